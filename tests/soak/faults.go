@@ -28,7 +28,7 @@ const (
 	linkMute      kind = "link-mute"
 )
 
-// target is what a fault is done to. Only one is done to a target at a time.
+// target is what a fault affects. A target has only one fault at a time.
 type target string
 
 var targets = map[kind]target{
@@ -38,8 +38,8 @@ var targets = map[kind]target{
 	linkCut: "link", linkMute: "link",
 }
 
-// kindsFor returns the kinds of faults for a number of actuators, in their order. A replica of a stream must not be rolled back: the others
-// have counted on it.
+// kindsFor returns the kinds of faults for a number of actuators, in their order. A replica of a stream must not be rolled back, because
+// the others rely on what it has acknowledged.
 func kindsFor(actuators int) []kind {
 	all := []kind{
 		watcherKill, watcherStop, actuatorKill, actuatorStop, storeRollback, storeEmpty, storeDelete,
@@ -70,16 +70,16 @@ func parseKinds(text string, actuators int) ([]kind, error) {
 	return kinds, nil
 }
 
-// fault is one fault to come.
+// fault is a planned fault.
 type fault struct {
 	kind kind
-	// after is when it begins after its round does, and hold how long it lasts.
+	// after is the time from the start of the round to that of the fault, and hold how long the fault lasts.
 	after, hold time.Duration
 	// pick chooses among several programs or links.
 	pick int
 }
 
-// round is up to three faults of different targets that overlap, and a calm after them.
+// round has up to three overlapping faults of different targets, followed by a calm.
 type round struct {
 	faults []fault
 	calm   time.Duration
@@ -94,26 +94,26 @@ func (r round) String() string {
 	return fmt.Sprintf("%s, then a calm of %.1fs", strings.Join(parts, ", "), r.calm.Seconds())
 }
 
-// inflicted is a fault that was.
+// inflicted is a fault that has been inflicted.
 type inflicted struct {
 	kind kind
-	// from is when it began, and to when everything was there and ready again.
+	// from is when it began, and to is when everything was ready again.
 	from, to time.Time
 	what     string
 }
 
-// rounds makes up the faults. The same seed makes the same ones. A pace of less than 1 makes everything shorter.
+// rounds generates the faults. The same seed gives the same faults. A pace of less than 1 makes everything shorter.
 type rounds struct {
 	random *rand.Rand
 	kinds  []kind
 	pace   float64
 	made   int
-	// left are the kinds that were not chosen since each was.
+	// left are the kinds that have not been chosen since all kinds were chosen the last time.
 	left []kind
 }
 
-// next makes up a round. Of ten rounds, six have one fault, three have two, and one has three. Every fifth calm is longer than what is left of
-// a fault afterwards.
+// next generates a round. Of ten rounds, six have one fault, three have two, and one has three. Every fifth calm is longer than the recovery
+// from a fault.
 func (r *rounds) next() round {
 	r.made++
 	var next round
@@ -138,7 +138,7 @@ func (r *rounds) next() round {
 	return next
 }
 
-// choose takes one of the kinds that are left whose target is free. Every kind is chosen once before any is chosen again.
+// choose takes one of the remaining kinds whose target is free. Every kind is chosen once before any is chosen again.
 func (r *rounds) choose(taken map[target]bool) (kind, bool) {
 	if len(r.left) == 0 {
 		r.left = slices.Clone(r.kinds)

@@ -15,28 +15,28 @@ import (
 	"github.com/keyturn/keyturn/tests/programs"
 )
 
-// namespace is that of the sources and the workloads.
+// namespace is the namespace of the sources and the workloads.
 const namespace = "soak"
 
-// keys are those of each source.
+// keys are the data keys of each source.
 var keys = []string{"a", "b", "c", "d"}
 
 // source is a Secret or a ConfigMap.
 type source struct{ kind, name string }
 
-// String returns the name in a record.
+// String returns the source's name in a record.
 func (s source) String() string { return s.kind + "/" + s.name }
 
-// member is a workload and how many pods it has.
+// member is a workload, with its number of pods.
 type member struct {
 	kind, name string
 	replicas   int32
 	sources    []source
-	// keys has the keys that it reads of each of its sources. None: all of them.
+	// keys has the keys that it reads of each of its sources. An empty list means all of them.
 	keys map[source][]string
 }
 
-// reader is the workload as the verdict knows it.
+// reader returns the workload in the form for the verdict.
 func (m member) reader() reader {
 	r := reader{name: m.kind + "/" + m.name, reads: make(map[string][]string)}
 	for _, s := range m.sources {
@@ -45,14 +45,14 @@ func (m member) reader() reader {
 	return r
 }
 
-// fleet is all there is in the namespace.
+// fleet has everything in the namespace.
 type fleet struct {
 	sources []source
 	members []member
 }
 
-// newFleet makes up a fleet of some workloads: eight of ten are Deployments. There is a source for every four workloads; each workload reads
-// one to three of them, whole or one or two keys.
+// newFleet generates a fleet with the given number of workloads, eight of ten of which are Deployments. There is a source for every four
+// workloads; each workload reads one to three sources, either the whole source or one or two keys.
 func newFleet(random *rand.Rand, workloads int) fleet {
 	var f fleet
 	for i := range max(4, workloads/4) {

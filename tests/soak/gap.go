@@ -2,14 +2,14 @@ package main
 
 import "time"
 
-// gap is how long a workload was without what had changed: from the first change that a patch is for until the patch.
+// gap is how long a workload was outdated: from the first change that a patch is for until the patch.
 type gap struct {
 	workload, source string
 	version          int64
 	from, to         time.Time
 }
 
-// gaps returns those of all patches after the preparation that record a change.
+// gaps returns the gaps of all patches after the preparation that record a change.
 func (e evidence) gaps() []gap {
 	var found []gap
 	for _, r := range e.readers {
@@ -27,18 +27,19 @@ func (e evidence) gaps() []gap {
 	return found
 }
 
-// blame is what a gap, or an incident, has to do with faults.
+// blame says which faults may have caused a gap or an incident.
 type blame struct {
-	// kinds are those of the faults that were there, or over since less than the time of recovery. None: there was no fault.
+	// kinds are the kinds of the faults that were active, or had ended less than recovery before. There are none if there was
+	// no fault.
 	kinds []kind
-	// since is when the last of them was over, where that is after the gap began.
+	// since is when the last of them ended, if that is after the gap began.
 	since time.Time
 }
 
-// recovery is how long after a fault something is still blamed on it: both programs retry after up to a minute.
+// recovery is how long after a fault something is still attributed to it: both programs retry after up to a minute.
 const recovery = time.Minute
 
-// blamed returns the faults between two times.
+// blamed returns the faults that may have caused something between two times.
 func blamed(faults []inflicted, from, to time.Time) blame {
 	b := blame{since: from}
 	for _, f := range faults {

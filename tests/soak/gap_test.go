@@ -11,14 +11,14 @@ func TestGapsBeginWithTheFirstChangeThatAPatchIsFor(t *testing.T) {
 	s := newScene()
 	s.db(10, "3", "1")
 	s.db(12, "4", "1")
-	s.rolled(20, 12, 5) // For two changes.
+	s.rolled(20, 12, 5) // for two changes
 	s.app(21, "3")
 	s.app(22, "2")
 	s.app(25, "3")
-	s.rolled(27, 12, 25) // For one that came, went and came.
+	s.rolled(27, 12, 25) // for one that was made, undone and made again
 	s.db(30, "4", "9")
 	s.db(40, "5", "9")
-	s.recorded(44, 40, 25) // For the second; the first is of another key.
+	s.recorded(44, 40, 25) // for the second one; the first is of another key
 	var got []time.Duration
 	for _, g := range (evidence{journal: s.journal, readers: []reader{web}, from: prepared}).gaps() {
 		got = append(got, g.to.Sub(g.from))

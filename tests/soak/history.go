@@ -11,17 +11,18 @@ import (
 )
 
 const (
-	// reading bounds one look at the streams.
+	// reading bounds one reading of the streams.
 	reading = 30 * time.Second
-	// unpublished is how long a roll may wait for its outcome to be published, at worst: until another actuator leads and has found it.
+	// unpublished is the longest time from a roll to the publication of its outcome: until another actuator leads and has found the
+	// roll.
 	unpublished = time.Minute
 )
 
-// history collects what HISTORY says. What is thrown away with a store was read just before.
+// history collects the content of HISTORY. It is read just before a fault discards it.
 type history struct {
 	url  string
 	told told
-	// read is when the last complete reading began.
+	// read is the start of the last complete reading.
 	read time.Time
 	lost []window
 }
@@ -48,7 +49,7 @@ func (h *history) collect(ctx context.Context) error {
 	return nil
 }
 
-// forget notes that outcomes which were published after the last reading are lost, or will be until now.
+// forget records that outcomes published from the last reading until now may be lost.
 func (h *history) forget() {
 	h.lost = append(h.lost, window{from: h.read.Add(-unpublished), to: time.Now()})
 }
@@ -69,7 +70,7 @@ func (h *history) purge(ctx context.Context) error {
 	})
 }
 
-// pending returns how many events the actuator has not finished with.
+// pending returns how many events the actuator has not finished.
 func (h *history) pending(ctx context.Context) (int, error) {
 	pending := 0
 	err := h.with(ctx, func(ctx context.Context, bus *events.Bus, _ jetstream.JetStream) error {
@@ -80,7 +81,7 @@ func (h *history) pending(ctx context.Context) (int, error) {
 	return pending, err
 }
 
-// with connects for one look.
+// with connects to NATS for one call of look.
 func (h *history) with(ctx context.Context, look func(context.Context, *events.Bus, jetstream.JetStream) error) error {
 	ctx, cancel := context.WithTimeout(ctx, reading)
 	defer cancel()

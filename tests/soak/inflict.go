@@ -21,8 +21,8 @@ type chaos struct {
 	say     func(format string, args ...any)
 }
 
-// inflict inflicts a fault, takes it back, and waits until everything is ready again. An error is that the soak cannot go on; what is not
-// ready in time is an incident.
+// inflict inflicts a fault, ends it, and waits until everything is ready again. If something is not ready in time, that is an incident.
+// An error means that the soak cannot continue.
 func (c *chaos) inflict(ctx context.Context, f fault) (inflicted, []incident, error) {
 	if err := sleep(ctx, f.after); err != nil {
 		return inflicted{}, nil, err
@@ -89,7 +89,7 @@ func suspend(ctx context.Context, p *process.Process, hold time.Duration) error 
 	return p.Resume()
 }
 
-// disturbActuators disturbs an actuator or its store. Of five kills of several actuators, one is of all.
+// disturbActuators disturbs an actuator or its store. If there are several actuators, one of five kills is of all of them.
 func (c *chaos) disturbActuators(ctx context.Context, f fault) (string, error) {
 	all := c.keyturn.actuators
 	switch {
@@ -135,7 +135,7 @@ func (c *chaos) disturbPlane(ctx context.Context, f fault) (string, error) {
 	return "killed " + name, start(ctx)
 }
 
-// disturbLink cuts a link, or makes it silent.
+// disturbLink cuts or silences a link.
 func (c *chaos) disturbLink(ctx context.Context, f fault) (string, error) {
 	name := []string{watcherNATS, watcherAPI, actuatorAPI}[f.pick%3]
 	l := c.keyturn.links[name]

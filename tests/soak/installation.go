@@ -20,17 +20,17 @@ import (
 // cluster is the name of the cluster in events.
 const cluster = "soak"
 
-// installation is Keyturn with its links: one actuator with its embedded NATS and a watcher, or three actuators whose servers form a
-// JetStream cluster and two watchers.
+// installation is Keyturn with its links: either one actuator with its embedded NATS and one watcher, or three actuators, whose
+// servers form a JetStream cluster, and two watchers.
 type installation struct {
 	watchers, actuators []*keeper
-	// stores are the folders of the servers, and addresses where they listen, both in the order of the actuators.
+	// stores are the folders of the NATS servers, and addresses are where they listen, both in the order of the actuators.
 	stores, addresses []string
-	// links are what can be cut, by name.
+	// links are the links that can be cut, by name.
 	links map[string]*link
 
 	mu sync.Mutex
-	// exits are how programs have ended by themselves.
+	// exits are the incidents in which programs have ended by themselves.
 	exits []incident
 }
 
@@ -41,7 +41,7 @@ const (
 	actuatorAPI = "actuator and API server"
 )
 
-// newInstallation prepares the programs and starts none. The caller closes it, also after an error.
+// newInstallation prepares the programs, but starts none. The caller must close it, even after an error.
 func newInstallation(ctx context.Context, cp *testbed.ControlPlane, s settings) (*installation, error) {
 	i := &installation{links: make(map[string]*link)}
 	dir := filepath.Join(cp.Dir(), "programs")
@@ -51,7 +51,7 @@ func newInstallation(ctx context.Context, cp *testbed.ControlPlane, s settings) 
 	p, err := programs.New(ctx, cp, programs.Options{
 		Cluster: cluster, Dir: dir, RBAC: filepath.Join(s.root, "deploy/base/rbac.yaml"), Binaries: s.binaries,
 		Env: []string{"GORACE=atexit_sleep_ms=0"}, WatcherArgs: []string{"--namespaces", namespace},
-		// The hour has more changes of each workload than anybody makes.
+		// In a soak, workloads change more often within an hour than anywhere else.
 		ActuatorArgs: []string{"--max-rolls-per-hour", "0"},
 	})
 	if err != nil {
@@ -120,7 +120,7 @@ func throughLink(ctx context.Context, cp *testbed.ControlPlane, account string, 
 
 func (i *installation) keepers() []*keeper { return slices.Concat(i.actuators, i.watchers) }
 
-// start starts the actuators, and when they are ready the watchers, and waits until they are.
+// start starts the actuators, then the watchers when the actuators are ready, and waits until these are ready, too.
 func (i *installation) start(ctx context.Context) error {
 	for _, keepers := range [][]*keeper{i.actuators, i.watchers} {
 		for _, k := range keepers {
@@ -147,7 +147,7 @@ func (i *installation) ready(ctx context.Context) error {
 	return nil
 }
 
-// crashes returns the programs that have ended by a crash, or have logged a race and still run.
+// crashes returns the programs that have crashed, or that have logged a data race and still run.
 func (i *installation) crashes() []incident {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -165,7 +165,7 @@ func (i *installation) crashes() []incident {
 	return found
 }
 
-// restarts is how often programs have ended by themselves, with an error and not a crash.
+// restarts returns how often programs have ended by themselves with an error that is not a crash.
 func (i *installation) restarts() int {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -181,5 +181,5 @@ func (i *installation) close() {
 	}
 }
 
-// natsURL is where the soak itself reads the streams.
+// natsURL returns the URLs at which the soak itself reads the streams.
 func (i *installation) natsURL() string { return "nats://" + strings.Join(i.addresses, ",nats://") }

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// journal is what was written, as etcd has it: every version of every source, and every patch of every workload.
+// journal has what was written according to etcd: every version of every source, and every patch of every workload.
 type journal struct {
-	// writes are the versions of each source, and patches those of each workload that matter, in their order. Sources are named as in a
-	// workload's record: secret/db.
+	// writes has the versions of each source, and patches has the relevant versions of each workload, both in order. Sources are named
+	// as in a workload's record: secret/db.
 	writes  map[string][]write
 	patches map[string][]patch
 }
@@ -17,31 +17,31 @@ type journal struct {
 // write is one version of a source.
 type write struct {
 	version int64
-	// at is when it was seen.
+	// at is when the version was seen.
 	at time.Time
 	// content has the value of each key.
 	content map[string]string
 }
 
-// patch is a version of a workload that has another pod template or another record than the one before.
+// patch is a version of a workload whose pod template or record differs from that of the previous version.
 type patch struct {
 	version int64
 	at      time.Time
-	// rolled says that Keyturn had the pods replaced, and renewed that somebody had. Both are true of a roll.
+	// rolled says that Keyturn caused the pods to be replaced, and renewed that anybody did. A roll has both.
 	rolled, renewed bool
-	// revision is what Keyturn calls its last roll of the workload.
+	// revision is the revision of Keyturn's last roll of the workload.
 	revision string
 	// record has the version of each source that the workload was rolled for.
 	record map[string]int64
 }
 
-// reader is a workload, and which keys it reads of which sources. No keys mean all of them.
+// reader is a workload with the keys that it reads of each source. No keys mean all of them.
 type reader struct {
 	name  string
 	reads map[string][]string
 }
 
-// content returns what a reader of some keys, or of all, got from a source at a version. It is only good for comparing.
+// content returns what a reader of some keys, or of all, gets from a source at a version. It is only for comparisons.
 func (j journal) content(source string, keys []string, version int64) string {
 	last, found := write{}, false
 	for _, w := range j.writes[source] {
@@ -70,7 +70,7 @@ func (w write) read(keys []string) string {
 	return text.String()
 }
 
-// changes returns the writes after a version, up to another, that gave readers of the keys other content than the write before.
+// changes returns the writes after one version, up to another, that changed the content for readers of the keys.
 func (j journal) changes(source string, keys []string, after, upTo int64) []write {
 	var changes []write
 	content, first := "", true
@@ -87,15 +87,15 @@ func (j journal) changes(source string, keys []string, after, upTo int64) []writ
 	return changes
 }
 
-// firstUnrecorded returns the first write after a version, up to another, since which readers of the keys have had other content than
-// before all of the time.
+// firstUnrecorded returns the first write after one version, up to another, from which on the content for readers of the keys has
+// always differed from before.
 func (j journal) firstUnrecorded(source string, keys []string, after, upTo int64) write {
 	before := j.content(source, keys, after)
 	var first write
 	for _, change := range j.changes(source, keys, after, upTo) {
 		switch {
 		case change.read(keys) == before:
-			first = write{} // It changed back.
+			first = write{} // it changed back
 		case first.version == 0:
 			first = change
 		}
@@ -103,7 +103,7 @@ func (j journal) firstUnrecorded(source string, keys []string, after, upTo int64
 	return first
 }
 
-// newest is the version of whatever was written last.
+// newest returns the version of the last write of anything.
 func (j journal) newest() int64 {
 	var newest int64
 	for _, writes := range j.writes {
@@ -119,7 +119,7 @@ func (j journal) newest() int64 {
 	return newest
 }
 
-// rolls is how often Keyturn rolled the workloads after a version.
+// rolls returns how often Keyturn rolled the workloads after a version.
 func (j journal) rolls(after int64) int {
 	n := 0
 	for _, patches := range j.patches {

@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// backSoon is how long a program may take to be ready again after everything that it needs is there.
+	// backSoon is how long a program may take to be ready again once everything that it needs is available.
 	backSoon = 3 * time.Minute
-	// restartDelay is the pause before a program is started again that has ended by itself.
+	// restartDelay is the pause before a program that has ended by itself is started again.
 	restartDelay = time.Second
 	// stopGrace is how long a program may take to end by itself.
 	stopGrace = 15 * time.Second
 )
 
-// keeper keeps one program running, as a kubelet does: it starts it again when it has ended by itself.
+// keeper keeps one program running, like a kubelet: it restarts the program if that has ended by itself.
 type keeper struct {
 	name  string
 	begin func() (*programs.Program, error)
@@ -30,7 +30,7 @@ type keeper struct {
 
 	mu      sync.Mutex
 	program *programs.Program
-	// down says that it is to be down.
+	// down says that the program is not to run.
 	down bool
 	stop chan struct{}
 }
@@ -43,7 +43,7 @@ func (k *keeper) start() error {
 	return k.launch(k.stop)
 }
 
-// launch is called with the lock held.
+// launch starts the program. It must be called with the lock held.
 func (k *keeper) launch(stop <-chan struct{}) error {
 	program, err := k.begin()
 	if err != nil {
@@ -54,7 +54,7 @@ func (k *keeper) launch(stop <-chan struct{}) error {
 	return nil
 }
 
-// mind starts the program again when it ends and is not to be down.
+// mind restarts the program when it ends, unless it is not to run.
 func (k *keeper) mind(program *programs.Program, stop <-chan struct{}) {
 	select {
 	case <-program.Done():
@@ -76,12 +76,12 @@ func (k *keeper) mind(program *programs.Program, stop <-chan struct{}) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if !k.down {
-		// Where it cannot be started, it is not ready either, which the one who waits for that reports.
+		// If it cannot be started, it does not become ready, and whoever waits for that reports it.
 		_ = k.launch(stop)
 	}
 }
 
-// kill ends the program as a crash does. It stays down until start.
+// kill ends the program like a crash. It stays down until start is called.
 func (k *keeper) kill() {
 	if program := k.takeDown(); program != nil {
 		program.Kill()
@@ -92,8 +92,8 @@ func (k *keeper) kill() {
 // close ends the program.
 func (k *keeper) close() {
 	if program := k.takeDown(); program != nil {
-		_ = program.Resume() // It may be suspended, if the soak was interrupted.
-		// How it ends does not matter any more.
+		_ = program.Resume() // it may be suspended if the soak was interrupted
+		// How it ends no longer matters.
 		_ = program.Stop(stopGrace)
 	}
 	k.running.Wait()
@@ -109,14 +109,14 @@ func (k *keeper) takeDown() *programs.Program {
 	return k.program
 }
 
-// now is the program that runs now.
+// now returns the currently running program.
 func (k *keeper) now() *programs.Program {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.program
 }
 
-// ready waits until the program says that it is ready.
+// ready waits until the program reports that it is ready.
 func (k *keeper) ready(ctx context.Context) error {
 	last := "it was not asked"
 	err := poll(ctx, backSoon, 200*time.Millisecond, func(ctx context.Context) bool {
@@ -132,7 +132,7 @@ func (k *keeper) ready(ctx context.Context) error {
 	return nil
 }
 
-// crashed returns the line of a program's log that says so, or "".
+// crashed returns the line of a program's log that reports a crash, or "".
 func crashed(p *programs.Program) string {
 	for line := range strings.Lines(p.Output()) {
 		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") || strings.Contains(line, "WARNING: DATA RACE") {

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// link stands between programs and a server, so that the connections between them can be cut, or made silent.
+// link is a proxy between programs and a server that can cut or silence the connections between them.
 type link struct {
 	listener net.Listener
 	targets  []string
@@ -16,13 +16,14 @@ type link struct {
 
 	mu   sync.Mutex
 	next int
-	// down refuses connections, and silent holds back what is on them until it is closed. Nil: nothing is held back.
+	// down says that connections are refused. silent holds back their data until it is closed; if it is nil, nothing is held
+	// back.
 	down   bool
 	silent chan struct{}
 	open   map[net.Conn]struct{}
 }
 
-// newLink listens on loopback, and passes each connection on to one of the targets, in turn.
+// newLink listens on loopback, and forwards connections to the targets in turn.
 func newLink(ctx context.Context, targets ...string) (*link, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -45,7 +46,7 @@ func (l *link) close() {
 	l.running.Wait()
 }
 
-// cut breaks all connections and refuses new ones until mend.
+// cut breaks all connections and refuses new ones until mend is called.
 func (l *link) cut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -62,7 +63,8 @@ func (l *link) mend() {
 	l.down = false
 }
 
-// mute holds back whatever is sent from now on, as a network does that loses every packet. Nothing is lost: it arrives after unmute.
+// mute holds back whatever is sent from now on, like a network that loses every packet. Nothing is lost in the end: the data arrives
+// after unmute.
 func (l *link) mute() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -99,7 +101,7 @@ func (l *link) serve(ctx context.Context) {
 	}
 }
 
-// dial returns a connection to a target, or nil.
+// dial returns a connection to a target, or nil if that fails.
 func (l *link) dial(ctx context.Context) net.Conn {
 	var dialer net.Dialer
 	for range l.targets {
@@ -130,7 +132,7 @@ func (l *link) keep(conns ...net.Conn) bool {
 	return true
 }
 
-// pass copies until one of the two is closed, and closes both.
+// pass copies until one of the two connections is closed, and closes both.
 func (l *link) pass(ctx context.Context, to, from net.Conn) {
 	buffer := make([]byte, 32<<10)
 	for {

@@ -10,7 +10,7 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-// echo answers each line with itself, on loopback, until the test ends.
+// echo starts a server on loopback that sends each line back, until the test ends.
 func echo(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -1,5 +1,5 @@
-// The soak changes sources all the time while it kills, suspends and cuts off everything that Keyturn is made of and needs. At the end it
-// counts what was lost, done twice, or not told.
+// The soak continuously changes sources while it kills, suspends and disconnects everything that Keyturn consists of and needs. At the
+// end it counts what was lost, done twice, or not reported.
 package main
 
 import (
@@ -26,7 +26,7 @@ func main() {
 	}
 }
 
-// errFailed is the error of a run that found something.
+// errFailed is the error of a run that has found something.
 var errFailed = errors.New("something was lost, doubled, untold or broken")
 
 // settings are the values of the flags.
@@ -36,15 +36,17 @@ type settings struct {
 	workloads int
 	actuators int
 	kinds     []kind
-	// keep is the folder of the control plane and of the programs' logs and stores. Empty: a temporary one, which is removed if all is well.
+	// keep is the folder of the control plane and of the programs' logs and stores. Empty means a temporary one, which is removed if nothing
+	// is wrong.
 	keep string
 	// root is the root of the repository, seen from here.
 	root string
-	// binaries are the programs. Zero: they are built.
+	// binaries are the programs. If zero, they are built.
 	binaries programs.Binaries
 }
 
-// pace is how long faults and calms are, compared with those of a long run: a run of a minute is to have most kinds of them.
+// pace returns how long faults and calms are relative to those of a long run, so that even a run of a minute has most kinds
+// of faults.
 func (s settings) pace() float64 {
 	switch {
 	case s.duration <= 2*time.Minute:
@@ -72,7 +74,7 @@ func run(ctx context.Context, args []string) error {
 	return nil
 }
 
-// parse reads the flags. The seed is what -seed is without the flag.
+// parse reads the flags. Seed is the default of -seed.
 func parse(args []string, seed uint64) (settings, error) {
 	s := settings{root: "."}
 	flags := flag.NewFlagSet("soak", flag.ContinueOnError)

@@ -20,21 +20,21 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed"
 )
 
-// What Keyturn writes on a workload.
+// The annotations that Keyturn writes on a workload.
 const (
 	rolledAnnotation   = "keyturn.dev/rolled"
 	revisionAnnotation = "keyturn.dev/revision"
 )
 
-// resources are what the observer watches, by their plurals.
+// resources are the plurals of the kinds that the observer watches.
 var resources = []string{"secrets", "configmaps", "deployments", "statefulsets", "daemonsets"}
 
-// observer writes the journal. It reads every version of every object from etcd, and so sees writes whose answer nobody got, and patches
-// that another one followed at once.
+// observer writes the journal. It reads every version of every object from etcd, and so also sees writes whose response was lost, and
+// patches that were followed immediately by another one.
 type observer struct {
 	mu      sync.Mutex
 	journal journal
-	// seen has the last version of each resource, and templates the last pod template of each workload.
+	// seen has the last seen version of each resource, and templates the last pod template of each workload.
 	seen      map[string]int64
 	templates map[string]corev1.PodTemplateSpec
 }
@@ -99,7 +99,7 @@ func (o *observer) wrote(source string, w write) {
 	o.journal.writes[source] = append(o.journal.writes[source], w)
 }
 
-// patched adds a version of a workload, unless it only has another status.
+// patched adds a version of a workload, unless only the status has changed.
 func (o *observer) patched(name string, version int64, at time.Time, meta metav1.ObjectMeta, template corev1.PodTemplateSpec) error {
 	p := patch{version: version, at: at, revision: template.Annotations[revisionAnnotation]}
 	var err error
@@ -154,7 +154,7 @@ func (o *observer) now() journal {
 	return j
 }
 
-// behind returns which resource has a version in etcd that was not seen yet, or "".
+// behind returns a resource that has a version in etcd that has not been seen yet, or "" if there is none.
 func (o *observer) behind(ctx context.Context, cp *testbed.ControlPlane, namespace string) (string, error) {
 	for _, resource := range resources {
 		newest, err := cp.NewestRevision(ctx, resource, namespace)

@@ -30,7 +30,7 @@ func TestTheObserverTellsPatchesApart(t *testing.T) {
 	o := newObserver()
 	for n, object := range []*appsv1.Deployment{
 		version("", "", "no", 0),
-		version("", "", "no", 1), // Only its status.
+		version("", "", "no", 1), // only its status
 		version(`{"secret/db":"k:f@7/u#*"}`, "r1", "no", 1),
 		version(`{"secret/db":"k:f@7/u#*","configmap/app":"k:g@8/u#*"}`, "r1", "no", 1),
 		version(`{"secret/db":"k:f@7/u#*","configmap/app":"k:g@8/u#*"}`, "r1", "yes", 1),

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// poll calls done until it reports true, and returns an error when the patience or the context ends before.
+// poll calls done repeatedly until it returns true. It returns an error if the patience or the context ends first.
 func poll(ctx context.Context, patience, every time.Duration, done func(context.Context) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -21,7 +21,7 @@ func poll(ctx context.Context, patience, every time.Duration, done func(context.
 	return nil
 }
 
-// sleep returns after a time, or with an error when the context ends first.
+// sleep waits for a duration. It returns an error if the context ends first.
 func sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

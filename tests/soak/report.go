@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// report is what came out.
+// report has the results.
 type report struct {
 	settings  settings
 	evidence  evidence
 	faults    []inflicted
 	incidents []incident
-	// unanswered are writes without an answer, and restarts programs that ended by themselves.
+	// unanswered counts writes without a response, and restarts the times that programs ended by themselves.
 	unanswered, restarts int
 }
 
@@ -53,7 +53,7 @@ func (r *report) print(w io.Writer) {
 	fmt.Fprintf(w, "\nwithout a fault, the longest time from a change to the patch was %s\n", r.longestCalm())
 }
 
-// longestCalm describes the longest gap that no fault has to do with.
+// longestCalm describes the longest gap that no fault may have caused.
 func (r *report) longestCalm() string {
 	rows := r.table()
 	last := rows[len(rows)-1]

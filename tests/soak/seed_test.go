@@ -9,7 +9,7 @@ import (
 
 func seeded(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
 
-// made are the fleet, the changes and the rounds that a seed makes.
+// made has the fleet, the changes and the rounds that a seed generates.
 type made struct {
 	Fleet   []reader
 	Changes []change

@@ -40,8 +40,8 @@ func (i *installation) layOut(dir string, actuators int) ([][]string, error) {
 	return servers, nil
 }
 
-// clusterConfig is the configuration of one of several servers, as in the component high-availability but on loopback. The servers do not
-// tell clients of each other: the watcher must stay on its link.
+// clusterConfig returns the configuration of one of several servers, as in the component high-availability, but on loopback. The servers
+// do not advertise each other to clients, because the watcher must stay on its link.
 func clusterConfig(n int, ports []int) string {
 	var routes []string
 	for _, port := range ports {
@@ -51,7 +51,7 @@ func clusterConfig(n int, ports []int) string {
 		n, process.Address(ports[n]), strings.Join(routes, ", "))
 }
 
-// connect makes the links.
+// connect creates the links.
 func (i *installation) connect(ctx context.Context, cp *testbed.ControlPlane) error {
 	api, err := url.Parse(cp.Config().Host)
 	if err != nil {

@@ -7,10 +7,10 @@ import (
 )
 
 const (
-	// quietAtMost is how long the programs may take at the end. The watcher looks for events that the stream has lost every 30 seconds, but
-	// after repeated losses only every 16 minutes.
+	// quietAtMost is how long the programs may take to settle at the end. The watcher checks every 30 seconds for events that the stream
+	// has lost, but after repeated losses only every 16 minutes.
 	quietAtMost = 20 * time.Minute
-	// quietFor is how long nothing must happen at the end: longer than the actuator collects changes or outcomes.
+	// quietFor is how long nothing may happen at the end. It is longer than the actuator collects changes or outcomes.
 	quietFor = 15 * time.Second
 )
 
@@ -40,7 +40,7 @@ func (s *soak) settled(ctx context.Context) error {
 	return nil
 }
 
-// unsettled says what is still to come, or "".
+// unsettled returns what has yet to happen, or "" if nothing has.
 func (s *soak) unsettled(ctx context.Context) string {
 	behind, err := s.observer.behind(ctx, s.plane, namespace)
 	switch {

@@ -22,7 +22,7 @@ import (
 type soak struct {
 	settings settings
 	out      io.Writer
-	mu       sync.Mutex // Of out.
+	mu       sync.Mutex // of out
 	began    time.Time
 
 	plane    *testbed.ControlPlane
@@ -52,12 +52,13 @@ func (s *soak) Write(p []byte) (int, error) {
 	return s.out.Write(p)
 }
 
-// random returns the source of one kind of decisions. Each has its own, so that one does not depend on how often another is asked.
+// random returns the random source for one kind of decisions. Each kind has its own source, so that it does not depend on how
+// often another one is used.
 func (s *soak) random(stream uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(s.settings.seed, stream))
 }
 
-// runSoak runs all of it, and returns the report. The files of the programs are kept unless everything was as it should.
+// runSoak runs the whole soak, and returns the report. The files of the programs are kept unless everything went well.
 func runSoak(ctx context.Context, settings settings, out io.Writer) (_ *report, err error) {
 	s := &soak{settings: settings, out: out, began: time.Now(), observer: newObserver()}
 	s.say("seed %d: %s of %v on %d workloads, with %d actuators",
@@ -122,7 +123,7 @@ func (s *soak) run(ctx context.Context, dir string) (_ *report, err error) {
 	return s.conclude(ctx)
 }
 
-// revive starts servers of the control plane again that have ended by themselves, until ctx is done.
+// revive restarts servers of the control plane that have ended by themselves, until ctx is done.
 func (s *soak) revive(ctx context.Context) {
 	for sleep(ctx, time.Second) == nil {
 		revived, err := s.plane.Revive()
@@ -135,7 +136,8 @@ func (s *soak) revive(ctx context.Context) {
 	}
 }
 
-// prepare fills the namespace, starts Keyturn, and changes every source once, so that each workload has a record of all that it reads.
+// prepare fills the namespace, starts Keyturn, and changes every source once, so that each workload has a record of everything that it
+// reads.
 func (s *soak) prepare(ctx context.Context, client kubernetes.Interface) error {
 	s.fleet = newFleet(s.random(1), s.settings.workloads)
 	s.changes = newChanges(s.random(2), s.fleet)
@@ -163,7 +165,7 @@ func (s *soak) prepare(ctx context.Context, client kubernetes.Interface) error {
 	return nil
 }
 
-// disturb inflicts faults, and changes sources all the while, until the time is over and the last round is.
+// disturb inflicts faults, and changes sources at the same time, until the time is up and the last round has ended.
 func (s *soak) disturb(ctx context.Context, client kubernetes.Interface) error {
 	writing, stop := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -186,7 +188,7 @@ func (s *soak) disturb(ctx context.Context, client kubernetes.Interface) error {
 	return nil
 }
 
-// round inflicts the faults of a round, and waits until the last is over.
+// round inflicts the faults of a round, and waits until the last one has ended.
 func (s *soak) round(ctx context.Context, c *chaos, r round) error {
 	var running sync.WaitGroup
 	var mu sync.Mutex
@@ -208,13 +210,13 @@ func (s *soak) round(ctx context.Context, c *chaos, r round) error {
 func (s *soak) write(ctx context.Context) {
 	for ctx.Err() == nil {
 		c := s.changes.next()
-		// What fails is not in the journal, or is there without an answer.
+		// A failed write is either not in the journal, or it is there although the response was lost.
 		_ = s.writer.write(ctx, c)
 		_ = sleep(ctx, c.then)
 	}
 }
 
-// conclude waits for quiet, and judges.
+// conclude waits until everything has settled, and returns the verdict.
 func (s *soak) conclude(ctx context.Context) (*report, error) {
 	s.say("waiting for quiet")
 	err := s.settled(ctx)
@@ -243,7 +245,7 @@ func (s *soak) evidence() evidence {
 	return evidence{journal: s.observer.now(), readers: s.fleet.readers(), from: s.from, told: s.history.told, amiss: s.history.lost}
 }
 
-// progress says where it is.
+// progress reports how far the soak is.
 func (s *soak) progress() {
 	e := s.evidence()
 	writes := 0

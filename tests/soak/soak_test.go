@@ -7,7 +7,7 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed"
 )
 
-// TestAShortRunLosesNothing is a minute of faults of every kind, on few workloads, and what is around it.
+// TestAShortRunLosesNothing is a whole run, with a minute of faults of every kind on few workloads.
 func TestAShortRunLosesNothing(t *testing.T) {
 	if err := testbed.Inputs("../../cmd", "../../internal", "../../deploy/base"); err != nil {
 		t.Fatal(err)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// read reads HISTORY before it is thrown away. If it cannot, what was published since the last reading is not counted as untold.
+// read reads HISTORY before it is discarded. If that fails, outcomes published since the last reading do not count as untold.
 func (c *chaos) read(ctx context.Context, f kind) {
 	if err := c.history.collect(ctx); err != nil {
 		c.say("%-15s %v; what was published since %s is not known", f, err, c.history.read.Format(time.TimeOnly))
@@ -20,13 +20,13 @@ func (c *chaos) empty(ctx context.Context) (string, error) {
 	err := c.history.purge(ctx)
 	c.history.forget()
 	if err != nil {
-		// Without an answer it may have been done or not, and both are worth seeing.
+		// Without a response, the purge may or may not have happened, and both cases are worth testing.
 		return "purged the streams, but: " + err.Error(), ctx.Err()
 	}
 	return "purged the streams", nil
 }
 
-// rollBack copies the store of an actuator, lets it run, and gives it back the copy.
+// rollBack copies the store of an actuator, lets the actuator run, and then restores the copy.
 func (c *chaos) rollBack(ctx context.Context, f fault) (string, error) {
 	k, store := c.keyturn.actuators[0], c.keyturn.stores[0]
 	backup := store + ".backup"
@@ -74,7 +74,7 @@ func (c *chaos) remove(ctx context.Context, f fault) (string, error) {
 	}
 	err := sleep(ctx, f.hold)
 	if alone {
-		// Only now: the API server may apply a patch that was sent before the kill, and nobody is there to tell.
+		// Do this only now: the API server may apply a patch that was sent before the kill, and nobody is there to report it.
 		c.history.forget()
 	}
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// around is how long before and after an incident its story tells of.
+// around is how long before and after an incident its story extends.
 const around = 2 * time.Minute
 
 // line is one thing that happened.
@@ -18,7 +18,8 @@ type line struct {
 	text string
 }
 
-// story returns what happened around an incident, in its order: writes of what the workload reads, its patches, and the faults.
+// story returns what happened around an incident, in order: writes of the sources that the workload reads, its patches, and the
+// faults.
 func (r *report) story(i incident) []string {
 	var lines []line
 	for _, f := range r.faults {
@@ -38,7 +39,7 @@ func (r *report) story(i incident) []string {
 	return texts
 }
 
-// lines are the writes and the patches of a workload. The content of a source is not in them.
+// lines returns the writes and the patches of a workload, without the content of sources.
 func (j journal) lines(r reader) []line {
 	var lines []line
 	for source, keys := range r.reads {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// calm is the row of what no fault has to do with.
+// calm is the row of what no fault may have caused.
 const calm kind = "none"
 
 // row is what happened around one kind of fault.
@@ -17,14 +17,14 @@ type row struct {
 	longest        time.Duration
 	wrong          map[ill]int
 	slowest        time.Duration
-	// slowestWorkload says what the slowest patch was.
+	// slowestWorkload names the workload and the change of the slowest patch.
 	slowestWorkload string
 }
 
-// table is a row for each kind of fault, and last one for the time without.
+// table has a row for each kind of fault, and a last one for the time without faults.
 type table []row
 
-// table counts what happened. Something that several faults have to do with counts for each of them.
+// table returns the counts of what happened. Something that several faults may have caused counts for each of them.
 func (r *report) table() table {
 	var t table
 	for _, k := range append(slices.Clone(r.settings.kinds), calm) {

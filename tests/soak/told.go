@@ -7,10 +7,10 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// told is what HISTORY has said of workloads: the union of all readings of it, since a fault may take it away.
+// told has what HISTORY says about workloads. It is the union of all readings, because a fault may discard HISTORY.
 type told struct {
-	// rolls has the revisions of which there is an outcome, and skips the latest version of each source whose content the pods have without
-	// a roll. Both are by workload.
+	// rolls has the revisions for which there is an outcome, and skips the latest version of each source whose content the pods have
+	// without a roll. Both are by workload.
 	rolls map[string]map[string]bool
 	skips map[string]map[string]int64
 }
@@ -19,7 +19,7 @@ func newTold() told {
 	return told{rolls: make(map[string]map[string]bool), skips: make(map[string]map[string]int64)}
 }
 
-// satisfied are the reasons not to roll that say that the pods have the content.
+// satisfied are the reasons not to roll that mean that the pods have the content.
 var satisfied = []string{"already-rolled", "changed-back", "pods-newer", "pods-waited", "same-content", "stale"}
 
 // add adds an outcome.

@@ -9,40 +9,40 @@ import (
 	"time"
 )
 
-// ill is what can be wrong.
+// ill is a kind of incident.
 type ill string
 
 // The ills.
 const (
-	// lost: pods run with content that is older than what they depend on, or a change has neither a roll nor a reason for none.
+	// lost means that pods run with outdated content, or that a change has neither a roll nor a reason for none.
 	lost ill = "lost"
-	// doubled: a roll without a change that no earlier roll was for.
+	// doubled means a roll without a change that no earlier roll was for.
 	doubled ill = "doubled"
-	// untold: a roll without an outcome in HISTORY, although HISTORY was not lost.
+	// untold means a roll without an outcome in HISTORY, although HISTORY was not lost.
 	untold ill = "untold"
-	// broken: a program did not come back, or crashed by itself.
+	// broken means that a program did not recover, or that it crashed by itself.
 	broken ill = "broken"
 )
 
-// always is after every version.
+// always is later than every version.
 const always = math.MaxInt64
 
-// ills are all of them, in the order of the report.
+// ills are all kinds of incidents, in the order of the report.
 var ills = []ill{lost, doubled, untold, broken}
 
-// incident is one case of an ill, with what is known of it.
+// incident is one case of an ill, with what is known about it.
 type incident struct {
 	ill      ill
 	workload string
-	// source is empty where it is not about one.
+	// source is empty if the incident is not about a source.
 	source string
-	// version is that of the change or of the roll, and at is when it was seen.
+	// version is the version of the change or of the roll, and at is when it was seen.
 	version int64
 	at      time.Time
 	detail  string
 }
 
-// evidence is what a verdict is about.
+// evidence is what a verdict is based on.
 type evidence struct {
 	journal journal
 	readers []reader
@@ -52,7 +52,7 @@ type evidence struct {
 	amiss []window
 }
 
-// window is a time in which HISTORY has lost outcomes.
+// window is a period for which HISTORY has lost outcomes.
 type window struct{ from, to time.Time }
 
 func (w window) has(at time.Time) bool { return !at.Before(w.from) && !at.After(w.to) }
@@ -68,7 +68,7 @@ func (e evidence) verdict() []incident {
 	return found
 }
 
-// outdated returns what is lost, unless it is yet to come.
+// outdated returns the changes that the workloads do not have. They are lost if nothing is still going to happen.
 func (e evidence) outdated() []incident {
 	var found []incident
 	for _, r := range e.readers {
@@ -77,7 +77,7 @@ func (e evidence) outdated() []incident {
 	return found
 }
 
-// lost compares what the pods of a workload have read, and what its record says of it, with what there is now.
+// lost compares what the pods of a workload have read, and what its record says about that, with the current content.
 func (e evidence) lost(r reader) []incident {
 	patches := e.journal.patches[r.name]
 	if len(patches) == 0 {
@@ -94,7 +94,7 @@ func (e evidence) lost(r reader) []incident {
 	for _, source := range slices.Sorted(maps.Keys(r.reads)) {
 		keys := r.reads[source]
 		now := e.journal.content(source, keys, always)
-		// What the record, or a reason in HISTORY, says that the workload has.
+		// This is the version that the workload has according to its record or to a reason in HISTORY.
 		known := max(record[source], e.told.skips[r.name][source])
 		switch {
 		case e.journal.content(source, keys, renewed.version) != now:
@@ -109,7 +109,7 @@ func (e evidence) lost(r reader) []incident {
 	return found
 }
 
-// missed is the loss of the first change of a source since a version.
+// missed returns the incident of losing the first change of a source since a version.
 func (e evidence) missed(r reader, source string, since int64, detail string) incident {
 	change := e.journal.firstUnrecorded(source, r.reads[source], since, always)
 	return incident{ill: lost, workload: r.name, source: source, version: change.version, at: change.at, detail: detail}

@@ -15,16 +15,16 @@ var web = reader{name: "deployment/web", reads: map[string][]string{"secret/db":
 
 const prepared = 9
 
-// clock makes times: a version is written at its number of seconds.
+// clock returns the time at which a version is written: its number in seconds.
 func clock(version int64) time.Time { return time.Unix(version, 0) }
 
-// scene is what happened to the workload after the preparation, in the order of the versions.
+// scene has what happened to the workload after the preparation, in the order of the versions.
 type scene struct {
 	journal journal
 	told    told
 }
 
-// newScene is what there is at the beginning: both sources, and the workload, which was rolled for both.
+// newScene returns the initial state: both sources, and the workload, which was rolled for both.
 func newScene() *scene {
 	s := &scene{journal: journal{writes: make(map[string][]write), patches: make(map[string][]patch)}, told: newTold()}
 	s.wrote(1, "secret/db", map[string]string{"a": "1", "b": "1"})
@@ -53,7 +53,7 @@ func (s *scene) patched(version int64, p patch) {
 	s.journal.patches[web.name] = append(s.journal.patches[web.name], p)
 }
 
-// rolled is a roll by Keyturn for versions of both sources, of which HISTORY knows.
+// rolled adds a roll by Keyturn for versions of both sources, which HISTORY has.
 func (s *scene) rolled(version, db, app int64) {
 	s.silentlyRolled(version, db, app)
 	s.told.add(events.Outcome{
@@ -68,12 +68,12 @@ func (s *scene) silentlyRolled(version, db, app int64) {
 	})
 }
 
-// recorded is a patch of the record alone.
+// recorded adds a patch of only the record.
 func (s *scene) recorded(version, db, app int64) {
 	s.patched(version, patch{record: map[string]int64{"secret/db": db, "configmap/app": app}})
 }
 
-// edited is a change of the pod template by somebody else.
+// edited adds a change of the pod template by somebody else.
 func (s *scene) edited(version, db, app int64) {
 	s.patched(version, patch{renewed: true, record: map[string]int64{"secret/db": db, "configmap/app": app}})
 }
@@ -90,7 +90,7 @@ func skip(source string, version int64, reason string) events.Outcome {
 }
 
 func TestVerdict(t *testing.T) {
-	// wrong is an incident without its words.
+	// wrong is an incident without its texts.
 	type wrong struct {
 		Ill     ill
 		Source  string

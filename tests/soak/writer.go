@@ -17,30 +17,31 @@ import (
 const (
 	// between is the mean time between two changes.
 	between = 700 * time.Millisecond
-	// answered is how long the API server may take to answer one.
+	// answered is how long the API server may take to respond to a change.
 	answered = 5 * time.Second
 )
 
 // change is one write of a source or of a workload.
 type change struct {
-	// source is what it changes, and set the values of its keys. Nothing is set: only its metadata changes.
+	// source is the source that is changed, and set has the new values of its keys. If set is empty, only the metadata
+	// changes.
 	source source
 	set    map[string]string
-	// edited is the workload whose pod template it changes instead of a source.
+	// edited is the workload whose pod template is changed instead of a source.
 	edited *member
 	number int
-	// then is the pause after it.
+	// then is the pause after the change.
 	then time.Duration
 }
 
-// changes makes up the changes. The same seed makes the same ones.
+// changes generates the changes. The same seed gives the same changes.
 type changes struct {
 	random *rand.Rand
 	fleet  fleet
 	made   int
-	// burst is how many more come without a pause.
+	// burst is how many more changes follow without a pause.
 	burst int
-	// last and previous are the values that were set last and before that.
+	// last has the values that were last set, and previous those before.
 	last, previous map[source]map[string]string
 }
 
@@ -52,8 +53,8 @@ func newChanges(random *rand.Rand, f fleet) *changes {
 	return c
 }
 
-// next makes up one: of ten changes, six set one key, one sets several, and one sets a key back to what it was before. One touches a source
-// without changing its content, and of every twenty one edits a workload.
+// next generates a change. Of ten changes, six set one key, one sets several, and one sets a key back to its previous value. One touches a
+// source without changing its content, and one of every twenty edits a workload.
 func (c *changes) next() change {
 	c.made++
 	made := change{source: c.fleet.sources[c.random.IntN(len(c.fleet.sources))], number: c.made, then: c.pause()}
@@ -77,7 +78,7 @@ func (c *changes) next() change {
 	return made
 }
 
-// all changes every key of a source.
+// all returns a change of every key of a source.
 func (c *changes) all(s source) change {
 	c.made++
 	return change{source: s, number: c.made, set: c.fresh(s, len(keys))}
@@ -110,7 +111,7 @@ func (c *changes) pause() time.Duration {
 	return time.Duration(c.random.Int64N(int64(2 * between)))
 }
 
-// writer writes changes. It does not need to know which of them have failed: the journal has those that have not.
+// writer writes changes. It need not know which of them have failed, because the journal has those that have succeeded.
 type writer struct {
 	client kubernetes.Interface
 
@@ -156,7 +157,7 @@ func (w *writer) write(ctx context.Context, c change) error {
 	return nil
 }
 
-// edit changes the pod template of a workload, as a release does.
+// edit changes the pod template of a workload, like a release.
 func (w *writer) edit(ctx context.Context, c change) error {
 	body := encode(map[string]any{"spec": map[string]any{"template": map[string]any{"metadata": map[string]any{
 		"annotations": map[string]string{"soak/edited": strconv.Itoa(c.number)},
@@ -177,7 +178,7 @@ func (w *writer) edit(ctx context.Context, c change) error {
 	return nil
 }
 
-// encode encodes what is made of texts and maps.
+// encode encodes fields that consist of strings and maps.
 func encode(fields map[string]any) []byte {
 	body, err := json.Marshal(fields)
 	if err != nil {
@@ -186,7 +187,8 @@ func encode(fields map[string]any) []byte {
 	return body
 }
 
-// missing returns the writes that the API server has acknowledged and the journal has not: then etcd has lost them, and nothing can be said.
+// missing returns the writes that the API server has acknowledged and that are not in the journal. If there are any, etcd has lost them, and
+// no verdict is possible.
 func (w *writer) missing(j journal) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
