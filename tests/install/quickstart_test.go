@@ -36,6 +36,7 @@ func TestTheCommandsOfThePagesWork(t *testing.T) {
 	r.part("the workload of the quickstart rolls", func() {
 		c.run("kubectl apply -f examples/secret.yaml")
 		c.run("kubectl -n example patch secret db")
+		c.next("kubectl -n example get events --field-selector reason=RolloutCompleted --watch") // It does not end.
 		r.caused("web", "secret/db (password)")
 	})
 	r.part("the README shows what it did", func() {

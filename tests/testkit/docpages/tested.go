@@ -27,6 +27,7 @@ const (
 var Tested = map[string]Page{
 	"README.md": {onInstallation, map[string]string{
 		"make image": "TestTheImage makes the image, and kind is not on every machine that tests", "make demo": long,
+		"kubectl -n example get events --field-selector reason=RolloutCompleted --watch": "it does not end",
 	}},
 	"CONTRIBUTING.md":    {"", map[string]string{"make": "it is what runs the tests", "go test": "it is what runs the tests"}},
 	"SECURITY.md":        {"", map[string]string{"cosign": "its program is not on every machine that tests; Flux verifies the same signature"}},
@@ -45,6 +46,7 @@ var Tested = map[string]Page{
 		"kubectl -n keyturn-system logs keyturn-test":                                noKubelet,
 		"kubectl -n keyturn-system delete secret keyturn-nats-tls":                   "operations.md has it",
 		"kubectl -n try get events --field-selector reason=RolloutCompleted --watch": "it does not end",
+		"kubectl delete namespace try":                                               "the test deletes it, and does not wait",
 		"kubectl delete namespace keyturn-system":                                    "the next tests wait for it",
 	}},
 	"docs/kubectl-keyturn.md": {onInstallation, map[string]string{
