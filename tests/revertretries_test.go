@@ -116,8 +116,8 @@ func TestARolloutThatAnOperatorKeepsRevertingIsRepeatedAndThenGivenUp(t *testing
 			}
 			if !tt.strict { // Then explain, which reads the workload, finds no count on it.
 				explained := r.explain("deployment/web")
-				if !strings.Contains(explained, "skip (reverted): rollouts for this change were reverted time and again by another field manager, "+
-					"which must leave the annotations keyturn.dev/* on the pod template alone; it is rolled for the next change") {
+				if !strings.Contains(explained, "skip (reverted): another field manager undid every rollout for this change, and must "+
+					"leave the keyturn.dev/* annotations on the pod template alone; the next change rolls the workload again") {
 					t.Errorf("explain does not say why it is not rolled:\n%s", explained)
 				}
 			}

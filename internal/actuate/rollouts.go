@@ -68,7 +68,7 @@ func (o *rollouts) restored(ctx context.Context, w *workload.Workload) {
 		return
 	}
 	started := o.outcomes.found(w)
-	started.Message = "made anew of the manifest that an earlier attempt has kept"
+	started.Message = "recreated from the manifest that an earlier attempt had saved"
 	o.begin(ctx, started)
 	o.ended(ctx, o.following.end(w.Key(), events.VerbCompleted, reasonRolledOut, w.Progress.Message))
 }

@@ -116,7 +116,7 @@ var verdicts = map[Reason]verdict{
 	NotOptedIn:    {"not-opted-in", Skip, nobody, "the workload's annotations do not opt in to this source"},
 	Excluded:      {"excluded", Skip, nobody, "the workload's annotations exclude this source"},
 	SourceIgnored: {"source-ignored", Skip, history, "the source has an ignore annotation"},
-	PulledOnly:    {"pulled-only", Skip, nobody, "the source is only used to pull images, and each pull reads it anew"},
+	PulledOnly:    {"pulled-only", Skip, nobody, "the source is only used to pull images, and each pull reads it again"},
 	SourceDeleted: {"source-deleted", Skip, history, "the source was deleted; running pods keep what they have"},
 	SourceNeeded: {
 		"source-needed", Skip, history, "the source was deleted, and new pods could not start without it; running pods keep what they have",
@@ -129,11 +129,12 @@ var verdicts = map[Reason]verdict{
 	SameContent:     {"same-content", Skip, history, "the workload was last rolled for the same content"},
 	ChangedBack:     {"changed-back", Record, history, "the content reverted before the workload could be rolled"},
 	Reverted: {
-		"reverted", Skip, people, "rollouts for this change were reverted time and again by another field manager, which must leave the " +
-			"annotations keyturn.dev/* on the pod template alone; it is rolled for the next change",
+		"reverted", Skip, people, "another field manager undid every rollout for this change, and must leave the keyturn.dev/* " +
+			"annotations on the pod template alone; the next change rolls the workload again",
 	},
 	ChangedMeanwhile: {
-		"changed-meanwhile", Roll, people, "the content reverted while the workload waited; pods that started meanwhile may have read another",
+		"changed-meanwhile", Roll, people,
+		"the content reverted while the workload waited; pods that started meanwhile may have read the other content",
 	},
 	PodsNewer:    {"pods-newer", Record, history, "the pods were created after the change, by a later change of the workload itself"},
 	PodsStarting: {"pods-starting", Hold, nobody, "a later change of the workload itself is replacing the pods, and is not complete"},
@@ -141,7 +142,7 @@ var verdicts = map[Reason]verdict{
 	CreationIgnored: {
 		"creation-ignored", Record, history, "the source is new, and --roll-on-create=never leaves running pods as they are until its next change",
 	},
-	Recreated: {"recreated", Roll, people, "the source was created anew with the content that it had before, and --roll-on-create is always"},
+	Recreated: {"recreated", Roll, people, "the source was created again with the content that it had before, and --roll-on-create is always"},
 	Appeared:  {"appeared", Roll, people, "a source appeared that the pods can start without"},
 	Deleted:   {"deleted", Roll, people, "the source was deleted, and the pods can start without it"},
 	Changed:   {"content-changed", Roll, people, "content that the pods read has changed"},
@@ -154,8 +155,7 @@ var verdicts = map[Reason]verdict{
 	},
 	Limit: {"limit-reached", Hold, history, "as many rollouts as max-rollouts allows are in progress"},
 	NamespaceLimit: {
-		"namespace-limit-reached", Hold, history, "as many rollouts of its namespace are in progress as its share of max-rollouts, or " +
-			"max-rollouts-per-namespace, allows",
+		"namespace-limit-reached", Hold, history, "its namespace has reached its share of max-rollouts, or max-rollouts-per-namespace",
 	},
 	PeerFailed:     {"peer-failed", Hold, people, "another workload failed to roll for the same change"},
 	CanaryFirst:    {"canary-first", Hold, people, "another workload goes first with the same change, and this one follows once its pods are ready"},
@@ -168,7 +168,7 @@ var verdicts = map[Reason]verdict{
 		"rolled-too-often", Hold, people, "it was rolled as often as max-rolls-per-hour allows; find what changes its sources or undoes its " +
 			"rollouts each time, or set keyturn.dev/roll-now to roll it once more",
 	},
-	Pausing: {"pause-period", Hold, history, "the changes are gathered until the pause-period after the first of them is over"},
+	Pausing: {"pause-period", Hold, history, "the changes are collected until the pause-period after the first of them is over"},
 	ReloaderFirst: {
 		"reloader-first", Hold, nobody, "Reloader is rolling workloads, and is given the time to roll this one, too",
 	},
