@@ -48,7 +48,7 @@ func (g *gauges) instruments() []instrument.Instrument {
 		},
 		{
 			Gauge: &g.held, Name: "keyturn.workloads.held", Unit: "{workload}", Labels: []string{"reason"},
-			About: "Workloads that are to be rolled and are held.",
+			About: "Workloads that have to be rolled and are held.",
 		},
 		{
 			Gauge: &g.oldest, Name: "keyturn.workloads.held.oldest", Unit: "s", Labels: []string{"reason"},

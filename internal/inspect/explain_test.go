@@ -218,7 +218,7 @@ func TestExplainSaysWhatWouldHappenAndWhy(t *testing.T) {
 		{
 			name: "of one whose window is not valid", workload: "deployment/wrong",
 			want: []string{
-				`! keyturn.dev/window: "at night": want "<minute> <hour>`, "It is not rolled: keyturn.dev/window is not valid (window-closed). Mend that, or set keyturn.dev/roll-now.",
+				`! keyturn.dev/window: "at night": want "<minute> <hour>`, "It is not rolled: keyturn.dev/window is not valid (window-closed). Fix that, or set keyturn.dev/roll-now.",
 			},
 		},
 		{

@@ -129,8 +129,8 @@ var ends = map[plan.Reason]string{
 	plan.Limit:          "It rolls once rollouts have ended and its turn has come.",
 	plan.NamespaceLimit: "It rolls once rollouts have ended and its turn has come.",
 	plan.LowerWave:      "It rolls once the workloads of lower waves are done.",
-	plan.CanaryFirst:    "It rolls once the pods of that one have stayed ready.",
-	plan.PeerFailed:     "It rolls once that one is rolled out after all, is undone, or a source changes again.",
+	plan.CanaryFirst:    "It rolls once the pods of that workload have stayed ready.",
+	plan.PeerFailed:     "It rolls once that workload has rolled out after all, its rollout is undone, or a source changes again.",
 	plan.SourceOnHold: "It rolls once " + events.AnnotationHold + " is removed from the source, or once " + workload.AnnotationRollNow +
 		" has another value.",
 }

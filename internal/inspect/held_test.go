@@ -95,7 +95,7 @@ func TestExplainSaysWhyAWorkloadWaitsAndWhatEndsThat(t *testing.T) {
 		},
 		{
 			name: "of a peer without an outcome", web: web, outcomes: []events.Outcome{heldFor(plan.CanaryFirst, ": deployment/api")},
-			want: []string{"deployment/api has no outcome on the stream yet.\nIt rolls once the pods of that one have stayed ready.\n"},
+			want: []string{"deployment/api has no outcome on the stream yet.\nIt rolls once the pods of that workload have stayed ready.\n"},
 		},
 		{
 			name: "of a time that is to come", web: web, outcomes: []events.Outcome{heldFor(plan.RolledRecently, soon)},

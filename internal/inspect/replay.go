@@ -89,7 +89,7 @@ func Replay(ctx context.Context, options ReplayOptions, on replayer, now time.Ti
 		return err
 	}
 	if len(letters) == 0 {
-		fmt.Fprintln(out, "There are no such dead letters that nobody has replayed.")
+		fmt.Fprintln(out, "There are no such dead letters that have not been replayed.")
 		return nil
 	}
 	return s.replay(ctx, letters, on, out)
@@ -126,7 +126,7 @@ func (s *selection) replay(ctx context.Context, letters []events.DeadLetter, on 
 	}
 	switch {
 	case s.DryRun:
-		fmt.Fprintln(out, "Nothing was asked for: --dry-run.")
+		fmt.Fprintln(out, "Nothing was requested: --dry-run.")
 	case count[replayAsked] > 0:
 		fmt.Fprintln(out, "The actuator takes these events again. actuator history --since 5m says what comes of them.")
 	}

@@ -78,7 +78,7 @@ func TestDeadLettersAreReplayedByIDAndByFilter(t *testing.T) {
 		{"by namespace", ReplayOptions{Namespace: "bank"}, []uint64{9}, "asked for", ""},
 		{"since", ReplayOptions{Since: "90m"}, []uint64{8, 9}, "asked for", ""},
 		{"since and by namespace", ReplayOptions{Since: "90m", Namespace: "shop"}, []uint64{8}, "asked for", ""},
-		{"a dry run", ReplayOptions{All: true, DryRun: true}, nil, "Nothing was asked for: --dry-run.", ""},
+		{"a dry run", ReplayOptions{All: true, DryRun: true}, nil, "Nothing was requested: --dry-run.", ""},
 		{"one with a later event", ReplayOptions{IDs: []uint64{4, 9}}, []uint64{9}, "no: a later event of the source has taken its place", "1 of 2 dead letters cannot be replayed"},
 		{"one of a source that is gone", ReplayOptions{IDs: []uint64{6}}, nil, "no: the stream has no event of the source any more", "1 of 1"},
 		{"an unknown id", ReplayOptions{IDs: []uint64{9, 5}}, nil, "", "there is no dead letter 5"},

@@ -67,7 +67,7 @@ func (r *report) timing(w *workload.Workload) obstacle {
 			w.Hold, plan.OnHold, events.AnnotationHold, workload.AnnotationRollNow)}
 	case !opens:
 		return obstacle{reason: plan.WindowClosed, said: fmt.Sprintf(
-			"It is not rolled: %s (%s). Mend that, or set %s.", w.Windows(), plan.WindowClosed, workload.AnnotationRollNow)}
+			"It is not rolled: %s (%s). Fix that, or set %s.", w.Windows(), plan.WindowClosed, workload.AnnotationRollNow)}
 	case !w.IsOpen(r.now):
 		return obstacle{reason: plan.WindowClosed, said: fmt.Sprintf(
 			"No window is open: %s (%s). It is rolled from %s on, or once %s has another value.",
@@ -83,7 +83,7 @@ func (r *report) timing(w *workload.Workload) obstacle {
 			rolls, plan.RolledTooOften, r.coming(end), workload.AnnotationRollNow)}
 	case pauses:
 		return obstacle{reason: plan.Pausing, said: fmt.Sprintf(
-			"Its changes are gathered (%s): it is rolled for them from %s on, or once %s has another value.",
+			"Its changes are collected (%s): it is rolled for them from %s on, or once %s has another value.",
 			plan.Pausing, r.coming(gathered), workload.AnnotationRollNow)}
 	case at.After(r.now):
 		return obstacle{reason: plan.WindowClosed, said: fmt.Sprintf(

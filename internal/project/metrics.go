@@ -14,7 +14,7 @@ type metrics struct{ projections metric.Int64Counter }
 func (m *metrics) instruments() []instrument.Instrument {
 	return []instrument.Instrument{{
 		Counter: &m.projections, Name: "keyturn.projections", Unit: "{projection}", Labels: []string{"verb", "reason"},
-		About: "What became of the fields that resources want from Secrets, each time that it is reported: applied, skipped or failed.",
+		About: "Reports about the fields that resources want from Secrets: applied, skipped or failed.",
 	}}
 }
 

@@ -46,7 +46,7 @@ func (r *release) pluginAnswers() {
 		{"kubectl keyturn timeline", ""},
 		{"kubectl keyturn history --installation", "deployment/web"},
 		{"kubectl keyturn dead-letters", "There are no dead letters."},
-		{"kubectl keyturn dead-letters replay", "There are no such dead letters that nobody has replayed."},
+		{"kubectl keyturn dead-letters replay", "There are no such dead letters that have not been replayed."},
 		{"kubectl keyturn hold", "deployment/web: held, until it is released: load test, until Ada ends it\n  nothing was pending"},
 		{"kubectl keyturn roll-now", "deployment/web: asked to roll now\n  nothing was pending"},
 		{"kubectl keyturn release", "deployment/web: not on hold by an annotation of its own\n  nothing was pending"},

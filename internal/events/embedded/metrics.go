@@ -30,15 +30,15 @@ func (g *gauges) instruments() []instrument.Instrument {
 		},
 		{
 			Gauge: &g.free, Name: "keyturn.nats.storage.free", Unit: "By",
-			About: "Free space of the volume that it stores them on.",
+			About: "Free space of the volume on which it stores them.",
 		},
 		{
 			Gauge: &g.expiry, Name: "keyturn.nats.certificate.expiry.timestamp", Unit: "s",
-			About: "When the certificate ends that the embedded NATS presents to its clients, as Unix time. None without TLS.",
+			About: "When the certificate of the embedded NATS expires, as Unix time. Absent without TLS.",
 		},
 		{
 			Gauge: &g.leaf, Name: "keyturn.nats.leaf.connections", Unit: "{connection}",
-			About: "Connections of the embedded NATS to its hub, as a leaf node. None is reported where it is no leaf node.",
+			About: "Connections of the embedded NATS to its hub, as a leaf node. Absent if it is not a leaf node.",
 		},
 	}
 }
