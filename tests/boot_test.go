@@ -80,7 +80,7 @@ func TestAProgramThatCannotBeginSaysWhy(t *testing.T) {
 		{"a NATS URL that is none", acts, with(actuator, "--nats-url", "nats://keyturn:"+inBase64(raw)+"%zz@nats:4222"), nil, []string{"nats-url: want URLs like nats://host:4222"}},
 		{"an embedded server without a folder", acts, with(actuator, "--nats-embedded"), nil, []string{"--nats-store-dir: is empty"}},
 		{"flags of the embedded server without it", acts, with(actuator, "--nats-listen", "127.0.0.1:4222"), nil, []string{"want --nats-embedded with them"}},
-		{"a domain that nothing is taken from", acts, with(actuator, "--stores-domain", "hub"), nil, []string{"--stores-domain: set alone, want --nats-embedded and --stores-from with it"}},
+		{"a domain that nothing is taken from", acts, with(actuator, "--stores-domain", "hub"), nil, []string{"--stores-domain: needs --nats-embedded and --stores-from"}},
 		{"the stores of this cluster", acts, with(actuator, "--stores-from", "hub,demo"), nil, []string{`--stores-from: "demo" is this cluster`}},
 		{"a watcher of nothing", watches, with(withKey, "--sources="), nil, []string{"--sources: is empty, want any of configmap, secret, externalsecret, certificate, secretproviderclass, or --openbao-config"}},
 		{"an embedded server that is open to everybody", acts, with(embedded, "--nats-listen", "0.0.0.0:4222"), nil, []string{`listen "0.0.0.0:4222" is not a loopback address: want a config file with an authorization or accounts block`}},

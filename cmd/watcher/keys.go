@@ -23,7 +23,7 @@ func newKeysCommand() *cobra.Command {
 	var natsUsers, natsRoutes, natsTLS, audit, projector bool
 	cmd := &cobra.Command{
 		Use:   "keys",
-		Short: "Create the Secrets with the keys of an installation. Existing ones are left unchanged, but for certificates that are due.",
+		Short: "Create the Secrets with the keys of an installation. Existing ones are left unchanged, except certificates that are due.",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := errors.Join(process.Environment(cmd.Flags()), logging.Validate()); err != nil {

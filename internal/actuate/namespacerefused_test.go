@@ -107,7 +107,7 @@ func TestWhenThePermissionEndsWhatNamespacesSaidStaysAndTheLogSaysSoEachTime(t *
 			if n.get("shop").Same(workload.Namespace{}) {
 				t.Error("the hold ended with the permission")
 			}
-			if got := strings.Count(log.String(), "but for those that were read before"); got != lost || strings.Count(log.String(), "kept=1") != lost {
+			if got := strings.Count(log.String(), "except those read before"); got != lost || strings.Count(log.String(), "kept=1") != lost {
 				t.Errorf("lost %d times, it is said %d times:\n%s", lost, got, log.String())
 			}
 		}

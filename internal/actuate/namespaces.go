@@ -204,7 +204,7 @@ func (n *namespaces) refused(ctx context.Context, name string, err error) time.D
 		return namespaceRepeat
 	}
 	if refusals == namespaceRefusals {
-		n.log.WarnContext(ctx, "no permission to read namespaces; holds and windows on them do not count, but for those that were read before",
+		n.log.WarnContext(ctx, "no permission to read namespaces; their holds and windows are ignored, except those read before",
 			"scope", namespaceScope(name), "annotations", events.AnnotationHold+", "+workload.AnnotationWindow, "kept", kept, "err", err)
 	}
 	n.listed(namespaceScope(name))

@@ -64,11 +64,11 @@ func TestOptionsValidate(t *testing.T) {
 		},
 		{
 			"a bake is not negative", func(o *Options) { o.Bake = -1 },
-			"--bake: -1ns, want 0 (until they are ready once) to 24h",
+			"--bake: -1ns, want 0 (as soon as the pods are ready) to 24h",
 		},
 		{
 			"nor longer than a day", func(o *Options) { o.Bake = workload.MaxBake + 1 },
-			"--bake: 24h0m0.000000001s, want 0 (until they are ready once) to 24h",
+			"--bake: 24h0m0.000000001s, want 0 (as soon as the pods are ready) to 24h",
 		},
 		{
 			"an interval is not negative", func(o *Options) { o.MinInterval = -time.Minute },

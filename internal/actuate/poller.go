@@ -191,7 +191,7 @@ func (p *poller) refused(ctx context.Context, namespace string, err error) {
 	delay, isFirst := p.backoff.Step(), p.retry.IsZero()
 	p.retry = p.now().Add(delay)
 	if isFirst && ctx.Err() == nil {
-		p.log.WarnContext(ctx, "cannot list workloads; trying ever more seldom", "resource", place(p.store.kind, namespace), "retry_in", delay,
+		p.log.WarnContext(ctx, "cannot list workloads; retrying with backoff", "resource", place(p.store.kind, namespace), "retry_in", delay,
 			"max_retry_in", quietInterval, "err", err)
 	}
 }

@@ -22,7 +22,7 @@ func (o *Options) validateLimits() []error {
 		problems = append(problems, fmt.Errorf("--max-rolls-per-hour: %d, want 0 (no limit) or more", o.MaxRollsPerHour))
 	}
 	if o.Bake < 0 || o.Bake > workload.MaxBake {
-		problems = append(problems, fmt.Errorf("--bake: %s, want 0 (until they are ready once) to %dh", o.Bake, int(workload.MaxBake.Hours())))
+		problems = append(problems, fmt.Errorf("--bake: %s, want 0 (as soon as the pods are ready) to %dh", o.Bake, int(workload.MaxBake.Hours())))
 	}
 	if o.ReloadDelay < 0 {
 		problems = append(problems, fmt.Errorf("--reload-delay: %s, want 0 or more", o.ReloadDelay))

@@ -14,7 +14,7 @@ func Compare(program *Program) *cobra.Command {
 	var options inspect.CompareOptions
 	cmd := &cobra.Command{
 		Use:   "compare",
-		Short: "Compare what a dry run would have rolled with what Reloader did roll, with the reason.",
+		Short: "Compare what Keyturn rolled, or would roll in a dry run, with what Reloader rolled, and say why.",
 		Example: "  actuator compare --cluster prod --since 168h\n" +
 			"  actuator compare --cluster prod -n shop",
 		Args: cobra.NoArgs,

@@ -19,7 +19,7 @@ func Replay(program *Program) *cobra.Command {
 	var creds string
 	cmd := &cobra.Command{
 		Use:   "replay [id]...",
-		Short: "Have the actuator take dead-lettered events again, once their cause is mended.",
+		Short: "Make the actuator take dead-lettered events again, once their cause is fixed.",
 		Example: "  actuator dead-letters replay 12 14\n" +
 			"  actuator dead-letters replay --reason patch-denied --since 2h --dry-run",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -43,18 +43,18 @@ func Replay(program *Program) *cobra.Command {
 	}
 	AddReplayFlags(cmd.Flags(), &options)
 	cmd.Flags().StringVar(&creds, "replay-creds", "",
-		"credentials `file` of the actuator's NATS user, who may ask for it; empty uses that of --nats-creds")
+		"credentials `file` of the actuator's NATS user, which may request it; empty uses that of --nats-creds")
 	return cmd
 }
 
 // AddReplayFlags adds the flags that select dead letters to replay.
 func AddReplayFlags(flags *pflag.FlagSet, options *inspect.ReplayOptions) {
-	flags.BoolVar(&options.All, "all", false, "all dead letters that nobody has replayed")
-	flags.StringVar(&options.Reason, "reason", "", "of these, the dead letters with this `reason`")
-	flags.StringVarP(&options.Namespace, "namespace", "n", "", "of these, the dead letters about sources in this `namespace`")
+	flags.BoolVar(&options.All, "all", false, "all dead letters that have not been replayed")
+	flags.StringVar(&options.Reason, "reason", "", "only dead letters with this `reason` that have not been replayed")
+	flags.StringVarP(&options.Namespace, "namespace", "n", "", "only dead letters about sources in this `namespace` that have not been replayed")
 	flags.StringVar(&options.Since, "since", "",
-		"of these, the dead letters from then on: a `duration` back from now, or a time such as 2006-01-02T15:04:05Z")
-	flags.BoolVar(&options.DryRun, "dry-run", false, "list what would be asked for")
+		"only dead letters since then that have not been replayed: a `duration` back from now, or a time such as 2006-01-02T15:04:05Z")
+	flags.BoolVar(&options.DryRun, "dry-run", false, "list what would be replayed")
 }
 
 // letterIDs parses the ids of dead letters.

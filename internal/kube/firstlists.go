@@ -63,7 +63,7 @@ func (l *FirstLists) Ready() error {
 		}
 	}
 	if len(left) > 0 {
-		return fmt.Errorf("the first list of %s is not complete", left[0])
+		return fmt.Errorf("still listing %s for the first time", left[0])
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func TestAProgramIsReadyOnceEachResourceWasListed(t *testing.T) {
 		}
 	}
 	l.Listed("configmaps in shop")
-	want("the first list of secrets in shop is not complete")
+	want("still listing secrets in shop for the first time")
 	l.Listed("configmaps in shop")
 	l.Deny("configmaps in shop", errors.New("it was listed before"))
 	l.Deny("secrets in shop", errors.New("secrets in shop: no permission"))
@@ -45,7 +45,7 @@ func TestAMissingPermissionIsToldBeforeAListThatIsNotComplete(t *testing.T) {
 		l.Expect(where)
 	}
 	for range 10 {
-		if err := l.Ready(); err == nil || err.Error() != "the first list of configmaps in shop is not complete" {
+		if err := l.Ready(); err == nil || err.Error() != "still listing configmaps in shop for the first time" {
 			t.Fatalf("got %v, want the first by its name", err)
 		}
 	}

@@ -51,7 +51,7 @@ func (p *Plugin) annotatingCommand(use, short, example string, run func(ctx cont
 		},
 	}
 	cmd.Flags().StringVarP(&a.namespace, "namespace", "n", "", "`namespace` of the objects; empty means that of the context")
-	cmd.Flags().BoolVar(&a.dryRun, "dry-run", false, "have the API server say what would be, and change nothing")
+	cmd.Flags().BoolVar(&a.dryRun, "dry-run", false, "let the API server check the change, but change nothing")
 	return cmd
 }
 

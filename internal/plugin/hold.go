@@ -37,7 +37,7 @@ func (p *Plugin) hold() *cobra.Command {
 		})
 	cmd.Args = cobra.MinimumNArgs(1)
 	cmd.Flags().StringVar(&options.reason, "reason", "held with kubectl keyturn", "`text` for people: who holds it, why, and until when")
-	cmd.Flags().BoolVar(&options.overwrite, "overwrite", false, "replace the text of a hold that is there")
+	cmd.Flags().BoolVar(&options.overwrite, "overwrite", false, "replace the text of an existing hold")
 	return cmd
 }
 

@@ -28,7 +28,7 @@ func (p *Plugin) deadLetters(program *commands.Program) *cobra.Command {
 func (p *Plugin) replay() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay [id]...",
-		Short: "Have the actuator take dead-lettered events again, once their cause is mended. It runs in the actuator's pod, like kubectl exec.",
+		Short: "Make the actuator take dead-lettered events again, once their cause is fixed. It runs in the actuator's pod, like kubectl exec.",
 		Example: "  kubectl keyturn dead-letters replay 12 14\n" +
 			"  kubectl keyturn dead-letters replay --reason patch-denied --since 2h --dry-run",
 		RunE: p.runReplay,

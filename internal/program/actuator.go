@@ -90,7 +90,8 @@ func (a *Actuator) Run(ctx context.Context, log io.Writer, build Build) error {
 func refuseTokens(lookup func(string) (string, bool)) error {
 	for _, name := range []string{"BAO_TOKEN", "VAULT_TOKEN"} {
 		if _, set := lookup(name); set {
-			return fmt.Errorf("%s: is set for the actuator, which reads no store; set it for the watcher, in the Secret keyturn-watcher-env", name)
+			return fmt.Errorf("%s is set, but the actuator reads no secret store; set it only for the watcher, in the Secret "+
+				"keyturn-watcher-env", name)
 		}
 	}
 	return nil
@@ -99,11 +100,11 @@ func refuseTokens(lookup func(string) (string, bool)) error {
 // validateCall returns an error if the options of the webhook are invalid, or are combined with others that cannot apply then.
 func (a *Actuator) validateCall() error {
 	if a.Call.URL != "" && (a.Actuate.DryRun || a.Actuate.ForceSync || a.Notify.ConfigFile != "") {
-		return errors.New("--webhook-url: set together with --dry-run, --force-sync or --notify-config, want it without them: nothing is rolled")
+		return errors.New("--webhook-url: cannot be combined with --dry-run, --force-sync or --notify-config: with a webhook nothing is rolled")
 	}
 	if a.Call.URL != "" && (a.Actuate.RollOnCreate == "always" || a.Actuate.RollOnDelete) {
-		return errors.New("--webhook-url: set together with --roll-on-create=always or --roll-on-delete, want it without them: " +
-			"it is called when content changes")
+		return errors.New("--webhook-url: cannot be combined with --roll-on-create=always or --roll-on-delete: " +
+			"it is called only when content changes")
 	}
 	return a.Call.Validate()
 }

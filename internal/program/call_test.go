@@ -8,7 +8,7 @@ import (
 )
 
 func TestAWebhookIsCalledInsteadOfAllElse(t *testing.T) {
-	const rolls, appears = "nothing is rolled", "it is called when content changes"
+	const rolls, appears = "nothing is rolled", "it is called only when content changes"
 	tests := []struct {
 		name string
 		set  func(*Actuator)

@@ -43,7 +43,7 @@ func (a *Actuator) validateNATS() error {
 			"want --nats-embedded with them")
 	}
 	if a.StoresDomain != "" && (!a.Embed || len(a.Actuate.StoresFrom) == 0) {
-		return errors.New("--stores-domain: set alone, want --nats-embedded and --stores-from with it")
+		return errors.New("--stores-domain: needs --nats-embedded and --stores-from")
 	}
 	return nil
 }

@@ -34,7 +34,7 @@ func (o *FleetOptions) AddFlags(flags *pflag.FlagSet) {
 // validate returns an error if the flags contradict each other.
 func (o *FleetOptions) validate(embed bool) error {
 	if o.Stream == "" && o.CredsFile != "" {
-		return errors.New("--fleet-creds: set alone, want --fleet-stream with it")
+		return errors.New("--fleet-creds: needs --fleet-stream")
 	}
 	if o.Stream != "" && embed {
 		return errors.New("--fleet-stream: set with --nats-embedded, want --nats-url: the stream is on the servers of a hub")

@@ -51,7 +51,7 @@ func TestTheOptionsOfAFleetMustFit(t *testing.T) {
 		want    string
 	}{
 		{"a stream", FleetOptions{Stream: "FLEET", CredsFile: "reader.nk"}, false, ""},
-		{"a user without a stream", FleetOptions{CredsFile: "reader.nk"}, false, "--fleet-creds: set alone, want --fleet-stream with it"},
+		{"a user without a stream", FleetOptions{CredsFile: "reader.nk"}, false, "--fleet-creds: needs --fleet-stream"},
 		{
 			"a stream of the embedded server",
 			FleetOptions{Stream: "FLEET"},

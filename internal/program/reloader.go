@@ -85,14 +85,14 @@ func (r *Reloader) runIn(ctx context.Context, state state, log io.Writer, build 
 
 // warn logs the disadvantages of running in one process, and the notes.
 func (r *Reloader) warn(ctx context.Context, runtime *process.Runtime, s state) {
-	runtime.Logger.WarnContext(ctx, "one process does all: one account reads secrets and writes workloads; "+
+	runtime.Logger.WarnContext(ctx, "watcher and actuator share one process, so one account reads secrets and writes workloads; "+
 		"changes made while it is down are found only if its state directory is kept", "state_dir", s.dir, "new", s.made)
 	if r.StateDir == "" {
 		runtime.Logger.WarnContext(ctx, "the state is in a temporary directory, which goes with the container or the pod: after that, what waited "+
 			"to be rolled is forgotten, changes made meanwhile are not found, and nothing is rolled that has not changed", "state_dir", s.dir)
 	}
 	for _, note := range r.Notes {
-		runtime.Logger.WarnContext(ctx, "setting does not do what it says", "setting", note.Setting, "effect", note.Text)
+		runtime.Logger.WarnContext(ctx, "setting has a different effect here", "setting", note.Setting, "effect", note.Text)
 	}
 }
 

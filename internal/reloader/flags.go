@@ -49,9 +49,9 @@ var annotationFlags = []struct{ name, key, about string }{
 	{"configmap-auto-annotation", "configmap.reloader.stakater.com/auto", "that makes a workload roll on every ConfigMap it references"},
 	{"secret-auto-annotation", "secret.reloader.stakater.com/auto", "that makes a workload roll on every Secret it references"},
 	{"auto-search-annotation", "reloader.stakater.com/search", "that makes a workload roll on marked sources that it references"},
-	{"search-match-annotation", "reloader.stakater.com/match", "that marks a source for that"},
+	{"search-match-annotation", "reloader.stakater.com/match", "that marks a source for --auto-search-annotation"},
 	{"ignore-annotation", "reloader.stakater.com/ignore", "that makes a source roll nothing"},
-	{"pause-deployment-annotation", "deployment.reloader.stakater.com/pause-period", "with the period in which changes of a Deployment are gathered"},
+	{"pause-deployment-annotation", "deployment.reloader.stakater.com/pause-period", "with the period that collects changes of a Deployment"},
 	{"pause-deployment-time-annotation", "deployment.reloader.stakater.com/paused-at", "with the beginning of that period"},
 }
 
@@ -84,7 +84,7 @@ func (f *Flags) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.EnableCSIIntegration, "enable-csi-integration", f.EnableCSIIntegration, "watch what the Secrets Store CSI driver mounts")
 	flags.StringVar(&f.WebhookURL, "webhook-url", f.WebhookURL, "`URL` to call instead of rolling")
 	flags.BoolVar(&f.EnableHA, "enable-ha", f.EnableHA,
-		"be one of several replicas, of which one rolls: that which holds a Lease in the namespace of POD_NAMESPACE")
+		"be one of several replicas: only the one that holds a Lease in the namespace of POD_NAMESPACE rolls")
 	for _, a := range annotationFlags {
 		key := f.Annotations[a.name]
 		flags.StringVar(key, a.name, *key, "`key` of the annotation "+a.about)
@@ -116,7 +116,7 @@ func (f *Flags) addOperation(flags *pflag.FlagSet) {
 		"kubeconfig `file`; empty uses $KUBECONFIG or ~/.kube/config, or else the pod's service account")
 	flags.StringVar(&f.StateDir, "state-dir", f.StateDir,
 		"`directory` for the streams and the fingerprint key; empty uses a temporary one, below $TMPDIR or /tmp, or else /dev/shm. "+
-			"Without what it had, changes made while this program was down are not found")
+			"If its content is lost, changes made while this program was down are not found")
 	flags.StringVar(&f.FingerprintKeyFile, "fingerprint-key-file", f.FingerprintKeyFile,
 		"`file` with the fingerprint keys; empty makes a key in --state-dir")
 	flags.StringVar(&f.MetricsAddr, "metrics-addr", f.MetricsAddr, "`address` that serves /metrics, /live, /livez and /readyz")
@@ -125,5 +125,5 @@ func (f *Flags) addOperation(flags *pflag.FlagSet) {
 	flags.DurationVar(&f.Settle, "settle", f.Settle,
 		"debounce: how long a workload must have no further change before it is rolled; 0 rolls at once, as Reloader does")
 	flags.IntVar(&f.MaxRollsPerHour, "max-rolls-per-hour", f.MaxRollsPerHour,
-		"maximum `number` of rolls within an hour of a workload without keyturn.dev/max-rolls-per-hour; 0 means no limit, as Reloader has none")
+		"maximum `number` of rolls per hour of one workload, unless it has keyturn.dev/max-rolls-per-hour; 0 means no limit, as in Reloader")
 }

@@ -84,7 +84,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.Kinds, "sources", o.Kinds,
 		"comma-separated `kinds` of sources to watch: "+strings.Join(kindNames(), ", ")+"; empty watches secret stores only")
 	flags.StringSliceVar(&o.IgnoreNamespaces, "ignore-namespaces", o.IgnoreNamespaces,
-		"`namespaces` to leave out of all of them, separated by commas; the API server leaves them out")
+		"`namespaces` to ignore, separated by commas; cannot be combined with --namespaces")
 	flags.StringVar(&o.Selector, "selector", o.Selector, "label `selector` that sources must match; empty matches all")
 	flags.StringVar(&o.NamespaceSelector, "namespace-selector", o.NamespaceSelector,
 		"label `selector` that the namespaces of sources must match; empty matches all. Needs permission to list and watch namespaces")

@@ -33,7 +33,7 @@ func (r *readiness) problem() error {
 	if r.complete.Load() {
 		return nil
 	}
-	problem := errors.New("the first list of the sources is not complete")
+	problem := errors.New("still listing the sources for the first time")
 	r.denied.Range(func(_, err any) bool {
 		problem = err.(error)
 		return false
