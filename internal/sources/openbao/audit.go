@@ -39,7 +39,8 @@ const (
 // isLate reports whether the line came so late that it is only a reason to look at what it names.
 func (e *entry) isLate() bool { return e.received.Sub(e.at) > maxLate }
 
-// checkTimes drops times that are later than the store's clock can show. Taken at its word, such a line would be the latest state for ever.
+// checkTimes drops times that are later than the store's clock can show. Taken at its word, such a line would be the latest state for ever. Those
+// before 1970 are not even decoded.
 func (e *entry) checkTimes() {
 	last := e.received.Add(maxAhead)
 	if e.at.IsZero() || e.at.After(last) {

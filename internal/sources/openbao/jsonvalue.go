@@ -8,12 +8,19 @@ import (
 
 // The types below decode leniently: the audit log replaces values by HMACs, so that a time or a number can be any text.
 
-// instant is a time. Anything that is not a time decodes to zero.
+// instant is a time. Anything that is not a time decodes to zero, and so does one that no clock of a store shows: events have times as nanoseconds
+// since 1970, of which 64 bits end in the year 2262.
 type instant time.Time
+
+// The years of which a store can tell: from firstYear until before lastYear.
+const (
+	firstYear = 1970
+	lastYear  = 2200
+)
 
 func (i *instant) UnmarshalJSON(text []byte) error {
 	var t time.Time
-	if t.UnmarshalJSON(text) == nil && !t.IsZero() {
+	if t.UnmarshalJSON(text) == nil && t.UTC().Year() >= firstYear && t.UTC().Year() < lastYear {
 		*i = instant(t.UTC())
 	}
 	return nil

@@ -53,3 +53,17 @@ func TestTheStateThatMetadataTells(t *testing.T) {
 		})
 	}
 }
+
+func TestATimeThatNoClockShowsIsNone(t *testing.T) {
+	for text, want := range map[string]bool{
+		`"2026-11-20T12:00:00.5+01:00"`: true, `"1970-01-01T00:00:00Z"`: true, `"2199-12-31T23:59:59Z"`: true,
+		`"1969-12-31T23:59:59Z"`: false, `"1970-01-01T00:00:00+00:01"`: false, `"1600-01-01T00:00:00Z"`: false, `"0001-01-01T00:00:00Z"`: false,
+		`"0000-01-01T00:00:00+23:59"`: false, `"2200-01-01T00:00:00Z"`: false, `"9999-12-31T23:59:59-23:59"`: false,
+		`"hmac-sha256:0"`: false, `7`: false, `null`: false,
+	} {
+		var got instant
+		if err := got.UnmarshalJSON([]byte(text)); err != nil || time.Time(got).IsZero() == want {
+			t.Errorf("%s: %v, %v", text, time.Time(got), err)
+		}
+	}
+}

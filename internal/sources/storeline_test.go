@@ -1,0 +1,166 @@
+package sources
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	metricnoop "go.opentelemetry.io/otel/metric/noop"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/sources/openbao"
+	"github.com/keyturn/keyturn/tests/testkit"
+)
+
+// observed is what a store that cannot be asked is observed to be, whose lines go into a connection.
+type observed struct {
+	connection   net.Conn
+	observations chan openbao.Observation
+	sent         int
+}
+
+func observe(f *testing.F) *observed {
+	f.Helper()
+	o, listening := &observed{observations: make(chan openbao.Observation)}, make(chan string, 1)
+	options := openbao.DefaultOptions()
+	options.ConfigFile, options.SocketListen = filepath.Join(f.TempDir(), "stores.yaml"), "127.0.0.1:0"
+	options.Logger, options.Meter = slog.New(slog.DiscardHandler), metricnoop.NewMeterProvider().Meter("")
+	options.Now = func() time.Time { return storeEpoch }
+	options.Listen = func(ctx context.Context, network, at string) (net.Listener, error) {
+		listener, err := new(net.ListenConfig).Listen(ctx, network, at)
+		if err == nil {
+			listening <- listener.Addr().String()
+		}
+		return listener, err
+	}
+	if err := os.WriteFile(options.ConfigFile, []byte("stores: [{name: bao, address: 'http://bao'}]"), 0o600); err != nil {
+		f.Fatal(err)
+	}
+	feed, err := openbao.New(options)
+	if err != nil {
+		f.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- feed.Run(ctx, func(seen openbao.Observation) bool {
+			select {
+			case o.observations <- seen:
+			case <-ctx.Done():
+			}
+			return true
+		})
+	}()
+	f.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			f.Error(err)
+		}
+	})
+	if o.connection, err = new(net.Dialer).DialContext(ctx, "tcp", <-listening); err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { o.connection.Close() })
+	return o
+}
+
+// of returns what is observed of a line: what comes before the observation of a line that follows it.
+func (o *observed) of(t *testing.T, line []byte) []openbao.Observation {
+	t.Helper()
+	o.sent++
+	// A line of a request that was there before is ignored.
+	line = bytes.ReplaceAll(line, []byte(`"id":"`), fmt.Appendf(nil, `"id":"%d-`, o.sent))
+	_, err := fmt.Fprintf(o.connection, "%s\n"+
+		`{"type":"response","request":{"operation":"update","mount_type":"database","mount_point":"end/","path":"end/rotate-role/%d"}}`+"\n", line, o.sent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end, late := fmt.Sprintf("static-creds/%d", o.sent), time.After(testkit.Patience)
+	var list []openbao.Observation
+	for {
+		select {
+		case seen := <-o.observations:
+			if seen.Path.Mount == "end" && seen.Path.Path == end {
+				return list
+			}
+			list = append(list, seen)
+		case <-late:
+			t.Fatalf("nothing is observed of the line that follows %q", line)
+		}
+	}
+}
+
+// FuzzAuditLine sends lines of a store that cannot be asked: whoever may send them is taken at their word. No line may make an event that
+// cannot be published, nor one that hides what is written later.
+func FuzzAuditLine(f *testing.F) {
+	log, err := os.ReadFile("openbao/testdata/openbao-2.6.2.jsonl")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for line := range bytes.Lines(log) {
+		f.Add(bytes.TrimSuffix(line, []byte("\n")))
+	}
+	write := func(id, at, version, created string) {
+		f.Add(fmt.Appendf(nil, `{"time":%q,"type":"response","request":{"id":%q,"operation":"update","mount_type":"kv","mount_point":"secret/",`+
+			`"path":"secret/data/shop/db"},"response":{"data":{"version":%s,"created_time":%q}}}`, at, id, version, created))
+	}
+	for _, at := range []string{
+		"1960-01-01T00:00:00Z", "1600-01-01T00:00:00Z", "1970-01-01T00:00:00Z", "0001-01-01T00:00:00Z", "2500-01-01T00:00:00Z",
+		"0000-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59",
+	} {
+		write("1", at, "8", "hmac-sha256:0")
+		write("1", at, "1000000000", at)
+	}
+	write(strings.Repeat("\u00e9", 200), "2026-03-14T15:00:00Z", "8", "hmac-sha256:0")
+	store, ring := observe(f), keyringOf(1)
+	f.Fuzz(func(t *testing.T, line []byte) {
+		for _, seen := range store.of(t, line) {
+			earlier := written(7, "update", -5)
+			earlier.Path = seen.Path
+			recorded, _ := compareStore(nil, earlier, time.Time{})
+			for _, before := range []*lastEvent{nil, publishedOf(t, ring, recorded, earlier.Received)} {
+				change, ok := compareStore(before, seen, time.Time{})
+				if !ok {
+					continue
+				}
+				after := publishedOf(t, ring, change, seen.Received)
+				for _, next := range []openbao.Observation{written(1, "create", 5), written(8, "update", 5), unnamed(0, "next", 5)} {
+					if isKnown(after, next) {
+						t.Errorf("%+v hides %+v", seen, next)
+					}
+				}
+			}
+		}
+	})
+}
+
+// publishedOf returns the event of a change as the stream has it, and fails the test if it cannot be published.
+func publishedOf(t *testing.T, ring *keyring, change events.Change, at time.Time) *lastEvent {
+	t.Helper()
+	change.Cluster, change.Time = testCluster, at
+	print := ring.fingerprint(change.Source, storeContent(change))[0]
+	change.Fingerprint = print.all.text(print.keyID)
+	event, err := change.Event()
+	if err != nil {
+		t.Fatalf("%+v: %v", change, err)
+	}
+	subject := events.Subject(testCluster, change.Source)
+	msg, err := events.ToMsg(event, subject)
+	if err != nil {
+		t.Fatalf("%+v: %v", change, err)
+	}
+	if event, err = events.FromMsg(subject, msg.Header, msg.Data); err != nil {
+		t.Fatalf("%+v: %v", change, err)
+	}
+	if change, err = events.ParseChange(event); err != nil {
+		t.Fatalf("%+v: %v", change, err)
+	}
+	return mustLast(t, change)
+}
