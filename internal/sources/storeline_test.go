@@ -118,7 +118,13 @@ func FuzzAuditLine(f *testing.F) {
 		write("1", at, "8", "hmac-sha256:0")
 		write("1", at, "1000000000", at)
 	}
+	write(" 1 ", "2026-03-14T15:00:00Z", "8", "hmac-sha256:0")
+	write(" ", "2026-03-14T15:00:00Z", "8", "hmac-sha256:0")
 	write(strings.Repeat("\u00e9", 200), "2026-03-14T15:00:00Z", "8", "hmac-sha256:0")
+	for _, path := range []string{" db ", "%2F", "\u00a0", strings.Repeat("\u00e9", 500), strings.Repeat("%", 1000)} {
+		f.Add(fmt.Appendf(nil, `{"time":"2026-03-14T15:00:00Z","type":"response","request":{"id":"1","operation":"update","mount_type":"kv",`+
+			`"mount_point":"kv/","path":%q}}`, "kv/"+path))
+	}
 	store, ring := observe(f), keyringOf(1)
 	f.Fuzz(func(t *testing.T, line []byte) {
 		for _, seen := range store.of(t, line) {

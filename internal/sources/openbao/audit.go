@@ -137,7 +137,7 @@ func decodeLine(line []byte) (entry, verdict) {
 		namespace: strings.Trim(l.Request.Namespace.Path, "/"),
 		path:      l.Request.Path,
 		operation: l.Request.Operation,
-		request:   printable(l.Request.ID),
+		request:   strings.TrimSpace(printable(l.Request.ID)), // it ends the id of an event, which has no space around it
 		by:        printable(l.Auth.DisplayName),
 		trace:     traceOf(l.Request.Headers),
 	}
