@@ -97,6 +97,7 @@ func TestChangeIsNotPublishedWhen(t *testing.T) {
 		{"a changed key has an illegal name", func(c *Change) { c.Changed = []string{""} }},
 		{"it changed at no version", func(c *Change) { c.ChangedAt = "-1" }},
 		{"the time is missing", func(c *Change) { c.Time = time.Time{} }},
+		{"a time has no form in JSON", func(c *Change) { c.WrittenAt = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC) }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

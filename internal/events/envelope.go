@@ -74,11 +74,11 @@ type envelope struct {
 	extensions map[string]string
 }
 
-// event returns the CloudEvent with payload as its JSON data.
+// event returns the CloudEvent with payload as its JSON data. It returns a RejectError if there is none.
 func (v envelope) event(payload any) (event.Event, error) {
 	data, err := json.Marshal(payload)
 	if err != nil {
-		return event.Event{}, fmt.Errorf("encoding the data: %w", err)
+		return event.Event{}, rejectf(ReasonMalformed, "encoding the data: %w", err)
 	}
 	e := event.New()
 	e.SetID(v.id)
@@ -98,7 +98,7 @@ func (v envelope) event(payload any) (event.Event, error) {
 	setExtension(&e, traceparentKey, trace.Parent)
 	setExtension(&e, tracestateKey, trace.State)
 	if err := e.Validate(); err != nil {
-		return event.Event{}, fmt.Errorf("encoding the event: %w", err)
+		return event.Event{}, rejectf(ReasonMalformed, "encoding the event: %w", err)
 	}
 	return e, nil
 }

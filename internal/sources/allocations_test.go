@@ -82,7 +82,8 @@ func newSecretTurns(tb testing.TB, turns int) *secretTurns {
 	kind := secretSource
 	eyes := view{cached: objectCache{kind.kind: {r.cached}}, now: time.Now, isRecent: func(*object) bool { return false }}
 	r.reconciler = &reconciler{
-		cluster: testCluster, now: time.Now, ledger: known, throttle: newThrottle(1<<30, time.Now, log), settled: func() bool { return true },
+		cluster: testCluster, now: time.Now, ledger: known, throttle: newThrottle(1<<30, time.Now, log), sightings: newSightings(),
+		settled:   func() bool { return true },
 		assessors: map[events.Kind]assessor{kind.kind: assessObjects(kind, scope{selected: &namespaceFilter{}}, eyes)},
 		publisher: &publisher{bus: r, ledger: known, metrics: measured, tracer: tracenoop.NewTracerProvider().Tracer(""), log: log},
 	}

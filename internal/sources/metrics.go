@@ -36,7 +36,7 @@ func (m *metrics) instruments() []instrument.Instrument {
 		},
 		{
 			Counter: &m.errors, Name: "keyturn.watcher.publish.errors", Unit: "{error}",
-			About: "Failed attempts to publish an event. Each is retried.",
+			About: "Failed attempts to publish an event. Each is retried, unless the event can never be valid.",
 		},
 		{
 			Counter: &m.lost, Name: "keyturn.watcher.lost", Unit: "{event}",

@@ -55,7 +55,7 @@ type pendingSources struct {
 
 type pendingEntry struct {
 	queueEntry
-	// retrying reports that the source waits for another try.
+	// retrying reports that the source waits for another try, or for a change if its event was dropped.
 	retrying bool
 }
 
@@ -127,10 +127,15 @@ func (p *pendingSources) done(source events.Source) {
 	p.queue.Forget(source)
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.notLate(source)
+	p.finish(source)
+}
+
+// notLate forgets that a source was created and could not be published. The lock is held.
+func (p *pendingSources) notLate(source events.Source) {
 	if delete(p.late, source); len(p.late) == 0 {
 		p.late = nil
 	}
-	p.finish(source)
 }
 
 // retry ends the work on a source that has to be tried again, and puts its entry back. What was noticed meanwhile is
@@ -142,6 +147,19 @@ func (p *pendingSources) retry(source events.Source, entry queueEntry) {
 // wait does the same for a source whose turn comes after a delay.
 func (p *pendingSources) wait(source events.Source, entry queueEntry, delay time.Duration) {
 	p.putBack(source, entry, func(source events.Source) { p.queue.AddAfter(source, min(delay, turnCheck)) })
+}
+
+// drop ends the work on a source of which no event can be made as it is. It is looked at again when it is added, and that it was created is known
+// until then.
+func (p *pendingSources) drop(source events.Source, entry queueEntry) {
+	if !entry.created {
+		p.done(source)
+		return
+	}
+	p.putBack(source, entry, func(source events.Source) {
+		p.queue.Forget(source)
+		p.notLate(source)
+	})
 }
 
 func (p *pendingSources) putBack(source events.Source, entry queueEntry, again func(events.Source)) {

@@ -220,3 +220,42 @@ func TestASourceIsNotQueuedForWeeks(t *testing.T) {
 		p.done(testSource)
 	})
 }
+
+func TestPendingSourcesThatAreDroppedWaitForAChange(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		created bool
+		during  bool
+	}{
+		{name: "one that was there before"},
+		{name: "one that was created", created: true},
+		{name: "one that was created, and has changed meanwhile", created: true, during: true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			pendingTest(t, func(t *testing.T, p *pendingSources) {
+				began := time.Now()
+				p.add(testSource, tt.created)
+				p.retry(testSource, mustTake(t, p, testSource))
+				entry := mustTake(t, p, testSource)
+				if tt.during {
+					p.add(testSource, false)
+				}
+				p.drop(testSource, entry)
+				if !tt.during {
+					<-time.After(time.Hour)
+					if n := p.length(); n != 0 || !isClosed(p.quiet()) {
+						t.Fatalf("%d sources are queued, quiet %t", n, isClosed(p.quiet()))
+					}
+					p.add(testSource, false)
+				}
+				if again := mustTake(t, p, testSource); again.created != tt.created || again.at.Equal(began) != tt.created {
+					t.Errorf("got %+v, want created %t, and the first time if it was", again, tt.created)
+				}
+				if at := p.publishedUntil(time.Now()); !at.Equal(time.Now()) {
+					t.Errorf("published until %s: what cannot be published holds up what can", at)
+				}
+				p.done(testSource)
+			})
+		})
+	}
+}

@@ -7,9 +7,10 @@ import (
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/sources/openbao"
 )
 
-// publishTimeout bounds one try to publish. A try is repeated until it succeeds.
+// publishTimeout bounds one try to publish. A try is repeated until it succeeds, or the event is refused.
 const publishTimeout = 10 * time.Second
 
 // maxConflicts is how often in a row another watcher may be faster before the source waits for a retry.
@@ -24,6 +25,8 @@ type reconciler struct {
 	reader    *ledgerReader
 	publisher *publisher
 	throttle  *throttle
+	sightings *sightings
+	notice    func(source events.Source)
 	// settled reports whether everything that was there in the beginning is on the stream. It is not limited until then: there is an event for each
 	// source at most.
 	settled func() bool
@@ -38,12 +41,12 @@ func (e *turnError) Error() string {
 }
 
 // reconcile publishes the event of a source, if there is something to say. It returns a turnError if its namespace has used up its budget. What it
-// has reserved then is in the entry.
+// has reserved then is in the entry. A RejectError means that the event can never be published.
 func (r *reconciler) reconcile(ctx context.Context, source events.Source, entry *queueEntry) error {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
 	for range maxConflicts {
-		before := r.ledger.get(source)
+		before, seen := r.ledger.get(source), r.sightings.get(source)
 		change, ok := r.assess(source, before, *entry)
 		if !ok {
 			r.throttle.dropped(source.Namespace, &entry.held)
@@ -63,10 +66,8 @@ func (r *reconciler) reconcile(ctx context.Context, source events.Source, entry 
 			}
 		}
 		err := r.publisher.publish(ctx, change, expected, entry.at)
-		if err == nil {
-			r.throttle.published(&entry.held)
-		}
 		if !errors.Is(err, events.ErrConflict) {
+			r.settle(source, seen, entry, err)
 			return err
 		}
 		// Another watcher of this cluster was faster, or the stream has lost the event. Compare with what it has.
@@ -75,6 +76,21 @@ func (r *reconciler) reconcile(ctx context.Context, source events.Source, entry 
 		}
 	}
 	return fmt.Errorf("publishing %s: %w, %d times in a row", source, events.ErrConflict, maxConflicts)
+}
+
+// settle frees what was held for an event that is published, or that can never be: the same would be refused at each of its tries, and the places of
+// sightings are few. An object is compared again when it changes.
+func (r *reconciler) settle(source events.Source, seen *openbao.Observation, entry *queueEntry, err error) {
+	_, refused := errors.AsType[*events.RejectError](err)
+	switch {
+	case err == nil:
+		r.throttle.published(&entry.held)
+	case refused:
+		r.throttle.dropped(source.Namespace, &entry.held)
+		if r.sightings.done(source, seen) {
+			r.notice(source) // There may be something else to say of it.
+		}
+	}
 }
 
 // isLimited reports whether an event counts towards the budget of its namespace. The first event of a source that was there before does not,

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metricnoop "go.opentelemetry.io/otel/metric/noop"
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 
@@ -41,6 +42,7 @@ func reconcilerOf(t *testing.T, bus *publications, assess assessor) (*reconciler
 	return &reconciler{
 		cluster: testCluster, now: func() time.Time { return epoch }, assessors: map[events.Kind]assessor{testSource.Kind: assess},
 		ledger: reader.ledger, reader: reader, throttle: newThrottle(0, time.Now, slog.New(slog.DiscardHandler)), settled: func() bool { return true },
+		sightings: newSightings(), notice: func(source events.Source) { t.Errorf("%s is queued again", source) },
 		publisher: &publisher{
 			bus: bus, ledger: reader.ledger, metrics: measured, tracer: tracenoop.NewTracerProvider().Tracer(""),
 			log: slog.New(slog.NewJSONHandler(log, nil)),
@@ -119,6 +121,52 @@ func TestReconcileReturnsWhyNothingCouldBePublished(t *testing.T) {
 	}
 	if r.ledger.get(testSource) != nil {
 		t.Error("the ledger has what was not published")
+	}
+}
+
+// errRefused is the error of a stream to which no event is valid.
+var errRefused = fmt.Errorf("checking: %w", &events.RejectError{Reason: events.ReasonMalformed, Err: errors.New("the uid is not a Kubernetes UID")})
+
+func TestAnObservationOfWhichNoEventCanBeMadeIsDropped(t *testing.T) {
+	source := storePath.Source()
+	for _, tt := range []struct {
+		name  string
+		since bool
+	}{{"that is the last", false}, {"that is not the last any more", true}} {
+		t.Run(tt.name, func(t *testing.T) {
+			s, queued := storesOf()
+			s.sight(written(7, "update", 1))
+			*queued = nil
+			bus := &publications{err: errRefused}
+			r, _ := reconcilerOf(t, bus, nil)
+			r.sightings, r.notice = s.sightings, s.noticed
+			r.assessors = map[events.Kind]assessor{events.KindOpenBao: func(source events.Source, before *lastEvent, created bool) (events.Change, bool) {
+				change, ok := s.assess(source, before, created)
+				if tt.since {
+					s.sight(written(8, "update", 2))
+				}
+				return change, ok
+			}}
+			err := r.reconcile(t.Context(), source, &queueEntry{})
+			if _, refused := errors.AsType[*events.RejectError](err); !refused || len(bus.published) != 1 {
+				t.Errorf("error %v after %d tries, want that it was refused once", err, len(bus.published))
+			}
+			if waiting := s.sightings.get(source); (waiting != nil) != tt.since || tt.since && waiting.Version != 8 {
+				t.Errorf("%+v waits", waiting)
+			}
+			if diff := cmp.Diff([]events.Source{source}, *queued); diff != "" {
+				t.Errorf("queued again (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestARefusedEventReturnsWhatItHasReserved(t *testing.T) {
+	r, _ := reconcilerOf(t, &publications{err: errRefused}, always)
+	r.throttle = newThrottle(1<<20, time.Now, slog.New(slog.DiscardHandler))
+	entry := queueEntry{created: true}
+	if err := r.reconcile(t.Context(), testSource, &entry); err == nil || entry.held != (reservation{}) {
+		t.Errorf("error %v, holds %+v", err, entry.held)
 	}
 }
 

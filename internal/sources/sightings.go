@@ -68,13 +68,15 @@ func (s *sightings) get(source events.Source) *openbao.Observation {
 	return s.seen[source]
 }
 
-// done forgets an observation, unless there has been another since.
-func (s *sightings) done(source events.Source, seen *openbao.Observation) {
+// done forgets an observation, unless there has been another since. It reports whether it did.
+func (s *sightings) done(source events.Source, seen *openbao.Observation) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.seen[source] == seen {
-		delete(s.seen, source)
+	if seen == nil || s.seen[source] != seen {
+		return false
 	}
+	delete(s.seen, source)
+	return true
 }
 
 // recorded forgets what was seen of a secret once it is on the stream, and notes when the first secret of its mount was seen.

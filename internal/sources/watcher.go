@@ -23,6 +23,7 @@ type Watcher struct {
 	ledger    *ledger
 	pending   *pendingSources
 	throttle  *throttle
+	sightings *sightings
 	metrics   *metrics
 	cached    objectCache
 	informers *informerSet
@@ -42,29 +43,29 @@ func New(options Options) (*Watcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	seen := newSightings()
 	w := &Watcher{
 		options:   options,
 		log:       options.Logger.With("component", "watcher"),
 		pending:   newPendingSources(options.Now),
 		throttle:  newThrottle(options.NamespaceBudget, options.Now, options.Logger.With("component", "watcher")),
+		sightings: newSightings(),
 		cached:    make(objectCache),
 		assessors: make(map[events.Kind]assessor),
 	}
 	w.ledger = newLedger(map[events.Kind]func(events.Source, *lastEvent){
-		events.KindOpenBao: seen.recorded,
+		events.KindOpenBao: w.sightings.recorded,
 		// What its pods have is settled when it is on the stream.
 		events.KindSecretProviderClass: func(source events.Source, _ *lastEvent) { w.notice(source) },
 	})
 	w.absence = &absence{scope: options.scope(), known: w.ledger}
-	if err := w.wire(ring, seen); err != nil {
+	if err := w.wire(ring); err != nil {
 		w.pending.shutDown()
 		return nil, err
 	}
 	return w, nil
 }
 
-func (w *Watcher) wire(ring *keyring, seen *sightings) error {
+func (w *Watcher) wire(ring *keyring) error {
 	var err error
 	if w.metrics, err = newMetrics(w.options.Meter, w.pending.length, w.throttle.length, w.ledger); err != nil {
 		return fmt.Errorf("making metrics: %w", err)
@@ -72,7 +73,7 @@ func (w *Watcher) wire(ring *keyring, seen *sightings) error {
 	if err := w.addObjects(ring); err != nil {
 		return err
 	}
-	return w.addStores(ring, seen)
+	return w.addStores(ring)
 }
 
 // addObjects adds the kinds whose sources are objects in the cluster.
@@ -124,7 +125,7 @@ func (w *Watcher) addObjects(ring *keyring) error {
 }
 
 // addStores adds the kind of the secrets in stores, if any are watched.
-func (w *Watcher) addStores(ring *keyring, seen *sightings) error {
+func (w *Watcher) addStores(ring *keyring) error {
 	if !w.options.OpenBao.Enabled() {
 		return nil
 	}
@@ -135,7 +136,7 @@ func (w *Watcher) addStores(ring *keyring, seen *sightings) error {
 		options.Referenced = read.list
 	}
 	var err error
-	if w.stores, err = newStoreKind(options, seen, w.ledger, ring, w.notice); err != nil {
+	if w.stores, err = newStoreKind(options, w.sightings, w.ledger, ring, w.notice); err != nil {
 		return err
 	}
 	w.assessors[events.KindOpenBao] = w.stores.assess
@@ -210,7 +211,7 @@ func (w *Watcher) Run(ctx context.Context, bus *events.Bus) error {
 func (w *Watcher) work(ctx context.Context, running *sync.WaitGroup, reader *ledgerReader, bus *events.Bus) {
 	reconciler := &reconciler{
 		cluster: w.options.Cluster, now: w.options.Now, assessors: w.assessors, ledger: w.ledger, reader: reader,
-		throttle: w.throttle, settled: w.readiness.complete.Load,
+		throttle: w.throttle, sightings: w.sightings, notice: w.notice, settled: w.readiness.complete.Load,
 		publisher: &publisher{bus: bus, ledger: w.ledger, metrics: w.metrics, tracer: w.options.Tracer, log: w.log},
 	}
 	for range w.options.Workers {

@@ -27,16 +27,27 @@ func (w *worker) run(ctx context.Context) {
 		}
 		w.progress.Busy()
 		err := w.reconcile(context.WithoutCancel(ctx), source, &entry)
-		if turn, waits := errors.AsType[*turnError](err); waits {
-			w.pending.wait(source, entry, turn.after)
-		} else if err != nil {
-			w.metrics.publishError(ctx)
-			w.log.ErrorContext(ctx, "cannot publish an event; retrying",
-				"source", source.String(), "namespace", source.Namespace, "err", err)
-			w.pending.retry(source, entry)
-		} else {
-			w.pending.done(source)
-		}
+		w.finish(ctx, source, entry, err)
 		w.progress.Idle()
+	}
+}
+
+// finish ends the work on a source.
+func (w *worker) finish(ctx context.Context, source events.Source, entry queueEntry, err error) {
+	turn, waits := errors.AsType[*turnError](err)
+	_, refused := errors.AsType[*events.RejectError](err)
+	switch {
+	case err == nil:
+		w.pending.done(source)
+	case waits:
+		w.pending.wait(source, entry, turn.after)
+	case refused:
+		w.metrics.publishError(ctx)
+		w.log.ErrorContext(ctx, "an event is not valid; dropping it", "source", source.String(), "namespace", source.Namespace, "err", err)
+		w.pending.drop(source, entry)
+	default:
+		w.metrics.publishError(ctx)
+		w.log.ErrorContext(ctx, "cannot publish an event; retrying", "source", source.String(), "namespace", source.Namespace, "err", err)
+		w.pending.retry(source, entry)
 	}
 }

@@ -53,3 +53,38 @@ func TestAWorkerTriesAgainAndFinishesWhatItHasBegun(t *testing.T) {
 		running.Wait()
 	})
 }
+
+func TestAWorkerDropsWhatCanNeverBePublished(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pending, log := newPendingSources(time.Now), &lockedBuffer{}
+		measured, err := newMetrics(metricnoop.NewMeterProvider().Meter(""), pending.length, none, newLedger(nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tries := map[events.Source]int{}
+		one := &worker{
+			pending: pending, metrics: measured, log: slog.New(slog.NewJSONHandler(log, nil)),
+			reconcile: func(_ context.Context, source events.Source, _ *queueEntry) error {
+				if tries[source]++; source == testSource {
+					return errRefused
+				}
+				return nil
+			},
+		}
+		var running sync.WaitGroup
+		running.Go(func() { one.run(t.Context()) })
+		pending.add(testSource, true)
+		pending.add(otherSource, false)
+		<-time.After(time.Hour)
+		if text := log.String(); tries[testSource] != 1 || tries[otherSource] != 1 || strings.Count(text, "an event is not valid; dropping it") != 1 {
+			t.Errorf("tried %v; the log is:\n%s", tries, text)
+		}
+		pending.add(testSource, false)
+		synctest.Wait()
+		if tries[testSource] != 2 {
+			t.Errorf("tried %v, want once more after the change", tries)
+		}
+		pending.shutDown()
+		running.Wait()
+	})
+}
