@@ -30,6 +30,8 @@ type loop struct {
 
 	mu    sync.Mutex
 	items map[key]*item
+	// left are the reports of resources of which nothing is known any more.
+	left leftReports
 }
 
 // item is what is known of a resource. The worker of the resource owns all but the causes.
@@ -84,6 +86,10 @@ func (l *loop) run(ctx context.Context) {
 }
 
 func (l *loop) step(ctx context.Context, k key) {
+	if k == leftKey {
+		l.publishLeft(ctx)
+		return
+	}
 	l.mu.Lock()
 	i := l.item(k)
 	causes := i.causes
@@ -188,7 +194,7 @@ func (r result) repeats(told result) bool {
 	return r.reason == told.reason && r.message == told.message
 }
 
-// forget drops what is known of a resource that is gone, or wants nothing any more.
+// forget drops what is known of a resource that is gone, or wants nothing any more. Its reports still wait for the stream.
 func (l *loop) forget(ctx context.Context, k key) {
 	l.mu.Lock()
 	i := l.items[k]
@@ -196,6 +202,9 @@ func (l *loop) forget(ctx context.Context, k key) {
 	l.mu.Unlock()
 	for _, c := range i.causes {
 		c.settled(ctx)
+	}
+	if l.left.add(i.owed) {
+		l.queue.Add(leftKey)
 	}
 }
 

@@ -225,6 +225,54 @@ func TestOfManyReportsThatCannotBePublishedTheNewestAreKept(t *testing.T) {
 	}
 }
 
+func TestTheReportsOfAResourceThatWantsNothingAnyMoreArePublished(t *testing.T) {
+	b := newBench(t)
+	b.secret("b")
+	b.sees(wantsDB, "a")
+	b.steps(1)
+	b.bus.down = true
+	b.sees("", "b")
+	b.version++
+	b.steps(1)
+	released := widget("main", "", "b")
+	released.SetManagedFields(nil)
+	if err := b.store.Update(released); err != nil {
+		t.Fatal(err)
+	}
+	b.steps(1)
+	if len(b.items) != 0 {
+		t.Errorf("%d resources are known, want none", len(b.items))
+	}
+	due := false
+	for !due && b.queue.Len() > 0 {
+		k, _ := b.queue.Get()
+		due = k == leftKey
+	}
+	if !due {
+		t.Error("the reports that are left are not due")
+	}
+	b.step(t.Context(), leftKey)
+	b.reports("applied")
+	b.bus.down = false
+	b.step(t.Context(), leftKey)
+	b.step(t.Context(), leftKey)
+	b.reports("applied", "released")
+}
+
+func TestOfTheReportsOfManyResourcesThatAreGoneTheNewestAreKept(t *testing.T) {
+	b := newBench(t)
+	b.bus.down = true
+	for i := range maxLeft + 5 {
+		b.left.add([]events.Projection{{Reason: strconv.Itoa(i)}})
+	}
+	b.step(t.Context(), leftKey)
+	b.bus.down = false
+	b.step(t.Context(), leftKey)
+	if got := b.bus.reasons(); len(got) != maxLeft || got[0] != "5" || got[maxLeft-1] != strconv.Itoa(maxLeft+4) {
+		t.Errorf("published %v, want the newest %d in order", got, maxLeft)
+	}
+}
+
 func TestWhatIsUnavailableIsToldAgainWhenItChangesAndWhenItHasRecovered(t *testing.T) {
 	b := newBench(t)
 	b.secret("b")
