@@ -87,13 +87,10 @@ func (f *follower) readDue(ctx context.Context, waiting []hint) []hint {
 			due[path] = append(due[path], h)
 		}
 	}
-	done := make([]bool, len(paths))
-	inParallel(len(paths), func(i int) { done[i] = f.readHinted(ctx, paths[i], due[paths[i]]) })
-	for i, path := range paths {
-		if done[i] {
-			continue
-		}
-		for _, h := range due[path] {
+	again := make([][]hint, len(paths))
+	inParallel(len(paths), func(i int) { again[i] = f.readHinted(ctx, paths[i], due[paths[i]]) })
+	for _, hints := range again {
+		for _, h := range hints {
 			later = append(later, h.delayed(f.now()))
 		}
 	}
@@ -133,34 +130,39 @@ func (f *follower) locate(ctx context.Context, h *hint, wait bool) (readable boo
 	return true, nil
 }
 
-// readHinted reads a path and observes it, attributed to the last hint that explains its state. It returns false if the path must be
-// read again.
-func (f *follower) readHinted(ctx context.Context, path events.StorePath, hints []hint) bool {
+// readHinted reads a path and observes it, attributed to the last hint that explains its state. It returns the hints for which the path must be
+// read again. Whoever can send lines can make hints of what never comes true: these hold up no others.
+func (f *follower) readHinted(ctx context.Context, path events.StorePath, hints []hint) (again []hint) {
 	o, err := f.metadataReader.read(ctx, path)
 	if err != nil {
-		return f.fail(ctx, path.Mount, hints[0].tries, err) == nil
+		if f.fail(ctx, path.Mount, hints[0].tries, err) == nil {
+			return nil
+		}
+		return hints
 	}
 	f.status.noteSuccess(ctx, auditHints)
 	f.status.noteSuccess(ctx, hintsOf(path.Mount))
+	var latest *entry
 	for i := range hints {
 		if !hints[i].accepts(&o) {
-			return false
+			again = append(again, hints[i])
+			continue
 		}
+		latest = &hints[i].entry
 		if hints[i].explains(&o) {
-			o.attribute(hints[i].entry, hints[i].meaning)
+			o.attribute(*latest, hints[i].meaning)
 		}
 	}
-	if o.State == Gone && f.catalog.rulesOut(path) {
-		// It never existed: deleting such a path succeeds too.
-		return true
+	if latest == nil || o.State == Gone && f.catalog.rulesOut(path) {
+		// If the path never existed, its deletion succeeds, too.
+		return again
 	}
-	latest := hints[len(hints)-1].entry
 	o.Received = latest.received
 	if o.At.IsZero() && o.Operation != "" {
 		o.At = latest.at
 	}
 	f.outlet.emit(ctx, o)
-	return true
+	return again
 }
 
 // fail records an error, and returns it if a retry may mend it. After too many tries it leaves the path to the poller, unless the store as

@@ -342,3 +342,32 @@ func TestHintsAtMountsThatThereAreNotLeaveRoomForOthers(t *testing.T) {
 		}
 	})
 }
+
+func TestAHintThatIsFalseDoesNotHoldUpATrueOne(t *testing.T) {
+	store := newFakeStore(kv2)
+	store.say("secret/metadata/db", http.StatusOK, metadataOf(4, "2000-01-01T00:00:00Z", ""))
+	c, got := clientOf(t, store), []Observation{}
+	from, mounts, log := origin{store: "main"}, newMountTable(c), newStatus(c.session.log, time.Now)
+	f := &follower{
+		origin: from, mounts: mounts, status: log, now: time.Now, polls: newPollRequests(),
+		metadataReader: &metadataReader{origin: from, client: c, mounts: mounts, rotations: newRotations(c, time.Now)},
+		outlet:         &outlet{status: log, sink: func(o Observation) bool { got = append(got, o); return true }},
+	}
+	var waiting []hint
+	for _, version := range []int{900, 4, 901} {
+		e, result := decodeLine(writeLine("update", "secret/data/db", version))
+		if result != used {
+			t.Fatal(result)
+		}
+		e.received = time.Now()
+		e.at = e.received // It does not come late.
+		waiting = append(waiting, newHint(e))
+	}
+	waiting = f.readDue(t.Context(), waiting)
+	if len(got) != 1 || got[0].Version != 4 || got[0].Operation != "update" || store.times("secret/metadata/db") != 1 {
+		t.Errorf("observed %+v, want version 4 as in its line, from one request", got)
+	}
+	if len(waiting) != 2 || waiting[0].entry.version != 900 || waiting[1].entry.version != 901 || waiting[0].tries != 1 {
+		t.Errorf("%+v wait, want those of what is not there", waiting)
+	}
+}
