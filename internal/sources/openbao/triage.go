@@ -1,6 +1,9 @@
 package openbao
 
-import "context"
+import (
+	"context"
+	"strings"
+)
 
 // drain calls process for each entry of the spool, in order. Once ctx is done it processes what is spooled and returns.
 func drain(ctx context.Context, spool <-chan entry, process func(context.Context, entry)) {
@@ -60,7 +63,11 @@ func (g *guesser) process(ctx context.Context, e entry) {
 		e.mount = guessMount(e)
 	}
 	name, kv := mountName{e.namespace, e.mount}, kvUnknown
-	if e.version > 0 && len(g.learned) < maxLearned {
+	switch {
+	case !inVersioned(e):
+		// The line that told otherwise was false, or the mount is another one now.
+		delete(g.learned, name)
+	case e.version > 0 && len(g.learned) < maxLearned:
 		g.learned[name] = true
 	}
 	if g.learned[name] {
@@ -71,4 +78,14 @@ func (g *guesser) process(ctx context.Context, e entry) {
 	if ok && c.state != 0 && (!c.partial || len(e.versions) > 0) && g.newcomers.admit(ctx, c.path) {
 		g.outlet.emit(ctx, g.origin.ofEntry(e, c))
 	}
+}
+
+// inVersioned reports whether KV v2 has such a path. It refuses a write of any other.
+func inVersioned(e entry) bool {
+	verb, _, _ := strings.Cut(strings.TrimPrefix(e.path, e.mount+"/"), "/")
+	switch verb {
+	case "data", "metadata", "delete", "undelete", "destroy", "config":
+		return true
+	}
+	return false
 }

@@ -136,3 +136,28 @@ func TestTheValuesOfASecretAreNotTakenForVersions(t *testing.T) {
 		}
 	}
 }
+
+func TestAFalseLineDoesNotHideAMountOfKVv1(t *testing.T) {
+	line := func(path, version string) string {
+		return lineOf(`"operation":"update","mount_point":"kv/","mount_type":"kv","path":"kv/`+path+`"`, `"data":{`+version+`}`, "")
+	}
+	var got []string
+	out := &outlet{sink: func(o Observation) bool { got = append(got, o.Path.Path); return true }}
+	g := &guesser{origin: origin{store: "main"}, outlet: out, learned: map[mountName]bool{}, newcomers: &newcomers{}}
+	for _, step := range []struct{ name, line, want string }{
+		{name: "one of KV v2", line: line("data/app", `"version":7`), want: "app"},
+		{name: "the configuration of KV v2", line: line("config", "")},
+		{name: "one that KV v2 does not have", line: line("app/db", ""), want: "app/db"},
+		{name: "one that both have", line: line("data/db", ""), want: "data/db"},
+	} {
+		got = nil
+		e, result := decodeLine([]byte(step.line))
+		if result != used {
+			t.Fatal(result)
+		}
+		g.process(t.Context(), e)
+		if strings.Join(got, " ") != step.want {
+			t.Errorf("%s: observed %q, want %q", step.name, got, step.want)
+		}
+	}
+}
