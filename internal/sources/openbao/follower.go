@@ -153,7 +153,7 @@ func (f *follower) readHinted(ctx context.Context, path events.StorePath, hints 
 			o.attribute(*latest, hints[i].meaning)
 		}
 	}
-	if latest == nil || o.State == Gone && f.catalog.rulesOut(path) {
+	if latest == nil || o.State == Gone && f.catalog.isNew(path) {
 		// If the path never existed, its deletion succeeds, too.
 		return again
 	}

@@ -69,7 +69,10 @@ func TestWhatIsNotVouchedForIsReadFirst(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			store := newFakeStore(kv2)
 			store.say("secret/metadata/db", http.StatusOK, metadataOf(3, "1999-01-01T00:00:00Z", ""))
-			known := func(string, string, string) []string { return nil }
+			known := func(string, string, string) []string {
+				t.Error("all paths are looked at because of a line")
+				return nil
+			}
 			recorded := func(path events.StorePath) (int64, bool) { return 3, path.Store == "main" && path.Path == "db" }
 			inBubble(t, askOnly, store, func(o *Options) { o.Known, o.Recorded = known, recorded }, func(t *testing.T, r *rig) {
 				r.feed.pipelines[0].intake.take(t.Context(), test.line, test.authenticated)

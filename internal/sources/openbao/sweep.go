@@ -138,7 +138,7 @@ func (s *sweeper) readRoles(ctx context.Context, roles []events.StorePath) {
 		}
 		o, err := s.bulk.metadataReader.read(ctx, roles[i])
 		switch {
-		case err == nil && (o.State != Gone || !s.catalog.rulesOut(roles[i])):
+		case err == nil && (o.State != Gone || !s.catalog.isNew(roles[i])):
 			s.outlet.emit(ctx, o)
 		case err != nil && !final(err):
 			down.Store(true)
