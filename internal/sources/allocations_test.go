@@ -80,7 +80,10 @@ func newSecretTurns(tb testing.TB, turns int) *secretTurns {
 	}
 	log := slog.New(slog.DiscardHandler)
 	kind := secretSource
-	eyes := view{cached: objectCache{kind.kind: {r.cached}}, now: time.Now, isRecent: func(*object) bool { return false }}
+	eyes := view{
+		cached: objectCache{kind.kind: {r.cached}}, now: time.Now, isRecent: func(*object) bool { return false },
+		version: noVersion, doubted: newDoubts(known, time.Now, r.pending.addAfter).about,
+	}
 	r.reconciler = &reconciler{
 		cluster: testCluster, now: time.Now, ledger: known, throttle: newThrottle(1<<30, time.Now, log), sightings: newSightings(),
 		settled:   func() bool { return true },

@@ -20,14 +20,20 @@ func assessContent(v view, before *lastEvent, now *object, created bool) (events
 	return change, ok
 }
 
-// assessObjects returns the assessor of a kind whose sources are cached objects.
+// assessObjects returns the assessor of a kind whose sources are cached objects. It has nothing to say about what is cached while that may be older
+// than the last event.
 func assessObjects(kind sourceKind, within scope, v view) assessor {
 	return func(source events.Source, before *lastEvent, created bool) (events.Change, bool) {
+		version := v.version(kind.kind, source.Namespace)
 		now := v.cached.lookup(source)
 		if !within.lists(source.Namespace) || now != nil && !within.includes(source.Namespace) {
 			return events.Change{}, false
 		}
-		if change, ok := kind.assess(v, before, now, created); ok {
+		if kind.part != nil && now != nil {
+			version = v.version(kind.part.kind, source.Namespace)
+		}
+		doubted := v.doubted(source, before, now, version)
+		if change, ok := kind.assess(v, before, now, created); ok && !doubted {
 			return change, true
 		}
 		return before.again()

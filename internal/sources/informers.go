@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 
@@ -86,4 +87,19 @@ func (s *informerSet) waitForSync(ctx context.Context) bool {
 // hasListed reports whether the first list of a kind was handed on.
 func (s *informerSet) hasListed(kind events.Kind) bool {
 	return slices.ContainsFunc(s.kinds, func(k *kindInformers) bool { return k.source.kind == kind && k.hasSynced() })
+}
+
+// version returns how far the cached objects of a kind in a namespace are. It is empty if none were listed.
+func (s *informerSet) version(kind events.Kind, namespace string) string {
+	for _, k := range s.kinds {
+		if k.source.kind != kind {
+			continue
+		}
+		for i, listed := range s.scope.listed() {
+			if listed == metav1.NamespaceAll || listed == namespace {
+				return k.version(i)
+			}
+		}
+	}
+	return ""
 }

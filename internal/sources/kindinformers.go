@@ -1,6 +1,7 @@
 package sources
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"sync/atomic"
@@ -44,4 +45,10 @@ func (k *kindInformers) isAbsent() bool { return k.install != nil && k.install.a
 // permission is no such failure: an administrator has to grant it.
 func (k *kindInformers) isFailing() bool {
 	return k.install != nil && k.install.troubled.Load() && !k.install.denied.Load()
+}
+
+// version returns how far the cache of an informer is. What the informer has received last may not be in it yet.
+func (k *kindInformers) version(i int) string {
+	return cmp.Or(k.each[i].GetIndexer().LastStoreSyncResourceVersion(),
+		k.each[i].LastSyncResourceVersion()) // client-go's AtomicFIFO is turned off.
 }

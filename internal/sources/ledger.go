@@ -17,10 +17,12 @@ type ledger struct {
 
 	mu      sync.RWMutex
 	entries map[events.Source]*lastEvent
+	// heard has the sources whose last event another watcher has published while this one watched, until the doubts about it are over.
+	heard map[events.Source]struct{}
 }
 
 func newLedger(recorded map[events.Kind]func(events.Source, *lastEvent)) *ledger {
-	return &ledger{recorded: recorded, entries: make(map[events.Source]*lastEvent)}
+	return &ledger{recorded: recorded, entries: make(map[events.Source]*lastEvent), heard: make(map[events.Source]struct{})}
 }
 
 func (l *ledger) get(source events.Source) *lastEvent {
@@ -29,15 +31,16 @@ func (l *ledger) get(source events.Source) *lastEvent {
 	return l.entries[source]
 }
 
-// set records the last event of a source. Nil means that it has none.
+// set records the last event of a source, of which this watcher knows at least as much as whoever published it. Nil means that it has none.
 func (l *ledger) set(source events.Source, entry *lastEvent) {
 	l.mu.Lock()
 	l.put(source, entry)
+	delete(l.heard, source)
 	l.mu.Unlock()
 	l.report(source, entry)
 }
 
-// replace is set, unless another event than the one that the caller knows was recorded meanwhile. It reports whether it did.
+// replace records what the stream has, unless another event than the one that the caller knows was recorded meanwhile. It reports whether it did.
 func (l *ledger) replace(source events.Source, known, entry *lastEvent) bool {
 	l.mu.Lock()
 	if l.entries[source] != known {
@@ -45,9 +48,32 @@ func (l *ledger) replace(source events.Source, known, entry *lastEvent) bool {
 		return false
 	}
 	l.put(source, entry)
+	switch {
+	case !entry.isReadable():
+		delete(l.heard, source)
+	case !known.isReadable() || known.verb != entry.verb || known.uid != entry.uid || known.version != entry.version:
+		l.heard[source] = struct{}{}
+	}
 	l.mu.Unlock()
 	l.report(source, entry)
 	return true
+}
+
+// isHearsay reports whether the last event of a source says what this watcher may not have seen yet.
+func (l *ledger) isHearsay(source events.Source, entry *lastEvent) bool {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	_, heard := l.heard[source]
+	return heard && l.entries[source] == entry
+}
+
+// confirm records that this watcher has seen what the last event of a source says.
+func (l *ledger) confirm(source events.Source, entry *lastEvent) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.entries[source] == entry {
+		delete(l.heard, source)
+	}
 }
 
 func (l *ledger) put(source events.Source, entry *lastEvent) {
@@ -78,6 +104,7 @@ func (l *ledger) forgetTombstones(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	maps.DeleteFunc(l.entries, func(_ events.Source, entry *lastEvent) bool { return entry.isExpired(now, events.TombstoneTTL) })
+	maps.DeleteFunc(l.heard, func(source events.Source, _ struct{}) bool { return l.entries[source] == nil })
 }
 
 // holdings is what the stream must hold according to the ledger.

@@ -73,16 +73,17 @@ func (r *ledgerReader) each(ctx context.Context, fn func(source events.Source, s
 
 // refresh reads the last event of one source.
 func (r *ledgerReader) refresh(ctx context.Context, source events.Source) error {
+	known := r.ledger.get(source)
 	stored, err := r.bus.Last(ctx, events.Subject(r.cluster, source))
 	switch {
 	case errors.Is(err, events.ErrNotFound):
-		r.ledger.set(source, missing(r.ledger.get(source), r.now()))
+		r.ledger.replace(source, known, missing(known, r.now()))
 		return nil
 	case err != nil:
 		return fmt.Errorf("reading the last event of %s: %w", source, err)
 	}
 	if _, entry, ok := r.parse(ctx, stored); ok {
-		r.ledger.set(source, merge(r.ledger.get(source), entry))
+		r.ledger.replace(source, known, merge(known, entry))
 	}
 	return nil
 }

@@ -15,6 +15,11 @@ type view struct {
 	now      func() time.Time
 	// hasListed reports whether the first list of a kind was handed on.
 	hasListed func(kind events.Kind) bool
+	// version returns how far the cached objects of a kind in a namespace are, as a resourceVersion.
+	version func(kind events.Kind, namespace string) string
+	// doubted reports whether what is cached of a source may be older than its last event, and assesses it again later if so. The version is that
+	// of the cache before it was read.
+	doubted func(source events.Source, before *lastEvent, now *object, version string) bool
 	// isRecent reports whether an object that was never watched was created shortly before it was found.
 	isRecent func(now *object) bool
 	// recheck assesses a source again after a delay.

@@ -45,12 +45,16 @@ type viewTest struct {
 	unreadable []events.Source
 }
 
+// noVersion is that of a cache of which nothing is known.
+func noVersion(events.Kind, string) string { return "" }
+
 func viewOf(t testing.TB, now time.Time, objects ...*object) *viewTest {
 	t.Helper()
 	v := &viewTest{}
 	v.view = view{
 		cached: cacheOf(t, objects...), ring: keyringOf(1), now: func() time.Time { return now },
-		isRecent: func(*object) bool { return false },
+		isRecent: func(*object) bool { return false }, version: noVersion,
+		doubted: func(events.Source, *lastEvent, *object, string) bool { return false },
 		recheck: func(source events.Source, delay time.Duration) {
 			v.rechecks = append(v.rechecks, recheck{source, delay})
 		},

@@ -106,6 +106,7 @@ func (w *Watcher) addObjects(ring *keyring) error {
 	}
 	eyes := view{
 		cached: w.cached, contents: contents, ring: ring, now: w.options.Now, hasListed: w.informers.hasListed,
+		version: w.informers.version, doubted: newDoubts(w.ledger, w.options.Now, w.pending.addAfter).about,
 		isRecent: w.absence.isRecent, recheck: w.pending.addAfter, unreadable: w.warnUnreadable,
 	}
 	for _, kind := range withParts(kinds) {

@@ -1,0 +1,128 @@
+package sources
+
+import (
+	"strconv"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// twoWatchers are watchers of one cluster, of which the second hears nothing of the API server but what own has.
+type twoWatchers struct {
+	*bench
+	second  *Watcher
+	own     *bench
+	stopOne func()
+}
+
+// newTwoWatchers starts them with the Secrets shop/db and shop/old.
+func newTwoWatchers(t *testing.T) *twoWatchers {
+	t.Helper()
+	db, old := secretOf("shop", "db", "u1", "1", "one"), secretOf("shop", "old", "u9", "2", "one")
+	b := newBench(t, db, old)
+	_, stopOne := b.startReady(b.options())
+	apart := *b
+	apart.client = fake.NewClientset(db.DeepCopy(), old.DeepCopy())
+	second, stopTwo := b.startReady(apart.watchful())
+	t.Cleanup(stopTwo)
+	return &twoWatchers{bench: b, second: second, own: &apart, stopOne: stopOne}
+}
+
+// tell waits until the second watcher has read the last event of a Secret, and has dealt with it. It reads the whole stream once another event is
+// where the newest was that it knows.
+func (b *twoWatchers) tell(name string) {
+	b.Helper()
+	uids := map[string]string{"db": "u1", "old": "u9", "later": "u4"}
+	source := events.Source{Kind: events.KindSecret, Namespace: "shop", Name: name}
+	b.eventually("the second watcher has read the stream", func() bool {
+		stored, err := b.bus.Last(b.Context(), events.Subject(testCluster, source))
+		if err != nil {
+			b.Fatal(err)
+		}
+		if entry := b.second.ledger.get(source); entry != nil && entry.seq == stored.Seq {
+			return true
+		}
+		newest := b.second.ledger.holdings(b.second.options.Now(), b.second.watches).last.Name
+		if uid, ok := uids[newest]; ok && newest != name {
+			b.version++
+			b.update(secretOf("shop", newest, uid, strconv.Itoa(b.version), strconv.Itoa(b.version)))
+		}
+		return false
+	})
+	<-b.second.pending.quiet()
+}
+
+// verbs returns what was published of a source.
+func (b *twoWatchers) verbs(name string) []string {
+	b.Helper()
+	var list []string
+	for _, change := range b.changes() {
+		if change.Source.Name == name {
+			list = append(list, string(change.Verb))
+		}
+	}
+	return list
+}
+
+func (b *twoWatchers) wantVerbs(name string, want ...string) {
+	b.Helper()
+	if diff := cmp.Diff(want, b.verbs(name)); diff != "" {
+		b.Errorf("events of %s (-want +got):\n%s", name, diff)
+	}
+}
+
+func TestAWatcherThatHearsNothingDoesNotReportAsGoneWhatAnotherReportedAsNew(t *testing.T) {
+	b := newTwoWatchers(t)
+	defer b.stopOne()
+	b.create(secretOf("shop", "new", "u2", "10", "x"))
+	b.eventually("the creation is published", func() bool { return len(b.verbs("new")) == 1 })
+	b.tell("new")
+	b.wantVerbs("new", "changed")
+	t.Run("nor once it hears of it", func(t *testing.T) {
+		b.own.create(secretOf("shop", "new", "u2", "10", "x"))
+		source := events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "new"}
+		b.eventually("it is cached", func() bool { return b.second.cached.lookup(source) != nil })
+		b.eventually("it is compared", func() bool { return !b.second.ledger.isHearsay(source, b.second.ledger.get(source)) })
+		<-b.second.pending.quiet()
+		b.wantVerbs("new", "changed")
+	})
+}
+
+func TestAWatcherThatHearsNothingDoesNotReportAsThereWhatAnotherReportedAsGone(t *testing.T) {
+	b := newTwoWatchers(t)
+	defer b.stopOne()
+	b.delete("shop", "db")
+	b.eventually("the deletion is published", func() bool { return len(b.verbs("db")) == 2 })
+	b.tell("db")
+	b.wantVerbs("db", "observed", "deleted")
+}
+
+func TestAWatcherThatHearsNothingDoesNotReportWhatWasBeforeARecreation(t *testing.T) {
+	b := newTwoWatchers(t)
+	defer b.stopOne()
+	b.delete("shop", "db")
+	b.eventually("the deletion is published", func() bool { return len(b.verbs("db")) == 2 })
+	b.create(secretOf("shop", "db", "u3", "10", "two"))
+	b.eventually("the creation is published", func() bool { return len(b.verbs("db")) >= 3 })
+	b.tell("db")
+	b.wantVerbs("db", "observed", "deleted", "changed")
+}
+
+func TestAWatcherThatIsUpToDateReportsAsGoneWhatAnotherReportedLast(t *testing.T) {
+	b := newTwoWatchers(t)
+	defer b.stopOne()
+	later := events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "later"}
+	for _, of := range []*bench{b.bench, b.own} {
+		of.create(secretOf("shop", "later", "u4", "50", "x"))
+		b.eventually("it is published", func() bool { return len(b.verbs("later")) == 1 })
+	}
+	b.eventually("the second watcher knows it, too", func() bool { return b.second.ledger.get(later) != nil })
+	b.create(secretOf("shop", "new", "u2", "10", "x"))
+	b.eventually("the creation is published", func() bool { return len(b.verbs("new")) == 1 })
+	b.tell("new")
+	b.eventually("the deletion is published", func() bool { return len(b.verbs("new")) == 2 })
+	b.wantVerbs("new", "changed", "deleted")
+}
