@@ -52,9 +52,10 @@ func compare(before *lastEvent, now *object, created bool) (events.Change, bool)
 		return differs(before, now, changedKeys(before.texts(), now.fingerprints[0])), true
 	}
 	if current.all != before.all {
-		names := changedKeys(before.texts(), current)
+		earlier := before.texts()
+		names := changedKeys(earlier, current)
 		if now.derived && !current.truncated {
-			names = withoutGenerated(names)
+			names = withoutGenerated(names, earlier)
 			// Nobody has written an object of the same resourceVersion: an earlier version of the watcher counted fewer keys.
 			if before.verb != events.VerbDeleted && (len(names) == 0 || before.isOf(now)) {
 				return holds(before, now)

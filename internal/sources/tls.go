@@ -74,13 +74,13 @@ func joined(data map[string][]byte, keys []string) []byte {
 	return all
 }
 
-// withoutGenerated removes the generated keys from the names of changed ones, unless the certificate has changed with them: what a keystore was
-// compared with is then its own bytes, from when all keys counted, or it was not listed before.
-func withoutGenerated(names []string) []string {
+// withoutGenerated removes the generated keys that there were before from the names of changed ones, unless the certificate has changed with them:
+// what a keystore was compared with is then its own bytes, from when all keys counted. One that was added is new to whoever reads it.
+func withoutGenerated(names []string, before map[string]string) []string {
 	if slices.ContainsFunc(names, func(name string) bool { return slices.Contains(certificateKeys, name) }) {
 		return names
 	}
-	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(generatedKeys, name) })
+	return slices.DeleteFunc(names, func(name string) bool { return before[name] != "" && slices.Contains(generatedKeys, name) })
 }
 
 // maxSerial is the maximum length of a serial number, in hexadecimal digits, as in RFC 5280.

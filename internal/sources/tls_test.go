@@ -94,10 +94,16 @@ func TestCompareSecretsOfCertManager(t *testing.T) {
 			{issued, content{"tls.crt": "1", "htpasswd": "b"}, "changed u/2@2 {htpasswd@2 tls.crt} [htpasswd] previous"},
 			{issued, content{"tls.crt": "1"}, "changed u/3@3 {-htpasswd@3 tls.crt} [htpasswd] previous"},
 		}},
-		{"a keystore that is added is no change", []state{
+		{"a keystore that is added is a change, and none when it is made anew", []state{
 			{issued, content{"tls.crt": "1"}, "observed u/1 {tls.crt} []"},
-			{issued, keystore("1", "a"), nothing},
-			{issued, keystore("2", "b"), "changed u/3@3 {keystore.jks@3 tls.crt@3} [keystore.jks tls.crt] previous"},
+			{issued, keystore("1", "a"), "changed u/2@2 {keystore.jks@2 tls.crt} [keystore.jks] previous"},
+			{issued, keystore("1", "b"), nothing},
+			{issued, keystore("2", "c"), "changed u/4@4 {keystore.jks@4 tls.crt@4} [keystore.jks tls.crt] previous"},
+		}},
+		{"a keystore that is removed is no change", []state{
+			{issued, keystore("1", "a"), "observed u/1 {keystore.jks tls.crt} []"},
+			{issued, content{"tls.crt": "1"}, nothing},
+			{issued, content{"tls.crt": "2"}, "changed u/3@3 {-keystore.jks@3 tls.crt@3} [keystore.jks tls.crt] previous"},
 		}},
 		{"a keystore counts where the Secret says so", []state{
 			{with(issued, "keyturn.dev/keys", "all"), keystore("1", "a"), "observed u/1 {keystore.jks tls.crt} []"},
