@@ -3,6 +3,7 @@ package events
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -103,5 +104,45 @@ func TestRepublishLosesExpectations(t *testing.T) {
 	}
 	if fmt.Sprint(got) != "[first]" {
 		t.Errorf("the target has %v: republished messages with an expectation used to be refused", got)
+	}
+}
+
+// TestHistoryHasThatACertificateExpires has a failure that is published again once the renewal time has passed: of the same object at the same
+// version, when CHANGES has forgotten the first one's id, and HISTORY has not.
+func TestHistoryHasThatACertificateExpires(t *testing.T) {
+	s := startServer(t)
+	b, js := s.bus(), s.jetstream()
+	expiring := changeOf(KindCertificate, VerbFailed)
+	failed := expiring
+	status := *expiring.Status
+	status.Expiring = false
+	failed.Status = &status
+	mustPublish(t, b, failed, 0)
+	if err := js.DeleteStream(t.Context(), StreamChanges); err != nil {
+		t.Fatal(err)
+	}
+	if err := Declare(t.Context(), js, 1); err != nil {
+		t.Fatal(err)
+	}
+	// It has the event, but under another id.
+	ack, err := js.Publish(t.Context(), Subject(testCluster, failed.Source), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustPublish(t, b, expiring, ack.Sequence)
+	var told []bool
+	for _, raw := range messages(t, js, StreamHistory) {
+		event, err := FromMsg(raw.Subject, raw.Header, raw.Data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		change, err := ParseChange(event)
+		if err != nil {
+			t.Fatal(err)
+		}
+		told = append(told, change.Status.Expiring)
+	}
+	if !slices.Equal(told, []bool{false, true}) {
+		t.Errorf("HISTORY has failures that say expiring: %v, want false and true", told)
 	}
 }

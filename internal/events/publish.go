@@ -36,6 +36,10 @@ func (b *Bus) PublishChange(ctx context.Context, c Change, expected uint64) (uin
 		options = append(options, jetstream.WithMsgTTL(TombstoneTTL))
 	}
 	id := b.messageID(e.ID())
+	if c.Status != nil && c.Status.Expiring {
+		// Time made it so, and the event about the failure before is of the same state of the object.
+		id += "/expiring"
+	}
 	ack, err := b.publish(ctx, msg, id, c.Source.sharer(), options...)
 	if err == nil && ack.Duplicate && ack.Sequence <= expected {
 		// The same event was published before, and superseded since: an object that was reported deleted still exists. The
