@@ -31,6 +31,8 @@ type informerMaker struct {
 	noticed func(source events.Source)
 	// created is called for each object that was created.
 	created func(first *object)
+	// gone is called for each source whose object was deleted, or lost the labels that it is selected by.
+	gone func(source events.Source)
 	// contents receives each state of an object.
 	contents *podContents
 	errors   *watchErrors
@@ -113,8 +115,8 @@ func (m *informerMaker) handler() cache.ResourceEventHandler {
 			}
 			if last, ok := obj.(*object); ok {
 				m.contents.removed(last)
+				m.went(last)
 			}
-			m.notice(obj)
 		},
 	}
 }
@@ -123,4 +125,13 @@ func (m *informerMaker) notice(obj any) {
 	if seen, ok := obj.(*object); ok && seen.about().Name != "" {
 		m.noticed(seen.about())
 	}
+}
+
+// went takes an object that is not cached any more.
+func (m *informerMaker) went(last *object) {
+	if last.podStatus() != nil {
+		m.notice(last) // The class is still there.
+		return
+	}
+	m.gone(last.source)
 }

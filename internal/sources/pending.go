@@ -30,10 +30,20 @@ type queueEntry struct {
 	at time.Time
 	// created reports that the object was created while the watcher ran.
 	created bool
+	// gone reports that its object went while the watcher ran.
+	gone bool
 	// first is the object as it was created, which it may not be any more. Nil if it was not created or that is not known.
 	first *object
 	// held is what the source has reserved of the budget of its namespace.
 	held reservation
+}
+
+// merge adds what was noticed later.
+func (e *queueEntry) merge(later queueEntry) {
+	e.created, e.gone = e.created || later.created, e.gone || later.gone
+	if e.first == nil {
+		e.first = later.first
+	}
 }
 
 // pendingSources is the queue of sources to compare with their last event. It holds each source once, and hands it to one
@@ -68,26 +78,31 @@ func newPendingSources(now func() time.Time) *pendingSources {
 	}
 }
 
-// add queues a source. If it is queued already, it keeps the time at which it was first noticed; created is sticky.
-func (p *pendingSources) add(source events.Source, created bool) { p.put(source, created, nil) }
+// add queues a source. If it is queued already, it keeps the time at which it was first noticed; created and gone are sticky.
+func (p *pendingSources) add(source events.Source, created bool) {
+	p.put(source, queueEntry{created: created})
+}
 
 // addCreated queues the source of an object that was created.
-func (p *pendingSources) addCreated(first *object) { p.put(first.about(), true, first) }
+func (p *pendingSources) addCreated(first *object) {
+	p.put(first.about(), queueEntry{created: true, first: first})
+}
 
-func (p *pendingSources) put(source events.Source, created bool, first *object) {
+// addGone queues a source whose object went.
+func (p *pendingSources) addGone(source events.Source) { p.put(source, queueEntry{gone: true}) }
+
+func (p *pendingSources) put(source events.Source, noticed queueEntry) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	entry, queued := p.entries[source]
-	if entry.first == nil {
-		entry.first = first
-	}
+	entry.merge(noticed)
 	if !queued {
 		entry.at = p.now()
 	}
 	if !queued || entry.retrying {
 		p.due++
 	}
-	entry.created, entry.retrying = entry.created || created, false
+	entry.retrying = false
 	p.entries[source] = entry
 	p.queue.Add(source)
 }
@@ -166,10 +181,7 @@ func (p *pendingSources) putBack(source events.Source, entry queueEntry, again f
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	later, queued := p.entries[source]
-	entry.created = entry.created || later.created
-	if entry.first == nil {
-		entry.first = later.first
-	}
+	entry.merge(later.queueEntry)
 	p.entries[source] = pendingEntry{queueEntry: entry, retrying: !queued}
 	if entry.created {
 		if p.late == nil {

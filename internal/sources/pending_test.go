@@ -208,6 +208,23 @@ func TestPendingSourcesKeepAnObjectAsItWasCreated(t *testing.T) {
 	})
 }
 
+func TestPendingSourcesKeepThatAnObjectWent(t *testing.T) {
+	pendingTest(t, func(t *testing.T, p *pendingSources) {
+		p.addGone(testSource)
+		p.add(testSource, false)
+		entry := mustTake(t, p, testSource)
+		if !entry.gone || entry.created {
+			t.Errorf("got %+v, want gone", entry)
+		}
+		p.add(testSource, false)
+		p.retry(testSource, entry)
+		if entry = mustTake(t, p, testSource); !entry.gone {
+			t.Errorf("at the retry: got %+v, want gone", entry)
+		}
+		p.done(testSource)
+	})
+}
+
 // The queue would keep a Certificate that is gone until its renewal.
 func TestASourceIsNotQueuedForWeeks(t *testing.T) {
 	pendingTest(t, func(t *testing.T, p *pendingSources) {

@@ -18,8 +18,10 @@ const maxConflicts = 5
 
 // reconciler brings the last event of a source in line with the source.
 type reconciler struct {
-	cluster   string
-	now       func() time.Time
+	cluster string
+	now     func() time.Time
+	// selector selects objects by their labels. With one, an object that is not cached may be there without them.
+	selector  string
 	assessors map[events.Kind]assessor
 	ledger    *ledger
 	reader    *ledgerReader
@@ -111,6 +113,9 @@ func (r *reconciler) isLimited(before *lastEvent, change events.Change, created 
 func (r *reconciler) assess(source events.Source, before *lastEvent, entry queueEntry) (events.Change, bool) {
 	assess := r.assessors[source.Kind]
 	change, ok := assess(source, before, entry.created)
+	if ok && r.mayBeUnselected(source, before, change, entry) {
+		return before.again()
+	}
 	if !ok || before != nil || !change.Created || entry.first == nil || entry.first.source != source || change.UID != string(entry.first.UID) {
 		return change, ok
 	}
@@ -126,4 +131,11 @@ func (r *reconciler) assess(source events.Source, before *lastEvent, entry queue
 		return changed, true
 	}
 	return change, true
+}
+
+// mayBeUnselected reports whether the source of a deletion may be there without the labels by which objects are selected: it was not seen to go.
+// It is left alone, like what is in a namespace that is not watched any more.
+func (r *reconciler) mayBeUnselected(source events.Source, before *lastEvent, change events.Change, entry queueEntry) bool {
+	isDeletion := change.Verb == events.VerbDeleted && before.verb != events.VerbDeleted
+	return isDeletion && r.selector != "" && source.Kind != events.KindOpenBao && !entry.gone
 }

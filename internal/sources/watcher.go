@@ -102,7 +102,7 @@ func (w *Watcher) addObjects(ring *keyring) error {
 	contents := newPodContents()
 	maker := &informerMaker{
 		client: w.options.Client, dynamic: w.options.Dynamic, ring: ring, keys: keys, selector: w.options.Selector, ignored: within.ignored,
-		isNew: w.absence.isNew, noticed: w.notice, created: w.pending.addCreated, contents: contents, errors: failures,
+		isNew: w.absence.isNew, noticed: w.notice, created: w.pending.addCreated, gone: w.pending.addGone, contents: contents, errors: failures,
 	}
 	eyes := view{
 		cached: w.cached, contents: contents, ring: ring, now: w.options.Now, hasListed: w.informers.hasListed,
@@ -211,7 +211,7 @@ func (w *Watcher) Run(ctx context.Context, bus *events.Bus) error {
 // work starts the workers.
 func (w *Watcher) work(ctx context.Context, running *sync.WaitGroup, reader *ledgerReader, bus *events.Bus) {
 	reconciler := &reconciler{
-		cluster: w.options.Cluster, now: w.options.Now, assessors: w.assessors, ledger: w.ledger, reader: reader,
+		cluster: w.options.Cluster, now: w.options.Now, selector: w.options.Selector, assessors: w.assessors, ledger: w.ledger, reader: reader,
 		throttle: w.throttle, sightings: w.sightings, notice: w.notice, settled: w.readiness.complete.Load,
 		publisher: &publisher{bus: bus, ledger: w.ledger, metrics: w.metrics, tracer: w.options.Tracer, log: w.log},
 	}
