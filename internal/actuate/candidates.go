@@ -53,7 +53,7 @@ func goesBefore(w, other *workload.Workload) bool {
 }
 
 // canGo reports whether a workload has a change of a source pending, and is not held but for others of its namespace. What it was last held for may
-// be over since, for all of them at once, so that each is asked anew what can be.
+// be over since, for all of them at once, so whatever can be checked again is.
 func (c *candidates) canGo(w *workload.Workload, source events.Source) bool {
 	p := c.gathering.byKey[w.Key()]
 	if !w.Tries() || p == nil || p.changes[source] == nil || p.attempts > 0 || w.Aborted || c.timing.stops(w.Key()) {

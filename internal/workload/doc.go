@@ -8,7 +8,7 @@
 //
 // Everything that differs between kinds is in one value of type Kind: how its objects are listed, watched and patched, where
 // the pod template is, how a change of the template causes the pods to be replaced (its strategy), and how far a rollout is.
-// No other code knows a kind by its name. To add a kind: To add a kind:
+// No other code knows a kind by its name. To add a kind:
 //
 //  1. Make a file with one Kind, and list it in BuiltIn.
 //  2. If its API is not part of client-go, add the client that it needs to Clients, and implement Objects for it.

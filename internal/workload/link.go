@@ -9,7 +9,7 @@ import (
 
 // Link says since when a workload has wanted a source as it does now, with all the keys that it reads of the source now.
 type Link struct {
-	// Version is a resourceVersion of the workload: the one at which it began to want the source, or a version before that.
+	// Version is a resourceVersion, not always of the workload itself: the one at which it began to want the source, or an earlier one.
 	Version string
 	// Written is the time of the write that began it, or of a later write, to the second. It is zero if not known.
 	Written time.Time

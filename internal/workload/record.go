@@ -56,8 +56,8 @@ func (w *Workload) Notable(entries map[string]RolledFor) map[string]RolledFor {
 }
 
 // surplus returns those of the texts, which name sources of one kind in a record, that exceed the limits. Sources that are rolled for now have
-// priority, then those that the workload is still to be rolled for, then those that changed last. A new entry of a source that is still to be
-// rolled for displaces no earlier one of that kind.
+// priority, then those that the workload is still to be rolled for, then those that changed last. Of entries that the workload is still to be
+// rolled for, a new one displaces no earlier one.
 func surplus(texts []string, rolled, write map[string]RolledFor) []string {
 	slices.SortFunc(texts, func(a, b string) int {
 		if by := cmp.Compare(rank(a, rolled, write), rank(b, rolled, write)); by != 0 {
