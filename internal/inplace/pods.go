@@ -51,7 +51,7 @@ type pod struct {
 // all of its containers have started.
 func (t *Teller) find(ctx context.Context, pods Pods) ([]pod, error) {
 	var found []pod
-	others := 0
+	own, others := false, false
 	options := metav1.ListOptions{LabelSelector: pods.Selector, FieldSelector: unfinished, Limit: page}
 	if pods.name != "" {
 		options.FieldSelector += ",metadata.name=" + pods.name
@@ -63,21 +63,23 @@ func (t *Teller) find(ctx context.Context, pods Pods) ([]pod, error) {
 		}
 		for i := range list.Items {
 			p := &list.Items[i]
+			isOwn := pods.own(p)
+			own = own || isOwn
 			switch {
 			case !pods.include(p):
-			case pods.own(p):
+			case isOwn:
 				one, err := newPod(p)
 				if err != nil {
 					return nil, err
 				}
 				found = append(found, one)
 			case pods.mayOwn(p):
-				others++
+				others = true
 			}
 		}
 		switch {
 		case list.Continue != "":
-		case len(found) == 0 && others > 0 && pods.name == "":
+		case others && !own && pods.name == "":
 			return nil, errOthers
 		default:
 			return found, nil

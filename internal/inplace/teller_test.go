@@ -257,6 +257,7 @@ func TestWhatTheAPIServerMayAnswerLaterIsNoAnswer(t *testing.T) {
 // A Deployment that is made anew under another name adopts the ReplicaSet of the one that was deleted without its pods.
 func TestPodsThatMayHaveBeenAdoptedAreNotTakenForTold(t *testing.T) {
 	adopted := func(p *corev1.Pod) { p.OwnerReferences[0].Name = "shop-1" }
+	isNew := func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(refreshed.Add(time.Minute)) }
 	for name, tt := range map[string]struct {
 		pods []runtime.Object
 		told int
@@ -266,8 +267,9 @@ func TestPodsThatMayHaveBeenAdoptedAreNotTakenForTold(t *testing.T) {
 		"those of its own name are told": {[]runtime.Object{podOf("a", "10.0.0.1", adopted), podOf("b", "10.0.0.2", nil)}, 1, nil},
 		"those that have read the new files": {[]runtime.Object{podOf("a", "10.0.0.1", func(p *corev1.Pod) {
 			adopted(p)
-			p.CreationTimestamp = metav1.NewTime(refreshed.Add(time.Minute))
+			isNew(p)
 		})}, 0, nil},
+		"they are of another Deployment with the same labels": {[]runtime.Object{podOf("a", "10.0.0.1", adopted), podOf("b", "10.0.0.2", isNew)}, 0, nil},
 		"there are none": {nil, 0, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
