@@ -1,8 +1,10 @@
 package openbao
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -135,10 +137,11 @@ func (f *follower) locate(ctx context.Context, h *hint, wait bool) (readable boo
 func (f *follower) readHinted(ctx context.Context, path events.StorePath, hints []hint) (again []hint) {
 	o, err := f.metadataReader.read(ctx, path)
 	if err != nil {
-		if f.fail(ctx, path.Mount, hints[0].tries, err) == nil {
+		latest := slices.MinFunc(hints, func(a, b hint) int { return cmp.Compare(a.tries, b.tries) })
+		if f.fail(ctx, path.Mount, latest.tries, err) == nil {
 			return nil
 		}
-		return hints
+		return slices.DeleteFunc(hints, func(h hint) bool { return isExhausted(h.tries, err) })
 	}
 	f.status.noteSuccess(ctx, auditHints)
 	f.status.noteSuccess(ctx, hintsOf(path.Mount))
@@ -172,7 +175,7 @@ func (f *follower) fail(ctx context.Context, mount string, tries int, err error)
 	case final(err):
 		f.status.noteHintFailure(ctx, mount, err)
 		return nil
-	case tries+1 >= maxTries && !down(err):
+	case isExhausted(tries, err):
 		f.status.noteHintFailure(ctx, mount, err)
 		f.polls.ask()
 		return nil
@@ -180,3 +183,6 @@ func (f *follower) fail(ctx context.Context, mount string, tries int, err error)
 	f.status.noteFailure(ctx, auditHints, err)
 	return err
 }
+
+// isExhausted reports whether an error at a try, counted from 0, is the last one.
+func isExhausted(tries int, err error) bool { return tries+1 >= maxTries && !down(err) }

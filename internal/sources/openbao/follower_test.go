@@ -346,27 +346,56 @@ func TestHintsAtMountsThatThereAreNotLeaveRoomForOthers(t *testing.T) {
 	})
 }
 
-func TestAHintThatIsFalseDoesNotHoldUpATrueOne(t *testing.T) {
-	store := newFakeStore(kv2)
-	store.say("secret/metadata/db", http.StatusOK, metadataOf(4, "2000-01-01T00:00:00Z", ""))
-	c, got := clientOf(t, store), []Observation{}
+// followerOf follows a store, and observes into got.
+func followerOf(t *testing.T, store *fakeStore, got *[]Observation) *follower {
+	t.Helper()
+	c := clientOf(t, store)
 	from, mounts, log := origin{store: "main"}, newMountTable(c), newStatus(c.session.log, time.Now)
-	f := &follower{
+	return &follower{
 		origin: from, mounts: mounts, status: log, now: time.Now, polls: newPollRequests(),
 		metadataReader: &metadataReader{origin: from, client: c, mounts: mounts, rotations: newRotations(c, time.Now)},
-		outlet:         &outlet{status: log, sink: func(o Observation) bool { got = append(got, o); return true }},
+		outlet:         &outlet{status: log, sink: func(o Observation) bool { *got = append(*got, o); return true }},
 	}
-	var waiting []hint
-	for _, version := range []int{900, 4, 901} {
+}
+
+// hintsOfDB are hints of writes of secret/db that have just come, each with a version.
+func hintsOfDB(t *testing.T, versions ...int) (hints []hint) {
+	t.Helper()
+	for _, version := range versions {
 		e, result := decodeLine(writeLine("update", "secret/data/db", version))
 		if result != used {
 			t.Fatal(result)
 		}
 		e.received = time.Now()
 		e.at = e.received // It does not come late.
-		waiting = append(waiting, newHint(e))
+		hints = append(hints, newHint(e))
 	}
+	return hints
+}
+
+func TestAHintThatIsGivenUpTakesNoLaterOneWithIt(t *testing.T) {
+	store := newFakeStore(kv2)
+	store.say("secret/metadata/db", http.StatusInternalServerError, `{"errors":["oops"]}`)
+	var got []Observation
+	f, waiting := followerOf(t, store, &got), hintsOfDB(t, 900, 4)
+	waiting[0].tries = maxTries - 1
 	waiting = f.readDue(t.Context(), waiting)
+	if len(waiting) != 1 || waiting[0].entry.version != 4 {
+		t.Fatalf("%+v wait, want the later one", waiting)
+	}
+	store.say("secret/metadata/db", http.StatusOK, metadataOf(4, "2000-01-01T00:00:00Z", ""))
+	waiting[0].due = time.Time{}
+	if f.readDue(t.Context(), waiting); len(got) != 1 || got[0].Version != 4 {
+		t.Errorf("observed %+v, want version 4", got)
+	}
+}
+
+func TestAHintThatIsFalseDoesNotHoldUpATrueOne(t *testing.T) {
+	store := newFakeStore(kv2)
+	store.say("secret/metadata/db", http.StatusOK, metadataOf(4, "2000-01-01T00:00:00Z", ""))
+	var got []Observation
+	f := followerOf(t, store, &got)
+	waiting := f.readDue(t.Context(), hintsOfDB(t, 900, 4, 901))
 	if len(got) != 1 || got[0].Version != 4 || got[0].Operation != "update" || store.times("secret/metadata/db") != 1 {
 		t.Errorf("observed %+v, want version 4 as in its line, from one request", got)
 	}
