@@ -11,22 +11,22 @@ import (
 const (
 	// clockTolerance is how far the clocks of the API server and of a watcher may be apart.
 	clockTolerance = 10 * time.Minute
-	// bootstrap is how long before the first watcher of a source its workloads may have been created with it.
+	// bootstrap is how long before the first watcher a source may have been created together with the workloads that read it.
 	bootstrap = time.Hour
 )
 
-// watchedReader reads until when the sources of the cluster were watched: an events.Bus.
+// watchedReader reads the times up to which the sources of the cluster were watched. An events.Bus implements it.
 type watchedReader interface {
 	Watched(ctx context.Context) ([]events.Watched, error)
 }
 
-// absence finds which of the objects in the first list were created while no watcher ran. The stream has every object that a watcher
-// of its scope has seen, and says until when there was one.
+// absence finds which of the objects in the first list were created while no watcher ran. The stream has every object that a watcher of its scope
+// has seen, and the time up to which one was running.
 type absence struct {
 	scope events.Scope
 	// known has the last event of each source. It is read before anything is listed.
 	known *ledger
-	// began is when this watcher began, and earlier is what was watched before. Both are set before anything is listed.
+	// began is when this watcher started, and earlier is what was watched before. Both are set before anything is listed.
 	began   time.Time
 	earlier []events.Watched
 }
@@ -44,7 +44,7 @@ func (a *absence) read(ctx context.Context, bus watchedReader, now time.Time, lo
 	})
 }
 
-// until returns until when a source was watched before, and false if it was not.
+// until returns the time up to which a source was watched before, and false if it was not.
 func (a *absence) until(source events.Source) (time.Time, bool) {
 	var last time.Time
 	for _, w := range a.earlier {
@@ -55,8 +55,8 @@ func (a *absence) until(source events.Source) (time.Time, bool) {
 	return last, !last.IsZero()
 }
 
-// isNew reports whether an object was created while a watcher ran, or while none did, rather than brought into scope by a label.
-// Initial means that it is in the first list.
+// isNew reports whether an object was created, whether or not a watcher ran at that time, rather than brought into scope by a label. Initial means
+// that it is in the first list.
 func (a *absence) isNew(o *object, initial bool) bool {
 	if a.isLabeled(o) {
 		return false
@@ -64,7 +64,7 @@ func (a *absence) isNew(o *object, initial bool) bool {
 	if !initial {
 		return true
 	}
-	// Somebody has watched the source, even if the last event cannot be read.
+	// A watcher has seen the source, even if the last event cannot be read.
 	if a.known.get(o.source) != nil {
 		return false
 	}
@@ -81,5 +81,5 @@ func (a *absence) isRecent(o *object) bool {
 	return created.After(a.began.Add(-bootstrap)) && created.Before(a.began.Add(clockTolerance))
 }
 
-// isLabeled reports whether an object may be in scope only since it was labeled.
+// isLabeled reports whether an object may have come into scope only when it was labeled.
 func (a *absence) isLabeled(o *object) bool { return a.scope.Selector != "" && !o.asCreated }

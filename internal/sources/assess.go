@@ -2,16 +2,15 @@ package sources
 
 import "github.com/keyturn/keyturn/internal/events"
 
-// assessor returns the event of a source, compared with the last event on its subject, which is nil if there is none. It
-// returns false if there is nothing to say. If the stream has lost that last event, and nothing has happened since, it
-// returns the event again. It leaves out the cluster and the source, and mostly the time: the zero time is now. The event's
-// Trace is that of its cause, if that is known.
+// assessor returns the event of a source, compared with the last event on its subject, which is nil if there is none. It returns false if there is
+// nothing to say. If the stream has lost that last event, and nothing has happened since, it returns the event again. It does not set the cluster
+// and the source, nor usually the time; the zero time means now. The event's Trace is that of its cause, if that is known.
 //
 // Each watched kind has one. The ledger is filled with the last events of these kinds.
 type assessor func(source events.Source, before *lastEvent, created bool) (events.Change, bool)
 
-// assessContent compares the content of an object with the last event. One that was created shortly before it was first watched may have
-// come after the pods that read it.
+// assessContent compares the content of an object with the last event. An object that was created shortly before it was first watched may be newer
+// than the pods that read it.
 func assessContent(v view, before *lastEvent, now *object, created bool) (events.Change, bool) {
 	change, ok := compare(before, now, created)
 	if ok && now != nil && !created && before == nil && v.isRecent(now) {
@@ -20,7 +19,7 @@ func assessContent(v view, before *lastEvent, now *object, created bool) (events
 	return change, ok
 }
 
-// assessObjects returns the assessor of a kind whose sources are cached objects. It has nothing to say about what is cached while that may be older
+// assessObjects returns the assessor of a kind whose sources are cached objects. The assessor returns no event while the cached object may be older
 // than the last event.
 func assessObjects(kind sourceKind, within scope, v view) assessor {
 	return func(source events.Source, before *lastEvent, created bool) (events.Change, bool) {

@@ -9,32 +9,32 @@ import (
 )
 
 const (
-	// attendInterval is how often a watcher says on the stream that it watches.
+	// attendInterval is how often a watcher records on the stream that it is watching.
 	attendInterval = time.Hour
-	// attendRetry is the delay before it tries again.
+	// attendRetry is the delay before a failed attempt is repeated.
 	attendRetry = time.Minute
 )
 
-// watchedPublisher says on the stream until when sources are watched: an events.Bus.
+// watchedPublisher records on the stream up to when sources are watched. An events.Bus implements it.
 type watchedPublisher interface {
 	PublishWatched(ctx context.Context, scope events.Scope, at time.Time) error
 }
 
-// attendance says on the stream until when every source in scope is on it, for absence in the next watcher.
+// attendance records on the stream the time up to which every source in scope is on it. The absence of the next watcher reads that.
 type attendance struct {
 	bus   watchedPublisher
 	scope events.Scope
-	// quiet returns a channel that is closed once every source that was noticed is on the stream, or waits for another try.
+	// quiet returns a channel that is closed once every source that was noticed is on the stream or waits for a retry.
 	quiet func() <-chan struct{}
-	// publishedUntil returns the time at which the first of the objects that wait was noticed, or the given one if that is earlier.
+	// publishedUntil returns the time at which the first of the waiting objects was noticed, or the given time if that is earlier.
 	publishedUntil func(at time.Time) time.Time
-	// watching reports whether every informer hears of changes.
+	// watching reports whether every informer receives changes.
 	watching func() bool
 	now      func() time.Time
 	log      *slog.Logger
 }
 
-// run says so at once, at each interval, and whenever the stream has lost events, until ctx is done.
+// run calls note at once, at each interval, and whenever the stream has lost events, until ctx is done.
 func (a *attendance) run(ctx context.Context, lost <-chan struct{}) {
 	for {
 		delay := attendInterval
@@ -55,8 +55,8 @@ func (a *attendance) run(ctx context.Context, lost <-chan struct{}) {
 	}
 }
 
-// note says that what existed when it was called is on the stream, unless an informer may have missed some of it. It says so of an earlier time if
-// something that was created since waits: the next watcher would take that for what was always there.
+// note records that everything that exists when it is called is on the stream, unless an informer may have missed some of it. If an object that was
+// created is still waiting, note records the time before that: otherwise the next watcher would take the object for one that was always there.
 func (a *attendance) note(ctx context.Context) error {
 	if !a.watching() {
 		return nil

@@ -42,7 +42,7 @@ func withSecret(v view, certificate events.Source, s status) status {
 	now := v.now()
 	s = s.at(now)
 	if renewal := s.fields.RenewalTime; s.verb == events.VerbFailed && renewal.After(now) {
-		// Nobody writes the Certificate when its renewal time has passed.
+		// Nothing is written to the Certificate when its renewal time has passed.
 		v.recheck(certificate, renewal.Sub(now))
 	}
 	return s
@@ -79,7 +79,7 @@ func issueStatus(resource *unstructured.Unstructured) *status {
 			issuing = condition
 		}
 	}
-	// Both outlast the condition, which changes while issuing is tried again.
+	// Both fields outlast the condition, which changes while issuing is retried.
 	failed := read.LastFailureTime != nil || read.FailedIssuanceAttempts != nil && *read.FailedIssuanceAttempts > 0
 	current := corev1.ConditionStatus(issuing.Status)
 	switch {

@@ -6,8 +6,8 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// compareClass returns the event for a SecretProviderClass, compared with the last event on its subject. The pods are those that have it
-// mounted, and news are those of them with a content that is to be told. It is a pure function.
+// compareClass returns the event for a SecretProviderClass, compared with the last event on its subject. The pods are those that have it mounted,
+// and news are the ones among them whose content has not been published yet. It is a pure function.
 //
 //	last event     a pod                                          event
 //	none           has a content                                  observed
@@ -29,8 +29,8 @@ func compareClass(before *lastEvent, class *object, pods, news []podState) (even
 	return events.Change{}, false
 }
 
-// firstOfClass returns the event for a class that the stream does not know: with the content that was written last into a pod that runs, or
-// else that of the oldest pod. Of a new pod nobody knows whether others will get its content yet.
+// firstOfClass returns the event for a class that the stream does not know. Its content is what was last written into a running pod, or else that
+// of the oldest pod. It is not known yet whether other pods will get the content of a new one.
 func firstOfClass(class *object, pods []podState) (events.Change, bool) {
 	if len(pods) == 0 {
 		return events.Change{}, false
@@ -49,7 +49,7 @@ func newsOfClass(before *lastEvent, class *object, pods []podState) []podState {
 	recent := before.recentSums()
 	var news []podState
 	for _, p := range pods {
-		// Whoever has published a later state has seen this one.
+		// The publisher of a later state has seen this one.
 		isKnown := before.uid == string(class.UID) && compareVersions(before.version, p.now.ResourceVersion) >= 0
 		if !isKnown && p.isNews(before.keyID, recent) {
 			news = append(news, p)
@@ -58,8 +58,8 @@ func newsOfClass(before *lastEvent, class *object, pods []podState) []podState {
 	return news
 }
 
-// isNews reports whether the pod has got a content that was not told yet. Recent are the contents that were, under a key, the current one at
-// the end.
+// isNews reports whether the pod has received content that was not published yet. recent has the published contents under the key with the given
+// ID, the current one last.
 func (p podState) isNews(keyID string, recent []sum) bool {
 	now, comparable := under(p.now.fingerprints, keyID)
 	if !comparable {
@@ -95,7 +95,7 @@ func changedClass(before *lastEvent, class *object, pods, news []podState) event
 	return change
 }
 
-// recentUnder returns the recent contents under the current key. Under another key only those are known that a pod has or had.
+// recentUnder returns the recent contents under the current key. Under another key, only contents that a pod has or had are known.
 func recentUnder(keyID string, before *lastEvent, pods []podState) []sum {
 	if before.keyID == keyID {
 		return slices.Clone(before.recentSums())

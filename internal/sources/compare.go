@@ -7,12 +7,12 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// maxGone is the number of removed keys that an event lists. Without it, an object with dates for key names would list one
-// more with each change.
+// maxGone is the number of removed keys that an event lists. Without a limit, an object whose key names are dates would list one more with each
+// change.
 const maxGone = 64
 
-// compare returns the event for an object, compared with the last event on its subject. It returns false if there is nothing
-// to say. It is a pure function.
+// compare returns the event for an object, compared with the last event on its subject. It returns false if there is nothing to publish. It is a
+// pure function.
 //
 //	last event     object               event
 //	none           exists               observed; changed if it was created while the watcher ran, or after the one before
@@ -26,7 +26,7 @@ const maxGone = 64
 //	gone, none     gone                 none
 //	exists, gone   temporary            none: wait for the real certificate
 //
-// Every event repeats when each key changed last: see events.Key.
+// Every event repeats when each key last changed: see events.Key.
 func compare(before *lastEvent, now *object, created bool) (events.Change, bool) {
 	switch {
 	case now == nil && (!before.isReadable() || before.verb == events.VerbDeleted):
@@ -56,15 +56,15 @@ func compare(before *lastEvent, now *object, created bool) (events.Change, bool)
 		names := changedKeys(earlier, current)
 		if now.derived && !current.truncated {
 			names = withoutGenerated(names, earlier)
-			// Nobody has written an object of the same resourceVersion: an earlier version of the watcher counted fewer keys.
+			// An object with the same resourceVersion was not written: an earlier version of the watcher counted fewer keys.
 			if before.verb != events.VerbDeleted && (len(names) == 0 || before.isOf(now)) {
 				return holds(before, now)
 			}
 		}
 		return differs(before, now, names), true
 	}
-	// An object of the same content that was created meanwhile is another one. Who finds one in a list cannot say that: all of a cluster are
-	// others after it was built again.
+	// An object with the same content that was created meanwhile is a different one. That cannot be concluded for an object found in a list: after
+	// a cluster is rebuilt, all of its objects are different ones.
 	isAnother := created && before.uid != string(now.UID) && compareVersions(now.ResourceVersion, before.version) > 0
 	if before.verb == events.VerbDeleted || isAnother {
 		again := describe(now, events.VerbObserved, before)
@@ -74,7 +74,8 @@ func compare(before *lastEvent, now *object, created bool) (events.Change, bool)
 	return holds(before, now)
 }
 
-// holds returns the event for content that has not changed, if what holds it has: its changes wait for that, and it may have no other event.
+// holds returns the event for a source whose content has not changed but whose hold has. Changes of the source wait for the hold, and there may be
+// no other event that reports it.
 func holds(before *lastEvent, now *object) (events.Change, bool) {
 	if before.verb == events.VerbDeleted || now.hold() == before.hold() {
 		return events.Change{}, false
@@ -82,7 +83,7 @@ func holds(before *lastEvent, now *object) (events.Change, bool) {
 	return describe(now, events.VerbObserved, before), true
 }
 
-// isOfHold reports whether an event says nothing but what holds a source: its content has not changed, and it was there before.
+// isOfHold reports whether an event only reports a new hold: the source existed before, and its content has not changed.
 func isOfHold(before *lastEvent, change events.Change) bool {
 	return before.isReadable() && change.Verb == events.VerbObserved && change.Previous == ""
 }
@@ -114,8 +115,8 @@ func differs(before *lastEvent, now *object, names []string) events.Change {
 	return change
 }
 
-// describe returns an event for the object, with the times at which its keys changed from the last event. One after the object's own is of a cluster
-// that this one has replaced: what compares with it later would be older for good.
+// describe returns an event for the object, with the times at which its keys changed from the last event. A time later than the object's own is
+// from a cluster that this one has replaced: everything that is later compared with it would count as older forever.
 func describe(now *object, verb events.Verb, before *lastEvent) events.Change {
 	current := now.fingerprints[0]
 	change := events.Change{
@@ -154,7 +155,7 @@ func describe(now *object, verb events.Verb, before *lastEvent) events.Change {
 			gone = append(gone, k)
 		}
 	}
-	// Sorted by name where the age is equal, so that two watchers publish the same.
+	// Keys of equal age are sorted by name, so that two watchers publish the same event.
 	slices.SortFunc(gone, func(a, b lastKey) int {
 		return cmp.Or(compareVersions(b.changedAt, a.changedAt), cmp.Compare(a.name, b.name))
 	})

@@ -21,7 +21,7 @@ var configMapSource = sourceKind{
 		if !ok {
 			return nil, false
 		}
-		// A key is in one of the two only, and a pod cannot tell in which.
+		// A key is in only one of the two maps, and a pod cannot tell which.
 		data := make(map[string][]byte, len(configMap.Data)+len(configMap.BinaryData))
 		for name, value := range configMap.Data {
 			data[name] = []byte(value)

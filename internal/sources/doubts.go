@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	// doubtInterval is how often a source is assessed again while what is cached may be older than its last event. An API server tells each watch
-	// about once a minute how far it is, also where nothing changes.
+	// doubtInterval is how often a source is assessed again while the cached object may be older than its last event. About once a minute, the API
+	// server sends each watch its current resourceVersion, even if nothing changes.
 	doubtInterval = time.Minute
-	// doubtNews is how often the cache must have become newer where the resourceVersions do not tell. Twice, because at the first time it may be
-	// about to hear more.
+	// doubtNews is how many times the cache must have advanced if resourceVersions do not decide. It is two because at the first time more may be
+	// about to arrive.
 	doubtNews = 2
 )
 
-// doubts are about sources of which another watcher has published an event while this one watched: what is cached may be older, as while the
-// connection to the API server stalls. It then does not tell what was created since from what is gone, nor what was deleted from what exists
-// again. It is safe for concurrent use.
+// doubts tracks the sources for which another watcher has published an event while this one watched. The cache may be older than that event, for
+// example while the connection to the API server stalls. Then it does not show whether a missing object is gone or not created yet, nor whether a
+// cached one exists again or is already deleted. It is safe for concurrent use.
 type doubts struct {
 	ledger *ledger
 	now    func() time.Time
@@ -34,7 +34,7 @@ type doubts struct {
 // doubt is about one event.
 type doubt struct {
 	event *lastEvent
-	// version is how far the cache was at a time, and news how often it was further than before.
+	// version is the resourceVersion that the cache had reached at the time at, and news is how often it has advanced.
 	version string
 	at      time.Time
 	news    int
@@ -44,8 +44,8 @@ func newDoubts(l *ledger, now func() time.Time, recheck func(events.Source, time
 	return &doubts{ledger: l, now: now, recheck: recheck, open: make(map[events.Source]doubt)}
 }
 
-// about reports whether what is cached of a source, which is nil if nothing is, may be older than its last event. The version is that of the cache
-// before it was read. If so, the source is assessed again later.
+// about reports whether the cached object of a source, nil if there is none, may be older than its last event. If so, the source is assessed again
+// later. version is the one that the cache had reached before it was read.
 //
 //	last event                                   cache
 //	known at the start, or of this watcher       is newer
@@ -53,8 +53,8 @@ func newDoubts(l *ledger, now func() time.Time, recheck func(events.Source, time
 //	a deletion by another watcher of what is     tells nothing by its resourceVersion: the event does not have that of the deletion
 //	cached
 //
-// Where the resourceVersion does not tell, the cache is newer once it has gone on for a while: that of an event may be of a cluster that this one has
-// replaced, and higher for good.
+// If the resourceVersion does not decide, the cache counts as newer once it has advanced for a while: the resourceVersion of an event may be from a
+// cluster that this one has replaced, and stay higher forever.
 func (d *doubts) about(source events.Source, before *lastEvent, now *object, version string) bool {
 	if !before.isReadable() || !d.ledger.isHearsay(source, before) {
 		d.end(source)

@@ -18,12 +18,12 @@ const sumSize = 16
 
 type sum [sumSize]byte
 
-// fingerprints are those of one object, made with one key of the ring.
+// fingerprints has the fingerprints of one object, made with one key of the ring.
 type fingerprints struct {
 	keyID string
 	all   sum
-	// keys is sorted by name. It is empty if truncated: an event cannot list so many keys, and whoever may write an object must not choose how much
-	// memory it takes.
+	// keys is sorted by name. It is empty if truncated: an event cannot list so many keys, and whoever can write an object must not control how
+	// much memory it takes.
 	keys      []keyFingerprint
 	truncated bool
 }

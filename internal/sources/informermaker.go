@@ -21,9 +21,9 @@ type informerMaker struct {
 	dynamic dynamic.Interface
 	ring    *keyring
 	keys    annotations.Reloader
-	// selector is matched with the labels of objects by the API server. Empty matches all.
+	// selector is matched against the labels of objects by the API server. An empty one matches all.
 	selector string
-	// ignored are the namespaces whose objects the API server leaves out.
+	// ignored has the namespaces whose objects the API server leaves out.
 	ignored []string
 	// isNew reports whether an object that was not cached before was created, and not brought into scope by a label.
 	isNew func(o *object, initial bool) bool
@@ -31,7 +31,7 @@ type informerMaker struct {
 	noticed func(source events.Source)
 	// created is called for each object that was created.
 	created func(first *object)
-	// gone is called for each source whose object was deleted, or lost the labels that it is selected by.
+	// gone is called for each source whose object was deleted or no longer matches the selector.
 	gone func(source events.Source)
 	// contents receives each state of an object.
 	contents *podContents
@@ -98,7 +98,7 @@ func (m *informerMaker) handler() cache.ResourceEventHandler {
 			m.notice(obj)
 		},
 		UpdateFunc: func(before, after any) {
-			// Another resourceVersion may have the same content, but the same one always has.
+			// The content may be the same under another resourceVersion, and always is under the same one.
 			if b, ok := before.(*object); ok {
 				if a, ok := after.(*object); ok {
 					if a.ResourceVersion == b.ResourceVersion {
@@ -127,7 +127,7 @@ func (m *informerMaker) notice(obj any) {
 	}
 }
 
-// went takes an object that is not cached any more.
+// went handles an object that is no longer cached.
 func (m *informerMaker) went(last *object) {
 	if last.podStatus() != nil {
 		m.notice(last) // The class is still there.

@@ -15,7 +15,7 @@ import (
 	"github.com/keyturn/keyturn/internal/kube"
 )
 
-// informerSet runs the informers of all kinds, and that of the namespaces.
+// informerSet runs the informers of all kinds and of the namespaces.
 type informerSet struct {
 	kinds     []*kindInformers
 	scope     scope
@@ -26,7 +26,7 @@ type informerSet struct {
 	listed    func(kind events.Kind) // called for each kind once its first list was handed on
 }
 
-// start starts the informers. Those of a custom kind start as soon as the API server serves it.
+// start starts the informers. The informers of a custom kind start as soon as the API server serves it.
 func (s *informerSet) start(ctx context.Context, running *sync.WaitGroup) error {
 	if err := s.scope.selected.start(ctx, running, s.errors.of(namespaceResource, grantNamespaces, nil)); err != nil {
 		return err
@@ -37,7 +37,7 @@ func (s *informerSet) start(ctx context.Context, running *sync.WaitGroup) error 
 	return nil
 }
 
-// follow starts the informers of a kind, and returns when their first list was handed on. No kind waits for another.
+// follow starts the informers of a kind, and returns once their first list has been handled. No kind waits for another.
 func (s *informerSet) follow(ctx context.Context, kind *kindInformers, running *sync.WaitGroup) {
 	if kind.install != nil && !s.awaitInstalled(ctx, kind) {
 		return
@@ -62,8 +62,8 @@ func (s *informerSet) awaitInstalled(ctx context.Context, kind *kindInformers) b
 	})
 }
 
-// waitForWriters blocks until the ExternalSecrets are listed, or cannot be listed now: one of them may have
-// caused a change of a Secret that was made while the watcher was away.
+// waitForWriters blocks until the ExternalSecrets are listed or cannot be listed now: one of them may have caused a change of a Secret while the
+// watcher was down.
 func (s *informerSet) waitForWriters(ctx context.Context) {
 	for _, kind := range s.kinds {
 		if kind.source.kind == events.KindExternalSecret {
@@ -74,8 +74,8 @@ func (s *informerSet) waitForWriters(ctx context.Context) {
 	}
 }
 
-// waitForSync blocks until every informer has handed on its first list, but does not wait for custom kinds that are not installed or
-// that the API server fails to list. It returns false if ctx ended first.
+// waitForSync blocks until the first list of every informer has been handled, but does not wait for custom kinds that are not installed or that the
+// API server fails to list. It returns false if ctx ended first.
 func (s *informerSet) waitForSync(ctx context.Context) bool {
 	synced := []cache.InformerSynced{s.scope.selected.hasSynced}
 	for _, kind := range s.kinds {
@@ -84,12 +84,12 @@ func (s *informerSet) waitForSync(ctx context.Context) bool {
 	return cache.WaitForCacheSync(ctx.Done(), synced...)
 }
 
-// hasListed reports whether the first list of a kind was handed on.
+// hasListed reports whether the first list of a kind has been handled.
 func (s *informerSet) hasListed(kind events.Kind) bool {
 	return slices.ContainsFunc(s.kinds, func(k *kindInformers) bool { return k.source.kind == kind && k.hasSynced() })
 }
 
-// version returns how far the cached objects of a kind in a namespace are. It is empty if none were listed.
+// version returns the resourceVersion that the cache of a kind in a namespace has reached. It is empty if nothing was listed.
 func (s *informerSet) version(kind events.Kind, namespace string) string {
 	for _, k := range s.kinds {
 		if k.source.kind != kind {

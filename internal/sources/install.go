@@ -4,7 +4,7 @@ import "sync/atomic"
 
 // installState tracks whether the API server serves a custom kind.
 type installState struct {
-	// absent reports that it does not. Nobody waits for the kind then.
+	// absent reports that the API server does not serve the kind. Then nothing waits for it.
 	absent atomic.Bool
 	// troubled reports that a list or watch of the kind failed at least once.
 	troubled atomic.Bool

@@ -9,15 +9,15 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// kindInformers are the informers of one kind, one for each listed namespace.
+// kindInformers has the informers of one kind, one for each listed namespace.
 type kindInformers struct {
 	source sourceKind
 	each   []cache.SharedIndexInformer
-	// handled are the registrations of the handler with each of them.
+	// handled has the registration of the handler with each informer.
 	handled []cache.ResourceEventHandlerRegistration
 	// install is nil for a kind that every API server has.
 	install *installState
-	// seen reports that the first list was handed on, and that what was deleted before it was found.
+	// seen reports that the first list has been handled, and that the sources deleted before it have been found.
 	seen atomic.Bool
 }
 
@@ -27,8 +27,8 @@ func (k *kindInformers) start(ctx context.Context, running *sync.WaitGroup) {
 	}
 }
 
-// hasSynced reports whether the handler has had the first list of every namespace. An informer has synced before that: its
-// cache is full, but the handler is still being called.
+// hasSynced reports whether the handler has had the first list of every namespace. The informer itself has synced earlier: its cache is full, but
+// the handler is still being called.
 func (k *kindInformers) hasSynced() bool {
 	for _, handled := range k.handled {
 		if !handled.HasSynced() {
@@ -41,13 +41,13 @@ func (k *kindInformers) hasSynced() bool {
 // isAbsent reports whether the API server does not serve the kind.
 func (k *kindInformers) isAbsent() bool { return k.install != nil && k.install.absent.Load() }
 
-// isFailing reports whether the API server has failed to list a custom kind, such as where the webhook that converts it is down. A missing
-// permission is no such failure: an administrator has to grant it.
+// isFailing reports whether the API server has failed to list a custom kind, for example because its conversion webhook is down. A missing
+// permission does not count: an administrator has to grant it.
 func (k *kindInformers) isFailing() bool {
 	return k.install != nil && k.install.troubled.Load() && !k.install.denied.Load()
 }
 
-// version returns how far the cache of an informer is. What the informer has received last may not be in it yet.
+// version returns the resourceVersion that the cache of an informer has reached. What the informer received last may not be in the cache yet.
 func (k *kindInformers) version(i int) string {
 	return cmp.Or(k.each[i].GetIndexer().LastStoreSyncResourceVersion(),
 		k.each[i].LastSyncResourceVersion()) // client-go's AtomicFIFO is turned off.

@@ -9,7 +9,7 @@ import (
 // sourceKinds is the table of the kinds of sources.
 var sourceKinds = []sourceKind{configMapSource, secretSource, externalSecretSource, certificateSource, secretProviderClassSource}
 
-// selectSources returns the sources of the kinds. An unknown kind and one that is listed twice are errors.
+// selectSources returns the table entries of the kinds. It returns an error for a kind that is unknown or listed twice.
 func selectSources(kinds []string) ([]sourceKind, error) {
 	var selected []sourceKind
 	for n, kind := range kinds {
@@ -25,7 +25,7 @@ func selectSources(kinds []string) ([]sourceKind, error) {
 	return selected, nil
 }
 
-// withParts returns the kinds, and those of their parts.
+// withParts returns the kinds and the kinds of their parts.
 func withParts(kinds []sourceKind) []sourceKind {
 	all := slices.Clone(kinds)
 	for _, kind := range kinds {

@@ -13,7 +13,7 @@ import (
 // lastEvent is the compact form of the last event on a source's subject.
 type lastEvent struct {
 	seq uint64
-	// verb is empty if no event of the source could be read. Only the sequence is known then.
+	// verb is empty if the last event of the source could not be read. Then only the sequence is known.
 	verb      events.Verb
 	uid       string
 	version   string
@@ -26,8 +26,8 @@ type lastEvent struct {
 	truncated bool
 	ignore    bool
 	match     bool
-	// lost means that the stream does not have this event any more. Then seq is that of the older event that it has, or zero
-	// if it has none, and the event is to be published again.
+	// lost means that the stream no longer has this event, so that it must be published again. Then seq is the sequence of the older event that the
+	// stream has, or zero if it has none.
 	lost bool
 	keys []lastKey
 	// rare is nil for most sources, but not for a secret in a store.
@@ -38,7 +38,7 @@ type lastEvent struct {
 type rareFields struct {
 	// deletedAt is when the watcher saw the deletion. It is set for a tombstone only.
 	deletedAt time.Time
-	// since and hold are those of events.Change.
+	// since and hold are the fields of events.Change.
 	since  time.Time
 	hold   string
 	cause  *events.Cause
@@ -50,7 +50,7 @@ type rareFields struct {
 	recent *recentSums
 }
 
-// recentSums are the contents that a SecretProviderClass had last, the current one at the end, under the key of the event.
+// recentSums has the fingerprints of the latest contents of a SecretProviderClass, the current one last, under the key of the event.
 type recentSums struct{ sums []sum }
 
 // lastKey is one data key. A removed key is kept with gone set, so that later events still report the removal.
@@ -61,8 +61,8 @@ type lastKey struct {
 	changedAt string
 }
 
-// newLastEvent copies what it keeps of the change. The attributes of an event that was read share one string, the whole
-// header, and keeping one of them would keep all in memory. Strings that many sources share are interned.
+// newLastEvent copies what it keeps of the change. The attributes of an event that was read share one string, the whole header, so that keeping one
+// of them would keep the whole header in memory. Strings that many sources share are interned.
 func newLastEvent(seq uint64, change events.Change) (*lastEvent, error) {
 	keyID, all, err := parseSum(change.Fingerprint)
 	if err != nil {
@@ -128,7 +128,7 @@ func newRecentSums(texts []string, keyID string) (*recentSums, error) {
 	return recent, nil
 }
 
-// recentSums returns the contents that the source had last, the current one at the end.
+// recentSums returns the fingerprints of the latest contents of the source, the current one last.
 func (l *lastEvent) recentSums() []sum {
 	if l.rare == nil || l.rare.recent == nil {
 		return []sum{l.all}
@@ -150,7 +150,7 @@ func timeOf(seconds uint32) time.Time {
 // isReadable reports whether there is an event and its content is known.
 func (l *lastEvent) isReadable() bool { return l != nil && l.verb != "" }
 
-// isOf reports whether the event is about this very state of the object.
+// isOf reports whether the event is about exactly this state of the object.
 func (l *lastEvent) isOf(now *object) bool {
 	return l.uid == string(now.UID) && l.version == now.ResourceVersion
 }
@@ -160,7 +160,7 @@ func (l *lastEvent) usedRequest() string {
 	if l == nil || l.rare == nil || l.rare.cause == nil {
 		return ""
 	}
-	// What failed may be tried again for the same request.
+	// A failed sync may be retried for the same request.
 	if cause := l.rare.cause; cause.Event != "" && l.verb != events.VerbFailed {
 		return cause.Event
 	}
@@ -175,7 +175,7 @@ func (l *lastEvent) statusRevision() string {
 	return l.rare.status.Revision
 }
 
-// since returns that of events.Change, which is zero for most sources.
+// since returns Since of the events.Change, which is zero for most sources.
 func (l *lastEvent) since() time.Time {
 	if l.rare == nil {
 		return time.Time{}
@@ -183,7 +183,7 @@ func (l *lastEvent) since() time.Time {
 	return l.rare.since
 }
 
-// hold returns that of events.Change, which is empty for most sources.
+// hold returns Hold of the events.Change, which is empty for most sources.
 func (l *lastEvent) hold() string {
 	if l.rare == nil {
 		return ""
@@ -210,7 +210,7 @@ func (l *lastEvent) texts() map[string]string {
 	return texts
 }
 
-// content returns an event of the same content, with the times at which the keys changed.
+// content returns an event with the same content and the times at which the keys changed.
 func (l *lastEvent) content(verb events.Verb) events.Change {
 	change := events.Change{
 		Verb: verb, UID: l.uid, ResourceVersion: l.version,

@@ -12,12 +12,12 @@ import (
 
 // ledger holds the last event of every source on the stream. It is safe for concurrent use.
 type ledger struct {
-	// recorded is called for each event of a kind that is set, if the kind has an entry.
+	// recorded has the functions that set calls for each event, by kind. A kind may have none.
 	recorded map[events.Kind]func(events.Source, *lastEvent)
 
 	mu      sync.RWMutex
 	entries map[events.Source]*lastEvent
-	// heard has the sources whose last event another watcher has published while this one watched, until the doubts about it are over.
+	// heard has the sources whose last event was published by another watcher while this one watched, until this one has seen the same state.
 	heard map[events.Source]struct{}
 }
 
@@ -31,7 +31,8 @@ func (l *ledger) get(source events.Source) *lastEvent {
 	return l.entries[source]
 }
 
-// set records the last event of a source, of which this watcher knows at least as much as whoever published it. Nil means that it has none.
+// set records the last event of a source, about which this watcher knows at least as much as the publisher of the event. Nil means that the source
+// has no event.
 func (l *ledger) set(source events.Source, entry *lastEvent) {
 	l.mu.Lock()
 	l.put(source, entry)
@@ -40,7 +41,7 @@ func (l *ledger) set(source events.Source, entry *lastEvent) {
 	l.report(source, entry)
 }
 
-// replace records what the stream has, unless another event than the one that the caller knows was recorded meanwhile. It reports whether it did.
+// replace records what the stream has, unless an event other than known was recorded meanwhile. It reports whether it recorded the entry.
 func (l *ledger) replace(source events.Source, known, entry *lastEvent) bool {
 	l.mu.Lock()
 	if l.entries[source] != known {
@@ -59,7 +60,7 @@ func (l *ledger) replace(source events.Source, known, entry *lastEvent) bool {
 	return true
 }
 
-// isHearsay reports whether the last event of a source says what this watcher may not have seen yet.
+// isHearsay reports whether the last event of a source is about a state that this watcher may not have seen yet.
 func (l *ledger) isHearsay(source events.Source, entry *lastEvent) bool {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -67,7 +68,7 @@ func (l *ledger) isHearsay(source events.Source, entry *lastEvent) bool {
 	return heard && l.entries[source] == entry
 }
 
-// confirm records that this watcher has seen what the last event of a source says.
+// confirm records that this watcher has seen the state that the last event of a source is about.
 func (l *ledger) confirm(source events.Source, entry *lastEvent) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -81,7 +82,7 @@ func (l *ledger) put(source events.Source, entry *lastEvent) {
 		delete(l.entries, source)
 		return
 	}
-	// Copied for the same reason as in newLastEvent.
+	// The strings are copied for the same reason as in newLastEvent.
 	source.Namespace, source.Name = unique.Make(source.Namespace).Value(), strings.Clone(source.Name)
 	l.entries[source] = entry
 }
@@ -99,7 +100,7 @@ func (l *ledger) all() map[events.Source]*lastEvent {
 	return maps.Clone(l.entries)
 }
 
-// forgetTombstones drops the deletions that are older than the stream keeps them.
+// forgetTombstones drops the deletions that the stream no longer keeps because of their age.
 func (l *ledger) forgetTombstones(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -110,15 +111,15 @@ func (l *ledger) forgetTombstones(now time.Time) {
 // holdings is what the stream must hold according to the ledger.
 type holdings struct {
 	events uint64
-	// oldest and newest are sequences, and last is the source of the newest.
+	// oldest and newest are sequences, and last is the source of the newest event.
 	oldest, newest uint64
 	last           events.Source
 }
 
-// tombstoneMargin is how early the ledger expects that the stream drops a tombstone. Their clocks may differ.
+// tombstoneMargin is how much earlier than due the ledger expects the stream to drop a tombstone, because their clocks may differ.
 const tombstoneMargin = time.Hour
 
-// holdings returns what the stream must hold of the sources for which watched returns true.
+// holdings returns what the stream must hold for the sources for which watched returns true.
 func (l *ledger) holdings(now time.Time, watched func(events.Source) bool) holdings {
 	l.mu.RLock()
 	defer l.mu.RUnlock()

@@ -7,7 +7,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// merge returns what the ledger holds of a source whose last event on the stream is stored. It is a pure function.
+// merge returns the ledger's entry for a source whose last event on the stream is stored. It is a pure function.
 //
 //	known                 stored               result
 //	any                   cannot be read       known, with the sequence of stored
@@ -29,18 +29,18 @@ func merge(known, stored *lastEvent) *lastEvent {
 	return stored
 }
 
-// follows reports whether the event is later than the stored one, which the stream has as the last.
+// follows reports whether the event is later than the stored one, the last one that the stream has.
 func (l *lastEvent) follows(stored *lastEvent) bool {
 	order := compareVersions(l.version, stored.version)
 	if order == 0 {
-		// Who knows nothing of an earlier change says only that the object exists.
+		// A publisher that knows of no earlier change only reports that the object exists.
 		return compareVersions(l.changedAt, stored.changedAt) > 0
 	}
-	// Sequences tell the order unless the stream begins again with low ones.
+	// Sequences give the order, unless the stream has started again from low ones.
 	return stored.seq <= l.seq && order > 0
 }
 
-// missing returns what the ledger holds of a source that has no event on the stream. It is nil if there should be none.
+// missing returns the ledger's entry for a source that has no event on the stream. It is nil if there should be no event.
 func missing(known *lastEvent, now time.Time) *lastEvent {
 	if !known.isReadable() || known.isExpired(now, events.TombstoneTTL) {
 		return nil
@@ -48,7 +48,7 @@ func missing(known *lastEvent, now time.Time) *lastEvent {
 	return known.lostBehind(0)
 }
 
-// lostBehind returns the event as one that the stream has lost and that supersedes the one with the sequence.
+// lostBehind returns a copy of the event that is marked as lost by the stream, and that supersedes the event with the given sequence.
 func (l *lastEvent) lostBehind(seq uint64) *lastEvent {
 	entry := *l
 	entry.seq, entry.lost = seq, true
@@ -64,13 +64,14 @@ func (l *lastEvent) isSame(other *lastEvent) bool {
 		l.changedAt == other.changedAt && l.keyID == other.keyID && l.all == other.all
 }
 
-// isExpired reports whether the event is a tombstone of at least that age.
+// isExpired reports whether the event is a tombstone of at least the given age.
 func (l *lastEvent) isExpired(now time.Time, age time.Duration) bool {
 	return l.verb == events.VerbDeleted && l.rare != nil && !now.Before(l.rare.deletedAt.Add(age))
 }
 
-// again returns the event as it was published, if the stream has lost it, and otherwise false. It leaves out the fingerprint
-// before the change. The time is that of publishing, except for a secret in a store: what is read there is compared with it; and for a deletion.
+// again returns the event as it was published if the stream has lost it, and false otherwise. It leaves out the fingerprint before the change. The
+// time is when the event is published again, with two exceptions: a secret in a store, because what is read there is compared with its time, and a
+// deletion.
 func (l *lastEvent) again() (events.Change, bool) {
 	if l == nil || !l.lost {
 		return events.Change{}, false
@@ -87,7 +88,7 @@ func (l *lastEvent) again() (events.Change, bool) {
 	}
 	change.Cause, change.Status, change.Store, change.Hold = l.rare.cause, l.rare.status, l.rare.inStore, l.rare.hold
 	if l.verb == events.VerbDeleted {
-		// Workloads that were created since do not roll for it.
+		// Workloads that were created after the deletion do not roll for it.
 		change.Time = l.rare.deletedAt
 	}
 	if l.rare.store != nil {
@@ -96,7 +97,7 @@ func (l *lastEvent) again() (events.Change, bool) {
 	return change, true
 }
 
-// changedLast returns the keys that changed with the last change of content. A creation changed all.
+// changedLast returns the keys that changed with the last change of content. A creation changes all of them.
 func (l *lastEvent) changedLast(created bool) []string {
 	var names []string
 	for _, k := range l.keys {

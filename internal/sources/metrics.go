@@ -12,7 +12,7 @@ import (
 	"github.com/keyturn/keyturn/internal/telemetry/instrument"
 )
 
-// metrics are the metrics of the watcher, without those of secret stores.
+// metrics has the metrics of the watcher, without those of secret stores.
 type metrics struct {
 	changes metric.Int64Counter
 	errors  metric.Int64Counter
@@ -27,7 +27,7 @@ type metrics struct {
 	byFailure *instrument.Labels[kindFailure]
 }
 
-// instruments is the one definition of the metrics.
+// instruments is the only definition of the metrics.
 func (m *metrics) instruments() []instrument.Instrument {
 	return []instrument.Instrument{
 		{
@@ -114,7 +114,7 @@ func (m *metrics) tried(ctx context.Context, kind events.Kind, err error) {
 	m.sent.Add(ctx, 1, m.byFailure.Of(kindFailure{kind, failure}))
 }
 
-// kindVerb is what the label of an event is made of, and kindFailure that of a request to publish one, without a failure if it succeeded.
+// kindVerb has the labels of an event, and kindFailure those of a request to publish one. A request that succeeded has no failure.
 type kindVerb struct {
 	kind events.Kind
 	verb events.Verb

@@ -16,7 +16,7 @@ import (
 // namespaceResource is the resource that the filter lists and watches.
 const namespaceResource = "namespaces"
 
-// namespaceFilter selects namespaces by their labels. With an empty selector it matches all and makes no requests.
+// namespaceFilter selects namespaces by their labels. With an empty selector it matches all namespaces and makes no requests.
 type namespaceFilter struct {
 	selector labels.Selector
 	informer cache.SharedIndexInformer
@@ -25,8 +25,8 @@ type namespaceFilter struct {
 	entered func(namespace string, initial bool)
 }
 
-// newNamespaceFilter makes a filter that calls entered for each namespace that comes into scope. Initial means that it was in scope when
-// namespaces were first listed.
+// newNamespaceFilter returns a filter that calls entered for each namespace that comes into scope. initial means that the namespace was in scope
+// when namespaces were first listed.
 func newNamespaceFilter(client kubernetes.Interface, selector labels.Selector, entered func(namespace string, initial bool)) *namespaceFilter {
 	filter := &namespaceFilter{selector: selector, entered: entered}
 	if !selector.Empty() {

@@ -11,7 +11,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// annotationIgnore, on a source, has its changes roll nothing, as Reloader's annotation of the same name does.
+// annotationIgnore, on a source, means that its changes roll nothing. It is like Reloader's annotation of the same name.
 const annotationIgnore = "keyturn.dev/ignore"
 
 // object is the part of a source that the informers cache: its name and its fingerprints.
@@ -28,13 +28,13 @@ type object struct {
 	details *details
 	ignore  bool
 	match   bool
-	// asCreated reports that nobody seems to have written the object since it was created.
+	// asCreated reports that the object seems not to have been written since it was created.
 	asCreated bool
-	// derived reports that the generated keys of a certificate are fingerprinted as the certificate.
+	// derived reports that the keys generated from a certificate have the fingerprint of the certificate.
 	derived bool
 }
 
-// details holds what only some objects have.
+// details holds the fields that only some objects have.
 type details struct {
 	// writer is who writes a Secret, according to its own metadata and data.
 	writer events.Cause
@@ -49,7 +49,7 @@ type details struct {
 	hold string
 }
 
-// creationTakes is how far apart the API server's times of one creation may be. They have a precision of one second.
+// creationTakes is the largest difference between the times that the API server records for one creation. They have a precision of one second.
 const creationTakes = 2 * time.Second
 
 // newObject reduces what the API server sent to an object. It keeps no reference to the data or the metadata.
@@ -65,7 +65,7 @@ func newObject(ring *keyring, kind events.Kind, meta *metav1.ObjectMeta, data ma
 	}
 }
 
-// heed takes what the annotations of the source say.
+// heed applies the annotations of the source.
 func (o *object) heed(text map[string]string, keys annotations.Reloader) {
 	o.ignore = text[annotationIgnore] == "true" || text[keys.Ignore] == "true"
 	o.match = text[keys.Match] == "true"
@@ -77,7 +77,7 @@ func (o *object) heed(text map[string]string, keys annotations.Reloader) {
 	}
 }
 
-// hold returns why the source is on hold, empty if it is not.
+// hold returns why the source is on hold. It is empty if it is not.
 func (o *object) hold() string {
 	if o.details == nil {
 		return ""
@@ -85,13 +85,13 @@ func (o *object) hold() string {
 	return o.details.hold
 }
 
-// created returns when the object was created, zero if that is not known.
+// created returns when the object was created, or zero if that is unknown.
 func (o *object) created() time.Time { return timeOf(o.createdAt) }
 
-// written returns the time of the newest write, zero if that is not known.
+// written returns the time of the newest write, or zero if that is unknown.
 func (o *object) written() time.Time { return timeOf(o.writtenAt) }
 
-// about returns the source that the object says something about: itself, unless it is a part of one.
+// about returns the source that the object belongs to: itself, unless it is a part of another one.
 func (o *object) about() events.Source {
 	if part := o.podStatus(); part != nil {
 		return part.class
@@ -99,7 +99,7 @@ func (o *object) about() events.Source {
 	return o.source
 }
 
-// podStatus returns what the status of a pod says, and nil for an object of another kind.
+// podStatus returns the reduced status of a pod, and nil for an object of another kind.
 func (o *object) podStatus() *podStatus {
 	if o.details == nil {
 		return nil
