@@ -12,7 +12,7 @@ import (
 
 // ledger holds the last event of every source on the stream. It is safe for concurrent use.
 type ledger struct {
-	// recorded has the functions that set calls for each event, by kind. A kind may have none.
+	// recorded has the functions to call for each recorded event, by kind. A kind may have none.
 	recorded map[events.Kind]func(events.Source, *lastEvent)
 
 	mu      sync.RWMutex

@@ -26,34 +26,33 @@ import (
 type Options struct {
 	// Cluster is the name of the cluster in subjects and events, a DNS-1123 label. It has no default.
 	Cluster string
-	// Namespaces are the namespaces to watch. Empty: all of them.
+	// Namespaces are the namespaces to watch. If empty, all are watched.
 	Namespaces []string
-	// IgnoreNamespaces are left out of all namespaces, by the API server. Empty: none.
+	// IgnoreNamespaces are the namespaces to leave out when all are watched. The API server leaves them out. Default: none.
 	IgnoreNamespaces []string
 	// Kinds are the kinds of sources to watch: configmap, secret, externalsecret, certificate, secretproviderclass. Default: the first two, which
-	// every cluster has. The watcher waits for a custom kind that is not installed. Empty: only secret stores are watched.
+	// every cluster has. The watcher waits for a custom kind that is not installed. If empty, only secret stores are watched.
 	Kinds []string
 	// KeyFile is the path of the file with the fingerprint keys. It has no default.
 	KeyFile string
-	// Selector is a label selector that sources must match; the API server applies it. Empty: all match.
+	// Selector is a label selector that sources must match; the API server applies it. If empty, all match.
 	Selector string
-	// NamespaceSelector is a label selector that namespaces must match. Empty: all match. It needs permission to list and
-	// watch namespaces.
+	// NamespaceSelector is a label selector that namespaces must match. If empty, all match. It needs permission to list and watch namespaces.
 	NamespaceSelector string
 	// ReloaderAnnotations are other keys for annotations of Reloader, by the names of its flags: see annotations.Parse. The watcher reads
 	// ignore-annotation and search-match-annotation. Default: none.
 	ReloaderAnnotations map[string]string
 	// Workers is the number of events that are published concurrently. Default 8.
 	Workers int
-	// NamespaceBudget is how many bytes of events a namespace may publish per hour. What it has not used of the last four hours it may publish at
-	// once. Further changes wait, and only the newest of each source is published. Zero: no limit. Default 4 MiB.
+	// NamespaceBudget is how many bytes of events a namespace may publish per hour. It may use up to four hours of unused budget at once. Further
+	// changes wait, and only the newest change of each source is published. Zero means no limit. Default 4 MiB.
 	NamespaceBudget int
 
 	// OpenBao are the secret stores to watch. Default: none.
 	OpenBao openbao.Options
 
-	// Client reads the built-in kinds and Dynamic the custom ones. Dynamic may be nil if Kinds has no custom kind, and both
-	// may be if StoresAlone.
+	// Client reads the built-in kinds and Dynamic the custom ones. Dynamic may be nil if Kinds has no custom kind, and both may be nil if
+	// StoresAlone reports true.
 	Client  kubernetes.Interface
 	Dynamic dynamic.Interface
 	// LookAgain is the interval at which the watcher looks for a custom kind that is not installed. Default one minute.
@@ -65,7 +64,7 @@ type Options struct {
 	Meter       metric.Meter
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
-	// Progress is called once for each worker and returns that worker's progress, for the liveness probe. Default: one that nobody probes.
+	// Progress is called once for each worker and returns that worker's progress, for the liveness probe. Default: a Progress that is never probed.
 	Progress func() *health.Progress
 }
 

@@ -9,19 +9,19 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// The delay before a source is tried again doubles from retryFirst to retryMost. That is short, because a stream that lost a server
-// is back after seconds, and the number of workers bounds what many sources ask of one that is not.
+// The delay before a source is retried doubles from retryFirst to retryMost. That is short, because a stream that lost a server is back within
+// seconds, and if it is not, the number of workers bounds the load of many retries.
 const (
 	retryFirst = 50 * time.Millisecond
 	retryMost  = 3 * time.Second
 )
 
-// turnCheck is the most that a source waits before it is looked at again, though its turn may be days away: the queue keeps one that is gone until
-// then, and the turn may come earlier.
+// turnCheck is the longest time that a source waits before it is looked at again, although its turn may be days away: until then, the queue keeps a
+// source that is gone, and the turn may come earlier than expected.
 const turnCheck = time.Minute
 
-// recheckMost is the most that a source waits to be assessed again, for the same reason: the renewal of a Certificate may be weeks away. If it is
-// not due by then, it is assessed as before, and queued again.
+// recheckMost is the longest time that a source waits to be assessed again, for the same reason: the renewal of a Certificate may be weeks away. If
+// the source is not due by then, its assessment gives the same result, and it is queued again.
 const recheckMost = time.Hour
 
 // queueEntry describes a queued source.
@@ -30,11 +30,12 @@ type queueEntry struct {
 	at time.Time
 	// created reports that the object was created while the watcher ran.
 	created bool
-	// gone reports that its object went while the watcher ran.
+	// gone reports that the object was deleted, or left the selector, while the watcher ran.
 	gone bool
-	// first is the object as it was created, which it may not be any more. Nil if it was not created or that is not known.
+	// first is the object as it was created; it may have changed since. It is nil if the object was not created while the watcher ran, or if its
+	// first state is not known.
 	first *object
-	// held is what the source has reserved of the budget of its namespace.
+	// held is the part of its namespace's budget that the source has reserved.
 	held reservation
 }
 
@@ -56,16 +57,16 @@ type pendingSources struct {
 	entries map[events.Source]pendingEntry
 	// due is how many entries do not wait for a retry, inWork how many sources are with a worker.
 	due, inWork int
-	// late has the sources of objects that were created and could not be published yet, with the time at which that was noticed. It is nil if there
-	// are none.
+	// late has the sources of objects that were created and could not be published yet, with the time at which the creation was noticed. It is nil
+	// if there are none.
 	late map[events.Source]time.Time
-	// becameQuiet is closed when both are zero. It is nil while nobody waits for that.
+	// becameQuiet is closed when due and inWork are both zero. It is nil while nobody waits for that.
 	becameQuiet chan struct{}
 }
 
 type pendingEntry struct {
 	queueEntry
-	// retrying reports that the source waits for another try, or for a change if its event was dropped.
+	// retrying reports that the source waits for a retry, or for a change if its event was dropped.
 	retrying bool
 }
 
@@ -88,7 +89,7 @@ func (p *pendingSources) addCreated(first *object) {
 	p.put(first.about(), queueEntry{created: true, first: first})
 }
 
-// addGone queues a source whose object went.
+// addGone queues a source whose object is gone.
 func (p *pendingSources) addGone(source events.Source) { p.put(source, queueEntry{gone: true}) }
 
 func (p *pendingSources) put(source events.Source, noticed queueEntry) {
@@ -137,7 +138,7 @@ func (p *pendingSources) take() (events.Source, queueEntry, bool) {
 	return source, entry.queueEntry, true
 }
 
-// done ends the work on a source that was dealt with.
+// done ends the work on a source that needs no retry.
 func (p *pendingSources) done(source events.Source) {
 	p.queue.Forget(source)
 	p.mu.Lock()
@@ -153,19 +154,18 @@ func (p *pendingSources) notLate(source events.Source) {
 	}
 }
 
-// retry ends the work on a source that has to be tried again, and puts its entry back. What was noticed meanwhile is
-// merged into it.
+// retry ends the work on a source that must be retried, and puts its entry back. What was noticed meanwhile is merged into it.
 func (p *pendingSources) retry(source events.Source, entry queueEntry) {
 	p.putBack(source, entry, p.queue.AddRateLimited)
 }
 
-// wait does the same for a source whose turn comes after a delay.
+// wait ends the work on a source whose turn comes after a delay, and puts its entry back.
 func (p *pendingSources) wait(source events.Source, entry queueEntry, delay time.Duration) {
 	p.putBack(source, entry, func(source events.Source) { p.queue.AddAfter(source, min(delay, turnCheck)) })
 }
 
-// drop ends the work on a source of which no event can be made as it is. It is looked at again when it is added, and that it was created is known
-// until then.
+// drop ends the work on a source for whose current state no event can be published. The source is looked at again when it is next added. Until then
+// the queue remembers that it was created.
 func (p *pendingSources) drop(source events.Source, entry queueEntry) {
 	if !entry.created {
 		p.done(source)
@@ -204,7 +204,7 @@ func (p *pendingSources) finish(source events.Source) {
 
 func (p *pendingSources) isQuiet() bool { return p.due == 0 && p.inWork == 0 }
 
-// quiet returns a channel that is closed as soon as every source that was added has been dealt with, or waits for a retry.
+// quiet returns a channel that is closed as soon as every source that was added is done or waits for a retry.
 func (p *pendingSources) quiet() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -219,7 +219,7 @@ func (p *pendingSources) quiet() <-chan struct{} {
 	return p.becameQuiet
 }
 
-// publishedUntil returns the time at which the first of the late objects was noticed, or the given one if that is earlier.
+// publishedUntil returns the time at which the first of the late objects was noticed, or the given time if that is earlier.
 func (p *pendingSources) publishedUntil(at time.Time) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -7,22 +7,22 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// podContents remembers which content each pod had of its SecretProviderClass when that was last compared with the stream, by the UID of its
-// podStatus. The content that a pod starts with is no news, and neither is that of a pod that gets what others had before. It holds nothing
-// that the next watcher needs, and is safe for concurrent use.
+// podContents remembers which content of its SecretProviderClass each pod had when it was last compared with the stream, by the UID of the
+// podStatus. The content that a pod starts with is not a change, and neither is content that other pods had before. It holds nothing that the next
+// watcher needs, and is safe for concurrent use.
 type podContents struct {
 	mu  sync.Mutex
 	had map[types.UID]podContent
 }
 
-// podContent is what a pod had.
+// podContent is the content that a pod had.
 type podContent struct {
 	pod types.UID
-	// content is nil if it is not known, because the status had been rewritten before it was first seen.
+	// content is nil if it is unknown because the status had been rewritten before it was first seen.
 	content []fingerprints
 }
 
-// podState is what a pod has of a class, and what it had.
+// podState is the content of a class that a pod has, and the one that it had.
 type podState struct {
 	now *object
 	had []fingerprints
@@ -30,7 +30,7 @@ type podState struct {
 
 func newPodContents() *podContents { return &podContents{had: make(map[types.UID]podContent)} }
 
-// added takes the status of a pod as it is first seen. Like updated and removed it ignores objects of other kinds.
+// added records the status of a pod that is seen for the first time. Like updated and removed, it ignores objects of other kinds.
 func (c *podContents) added(now *object) {
 	status := now.podStatus()
 	if status == nil {
@@ -43,8 +43,8 @@ func (c *podContents) added(now *object) {
 	c.put(now.UID, podContent{pod: status.pod, content: content})
 }
 
-// updated takes another state of a status, or another status of the same name, as after the watch was interrupted. That of another pod, or of
-// one that had nothing mounted, is what a new pod starts with.
+// updated records a new state of a status, or another status of the same name, as after an interrupted watch. If the status is now of another pod,
+// or if nothing was mounted before, the content is what a new pod starts with.
 func (c *podContents) updated(before, now *object) {
 	status, earlier := now.podStatus(), before.podStatus()
 	if status == nil || earlier == nil {
@@ -70,8 +70,8 @@ func (c *podContents) put(status types.UID, content podContent) {
 	c.had[status] = content
 }
 
-// of returns the states of the pods that have something mounted, the oldest status first. It leaves out a status that is not handed on yet:
-// its class is assessed again then.
+// of returns the states of the pods that have something mounted, the oldest status first. It leaves out a status that the handler has not received
+// yet: once it has, the class is assessed again.
 func (c *podContents) of(statuses []*object) []podState {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -86,7 +86,7 @@ func (c *podContents) of(statuses []*object) []podState {
 	return list
 }
 
-// settle has the pods have had what they have, but for those with news, which are not on the stream yet.
+// settle records the current content of the pods as what they had, except for the pods in news, whose content is not on the stream yet.
 func (c *podContents) settle(pods, news []podState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

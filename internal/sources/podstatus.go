@@ -10,14 +10,14 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// kindPodStatus is the kind of a SecretProviderClassPodStatus, which is no source: no event is about it.
+// kindPodStatus is the kind of a SecretProviderClassPodStatus. It is not a source: no event is about it.
 const kindPodStatus events.Kind = "secretproviderclasspodstatus"
 
 // classIndex finds the statuses of a SecretProviderClass, by its <namespace>/<name>.
 const classIndex = "class"
 
-// podStatusPart is what the driver reports about one class in one pod: the ids of what is mounted, and their versions. Some providers make
-// a version of the content, so that it leaves the watcher only as a keyed fingerprint.
+// podStatusPart is what the driver reports about one class in one pod: the IDs of the mounted objects and their versions. Some providers derive a
+// version from the content, so it leaves the watcher only as a keyed fingerprint.
 var podStatusPart = sourceKind{
 	kind:     kindPodStatus,
 	resource: "secretproviderclasspodstatuses." + secretsStore.Group,
@@ -33,17 +33,17 @@ var podStatusPart = sourceKind{
 	},
 }
 
-// podStatus says which content a pod has of a class.
+// podStatus identifies the class and the pod of a status.
 type podStatus struct {
 	// class has no name if the status cannot be read.
 	class events.Source
-	// pod is the UID of the pod. The driver takes the status of an earlier pod of the same name for a new one.
+	// pod is the UID of the pod. The driver reuses the status of an earlier pod for a new pod of the same name.
 	pod types.UID
-	// rewritten reports that more than the metadata was written since the status was created.
+	// rewritten reports that the status was written after its creation, other than in its metadata.
 	rewritten bool
 }
 
-// podStatusParts are the parts of the status that count. Newer fields are ignored.
+// podStatusParts has the fields of the status that are read. Newer fields are ignored.
 type podStatusParts struct {
 	Status struct {
 		Mounted bool   `json:"mounted"`
@@ -55,8 +55,8 @@ type podStatusParts struct {
 	} `json:"status"`
 }
 
-// newPodStatus reduces a status to the fingerprint of its versions. It has none while nothing is mounted. The fingerprints of two pods with
-// the same versions are the same.
+// newPodStatus reduces a status to the fingerprint of its versions. There is no fingerprint while nothing is mounted. Two pods with the same
+// versions have the same fingerprint.
 func newPodStatus(ring *keyring, resource *unstructured.Unstructured) *object {
 	said := &podStatus{pod: podOf(resource), rewritten: resource.GetGeneration() > 1}
 	reduced := &object{
@@ -82,7 +82,7 @@ func newPodStatus(ring *keyring, resource *unstructured.Unstructured) *object {
 	}
 	reduced.fingerprints = ring.fingerprint(said.class, versions)
 	for i := range reduced.fingerprints {
-		reduced.fingerprints[i].keys = nil // Pods read all of it.
+		reduced.fingerprints[i].keys = nil // Pods read all keys.
 	}
 	return reduced
 }

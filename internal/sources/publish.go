@@ -15,7 +15,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// changePublisher publishes one event as the successor of another: an events.Bus.
+// changePublisher publishes one event as the successor of another. An events.Bus implements it.
 type changePublisher interface {
 	PublishChange(ctx context.Context, change events.Change, expected uint64) (uint64, error)
 }
@@ -34,7 +34,7 @@ type publisher struct {
 func (p *publisher) publish(ctx context.Context, change events.Change, expected uint64, noticed time.Time) error {
 	tracer := p.tracer
 	if change.ChangedAt == "" {
-		// The first event of a source has no effect, and the first list has one for every source.
+		// The first event of a source has no effect, and the first list causes one for every source.
 		tracer = noop.Tracer{}
 	}
 	ctx = change.Trace.Context(ctx)

@@ -13,7 +13,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// stateReader reads the last events of the cluster's sources: an events.Bus.
+// stateReader reads the last events of the cluster's sources. An events.Bus implements it.
 type stateReader interface {
 	State(ctx context.Context, filters []string, fn func(events.Stored) error) error
 	Last(ctx context.Context, subject string) (events.Stored, error)
@@ -39,7 +39,7 @@ func (r *ledgerReader) readAll(ctx context.Context) bool {
 	})
 }
 
-// retryUntilDone calls read until it succeeds, and logs each error with what is read. It returns false if ctx ended first.
+// retryUntilDone calls read until it succeeds, and logs each error together with what. It returns false if ctx ended first.
 func retryUntilDone(ctx context.Context, log *slog.Logger, what string, read func() error) bool {
 	backoff := wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: math.MaxInt32, Cap: 30 * time.Second}
 	for {

@@ -14,18 +14,18 @@ type readiness struct {
 	failed   atomic.Int64 // when an informer failed last, in nanoseconds since 1970
 }
 
-// watchRetry is more than an informer waits before it fails again.
+// watchRetry is longer than an informer waits between two failures.
 const watchRetry = 5 * time.Minute
 
-// fail records that an informer cannot list or watch at a time. It will try again.
+// fail records that an informer failed to list or watch at the given time. The informer retries.
 func (r *readiness) fail(now time.Time) { r.failed.Store(now.UnixNano()) }
 
-// isWatching reports whether every informer hears of changes.
+// isWatching reports whether every informer receives changes.
 func (r *readiness) isWatching(now time.Time) bool {
 	return now.UnixNano()-r.failed.Load() > int64(watchRetry)
 }
 
-// deny records that a resource may not be listed or watched.
+// deny records that the permission to list or watch a resource is missing.
 func (r *readiness) deny(resource string, err error) { r.denied.Store(resource, err) }
 
 // problem returns nil once every source has been seen, and otherwise an error that names what is missing.

@@ -10,17 +10,17 @@ import (
 	"github.com/keyturn/keyturn/internal/sources/openbao"
 )
 
-// publishTimeout bounds one try to publish. A try is repeated until it succeeds, or the event is refused.
+// publishTimeout bounds one attempt to publish. Attempts are repeated until one succeeds or the event is refused.
 const publishTimeout = 10 * time.Second
 
-// maxConflicts is how often in a row another watcher may be faster before the source waits for a retry.
+// maxConflicts is how many times in a row another watcher may publish first before the source waits for a retry.
 const maxConflicts = 5
 
 // reconciler brings the last event of a source in line with the source.
 type reconciler struct {
 	cluster string
 	now     func() time.Time
-	// selector selects objects by their labels. With one, an object that is not cached may be there without them.
+	// selector selects objects by their labels. If it is set, an object that is not cached may still exist without the labels.
 	selector  string
 	assessors map[events.Kind]assessor
 	ledger    *ledger
@@ -29,12 +29,12 @@ type reconciler struct {
 	throttle  *throttle
 	sightings *sightings
 	notice    func(source events.Source)
-	// settled reports whether everything that was there in the beginning is on the stream. It is not limited until then: there is an event for each
-	// source at most.
+	// settled reports whether everything that existed at the start is on the stream. Until then nothing is limited, because each source has at most
+	// one event.
 	settled func() bool
 }
 
-// turnError says that a source has something to say, and that its turn comes later.
+// turnError means that a source has an event to publish, but its turn comes later.
 type turnError struct{ after time.Duration }
 
 // Error returns when the turn comes.
@@ -42,8 +42,8 @@ func (e *turnError) Error() string {
 	return "the namespace has used up its budget for " + e.after.String()
 }
 
-// reconcile publishes the event of a source, if there is something to say. It returns a turnError if its namespace has used up its budget. What it
-// has reserved then is in the entry. A RejectError means that the event can never be published.
+// reconcile publishes the event of a source, if there is one. It returns a turnError if the namespace has used up its budget, and records the
+// reservation in the entry. A RejectError means that the event can never be published.
 func (r *reconciler) reconcile(ctx context.Context, source events.Source, entry *queueEntry) error {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
@@ -72,7 +72,7 @@ func (r *reconciler) reconcile(ctx context.Context, source events.Source, entry 
 			r.settle(source, seen, entry, err)
 			return err
 		}
-		// Another watcher of this cluster was faster, or the stream has lost the event. Compare with what it has.
+		// Another watcher of this cluster was faster, or the stream has lost the event. Compare with what the stream has.
 		if err := r.reader.refresh(ctx, source); err != nil {
 			return err
 		}
@@ -80,8 +80,8 @@ func (r *reconciler) reconcile(ctx context.Context, source events.Source, entry 
 	return fmt.Errorf("publishing %s: %w, %d times in a row", source, events.ErrConflict, maxConflicts)
 }
 
-// settle frees what was held for an event that is published, or that can never be: the same would be refused at each of its tries, and the places of
-// sightings are few. An object is compared again when it changes.
+// settle frees what was held for an event that is published or can never be published: every retry would be refused, and sightings have limited
+// room. An object is compared again when it changes.
 func (r *reconciler) settle(source events.Source, seen *openbao.Observation, entry *queueEntry, err error) {
 	_, refused := errors.AsType[*events.RejectError](err)
 	switch {
@@ -90,14 +90,14 @@ func (r *reconciler) settle(source events.Source, seen *openbao.Observation, ent
 	case refused:
 		r.throttle.dropped(source.Namespace, &entry.held)
 		if r.sightings.done(source, seen) {
-			r.notice(source) // There may be something else to say of it.
+			r.notice(source) // There may be another event to publish.
 		}
 	}
 }
 
-// isLimited reports whether an event counts towards the budget of its namespace. The first event of a source that was there before does not,
-// because a change while it waits would go unnoticed; nor does one that the stream has lost. A secret in a store is in no namespace. That an object
-// was created is not in the event of a kind whose first event is always observed.
+// isLimited reports whether an event counts towards the budget of its namespace. The first event of a source that existed before does not, because
+// a change while it waits would go unnoticed. Neither does an event that the stream has lost, nor that of a secret in a store, which is in no
+// namespace. created is needed because the event does not tell whether the object was created if the first event of its kind is always observed.
 func (r *reconciler) isLimited(before *lastEvent, change events.Change, created bool) bool {
 	switch {
 	case change.Source.Namespace == "" || !r.settled():
@@ -108,8 +108,8 @@ func (r *reconciler) isLimited(before *lastEvent, change events.Change, created 
 	return !before.lost
 }
 
-// assess compares a source with its last event. An object that was changed since it was created, before anything was published, is compared
-// with what it was: to those who may have read that already, it was changed and not created.
+// assess compares a source with its last event. An object that was created and then changed before anything was published is compared with its
+// first state: for workloads that may already have read that, it was changed and not created.
 func (r *reconciler) assess(source events.Source, before *lastEvent, entry queueEntry) (events.Change, bool) {
 	assess := r.assessors[source.Kind]
 	change, ok := assess(source, before, entry.created)
@@ -125,7 +125,7 @@ func (r *reconciler) assess(source events.Source, before *lastEvent, entry queue
 	}
 	first, err := newLastEvent(0, created)
 	if err != nil {
-		return change, true // That it was created is published at least.
+		return change, true // At least the creation is published.
 	}
 	if changed, ok := assess(source, first, true); ok {
 		return changed, true
@@ -133,8 +133,8 @@ func (r *reconciler) assess(source events.Source, before *lastEvent, entry queue
 	return change, true
 }
 
-// mayBeUnselected reports whether the source of a deletion may be there without the labels by which objects are selected: it was not seen to go.
-// It is left alone, like what is in a namespace that is not watched any more.
+// mayBeUnselected reports whether the source of a deletion may still exist without the labels of the selector, because its removal was not seen.
+// Such a source is left alone, like the sources of a namespace that is no longer watched.
 func (r *reconciler) mayBeUnselected(source events.Source, before *lastEvent, change events.Change, entry queueEntry) bool {
 	isDeletion := change.Verb == events.VerbDeleted && before.verb != events.VerbDeleted
 	return isDeletion && r.selector != "" && source.Kind != events.KindOpenBao && !entry.gone

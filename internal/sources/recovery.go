@@ -13,20 +13,20 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// extentReader reads what the stream holds: an events.Bus.
+// extentReader reads what the stream holds. An events.Bus implements it.
 type extentReader interface {
 	Extent(ctx context.Context) (events.Extent, error)
 }
 
-// recovery notices that the stream was purged, rolled back or created again, and has the lost events published again. One
-// check is a few short requests, unless something is lost.
+// recovery notices that the stream was purged, rolled back or created again, and queues the sources of the lost events, so that they are published
+// again. One check is a few short requests, unless something is lost.
 type recovery struct {
 	bus    extentReader
 	reader *ledgerReader
-	// interval is how often the stream is checked. Repeated losses are checked for less and less often, because a stream that
-	// is too small loses an event for each that is published again.
+	// interval is how often the stream is checked. After repeated losses it is checked less and less often, because a stream that is too small
+	// loses an event for each one that is published again.
 	interval time.Duration
-	// watched reports whether the events of a source are published by this watcher, and its objects are listed.
+	// watched reports whether this watcher publishes the events of a source, and has listed its objects.
 	watched func(events.Source) bool
 	notice  func(events.Source)
 	// lost is called when the sources whose events the stream has lost are queued.
@@ -34,14 +34,14 @@ type recovery struct {
 	metrics *metrics
 	log     *slog.Logger
 
-	// created is that of the stream whose events the ledger has.
+	// created is when the stream whose events the ledger has was created.
 	created time.Time
 }
 
-// lossBackoff is by how many times the interval may grow while the stream loses events.
+// lossBackoff is the factor by which the interval may grow while the stream loses events.
 const lossBackoff = 32
 
-// run checks the stream until ctx is done: at once, at each interval, and whenever the connection is up again.
+// run checks the stream until ctx is done: at once, at each interval, and after each reconnect.
 func (r *recovery) run(ctx context.Context, reconnected <-chan struct{}) {
 	healthy := r.backoff(r.interval, r.interval)
 	failing, losing := r.backoff(time.Second, r.interval), r.backoff(2*r.interval, lossBackoff*r.interval)
@@ -74,7 +74,7 @@ func (r *recovery) backoff(first, most time.Duration) wait.Backoff {
 	return wait.Backoff{Duration: min(first, most), Factor: 2, Jitter: 0.1, Steps: math.MaxInt32, Cap: most}
 }
 
-// check reports whether the stream has lost events, which are then published again.
+// check reports whether the stream has lost events. If so, it queues their sources, so that they are published again.
 func (r *recovery) check(ctx context.Context) (bool, error) {
 	bounded, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
@@ -98,8 +98,8 @@ func (r *recovery) check(ctx context.Context) (bool, error) {
 	return lost, nil
 }
 
-// suspect reports whether the stream may lack an event of the ledger. Another watcher's event has the same effect. A stream that
-// was rolled back lacks at least the newest event.
+// suspect reports whether the stream may lack an event of the ledger. An event of another watcher has the same effect. A stream that was rolled
+// back lacks at least the newest event.
 func (r *recovery) suspect(ctx context.Context, extent events.Extent) (bool, error) {
 	held := r.reader.ledger.holdings(r.reader.now(), r.watched)
 	switch {
@@ -118,7 +118,7 @@ func (r *recovery) suspect(ctx context.Context, extent events.Extent) (bool, err
 	return stored.Seq != held.newest, nil
 }
 
-// compare compares the whole ledger with the stream. It queues each source whose event is another one than in the ledger.
+// compare compares the whole ledger with the stream. It queues each source whose event differs from the one in the ledger.
 func (r *recovery) compare(ctx context.Context) (bool, error) {
 	known := r.reader.ledger.all()
 	seen := make(map[events.Source]struct{}, len(known))

@@ -19,16 +19,16 @@ import (
 // pageSize is the number of objects that are listed at a time.
 const pageSize = 500
 
-// references finds what ExternalSecrets read.
+// references finds the paths that ExternalSecrets read.
 type references struct {
 	client     dynamic.Interface
 	namespaces []string
-	// ignored are left out of the namespaces.
+	// ignored has the namespaces to leave out.
 	ignored []string
 }
 
-// list lists the paths that ExternalSecrets read. It asks the API server each time, which is about as often as one store is polled by
-// reference, and keeps nothing else. A pattern is not a path that could be polled.
+// list lists the paths that ExternalSecrets read. It asks the API server each time, about as often as one store is polled by reference, and keeps
+// nothing between calls. Patterns are left out, because they are not paths that could be polled.
 func (r *references) list(ctx context.Context) ([]openbao.Reference, error) {
 	stores := make(map[types.NamespacedName]*externalsecret.Store)
 	addStore := func(obj *unstructured.Unstructured) {
@@ -58,7 +58,7 @@ func (r *references) list(ctx context.Context) ([]openbao.Reference, error) {
 	return references, nil
 }
 
-// each calls fn for each object of a kind. A kind that is not installed has none.
+// each calls fn for each object of a kind. A kind that is not installed has no objects.
 func (r *references) each(ctx context.Context, resource schema.GroupVersionResource, namespace string, fn func(*unstructured.Unstructured)) error {
 	client := r.client.Resource(resource).Namespace(namespace)
 	options := metav1.ListOptions{Limit: pageSize}

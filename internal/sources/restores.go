@@ -8,7 +8,7 @@ import (
 	"github.com/keyturn/keyturn/internal/sources/openbao"
 )
 
-// maxLag is how long reads must agree on an older version until it counts. No server of a store lags behind for so long.
+// maxLag is how long reads must agree on an older version until it counts. No server of a store lags behind that long.
 const maxLag = 5 * time.Minute
 
 // restores finds the secrets of stores that were restored from a snapshot: reads keep returning an older version than that of the last
@@ -26,8 +26,8 @@ type olderVersion struct {
 
 func newRestores() *restores { return &restores{older: make(map[events.Source]olderVersion)} }
 
-// lasts takes note of what was read of a secret. It reports whether that is an older version than that of the last event, and has been
-// for long.
+// lasts records what was read about a secret. It reports whether reads have returned an older version than that of the last event for at least
+// maxLag.
 func (r *restores) lasts(source events.Source, before *lastEvent, seen openbao.Observation) bool {
 	recorded := before.inStore()
 	if recorded == nil || !seen.ReadAt.After(recorded.seenAt) {
