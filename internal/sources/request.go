@@ -19,7 +19,7 @@ const (
 // maxCause is the longest event id that is accepted as a cause, in bytes.
 const maxCause = 1200
 
-// request is the reason, in an object's annotations, why the object was to be written.
+// request is why an object was asked to be written, according to its annotations.
 type request struct {
 	// event is the id of the event that caused the request.
 	event string
@@ -30,7 +30,7 @@ type request struct {
 func requestOf(annotations map[string]string) request {
 	event, parent := annotations[annotationCause], annotations[annotationTraceparent]
 	if event == "" {
-		// An object made by a ClusterExternalSecret has the force-sync annotation only.
+		// An object made by a ClusterExternalSecret has only the force-sync annotation.
 		forced, _ := externalsecret.ParseForceSync(annotations[externalsecret.AnnotationForceSync])
 		event, parent = forced.Event, forced.Traceparent
 	}

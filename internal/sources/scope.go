@@ -8,7 +8,7 @@ import (
 
 // scope is the set of namespaces whose sources are watched.
 type scope struct {
-	// names is empty for all namespaces, and ignored are left out of those.
+	// names is empty for all namespaces, except the ignored ones.
 	names, ignored []string
 	selected       *namespaceFilter
 }
@@ -26,7 +26,7 @@ func (s scope) includes(namespace string) bool {
 	return s.lists(namespace) && s.selected.matches(namespace)
 }
 
-// lists reports whether the objects of a namespace are cached. Those of a namespace that is not selected are.
+// lists reports whether the objects of a namespace are cached. They are even if the namespace is not selected.
 func (s scope) lists(namespace string) bool {
 	return kube.Includes(s.names, s.ignored, namespace)
 }

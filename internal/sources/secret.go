@@ -10,7 +10,7 @@ import (
 )
 
 // unreadSecrets leaves out, at the API server, the Secrets that no workload reads: Helm release records, and tokens of joining nodes. Tokens of
-// service accounts are read: agents of another cluster mount them, and the controller manager renews what is in them.
+// service accounts are not left out: agents of another cluster mount them, and the controller manager renews their content.
 const unreadSecrets = "type!=helm.sh/release.v1,type!=bootstrap.kubernetes.io/token"
 
 var secretSource = sourceKind{
@@ -35,7 +35,7 @@ var secretSource = sourceKind{
 		if ok && now != nil {
 			writer, asked := writerOf(v.cached, now, before.usedRequest())
 			if isOfHold(before, change) {
-				asked = request{} // What was requested is still to be written.
+				asked = request{} // What was requested has not been written yet.
 			}
 			setCause(&change, writer, asked, before.usedRequest())
 		}
@@ -43,7 +43,8 @@ var secretSource = sourceKind{
 	},
 }
 
-// secretDetails returns who writes a Secret and what was requested of it, or nil for most Secrets.
+// secretDetails returns who writes a Secret and which request it has. It returns nil if there is nothing to keep about a Secret, as for most of
+// them.
 func secretDetails(secret *corev1.Secret) *details {
 	d := details{asked: requestOf(secret.Annotations)}
 	switch owner, name := externalSecretOwner(&secret.ObjectMeta), certificateName(secret); {

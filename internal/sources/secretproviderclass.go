@@ -10,8 +10,8 @@ import (
 // secretsStore is the API of the Secrets Store CSI driver.
 var secretsStore = schema.GroupVersion{Group: "secrets-store.csi.x-k8s.io", Version: "v1"}
 
-// secretProviderClassSource is what the driver mounts. The object itself has annotations only that count: its content is what the driver
-// reports, for each pod, in a podStatus.
+// secretProviderClassSource is what the driver mounts. Only the annotations of the object itself matter: its content is what the driver reports for
+// each pod in a podStatus.
 var secretProviderClassSource = sourceKind{
 	kind:     events.KindSecretProviderClass,
 	resource: "secretproviderclasses." + secretsStore.Group,
@@ -41,7 +41,7 @@ var secretProviderClassSource = sourceKind{
 	},
 }
 
-// goneClass returns the event for a class that does not exist. A pod's status may be listed before its class is.
+// goneClass returns the event for a class that does not exist. A pod's status may be listed before its class.
 func goneClass(v view, before *lastEvent) (events.Change, bool) {
 	if !before.isReadable() || before.verb == events.VerbDeleted || !v.hasListed(events.KindSecretProviderClass) {
 		return events.Change{}, false

@@ -25,7 +25,7 @@ func newSightings() *sightings {
 	return &sightings{seen: make(map[events.Source]*openbao.Observation), first: make(map[events.StorePath]time.Time)}
 }
 
-// add returns false if there is no room.
+// add stores an observation. It returns false if there is no room.
 func (s *sightings) add(seen openbao.Observation) bool {
 	source := seen.Path.Source()
 	s.mu.Lock()
@@ -35,15 +35,15 @@ func (s *sightings) add(seen openbao.Observation) bool {
 	case waiting == nil && len(s.seen) >= maxSightings:
 		return false
 	case waiting != nil && waiting.Version == seen.Version && waiting.State == seen.State && seen.Operation == "":
-		// The audit had more details.
+		// The observation from the audit log has more details.
 	case waiting == nil || !laterThan(waiting, &seen):
 		s.seen[source] = &seen
 	}
 	return true
 }
 
-// resolve decides whether a change of some versions concerns the secret, if an observation waits that is later than the last event. It
-// returns false if it does not.
+// resolve decides whether a change of some versions changes the state of the secret, if an observation that is later than the last event is
+// waiting. It returns false if it does not.
 func (s *sightings) resolve(seen openbao.Observation) (openbao.Observation, bool) {
 	waiting := s.get(seen.Path.Source())
 	if len(seen.Versions) == 0 || waiting == nil || waiting.Version == 0 {
@@ -68,7 +68,7 @@ func (s *sightings) get(source events.Source) *openbao.Observation {
 	return s.seen[source]
 }
 
-// done forgets an observation, unless there has been another since. It reports whether it did.
+// done forgets an observation unless there is a newer one. It reports whether it did.
 func (s *sightings) done(source events.Source, seen *openbao.Observation) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,7 +79,7 @@ func (s *sightings) done(source events.Source, seen *openbao.Observation) bool {
 	return true
 }
 
-// recorded forgets what was seen of a secret once it is on the stream, and notes when the first secret of its mount was seen.
+// recorded forgets the observation of a secret once it is on the stream, and records when the first secret of its mount was seen.
 func (s *sightings) recorded(source events.Source, entry *lastEvent) {
 	state := entry.inStore()
 	path, err := source.StorePath()

@@ -18,7 +18,7 @@ type sourceKind struct {
 	kind events.Kind
 	// resource is the plural in the API, with the group if there is one, for messages about permissions.
 	resource string
-	// options narrows what the API server sends. Nil narrows nothing.
+	// options restricts what the API server sends. If nil, it sends everything.
 	options func(*metav1.ListOptions)
 	// informer makes the informer of a kind that every API server has. It is nil for a custom kind.
 	informer func(informers.SharedInformerFactory) cache.SharedIndexInformer
@@ -26,19 +26,19 @@ type sourceKind struct {
 	custom schema.GroupVersionResource
 	// grant is the manifest that grants the permission to list and watch a custom kind.
 	grant string
-	// part is the kind of the objects that the content of a source is in. Nil: it is in the source itself. A part has no assess, and no
-	// label by which it would be in scope.
+	// part is the kind of the objects that hold the content of a source. It is nil if the source itself holds it. A part has no assess, and label
+	// selectors do not apply to it.
 	part *sourceKind
 	// indexers index objects of a custom kind by more than their namespace.
 	indexers cache.Indexers
 	// reduce returns the part of an object that is kept, and false for an object of another kind.
 	reduce func(ring *keyring, obj any) (*object, bool)
-	// assess returns the event for an object, nil if it is gone, and false if there is nothing to say.
+	// assess returns the event for an object, and false if there is none. The object is nil if it is gone.
 	assess func(v view, before *lastEvent, now *object, created bool) (events.Change, bool)
 }
 
-// transform reduces each object before anything holds on to it. With streaming lists that is as each object arrives, so that
-// not even the first list holds all values at once. Keys are those of the annotations by which a source is ignored or found.
+// transform reduces each object before anything holds on to it. With streaming lists this happens as each object arrives, so that not even the
+// first list holds all values at once. keys has the names of the annotations by which a source is ignored or found.
 func (s sourceKind) transform(ring *keyring, keys annotations.Reloader) cache.TransformFunc {
 	return func(obj any) (any, error) {
 		reduced, ok := s.reduce(ring, obj)

@@ -14,13 +14,13 @@ const maxStatus = 256
 
 // status is the fingerprinted condition of an ExternalSecret or a Certificate.
 type status struct {
-	// verb is that of the event for the status. It is empty while the outcome is open: before the first sync, and while a
-	// certificate is being issued.
+	// verb is the verb of the event for the status. It is empty while the outcome is open: before the first sync, and while a certificate is being
+	// issued.
 	verb   events.Verb
 	fields events.Status
 }
 
-// content returns the data to fingerprint: two events with the same content say the same.
+// content returns the data to fingerprint. Two events with the same content report the same status.
 func (s status) content() map[string][]byte {
 	content := map[string][]byte{"verb": []byte(s.verb)}
 	add := func(name, text string) { content[name] = []byte(text) }
@@ -38,7 +38,7 @@ func (s status) content() map[string][]byte {
 	return content
 }
 
-// at returns the status of a Certificate at a time. A certificate that failed to renew before its renewal time is expiring.
+// at returns the status of a Certificate at the given time. A certificate that was not renewed by its renewal time is expiring.
 func (s status) at(now time.Time) status {
 	renewal := s.fields.RenewalTime
 	s.fields.Expiring = s.verb == events.VerbFailed && !renewal.IsZero() && !now.Before(renewal)

@@ -2,8 +2,8 @@ package sources
 
 import "github.com/keyturn/keyturn/internal/events"
 
-// compareStatus returns the event for the status of an object, compared with the last event on its subject. It returns false
-// if there is nothing to say. Like compare it is a pure function, and treats deleted and recreated objects the same.
+// compareStatus returns the event for the status of an object, compared with the last event on its subject. It returns false if there is nothing to
+// publish. Like compare, it is a pure function, and it handles deleted and recreated objects in the same way.
 func compareStatus(before *lastEvent, now *object, current status, content []fingerprints) (events.Change, bool) {
 	switch {
 	case now == nil && (!before.isReadable() || before.verb == events.VerbDeleted):
@@ -17,7 +17,7 @@ func compareStatus(before *lastEvent, now *object, current status, content []fin
 	}
 	comparable, found := under(content, before.keyID)
 	same := found && comparable.all == before.all ||
-		// Without the key of the last event nothing can be compared, but an object that was not written is the same.
+		// Without the key of the last event nothing can be compared, but an object that was not written since has the same status.
 		!found && before.uid == string(now.UID) && before.version == now.ResourceVersion
 	switch {
 	case before.verb == events.VerbDeleted && (same || current.verb == ""):

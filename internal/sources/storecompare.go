@@ -9,8 +9,8 @@ import (
 	"github.com/keyturn/keyturn/internal/sources/openbao"
 )
 
-// compareStore returns the event for an observation of a secret in a store, compared with the last event on its subject. It
-// returns false if there is nothing to say. It is a pure function.
+// compareStore returns the event for an observation of a secret in a store, compared with the last event on its subject. It returns false if there
+// is nothing to publish. It is a pure function.
 //
 //	last event      observation        event
 //	none            by its audit       rotated or deleted
@@ -21,8 +21,7 @@ import (
 //	deleted         live               rotated: undeleted, or written again
 //	any             an earlier state   none; rotated if it lasts
 //
-// First is when the first secret of the same mount was seen, or zero. A secret older than that existed before the store was
-// watched.
+// first is when the first secret of the same mount was seen, or zero. A secret older than that existed before the store was watched.
 func compareStore(before *lastEvent, seen openbao.Observation, first time.Time) (events.Change, bool) {
 	recorded, live := before.inStore(), seen.State == openbao.Live
 	change := events.Change{
@@ -34,7 +33,7 @@ func compareStore(before *lastEvent, seen openbao.Observation, first time.Time) 
 	}
 	at := seen.At
 	if at.IsZero() || seen.ReadAt.IsZero() && at.After(seen.Received) {
-		// A line of a time to come would hide those that follow.
+		// A line with a time in the future would hide the lines that follow.
 		at = seen.Received
 	}
 	switch {
@@ -76,8 +75,8 @@ func compareStore(before *lastEvent, seen openbao.Observation, first time.Time) 
 	return change, true
 }
 
-// isNew reports whether a secret that was found by polling was written since the mount is watched. One that was written before the
-// previous poll was there and could not be seen.
+// isNew reports whether a secret that was found by polling was written after the mount was first watched. A secret written before the previous poll
+// existed then, but could not be seen.
 func isNew(seen openbao.Observation, at, first time.Time) bool {
 	if !seen.PolledBefore.IsZero() {
 		return at.After(seen.PolledBefore)
@@ -94,7 +93,7 @@ func isKnown(before *lastEvent, seen openbao.Observation) bool {
 	live, wasLive := seen.State == openbao.Live, before.verb != events.VerbDeleted
 	switch {
 	case len(seen.Versions) > 0 && (live && wasLive || !slices.Contains(seen.Versions, recorded.version)):
-		return true // the current version is not among them, or was live already
+		return true // the current version is not among them, or was already live
 	case !live && !wasLive:
 		return seen.Version <= recorded.version
 	case seen.Version > recorded.version && recorded.version > 0:
@@ -104,17 +103,17 @@ func isKnown(before *lastEvent, seen openbao.Observation) bool {
 	case storeRevision(seen) == recorded.revision:
 		return true // audited twice
 	case seen.ReadAt.IsZero() && seen.Version == 0:
-		// Only the times order such states, and the clock of a store may be set back.
+		// Such states are ordered only by time, and the clock of a store may be set back.
 		return !seen.At.After(recorded.at) && !seen.Received.After(recorded.seenAt)
 	case seen.ReadAt.IsZero():
 		return !seen.At.After(recorded.at)
 	}
-	// A state that was read before the last event was seen may be the one of that event.
+	// A state that was read before the last event was seen may be that of the event.
 	return !seen.ReadAt.After(recorded.seenAt) || isOlder(before, seen) && !seen.Lasting
 }
 
-// isOlder reports whether a state that was read is an earlier one than that of the last event. It comes from a server that lags behind,
-// unless it was written later: then the secret was created again.
+// isOlder reports whether a state that was read is earlier than that of the last event. Such a state comes from a server that lags behind. A state
+// that was written later does not count as older: then the secret was created again.
 func isOlder(before *lastEvent, seen openbao.Observation) bool {
 	recorded, wasLive := before.inStore(), before.verb != events.VerbDeleted
 	return seen.State == openbao.Live && !seen.At.After(recorded.at) && (wasLive || seen.Version < recorded.version)

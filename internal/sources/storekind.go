@@ -18,7 +18,7 @@ type storeKind struct {
 	noticed   func(source events.Source)
 }
 
-// newStoreKind makes the feed. The options lack Known and Recorded, which the ledger answers.
+// newStoreKind makes the feed. It sets Known and Recorded of the options, which the ledger answers.
 func newStoreKind(options openbao.Options, seen *sightings, known *ledger, ring *keyring, noticed func(events.Source)) (*storeKind, error) {
 	s := &storeKind{sightings: seen, restores: newRestores(), ledger: known, ring: ring, noticed: noticed}
 	options.Known, options.Recorded = s.knownPaths, s.recorded
@@ -27,7 +27,7 @@ func newStoreKind(options openbao.Options, seen *sightings, known *ledger, ring 
 	return s, err
 }
 
-// run watches the stores until ctx is done, or the feed cannot go on.
+// run watches the stores until ctx is done or the feed fails.
 func (s *storeKind) run(ctx context.Context) error {
 	if err := s.feed.Run(ctx, s.sight); err != nil {
 		return fmt.Errorf("watching secret stores: %w", err)
@@ -35,7 +35,7 @@ func (s *storeKind) run(ctx context.Context) error {
 	return nil
 }
 
-// sight takes an observation, and returns false if there is no room for it. It ignores what is on the stream already.
+// sight stores an observation, and returns false if there is no room for it. It ignores what is already on the stream.
 func (s *storeKind) sight(seen openbao.Observation) bool {
 	seen, current := s.sightings.resolve(seen)
 	if !current {

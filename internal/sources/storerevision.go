@@ -8,8 +8,8 @@ import (
 	"github.com/keyturn/keyturn/internal/sources/openbao"
 )
 
-// storeRevision returns the last part of the event's id for what was seen. It names the state, and does not depend on how that was
-// observed. A version has the time at which it was created, because the versions of a secret that is created again start at one again.
+// storeRevision returns the last part of the event's ID for an observation. It identifies the state, independently of how that was observed. It has
+// the creation time of a version, because versions start at one again if a secret is created again.
 func storeRevision(seen openbao.Observation) string {
 	version, at := strconv.FormatInt(seen.Version, 10), timePart(seen.At)
 	switch {
@@ -29,8 +29,7 @@ func storeRevision(seen openbao.Observation) string {
 	return version + at
 }
 
-// nextRevision is storeRevision after an event. The store reports no time for some changes, so that the event before tells one from the
-// next.
+// nextRevision is storeRevision after an event. The store reports no time for some changes, so the previous event is used to distinguish them.
 func nextRevision(before *lastEvent, seen openbao.Observation) string {
 	version := strconv.FormatInt(seen.Version, 10)
 	switch wasLive := before.verb != events.VerbDeleted; {
@@ -54,8 +53,8 @@ func timePart(at time.Time) string {
 	return "/" + strconv.FormatInt(at.UnixNano(), 10)
 }
 
-// storeContent returns the data to fingerprint for a secret in a store: its version and when that was written, because the
-// versions of a secret that is created again start at one again. The watcher never sees the content itself.
+// storeContent returns the data to fingerprint for a secret in a store: its version and when that was written, because versions start at one again
+// if a secret is created again. The watcher never sees the content itself.
 func storeContent(change events.Change) map[string][]byte {
 	content := change.Store.Revision
 	if change.Store.Version > 0 {

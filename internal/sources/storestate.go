@@ -10,14 +10,14 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// storeState is what the last event says of a secret in a store.
+// storeState is the state of a secret in a store according to the last event.
 type storeState struct {
 	version int64
 	// revision is the last part of the event's id.
 	revision string
 	// at orders the events, and writtenAt is the store's time of the state.
 	at, writtenAt time.Time
-	// seenAt is when the watcher saw it, by the watcher's clock.
+	// seenAt is when the watcher saw the state, by the watcher's clock.
 	seenAt time.Time
 }
 

@@ -2,7 +2,7 @@ package sources
 
 import "github.com/keyturn/keyturn/internal/events"
 
-// sweeper finds sources that were deleted while the watcher was away.
+// sweeper finds sources that were deleted while the watcher was down.
 type sweeper struct {
 	ledger *ledger
 	scope  scope
@@ -10,7 +10,7 @@ type sweeper struct {
 	gone   func(source events.Source)
 }
 
-// sweep calls gone for the sources of a kind that exist on the stream but not in the cluster. A namespace that is gone too is not
+// sweep calls gone for the sources of a kind that exist on the stream but not in the cluster. A namespace that is gone, too, does not count as
 // selected.
 func (s *sweeper) sweep(kind events.Kind) {
 	for _, source := range s.ledger.sources() {

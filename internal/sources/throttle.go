@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// budgetHours is how many hours of its budget a namespace may have at once.
+	// budgetHours is how many hours of its budget a namespace may use at once.
 	budgetHours = 4
-	// throttleNotice is how often the log says of a namespace that its changes wait.
+	// throttleNotice is how often it is logged that the changes of a namespace wait.
 	throttleNotice = 10 * time.Minute
 )
 
-// throttle keeps a namespace from filling the stream, and the memory of both programs: what it publishes beyond its budget waits. A source is
-// compared with its last event when its turn comes: what was changed back meanwhile, or created and deleted, is never published.
+// throttle keeps a namespace from filling the stream and the memory of both programs: changes beyond its budget wait. A source is compared with its
+// last event when its turn comes, so a change that was undone meanwhile, or an object that was created and deleted, is never published.
 type throttle struct {
 	// budget is nil if namespaces are not limited.
 	budget *events.Budget
@@ -29,7 +29,7 @@ type throttle struct {
 	waiting int
 }
 
-// newThrottle returns a throttle at so many bytes an hour, zero for no limit.
+// newThrottle returns a throttle that allows each namespace the given number of bytes per hour. Zero means no limit.
 func newThrottle(bytes int, now func() time.Time, log *slog.Logger) *throttle {
 	t := &throttle{now: now, log: log, told: events.NewNotices(throttleNotice)}
 	if bytes > 0 {
@@ -38,17 +38,17 @@ func newThrottle(bytes int, now func() time.Time, log *slog.Logger) *throttle {
 	return t
 }
 
-// reservation is the turn of a source that has something to say. The zero value is none.
+// reservation is the turn of a source that has an event to publish. The zero value means no reservation.
 type reservation struct {
 	turn time.Time
 	size int
-	// waits reports that the turn did not come at once. The source is counted as waiting then.
+	// waits reports that the turn did not come at once, so that the source is counted as waiting.
 	waits bool
 }
 
-// wait returns for how long a change must wait for its turn. Each call weighs the change again, which may have grown, while the namespace may
-// owe less. The earlier turn is kept, so that nobody waits for those who came later. Only a source that is bigger than ever before goes to the end;
-// since it keeps the most that it has weighed, it cannot do so for ever.
+// wait returns for how long a change must wait for its turn. Each call weighs the change again, because the change may have grown and the namespace
+// may owe less. The earlier of the two turns is kept, so that no source waits for later ones. Only a source whose weight exceeds all earlier ones
+// goes to the end. The reservation keeps the largest weight, so this cannot repeat forever.
 func (t *throttle) wait(ctx context.Context, change events.Change, held *reservation) time.Duration {
 	if t.budget == nil {
 		return 0
@@ -83,7 +83,7 @@ func (t *throttle) published(held *reservation) {
 	*held = reservation{}
 }
 
-// dropped is called when the source of a reservation has nothing to say any more.
+// dropped is called when the source of a reservation no longer has an event to publish.
 func (t *throttle) dropped(namespace string, held *reservation) {
 	if held.size > 0 {
 		t.budget.Return(namespace, held.size)
@@ -104,13 +104,13 @@ func (t *throttle) length() int {
 	return t.waiting
 }
 
-// What an event takes on the stream, beside names and fingerprints.
+// The size of an event on the stream, apart from names and fingerprints.
 const (
 	eventWeight = 800
 	keyWeight   = 48
 )
 
-// weight returns about how many bytes an event takes on the stream.
+// weight estimates how many bytes an event takes on the stream.
 func weight(change events.Change) int {
 	size := eventWeight + 4*len(change.Source.Name)
 	for name, key := range change.Keys {

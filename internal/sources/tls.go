@@ -22,30 +22,30 @@ const (
 // certificateKeys are the keys of a Secret of cert-manager that hold its certificate.
 var certificateKeys = []string{corev1.TLSCertKey, corev1.TLSPrivateKeyKey, corev1.ServiceAccountRootCAKey}
 
-// generatedKeys are the keys that cert-manager makes from the certificate: see keystores and additionalOutputFormats of a Certificate.
-// Keystores get a new salt each time, so that their bytes change although the certificate does not.
+// generatedKeys are the keys that cert-manager makes from the certificate: see keystores and additionalOutputFormats of a Certificate. Keystores
+// get a new salt each time, so their bytes change even if the certificate does not.
 var generatedKeys = []string{
 	certmanagerv1.JKSSecretKey, certmanagerv1.JKSTruststoreKey, certmanagerv1.PKCS12SecretKey, certmanagerv1.PKCS12TruststoreKey,
 	certmanagerv1.CertificateOutputFormatCombinedPEMKey, certmanagerv1.CertificateOutputFormatDERKey,
 }
 
-// certificateName returns the name of the Certificate that a Secret is written for, or an empty string.
+// certificateName returns the name of the Certificate whose Secret this is, or an empty string.
 func certificateName(secret *corev1.Secret) string {
 	name := secret.Annotations[certmanagerv1.CertificateNameKey]
 	if name == "" || len(validation.IsDNS1123Subdomain(name)) > 0 {
-		return "" // That it is empty is asked first: validation makes a text of what is wrong, and most Secrets are of no Certificate.
+		return "" // The empty name is checked first: validation allocates a message, and most Secrets belong to no Certificate.
 	}
 	return name
 }
 
-// isTemporary reports whether a Secret of cert-manager holds the certificate that cert-manager made by itself, for servers to
-// start with until the issuer answers.
+// isTemporary reports whether a Secret of cert-manager holds the certificate that cert-manager made by itself, so that servers can start before the
+// issuer answers.
 func isTemporary(secret *corev1.Secret) bool {
 	return secret.Annotations[certmanagerv1.IssuerNameAnnotationKey] == ""
 }
 
-// countedData returns the data of a Secret that is fingerprinted, and whether the generated keys in it are. A key that cert-manager
-// generates counts as the certificate that it is made from: it changes exactly when the certificate does.
+// countedData returns the data of a Secret to fingerprint. derived reports whether its generated keys have the certificate as their data: a key
+// that cert-manager generates changes exactly when the certificate does.
 func countedData(secret *corev1.Secret) (data map[string][]byte, derived bool) {
 	if certificateName(secret) == "" || secret.Annotations[annotationKeys] == keysAll {
 		return secret.Data, false
@@ -74,8 +74,9 @@ func joined(data map[string][]byte, keys []string) []byte {
 	return all
 }
 
-// withoutGenerated removes the generated keys that there were before from the names of changed ones, unless the certificate has changed with them:
-// what a keystore was compared with is then its own bytes, from when all keys counted. One that was added is new to whoever reads it.
+// withoutGenerated removes the generated keys that existed before from the names of changed keys, unless the certificate has changed, too. Without
+// a change of the certificate, such a keystore only seems changed: its earlier fingerprint is of its own bytes, from when all keys counted. A
+// keystore that was added is kept, because it is new to whoever reads it.
 func withoutGenerated(names []string, before map[string]string) []string {
 	if slices.ContainsFunc(names, func(name string) bool { return slices.Contains(certificateKeys, name) }) {
 		return names
@@ -86,8 +87,8 @@ func withoutGenerated(names []string, before map[string]string) []string {
 // maxSerial is the maximum length of a serial number, in hexadecimal digits, as in RFC 5280.
 const maxSerial = 40
 
-// leaf returns the serial number, in hexadecimal, and the end of the first certificate in PEM. They are empty if it cannot be
-// read. So is a serial number that is too long: no event has room for one of any length.
+// leaf returns the serial number, in hexadecimal, and the end of the first certificate in PEM. Both are empty if it cannot be read. The serial
+// number is also empty if it is too long, because an event has no room for one of any length.
 func leaf(chain []byte) (serial string, notAfter time.Time) {
 	block, _ := pem.Decode(chain)
 	if block == nil {

@@ -2,8 +2,8 @@ package sources
 
 import "cmp"
 
-// compareVersions compares two resourceVersions, which are decimal numbers. The empty one is the lowest. The order says
-// something about two versions of one cluster.
+// compareVersions compares two resourceVersions, which are decimal numbers. The empty one is the lowest. The order is meaningful only for two
+// versions of one cluster.
 func compareVersions(a, b string) int {
 	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
 }

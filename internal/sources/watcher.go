@@ -54,7 +54,7 @@ func New(options Options) (*Watcher, error) {
 	}
 	w.ledger = newLedger(map[events.Kind]func(events.Source, *lastEvent){
 		events.KindOpenBao: w.sightings.recorded,
-		// What its pods have is settled when it is on the stream.
+		// The content of its pods is settled once it is on the stream.
 		events.KindSecretProviderClass: func(source events.Source, _ *lastEvent) { w.notice(source) },
 	})
 	w.absence = &absence{scope: options.scope(), known: w.ledger}
@@ -144,11 +144,11 @@ func (w *Watcher) addStores(ring *keyring) error {
 	return nil
 }
 
-// addNamespace queues the sources of a namespace that came into scope, or was in it from the first.
+// addNamespace queues the sources of a namespace that came into scope, or that was in scope from the start, which initial reports.
 func (w *Watcher) addNamespace(namespace string, initial bool) {
 	for _, found := range w.cached.inNamespace(namespace) {
 		if found.about().Name == "" {
-			continue // A status that cannot be read.
+			continue // The status cannot be read.
 		}
 		w.pending.add(found.about(), initial && w.absence.isNew(found, true))
 	}
@@ -161,9 +161,9 @@ func (w *Watcher) warnUnreadable(source events.Source) {
 		"source", source.String(), "namespace", source.Namespace)
 }
 
-// Ready returns nil once every source in scope has been seen and is on the stream, and the receivers of the secret stores listen. It
-// otherwise returns an error that says what is missing. It waits neither for a store that cannot be read, nor for a custom kind that the API
-// server fails to list, unless a permission is missing: everything else is watched all the same.
+// Ready returns nil once every source in scope has been seen and is on the stream, and the receivers of the secret stores listen. Otherwise it
+// returns an error that says what is missing. It does not wait for a store that cannot be read, or for a custom kind that the API server fails to
+// list, unless a permission is missing, because everything else is still watched.
 func (w *Watcher) Ready() error {
 	if err := w.readiness.problem(); err != nil || w.stores == nil {
 		return err
@@ -171,12 +171,12 @@ func (w *Watcher) Ready() error {
 	return w.stores.feed.Ready()
 }
 
-// Run publishes to the bus until ctx is done, and then finishes the events in work. It returns nil if ctx ended it. Call it
-// once.
+// Run publishes to the bus until ctx is done, and then finishes the events in progress. It returns nil if it ended because ctx is done. It must be
+// called only once.
 func (w *Watcher) Run(ctx context.Context, bus *events.Bus) error {
 	var running, feeding sync.WaitGroup
 	defer running.Wait()
-	// What the feed has received is queued before the queue ends.
+	// Deferred calls run in reverse: everything that the feed has received is queued before the queue is shut down.
 	defer w.pending.shutDown()
 	defer feeding.Wait()
 	reader := &ledgerReader{
@@ -228,7 +228,7 @@ func (w *Watcher) watchStream(ctx context.Context, running *sync.WaitGroup, read
 	signal := func(to chan<- struct{}) {
 		select {
 		case to <- struct{}{}:
-		default: // It is due already.
+		default: // A signal is already waiting.
 		}
 	}
 	recovery := &recovery{
@@ -241,7 +241,7 @@ func (w *Watcher) watchStream(ctx context.Context, running *sync.WaitGroup, read
 	running.Go(func() { forgetTombstones(ctx, w.ledger, w.options.Now) })
 }
 
-// attend says on the stream until when the objects in scope are watched, until ctx is done.
+// attend records on the stream, until ctx is done, the time up to which the objects in scope are watched.
 func (w *Watcher) attend(ctx context.Context, running *sync.WaitGroup, bus *events.Bus, lost <-chan struct{}) {
 	if !w.readiness.complete.Load() || len(w.absence.scope.Kinds) == 0 {
 		return
@@ -253,7 +253,7 @@ func (w *Watcher) attend(ctx context.Context, running *sync.WaitGroup, bus *even
 	running.Go(func() { one.run(ctx, lost) })
 }
 
-// watches reports whether the events of a source are published by this watcher, and its kind has been listed.
+// watches reports whether this watcher publishes the events of a source, and has listed its kind.
 func (w *Watcher) watches(source events.Source) bool {
 	return source.Kind == events.KindOpenBao || w.informers.hasListed(source.Kind) && w.informers.scope.includes(source.Namespace)
 }
@@ -263,7 +263,7 @@ func (w *Watcher) awaitComplete(ctx context.Context) {
 	if !w.informers.waitForSync(ctx) {
 		return
 	}
-	// A source that changes before its first event would only be observed then, and roll nothing.
+	// If a source changed before its first event, that event would be observed, and roll nothing.
 	select {
 	case <-ctx.Done():
 		return

@@ -26,7 +26,7 @@ type watchErrors struct {
 	log       *slog.Logger
 }
 
-// of returns the handler for a resource that the manifest grants. The install is that of a custom kind, or nil.
+// of returns the handler for a resource that the manifest grants. state is the installation state of a custom kind, or nil.
 func (w *watchErrors) of(resource, manifest string, state *installState) cache.WatchErrorHandlerWithContext {
 	return func(ctx context.Context, reflector *cache.Reflector, err error) {
 		w.readiness.fail(w.now())
@@ -41,7 +41,7 @@ func (w *watchErrors) of(resource, manifest string, state *installState) cache.W
 			return
 		}
 		if state != nil && apierrors.IsNotFound(err) {
-			// The informer retries by itself.
+			// The informer itself retries.
 			if state.absent.CompareAndSwap(false, true) {
 				w.log.WarnContext(ctx, "kind of sources no longer installed", "resource", resource)
 			}

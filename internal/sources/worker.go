@@ -18,7 +18,7 @@ type worker struct {
 	log       *slog.Logger
 }
 
-// run works until the queue is shut down. It finishes the source in work when ctx ends; publishTimeout bounds that.
+// run works until the queue is shut down. When ctx ends, it finishes the current source; publishTimeout bounds that.
 func (w *worker) run(ctx context.Context) {
 	for {
 		source, entry, ok := w.pending.take()

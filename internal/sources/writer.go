@@ -47,9 +47,9 @@ func writerOf(cached objectCache, secret *object, used string) (events.Cause, re
 	return own.writer, own.asked
 }
 
-// externalSecretWriting returns the ExternalSecret that writes a Secret: the named one (externalsecret/<name>), or if the name is
-// empty one that has the Secret as its target. Of several it prefers one with an unused request. It returns nil if none is
-// known, as when ExternalSecrets are not watched.
+// externalSecretWriting returns the ExternalSecret that writes a Secret: the named one (externalsecret/<name>), or if the name is empty one that
+// has the Secret as its target. If there are several, it prefers one with an unused request. It returns nil if none is known, for example because
+// ExternalSecrets are not watched.
 func externalSecretWriting(cached objectCache, secret events.Source, name, used string) *object {
 	if name != "" {
 		return cached.lookup(events.Source{
