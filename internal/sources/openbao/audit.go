@@ -10,7 +10,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// entry is what is kept of a line of the audit log: a successful operation that may have changed what readers of a secret see.
+// entry is the part of an audit log line that is kept. It is a successful operation that may have changed what readers of a secret see.
 type entry struct {
 	at            time.Time // by the store's clock
 	received      time.Time // by our clock
@@ -31,15 +31,15 @@ type entry struct {
 const (
 	// maxAhead is how far the clock of a store may be ahead of ours.
 	maxAhead = time.Minute
-	// maxLate is how late a line may come to tell of a change. Shippers of logs deliver what was written while the watcher was away, but also
-	// whole files of the past.
+	// maxLate is how late a line may arrive and still count as a change. Log shippers deliver what was written while the watcher was down, but also
+	// whole old files.
 	maxLate = time.Hour
 )
 
-// isLate reports whether the line came so late that it is only a reason to look at what it names.
+// isLate reports whether the line arrived so late that it is only a reason to read the path that it names.
 func (e *entry) isLate() bool { return e.received.Sub(e.at) > maxLate }
 
-// checkTimes drops times that are later than the store's clock can show. Taken at its word, such a line would be the latest state for ever. Those
+// checkTimes drops times that are later than the store's clock can show. If they were kept, the line would count as the latest state forever. Times
 // before 1970 are not even decoded.
 func (e *entry) checkTimes() {
 	last := e.received.Add(maxAhead)
@@ -55,17 +55,17 @@ func (e *entry) checkTimes() {
 type verdict string
 
 const (
-	used      verdict = "used"      // a possible change
+	used      verdict = "used"      // about a possible change
 	ignored   verdict = "ignored"   // of no interest, as most lines are
 	malformed verdict = "malformed" // not a line of an audit log
-	refused   verdict = "refused"   // from a sender that is not allowed, or a connection that was closed for another one
+	refused   verdict = "refused"   // from a sender that is not allowed, or a connection that was closed in favor of another one
 	dropped   verdict = "dropped"   // no room
 	excess    verdict = "excess"    // about a new path, of which there are too many: see newcomers
 )
 
-// The limits of what is kept of a line, in bytes.
+// The limits of the kept parts of a line, in bytes.
 const (
-	// maxPath is the maximum length of a request path including its namespace. Events cannot name longer ones.
+	// maxPath is the maximum length of a request path including its namespace. Events cannot name longer paths.
 	maxPath = 1024
 	// maxLabel is the maximum length of a name. Longer ones are cut.
 	maxLabel = 128
@@ -73,8 +73,8 @@ const (
 	maxTraceHeader = 200
 )
 
-// The marks of a line that is of interest. They are searched for before a line is parsed, because most lines are about reads. The
-// stores write JSON without spaces.
+// The marks of a relevant line. They are searched for before a line is parsed, because most lines are about reads. The stores write JSON without
+// spaces.
 var (
 	responseMark   = []byte(`"type":"response"`)
 	engineMarks    = [][]byte{[]byte(`"mount_type":"kv"`), []byte(`"mount_type":"database"`), []byte(`"mount_type":"ldap"`)}
@@ -115,7 +115,7 @@ type auditLine struct {
 
 // decodeLine decodes one line of an audit log. The entry is set only if the verdict is used, and does not alias the line's memory.
 func decodeLine(line []byte) (entry, verdict) {
-	// The audit device has an option that puts a prefix before each line.
+	// The audit device has an option that adds a prefix to each line.
 	start := bytes.IndexByte(line, '{')
 	if start < 0 {
 		return entry{}, malformed
@@ -137,7 +137,7 @@ func decodeLine(line []byte) (entry, verdict) {
 		namespace: strings.Trim(l.Request.Namespace.Path, "/"),
 		path:      l.Request.Path,
 		operation: l.Request.Operation,
-		request:   strings.TrimSpace(printable(l.Request.ID)), // it ends the id of an event, which has no space around it
+		request:   strings.TrimSpace(printable(l.Request.ID)), // the ID of an event ends with it, and has no space around it
 		by:        printable(l.Auth.DisplayName),
 		trace:     traceOf(l.Request.Headers),
 	}
@@ -179,7 +179,7 @@ func mountOf(point, namespace, path string) string {
 	return ""
 }
 
-// namesVersions reports whether the data of a request are numbers of versions. Otherwise they are values.
+// namesVersions reports whether the data of a request has version numbers. Otherwise it has values.
 func namesVersions(e entry) bool {
 	rest, _ := strings.CutPrefix(e.path, e.mount+"/")
 	for _, verb := range []string{"delete/", "undelete/", "destroy/"} {
@@ -220,8 +220,7 @@ func printable(text string) string {
 	return text
 }
 
-// promising reports whether a line, or the start of a long one, may be of interest. The stores write all marks before any field
-// that can be long.
+// promising reports whether a line, or the start of a long one, may be relevant. The stores write all marks before any field that can be long.
 func promising(line []byte) bool {
 	return bytes.Contains(line, responseMark) && containsAny(line, engineMarks) && containsAny(line, operationMarks)
 }

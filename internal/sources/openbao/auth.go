@@ -10,8 +10,8 @@ import (
 	"github.com/hashicorp/vault/api"
 )
 
-// authConfig selects how to obtain a token of the store: set exactly one field. Default BAO_TOKEN or VAULT_TOKEN. Without any, the
-// store is never asked.
+// authConfig selects how to obtain a token of the store: set exactly one field. Default BAO_TOKEN or VAULT_TOKEN. Without any of them, no requests
+// are sent to the store.
 type authConfig struct {
 	Token      string          `json:"token"`
 	TokenFile  string          `json:"tokenFile"`
@@ -89,7 +89,7 @@ func (k *kubernetesAuth) resolve() []error {
 // logsIn reports whether a login can return a new token at any time.
 func (a *authConfig) logsIn() bool { return a.AppRole != nil || a.Kubernetes != nil }
 
-// given returns the configured token. Its file is read each time, because somebody else may replace it.
+// given returns the configured token. Its file is read each time, because it may be replaced.
 func (a *authConfig) given() (string, error) {
 	if a.TokenFile == "" {
 		return a.Token, nil

@@ -15,7 +15,7 @@ import (
 // minBearer is the minimum length of a bearer token, in bytes.
 const minBearer = 16
 
-// bearers are the tokens that authenticate senders of audit lines. Only their hashes are kept.
+// bearers has the tokens that authenticate senders of audit lines. Only their hashes are kept.
 type bearers struct {
 	file   string
 	stores []string
@@ -79,8 +79,7 @@ func (b *bearers) parse(fields []string) (bearer, error) {
 	return bearer{hash: sha256.Sum256([]byte(token)), store: fields[0]}, nil
 }
 
-// allow reports whether the request has a token of the store, or of any store if the name is empty. The time that it takes reveals nothing
-// about the tokens.
+// allow reports whether the request has a token of the store, or of any store if the name is empty. Its duration reveals nothing about the tokens.
 func (b *bearers) allow(r *http.Request, store string) bool {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	sent := sha256.Sum256([]byte(strings.TrimSpace(token)))

@@ -15,7 +15,7 @@ type bulkReader struct {
 	status         *status
 	// note records the failures to read a part of a mount.
 	note func(ctx context.Context, subject string, errs ...error)
-	// skipped are the errors that were tolerated in the mount since settle, the first of each kind.
+	// skipped has the errors that were tolerated in the mount since the last settle, the first of each kind.
 	skipped []error
 }
 
@@ -46,7 +46,7 @@ func (b *bulkReader) forWhole(ctx context.Context, paths []string, f func(path s
 	return b.tolerateAll(errs)
 }
 
-// forEach calls f for paths of a mount, a few at a time. It returns an error if one failed in a way that a retry may mend.
+// forEach calls f for paths of a mount, a few at a time. It returns an error if one call failed in a way that a retry may fix.
 func (b *bulkReader) forEach(ctx context.Context, paths []string, f func(path string) error) error {
 	return b.tolerateAll(callForEach(ctx, paths, f))
 }
@@ -72,7 +72,7 @@ func (b *bulkReader) tolerateAll(errs []error) error {
 	return nil
 }
 
-// tolerate reports whether the error only concerns a part of the mount that the token may not read, and remembers it for settle.
+// tolerate reports whether the error concerns only a part of the mount that the token may not read. If so, it remembers the error for settle.
 func (b *bulkReader) tolerate(err error) bool {
 	if !final(err) {
 		return false
@@ -83,7 +83,7 @@ func (b *bulkReader) tolerate(err error) bool {
 	return true
 }
 
-// settle ends the poll of a mount, which returned err. It records what was tolerated, or that no part of the mount was left out.
+// settle ends the poll of a mount, which returned err. It records the tolerated errors, or that no part of the mount was left out.
 func (b *bulkReader) settle(ctx context.Context, in engineMount, err error) {
 	skipped := b.skipped
 	b.skipped = nil

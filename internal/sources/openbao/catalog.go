@@ -5,12 +5,12 @@ import "github.com/keyturn/keyturn/internal/events"
 // catalog looks up which secrets of a store are known to exist.
 type catalog struct {
 	store string
-	known func(store, namespace, mount string) []string // nil: nothing is known
-	// recorded returns the version of the last event of a path, and false if there is none. Nil if that is not known.
+	known func(store, namespace, mount string) []string // nil if nothing is known
+	// recorded returns the version of the last event of a path, and false if there is none. It is nil if that is unknown.
 	recorded func(path events.StorePath) (version int64, ok bool)
 }
 
-// maxLeap is how many versions may be written between two events, without that the store is asked.
+// maxLeap is how many versions may be written between two events before an audit line is checked with the store.
 const maxLeap = 1000
 
 // leaps reports whether a version is too far from the last known one to be taken from an audit line.
@@ -33,7 +33,7 @@ func (c catalog) isNew(path events.StorePath) bool {
 	return !ok
 }
 
-// paths returns the known paths in a mount. That takes a look at every source: no line of an audit log may cause it.
+// paths returns the known paths in a mount. That iterates over every source, so an audit line must never cause it.
 func (c catalog) paths(namespace, mount string) []string {
 	if c.known == nil {
 		return nil

@@ -23,9 +23,9 @@ const (
 	scanTimeout = 2 * time.Minute
 	// maxAnswer is the maximum length of an answer, in bytes.
 	maxAnswer = 64 << 20
-	// maxScan is that of an answer with metadata, which is never held as a whole.
+	// maxScan is the maximum length of an answer with metadata, in bytes. Such an answer is never held as a whole.
 	maxScan = 512 << 20
-	// maxScanned is how many secrets of one answer are held, each in about 300 bytes.
+	// maxScanned is the maximum number of secrets of one answer that are held, each in about 300 bytes.
 	maxScanned = 100_000
 )
 
@@ -45,7 +45,7 @@ func newClient(c *storeConfig, transport http.RoundTripper, now func() time.Time
 		Address: c.servers[0],
 		HttpClient: &http.Client{
 			Transport: transport,
-			// The API client follows one redirect itself, and none that drops TLS.
+			// The API client itself follows one redirect, unless that would drop TLS.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 		// The callers retry.
@@ -55,7 +55,7 @@ func newClient(c *storeConfig, transport http.RoundTripper, now func() time.Time
 	if err != nil {
 		return nil, fmt.Errorf("making the client: %w", err)
 	}
-	// The API client takes these from the environment even if the configuration sets them.
+	// The API client takes both from the environment even if the configuration sets them.
 	requests.ClearToken()
 	requests.ClearNamespace()
 	if c.Namespace != "" {
@@ -66,7 +66,7 @@ func newClient(c *storeConfig, transport http.RoundTripper, now func() time.Time
 	}, nil
 }
 
-// answerReader reads the body of an answer, and reports in it whether there are warnings or errors.
+// answerReader reads the body of an answer, and records in the reply whether there are warnings or errors.
 type answerReader func(body io.Reader, got *reply) error
 
 // get requests what is at the path and decodes "data" of the answer into out. It returns errNotThere if nothing is there.
@@ -169,7 +169,8 @@ func (c *client) requestWith(ctx context.Context, token, namespace, path string,
 // skew returns how far the store's clock is ahead of ours, at least, according to its last answer.
 func (c *client) skew() time.Duration { return time.Duration(c.ahead.Load()) }
 
-// list returns the names in a folder that follow a name: see pageAfter. Names of folders end in a slash. A folder that does not exist is empty.
+// list returns the names in a folder that come after the given one: see pageAfter. Names of folders end in a slash. A folder that does not exist is
+// empty.
 func (c *client) list(ctx context.Context, namespace, path, after string) ([]string, error) {
 	var listed struct {
 		Keys []string `json:"keys"`

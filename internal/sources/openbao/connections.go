@@ -10,13 +10,13 @@ import (
 const (
 	// maxConnections is the maximum number of connections of a store. Each of its nodes has one or two.
 	maxConnections = 64
-	// maxPeerConnections is the maximum number of connections from one address. Several nodes may share that of a proxy.
+	// maxPeerConnections is the maximum number of connections from one address. Several nodes may share the address of a proxy.
 	maxPeerConnections = 16
 	// lineTimeout is how long a line may take from its first byte to its end.
 	lineTimeout = 30 * time.Second
 )
 
-// connections are the open connections of a receiver. It is safe for concurrent use.
+// connections has the open connections of a receiver. It is safe for concurrent use.
 type connections struct {
 	mu    sync.Mutex
 	open  map[*lineConnection]struct{}
@@ -29,13 +29,13 @@ type lineConnection struct {
 	among    *connections
 	peer     string // the address without its port, the same for all peers on a unix socket
 	lastRead uint64 // guarded by connections.mu; when it was opened if nothing was read yet
-	half     bool   // the start of a line was read, and its end was not
+	half     bool   // the start of a line was read, but not its end
 }
 
 func newConnections() *connections { return &connections{open: map[*lineConnection]struct{}{}} }
 
-// add adds a connection. If there are too many, it closes another one, because a peer that only holds connections must not keep the store
-// out: of those from the same address, or else from the address with the most, the one that was idle for longest.
+// add adds a connection. If there are too many, it closes the connection that was idle for longest, from the same address if that has too many, and
+// otherwise from the address with the most: a peer that only holds connections must not keep the store out.
 func (c *connections) add(connection net.Conn) (added *lineConnection, closed bool) {
 	peer := connection.RemoteAddr().String()
 	if host, _, err := net.SplitHostPort(peer); err == nil {
@@ -74,8 +74,8 @@ func (c *connections) remove(connection *lineConnection) {
 	delete(c.open, connection)
 }
 
-// Read reads like the connection itself, and fails once a line has taken too long. Between two lines it waits without end, because a store
-// sends nothing for as long as nobody uses it.
+// Read reads like the connection itself, and fails once a line has taken too long. Between two lines there is no timeout, because an unused store
+// sends nothing.
 func (c *lineConnection) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if n == 0 {
@@ -92,7 +92,7 @@ func (c *lineConnection) Read(p []byte) (int, error) {
 		}
 		c.half = false
 	case (end >= 0 || !c.half) && err == nil:
-		// The clock is that of the system, as for every deadline of a connection.
+		// Deadlines of connections always use the system clock.
 		err = c.SetReadDeadline(time.Now().Add(lineTimeout))
 		c.half = true
 	}

@@ -4,9 +4,9 @@
 // receiver (OpenBao's HTTP audit device), a receiver of lines (the socket audit device) and a poller of metadata, which also reads
 // static roles when they should have been rotated. All three report the same Observation for the same state.
 //
-// Guarantee: every state of a KV v2 secret or a static role in a polled mount is eventually observed, unless a later state replaced
-// it before anybody looked. This also holds after the feed, the sink or the store was down. What only the audit log shows (KV v1,
-// stores without credentials) is lost while the feed is down.
+// Guarantee: every state of a KV v2 secret or a static role in a polled mount is eventually observed, unless a later state replaced it before it
+// was read. This also holds after the feed, the sink or the store was down. What only the audit log shows (KV v1, stores without credentials) is
+// lost while the feed is down.
 //
 // Ordering: none, other than by Version, At and ReadAt of the Observation. The same state may be observed more than once.
 //
@@ -14,7 +14,6 @@
 // the line. If the spool is full or a line is malformed, the receiver counts it and triggers a poll. Requests to an unreachable
 // store are retried with backoff, and so are observations that the sink has no room for.
 //
-// Trust: HTTP senders are authenticated. The socket audit device cannot authenticate, so its lines are only hints where to look if
-// the secret's metadata can be read. No value, token or HMAC of an audit line is kept, logged or observed, and values are never
-// requested.
+// Trust: HTTP senders are authenticated. The socket audit device cannot authenticate, so its lines are only hints about what to read if the
+// secret's metadata can be read. No value, token or HMAC of an audit line is kept, logged or observed, and values are never requested.
 package openbao

@@ -19,17 +19,17 @@ var (
 	errNotThere = errors.New("not there")
 	// errNoMount means that no mount that the token may see contains the path.
 	errNoMount = errors.New("no such mount among those that the token may see")
-	// errEngine means that the mount is of another secrets engine than expected.
+	// errEngine means that the mount has a secrets engine other than the expected one.
 	errEngine = errors.New("the mount is of another secrets engine")
-	// errUnversioned means that the mount is KV v1, which has no metadata, so that only the audit log shows its changes.
+	// errUnversioned means that the mount is KV v1, which has no metadata, so only the audit log shows its changes.
 	errUnversioned = errors.New("the mount is KV v1, which has no metadata to poll: only the audit log shows its changes")
-	// errNoScan means that the store has no metadata of many secrets in one answer.
+	// errNoScan means that the store does not return the metadata of many secrets in one answer.
 	errNoScan = errors.New("the mount cannot be scanned")
 	// errTooLong means that an answer has more secrets than are held at a time.
 	errTooLong = errors.New("too many secrets in one answer")
 	// errTooMany means that a mount has more secrets than one poll may request.
 	errTooMany = errors.New("too many secrets to request one by one: poll by reference, or grant scan and list on detailed-metadata")
-	// errPath means that no request can be made of the path.
+	// errPath means that the path cannot be part of a request.
 	errPath = errors.New("malformed path")
 )
 
@@ -45,7 +45,7 @@ func lacksToken(err error) bool {
 	return ok
 }
 
-// statusError is an answer of the store with an error status. Its text contains nothing of the request.
+// statusError is an answer of the store with an error status. Its text contains no part of the request.
 type statusError struct {
 	code    int
 	message string
@@ -62,7 +62,7 @@ func (e *statusError) Error() string {
 // maxMessage is the maximum length of the store's own error text that is repeated, in bytes.
 const maxMessage = 200
 
-// plain turns an error of the API client into one line. The body of an answer that is not of the store's API, such as a proxy's error
+// plain turns an error of the API client into one line. The body of an answer that does not come from the store's API, such as a proxy's error
 // page, is dropped.
 func plain(err error) error {
 	response, ok := errors.AsType[*api.ResponseError](err)
@@ -116,7 +116,7 @@ func hasKindOf(errs []error, err error) bool {
 	return slices.ContainsFunc(errs, func(other error) bool { return kind(other) == kind(err) })
 }
 
-// down reports whether the store as a whole does not answer, so that every request fails.
+// down reports whether the error means that the whole store does not answer, so that every request fails.
 func down(err error) bool {
 	switch kind(err) {
 	case "unreachable", "sealed-or-standby":
@@ -125,8 +125,8 @@ func down(err error) bool {
 	return lacksToken(err)
 }
 
-// final reports whether retrying a request is useless until somebody changes the configuration. A request without a token is always
-// tried again.
+// final reports whether retrying a request is useless until somebody changes the configuration. A request that failed without a token is always
+// retried.
 func final(err error) bool {
 	if lacksToken(err) {
 		return false
@@ -138,8 +138,8 @@ func final(err error) bool {
 	return errors.Is(err, errPath) || rejected(code(err))
 }
 
-// rejected reports whether a status says that the request itself is wrong, such as one in a namespace that does not exist. The store may
-// still take a request that was too slow, one of too many, or one that a standby cannot answer yet.
+// rejected reports whether a status says that the request itself is wrong, for example because its namespace does not exist. The store may still
+// accept a request that was too slow, that exceeded a rate limit, or that a standby cannot answer yet.
 func rejected(status int) bool {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusPreconditionFailed, http.StatusTooEarly, http.StatusTooManyRequests:

@@ -14,7 +14,7 @@ type Feed struct {
 	options    Options
 	references *sharedReferences // of all stores
 	pipelines  []*pipeline
-	receiver   *httpReceiver // nil: none
+	receiver   *httpReceiver // nil if there is none
 	sockets    []*socketReceiver
 	listening  atomic.Bool
 }
@@ -56,7 +56,7 @@ func New(o Options) (*Feed, error) {
 	return f, f.expose(m)
 }
 
-// add makes the pipeline of a store and its receiver of lines. only means that it is the only store.
+// add makes the pipeline of a store and its socket receiver. only means that it is the only store.
 func (f *Feed) add(config *storeConfig, only bool, m *metrics) error {
 	if config.Poll.Referenced && f.options.Referenced == nil {
 		return errors.New("poll.referenced: no source of references here, want poll.mounts")
@@ -99,9 +99,9 @@ func (f *Feed) expose(m *metrics) error {
 	return nil
 }
 
-// Run passes observations to the sink until ctx is done, and then returns nil. An error means that a receiver cannot listen any more.
-// Call it once. The sink is called from several goroutines at once and must not block. If it returns false, it has no room: the
-// observation is offered again soon.
+// Run passes observations to the sink until ctx is done, and then returns nil. An error means that a receiver can no longer listen. Run must be
+// called only once. The sink is called from several goroutines at once and must not block. It returns false if it has no room; then the observation
+// is offered again soon.
 func (f *Feed) Run(ctx context.Context, sink func(Observation) bool) error {
 	serving, err := f.listen(ctx)
 	if err != nil {
@@ -122,7 +122,7 @@ func (f *Feed) Run(ctx context.Context, sink func(Observation) bool) error {
 		})
 	}
 	others.Go(func() { refreshing(ctx, f.options.Logger, f.refreshers()) })
-	// The pipelines outlive the receivers, so that they observe everything that was received.
+	// The pipelines outlive the receivers, so that everything that was received is observed.
 	working, finish := context.WithCancel(context.WithoutCancel(ctx))
 	defer finish()
 	for _, p := range f.pipelines {
@@ -182,8 +182,8 @@ func (f *Feed) listen(ctx context.Context) ([]func(context.Context) error, error
 	return serving, nil
 }
 
-// Ready returns nil once the receivers listen and each polled store was read or could not be read, and nobody was refused the list of
-// references. Otherwise the error names what is missing, one line for each store.
+// Ready returns nil once the receivers listen and each polled store was read or could not be read, and listing the references is not denied.
+// Otherwise the error names what is missing, one line for each store.
 func (f *Feed) Ready() error {
 	if !f.options.Enabled() {
 		return nil

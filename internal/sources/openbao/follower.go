@@ -13,9 +13,9 @@ import (
 const (
 	// hintsSize is the maximum number of paths that wait to be read.
 	hintsSize = 1024
-	// maxUnlocated is how many of them may wait for a mount that is not known: whoever can send lines can invent mounts.
+	// maxUnlocated is how many of these paths may wait for an unknown mount: whoever can send lines can invent mounts.
 	maxUnlocated = hintsSize / 4
-	// maxTries is how often a path is read that the store answers with an error which a retry may mend. That takes about six minutes.
+	// maxTries is how many times a path is read if the store answers with an error that a retry may fix. That takes about six minutes.
 	maxTries = 20
 )
 
@@ -99,8 +99,9 @@ func (f *follower) readDue(ctx context.Context, waiting []hint) []hint {
 	return later
 }
 
-// locate finds the mount of a hint, and with it the meaning. It returns false if there is nothing to read, and an error if the mount
-// cannot be found yet: then it sets when the hint is due again. A mount that may be newer than the table is waited for if wait says so.
+// locate finds the mount of a hint, which determines its meaning. It returns false if there is nothing to read. It returns an error if the mount
+// cannot be found yet, and sets when the hint is due again. If wait is true, a hint whose mount may be newer than the mount table is delayed until
+// the table is requested again.
 func (f *follower) locate(ctx context.Context, h *hint, wait bool) (readable bool, err error) {
 	if h.isLocated() {
 		return true, nil
@@ -121,7 +122,7 @@ func (f *follower) locate(ctx context.Context, h *hint, wait bool) (readable boo
 	case !ok:
 		return false, nil
 	case c.complete && c.version == 0:
-		// KV v1: only the value could be read.
+		// In KV v1, only the value could be read.
 		if f.newcomers.admit(ctx, c.path) {
 			f.outlet.emit(ctx, f.origin.ofEntry(h.entry, c))
 		}
@@ -133,7 +134,7 @@ func (f *follower) locate(ctx context.Context, h *hint, wait bool) (readable boo
 }
 
 // readHinted reads a path and observes it, attributed to the last hint that explains its state. It returns the hints for which the path must be
-// read again. Whoever can send lines can make hints of what never comes true: these hold up no others.
+// read again. Whoever can send lines can send hints that never come true, so these do not delay others.
 func (f *follower) readHinted(ctx context.Context, path events.StorePath, hints []hint) (again []hint) {
 	o, err := f.metadataReader.read(ctx, path)
 	if err != nil {
@@ -168,8 +169,8 @@ func (f *follower) readHinted(ctx context.Context, path events.StorePath, hints 
 	return again
 }
 
-// fail records an error, and returns it if a retry may mend it. After too many tries it leaves the path to the poller, unless the store as
-// a whole is down: hints that can never be answered must not take the places of others.
+// fail records an error, and returns it if a retry may fix it. After too many tries it leaves the path to the poller, unless the whole store is
+// down: hints that can never be answered must not take the room of others.
 func (f *follower) fail(ctx context.Context, mount string, tries int, err error) error {
 	switch {
 	case final(err):

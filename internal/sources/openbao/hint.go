@@ -8,16 +8,16 @@ import (
 )
 
 const (
-	// maxStale is how many answers that are older than the audit line are rejected. A standby may answer with old data.
+	// maxStale is the maximum number of rejected answers that are older than the audit line. A standby may answer with old data.
 	maxStale = 6
-	// rotationTime is how long before its audit line a rotation can have happened.
+	// rotationTime is how long before its audit line a rotation may have happened.
 	rotationTime = 10 * time.Second
 )
 
 // hint is an audit entry that points to a path to read.
 type hint struct {
 	entry   entry
-	meaning change // zero until the mount is known
+	meaning change // zero if the mount is not known yet
 	tries   int
 	due     time.Time
 	backoff wait.Backoff
@@ -27,7 +27,7 @@ func newHint(e entry) hint {
 	return hint{entry: e, backoff: wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.1, Steps: math.MaxInt, Cap: 30 * time.Second}}
 }
 
-// isLocated reports whether the mount is known, and with it the meaning.
+// isLocated reports whether the mount, and thus the meaning, is known.
 func (h *hint) isLocated() bool { return h.meaning.engine != "" }
 
 // delayed returns the hint for its next try.

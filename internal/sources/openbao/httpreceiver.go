@@ -17,15 +17,15 @@ import (
 	"github.com/keyturn/keyturn/internal/httpserver"
 )
 
-// The limits of the HTTP audit receiver. The store waits for the answer with each of its requests.
+// The limits of the HTTP audit receiver. Each request to the store waits for the receiver's answer.
 const (
-	// maxBody is the maximum length of a body, in bytes, and of what is decompressed of it.
+	// maxBody is the maximum length of a body, in bytes, both before and after decompression.
 	maxBody = 64 << 20
 	// maxBodies is the maximum number of bodies that are read at once. Others are dropped.
 	maxBodies = 64
 	// writeTimeout is how long a request may take from its header to the end of its answer.
 	writeTimeout = 10 * time.Second
-	// drainTimeout is how long requests in flight may take once the receiver ends.
+	// drainTimeout is how long requests in flight may take once the receiver shuts down.
 	drainTimeout = 5 * time.Second
 )
 
@@ -33,7 +33,7 @@ const (
 type httpReceiver struct {
 	intakes map[string]*intake // by the name of the store
 	bearers *bearers
-	keys    *keypair // nil: no TLS
+	keys    *keypair // nil without TLS
 	log     *slog.Logger
 	bodies  chan struct{}
 }
@@ -95,8 +95,8 @@ func (r *httpReceiver) handler() http.Handler {
 	return mux
 }
 
-// receive answers a request. It waits for nothing but the body. Unless a line is too long, the answer does not reveal how the lines were
-// handled: the store must not fail because of the watcher.
+// receive answers a request. It waits only for the body. Unless a line is too long, the answer does not reveal how the lines were handled: the
+// store must not fail because of the watcher.
 func (r *httpReceiver) receive(w http.ResponseWriter, request *http.Request, to *intake) {
 	ctx, store := request.Context(), ""
 	if to != nil {
@@ -144,8 +144,7 @@ func (r *httpReceiver) receive(w http.ResponseWriter, request *http.Request, to 
 	}
 }
 
-// decompressed returns the body of a request, which shippers of logs may compress. It returns errors.ErrUnsupported for an encoding other
-// than gzip.
+// decompressed returns the body of a request, which log shippers may compress. It returns errors.ErrUnsupported for an encoding other than gzip.
 func decompressed(w http.ResponseWriter, request *http.Request) (io.Reader, error) {
 	body := http.MaxBytesReader(w, request.Body, maxBody)
 	switch request.Header.Get("Content-Encoding") {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// spoolSize is the maximum number of audit entries that wait. An entry is some hundred bytes long, and never more than some thousand.
+// spoolSize is the maximum number of audit entries that wait. An entry usually takes a few hundred bytes, and never more than a few thousand.
 const spoolSize = 4096
 
 // intake accepts the audit lines of a store from its receivers. It never blocks.
@@ -26,7 +26,7 @@ func (i *intake) take(ctx context.Context, line []byte, authenticated bool) {
 	case result != malformed:
 		i.status.noteLine(i.now())
 	case promising(line):
-		i.polls.ask() // It may be a part of a change.
+		i.polls.ask() // The line may be a part of a change.
 	}
 	if result == used {
 		e.received, e.authenticated = i.now(), authenticated
@@ -36,7 +36,7 @@ func (i *intake) take(ctx context.Context, line []byte, authenticated bool) {
 	i.metrics.countLine(ctx, i.store, result)
 }
 
-// spoolOnce puts an entry into the spool, unless it was there before.
+// spoolOnce puts an entry into the spool, unless its request was spooled before.
 func (i *intake) spoolOnce(e entry) verdict {
 	i.recent.mu.Lock()
 	defer i.recent.mu.Unlock()

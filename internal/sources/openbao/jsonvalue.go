@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// The types below decode leniently: the audit log replaces values by HMACs, so that a time or a number can be any text.
+// The types below decode leniently: the audit log replaces values with HMACs, so a time or a number can be any text.
 
-// instant is a time. Anything that is not a time decodes to zero, and so does one that no clock of a store shows: events have times as nanoseconds
-// since 1970, of which 64 bits end in the year 2262.
+// instant is a time. Anything that is not a time decodes to zero, and so does a time outside the years below: events have times as nanoseconds
+// since 1970, and 64 bits of them end in the year 2262.
 type instant time.Time
 
-// The years of which a store can tell: from firstYear until before lastYear.
+// The years that a valid time can have: from firstYear up to, but not including, lastYear.
 const (
 	firstYear = 1970
 	lastYear  = 2200
@@ -37,11 +37,11 @@ func (i *integer) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// maxNamed is the maximum number of versions that a request is taken to name.
+// maxNamed is the maximum number of versions in a request that are decoded.
 const maxNamed = 256
 
-// namedVersions are the versions that the data of a request names. They are nil if it names none, or if one is not a number: many clients
-// send texts, which the audit log replaces by HMACs.
+// namedVersions has the versions that the data of a request names. It is nil if there are none, or if one is not a number: many clients send
+// strings, which the audit log replaces with HMACs.
 type namedVersions []int64
 
 func (n *namedVersions) UnmarshalJSON(text []byte) error {

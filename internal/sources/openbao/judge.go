@@ -11,18 +11,18 @@ type change struct {
 	path      events.StorePath // without the store
 	engine    string
 	operation string
-	// complete reports whether the entry shows the whole state, so that the store need not be asked.
+	// complete reports whether the entry has the whole state, so that the store need not be asked.
 	complete bool
-	// state is the state that the operation implies, for a store that cannot be asked. Zero if it implies none.
+	// state is the state that the operation implies, for a store that cannot be asked. It is zero if it implies none.
 	state State
 	// version is the version that was written, or zero.
 	version int64
-	// partial reports that the operation was about some versions, which need not include the current one.
+	// partial reports that the operation was about specific versions, which need not include the current one.
 	partial bool
 }
 
-// identifies reports whether the change is to a version that the entry identifies. Such an entry is complete, whatever the store would
-// answer about the mount.
+// identifies reports whether the entry identifies the version that the change led to. Such an entry is complete, whatever the store would answer
+// about the mount.
 func (c *change) identifies(e entry) bool { return c.version > 0 && !e.created.IsZero() }
 
 // The versions of the KV engine, as in the option "version" of a mount.
@@ -61,7 +61,7 @@ func (c *change) judgeKV(e entry, rest string, kv int) string {
 	case verb == "data" && e.operation == "delete":
 		c.state = Deleted
 	case verb == "data" && kv == kvV2:
-		// A write without a version in its line: the store must be asked.
+		// The line of the write has no version, so the store must be asked.
 	case verb == "metadata" && path != "":
 		if e.operation != "delete" {
 			return ""
@@ -82,7 +82,7 @@ func (c *change) judgeKV(e entry, rest string, kv int) string {
 	return path
 }
 
-// judgePlain is judgeKV for KV v1, where only values could be requested.
+// judgePlain is judgeKV for KV v1, in which only values could be requested.
 func (c *change) judgePlain(e entry, rest string) string {
 	c.complete, c.state = true, Live
 	if e.operation == "delete" {
@@ -91,8 +91,7 @@ func (c *change) judgePlain(e entry, rest string) string {
 	return rest
 }
 
-// rolePaths are the paths of static roles in an engine: where they are rotated, where they are listed, and where their password is
-// read.
+// rolePaths has the paths of static roles in an engine: where they are rotated, where they are listed, and where their passwords are read.
 type rolePaths struct{ rotate, list, secret string }
 
 func rolePathsOf(engine string) rolePaths {
@@ -116,7 +115,7 @@ func (c *change) judgeRole(e entry, rest string) string {
 	case verb == places.list && e.operation == "create":
 		c.state = Live
 	case verb == places.list:
-		// An update may have rotated it.
+		// An update may have rotated the role.
 	default:
 		return ""
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// scannedSecret is what is kept of a secret in the answer to a scan.
+// scannedSecret is the part of a secret in the answer to a scan that is kept.
 type scannedSecret struct {
 	path    string
 	version int64
@@ -16,11 +16,11 @@ type scannedSecret struct {
 	ok bool
 }
 
-// maxNesting is how deep fields may be nested that are skipped.
+// maxNesting is how deeply skipped fields may be nested.
 const maxNesting = 64
 
-// readKeyInfo returns the secrets in data.key_info of an answer, at a time by the store's clock. It holds the metadata of one secret at a
-// time: that of a whole mount is much longer than what is kept of it. It returns errTooLong if there are more than most.
+// readKeyInfo returns the secrets in data.key_info of an answer, at a time by the store's clock. It holds the metadata of one secret at a time,
+// because the metadata of a whole mount is much longer than the part that is kept. It returns errTooLong if there are more than most secrets.
 func readKeyInfo(body io.Reader, now time.Time, most int) ([]scannedSecret, error) {
 	var secrets []scannedSecret
 	answer := json.NewDecoder(body)
@@ -43,7 +43,7 @@ func readKeyInfo(body io.Reader, now time.Time, most int) ([]scannedSecret, erro
 	return secrets, err
 }
 
-// only returns a function for eachField that calls read for the field of a name, and skips the others.
+// only returns a function for eachField that calls read for the field with the given name and skips the others.
 func only(answer *json.Decoder, name string, read func() error) func(string) error {
 	return func(field string) error {
 		if field == name {
@@ -53,7 +53,7 @@ func only(answer *json.Decoder, name string, read func() error) func(string) err
 	}
 }
 
-// eachField calls read for each field of the next value, an object or null. It has to read the field's value.
+// eachField calls read for each field of the next value, an object or null. read has to consume the field's value.
 func eachField(answer *json.Decoder, read func(name string) error) error {
 	switch begin, err := answer.Token(); {
 	case err != nil:

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// maxLine is the maximum length of a line, in bytes. Longer ones are skipped while they are read. Writes of secrets have shorter
-	// ones. An answer about a whole mount, such as one to the poller, has a longer one, which is of no interest.
+	// maxLine is the maximum length of a line, in bytes. Longer lines are skipped while they are read. Lines about writes of secrets are shorter.
+	// The line of an answer about a whole mount, such as one to the poller, is longer, but not relevant.
 	maxLine = 1 << 20
 	// readBuffer is how many bytes are read at once.
 	readBuffer = 64 << 10
@@ -51,7 +51,7 @@ func readLines(r io.Reader, limit int, take, skip func(line []byte)) (rest []byt
 			}
 			return whole, err
 		}
-		// The memory of a long line is released.
+		// This releases the memory of a long line.
 		tooLong, line = false, nil
 	}
 }

@@ -12,10 +12,10 @@ import (
 const (
 	// maxLoginDelay is the maximum delay after a login that failed.
 	maxLoginDelay = time.Minute
-	// maxRefusedDelay is that after an AppRole login that the store refused. Five of them lock the role for a quarter of an hour, and the
-	// count ends after as long without one, so that four come before a delay of more.
+	// maxRefusedDelay is the maximum delay after an AppRole login that the store refused. Five refused logins lock the role for 15 minutes, and the
+	// count is reset after 15 minutes without one, so the delay exceeds that after at most four.
 	maxRefusedDelay = 16 * time.Minute
-	// unansweredDelay is the delay after a login that the store did not judge.
+	// unansweredDelay is the delay after a login to which the store gave no verdict.
 	unansweredDelay = time.Second
 )
 
@@ -27,7 +27,8 @@ type loginFailures struct {
 	backoff wait.Backoff
 }
 
-// recent returns the last failure if it is too early to log in again with these credentials, and otherwise nil. Other ones may be right.
+// recent returns the last failure if it is too early to log in again with these credentials, and otherwise nil. Other credentials may be used at
+// once, because they may be right.
 func (f *loginFailures) recent(sent map[string]any, now time.Time) error {
 	if f.err == nil || !now.Before(f.again) || !maps.Equal(f.sent, sent) {
 		return nil
@@ -35,7 +36,7 @@ func (f *loginFailures) recent(sent map[string]any, now time.Time) error {
 	return f.err
 }
 
-// note records a failure. locks means that the store locks what is refused too often.
+// note records a failure. locks means that the store locks credentials that it refuses too often.
 func (f *loginFailures) note(sent map[string]any, err error, locks bool, now time.Time) {
 	if f.err == nil || !maps.Equal(f.sent, sent) {
 		*f = loginFailures{sent: sent, backoff: wait.Backoff{Duration: minLogin, Factor: 6, Jitter: 0.1, Steps: math.MaxInt, Cap: maxLoginDelay}}

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// mountScan reads a mount once. A mount is scanned in one request. If that is too large, each of its folders is; and a folder that is too large
-// by itself is listed page by page. So no more than maxScanned secrets are held at a time.
+// mountScan reads a mount once. The mount is scanned in one request. If the answer is too large, each of its folders is scanned, and a folder that
+// is itself too large is listed page by page. So no more than maxScanned secrets are held at a time.
 type mountScan struct {
 	*scanner
 	in    engineMount
 	found func(Observation)
-	// folders are to be read.
+	// folders has the folders that are still to be read.
 	folders []string
 	pages   pager
 	listed  int
@@ -36,7 +36,7 @@ func (s *mountScan) run(ctx context.Context) error {
 	return s.malformed
 }
 
-// readAtOnce reads a folder and those below. It returns errNoScan if that takes more than one request.
+// readAtOnce reads a folder and the folders below it. It returns errNoScan if one request is not enough.
 func (s *mountScan) readAtOnce(ctx context.Context, folder string) error {
 	mount, this := scanRequest{in: s.in, how: scanMount}, scanRequest{s.in, scanFolder, folder}
 	if s.refused(mount) || s.refused(this) {
@@ -61,7 +61,7 @@ func (s *mountScan) readAtOnce(ctx context.Context, folder string) error {
 	return nil
 }
 
-// readPages reads a folder page by page, and has those in it read later. It returns errNoScan if the mount has no such list.
+// readPages reads a folder page by page, and queues the folders in it to be read later. It returns errNoScan if the mount has no such list.
 func (s *mountScan) readPages(ctx context.Context, folder string) error {
 	mount := scanRequest{in: s.in, how: listMount}
 	if s.refused(mount) {
@@ -75,7 +75,7 @@ func (s *mountScan) readPages(ctx context.Context, folder string) error {
 			names = append(names, one.path)
 		}
 		if errors.Is(err, errNotThere) && folder+after != "" {
-			err = nil // There are no more, or none any more.
+			err = nil // There are no more names, or the folder no longer exists.
 		}
 		return names, err
 	}, func(names []string) error {

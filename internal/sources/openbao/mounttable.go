@@ -12,8 +12,8 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// How long the mounts of a namespace are cached, for a path that is in one of them and for one that is in none. This bounds the
-// requests that audit lines cause.
+// How long the mounts of a namespace are cached, for a path that is in one of them and for one that is in none. This limits the requests that audit
+// lines cause.
 const (
 	maxMountAge   = 5 * time.Minute
 	maxNoMountAge = 10 * time.Second
@@ -44,7 +44,7 @@ func (m *mountTable) find(ctx context.Context, namespace, path string) (engineMo
 		inside, err := m.in(ctx, namespace, age)
 		switch {
 		case errors.Is(err, errNotThere) && namespace != events.RootNamespace:
-			// The root namespace is always there.
+			// The root namespace always exists.
 			return engineMount{}, fmt.Errorf("%s: no namespace %s: %w", path, namespace, errNoMount)
 		case err != nil:
 			return engineMount{}, err
@@ -56,8 +56,8 @@ func (m *mountTable) find(ctx context.Context, namespace, path string) (engineMo
 	return engineMount{}, fmt.Errorf("%s: %w", path, errNoMount)
 }
 
-// outdated reports whether find cannot know of a mount that is as new as a time, because the mounts of the namespace were asked for before that
-// and not long ago. It returns when find asks for them again.
+// outdated reports whether find cannot know a mount that was created at the given time, because the mounts of the namespace were requested before
+// that, but too recently to be requested again. It returns when find requests them again.
 func (m *mountTable) outdated(namespace string, at time.Time) (again time.Time, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -66,7 +66,7 @@ func (m *mountTable) outdated(namespace string, at time.Time) (again time.Time, 
 	return again, ok && inside.asked.Before(at) && m.client.now().Before(again)
 }
 
-// longest returns the mount with the longest path that contains the path, or equals it.
+// longest returns the mount with the longest path that contains or equals the given path.
 func (n namespaceMounts) longest(path string) (engineMount, bool) {
 	for ; path != ""; path = path[:max(strings.LastIndexByte(path, '/'), 0)] {
 		if found, ok := n.byPath[path]; ok {
@@ -76,7 +76,7 @@ func (n namespaceMounts) longest(path string) (engineMount, bool) {
 	return engineMount{}, false
 }
 
-// in returns the mounts of a namespace, cached for less than the age.
+// in returns the mounts of a namespace, from the cache if they were requested less than age ago.
 func (m *mountTable) in(ctx context.Context, namespace string, age time.Duration) (namespaceMounts, error) {
 	m.mu.Lock()
 	inside, ok := m.cached[namespace]
@@ -127,7 +127,7 @@ func (m *mountTable) named(ctx context.Context, namespace, name string) (engineM
 	child, path := namespace, name
 	for further := true; further; {
 		inside, err := m.in(ctx, child, maxNoMountAge)
-		// A namespace that does not exist is forbidden or not found.
+		// For a namespace that does not exist, the store answers forbidden or not found.
 		if err != nil && (child == namespace || code(err) != http.StatusForbidden && !errors.Is(err, errNotThere)) {
 			return engineMount{}, err
 		}

@@ -8,11 +8,11 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// maxNewcomers is how many new paths a minute are taken from audit lines alone. Each takes room on the stream and in memory, and whoever
-// can send lines can invent paths.
+// maxNewcomers is how many new paths per minute are accepted from audit lines alone. Each takes room on the stream and in memory, and whoever can
+// send lines can invent paths.
 const maxNewcomers = 1000
 
-// newcomers bounds the new paths that are taken from audit lines which the store cannot confirm. It belongs to one goroutine.
+// newcomers bounds the new paths that are accepted from audit lines that the store cannot confirm. It belongs to one goroutine.
 type newcomers struct {
 	catalog catalog
 	metrics *metrics

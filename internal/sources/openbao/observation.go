@@ -15,7 +15,7 @@ const (
 	Live State = iota + 1
 	// Deleted means that the current version is deleted and can be undeleted.
 	Deleted
-	// Destroyed means that the current version is destroyed for good.
+	// Destroyed means that the current version is permanently destroyed.
 	Destroyed
 	// Gone means that the secret and its metadata do not exist.
 	Gone
@@ -35,8 +35,8 @@ func (s State) String() string {
 	return "unknown"
 }
 
-// Observation is the state of one secret in a store at some time. The same state may be observed several times, from the audit log and
-// by polling, and a state that was read may be observed after a later one: compare ReadAt.
+// Observation is the state of one secret in a store at some time. The same state may be observed several times, from the audit log and by polling.
+// A state that was read may be observed after a later one: compare ReadAt.
 type Observation struct {
 	// Path names the secret. It is valid: Path.Source() parses back to it.
 	Path events.StorePath
@@ -44,33 +44,33 @@ type Observation struct {
 	Servers []string
 	// Engine is events.EngineKV, events.EngineDatabase or events.EngineLDAP.
 	Engine string
-	// Version is the current version in KV v2. Zero if the engine has no versions or the store could not be asked.
+	// Version is the current version in KV v2. It is zero if the engine has no versions or the store could not be asked.
 	Version int64
-	// Versions are the versions that the operation was about, if the store could not be asked which one is current. State holds
-	// if that is among them, and nothing changed otherwise.
+	// Versions are the versions that the operation was about, if the store could not be asked which one is current. If the current version is among
+	// them, State applies; otherwise nothing changed.
 	Versions []int64
 	// State is the state of the secret.
 	State State
-	// At is when the state began, by the store's clock: when the version was created or deleted, when the role's password was
-	// rotated, or else the time of the audit line. Zero if unknown.
+	// At is when the state began, by the store's clock: when the version was created or deleted, when the role's password was rotated, or else the
+	// time of the audit line. It is zero if unknown.
 	At time.Time
-	// ReadAt is our time just before the store was asked, so that the state is at least as new. Zero if the audit line was
-	// complete and nothing was asked.
+	// ReadAt is the time, by our clock, just before the store was asked; the state is at least as new. It is zero if the store was not asked
+	// because the audit line was complete.
 	ReadAt time.Time
-	// Request is the id of the store's request if the version and At do not identify the state: in KV v1, and in stores that
-	// cannot be asked, about deletions and from Vault, whose lines do not say when a version was created. Empty otherwise.
+	// Request is the ID of the store's request if the version and At do not identify the state, and empty otherwise. They do not in KV v1, nor in
+	// stores that cannot be asked for deletions and for Vault, whose lines do not say when a version was created.
 	Request string
-	// Operation is create, update, patch, delete, undelete, destroy or rotate. Empty if the change was found by polling.
+	// Operation is create, update, patch, delete, undelete, destroy or rotate. It is empty if the change was found by polling.
 	Operation string
-	// By is the display name of the client that made the change. Empty if the change was found by polling.
+	// By is the display name of the client that made the change. It is empty if the change was found by polling.
 	By string
 	// Trace is the trace of that client, if the store logs the traceparent header and it is valid.
 	Trace events.TraceContext
-	// PolledBefore is when the poll before this one began to read the mount, by the store's clock: what was written before that
-	// could not be seen then. Zero if the change was not found by polling, or by the first poll.
+	// PolledBefore is when the previous poll began to read the mount, by the store's clock. A secret written before that existed, but could not be
+	// seen. It is zero if the change was not found by polling, or was found by the first poll.
 	PolledBefore time.Time
-	// Lasting is set if reads have agreed on the state for longer than a server lags behind. The feed leaves that to the sink.
+	// Lasting reports that reads have agreed on the state for longer than a server can lag behind. The feed leaves it to the sink to set it.
 	Lasting bool
-	// Received is our time of receiving the audit line or the answer.
+	// Received is when the audit line or the answer was received, by our clock.
 	Received time.Time
 }

@@ -17,9 +17,9 @@ import (
 
 // Options configure a Feed. The fields of the first group are flags of the watcher.
 type Options struct {
-	// ConfigFile is the path of the configuration of the stores. Empty: no store is watched.
+	// ConfigFile is the path of the configuration of the stores. If empty, no store is watched.
 	ConfigFile string
-	// AuditListen is the address of the HTTP audit receiver. Empty: no receiver.
+	// AuditListen is the address of the HTTP audit receiver. If empty, there is no receiver.
 	AuditListen string
 	// AuditTokenFile is the path of the bearer tokens of the HTTP audit receiver, one per line, each after the name of its store. The
 	// name may be missing if there is only one store. The file is reloaded when it changes.
@@ -27,16 +27,16 @@ type Options struct {
 	// AuditTLSCertFile and AuditTLSKeyFile enable TLS on the HTTP audit receiver. They are reloaded when they change.
 	AuditTLSCertFile string
 	AuditTLSKeyFile  string
-	// SocketListen is the address of the receiver of the socket audit device, host:port or unix:/path, if exactly one store is
-	// configured. Empty: only the receivers in the configuration.
+	// SocketListen is the address of the receiver of the socket audit device, host:port or unix:/path, if exactly one store is configured. If
+	// empty, only the receivers in the configuration listen.
 	SocketListen string
 
 	// Known returns the paths that are known to exist in a mount, so that deleted ones are found. Default: none are known.
 	Known func(store, namespace, mount string) []string
-	// Recorded returns the version of a path according to its last event, and false if it has none. Default: not known, so that the
-	// versions and paths of audit lines are not checked.
+	// Recorded returns the version of a path according to its last event, and false if it has none. If nil, it is unknown, and the versions and
+	// paths of audit lines are not checked.
 	Recorded func(path events.StorePath) (version int64, ok bool)
-	// Referenced returns the referenced paths of all stores, for stores that are polled by reference. Default: no store can be.
+	// Referenced returns the referenced paths of all stores, for stores that are polled by reference. If nil, no store can be polled by reference.
 	Referenced func(ctx context.Context) ([]Reference, error)
 	// Logger and Meter report about the feed itself.
 	Logger *slog.Logger
@@ -52,7 +52,7 @@ type Options struct {
 // listenFunc has the form of net.ListenConfig.Listen.
 type listenFunc = func(ctx context.Context, network, address string) (net.Listener, error)
 
-// Reference is a path that somebody reads, such as an ExternalSecret.
+// Reference is a path that something, such as an ExternalSecret, reads.
 type Reference struct {
 	// Server is the address under which the reader knows the store, in the form of events.StoreAddress.
 	Server string

@@ -12,14 +12,14 @@ type origin struct {
 	servers []string // its addresses, in the form of events.StoreAddress
 }
 
-// ofEntry returns what an audit entry shows by itself.
+// ofEntry returns the observation that an audit entry alone shows.
 func (g origin) ofEntry(e entry, c change) Observation {
 	o := Observation{
 		Path: c.path, Servers: g.servers, Engine: c.engine, Version: c.version, State: c.state,
 		At: e.at, Received: e.received, Request: e.request,
 	}
 	o.Path.Store = g.store
-	// Vault replaces the time at which a version was created by an HMAC. The time of the line is close to it, but not the same.
+	// Vault replaces the creation time of a version with an HMAC. The time of the line is close to it, but not the same.
 	if c.identifies(e) {
 		o.Request, o.At = "", e.created
 	}

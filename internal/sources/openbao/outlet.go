@@ -39,7 +39,7 @@ func (out *outlet) emit(ctx context.Context, o Observation) {
 	}
 }
 
-// canName reports whether events can name a path, and records that they cannot. Such a path is too long, or is no text.
+// canName reports whether events can name a path, and records that they cannot. Such a path is too long, or is not valid text.
 func (out *outlet) canName(ctx context.Context, path events.StorePath) bool {
 	_, err := path.Source().StorePath()
 	if err != nil {
