@@ -37,7 +37,7 @@ func (i *integer) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// maxNamed is the maximum number of versions in a request that are decoded.
+// maxNamed is the maximum number of versions in a request. If it has more, none are decoded.
 const maxNamed = 256
 
 // namedVersions has the versions that the data of a request names. It is nil if there are none, or if one is not a number: many clients send

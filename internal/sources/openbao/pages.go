@@ -9,8 +9,8 @@ import (
 // listPage is how many names of a folder are requested at a time. OpenBao reads all names of the folder for each page, so pages are long.
 const listPage = 5000
 
-// pageAfter returns the parameters of a request for the names in a folder that follow a name, at most listPage. Vault ignores all but list,
-// and answers with all names.
+// pageAfter returns the parameters of a request for at most listPage names in a folder that come after the given one. Vault ignores all parameters
+// except list, and answers with all names.
 func pageAfter(name string) url.Values {
 	query := url.Values{"list": {"true"}, "limit": {strconv.Itoa(listPage)}}
 	if name != "" {
@@ -21,12 +21,13 @@ func pageAfter(name string) url.Values {
 
 // pager reads folders page by page.
 type pager struct {
-	// ignored says that the store has answered with names that do not follow the one it was asked for, so that each answer has all names.
+	// ignored reports that the store ignores the parameters, so that each answer has all names: it has answered with names that do not come after
+	// the requested one.
 	ignored bool
 }
 
-// each calls take with the names of each page of a folder. A page may be shorter than requested, because a policy of OpenBao can limit it, so
-// only one without names is the last.
+// each calls take with the names of each page of a folder. Only a page without names is the last one: a page may be shorter than requested, because
+// a policy of OpenBao can limit it.
 func (p *pager) each(list func(after string) ([]string, error), take func(names []string) error) error {
 	for after := ""; ; {
 		names, err := list(after)

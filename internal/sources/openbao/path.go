@@ -6,7 +6,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// isPath reports whether the text is a path in a store, without slashes around it, that a request can be made of.
+// isPath reports whether the text is a path in a store, without slashes around it, that can be part of a request.
 func isPath(text string) bool {
 	for segment := range strings.SplitSeq(text, "/") {
 		if segment == "" || segment == "." || segment == ".." {
@@ -16,7 +16,7 @@ func isPath(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f })
 }
 
-// namespaceHeader returns a namespace as requests name it: the root namespace is empty there.
+// namespaceHeader returns the name of a namespace in requests, which is empty for the root namespace.
 func namespaceHeader(namespace string) string {
 	if namespace == events.RootNamespace {
 		return ""

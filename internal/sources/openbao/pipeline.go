@@ -10,7 +10,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// pipeline detects the changes of one store: audit lines enter by the intake, polls read the rest, and both leave by an outlet.
+// pipeline detects the changes of one store: audit lines enter through the intake, polls find the other changes, and both report to an outlet.
 type pipeline struct {
 	config     *storeConfig
 	origin     origin
@@ -55,8 +55,9 @@ func newPipeline(config *storeConfig, o *Options, m *metrics) (*pipeline, error)
 // isPolled reports whether polling finds the changes that the audit log misses.
 func (p *pipeline) isPolled() bool { return p.client != nil && p.config.Poll.enabled() }
 
-// ready returns nil once everything that is polled was read, or cannot be read now. A store that is down must not keep the sources in the
-// cluster, and the lines of other stores, from being watched. A permission that is missing in the cluster is a mistake of the installation.
+// ready returns nil once everything that is polled was read or cannot be read now. A store that is down must not prevent the sources in the cluster
+// and the lines of other stores from being watched. A permission that is missing in the cluster does keep the feed from being ready, because it is
+// a mistake in the installation.
 func (p *pipeline) ready() error {
 	if !p.isPolled() {
 		return nil

@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	// minGap is the minimum time between two polls. Polls requested meanwhile are one.
+	// minGap is the minimum time between two polls. Polls requested meanwhile are combined into one.
 	minGap = 500 * time.Millisecond
 	// minRetry is the delay after the first failed poll. It doubles up to the interval.
 	minRetry = time.Second
 )
 
-// pollRequests are requests of a poll before the next one is due. Requests that wait are one.
+// pollRequests has requests for a poll before the next one is due. Waiting requests are combined into one.
 type pollRequests chan struct{}
 
 func newPollRequests() pollRequests { return make(pollRequests, 1) }
@@ -29,14 +29,14 @@ func (r pollRequests) ask() {
 	}
 }
 
-// poller polls a store: at its interval, soon after a request, and with backoff after a failure. Between two polls it reads the static
-// roles that are rotated meanwhile.
+// poller polls a store: at its interval, soon after a request, and with backoff after a failure. Between two polls it reads the static roles that
+// are due to be rotated.
 type poller struct {
 	store    string
 	interval time.Duration
 	requests pollRequests
 	sweep    func(context.Context) bool
-	// rotations says when readRoles is to be called, and for which roles.
+	// rotations has the times at which readRoles is to be called, and for which roles.
 	rotations *rotations
 	readRoles func(ctx context.Context, roles []events.StorePath)
 	status    *status
@@ -63,7 +63,7 @@ func (p *poller) run(ctx context.Context) {
 	}
 }
 
-// rest waits until the next poll. Requested polls take at most half of the time: the gap before them is as long as the last poll took.
+// rest waits until the next poll. Requested polls take at most half of the time, because the gap before them is as long as the last poll took.
 func (p *poller) rest(ctx context.Context, took, delay time.Duration) {
 	select {
 	case <-ctx.Done():

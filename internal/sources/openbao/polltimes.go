@@ -19,7 +19,7 @@ func newPollTimes(c *client) *pollTimes {
 	return &pollTimes{client: c, began: map[mountName]time.Time{}}
 }
 
-// complete records that a mount was read, beginning at a time by our clock.
+// complete records that a mount was read completely. began is when that began, by our clock.
 func (p *pollTimes) complete(name mountName, began time.Time) {
 	began = began.Add(p.client.skew())
 	p.mu.Lock()

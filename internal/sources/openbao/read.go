@@ -21,8 +21,8 @@ type metadata struct {
 	} `json:"versions"`
 }
 
-// state returns the state at a time by the store's clock. A secret without a version was never written, so that nobody can read it: it
-// is Gone. ok is false if the current version is missing among the versions.
+// state returns the state at the given time by the store's clock. A secret without a version was never written and cannot be read, so it is Gone.
+// ok is false if the current version is missing among the versions.
 func (m *metadata) state(now time.Time) (version int64, state State, at time.Time, ok bool) {
 	version = int64(m.CurrentVersion)
 	if version == 0 {
@@ -43,7 +43,7 @@ func (m *metadata) state(now time.Time) (version int64, state State, at time.Tim
 // staticRole is the part of a static role that is decoded. Its password is at another path.
 type staticRole struct {
 	LastRotation instant `json:"last_vault_rotation"`
-	// Period is the time between two rotations, in seconds. Zero if they follow a schedule.
+	// Period is the time between two rotations, in seconds. It is zero if they follow a schedule.
 	Period integer `json:"rotation_period"`
 }
 

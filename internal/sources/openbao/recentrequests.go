@@ -8,8 +8,8 @@ import (
 // maxRecent is the number of requests that are remembered.
 const maxRecent = 4096
 
-// recentRequests remembers the requests of the last entries. A line may arrive twice: from two audit devices, or from a shipper of logs
-// that did not get an answer. Its fields are guarded by mu, which its owner locks.
+// recentRequests remembers the requests of the last entries. A line may arrive twice: from two audit devices, or from a log shipper that got no
+// answer. Its fields are guarded by mu, which its owner locks.
 type recentRequests struct {
 	mu    sync.Mutex
 	seed  maphash.Seed
@@ -22,7 +22,7 @@ func newRecentRequests() *recentRequests {
 	return &recentRequests{seed: maphash.MakeSeed(), known: make(map[uint64]struct{})}
 }
 
-// key is zero if the entry has no request. The lines of a sender that was not authenticated never hide those of one that was.
+// key returns the key of an entry's request, or zero if it has none. Lines of unauthenticated senders never hide those of authenticated ones.
 func (r *recentRequests) key(e *entry) uint64 {
 	if e.request == "" {
 		return 0

@@ -9,7 +9,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// referenceReader reads the paths of a store that somebody references.
+// referenceReader reads the paths of a store that something references.
 type referenceReader struct {
 	origin  origin
 	list    func(ctx context.Context) ([]Reference, error)

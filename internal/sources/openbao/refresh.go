@@ -11,7 +11,7 @@ import (
 // refreshInterval is how often files are checked for changes.
 const refreshInterval = 5 * time.Second
 
-// refresher reads its files again if they changed. If that fails, it keeps what it read last.
+// refresher reloads its files if they have changed. If that fails, it keeps what it read last.
 type refresher interface{ refresh() error }
 
 // refreshing calls the refreshers at each interval until ctx is done.

@@ -16,7 +16,7 @@ const (
 	renewalJitter = 0.1
 )
 
-// renewal schedules the renewals of one token. The zero renewal is of a token that needs none.
+// renewal schedules the renewals of one token. The zero value is for a token that needs none.
 type renewal struct {
 	initial time.Duration // the time to live when the token was new
 	at      time.Time     // zero: never
@@ -39,7 +39,7 @@ func (r *renewal) extend(ttl time.Duration, now time.Time) {
 
 func (r *renewal) due(now time.Time) bool { return !r.at.IsZero() && !now.Before(r.at) }
 
-// exhausted reports whether a renewal extended the token by so little that it is about to reach its maximum lifetime.
+// exhausted reports whether a renewal extended the token so little that it will soon reach its maximum lifetime.
 func (r *renewal) exhausted(ttl time.Duration) bool { return ttl < r.initial/2 }
 
 // next returns the time until the token must be looked at again.

@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	// rotationDelay is how long after the time of a rotation, up to a quarter longer, a static role is read. It is read again as often as
-	// rotationTries allows while it is not rotated yet: the stores look every five seconds for roles that are to be rotated.
+	// rotationDelay is how long after its rotation is due a static role is read, or up to a quarter longer. While it is not rotated yet, it is read
+	// again, up to rotationTries times: the stores look every five seconds for roles to rotate.
 	rotationDelay = 2 * time.Second
 	rotationTries = 4
 	// maxPeriod bounds the periods of rotations, so that no time overflows.
 	maxPeriod = integer(100 * 365 * 24 * 60 * 60)
 )
 
-// rotations knows when the static roles that are polled are going to be rotated: their old passwords do not work any more from then on. It
-// is safe for concurrent use.
+// rotations tracks when the polled static roles are due to be rotated, because from then on their old passwords no longer work. It is safe for
+// concurrent use.
 type rotations struct {
 	client *client
 	now    func() time.Time
@@ -28,13 +28,13 @@ type rotations struct {
 	roles map[events.StorePath]rotation
 }
 
-// rotation is the next one of a static role.
+// rotation is the next rotation of a static role.
 type rotation struct {
-	// last is when the role was rotated last, by the store's clock, and noted when it was read, by ours.
+	// last is when the role was last rotated, by the store's clock, and noted is when it was read, by ours.
 	last, noted time.Time
-	// due is when it is to be read, zero if only the next poll reads it.
+	// due is when the role is to be read. It is zero if only the next poll reads it.
 	due time.Time
-	// tries counts the times that it was not rotated yet.
+	// tries counts the reads at which the role was not rotated yet.
 	tries int
 }
 
@@ -42,7 +42,7 @@ func newRotations(c *client, now func() time.Time) *rotations {
 	return &rotations{client: c, now: now, roles: map[events.StorePath]rotation{}}
 }
 
-// note records what was read of a role. One that is rotated by a schedule rather than a period is left to the polls.
+// note records what was read of a role. A role that is rotated by a schedule rather than a period is left to the polls.
 func (r *rotations) note(path events.StorePath, role staticRole) {
 	last, period := time.Time(role.LastRotation), time.Duration(min(role.Period, maxPeriod))*time.Second
 	now := r.now()
@@ -59,13 +59,13 @@ func (r *rotations) note(path events.StorePath, role staticRole) {
 	case known.last.Equal(last) && known.tries < rotationTries:
 		next.due, next.tries = now.Add(wait.Jitter(rotationDelay, 0.25)), known.tries+1
 	default:
-		// The store is late, such as without a connection to the database.
+		// The store is late, for example because it has no connection to the database.
 		next.tries = rotationTries
 	}
 	r.roles[path] = next
 }
 
-// next returns when a role is to be read, if any is.
+// next returns when the next role is to be read, and false if none is.
 func (r *rotations) next() (at time.Time, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -93,7 +93,7 @@ func (r *rotations) take() []events.StorePath {
 	return due
 }
 
-// forget drops the roles that were not read since a time. They are not polled any more.
+// forget drops the roles that were last read before the given time. They are no longer polled.
 func (r *rotations) forget(before time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

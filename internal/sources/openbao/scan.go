@@ -9,21 +9,21 @@ import (
 	"time"
 )
 
-// scanAgain is how long what the store has refused is requested in another way.
+// scanAgain is how long a refused kind of request is avoided and replaced by another one.
 const scanAgain = time.Hour
 
-// scanner reads the metadata of a whole mount, of many secrets at a time, which OpenBao can answer.
+// scanner reads the metadata of a whole mount, for many secrets per request, which OpenBao supports.
 type scanner struct {
 	origin origin
 	client *client
-	// tolerate reports whether a folder of a mount that cannot be read is skipped.
+	// tolerate reports whether a folder that cannot be read is skipped.
 	tolerate func(err error) bool
 	log      *slog.Logger
-	// after is when what the store has refused is requested again.
+	// after has the times at which refused kinds of requests are tried again.
 	after map[scanRequest]time.Time
 }
 
-// scanRequest is a kind of requests about a mount.
+// scanRequest is a kind of request about a mount.
 type scanRequest struct {
 	in  engineMount
 	how scanHow
@@ -36,7 +36,7 @@ type scanHow int
 
 const (
 	scanMount  scanHow = iota // all scans of a mount
-	scanFolder                // the scan of one folder and of those below
+	scanFolder                // the scan of one folder and of the folders below it
 	listMount                 // all lists of a mount
 )
 
@@ -52,13 +52,13 @@ func (s *scanner) scan(ctx context.Context, in engineMount, found func(Observati
 	return run.run(ctx)
 }
 
-// refused reports whether the store has refused such a request not long ago.
+// refused reports whether the store has refused such a request within scanAgain.
 func (s *scanner) refused(r scanRequest) bool { return s.client.now().Before(s.after[r]) }
 
-// refuse notes that the store has refused such a request.
+// refuse records that the store has refused such a request.
 func (s *scanner) refuse(r scanRequest) { s.after[r] = s.client.now().Add(scanAgain) }
 
-// unscannable reports whether the error means that the store or the token's policy has no such request.
+// unscannable reports whether the error means that the store does not support such a request, or that the token's policy does not allow it.
 func unscannable(err error) bool {
 	switch code(err) {
 	case http.StatusForbidden, http.StatusMethodNotAllowed, http.StatusBadRequest:

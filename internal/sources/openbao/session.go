@@ -28,7 +28,7 @@ type session struct {
 	mu         sync.Mutex // held during a login, so that there is only one
 	token      string
 	renewal    renewal
-	inspected  bool // a given token was looked up, or may not be
+	inspected  bool // a given token was looked up, or may not look itself up
 	loginTried time.Time
 	refused    loginFailures
 	logged     string // the kind of the last failure that was logged
@@ -48,7 +48,7 @@ func (s *session) run(ctx context.Context) {
 	}
 }
 
-// current returns a token that is valid as far as is known.
+// current returns a token that is not known to be invalid.
 func (s *session) current(ctx context.Context) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,7 +75,7 @@ func (s *session) replaceRefused(ctx context.Context, token string) bool {
 	return err == nil && another != token
 }
 
-// obtain returns the token that is given, or else the last one that a login returned.
+// obtain returns the configured token, or else the last one that a login returned.
 func (s *session) obtain(ctx context.Context) (string, error) {
 	if !s.auth.logsIn() {
 		token, err := s.auth.given()
@@ -93,7 +93,7 @@ func (s *session) obtain(ctx context.Context) (string, error) {
 	return s.token, nil
 }
 
-// logIn requests a token, or returns the error of the last try if it is too early for another one.
+// logIn requests a token, or returns the error of the last attempt if it is too early for another one.
 func (s *session) logIn(ctx context.Context) error {
 	path, data, err := s.auth.credentials()
 	if err != nil {
@@ -117,8 +117,8 @@ func (s *session) logIn(ctx context.Context) error {
 	return nil
 }
 
-// inspect schedules the renewal of a given token. A token that may not look itself up is left alone; where the store does not answer,
-// keep tries it again.
+// inspect schedules the renewal of a given token. A token that may not look itself up is left alone; if the store does not answer, keep tries
+// again.
 func (s *session) inspect(ctx context.Context) {
 	s.renewal = renewal{}
 	looked, err := s.lookUp(ctx)
@@ -153,7 +153,7 @@ func (s *session) authorized() *api.Client {
 	return authorized
 }
 
-// keep renews the token if it is time, and returns the time until the next call.
+// keep renews the token if its renewal is due, and returns the time until the next call.
 func (s *session) keep(ctx context.Context) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,7 +171,7 @@ func (s *session) keep(ctx context.Context) time.Duration {
 	return s.renewal.next(s.now())
 }
 
-// renew renews the token if it is time. Where that fails, or extends the token too little, it logs in anew if it can.
+// renew renews the token if its renewal is due. If that fails, or extends the token too little, it logs in again if it can.
 func (s *session) renew(ctx context.Context) error {
 	if _, err := s.obtain(ctx); err != nil {
 		return err

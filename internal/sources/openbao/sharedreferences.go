@@ -19,7 +19,7 @@ func newSharedReferences(read func(context.Context) ([]Reference, error), now fu
 	return &sharedReferences{read: read, now: now, lock: make(chan struct{}, 1)}
 }
 
-// list returns the references, as they were at most the age ago. The caller must not change them.
+// list returns the references as they were at most age ago. The caller must not change them.
 func (s *sharedReferences) list(ctx context.Context, age time.Duration) ([]Reference, error) {
 	select {
 	case s.lock <- struct{}{}:

@@ -34,7 +34,7 @@ func (a socketAddress) local() bool {
 	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
-// allowed reports whether a peer may connect: from this host always, from others if one of the networks contains it.
+// allowed reports whether a peer may connect: always if it is on this host, and otherwise if one of the networks contains its address.
 func allowed(peer net.Addr, networks []netip.Prefix) bool {
 	tcp, isTCP := peer.(*net.TCPAddr)
 	if !isTCP {

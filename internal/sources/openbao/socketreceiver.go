@@ -15,7 +15,7 @@ import (
 // acceptAgain is the delay after a connection that could not be accepted.
 const acceptAgain = 100 * time.Millisecond
 
-// socketReceiver accepts the lines that the socket audit device of a store sends. It answers nothing.
+// socketReceiver accepts the lines that the socket audit device of a store sends. It sends no answers.
 type socketReceiver struct {
 	intake  *intake
 	address socketAddress
@@ -81,7 +81,7 @@ func (r *socketReceiver) receive(ctx context.Context, connection net.Conn) {
 	defer connection.Close()
 	defer context.AfterFunc(ctx, func() { connection.Close() })()
 	defer func() {
-		// Nothing that a peer sends ends more than its own connection.
+		// Whatever a peer sends must not end more than its own connection.
 		if problem := recover(); problem != nil {
 			r.intake.miss(ctx, malformed)
 			r.log.ErrorContext(ctx, "audit line cannot be handled")

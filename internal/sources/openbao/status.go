@@ -15,8 +15,8 @@ import (
 var errNotPolled = errors.New("not polled yet")
 
 const (
-	// maxMountFailures is the maximum number of mounts in audit lines whose failures are remembered, and logged, in mountFailureAge, and of
-	// those in references. Whoever can send lines, or write ExternalSecrets, can invent mounts.
+	// maxMountFailures is the maximum number of mounts whose failures are remembered and logged within mountFailureAge, for audit lines and for
+	// references separately. Whoever can send lines or write ExternalSecrets can invent mounts.
 	maxMountFailures = 256
 	mountFailureAge  = time.Hour
 	// auditHints is the subject of failures to read what the audit log hints at.
@@ -25,15 +25,15 @@ const (
 	referencedPaths = "referenced paths"
 )
 
-// status is the health of a store: it logs each failure once, and the gauges report from it.
+// status is the health of a store. It logs each failure once, and the gauges report it.
 type status struct {
 	log *slog.Logger
 	now func() time.Time
 
 	mu         sync.Mutex
-	failures   map[string][]error   // by subject, until it works again
+	failures   map[string][]error   // by subject, until reading it works again
 	hinted     map[string]time.Time // when the failures of mounts in audit lines were noted, by subject
-	referenced map[string]time.Time // the same of mounts in references
+	referenced map[string]time.Time // when the failures of mounts in references were noted, by subject
 	tried      bool                 // a poll was complete, or a part of one failed
 	polledAt   time.Time            // zero before the first complete poll
 	lineAt     time.Time            // zero before the first audit line
@@ -43,8 +43,8 @@ func newStatus(log *slog.Logger, now func() time.Time) *status {
 	return &status{log: log, now: now, failures: map[string][]error{}, hinted: map[string]time.Time{}, referenced: map[string]time.Time{}}
 }
 
-// noteFailure records that reading the subject failed, in one way or in several. It logs the failures of each kind that was not among the
-// last ones. The configuration bounds the subjects.
+// noteFailure records that reading the subject failed, with one error or several. It logs the errors of each kind that was not among the last ones.
+// The number of subjects is bounded by the configuration.
 func (s *status) noteFailure(ctx context.Context, subject string, errs ...error) {
 	if ctx.Err() != nil {
 		return
@@ -76,7 +76,8 @@ func (s *status) noteReferenceFailure(ctx context.Context, subject string, errs 
 
 func hintsOf(mount string) string { return auditHints + " of " + mount }
 
-// remember reports whether there is room for the failure of a mount among those that are named in the same way. It makes room of old ones.
+// remember reports whether there is room for the failure of a mount among those that are named in the same way. It makes room by forgetting old
+// ones.
 func (s *status) remember(among map[string]time.Time, subject string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,15 +130,15 @@ func (s *status) noteLine(at time.Time) {
 	s.lineAt = at
 }
 
-// lastSeen returns when the last complete poll and the last audit line were, zero if there was none.
+// lastSeen returns the times of the last complete poll and of the last audit line, or zero if there was none.
 func (s *status) lastSeen() (polledAt, lineAt time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.polledAt, s.lineAt
 }
 
-// unpolled returns nil once a poll was complete, or the first one has failed for the store's part. It otherwise returns an error that says
-// what is missing, such as the permission to list who references what. Later, a missing permission is only logged.
+// unpolled returns nil once a poll was complete, or once the first one has failed because of the store. Otherwise it returns an error that says
+// what is missing, such as the permission to list the references. Later, a missing permission is only logged.
 func (s *status) unpolled() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

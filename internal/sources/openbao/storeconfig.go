@@ -33,7 +33,7 @@ type storeConfig struct {
 	// SocketListen is the address of the store's own receiver of the socket audit device, host:port or unix:/path.
 	SocketListen string `json:"socketListen"`
 
-	// The values of the fields above.
+	// The parsed values of the fields above.
 	servers  []string
 	interval time.Duration
 	peers    []netip.Prefix

@@ -10,7 +10,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// sweeper reads everything that is polled of a store. It belongs to one goroutine.
+// sweeper reads everything that is polled in a store. It belongs to one goroutine.
 type sweeper struct {
 	namespace  string // of the mounts in the configuration
 	config     pollConfig
@@ -27,7 +27,7 @@ type sweeper struct {
 // mountName identifies a mount.
 type mountName struct{ namespace, mount string }
 
-// sweep reads everything that is polled. It returns false if something failed that a retry may mend.
+// sweep reads everything that is polled. It returns false if something failed that a retry may fix.
 func (s *sweeper) sweep(ctx context.Context) bool {
 	ok := true
 	whole := map[mountName]bool{}
@@ -58,7 +58,7 @@ func (s *sweeper) sweep(ctx context.Context) bool {
 	return ok
 }
 
-// poll reads a mount, and remembers when that began if it succeeds.
+// poll reads a mount. If it succeeds, it remembers when the read began.
 func (s *sweeper) poll(ctx context.Context, in engineMount, read func(context.Context, engineMount) error) error {
 	began := s.client.now()
 	err := read(ctx, in)
@@ -69,7 +69,7 @@ func (s *sweeper) poll(ctx context.Context, in engineMount, read func(context.Co
 	return err
 }
 
-// report records the result of reading the subject. It returns false if a retry may mend it.
+// report records the result of reading the subject. It returns false if a retry may fix the error.
 func (s *sweeper) report(ctx context.Context, subject string, err error) bool {
 	if err == nil {
 		s.status.noteSuccess(ctx, subject)
@@ -88,7 +88,7 @@ func (s *sweeper) sweepSecrets(ctx context.Context, in engineMount) error {
 	if in.version != kvV2 {
 		return fmt.Errorf("%s: %w", in.path, errUnversioned)
 	}
-	// Before the mount is read, so that a secret created meanwhile is not taken for one that vanished.
+	// The expected paths are determined before the mount is read, so that a secret created meanwhile does not look like one that vanished.
 	expected := s.catalog.paths(in.namespace, in.path)
 	live := map[string]bool{}
 	err := s.scanner.scan(ctx, in, func(o Observation) {
@@ -128,8 +128,8 @@ func (s *sweeper) sweepRoles(ctx context.Context, in engineMount) error {
 	return s.readMissing(ctx, in, expected, live)
 }
 
-// readRoles reads static roles that should have been rotated. If the store does not answer, the others are left to the next poll, which also
-// reports that.
+// readRoles reads static roles that should have been rotated. If the store does not answer, the remaining roles are left to the next poll, which
+// also reports the failure.
 func (s *sweeper) readRoles(ctx context.Context, roles []events.StorePath) {
 	var down atomic.Bool
 	inParallel(len(roles), func(i int) {
@@ -149,8 +149,8 @@ func (s *sweeper) readRoles(ctx context.Context, roles []events.StorePath) {
 	}
 }
 
-// readMissing reads the paths that were expected and not found. Those that do not exist any more are observed as Gone. All of them may be
-// forbidden: they are a part of the mount.
+// readMissing reads the paths that were expected and not found. Those that no longer exist are observed as Gone. It is no error of the whole mount
+// if all of them are forbidden, because they are only a part of it.
 func (s *sweeper) readMissing(ctx context.Context, in engineMount, expected []string, live map[string]bool) error {
 	missing := slices.DeleteFunc(slices.Clone(expected), func(path string) bool { return live[path] })
 	return s.bulk.forEach(ctx, missing, func(path string) error {

@@ -50,7 +50,7 @@ func (t *storeTransport) refresh() error {
 	return t.load()
 }
 
-// load reads the certificate authority if its file changed. Connections that were verified by the previous one end when they are idle.
+// load reads the certificate authority if its file changed. Connections that were verified with the previous one are closed when idle.
 func (t *storeTransport) load() error {
 	var onDisk stamp
 	if t.files.CACertFile != "" {

@@ -24,7 +24,7 @@ func drain(ctx context.Context, spool <-chan entry, process func(context.Context
 	}
 }
 
-// triage observes the entries that are complete by themselves, and makes hints of the others.
+// triage observes the entries that are complete by themselves, and turns the others into hints.
 type triage struct {
 	hints   chan<- hint
 	intake  *intake // counts the hints that are dropped
@@ -65,7 +65,7 @@ func (g *guesser) process(ctx context.Context, e entry) {
 	name, kv := mountName{e.namespace, e.mount}, kvUnknown
 	switch {
 	case !inVersioned(e):
-		// The line that told otherwise was false, or the mount is another one now.
+		// The line that suggested KV v2 was wrong, or the mount has been replaced.
 		delete(g.learned, name)
 	case e.version > 0 && len(g.learned) < maxLearned:
 		g.learned[name] = true
@@ -73,14 +73,14 @@ func (g *guesser) process(ctx context.Context, e entry) {
 	if g.learned[name] {
 		kv = kvV2
 	}
-	// Without their numbers, the versions of a partial change may all be old ones.
+	// Without version numbers, a partial change may only concern old versions.
 	c, ok := judge(e, e.mount, kv)
 	if ok && c.state != 0 && (!c.partial || len(e.versions) > 0) && g.newcomers.admit(ctx, c.path) {
 		g.outlet.emit(ctx, g.origin.ofEntry(e, c))
 	}
 }
 
-// inVersioned reports whether KV v2 has such a path. It refuses a write of any other.
+// inVersioned reports whether KV v2 has such a path. It refuses writes to other paths.
 func inVersioned(e entry) bool {
 	verb, _, _ := strings.Cut(strings.TrimPrefix(e.path, e.mount+"/"), "/")
 	switch verb {

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// The bounds of a mount whose secrets are read one by one. That of folders is also one of a mount that is scanned in parts, where a page of a
-// folder counts as one.
+// The bounds of a mount whose secrets are read one by one. The bound of folders also applies to a mount that is scanned in parts, where each page
+// of a folder counts as one.
 const (
 	maxFolders = 10_000
 	maxSecrets = 100_000
 )
 
-// walk lists the folders of a mount below a path of its API, such as metadata, and returns the paths of what is in them. tolerate reports
-// whether a folder that cannot be listed is skipped.
+// walk lists the folders of a mount below a path of its API, such as metadata, and returns the paths of the secrets or roles in them. tolerate
+// reports whether a folder that cannot be listed is skipped.
 func walk(ctx context.Context, c *client, in engineMount, below string, tolerate func(error) bool) ([]string, error) {
 	folders, paths, listed := []string{""}, []string(nil), 0
 	var pages pager
