@@ -8,13 +8,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// createdAt returns the Secret as the API server creates it at a time.
+// createdAt returns the Secret as the API server creates it at the given time.
 func createdAt(secret *corev1.Secret, at time.Time) *corev1.Secret {
 	secret.CreationTimestamp = metav1.NewTime(at.Truncate(time.Second))
 	return secret
 }
 
-// hasWatched waits until a watcher has said on the stream that it watches.
+// hasWatched waits until a watcher has recorded on the stream that it is watching.
 func (b *bench) hasWatched() {
 	b.Helper()
 	b.eventually("the watcher has said that it watches", func() bool {

@@ -17,9 +17,9 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// allocationsOfAChange is how many allocations a change of a Secret with two keys costs the watcher: from the object that the API server sends until
-// the event is encoded. Those of the API server's client and the stream are not among them. The number is that with the race detector,
-// which adds a few.
+// allocationsOfAChange is how many allocations a change of a Secret with two keys costs the watcher: from the object that the API server sends
+// until the event is encoded. It does not include those of the API server's client and of the stream. The number is for the race detector, which
+// adds a few.
 const allocationsOfAChange = 137
 
 func TestAChangeCostsTheWatcherNoMoreAllocationsThanBefore(t *testing.T) {

@@ -15,10 +15,10 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// allPublished returns until when everything is published if nothing waits.
+// allPublished returns the time up to which everything is published if nothing waits.
 func allPublished(at time.Time) time.Time { return at }
 
-// watchedLog records when it was said that sources are watched, and until when they were.
+// watchedLog records when attendance was published, and the time that it had.
 type watchedLog struct {
 	err   error
 	said  []time.Duration
@@ -107,7 +107,7 @@ func TestAnInformerThatFailsMayHaveMissedSomething(t *testing.T) {
 	}
 }
 
-// The next watcher would take what was created before that time for what was always there, and roll nothing for it.
+// The next watcher would take an object created before that time for one that was always there, and roll nothing for it.
 func TestNothingIsSaidToBePublishedThatWaitsSinceItWasCreated(t *testing.T) {
 	pendingTest(t, func(t *testing.T, p *pendingSources) {
 		said := &watchedLog{began: time.Now()}

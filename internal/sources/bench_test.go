@@ -95,7 +95,7 @@ func newBench(t *testing.T, objects ...runtime.Object) *bench {
 	return b
 }
 
-// options are those of a watcher of this bench.
+// options returns the options of a watcher of this bench.
 func (b *bench) options() Options {
 	options := DefaultOptions()
 	options.Cluster, options.KeyFile, options.Client, options.Dynamic = testCluster, b.keyFile, b.client, b.dynamic
@@ -148,8 +148,8 @@ func (b *bench) history() []string {
 	return list
 }
 
-// changes returns every event that was ever published, in order. It asks again while the server does not answer in time, as when the disk is
-// busy.
+// changes returns every event that was ever published, in order. It retries while the server does not answer in time, for example because the disk
+// is busy.
 func (b *bench) changes() []events.Change {
 	b.Helper()
 	var stored []*jetstream.RawStreamMsg
@@ -205,7 +205,7 @@ func (b *bench) lastSeq() uint64 {
 	return stream.CachedInfo().State.LastSeq
 }
 
-// want waits until as many events were published as are wanted, and compares them.
+// want waits until len(wanted) events were published, and compares them.
 func (b *bench) want(wanted ...string) {
 	b.Helper()
 	var got []string

@@ -10,12 +10,12 @@ import (
 // and news are the ones among them whose content has not been published yet. It is a pure function.
 //
 //	last event     a pod                                          event
-//	none           has a content                                  observed
-//	exists, gone   starts, ends, or has one that all have had     none
-//	exists, gone   gets one that is not among the recent ones     changed
-//	exists, gone   gets one that came before the one that it had  changed: the content is what it was
-//	exists, gone   gets one that came after the one that it had   none: it lags behind others
-//	gone           has the same                                   observed: the class exists again
+//	none           has content                                        observed
+//	exists, gone   starts, ends, or has content that all have had     none
+//	exists, gone   gets content that is not among the recent ones     changed
+//	exists, gone   gets content older than the one that it had        changed: back to earlier content
+//	exists, gone   gets recent content newer than the one it had      none: it lags behind others
+//	gone           has the same content                               observed: the class exists again
 func compareClass(before *lastEvent, class *object, pods, news []podState) (events.Change, bool) {
 	switch {
 	case len(news) > 0:

@@ -56,9 +56,9 @@ func newClassPlay(t testing.TB) *classPlay {
 	return p
 }
 
-// do does one thing: "+a v1" starts a pod, "a v2" gives it other versions, "-a" ends it, "a=v2" is a new pod of that name whose status the
-// driver takes over, "touch a" writes metadata, "class gone", "class back" and "restart" are what they say, "new key" and "lost key" are
-// about the key file. What follows "away:" is done while no watcher runs.
+// do does one thing: "+a v1" starts a pod, "a v2" gives it other versions, "-a" ends it, "a=v2" is a new pod of that name for which the driver
+// reuses the status, "touch a" writes metadata, "class gone" and "class back" delete and recreate the class, "restart" restarts the watcher, and
+// "new key" and "lost key" change the key file. What follows "away:" is done while no watcher runs.
 func (p *classPlay) do(action string) {
 	p.Helper()
 	p.version++
@@ -124,7 +124,7 @@ func (p *classPlay) see(name string) {
 	p.seen[name] = now
 }
 
-// told publishes what there is to say, and returns it: "changed v2 of v1,v2".
+// told publishes the event, if there is one, and returns it as text: "changed v2 of v1,v2".
 func (p *classPlay) told() string {
 	p.Helper()
 	var all []string

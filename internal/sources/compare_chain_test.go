@@ -14,7 +14,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// life is a source that changes at random, and what its events must say.
+// life is a source that changes at random, and what its events must report.
 type life struct {
 	*testing.T
 	random  *rand.Rand
@@ -74,7 +74,7 @@ func (l *life) step() {
 	l.log = append(l.log, fmt.Sprintf("%d: uid %d, data %q, keys %v", l.version, l.uid, l.data, l.ring))
 }
 
-// look has the watcher see the source, and checks what it says.
+// look lets the watcher see the source, and checks the event.
 func (l *life) look() {
 	l.Helper()
 	var now *object
@@ -102,7 +102,7 @@ func (l *life) look() {
 	}
 }
 
-// expect says which event must come of what is there now, and learns from it.
+// expect returns the verb of the event that the current state must cause, and records what the event reports.
 func (l *life) expect(now *object, created bool) events.Verb {
 	version := strconv.Itoa(l.version)
 	if now == nil {
@@ -141,7 +141,7 @@ func (l *life) expect(now *object, created bool) events.Verb {
 	}
 }
 
-// check compares what an event says of when its keys changed with what is true.
+// check compares the times at which the keys changed according to an event with the true ones.
 func (l *life) check(change events.Change) {
 	l.Helper()
 	got := map[string]string{}
@@ -169,7 +169,7 @@ func (l *life) check(change events.Change) {
 	}
 }
 
-// publish has the stream hold the event, by way of its wire format.
+// publish puts the event on the stream, through its wire format.
 func (l *life) publish(change events.Change) {
 	l.Helper()
 	change.Cluster, change.Source, change.Time = "test", testSource, time.Unix(1e9, 0).UTC()
@@ -192,9 +192,8 @@ func (l *life) fatalf(format string, args ...any) {
 	l.Fatalf(format, args...)
 }
 
-// Whatever becomes of a source, and however much of it the watcher misses: no event says changed where the content did not,
-// every difference comes to be an event, and each event says of every key, also of those that were removed, when it was
-// last seen to change.
+// Whatever happens to a source, and however much of it the watcher misses: no event says changed if the content did not change, every difference
+// leads to an event, and each event reports for every key, including removed ones, when it was last seen to change.
 func TestEveryChainOfEventsTellsWhenEachKeyChanged(t *testing.T) {
 	for seed := range uint64(200) {
 		l := &life{

@@ -10,7 +10,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// many is a content of so many keys, whose names have so many bytes.
+// many returns a content with the given number of keys, each with a name of size bytes.
 func many(keys, size int) content {
 	data := make(content, keys)
 	for i := range keys {

@@ -50,8 +50,8 @@ func newDoubts(l *ledger, now func() time.Time, recheck func(events.Source, time
 //	last event                                   cache
 //	known at the start, or of this watcher       is newer
 //	of another watcher                           is as new if its resourceVersion is not lower
-//	a deletion by another watcher of what is     tells nothing by its resourceVersion: the event does not have that of the deletion
-//	cached
+//	of another watcher: a deletion of an object  is undecided by resourceVersions: the event does not have that of the deletion
+//	that is cached
 //
 // If the resourceVersion does not decide, the cache counts as newer once it has advanced for a while: the resourceVersion of an event may be from a
 // cluster that this one has replaced, and stay higher forever.

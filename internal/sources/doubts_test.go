@@ -7,7 +7,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// heardOf is a ledger that has an event of another watcher about the source of these tests, after one that it knows.
+// heardOf returns a ledger that has an event of another watcher for testSource, after one that it knows.
 func heardOf(known, heard *lastEvent) *ledger {
 	l := newLedger(nil)
 	if known != nil {

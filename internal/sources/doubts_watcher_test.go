@@ -10,7 +10,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// twoWatchers are watchers of one cluster, of which the second hears nothing of the API server but what own has.
+// twoWatchers has two watchers of one cluster. The second receives from the API server only what own has.
 type twoWatchers struct {
 	*bench
 	second  *Watcher
@@ -18,7 +18,7 @@ type twoWatchers struct {
 	stopOne func()
 }
 
-// newTwoWatchers starts them with the Secrets shop/db and shop/old.
+// newTwoWatchers starts both watchers with the Secrets shop/db and shop/old.
 func newTwoWatchers(t *testing.T) *twoWatchers {
 	t.Helper()
 	db, old := secretOf("shop", "db", "u1", "1", "one"), secretOf("shop", "old", "u9", "2", "one")
@@ -31,8 +31,8 @@ func newTwoWatchers(t *testing.T) *twoWatchers {
 	return &twoWatchers{bench: b, second: second, own: &apart, stopOne: stopOne}
 }
 
-// tell waits until the second watcher has read the last event of a Secret, and has dealt with it. It reads the whole stream once another event is
-// where the newest was that it knows.
+// tell waits until the second watcher has read the last event of a Secret, and has dealt with it. It reads the whole stream once the newest event
+// that it knows has been replaced.
 func (b *twoWatchers) tell(name string) {
 	b.Helper()
 	uids := map[string]string{"db": "u1", "old": "u9", "later": "u4"}
@@ -55,7 +55,7 @@ func (b *twoWatchers) tell(name string) {
 	<-b.second.pending.quiet()
 }
 
-// verbs returns what was published of a source.
+// verbs returns the verbs of the events that were published for a source.
 func (b *twoWatchers) verbs(name string) []string {
 	b.Helper()
 	var list []string

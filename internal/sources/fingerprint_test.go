@@ -25,8 +25,8 @@ func flat(p fingerprints) map[string]string {
 	return texts
 }
 
-// Another program computed these values, from the description alone. With any others every source would look changed, and
-// every workload would roll.
+// Another program computed these values from the description alone. With other values, every source would seem changed, and every workload would
+// roll.
 func TestFingerprintsAreWhatTheyAlwaysWere(t *testing.T) {
 	secret := make([]byte, 32)
 	for i := range secret {

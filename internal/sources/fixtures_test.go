@@ -19,7 +19,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// testSource is the source of tests that need but one.
+// testSource is the source of tests that need only one.
 var testSource = events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"}
 
 // keyringOf makes a ring of test keys, each a number repeated, the current one first.
@@ -50,7 +50,7 @@ func objectOf(ring *keyring, uid string, version int, data content) *object {
 	}, data.data())
 }
 
-// mustLast is what the stream says once the change is published.
+// mustLast returns the last event once the change is published.
 func mustLast(t testing.TB, change events.Change) *lastEvent {
 	t.Helper()
 	entry, err := newLastEvent(1, change)

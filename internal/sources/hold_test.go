@@ -7,7 +7,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// onHold returns a state of a source that says why it is on hold.
+// onHold returns the state of a source that is on hold for the given reason.
 func onHold(now *object, why string) *object {
 	now.heed(map[string]string{events.AnnotationHold: why}, annotations.Default())
 	return now

@@ -66,8 +66,7 @@ func resourceOf(resource *unstructured.Unstructured) schema.GroupVersionResource
 	return externalSecretSource.custom
 }
 
-// uninstall has the API server know no ExternalSecrets until the returned function is called. It counts how often somebody
-// asks for them.
+// uninstall makes the API server not serve ExternalSecrets until install is called. asked counts the requests for them.
 func (b *bench) uninstall() (asked *atomic.Int64, install func()) {
 	var installed atomic.Bool
 	asked = &atomic.Int64{}

@@ -174,7 +174,7 @@ func TestLoadKeyringSaysWhichFileAndWhatToDo(t *testing.T) {
 	}
 }
 
-// keyringErrors are all errors that there are. None of them has room for a part of a key.
+// keyringErrors matches all possible errors. None of them can contain a part of a key.
 var keyringErrors = regexp.MustCompile(`^(line \d+ (is not base64|holds \d+ bytes, want at least 32|repeats a key)` +
 	`|reading lines: bufio\.Scanner: token too long` +
 	`|holds no key, want at least one of 32 bytes in base64)$`)

@@ -108,8 +108,8 @@ func FuzzParseSum(f *testing.F) {
 	})
 }
 
-// Anyone with the permission to publish may have written what is on the stream. Whatever it is, comparing with it must
-// return an event that can be published and read again.
+// Anyone with the permission to publish may have written what is on the stream. Whatever it is, comparing an object with it must return an event
+// that can be published and read again.
 func FuzzNewLast(f *testing.F) {
 	f.Add("changed", "7", printed("0a", "1"), "7", false, "a", printed("0a", "2"), "7")
 	f.Add("deleted", "7", printed("0a", "1"), "", false, "a", "", "7")

@@ -57,7 +57,7 @@ func (b *bench) state() map[string]string {
 	return state
 }
 
-// watchful are options of a watcher that checks the stream often.
+// watchful returns the options of a watcher that checks the stream often.
 func (b *bench) watchful() Options {
 	options := b.options()
 	options.CheckStream = 20 * time.Millisecond
@@ -186,7 +186,7 @@ func (b *storedBench) start(listen string) {
 	}
 }
 
-// restart stops the server and starts it again on the same port. Between runs while it is away.
+// restart stops the server and starts it again on the same port. between runs while the server is stopped.
 func (b *storedBench) restart(between func() error) {
 	b.Helper()
 	listen := strings.TrimPrefix(b.server.ClientURL(), "nats://")

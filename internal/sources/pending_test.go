@@ -10,7 +10,7 @@ import (
 
 var otherSource = events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "other"}
 
-// pendingTest runs a test of a queue in a bubble, in which time passes when everybody waits.
+// pendingTest runs a test of a queue in a bubble, in which time passes when every goroutine is blocked.
 func pendingTest(t *testing.T, test func(t *testing.T, p *pendingSources)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

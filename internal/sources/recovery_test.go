@@ -16,7 +16,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// extents is a stream of which nothing is known but its extent. It records when that is read.
+// extents is a stream of which only the extent is known. It records when the extent is read.
 type extents struct {
 	extent events.Extent
 	err    error

@@ -16,7 +16,7 @@ import (
 	"github.com/keyturn/keyturn/internal/externalsecret"
 )
 
-// answers is a store that answers each path of its API with a body, and 404 any other.
+// answers is a store that answers each known path of its API with a body, and all others with 404.
 type answers map[string]string
 
 func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {

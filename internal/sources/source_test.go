@@ -18,7 +18,7 @@ import (
 // canary is a value that must not be found in what is kept.
 const canary = "CANARY-5f0c2a4e"
 
-// metaOf is metadata that has the canary wherever a client may have put it.
+// metaOf returns metadata with the canary wherever a client may have put it.
 func metaOf() metav1.ObjectMeta {
 	owned := &metav1.FieldsV1{}
 	owned.SetRawBytes([]byte(canary))
@@ -32,8 +32,7 @@ func metaOf() metav1.ObjectMeta {
 	}
 }
 
-// texts visits every string and every run of bytes that can be reached from a value, also by way of fields that are not
-// exported.
+// texts visits every string and every run of bytes that can be reached from a value, including through unexported fields.
 func texts(value reflect.Value, visit func(string)) {
 	switch value.Kind() {
 	case reflect.Pointer, reflect.Interface:

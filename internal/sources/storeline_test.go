@@ -19,7 +19,7 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-// observed is what a store that cannot be asked is observed to be, whose lines go into a connection.
+// observed has the observations of a store that cannot be asked and whose lines are sent through a connection.
 type observed struct {
 	connection   net.Conn
 	observations chan openbao.Observation
@@ -71,7 +71,7 @@ func observe(f *testing.F) *observed {
 	return o
 }
 
-// of returns what is observed of a line: what comes before the observation of a line that follows it.
+// of returns the observations of a line: all that come before the observation of the next line.
 func (o *observed) of(t *testing.T, line []byte) []openbao.Observation {
 	t.Helper()
 	o.sent++
@@ -97,8 +97,8 @@ func (o *observed) of(t *testing.T, line []byte) []openbao.Observation {
 	}
 }
 
-// FuzzAuditLine sends lines of a store that cannot be asked: whoever may send them is taken at their word. No line may make an event that
-// cannot be published, nor one that hides what is written later.
+// FuzzAuditLine sends lines of a store that cannot be asked: such lines are trusted. No line may cause an event that cannot be published, or one
+// that hides later writes.
 func FuzzAuditLine(f *testing.F) {
 	log, err := os.ReadFile("openbao/testdata/openbao-2.6.2.jsonl")
 	if err != nil {

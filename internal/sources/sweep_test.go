@@ -38,8 +38,7 @@ func TestSweepLeavesIgnoredNamespacesAlone(t *testing.T) {
 	s.sweep(testSource.Kind)
 }
 
-// TestSweepFindsWhatWasDeletedInANamespaceThatIsNotSelected has a namespace that was deleted with what it held, so that it has
-// no labels to select it by.
+// TestSweepFindsWhatWasDeletedInANamespaceThatIsNotSelected deletes a namespace with its objects, so that it has no labels to be selected by.
 func TestSweepFindsWhatWasDeletedInANamespaceThatIsNotSelected(t *testing.T) {
 	selector, err := labels.Parse("team=a")
 	if err != nil {

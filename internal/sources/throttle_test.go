@@ -12,7 +12,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// throttled is a reconciler of sources that have always changed, in namespaces with a budget of so many events of one key an hour.
+// throttled returns a reconciler of sources that have always changed, in namespaces whose budget is eventsAnHour events of one key per hour.
 func throttled(t *testing.T, eventsAnHour int, now func() time.Time) (*reconciler, *publications, *lockedBuffer) {
 	t.Helper()
 	bus := &publications{}
@@ -207,7 +207,7 @@ func TestAPendingSourceThatWaitsForItsTurnKeepsItsEntry(t *testing.T) {
 	})
 }
 
-// A tenant with rights in its own namespace creates and deletes ever new names, each of which leaves a tombstone on the stream for a day.
+// A tenant with rights in its own namespace keeps creating and deleting new names, each of which leaves a tombstone on the stream for a day.
 func TestATenantThatChurnsNamesFillsNoStream(t *testing.T) {
 	b := newBench(t, secretOf("quiet", "db", "u1", "1", "one"))
 	options := b.options()

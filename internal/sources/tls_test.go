@@ -20,7 +20,7 @@ var epoch = time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
 // issued are the annotations of a Secret with a certificate of an issuer.
 var issued = map[string]string{"cert-manager.io/certificate-name": "web", "cert-manager.io/issuer-name": "ca"}
 
-// temporary are those of a Secret with a certificate that cert-manager made by itself.
+// temporary are the annotations of a Secret with a certificate that cert-manager made by itself.
 var temporary = map[string]string{"cert-manager.io/certificate-name": "web"}
 
 func with(annotations map[string]string, name, value string) map[string]string {

@@ -9,7 +9,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// waitingRoom tries sources of a namespace that has six events of one key an hour, of which it has used up 24 at once, as the queue does.
+// waitingRoom tries sources as the queue does, in a namespace whose budget is six events of one key per hour and that has used up 24 at once.
 type waitingRoom struct {
 	*testing.T
 	now     time.Time
@@ -45,7 +45,7 @@ func newWaitingRoom(t *testing.T) (*waitingRoom, *publications) {
 	return room, bus
 }
 
-// try returns for how long a source waits. It forgets one that does not.
+// try returns for how long a source waits. It forgets a source that does not wait.
 func (w *waitingRoom) try(i int) time.Duration {
 	w.Helper()
 	if w.entries[i] == nil {
@@ -102,7 +102,7 @@ func TestASourceThatGrowsWhileItWaitsHasItsTurnAsABigOne(t *testing.T) {
 	}
 }
 
-// Ten times as much comes as the budget pays, for ever.
+// Changes keep coming at ten times the budget.
 func TestEachSourceHasItsTurnWhileOthersKeepComing(t *testing.T) {
 	w, _ := newWaitingRoom(t)
 	const first, fickle, minutes = 30, 7, 400

@@ -38,14 +38,14 @@ type recheck struct {
 	delay  time.Duration
 }
 
-// viewTest is a view of a cache. It records what is called.
+// viewTest is a view of a cache. It records the calls of its functions.
 type viewTest struct {
 	view
 	rechecks   []recheck
 	unreadable []events.Source
 }
 
-// noVersion is that of a cache of which nothing is known.
+// noVersion is the version of a cache about which nothing is known.
 func noVersion(events.Kind, string) string { return "" }
 
 func viewOf(t testing.TB, now time.Time, objects ...*object) *viewTest {

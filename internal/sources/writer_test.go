@@ -8,7 +8,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// causedBy compares a Secret with its last event by a view, and returns who wrote it and why. It takes the event as the last.
+// causedBy compares a Secret with its last event through a view, and returns who wrote it and why. It stores the new event in before.
 func causedBy(t *testing.T, v *viewTest, before **lastEvent, secret *corev1.Secret) events.Cause {
 	t.Helper()
 	change, ok := secretSource.assess(v.view, *before, reducedOf(t, secretSource, secret), false)

@@ -23,12 +23,12 @@ const (
 	testTraceID   = "4bf92f3577b34da6a3ce929d0e0e4736"
 )
 
-// askedFor are the annotations of whoever asks for a sync because of an event.
+// askedFor returns the annotations that request a sync because of an event.
 func askedFor(event string) map[string]string {
 	return map[string]string{"keyturn.dev/cause": event, "keyturn.dev/traceparent": testTraceparent}
 }
 
-// writtenBy has a Secret owned by the ExternalSecret db.
+// writtenBy makes the ExternalSecret db the owner of a Secret.
 func writtenBy(secret *corev1.Secret) *corev1.Secret {
 	controls := true
 	secret.OwnerReferences = []metav1.OwnerReference{

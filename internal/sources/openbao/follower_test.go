@@ -13,7 +13,7 @@ import (
 
 const askOnly = withToken + "{}}]"
 
-// writeLine returns an audit line about a secret, of the time at which the clock of a bubble starts.
+// writeLine returns an audit line about a secret, with the time at which the clock of a bubble starts.
 func writeLine(operation, path string, version int) []byte {
 	response := ""
 	if version > 0 {
@@ -23,7 +23,7 @@ func writeLine(operation, path string, version int) []byte {
 	return []byte(strings.Replace(line, "2026-11-20T11:03:06Z", "2000-01-01T00:00:00Z", 1))
 }
 
-// writeLineWithoutTime is writeLine as Vault has it, which replaces the time of the version by an HMAC.
+// writeLineWithoutTime is writeLine for Vault, which replaces the time of the version with an HMAC.
 func writeLineWithoutTime(operation, path string, version int) []byte {
 	return []byte(strings.Replace(string(writeLine(operation, path, version)), `"created_time":"2000-01-01T00:00:00Z"`, `"created_time":"hmac-sha256:0"`, 1))
 }

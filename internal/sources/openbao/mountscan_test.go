@@ -17,8 +17,8 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// pagingStore answers about the secrets of one mount as OpenBao does. It measures the heap while an answer is read, in the goroutine that reads
-// it: so nothing else allocates meanwhile.
+// pagingStore answers about the secrets of one mount as OpenBao does. It measures the heap while an answer is read, in the goroutine that reads it,
+// so nothing else allocates meanwhile.
 type pagingStore struct {
 	paths []string // sorted
 	// noScan means that the token may not scan, and pageLimit, if it is not zero, is the pagination_limit of its policy.
@@ -90,7 +90,7 @@ func (s *pagingStore) page(folder, after, limit string) []string {
 	return names
 }
 
-// pagingAnswer is the metadata of secrets, each of two versions. It is made while it is read.
+// pagingAnswer is the metadata of secrets, each of two versions. It is generated while it is read.
 type pagingAnswer struct {
 	store *pagingStore
 	names []string

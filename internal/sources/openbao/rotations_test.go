@@ -124,7 +124,7 @@ func TestADeletedStaticRoleIsSeenAtItsRotation(t *testing.T) {
 	})
 }
 
-// A store on another clock says when it rotates by that.
+// A store with a different clock reports its rotations by that clock.
 func TestRotationsAreExpectedByTheClockOfTheStore(t *testing.T) {
 	began := time.Date(2026, 3, 14, 15, 0, 0, 0, time.UTC)
 	now := began

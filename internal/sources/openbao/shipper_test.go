@@ -14,8 +14,7 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-// shipper posts the new lines of a file as Vector and Fluent Bit do: whole lines, many in one body, and the same again until the answer is a
-// success.
+// shipper posts the new lines of a file as Vector and Fluent Bit do: whole lines, many in one body, repeated until the answer is a success.
 type shipper struct {
 	t      *testing.T
 	client *http.Client
@@ -82,7 +81,7 @@ func (s *shipper) ship(url string) {
 
 func raw(line []byte) []byte { return line }
 
-// parsed returns a line as a shipper writes it that has decoded it: the same JSON with its fields in another order.
+// parsed returns a line as a shipper that decodes lines writes it: the same JSON with its fields in another order.
 func parsed(line []byte) []byte {
 	var record map[string]any
 	if err := json.Unmarshal(line, &record); err != nil {
@@ -180,7 +179,7 @@ func TestTheAuditReceiverRefusesWhatItCannotDecompress(t *testing.T) {
 	}
 }
 
-// TestASmallBodyDoesNotDecompressWithoutEnd posts a small body that is longer than is read.
+// TestASmallBodyDoesNotDecompressWithoutEnd posts a small body that decompresses to more than is read.
 func TestASmallBodyDoesNotDecompressWithoutEnd(t *testing.T) {
 	r := startReceiver(t, auditOnly, nil)
 	var packed bytes.Buffer

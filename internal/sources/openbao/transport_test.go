@@ -12,7 +12,7 @@ import (
 func TestTheCertificateAuthorityOfAStoreIsReadAgain(t *testing.T) {
 	folder := t.TempDir()
 	certFile, keyFile, authority := folder+"/tls.crt", folder+"/tls.key", folder+"/ca.crt"
-	// rotate has the store use another certificate, and trust puts it into the file of the authority.
+	// rotate makes the store use another certificate, and trust puts it into the file of the authority.
 	rotate := func(serial int64) { certificate(t, certFile, keyFile, serial) }
 	trust := func() {
 		content, err := os.ReadFile(certFile)
