@@ -52,7 +52,7 @@ func TestAnObjectOfTheFirstListIsNewIfItWasCreatedAfterItsScopeWasWatched(t *tes
 		name    string
 		earlier []events.Watched
 		created time.Duration // since the epoch
-		// isNew and isRecent are what is wanted.
+		// isNew and isRecent are the wanted results.
 		isNew, isRecent bool
 	}{
 		{"created after that", []events.Watched{until(50, scope)}, 50*time.Hour + time.Second, true, false},

@@ -158,7 +158,7 @@ func TestACauseIsThatOfOneChange(t *testing.T) {
 }
 
 func TestWhatIsKeptOfASourceIsSmall(t *testing.T) {
-	// There may be as many as there are Secrets. These are sizes in which the allocator hands out memory.
+	// There may be one for each Secret. The sizes are size classes of the allocator.
 	if size := unsafe.Sizeof(object{}); size > 144 {
 		t.Errorf("an object has %d bytes", size)
 	}

@@ -33,7 +33,7 @@ type life struct {
 	deleted bool
 	// object is the uid and the resourceVersion in the last event.
 	object string
-	// changedAt is when each key changed last, and under "" when any of them did.
+	// changedAt is when each key last changed, and under "" when any of them did.
 	changedAt map[string]string
 	// createdAt is when the source was created, if the watcher saw that.
 	createdAt string
@@ -69,7 +69,7 @@ func (l *life) step() {
 	case n < 16:
 		l.ring = l.ring[:1]
 	default:
-		// Metadata: a new resourceVersion, and nothing else.
+		// Only metadata is written: only the resourceVersion changes.
 	}
 	l.log = append(l.log, fmt.Sprintf("%d: uid %d, data %q, keys %v", l.version, l.uid, l.data, l.ring))
 }
@@ -81,7 +81,7 @@ func (l *life) look() {
 	if l.data != nil {
 		now = objectOf(keyringOf(l.ring...), "uid-"+strconv.Itoa(l.uid), l.version, l.data)
 	}
-	// Whether a creation is seen is a matter of chance, but that there was one is not.
+	// Whether the watcher sees the creation is random, but the creation itself is not.
 	created := l.stream == nil && l.random.IntN(2) == 0
 	change, worthSaying := compare(l.stream, now, created)
 	verb := events.Verb("")

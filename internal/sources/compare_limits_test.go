@@ -108,7 +108,7 @@ func TestCompareForgetsTheKeysThatWentFirst(t *testing.T) {
 		}
 	}
 	slices.Sort(gone)
-	// The event that removes one says so in any case.
+	// The event that removes a key always says so.
 	for day := 9; day <= maxGone+9; day++ {
 		want = append(want, fmt.Sprintf("day-%03d", day))
 	}

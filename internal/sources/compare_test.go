@@ -247,7 +247,7 @@ func TestCompareWhenTheKeyRingChanges(t *testing.T) {
 		name string
 		now  *object
 		want string
-		// id is that of the key under which the event's fingerprints are made.
+		// id is the ID of the key with which the event's fingerprints are made.
 		id string
 	}{
 		{

@@ -103,7 +103,7 @@ func TestWatcherPublishesHowExternalSecretsStand(t *testing.T) {
 	b.want(want...)
 	stop()
 
-	// What happens while the watcher is away is found when it is back.
+	// What happens while the watcher is down is found once it is up again.
 	b.put(externalSecretOf(t, "db", 8, "True", "1-b", nil))
 	stop = b.ready(b.everyKind())
 	want = append(want, "externalsecret/db synced es/8@8 1-b of db: RTrue previous")
@@ -137,7 +137,7 @@ func TestWatcherPublishesHowCertificatesStand(t *testing.T) {
 	want = append(want, "certificate/web failed c/2@2 1 of web-tls: Failed previous")
 	b.want(want...)
 
-	// The Certificate is not written when it is time to renew it: in the second after the next one begins.
+	// Nothing is written to the Certificate at its renewal time, which is when the second after the next one begins.
 	b.put(certificate(3, failed(time.Now().Add(2*time.Second))))
 	want = append(want, "certificate/web failed c/3@3 1 of web-tls: Failed expiring previous")
 	b.want(want...)
@@ -182,7 +182,7 @@ func TestAKindThatIsNotInstalledHoldsUpNothing(t *testing.T) {
 	b.want(want...)
 	stop()
 
-	// What the stream knows of it is not gone because the kind is not there to be asked for, but once it is.
+	// A source that the stream knows does not count as deleted while its kind is not installed, only once it is.
 	asked, install = b.uninstall()
 	b.take(externalSecretOf(t, "db", 3, "True", "1-b", nil))
 	stop = b.ready(b.everyKind())
@@ -214,6 +214,6 @@ func TestWatcherSaysWhichRightOfACustomKindIsMissing(t *testing.T) {
 		err := w.Ready()
 		return err != nil && strings.Contains(err.Error(), want) && apierrors.IsForbidden(err)
 	})
-	// What may be watched is.
+	// What the watcher has permission to watch is watched.
 	b.want("secret/db observed u1/1 {a b} []")
 }

@@ -201,7 +201,7 @@ func (b *storedBench) restart(between func() error) {
 func TestWatcherPublishesAgainWhatARollbackOfTheStreamHasLost(t *testing.T) {
 	b := newStoredBench(t, secretOf("shop", "db", "u1", "1", "one"))
 	options := b.options()
-	options.CheckStream = time.Hour // The connection that is up again has it checked.
+	options.CheckStream = time.Hour // The reconnect triggers the check.
 	defer b.ready(options)()
 	b.eventually("the source is observed", func() bool { return b.lastEvent() == "observed u1/1 {a b} []" })
 	store, older := filepath.Join(b.dir, "store"), filepath.Join(b.dir, "older")

@@ -117,7 +117,7 @@ func TestAnEventPublishedWhileTheStreamIsReadIsKept(t *testing.T) {
 func TestTheStreamIsCheckedAtIntervals(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		// prepare sets the stream up. The reads are those of the first minutes.
+		// prepare sets the stream up. seconds has the times of the reads in the first minutes.
 		prepare func(*recovery, *extents)
 		seconds []int
 	}{

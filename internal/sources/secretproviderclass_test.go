@@ -37,7 +37,7 @@ func TestWatcherPublishesWhatIsMounted(t *testing.T) {
 	b.put(pod("b", "2", 2, 5))
 	b.put(pod("c", "3", 1, 6))
 	b.put(classWith(t, 7, map[string]string{"keyturn.dev/ignore": "true", "reloader.stakater.com/match": "true"}))
-	// Classes and the statuses of pods are watched apart.
+	// Classes and the statuses of pods are watched separately.
 	b.eventually("the annotations are seen", func() bool { return w.cached.lookup(classOfPlay).match })
 	b.put(pod("a", "1", 3, 8)) // back
 	want = append(want, "secretproviderclass/db changed c/8@8 {} [] truncated previous ignore match")
@@ -47,7 +47,7 @@ func TestWatcherPublishesWhatIsMounted(t *testing.T) {
 	}
 	stop()
 
-	// What happens while the watcher is away is found when it is back.
+	// What happens while the watcher is down is found once it is up again.
 	b.put(pod("d", "4", 1, 9))
 	b.put(pod("b", "5", 3, 10))
 	stop = b.ready(options)
@@ -57,7 +57,7 @@ func TestWatcherPublishesWhatIsMounted(t *testing.T) {
 	b.ready(options)()
 	b.want(want...)
 	b.take(classWith(t, 7, nil))
-	options.Selector = "" // With one it might be there without the label.
+	options.Selector = "" // With a selector, the class might still exist without the label.
 	b.ready(options)()
 	b.want(append(want, "secretproviderclass/db deleted c/10@10 {} [] truncated")...)
 }

@@ -45,14 +45,14 @@ func TestWhatIsSeenInAStoreIsQueuedUntilItIsOnTheStream(t *testing.T) {
 		t.Errorf("event %+v though nothing was seen", change)
 	}
 
-	// What the stream has goes no further, and what is later does.
+	// What the stream already has is ignored, and later states are queued.
 	if !s.sight(written(7, "update", 1)) || len(*queued) != 1 {
 		t.Errorf("queued %v", *queued)
 	}
 	if !s.sight(written(8, "update", 3)) || len(*queued) != 2 {
 		t.Errorf("queued %v", *queued)
 	}
-	// What was seen since is kept when an earlier version is recorded.
+	// A later observation is kept when an earlier version is recorded.
 	s.ledger.set(source, mustLast(t, change))
 	if s.sightings.get(source) == nil {
 		t.Error("the later version is forgotten")

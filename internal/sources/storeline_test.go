@@ -75,7 +75,7 @@ func observe(f *testing.F) *observed {
 func (o *observed) of(t *testing.T, line []byte) []openbao.Observation {
 	t.Helper()
 	o.sent++
-	// A line of a request that was there before is ignored.
+	// A line of a request that was seen before is ignored.
 	line = bytes.ReplaceAll(line, []byte(`"id":"`), fmt.Appendf(nil, `"id":"%d-`, o.sent))
 	_, err := fmt.Fprintf(o.connection, "%s\n"+
 		`{"type":"response","request":{"operation":"update","mount_type":"database","mount_point":"end/","path":"end/rotate-role/%d"}}`+"\n", line, o.sent)

@@ -230,7 +230,7 @@ func TestATenantThatChurnsNamesFillsNoStream(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Each name takes one event at least, which is its tombstone in the end.
+	// Each name takes at least one event, which in the end is its tombstone.
 	if most := uint64(1 + 4*budgetHours); extent.Events > most {
 		t.Errorf("the stream has %d events, want %d at most", extent.Events, most)
 	}

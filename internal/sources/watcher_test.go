@@ -110,7 +110,7 @@ func TestWatchersOfOneClusterSayEachChangeOnce(t *testing.T) {
 		b.want(want...)
 	}
 
-	// An informer calls its handler in order, so a watcher that knows the last Secret has had every change before it.
+	// An informer calls its handler in order, so a watcher that knows the last Secret has received every earlier change.
 	b.create(secretOf("shop", otherSource.Name, "u2", "22", "one"))
 	for _, w := range []*Watcher{one, other} {
 		b.eventually("the watcher knows the last Secret", func() bool { return w.ledger.get(otherSource) != nil })
@@ -270,12 +270,12 @@ func TestWatcherTriesAgainWhatCouldNotBePublished(t *testing.T) {
 	b.eventually("it says so", func() bool { return failures() > 0 })
 	b.update(secretOf("shop", "db", "u1", "2", "two"))
 	b.eventually("the watcher has seen it", func() bool { return w.cached.lookup(testSource).ResourceVersion == "2" })
-	// A try that began before has the first content. It may last for as long as NATS waits for an answer.
+	// An attempt that began earlier has the first content. It may last as long as NATS waits for an answer.
 	before := failures()
 	b.eventually("a try of the second content has failed", func() bool { return failures() > before+1 })
 	if err := events.Declare(t.Context(), b.js, 1); err != nil {
 		t.Fatal(err)
 	}
-	// Nothing is forgotten between tries, also that it was created with another content, which pods may have read.
+	// Nothing is forgotten between attempts, including that it was created with other content, which pods may have read.
 	b.eventually("the last content is published as a change", func() bool { return b.lastEvent() == "changed u1/2@2 {a@2 b} [a] previous" })
 }

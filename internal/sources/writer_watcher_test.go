@@ -98,7 +98,7 @@ func (b *bench) traced(options Options) (Options, *tracetest.InMemoryExporter) {
 func TestAChangeOfASecretIsPartOfTheTraceOfItsCause(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		// secret is what the operator makes of the Secret when it is asked because of an event.
+		// secret returns the Secret as the operator writes it when a sync is requested because of an event.
 		secret func(version, value, event string) *corev1.Secret
 	}{
 		{
@@ -136,7 +136,7 @@ func TestAChangeOfASecretIsPartOfTheTraceOfItsCause(t *testing.T) {
 			want = append(want, "externalsecret/db synced because of "+rotation+" traced")
 			b.wantCauses(want...)
 
-			// Somebody else writes the Secret: what was asked for has been done.
+			// Another client writes the Secret: the request was already fulfilled.
 			b.update(tt.secret("6", "three", rotation))
 			want = append(want, "secret/db changed by externalsecret/db earlier "+rotation)
 			b.wantCauses(want...)
@@ -190,7 +190,7 @@ func TestChangesAreNotPublishedBeforeItIsKnownWhoWritesWhat(t *testing.T) {
 	b.put(externalSecretOf(t, "db", 3, "True", "1-a", askedFor(rotation)))
 	b.update(secretOf("shop", "db", "u", "4", "two"))
 
-	// The API server takes its time with the one list.
+	// The API server is slow to answer the one list.
 	listed := make(chan struct{})
 	b.dynamic.PrependReactor("list", "externalsecrets", func(k8stesting.Action) (bool, runtime.Object, error) {
 		<-listed

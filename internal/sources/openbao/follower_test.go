@@ -165,7 +165,7 @@ func TestAStoreThatIsAwayIsAskedUntilItIsBack(t *testing.T) {
 		if len(got) != 2 || got["secret/db"].Operation != "update" || got["secret/other"].State != Gone {
 			t.Errorf("%+v, want both", got)
 		}
-		// It was away twice: the second path was read in between.
+		// The store was down twice: the second path was read in between.
 		if logged := strings.Count(r.log.String(), "reason=sealed-or-standby"); logged != 2 {
 			t.Errorf("logged %d times, want twice:\n%s", logged, r.log)
 		}
@@ -330,7 +330,7 @@ func TestHintsAtMountsThatThereAreNotLeaveRoomForOthers(t *testing.T) {
 	store.say("secret/metadata/db", http.StatusOK, metadataOf(3, "2000-01-01T00:00:00Z", ""))
 	inBubble(t, askOnly, store, nil, func(t *testing.T, r *rig) {
 		s := r.feed.pipelines[0].intake
-		s.take(t.Context(), writeLine("update", "secret/data/db", 3), false) // so that the mounts are known
+		s.take(t.Context(), writeLine("update", "secret/data/db", 3), false) // so that the mounts are cached
 		after(time.Second)
 		store.say("secret/metadata/db", http.StatusOK, metadataOf(4, "2000-01-01T00:00:01Z", ""))
 		for i := range hintsSize {

@@ -9,7 +9,7 @@ import (
 )
 
 func TestALoginThatIsRefusedIsNotRepeatedUntilTheRoleIsLocked(t *testing.T) {
-	// Vault locks an AppRole after five refusals, each less than a quarter of an hour after the one before.
+	// Vault locks an AppRole after five refusals, each less than 15 minutes after the previous one.
 	const locks, forgets = 5, 15 * time.Minute
 	store := newLogins("auth/machines/login", time.Hour, true)
 	login := store.answers["auth/machines/login"]

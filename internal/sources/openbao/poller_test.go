@@ -59,7 +59,7 @@ func TestFailedPollsAreRepeatedLessAndLessOften(t *testing.T) {
 		}
 		tries = append(tries, time.Since(begun))
 		if len(tries) < 10 {
-			// The store is away.
+			// The store is down.
 			return 0, ""
 		}
 		return http.StatusOK, scanned

@@ -140,7 +140,7 @@ func TestAShipperOfLogsDeliversTheLinesOfAFile(t *testing.T) {
 			if got := r.lines(t, used); got != 2 || len(r.sink) > 0 {
 				t.Errorf("%d lines were used, want 2", got)
 			}
-			// It ends before its last line does, and what is left out is posted again.
+			// The body ends within its last line, and what is left out is posted again.
 			s.offset = 0
 			log(bytes.Replace(update, []byte(`"id":"8aba8637`), []byte(`"id":"00000000`), 1), newline)
 			all, behind := s.body()

@@ -69,7 +69,7 @@ func TestLinesComeThroughSockets(t *testing.T) {
 				t.Errorf("%+v, want what is in the long line", got)
 			}
 			testkit.Eventually(t, "all is counted", func() bool {
-				// One of the long lines may be a change, and so may half a line.
+				// One of the long lines may be a change, and so may an incomplete line.
 				return r.lines(t, used) == 2 && r.lines(t, malformed) == 1 && r.lines(t, ignored) == 3 && r.lines(t, dropped) == 2
 			})
 		})
@@ -183,7 +183,7 @@ func TestAHostThatMayNotConnectIsRefused(t *testing.T) {
 			r.start(t)
 			testkit.Eventually(t, "the feed listens", func() bool { return r.address() != "" })
 			connection := dial(t, "tcp", r.address())
-			fmt.Fprintf(connection, "%s\n", line) // What is refused may be closed before.
+			fmt.Fprintf(connection, "%s\n", line) // A refused connection may be closed earlier.
 			testkit.Eventually(t, "the connection was taken or refused", func() bool { return r.lines(t, used)+r.lines(t, refused) > 0 })
 			if got := r.lines(t, refused); got != test.refused {
 				t.Errorf("refused: got %d, want %d", got, test.refused)

@@ -31,7 +31,7 @@ func TestStatus_MountsInAuditLinesHideNothing(t *testing.T) {
 		t.Errorf("want the log to tell that it can be read again:\n%s", log)
 	}
 
-	// Room is made by success, and in time.
+	// Room is made by a success, and after mountFailureAge.
 	s.noteSuccess(t.Context(), hintsOf("first-0"))
 	forge("second")
 	if got := logged("of second-"); got != 1 {

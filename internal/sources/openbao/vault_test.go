@@ -249,7 +249,7 @@ func TestPollingARealStoreFindsWhatItsAuditDidNotTell(t *testing.T) {
 	must(t, kv.Undelete(t.Context(), "deleted", []int{1}))
 	r.nextWhere(t, "deleted", Live)
 
-	// The store is away for a while. What happened meanwhile is found.
+	// The store is down for a while. What happened meanwhile is found.
 	store.Kill()
 	testkit.Eventually(t, "polling has failed", func() bool { return r.count(t, "keyturn.openbao.polls", "failure") > 1 })
 	must(t, store.Start(t.Context()))
