@@ -5,19 +5,20 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// Baseline returns what may be recorded of a source for a workload whose record says nothing of it, so that a later change is recognized even
-// if the stream is lost: what its pods read as of the last event of the source. It is false if that is not known, or not settled yet.
+// Baseline returns what to record about a source for a workload whose record has no entry for it: what the pods read as of the last event of
+// the source. With that entry, a later change is recognized even if the stream is lost. Baseline returns false if what the pods read is not
+// known, or not settled yet.
 //
-// Call it for an event that is decided, so that the workload rolls for it no more. Then it either changed nothing that the pods read, or
-// the pods are newer, or the workload has asked for the source only since. What the record has in that last case is not what older pods
-// read, but what they are left with: it is the next change that rolls them.
+// Call it only for an event that has been decided, so that the workload will not roll for it any more. Then the event changed nothing that the
+// pods read, or the pods are newer, or the workload has wanted the source only since. In the last case the entry is not what older pods have
+// read: they are left as they are until the next change rolls them.
 func Baseline(w *workload.Workload, now events.Change) (workload.RolledFor, bool) {
 	source := now.Source.String()
 	if _, recorded := w.Rolled[source]; recorded || now.ResourceVersion == "" {
 		return workload.RolledFor{}, false
 	}
 	if ref := w.Reference(now.Source); ref != nil && !now.Truncated && lacks(now, ref.Required) {
-		return workload.RolledFor{}, false // Running pods have what it was before.
+		return workload.RolledFor{}, false // Running pods still have the earlier value.
 	}
 	decision := Policy{}.Decide(w, now, Past{})
 	switch decision.Reason {

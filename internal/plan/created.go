@@ -2,7 +2,7 @@ package plan
 
 import "github.com/keyturn/keyturn/internal/events"
 
-// byCreation decides about content that the pods are not known to have, and that may have come with the creation of the source.
+// byCreation decides about content that the pods are not known to have, and that may be there since the source was created.
 func (q *question) byCreation() Reason {
 	switch {
 	case !q.hasAppeared():
@@ -16,17 +16,17 @@ func (q *question) byCreation() Reason {
 	case !needs(q.ref) && q.policy.Create != CreateNever:
 		return Appeared
 	}
-	return Changed // What the workload has recorded of an earlier source of this name is other content.
+	return Changed // The record is about an earlier source of this name, with other content.
 }
 
-// hasAppeared reports whether what the pods read is as it was when the source was created.
+// hasAppeared reports whether what the pods read has not changed since the source was created.
 func (q *question) hasAppeared() bool {
 	isBack := q.isBack() && (q.now.Created || q.now.Verb == events.VerbObserved)
 	return q.now.CreatedAt != "" && q.seen.changedAt == q.now.CreatedAt || isBack || q.isRecreated()
 }
 
-// isRecreated reports whether the source was created anew with the content that the workload has, and whether that has it rolled. Each object
-// of the name has a UID of its own, which the record has once it was rolled. A secret in a store is no object.
+// isRecreated reports whether the source was created again with the content that the workload has, and the policy rolls workloads for that. Each
+// object of the name has its own UID, which is in the record once the workload was rolled for it. A secret in a store is not an object.
 func (q *question) isRecreated() bool {
 	now := q.now
 	if q.policy.Create != CreateAlways || now.Source.Kind == events.KindOpenBao {
@@ -38,8 +38,8 @@ func (q *question) isRecreated() bool {
 	return now.Verb == events.VerbObserved && now.Previous != "" && now.Previous == now.Fingerprint
 }
 
-// isAnew reports whether the source may be another object than the one that the pods have read. The kubelet does not look for another one in the
-// place of an immutable one.
+// isAnew reports whether the source may be a different object from the one that the pods have read. The kubelet does not notice when an
+// immutable object is replaced by another one.
 func (q *question) isAnew() bool {
 	if q.recorded {
 		return q.last.UID != q.now.UID || q.isBack()

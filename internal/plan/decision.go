@@ -11,16 +11,17 @@ type Decision struct {
 	Reason Reason
 	// Want is what the workload's annotations say about the source.
 	Want workload.Want
-	// Keys are the keys that have changed by the event and that the pods read.
+	// Keys are the keys that the event changed and that the pods read.
 	Keys []string
 	// Record is what the workload's record says about the source afterwards; with Skip, what it would say.
 	Record workload.RolledFor
-	// Anew says that the source is another object than the one that the pods have read, or exists only since the change.
+	// Anew says that the source may be a different object from the one that the pods have read, or was created by the change.
 	Anew bool
-	// Hold is why the source is on hold, with SourceOnHold.
+	// Hold is why the source is on hold. It is set with SourceOnHold.
 	Hold string
-	// Undated says that it rolls because nobody knows when the change was written: Past.Written may show that the pods are newer.
+	// Undated says that the decision is to roll only because it is not known when the change was written. Past.Written may show that the pods
+	// are newer.
 	Undated bool
-	// Contradicted says that the resourceVersions of the workload and the source are not of one order, and were not compared.
+	// Contradicted says that the resourceVersions of the workload and the source are not comparable, and were not compared.
 	Contradicted bool
 }

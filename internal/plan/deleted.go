@@ -2,8 +2,8 @@ package plan
 
 import "github.com/keyturn/keyturn/internal/events"
 
-// isDeletion reports whether the source was deleted and the policy has that roll. What is deleted in a store keeps the same identity, so that
-// one deletion could not be told from the next.
+// isDeletion reports whether the source was deleted and the policy rolls workloads for that. Secrets in a store do not count: they keep the same
+// identity after a deletion, so one deletion could not be told from the next.
 func (q *question) isDeletion() bool {
 	return q.now.Verb == events.VerbDeleted && q.policy.Delete && q.now.Source.Kind != events.KindOpenBao
 }
@@ -15,7 +15,7 @@ func (q *question) byDeletion() Reason {
 	case !q.isDeletion():
 		return SourceDeleted
 	case q.recorded && q.last.IsDeleted():
-		return AlreadyRolled // Even if it is another object that has come and gone since: the pods have nothing of it.
+		return AlreadyRolled // Even if another object was created and deleted since: the pods have nothing from it.
 	case needs(q.ref):
 		return SourceNeeded
 	case reverts > RevertRetries:
@@ -28,8 +28,8 @@ func (q *question) byDeletion() Reason {
 	return Deleted
 }
 
-// isMadeAfter reports whether the workload, or its pod template, was certainly written after the watcher saw that the source was gone. The
-// event has no resourceVersion of the deletion.
+// isMadeAfter reports whether the workload, or its pod template, was certainly written after the watcher saw that the source was gone. It compares
+// times, because the event does not have the resourceVersion of the deletion.
 func (q *question) isMadeAfter() bool {
 	made := q.w.Created
 	if q.w.TemplateWritten.After(made) {
@@ -38,7 +38,7 @@ func (q *question) isMadeAfter() bool {
 	return !q.now.Time.IsZero() && made.After(q.now.Time.Add(clockMargin))
 }
 
-// isBack reports whether the source is there again after the workload was rolled without it: whatever it has, the pods do not have it.
+// isBack reports whether the source exists again after the workload was rolled without it. The pods then have none of its content.
 func (q *question) isBack() bool {
 	return q.recorded && q.last.IsDeleted() && q.now.Verb != events.VerbDeleted
 }

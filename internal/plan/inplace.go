@@ -2,8 +2,8 @@ package plan
 
 import "github.com/keyturn/keyturn/internal/workload"
 
-// InPlace reports whether the pods of a workload can be asked to reload for the changes that roll it instead of being replaced. If they cannot
-// although the workload asks for it, it returns why, for people.
+// InPlace reports whether, for the changes that roll a workload, its pods can be asked to reload instead of being replaced. If the workload opts
+// in to that but it is not possible, InPlace returns the reason as text for people.
 func InPlace(w *workload.Workload, doing []Decision) (why string, ok bool) {
 	switch {
 	case w.InPlace == nil:

@@ -5,15 +5,15 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// isRecordOutdated reports whether the record is older than the write by which the workload came to want the source as it does. Pods that
-// started before that have what the source had then, which was not recorded.
+// isRecordOutdated reports whether the record is older than the write that made the workload want the source in the current way. Pods that
+// started before that write have the content of that time, which was not recorded.
 func (q *question) isRecordOutdated() bool {
 	_, linked := q.w.Link(q.now.Source)
 	return linked && q.recorded || q.isRecordReplaced()
 }
 
-// isRecordReplaced reports whether the record is not of the content that was decided last, as where `kubectl rollout undo` has put back the
-// annotations of an earlier revision: the pods that it started have the later content. Nothing was recorded of content that lacked a key.
+// isRecordReplaced reports whether the record differs from the content that was decided last. This happens when `kubectl rollout undo` restores
+// the annotations of an earlier revision: the pods that it starts have the later content. Content that lacked a required key was not recorded.
 func (q *question) isRecordReplaced() bool {
 	from := q.past.From
 	if from == nil || q.ref != nil && lacks(*from, q.ref.Required) {
@@ -23,10 +23,10 @@ func (q *question) isRecordReplaced() bool {
 	return q.last.Differs(workload.RolledFor{Fingerprint: had.fingerprint, Scope: had.scope})
 }
 
-// IsLaterThanLink reports whether what a workload reads of a source has changed since it wants it, as far as the last event of the source
-// tells. It is false if the workload wanted the source already when it was first seen: then the event was decided, or will be.
+// IsLaterThanLink reports whether what a workload reads of a source has changed after the workload began to want it, judging by the last event of
+// the source. It returns false if the workload already wanted the source when it was first seen: then the event was decided, or will be.
 //
-// A change that came before is not what the workload has asked for, like a change before the workload was annotated.
+// An earlier change does not concern the workload, like a change from before the workload was annotated.
 func IsLaterThanLink(w *workload.Workload, now events.Change) bool {
 	link, linked := w.Link(now.Source)
 	ref := w.Reference(now.Source)
@@ -35,7 +35,7 @@ func IsLaterThanLink(w *workload.Workload, now events.Change) bool {
 		return false
 	}
 	if now.Verb == events.VerbDeleted {
-		// The event has no resourceVersion of the deletion, only the time by another clock. As elsewhere, what is not certain is rolled.
+		// The event does not have the resourceVersion of the deletion, only a time by another clock. As elsewhere, roll if in doubt.
 		return !link.Written.IsZero() && now.Time.Add(clockMargin).After(link.Written)
 	}
 	q := newQuestion(w, ref, want.Keys, now, Past{})
@@ -47,15 +47,15 @@ func IsLaterThanLink(w *workload.Workload, now events.Change) bool {
 	case workload.Newer(changedAt, link.Version):
 		return true
 	}
-	// Where workloads and sources are not in one etcd, only the times tell.
+	// If workloads and sources are not in the same etcd, only the times can be compared.
 	return changedAt == now.ResourceVersion && !link.Written.IsZero() && link.Written.Add(clockMargin).Before(now.WrittenAt)
 }
 
-// IsLaterThanWish reports whether a source has certainly changed after the workload came to want what it wants, by the times of the writes.
+// IsLaterThanWish reports whether, by the times of the writes, a source has certainly changed after the workload came to want what it wants.
 func IsLaterThanWish(w *workload.Workload, now events.Change) bool {
 	at, wanted := now.WrittenAt, w.WantedBy()
 	if now.Verb == events.VerbDeleted {
-		at = now.Time // When the watcher saw the deletion: nothing has a time of it.
+		at = now.Time // When the watcher saw the deletion: its own time is not known.
 	}
 	return !wanted.IsZero() && at.After(wanted.Add(clockMargin))
 }

@@ -1,5 +1,5 @@
 // Package plan decides what a change of a source means to a workload. It is pure: the same input gives the same decision, and it
-// knows no clock, no API server, no stream and no telemetry.
+// uses no clock, no API server, no stream and no telemetry.
 package plan
 
 import (
@@ -10,11 +10,11 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// clockMargin is how far apart two writes must be by the clocks of the API servers to be sure which one came first. The times are precise
-// to a second, and each server has its own clock.
+// clockMargin is how far apart the times of two writes must be before it is certain which one came first. The times are precise to a second,
+// and each API server has its own clock.
 const clockMargin = 10 * time.Second
 
-// RevertRetries is how often a roll for a change is repeated that someone else takes back.
+// RevertRetries is how many times a roll for a change is repeated after someone else has reverted it.
 const RevertRetries = 3
 
 var unwanted = map[workload.WantReason]Reason{
@@ -31,11 +31,11 @@ type question struct {
 	keys []string
 	now  events.Change
 	past Past
-	// policy is that of the installation. It is the zero Policy where only times are asked for.
+	// policy is that of the installation, or the zero Policy if the question is only about times.
 	policy Policy
 	// seen is what the pods read of the source.
 	seen view
-	// last is what the workload was last rolled for of the source, and recorded says that there is such a record.
+	// last is the workload's record for the source: what it was last rolled for. recorded says that there is one.
 	last     workload.RolledFor
 	recorded bool
 }
@@ -46,7 +46,7 @@ func newQuestion(w *workload.Workload, ref *workload.Reference, keys []string, n
 	return q
 }
 
-// record returns what the record says when the pods have what the event is about.
+// record returns the entry to record once the pods have the content of the event.
 func (q *question) record() workload.RolledFor {
 	record := workload.RolledFor{Fingerprint: q.seen.fingerprint, Version: q.seen.changedAt, UID: q.now.UID, Scope: q.seen.scope}
 	if q.isDeletion() {
@@ -55,7 +55,7 @@ func (q *question) record() workload.RolledFor {
 	return record
 }
 
-// date finds when the content that the pods read has changed, where its keys do not say it.
+// date determines when the content that the pods read last changed, if its keys do not say so.
 func (q *question) date() {
 	if q.isDeletion() || q.isRecreated() || q.isBack() || q.isRolledFor() {
 		q.seen.changedAt = q.now.ResourceVersion
@@ -66,7 +66,7 @@ func (q *question) date() {
 	if q.seen.changedAt != "" || !q.recorded {
 		return
 	}
-	// The event has no change of the content, because the stream knows nothing of the time before it. The workload does.
+	// The event does not say when the content changed, because the stream has no earlier event. The workload's record shows whether it did.
 	this := q.last.UID == q.now.UID && q.last.Version == q.now.ResourceVersion
 	if this || q.last.Differs(q.record()) {
 		q.seen.changedAt = q.now.ResourceVersion
@@ -95,13 +95,12 @@ func (q *question) reason() Reason {
 	return q.lacksContent(has != None)
 }
 
-// mayHaveOther reports whether pods may have other content than that which the workload was rolled for or has had before.
+// mayHaveOther reports whether pods may have content other than what the workload was rolled for or had before.
 func (q *question) mayHaveOther(has Reason) bool {
 	return (has == ChangedBack || has == SameContent) && q.past.Waited && q.w.Progress.Pods > 0
 }
 
-// lacksContent decides about content that is not known to be what the pods have. If it cameBack, they had it before the
-// workload waited.
+// lacksContent decides about content that the pods are not known to have. With cameBack, they had the same content before the workload waited.
 func (q *question) lacksContent(cameBack bool) Reason {
 	now := q.now
 	reverts := q.w.Reverts(now.Source.String(), q.record())
@@ -111,7 +110,7 @@ func (q *question) lacksContent(cameBack bool) Reason {
 	case q.ref != nil && !now.Truncated && lacks(now, q.ref.Required):
 		return KeyMissing
 	case reverts > 0:
-		return Changed // Its template is that of before the roll, and so may be its pods.
+		return Changed // The template is that from before the roll, and the pods may be, too.
 	case q.isTemplateNewer() && q.w.IsReplacingPods():
 		return PodsStarting
 	case q.isTemplateNewer():
@@ -124,7 +123,7 @@ func (q *question) lacksContent(cameBack bool) Reason {
 	return q.byCreation()
 }
 
-// hasContent returns why the pods have the content already, None if that is not known.
+// hasContent returns the reason why the pods already have the content, or None if they are not known to have it.
 func (q *question) hasContent() Reason {
 	if !q.recorded {
 		if from := q.past.From; from != nil && viewOf(*from, q.keys).fingerprint == q.seen.fingerprint {
@@ -133,7 +132,7 @@ func (q *question) hasContent() Reason {
 		return None
 	}
 	changedAt := q.seen.changedAt
-	// The resourceVersions of another object of this name may be those of another cluster, as after a restore from a backup.
+	// The resourceVersions of another object of this name may come from another cluster, for example after a restore from a backup.
 	same := q.last.UID == q.now.UID
 	switch {
 	case same && workload.Newer(q.last.Version, changedAt):
@@ -148,8 +147,8 @@ func (q *question) hasContent() Reason {
 	return None
 }
 
-// startedWithout reports whether pods may have started before the source was created. Of one that was there when the cluster was first
-// watched that is so if the workload has not been written since: its template, at least, is older.
+// startedWithout reports whether pods may have started before the source was created. If the source existed when the cluster was first watched,
+// pods may have done so if the workload has not been written since the source's creation: then at least its template is older.
 func (q *question) startedWithout() bool {
 	if q.now.Since.IsZero() {
 		return true
@@ -161,17 +160,17 @@ func (q *question) startedWithout() bool {
 	return written.Before(q.now.Since)
 }
 
-// waited reports whether the pods could not start before the source appeared. Those that the workload had before it run with what was read
-// from an earlier source of this name.
+// waited reports whether the pods could not start before the source appeared. If the workload already had pods by then, they run with what they
+// read from an earlier source of this name.
 func (q *question) waited() bool {
 	served := q.now.Source.Kind != events.KindOpenBao && workload.Newer(q.now.CreatedAt, q.w.ServingSince)
 	return needs(q.ref) && !served
 }
 
-// needs reports whether the pods cannot start without the source. Then they have read it as it was created.
+// needs reports whether the pods cannot start without the source. If so, they have read what it was created with.
 func needs(ref *workload.Reference) bool { return ref != nil && !ref.Optional && !ref.ByPull }
 
-// lacks reports whether one of the keys is missing.
+// lacks reports whether the source lacks any of the keys.
 func lacks(change events.Change, keys []string) bool {
 	return slices.ContainsFunc(keys, func(name string) bool { return change.Keys[name].Fingerprint == "" })
 }

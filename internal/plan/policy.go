@@ -5,14 +5,14 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// Creation is which workloads roll when a source is created: the value of --roll-on-create.
+// Creation says which workloads roll when a source is created. It is the value of --roll-on-create.
 type Creation string
 
 // The values.
 const (
-	// CreateAuto rolls those whose pods started without the source.
+	// CreateAuto rolls the workloads whose pods started without the source.
 	CreateAuto Creation = "auto"
-	// CreateAlways rolls all, once for each object of the name, but for those whose pods waited for it.
+	// CreateAlways rolls all workloads, once for each object of the name, except those whose pods waited for it.
 	CreateAlways Creation = "always"
 	// CreateNever rolls none.
 	CreateNever Creation = "never"
@@ -21,10 +21,10 @@ const (
 // Creations lists the values.
 func Creations() []Creation { return []Creation{CreateAuto, CreateAlways, CreateNever} }
 
-// Policy is what the operator of an installation has chosen. The zero value has CreateAuto.
+// Policy holds the choices of whoever operates the installation. The zero value means CreateAuto, and no roll when a source is deleted.
 type Policy struct {
 	Create Creation
-	// Delete has a deleted source roll the workloads whose pods can start without it, once for each object.
+	// Delete rolls workloads when a source is deleted that their pods can start without, once for each object.
 	Delete bool
 }
 
@@ -32,9 +32,9 @@ type Policy struct {
 //
 //	w     the workload as last seen
 //	now   the last event of the source
-//	past  what is known of the time before it
+//	past  what is known about the time before it
 //
-// It compares states, not steps: an event that is redelivered, late, or supersedes others leads to the same end.
+// It compares states, not steps: events that are redelivered, late or superseded lead to the same end.
 func (p Policy) Decide(w *workload.Workload, now events.Change, past Past) Decision {
 	ref := w.Reference(now.Source)
 	want := w.OptIn.Wants(now.Source, ref, now.Match)

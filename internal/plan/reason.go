@@ -12,7 +12,7 @@ type Action int
 const (
 	// Skip leaves the workload as it is.
 	Skip Action = iota
-	// Record records that the workload has the content, and does not roll it.
+	// Record records that the workload has the content, without rolling it.
 	Record
 	// Roll replaces the pods.
 	Roll
@@ -35,14 +35,14 @@ func (a Action) String() string {
 }
 
 // Reason explains a decision: why a workload is rolled, recorded, held or skipped. Its String is the label of the metric, the attribute of the
-// span and of the log line, and the reason of the outcome and of the Kubernetes Event; Sentence is the same for people.
+// span and of the log line, and the reason of the outcome and of the Kubernetes Event. Sentence returns it as text for people.
 type Reason int
 
-// The reasons. What each of them means and does is in verdicts.
+// The reasons. The table verdicts says what each of them means and does.
 const (
 	// None means that there was no reason, such as for holding a roll. It has no name and is never reported.
 	None Reason = iota
-	// Unknown: explain finds no event of the source. The actuator decides about events alone.
+	// Unknown means that explain finds no event of the source. The actuator only decides about events, so it never reports this.
 	Unknown
 	NotOptedIn
 	Excluded
@@ -95,11 +95,11 @@ const (
 type audience int
 
 const (
-	// nobody: it is of no interest, or over in a moment.
+	// nobody means that the decision is not worth reporting, or soon obsolete.
 	nobody audience = iota
-	// history: an outcome is published, which HISTORY keeps.
+	// history means that an outcome is published, which HISTORY keeps.
 	history
-	// people: a Kubernetes Event about the workload is written as well.
+	// people means that a Kubernetes Event about the workload is written as well.
 	people
 )
 
@@ -197,13 +197,13 @@ func (r Reason) Action() Action { return verdicts[r].action }
 // Sentence returns the reason for people, without a full stop.
 func (r Reason) Sentence() string { return verdicts[r].sentence }
 
-// Silent reports whether a decision with this reason makes no outcome.
+// Silent reports whether no outcome is published for a decision with this reason.
 func (r Reason) Silent() bool { return verdicts[r].audience == nobody }
 
 // Reasons lists every reason, in the order of the constants.
 func Reasons() []Reason { return slices.Sorted(maps.Keys(verdicts)) }
 
-// Loud reports whether a decision with the reason of this name makes a Kubernetes Event beside its outcome.
+// Loud reports whether a Kubernetes Event is written for a decision with the named reason, in addition to its outcome.
 func Loud(name string) bool {
 	for _, v := range verdicts {
 		if v.name == name {

@@ -12,17 +12,18 @@ import (
 
 // view is what the pods of a workload read of a source.
 type view struct {
-	// fingerprint is that of all that they read.
+	// fingerprint is the fingerprint of everything that they read.
 	fingerprint string
-	// scope is what the fingerprint is of, see workload.RolledFor.
+	// scope says what the fingerprint covers, see workload.RolledFor.
 	scope string
-	// changedAt is the resourceVersion at which some of it last changed. Empty: not since the source was first seen.
+	// changedAt is the resourceVersion at which any of it last changed, or empty if nothing has changed since the source was first seen.
 	changedAt string
-	// changed are the keys among it that the event itself is about.
+	// changed are the keys they read that the event itself changed.
 	changed []string
 }
 
-// viewOf returns what is read of a source through some of its keys: all of it if they are nil, or if the event does not list keys.
+// viewOf returns what pods read of a source that read the given keys. It covers the whole source if keys is nil, or if the event does not list
+// keys.
 func viewOf(change events.Change, keys []string) view {
 	if keys == nil || change.Truncated {
 		return view{
@@ -46,7 +47,7 @@ func viewOf(change events.Change, keys []string) view {
 			digest.Write([]byte(part))
 		}
 	}
-	// What goes into the digest is keyed already, so the digest is a fingerprint under the same key.
+	// The input of the digest is already keyed, so the digest is a fingerprint under the same key.
 	keyID, _, _ := strings.Cut(change.Fingerprint, ":")
 	seen.fingerprint = keyID + ":" + hex.EncodeToString(digest.Sum(nil)[:16])
 	return seen
