@@ -26,7 +26,7 @@ type Actuator struct {
 	newest  atomic.Pointer[snapshot]
 }
 
-// New returns an Actuator, or everything that is wrong with the options.
+// New returns an Actuator. If options are not valid, the error has a line for each problem.
 func New(options Options) (*Actuator, error) {
 	if err := options.Validate(); err != nil {
 		return nil, err
@@ -75,15 +75,15 @@ func New(options Options) (*Actuator, error) {
 	return a, nil
 }
 
-// readsNamespaces reports whether the annotations of namespaces count. Where each actuator has a stream of its own, it has the permissions of
-// Reloader.
+// readsNamespaces reports whether the annotations of namespaces count. They do not if each actuator has its own stream: then it has only the
+// permissions of Reloader.
 func (a *Actuator) readsNamespaces() bool { return !a.options.PrivateStream }
 
-// Ready returns nil when the actuator knows the workloads, so that it acts or can take over at once; else it says what is missing.
+// Ready returns nil once the actuator knows the workloads, so that it acts or can take over immediately. Otherwise the error says what is missing.
 func (a *Actuator) Ready() error { return a.reflectors.lists.Ready() }
 
-// Run acts on the events of the bus, whenever this actuator is the leader, until the context is done. Patches that are under way
-// then are finished first. It returns nil when the context ended it. It may be called once.
+// Run acts on the events of the bus while this actuator is the leader, until the context is done. Before it returns, it waits for the patches
+// that are under way. It returns nil if it was the context that ended it. It may be called only once.
 func (a *Actuator) Run(ctx context.Context, bus *events.Bus) error {
 	a.bus = bus
 	var running sync.WaitGroup
@@ -151,7 +151,7 @@ func (a *Actuator) lead(ctx context.Context) error {
 	consuming.Wait()
 	l.returnDeliveries(ctx)
 
-	// What has happened is published before the program ends, for as long as that may take.
+	// Publish what has happened before the program ends, within the time that one attempt may take.
 	l.publisher.close(ctx, l.outbox.waiting)
 	last := time.AfterFunc(publishTimeout, stopTelling)
 	publishing.Wait()

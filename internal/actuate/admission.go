@@ -8,7 +8,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// admission decides whether a workload may be rolled now. What a workload waits for is of its own namespace, but for the slots.
+// admission decides whether a workload may be rolled now. A workload only ever waits for something in its own namespace, except for slots.
 type admission struct {
 	timing    *timing
 	peers     *failedPeers
@@ -22,19 +22,19 @@ type admission struct {
 
 // obstacle is why a workload that is to be rolled must wait.
 type obstacle struct {
-	// reason is plan.None if nothing stands in its way.
+	// reason is plan.None if there is no obstacle.
 	reason plan.Reason
-	// peer is the workload that it waits for, one of them if there are several. Nil: it waits for no other.
+	// peer is the workload that it waits for, or one of them if there are several. It is nil if it waits for no other workload.
 	peer *workload.Workload
-	// awaits is what it waits for, where reason and peer do not say it.
+	// awaits is what it waits for, if reason and peer do not say so.
 	awaits awaited
-	// end is when it has waited long enough. Zero: that depends on others.
+	// end is when it has waited long enough. It is zero if that depends on others.
 	end time.Time
-	// soon says that the end is a moment of its own in a window that is open, so that others may wait for it.
+	// soon says that it only waits for its own moment within a window that is open, so that others may wait for it.
 	soon bool
-	// begins says that a pause begins, and the workload does not say so yet.
+	// begins says that a pause begins, and that this is not noted on the workload yet.
 	begins bool
-	// said is what somebody has said about it, empty if nothing.
+	// said is text that somebody has given as the reason, or empty.
 	said string
 }
 
@@ -53,7 +53,7 @@ func (o obstacle) sentence() string {
 	return text
 }
 
-// obstacle returns why a workload that is to be rolled must wait. Doing are the decisions that its patch would carry out, and since is when the
+// obstacle returns why a workload that is to be rolled must wait. Doing has the decisions that its patch would carry out, and since is when the
 // first of their changes came.
 func (a *admission) obstacle(w *workload.Workload, doing []plan.Decision, since time.Time) obstacle {
 	if why := a.timing.stop(w); why.reason != plan.None {
@@ -76,7 +76,8 @@ func (a *admission) obstacle(w *workload.Workload, doing []plan.Decision, since 
 	return obstacle{reason: a.limits.stop(w)}
 }
 
-// below returns the end of the waves below a workload. One that failed may go before that: see waitsFor.
+// below returns what to wait for until the waves below a workload have finished. For a failed workload it returns the zero value, because that one
+// may go earlier: see waitsFor.
 func (a *admission) below(w *workload.Workload, source events.Source) awaited {
 	if a.peers.has(w.Key()) {
 		return awaited{}
@@ -84,16 +85,16 @@ func (a *admission) below(w *workload.Workload, source events.Source) awaited {
 	return awaited{namespace: w.ID.Namespace, source: source, wave: w.Wave}
 }
 
-// waitsFor reports whether a workload must wait for one that goes before it, nil if there is none. A workload that failed does not wait for one
-// that waits for the repair of such a workload, which may be what is to begin now.
+// waitsFor reports whether a workload must wait for the one that goes first, which is nil if there is none. A workload that failed does not wait for
+// one that itself waits for the repair of a failed workload, because its roll may be that repair.
 func (a *admission) waitsFor(w, first *workload.Workload) bool {
 	return first != nil && (!a.peers.has(w.Key()) || !a.awaitsRepair(first.Key()))
 }
 
-// maxBehind is how many workloads are looked at that wait for each other in a row.
+// maxBehind is how many links of a chain of workloads that wait for each other are followed.
 const maxBehind = 100
 
-// awaitsRepair reports whether a workload waits for the repair of one that failed, or for another that does, as far as these were looked at.
+// awaitsRepair reports whether a workload waits for the repair of one that failed, directly or through others, as far as these were looked at.
 func (a *admission) awaitsRepair(key workload.Key) bool {
 	for range maxBehind {
 		p := a.gathering.byKey[key]
@@ -108,13 +109,13 @@ func (a *admission) awaitsRepair(key workload.Key) bool {
 	return false
 }
 
-// begin takes note of a workload that is being rolled.
+// begin records that a workload is being rolled.
 func (a *admission) begin(w *workload.Workload, doing []plan.Decision) {
 	a.canaries.start(w, doing)
 	a.peers.begin(w, a.following.follows(w.Key()))
 }
 
-// review looks at a workload that has changed, or whose patch or rollout has begun or ended.
+// review reviews a workload that has changed, or whose patch or rollout has begun or ended.
 func (a *admission) review(key workload.Key) {
 	a.limits.review(key)
 	a.waves.review(key)

@@ -17,9 +17,9 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// dispatcher decides the workloads that are due, and starts their patches.
+// dispatcher decides about the workloads that are due, and starts their patches.
 type dispatcher struct {
-	// dryRun decides and reports, and patches nothing.
+	// dryRun decides and reports, but patches nothing.
 	dryRun    bool
 	policy    plan.Policy
 	kinds     workload.Kinds
@@ -28,7 +28,7 @@ type dispatcher struct {
 	dater     *dater
 	// warned says that incomparable resourceVersions were logged.
 	warned bool
-	// slotted says that the last workload was taken from those that wait for a slot.
+	// slotted is true if it is the turn of the workloads that wait for a slot.
 	slotted   bool
 	admission *admission
 	ways      ways
@@ -43,7 +43,7 @@ type dispatcher struct {
 	now       func() time.Time
 }
 
-// dispatch acts on the workloads that are due, and on those that wait for a slot as far as there are any, while patches may be started.
+// dispatch acts on the workloads that are due, and on those that wait for a slot while there are free ones, until no more patches may be started.
 func (d *dispatcher) dispatch(ctx context.Context) {
 	d.admission.canaries.forget()
 	for !d.patcher.full() {
@@ -63,8 +63,8 @@ func (d *dispatcher) dispatch(ctx context.Context) {
 	}
 }
 
-// next returns the next workload to act on, nil if there is none. Those that are due and those that wait for a slot take turns, so that neither
-// keep the patches from the others.
+// next returns the next workload to act on, or nil if there is none. Workloads that are due and workloads that wait for a slot take turns, so that
+// neither group takes all the patch workers.
 func (d *dispatcher) next() *pending {
 	d.slotted = !d.slotted
 	if !d.slotted {
@@ -81,21 +81,21 @@ func (d *dispatcher) next() *pending {
 	return d.gathering.pop(d.now(), d.patcher.hasRoom)
 }
 
-// verdict is what is decided about the changes of one workload: doing needs its patch, leaving does not.
+// verdict is the result of deciding about the changes of one workload: doing needs a patch, leaving does not.
 type verdict struct {
 	doing, leaving []plan.Decision
-	// undated are changes that the history must date first.
+	// undated are changes whose times must be read from the history first.
 	undated []events.Change
 	// contradicted says that resourceVersions of the workload and a source could not be compared.
 	contradicted bool
-	// rolls reports that the patch replaces the pods, and since is when the first of the changes came that ask for it.
+	// rolls says that the patch replaces the pods. since is when the first of the changes that require it came.
 	rolls bool
 	since time.Time
-	// waits is why the changes cannot be decided yet. Its reason is plan.None if they are.
+	// waits is why the changes cannot be decided yet. Its reason is plan.None if they can.
 	waits obstacle
 }
 
-// decide decides the changes in the order of their sources, so that of several reasons to hold the workload it always reports the same one.
+// decide decides about the changes in the order of their sources. If there are several reasons to hold the workload, it thus always reports the same.
 func (d *dispatcher) decide(p *pending, w *workload.Workload) verdict {
 	var v verdict
 	for _, c := range slices.SortedFunc(maps.Values(p.changes), bySource) {
@@ -119,7 +119,7 @@ func (d *dispatcher) decide(p *pending, w *workload.Workload) verdict {
 	return v
 }
 
-// do takes a decision that needs the patch.
+// do adds a decision that needs the patch.
 func (v *verdict) do(c *pendingChange, decision plan.Decision) {
 	v.doing = append(v.doing, decision)
 	switch decision.Reason.Action() {
@@ -137,7 +137,7 @@ func (v *verdict) do(c *pendingChange, decision plan.Decision) {
 	}
 }
 
-// rollNow has changes not wait for pods that a roll for other changes is going to replace: the new ones read what there is.
+// rollNow makes changes not wait for pods that a roll for other changes is about to replace: the new pods read the current content.
 func (v *verdict) rollNow() {
 	v.waits = obstacle{}
 	for i := range v.doing {
@@ -151,7 +151,7 @@ func bySource(a, b *pendingChange) int {
 	return strings.Compare(a.change.Source.String(), b.change.Source.String())
 }
 
-// act decides what becomes of a workload and starts it.
+// act decides about the changes of a workload, and then patches it, holds it, or leaves it as it is.
 func (d *dispatcher) act(ctx context.Context, p *pending, w *workload.Workload) {
 	v := d.decide(p, w)
 	if v.contradicted && !d.warned {
@@ -199,14 +199,14 @@ func (d *dispatcher) act(ctx context.Context, p *pending, w *workload.Workload) 
 		d.gathering.drop(p)
 		if v.rolls {
 			d.admission.begin(w, v.doing)
-			// They may wait for another one now: it may have been another one that went first.
+			// They may have to wait for a different workload now, if another one went first.
 			d.gathering.releaseThose(awaited{workload: p.key}, d.now())
 		}
 		d.start(ctx, span, p, w, v.doing)
 	}
 }
 
-// recordBeside records at once what rolls nothing of a workload that waits for long for the rest.
+// recordBeside immediately records the changes that need no roll, for a workload that may wait a long time because of the others.
 func (d *dispatcher) recordBeside(ctx context.Context, p *pending, w *workload.Workload, v *verdict) {
 	var records, rest []plan.Decision
 	beside := newPending(p.key, p.first)
@@ -229,7 +229,7 @@ func (d *dispatcher) recordBeside(ctx context.Context, p *pending, w *workload.W
 	d.start(ctx, span, beside, w, records)
 }
 
-// obstacle returns why a workload that is to be rolled must wait, and chooses how it gets the changes.
+// obstacle returns why a workload that is to be rolled must wait, and chooses between a rollout and a reload in place.
 func (d *dispatcher) obstacle(p *pending, w *workload.Workload, doing []plan.Decision) obstacle {
 	p.way = d.ways.choose(p, w, doing)
 	switch why := d.admission.obstacle(w, doing, p.first); {
@@ -239,7 +239,7 @@ func (d *dispatcher) obstacle(p *pending, w *workload.Workload, doing []plan.Dec
 		p.filesSince = time.Time{}
 		return why
 	case d.admission.limits.needsSlot(w) && d.gathering.slots.has(p):
-		return obstacle{reason: p.slot} // It is looked at for another reason than that its turn has come.
+		return obstacle{reason: p.slot} // It was woken for another reason, and its turn for a slot has not come yet.
 	}
 	return d.untellable(p, w)
 }
@@ -254,7 +254,7 @@ func (d *dispatcher) leave(ctx context.Context, p *pending, w *workload.Workload
 	}
 }
 
-// start sends the patch that carries the decisions out.
+// start sends the patch that carries out the decisions.
 func (d *dispatcher) start(ctx context.Context, span trace.Span, p *pending, w *workload.Workload, doing []plan.Decision) {
 	k, known := d.kinds.Named(w.ID.Kind)
 	if !known {
@@ -274,7 +274,7 @@ func (d *dispatcher) start(ctx context.Context, span trace.Span, p *pending, w *
 	d.patcher.start(ctx, r)
 }
 
-// fail releases a workload that no patch can be made for, and what waits for it or its slot.
+// fail releases a workload for which no patch can be made, and the workloads that wait for it or its slot.
 func (d *dispatcher) fail(ctx context.Context, span trace.Span, p *pending, w *workload.Workload, err error) {
 	d.log.ErrorContext(ctx, "no patch to roll the workload or to record its changes; it is left as it is", "workload", w.ID.String(),
 		"namespace", w.ID.Namespace, "err", err)

@@ -12,7 +12,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// intake takes events to the workloads, and the ExternalSecrets, that depend on their sources.
+// intake passes events to the workloads and the ExternalSecrets that depend on their sources.
 type intake struct {
 	policy    plan.Policy
 	index     *index
@@ -29,7 +29,7 @@ type intake struct {
 	now     func() time.Time
 }
 
-// take handles a delivered event: it is gathered for the workloads that it may change, and concluded for the others.
+// take handles a delivered event: it adds the event to the debounce of the workloads that it may change, and concludes it for the others.
 func (i *intake) take(ctx context.Context, delivery *events.Delivery) {
 	change := delivery.Change
 	e := i.inFlight.deliver(ctx, delivery)
@@ -37,7 +37,7 @@ func (i *intake) take(ctx context.Context, delivery *events.Delivery) {
 	dependents := i.index.dependents(change.Source)
 	i.metrics.received(eventCtx, delivery, dependents, i.now())
 	if i.baselines.isLate(delivery) {
-		// What the later event says is true of all that this one concerns.
+		// The later event covers everything that this one is about.
 		i.log.DebugContext(eventCtx, "event came late", "source", change.Source.String(), "namespace", change.Source.Namespace, "seq", delivery.Seq)
 		i.inFlight.finish(ctx, e, nil)
 		return
@@ -55,7 +55,7 @@ func (i *intake) take(ctx context.Context, delivery *events.Delivery) {
 	}
 }
 
-// resume asks about the sources that workloads came to want while an earlier leader may not have known of it.
+// resume asks about the sources that workloads came to want, because an earlier leader may not have known that.
 func (i *intake) resume(ask func(question)) {
 	for _, w := range i.index.all() {
 		for _, source := range w.Linked() {
@@ -66,7 +66,7 @@ func (i *intake) resume(ask func(question)) {
 	}
 }
 
-// recall takes the last event of a source to the one workload that it was read again for.
+// recall passes the last event of a source to the one workload for which it was read again.
 func (i *intake) recall(ctx context.Context, recalled answer) {
 	key, delivery := recalled.workload, recalled.delivery
 	w := i.index.get(key)
@@ -83,10 +83,10 @@ func (i *intake) recall(ctx context.Context, recalled answer) {
 	}
 }
 
-// isNeeded reports whether an event that was read again for a workload is to be considered.
+// isNeeded reports whether the workload needs an event that was read again for it.
 func (i *intake) isNeeded(w *workload.Workload, delivery *events.Delivery, why recallReason) bool {
 	key := w.Key()
-	// A pending change, or a patch under way, may be for this event or a later one. While the kind of the workload was not served, it got none.
+	// A pending change, or a patch under way, may already be for this event or a later one.
 	if i.gathering.byKey[key].hasUpTo(delivery) || i.patcher.patching(key).covers(delivery) {
 		return false
 	}
@@ -96,11 +96,12 @@ func (i *intake) isNeeded(w *workload.Workload, delivery *events.Delivery, why r
 	case recallReturned:
 		return i.isMissedByKind(w, delivery.Change)
 	default:
-		return true // What was reverted is repeated, and what is owed is decided, whatever the event is.
+		return true // A reverted roll is repeated, and an owed one is decided, whatever the event is.
 	}
 }
 
-// forgotten returns the event of a deletion that a workload waits to be rolled for, and that the stream has dropped meanwhile. Nil: there was none.
+// forgotten returns the event of a deletion that a workload waits to be rolled for, and that the stream has dropped meanwhile. It returns nil if
+// there was none.
 func (i *intake) forgotten(w *workload.Workload, source events.Source) *events.Delivery {
 	owed := w.Rolled[source.String()]
 	if !owed.OwesDeletion() || !i.policy.Delete {
@@ -112,31 +113,31 @@ func (i *intake) forgotten(w *workload.Workload, source events.Source) *events.D
 	}}
 }
 
-// isMissed reports whether the event of a source that a workload has come to want may have been taken before the index knew of that, and does
-// something to the workload.
+// isMissed reports whether the event of a source that a workload has come to want has an effect on the workload, and may have been handled before
+// the index knew that the workload wants the source.
 func (i *intake) isMissed(w *workload.Workload, change events.Change) bool {
 	return plan.IsLaterThanLink(w, change) && i.affects(w, change)
 }
 
-// isMissedByKind reports whether the event of a source may have been taken while the kind of a workload was not served, and does something to it. A
-// workload without a record of the source may be seen for the first time: what came before it wanted the source rolls nothing.
+// isMissedByKind reports whether the event of a source has an effect on a workload, and may have been handled while the workload's kind was not
+// served. A workload without a record of the source may be new: what happened before it wanted the source does not roll it.
 func (i *intake) isMissedByKind(w *workload.Workload, change events.Change) bool {
 	_, recorded := w.Rolled[change.Source.String()]
 	return (recorded || plan.IsLaterThanWish(w, change)) && i.affects(w, change)
 }
 
-// affects reports whether an event does something to a workload, were there nothing pending.
+// affects reports whether an event would have an effect on a workload with no pending changes.
 func (i *intake) affects(w *workload.Workload, change events.Change) bool {
 	return i.policy.Decide(w, change, plan.Past{}).Reason.Action() != plan.Skip
 }
 
-// consider takes an event to one workload. From is the baseline of its change; the context is the event's.
+// consider handles an event for one workload. From is the baseline of its change; the context is the event's.
 func (i *intake) consider(ctx context.Context, e *inFlightEvent, w *workload.Workload, from *events.Change) {
 	key, change := w.Key(), e.delivery.Change
 	if i.gathering.byKey[key].supersedes(e.delivery) || i.patcher.patching(key).supersedes(e.delivery) {
-		return // An event that comes late must not take the place of a later one.
+		return // A late event must not replace a later one.
 	}
-	// What the record names may come back with the content of the record, while pods have that which was pending.
+	// A source in the record is kept: it may come back with the recorded content while pods already have the pending content.
 	if _, recorded := w.Rolled[change.Source.String()]; !recorded && i.gathering.canForget(key, change.Source) && !i.patcher.busy(key) {
 		if decision := i.policy.Decide(w, change, plan.Past{From: from}); decision.Reason == plan.SourceDeleted {
 			i.concluder.conclude(ctx, e, w, decision)
@@ -144,7 +145,7 @@ func (i *intake) consider(ctx context.Context, e *inFlightEvent, w *workload.Wor
 			return
 		}
 	}
-	// What a patch under way makes of the workload is known only when it is finished.
+	// While a patch is under way, the state of the workload after it is not known yet.
 	if !i.gathering.has(key, change.Source) && !i.patcher.busy(key) {
 		if decision := i.policy.Decide(w, change, plan.Past{From: from}); decision.Reason.Action() == plan.Skip {
 			i.concluder.conclude(ctx, e, w, decision)

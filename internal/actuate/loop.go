@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// deliveryQueue is how many delivered events wait for the loop at most. The bus waits when as many do.
+	// deliveryQueue is the maximum number of delivered events that wait for the loop. When it is reached, the bus waits.
 	deliveryQueue = 256
 	// overdueCheck is how often the loop looks for rollouts that take too long.
 	overdueCheck = 5 * time.Second
@@ -19,9 +19,9 @@ const (
 	pruneInterval = 10 * time.Minute
 )
 
-// loop does the work of the leader, one thing at a time. The state of its parts belongs to the goroutine of run; other goroutines send
-// patches and outcomes, and return the results over channels. The parts do not know the loop: it passes what one part returns to the part
-// that it concerns.
+// loop does the work of the leader, one thing at a time. The state of its parts belongs to the goroutine of run. Other goroutines send
+// patches and outcomes, and return the results over channels. The parts do not know the loop: it passes the result of one part to the
+// part that needs it.
 type loop struct {
 	progress *health.Progress
 	now      func() time.Time
@@ -50,12 +50,11 @@ type loop struct {
 	syncer     *forcesync.Syncer
 	outbox     *outbox
 	publisher  *publisher
-	// snapshots is where the gauges find the newest snapshot.
+	// snapshots holds the newest snapshot for the gauges.
 	snapshots *atomic.Pointer[snapshot]
 }
 
-// run works until the context is done. Then it finishes the patches under way, publishes the outcomes, and naks every event that
-// is not finished.
+// run works until the context is done. Then it waits for the patches under way, publishes the outcomes, and naks every unfinished event.
 func (l *loop) run(ctx context.Context) {
 	defer l.drain(ctx)
 	l.starts.resume(ctx)
@@ -70,7 +69,7 @@ func (l *loop) run(ctx context.Context) {
 	l.work(ctx)
 }
 
-// work does whatever comes next, until the context is done.
+// work does one step after the other, until the context is done.
 func (l *loop) work(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -91,7 +90,8 @@ func (l *loop) work(ctx context.Context) {
 	}
 }
 
-// await waits for work and returns it, nil when the context is done. It does none of it: the liveness probe watches what work does.
+// await waits for the next step and returns it, or nil when the context is done. It does not do the step itself: the liveness probe measures how
+// long work takes for one.
 func (l *loop) await(ctx context.Context, due, overdue, prune <-chan time.Time) func(context.Context) {
 	deliveries := l.deliveries
 	if l.outbox.full() {
@@ -127,7 +127,7 @@ func (l *loop) await(ctx context.Context, due, overdue, prune <-chan time.Time) 
 	}
 }
 
-// advance starts what can be started now.
+// advance starts whatever can be started now.
 func (l *loop) advance(ctx context.Context) {
 	if l.outbox.full() {
 		return
@@ -138,7 +138,8 @@ func (l *loop) advance(ctx context.Context) {
 	l.recorder.advance(ctx)
 }
 
-// reviewOverdue looks at what only time changes. In this order: the review releases what is held, and only the dispatch after it holds it again.
+// reviewOverdue reviews whatever changes merely with time. The order matters: the review of the rollouts releases what is held, and only the
+// dispatch after it holds it again.
 func (l *loop) reviewOverdue(ctx context.Context) {
 	l.takeSnapshot()
 	l.dispatcher.admission.forget()
@@ -150,7 +151,7 @@ func (l *loop) reviewOverdue(ctx context.Context) {
 	l.shadows.advance(ctx)
 }
 
-// review looks at the workloads that have changed.
+// review reviews the workloads that have changed.
 func (l *loop) review(ctx context.Context) {
 	keys, links := l.dirty.take()
 	for key := range keys {
@@ -168,7 +169,7 @@ func (l *loop) review(ctx context.Context) {
 	}
 }
 
-// recalled returns where the answers of the recaller come from, nil while no outcome can be taken.
+// recalled returns the channel with the answers of the recaller, or nil while the outbox is full.
 func (l *loop) recalled() <-chan answer {
 	if l.outbox.full() {
 		return nil
@@ -176,7 +177,7 @@ func (l *loop) recalled() <-chan answer {
 	return l.recaller.answers
 }
 
-// wake sets the timer to when there is something to do again.
+// wake sets the timer to the next time at which there is something to do.
 func (l *loop) wake(timer *time.Timer) {
 	now, next := l.now(), time.Duration(-1)
 	sooner := func(wait time.Duration) {
@@ -205,7 +206,7 @@ func (l *loop) wake(timer *time.Timer) {
 	timer.Reset(next)
 }
 
-// confirm takes outcomes that are published: the events of the rollouts among them are released.
+// confirm handles outcomes that were published: it releases the events of the rollouts among them.
 func (l *loop) confirm(ctx context.Context, reports []report) {
 	for _, r := range l.outbox.published(reports) {
 		l.concluder.releaseRoll(ctx, r)
@@ -237,7 +238,7 @@ func (l *loop) drain(ctx context.Context) {
 	l.inFlight.abandon(ctx)
 }
 
-// note has what waits noted for the next leader, as patches end and leave room, or fail.
+// note writes on the workloads that wait what they wait for, for the next leader. It writes more whenever a patch ends and leaves room, or fails.
 func (l *loop) note(ctx context.Context) {
 	timeout := time.After(owingPatience)
 	for {
@@ -254,7 +255,7 @@ func (l *loop) note(ctx context.Context) {
 	}
 }
 
-// flush has every outcome published, for as long as one attempt may take.
+// flush publishes every outcome, but takes no longer than one attempt may take.
 func (l *loop) flush(ctx context.Context) {
 	timeout := time.After(publishTimeout)
 	for !l.outbox.empty() {
@@ -269,7 +270,7 @@ func (l *loop) flush(ctx context.Context) {
 	}
 }
 
-// returnDeliveries naks what was delivered and never taken. Call it when nothing is delivered any more.
+// returnDeliveries naks the events that were delivered and never handled. Call it once nothing is delivered any more.
 func (l *loop) returnDeliveries(ctx context.Context) {
 	for {
 		select {

@@ -27,75 +27,77 @@ import (
 type Options struct {
 	// Cluster is the cluster whose events to act on, a DNS-1123 label. Required.
 	Cluster string
-	// Namespaces are the namespaces whose workloads to roll. Empty means all.
+	// Namespaces are the namespaces whose workloads are rolled. Empty means all.
 	Namespaces []string
-	// IgnoreNamespaces are left out of all namespaces, by the API server. Empty means none.
+	// IgnoreNamespaces are namespaces to ignore. It is for an empty Namespaces, and the API server leaves them out. Empty means none.
 	IgnoreNamespaces []string
-	// StoresFrom are other clusters whose watchers watch secret stores for this one. Of their events, only those about secrets in
-	// stores are acted on. Empty means none.
+	// StoresFrom are other clusters whose watchers watch secret stores for this one. Only their events about secrets in stores are acted on.
+	// Empty means none.
 	StoresFrom []string
-	// Settle is the debounce: a workload is rolled once it has had no further change for so long. Zero rolls at once. Default 1s.
+	// Settle is the debounce: how long a workload must have no further change before it is rolled. Zero rolls at once. Default 1s.
 	Settle time.Duration
 	// SettleMax bounds the debounce, counted from the first change. Default 10s.
 	SettleMax time.Duration
-	// MaxRollouts is how many rollouts may be in progress. A namespace may begin one while it has fewer than are left, if there are others.
-	// Zero means no limit. Default 50.
+	// MaxRollouts is how many rollouts may be in progress. If several namespaces are watched, one may begin a rollout only while it has fewer in
+	// progress than there are free slots. Zero means no limit. Default 50.
 	MaxRollouts int
-	// MaxRolloutsPerNamespace is how many of them may be of one namespace. Zero means no more than its share of MaxRollouts: see limits. Default 0.
+	// MaxRolloutsPerNamespace is how many rollouts may be in progress in one namespace. Zero means that only its share of MaxRollouts limits it,
+	// see limits. Default 0.
 	MaxRolloutsPerNamespace int
 	// RolloutTimeout is how long a rollout may make no progress before it counts as failed. Default 15m.
 	RolloutTimeout time.Duration
-	// RollAll also rolls workloads without an annotation, for everything that their pod spec references.
+	// RollAll also rolls workloads without an annotation, for everything that their pod spec references. Default false.
 	RollAll bool
-	// Reloader behaves as Reloader does where Keyturn otherwise does better. Default false.
+	// Reloader makes Keyturn behave like Reloader where it would otherwise do better. Default false.
 	Reloader bool
-	// ReloaderAnnotations are other keys for annotations of Reloader, by the names of its flags: see annotations.Parse. Default: none.
+	// ReloaderAnnotations replaces keys of Reloader's annotations, by the names of its flags: see annotations.Parse. Default none.
 	ReloaderAnnotations map[string]string
-	// ReloaderStrategy is what a roll writes on the pod template for Reloader besides Keyturn's annotations: its marker, with "annotations",
-	// or its environment variables, with "env-vars". It counts with Reloader only. Default "annotations".
+	// ReloaderStrategy is what a roll writes to the pod template for Reloader, in addition to Keyturn's annotations: Reloader's marker, with
+	// "annotations", or its environment variables, with "env-vars". It is ignored without Reloader. Default "annotations".
 	ReloaderStrategy string
-	// TargetsConfig is the file, or the folder of files, with kinds of custom resources that are rolled too: see workload.TargetConfig. Default:
-	// there are none.
+	// TargetsConfig is the file, or the folder of files, with kinds of custom resources that are rolled too, see workload.TargetConfig. Default
+	// none.
 	TargetsConfig string
-	// StoreAccess is the file that says which namespaces may name which secrets in stores: see workload.StoreAccess. Default: none may name any.
+	// StoreAccess is the file that says which namespaces may name which secrets in stores, see workload.StoreAccess. By default, no namespace may
+	// name any.
 	StoreAccess string
-	// RollOnCreate is which workloads roll when a source is created. Default plan.CreateAuto.
+	// RollOnCreate says which workloads roll when a source is created. Default plan.CreateAuto.
 	RollOnCreate plan.Creation
-	// RollOnDelete has a deleted source roll the workloads whose pods can start without it. Default false.
+	// RollOnDelete rolls workloads when a source is deleted that their pods can start without. Default false.
 	RollOnDelete bool
-	// Window is when workloads may be rolled whose annotations do not say it: see window.Parse. Default: at any time.
+	// Window says when workloads may be rolled whose annotations do not say so, see window.Parse. Empty, the default, means at any time.
 	Window string
-	// MinInterval is how long after a roll the next one of a workload begins at the earliest, if its annotations do not say it. Zero: at once.
-	// Default 0.
+	// MinInterval is the shortest time between two rolls of a workload whose annotations do not set another one. Zero means none. Default 0.
 	MinInterval time.Duration
-	// MaxRollsPerHour is how often a workload is rolled within an hour at most, if its annotations do not say it. Zero: any number of times.
+	// MaxRollsPerHour is how often a workload may be rolled within an hour if its annotations do not set another limit. Zero means no limit.
 	// Default 30.
 	MaxRollsPerHour int
-	// InPlace has pods reload after a change where the workload says how, instead of being replaced: see workload.AnnotationReload. Default false.
+	// InPlace asks pods to reload after a change instead of replacing them, if the workload says how, see workload.AnnotationReload. Default false.
 	InPlace bool
-	// ReloadDelay is how long after a change pods are asked to reload: the longest that a kubelet takes to refresh their files. Default 2m.
+	// ReloadDelay is how long after a change pods are asked to reload: the longest time that a kubelet takes to refresh their files. Default 2m.
 	ReloadDelay time.Duration
-	// Canary has one workload of a namespace go first with each change, and the others wait until its pods have stayed ready for Bake, or what its
-	// annotations say. Default false.
+	// Canary rolls one workload of a namespace first for each change. The others wait until its pods have stayed ready for Bake, or for the time
+	// in its annotations. Default false.
 	Canary bool
-	// Bake is how long that is. Default 5m.
+	// Bake is how long the pods of the first workload must stay ready, with Canary. Default 5m.
 	Bake time.Duration
 	// IgnoreWorkloadKinds are kinds, in the singular or the plural, whose workloads are neither watched nor rolled. Default none.
 	IgnoreWorkloadKinds []string
-	// DryRun decides and reports, and patches nothing.
+	// DryRun decides and reports, but patches nothing. Default false.
 	DryRun bool
-	// PatchWorkers is how many workloads are patched at a time. The pods of as many others are asked to reload, with InPlace. Default 16.
+	// PatchWorkers is how many workloads are patched at a time. With InPlace, the pods of up to the same number of further workloads are asked to
+	// reload. Default 16.
 	PatchWorkers int
-	// ForceSync makes External Secrets Operator sync an ExternalSecret when a secret changes that it reads in a store. It needs
+	// ForceSync makes External Secrets Operator sync an ExternalSecret when a secret that it reads in a store changes. It needs
 	// permission to list the operator's cluster-scoped kinds, even if Namespaces is set. Default false.
 	ForceSync bool
-	// MaxSyncs is how many ExternalSecrets may wait for External Secrets Operator to sync them. Default 5.
+	// MaxSyncs is how many ExternalSecrets may wait at a time for External Secrets Operator to sync them. Default 5.
 	MaxSyncs int
 	// ArgoRollouts also rolls Rollouts of Argo Rollouts. Default false.
 	ArgoRollouts bool
-	// StartCronJobs starts a Job of a CronJob for a change, instead of changing the CronJob's template. Default false.
+	// StartCronJobs starts a Job from a CronJob for a change, instead of changing the CronJob's template. Default false.
 	StartCronJobs bool
-	// RecreateJobs also rolls Jobs, which are deleted and created again. Default false.
+	// RecreateJobs also rolls Jobs, by deleting them and creating them again. Default false.
 	RecreateJobs bool
 	// ReloaderMetrics also serves metrics under the names of Reloader. Default false.
 	ReloaderMetrics bool
@@ -104,36 +106,36 @@ type Options struct {
 	// LeaseNamespace is the namespace of the Lease. Default keyturn-system.
 	LeaseNamespace string
 
-	// PrivateStream says that replicas have a stream each, so that outcomes of another leader are not on it. Default false.
+	// PrivateStream says that each replica has its own stream, so that outcomes of another leader are not on it. Default false.
 	PrivateStream bool
-	// LeaseName is the name of the Lease. The one that deploy/base/rbac.yaml allows is the default, keyturn-actuator.
+	// LeaseName is the name of the Lease. Default keyturn-actuator, the only one that deploy/base/rbac.yaml allows.
 	LeaseName string
 	// Identity is the holder's name in the Lease. It must be unique among running actuators: one that finds its own name in the
 	// Lease takes it at once, without waiting for it to expire. The program uses POD_NAME, which a restarted container keeps and
-	// no two running pods share. Default: the host name and a random number.
+	// no two running pods share. The default is the host name and a random number.
 	Identity string
-	// Client is the client of workloads.
+	// Client is the client for workloads.
 	Client kubernetes.Interface
-	// Dynamic is the client of custom resources. Required with ForceSync, ArgoRollouts and TargetsConfig.
+	// Dynamic is the client for custom resources. Required with ForceSync, ArgoRollouts and TargetsConfig.
 	Dynamic dynamic.Interface
-	// DialPod connects to pods. Nil: over the network.
+	// DialPod connects to pods. Nil means over the network.
 	DialPod inplace.Dial
 	// SyncTimeout is how long to wait for External Secrets Operator to sync an ExternalSecret. Default 5m.
 	SyncTimeout time.Duration
-	// RevertDelays are how long after each revert of a rollout the workload is rolled again. Default 1m, 5m and 15m.
+	// RevertDelays say how long after each revert of a rollout the workload is rolled again. Default 1m, 5m and 15m.
 	RevertDelays [plan.RevertRetries]time.Duration
 	Logger       *slog.Logger
 	Tracer       trace.Tracer
 	Meter        metric.Meter
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
-	// Progress is the loop's, for the liveness probe. Nil means none.
+	// Progress is the progress of the loop, for the liveness probe. Nil means none.
 	Progress *health.Progress
-	// WhileLeading runs whenever this actuator leads. It must return soon after its context is done: no other actuator leads before
+	// WhileLeading runs whenever this actuator leads. It must return soon after its context is done, because no other actuator can lead before
 	// that. Nil means nothing.
 	WhileLeading func(ctx context.Context, bus *events.Bus)
-	// Unfit returns why this actuator must not lead now, such as a NATS server of its own that is cut off, and nil if it may. One that leads
-	// leaves the Lease to others then. It is ignored without LeaderElect. Default: nil at any time.
+	// Unfit returns why this actuator must not lead now, for example because its own NATS server is cut off, or nil if it may. A leader that
+	// becomes unfit gives up the Lease. Unfit is ignored without LeaderElect. By default, it always returns nil.
 	Unfit func() error
 }
 
@@ -155,7 +157,7 @@ func DefaultOptions() Options {
 	}
 }
 
-// AddFlags adds the flags of the first group, but for those that both programs have.
+// AddFlags adds the flags of the first group, except those that both programs have.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	o.AddDecisionFlags(flags)
 	flags.DurationVar(&o.Settle, "settle", o.Settle, "debounce: how long a workload must have no further change before it is rolled")
@@ -182,8 +184,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.LeaseNamespace, "lease-namespace", o.LeaseNamespace, "`namespace` of the Lease")
 }
 
-// AddDecisionFlags adds those of AddFlags that say what a change means to a workload, or whether workloads are rolled at all. They are what Kinds,
-// Reading and Policy depend on, but for ReloaderStrategy and Bake: those say what a roll writes, and whom others wait for.
+// AddDecisionFlags adds those flags of AddFlags that determine what a change means to a workload, or whether workloads are rolled at all. Kinds,
+// Reading and Policy depend on no others, except for ReloaderStrategy and Bake: these say what a roll writes, and how long others wait.
 func (o *Options) AddDecisionFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.IgnoreNamespaces, "ignore-namespaces", o.IgnoreNamespaces,
 		"`namespaces` to ignore, separated by commas; cannot be combined with --namespaces")
@@ -246,7 +248,7 @@ func (o *Options) Kinds() (workload.Kinds, error) {
 	return kinds, nil
 }
 
-// Reading returns how workloads are read, if the kinds are those of Kinds. Its error has a line for each problem.
+// Reading returns how workloads are read. Pass it the result of Kinds. Its error has a line for each problem.
 func (o *Options) Reading(kinds workload.Kinds) (workload.Reading, error) {
 	keys, keysErr := annotations.Parse(o.ReloaderAnnotations)
 	stores, storesErr := workload.ReadStoreAccess(o.StoreAccess)
@@ -258,7 +260,7 @@ func (o *Options) Reading(kinds workload.Kinds) (workload.Reading, error) {
 	}, errors.Join(keysErr, storesErr, windowErr)
 }
 
-// windows returns when workloads may be rolled whose annotations do not say it.
+// windows returns when workloads may be rolled whose annotations do not say so.
 func (o *Options) windows() (window.Windows, error) {
 	if o.Window == "" {
 		return window.Windows{}, nil
@@ -270,12 +272,12 @@ func (o *Options) windows() (window.Windows, error) {
 	return windows, nil
 }
 
-// Policy returns what the flags have the plan do.
+// Policy returns the policy that the flags choose.
 func (o *Options) Policy() plan.Policy {
 	return plan.Policy{Create: o.RollOnCreate, Delete: o.RollOnDelete}
 }
 
-// ValidatePolicy returns an error if a flag has the plan do what it does not know.
+// ValidatePolicy returns an error if a flag chooses a policy that does not exist.
 func (o *Options) ValidatePolicy() error {
 	if !slices.Contains(plan.Creations(), o.RollOnCreate) {
 		return fmt.Errorf("--roll-on-create: %q, want one of %q", o.RollOnCreate, plan.Creations())

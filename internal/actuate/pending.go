@@ -14,35 +14,35 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// pendingChange is what one source asks of one workload.
+// pendingChange is a change of one source that one workload has to be decided for.
 type pendingChange struct {
 	change events.Change
-	// from is the content before the first change that is not decided yet. Nil: it is not known.
+	// from is the content before the first change that is not decided yet, or nil if that is not known.
 	from *events.Change
-	// doubted means that a patch for it failed which may have been made nevertheless.
+	// doubted means that a patch for it failed, but may have been applied nevertheless.
 	doubted bool
-	// written is when the changes of the source were written. Nil: nobody has asked.
+	// written says when the changes of the source were written. It is nil if the history was not read.
 	written map[string]time.Time
-	// event is the one of the change, which holds it. It has taken the place of earlier ones of the source: the stream has no more than the last,
-	// either, so that only these would keep what is written again and again in memory.
+	// event is the event of the change, which the change keeps open. It replaces earlier events of the source: the stream, too, keeps only the
+	// last one, and keeping them all would fill the memory if a source is written again and again.
 	event *inFlightEvent
-	// received is when the first of them came, and since is its events.Delivery.Since.
+	// received is when the first event of the source came, and since is its events.Delivery.Since.
 	received, since time.Time
-	// earlier are their spans, the newest last.
+	// earlier are the spans of the replaced events, the newest last.
 	earlier []trace.SpanContext
 }
 
 const (
-	// longWait is how long a change waits at most without pods that may have started meanwhile.
+	// longWait is how long a change may wait before pods are assumed to have possibly started meanwhile.
 	longWait = 5 * time.Second
 	// maxEarlier is how many spans of earlier events are kept.
 	maxEarlier = 16
 )
 
-// replaced is an event whose place in a pending change a later one has taken.
+// replaced is an event that a later one has replaced in a pending change.
 type replaced struct{ event, by *inFlightEvent }
 
-// follow has the event of the change take the place of an earlier one of the source. Nil: there is none.
+// follow replaces an earlier event of the source by the event of the change. Before is nil if there is no earlier one.
 func (c *pendingChange) follow(before *inFlightEvent) []replaced {
 	if before == nil {
 		return nil
@@ -64,43 +64,44 @@ type pending struct {
 	due time.Time
 	// decided is when the roll that is under way was decided.
 	decided time.Time
-	// attempts counts the patches that were not made, and backoff has the delay before the next one, which is not sent before retryAt.
+	// attempts counts the failed patches. backoff has the delay before the next one, which is not sent before retryAt.
 	attempts int
 	backoff  wait.Backoff
 	retryAt  time.Time
-	// denied is what the API server last refused to have written in the record, and denials counts how often it refused that.
+	// denied is the content of the record that the API server last refused, and denials counts how often it refused that content.
 	denied  map[string]workload.RolledFor
 	denials int
-	// way is how it gets the changes, as last decided. Untold is why its pods could not be told of them, empty if that was not tried.
+	// way is how it gets the changes, as last decided. untold is why its pods could not be asked to reload, or empty if that was not tried.
 	way    way
 	untold string
-	// filesSince is since when it waits for nothing but its files. Zero: it does not.
+	// filesSince is since when it waits for nothing but its files. It is zero if it does not.
 	filesSince time.Time
-	// held is why it waits although it is due. None: it does not.
+	// held is why it waits although it is due, or plan.None if it does not.
 	held plan.Reason
-	// heldFor is where it is among the holds.
+	// heldFor is its key in holds.
 	heldFor awaited
-	// behind is the workload that it was last found to wait for, zero if none, and noted what else, if the reason does not say it. The field
-	// awaitsRepair is admission.awaitsRepair of behind at that time.
+	// behind is the workload that it was last found to wait for, zero if none. noted is what else it waits for, if the reason does not say so.
+	// awaitsRepair is the result of admission.awaitsRepair for behind at that time.
 	behind       workload.Key
 	noted        awaited
 	awaitsRepair bool
-	// slot is why it waits for a slot, if it is among those that do.
+	// slot is why it waits for a slot, if it does.
 	slot plan.Reason
-	// reported is the last reason for waiting that an outcome was published for. If that was a slot, the others of that kind before it are kept, too.
+	// reported is the last reason to wait for which an outcome was published. If that was the lack of a slot, it also has the reasons of that kind
+	// just before it.
 	reported []plan.Reason
-	// rested says that it rests, or waits for its files, or did when it was last looked at, and woke is when it was first found not to any more.
+	// rested says that it was resting, or waiting for its files, when it was last looked at. woke is when it was first found to do neither any more.
 	rested bool
 	woke   time.Time
-	// rollsSince is when the first of the changes came that are to roll it, as last decided. Zero: none is.
+	// rollsSince is when the first of the changes that are to roll it came, as last decided. It is zero if none is to roll it.
 	rollsSince time.Time
-	// pauseAsked is when the workload was last asked to say that its pause has begun. Zero: it was not.
+	// pauseAsked is when a patch was last sent to note on the workload that its pause has begun. It is zero if none was.
 	pauseAsked time.Time
-	// gathered is the end of the workload's own pause that it has waited for. What came and went before is no reason to roll.
+	// gathered is the end of the workload's own pause that it has waited for. Content that came and went before that is no reason to roll.
 	gathered time.Time
-	// noteAt is when owing looks at it again. Zero: the next time.
+	// noteAt is when owing looks at it again. Zero means the next time.
 	noteAt time.Time
-	// position is the index in the heap of the debounce window, -1 while it is not there.
+	// position is its index in the heap of the debounce window, or -1 while it is not there.
 	position int
 }
 
@@ -110,8 +111,8 @@ func newPending(key workload.Key, first time.Time) *pending {
 	}
 }
 
-// add records the change of an event, and returns the event whose place it takes, if there is one. From is the baseline of the change, for the
-// first one of its source.
+// add records the change of an event, and returns the event that it replaces, if there is one. From is the baseline of the change. It is used only
+// for the first change of a source.
 func (p *pending) add(e *inFlightEvent, from *events.Change) []replaced {
 	change := e.delivery.Change
 	c := p.changes[change.Source]
@@ -126,7 +127,7 @@ func (p *pending) add(e *inFlightEvent, from *events.Change) []replaced {
 	return c.follow(before)
 }
 
-// supersedes reports whether the workload has a later change of the source than that of a delivery. Nil has none.
+// supersedes reports whether the workload has a later change of the source than that of a delivery. A nil pending has none.
 func (p *pending) supersedes(delivery *events.Delivery) bool {
 	if p == nil {
 		return false
@@ -135,7 +136,7 @@ func (p *pending) supersedes(delivery *events.Delivery) bool {
 	return c != nil && positionOf(delivery).isBefore(positionOf(c.event.delivery))
 }
 
-// hasUpTo reports whether the workload has a change of the source of a delivery, and the delivery is not known to be later.
+// hasUpTo reports whether the workload has a change of the delivery's source that is not known to be earlier than the delivery.
 func (p *pending) hasUpTo(delivery *events.Delivery) bool {
 	if p == nil {
 		return false
@@ -144,7 +145,7 @@ func (p *pending) hasUpTo(delivery *events.Delivery) bool {
 	return c != nil && !positionOf(c.event.delivery).isBefore(positionOf(delivery))
 }
 
-// covers reports whether the workload has the change of a delivery, or a later one of the source.
+// covers reports whether the workload has the change of a delivery, or a later change of the source.
 func (p *pending) covers(delivery *events.Delivery) bool {
 	if p == nil {
 		return false
@@ -153,7 +154,7 @@ func (p *pending) covers(delivery *events.Delivery) bool {
 	return c != nil && c.change.ID() == delivery.Change.ID() || p.supersedes(delivery)
 }
 
-// past returns what is known of the time before a change.
+// past returns what is known about the time before a change.
 func (p *pending) past(c *pendingChange, now time.Time) plan.Past {
 	past := plan.Past{From: c.from, Written: c.written}
 	if c.event == nil {
@@ -168,8 +169,8 @@ func (p *pending) past(c *pendingChange, now time.Time) plan.Past {
 	return past
 }
 
-// age returns how long the oldest of the changes has waited, as far as this leader knows: of those that later ones have superseded, the next
-// one knows nothing.
+// age returns how long the oldest of the changes has waited, as far as this leader knows. A new leader does not know the changes that were
+// superseded before its term.
 func (p *pending) age(now time.Time) time.Duration {
 	oldest := now
 	for _, c := range p.changes {
@@ -180,7 +181,7 @@ func (p *pending) age(now time.Time) time.Duration {
 	return now.Sub(oldest)
 }
 
-// came returns when the first change of the source came, to an earlier leader maybe.
+// came returns when the first change of the source came, possibly to an earlier leader.
 func (c *pendingChange) came() time.Time {
 	if !c.since.IsZero() && c.since.Before(c.received) {
 		return c.since
@@ -188,8 +189,8 @@ func (c *pendingChange) came() time.Time {
 	return c.received
 }
 
-// waitedSince returns since when a change has waited for what nobody has chosen: since its events.Delivery.Since, or since the workload last rested
-// or waited for its files.
+// waitedSince returns since when a change has waited without anybody having chosen so: since its events.Delivery.Since, or since the workload last
+// rested or waited for its files.
 func (p *pending) waitedSince(c *pendingChange) time.Time {
 	if since := c.event.delivery.Since(); since.After(p.woke) {
 		return since
@@ -197,8 +198,8 @@ func (p *pending) waitedSince(c *pendingChange) time.Time {
 	return p.woke
 }
 
-// isTold reports whether an earlier leader has probably told why it rests: all of its events were delivered before, and this leader has found no
-// other reason since.
+// isTold reports whether an earlier leader has probably reported why the workload rests: all of its events were delivered before, and this leader
+// has reported no reason yet.
 func (p *pending) isTold() bool {
 	if len(p.reported) > 0 {
 		return false
@@ -214,17 +215,17 @@ func (p *pending) isTold() bool {
 // isHeld reports whether the workload waits for something other than a time.
 func (p *pending) isHeld() bool { return p.held != plan.None }
 
-// needsSlot reports whether the workload waits for nothing but a slot.
+// needsSlot reports whether the workload waits only for a slot.
 func (p *pending) needsSlot() bool { return isSlot(p.held) }
 
-// isSlot reports whether a reason to wait is that there is no slot.
+// isSlot reports whether a reason to wait is the lack of a slot.
 func isSlot(why plan.Reason) bool { return why == plan.Limit || why == plan.NamespaceLimit }
 
-// isReported reports whether an outcome was published for a reason to wait since the workload last waited for something else. Which of the limits
-// is reached may change with each rollout of others.
+// isReported reports whether an outcome was published for a reason to wait since the workload last waited for something else. The two limits on
+// slots count as the same thing to wait for: which of them is reached may change with each rollout of others.
 func (p *pending) isReported(why plan.Reason) bool { return slices.Contains(p.reported, why) }
 
-// report takes note that an outcome is published for a reason to wait.
+// report records that an outcome is published for a reason to wait.
 func (p *pending) report(why plan.Reason) {
 	if !isSlot(why) || len(p.reported) > 0 && !isSlot(p.reported[0]) {
 		p.reported = nil
@@ -232,7 +233,8 @@ func (p *pending) report(why plan.Reason) {
 	p.reported = append(p.reported, why)
 }
 
-// deny counts a patch that the API server refused, and returns how many of the same content it has. A patch of other content may be accepted.
+// deny counts a patch that the API server refused, and returns how many with the same content it has refused. A patch with other content may be
+// accepted.
 func (p *pending) deny(content map[string]workload.RolledFor) int {
 	if !maps.Equal(p.denied, content) {
 		p.denied, p.denials = content, 0
@@ -241,16 +243,16 @@ func (p *pending) deny(content map[string]workload.RolledFor) int {
 	return p.denials
 }
 
-// forgetBaselines drops what was before the changes, after a patch that failed: it may have been made, and its answer lost.
-// Then the pods have more than that.
+// forgetBaselines drops the baselines of the changes after a patch that failed. The patch may have been applied and only its answer lost, and then
+// the pods no longer have the content of the baselines.
 func (p *pending) forgetBaselines() {
 	for _, c := range p.changes {
 		c.from, c.doubted = nil, true
 	}
 }
 
-// merge folds an older entry of the same workload into p, and returns the events whose place later ones take. Where both have a change of a
-// source, that of p is newer.
+// merge folds an older entry of the same workload into p, and returns the events that later ones replace. If both have a change of a source, that
+// of p is newer.
 func (p *pending) merge(older *pending) []replaced {
 	var given []replaced
 	for source, old := range older.changes {
