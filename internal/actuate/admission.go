@@ -121,7 +121,7 @@ func (a *admission) review(key workload.Key) {
 	a.waves.review(key)
 }
 
-// forget has everything looked for again.
+// forget drops everything that is cached, so that it is looked up again.
 func (a *admission) forget() {
 	a.canaries.forget()
 	a.waves.forget()

@@ -7,14 +7,14 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// baselines keeps the last event that was taken of each source that concerns a workload, to compare the next one with.
+// baselines has, for each source that concerns a workload, the last event that was taken, to compare the next one with.
 type baselines map[events.Source]baseline
 
 // baseline is an event that was taken.
 type baseline struct {
 	change events.Change
 	at     position
-	// void reports that the event does not say what the pods have.
+	// void says that the event does not show what the pods have.
 	void bool
 }
 
@@ -24,7 +24,7 @@ func (b baselines) isLate(delivery *events.Delivery) bool {
 	return ok && positionOf(delivery).isBefore(last.at)
 }
 
-// next returns the event of the source before this one, nil if it is not known, and keeps this one if relevant. A redelivered
+// next returns the event of the source before this one, or nil if it is not known, and keeps this one if relevant. A redelivered
 // event says nothing about the content before it; a deletion or an ignored source says nothing about what the pods run.
 func (b baselines) next(delivery *events.Delivery, relevant bool) *events.Change {
 	change := delivery.Change
@@ -47,8 +47,8 @@ func (b baselines) next(delivery *events.Delivery, relevant bool) *events.Change
 	return &before.change
 }
 
-// detached returns the change with attributes of its own. Those of an event that was read are parts of one string, the whole header: to keep one of
-// them is to keep a kilobyte for each source. Its kind and its verb are the texts of the tables of events.
+// detached returns a copy of the change that shares no memory with the event as read. There, the attributes are substrings of the whole header, so
+// keeping one of them would keep a kilobyte for each source. Its kind and its verb are the strings in the tables of events.
 func detached(change events.Change) events.Change {
 	for _, own := range []*string{
 		&change.Cluster, &change.Source.Namespace, &change.Source.Name, &change.UID, &change.ResourceVersion, &change.Fingerprint,
@@ -69,19 +69,18 @@ func (b baselines) isDecided(change events.Change, acked bool) bool {
 	return last.change.ID() == change.ID()
 }
 
-// forget has the next event of a source not be compared with content that a workload never got.
+// forget keeps the next event of a source from being compared with content that a workload never got.
 func (b baselines) forget(source events.Source) {
 	if last, ok := b[source]; ok {
 		last.void = true
-		b[last.change.Source] = last // Not under the name that it is called with, which a map would keep, with its header.
+		b[last.change.Source] = last // The key is not the argument: the map would keep that, and with it the event's header.
 	}
 }
 
-// voidFor is how long an event is kept that nothing is compared with. An earlier one of the source comes no later than that.
+// voidFor is how long a void event is kept, with which nothing is compared. An earlier event of the source comes within that time, if at all.
 const voidFor = time.Hour
 
-// prune drops the sources that no workload reads any more, and events that no other is compared with any more: a pattern reads every name that ever
-// was.
+// prune drops the sources that no workload reads any more, and old void events: with a pattern, there may be one for every name that ever existed.
 func (b baselines) prune(isRead func(events.Source) bool, now time.Time) {
 	for source, last := range b {
 		if !isRead(source) || last.void && now.Sub(last.at.storedAt) > voidFor {

@@ -11,7 +11,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// surroundings are what a loop works with and what outlives it: a loop lives for one term as the leader.
+// surroundings are what a loop uses and what outlives it: a loop lives for one term as the leader.
 type surroundings struct {
 	options Options
 	kinds   workload.Kinds
@@ -26,7 +26,7 @@ type surroundings struct {
 	snapshots  *atomic.Pointer[snapshot]
 }
 
-// newLoop puts the parts of a loop together, from the bottom up.
+// newLoop assembles the parts of a loop, from the bottom up.
 func newLoop(s surroundings, kube *kubeEvents) *loop {
 	o, now := s.options, s.options.Now
 	s.dirty.begin()

@@ -9,18 +9,18 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// canaries has one workload of a namespace go first with a change: with each one, or after another one there failed to roll for it and was
-// repaired by hand. Undoing its rollout says nothing about the content, which may be as bad for the others.
+// canaries lets one workload of a namespace go first with a change. It does so for every change, or only after a workload there failed to roll for
+// the change and was repaired by hand. Undoing its rollout does not show whether the content is good, and it may be as bad for the others.
 type canaries struct {
-	// always is --canary: one goes first with each change, and its pods have to stay ready for its Bake.
+	// always is --canary: one workload goes first with each change, and its pods must stay ready for its Bake.
 	always     bool
 	index      *index
 	candidates *candidates
-	// unfinished reports whether a workload is not finished with a change of a source, and begun whether it is being patched or rolled out for it.
+	// unfinished reports whether a workload is not finished with a change of a source. begun reports whether it is being patched or rolled out for it.
 	unfinished, begun func(workload.Key, events.Source) bool
-	// chosen has the workload that goes first, by change; the zero Key if none was started yet.
+	// chosen maps a change to the workload that goes first, or to the zero Key if none was started yet.
 	chosen map[sourceChange]workload.Key
-	// passed are the changes with which one went first, as far as they are known.
+	// passed are the changes, as far as known, with which a workload went first and succeeded.
 	passed map[sourceChange]struct{}
 }
 
@@ -31,12 +31,12 @@ func sourceChangeOf(namespace, source string, change workload.RolledFor) sourceC
 	return sourceChange{namespace, source, change.Version, change.UID}
 }
 
-// isOf reports whether a workload was last rolled for the change, or recorded that its pods have it.
+// isOf reports whether a workload was last rolled for the change, or has recorded that its pods have it.
 func (s sourceChange) isOf(w *workload.Workload) bool {
 	return w.Rolled[s.source].SameChange(workload.RolledFor{Version: s.version, UID: s.uid})
 }
 
-// about returns the source, and false if there is none of the name.
+// about returns the source, and false if its name is not valid.
 func (s sourceChange) about() (events.Source, bool) {
 	source, err := events.ParseSource(s.source)
 	return workload.SourceNamed(source.Kind, s.namespace, source.Name), err == nil
@@ -49,7 +49,7 @@ func newCanaries(always bool, candidates *candidates, unfinished, begun func(wor
 	}
 }
 
-// require has a workload of a namespace go first with each change, instead of with earlier ones of the same sources.
+// require makes a workload of a namespace go first with each of the changes. They replace earlier changes of the same sources.
 func (c *canaries) require(namespace string, changes map[string]workload.RolledFor) {
 	maps.DeleteFunc(c.chosen, func(of sourceChange, _ workload.Key) bool {
 		_, again := changes[of.source]
@@ -62,8 +62,8 @@ func (c *canaries) require(namespace string, changes map[string]workload.RolledF
 	}
 }
 
-// prune drops the changes of sources that no workload reads any more. What went first with each change is dropped, too, when nobody waits for that:
-// it can be found again.
+// prune drops the changes of sources that no workload reads any more. It also drops which workload went first with a change if nobody waits for
+// that, because it can be found again.
 func (c *canaries) prune(isRead func(events.Source) bool) {
 	isOver := func(of sourceChange) bool {
 		source, ok := of.about()
@@ -73,10 +73,10 @@ func (c *canaries) prune(isRead func(events.Source) bool) {
 	maps.DeleteFunc(c.passed, func(of sourceChange, _ struct{}) bool { return isOver(of) })
 }
 
-// forget has what is known for the time of a dispatch only looked for again.
+// forget drops what is cached only for the time of a dispatch.
 func (c *canaries) forget() { c.candidates.forget() }
 
-// stop returns the workload that goes first with a change, if this one must wait for it. Nil: it need not wait.
+// stop returns the workload that goes first with a change if this one must wait for it, and nil otherwise.
 func (c *canaries) stop(w *workload.Workload, decision *plan.Decision) *workload.Workload {
 	of, source := sourceChangeOf(w.ID.Namespace, decision.Source.String(), decision.Record), decision.Source
 	c.find(of, source)
@@ -96,7 +96,7 @@ func (c *canaries) stop(w *workload.Workload, decision *plan.Decision) *workload
 		c.pass(of)
 		return nil
 	default:
-		// It is gone, could not be rolled, has no pods any more, or waits for people: another one goes first.
+		// The canary is gone, could not be rolled, has no pods any more, or waits for people. Another workload goes first.
 		c.chosen[of] = workload.Key{}
 	}
 	if !c.always {
@@ -105,7 +105,7 @@ func (c *canaries) stop(w *workload.Workload, decision *plan.Decision) *workload
 	return c.candidates.before(w, of, source)
 }
 
-// find looks for what went first with a change, as an earlier leader has chosen it, if one has to go first with each.
+// find looks for the workload that an earlier leader let go first with a change, if one has to go first with every change.
 func (c *canaries) find(of sourceChange, source events.Source) {
 	_, known := c.chosen[of]
 	if _, passed := c.passed[of]; known || passed || !c.always {
@@ -118,7 +118,7 @@ func (c *canaries) find(of sourceChange, source events.Source) {
 	}
 }
 
-// pass has no workload go first with a change any more.
+// pass records that no workload needs to go first with a change any more.
 func (c *canaries) pass(of sourceChange) {
 	delete(c.chosen, of)
 	if c.always {
@@ -126,7 +126,7 @@ func (c *canaries) pass(of sourceChange) {
 	}
 }
 
-// bake returns how long the pods of a workload must stay ready after a rollout. Zero: nobody waits.
+// bake returns how long the pods of a workload must stay ready after a rollout. Zero means that nobody waits for that.
 func (c *canaries) bake(w *workload.Workload, r *rollout) time.Duration {
 	if !c.isTrying(w, workload.ChangesOf(r.started), r.own) {
 		return 0
@@ -134,8 +134,8 @@ func (c *canaries) bake(w *workload.Workload, r *rollout) time.Duration {
 	return w.Bake()
 }
 
-// isTrying reports whether a workload that was rolled for changes goes first with one, and others wait to see whether its pods stay ready. Own
-// says that this actuator has rolled it. If it has not, others may wait although their events have not been delivered again yet.
+// isTrying reports whether a workload that was rolled for changes goes first with one of them, and others wait to see whether its pods stay ready.
+// Own says that this actuator has rolled it. If not, others may be waiting even though their events have not been delivered again yet.
 func (c *canaries) isTrying(w *workload.Workload, changes map[string]workload.RolledFor, own bool) bool {
 	if !c.always || !w.Tries() || w.Bake() == 0 {
 		return false
@@ -159,8 +159,8 @@ func (c *canaries) isTrying(w *workload.Workload, changes map[string]workload.Ro
 }
 
 // yields reports whether a canary that is neither being patched nor rolled out lets another workload go first: one of a lower wave, for which it may
-// be waiting; one of its own wave, if its patch has failed; or the canary of another change, since each may be waiting for the other. Of those in a
-// circle the one with the lowest wave and name goes.
+// be waiting; one of its own wave, if its patch has failed; or the canary of another change, since each may be waiting for the other. If several
+// wait for each other in a circle, the one with the lowest wave and name goes.
 func (c *canaries) yields(canary, w *workload.Workload) bool {
 	if canary.Wave != w.Wave {
 		return canary.Wave > w.Wave
@@ -176,7 +176,7 @@ func (c *canaries) yields(canary, w *workload.Workload) bool {
 	return false
 }
 
-// start takes a workload that is being rolled.
+// start records that a workload is being rolled.
 func (c *canaries) start(w *workload.Workload, doing []plan.Decision) {
 	for _, decision := range doing {
 		of := sourceChangeOf(w.ID.Namespace, decision.Source.String(), decision.Record)

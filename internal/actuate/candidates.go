@@ -18,16 +18,16 @@ type candidates struct {
 	timing    *timing
 	peers     *failedPeers
 	now       func() time.Time
-	// best has the one that goes before all others, by change; nil if there is none. It is looked for once for each dispatch, and again when that
-	// one cannot go.
+	// best maps a change to the workload that goes before all others, or to nil if there is none. It is looked up once for each dispatch, and again
+	// if that workload cannot go.
 	best map[sourceChange]*workload.Workload
 }
 
-// forget has the best ones looked for again.
+// forget drops the best ones, so that they are looked up again.
 func (c *candidates) forget() { clear(c.best) }
 
-// before returns the workload that goes before another one with a change. Nil: none does. It is one that nothing else is known to hold, so that
-// nobody waits for one that waits for people, or cannot be patched.
+// before returns the workload that goes before another one with a change, or nil if none does. It only returns a workload that is not known to be
+// held by anything else, so that nobody waits for one that waits for people or cannot be patched.
 func (c *candidates) before(w *workload.Workload, of sourceChange, source events.Source) *workload.Workload {
 	best, known := c.best[of]
 	if !known || best != nil && !c.canGo(best, source) {
@@ -45,15 +45,15 @@ func (c *candidates) before(w *workload.Workload, of sourceChange, source events
 	return best
 }
 
-// goesBefore reports whether a workload goes before another one: that of the lower wave, and of those the one with fewer pods.
+// goesBefore reports whether a workload goes before another one: the one of the lower wave does, and within a wave the one with fewer pods.
 func goesBefore(w, other *workload.Workload) bool {
 	return cmp.Or(
 		cmp.Compare(w.Wave, other.Wave), cmp.Compare(w.Progress.Pods, other.Progress.Pods), cmp.Compare(w.ID.String(), other.ID.String()),
 	) < 0
 }
 
-// canGo reports whether a workload has a change of a source pending, and is not held but for others of its namespace. What it was last held for may
-// be over since, for all of them at once, so whatever can be checked again is.
+// canGo reports whether a workload has a pending change of a source, and is held by nothing except others of its namespace. The reason why it was
+// last held may have gone since, for all of them at once, so whatever can be checked again is checked.
 func (c *candidates) canGo(w *workload.Workload, source events.Source) bool {
 	p := c.gathering.byKey[w.Key()]
 	if !w.Tries() || p == nil || p.changes[source] == nil || p.attempts > 0 || w.Aborted || c.timing.stops(w.Key()) {
@@ -62,36 +62,37 @@ func (c *candidates) canGo(w *workload.Workload, source events.Source) bool {
 	return p.held != plan.SourceOnHold && p.changes[source].change.Hold == "" && !c.isHeldFor(p)
 }
 
-// isHeldFor reports whether a workload was last held for its own pods, or for one that failed and still is failed. What it waits for until its files
-// are new is short.
+// isHeldFor reports whether a workload was last held because of its own pods, or because of one that failed and has not recovered. Waiting for new
+// files does not count, because that is short.
 func (c *candidates) isHeldFor(p *pending) bool {
 	return p.isReported(plan.PodsStarting) || p.isReported(plan.PeerFailed) && c.peers.has(p.behind)
 }
 
-// hasFailed reports whether the last patch of a workload was not made, so that it waits for another attempt.
+// hasFailed reports whether the last patch of a workload failed, so that it waits for another attempt.
 func (c *candidates) hasFailed(w *workload.Workload) bool {
 	p := c.gathering.byKey[w.Key()]
 	return p != nil && p.attempts > 0
 }
 
-// isAwaited reports whether a workload of the namespace, other than one, has a change of the source pending.
+// isAwaited reports whether any workload of the namespace except the given one has a pending change of the source.
 func (c *candidates) isAwaited(of sourceChange, source events.Source, but workload.Key) bool {
 	return slices.ContainsFunc(c.index.dependents(source), func(peer *workload.Workload) bool {
 		return peer.ID.Namespace == of.namespace && peer.Key() != but && c.gathering.has(peer.Key(), source)
 	})
 }
 
-// isMissing reports whether a workload of the namespace was not rolled for a change, which may be because it waits.
+// isMissing reports whether any workload of the namespace was not rolled for a change, possibly because it waits.
 func (c *candidates) isMissing(of sourceChange, source events.Source) bool {
 	return slices.ContainsFunc(c.index.dependents(source), func(peer *workload.Workload) bool {
 		return peer.ID.Namespace == of.namespace && !of.isOf(peer)
 	})
 }
 
-// isReady reports whether the pods of a workload are there, of its template, and ready.
+// isReady reports whether the pods of a workload exist, match its template, and are ready.
 func isReady(w *workload.Workload) bool { return w.Tries() && w.Progress.State == workload.Complete }
 
-// found returns the workload that went first with a change, as what is rolled says, and whether it is done with it. The zero Key: none did.
+// found returns the workload that went first with a change, judging by which workloads are rolled, and whether it is done with the change. It
+// returns the zero Key if none did.
 func (c *candidates) found(of sourceChange, source events.Source) (key workload.Key, done bool) {
 	var first *workload.Workload
 	for _, peer := range c.index.dependents(source) {

@@ -9,19 +9,19 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// debounce gathers the changes of each workload until none has come for a while, so that they make one roll. It also keeps
-// the workloads that have to wait longer: for a retry, or until something that holds them has moved.
+// debounce gathers the changes of each workload until none has come for a while, so that they lead to one roll. It also keeps the workloads
+// that have to wait longer: for a retry, or until whatever holds them has changed.
 type debounce struct {
-	// quiet is how long no further change must have come, and most how long the first one waits for that.
+	// quiet is how long no further change must have come. most is how long the first change waits for that at most.
 	quiet, most time.Duration
-	// byKey are all workloads in it, and holds those that wait for something other than a time, or people.
+	// byKey has all workloads in it, and holds those that wait for something other than a time, or for people.
 	byKey map[workload.Key]*pending
 	holds holds
-	// finished reports whether the lower waves of a source are finished, and moved is called with each workload that may not be finished any more.
+	// finished reports whether the lower waves of a source are finished. moved is called with each workload that may not be finished any more.
 	finished func(awaited) bool
 	moved    func(workload.Key)
-	// order are those that wait for a time, due those whose time has come, and slots those that wait for a slot. The last keep their turn while
-	// they are looked at for another reason.
+	// order has the workloads that wait for a time, due those whose time has come, and slots those that wait for a slot. The last keep their turn
+	// while they are reviewed for another reason.
 	order ordered[*pending]
 	due   turns
 	slots turns
@@ -35,7 +35,7 @@ func newDebounce(quiet, most time.Duration) *debounce {
 	}
 }
 
-// isDueBefore reports whether a workload is due before another one. Of two that are due at once, the one that has waited longer is first.
+// isDueBefore reports whether a workload is due before another one. If both are due at the same time, the one that has waited longer is first.
 func isDueBefore(a, b *pending) bool {
 	if a.due.Equal(b.due) {
 		return a.first.Before(b.first)
@@ -49,8 +49,8 @@ func (d *debounce) has(key workload.Key, source events.Source) bool {
 	return p != nil && p.changes[source] != nil
 }
 
-// add gathers the change of an event for a workload, which is due when the debounce window ends, and returns the event whose place it takes, if
-// there is one. One that is due already keeps its turn. From is the baseline of the change, nil if it is not known.
+// add gathers the change of an event for a workload, which is due when the debounce window ends, and returns the event that it replaces, if there is
+// one. A workload that is already due keeps its turn. From is the baseline of the change, or nil if it is not known.
 func (d *debounce) add(w *workload.Workload, e *inFlightEvent, from *events.Change, now time.Time) []replaced {
 	key := w.Key()
 	p := d.byKey[key]
@@ -61,7 +61,7 @@ func (d *debounce) add(w *workload.Workload, e *inFlightEvent, from *events.Chan
 	p.seen = w
 	given := p.add(e, from)
 	if p.held == plan.SourceOnHold {
-		d.unhold(p) // The event may say that the source is on hold no more.
+		d.unhold(p) // The event may say that the source is no longer on hold.
 	}
 	d.moved(key)
 	if p.isHeld() || d.due.has(p) {
@@ -75,7 +75,7 @@ func (d *debounce) add(w *workload.Workload, e *inFlightEvent, from *events.Chan
 	return given
 }
 
-// canForget reports whether a workload has a pending change of a source that was certainly not patched for.
+// canForget reports whether a workload has a pending change of a source for which certainly no patch was applied.
 func (d *debounce) canForget(key workload.Key, source events.Source) bool {
 	p := d.byKey[key]
 	return p != nil && p.changes[source] != nil && !p.changes[source].doubted
@@ -97,7 +97,7 @@ func (d *debounce) forget(key workload.Key, gone *inFlightEvent) []replaced {
 	return []replaced{{event: event, by: gone}}
 }
 
-// windowEnd returns when a workload is due whose first change came at first, and whose last one came now.
+// windowEnd returns when a workload is due if its first change came at first, and its last one came now.
 func (d *debounce) windowEnd(first, now time.Time) time.Time {
 	end := now.Add(d.quiet)
 	if latest := first.Add(d.most); end.After(latest) {
@@ -106,8 +106,8 @@ func (d *debounce) windowEnd(first, now time.Time) time.Time {
 	return end
 }
 
-// retry schedules a workload whose patch failed, together with the changes that came since. It returns the delay, and the events whose place
-// later ones take.
+// retry schedules a workload whose patch failed, together with the changes that came since. It returns the delay, and the events that later ones
+// replace.
 func (d *debounce) retry(p *pending, now time.Time) (delay time.Duration, given []replaced) {
 	p.attempts++
 	delay = p.backoff.Step()
@@ -143,8 +143,8 @@ func (d *debounce) next() (time.Time, bool) {
 	return d.order.items[0].due, true
 }
 
-// pop returns the next workload that is due and whose namespace may have one, nil if there is none. The caller drops it, holds it, or schedules it
-// anew.
+// pop returns the next workload that is due and for whose namespace may returns true, or nil if there is none. The caller drops it, holds it, or
+// schedules it again.
 func (d *debounce) pop(now time.Time, may func(namespace string) bool) *pending {
 	for len(d.order.items) > 0 && !d.order.items[0].due.After(now) {
 		if p, ok := heap.Pop(&d.order).(*pending); ok {
@@ -155,8 +155,8 @@ func (d *debounce) pop(now time.Time, may func(namespace string) bool) *pending 
 	return d.due.pop(may)
 }
 
-// popSlot returns the next workload that waits for a slot and whose namespace may have one, nil if there is none. The caller does with it as with
-// one that is due.
+// popSlot returns the next workload that waits for a slot and for whose namespace may returns true, or nil if there is none. The caller drops it,
+// holds it, or schedules it again.
 func (d *debounce) popSlot(may func(namespace string) bool) *pending {
 	p := d.slots.pop(may)
 	if p != nil {
@@ -165,7 +165,7 @@ func (d *debounce) popSlot(may func(namespace string) bool) *pending {
 	return p
 }
 
-// take has a workload wait for nothing.
+// take removes a workload from everything that it waits for.
 func (d *debounce) take(p *pending) {
 	d.unhold(p)
 	d.due.remove(p)
@@ -195,7 +195,7 @@ func (d *debounce) hold(p *pending, why plan.Reason) {
 	}
 }
 
-// unhold has a workload be held no more.
+// unhold ends the hold of a workload.
 func (d *debounce) unhold(p *pending) {
 	rested := rests(p.held)
 	p.held = plan.None
@@ -216,7 +216,7 @@ func (d *debounce) patched(key workload.Key, now time.Time) {
 	d.releaseFrom(key, plan.Busy, now)
 }
 
-// date notes when the changes of a source were written, for workloads that wait for it.
+// date sets when the changes of a source were written, for the workloads that wait for that.
 func (d *debounce) date(keys map[workload.Key]struct{}, answer dates, now time.Time) {
 	for key := range keys {
 		p := d.byKey[key]

@@ -10,28 +10,27 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// index holds the workloads, and finds those that a source may concern without a request. One reflector for each kind and namespace feeds it.
-// It is safe for concurrent use.
+// index holds the workloads, and finds those that a source may concern without a request to the API server. One reflector for each kind and
+// namespace fills it. It is safe for concurrent use.
 type index struct {
 	reading workload.Reading
 	// changed is called, without the lock, after a workload has changed or gone. It must not block.
 	changed func(workload.Key)
-	// relinked is called, without the lock, with the sources that a workload wants in a way in which it did not before. It must not block.
+	// relinked is called, without the lock, with the sources that a workload has come to want, or wants in a different way. It must not block.
 	relinked func(workload.Key, []events.Source)
 
 	mu        sync.RWMutex
 	workloads map[workload.Key]*workload.Workload
 	bySource  map[events.Source]keySet
-	// runners are the workloads that run the pods of another's template, or whose controller is another, by the key of that one, which need not
-	// be there.
+	// runners maps a workload, which need not exist, to the workloads that run pods of its template, or whose controller it is.
 	runners map[workload.Key]map[workload.Key]struct{}
 	// byPattern holds the workloads that name sources by a pattern, by namespace. Secrets in stores are in the namespace "".
 	byPattern map[string]map[workload.Key]struct{}
 	// spaces counts the workloads of each namespace, and waves those with a wave other than 0.
 	spaces map[string]int
 	waves  map[string]int
-	// linked counts how often a workload has come, gone, or come to depend on other sources or be of another wave, and links has what it was when
-	// that last happened in each namespace that has workloads.
+	// linked counts how often a workload was added or removed, or changed its sources or its wave. links has the count as of the last time that
+	// this happened in each namespace that has workloads.
 	linked   uint64
 	links    map[string]uint64
 	unserved unserved
@@ -53,12 +52,12 @@ func newIndex(reading workload.Reading, changed func(workload.Key), relinked fun
 	}
 }
 
-// read returns the workload of an object, and false if that is of another kind.
+// read returns the workload of an object, and false if the object is of another kind.
 func (x *index) read(k workload.Kind, obj runtime.Object) (*workload.Workload, bool) {
 	return workload.Read(k, obj, x.reading)
 }
 
-// get returns a workload, nil if there is none.
+// get returns a workload, or nil if there is none.
 func (x *index) get(key workload.Key) *workload.Workload {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -87,7 +86,7 @@ func (x *index) count() map[string]int {
 	return count
 }
 
-// reverted counts the workloads by kind that are not rolled for a change any more because someone else takes each roll back.
+// reverted counts, by kind, the workloads that are no longer rolled for a change because someone else reverts each roll.
 func (x *index) reverted() map[string]int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -110,8 +109,8 @@ func (x *index) hasWaves(namespace string) bool {
 	return x.waves[namespace] > 0
 }
 
-// observe takes a state of a workload. Exact means that it is the result of one write, like an event of a watch; what a list shows may be the
-// result of many. A state that is older than the known one is dropped. Of what the first list shows, nobody knows since when it is so.
+// observe records a state of a workload. Exact means that it is the result of one write, like an event of a watch; a state from a list may be the
+// result of many. A state that is older than the known one is dropped. For a state from the first list, it is not known how old its contents are.
 func (x *index) observe(w *workload.Workload, exact bool) {
 	since := ""
 	if exact {
@@ -120,7 +119,7 @@ func (x *index) observe(w *workload.Workload, exact bool) {
 	x.observeSince(w, exact, since)
 }
 
-// observeSince is observe for a state of which it is known that what is new in it was written at a resourceVersion or later.
+// observeSince is like observe, for a state whose differences from the known one were written at a resourceVersion or later.
 func (x *index) observeSince(w *workload.Workload, exact bool, since string) {
 	x.mu.Lock()
 	earlier := x.workloads[w.Key()]
@@ -131,8 +130,8 @@ func (x *index) observeSince(w *workload.Workload, exact bool, since string) {
 	x.replace(earlier, w, exact, since)
 }
 
-// answer takes the state of a workload in the response to a patch. A workload that was deleted meanwhile is not resurrected. Templated means that
-// this write set the pod template.
+// answer records the state of a workload in the response to a patch. It does not add a workload again that was deleted meanwhile. Templated means
+// that the patch set the pod template.
 func (x *index) answer(w *workload.Workload, templated bool) {
 	x.mu.Lock()
 	earlier := x.workloads[w.Key()]
@@ -140,12 +139,12 @@ func (x *index) answer(w *workload.Workload, templated bool) {
 		x.mu.Unlock()
 		return
 	}
-	// The patch may have found what others have written since.
+	// The response may include what others have written since.
 	x.replace(earlier, w, templated, earlier.Version)
 }
 
-// keep takes the state that a patch without permission would have made of a workload. What the patch would have written counts from then on, as if
-// it were there.
+// keep records the state that a workload would have after a patch for which there is no permission. From then on, what the patch would have written
+// counts as if it were there.
 func (x *index) keep(patched *workload.Workload) {
 	x.mu.Lock()
 	earlier := x.workloads[patched.Key()]
@@ -156,18 +155,19 @@ func (x *index) keep(patched *workload.Workload) {
 	x.replace(earlier, earlier.Keeping(patched), false, earlier.Version)
 }
 
-// keepStart takes the last outcome of a workload. A Job that was started by that, and of which the workload has no record, counts as if it had.
+// keepStart handles the last outcome of a workload. If it says that a Job was started, and the workload has no record of that, the Job counts as if
+// it were recorded.
 func (x *index) keepStart(last events.Outcome) {
 	x.keepWhat(workload.KeyOf(last.Workload), func(w *workload.Workload) (*workload.Workload, bool) { return w.KeepingStart(last) })
 }
 
-// keepStarts takes what Jobs of a workload say that they were started for.
+// keepStarts records what the Jobs of a workload were started for, by their own annotations.
 func (x *index) keepStarts(key workload.Key, starts workload.Starts) {
 	x.keepWhat(key, func(w *workload.Workload) (*workload.Workload, bool) { return w.KeepingStarts(starts) })
 }
 
-// uncount has a workload not know of a roll that was none. Stripped is the state that counts it, before that was corrected: the watch may have shown
-// it, and whoever takes a count off a workload usually is not believed. Before is the state before the roll.
+// uncount removes from the count of a workload a roll that did not happen. Stripped is the state that still counts it, before the correction: the
+// watch may have shown it, and a count that someone removes is usually kept nevertheless. Before is the state before the roll.
 func (x *index) uncount(stripped, before *workload.Workload) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -187,7 +187,7 @@ func (x *index) keepWhat(key workload.Key, keeping func(*workload.Workload) (*wo
 	x.mu.Unlock()
 }
 
-// changedIn has all workloads of a namespace looked at.
+// changedIn has all workloads of a namespace reviewed.
 func (x *index) changedIn(namespace string) {
 	for _, w := range x.all() {
 		if w.ID.Namespace == namespace {
@@ -215,7 +215,7 @@ func (x *index) replace(earlier, w *workload.Workload, exact bool, since string)
 
 func (x *index) forget(key workload.Key, uid string) { x.forgetSince(key, uid, "") }
 
-// forgetSince is forget for a workload of which it is known that it was there until a resourceVersion or later.
+// forgetSince is like forget, for a workload that is known to have existed until a resourceVersion or later.
 func (x *index) forgetSince(key workload.Key, uid, since string) {
 	x.mu.Lock()
 	earlier := x.workloads[key]

@@ -5,18 +5,18 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// limits bounds the rollouts in progress: those of the cluster, and those of each namespace. A namespace may begin one while it has fewer than
-// slots are free. So one alone has half of the slots, of two each has a third, and one that has none finds a slot, until as many namespaces as
-// there are slots roll at a time. Rollouts that never end so cost another namespace half of its own slots at most, and never all.
+// limits bounds the rollouts in progress, in the cluster and in each namespace. A namespace may begin one while it has fewer in progress than there
+// are free slots. So a single busy namespace gets half of the slots, each of two gets a third, and one with no rollout in progress finds a free slot,
+// unless there are as many rolling namespaces as slots. Rollouts that never end thus cost another namespace at most half of its own slots, never all.
 type limits struct {
-	// maxRollouts is --max-rollouts, and perNamespace --max-rollouts-per-namespace. Zero is without limit.
+	// maxRollouts is --max-rollouts, and perNamespace --max-rollouts-per-namespace. Zero means no limit.
 	maxRollouts, perNamespace int
 	// alone says that workloads of no other namespace are watched. Nobody else needs a slot.
 	alone     bool
 	following *following
 	patcher   *patcher
-	// inProgress are the workloads whose rollouts have a slot, and taken counts those of each namespace. Nil: they are not known, and are looked for
-	// when somebody asks.
+	// inProgress has the workloads whose rollouts have a slot, and taken counts them by namespace. If nil, they are not known, and are counted on
+	// demand.
 	inProgress map[workload.Key]struct{}
 	taken      map[string]int
 }
@@ -28,7 +28,7 @@ func newLimits(o Options, following *following, patcher *patcher) *limits {
 	}
 }
 
-// forget has the rollouts in progress counted again: some wait for a time, which nobody tells.
+// forget makes the rollouts in progress be counted again: some wait for a time, and nothing signals when that comes.
 func (l *limits) forget() { l.inProgress = nil }
 
 // review looks at a workload that has changed, or whose patch or rollout has begun or ended.
@@ -54,7 +54,7 @@ func (l *limits) hasSlot(key workload.Key) bool {
 	return l.following.replaces(key) || l.patcher.replaces(key)
 }
 
-// stop returns why a workload must wait for a slot, plan.None if it need not.
+// stop returns why a workload must wait for a slot, or plan.None if it need not.
 func (l *limits) stop(w *workload.Workload) plan.Reason {
 	if !l.needsSlot(w) {
 		return plan.None
@@ -62,8 +62,8 @@ func (l *limits) stop(w *workload.Workload) plan.Reason {
 	return l.full(w.ID.Namespace)
 }
 
-// needsSlot reports whether a workload takes a slot when it is rolled. One without pods takes none, and one that is being rolled has its own: what
-// comes meanwhile may be what its pods need to start.
+// needsSlot reports whether a workload takes a slot when it is rolled. A workload without pods takes none. One that is being rolled already has a
+// slot and need not wait for another, because a further change may be what its pods need to start.
 func (l *limits) needsSlot(w *workload.Workload) bool {
 	if w.Progress.Pods == 0 || l.maxRollouts == 0 && l.perNamespace == 0 {
 		return false
@@ -76,7 +76,7 @@ func (l *limits) needsSlot(w *workload.Workload) bool {
 // hasRoom reports whether a namespace may begin a rollout.
 func (l *limits) hasRoom(namespace string) bool { return l.full(namespace) == plan.None }
 
-// full returns why a namespace may begin no rollout, plan.None if it may.
+// full returns why a namespace may not begin a rollout, or plan.None if it may.
 func (l *limits) full(namespace string) plan.Reason {
 	l.count()
 	own, free := l.taken[namespace], l.maxRollouts-len(l.inProgress)
@@ -91,7 +91,7 @@ func (l *limits) full(namespace string) plan.Reason {
 	return plan.None
 }
 
-// count looks for the rollouts that have a slot, if they are not known.
+// count counts the rollouts that have a slot, unless they are known.
 func (l *limits) count() {
 	if l.inProgress != nil {
 		return

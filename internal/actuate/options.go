@@ -29,7 +29,7 @@ type Options struct {
 	Cluster string
 	// Namespaces are the namespaces whose workloads are rolled. Empty means all.
 	Namespaces []string
-	// IgnoreNamespaces are namespaces to ignore. It is for an empty Namespaces, and the API server leaves them out. Empty means none.
+	// IgnoreNamespaces are namespaces to ignore when Namespaces is empty. The API server filters them out. Empty means none.
 	IgnoreNamespaces []string
 	// StoresFrom are other clusters whose watchers watch secret stores for this one. Only their events about secrets in stores are acted on.
 	// Empty means none.
