@@ -20,7 +20,7 @@ type canaries struct {
 	unfinished, begun func(workload.Key, events.Source) bool
 	// chosen maps a change to the workload that goes first, or to the zero Key if none was started yet.
 	chosen map[sourceChange]workload.Key
-	// passed are the changes, as far as known, with which a workload went first and succeeded.
+	// passed are the changes, as far as known, with which a workload has already gone first.
 	passed map[sourceChange]struct{}
 }
 

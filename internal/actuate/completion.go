@@ -12,8 +12,8 @@ import (
 	"github.com/keyturn/keyturn/internal/plan"
 )
 
-// maxChanged is how often in a row the patch of a workload may not be made until it counts as failed that the workload is not as it was read. That
-// takes about half a minute: the watch is not late for as long.
+// maxChanged is how many times in a row a patch may find the workload changed since it was read before that counts as a failure. It takes about
+// half a minute, longer than the watch is ever late.
 const maxChanged = 5
 
 // completion handles the results of patches: it follows rollouts, releases events, retries, or gives up.
@@ -30,13 +30,13 @@ type completion struct {
 	log       *slog.Logger
 	now       func() time.Time
 
-	// unrecorded has the kinds of which the log says that nothing can be recorded on them.
+	// unrecorded has the kinds for which it was logged that nothing can be recorded on them.
 	unrecorded map[string]bool
-	// uncounted has the kinds of which the log says that no rolls can be counted on them.
+	// uncounted has the kinds for which it was logged that rolls cannot be counted on them.
 	uncounted map[string]bool
 }
 
-// finish takes the result of a patch.
+// finish handles the result of a patch.
 func (c *completion) finish(ctx context.Context, result patchResult) {
 	r := result.roll
 	c.patcher.finished(r)
@@ -69,7 +69,7 @@ func (c *completion) finish(ctx context.Context, result patchResult) {
 	c.rollouts.review(ctx, r.key())
 }
 
-// warn says why nothing was recorded on a workload; once for a kind that there is no permission to patch.
+// warn logs why nothing was recorded on a workload. If the reason is a missing permission to patch the kind, it does so once for each kind.
 func (c *completion) warn(ctx context.Context, r *roll, err error) {
 	switch {
 	case !kube.IsMissingRight(err, "patch"):
@@ -102,7 +102,8 @@ func (c *completion) succeeded(ctx context.Context, result patchResult) {
 	c.rollouts.started(ctx, result)
 }
 
-// reloaded reports that the pods have answered the request to reload: whether they did is not known. The events are released once that is published.
+// reloaded reports that the pods have answered the request to reload. Whether they have reloaded is not known. The events are released once the
+// outcome is published.
 func (c *completion) reloaded(ctx context.Context, result patchResult) {
 	r, id, now := result.roll, result.roll.workload.ID, c.now()
 	for _, decision := range r.decisions {
@@ -121,7 +122,7 @@ func (c *completion) reloaded(ctx context.Context, result patchResult) {
 	c.gathering.releaseHeld(r.key(), now)
 }
 
-// rollInstead has the pods replaced that could not be told. The next leader tells them, if this one ends.
+// rollInstead replaces pods that could not be asked to reload. If this leader ends first, the next one asks them again.
 func (c *completion) rollInstead(ctx context.Context, r *roll, err error) {
 	if ctx.Err() == nil {
 		r.pending.untold = err.Error()
@@ -131,20 +132,20 @@ func (c *completion) rollInstead(ctx context.Context, r *roll, err error) {
 		"namespace", r.workload.ID.Namespace, "retry_in", delay, "err", err)
 }
 
-// tellAgain has pods told at another attempt.
+// tellAgain schedules another attempt to ask the pods to reload.
 func (c *completion) tellAgain(ctx context.Context, r *roll, err error) {
 	delay := c.again(ctx, r)
 	c.log.InfoContext(r.context(ctx), "pods did not confirm the reload yet; asking them again", "workload", r.workload.ID.String(),
 		"namespace", r.workload.ID.Namespace, "attempt", r.attempts+1, "retry_in", delay, "err", err)
 }
 
-// released ends what a patch was for.
+// released ends the changes that a patch was for.
 func (c *completion) released(ctx context.Context, r *roll) {
 	c.concluder.releaseRoll(ctx, r)
 	c.gathering.releaseHeld(r.key(), c.now())
 }
 
-// retry has a failed patch made again later, of what is known by then.
+// retry schedules another attempt after a failed patch. It is based on what is known by then.
 func (c *completion) retry(ctx context.Context, r *roll, err error) {
 	delay := c.again(ctx, r)
 	c.log.WarnContext(r.context(ctx), "patch failed; retrying", "workload", r.workload.ID.String(),
@@ -152,8 +153,8 @@ func (c *completion) retry(ctx context.Context, r *roll, err error) {
 	c.metrics.retried(ctx, r.workload.ID)
 }
 
-// decideAgain has a workload decided again whose record someone else has written since the decision, such as another leader in whose term the
-// patch was sent or arrived, or whose operator has not acted on the last roll yet.
+// decideAgain makes a workload be decided again whose record someone else has written since the decision, for example another leader in whose term
+// the patch was sent or arrived, or whose operator has not acted on the last roll yet.
 func (c *completion) decideAgain(ctx context.Context, r *roll) {
 	delay := c.again(ctx, r)
 	c.log.InfoContext(r.context(ctx), "workload changed before its patch; deciding again", "workload", r.workload.ID.String(),
@@ -167,7 +168,7 @@ func (c *completion) again(ctx context.Context, r *roll) time.Duration {
 	return delay
 }
 
-// giveUp ends what a patch was for that the API server refuses. The events are dead-lettered when nothing else holds them.
+// giveUp ends the changes of a patch that the API server refuses. Their events are dead-lettered once nothing else holds them.
 func (c *completion) giveUp(ctx context.Context, r *roll, err error) {
 	rollCtx := r.context(ctx)
 	c.log.ErrorContext(rollCtx, "patch denied; dead-lettering its events", "workload", r.workload.ID.String(),

@@ -8,7 +8,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// concluder finishes what needs no patch, or no further one: it reports decisions, and releases the events that asked for them.
+// concluder finishes changes that need no patch, or no further one: it reports the decisions, and releases their events.
 type concluder struct {
 	inFlight *inFlightEvents
 	rollouts *rollouts
@@ -25,7 +25,7 @@ func (c *concluder) conclude(ctx context.Context, e *inFlightEvent, w *workload.
 	c.report(ctx, e, w, decision, e.delivery.Deliveries > 1)
 }
 
-// release ends a pending change by the decision about it.
+// release ends a pending change with the decision about it.
 func (c *concluder) release(ctx context.Context, w *workload.Workload, change *pendingChange, decision plan.Decision) {
 	if action := decision.Reason.Action(); action == plan.Skip || action == plan.Record {
 		e := change.event
@@ -51,8 +51,8 @@ func (c *concluder) releaseAll(ctx context.Context, p *pending, reason plan.Reas
 	}
 }
 
-// report logs a decision that rolls nothing, and publishes its outcome unless the reason is silent. Again means that a patch may have been
-// made for the event whose rollout was not reported.
+// report logs a decision that rolls nothing, and publishes its outcome unless the reason is silent. Again means that a patch may already have been
+// applied for the event without its rollout having been reported.
 func (c *concluder) report(ctx context.Context, e *inFlightEvent, w *workload.Workload, decision plan.Decision, again bool) {
 	c.log.DebugContext(ctx, "workload left alone", "workload", w.ID.String(), "namespace", w.ID.Namespace,
 		"source", decision.Source.String(), "reason", decision.Reason.String())

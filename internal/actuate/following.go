@@ -16,7 +16,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// The reasons of outcomes that no decision is behind.
+// The reasons of outcomes that do not come from a decision.
 const (
 	reasonRolledOut        = "rolled-out"
 	reasonDeadlineExceeded = "deadline-exceeded"
@@ -41,7 +41,7 @@ type following struct {
 	tracer trace.Tracer
 	index  *index
 	now    func() time.Time
-	// kinds and namespaces are those whose workloads the index has. Without namespaces it has those of all that are not ignored.
+	// kinds and namespaces are those whose workloads are in the index. If namespaces is empty, it has those of all that are not ignored.
 	kinds               workload.Kinds
 	namespaces, ignored []string
 	// timeout is --rollout-timeout: how long a rollout may make no progress.
@@ -52,7 +52,7 @@ type following struct {
 	rollouts map[workload.Key]*rollout
 	// moved is called with each workload whose rollout begins or ends.
 	moved func(workload.Key)
-	// reported is the newest revision of each workload that an outcome has, as far as the workload still is there.
+	// reported has, for each workload that still exists, the newest revision that an outcome was published for.
 	reported map[workload.Key]string
 }
 
@@ -73,7 +73,7 @@ func (f *following) has(key workload.Key, source events.Source) bool {
 	return r != nil && slices.ContainsFunc(r.started.Sources, func(s events.OutcomeSource) bool { return s.Source == source.String() })
 }
 
-// isUnfinished is has without rollouts that wait for people, or for a time: those would hold up others for as long.
+// isUnfinished is like has, but leaves out rollouts that wait for people or for a time, because these would hold up others for as long.
 func (f *following) isUnfinished(key workload.Key, source events.Source) bool {
 	return f.has(key, source) && !f.waits(key)
 }
@@ -84,13 +84,13 @@ func (f *following) waits(key workload.Key) bool {
 	return w != nil && w.Progress.Waits(f.now())
 }
 
-// isAborted reports whether the rollout of a workload, whoever started it, was aborted and is held by that.
+// isAborted reports whether the rollout of a workload, whoever started it, was aborted and is held because of that.
 func (f *following) isAborted(key workload.Key) bool {
 	w := f.index.get(key)
 	return w != nil && w.Aborted
 }
 
-// replaces reports whether the rollout of a workload is followed and replaces pods. One whose pods only have to stay ready does not.
+// replaces reports whether a rollout of the workload is followed that replaces pods. A rollout whose pods only have to stay ready does not count.
 func (f *following) replaces(key workload.Key) bool {
 	if !f.follows(key) {
 		return false
@@ -99,13 +99,13 @@ func (f *following) replaces(key workload.Key) bool {
 	return w != nil && w.Progress.Pods > 0 && w.Progress.State != workload.Complete && !w.Progress.Waits(f.now())
 }
 
-// unreported reports whether the workload was rolled to a revision that no outcome has.
+// unreported reports whether the workload was rolled to a revision that no outcome was published for.
 func (f *following) unreported(w *workload.Workload) bool {
 	return w.Revision != "" && f.reported[w.Key()] != w.Revision
 }
 
-// begin follows the rollout that an outcome says has begun, maybe by another actuator. An earlier one of the workload must have
-// been superseded.
+// begin follows the rollout that, according to an outcome, has begun, possibly by another actuator. Call supersede first if an earlier rollout of
+// the workload is in progress.
 func (f *following) begin(ctx context.Context, started events.Outcome) *rollout {
 	key := workload.KeyOf(started.Workload)
 	f.reported[key] = started.Revision
@@ -125,7 +125,7 @@ func (f *following) begin(ctx context.Context, started events.Outcome) *rollout 
 	return r
 }
 
-// resume takes the last outcome of a workload on the stream. If it says that a rollout started, the rollout is followed.
+// resume handles the last outcome of a workload on the stream. If it says that a rollout started, resume follows the rollout.
 func (f *following) resume(ctx context.Context, last events.Outcome) {
 	if key := workload.KeyOf(last.Workload); last.Revision != "" && f.index.get(key) != nil {
 		f.reported[key] = last.Revision
@@ -185,7 +185,7 @@ func (f *following) review(key workload.Key, w *workload.Workload, bake time.Dur
 	return ending{}, false
 }
 
-// overdue ends the rollouts that make no progress, so that they do not keep their slots for ever.
+// overdue ends the rollouts that make no progress, so that they do not keep their slots forever.
 func (f *following) overdue() []ending {
 	var ended []ending
 	now := f.now()

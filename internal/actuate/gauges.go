@@ -78,8 +78,8 @@ func (g *gauges) instruments() []instrument.Instrument {
 	}
 }
 
-// snapshot is the work of the loop in numbers, for the gauges. The loop makes a new one every few seconds and never changes one, so
-// that a scrape does not hold up the loop.
+// snapshot describes the work of the loop in numbers, for the gauges. The loop makes a new one every few seconds and never changes an existing
+// one, so that a scrape does not hold up the loop.
 type snapshot struct {
 	pending int
 	held    map[plan.Reason]int
@@ -100,7 +100,7 @@ type observed struct {
 	lag func(context.Context) (events.Lag, error)
 }
 
-// observe has the gauges observed, for as long as the program runs.
+// observe registers the gauges, which are then observed for as long as the program runs.
 func (g *gauges) observe(meter metric.Meter, o observed) error {
 	instruments := append([]metric.Observable{
 		g.leader, g.workloads, g.pending, g.held, g.oldest, g.active, g.failing, g.reverted, g.lag, g.ackPending,

@@ -9,7 +9,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// keep has a workload wait.
+// keep makes a workload wait.
 func (d *dispatcher) keep(p *pending, why obstacle) {
 	p.behind, p.noted = workload.Key{}, why.awaits
 	if why.peer != nil {
@@ -30,7 +30,7 @@ func (d *dispatcher) keep(p *pending, why obstacle) {
 	d.gathering.holdUntil(p, why.reason, why.end)
 }
 
-// releaseFailed has the workloads of a namespace looked at again that failed, because they may wait for one that waits for their repair.
+// releaseFailed makes the failed workloads of a namespace due, because they may wait for a workload that waits for their repair.
 func (d *dispatcher) releaseFailed(namespace string) {
 	for key := range d.admission.peers.keys {
 		if key.Namespace == namespace {

@@ -8,28 +8,28 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// awaited is what a held workload waits for, so that the end of a rollout wakes those that may go, and of thousands of others none. The zero value
-// is nothing that anybody else does: see rests.
+// awaited is what a held workload waits for. With it, the end of a rollout wakes the workloads that may go, and none of thousands of others. The
+// zero value means that the workload does not wait for others: see rests.
 type awaited struct {
-	// any says that whatever moves in the namespace may be it.
+	// any says that any event in the namespace may be what it waits for.
 	any bool
-	// slot is a slot, wherever that becomes free.
+	// slot says that it waits for a slot, in whatever namespace one becomes free.
 	slot bool
-	// workload is one workload: another one, or the held one itself.
+	// workload is the workload that it waits for: another one, or the held one itself.
 	workload  workload.Key
 	namespace string
-	// wave is that of the held workload: all lower ones have to be finished with the source.
+	// wave is the wave of the held workload: all lower waves must be finished with the source.
 	source events.Source
 	wave   int
 }
 
-// isWave reports whether it is the end of the lower waves.
+// isWave reports whether the workload waits for the end of the lower waves.
 func (a awaited) isWave() bool { return a.source != (events.Source{}) }
 
 // holds are the held workloads, by what they wait for.
 type holds struct {
 	by map[awaited]map[workload.Key]*pending
-	// waves are those of each namespace in by that are the ends of waves.
+	// waves has, by namespace, those keys of by that are ends of waves.
 	waves map[string]map[awaited]struct{}
 }
 
@@ -71,7 +71,7 @@ func (h *holds) remove(p *pending) {
 	}
 }
 
-// awaits returns what a workload waits for, by why it is held.
+// awaits returns what a workload waits for, given the reason why it is held.
 func (p *pending) awaits() awaited {
 	switch {
 	case rests(p.held):
@@ -99,8 +99,9 @@ func isOwn(why plan.Reason) bool {
 	}
 }
 
-// rests reports whether a workload that is held for a reason waits by the choice of people: for a time, or for what they do. It waits for nobody
-// else: there may be thousands, for days, and nothing that others do has them looked at. Nobody waits for it but for a moment: see obstacle.soon.
+// rests reports whether a workload that is held for a reason waits because people chose so: for a time, or for something that they do. It waits for
+// no other workload: there may be thousands of them, for days, and no event of others makes them be reviewed. Others wait for it only if it waits
+// for a moment: see obstacle.soon.
 func rests(why plan.Reason) bool {
 	switch why {
 	case plan.OnHold, plan.SourceOnHold, plan.WindowClosed, plan.RolledRecently, plan.RolledTooOften, plan.Pausing:
@@ -110,7 +111,7 @@ func rests(why plan.Reason) bool {
 	}
 }
 
-// rest takes note of whether a workload that is looked at rests, or waits for the delay that somebody has set for its files.
+// rest records whether a workload that is being reviewed rests, or waits for the configured delay for its files.
 func (p *pending) rest(rests bool, now time.Time) {
 	if p.rested && !rests {
 		p.woke = now
@@ -118,7 +119,7 @@ func (p *pending) rest(rests bool, now time.Time) {
 	p.rested = rests
 }
 
-// wake makes a workload due if it rests, or waits for its pods, after it has changed. What was noted of it may be gone.
+// wake makes a workload that has changed due if it rests, or waits for its pods. The notes on it may be gone, too.
 func (d *debounce) wake(key workload.Key, now time.Time) {
 	p := d.byKey[key]
 	if p == nil {
@@ -130,8 +131,9 @@ func (d *debounce) wake(key workload.Key, now time.Time) {
 	}
 }
 
-// releaseHeld makes the workloads due that something which has moved at a workload of their namespace may have held: those that wait for it, those
-// whose lower waves are finished, and those of which nobody knows better. Those that wait for a slot have their turn when there is one.
+// releaseHeld makes the workloads due that an event at a workload of their namespace may have released: those that wait for that workload, those
+// whose lower waves are finished, and those for which it is not known what they wait for. Those that wait for a slot get their turn when there is
+// one.
 func (d *debounce) releaseHeld(key workload.Key, now time.Time) {
 	d.releaseThose(awaited{any: true, namespace: key.Namespace}, now)
 	d.releaseThose(awaited{workload: key}, now)
@@ -142,8 +144,8 @@ func (d *debounce) releaseHeld(key workload.Key, now time.Time) {
 	}
 }
 
-// releaseNamespace makes all held workloads of a namespace due, after what may change for each what it waits for. Those that wait for a slot have
-// their turn when there is one.
+// releaseNamespace makes all held workloads of a namespace due, after an event that may change what any of them waits for. Those that wait for a
+// slot get their turn when there is one.
 func (d *debounce) releaseNamespace(namespace string, now time.Time) {
 	for of, held := range d.holds.by {
 		if of.slot {
@@ -157,14 +159,14 @@ func (d *debounce) releaseNamespace(namespace string, now time.Time) {
 	}
 }
 
-// releaseOne makes a workload due if it is held by something that others do. One that waits for a slot has its turn when there is one.
+// releaseOne makes a workload due if it waits for others. One that waits for a slot gets its turn when there is one.
 func (d *debounce) releaseOne(key workload.Key, now time.Time) {
 	if p := d.byKey[key]; p != nil && p.heldFor != (awaited{}) && !p.heldFor.slot {
 		d.release(p, now)
 	}
 }
 
-// releaseAll makes every held workload due but those that rest.
+// releaseAll makes every held workload due except those that rest.
 func (d *debounce) releaseAll(now time.Time) {
 	for of := range d.holds.by {
 		d.releaseThose(of, now)

@@ -10,23 +10,23 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// inFlightEvent is a delivered event that is not acked yet. It is acked when its last pending change is released, and not
-// before: so whatever waits, waits on the stream as well.
+// inFlightEvent is a delivered event that is not acked yet. It is acked only when its last pending change is released, so everything that waits
+// also waits on the stream.
 type inFlightEvent struct {
 	delivery *events.Delivery
-	// span is that of its processing.
+	// span is the span of its processing.
 	span trace.Span
-	// recalled says that it was read again: no consumer waits for it, and the stream delivers it to nobody else.
+	// recalled says that it was read again, so no consumer waits for an answer, and the stream does not redeliver it.
 	recalled bool
 	// open counts what holds it: pending changes of workloads, and syncs of ExternalSecrets.
 	open int
-	// err is why one of them failed for good. The event is then dead-lettered instead of acked.
+	// err is why one of these failed for good. The event is then dead-lettered instead of acked.
 	err error
-	// again is a later delivery of the same event. The stream takes an answer to one delivery for all, so the last one answers.
+	// again is a later delivery of the same event. The stream takes an answer to one delivery as the answer to all, so only the last one answers.
 	again *inFlightEvent
 }
 
-// reject has the event dead-lettered when nothing holds it any more.
+// reject makes the event be dead-lettered once nothing holds it any more.
 func (e *inFlightEvent) reject(err error) {
 	for e.again != nil && e.again.open > 0 {
 		e = e.again
@@ -51,11 +51,11 @@ type inFlightEvents struct {
 	// done is events.Delivery.Done.
 	done func(*events.Delivery, context.Context, error)
 	open map[*inFlightEvent]struct{}
-	// delivered is the last delivery of each that was delivered by the consumer.
+	// delivered has the last delivery of each event that the consumer delivered.
 	delivered map[delivered]*inFlightEvent
 }
 
-// delivered identifies an event on the stream. A stream that was lost and made anew numbers other events as the one before did.
+// delivered identifies an event on the stream. A stream that was lost and created again uses the same sequences for other events.
 type delivered struct {
 	seq uint64
 	id  string
@@ -74,7 +74,7 @@ func newInFlightEvents(tracer trace.Tracer, consumer string, metrics *metrics, n
 	}
 }
 
-// deliver takes a delivery of the consumer. The caller finishes or holds the event.
+// deliver handles a delivery of the consumer. The caller finishes or holds the event.
 func (f *inFlightEvents) deliver(ctx context.Context, delivery *events.Delivery) *inFlightEvent {
 	e := f.begin(ctx, delivery)
 	if before := f.delivered[e.delivered()]; before != nil {
@@ -84,7 +84,7 @@ func (f *inFlightEvents) deliver(ctx context.Context, delivery *events.Delivery)
 	return e
 }
 
-// sources counts the sources with events that were delivered up to a sequence on the stream, and are in flight. The stream has one event of each.
+// sources counts the sources with events in flight that were delivered up to a sequence on the stream. The stream has one event for each source.
 func (f *inFlightEvents) sources(upTo uint64) int {
 	newest := make(map[string]uint64)
 	for d, e := range f.delivered {
@@ -103,7 +103,7 @@ func (f *inFlightEvents) sources(upTo uint64) int {
 	return count
 }
 
-// recall takes an event that was read again. The caller finishes or holds it.
+// recall handles an event that was read again. The caller finishes or holds it.
 func (f *inFlightEvents) recall(ctx context.Context, delivery *events.Delivery) *inFlightEvent {
 	e := f.begin(ctx, delivery)
 	e.recalled = true
@@ -124,7 +124,7 @@ func (f *inFlightEvents) release(ctx context.Context, e *inFlightEvent) {
 	}
 }
 
-// replace drops one hold of each event whose place a later one has taken.
+// replace drops one hold of each event that a later one has replaced.
 func (f *inFlightEvents) replace(ctx context.Context, given []replaced) {
 	for _, r := range given {
 		r.event.span.AddLink(trace.Link{SpanContext: r.by.span.SpanContext()})
@@ -132,7 +132,7 @@ func (f *inFlightEvents) replace(ctx context.Context, given []replaced) {
 	}
 }
 
-// finish acks an event, or does with it what the error asks for: see events.Delivery.Done.
+// finish acks an event if err is nil. Otherwise the error decides what happens to it: see events.Delivery.Done.
 func (f *inFlightEvents) finish(ctx context.Context, e *inFlightEvent, err error) {
 	delete(f.open, e)
 	if f.delivered[e.delivered()] == e {

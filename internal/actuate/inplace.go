@@ -16,39 +16,39 @@ import (
 )
 
 var (
-	// errUntold is returned if a pod could not be told of a change.
+	// errUntold is returned if a pod could not be asked to reload, or did not confirm that.
 	errUntold = errors.New("not every pod confirmed the reload")
-	// errNotYet is returned if it may be told at another attempt.
+	// errNotYet is returned if another attempt may succeed.
 	errNotYet = errors.New("not every pod reloads yet")
 )
 
 // way is how a workload gets changes that roll it.
 type way struct {
-	// inPlace has its pods told. Else they are replaced, and instead is why, if the workload asks for the other.
+	// inPlace says that its pods are asked to reload. Otherwise they are replaced, and instead is why, if the workload opts in to a reload.
 	inPlace bool
 	instead string
-	// refreshed is when their files are new.
+	// refreshed is when the kubelets have refreshed their files.
 	refreshed time.Time
 }
 
 const (
-	// maxDelays is how often a later change may have the wait for new files begin anew, in times the delay.
+	// maxDelays bounds the wait for new files, which each later change starts again, as a multiple of the delay.
 	maxDelays = 3
-	// tellPause is how long a workload waits for a place to have its pods told.
+	// tellPause is how long a workload waits before it tries again to get a worker that asks its pods to reload.
 	tellPause = time.Second
-	// maxStarting is how often pods are told of which one is not ready, before they are replaced.
+	// maxStarting is how often pods of which one is not ready are asked to reload before they are replaced.
 	maxStarting = 6
 )
 
-// ways chooses between telling pods of changes and replacing them.
+// ways chooses between asking pods to reload and replacing them.
 type ways struct {
 	// delay is Options.ReloadDelay.
 	delay time.Duration
 	now   func() time.Time
 }
 
-// choose returns how a workload gets the changes of decisions. The API does not show when the kubelet has refreshed the files of a pod, so that it
-// is the time which counts: since the watcher saw the last of them, whoever was the leader meanwhile.
+// choose returns how a workload gets the changes of decisions. The API does not show when the kubelet has refreshed the files of a pod, so choose
+// goes by the time since the watcher saw the last of the changes, whoever was the leader meanwhile.
 func (c ways) choose(p *pending, w *workload.Workload, doing []plan.Decision) way {
 	why, ok := plan.InPlace(w, doing)
 	switch {
@@ -69,7 +69,7 @@ func (c ways) choose(p *pending, w *workload.Workload, doing []plan.Decision) wa
 	return chosen
 }
 
-// obstacle returns why the pods cannot be told yet.
+// obstacle returns why the pods cannot be asked to reload yet.
 func (w way) obstacle(now time.Time) obstacle {
 	if !w.inPlace || !now.Before(w.refreshed) {
 		return obstacle{}
@@ -77,7 +77,7 @@ func (w way) obstacle(now time.Time) obstacle {
 	return obstacle{reason: plan.FilesPending, end: w.refreshed}
 }
 
-// untellable returns why the pods of a workload cannot be told yet, if they are to be.
+// untellable returns why the pods of a workload that reloads in place cannot be asked to reload yet.
 func (d *dispatcher) untellable(p *pending, w *workload.Workload) obstacle {
 	why := p.way.obstacle(d.now())
 	switch {
@@ -92,7 +92,8 @@ func (d *dispatcher) untellable(p *pending, w *workload.Workload) obstacle {
 	return why
 }
 
-// tell tells the pods of a workload, and returns how many there are. Unlike a patch, it ends with the context: the next leader tells them again.
+// tell asks the pods of a workload to reload, and returns how many there are. Unlike a patch, it ends with the context: the next leader asks them
+// again.
 func (p *patcher) tell(ctx context.Context, r *roll) (int, error) {
 	to := r.workload.InPlace
 	ctx, span := p.tracer.Start(trace.ContextWithSpan(ctx, r.span), "reload pods", trace.WithAttributes(workloadAttributes(r.workload.ID)...))

@@ -9,7 +9,7 @@ import (
 
 // keySet is a set of workloads. Most sources are read by one workload, for which a map would take half a kilobyte. The zero value is empty.
 type keySet struct {
-	// one is the only one, the zero Key if there is none. It does not count once there is many, which has all.
+	// one is the only workload, or the zero Key if there is none. It is ignored once there is many, which has all of them.
 	one  workload.Key
 	many map[workload.Key]struct{}
 }

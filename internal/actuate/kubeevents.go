@@ -21,14 +21,14 @@ import (
 )
 
 const (
-	// kubeEventQueue bounds the warnings that wait to be written, and the other Kubernetes Events. The API server keeps them for an hour, for
-	// people: when the queue is full, a further one is dropped and counted.
+	// kubeEventQueue is the length of the queue of warnings that wait to be written, and of that of the other Kubernetes Events. When a queue is
+	// full, further ones are dropped and counted: the API server keeps them for only an hour, for people.
 	kubeEventQueue = 4096
-	// kubeEventPause is how long no other one must have come, before or after it, for one to be written: nearly all follow a patch, and would
+	// kubeEventPause is how long no other event must have come, before or after, before one is written: nearly all follow a patch, and would
 	// compete with further patches. None waits longer than kubeEventPatience for such a pause.
 	kubeEventPause    = 250 * time.Millisecond
 	kubeEventPatience = 5 * time.Second
-	// kubeEventRate and kubeEventBurst bound the writes per second, also after the pause: pods start then.
+	// kubeEventRate and kubeEventBurst bound the writes per second, even after the pause, because pods are starting then.
 	kubeEventRate  = 25
 	kubeEventBurst = 10
 	// kubeEventTimeout bounds one write.
@@ -44,19 +44,19 @@ type kubeEvents struct {
 	log     *slog.Logger
 	now     func() time.Time
 	limiter flowcontrol.RateLimiter
-	// warnings go first, and are never dropped for the others.
+	// warnings go first, and are never dropped in favor of the others.
 	warnings, others chan waitingEvent
 	// latest is when the last one was queued, in nanoseconds of Unix time.
 	latest  atomic.Int64
 	dropped func(context.Context)
-	// asReloader also writes Reloader's.
+	// asReloader also writes the Kubernetes Events that Reloader would write.
 	asReloader bool
 }
 
-// waitingEvent is one that is queued. It came at its FirstTimestamp.
+// waitingEvent is a queued Kubernetes Event. It came at its FirstTimestamp.
 type waitingEvent struct {
 	*corev1.Event
-	// first means that none had come for a while before it.
+	// first means that no other had come for a while before it.
 	first bool
 }
 
@@ -70,8 +70,8 @@ func newKubeEvents(
 	}
 }
 
-// run writes until close is called and none is left, or the context is done. Once hurry is done none waits any more, for a pause or for the
-// rate: what the rate does not allow at once is dropped.
+// run writes until close is called and none is left, or the context is done. Once hurry is done, none waits any more for a pause or for the rate:
+// those that the rate does not allow immediately are dropped.
 func (k *kubeEvents) run(ctx, hurry context.Context) {
 	for ctx.Err() == nil {
 		event, ok := k.next(ctx)
@@ -89,7 +89,7 @@ func (k *kubeEvents) run(ctx, hurry context.Context) {
 	}
 }
 
-// next waits for the one to write next, and returns false if there will be none any more, or the context is done.
+// next waits for the next one to write. It returns false if there will be no more, or the context is done.
 func (k *kubeEvents) next(ctx context.Context) (event waitingEvent, ok bool) {
 	select {
 	case event, ok = <-k.warnings:
@@ -142,8 +142,7 @@ func (k *kubeEvents) create(ctx context.Context, event *corev1.Event) {
 	}
 }
 
-// eventReasons are the types and reasons of the Kubernetes Events about outcomes. Of the skips and the holds only those have one whose reason is
-// loud.
+// eventReasons has the types and reasons of the Kubernetes Events about outcomes. Skips and holds have an event only if their reason is loud.
 var eventReasons = map[events.Verb]struct{ kind, reason string }{
 	events.VerbStarted:   {corev1.EventTypeNormal, "Rolled"},
 	events.VerbCompleted: {corev1.EventTypeNormal, "RolloutCompleted"},
@@ -197,7 +196,7 @@ func (k *kubeEvents) write(ctx context.Context, id events.Workload, eventType, r
 		return
 	}
 	if len(message) > maxKubeEventMessage {
-		// The cut may go through a character, and the API server rejects half ones.
+		// The cut may split a character, and the API server rejects invalid UTF-8.
 		message = strings.ToValidUTF8(message[:maxKubeEventMessage-3], "") + "..."
 	}
 	now := metav1.NewTime(k.now())

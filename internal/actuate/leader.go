@@ -12,9 +12,9 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// The times of the Lease, about half of those of kube-controller-manager: after a crash another actuator leads within leaseDuration and two
+// The times of the Lease are about half of those of kube-controller-manager. After a crash, another actuator leads within leaseDuration and two
 // retryPeriods, which is about as long as the stream is without a leader then. A leader that cannot renew the Lease stops after
-// renewDeadline, and has the rest of leaseDuration to finish its patches. One that stops for an API server that is slow loses nothing: it,
+// renewDeadline, and has the rest of leaseDuration to finish its patches. If it stops because the API server is slow, nothing is lost: it,
 // or another, resumes from the stream. The price is one request a second from each actuator.
 const (
 	leaseDuration = 7 * time.Second
@@ -34,7 +34,7 @@ type election struct {
 	log   *slog.Logger
 }
 
-// run calls lead whenever this actuator holds the Lease, until the context is done.
+// run calls lead whenever this actuator has acquired the Lease, until the context is done.
 func (e *election) run(ctx context.Context, lead func(context.Context) error) error {
 	lock, err := resourcelock.New(resourcelock.LeasesResourceLock, e.namespace, e.name,
 		e.client.CoreV1(), e.client.CoordinationV1(), resourcelock.ResourceLockConfig{Identity: e.identity})
@@ -86,9 +86,9 @@ func (e *election) await(ctx context.Context, fit bool) error {
 	}
 }
 
-// term is one attempt to become the leader, and the time as the leader. The elector of client-go starts the leading in a goroutine that it
-// does not wait for, and releases the Lease when its context ends. Here the Lease is released after the leading has ended, so that two
-// actuators never act.
+// term is one attempt to become the leader, and the time as the leader. The elector of client-go calls back in a goroutine that it does not wait
+// for, and releases the Lease when its context ends. Here the Lease is released only after the actuator has stopped leading, so that two
+// actuators never act at the same time.
 type term struct {
 	mu       sync.Mutex
 	began    bool
@@ -133,7 +133,7 @@ func (t *term) run(ctx context.Context, lock resourcelock.Interface, lead func(c
 	return t.failure
 }
 
-// begin reports whether the leading may begin.
+// begin reports whether the actuator may begin to lead.
 func (t *term) begin() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -141,7 +141,7 @@ func (t *term) begin() bool {
 	return t.began
 }
 
-// end keeps the leading from beginning. It is false if it has begun: then finished is closed when it ends.
+// end keeps the actuator from beginning to lead. It returns false if that has already begun: then finished is closed when it ends.
 func (t *term) end() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -14,7 +14,8 @@ func (x *index) countLinks(namespace string) uint64 {
 	return x.links[namespace]
 }
 
-// sameLinks reports whether two states of a workload are of the same wave, and depend on the same sources. Nil: it was not there.
+// sameLinks reports whether two states of a workload have the same wave, and depend on the same sources. A state is nil if the workload did not
+// exist.
 func sameLinks(a, b *workload.Workload) bool {
 	if a == nil || a.Wave != b.Wave || a.OptIn.Empty() != b.OptIn.Empty() || !slices.Equal(a.Sources(), b.Sources()) {
 		return false
@@ -22,7 +23,7 @@ func sameLinks(a, b *workload.Workload) bool {
 	return !slices.ContainsFunc(events.SourceKinds(), func(kind events.Kind) bool { return a.OptIn.HasPatterns(kind) != b.OptIn.HasPatterns(kind) })
 }
 
-// link takes note that the workloads of a namespace, what they depend on, or their waves have changed.
+// link records that the workloads of a namespace, what they depend on, or their waves have changed.
 func (x *index) link(namespace string) {
 	x.linked++
 	x.links[namespace] = x.linked

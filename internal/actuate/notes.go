@@ -10,14 +10,14 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// notes makes the patches that are for no pending change and roll nothing: they complete or correct a record, or note what a workload waits for.
+// notes makes the patches that belong to no pending change and roll nothing: they complete or correct a record, or note what a workload waits for.
 type notes struct {
 	kinds workload.Kinds
 	log   *slog.Logger
 	now   func() time.Time
 }
 
-// make returns the patch that writes on a workload; finish takes its result. It returns nil if there is none, which is logged.
+// make returns the patch that writes on a workload; finish is called with its result. If no patch can be made, it logs that and returns nil.
 func (n notes) make(ctx context.Context, w *workload.Workload, write workload.Write, finish func(context.Context, patchResult)) *roll {
 	k, known := n.kinds.Named(w.ID.Kind)
 	if !known {

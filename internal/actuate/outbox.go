@@ -7,14 +7,14 @@ import (
 )
 
 const (
-	// outboxSize is how many outcomes wait to be published at most. When as many wait, nothing is decided: no outcome is lost,
+	// outboxSize is the maximum number of outcomes that wait to be published. When it is reached, nothing is decided: no outcome is lost,
 	// and the events stay on the stream meanwhile.
 	outboxSize = 4096
 	// outboxPatience is how long an outcome waits at most while patches are under way: see docs/adr/0008-patches-go-first.md.
 	outboxPatience = 5 * time.Second
 )
 
-// report is an outcome. If it says that a rollout has begun, roll is what began it: the events that it is for are not acked
+// report is an outcome. If it says that a rollout has begun, roll is the patch that began it. The events of that patch are not acked
 // before the outcome is published, so that after a crash they are redelivered and the rollout is followed.
 type report struct {
 	outcome events.Outcome
@@ -33,7 +33,7 @@ type outbox struct {
 
 func newOutbox(now func() time.Time) *outbox { return &outbox{now: now} }
 
-// add has an outcome published soon.
+// add queues an outcome to be published.
 func (o *outbox) add(r report) {
 	if len(o.waiting) == 0 {
 		o.since = o.now()
@@ -50,7 +50,7 @@ func (o *outbox) full() bool { return len(o.waiting) >= outboxSize }
 // empty reports whether nothing is left to publish: no outcome waits, and every start of a rollout is published.
 func (o *outbox) empty() bool { return len(o.waiting) == 0 && o.unpublished == 0 }
 
-// due reports whether what waits is to be published now. Patches go first, but not for ever.
+// due reports whether the waiting outcomes are to be published now. Patches go first, but not forever.
 func (o *outbox) due(patching bool) bool {
 	return len(o.waiting) > 0 && (!patching || o.full() || o.now().Sub(o.since) >= outboxPatience)
 }

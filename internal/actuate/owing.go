@@ -14,14 +14,14 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// owingPatience is how long a leader that ends begins to note what is left.
+// owingPatience is how long a leader whose term ends may still start to note what is left.
 const owingPatience = 2 * time.Second
 
-// owingLook is how long a workload is not looked at again of which all is noted, unless another change comes.
+// owingLook is how long a workload for which everything is noted is not looked at again, unless another change comes.
 const owingLook = time.Minute
 
-// owing notes in the records of workloads that wait what they are to be rolled for, as far as the stream may forget it: an event that was
-// read again is not in flight, and that of a deletion expires. The next leader asks for what is noted.
+// owing notes in the records of waiting workloads what they are to be rolled for, if the stream may forget that: an event that was read again is
+// not in flight, and the event of a deletion expires. The next leader asks for what is noted.
 type owing struct {
 	dryRun    bool
 	policy    plan.Policy
@@ -36,14 +36,14 @@ type owing struct {
 	turns map[workload.Key]*owingTurn
 }
 
-// owingTurn is when the same may be noted of a workload again, because the patch was refused, or because someone has removed the note.
+// owingTurn says when the same may be noted on a workload again, after the patch was refused or someone has removed the note.
 type owingTurn struct {
 	due     time.Time
 	backoff wait.Backoff
 	tried   map[string]workload.RolledFor
 }
 
-// begin reports whether entries may be noted now, and takes note that they are. What is new need not wait.
+// begin reports whether entries may be noted now, and if so, records that they are. New entries need not wait.
 func (t *owingTurn) begin(entries map[string]workload.RolledFor, now time.Time) bool {
 	fresh := false
 	for source, entry := range entries {
@@ -73,7 +73,7 @@ func askOwed(w *workload.Workload, ask func(question)) {
 	}
 }
 
-// advance notes what is not noted yet. Ending says that this leader ends: nothing of what it gathers is patched any more.
+// advance notes what is not noted yet. Ending says that the term of this leader ends: it will not patch any of the changes that it gathers.
 func (o *owing) advance(ctx context.Context, ending bool) {
 	maps.DeleteFunc(o.turns, func(key workload.Key, _ *owingTurn) bool { return o.gathering.byKey[key] == nil })
 	if o.dryRun {
@@ -81,7 +81,7 @@ func (o *owing) advance(ctx context.Context, ending bool) {
 	}
 	for key, p := range o.gathering.byKey {
 		if !ending && (!p.isStuck() || o.now().Before(p.noteAt)) || !p.mayBeForgotten() {
-			continue // There may be thousands: nothing else is asked of most.
+			continue // There may be thousands, and for most of them this is the only check.
 		}
 		w := o.index.get(key)
 		if w == nil || o.patcher.busy(key) || !o.patcher.hasRoom(key.Namespace) {
@@ -107,7 +107,7 @@ func (o *owing) turn(key workload.Key) *owingTurn {
 	return o.turns[key]
 }
 
-// entries returns what is to be noted of a workload.
+// entries returns what is to be noted on a workload.
 func (o *owing) entries(p *pending, w *workload.Workload) map[string]workload.RolledFor {
 	entries := make(map[string]workload.RolledFor)
 	for source, c := range p.changes {
@@ -132,7 +132,7 @@ func (o *owing) finish(ctx context.Context, result patchResult) {
 	case result.err == nil:
 		o.metrics.patched(ctx, id, false)
 	case kube.HasChanged(result.err):
-		delete(o.turns, result.roll.key()) // It is made anew of what the workload is now.
+		delete(o.turns, result.roll.key()) // The next patch is made from the current state of the workload.
 	default:
 		o.metrics.patchFailed(ctx, id.Kind)
 		o.log.WarnContext(ctx, "noting what a workload waits for failed; retrying later", "workload", id.String(),

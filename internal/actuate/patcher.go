@@ -23,30 +23,30 @@ type patcher struct {
 	tracer  trace.Tracer
 	now     func() time.Time
 	index   *index
-	// workers is --patch-workers; as many others ask pods to reload. Alone says that workloads of no other namespace are watched.
+	// workers is --patch-workers; the same number of further workers ask pods to reload. alone says that only one namespace is watched.
 	workers int
 	alone   bool
 
 	rolls map[workload.Key]*roll
 	// moved is called with each workload whose patch begins or ends.
 	moved func(workload.Key)
-	// background counts those that take no worker from others.
+	// background counts the rolls that take no worker from others.
 	background int
 	running    sync.WaitGroup
 	results    chan patchResult
 }
 
-// patchResult is what became of a patch.
+// patchResult is the result of a patch.
 type patchResult struct {
 	roll *roll
-	// after is the workload as the API server answered.
+	// after is the workload in the API server's answer.
 	after *workload.Workload
-	// started is the outcome of a patch that rolls, or before which pods answered a request to reload; of the last, told is how many.
+	// started is the outcome of a patch that rolls, or before which pods answered a request to reload. told is the number of these pods.
 	started events.Outcome
 	told    int
-	// unrecorded is why what the patch records could not be written on the workload, nil if it could.
+	// unrecorded is why the record could not be written on the workload, or nil if it could.
 	unrecorded error
-	// uncounted is why a roll could not be counted on the workload, nil if it could.
+	// uncounted is why a roll could not be counted on the workload, or nil if it could.
 	uncounted error
 	err       error
 }
@@ -60,14 +60,14 @@ func newPatcher(clients workload.Clients, index *index, o Options) *patcher {
 	}
 }
 
-// full reports whether no further patch may be started, but for workloads whose pods are told.
+// full reports whether no further patch may be started, except for workloads whose pods are asked to reload.
 func (p *patcher) full() bool {
 	_, free := p.room("", false)
 	return free <= 0
 }
 
-// room returns how many workers patch workloads of a namespace, and how many are free. Pods may take long to answer, so that as many other workers
-// tell them.
+// room returns how many workers are busy with workloads of a namespace, and how many are free. Pods may take long to answer, so asking them to reload
+// has the same number of workers of its own.
 func (p *patcher) room(namespace string, inPlace bool) (own, free int) {
 	free = p.workers
 	for key, r := range p.rolls {
@@ -82,11 +82,11 @@ func (p *patcher) room(namespace string, inPlace bool) (own, free int) {
 	return own, free
 }
 
-// hasRoom reports whether a patch may be started in a namespace: while fewer are under way there than workers are free, as with slots. A patch may
-// take until its timeout, and those of a namespace usually do so together.
+// hasRoom reports whether a patch may be started in a namespace, which is so while fewer are under way there than workers are free, as with slots.
+// A patch may take until its timeout, and usually all patches of a namespace do so at the same time.
 func (p *patcher) hasRoom(namespace string) bool { return p.mayStart(namespace, false) }
 
-// mayTell reports the same of a workload whose pods are told.
+// mayTell reports whether pods of another workload of a namespace may be asked to reload, by the rule of hasRoom.
 func (p *patcher) mayTell(namespace string) bool { return p.mayStart(namespace, true) }
 
 func (p *patcher) mayStart(namespace string, inPlace bool) bool {
@@ -97,7 +97,7 @@ func (p *patcher) mayStart(namespace string, inPlace bool) bool {
 	return own < free
 }
 
-// idle reports whether no patch is under way that is for a change.
+// idle reports whether no patch is under way except those in the background.
 func (p *patcher) idle() bool { return len(p.rolls) == p.background }
 
 // busy reports whether a patch of the workload is under way, or it is being restored.
@@ -109,7 +109,7 @@ func (p *patcher) has(key workload.Key, source events.Source) bool {
 	return r != nil && r.isFor(source)
 }
 
-// patching returns what the patch of a workload is for that is under way, nil if there is none.
+// patching returns the changes that the patch of a workload under way is for, or nil if there is none.
 func (p *patcher) patching(key workload.Key) *pending {
 	if r := p.rolls[key]; r != nil {
 		return r.pending
@@ -123,7 +123,7 @@ func (p *patcher) replaces(key workload.Key) bool {
 	return r != nil && (r.rolls || r.way.inPlace) && r.workload.Progress.Pods > 0
 }
 
-// start sends a patch in the background, after the pods have answered that are asked to reload.
+// start sends a patch in a goroutine. If pods are asked to reload, it waits for their answers first.
 func (p *patcher) start(ctx context.Context, r *roll) {
 	p.rolls[r.key()] = r
 	if r.background {
@@ -145,7 +145,7 @@ func (p *patcher) start(ctx context.Context, r *roll) {
 	})
 }
 
-// finished takes a patch off those that are under way. Call it with each result.
+// finished removes a patch from those that are under way. Call it for each result.
 func (p *patcher) finished(r *roll) {
 	delete(p.rolls, r.key())
 	if r.background {

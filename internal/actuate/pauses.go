@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// pauseShown is how long a workload says of a pause that is over: those who see the roll see what it has waited for.
+	// pauseShown is how long a pause that has ended stays noted on a workload, so that whoever sees the roll also sees what it has waited for.
 	pauseShown = 10 * time.Second
-	// pauseRetry is how long after a patch that wrote nothing, or took nothing away, the next one is sent.
+	// pauseRetry is the delay before the next patch after one that failed to write or remove the note.
 	pauseRetry = time.Minute
 )
 
-// pauses writes on the workloads that a pause has begun, so that the next leader knows it, and takes that away once it is over. What there is to take
-// away is known from the workloads.
+// pauses notes on the workloads that a pause has begun, so that the next leader knows it, and removes the note once the pause is over. Which notes
+// are to be removed is known from the workloads themselves.
 type pauses struct {
 	dryRun    bool
 	notes     notes
@@ -31,7 +31,7 @@ type pauses struct {
 	open map[workload.Key]openPause
 }
 
-// openPause is when a pause ends, and when to take away what says so.
+// openPause says when a pause ends, and when to remove its note.
 type openPause struct{ end, due time.Time }
 
 // resume looks at all workloads.
@@ -41,7 +41,7 @@ func (p *pauses) resume() {
 	}
 }
 
-// review looks at a workload that has changed or gone. Where someone has paused the Deployment itself, as Reloader does, its end is theirs.
+// review reviews a workload that has changed or gone. If someone has paused the Deployment itself, as Reloader does, it is theirs to end that.
 func (p *pauses) review(key workload.Key) {
 	w := p.index.get(key)
 	if p.dryRun || w == nil || w.Pause.Begun.IsZero() || w.IsPausedBySomeone() {
@@ -53,8 +53,8 @@ func (p *pauses) review(key workload.Key) {
 	}
 }
 
-// begin writes that a pause has begun. If that fails, or someone takes it away, this leader knows it nevertheless, and tries again when the workload
-// has changed, at most once in a minute.
+// begin notes that a pause has begun. If that fails, or someone removes the note, this leader still knows of the pause, and tries again when the
+// workload changes, at most once a minute.
 func (p *pauses) begin(ctx context.Context, w *workload.Workload, of *pending) {
 	if now := p.now(); of.pauseAsked.IsZero() || now.Sub(of.pauseAsked) >= pauseRetry {
 		of.pauseAsked = now
@@ -62,7 +62,7 @@ func (p *pauses) begin(ctx context.Context, w *workload.Workload, of *pending) {
 	}
 }
 
-// advance takes away what pauses have left that are over.
+// advance removes the notes of pauses that are over.
 func (p *pauses) advance(ctx context.Context) {
 	for key, pause := range p.open {
 		if p.now().Before(pause.due) || p.patcher.busy(key) || p.gathering.byKey[key] != nil || !p.patcher.hasRoom(key.Namespace) {

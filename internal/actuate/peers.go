@@ -9,26 +9,26 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// failedPeers are the workloads whose last rollout failed and that have not recovered. They stop the others of their namespace from being
+// failedPeers has the workloads whose last rollout failed and that have not recovered. They keep the others of their namespace from being
 // rolled for the same change.
 type failedPeers struct {
 	index *index
 	keys  map[workload.Key]failure
-	// byChange has those that were rolled for a change.
+	// byChange has the failed workloads that were rolled for a change.
 	byChange map[sourceChange]map[workload.Key]struct{}
-	// good has what each workload had recorded when it was last rolled while all of its pods were ready. Nothing of that has it fail. It has none of
-	// those that this actuator has not rolled so.
+	// good has the record that each workload had when it was last rolled while all of its pods were ready: none of those changes is why it failed. It
+	// has only workloads that this actuator rolled in that state.
 	good map[workload.Key]map[string]workload.RolledFor
 }
 
-// failure is what a workload was rolled to when its rollout failed: its record without what it had been ready with before.
+// failure describes what a workload was rolled for when its rollout failed: its record without the changes with which it was ready before.
 type failure struct {
 	revision string
 	rolled   map[string]workload.RolledFor
-	// outcome is how its rollout ended, as far as it is known, and own says that this actuator has started it.
+	// outcome is how its rollout ended, if known. own says that this actuator has started the rollout.
 	outcome events.Outcome
 	own     bool
-	// ready is since when its pods have been ready, if they must stay so before others go. Zero: they are not, or need not.
+	// ready is since when its pods have been ready, if they must stay ready before others go. It is zero if they are not ready, or need not be.
 	ready time.Time
 }
 
@@ -39,7 +39,7 @@ func newFailedPeers(index *index) *failedPeers {
 	}
 }
 
-// stop returns a workload that was rolled for the same change and failed, for which this one must wait. Nil: there is none.
+// stop returns a workload that was rolled for the same change and failed, so that this one must wait for it, or nil if there is none.
 func (f *failedPeers) stop(w *workload.Workload, decision *plan.Decision) *workload.Workload {
 	for key := range f.byChange[sourceChangeOf(w.ID.Namespace, decision.Source.String(), decision.Record)] {
 		if peer := f.index.get(key); peer != nil && key != w.Key() {
@@ -55,14 +55,14 @@ func (f *failedPeers) has(key workload.Key) bool {
 	return failed
 }
 
-// begin takes a workload that is about to be rolled. Followed says that an earlier rollout is not over, which that supersedes.
+// begin records that a workload is about to be rolled. Followed says that this supersedes an earlier rollout that is not over.
 func (f *failedPeers) begin(w *workload.Workload, followed bool) {
 	if w.Progress.State == workload.Complete && !followed && !f.has(w.Key()) {
 		f.good[w.Key()] = w.Rolled
 	}
 }
 
-// add takes a workload whose rollout has failed.
+// add adds a workload whose rollout has failed.
 func (f *failedPeers) add(key workload.Key) {
 	f.remove(key)
 	f.keys[key] = failure{}
@@ -85,7 +85,7 @@ func (f *failedPeers) add(key workload.Key) {
 	}
 }
 
-// addFor takes the workload of an outcome that says why its rollout has failed. Own says that this actuator has started it.
+// addFor adds the workload of an outcome that says why its rollout has failed. Own says that this actuator has started the rollout.
 func (f *failedPeers) addFor(outcome events.Outcome, own bool) {
 	key := workload.KeyOf(outcome.Workload)
 	f.add(key)
@@ -94,10 +94,10 @@ func (f *failedPeers) addFor(outcome events.Outcome, own bool) {
 	f.keys[key] = failed
 }
 
-// lostPods reports whether the pods of a workload were ready and did not stay so. They must before others go.
+// lostPods reports whether the rollout failed because the pods were ready and did not stay so. They must stay ready before others go.
 func (f failure) lostPods() bool { return f.outcome.Reason == reasonBakeFailed }
 
-// bake takes a state of a workload whose pods must stay ready, and reports whether they have, for as long as they must.
+// bake observes a state of a workload whose pods must stay ready, and reports whether they have stayed ready for long enough.
 func (f *failedPeers) bake(key workload.Key, w *workload.Workload, now time.Time) bool {
 	failed := f.keys[key]
 	switch {
@@ -121,9 +121,9 @@ func (f *failedPeers) remove(key workload.Key) {
 	delete(f.keys, key)
 }
 
-// recovered reports whether a workload was failed and is no more, as its state w says; w is nil if it is gone. It has recovered when its
-// rollout is complete after all, and its pods have stayed ready if it bakes, or when it was replaced by another. Untested are the changes that
-// nothing is known of in that case: whether their content is good.
+// recovered reports whether a workload had failed and, by its state w, has recovered; w is nil if it is gone. It has recovered when its rollout is
+// complete after all, and its pods have stayed ready if it bakes, or when the rollout was replaced by another. In the latter case, untested are the
+// changes for which it is not known whether their content is good.
 func (f *failedPeers) recovered(
 	key workload.Key, w *workload.Workload, bakes bool, now time.Time,
 ) (untested map[string]workload.RolledFor, recovered bool) {
@@ -154,8 +154,8 @@ func (f *failedPeers) resume() {
 	}
 }
 
-// resumeOutcome adds the workload of its last outcome, if that says that its rollout failed. Only Deployments and Rollouts have a status that says
-// so. Whether it has recovered since is seen when it is reviewed. If its rollout was complete, what failed since is another one, of its owner.
+// resumeOutcome adds a workload if its last outcome says that its rollout failed. Only Deployments and Rollouts have a status that says so. The
+// next review shows whether it has recovered since. If its rollout was complete, any later failure is that of another rollout, by its owner.
 func (f *failedPeers) resumeOutcome(last events.Outcome) {
 	w := f.index.get(workload.KeyOf(last.Workload))
 	switch {

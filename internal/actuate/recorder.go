@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	// recordPause is the least time between the beginnings of two records: 20 a second.
+	// recordPause is the shortest time between the starts of two records: 20 a second.
 	recordPause = 50 * time.Millisecond
-	// renewPause is the least time between two records of a workload that comes to want other sources again and again.
+	// renewPause is the shortest time between two records of a workload that repeatedly comes to want other sources.
 	renewPause = time.Minute
-	// recordMemory is how long a workload is remembered whose record is complete, in case someone removes it again.
+	// recordMemory is how long a workload with a complete record is remembered, in case someone removes the record again.
 	recordMemory = 12 * time.Hour
 )
 
@@ -30,14 +30,14 @@ func recordBackoff() wait.Backoff {
 	return wait.Backoff{Duration: 5 * time.Second, Factor: 3, Jitter: 0.1, Steps: 20, Cap: 6 * time.Hour}
 }
 
-// lookBackoff returns the delays between looks at a workload of which nothing can be recorded yet, because it has something else to do. A look
+// lookBackoff returns the delays between looks at a workload for which nothing can be recorded yet, because it has something else to do. A look
 // costs a read of the stream.
 func lookBackoff() wait.Backoff {
 	return wait.Backoff{Duration: 5 * time.Second, Factor: 3, Jitter: 0.1, Steps: 20, Cap: 10 * time.Minute}
 }
 
-// recorder completes the records of workloads that say nothing of a source, without rolling them. It does one at a time and slowly, and none
-// that has anything else to do. What waits is known from the state of the workloads, so nothing is lost with the leader.
+// recorder completes the records of workloads that have no entry for a source, without rolling them. It works slowly on one workload at a time, and
+// only on those that have nothing else to do. The state of the workloads shows what is left to do, so nothing is lost with the leader.
 type recorder struct {
 	dryRun  bool
 	notes   notes
@@ -56,10 +56,10 @@ type recorder struct {
 
 	turns map[workload.Key]*recordTurn
 	queue []workload.Key
-	// busy says that a read or a patch is under way, and next is when another may begin.
+	// busy says that a read or a patch is under way. next is when another may begin.
 	busy bool
 	next time.Time
-	// reading is the workload whose read is under way, and came are its sources that an event has come of since that began.
+	// reading is the workload whose read is under way. came has its sources for which an event has come since the read began.
 	reading workload.Key
 	came    []events.Source
 	answers chan recordable
@@ -68,15 +68,15 @@ type recorder struct {
 
 // recordTurn is a workload whose record is to be completed, or was.
 type recordTurn struct {
-	// lacking says that the record was not complete when the workload was last looked at; queued, that it is in the queue.
+	// lacking says that the record was incomplete when the workload was last looked at. queued says that the workload is in the queue.
 	lacking, queued bool
 	// due is when it may be put into the queue again.
 	due time.Time
 	// wrote is when the last patch was sent.
 	wrote time.Time
-	// absent are the sources that the last look has found no event of, perhaps because nobody watches them.
+	// absent are the sources for which the last look has found no event, perhaps because nobody watches them.
 	absent []events.Source
-	// backoff has the delays after patches, looks those after looks that led to none, and waits those after looks that have found no event at all.
+	// backoff has the delays after patches, looks those after looks that led to no patch, and waits those after looks that found no event at all.
 	backoff, looks, waits wait.Backoff
 }
 
@@ -87,7 +87,7 @@ func (r *recorder) resume() {
 	}
 }
 
-// renew has a workload that has come to want another source not wait for long.
+// renew shortens the wait of a workload that has come to want another source.
 func (r *recorder) renew(key workload.Key) {
 	if turn := r.turns[key]; turn != nil && !turn.queued {
 		turn.looks, turn.waits = lookBackoff(), recordBackoff()
@@ -98,7 +98,7 @@ func (r *recorder) renew(key workload.Key) {
 	r.review(key)
 }
 
-// arrived has a workload not wait for long if the last look has found no event of a source that has one now.
+// arrived shortens the wait of a workload if the last look found no event for a source that has one now.
 func (r *recorder) arrived(key workload.Key, source events.Source) {
 	if key == r.reading && !slices.Contains(r.came, source) {
 		r.came = append(r.came, source)
@@ -136,7 +136,7 @@ func (r *recorder) review(key workload.Key) {
 	r.enqueue(key, turn)
 }
 
-// collect puts the workloads into the queue whose turn has come, and forgets those that have been complete for long.
+// collect queues the workloads that are due, and forgets those that have been complete for a long time.
 func (r *recorder) collect() {
 	for key, turn := range r.turns {
 		switch {
@@ -155,7 +155,7 @@ func (r *recorder) enqueue(key workload.Key, turn *recordTurn) {
 	}
 }
 
-// nextDue returns when advance has something to do, and false if it has not.
+// nextDue returns when advance has something to do, and false if there is nothing to do.
 func (r *recorder) nextDue() (time.Time, bool) { return r.next, !r.busy && len(r.queue) > 0 }
 
 // advance begins with the next workload, if it is time.
@@ -187,7 +187,7 @@ func (r *recorder) advance(ctx context.Context) {
 	}
 }
 
-// answered writes what is known of a workload.
+// answered writes what was found for a workload into its record.
 func (r *recorder) answered(ctx context.Context, found recordable) {
 	r.busy, r.reading = false, workload.Key{}
 	w, turn := r.index.get(found.workload), r.turns[found.workload]
@@ -196,7 +196,7 @@ func (r *recorder) answered(ctx context.Context, found recordable) {
 	}
 	turn.absent = found.absent
 	if slices.ContainsFunc(found.absent, func(source events.Source) bool { return slices.Contains(r.came, source) }) {
-		// It came after it was looked for. On a replicated stream, it may not be found at once either.
+		// The event came after it was looked for. On a replicated stream, it may not be found immediately either.
 		turn.looks, turn.waits = lookBackoff(), recordBackoff()
 		r.lookLater(turn)
 		return
@@ -223,8 +223,8 @@ func (r *recorder) answered(ctx context.Context, found recordable) {
 	r.patcher.start(ctx, note)
 }
 
-// entries returns what is to be recorded of a workload that has no pending changes. An event is decided for it when it was acked, or taken:
-// until the event is acked, others may wait for it for long.
+// entries returns what to record for a workload that has no pending changes. An event has been decided for it if the event was acked, or was taken
+// here: it may take long to be acked, because other workloads wait with it.
 func (r *recorder) entries(w *workload.Workload, found recordable) map[string]workload.RolledFor {
 	entries := make(map[string]workload.RolledFor)
 	for _, last := range found.last {
@@ -255,10 +255,10 @@ func (r *recorder) finish(ctx context.Context, result patchResult) {
 	}
 }
 
-// lookLater has a workload wait of which nothing could be recorded, longer than the last time.
+// lookLater makes a workload wait for which nothing could be recorded, longer than the last time.
 func (r *recorder) lookLater(turn *recordTurn) { turn.due = r.now().Add(turn.looks.Step()) }
 
-// postpone has a workload wait whose record was written, or refused, longer than the last time.
+// postpone makes a workload wait whose record was written, or refused, longer than the last time.
 func (r *recorder) postpone(turn *recordTurn) {
 	turn.due = r.now().Add(turn.backoff.Step())
 }

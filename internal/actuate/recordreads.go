@@ -25,7 +25,7 @@ type recordReads struct {
 	log     *slog.Logger
 }
 
-// recordable is what the stream says of the sources that a workload has no record of.
+// recordable is what the stream has about the sources for which a workload has no record.
 type recordable struct {
 	workload workload.Key
 	// last are the last events of the sources, absent are the sources without one, and lag says which events were delivered and acked then, if
@@ -61,7 +61,7 @@ func (r *recordReads) read(ctx context.Context, w *workload.Workload) recordable
 	return found
 }
 
-// events finds the last events of sources, but for those that are not readable, and what of the stream is acked.
+// events finds the last events of sources, except those that are not readable, and what of the stream is acked.
 func (r *recordReads) events(ctx context.Context, sources []events.Source, found *recordable) (err error) {
 	for _, source := range sources {
 		delivery, err := r.last(ctx, source)
@@ -79,13 +79,13 @@ func (r *recordReads) events(ctx context.Context, sources []events.Source, found
 	if len(found.last) == 0 {
 		return nil
 	}
-	// Read after the events: if the stream was made anew in between, they are later than what it has acked.
+	// Read after the events: if the stream was recreated in between, they are later than what it has acked.
 	found.lag, err = r.lag(ctx)
 	return err
 }
 
-// isRefused reports whether the last outcome says that the API server has refused to have the workload rolled for a change, or that someone
-// took the roll back. Its pods have other content then, and must roll if the change comes again.
+// isRefused reports whether the last outcome says that the API server has refused the roll of the workload for a change, or that someone reverted
+// the roll. Then its pods have other content, and must roll if the change comes again.
 func (f *recordable) isRefused(change events.Change) bool {
 	return (f.outcome.Reason == events.ReasonPatchDenied || f.outcome.Reason == reasonReverted) &&
 		slices.ContainsFunc(f.outcome.Sources, func(s events.OutcomeSource) bool {

@@ -15,8 +15,9 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// reverts corrects the records of workloads whose roll someone else took back by restoring the pod template of before: their pods may be those
-// of before, too. Later it has the changes decided again. How often that happened is on the workload, so that the next leader goes on.
+// reverts corrects the records of workloads whose roll someone else reverted by restoring the earlier pod template, because their pods may be the
+// earlier ones, too. Later it makes the changes be decided again. The number of reverts is written on the workload, so that the next leader
+// continues.
 type reverts struct {
 	dryRun bool
 	// delays are Options.RevertDelays.
@@ -24,7 +25,7 @@ type reverts struct {
 	notes   notes
 	index   *index
 	patcher *patcher
-	// ask has the last event of a source decided for a workload after a delay.
+	// ask makes the last event of a source be decided for a workload after a delay.
 	ask     func(question, time.Duration)
 	metrics *metrics
 	log     *slog.Logger
@@ -33,22 +34,22 @@ type reverts struct {
 	open map[workload.Key]*correction
 }
 
-// correction is a record that still says that a workload was rolled.
+// correction is for a record that still says that a workload was rolled.
 type correction struct {
 	uid string
 	// revision is that of the pod template that was restored.
 	revision string
-	// changes are those that the workload was rolled for, and before is the record as it was before, as far as it is known.
+	// changes are those that the workload was rolled for. before is the record from before the roll, as far as it is known.
 	changes, before map[string]workload.RolledFor
 	// span is that of the rollout.
 	span trace.Span
-	// failures counts the failed patches and denials those that were denied, and due is when the next one may be sent.
+	// failures counts the failed patches, and denials those that were denied. due is when the next one may be sent.
 	failures, denials int
 	due               time.Time
 	backoff           wait.Backoff
 }
 
-// add takes the outcome of a rollout that was reverted. The context of the correction is that of the span.
+// add adds a correction for the outcome of a rollout that was reverted. The correction is traced below the span.
 func (v *reverts) add(span trace.Span, reverted events.Outcome, before map[string]workload.RolledFor) {
 	key := workload.KeyOf(reverted.Workload)
 	w := v.index.get(key)
@@ -60,7 +61,7 @@ func (v *reverts) add(span trace.Span, reverted events.Outcome, before map[strin
 	}
 }
 
-// resumeOutcome takes the last outcome of a workload, in case an earlier leader did not correct the record.
+// resumeOutcome handles the last outcome of a workload, in case an earlier leader did not correct the record.
 func (v *reverts) resumeOutcome(ctx context.Context, last events.Outcome) {
 	if last.Verb != events.VerbFailed || last.Reason != reasonReverted {
 		return
@@ -77,7 +78,7 @@ func (v *reverts) resumeOutcome(ctx context.Context, last events.Outcome) {
 	}
 }
 
-// resume has the changes decided again for which an earlier leader would have done so.
+// resume makes the changes be decided again that an earlier leader would have had decided again.
 func (v *reverts) resume() {
 	for _, w := range v.index.all() {
 		v.askAgain(w)
@@ -92,7 +93,7 @@ func (v *reverts) advance(ctx context.Context) {
 		}
 		w := v.index.get(key)
 		if w == nil || w.ID.UID != c.uid || w.Revision != c.revision {
-			delete(v.open, key) // It has gone, or has another pod template since.
+			delete(v.open, key) // The workload is gone, or has a different pod template by now.
 			continue
 		}
 		note := v.notes.make(ctx, w, workload.Write{Rolled: w.Unrolled(c.changes, c.before), Reverted: w.RevertedAgain(c.changes)},
@@ -117,7 +118,7 @@ func (v *reverts) finish(ctx context.Context, c *correction, result patchResult)
 		return
 	}
 	if kube.HasChanged(result.err) {
-		c.due = v.now().Add(c.backoff.Step()) // What is known by then decides whether there still is something to correct.
+		c.due = v.now().Add(c.backoff.Step()) // By then, it is decided again whether there is anything to correct.
 		return
 	}
 	v.metrics.patchFailed(ctx, id.Kind)
@@ -144,7 +145,7 @@ func (v *reverts) close(id events.Workload, c *correction) {
 	}
 }
 
-// askAgain has the changes decided later whose rolls were taken back, but for those that were taken back too often.
+// askAgain makes the changes whose rolls were reverted be decided again later, except those that were reverted too often.
 func (v *reverts) askAgain(w *workload.Workload) {
 	for text, reverted := range w.Reverted {
 		change := workload.RolledFor{Version: reverted.Version, UID: reverted.UID}
@@ -158,14 +159,14 @@ func (v *reverts) askAgain(w *workload.Workload) {
 	}
 }
 
-// revertedMessage says who took a rollout back, and what comes next. The delays are Options.RevertDelays.
+// revertedMessage says who reverted a rollout, and what comes next. The delays are Options.RevertDelays.
 func revertedMessage(w *workload.Workload, started events.Outcome, delays [plan.RevertRetries]time.Duration) string {
 	by := "another client"
 	switch {
 	case w.ManagerIsLast:
 		by = fmt.Sprintf("the field manager %q", w.Manager)
 	case w.Manager != "":
-		// Who has only removed what the actuator wrote is not among the managers for that.
+		// A manager that has only removed what the actuator wrote does not appear in managedFields for that.
 		by += fmt.Sprintf(", perhaps the field manager %q,", w.Manager)
 	}
 	count := 0
