@@ -42,7 +42,7 @@ func (p *poller) takeAsked(now time.Time) {
 	}
 }
 
-// listed takes note of a list of a busy namespace. While nothing changes there, the pauses become longer.
+// listed records a list of a busy namespace. While nothing changes there, the pauses become longer.
 func (p *poller) listed(namespace string, b *busyNamespace, seen contents, now time.Time) {
 	if b.pause *= 2; seen != b.seen {
 		b.pause = busyInterval

@@ -23,18 +23,18 @@ import (
 )
 
 const (
-	// namespaceInterval is how often a namespace is read that may be read, and not watched, while it says something, and namespaceQuiet while it says
-	// nothing, as most of them do.
+	// namespaceInterval is how often a namespace is read that may be read but not watched, while it has annotations for Keyturn. namespaceQuiet is how
+	// often it is read while it has none, like most namespaces.
 	namespaceInterval, namespaceQuiet = 5 * time.Second, 30 * time.Second
-	// namespaceRefusals is how many refusals in a row count as one, and namespaceRepeat how long after one that does not count it is tried again. A
-	// single one may be of an API server that has not read the roles yet.
+	// namespaceRefusals is how many refusals in a row are believed, and namespaceRepeat is the delay before the next attempt until then. A single
+	// refusal may come from an API server that has not read the roles yet.
 	namespaceRefusals, namespaceRepeat = 3, 3 * time.Second
-	// namespaceAgain is how long after a refusal that counts a namespace is tried again.
+	// namespaceAgain is the delay before the next attempt after a refusal that is believed.
 	namespaceAgain = time.Minute
 )
 
-// namespaces are what the annotations of namespaces say about when workloads are rolled. Where they may not be read, they say nothing. It is safe for
-// concurrent use.
+// namespaces has what the annotations of namespaces say about when workloads are rolled. Namespaces that may not be read count as having none. It is
+// safe for concurrent use.
 type namespaces struct {
 	client kubernetes.Interface
 	log    *slog.Logger
@@ -180,7 +180,7 @@ func (n *namespaces) reflect(ctx context.Context, name string) (refusal error) {
 	return context.Cause(watching)
 }
 
-// answered takes note that it is known what the namespaces of a scope say.
+// answered records that it is known what the namespaces of a scope say.
 func (n *namespaces) answered(name string) {
 	n.mu.Lock()
 	delete(n.refusals, name)
@@ -188,8 +188,8 @@ func (n *namespaces) answered(name string) {
 	n.listed(namespaceScope(name))
 }
 
-// refused takes note that namespaces may not be read, and returns after how long that is tried again. Nothing waits for what they say if the refusal
-// counts. What was read before stays: a hold must not end because a permission did.
+// refused records that namespaces may not be read, and returns the delay before the next attempt. Once the refusal is believed, nothing waits for
+// what they say. What was read before stays: a hold must not end because a permission did.
 func (n *namespaces) refused(ctx context.Context, name string, err error) time.Duration {
 	n.mu.Lock()
 	n.refusals[name]++

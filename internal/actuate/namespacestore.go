@@ -18,7 +18,7 @@ type namespaceStore struct {
 
 var _ cache.TransformingStore = (*namespaceStore)(nil)
 
-// Transformer has the reflector keep annotations only while it collects a streamed list.
+// Transformer makes the reflector keep only annotations while it collects a streamed list.
 func (s *namespaceStore) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) {
 		namespace, ok := obj.(*corev1.Namespace)

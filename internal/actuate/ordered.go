@@ -4,7 +4,7 @@ package actuate
 type ordered[T any] struct {
 	items []T
 	less  func(a, b T) bool
-	// moved is called with the place at which an item is from now on, -1 when it is taken out. Nil: nobody asks.
+	// moved is called with the new place of an item, or with -1 when it is taken out. It may be nil.
 	moved func(item T, place int)
 }
 
@@ -14,7 +14,7 @@ func (o *ordered[T]) Len() int { return len(o.items) }
 // Less reports whether an item comes before another one.
 func (o *ordered[T]) Less(i, j int) bool { return o.less(o.items[i], o.items[j]) }
 
-// Swap has two items change places.
+// Swap swaps two items.
 func (o *ordered[T]) Swap(i, j int) {
 	o.items[i], o.items[j] = o.items[j], o.items[i]
 	o.move(o.items[i], i)

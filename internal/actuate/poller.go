@@ -17,10 +17,10 @@ import (
 )
 
 const (
-	// busyInterval is how often a namespace is listed in which something has just changed, and quietInterval how often everything is.
+	// busyInterval is how often a namespace is listed in which something has just changed. quietInterval is how often everything is listed.
 	busyInterval  = 2 * time.Second
 	quietInterval = 30 * time.Second
-	// manyNamespaces are more than are listed one by one at a time: one list of everything costs less.
+	// manyNamespaces is the number of namespaces for which one list of everything costs less than a list of each.
 	manyNamespaces = 8
 )
 
@@ -61,7 +61,7 @@ func newPoller(store *kindStore, list lister, log *slog.Logger, now func() time.
 	}
 }
 
-// look has the workloads of a namespace listed soon. It does not block.
+// look makes the workloads of a namespace be listed soon. It does not block.
 func (p *poller) look(namespace string) {
 	if p.store.namespace != metav1.NamespaceAll && p.store.namespace != namespace {
 		return
@@ -75,7 +75,7 @@ func (p *poller) look(namespace string) {
 	}
 }
 
-// run lists until the context is done. What is in the store was listed just before. It may be called again: what is busy then, stays so.
+// run lists until the context is done. Call it just after the contents of the store were listed. It may be called again: busy namespaces stay busy.
 func (p *poller) run(ctx context.Context) {
 	p.next = p.now().Add(quietInterval)
 	p.accepted()
@@ -92,7 +92,7 @@ func (p *poller) run(ctx context.Context) {
 	}
 }
 
-// pass lists what is due, and returns how long nothing is.
+// pass lists what is due, and returns the time until something is due again.
 func (p *poller) pass(ctx context.Context) time.Duration {
 	now := p.now()
 	p.takeAsked(now)
@@ -117,7 +117,7 @@ func (p *poller) pass(ctx context.Context) time.Duration {
 	return p.pause()
 }
 
-// pause returns how long nothing is due.
+// pause returns the time until something is due.
 func (p *poller) pause() time.Duration {
 	next := p.next
 	for _, b := range p.busy {
@@ -186,7 +186,7 @@ func (p *poller) read(ctx context.Context, namespace string, options metav1.List
 	return items, version
 }
 
-// refused has all lists wait, longer each time. It logs the first of several refusals.
+// refused delays all lists, longer each time. It logs the first of several refusals.
 func (p *poller) refused(ctx context.Context, namespace string, err error) {
 	delay, isFirst := p.backoff.Step(), p.retry.IsZero()
 	p.retry = p.now().Add(delay)
@@ -196,5 +196,5 @@ func (p *poller) refused(ctx context.Context, namespace string, err error) {
 	}
 }
 
-// accepted has lists wait no more.
+// accepted ends the delay of lists.
 func (p *poller) accepted() { p.retry, p.backoff = time.Time{}, listBackoff() }

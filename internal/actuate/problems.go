@@ -13,7 +13,7 @@ type problems struct {
 	log      *slog.Logger
 	kube     *kubeEvents
 	reported map[workload.Key]string
-	// orphans are the workloads of which it was said that they are rolled themselves although they have a controller.
+	// orphans has the workloads for which it was logged that they are rolled themselves although they have a controller.
 	orphans map[workload.Key]bool
 }
 

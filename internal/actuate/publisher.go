@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// publishBatch is how many outcomes are published at a time at most.
+	// publishBatch is the maximum number of outcomes that are published at a time.
 	publishBatch = 256
 	// publishTimeout bounds one attempt to publish outcomes.
 	publishTimeout = 5 * time.Second
@@ -55,7 +55,7 @@ func (p *publisher) run(ctx context.Context) {
 	}
 }
 
-// close ends run when it has published what it was given. Left are the outcomes that it is not given any more.
+// close ends run once it has published what it was given. Left are the outcomes that were not handed to it.
 func (p *publisher) close(ctx context.Context, left []report) {
 	p.giveUp(ctx, left)
 	close(p.closing)

@@ -16,26 +16,26 @@ import (
 // recallTimeout bounds one read of a last event.
 const recallTimeout = 5 * time.Second
 
-// recallAgain is when a question of a workload that has come to want a source is asked a second time: on a replicated stream, the first answer
-// may be from before the last event, which may have been taken when nobody knew yet that the workload wants it.
+// recallAgain is the delay after which the question is asked a second time for a workload that has come to want a source. On a replicated stream, the
+// first answer may be older than the last event, which may have been taken before anybody knew that the workload wants it.
 const recallAgain = 5 * time.Second
 
 // recallReason is why a workload needs a decision about a source.
 type recallReason int
 
 const (
-	// recallReverted: someone took a roll back.
+	// recallReverted means that someone reverted a roll.
 	recallReverted recallReason = iota
-	// recallLinked: the workload has come to want the source. Its last event matters if its change is newer than that.
+	// recallLinked means that the workload has come to want the source. The last event matters if its change is newer than that.
 	recallLinked
-	// recallOwed: the record says that the workload waits to be rolled for the source. An answer comes also if the source has no event.
+	// recallOwed means that the workload waits to be rolled for the source, by its record. There is an answer even if the source has no event.
 	recallOwed
-	// recallReturned: the kind of the workload is served again. The last event matters if it does something to the workload, and came after
-	// the workload wanted it.
+	// recallReturned means that the kind of the workload is served again. The last event matters if it has an effect on the workload, and came
+	// after the workload wanted it.
 	recallReturned
 )
 
-// question is one workload that needs a decision about a source, although no delivery is going to ask for one.
+// question says that one workload needs a decision about a source for which no delivery will come.
 type question struct {
 	workload workload.Key
 	source   events.Source
@@ -45,8 +45,8 @@ type question struct {
 	seen  string
 }
 
-// recaller reads the last event of a source from the stream again, for one workload. Nothing of it is on the stream: what is asked is lost
-// with the leader, so whoever asks must be able to ask again, of the state of the workload.
+// recaller reads the last event of a source from the stream again, for one workload. The questions are not on the stream and are lost with the
+// leader, so whoever asks must be able to ask again, judging by the state of the workload.
 type recaller struct {
 	// last returns the last event of a source. The error wraps events.ErrNotFound if there is none.
 	last func(context.Context, events.Source) (*events.Delivery, error)
@@ -73,11 +73,11 @@ func newRecaller(last func(context.Context, events.Source) (*events.Delivery, er
 	}
 }
 
-// ask has the last event of a source delivered for a workload. It does not block; the same question is asked once. It is safe for
+// ask requests the last event of a source for a workload. It does not block, and asks the same question only once. It is safe for
 // concurrent use.
 func (r *recaller) ask(q question) { r.askAfter(q, 0) }
 
-// askAfter is ask after a delay, which a question that was asked before does not make longer.
+// askAfter is like ask, after a delay. It never delays a question that was asked before.
 func (r *recaller) askAfter(q question, delay time.Duration) {
 	due := r.now().Add(delay)
 	r.mu.Lock()
@@ -111,7 +111,7 @@ func (r *recaller) run(ctx context.Context) {
 	}
 }
 
-// next takes a question that is due. If there is none, it returns how long that takes at most.
+// next takes a question that is due. If there is none, it returns how long to wait at most.
 func (r *recaller) next() (question, time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

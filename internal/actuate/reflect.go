@@ -33,7 +33,7 @@ type reflectors struct {
 	mu sync.Mutex
 	// pollers are those of the workloads that may not be watched, or could not when that was last tried.
 	pollers map[*poller]struct{}
-	// unwatchable has the resources of which it was said that they may not be watched.
+	// unwatchable has the resources for which it was logged that they may not be watched.
 	unwatchable map[string]bool
 	lists       *kube.FirstLists
 }
@@ -114,7 +114,7 @@ func (r *reflectors) keep(ctx context.Context, k workload.Kind, store *kindStore
 	}
 }
 
-// lister returns what lists the workloads of a kind, but for those in ignored namespaces.
+// lister returns what lists the workloads of a kind, except those in ignored namespaces.
 func (r *reflectors) lister(k workload.Kind) lister {
 	return func(ctx context.Context, namespace string, options metav1.ListOptions) (runtime.Object, error) {
 		options.FieldSelector = r.outside
@@ -154,7 +154,7 @@ func (r *reflectors) reflector(k workload.Kind, store *kindStore, check func(con
 	return cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(source, from), k.Example, store, options)
 }
 
-// denied takes note of the missing permission to list a resource, if err is one.
+// denied records the missing permission to list a resource, if err says so.
 func (r *reflectors) denied(ctx context.Context, where string, err error) {
 	if err == nil {
 		return

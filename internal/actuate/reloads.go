@@ -8,17 +8,17 @@ import (
 )
 
 const (
-	// reloadPause is how long Reloader must have rolled nothing until it is taken to have rolled what it rolls. Its rolls for one change are 0.2
-	// seconds apart, and the times of its writes are known to the second.
+	// reloadPause is how long Reloader must have rolled nothing before it is assumed to have finished. Its rolls for one change are 0.2 seconds
+	// apart, and the times of its writes are known to the second.
 	reloadPause = 5 * time.Second
-	// reloadsMost is how long a change waits at most for that.
+	// reloadsMost is how long a change waits for that at most.
 	reloadsMost = time.Minute
 	// reloadMemory is how long a namespace counts as one of Reloader's after it has rolled something there.
 	reloadMemory = 10 * time.Minute
 )
 
-// reloads knows where Reloader rolls workloads, beside this actuator. It is left to roll first: what it has rolled, the plan recognizes, and
-// Reloader itself does not look at what others have rolled. Without --reloader nothing is known of its rolls, and nobody waits.
+// reloads knows where Reloader rolls workloads, beside this actuator. Reloader is left to roll first: the plan recognizes what Reloader has rolled,
+// but Reloader does not check what others have rolled. Without --reloader, its rolls are not known, and nobody waits.
 type reloads struct {
 	index     *index
 	gathering *debounce
@@ -32,7 +32,7 @@ type reloads struct {
 // the term of the leader.
 type reload struct{ written, seen time.Time }
 
-// resume looks at all workloads, so that what Reloader did before is not taken for news.
+// resume looks at all workloads, so that what Reloader did earlier does not count as new.
 func (r *reloads) resume() {
 	for _, w := range r.index.all() {
 		r.see(w, time.Time{})

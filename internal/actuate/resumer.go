@@ -41,8 +41,8 @@ func (r *resumer) outcomes(ctx context.Context, take func(events.Outcome)) bool 
 	return err == nil
 }
 
-// patiently reads the last outcomes, again and again while nobody answers: what this actuator takes over from the last one, the stream's servers
-// may take over from the last leader at the same time. Nothing can be done before that.
+// patiently reads the last outcomes, and tries again while nobody answers: while this actuator takes over, the servers of the stream may be electing
+// a leader, too. Nothing can be done before that.
 func (r *resumer) patiently(ctx context.Context) ([]events.Outcome, error) {
 	bounded, cancel := context.WithTimeout(ctx, resumePatience)
 	defer cancel()

@@ -36,9 +36,9 @@ type roll struct {
 	// patch is what write makes of the workload. A patch that is for no change has no write.
 	patch workload.Patch
 	write workload.Write
-	// started is the outcome of a patch that rolls, but for what only its answer says.
+	// started is the outcome of a patch that rolls, without what only its answer shows.
 	started events.Outcome
-	// finish takes the result of a patch that is for no pending change. Nil: the patch is for changes, and completion takes its result.
+	// finish is called with the result of a patch that is for no pending change. If nil, the patch is for changes, and completion handles its result.
 	finish func(context.Context, patchResult)
 	// background says that the patch takes no worker from others.
 	background bool
@@ -48,7 +48,7 @@ type roll struct {
 	pending *pending
 	// attempts counts the failed patches before this one.
 	attempts int
-	// span is that of the decision, which has ended. What comes of the decision is below it. Its caller sets it.
+	// span is the span of the decision, which has ended. What follows from the decision is traced below it. The caller of newRoll sets it.
 	span trace.Span
 }
 
@@ -68,7 +68,7 @@ func (r *roll) context(ctx context.Context) context.Context {
 // isFor reports whether the patch is for a pending change of the source.
 func (r *roll) isFor(source events.Source) bool { return r.pending.changes[source] != nil }
 
-// newRoll makes the one patch of a workload. Its result is the same whenever it is made of the same changes.
+// newRoll makes the one patch of a workload. The same changes always give the same patch.
 func newRoll(k workload.Kind, w *workload.Workload, decisions []plan.Decision, p *pending) (*roll, error) {
 	slices.SortFunc(decisions, func(a, b plan.Decision) int { return strings.Compare(a.Source.String(), b.Source.String()) })
 	r := &roll{
@@ -100,8 +100,8 @@ func newRoll(k workload.Kind, w *workload.Workload, decisions []plan.Decision, p
 	return r, err
 }
 
-// writtenAt returns when a change was written, by the API server's clock; zero if that is not known, as of a deletion, or of a path in a store,
-// which has a clock of its own.
+// writtenAt returns when a change was written, by the API server's clock. It is zero if that is not known, as for a deletion, or for a path in a
+// store, which has its own clock.
 func writtenAt(change events.Change) time.Time {
 	if change.Verb == events.VerbDeleted || change.Source.Kind == events.KindOpenBao {
 		return time.Time{}

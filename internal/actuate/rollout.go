@@ -20,16 +20,17 @@ type rollout struct {
 	// changed are the times at which the watcher saw the changes that it is for, as far as they are known.
 	changed []time.Time
 
-	// rolled is the workload as the patch left it, and before is its record as it was before the patch. Nil: they are not known.
+	// rolled is the workload as the patch left it, and before is its record from before the patch. They are nil if not known.
 	rolled *workload.Workload
 	before map[string]workload.RolledFor
 
-	// moved is when it was last seen to make progress, to wait for people or for a time, or to bake. Furthest is the most progress that was seen of a
-	// generation: a pod that crashes makes the same progress again and again.
+	// moved is when it was last seen to make progress, to wait for people or for a time, or to bake. furthest is the most progress seen in a
+	// generation, because a pod that crashes makes the same progress again and again.
 	moved      time.Time
 	furthest   workload.Progress
 	generation int64
-	// ready is since when its pods have been ready, if they must stay so, and tried is the workload as it was then. Zero: they were not, or need not.
+	// ready is since when its pods have been ready, if they must stay so, and tried is the workload at that time. ready is zero if they were not
+	// ready, or need not stay so.
 	ready time.Time
 	tried *workload.Workload
 }
@@ -38,7 +39,7 @@ func (r *rollout) context(ctx context.Context) context.Context {
 	return trace.ContextWithSpan(ctx, r.span)
 }
 
-// observe takes a state of the workload.
+// observe records a state of the workload.
 func (r *rollout) observe(w *workload.Workload, now time.Time) {
 	p := w.Progress
 	if r.isOther(w) {
@@ -51,7 +52,7 @@ func (r *rollout) observe(w *workload.Workload, now time.Time) {
 	}
 }
 
-// bakes takes a state in which all pods are ready, and reports whether they must stay so for longer.
+// bakes records a state in which all pods are ready, and reports whether they must stay ready for longer.
 func (r *rollout) bakes(w *workload.Workload, bake time.Duration, now time.Time) bool {
 	if bake == 0 {
 		return false
@@ -64,12 +65,12 @@ func (r *rollout) bakes(w *workload.Workload, bake time.Duration, now time.Time)
 	return now.Sub(r.ready) < bake
 }
 
-// isOther reports whether somebody has changed the pod template since pods were ready. They were not those that have to stay so.
+// isOther reports whether somebody has changed the pod template since pods were ready. Then those are not the pods that have to stay ready.
 func (r *rollout) isOther(w *workload.Workload) bool {
 	return r.tried != nil && !r.tried.SameTemplate(w)
 }
 
-// lostPods reports whether pods were ready and are not any more, though nobody has changed how many there are to be or the workload.
+// lostPods reports whether pods were ready and no longer are, although nobody has changed the workload or its number of replicas.
 func (r *rollout) lostPods(w *workload.Workload) bool {
 	return !r.ready.IsZero() && w.Generation == r.generation && w.Progress.Pods == r.furthest.Pods &&
 		w.Progress.State == workload.Progressing && w.Progress.Done < r.furthest.Done
@@ -83,8 +84,8 @@ func (r *rollout) rolledOut(now time.Time) time.Time {
 	return r.ready
 }
 
-// isReverted reports whether someone else has restored the pod template of before, in a state of the workload with another revision. Where a
-// roll whose answer was lost made that one, the record has it.
+// isReverted reports whether someone else has restored the earlier pod template, given a state of the workload with another revision. If that
+// revision comes from a roll whose answer was lost, the record shows it.
 func (r *rollout) isReverted(w *workload.Workload) bool {
 	if r.rolled != nil && !r.rolled.SameTemplate(w) {
 		return false

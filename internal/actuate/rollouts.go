@@ -61,8 +61,8 @@ func (o *rollouts) adopt(ctx context.Context, w *workload.Workload, started even
 	o.review(ctx, w.Key())
 }
 
-// restored reports a rollout that ended when the workload was made anew of what an earlier attempt has kept, if no outcome says so yet. The index
-// may still have the one before, or none.
+// restored reports a rollout that ended when the workload was created again from what an earlier attempt has kept, if no outcome says so yet. The
+// index may still have the earlier object, or none.
 func (o *rollouts) restored(ctx context.Context, w *workload.Workload) {
 	if !w.AtRecord() || !o.following.unreported(w) {
 		return
@@ -117,14 +117,14 @@ func (o *rollouts) reviewResumed(ctx context.Context) {
 	}
 }
 
-// find reports the rollouts that no outcome is about, because the actuator that started them was killed before it published one, and follows
-// them to their end. The outcome of an older one may have expired: what the workload does then is not its rollout.
+// find reports the rollouts without an outcome, because the actuator that started them was killed before it published one, and follows them to
+// their end. The outcome of an older rollout may have expired: then the current state of the workload is not that of the rollout.
 func (o *rollouts) find(ctx context.Context, stream *resumer) {
 	began := sync.OnceValue(func() time.Time { return stream.began(ctx) })
 	for _, w := range o.index.all() {
 		young := w.AtRecord() && o.now().Sub(w.Patched) < events.OutcomeTTL
 		if !young || !o.following.unreported(w) || w.Deaf {
-			continue // The record of such a Job is that of another one, whose rollout is reported.
+			continue // Such a Job has the record of another one, whose rollout is reported.
 		}
 		if w.Progress.State != workload.Complete || o.isUntold(w, began) {
 			o.adopt(ctx, w, o.outcomes.found(w))
@@ -164,7 +164,7 @@ func (o *rollouts) review(ctx context.Context, key workload.Key) {
 		o.problems.forget(key)
 	}
 	if o.patcher.busy(key) {
-		return // Whose revision it has is known when the patch is finished.
+		return // Until the patch is finished, it is not known who made the revision.
 	}
 	if end, ok := o.following.review(key, w, o.bake(key, w)); ok {
 		o.ended(ctx, end)
@@ -194,7 +194,7 @@ func (o *rollouts) reviewBaking(ctx context.Context) {
 
 // reviewOverdue ends the rollouts that take too long.
 func (o *rollouts) reviewOverdue(ctx context.Context) {
-	// What is held may need no roll any more, or no slot: a Deployment that was scaled to zero needs none.
+	// A held workload may no longer need a roll, or a slot: a Deployment that was scaled to zero needs no slot.
 	o.gathering.releaseAll(o.now())
 	o.reviewBaking(ctx)
 	for _, end := range o.following.overdue() {

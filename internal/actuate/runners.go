@@ -25,7 +25,7 @@ func (x *index) joined(w *workload.Workload) *workload.Workload {
 	return w.RunBy(runners...)
 }
 
-// rejoin has the workloads whose pods another one runs, or has run until now, take its new state. Each of the two states is nil if it is none.
+// rejoin updates the workloads whose pods another one runs, or has run until now, with its new state. A state is nil if there is none.
 // Call it without the lock.
 func (x *index) rejoin(earlier, w *workload.Workload, since string) {
 	var before, now workload.Key
@@ -44,8 +44,8 @@ func (x *index) rejoin(earlier, w *workload.Workload, since string) {
 	}
 }
 
-// settleOwned has what a workload is the controller of be rolled through it while it is there, and by itself while it is not. Call it without the
-// lock.
+// settleOwned makes the workloads that a workload controls be rolled through it while it exists, and by themselves while it does not. Call it
+// without the lock.
 func (x *index) settleOwned(key workload.Key, since string) {
 	x.mu.RLock()
 	owned := slices.Collect(maps.Keys(x.runners[key]))
@@ -61,7 +61,7 @@ func (x *index) settleOwned(key workload.Key, since string) {
 	}
 }
 
-// joinAnew has a workload take the state of those that run its pods, or its own if none does any more.
+// joinAnew updates a workload with the state of those that run its pods, or with its own if none does any more.
 func (x *index) joinAnew(key workload.Key, since string) {
 	x.mu.Lock()
 	w := x.workloads[key]
@@ -72,8 +72,8 @@ func (x *index) joinAnew(key workload.Key, since string) {
 	x.replace(w, w, false, since) // It unlocks.
 }
 
-// settled returns a workload as it is rolled: through its controller, or by itself while that is not there. Of controllers that are each other's, the
-// one that is seen last is nobody's. Call it with the lock.
+// settled returns a workload as it is rolled: through its controller, or by itself while the controller does not exist. If workloads are each
+// other's controllers, the one that is seen last counts as having none. Call it with the lock.
 func (x *index) settled(w *workload.Workload) *workload.Workload {
 	if w.Owner == (workload.Key{}) {
 		return w

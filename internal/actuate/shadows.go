@@ -16,7 +16,7 @@ import (
 // ago: it gives up after 34 seconds.
 const shadowRetry = time.Minute
 
-// shadows restores workloads that were deleted to be made anew, by an actuator that was ended before it did. What there is to do is known from
+// shadows restores workloads that were deleted to be created again, by an actuator that ended before it did so. What is left to do is known from
 // the workloads that stand for them.
 type shadows struct {
 	dryRun    bool
@@ -53,8 +53,8 @@ func (s *shadows) review(key workload.Key) {
 		delete(s.left, key)
 		return
 	}
-	// An actuator that does not lead any more may be making the workload anew for as long as one patch takes, and relies on what it kept. Each of
-	// its attempts keeps it anew.
+	// An actuator that does not lead any more may still be creating the workload again for as long as one patch takes, and relies on what it kept.
+	// Each of its attempts keeps it again.
 	left, known := s.left[key]
 	if taken := w.Created.Add(kube.PatchTimeout); !known || taken.After(left.due) {
 		left.due = taken
@@ -62,7 +62,7 @@ func (s *shadows) review(key workload.Key) {
 	}
 }
 
-// advance restores what nobody is making anew, or is about to.
+// advance restores the workloads that nobody is creating again, or is about to.
 func (s *shadows) advance(ctx context.Context) {
 	for key, left := range s.left {
 		w := s.index.get(key)

@@ -16,7 +16,7 @@ type kindStore struct {
 	kind      workload.Kind
 	namespace string // empty: all
 	synced    func()
-	// seen is the newest resourceVersion up to which everything was shown. Empty: nothing was listed yet.
+	// seen is the newest resourceVersion up to which everything was shown. It is empty if nothing was listed yet.
 	seen string
 }
 
@@ -33,7 +33,7 @@ func (s *kindStore) workload(obj any) (*workload.Workload, bool) {
 	return s.read(s.kind, object)
 }
 
-// Transformer has the reflector keep workloads instead of whole objects while it collects a streamed list.
+// Transformer makes the reflector keep workloads instead of whole objects while it collects a streamed list.
 func (s *kindStore) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) {
 		if w, ok := s.workload(obj); ok {
@@ -55,7 +55,7 @@ func (s *kindStore) Update(obj any) error {
 	return nil
 }
 
-// see takes note of how far the watch has come.
+// see records how far the watch has come.
 func (s *kindStore) see(version string) {
 	if s.seen != "" && workload.Newer(version, s.seen) {
 		s.seen = version
@@ -98,8 +98,8 @@ func (s *kindStore) replace(list []any, version string) {
 	s.seen = version
 }
 
-// clear is called when the API server no longer serves the kind. How far it was seen stays known: what has changed since was not decided for
-// workloads that come back with the kind. Nobody has deleted them: what is pending for them waits.
+// clear is called when the API server no longer serves the kind. It keeps how far the kind was seen, because later changes were not decided for
+// workloads that come back with the kind. The workloads were not deleted, so what is pending for them waits.
 func (s *kindStore) clear(now time.Time) {
 	s.unserve(s.place(), now)
 	s.replace(nil, s.seen)

@@ -12,12 +12,12 @@ type teller struct {
 	kube   *kubeEvents
 }
 
-// report has an outcome published soon, and its Kubernetes Event written.
+// report queues an outcome to be published, and its Kubernetes Event to be written.
 func (t *teller) report(ctx context.Context, outcome events.Outcome) {
 	t.reportStart(ctx, outcome, nil)
 }
 
-// reportStart does the same with the outcome of a rollout that the roll has started.
+// reportStart reports the outcome of a rollout that the roll has started.
 func (t *teller) reportStart(ctx context.Context, outcome events.Outcome, r *roll) {
 	t.kube.tell(ctx, outcome)
 	t.outbox.add(report{outcome: outcome, roll: r})

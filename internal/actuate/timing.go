@@ -7,7 +7,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// timing knows when a workload may be rolled, by what people have chosen for it. A workload that may not is no one's to wait for.
+// timing knows when a workload may be rolled by the choices of people. Nobody waits for a workload that may not be rolled.
 type timing struct {
 	index      *index
 	namespaces *namespaces
@@ -48,7 +48,7 @@ func (t *timing) stop(w *workload.Workload) obstacle {
 	return obstacle{}
 }
 
-// pause returns until when the changes of a workload are gathered. Where someone has paused the Deployment itself, no pause begins.
+// pause returns until when the changes of a workload are gathered. If someone has paused the Deployment itself, no pause begins.
 func (t *timing) pause(w *workload.Workload) obstacle {
 	now := t.now()
 	since := now
@@ -62,7 +62,7 @@ func (t *timing) pause(w *workload.Workload) obstacle {
 	return obstacle{reason: plan.Pausing, end: end, begins: begins}
 }
 
-// mayGo returns when a workload that stops may stop no more, as far as that is a matter of time. Zero: it is not.
+// mayGo returns when a workload that may not be rolled now may be rolled again, or zero if that does not depend on time.
 func (t *timing) mayGo(w *workload.Workload) time.Time {
 	why := t.stop(w)
 	switch {

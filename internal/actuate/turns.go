@@ -34,8 +34,8 @@ func (t *turns) push(p *pending) {
 	t.waiting[namespace] = append(t.waiting[namespace], p)
 }
 
-// pop removes and returns the first workload of the next namespace that may have one, which then is the last. Nil: there is none. It asks no
-// namespace twice.
+// pop removes and returns the first workload of the next namespace for which may returns true, or nil if there is none. That namespace is then the
+// last in turn. It asks no namespace twice.
 func (t *turns) pop(may func(namespace string) bool) *pending {
 	for i, namespace := range t.order {
 		if !may(namespace) {

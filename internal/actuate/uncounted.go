@@ -11,8 +11,9 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// apply sends a patch. If admission refuses one that counts a roll, it is sent once more without the count: a policy of a release that did not
-// count must not stop all rolls. Uncounted is then what was refused, nil if nothing was. Both have the time of one patch, which others count on.
+// apply sends a patch. If admission refuses one that counts a roll, apply sends it once more without the count: the policy of an earlier release,
+// which did not count, must not stop all rolls. Uncounted is then the refusal, and nil otherwise. Both attempts share the time limit of one patch,
+// because others rely on it.
 func (p *patcher) apply(ctx context.Context, r *roll) (obj runtime.Object, uncounted, err error) {
 	objects := r.kind.Objects(p.clients, r.workload.ID.Namespace)
 	obj, err = objects.Patch(ctx, r.workload.ID.Name, r.patch)

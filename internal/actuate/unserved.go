@@ -29,7 +29,7 @@ type unserved map[kindPlace]time.Time
 // served has how often kinds have come to be served that were not.
 type served map[kindPlace]int
 
-// unserve takes note that the API server does not serve a kind.
+// unserve records that the API server does not serve a kind.
 func (x *index) unserve(place kindPlace, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -38,7 +38,7 @@ func (x *index) unserve(place kindPlace, now time.Time) {
 	}
 }
 
-// serve takes note that all workloads of a kind are known.
+// serve records that all workloads of a kind are known.
 func (x *index) serve(place kindPlace) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -95,8 +95,8 @@ func (d *dispatcher) awaitKind(ctx context.Context, p *pending) {
 	d.gathering.schedule(p, d.now().Add(installInterval))
 }
 
-// returned asks for what workloads have missed while their kind was not served. Nobody knows what came meanwhile: this leader may have taken it for
-// nobody, or an earlier one that is gone.
+// returned asks for what workloads have missed while their kind was not served. It is not known which events came meanwhile: this leader, or an
+// earlier one, may have taken them without a workload to pass them to.
 type returned struct {
 	index *index
 	// asked has how often each kind had come back when its workloads were last asked for.

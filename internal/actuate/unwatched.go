@@ -16,7 +16,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// watchAgain is how often a watch is tried that was without permission.
+// watchAgain is how often a watch for which permission was missing is tried again.
 const watchAgain = 5 * time.Minute
 
 // listThenWatch is a ListWatch that never watches for its first list: without permission to watch, each such attempt would be an error.

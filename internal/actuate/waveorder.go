@@ -9,9 +9,9 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// waveOrder has the workloads of a namespace that depend on a source, those of the lowest wave first. Those that were found finished with the source
-// are not looked at again until somebody says that one may not be, or its time has come. So a change of a source that many workloads read looks at
-// each of them a few times, and not at all of them whenever one is finished.
+// waveOrder has the workloads of a namespace that depend on a source, those of the lowest wave first. A workload that was found finished with the
+// source is not checked again until reopen is called for it, or its time has come. So after a change of a source that many workloads read, each of
+// them is checked a few times, instead of all of them whenever one has finished.
 type waveOrder struct {
 	keys  []workload.Key
 	place map[workload.Key]int
@@ -47,7 +47,7 @@ func newWaveOrder(dependents []*workload.Workload, links uint64) *waveOrder {
 	return o
 }
 
-// reopen has the workload at a place looked at again.
+// reopen makes the workload at a place be checked again.
 func (o *waveOrder) reopen(place int) {
 	if !o.isOpen[place] {
 		o.isOpen[place] = true
@@ -55,7 +55,7 @@ func (o *waveOrder) reopen(place int) {
 	}
 }
 
-// advance has the workloads looked at again whose time has come.
+// advance makes the workloads whose time has come be checked again.
 func (o *waveOrder) advance(now time.Time) {
 	for len(o.returning.items) > 0 && !o.returning.items[0].at.After(now) {
 		o.reopen(o.returning.items[0].place)
@@ -71,7 +71,7 @@ func (o *waveOrder) first() (workload.Key, bool) {
 	return o.keys[o.open.items[0]], true
 }
 
-// pass takes the first workload for finished, until a time if that is not zero.
+// pass marks the first workload as finished, until the given time if that is not zero.
 func (o *waveOrder) pass(until time.Time) {
 	place := o.open.items[0]
 	o.isOpen[place] = false

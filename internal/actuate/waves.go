@@ -9,7 +9,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// waves has the workloads of a lower wave finish first with a change of a source. The waves of a namespace hold no workload of another.
+// waves lets the workloads of a lower wave finish first with a change of a source. The waves of a namespace hold no workload of another.
 type waves struct {
 	index *index
 	// unfinished reports whether a workload is not finished with a change of a source: see unfinished. Returns is when one that is finished may not
@@ -44,9 +44,10 @@ func begun(patcher *patcher, following *following) func(workload.Key, events.Sou
 	}
 }
 
-// unfinished returns a function that reports whether a workload is not finished with a change of a source: because it is pending, or that has
-// begun. One that is on hold, or whose rollout was aborted or stays half way, waits for people, who may take for ever; one whose windows are closed,
-// or that was rolled recently, for longer than others should, and for a source that changes all the time again and again.
+// unfinished returns a function that reports whether a workload is not finished with a change of a source, because the change is pending, or its
+// patch or rollout has begun. Workloads that would hold up others for too long do not count. One that is on hold, or whose rollout was aborted or
+// stays half way, waits for people, possibly forever. One whose windows are closed, or that was rolled recently, waits longer than others should,
+// and does so again and again if a source changes all the time.
 func unfinished(
 	gathering *debounce, following *following, timing *timing, begun func(workload.Key, events.Source) bool,
 ) func(workload.Key, events.Source) bool {
@@ -62,7 +63,7 @@ func unfinished(
 }
 
 // returns returns a function that returns when a workload that is finished may be unfinished again: when a window, an interval or the like lets it
-// be rolled for a change of a source, or its rollout goes on. Zero: no time changes that.
+// be rolled for a change of a source, or its rollout goes on. It is zero if that does not depend on time.
 func returns(gathering *debounce, following *following, timing *timing) func(workload.Key, events.Source) time.Time {
 	return func(key workload.Key, source events.Source) time.Time {
 		w := timing.index.get(key)
@@ -84,12 +85,12 @@ func returns(gathering *debounce, following *following, timing *timing) func(wor
 	}
 }
 
-// forget has all workloads looked at again.
+// forget makes all workloads be checked again.
 func (v *waves) forget() {
 	v.orders, v.in = make(map[namespaceSource]*waveOrder), make(map[workload.Key][]namespaceSource)
 }
 
-// review has a workload looked at again, which may be unfinished.
+// review makes a workload that may be unfinished be checked again.
 func (v *waves) review(key workload.Key) {
 	for _, of := range v.in[key] {
 		o := v.orders[of]
@@ -97,7 +98,8 @@ func (v *waves) review(key workload.Key) {
 	}
 }
 
-// stop returns a workload of a lower wave that is not finished with a change of the source, for which this one must wait. Nil: there is none.
+// stop returns a workload of a lower wave that is not finished with a change of the source, so that this one must wait for it, or nil if there is
+// none.
 func (v *waves) stop(w *workload.Workload, source events.Source) *workload.Workload {
 	if !v.index.hasWaves(w.ID.Namespace) {
 		return nil
