@@ -161,7 +161,7 @@ func (x *index) keepStart(last events.Outcome) {
 	x.keepWhat(workload.KeyOf(last.Workload), func(w *workload.Workload) (*workload.Workload, bool) { return w.KeepingStart(last) })
 }
 
-// keepStarts records what the Jobs of a workload were started for, by their own annotations.
+// keepStarts records what the Jobs of a workload were started for, according to the Jobs.
 func (x *index) keepStarts(key workload.Key, starts workload.Starts) {
 	x.keepWhat(key, func(w *workload.Workload) (*workload.Workload, bool) { return w.KeepingStarts(starts) })
 }

@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	// namespaceInterval is how often a namespace is read that may be read but not watched, while it has annotations for Keyturn. namespaceQuiet is how
-	// often it is read while it has none, like most namespaces.
+	// namespaceInterval is how often a namespace is read that may be read but not watched, while it says something about its workloads. namespaceQuiet
+	// is how often it is read while it says nothing, like most namespaces.
 	namespaceInterval, namespaceQuiet = 5 * time.Second, 30 * time.Second
 	// namespaceRefusals is how many refusals in a row are believed, and namespaceRepeat is the delay before the next attempt until then. A single
 	// refusal may come from an API server that has not read the roles yet.
@@ -33,8 +33,8 @@ const (
 	namespaceAgain = time.Minute
 )
 
-// namespaces has what the annotations of namespaces say about when workloads are rolled. Namespaces that may not be read count as having none. It is
-// safe for concurrent use.
+// namespaces has what the annotations of namespaces say about when workloads are rolled. Namespaces that may not be read say nothing. It is safe for
+// concurrent use.
 type namespaces struct {
 	client kubernetes.Interface
 	log    *slog.Logger

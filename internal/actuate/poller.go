@@ -20,7 +20,7 @@ const (
 	// busyInterval is how often a namespace is listed in which something has just changed. quietInterval is how often everything is listed.
 	busyInterval  = 2 * time.Second
 	quietInterval = 30 * time.Second
-	// manyNamespaces is the number of namespaces for which one list of everything costs less than a list of each.
+	// manyNamespaces is how many namespaces are listed one by one at a time at most. For more, one list of everything costs less.
 	manyNamespaces = 8
 )
 
