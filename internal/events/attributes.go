@@ -10,7 +10,7 @@ import (
 	"github.com/cloudevents/sdk-go/v2/types"
 )
 
-// attributesFrom parses the attributes and checks each.
+// attributesFrom parses and checks the attributes.
 func attributesFrom(fields map[string]string) (*event.EventContextV1, error) {
 	switch version, ok := fields["specversion"]; {
 	case !ok:
@@ -34,7 +34,7 @@ func attributesFrom(fields map[string]string) (*event.EventContextV1, error) {
 	return attributes, nil
 }
 
-// attributeValue is the value of one attribute: its text, and what that stands for if it is a URI or a time.
+// attributeValue is the value of one attribute: its text, and the parsed value if it is a URI or a time.
 type attributeValue struct {
 	text string
 	uri  url.URL
@@ -83,7 +83,7 @@ func parseAttribute(name, text string) (attributeValue, error) {
 	return value, nil
 }
 
-// set sets the attribute of that name.
+// set sets the attribute with the given name.
 func (a attributeValue) set(attributes *event.EventContextV1, name string) error {
 	switch name {
 	case "specversion":
@@ -92,7 +92,7 @@ func (a attributeValue) set(attributes *event.EventContextV1, name string) error
 	case "type":
 		attributes.Type = a.text
 	case "subject":
-		subject := a.text // so that not all of a is kept with it
+		subject := a.text // a pointer into a would keep all of a in memory
 		attributes.Subject = &subject
 	case "source":
 		attributes.Source = types.URIRef{URL: a.uri}

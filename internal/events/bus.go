@@ -30,18 +30,18 @@ type Bus struct {
 	guardInterval time.Duration
 	// share is how much of StreamHistory a namespace may take.
 	share *historyShare
-	// rejecting are the rejections of Consume, nil while it has not run.
+	// rejecting holds the rejections of Consume. It is nil until Consume runs.
 	rejecting atomic.Pointer[rejections]
 
 	deadLetters jetstream.Stream
 }
 
-// answerTimeout bounds the wait for a stream's answer to a message. A server that is lost with the message never answers; repeated, the
-// message reaches the one that took over.
+// answerTimeout bounds the wait for a stream's answer to a message. A server that is lost together with the message never answers. If the
+// message is sent again, it reaches the server that took over.
 const answerTimeout = 3 * time.Second
 
 // Open verifies the streams and returns the bus of a cluster. It waits up to 5 seconds for streams that do not exist yet, and up to a
-// minute for an answer: servers that form a cluster give none before most of them run.
+// minute for an answer: servers that form a cluster do not answer until most of them run.
 // If streams are missing or declared with wrong fields, the error lists all of them, one per line. A nil logger discards.
 func Open(ctx context.Context, nc *nats.Conn, cluster string, logger *slog.Logger) (*Bus, error) {
 	if err := ValidateCluster(cluster); err != nil {
@@ -88,7 +88,7 @@ type Stored struct {
 	Err error
 }
 
-// Change returns the stored change. It returns a RejectError if the event is not a change, or not one of this subject.
+// Change returns the stored change. It returns a RejectError if the event is not a change, or is about the object of another subject.
 func (s Stored) Change() (Change, error) {
 	if s.Err != nil {
 		return Change{}, s.Err
@@ -100,7 +100,7 @@ func (s Stored) Change() (Change, error) {
 	return change, validateChange(s.Subject, change)
 }
 
-// Outcome returns the stored outcome. It returns a RejectError if the event is not an outcome, or not one of this subject.
+// Outcome returns the stored outcome. It returns a RejectError if the event is not an outcome, or is about the object of another subject.
 func (s Stored) Outcome() (Outcome, error) {
 	if s.Err != nil {
 		return Outcome{}, s.Err
@@ -112,7 +112,8 @@ func (s Stored) Outcome() (Outcome, error) {
 	return outcome, validateOutcome(s.Subject, outcome)
 }
 
-// Projection returns the stored projection. It returns a RejectError if the event is not a projection, or not one of this subject.
+// Projection returns the stored projection. It returns a RejectError if the event is not a projection, or is about the object of another
+// subject.
 func (s Stored) Projection() (Projection, error) {
 	if s.Err != nil {
 		return Projection{}, s.Err

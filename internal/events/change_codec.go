@@ -7,8 +7,8 @@ import (
 	"github.com/cloudevents/sdk-go/v2/event"
 )
 
-// Event encodes the change as a CloudEvent. It returns a RejectError for a change that ParseChange would reject, so that
-// nothing is published that no consumer can read.
+// Event encodes the change as a CloudEvent. It returns a RejectError for a change that ParseChange would reject, so that only
+// changes that consumers can read are published.
 func (c Change) Event() (event.Event, error) {
 	c.Hold = HoldText(c.Hold)
 	if err := c.validate(); err != nil {
@@ -30,7 +30,7 @@ func ParseChange(e event.Event) (Change, error) {
 	c.Cluster, c.Verb, c.Time, c.Trace, c.UID = v.cluster, v.verb, v.time, v.trace, v.uid
 	c.Source = Source{Kind: v.kind, Namespace: v.extensions[extNamespace], Name: v.extensions[extName]}
 	c.ResourceVersion, c.Fingerprint = v.extensions[extResourceVersion], v.extensions[extFingerprint]
-	// What can be printed depends on the version of Unicode that the publisher was built with. That is no reason to lose a change.
+	// Which characters are printable depends on the version of Unicode that the publisher was built with. A difference must not lose a change.
 	c.Hold = HoldText(c.Hold)
 	if err := c.validate(); err != nil {
 		return Change{}, &RejectError{Reason: ReasonMalformed, Err: err}
@@ -42,7 +42,7 @@ func ParseChange(e event.Event) (Change, error) {
 }
 
 // validateChange checks that the change is about the object that its subject names. NATS grants publish permissions by
-// subject, so this check is what keeps one cluster from publishing about another.
+// subject, so this check keeps one cluster from publishing about another.
 func validateChange(subject string, c Change) error {
 	if _, err := ParseSubject(subject); err != nil {
 		return err

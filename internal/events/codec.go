@@ -36,7 +36,7 @@ func ToMsg(e event.Event, subject string) (*nats.Msg, error) {
 	}
 	header, values := make(nats.Header, len(fields)+addedKeys), make([]string, len(fields))
 	for i, f := range fields {
-		// The check of the decoder: what cannot be read must not be written.
+		// Check what the decoder checks: an attribute that cannot be read must not be written.
 		if _, err := parseAttribute(f.name, f.text); err != nil {
 			return nil, rejectf(ReasonMalformed, "attribute %s: %w", f.name, err)
 		}
@@ -57,7 +57,7 @@ func attributeKey(name string) string {
 	return attributePrefix + name
 }
 
-// attributeKeys are the keys of the attributes that our own events have, which need not be made for each event.
+// attributeKeys maps the names of the attributes of our own events to their header keys, to save concatenating them for each event.
 var attributeKeys = keysOf(
 	"specversion", "id", "source", "type", "subject", "datacontenttype", "time", extCluster, extKind, extNamespace, extName,
 	extResourceVersion, extFingerprint, extPartitionKey, extCausationID, extWorkloadKind, traceparentKey, tracestateKey,
@@ -71,13 +71,13 @@ func keysOf(names ...string) map[string]string {
 	return keys
 }
 
-// addedKeys is how many keys publishing adds to a header at most: the trace context, and what the stream is to do.
+// addedKeys is the maximum number of keys that publishing adds to a header: the trace context, and instructions for the stream.
 const addedKeys = 6
 
 // attributeField is an attribute as text.
 type attributeField struct{ name, text string }
 
-// fieldsOf returns the attributes that an event has.
+// fieldsOf returns the attributes that are set on an event.
 func fieldsOf(attributes *event.EventContextV1) ([]attributeField, error) {
 	fields := append(make([]attributeField, 0, 8+len(attributes.Extensions)),
 		attributeField{"specversion", event.CloudEventsVersionV1}, attributeField{"id", attributes.ID},
@@ -105,7 +105,7 @@ func fieldsOf(attributes *event.EventContextV1) ([]attributeField, error) {
 }
 
 // FromMsg decodes a CloudEvent from a message in binary mode. It returns a RejectError for any other message. The error
-// quotes nothing of the message but its subject and the names of attributes.
+// quotes nothing of the message except its subject and the names of attributes.
 func FromMsg(subject string, header nats.Header, data []byte) (event.Event, error) {
 	if err := checkSize(header, data); err != nil {
 		return event.Event{}, err

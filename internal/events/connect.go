@@ -15,8 +15,8 @@ import (
 const unreachableInterval = 5 * time.Second
 
 // Connect connects to NATS. It waits for a server that is unreachable, and logs so every five seconds. It returns an error if
-// ctx is done or an option is invalid. Once established, the connection reconnects for ever. The further options take
-// precedence over opts: pass nats.InProcessServer for an embedded server.
+// ctx is done or an option is invalid. Once established, the connection is re-established without limit. The further options
+// take precedence over opts: pass nats.InProcessServer for an embedded server.
 func Connect(ctx context.Context, opts ConnectOptions, further ...nats.Option) (*nats.Conn, error) {
 	logger := orDiscard(opts.Logger)
 	if err := ValidateCluster(opts.Cluster); err != nil {
@@ -66,8 +66,8 @@ func Connect(ctx context.Context, opts ConnectOptions, further ...nats.Option) (
 	return nc, nil
 }
 
-// Connected is a readiness check: it returns an error unless the connection is up, with the reason if a server was reached, such as a
-// certificate that is not trusted. A nil connection is one that Connect has not returned yet.
+// Connected is a readiness check. It returns an error unless the connection is up. If a server was reached, the error has the reason, such as an
+// untrusted certificate. A nil connection means that Connect has not returned yet.
 func Connected(nc *nats.Conn) error {
 	if nc == nil {
 		return errors.New("nats is not connected yet")
@@ -81,9 +81,9 @@ func Connected(nc *nats.Conn) error {
 	return errors.New("nats is not connected: " + nc.Status().String())
 }
 
-// Alive is a liveness check: it returns an error once the connection is closed, with the reason. It reconnects after all but few errors, such as a
-// server's that the client does not keep to the protocol, and nothing else than another process helps then. A nil connection is one that Connect has
-// not returned yet.
+// Alive is a liveness check. It returns an error, with the reason, once the connection is closed. The connection re-establishes itself after
+// almost every error. The few exceptions, such as a server's complaint that the client violates the protocol, close it, and then only
+// restarting the process helps. A nil connection means that Connect has not returned yet.
 func Alive(nc *nats.Conn) error {
 	if nc == nil || !nc.IsClosed() {
 		return nil

@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// A server that vanishes without closing the connection, such as one whose machine lost power, is noticed after 6 seconds, about as
-// long as the others of its cluster take to do without it: TCP alone takes minutes.
+// If a server vanishes without closing the connection, for example because its machine lost power, the client notices after 6 seconds. The
+// other servers of its cluster take about as long to carry on without it. TCP alone would take minutes.
 const (
 	pingInterval = 2 * time.Second
 	maxPings     = 2
@@ -37,7 +37,7 @@ type ConnectOptions struct {
 	Name string
 	// Cluster is the configured name of the cluster.
 	Cluster string
-	// Inbox is the prefix of reply subjects, for a user that may subscribe to no other. Empty means what Role says.
+	// Inbox is the prefix of reply subjects, for a user that may subscribe to no other. Empty means the prefix that follows from Role.
 	Inbox string
 	// Role is "watcher" or "actuator". It makes the inbox _INBOX_<role>.<cluster>, so that NATS permissions can keep it private
 	// to one user. Empty means _INBOX.<cluster>.
@@ -67,7 +67,7 @@ func (o ConnectOptions) options(
 		nats.CustomInboxPrefix(o.inbox()),
 		nats.RetryOnFailedConnect(true),
 		nats.MaxReconnects(-1),
-		// Credentials may be rotated, and users be created after the programs start: keep trying after a rejection.
+		// Keep trying after a rejection: credentials may be rotated, and users may be created after the programs start.
 		nats.IgnoreAuthErrorAbort(),
 		nats.ReconnectWait(time.Second),
 		nats.PingInterval(pingInterval),
@@ -108,7 +108,7 @@ func (o ConnectOptions) options(
 	return options, nil
 }
 
-// inbox returns the prefix of reply subjects. The cluster is a token of its own, so that permissions can allow
+// inbox returns the prefix of reply subjects. The cluster is a separate token, so that permissions can allow
 // _INBOX_watcher.*.> without naming the cluster.
 func (o ConnectOptions) inbox() string {
 	if o.Inbox != "" {
@@ -120,7 +120,7 @@ func (o ConnectOptions) inbox() string {
 	return "_INBOX_" + o.Role + "." + o.Cluster
 }
 
-// Redact returns the URLs of NATS servers without credentials: without a token, or a user and password.
+// Redact returns the URLs of NATS servers without their credentials, which are a token, or a user and a password.
 func Redact(urls string) (string, error) {
 	var shown []string
 	for text := range strings.SplitSeq(urls, ",") {

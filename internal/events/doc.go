@@ -10,8 +10,8 @@
 //   - CHANGES keeps the last event on each subject. A subject is one source or one workload, so the stream is the current
 //     state: a backlog collapses into it, a new consumer reads all of it, and its size is bounded by the number of objects.
 //   - HISTORY keeps every event for 30 days. An event is stored on HISTORY before CHANGES, so HISTORY misses none. It may have
-//     a change that then lost the race for CHANGES, and it has no event twice within ten minutes.
-//   - DEADLETTERS keeps rejected messages for 30 days, with the reason, and requests to take their events again.
+//     a change that then lost the race for CHANGES. It stores no event twice within ten minutes.
+//   - DEADLETTERS keeps rejected messages for 30 days, with the reason, and requests to replay their events.
 //
 // # Guarantees
 //

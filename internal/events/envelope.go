@@ -45,7 +45,7 @@ func parseType(text string) (Kind, Verb, error) {
 	}
 	for kind, known := range verbs {
 		if i := slices.Index(known, Verb(parts[1])); string(kind) == parts[0] && i >= 0 {
-			// The strings of the table, because a substring of the header would keep the whole header in memory.
+			// Return the strings of the table: a substring of the header would keep the whole header in memory.
 			return kind, known[i], nil
 		}
 	}
@@ -74,7 +74,7 @@ type envelope struct {
 	extensions map[string]string
 }
 
-// event returns the CloudEvent with payload as its JSON data. It returns a RejectError if there is none.
+// event returns the CloudEvent with payload as its JSON data. It returns a RejectError if it cannot be encoded.
 func (v envelope) event(payload any) (event.Event, error) {
 	data, err := json.Marshal(payload)
 	if err != nil {
@@ -164,7 +164,7 @@ const sourceScheme = "k8s://"
 
 func sourceURI(cluster, component string) string { return sourceScheme + cluster + "/" + component }
 
-// decodeJSON decodes one JSON value. Its errors have the position of a fault but quote no data.
+// decodeJSON decodes one JSON value. Its errors have the position of the fault, but quote no data.
 func decodeJSON(data []byte, payload any) error {
 	err := json.Unmarshal(data, payload)
 	var syntax *json.SyntaxError

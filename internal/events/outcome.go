@@ -2,21 +2,21 @@ package events
 
 import "time"
 
-// Outcome is the event about what a workload did with one or more changes: it was rolled, skipped or held.
+// Outcome is the event about what became of one or more changes at a workload: it was rolled, skipped or held.
 //
-// The fields without JSON are attributes of the CloudEvent; the others are its data. docs/events.md lists both.
+// The fields that are not encoded as JSON are attributes of the CloudEvent. The others are its data. docs/events.md lists both.
 type Outcome struct {
 	// Cluster is the configured name of the cluster that the workload is in.
 	Cluster string `json:"-"`
 	// Verb is VerbStarted, VerbCompleted, VerbFailed, VerbSkipped or VerbHeld.
 	Verb Verb `json:"-"`
-	// ResourceVersion is that of the workload, as last read.
+	// ResourceVersion is the workload's resourceVersion, as last read.
 	ResourceVersion string `json:"-"`
 	// Time is when the outcome was known.
 	Time time.Time `json:"-"`
-	// Cause is the id of the newest of the changes: the extension "causationid".
+	// Cause is the id of the newest of the changes. It is the extension "causationid".
 	Cause string `json:"-"`
-	// Trace is the context of the span that created the event. Empty without tracing.
+	// Trace is the context of the span that created the event. It is empty without tracing.
 	Trace TraceContext `json:"-"`
 
 	Workload Workload `json:"workload"`
@@ -28,9 +28,9 @@ type Outcome struct {
 	Message string `json:"message,omitempty"`
 	// Sources lists the changes, one for each source.
 	Sources []OutcomeSource `json:"sources,omitempty"`
-	// Generation is the workload's metadata.generation after the patch. Zero if nothing was patched.
+	// Generation is the workload's metadata.generation after the patch. It is zero if nothing was patched.
 	Generation int64 `json:"generation,omitempty"`
-	// StartedAt is when the patch was accepted. Zero if nothing was patched.
+	// StartedAt is when the patch was accepted. It is zero if nothing was patched.
 	StartedAt time.Time `json:"startedAt,omitzero"`
 }
 
@@ -47,7 +47,7 @@ type OutcomeSource struct {
 
 // ID returns the event's id. The same outcome of the same rollout has the same id, whoever publishes it and however often.
 //
-// The id of what is no state includes the reason, because one change can be held at a workload for several reasons in turn.
+// If the outcome is not a state, the id includes the reason, because one change can be held at a workload for several reasons in turn.
 func (o Outcome) ID() string {
 	if !o.IsState() {
 		return o.Workload.UID + "/" + o.Cause + "/" + string(o.Verb) + "/" + o.Reason
@@ -59,8 +59,8 @@ func (o Outcome) ID() string {
 	return o.Workload.UID + "/" + of + "/" + string(o.Verb)
 }
 
-// IsState reports whether the outcome becomes the state of its workload on StreamChanges. A hold does not, nor that pods answered
-// a request to reload, and a skip only if it ends a rollout: otherwise it says what the workload did not do, and is only history.
+// IsState reports whether the outcome becomes the state of its workload on StreamChanges. A hold does not, and neither does the answer of
+// pods to a reload request. A skip does only if it ends a rollout: any other skip says what the workload did not do, which is only history.
 func (o Outcome) IsState() bool {
 	switch o.Verb {
 	case VerbHeld:

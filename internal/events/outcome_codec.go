@@ -28,7 +28,7 @@ func ParseOutcome(e event.Event) (Outcome, error) {
 	o.ResourceVersion, o.Cause = v.extensions[extResourceVersion], v.extensions[extCausationID]
 	named := Workload{
 		Kind: v.extensions[extWorkloadKind], Namespace: v.extensions[extNamespace], Name: v.extensions[extName], UID: v.uid,
-		// Only the data has these two. The subject attribute is made of them.
+		// Only the data has these two. The subject attribute is derived from them.
 		APIVersion: o.Workload.APIVersion, Resource: o.Workload.Resource,
 	}
 	if o.Workload != named {

@@ -15,9 +15,9 @@ import (
 )
 
 // PublishChange publishes a change on StreamHistory and then on StreamChanges, and returns its sequence on StreamChanges.
-// There it supersedes the event with the expected sequence; zero means that the subject has no event.
+// On StreamChanges it supersedes the event with the expected sequence. Zero means that the subject has no event.
 //
-// The error wraps ErrConflict if the subject's last event is another one. After any other error the call may be repeated with
+// The error wraps ErrConflict if the subject's last event is another one. After any other error, the call may be repeated with
 // the same arguments: an event that was stored is recognized, and not stored twice.
 func (b *Bus) PublishChange(ctx context.Context, c Change, expected uint64) (uint64, error) {
 	if c.Cluster != b.cluster {
@@ -37,13 +37,13 @@ func (b *Bus) PublishChange(ctx context.Context, c Change, expected uint64) (uin
 	}
 	id := b.messageID(e.ID())
 	if c.Status != nil && c.Status.Expiring {
-		// Time made it so, and the event about the failure before is of the same state of the object.
+		// The passing of time alone made it expire. The earlier event about the failure has the same resourceVersion, and so the same id.
 		id += "/expiring"
 	}
 	ack, err := b.publish(ctx, msg, id, c.Source.sharer(), options...)
 	if err == nil && ack.Duplicate && ack.Sequence <= expected {
-		// The same event was published before, and superseded since: an object that was reported deleted still exists. The
-		// expected sequence alone keeps it from being stored twice, so it gets a message id of its own.
+		// The same event was published before and has been superseded since: an object that was reported deleted still exists.
+		// The expected sequence is enough to keep it from being stored twice, so it gets a message id of its own.
 		ack, err = b.publish(ctx, msg, numberedID(id, expected), c.Source.sharer(), options...)
 	}
 	for err == nil && ack.Duplicate {
@@ -51,15 +51,15 @@ func (b *Bus) PublishChange(ctx context.Context, c Change, expected uint64) (uin
 		if expected != 0 || !errors.Is(readErr, errNotStored) {
 			return seq, readErr
 		}
-		// The stream has lost what it remembers by this id: a purge keeps the ids. The next id is made of the lost sequence, so
-		// that a repetition has it too.
+		// The stream remembers this id but has lost the event: a purge keeps the ids. The next id is derived from the lost
+		// sequence, so that a repeated call uses the same one.
 		ack, err = b.publish(ctx, msg, numberedID(id, ack.Sequence), c.Source.sharer(), options...)
 	}
 	switch {
 	case isConflict(err):
 		return b.alreadyStored(ctx, msg)
 	case err != nil:
-		// The error is mostly that no answer came.
+		// In most cases, the error says only that no answer came.
 		if down := Connected(b.js.Conn()); down != nil {
 			err = fmt.Errorf("%w: %w", down, err)
 		}
@@ -76,8 +76,8 @@ func numberedID(id string, seq uint64) string { return id + "@" + strconv.Format
 func (b *Bus) messageID(eventID string) string { return b.cluster + "/" + eventID }
 
 // publish stores the message on both streams, HISTORY first: see docs/adr/0002-history-is-written-first.md. The options apply
-// to CHANGES only. A duplicate on HISTORY needs no second try: the id names a state of an object, and HISTORY has the event about it. What is
-// beyond the share of its namespace or mount is on HISTORY for a short time, or not at all.
+// to CHANGES only. A duplicate on HISTORY needs no second try: the id names a state of an object, and HISTORY already has the event about it.
+// HISTORY keeps an event that exceeds the share of its namespace or mount for a short time only, or not at all.
 func (b *Bus) publish(
 	ctx context.Context, msg *nats.Msg, id, sharer string, options ...jetstream.PublishOpt,
 ) (*jetstream.PubAck, error) {
@@ -112,8 +112,8 @@ func hop(ctx context.Context, subject string, msg *nats.Msg) *nats.Msg {
 	return sent
 }
 
-// alreadyStored returns the sequence of the message if it is stored, and only its acknowledgement was lost. Otherwise there
-// is a conflict.
+// alreadyStored returns the sequence of the message if it is stored and only its acknowledgement was lost. Otherwise it returns
+// an error that wraps errNotStored if the subject has no message, and ErrConflict if it has another one.
 func (b *Bus) alreadyStored(ctx context.Context, msg *nats.Msg) (uint64, error) {
 	raw, err := b.changes.GetLastMsgForSubject(ctx, msg.Subject)
 	switch {
@@ -127,8 +127,8 @@ func (b *Bus) alreadyStored(ctx context.Context, msg *nats.Msg) (uint64, error) 
 	return raw.Sequence, nil
 }
 
-// sameEvent reports whether the stored message is the event that was to be published: it has the same data and attributes,
-// time and trace included. Another watcher's event about the same object differs in these.
+// sameEvent reports whether the stored message is the event that was to be published, which means that it has the same data and
+// attributes, including the time and the trace. Another watcher's event about the same object differs in these two.
 func sameEvent(msg *nats.Msg, raw *jetstream.RawStreamMsg) bool {
 	var stored int
 	for key, values := range raw.Header {
@@ -143,7 +143,7 @@ func sameEvent(msg *nats.Msg, raw *jetstream.RawStreamMsg) bool {
 	return stored == len(msg.Header) && bytes.Equal(raw.Data, msg.Data)
 }
 
-// isConflict reports whether the stream answered that the subject has another last sequence, or is being written just now.
+// isConflict reports whether the stream answered that the subject has another last sequence, or that it is storing a message with this id.
 func isConflict(err error) bool {
 	var answer *jetstream.APIError
 	if !errors.As(err, &answer) {

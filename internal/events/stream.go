@@ -14,15 +14,15 @@ const (
 	// StreamChanges keeps the last event on each subject: the state of each source, and for 30 days the last outcome of each
 	// workload.
 	StreamChanges = "CHANGES"
-	// StreamHistory keeps every event for 30 days, also those that are superseded on StreamChanges. While it is more than half full, each
-	// namespace has a share of it.
+	// StreamHistory keeps every event for 30 days, including those that are superseded on StreamChanges. While it is more than half full,
+	// each namespace is limited to a share of it.
 	StreamHistory = "HISTORY"
 	// StreamDeadLetters keeps rejected messages for 30 days, with the reason.
 	StreamDeadLetters = "DEADLETTERS"
 )
 
 // TombstoneTTL is how long StreamChanges keeps the event of a deleted source. A source that is created again within this time
-// is compared with its previous content; after it the source is new.
+// is compared with its previous content. After this time, it counts as new.
 const TombstoneTTL = 24 * time.Hour
 
 // OutcomeTTL is how long StreamChanges keeps the last outcome of a workload. A workload that has none there is not being rolled.
@@ -32,10 +32,10 @@ const (
 	retention       = 30 * 24 * time.Hour
 	historyBytes    = 512 << 20
 	deadLetterBytes = 64 << 20
-	// leastBytes is what the smallest stream reserves, and smaller is the factor between a stream and the next smaller one.
+	// leastBytes is the size of the smallest stream. smaller is the factor between the sizes that are tried.
 	leastBytes = 8 << 20
 	smaller    = 8
-	// maxMessage is the maximum size of a message, with what the publisher and the server add to its header.
+	// maxMessage is the maximum size of a message, including what the publisher and the server add to its header.
 	maxMessage = MaxEventSize + 2*MaxHeaderSize
 )
 
@@ -63,9 +63,9 @@ func Streams(replicas int) []jetstream.StreamConfig {
 	return []jetstream.StreamConfig{changes, history, dead}
 }
 
-// Declare creates or updates the streams. It is for the program that embeds the server; on an external NATS the operator
-// declares the streams, and the programs need no permission to. The sources, such as those of [StoreSources], are those of
-// StreamChanges.
+// Declare creates or updates the streams. It is for the program that embeds the server. On an external NATS, the operator
+// declares the streams, and the programs need no permission to do so. The sources, such as those of [StoreSources], become the
+// sources of StreamChanges.
 func Declare(ctx context.Context, js jetstream.JetStream, replicas int, sources ...*jetstream.StreamSource) error {
 	for _, config := range Declared(replicas, sources...) {
 		if err := declare(ctx, js, config); err != nil {
@@ -86,7 +86,8 @@ func Declared(replicas int, sources ...*jetstream.StreamSource) []jetstream.Stre
 	return streams
 }
 
-// declare creates or updates a stream. What a server does not take back stays, so that the program starts; its StreamGuard says so.
+// declare creates or updates a stream. Settings that the server cannot revert stay as they are, so that the program starts. Its StreamGuard
+// reports them.
 func declare(ctx context.Context, js jetstream.JetStream, want jetstream.StreamConfig) error {
 	stream, err := js.Stream(ctx, want.Name)
 	if err != nil {
@@ -98,7 +99,7 @@ func declare(ctx context.Context, js jetstream.JetStream, want jetstream.StreamC
 	return err
 }
 
-// create creates a stream, of the largest size that the server has room for.
+// create creates a stream with the largest size that the server has room for.
 func create(ctx context.Context, js jetstream.JetStream, want jetstream.StreamConfig) error {
 	var err error
 	for _, want.MaxBytes = range sizes(want) {
@@ -109,9 +110,9 @@ func create(ctx context.Context, js jetstream.JetStream, want jetstream.StreamCo
 	return err
 }
 
-// repair makes a stream as it is wanted, in every field that the server lets change. It returns what it wanted in the end, which is smaller on a
-// server without room, and what the stream is now. A server that is short of storage refuses any update of a stream, also one that changes nothing:
-// that makes no stream smaller than it is.
+// repair updates a stream to the wanted configuration, in every field that the server allows to change. It returns the configuration that it
+// wanted in the end, which is smaller if the server has no room, and the current configuration of the stream. A server that is short of storage
+// refuses any update of a stream, even one that changes nothing. That is no reason to make a stream smaller than it is.
 func repair(ctx context.Context, js jetstream.JetStream, have, want jetstream.StreamConfig) (wanted, now jetstream.StreamConfig, err error) {
 	want, now = keepTTL(have, want), have
 	for _, want.MaxBytes = range sizes(want) {
@@ -133,8 +134,8 @@ func repair(ctx context.Context, js jetstream.JetStream, have, want jetstream.St
 	return want, now, err
 }
 
-// sizes returns the sizes of a stream that are tried in turn. A single server that is too small for what the stream reserves gets a smaller
-// stream, which forgets sooner.
+// sizes returns the sizes of a stream to try, in order. On a single server that is too small for the size that the stream reserves, the stream
+// is smaller and drops its events sooner.
 func sizes(want jetstream.StreamConfig) []int64 {
 	list := []int64{want.MaxBytes}
 	for size := want.MaxBytes / smaller; want.Replicas <= 1 && size >= leastBytes; size /= smaller {
@@ -143,9 +144,9 @@ func sizes(want jetstream.StreamConfig) []int64 {
 	return list
 }
 
-// keepTTL returns what is wanted of a stream, without message TTLs if it is StreamHistory and has none yet. A server does not turn them off
-// again, so the version that declared it would not start any more after a rollback. Without them only less is kept of what is beyond the share of a
-// namespace. Nobody gains by it: whoever may update the stream can only turn on what is wanted anyway.
+// keepTTL returns the wanted configuration, without message TTLs if the stream is StreamHistory and does not have them yet. A server cannot turn
+// them off again, so after a rollback the version that declared the stream would no longer start. Without them, the only loss is that fewer of
+// the events beyond a namespace's share are kept. An attacker gains nothing: whoever may update the stream can only turn on what is wanted anyway.
 func keepTTL(have, want jetstream.StreamConfig) jetstream.StreamConfig {
 	if want.Name == StreamHistory {
 		want.AllowMsgTTL = have.AllowMsgTTL

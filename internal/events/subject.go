@@ -22,7 +22,7 @@ type Address struct {
 	Kind    Kind
 	// Namespace is empty for an object without one.
 	Namespace string
-	// Name is that of the source. For KindRollout and KindProjection it is <kind>-<name> of what it is about.
+	// Name is the name of the source. For KindRollout and KindProjection, it is <kind>-<name> of the object that the event is about.
 	Name string
 }
 
@@ -65,15 +65,15 @@ func HistorySubject(subject string) string {
 	return historyRoot + strings.TrimPrefix(subject, changesRoot)
 }
 
-// deadLetterSubject returns the subject of a dead letter. Its cluster is always that of the program, which has no permission
-// to publish under another.
+// deadLetterSubject returns the subject of a dead letter. The cluster in it is always the program's own, because the program has
+// no permission to publish under another.
 func deadLetterSubject(cluster, subject string) string {
 	rest := strings.TrimPrefix(subject, changesRoot)
 	return deadLetterRoot + cluster + "." + strings.TrimPrefix(rest, cluster+".")
 }
 
 // ParseSubject decodes a subject of StreamChanges. It returns a RejectError for a subject that is not encoded exactly as
-// Address.subject does: with ReasonUnknownVersion for another version of the subjects, else with ReasonMalformed.
+// Address.subject does: with ReasonUnknownVersion for another version of the subjects, and with ReasonMalformed otherwise.
 func ParseSubject(subject string) (Address, error) {
 	rest, ours := strings.CutPrefix(subject, changesRoot)
 	if !ours {
@@ -139,13 +139,13 @@ func ValidateCluster(name string) error {
 	return nil
 }
 
-// encodeToken replaces '.', which separates tokens, by '_', which is legal in a token but in no Kubernetes name. So
-// decodeToken is its exact inverse.
+// encodeToken replaces '.', which separates tokens, with '_', which is legal in a token but not in a Kubernetes name. That makes
+// decodeToken its exact inverse.
 func encodeToken(name string) string { return strings.ReplaceAll(name, ".", "_") }
 
 func decodeToken(token string) string { return strings.ReplaceAll(token, "_", ".") }
 
-// encodePath escapes what is illegal in a subject as %XX. It keeps the slashes, for readability.
+// encodePath escapes characters that are illegal in a subject as %XX. It keeps the slashes, for readability.
 func encodePath(name string) string {
 	var token strings.Builder
 	for _, c := range []byte(name) {
