@@ -10,23 +10,23 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Claim is the event by which a cluster claims its configured name. The watcher publishes it, and once a week again. Both programs compare it
-// with their own cluster, which detects two clusters that were configured with the same name.
+// Claim is the event by which a cluster claims its configured name. The watcher publishes it, and renews it once a week. Both programs
+// compare it with their own cluster, to detect two clusters that were configured with the same name.
 type Claim struct {
 	// Cluster is the configured name.
 	Cluster string `json:"-"`
-	// UID is that of the namespace kube-system, by which Kubernetes identifies a cluster.
+	// UID is the UID of the namespace kube-system, which by convention identifies a cluster.
 	UID string `json:"-"`
-	// Time is when the name was claimed, the last time.
+	// Time is when the name was last claimed.
 	Time time.Time `json:"-"`
-	// Replaces is the UID of the cluster that had the name before. Empty if none had.
+	// Replaces is the UID of the cluster that had the name before. It is empty if there was none.
 	Replaces string `json:"replaces,omitempty"`
 }
 
-// claimName is the name token of the subject. A cluster has one claim.
+// claimName is the name token of the subject. It is fixed, because a cluster has one claim.
 const claimName = "identity"
 
-// claimInterval is how old a claim is when it is made again. The stream of a hub forgets one after 30 days.
+// claimInterval is the age at which a claim is renewed. The stream of a hub drops a claim after 30 days.
 const claimInterval = 7 * 24 * time.Hour
 
 // ClaimSubject returns the subject of the claim of a cluster: keyturn.v1.<cluster>.cluster._.identity.
@@ -88,7 +88,7 @@ func (c Claim) validate() error {
 	return nil
 }
 
-// Claim returns the stored claim. It returns a RejectError if the event is not a claim, or not one of this subject.
+// Claim returns the stored claim. It returns a RejectError if the event is not a claim, or is about the cluster of another subject.
 func (s Stored) Claim() (Claim, error) {
 	if s.Err != nil {
 		return Claim{}, s.Err
@@ -103,9 +103,9 @@ func (s Stored) Claim() (Claim, error) {
 	return claim, nil
 }
 
-// Claim claims the bus's cluster name for the cluster whose namespace kube-system has the UID. If another cluster has
-// claimed the name, Claim takes it over if that cluster's UID is replaces; otherwise it returns an error that wraps ErrClaimed.
-// It claims a name of the cluster's own again after claimInterval.
+// Claim claims the bus's cluster name for the cluster whose namespace kube-system has the given UID. If another cluster has
+// claimed the name, Claim takes it over if that cluster's UID is replaces. Otherwise, it returns an error that wraps ErrClaimed.
+// It renews the cluster's own claim once that is older than claimInterval.
 func (b *Bus) Claim(ctx context.Context, uid, replaces string) error {
 	for {
 		stored, found, err := b.claimed(ctx)
@@ -113,7 +113,7 @@ func (b *Bus) Claim(ctx context.Context, uid, replaces string) error {
 			return err
 		}
 		mine := Claim{Cluster: b.cluster, UID: uid, Time: b.now(), Replaces: found.predecessor(uid, replaces)}
-		// One of the future is of a clock that was wrong.
+		// A claim from the future was made with a wrong clock.
 		if found.UID == uid && mine.Time.Sub(found.Time).Abs() < claimInterval {
 			return nil
 		}
@@ -123,7 +123,7 @@ func (b *Bus) Claim(ctx context.Context, uid, replaces string) error {
 		if err := b.publishClaim(ctx, mine, stored.Seq); !errors.Is(err, ErrConflict) {
 			return err
 		}
-		// Another watcher was faster. Its claim is for this cluster or for another one.
+		// Another watcher was faster. Look whether its claim is for this cluster or for another one.
 	}
 }
 
@@ -152,8 +152,8 @@ func (b *Bus) claimed(ctx context.Context) (Stored, Claim, error) {
 	return stored, claim, nil
 }
 
-// predecessor returns the UID of the cluster that had the name before the one with the UID, given the current claim. A new stream has none: then
-// it is the one that is replaced, unless all clusters are configured with it.
+// predecessor returns the UID of the cluster that had the name before the cluster with the given UID, where c is the current claim. A new stream
+// has no claim. Then predecessor returns replaces, unless that is the cluster's own UID, as if all clusters were configured with it.
 func (c Claim) predecessor(uid, replaces string) string {
 	switch {
 	case c.UID == uid:
@@ -164,7 +164,7 @@ func (c Claim) predecessor(uid, replaces string) string {
 	return c.UID
 }
 
-// contest returns nil if the name is free to take, or the cluster's own, given the current claim.
+// contest returns nil if, given the current claim, the name is free to take or already belongs to the cluster.
 func (b *Bus) contest(found Claim, uid, replaces string) error {
 	if found.UID == "" || found.UID == uid || found.UID == replaces {
 		return nil
@@ -183,14 +183,14 @@ func (b *Bus) publishClaim(ctx context.Context, claim Claim, expected uint64) er
 	if err != nil {
 		return err
 	}
-	// Two clusters may take the name from each other within the dedupe window, so the message id names what it supersedes.
+	// Two clusters may take the name from each other within the dedupe window, so the message id includes the sequence that it supersedes.
 	id := numberedID(b.messageID(e.ID()), expected)
 	ack, err := b.publish(ctx, msg, id, "", jetstream.WithExpectLastSequencePerSubject(expected))
 	for err == nil && ack.Duplicate && expected == 0 {
 		if _, readErr := b.Last(ctx, msg.Subject); !errors.Is(readErr, ErrNotFound) {
 			break
 		}
-		// The stream has lost the claim that it remembers by this id: see PublishChange.
+		// The stream remembers this id but has lost the claim: see PublishChange.
 		ack, err = b.publish(ctx, msg, numberedID(id, ack.Sequence), "", jetstream.WithExpectLastSequencePerSubject(expected))
 	}
 	switch {

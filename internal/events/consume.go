@@ -10,38 +10,38 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// ConsumeOptions configure Bus.Consume and Bus.ConsumeOutcomes.
+// ConsumeOptions configures Bus.Consume and Bus.ConsumeOutcomes.
 type ConsumeOptions struct {
 	// Durable is the name of the consumer on the server, which keeps its position across restarts. Required.
 	Durable string
-	// FilterSubjects restrict what is consumed. Empty: Consume reads the changes of the bus's cluster and of StoresFrom,
-	// ConsumeOutcomes the outcomes of the bus's cluster.
+	// FilterSubjects restricts what is consumed. If empty, Consume reads the changes of the bus's cluster and of StoresFrom, and
+	// ConsumeOutcomes reads the outcomes of the bus's cluster.
 	FilterSubjects []string
-	// StoresFrom names clusters whose watchers watch secret stores for this one. Consume accepts their KindOpenBao events,
-	// and no others of theirs. ConsumeOutcomes ignores it.
+	// StoresFrom names clusters whose watchers watch secret stores for this one. Consume accepts KindOpenBao events of these
+	// clusters, and no others. ConsumeOutcomes ignores it.
 	StoresFrom []string
 	// MaxAckPending limits the events in flight. Zero means 1024.
 	MaxAckPending int
-	// AckWait is how long the events of a process that died stay in flight before another process gets them. A process that
-	// lives sends a heartbeat for each event three times as often. Zero means 30 seconds.
+	// AckWait is how long the events of a process that died stay in flight before another process gets them. A live process
+	// sends a heartbeat for each event in flight three times per AckWait. Zero means 30 seconds.
 	AckWait time.Duration
-	// FromNow has a consumer that the server does not have start with the next event. Otherwise Consume starts with the state of the
-	// stream. ConsumeOutcomes always starts with the next one.
+	// FromNow makes a consumer that does not exist yet start with the next event. Otherwise, Consume starts with the state of the
+	// stream. ConsumeOutcomes always starts with the next event.
 	FromNow bool
 	// ForgetAfter is how long the server keeps the consumer without a reader. Zero means forever.
 	ForgetAfter time.Duration
-	// Backoff returns the delay before an event is redelivered whose handling failed, given its deliveries so far. Nil means
-	// 1 second, doubled up to 1 minute, with a fifth of jitter.
+	// Backoff returns the delay before the redelivery of an event whose handling failed, given the number of deliveries so far.
+	// Nil means 1 second, doubled up to 1 minute, with a fifth of jitter.
 	Backoff func(deliveries int) time.Duration
-	// WithoutDeadLetters has Consume forget what it rejects, without a copy on StreamDeadLetters, which another consumer makes. That one
-	// replays it, too.
+	// WithoutDeadLetters makes Consume drop the events that it rejects without a copy on StreamDeadLetters. It is for a program whose
+	// events another consumer also reads: that one makes the copy, and replays it.
 	WithoutDeadLetters bool
-	// OnReject is called for each event that is rejected before the handler sees it, with one of the Reason constants. It may
+	// OnReject is called, with one of the Reason constants, for each event that is rejected before the handler sees it. It may
 	// be nil.
 	OnReject func(ctx context.Context, reason string)
 }
 
-// withDefaults replaces zero values by what they stand for.
+// withDefaults replaces zero values with the defaults.
 func (o ConsumeOptions) withDefaults() (ConsumeOptions, error) {
 	if o.Durable == "" {
 		return o, errors.New("consuming: no durable name")
@@ -62,8 +62,8 @@ func (o ConsumeOptions) withDefaults() (ConsumeOptions, error) {
 }
 
 // Consume passes the changes of the cluster to the handler, one at a time and in the order of the stream, until ctx is
-// done; then it returns nil. The handler should return quickly and call Delivery.Done later, from any goroutine.
-// A redelivered event is out of order. So is that of a dead letter whose replay is asked for: see Bus.Replay.
+// done, and then returns nil. The handler should return quickly and call Delivery.Done later, from any goroutine.
+// A redelivered event is out of order. So is a replayed dead letter: see Bus.Replay.
 //
 // Consume creates the durable consumer if there is none, and updates it if it differs from the options. It returns an error
 // if the server rejects the update, or if StreamChanges does not receive the events that StoresFrom asks for. Everything
@@ -96,7 +96,7 @@ func (b *Bus) Consume(ctx context.Context, opts ConsumeOptions, handler func(ctx
 	return c.run(ctx)
 }
 
-// parseChange reads the change. It rejects events of other clusters, except those about the stores they watch for this one.
+// parseChange reads the change. It rejects events of other clusters, except those about stores that they watch for this cluster.
 func (d *Delivery) parseChange(cluster string, storesFrom []string) error {
 	address, err := ParseSubject(d.subject)
 	if err != nil {
@@ -128,7 +128,7 @@ func (o ConsumeOptions) consumerConfig() jetstream.ConsumerConfig {
 		MaxDeliver: -1, MaxAckPending: o.MaxAckPending, AckWait: o.AckWait, InactiveThreshold: o.ForgetAfter,
 	}
 	if len(o.FilterSubjects) == 1 {
-		// Then it is in the subject of the request, too, so that NATS can permit it alone.
+		// A single filter is part of the request's subject, so that NATS permissions can restrict it.
 		config.FilterSubject, config.FilterSubjects = o.FilterSubjects[0], nil
 	}
 	return config

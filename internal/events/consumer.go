@@ -45,8 +45,8 @@ func ensureConsumer(
 	return nil, err
 }
 
-// consumerDifference returns the first field in which a consumer differs from what is wanted, or "". It compares whatever keeps events, or parts
-// of them, from being delivered: whoever may create consumers of a stream may set it.
+// consumerDifference returns the first field in which a consumer differs from what is wanted, or "". It compares every field that can keep
+// events, or parts of them, from being delivered: anyone who may create consumers of the stream may set these fields.
 func consumerDifference(have, want jetstream.ConsumerConfig, now time.Time) (field string, found, required any) {
 	filters, wanted := filtersOf(have), filtersOf(want)
 	paused := have.PauseUntil != nil && have.PauseUntil.After(now)
@@ -91,7 +91,7 @@ func filtersOf(config jetstream.ConsumerConfig) []string {
 
 // Lag is how far a consumer is behind its stream.
 type Lag struct {
-	// Pending counts the events that were not delivered yet.
+	// Pending counts the events that have not been delivered yet.
 	Pending uint64
 	// AckPending counts the events in flight.
 	AckPending int

@@ -13,11 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// silences is how many times in a row a consumer may be without a sign of life before the connection is made again: its
-// server may have vanished, or be cut off from the others.
+// silences is after how many missing signs of life in a row a consumer reconnects: its server may have vanished, or may be cut
+// off from the others.
 const silences = 3
 
-// findTimeout bounds an attempt to find the consumer, or the stream. While its servers elect a leader, none answers.
+// findTimeout bounds an attempt to find the consumer or the stream. While their servers elect a leader, none of them answers.
 const findTimeout = 2 * time.Second
 
 // guardInterval is how often the consumer is compared with what is required.
@@ -33,7 +33,7 @@ type consumption struct {
 	parse func(*Delivery) error
 	// rejections is Delivery.rejections.
 	rejections *rejections
-	// beside says that another consumption has the same connection, and sees to it.
+	// beside says that another consumption uses the same connection and reconnects it if necessary.
 	beside     bool
 	heartbeat  *heartbeat
 	connection *nats.Conn
@@ -44,7 +44,7 @@ type consumption struct {
 	guardInterval time.Duration
 }
 
-// newConsumption returns a consumption of the stream. The options have no zero values.
+// newConsumption returns a consumption of the stream. The options must have their defaults.
 func (b *Bus) newConsumption(stream jetstream.Stream, opts ConsumeOptions, handler func(context.Context, *Delivery)) *consumption {
 	return &consumption{
 		stream: stream, config: opts.consumerConfig(), opts: opts, handler: handler, heartbeat: newHeartbeat(),
@@ -64,7 +64,7 @@ func (c *consumption) run(ctx context.Context) error {
 		wg.Go(func() { c.rejections.run(beside) })
 	}
 
-	// Listening starts before the first failure, so that no connection is missed. One that was made before it costs one early retry.
+	// Listening starts before the first failure, so that no reconnection is missed. One from before the failure costs one early retry.
 	connected := c.connection.StatusChanged(nats.CONNECTED)
 	defer c.connection.RemoveStatusListener(connected)
 	backoff, silent := c.retry(), 0
@@ -91,8 +91,8 @@ func (c *consumption) run(ctx context.Context) error {
 	}
 }
 
-// afterSilence returns how many times in a row the server was silent, given that it was before. If that is too many, it has the
-// connection made again, to another server if there is one.
+// afterSilence returns how many times in a row the server has been silent, where before is the previous count. If that is too often,
+// it reconnects, to another server if there is one.
 func (c *consumption) afterSilence(ctx context.Context, before int, err error) int {
 	if !errors.Is(err, jetstream.ErrNoHeartbeat) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, nats.ErrTimeout) {
 		return 0
@@ -114,8 +114,8 @@ func (c *consumption) find(ctx context.Context) (jetstream.Consumer, error) {
 	return ensureConsumer(ctx, c.stream, c.config, c.logger)
 }
 
-// guard compares the consumer again and again with what is required. One that is paused, or sends headers alone, looks to its reader like one
-// without news.
+// guard compares the consumer periodically with what is required. To its reader, a consumer that is paused or sends only headers looks like
+// one that has no events.
 func (c *consumption) guard(ctx context.Context) {
 	_ = wait.PollUntilContextCancel(ctx, c.guardInterval, false, func(ctx context.Context) (bool, error) {
 		if _, err := c.find(ctx); err != nil && ctx.Err() == nil && !IsSilence(err) {
@@ -125,7 +125,7 @@ func (c *consumption) guard(ctx context.Context) {
 	})
 }
 
-// fetch consumes until something fails. It reports whether the consumer was there before that.
+// fetch consumes until something fails. It reports whether it got as far as receiving from the consumer.
 func (c *consumption) fetch(ctx context.Context) (started bool, err error) {
 	consumer, err := c.find(ctx)
 	if err != nil {
@@ -153,7 +153,7 @@ func (c *consumption) fetch(ctx context.Context) (started bool, err error) {
 func (c *consumption) receive(ctx context.Context, msg jetstream.Msg) {
 	meta, err := msg.Metadata()
 	if err != nil {
-		// Only a message of no consumer lacks metadata, and that one cannot be acknowledged.
+		// Only a message that does not come from a consumer lacks metadata, and such a message cannot be acknowledged.
 		c.logger.WarnContext(ctx, "message has no metadata", "subject", msg.Subject(), "err", err)
 		return
 	}
@@ -177,7 +177,7 @@ func (c *consumption) receive(ctx context.Context, msg jetstream.Msg) {
 	c.handler(ctx, d)
 }
 
-// nakBuffered naks what was fetched but not handled, so that the next consumer gets it now and not after AckWait.
+// nakBuffered naks the messages that were fetched but not handled, so that they are redelivered now and not after AckWait.
 func nakBuffered(ctx context.Context, messages jetstream.MessagesContext) {
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()

@@ -27,21 +27,21 @@ const maxErrorText = 512
 
 // DeadLetter is a message that was rejected.
 type DeadLetter struct {
-	// ID is its sequence on StreamDeadLetters.
+	// ID is the dead letter's sequence on StreamDeadLetters.
 	ID uint64 `json:"id"`
 	// Subject is the subject of the message.
 	Subject string `json:"subject"`
 	// Reason and Error are those of the RejectError.
 	Reason string `json:"reason"`
 	Error  string `json:"error"`
-	// Seq is the message's sequence on StreamChanges, where it may be superseded by now.
+	// Seq is the message's sequence on StreamChanges, where it may have been superseded since.
 	Seq uint64 `json:"seq"`
 	// Time is when the message was rejected.
 	Time time.Time `json:"time"`
-	// Replayed is when it was last asked for that the event be taken again. Zero: never.
+	// Replayed is when a replay of the event was last requested, or zero if it never was.
 	Replayed time.Time `json:"replayed,omitzero"`
-	// Header and Data are those of the message, without the headers that a NATS server acts on. Oversized data or an
-	// oversized header is left out.
+	// Header and Data are those of the message, without the headers that a NATS server acts on. Oversized data and oversized
+	// headers are left out.
 	Header nats.Header `json:"-"`
 	Data   []byte      `json:"-"`
 }
@@ -73,14 +73,14 @@ func (b *Bus) DeadLetters(ctx context.Context, limit int) ([]DeadLetter, error) 
 	return letters, err
 }
 
-// replayRequest is the last request to take an event again: its sequence on StreamDeadLetters, and when it was made.
+// replayRequest is the last request to replay an event: its sequence on StreamDeadLetters, and when it was made.
 type replayRequest struct {
 	id uint64
 	at time.Time
 }
 
-// noteReplays notes on the dead letters when it was last asked for that their events be taken again. A letter that came after the request was not
-// meant. It looks at each letter once: a replay of all letters makes as many requests.
+// noteReplays sets on each dead letter when a replay of its event was last requested. A request does not apply to a letter that came after it.
+// It looks at each letter once, because a replay of all letters makes one request for each.
 func noteReplays(letters []DeadLetter, requests map[rejectedEvent]replayRequest) {
 	for i := range letters {
 		if request := requests[letters[i].event()]; request.id > letters[i].ID {
@@ -89,8 +89,8 @@ func noteReplays(letters []DeadLetter, requests map[rejectedEvent]replayRequest)
 	}
 }
 
-// parseDeadLetter decodes what deadLetter has written. An unreadable field stays empty: one
-// broken letter must not hide the others.
+// parseDeadLetter decodes what deadLetter has written. It leaves an unreadable field empty, so that one broken letter does not
+// hide the others.
 func parseDeadLetter(header nats.Header, data []byte) DeadLetter {
 	letter := DeadLetter{Header: nats.Header{}, Data: data}
 	for key, values := range header {
@@ -106,13 +106,13 @@ func parseDeadLetter(header nats.Header, data []byte) DeadLetter {
 	return letter
 }
 
-// deadLetter publishes a copy of a rejected event on StreamDeadLetters. Repeated calls for one event, or
-// one replay of it, store one copy.
+// deadLetter publishes a copy of a rejected event on StreamDeadLetters. Repeated calls for the same event, or for the same replay
+// of it, store one copy.
 func (b *Bus) deadLetter(ctx context.Context, d *Delivery, reject *RejectError) error {
 	letter := &nats.Msg{Subject: deadLetterSubject(b.cluster, d.subject), Header: nats.Header{}, Data: d.data}
 	if headerSize(d.header) <= MaxHeaderSize {
 		maps.Copy(letter.Header, d.header)
-		// The server would apply an expectation or a TTL to the copy.
+		// Otherwise, the server would apply an expectation or a TTL of the original to the copy.
 		maps.DeleteFunc(letter.Header, func(key string, _ []string) bool { return isServerHeader(key) })
 	}
 	if len(d.data) > MaxEventSize {
@@ -137,7 +137,7 @@ func (b *Bus) deadLetter(ctx context.Context, d *Delivery, reject *RejectError) 
 // isServerHeader reports whether a NATS server acts on the header.
 func isServerHeader(key string) bool { return strings.HasPrefix(strings.ToLower(key), "nats-") }
 
-// shorten returns the text as one line of limited length, as a header can hold it.
+// shorten returns the text as one line of limited length that a header can hold.
 func shorten(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

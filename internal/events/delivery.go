@@ -16,17 +16,18 @@ const deadLetterTimeout = 5 * time.Second
 
 // Delivery is one delivery of an event to a handler. It is in flight until the handler calls Done.
 type Delivery struct {
-	// Change is the event that Consume delivers. Empty in a delivery of ConsumeOutcomes.
+	// Change is the event that Consume delivers. It is empty in a delivery of ConsumeOutcomes.
 	Change Change
-	// Outcome is the event that ConsumeOutcomes delivers. Empty in a delivery of Consume.
+	// Outcome is the event that ConsumeOutcomes delivers. It is empty in a delivery of Consume.
 	Outcome Outcome
 	// Seq is the event's sequence on its stream.
 	Seq uint64
-	// StoredAt is when the stream stored the event. A stream that was lost and made anew begins again at sequence 1.
+	// StoredAt is when the stream stored the event. Seq alone does not identify an event: a stream that was lost and created again
+	// starts over at sequence 1.
 	StoredAt time.Time
-	// Replay is the sequence on StreamDeadLetters of the request by which a rejected event is delivered again. Zero: it is not.
+	// Replay is the sequence on StreamDeadLetters of the request to replay this event. It is zero if this is not a replay.
 	Replay uint64
-	// Asked is when the stream stored that request. Zero: there is none.
+	// Asked is when the stream stored that request. It is zero if this is not a replay.
 	Asked time.Time
 	// Deliveries counts the deliveries of this event, including this one.
 	Deliveries int
@@ -37,17 +38,18 @@ type Delivery struct {
 	header  nats.Header
 	data    []byte
 
-	// msg is nil if no consumer waits for the delivery.
+	// msg is nil if no consumer waits for an answer to the delivery.
 	msg       jetstream.Msg
 	heartbeat *heartbeat
 	backoff   func(deliveries int) time.Duration
-	// rejections publish a copy of a rejected event. Nil if the stream itself keeps the event.
+	// rejections publishes a copy of a rejected event. It is nil if no copy is needed, because the stream keeps the event itself or
+	// another consumer makes the copy.
 	rejections *rejections
 	logger     *slog.Logger
 	done       atomic.Bool
 }
 
-// Since returns since when the event waits to be handled: since the watcher saw the change, or since it was asked for that the event be taken again.
+// Since returns when the event began to wait for its handling: when the watcher saw the change, or when the replay was requested.
 func (d *Delivery) Since() time.Time {
 	if d.Replay != 0 {
 		return d.Asked
@@ -55,7 +57,7 @@ func (d *Delivery) Since() time.Time {
 	return d.Change.Time
 }
 
-// Expires returns when the stream drops the event, zero if it has no time of its own.
+// Expires returns when the stream drops the event, or zero if the event has no TTL of its own.
 func (d *Delivery) Expires() time.Time {
 	ttl, err := time.ParseDuration(d.header.Get(jetstream.MsgTTLHeader))
 	if err != nil || ttl <= 0 {
@@ -64,8 +66,8 @@ func (d *Delivery) Expires() time.Time {
 	return d.StoredAt.Add(ttl)
 }
 
-// TraceContext returns a context whose remote parent is the span that published the event. If the publisher sent none, it
-// is the span that created the event.
+// TraceContext returns a context whose remote parent is the span that published the event or, if the publisher sent none, the
+// span that created the event.
 func (d *Delivery) TraceContext(ctx context.Context) context.Context {
 	c := carrier(d.header)
 	if hop := (TraceContext{Parent: c.Get(traceparentKey), State: c.Get(tracestateKey)}).Valid(); hop.Parent != "" {
@@ -85,9 +87,9 @@ func (d *Delivery) TraceContext(ctx context.Context) context.Context {
 //	ErrRedelivered    not answered: a later delivery of the event is
 //	any other error   redelivered after a delay that grows with the number of deliveries
 //
-// Done may be called from any goroutine, also after Consume has returned. Only the first call counts. It does not wait for
-// NATS and returns no error: if NATS does not receive the answer, the event is redelivered. It is harmless if the event was
-// superseded meanwhile.
+// Done may be called from any goroutine, even after Consume has returned. Only the first call counts. It does not wait for
+// NATS and returns no error: if NATS does not receive the answer, the event is redelivered. Calling it is harmless if the event
+// has been superseded in the meantime.
 func (d *Delivery) Done(ctx context.Context, err error) {
 	if !d.done.CompareAndSwap(false, true) {
 		return
@@ -112,7 +114,7 @@ func (d *Delivery) Done(ctx context.Context, err error) {
 	}
 }
 
-// reject hands the event to rejections, which finish it. It stays in flight until then.
+// reject hands the event to rejections, which finishes it. The event stays in flight until then.
 func (d *Delivery) reject(ctx context.Context, reject *RejectError) {
 	if d.rejections == nil {
 		d.terminate(ctx, reject)
@@ -123,7 +125,7 @@ func (d *Delivery) reject(ctx context.Context, reject *RejectError) {
 	}
 }
 
-// terminate makes the server forget the event.
+// terminate tells the server never to redeliver the event.
 func (d *Delivery) terminate(ctx context.Context, reject *RejectError) {
 	d.logger.WarnContext(ctx, "event rejected", d.attrs("reason", reject.Reason, "err", reject.Err)...)
 	if d.msg == nil {
@@ -141,7 +143,7 @@ func (d *Delivery) nak(ctx context.Context) {
 	d.logLost(ctx, "nak", d.msg.Nak())
 }
 
-// nakLater removes the heartbeat first: one after the nak would cancel its delay.
+// nakLater naks the event with the delay of the backoff. It removes the heartbeat first, because a heartbeat after the nak would cancel the delay.
 func (d *Delivery) nakLater(ctx context.Context) {
 	if d.msg == nil {
 		return

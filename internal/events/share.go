@@ -13,49 +13,49 @@ import (
 	"go.opentelemetry.io/otel/metric/noop"
 )
 
-// historyShare is the part of StreamHistory that a namespace, or a mount of a secret store, may take when the stream is more than half full. The
-// stream drops its oldest events when it is full, whosever they are: what one of them publishes beyond its share must not cost others theirs.
+// historyShare limits how much of StreamHistory a namespace, or a mount of a secret store, may use while the stream is more than half full. A full
+// stream drops its oldest events, no matter whose they are: a namespace that exceeds its share must not displace the events of others.
 // See docs/adr/0025-a-namespace-has-a-budget.md.
 type historyShare struct {
-	// kept are how long events are kept, the longest first. An event takes the first for which its namespace has room. None: the stream is not
-	// limited.
+	// kept lists for how long events may be kept, with the longest time first. An event gets the first for which its namespace has room. If
+	// empty, the stream is not limited.
 	kept []keeping
-	// half is the size from which shares count.
+	// half is the size of the stream, in bytes, above which shares are enforced.
 	half uint64
-	// look returns what the stream holds and how it is configured at present.
+	// look returns the current state and configuration of the stream.
 	look func(context.Context) (*jetstream.StreamInfo, error)
 	now  func() time.Time
 	log  *slog.Logger
 
 	told *Notices
-	// beyond counts what goes beyond shares. It is replaced before anything is published.
+	// beyond counts the events beyond shares. It is replaced before anything is published.
 	beyond metric.Int64Counter
 
 	mu sync.Mutex
-	// looked is when the stream was looked at, and stored is what it held, with what this program has stored since.
+	// looked is when the stream was last looked at. stored is the number of bytes that it held then, plus what this program has stored since.
 	looked time.Time
 	stored uint64
-	// hasTTL reports whether an event may have a time of its own. One that was declared by an earlier version does not have that.
+	// hasTTL says that an event may have a TTL of its own. A stream that was declared by an earlier version does not allow that.
 	hasTTL bool
 }
 
-// keeping is how long events are kept that fit into a budget.
+// keeping is how long events that fit into a budget are kept.
 type keeping struct {
 	budget *Budget
-	// ttl is zero for as long as the stream keeps events.
+	// ttl is zero for events that are kept as long as the stream keeps any.
 	ttl time.Duration
 }
 
 const (
-	// shares is how many shares the half of the stream has that namespaces share. Both programs publish there, so a namespace has two.
+	// shares is the number of shares into which half of the stream is divided. Both programs publish there, so a namespace has two shares.
 	shares = 16
-	// shortly is how long events are kept for which a namespace has no room.
+	// shortly is how long an event is kept if its namespace has no room for it.
 	shortly = time.Hour
 	// shareLook is how often the stream is looked at.
 	shareLook = time.Minute
 )
 
-// newHistoryShare returns the share of a stream with this configuration.
+// newHistoryShare returns the historyShare of a stream with this configuration.
 func newHistoryShare(
 	config jetstream.StreamConfig, look func(context.Context) (*jetstream.StreamInfo, error), now func() time.Time, log *slog.Logger,
 ) *historyShare {
@@ -79,18 +79,18 @@ func newHistoryShare(
 	return h
 }
 
-// room is what an event takes of the stream. The zero value is that of one that takes nothing.
+// room is the room that an event takes up in the stream. The zero value is no room.
 type room struct {
-	// ttl is for how long the stream keeps the event, zero for as long as any other.
+	// ttl is how long the stream keeps the event. Zero means as long as any other.
 	ttl    time.Duration
 	sharer string
 	size   int
 	share  *historyShare
-	// budget is the one that the event was taken from. Nil: none had room, or none was needed.
+	// budget is the budget that the size was taken from. It is nil if none had room, or none was needed.
 	budget *Budget
 }
 
-// giveBack is called if the event was not stored. It will take room again when it is published again.
+// giveBack is called if the event was not stored. Publishing it again takes the room again.
 func (r room) giveBack() {
 	if r.budget != nil {
 		r.budget.Return(r.sharer, r.size)
@@ -102,7 +102,7 @@ func (r room) giveBack() {
 	}
 }
 
-// take returns the room for an event of a namespace or mount, and false if it must not be stored. Whatever is of neither is not limited.
+// take returns the room for an event of a namespace or mount, and false if the event must not be stored. Events of neither are not limited.
 func (h *historyShare) take(ctx context.Context, sharer string, size int) (room, bool) {
 	if len(h.kept) == 0 {
 		return room{}, true
@@ -139,12 +139,12 @@ func (h *historyShare) take(ctx context.Context, sharer string, size int) (room,
 	return taken, ok
 }
 
-// crowded reports whether the stream is more than half full, and whether an event may have a time of its own. An event of that size is about to be
-// stored.
+// crowded reports whether the stream is more than half full, including an event of the given size that is about to be stored, and whether an
+// event may have a TTL of its own.
 func (h *historyShare) crowded(ctx context.Context, size int) (crowded, hasTTL bool) {
 	var seen *jetstream.StreamInfo
 	if h.isDue() {
-		// Others do not wait for the answer, and go by the one before. So do all if there is none.
+		// Concurrent calls do not wait for the answer but use the previous one. Without an answer, this call uses it, too.
 		seen, _ = h.look(ctx)
 	}
 	h.mu.Lock()
@@ -156,7 +156,7 @@ func (h *historyShare) crowded(ctx context.Context, size int) (crowded, hasTTL b
 	return h.stored > h.half, h.hasTTL
 }
 
-// isDue reports whether it is time to look at the stream, which is up to the caller then.
+// isDue reports whether it is time to look at the stream. If so, the caller must do that.
 func (h *historyShare) isDue() bool {
 	now := h.now()
 	h.mu.Lock()
@@ -168,7 +168,7 @@ func (h *historyShare) isDue() bool {
 	return true
 }
 
-// forSoLong returns the option of an event that the stream keeps for that time, none if it is zero.
+// forSoLong returns the option that makes the stream keep an event for ttl, or no option if ttl is zero.
 func forSoLong(ttl time.Duration) []jetstream.PublishOpt {
 	if ttl == 0 {
 		return nil
@@ -176,7 +176,7 @@ func forSoLong(ttl time.Duration) []jetstream.PublishOpt {
 	return []jetstream.PublishOpt{jetstream.WithMsgTTL(ttl)}
 }
 
-// lookAtHistory returns what StreamHistory holds.
+// lookAtHistory returns the state and configuration of StreamHistory.
 func (b *Bus) lookAtHistory(ctx context.Context) (*jetstream.StreamInfo, error) {
 	ctx, cancel := context.WithTimeout(ctx, infoTimeout)
 	defer cancel()
