@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// agenda has the syncs about which something is due at a time, the earliest first. Nearly all of them are added at its end and removed
-// at its beginning.
+// agenda has the syncs that are due at a certain time, the earliest first. Nearly all of them are added at its end and removed from its
+// beginning.
 type agenda []*pendingSync
 
-// schedule puts a sync on the agenda, or moves it there.
+// schedule puts a sync on the agenda, or moves it to another time.
 func (a *agenda) schedule(s *pendingSync, at time.Time) {
 	a.remove(s)
 	s.due = at
@@ -28,7 +28,7 @@ func (a *agenda) remove(s *pendingSync) {
 	s.due = time.Time{}
 }
 
-// next returns when something is due, if anything is.
+// next returns when the first sync is due, and false if there is none.
 func (a *agenda) next() (time.Time, bool) {
 	if len(*a) == 0 {
 		return time.Time{}, false
@@ -36,7 +36,7 @@ func (a *agenda) next() (time.Time, bool) {
 	return (*a)[0].due, true
 }
 
-// pop removes and returns a sync that is due, nil if none is.
+// pop removes and returns a sync that is due, or nil if none is.
 func (a *agenda) pop(now time.Time) *pendingSync {
 	if due, ok := a.next(); !ok || now.Before(due) {
 		return nil

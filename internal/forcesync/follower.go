@@ -13,20 +13,22 @@ import (
 )
 
 const (
-	// slotTime is how long an ExternalSecret that the operator does not sync keeps its slot. After that the operator is late anyway, and
-	// the others need not wait for it.
+	// slotTime is how long an ExternalSecret that the operator does not sync keeps its slot. After that, the operator is late anyway, and
+	// other syncs need not wait for it.
 	slotTime = 30 * time.Second
-	// failingSlotTime is the same for an ExternalSecret whose last sync failed: if it fails again, nothing changes that could be seen.
+	// failingSlotTime is the slotTime of an ExternalSecret whose last sync failed. It is shorter, because if the sync fails again, its status
+	// does not change, and the failure cannot be seen.
 	failingSlotTime = 3 * time.Second
-	// changeWait is how long to wait for the change of what a sync writes. It mostly arrives before the sync is seen.
+	// changeWait is how long to wait, after a sync, for an event that says that what it writes has changed. The event mostly arrives before
+	// the sync is seen.
 	changeWait = 3 * time.Second
 	// maxRepeats is how often a sync that changed nothing is repeated: a standby of the store may have answered with the old version.
 	maxRepeats = 2
-	// serverLag is how much later than the first server of a store the others return a change.
+	// serverLag is how long after the first server of a store the other servers may take to return a change.
 	serverLag = 3 * time.Second
 )
 
-// follower follows patched ExternalSecrets until they are synced and what they write has changed.
+// follower follows patched ExternalSecrets until they are synced and the objects that they write have changed.
 type follower struct {
 	tracker *tracker
 	index   *Index
@@ -36,7 +38,7 @@ type follower struct {
 	timeout time.Duration
 }
 
-// follow begins to follow an ExternalSecret that was patched at a time.
+// follow begins to follow an ExternalSecret that was patched at the given time.
 func (f *follower) follow(ctx context.Context, s *pendingSync, since time.Time) {
 	now := f.now()
 	s.failedBefore = s.seen.Failed
@@ -84,7 +86,7 @@ func (f *follower) synced(ctx context.Context, s *pendingSync) {
 	f.tracker.wait(s, checking, f.now().Add(changeWait))
 }
 
-// targetChanged takes note that a Secret or ConfigMap has changed, which ExternalSecrets may write.
+// targetChanged is called when a Secret or ConfigMap, which ExternalSecrets may write, has changed.
 func (f *follower) targetChanged(ctx context.Context, target events.Source) {
 	syncs := slices.Collect(maps.Values(f.tracker.pending.byTarget[target]))
 	if len(syncs) == 1 && len(f.tracker.pending.bySecret[syncs[0].key.secret]) == 1 && syncs[0].showsContent() {
@@ -98,7 +100,7 @@ func (f *follower) targetChanged(ctx context.Context, target events.Source) {
 	}
 }
 
-// noteVisible takes note that the store returns what a sync is for, for all syncs of the same change.
+// noteVisible records, for all syncs of the same change, that the store returns that change.
 func (f *follower) noteVisible(shown *pendingSync) {
 	if !shown.visible.IsZero() {
 		return
@@ -111,8 +113,8 @@ func (f *follower) noteVisible(shown *pendingSync) {
 	}
 }
 
-// giveUpSlot returns the slot of an ExternalSecret that the operator has failed to sync, or not got to for a while. It retries by itself,
-// and the others need not wait for that.
+// giveUpSlot returns the slot of an ExternalSecret that the operator has failed to sync, or has not got to for a while. The operator retries
+// by itself, and other syncs need not wait for that.
 func (f *follower) giveUpSlot(ctx context.Context, s *pendingSync) {
 	if s.seen.Failed && s.change.Verb == events.VerbDeleted {
 		f.tracker.finish(ctx, s, sourceDeleted, nil)
@@ -138,7 +140,7 @@ func (f *follower) expire(ctx context.Context, s *pendingSync) {
 	}
 }
 
-// repeat asks again for a sync that changed nothing, a few times at most.
+// repeat asks again for a sync that changed nothing, up to maxRepeats times.
 func (f *follower) repeat(ctx context.Context, s *pendingSync) {
 	if s.repeat == maxRepeats || s.isCurrent() {
 		f.tracker.finish(ctx, s, noChange, nil)

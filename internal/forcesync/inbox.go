@@ -11,9 +11,9 @@ type inbox struct {
 	signal chan struct{}
 
 	mu sync.Mutex
-	// collecting says that there is a Syncer that takes what is put in. Without one nothing is kept.
+	// collecting says that there is a Syncer that takes what is put in. Without one, nothing is kept.
 	collecting bool
-	// changed are the ExternalSecrets that were changed or deleted.
+	// changed has the names of the ExternalSecrets that were changed or deleted.
 	changed map[types.NamespacedName]struct{}
 	answers []answer
 }
@@ -22,7 +22,7 @@ func newInbox() *inbox {
 	return &inbox{signal: make(chan struct{}, 1), changed: make(map[types.NamespacedName]struct{})}
 }
 
-// begin has the inbox collect. Its Syncer looks at what is in the index first, so what was put in before is not missed.
+// begin makes the inbox collect. The Syncer begins with everything in the index, so it misses nothing that changed before.
 func (i *inbox) begin() {
 	i.mu.Lock()
 	defer i.mu.Unlock()

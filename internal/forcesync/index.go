@@ -21,10 +21,10 @@ type Index struct {
 	secrets  map[types.NamespacedName]*externalsecret.ExternalSecret
 	clusters map[string]*externalsecret.ClusterExternalSecret
 	stores   map[types.NamespacedName]*externalsecret.Store
-	// readers are the ExternalSecrets by what they read, and users by the stores that they name.
+	// readers has the ExternalSecrets by what they read. users has them by the stores that they name.
 	readers nameSets[externalsecret.Key]
 	users   nameSets[types.NamespacedName]
-	// keys are the keys of an ExternalSecret in readers.
+	// keys has the keys under which each ExternalSecret is in readers.
 	keys map[types.NamespacedName][]externalsecret.Key
 }
 
@@ -41,7 +41,7 @@ func NewIndex() *Index {
 	}
 }
 
-// attend has changes collected for a Syncer, and counts all that it knows as changed.
+// attend starts collecting changes for a Syncer. It marks all known ExternalSecrets as changed.
 func (x *Index) attend() {
 	x.inbox.begin()
 	x.mu.RLock()
@@ -51,22 +51,22 @@ func (x *Index) attend() {
 	}
 }
 
-// get returns an ExternalSecret, nil if it does not exist.
+// get returns an ExternalSecret, or nil if it does not exist.
 func (x *Index) get(name types.NamespacedName) *externalsecret.ExternalSecret {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.secrets[name]
 }
 
-// owner returns the ClusterExternalSecret that made an ExternalSecret, nil if none did or it is not known.
+// owner returns the ClusterExternalSecret that created an ExternalSecret, or nil if there is none or it is unknown.
 func (x *Index) owner(es *externalsecret.ExternalSecret) *externalsecret.ClusterExternalSecret {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.clusters[es.Owner]
 }
 
-// dependents lists the ExternalSecrets that read what a rotation wrote, by namespace and name. Its cost grows with the number of
-// ExternalSecrets that read the path or search its mount, and with no other.
+// dependents lists the ExternalSecrets that read what a rotation wrote, sorted by namespace and name. Its cost depends only on the number
+// of ExternalSecrets that read the path or search its mount.
 func (x *Index) dependents(r externalsecret.Rotation) []*externalsecret.ExternalSecret {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -87,7 +87,7 @@ func (x *Index) dependents(r externalsecret.Rotation) []*externalsecret.External
 	return list
 }
 
-// store returns a store, nil if it does not exist.
+// store returns a store, or nil if it does not exist.
 func (x *Index) store(name types.NamespacedName) *externalsecret.Store { return x.stores[name] }
 
 // put stores the state of an object, unless a newer one is known.
@@ -113,8 +113,8 @@ func (x *Index) put(obj any) {
 	}
 }
 
-// putAnswer stores the state of an ExternalSecret from the answer to a patch. It does not resurrect an ExternalSecret that was deleted or
-// replaced meanwhile.
+// putAnswer stores the state of an ExternalSecret from the answer to a patch. It does not resurrect an ExternalSecret that has been deleted
+// or replaced since.
 func (x *Index) putAnswer(es *externalsecret.ExternalSecret) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -141,7 +141,7 @@ func (x *Index) drop(obj any) {
 	}
 }
 
-// putStore replaces a store, nil if it was deleted, and updates the readers that use it.
+// putStore replaces a store, or removes it if store is nil, and updates the readers that use it.
 func (x *Index) putStore(name types.NamespacedName, store *externalsecret.Store) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -178,7 +178,7 @@ func (x *Index) remove(name types.NamespacedName) {
 	x.removeKeys(name)
 }
 
-// addKeys makes an ExternalSecret found by what it reads.
+// addKeys adds an ExternalSecret to readers under everything that it reads.
 func (x *Index) addKeys(name types.NamespacedName, es *externalsecret.ExternalSecret) {
 	for _, place := range es.Places(x.store) {
 		x.readers.add(place.Key(), name)

@@ -6,18 +6,18 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// InFlight is a delivered event that is not acked yet.
+// InFlight is a delivered event that has not been acked yet.
 type InFlight interface {
 	// Hold defers the ack until one more Release.
 	Hold()
-	// Release undoes one Hold. With an error, the event is going to be dead-lettered for it rather than acked.
+	// Release undoes one Hold. With an error, the event will be dead-lettered with that error instead of acked.
 	Release(ctx context.Context, err error)
 }
 
 // cause is an event that asks for a sync.
 type cause struct {
 	event InFlight
-	// span is that of the event's processing.
+	// span is the span of the event's processing.
 	span trace.Span
 }
 

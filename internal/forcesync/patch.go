@@ -26,10 +26,11 @@ type answer struct {
 	err   error
 }
 
-// newPatch returns the patch of a target. It is the same whenever it is made of the same event. Its only precondition is the UID.
+// newPatch returns the patch of a target. The same event and repeat always result in the same annotations, except for annotationSyncedFrom. The
+// only precondition of the patch is the UID.
 func newPatch(to target, syncs []*pendingSync) (patch, error) {
 	s := syncs[0]
-	// The trace context of the change, not of one of our spans: that would differ with each try.
+	// Use the trace context of the change, not of one of our own spans, which would differ with each attempt.
 	parent := s.change.Trace.Parent
 	annotations := map[string]any{
 		externalsecret.AnnotationForceSync: externalsecret.ForceSync{Event: s.change.ID(), Repeat: s.repeat, Traceparent: parent}.String(),

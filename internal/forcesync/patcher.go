@@ -19,7 +19,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// patcher sends patches, each on a goroutine of its own that puts the answer into the index and the inbox.
+// patcher sends patches, each on its own goroutine, which puts the answer into the index and the inbox.
 type patcher struct {
 	client dynamic.Interface
 	tracer trace.Tracer
@@ -30,13 +30,13 @@ type patcher struct {
 	running sync.WaitGroup
 }
 
-// start sends a patch. It is sent to its end even if ctx ends meanwhile.
+// start sends a patch. The request is completed even if ctx ends in the meantime.
 func (p *patcher) start(ctx context.Context, what patch) {
 	ctx = what.syncs[0].newest().context(context.WithoutCancel(ctx))
 	p.running.Go(func() { p.inbox.addAnswer(p.send(ctx, what)) })
 }
 
-// stop waits for the patches that are on their way, and drops their answers.
+// stop waits for the patches that are being sent, and drops their answers.
 func (p *patcher) stop() {
 	p.running.Wait()
 	p.inbox.end()

@@ -29,7 +29,7 @@ func (k key) compare(other key) int {
 	)
 }
 
-// state is how far a pending sync is.
+// state is the progress of a pending sync.
 type state int
 
 const (
@@ -50,8 +50,8 @@ type pendingSync struct {
 	key      key
 	change   events.Change
 	rotation externalsecret.Rotation
-	// causes are the events that ask for it: the newest, and before it the last of those that came later and seem older. Joined says that there
-	// were others.
+	// causes has the events that ask for the sync. The newest change comes last. Before it may be the last event that came later although its
+	// change is older. joined says that more than one event has asked.
 	causes []cause
 	joined bool
 
@@ -60,8 +60,8 @@ type pendingSync struct {
 	due time.Time
 	// repeat counts the patches that changed nothing and were followed by another.
 	repeat int
-	// failures counts the failed patches in a row, and backoff has the delay after the next one. denials counts those of the change that the
-	// API server denied.
+	// failures counts the failed patches in a row, and backoff has the delay after the next one. denials counts the patches for this change
+	// that the API server denied.
 	failures, denials int
 	backoff           wait.Backoff
 	// stale is set when a newer change arrives during the patch for the older one.
@@ -69,10 +69,10 @@ type pendingSync struct {
 
 	// seen is the last known state of the ExternalSecret.
 	seen *externalsecret.ExternalSecret
-	// from is its SyncedVersion before the sync. It is not certain when another actuator patched and left no note of it.
+	// from is the ExternalSecret's SyncedVersion before the sync. It is not certain if another actuator patched and did not record it.
 	from    string
 	certain bool
-	// hasSlot is set while the sync counts against Host.MaxSyncs, which it does until slotUntil at most.
+	// hasSlot is set while the sync counts against Host.MaxSyncs, which is until slotUntil at the latest.
 	hasSlot   bool
 	slotUntil time.Time
 	// deadline is when the wait for the operator ends.
@@ -83,31 +83,32 @@ type pendingSync struct {
 	failedBefore bool
 	// changed is set when what the ExternalSecret writes has changed since the patch.
 	changed bool
-	// sent is when this actuator last sent a patch, and visible when the store was first seen to return what the sync is for. Both are
+	// sent is when this actuator last sent a patch. visible is when the store was first seen to return what the sync is for. Both are
 	// zero before that.
 	sent, visible time.Time
-	// span is that of the wait for the operator; nil when there is none.
+	// span is the span of the wait for the operator, or nil if the sync is not waiting for it.
 	span trace.Span
 }
 
 // newest returns the event that the sync is for.
 func (s *pendingSync) newest() cause { return s.causes[len(s.causes)-1] }
 
-// isSynced reports whether the operator has synced the ExternalSecret since it was patched. If its version before is unknown, any refresh
-// after the change counts: the annotation asks for it either way.
+// isSynced reports whether the operator has synced the ExternalSecret since it was patched. If the version before the patch is unknown, any
+// refresh after the change counts, because the annotation asks for one in any case.
 func (s *pendingSync) isSynced() bool {
 	return s.seen.Ready && (s.seen.SyncedVersion != s.from ||
 		!s.certain && !s.seen.RefreshTime.Before(s.change.Time.Truncate(time.Second)))
 }
 
-// showsContent reports whether a change of what the ExternalSecret writes shows that the store returns what the sync is for, if it is the
-// only sync of the ExternalSecret. The change may also come from an earlier change of the source, or from what differs in each answer, such
-// as the time that the password of a role has left.
+// showsContent reports whether a change of what the ExternalSecret writes proves that the store returns what the sync is for, provided that
+// this is the only sync of the ExternalSecret. Otherwise, the change may also be due to an earlier change of the source, or to data that
+// differs in each answer, such as the remaining time of a role's password.
 func (s *pendingSync) showsContent() bool {
 	return (s.state == syncing || s.state == checking) && !s.joined && s.change.Store.Engine == events.EngineKV
 }
 
-// isCurrent reports whether a sync that has changed nothing has read what it is for, so that the ExternalSecret does not use what changed.
+// isCurrent reports whether a sync that changed nothing must have read the change that it is for. If so, the ExternalSecret does not use what
+// changed.
 func (s *pendingSync) isCurrent() bool {
 	return !s.visible.IsZero() && s.sent.After(s.visible.Add(serverLag))
 }

@@ -11,10 +11,11 @@ import (
 	"github.com/keyturn/keyturn/internal/externalsecret"
 )
 
-// maxProblems is how much is logged about one ExternalSecret, in characters. Whoever writes it decides how much is wrong with it.
+// maxProblems is how much is logged about one ExternalSecret, in characters. Without a limit, the author of an ExternalSecret could make the log
+// line arbitrarily long.
 const maxProblems = 1000
 
-// problems logs the parts of an ExternalSecret that are not readable, once for each wording.
+// problems logs the parts of an ExternalSecret that are not readable. It logs again only if the text is different.
 type problems struct {
 	log    *slog.Logger
 	logged map[types.NamespacedName]string
@@ -24,7 +25,7 @@ func newProblems(log *slog.Logger) problems {
 	return problems{log: log, logged: make(map[types.NamespacedName]string)}
 }
 
-// review looks at an ExternalSecret that has changed; nil if it was deleted.
+// review logs the problems of an ExternalSecret that has changed. es is nil if it was deleted.
 func (p *problems) review(ctx context.Context, name types.NamespacedName, es *externalsecret.ExternalSecret) {
 	if es == nil || len(es.Problems) == 0 {
 		delete(p.logged, name)

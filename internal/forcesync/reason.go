@@ -6,7 +6,7 @@ import (
 )
 
 // reason explains how a sync ended. Its String is the label of the metric, the attribute of the span and of the log line, and the reason
-// of the outcome and of the Kubernetes Event; sentence is the same for people.
+// of the outcome and of the Kubernetes Event. sentence explains it to people.
 type reason int
 
 const (
@@ -27,12 +27,12 @@ const (
 type verdict struct {
 	name string
 	verb events.Verb
-	// event is the reason of a Kubernetes Event of type Warning. Empty writes none.
+	// event is the reason of the Kubernetes Event of type Warning. If empty, no Kubernetes Event is written.
 	event    string
 	sentence string
 }
 
-// verdicts define each reason: its name, and how it is reported.
+// verdicts defines each reason: its name, and how it is reported.
 var verdicts = map[reason]verdict{
 	unknown:  {"unknown", events.VerbSkipped, "", "nothing is known about the ExternalSecret"},
 	done:     {"synced", events.VerbCompleted, "", "the ExternalSecret was synced"},
@@ -78,14 +78,14 @@ func (r reason) String() string { return verdicts[r].name }
 // sentence returns the explanation for people, without a full stop.
 func (r reason) sentence() string { return verdicts[r].sentence }
 
-// obstacles are the reasons for which an ExternalSecret cannot be forced to sync.
+// obstacles maps what prevents a forced sync of an ExternalSecret to the reason that is reported.
 var obstacles = map[externalsecret.Obstacle]reason{
 	externalsecret.CreatedOnce: createdOnce,
 	externalsecret.NoInterval:  noInterval,
 	externalsecret.Generates:   generates,
 }
 
-// refusal returns why an ExternalSecret is not to be synced. ok is false if it is.
+// refusal returns why an ExternalSecret must not be synced. ok is false if it may be.
 func refusal(es *externalsecret.ExternalSecret, dry bool) (_ reason, ok bool) {
 	if r, ok := obstacles[es.Obstacle()]; ok {
 		return r, true

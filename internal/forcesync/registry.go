@@ -11,7 +11,7 @@ import (
 type registry struct {
 	byKey    group
 	bySecret map[types.NamespacedName]group
-	// byTarget finds them by what their ExternalSecrets write.
+	// byTarget has the pending syncs by what their ExternalSecrets write.
 	byTarget map[events.Source]group
 }
 
@@ -32,7 +32,7 @@ func (r *registry) remove(s *pendingSync) {
 	leave(r.byTarget, s.seen.Target, s)
 }
 
-// see takes the state in which an ExternalSecret was last seen. Its sync is found by what that writes until the next one is, or the sync is removed.
+// see records the last seen state of a sync's ExternalSecret. byTarget then finds the sync by what that state writes.
 func (r *registry) see(s *pendingSync, es *externalsecret.ExternalSecret) {
 	leave(r.byTarget, s.seen.Target, s)
 	s.seen = es

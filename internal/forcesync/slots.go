@@ -2,7 +2,7 @@ package forcesync
 
 import "context"
 
-// slots limits how many ExternalSecrets are patched and not synced yet.
+// slots limits how many ExternalSecrets are patched but not synced yet.
 type slots struct {
 	limit, used int
 	// active is called with each change of used.
@@ -11,7 +11,7 @@ type slots struct {
 
 func (l *slots) free() bool { return l.used < l.limit }
 
-// acquire counts a sync against the limit. The siblings that a ClusterExternalSecret made are patched together, and may exceed it.
+// acquire counts a sync against the limit. The ExternalSecrets of one ClusterExternalSecret are patched together, and may exceed the limit.
 func (l *slots) acquire(ctx context.Context, s *pendingSync) {
 	s.hasSlot = true
 	l.used++

@@ -17,11 +17,12 @@ type starter struct {
 	index    *Index
 	log      *slog.Logger
 	now      func() time.Time
-	// failed is called for each patch that is going to be retried.
+	// failed is called for each failed patch that will be retried.
 	failed func(context.Context)
 }
 
-// start patches for a sync, and for its siblings if a ClusterExternalSecret made them. What was patched before is followed instead.
+// start sends the patch of a sync. If a ClusterExternalSecret created the ExternalSecret, the patch is also for its siblings. If the patch was
+// already made, start follows it instead.
 func (b *starter) start(ctx context.Context, s *pendingSync) {
 	if !b.prepare(ctx, s) {
 		return
@@ -51,7 +52,7 @@ func (b *starter) start(ctx context.Context, s *pendingSync) {
 	b.patcher.start(ctx, what)
 }
 
-// siblings returns the queued syncs that a patch for s is for as well. s takes over the highest of their repeats.
+// siblings returns the other queued syncs that the patch for s also serves. s takes over the highest of their repeats.
 func (b *starter) siblings(ctx context.Context, s *pendingSync) []*pendingSync {
 	var syncs []*pendingSync
 	for _, sibling := range b.tracker.turns.popOwned(s.key.source, s.seen.Owner) {
@@ -77,14 +78,14 @@ func (b *starter) prepare(ctx context.Context, s *pendingSync) bool {
 		return false
 	}
 	if s.repeat > 0 && s.changed {
-		b.tracker.finish(ctx, s, done, nil) // meanwhile the last patch turns out to have been enough
+		b.tracker.finish(ctx, s, done, nil) // the last patch has turned out to be enough
 		return false
 	}
 	return true
 }
 
-// resume follows what was patched before. If another actuator patched and the operator has synced since, the sync is done: what it has
-// changed is not known any more.
+// resume follows an earlier patch. If another actuator made it and the operator has synced since, the sync is done: what that sync changed is
+// no longer known.
 func (b *starter) resume(ctx context.Context, s *pendingSync, to target) {
 	if s.from, s.certain = to.syncedFrom(); !s.certain {
 		s.from = s.seen.SyncedVersion
@@ -108,7 +109,7 @@ func (b *starter) answered(ctx context.Context, a answer) {
 			b.tracker.enqueue(ctx, s)
 		default:
 			if a.after != nil {
-				// From the answer itself: the index may not have had the last sync yet.
+				// Use the answer itself: the index may not have had the last sync yet.
 				s.from = a.after.SyncedVersion
 			}
 			s.sent, s.failures, s.denials, s.backoff = a.sent, 0, 0, kube.PatchBackoff()
@@ -117,8 +118,8 @@ func (b *starter) answered(ctx context.Context, a answer) {
 	}
 }
 
-// retry schedules a failed patch again, of what is known by then. A patch that is denied too often is given up. That of a stale change says
-// nothing of the one for the newer change.
+// retry schedules another attempt after a failed patch, from the state that is known then. After too many denials, it gives up. A denied
+// patch for a stale change does not count, because it says nothing about the patch for the newer change.
 func (b *starter) retry(ctx context.Context, s *pendingSync, err error) {
 	s.failures++
 	if kube.IsDenied(err) && !s.stale {

@@ -12,8 +12,8 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// Syncer syncs the ExternalSecrets that read a secret in a store when it changes. Its methods are called from one goroutine. Make one
-// with New for each time that the actuator becomes the leader.
+// Syncer syncs the ExternalSecrets that read a secret in a store when that changes. Its methods must be called from one goroutine. Create one
+// with New each time the actuator becomes the leader.
 type Syncer struct {
 	dryRun   bool
 	now      func() time.Time
@@ -27,8 +27,8 @@ type Syncer struct {
 	starter  *starter
 }
 
-// New returns a Syncer. No other may use the Index until it is stopped. What changes while none uses it is not kept: a Syncer begins with a
-// look at everything in the Index.
+// New returns a Syncer. No other Syncer may use the Index until this one is stopped. Changes are not collected while no Syncer uses the Index:
+// a Syncer begins by looking at everything in it.
 func New(host Host, index *Index) *Syncer {
 	y := &Syncer{
 		dryRun: host.DryRun, now: host.Now, index: index, inbox: index.inbox, problems: newProblems(host.Log),
@@ -46,8 +46,8 @@ func New(host Host, index *Index) *Syncer {
 	return y
 }
 
-// Take handles an event: about a secret in a store, or about something that ExternalSecrets write. It holds the event once for each sync
-// that the event asks for. span is that of the event's processing.
+// Take handles an event about a secret in a store, or about an object that ExternalSecrets write. It holds the event once for each sync
+// that the event asks for. span is the span of the event's processing.
 func (y *Syncer) Take(ctx context.Context, change events.Change, span trace.Span, event InFlight) {
 	if change.Verb != events.VerbDeleted {
 		y.follower.targetChanged(ctx, change.Source)
@@ -79,8 +79,8 @@ func (y *Syncer) consider(ctx context.Context, s *pendingSync) {
 	y.tracker.open(ctx, s)
 }
 
-// join adds the event of later to a pending sync, which releases the others. If its change is newer, the sync starts over for it, and no more is
-// patched for the older one.
+// join adds the event of later to a pending sync and releases the events that are no longer needed. If the change of later is newer, the sync
+// starts over for that change, and nothing more is patched for the older one.
 func (y *Syncer) join(ctx context.Context, s, later *pendingSync) {
 	s.joined = true
 	newest := s.newest()
@@ -99,7 +99,7 @@ func (y *Syncer) join(ctx context.Context, s, later *pendingSync) {
 	s.change, s.rotation = later.change, later.rotation
 	s.repeat, s.denials, s.changed, s.visible = 0, 0, false, time.Time{}
 	switch s.state {
-	case queued, retrying: // its turn, or the end of the delay, comes for the newer change
+	case queued, retrying: // it is patched for the newer change at its turn or after the delay
 	case patching:
 		s.stale = true // the answer to the patch decides what comes next
 	case syncing, checking:
@@ -107,7 +107,7 @@ func (y *Syncer) join(ctx context.Context, s, later *pendingSync) {
 	}
 }
 
-// Signal returns the channel that is readable when there is something for Collect.
+// Signal returns a channel that is readable when Collect has something to do.
 func (y *Syncer) Signal() <-chan struct{} { return y.inbox.signal }
 
 // Collect handles the answers to patches and the changes of ExternalSecrets.
@@ -124,7 +124,7 @@ func (y *Syncer) Collect(ctx context.Context) {
 	}
 }
 
-// Next returns when to call Advance next, if nothing else happens before. ok is false if there is no such time.
+// Next returns when to call Advance next if nothing else happens before. ok is false if there is no such time.
 func (y *Syncer) Next() (at time.Time, ok bool) { return y.tracker.agenda.next() }
 
 // Advance handles what is due, and patches while slots are free.
@@ -141,7 +141,7 @@ func (y *Syncer) Advance(ctx context.Context) {
 	}
 }
 
-// Stop waits for the patches that are on their way, and returns all slots. The events stay held.
+// Stop waits for the patches that are being sent, and returns all slots. The events stay held.
 func (y *Syncer) Stop(ctx context.Context) {
 	y.patcher.stop()
 	for _, s := range y.tracker.pending.byKey {

@@ -7,12 +7,12 @@ import (
 	"github.com/keyturn/keyturn/internal/externalsecret"
 )
 
-// annotationSyncedFrom, on an ExternalSecret, is its status.syncedResourceVersion at the time of the patch. The sync is done when the
-// status has another.
+// annotationSyncedFrom is the annotation with the ExternalSecret's status.syncedResourceVersion at the time of the patch. The sync is done
+// when the status has another version.
 const annotationSyncedFrom = "keyturn.dev/synced-from"
 
-// target is the object that is patched to sync ExternalSecrets: the ExternalSecret itself, or the ClusterExternalSecret that made it and
-// others, because the operator reverts patches of those.
+// target is the object that is patched to sync ExternalSecrets. It is the ExternalSecret itself or, if a ClusterExternalSecret created it,
+// that one, because the operator reverts patches of the ExternalSecrets of a ClusterExternalSecret.
 type target struct {
 	resource    schema.GroupVersionResource
 	namespace   string
@@ -21,7 +21,7 @@ type target struct {
 	annotations map[string]string
 }
 
-// targetOf returns what to patch for an ExternalSecret. owner is the ClusterExternalSecret that made it, or nil.
+// targetOf returns what to patch for an ExternalSecret. owner is the ClusterExternalSecret that created it, or nil.
 func targetOf(es *externalsecret.ExternalSecret, owner *externalsecret.ClusterExternalSecret) target {
 	if owner != nil {
 		return target{externalsecret.ClusterExternalSecrets, "", owner.Name, owner.UID, owner.Annotations}
@@ -31,7 +31,7 @@ func targetOf(es *externalsecret.ExternalSecret, owner *externalsecret.ClusterEx
 
 func (t target) isCluster() bool { return t.resource == externalsecret.ClusterExternalSecrets }
 
-// asked reports whether the annotations already ask for a sync for an event, and in which repeat.
+// asked reports whether the annotations already ask for a sync for an event. If so, it returns which repeat they ask for.
 func (t target) asked(event string) (repeat int, ok bool) {
 	forced, ok := externalsecret.ParseForceSync(t.annotations[externalsecret.AnnotationForceSync])
 	if !ok || forced.Event != event {
@@ -40,8 +40,8 @@ func (t target) asked(event string) (repeat int, ok bool) {
 	return forced.Repeat, true
 }
 
-// syncedFrom returns the version before the sync that the annotations ask for. ok is false if they have none: those of a
-// ClusterExternalSecret never do, because it stands for several.
+// syncedFrom returns the version before the sync that the annotations ask for. ok is false if they have none. Those of a
+// ClusterExternalSecret never do, because it stands for several ExternalSecrets.
 func (t target) syncedFrom() (version string, ok bool) {
 	version, ok = t.annotations[annotationSyncedFrom]
 	return version, ok && !t.isCluster()

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// tracker moves pending syncs between their states. Each is in the registry until it is finished, and meanwhile in at most one of turns
-// and agenda.
+// tracker moves pending syncs between their states. A sync is in the registry until it is finished. Until then, it is in at most one of
+// turns and agenda.
 type tracker struct {
 	pending  registry
 	turns    turns
@@ -30,14 +30,14 @@ func (t *tracker) enqueue(ctx context.Context, s *pendingSync) {
 	t.turns.push(s)
 }
 
-// wait puts a sync into a state that something ends, at the given time if nothing else does before.
+// wait puts a sync into a state that ends at the given time, unless something else ends it before.
 func (t *tracker) wait(s *pendingSync, in state, until time.Time) {
 	s.state = in
 	t.agenda.schedule(s, until)
 }
 
-// finish ends a sync, reports why, and releases its events. err is why these are to be dead-lettered. It does nothing for a sync that is finished:
-// another one may have its key by then.
+// finish ends a sync, reports why, and releases its events. If err is not nil, it is why the events are dead-lettered. finish does nothing for a
+// sync that is already finished: another sync may have its key by then.
 func (t *tracker) finish(ctx context.Context, s *pendingSync, why reason, err error) {
 	if t.pending.byKey[s.key] != s {
 		return

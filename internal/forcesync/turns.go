@@ -7,7 +7,7 @@ import (
 )
 
 // turns queues the syncs that are to be patched. Sources take turns, so that a source that many ExternalSecrets read does not delay
-// another.
+// the others.
 type turns struct {
 	waiting map[events.Source][]*pendingSync
 	// order has each source with a waiting sync once, the next one first.
@@ -24,7 +24,7 @@ func (q *turns) push(s *pendingSync) {
 	q.waiting[source] = append(q.waiting[source], s)
 }
 
-// pop removes and returns the next sync, nil if none waits.
+// pop removes and returns the next sync, or nil if none is waiting.
 func (q *turns) pop() *pendingSync {
 	if len(q.order) == 0 {
 		return nil
@@ -41,7 +41,7 @@ func (q *turns) pop() *pendingSync {
 	return next
 }
 
-// popOwned removes and returns the syncs of a source whose ExternalSecrets one ClusterExternalSecret made.
+// popOwned removes and returns the syncs of a source whose ExternalSecrets were created by the given ClusterExternalSecret.
 func (q *turns) popOwned(source events.Source, owner string) []*pendingSync {
 	var owned, rest []*pendingSync
 	for _, s := range q.waiting[source] {

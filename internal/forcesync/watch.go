@@ -18,20 +18,20 @@ import (
 )
 
 const (
-	// apiRetry is how often to look whether External Secrets Operator is installed, while it is not.
+	// apiRetry is how often to check whether External Secrets Operator has been installed.
 	apiRetry = time.Minute
-	// oldVersion is what External Secrets Operator served before 0.16.
+	// oldVersion is the API version that External Secrets Operator served before 0.16.
 	oldVersion = "v1beta1"
 	// manifest grants the permissions that a Watch needs.
 	manifest = "deploy/components/secret-stores"
 )
 
-// WatchOptions are what a Watch needs.
+// WatchOptions configures a Watch.
 type WatchOptions struct {
 	Client dynamic.Interface
-	// Namespaces are those whose ExternalSecrets are watched. metav1.NamespaceAll is all of them.
+	// Namespaces lists the namespaces whose ExternalSecrets are watched. metav1.NamespaceAll means all namespaces.
 	Namespaces []string
-	// Ignored are left out of all namespaces.
+	// Ignored lists namespaces whose objects are left out.
 	Ignored []string
 	Log     *slog.Logger
 	// Listed is called when a resource has been listed, or cannot be because its CRD is not installed.
@@ -40,7 +40,7 @@ type WatchOptions struct {
 	Denied func(ctx context.Context, resource string, err error)
 }
 
-// Watch keeps an Index equal to the API server. External Secrets Operator may be installed at any time.
+// Watch keeps an Index in sync with the API server. External Secrets Operator may be installed at any time.
 type Watch struct {
 	options   WatchOptions
 	index     *Index
@@ -87,7 +87,7 @@ func (w *Watch) await(ctx context.Context, r resource) bool {
 	})
 }
 
-// isOld reports whether only an operator that is too old serves the resource.
+// isOld reports whether the resource is served in oldVersion, which means that the operator is too old.
 func (w *Watch) isOld(ctx context.Context, r resource) bool {
 	r.Version = oldVersion
 	_, err := w.client(r).List(ctx, metav1.ListOptions{Limit: 1})
