@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// metadata are the addresses of metadata services of cloud providers that are not link-local.
+// metadata lists the addresses of cloud providers' metadata services that are not link-local.
 var metadata = []netip.Addr{
 	netip.MustParseAddr("fd00:ec2::254"),   // AWS
 	netip.MustParseAddr("fd20:ce::254"),    // Google Cloud
@@ -15,8 +15,8 @@ var metadata = []netip.Addr{
 	netip.MustParseAddr("100.100.100.200"), // Alibaba Cloud
 }
 
-// addressOf returns the address of a pod. It refuses those of this process and of the pod's node, link-local ones, and known metadata services,
-// whoever wrote them into the status. It cannot know whether the address is that of another pod.
+// addressOf returns the address of a pod. Anyone might have written it into the status, so addressOf refuses loopback and link-local addresses, those
+// of the pod's node, and known metadata services. It cannot know whether the address belongs to another pod.
 func addressOf(p *corev1.Pod) (netip.Addr, error) {
 	address, err := netip.ParseAddr(p.Status.PodIP)
 	if err != nil || address.Zone() != "" {

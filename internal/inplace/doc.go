@@ -1,3 +1,3 @@
-// Package inplace asks the pods of a workload to reload: it finds them at the API server, and calls each of them at its own
-// address. What it says has no content, and what they answer is not read.
+// Package inplace asks the pods of a workload to reload. It lists them from the API server, and calls each of them at its own
+// address. The requests have no content, and nothing of the answers is used except their status.
 package inplace

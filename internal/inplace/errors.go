@@ -3,9 +3,9 @@ package inplace
 import "errors"
 
 var (
-	// ErrStarting is returned if a pod could not be told that is not ready yet.
+	// ErrStarting is returned if a pod could not be told because it is not ready yet.
 	ErrStarting = errors.New("it is not ready")
-	// ErrNotListed is returned if the pods could not be listed, and may be at another time.
+	// ErrNotListed is returned if the pods could not be listed, but another attempt may succeed.
 	ErrNotListed = errors.New("listing pods")
 
 	errOthers      = errors.New("all pods with its labels are of ReplicaSets that are named for another Deployment")

@@ -17,25 +17,25 @@ import (
 // Pods says which pods are told, and where.
 type Pods struct {
 	Namespace string
-	// Selector is their label selector.
+	// Selector is the label selector of the pods.
 	Selector string
-	// Controller is the UID of their controller. Empty: they belong to the ReplicaSets of Deployment, which is a name.
+	// Controller is the UID of the pods' controller. If empty, the pods belong to the ReplicaSets of the Deployment whose name is Deployment.
 	Controller, Deployment string
 	Port                   uint16
 	// Path begins with a slash, and is escaped as in a URL.
 	Path string
-	// name is that of the only one that is looked for. Empty: all.
+	// name restricts the pods to one. If empty, all of them are meant.
 	name string
-	// Refreshed is when the kubelets have refreshed the files of older pods. Pods that were created well after it have read them so.
+	// Refreshed is when the kubelets have refreshed the files of running pods. Pods created well after that started with the new files.
 	Refreshed time.Time
 }
 
 const (
-	// unfinished selects the pods that have not ended.
+	// unfinished selects the pods that have not finished.
 	unfinished = "status.phase!=" + string(corev1.PodSucceeded) + ",status.phase!=" + string(corev1.PodFailed)
 	// page is how many pods are read at a time.
 	page = 500
-	// clockMargin is how far the clocks of the API server and of this process may be apart.
+	// clockMargin is how much the clocks of the API server and of this process may differ.
 	clockMargin = 10 * time.Second
 )
 
@@ -47,8 +47,8 @@ type pod struct {
 	ready   bool
 }
 
-// find lists the pods that are to be told: those that may have read the files. One that is on a node may have, or have them mounted, even if not
-// all of its containers have started.
+// find lists the pods that must be told, which are those that may have read the files. A pod that is scheduled to a node may have read or mounted
+// them even if not all of its containers have started.
 func (t *Teller) find(ctx context.Context, pods Pods) ([]pod, error) {
 	var found []pod
 	own, others := false, false
@@ -88,7 +88,7 @@ func (t *Teller) find(ctx context.Context, pods Pods) ([]pod, error) {
 	}
 }
 
-// newPod returns a pod that is to be told. It is an error if it has no address to call.
+// newPod returns a pod that is to be told. It returns an error if the pod has no address that may be called.
 func newPod(p *corev1.Pod) (pod, error) {
 	address, err := addressOf(p)
 	if err != nil && p.Status.PodIP == "" {
@@ -100,7 +100,7 @@ func newPod(p *corev1.Pod) (pod, error) {
 	return pod{p.Name, p.UID, address, isReady(p)}, nil
 }
 
-// notListed returns an error of a list: ErrNotListed unless it will be the same each time.
+// notListed returns the error for a failed list. It wraps ErrNotListed unless another attempt would fail in the same way.
 func notListed(err error) error {
 	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsBadRequest(err) || apierrors.IsInvalid(err) {
 		return fmt.Errorf("listing pods: %w", err)
@@ -108,7 +108,7 @@ func notListed(err error) error {
 	return fmt.Errorf("%w: %w", ErrNotListed, err)
 }
 
-// judge returns what it means that a pod could not be told: nothing if it is gone, and ErrStarting if it is not ready.
+// judge returns the error for a pod that could not be told. It is nil if the pod is gone, and wraps ErrStarting if the pod is not ready.
 func (t *Teller) judge(ctx context.Context, p pod, pods Pods, untold error) error {
 	pods.name = p.name
 	found, err := t.find(ctx, pods)
@@ -131,14 +131,14 @@ func (p Pods) include(of *corev1.Pod) bool {
 	case phase == corev1.PodSucceeded || phase == corev1.PodFailed || of.DeletionTimestamp != nil:
 		return false
 	case phase != corev1.PodRunning && of.Spec.NodeName == "":
-		return false // It mounts the files later.
+		return false // It has not mounted the files yet.
 	case of.CreationTimestamp.After(p.Refreshed.Add(clockMargin)):
 		return false
 	}
 	return true
 }
 
-// own reports whether a pod is one of the workload.
+// own reports whether a pod belongs to the workload.
 func (p Pods) own(of *corev1.Pod) bool {
 	controller := metav1.GetControllerOfNoCopy(of)
 	switch {
@@ -147,12 +147,12 @@ func (p Pods) own(of *corev1.Pod) bool {
 	case p.Controller != "":
 		return string(controller.UID) == p.Controller
 	}
-	// Another Deployment may have the same labels, and more.
+	// The pods of another Deployment may have the same labels, and more.
 	return p.mayOwn(of) && controller.Name == p.Deployment+"-"+of.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
 }
 
-// mayOwn reports whether a pod may be of the Deployment although its ReplicaSet is not named for it: a Deployment adopts those of another one that
-// was deleted without them.
+// mayOwn reports whether a pod may belong to the Deployment although its ReplicaSet is not named after it. A Deployment adopts the ReplicaSets of
+// another one that was deleted without them.
 func (p Pods) mayOwn(of *corev1.Pod) bool {
 	controller := metav1.GetControllerOfNoCopy(of)
 	return p.Controller == "" && controller != nil && controller.APIVersion == "apps/v1" && controller.Kind == "ReplicaSet"

@@ -15,16 +15,16 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// maxHeaders and maxBody are how much of an answer is taken, in bytes. Nothing of it is read but the status.
+// maxHeaders and maxBody are how much of an answer is read, in bytes. Nothing of it is used except the status.
 const maxHeaders, maxBody = 16 << 10, 64 << 10
 
-// statusError is an answer that is no success.
+// statusError is the status of an answer that is not a success.
 type statusError int
 
 func (e statusError) Error() string { return "it answers with the status " + strconv.Itoa(int(e)) }
 
-// post sends one request on a connection of its own. The client of net/http would log what a server says that speaks first, and follow redirects and
-// the proxies of the environment.
+// post sends one request on its own connection. It does not use http.Client, which would log what a server sends before the request, follow redirects
+// and use the proxies of the environment.
 func (t *Teller) post(ctx context.Context, span trace.Span, at, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -57,12 +57,13 @@ func (t *Teller) post(ctx context.Context, span trace.Span, at, path string) err
 	return nil
 }
 
-// answerOf returns the status of the answer, zero if there is none, once it has ended: the pod may still be at work while it answers.
+// answerOf returns the status of the answer, or zero if there is none. It waits for the end of the answer, because the pod may still be reloading
+// while it answers.
 func answerOf(connection io.Reader, request *http.Request) (int, error) {
 	limited := &io.LimitedReader{R: connection, N: maxHeaders}
 	reader := bufio.NewReader(limited)
 	response, err := http.ReadResponse(reader, request)
-	for err == nil && response.StatusCode < 200 { // It says that it is at work.
+	for err == nil && response.StatusCode < 200 { // An interim answer.
 		response, err = http.ReadResponse(reader, request)
 	}
 	if err != nil {
@@ -77,7 +78,8 @@ func answerOf(connection io.Reader, request *http.Request) (int, error) {
 	return response.StatusCode, err
 }
 
-// reported returns what is wrong with a call. An error about an answer quotes it, which nobody may see.
+// reported returns the error to report for a failed call. The text of an error about an answer is left out: it may quote the answer, which must
+// not be disclosed.
 func reported(ctx context.Context, err error) error {
 	var timeout net.Error
 	var op *net.OpError

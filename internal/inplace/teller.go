@@ -18,14 +18,14 @@ import (
 const (
 	// parallel is how many pods of a workload are called at a time.
 	parallel = 16
-	// callTimeout bounds one call, podTimeout all calls of one pod, and tellTimeout all for one workload.
+	// callTimeout bounds one call, podTimeout all calls of one pod, and tellTimeout all calls for one workload.
 	callTimeout, podTimeout, tellTimeout = 10 * time.Second, 30 * time.Second, 2 * time.Minute
 )
 
 // Dial connects to a pod.
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-// Teller asks pods to reload. Make one with New. It is safe for concurrent use.
+// Teller asks pods to reload. Create one with New. It is safe for concurrent use.
 type Teller struct {
 	client kubernetes.Interface
 	dial   Dial
@@ -34,7 +34,7 @@ type Teller struct {
 	backoff func() wait.Backoff
 }
 
-// New returns a Teller. It connects to pods directly, whatever proxy the environment names. Dial is net.Dialer.DialContext if it is nil.
+// New returns a Teller. It connects to pods directly, and ignores proxies in the environment. If dial is nil, it uses net.Dialer.DialContext.
 func New(client kubernetes.Interface, tracer trace.Tracer, dial Dial) *Teller {
 	if dial == nil {
 		dial = (&net.Dialer{Timeout: callTimeout / 2}).DialContext
@@ -42,13 +42,14 @@ func New(client kubernetes.Interface, tracer trace.Tracer, dial Dial) *Teller {
 	return &Teller{client: client, tracer: tracer, dial: dial, backoff: callBackoff}
 }
 
-// callBackoff returns the delays between the five attempts to call a pod, 15 seconds together: it may be starting.
+// callBackoff returns the delays between the five attempts to call a pod, 15 seconds in total. The pod may be starting.
 func callBackoff() wait.Backoff {
 	return wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 4}
 }
 
-// Tell calls each of the pods until it answers with a status of 2xx, and returns how many there are. An error names the first that could not be
-// told: then others may have been. It is ErrStarting if that one is not ready, and ErrNotListed if the pods may be found at another time.
+// Tell calls each of the pods until it answers with a 2xx status, and returns the number of pods. An error names the first pod that could not be
+// told. Others may have been told by then. The error wraps ErrStarting if that pod is not ready, and ErrNotListed if listing the pods may succeed
+// later.
 func (t *Teller) Tell(ctx context.Context, pods Pods) (int, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, tellTimeout, errAllTimeout)
 	defer cancel()
@@ -56,7 +57,7 @@ func (t *Teller) Tell(ctx context.Context, pods Pods) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	// If one that is not ready must be told later, the others need not be told twice.
+	// Tell pods that are not ready first: if one of them must be told later, the ready ones are not told twice.
 	var starting, ready []pod
 	for _, p := range found {
 		if p.ready {
