@@ -10,13 +10,13 @@ import (
 	"github.com/keyturn/keyturn/internal/fieldpath"
 )
 
-// annotation is the one that says what a resource wants: <path>=secret/<name>/<key>, several separated by semicolons.
+// annotation says which values a resource wants: <path>=secret/<name>/<key>, several of them separated by semicolons.
 const annotation = "keyturn.dev/project"
 
-// maxWishes is how many fields a resource may have at most.
+// maxWishes is the maximum number of fields in an annotation.
 const maxWishes = 16
 
-// wish is a field that is to have the value of a key.
+// wish is a field that wants the value of a key.
 type wish struct {
 	path    fieldpath.Path
 	pointer string
@@ -25,7 +25,7 @@ type wish struct {
 	secret, key string
 }
 
-// parseWishes reads the annotation. The error says which one is wrong by its number, and quotes nothing.
+// parseWishes reads the annotation. The error identifies the invalid field by its number, and quotes nothing.
 func parseWishes(text string) ([]wish, error) {
 	items := strings.Split(text, ";")
 	if strings.TrimSpace(items[len(items)-1]) == "" {
@@ -52,7 +52,7 @@ func parseWishes(text string) ([]wish, error) {
 
 func parseWish(item string) (w wish, problem string) {
 	const form = "is not <path>=secret/<name>/<key>"
-	// A name in a path may contain the sign, and that of a Secret does not.
+	// A name in the path may contain "=", but the name and the key of a Secret cannot.
 	sign := strings.LastIndex(item, "=")
 	if sign < 0 {
 		return wish{}, form
@@ -71,12 +71,12 @@ func parseWish(item string) (w wish, problem string) {
 	return w, ""
 }
 
-// overlap reports whether two JSON pointers are the same, or one is that of a field in the other.
+// overlap reports whether two JSON pointers are the same, or one of them is inside the other.
 func overlap(a, b string) bool {
 	return a == b || strings.HasPrefix(a, b+"/") || strings.HasPrefix(b, a+"/")
 }
 
-// refusal returns why the kind may not have what a resource in a namespace wants, or "".
+// refusal returns why a resource of the kind in a namespace may not have what it wants, or "" if it may.
 func (k *kind) refusal(namespace string, wishes []wish) string {
 	for _, w := range wishes {
 		keys, given := k.keys[source{namespace: namespace, name: w.secret}]

@@ -21,11 +21,11 @@ type applier struct {
 	client  kubernetes.Interface
 	dynamic dynamic.Interface
 	digests digests
-	// wrote is called with a resource that was written, as it was before and is now.
+	// wrote is called after a write, with the states of the resource before and after it.
 	wrote func(from *target, object *unstructured.Unstructured)
 }
 
-// project gives a resource what it wants. The error is one after which the same may succeed soon, and quotes nothing.
+// project gives a resource the values that it wants. It returns an error only if another attempt may succeed soon. The error quotes nothing.
 func (a *applier) project(ctx context.Context, t *target) (result, error) {
 	switch refusal := t.kind.refusal(t.namespace, t.wishes); {
 	case t.problem != "":
@@ -53,7 +53,7 @@ func (a *applier) project(ctx context.Context, t *target) (result, error) {
 	return a.apply(ctx, t, values, r)
 }
 
-// read reads the Secrets of a resource. The result has a reason if one cannot be had.
+// read reads the Secrets of a resource. The result has a reason if one of them is missing or may not be read.
 func (a *applier) read(ctx context.Context, t *target) (map[string]*corev1.Secret, result, error) {
 	ctx, cancel := context.WithTimeout(ctx, kube.PatchTimeout)
 	defer cancel()
@@ -78,7 +78,7 @@ func (a *applier) read(ctx context.Context, t *target) (map[string]*corev1.Secre
 	return secrets, r, nil
 }
 
-// apply applies the values, one for each wish, unless the resource has exactly them from the projector.
+// apply applies the values, one for each wish, unless the resource already has exactly these values and the projector owns exactly these fields.
 func (a *applier) apply(ctx context.Context, t *target, values []string, r result) (result, error) {
 	same := a.digests.of(t.wishes, values) == t.state
 	missing, dropped := t.differences()
@@ -94,7 +94,7 @@ func (a *applier) apply(ctx context.Context, t *target, values []string, r resul
 	body.SetKind(t.kind.config.Kind)
 	body.SetName(t.name)
 	body.SetNamespace(t.namespace)
-	// Another object of the name is not the one that was read, and one that is gone is not made anew.
+	// With the UID, apply does not write to another object of the same name, and does not create one that is gone.
 	body.Object["metadata"].(map[string]any)["uid"] = t.uid
 	for i, w := range t.wishes {
 		if err := unstructured.SetNestedField(body.Object, values[i], w.names...); err != nil {
@@ -127,7 +127,7 @@ func (a *applier) apply(ctx context.Context, t *target, values []string, r resul
 	case len(t.wishes) == 0 || same && dropped:
 		r.reason = reasonReleased
 	case same:
-		return r, nil // Only who owns the fields is another now. If they have another owner, too, the resource is due again.
+		return r, nil // Only the ownership has changed. If another manager owns the fields, too, the resource is queued again.
 	default:
 		r.reason = reasonApplied
 	}
@@ -135,7 +135,7 @@ func (a *applier) apply(ctx context.Context, t *target, values []string, r resul
 	return r, nil
 }
 
-// notKept returns the paths of the fields that have other values than were applied.
+// notKept returns the paths of the fields whose values differ from those that were applied.
 func notKept(wishes []wish, values []string, applied *unstructured.Unstructured) []string {
 	var list []string
 	for i, w := range wishes {
@@ -146,7 +146,7 @@ func notKept(wishes []wish, values []string, applied *unstructured.Unstructured)
 	return list
 }
 
-// explain returns the sentence of a success.
+// explain returns the message of a success.
 func explain(why reason, t *target) string {
 	switch {
 	case why == reasonReleased && len(t.wishes) == 0:

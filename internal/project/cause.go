@@ -9,7 +9,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// cause is the change of a Secret. It is acked when every resource that wants the Secret was dealt with, or reported as one that cannot be yet.
+// cause is the change of a Secret. It is acked when every resource that wants the Secret has been processed, or reported as unavailable.
 type cause struct {
 	delivery *events.Delivery
 	span     trace.Span
@@ -22,7 +22,7 @@ func newCause(delivery *events.Delivery, span trace.Span, resources int) *cause 
 	return c
 }
 
-// settled is called for each resource that was dealt with.
+// settled is called for each resource that has been processed.
 func (c *cause) settled(ctx context.Context) {
 	if c.left.Add(-1) <= 0 {
 		c.delivery.Done(ctx, nil)
@@ -30,7 +30,7 @@ func (c *cause) settled(ctx context.Context) {
 	}
 }
 
-// within returns a context in the span of the newest of the causes, or the context that it is given.
+// within returns ctx with the span of the newest cause, or ctx itself if there is none.
 func within(ctx context.Context, causes []*cause) context.Context {
 	if len(causes) == 0 {
 		return ctx

@@ -15,7 +15,8 @@ import (
 	"github.com/keyturn/keyturn/internal/fieldpath"
 )
 
-// The admission policy has as many names on the way to a field, and as many fields: the API server bounds the cost of what it compares.
+// The admission policy has the same limits for the names in a path and for the number of paths, because the API server bounds the cost of its
+// expressions.
 const (
 	maxNames = 8
 	maxPaths = 16
@@ -26,19 +27,19 @@ type config struct {
 	Projections []kindConfig `json:"projections"`
 }
 
-// kindConfig says what the resources of a kind may have. All fields are required.
+// kindConfig says which values the resources of a kind may have. All fields are required.
 type kindConfig struct {
-	// APIVersion, Kind and Resource are those in the API: example.org/v1, Widget, widgets.
+	// APIVersion, Kind and Resource are as in the API: example.org/v1, Widget, widgets.
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	Resource   string `json:"resource"`
-	// Paths are those of package fieldpath that may be written, below spec and not through lists.
+	// Paths lists the fields that may be written, in the syntax of package fieldpath. They are below spec, and not inside lists.
 	Paths []string `json:"paths"`
-	// Secrets are those that may be read. A resource names only those of its own namespace.
+	// Secrets lists the Secrets that may be read. A resource can only name those in its own namespace.
 	Secrets []secretConfig `json:"secrets"`
 }
 
-// secretConfig names a Secret, and its keys that may be read. All fields are required.
+// secretConfig names a Secret and those of its keys that may be read. All fields are required.
 type secretConfig struct {
 	Namespace string   `json:"namespace"`
 	Name      string   `json:"name"`
@@ -50,16 +51,16 @@ type kind struct {
 	config   kindConfig
 	name     string // in lower case
 	resource schema.GroupVersionResource
-	// pointers are those of the paths.
+	// pointers has the JSON pointers of the paths.
 	pointers map[string]bool
-	// keys are those of each Secret.
+	// keys has the keys of each Secret that may be read.
 	keys map[source][]string
 }
 
 // source names a Secret.
 type source struct{ namespace, name string }
 
-// namespaces returns those in which there are Secrets for the kind, and in which its resources are watched therefore.
+// namespaces returns the namespaces that have Secrets for the kind. Its resources are watched only there.
 func (k *kind) namespaces() []string {
 	var list []string
 	for s := range k.keys {
@@ -69,7 +70,7 @@ func (k *kind) namespaces() []string {
 	return slices.Compact(list)
 }
 
-// readConfig reads a file. The error has a line for each problem.
+// readConfig reads the configuration file. The error has a line for each problem.
 func readConfig(file string) ([]*kind, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -166,7 +167,7 @@ func (p *problems) secret(at string, c secretConfig) {
 	}
 }
 
-// fieldOf returns the JSON pointer of a field that may be written, or what is wrong with its path.
+// fieldOf returns the JSON pointer of a field, or why the field cannot be written.
 func fieldOf(text string) (pointer, problem string) {
 	path, err := fieldpath.Parse(text)
 	if err != nil {

@@ -1,12 +1,12 @@
-// Package project copies keys of Secrets into fields of custom resources that have no reference to a Secret, and keeps them equal.
+// Package project copies keys of Secrets into fields of custom resources that cannot reference a Secret, and keeps the fields up to date.
 //
-// A resource says what it wants in the annotation keyturn.dev/project. A file says what it may have: the kinds, their fields, and the Secrets, by
-// name. A Secret is read with get when a resource that names it is due, and never listed or watched: a change is known from its event on
-// CHANGES, and otherwise at the start and at each resync.
+// A resource says what it wants in the annotation keyturn.dev/project. A file says what resources may have: the kinds, their fields, and the
+// Secrets, by name. A Secret is read with get when a resource that names it is processed, and never listed or watched. The projector learns of a
+// change from its event on CHANGES, and otherwise at the start and at each resync.
 //
-// All fields of a resource are applied in one request, server-side, by the field manager keyturn-projector, and never by force. If one of them
-// cannot be had, none is applied: a field that an applier leaves out is removed.
+// All fields of a resource are applied server-side in one request, with the field manager keyturn-projector and never by force. If the value of
+// one field is not available, none is applied, because server-side apply removes a field that the request leaves out.
 //
-// No value is kept, logged or published. The index has a keyed digest of the fields, under a key that lives as long as the process. What the
-// API server says to a request may quote the value, and so nothing of it is repeated but the reason, the code and the names of our own fields.
+// No value is kept, logged or published. The index has a keyed digest of the fields, whose key lives as long as the process. The API server's
+// answer to a request may quote the value. So nothing of it is repeated except the reason, the code and the names of our own fields.
 package project

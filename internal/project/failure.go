@@ -11,20 +11,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// failure is an error of the API server without its text, which may quote the value: "spec.password: Invalid value: ...". A network error has no
-// such text, but one of a proxy or a webhook may be in it, so its text is left out, too.
+// failure is an error of the API server without its text, which may quote the value: "spec.password: Invalid value: ...". A network error does
+// not quote it itself, but may contain the error of a proxy or a webhook that does, so its text is left out, too.
 type failure struct {
-	// what was being done.
+	// what is what was being done.
 	what string
 	code int32
 	why  metav1.StatusReason
-	// fields are those of ours that the API server has named.
+	// fields are those of our own fields that the API server named.
 	fields []string
-	// owned says that other field managers own fields, which is another conflict than one with a write at the same time.
+	// owned says that other field managers own fields. That distinguishes this conflict from one with a concurrent write.
 	owned bool
 }
 
-// reduce returns the failure that an error is, of a request that writes the wishes.
+// reduce returns the failure for an error of a request that writes the wishes.
 func reduce(what string, err error, wishes []wish) *failure {
 	f := &failure{what: what}
 	var answer apierrors.APIStatus
@@ -42,7 +42,7 @@ func reduce(what string, err error, wishes []wish) *failure {
 	for _, cause := range status.Details.Causes {
 		f.owned = f.owned || cause.Type == metav1.CauseTypeFieldManagerConflict
 		for _, w := range wishes {
-			// A path of the API server may have values in it, too, as those of keys. Only what is our own text is taken.
+			// A path from the API server may contain values, too, such as the keys of a map. Take only paths that equal our own text.
 			if strings.TrimPrefix(cause.Field, ".") == w.path.String() && !slices.Contains(f.fields, w.path.String()) {
 				f.fields = append(f.fields, w.path.String())
 			}
@@ -51,7 +51,7 @@ func reduce(what string, err error, wishes []wish) *failure {
 	return f
 }
 
-// isReason reports whether a reason is a word, as those of Kubernetes are. A webhook may return any text.
+// isReason reports whether a reason is one of those of Kubernetes. A webhook may return any text.
 func isReason(why metav1.StatusReason) bool {
 	return slices.Contains([]metav1.StatusReason{
 		metav1.StatusReasonForbidden, metav1.StatusReasonInvalid, metav1.StatusReasonConflict, metav1.StatusReasonNotFound,
@@ -61,7 +61,7 @@ func isReason(why metav1.StatusReason) bool {
 	}, why)
 }
 
-// Error returns what is known of it without any text of the API server.
+// Error describes the failure without any text from the API server.
 func (f *failure) Error() string {
 	text := f.what
 	switch {
@@ -78,12 +78,12 @@ func (f *failure) Error() string {
 	return text
 }
 
-// Status implements apierrors.APIStatus, so that kube knows what kind of failure it is.
+// Status implements apierrors.APIStatus, so that package kube recognizes the kind of failure.
 func (f *failure) Status() metav1.Status {
 	return metav1.Status{Status: metav1.StatusFailure, Code: f.code, Reason: f.why, Message: f.Error()}
 }
 
-// reason returns the reason of a request that writes, or reasonNone if the same request may succeed soon.
+// reason returns the reason why a write failed, or reasonNone if the same request may succeed soon.
 func (f *failure) reason() reason {
 	switch f.code {
 	case http.StatusConflict:
@@ -98,7 +98,7 @@ func (f *failure) reason() reason {
 	return reasonNone
 }
 
-// explain returns the sentence of a failure for which the request is not repeated soon.
+// explain returns the message of a failure that is not retried soon.
 func (f *failure) explain(why reason) string {
 	about := "the fields"
 	if len(f.fields) > 0 {
@@ -116,11 +116,11 @@ func (f *failure) explain(why reason) string {
 	return fmt.Sprintf("The API server does not accept %s (%s, code %d).", about, f.why, f.code)
 }
 
-// retried returns the sentence of a failure for which the request is repeated.
+// retried returns the message of a failure that is retried.
 func retried(err error) string {
 	f, ok := errors.AsType[*failure](err)
 	if ok && f.code == http.StatusInternalServerError && f.why == "" {
-		// So the API server answers a server-side apply that does not fit the schema.
+		// This is how the API server answers a server-side apply that does not match the schema.
 		return "The API server refuses it without a reason, as of a field that the kind does not have, or that is no text (code 500). " +
 			"It is tried again."
 	}

@@ -7,15 +7,15 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// index has the resources that the projector has to do with. It is safe for concurrent use.
+// index has the resources that concern the projector. It is safe for concurrent use.
 type index struct {
 	reader reader
-	// changed is called with each resource on which there may be something to do, without a lock.
+	// changed is called, without holding the lock, with each resource for which there may be something to do.
 	changed func(key)
 
 	mu      sync.Mutex
 	targets map[key]*target
-	// refused are the generations that the API server has not accepted with their values.
+	// refused has the generations of resources that the API server did not accept with the values.
 	refused map[key]int64
 }
 
@@ -23,7 +23,7 @@ func newIndex(reader reader, changed func(key)) *index {
 	return &index{reader: reader, changed: changed, targets: make(map[key]*target), refused: make(map[key]int64)}
 }
 
-// get returns a resource, or nil if the projector has nothing to do with it.
+// get returns a resource, or nil if it does not exist or does not concern the projector.
 func (x *index) get(k key) *target {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -59,12 +59,13 @@ func (x *index) put(t *target) {
 	}
 }
 
-// wrote takes note of a resource as the projector has written it, unless the watch is further: then what the watch tells is no news. A resource
-// is due again if its fields have another owner, too: a write of the same values has made the projector one of them.
+// wrote stores the state of a resource that the projector has written, so that the watch event for the write is not taken for a change. It
+// does nothing if the watch has already seen another state. If another manager owns the fields, too, the resource is queued again: writing values
+// that the fields already had has made the projector a second owner.
 func (x *index) wrote(from *target, object *unstructured.Unstructured) {
 	now := x.reader.read(from.kind, object)
 	x.mu.Lock()
-	// One that wants nothing any more goes with the watch, and with it what the loop knows of it.
+	// The watch removes a resource that no longer wants anything, and with it what the loop knows about it.
 	isNews := x.targets[from.key()] == from && now.concerns()
 	if isNews {
 		x.targets[from.key()] = now
@@ -75,13 +76,13 @@ func (x *index) wrote(from *target, object *unstructured.Unstructured) {
 	}
 }
 
-// settle takes note of what became of a resource. If the API server has not accepted it, the next generation of it is due: it may be another one that
-// validation or a webhook refers to.
+// settle records the result for a resource. If the API server refused it, the resource is queued again at its next generation, because
+// validation or a webhook may accept that one.
 func (x *index) settle(k key, r result) {
 	x.mu.Lock()
 	t := x.targets[k]
 	delete(x.refused, k)
-	// Without a generation it is a Secret that may not be read.
+	// Without a generation, the refusal was that a Secret may not be read.
 	refused := t != nil && r.reason.refused() && r.generation > 0
 	if refused {
 		x.refused[k] = r.generation
@@ -104,8 +105,8 @@ func (x *index) remove(k key) {
 	}
 }
 
-// store is the index as the store of the reflector of a kind in a namespace. It drops the objects before they are kept, also while a streamed
-// list is collected.
+// store makes the index the store of the reflector for one kind in one namespace. It reduces objects before they are kept, even while a
+// streamed list is being collected.
 type store struct {
 	index     *index
 	kind      *kind
@@ -125,7 +126,7 @@ func (s *store) target(obj any) (*target, bool) {
 	return nil, false
 }
 
-// Transformer has the reflector keep targets instead of objects.
+// Transformer makes the reflector keep targets instead of objects.
 func (s *store) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) {
 		if t, ok := s.target(obj); ok {
@@ -172,5 +173,5 @@ func (s *store) Replace(list []any, _ string) error {
 	return nil
 }
 
-// Resync does nothing: resources are compared again by the queue.
+// Resync does nothing: Projector.resync queues the resources again.
 func (s *store) Resync() error { return nil }

@@ -10,21 +10,21 @@ import (
 	"github.com/keyturn/keyturn/internal/kube"
 )
 
-// maxLeft is how many reports wait for the stream of all resources that are gone, or want nothing any more. The oldest go first.
+// maxLeft is the maximum number of reports in leftReports. If there are more, the oldest are dropped.
 const maxLeft = 256
 
-// leftKey has the loop publish those reports. No resource has it.
+// leftKey is the key on the queue that makes the loop publish the leftReports. No resource has it.
 var leftKey = key{}
 
-// leftReports are the reports of resources that are gone, or want nothing any more, which the stream does not have yet. They wait together, so that
-// while NATS is away they take one worker at most. It is safe for concurrent use, by one publisher.
+// leftReports has the unpublished reports of resources that are gone or no longer want anything. They share one queue key, so that they occupy
+// at most one worker while NATS is unreachable. It is safe for concurrent use, with a single publisher.
 type leftReports struct {
 	mu      sync.Mutex
 	list    []events.Projection
 	backoff *wait.Backoff
 }
 
-// add has reports published after the others. It returns false if there are none.
+// add appends reports. It returns false if reports is empty.
 func (r *leftReports) add(reports []events.Projection) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -33,7 +33,7 @@ func (r *leftReports) add(reports []events.Projection) bool {
 	return len(reports) > 0
 }
 
-// next takes the oldest, and false if there is none.
+// next removes and returns the oldest report. It returns false if there is none.
 func (r *leftReports) next() (events.Projection, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -46,7 +46,7 @@ func (r *leftReports) next() (events.Projection, bool) {
 	return oldest, true
 }
 
-// giveBack is called with the oldest if it was not published.
+// giveBack puts back the report that next returned, if it could not be published.
 func (r *leftReports) giveBack(oldest events.Projection) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -55,7 +55,7 @@ func (r *leftReports) giveBack(oldest events.Projection) {
 	}
 }
 
-// publishLeft publishes them, until one cannot be published.
+// publishLeft publishes the leftReports. If one cannot be published, it retries later with backoff.
 func (l *loop) publishLeft(ctx context.Context) {
 	for {
 		report, ok := l.left.next()

@@ -13,13 +13,14 @@ import (
 	"github.com/keyturn/keyturn/internal/kube"
 )
 
-// workers is how many resources are dealt with at once. A webhook that does not answer delays one for the time that a patch may take.
+// workers is how many resources are processed concurrently. A webhook that does not answer blocks one worker for up to kube.PatchTimeout.
 const workers = 4
 
-// maxOwed is how many reports of a resource wait for the stream. The oldest go first: logs and Kubernetes Events have them, too.
+// maxOwed is the maximum number of unpublished reports of a resource. If there are more, the oldest are dropped: the log and the Kubernetes Events
+// have them, too.
 const maxOwed = 16
 
-// loop deals with resources, each by one worker at a time.
+// loop processes resources. At most one worker processes a resource at a time.
 type loop struct {
 	index    *index
 	apply    *applier
@@ -30,29 +31,29 @@ type loop struct {
 
 	mu    sync.Mutex
 	items map[key]*item
-	// left are the reports of resources of which nothing is known any more.
+	// left has the unpublished reports of resources that were forgotten.
 	left leftReports
 }
 
-// item is what is known of a resource. The worker of the resource owns all but the causes.
+// item is what the loop knows about a resource. All fields except causes belong to the worker that processes the resource.
 type item struct {
 	causes []*cause
-	// answered is for how many of the causes something was reported.
+	// answered is the number of causes for which something was reported.
 	answered int
-	// owed are the reports that were not published yet, at most maxOwed.
+	// owed has the reports that have not been published yet, at most maxOwed.
 	owed []events.Projection
-	// told is what was reported last, or found to need no report.
+	// told is the last result that was reported, or that needed no report.
 	told result
 	// written is the resourceVersion of the last write.
 	written string
-	// failures are those in a row.
+	// failures counts the failures in a row.
 	failures int
 	backoff  wait.Backoff
-	// rewrites spaces the writes, if somebody undoes each.
+	// rewrites spaces the writes if somebody keeps undoing them.
 	rewrites rewrites
 }
 
-// add has a resource dealt with, for a cause or, if that is nil, without one.
+// add queues a resource, with a cause unless c is nil.
 func (l *loop) add(k key, c *cause) {
 	if c != nil {
 		l.mu.Lock()
@@ -63,7 +64,7 @@ func (l *loop) add(k key, c *cause) {
 	l.queue.Add(k)
 }
 
-// item returns what is known of a resource. The lock is held.
+// item returns the item of a resource, and creates it if necessary. The caller must hold the lock.
 func (l *loop) item(k key) *item {
 	i, ok := l.items[k]
 	if !ok {
@@ -73,7 +74,7 @@ func (l *loop) item(k key) *item {
 	return i
 }
 
-// run deals with resources until the queue is shut down.
+// run processes resources until the queue is shut down.
 func (l *loop) run(ctx context.Context) {
 	for {
 		k, ended := l.queue.Get()
@@ -106,7 +107,7 @@ func (l *loop) step(ctx context.Context, k key) {
 	err := l.deal(ctx, t, i, causes)
 	if err != nil {
 		if ctx.Err() != nil {
-			return // The causes are delivered again.
+			return // The causes are redelivered.
 		}
 		delay := i.backoff.Step()
 		l.log.WarnContext(within(ctx, causes), "resource to be dealt with again", "resource", t.workload().String(), "namespace", k.namespace,
@@ -127,19 +128,19 @@ func (l *loop) step(ctx context.Context, k key) {
 	}
 }
 
-// isReported reports whether so many causes need not wait for a resource that cannot be dealt with: it is known, and all retries compare it with
-// the Secret as it is then. Events that are never acked would keep the server from delivering others.
+// isReported reports whether the given number of causes need not wait for a resource that is unavailable: the failure has been reported for all
+// of them, and each retry reads the Secret again. Events that are never acked would keep the server from delivering others.
 func (i *item) isReported(causes int) bool {
 	return i.told.reason == reasonUnavailable && len(i.owed) == 0 && i.answered == causes
 }
 
-// deal gives a resource its values, and reports it. The error is one after which the same is tried again soon.
+// deal gives a resource its values and reports the result. After an error, the caller tries again soon.
 func (l *loop) deal(ctx context.Context, t *target, i *item, causes []*cause) error {
 	ctx = within(ctx, causes)
 	began := l.now()
 	r, err := l.apply.project(ctx, t)
 	if r.version != "" && r.version == i.written {
-		r = r.unwritten() // The watch is behind what was written before.
+		r = r.unwritten() // The watch has not caught up with the previous write.
 	}
 	switch {
 	case ctx.Err() != nil && err != nil:
@@ -175,13 +176,13 @@ func (l *loop) deal(ctx context.Context, t *target, i *item, causes []*cause) er
 	return err
 }
 
-// owe has a report published.
+// owe appends a report to be published.
 func (i *item) owe(report events.Projection) {
 	i.owed = append(i.owed, report)
 	i.owed = i.owed[max(0, len(i.owed)-maxOwed):]
 }
 
-// unwritten is a result whose request has changed nothing.
+// unwritten returns the result for a request that changed nothing.
 func (r result) unwritten() result {
 	if r.version = ""; !r.reason.open() {
 		r.reason, r.message = reasonNone, ""
@@ -189,12 +190,12 @@ func (r result) unwritten() result {
 	return r
 }
 
-// repeats reports whether a result says what another one said.
+// repeats reports whether the result says the same as told.
 func (r result) repeats(told result) bool {
 	return r.reason == told.reason && r.message == told.message
 }
 
-// forget drops what is known of a resource that is gone, or wants nothing any more. Its reports still wait for the stream.
+// forget drops the item of a resource that is gone or no longer wants anything. Its unpublished reports go to leftReports.
 func (l *loop) forget(ctx context.Context, k key) {
 	l.mu.Lock()
 	i := l.items[k]
@@ -208,7 +209,7 @@ func (l *loop) forget(ctx context.Context, k key) {
 	}
 }
 
-// giveBack has the events delivered again, to the next process, that were not dealt with.
+// giveBack naks the events of the remaining causes, so that the next process gets them.
 func (l *loop) giveBack(ctx context.Context) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

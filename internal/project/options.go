@@ -14,14 +14,14 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Options configure a projector. All fields are required unless they say otherwise.
+// Options configures a Projector. All fields are required unless they say otherwise.
 type Options struct {
 	// ConfigFile is the file with the kinds, their fields, and the Secrets.
 	ConfigFile string
-	// Resync is how often everything is compared again, whatever the events say. Default 10 minutes, at least a second.
+	// Resync is how often all resources are compared again, independently of events. The default is 10 minutes, the minimum 1 second.
 	Resync time.Duration
 
-	// Client reads Secrets and writes Kubernetes Events. Dynamic watches and writes the resources; it logs no warnings, which may quote values.
+	// Client reads Secrets and writes Kubernetes Events. Dynamic watches and writes the resources. It must not log warnings, which may quote values.
 	Client  kubernetes.Interface
 	Dynamic dynamic.Interface
 	// Random is crypto/rand.Reader, and Now is time.Now, except in tests.
@@ -42,7 +42,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.Resync, "resync", o.Resync, "how often all resources and their Secrets are compared again, whatever events say")
 }
 
-// Validate returns an error with a line for each invalid field. New reads the file.
+// Validate returns an error for an invalid field. It does not read the file, which New does.
 func (o *Options) Validate() error {
 	switch {
 	case o.ConfigFile == "":

@@ -8,10 +8,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// fieldManager owns the fields that are written.
+// fieldManager is the field manager of the fields that the projector writes.
 const fieldManager = "keyturn-projector"
 
-// contested returns the paths of the fields that are wished and that another manager owns, too.
+// contested returns the paths of the wished fields that another manager owns, too.
 func (t *target) contested() []string {
 	var list []string
 	for _, w := range t.wishes {
@@ -22,7 +22,7 @@ func (t *target) contested() []string {
 	return list
 }
 
-// owners returns the JSON pointers of the fields that the projector has applied, sorted, and those of them that another manager owns, too.
+// owners returns the sorted JSON pointers of the fields that the projector has applied, and of those among them that another manager owns, too.
 func owners(entries []metav1.ManagedFieldsEntry) (owned, shared []string) {
 	for _, entry := range entries {
 		if isOurs(entry) {
@@ -47,12 +47,12 @@ func owners(entries []metav1.ManagedFieldsEntry) (owned, shared []string) {
 	return owned, shared
 }
 
-// isOurs reports whether an entry is that of the projector.
+// isOurs reports whether an entry is the projector's own.
 func isOurs(entry metav1.ManagedFieldsEntry) bool {
 	return entry.Manager == fieldManager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
 }
 
-// fieldsOf returns the JSON pointers of the fields of an entry. They are none if it cannot be read.
+// fieldsOf returns the JSON pointers of the fields of an entry, or none if the entry cannot be read.
 func fieldsOf(entry metav1.ManagedFieldsEntry) []string {
 	var fields map[string]any
 	if entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) != nil {

@@ -10,10 +10,10 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// listPatience bounds how long events wait for the first lists, such as one that the API server never ends.
+// listPatience bounds how long events wait for the first lists, in case the API server never completes one.
 const listPatience = 10 * time.Second
 
-// Projector gives resources the values of Secrets that they want. Make one with New.
+// Projector gives resources the values of Secrets that they want. Create one with New.
 type Projector struct {
 	options    Options
 	kinds      []*kind
@@ -22,7 +22,7 @@ type Projector struct {
 	loop       *loop
 }
 
-// New returns a projector. The error has a line for each problem of the configuration.
+// New returns a Projector. The error has a line for each problem in the configuration.
 func New(o Options) (*Projector, error) {
 	kinds, err := readConfig(o.ConfigFile)
 	if err != nil {
@@ -47,7 +47,7 @@ func New(o Options) (*Projector, error) {
 	return &Projector{options: o, kinds: kinds, index: l.index, reflectors: newReflectors(o.Dynamic, l.index, kinds, o.Logger), loop: l}, nil
 }
 
-// Ready returns nil when all resources were listed once; else it says what is missing.
+// Ready returns nil once all resources have been listed. Until then, it returns an error that says what is missing.
 func (p *Projector) Ready() error { return p.reflectors.lists.Ready() }
 
 // Run gives resources their values until ctx ends.
@@ -68,8 +68,8 @@ func (p *Projector) Run(ctx context.Context, bus *events.Bus) error {
 		running.Go(func() { p.loop.run(ctx) })
 	}
 	running.Go(func() { p.resync(ctx) })
-	// An event before its resources are known is acked, and missing in the trace of what they get when they are listed. Those that cannot be listed
-	// hold up no others.
+	// Wait for the lists: an event that arrives before its resources are known is acked, and their values then have no link to its trace. Kinds that
+	// cannot be listed do not hold up others.
 	patience := time.NewTimer(listPatience)
 	defer patience.Stop()
 	select {
@@ -79,7 +79,7 @@ func (p *Projector) Run(ctx context.Context, bus *events.Bus) error {
 		return context.Cause(ctx)
 	}
 	durable := "projector-" + bus.Cluster()
-	// All Secrets, because a filter for each would be no permission of NATS that can be written down beforehand.
+	// Consume the changes of all Secrets: NATS permissions for a filter per Secret could not be written in advance.
 	options := events.ConsumeOptions{
 		Durable: durable, FilterSubjects: []string{events.KindFilter(bus.Cluster(), events.KindSecret)}, WithoutDeadLetters: true,
 	}
@@ -89,7 +89,7 @@ func (p *Projector) Run(ctx context.Context, bus *events.Bus) error {
 	return ctx.Err()
 }
 
-// receive has the resources that want a Secret dealt with.
+// receive queues the resources that want the Secret of a change.
 func (p *Projector) receive(ctx context.Context, durable string, d *events.Delivery) {
 	of := source{namespace: d.Change.Source.Namespace, name: d.Change.Source.Name}
 	keys := p.index.all(func(t *target) bool { return t.reads(of) })
@@ -103,7 +103,7 @@ func (p *Projector) receive(ctx context.Context, durable string, d *events.Deliv
 	}
 }
 
-// resync has all resources dealt with again and again.
+// resync queues all resources periodically.
 func (p *Projector) resync(ctx context.Context) {
 	ticker := time.NewTicker(p.options.Resync)
 	defer ticker.Stop()

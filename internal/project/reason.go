@@ -2,17 +2,17 @@ package project
 
 import "github.com/keyturn/keyturn/internal/events"
 
-// reason says what became of a resource's fields. It is a metric label, and in events.
+// reason says what became of a resource's fields. It is a metric label and part of events.
 type reason string
 
 const (
 	// reasonNone means that there is nothing to do, and nothing to report.
 	reasonNone reason = ""
-	// reasonApplied means that the fields have other values than before.
+	// reasonApplied means that new values were written to the fields.
 	reasonApplied reason = "applied"
-	// reasonReleased means that the resource wants fewer fields than it had. Those that nobody else owns are gone.
+	// reasonReleased means that the resource wants fewer fields than before. The others are removed, unless somebody else owns them, too.
 	reasonReleased reason = "released"
-	// reasonRecovered means that the fields have the values, without a write, after something else was reported.
+	// reasonRecovered means that the fields have the values, without a write, after a problem was reported.
 	reasonRecovered reason = "recovered"
 	// reasonSecretMissing and reasonKeyMissing mean that the fields are left as they are.
 	reasonSecretMissing reason = "secret-missing"
@@ -25,30 +25,30 @@ const (
 	reasonNotText reason = "not-text"
 	// reasonConflict means that another manager owns one of the fields.
 	reasonConflict reason = "conflict"
-	// reasonShared means that the fields have the values, and that another manager owns one of them, too. The next value will be a conflict.
+	// reasonShared means that the fields have the values, but another manager owns one of them, too. The next value will be a conflict.
 	reasonShared reason = "shared"
 	// reasonRejected means that the API server does not accept the resource with the values.
 	reasonRejected reason = "rejected"
-	// reasonNotKept means that the API server has stored other values than were applied, as when a webhook alters them.
+	// reasonNotKept means that the API server stored values other than those that were applied, for example because a webhook altered them.
 	reasonNotKept reason = "not-kept"
-	// reasonForbidden means that a permission is missing, or that an admission policy or webhook refuses it.
+	// reasonForbidden means that a permission is missing, or that an admission policy or webhook refuses the request.
 	reasonForbidden reason = "forbidden"
-	// reasonUnavailable means that requests have failed several times. They are repeated.
+	// reasonUnavailable means that requests have failed several times. They are retried.
 	reasonUnavailable reason = "unavailable"
 )
 
-// String returns the reason as metrics and events have it.
+// String returns the reason as it appears in metrics and events.
 func (r reason) String() string { return string(r) }
 
-// open reports whether the fields do not have the values, or will not have the next ones.
+// open reports whether the fields lack the values, or will not get the next ones.
 func (r reason) open() bool { return r != reasonNone && r.verb() != events.VerbApplied }
 
-// refused reports whether the resource itself is why. Another generation of it may be accepted.
+// refused reports whether the resource itself may be the cause. Another generation of it may be accepted.
 func (r reason) refused() bool {
 	return r == reasonConflict || r == reasonRejected || r == reasonNotKept || r == reasonForbidden
 }
 
-// verb returns that of the event with the reason.
+// verb returns the verb of the event with the reason.
 func (r reason) verb() events.Verb {
 	switch r {
 	case reasonApplied, reasonReleased, reasonRecovered:
@@ -59,14 +59,14 @@ func (r reason) verb() events.Verb {
 	return events.VerbFailed
 }
 
-// result is what became of a resource's fields, for a reader.
+// result is what became of a resource's fields.
 type result struct {
 	reason  reason
 	message string
-	// version is the resourceVersion of the resource afterwards. Empty if it was not written.
+	// version is the resourceVersion of the resource after the write. It is empty if the resource was not written.
 	version string
-	// generation is that of the resource as the API server knew it, if it was asked to write it.
+	// generation is the generation of the resource that the write was for, or after it if the write succeeded. It is zero without a write.
 	generation int64
-	// versions are those of the Secrets that were read, by name.
+	// versions has the resourceVersions of the Secrets that were read, by name.
 	versions map[string]string
 }

@@ -7,15 +7,15 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// reducedLog returns a log for the reflectors. They log errors of the API server whole, and in an error of a conversion webhook there may be a value.
+// reducedLog returns a log for the reflectors. They log complete errors of the API server, and the error of a conversion webhook may contain a value.
 func reducedLog(log *slog.Logger) logr.Logger {
 	return logr.FromSlogHandler(reducing{log.With("component", "client-go").Handler()})
 }
 
-// reducing is a handler that keeps of errors what reduce does, and no attribute that may be an object.
+// reducing is a handler that passes errors through reduce, and drops attributes that may be objects.
 type reducing struct{ slog.Handler }
 
-// Enabled implements slog.Handler. Of client-go's verbosities it has the lowest, as everywhere: the higher ones log objects.
+// Enabled implements slog.Handler. It is limited to the lowest verbosity of client-go, as everywhere, because higher ones log objects.
 func (h reducing) Enabled(ctx context.Context, level slog.Level) bool {
 	return level >= slog.LevelInfo && h.Handler.Enabled(ctx, level)
 }

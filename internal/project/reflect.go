@@ -18,17 +18,17 @@ import (
 	"github.com/keyturn/keyturn/internal/kube"
 )
 
-// installInterval is how often to look whether a kind is installed, while it is not.
+// installInterval is how often to check whether a kind has been installed.
 const installInterval = 10 * time.Second
 
-// reflectors keep the index equal to the API server, for each kind in each namespace in which there are Secrets for it.
+// reflectors keeps the index in sync with the API server, for each kind in each namespace that has Secrets for it.
 type reflectors struct {
 	client dynamic.Interface
 	index  *index
 	log    *slog.Logger
-	// lists are waited for until the kind is listed, or found not to be installed.
+	// lists is done when each kind has been listed or found not to be installed.
 	lists *kube.FirstLists
-	// answered are waited for until the kind is listed, or cannot be.
+	// answered is done when each kind has been listed or could not be listed.
 	answered *kube.FirstLists
 }
 
@@ -79,12 +79,12 @@ func (r *reflectors) reflect(ctx context.Context, k *kind, namespace string) {
 			cache.ReflectorOptions{Name: where, TypeDescription: k.name, Logger: &log}).RunWithContext(logr.NewContext(installed, log))
 		remove()
 		if ctx.Err() == nil {
-			_ = s.Replace(nil, "") // It never fails.
+			_ = s.Replace(nil, "") // Replace never fails.
 		}
 	}
 }
 
-// checked lists, and tells of the error.
+// checked is a ResourceInterface whose List passes its error, or nil, to check.
 type checked struct {
 	dynamic.ResourceInterface
 	check func(error)
@@ -97,13 +97,13 @@ func (c checked) List(ctx context.Context, options metav1.ListOptions) (*unstruc
 	return list, err
 }
 
-// listed takes note of a list.
+// listed records that a kind was listed.
 func (r *reflectors) listed(where string) {
 	r.lists.Listed(where)
 	r.answered.Listed(where)
 }
 
-// check takes note of an error, and of a missing permission.
+// check records and logs that a kind cannot be listed or watched, and whether a permission is missing.
 func (r *reflectors) check(ctx context.Context, where string, err error) {
 	if err == nil || ctx.Err() != nil || apierrors.IsNotFound(err) {
 		return

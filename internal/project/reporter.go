@@ -20,16 +20,16 @@ import (
 )
 
 const (
-	// kubeEventTimeout bounds the writing of a Kubernetes Event, and publishTimeout that of an event.
+	// kubeEventTimeout bounds the writing of a Kubernetes Event, and publishTimeout the publishing of an event.
 	kubeEventTimeout = 5 * time.Second
 	publishTimeout   = 10 * time.Second
 	// maxKubeEventMessage is the longest message that the API server accepts, in bytes.
 	maxKubeEventMessage = 1024
-	// traceparentAnnotation is on a Kubernetes Event the context of the span.
+	// traceparentAnnotation is the annotation of a Kubernetes Event with the context of the span.
 	traceparentAnnotation = "keyturn.dev/traceparent"
 )
 
-// publisher is the bus.
+// publisher is what the reporter needs of an events.Bus.
 type publisher interface {
 	Cluster() string
 	PublishProjection(ctx context.Context, p events.Projection) error
@@ -45,7 +45,7 @@ type reporter struct {
 	now     func() time.Time
 }
 
-// tell reports a result everywhere but on the stream, and returns the event for that.
+// tell reports a result everywhere except on the stream, and returns the event to publish there.
 func (r *reporter) tell(ctx context.Context, t *target, of result, causes []*cause, began time.Time) *events.Projection {
 	kind := trace.WithSpanKind(trace.SpanKindClient)
 	ctx, span := r.tracer.Start(ctx, "project "+t.kind.name, trace.WithTimestamp(began), kind, trace.WithAttributes(
@@ -107,7 +107,7 @@ func (r *reporter) tellKubernetes(ctx context.Context, t *target, p *events.Proj
 		FirstTimestamp:      now, LastTimestamp: now, Count: 1,
 	}
 	if len(event.Message) > maxKubeEventMessage {
-		// The cut may go through a character, and the API server rejects half ones.
+		// The cut may split a character, and the API server rejects invalid UTF-8.
 		event.Message = strings.ToValidUTF8(event.Message[:maxKubeEventMessage-3], "") + "..."
 	}
 	ctx, cancel := context.WithTimeout(ctx, kubeEventTimeout)
@@ -118,7 +118,7 @@ func (r *reporter) tellKubernetes(ctx context.Context, t *target, p *events.Proj
 	}
 }
 
-// publish publishes an event on the stream. The error is one after which it may be published again.
+// publish publishes an event on the stream. After an error, the call may be repeated. An event that is not valid is logged and dropped.
 func (r *reporter) publish(ctx context.Context, p events.Projection) error {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()

@@ -8,17 +8,17 @@ import (
 	"github.com/keyturn/keyturn/internal/kube"
 )
 
-// quiet is how long after a write nobody has undone it.
+// quiet is how long there must be no further write until the backoff starts over.
 const quiet = 10 * time.Minute
 
-// rewrites spaces the writes of a resource that are for no change of a Secret. An operator that takes a value out of the field, or a webhook that
-// alters it, would else have it written again at once, each time.
+// rewrites spaces the writes of a resource that no change of a Secret has caused. Otherwise, if an operator removes a value from the field, or a
+// webhook alters it, the value would be written again immediately each time.
 type rewrites struct {
 	last, next time.Time
 	backoff    wait.Backoff
 }
 
-// add takes note of a write.
+// add records a write.
 func (r *rewrites) add(now time.Time) {
 	if now.Sub(r.last) > quiet {
 		r.backoff = kube.PatchBackoff()
@@ -26,5 +26,5 @@ func (r *rewrites) add(now time.Time) {
 	r.last, r.next = now, now.Add(r.backoff.Step())
 }
 
-// pause returns how long the next one has to wait. Zero or less: not at all.
+// pause returns how long the next write must wait. If the result is not positive, it need not wait.
 func (r *rewrites) pause(now time.Time) time.Duration { return r.next.Sub(now) }

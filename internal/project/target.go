@@ -15,33 +15,33 @@ import (
 // key names a resource.
 type key struct{ kind, namespace, name string }
 
-// target is what is kept of a resource: no value, and of its fields only a digest.
+// target is what the index keeps of a resource. It has no value, only a digest of the fields.
 type target struct {
 	kind            *kind
 	namespace, name string
 	uid, version    string
 	generation      int64
-	// text is the annotation, and wishes are what it says, unless it has a problem.
+	// text is the annotation. wishes is its content, unless problem says what is wrong with it.
 	text    string
 	wishes  []wish
 	problem string
-	// owned are the JSON pointers of the fields that the projector owns, sorted. Another manager owns those in shared, too.
+	// owned has the sorted JSON pointers of the fields that the projector owns. shared has those that another manager owns, too.
 	owned, shared []string
-	// state is the digest of the fields that are wished.
+	// state is the digest of the wished fields.
 	state digest
 }
 
 func (t *target) key() key { return key{kind: t.kind.name, namespace: t.namespace, name: t.name} }
 
-// concerns reports whether the projector has to do with the resource at all.
+// concerns reports whether the resource concerns the projector.
 func (t *target) concerns() bool { return t.text != "" || len(t.owned) > 0 }
 
-// reads reports whether the resource wants a key of a Secret of its namespace.
+// reads reports whether the resource wants a key of the given Secret, which must be in its namespace.
 func (t *target) reads(of source) bool {
 	return t.namespace == of.namespace && slices.ContainsFunc(t.wishes, func(w wish) bool { return w.secret == of.name })
 }
 
-// isLike reports whether nothing has changed that the projector would act on. Most writes of a resource are those of its status.
+// isLike reports whether nothing differs that the projector would act on. Most writes of a resource change only its status.
 func (t *target) isLike(other *target) bool {
 	return t.uid == other.uid && t.text == other.text && t.state == other.state &&
 		slices.Equal(t.owned, other.owned) && slices.Equal(t.shared, other.shared)
@@ -55,8 +55,8 @@ func (t *target) workload() events.Workload {
 	}
 }
 
-// differences reports whether the projector does not own a field that is wished, and whether it owns one that is wished no more. Of a map that the
-// kind has as a whole it owns the map.
+// differences reports whether a wished field is missing from the fields that the projector owns, and whether it owns a field that is no longer
+// wished. If a kind declares a map as atomic, the projector owns the whole map.
 func (t *target) differences() (missing, dropped bool) {
 	for _, w := range t.wishes {
 		missing = missing || !slices.ContainsFunc(t.owned, func(pointer string) bool { return overlap(pointer, w.pointer) })
@@ -67,10 +67,10 @@ func (t *target) differences() (missing, dropped bool) {
 	return missing, dropped
 }
 
-// reader makes targets of objects.
+// reader reduces objects to targets.
 type reader struct{ digests digests }
 
-// read returns what is kept of a resource.
+// read returns the target for a resource.
 func (r reader) read(k *kind, object *unstructured.Unstructured) *target {
 	t := &target{
 		kind: k, namespace: object.GetNamespace(), name: object.GetName(), uid: string(object.GetUID()), version: object.GetResourceVersion(),
@@ -95,13 +95,13 @@ func (r reader) read(k *kind, object *unstructured.Unstructured) *target {
 	return t
 }
 
-// value returns the text that the field has in a resource, and false if it has none.
+// value returns the text of the field in a resource, and false if the field has none.
 func (w wish) value(object *unstructured.Unstructured) (string, bool) {
 	text, isText, _ := unstructured.NestedString(object.Object, w.names...)
 	return text, isText
 }
 
-// digests are keyed with what only this process has.
+// digests makes digests with a key that only this process has.
 type digests struct{ key []byte }
 
 type digest [sha256.Size]byte
@@ -114,7 +114,7 @@ func newDigests(random io.Reader) (digests, error) {
 	return d, nil
 }
 
-// of returns the digest of the values of the wishes. With fewer values than wishes it is that of no values.
+// of returns the digest of the values of the wishes. With fewer values than wishes, it returns the zero digest.
 func (d digests) of(wishes []wish, values []string) digest {
 	if len(values) < len(wishes) {
 		return digest{}
