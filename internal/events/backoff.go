@@ -6,11 +6,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// newBackoff returns delays of 1 second, doubled up to 1 minute. Each is longer by up to a fifth, at random, so that
+// newBackoff returns delays of 1 second, doubled up to 1 minute. Each is longer by a random amount of up to a fifth, so that
 // programs that failed together do not retry together.
 //
-// Package wait is the only one of Kubernetes' that events may import. It has no API types, so this package stays free of
-// them; depguard rejects the rest of k8s.io.
+// Package wait is the only package of Kubernetes that events may import. It has no API types, so this package stays free of
+// them. depguard rejects the rest of k8s.io.
 func newBackoff() wait.Backoff {
 	return wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.2, Steps: 7, Cap: time.Minute}
 }
@@ -21,8 +21,8 @@ func newConsumerBackoff() wait.Backoff {
 	return wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 4, Cap: 4 * time.Second}
 }
 
-// redeliveryDelay returns the delay before an event that failed is redelivered. It depends on the deliveries so far alone,
-// so that it keeps growing when another process takes over.
+// redeliveryDelay returns the delay before an event that failed is redelivered. It depends only on the number of deliveries so
+// far, so that it keeps growing when another process takes over.
 func redeliveryDelay(deliveries int) time.Duration {
 	backoff := newBackoff()
 	for range min(deliveries, backoff.Steps) - 1 {

@@ -6,31 +6,31 @@ import (
 	"time"
 )
 
-// Budget limits how many bytes each namespace may have. A namespace earns them with time, up to what it may have at once. It is safe for
-// concurrent use.
+// Budget limits how many bytes each namespace may use. A namespace earns bytes over time, up to the maximum that it may use at once. Budget is
+// safe for concurrent use.
 type Budget struct {
 	perSecond float64
-	// atOnce is how long it takes to earn what may be had at once.
+	// atOnce is how long it takes to earn the bytes that may be used at once.
 	atOnce time.Duration
 
 	mu sync.Mutex
-	// earned is when a namespace will have earned what it has had. One that is not in it owes nothing.
+	// earned is when a namespace will have earned the bytes that it has used. A namespace that is missing owes nothing.
 	earned map[string]time.Time
 	// swept is the length of earned after the last sweep.
 	swept int
 }
 
-// sweepFrom is the least number of namespaces that are looked through for those that owe nothing.
+// sweepFrom is the minimum number of namespaces for a sweep.
 const sweepFrom = 64
 
-// NewBudget returns a budget of so many bytes in a time, and so many at once.
+// NewBudget returns a budget of the given number of bytes per time, of which atOnce bytes may be used at once.
 func NewBudget(bytes int64, per time.Duration, atOnce int64) *Budget {
 	perSecond := float64(bytes) / per.Seconds()
 	return &Budget{perSecond: perSecond, atOnce: seconds(float64(atOnce) / perSecond), earned: make(map[string]time.Time)}
 }
 
-// Reserve reserves bytes for a namespace, and returns when it may use them: now, unless it has had too many before. What is reserved later may
-// be used later.
+// Reserve reserves bytes for a namespace, and returns when it may use them. That is now, unless it has used too many before. Later reservations
+// may be used later.
 func (b *Budget) Reserve(namespace string, size int, now time.Time) time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -43,7 +43,7 @@ func (b *Budget) Reserve(namespace string, size int, now time.Time) time.Time {
 	return now
 }
 
-// Take takes the bytes from the budget of a namespace if it may use them now, and reports whether it may.
+// Take reports whether a namespace may use the bytes now. If so, it takes them from the namespace's budget.
 func (b *Budget) Take(namespace string, size int, now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -56,7 +56,7 @@ func (b *Budget) Take(namespace string, size int, now time.Time) bool {
 	return true
 }
 
-// Return takes back bytes that a namespace has reserved and not used.
+// Return returns bytes that a namespace has reserved or taken but not used.
 func (b *Budget) Return(namespace string, size int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -65,7 +65,7 @@ func (b *Budget) Return(namespace string, size int) {
 	}
 }
 
-// until returns when the namespace will have earned the bytes too.
+// until returns when the namespace will have earned the given bytes in addition to those that it has used.
 func (b *Budget) until(namespace string, size int, now time.Time) time.Time {
 	earned := b.earned[namespace]
 	if earned.Before(now) {
@@ -77,7 +77,7 @@ func (b *Budget) until(namespace string, size int, now time.Time) time.Time {
 // worth returns how long it takes to earn the bytes.
 func (b *Budget) worth(size int) time.Duration { return seconds(float64(size) / b.perSecond) }
 
-// sweep forgets namespaces that owe nothing, whenever there are twice as many as were left the last time.
+// sweep forgets namespaces that owe nothing, whenever there are twice as many as were left after the last sweep.
 func (b *Budget) sweep(now time.Time) {
 	if len(b.earned) < max(sweepFrom, 2*b.swept) {
 		return

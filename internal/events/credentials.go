@@ -30,7 +30,7 @@ func credentials(path string, user *nkeyUser) (nats.Option, error) {
 }
 
 // nkeyUser authenticates with a bare NKey. The client library reads the seed at each connection attempt, but the public key
-// only once: after a rotation it would send the new signature with the old public key, for ever.
+// only once. After a rotation, it would keep sending the new signature with the old public key.
 type nkeyUser struct {
 	path string
 	// conn is set once nats.Connect has returned.

@@ -13,36 +13,37 @@ var (
 	ErrConflict = errors.New("another event was published on this subject")
 	// ErrNotFound is wrapped by the error of Bus.Last if the stream has no event on the subject.
 	ErrNotFound = errors.New("no event on this subject")
-	// ErrSuperseded is wrapped by the error of Bus.CanReplay if a later event took the place of that of the dead letter. It was delivered by
-	// itself.
+	// ErrSuperseded is wrapped by the error of Bus.CanReplay if a later event has superseded that of the dead letter. The later event was
+	// delivered anyway.
 	ErrSuperseded = errors.New("a later event of the source has taken its place, and was delivered by itself")
-	// ErrBehind is wrapped by the error of Bus.CanReplay if a replica answered again and again that does not have yet what the stream has. It is
-	// worth another attempt later.
+	// ErrBehind is wrapped by the error of Bus.CanReplay if each attempt was answered by a replica that is behind the stream. Another attempt may
+	// succeed later.
 	ErrBehind = errors.New("the server that answered is behind the stream")
 	// ErrClaimed is wrapped by the errors of Bus.Claim and Bus.CheckClaim if another cluster has the name.
 	ErrClaimed = errors.New("cluster name is already claimed")
-	// ErrRedelivered finishes a delivery of an event that was delivered again meanwhile, when the later delivery is to answer for both.
+	// ErrRedelivered finishes a delivery whose event has been delivered again since. The later delivery answers for both.
 	ErrRedelivered = errors.New("the event was delivered again")
 )
 
-// errUnasked means that a consumer has messages and no request for them. A request is lost that reaches a server of a cluster before that has
-// learned of the consumer, which is on another one: the server answers that there is nobody to ask, and the iterator ignores that.
+// errUnasked means that a consumer has messages but no request for them. A request is lost if it reaches a server of a cluster before that server
+// has learned of the consumer, which is on another server. The server answers that there are no responders, and the iterator ignores that answer.
 var errUnasked = errors.New("the consumer was not asked for its messages")
 
-// errLost is the error of a reading whose consumer was lost with its server, or messages of it on their way.
+// errLost is the error of a reading whose consumer was lost with its server, or whose messages were lost on their way.
 var errLost = fmt.Errorf("the consumer is silent, and messages are missing: %w", nats.ErrTimeout)
 
-// errHeadersOnly finishes a delivery of which the consumer, which someone has changed, left out the data. It comes again when that is repaired.
+// errHeadersOnly finishes a delivery without data, which means that someone has configured the consumer to send only headers. The event is
+// redelivered when the consumer has been repaired.
 var errHeadersOnly = errors.New("the consumer sends headers only")
 
-// errNotStored is the ErrConflict of a subject that has no event.
+// errNotStored is the ErrConflict for a subject that has no event.
 var errNotStored = fmt.Errorf("%w, and is gone", ErrConflict)
 
 var (
 	// errStream is wrapped by the errors of Open and Bus.Consume: a stream is missing, or a field of it is wrong.
 	errStream = errors.New("stream is not declared as required")
-	// errConsumer is wrapped by the errors of Bus.Consume: the durable consumer has a wrong field, which the server does not
-	// let us change.
+	// errConsumer is wrapped by the errors of Bus.Consume: a field of the durable consumer is wrong, and the server rejects
+	// changing it.
 	errConsumer = errors.New("consumer is not declared as required")
 	// errFound ends a reading early.
 	errFound = errors.New("found")
@@ -62,7 +63,7 @@ var (
 // The reasons for which an event is rejected before a handler sees it. They are the values of a metric label and of the
 // Keyturn-Reason header of dead letters.
 const (
-	// ReasonMalformed means that the message is not a CloudEvent, or one that this package cannot have written.
+	// ReasonMalformed means that the message is not a CloudEvent, or is one that this package cannot have written.
 	ReasonMalformed = "malformed"
 	// ReasonStructured means that the CloudEvent is in structured mode. Only binary mode is accepted.
 	ReasonStructured = "structured-mode"
@@ -78,10 +79,10 @@ const (
 	ReasonSubjectMismatch = "subject-mismatch"
 )
 
-// ReasonWebhookFailed means that a handler rejects an event because the webhook that is called for it failed for too long.
+// ReasonWebhookFailed means that a handler rejects an event because the webhook that is called for it has failed for too long.
 const ReasonWebhookFailed = "webhook-failed"
 
-// ReasonReloadedInPlace is the reason of an outcome that says that pods answered a request to reload with 2xx instead of being replaced.
+// ReasonReloadedInPlace is the reason of an outcome whose pods were not replaced, but answered a reload request with a 2xx status.
 const ReasonReloadedInPlace = "reloaded-in-place"
 
 // ReasonPatchDenied means that a handler rejects an event because the API server denies the patch that the event asks for.

@@ -8,13 +8,13 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Extent describes what StreamChanges holds, of all clusters and of outcomes too.
+// Extent describes what StreamChanges holds, including outcomes and the events of all clusters.
 type Extent struct {
-	// Created is when the stream was created. It differs once the stream was deleted and declared again.
+	// Created is when the stream was created. It changes when the stream is deleted and declared again.
 	Created time.Time
-	// FirstSeq is the sequence of the oldest event. If there are none, it is that of the next one.
+	// FirstSeq is the sequence of the oldest event. If there are no events, it is the sequence of the next one.
 	FirstSeq uint64
-	// Events is the number of events, which is that of subjects.
+	// Events is the number of events, which equals the number of subjects.
 	Events uint64
 }
 
@@ -27,7 +27,7 @@ func (b *Bus) Extent(ctx context.Context) (Extent, error) {
 	return Extent{Created: info.Created, FirstSeq: info.State.FirstSeq, Events: info.State.Msgs}, nil
 }
 
-// HistorySpan returns the sequences of the oldest and the newest event on StreamHistory. An older one than the oldest was dropped.
+// HistorySpan returns the sequences of the oldest and the newest event on StreamHistory. Events with lower sequences have been dropped.
 func (b *Bus) HistorySpan(ctx context.Context) (first, last uint64, err error) {
 	info, err := b.lookAtHistory(ctx)
 	if err != nil {
@@ -36,8 +36,8 @@ func (b *Bus) HistorySpan(ctx context.Context) (first, last uint64, err error) {
 	return info.State.FirstSeq, info.State.LastSeq, nil
 }
 
-// OnReconnect calls fn each time that the connection to NATS is up again, until ctx is done or the connection is closed. It
-// drops calls that come while fn runs, except for a few.
+// OnReconnect calls fn each time the connection to NATS is up again, until ctx is done or the connection is closed. If the
+// connection comes up often while fn runs, some calls are dropped.
 func (b *Bus) OnReconnect(ctx context.Context, fn func()) {
 	connection := b.js.Conn()
 	changed := connection.StatusChanged(nats.CONNECTED, nats.CLOSED)

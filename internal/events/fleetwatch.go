@@ -18,15 +18,16 @@ import (
 // countTimeout bounds one count.
 const countTimeout = time.Minute
 
-// FleetWatch counts, for a metric, what the servers of the clusters of a hub have delivered on subjects of others. Make one with NewFleetWatch.
+// FleetWatch counts, for a metric, the messages that the servers of a hub's clusters have delivered on subjects of other clusters. Create one with
+// NewFleetWatch.
 type FleetWatch struct {
 	stream string
 	logger *slog.Logger
-	// foreign has what was counted last, by cluster. Nil: it could not be counted.
+	// foreign has the last counts, by cluster. It is nil if counting failed.
 	foreign atomic.Pointer[map[string]uint64]
 }
 
-// fleetMetrics are what a FleetWatch measures.
+// fleetMetrics has the metrics of a FleetWatch.
 type fleetMetrics struct{ foreign metric.Int64ObservableGauge }
 
 func (m *fleetMetrics) instruments() []instrument.Instrument {
@@ -37,8 +38,8 @@ func (m *fleetMetrics) instruments() []instrument.Instrument {
 	}}
 }
 
-// NewFleetWatch returns a watch of a stream with the events of many clusters, such as FLEET. It measures with the meter for as long as the program
-// runs. A nil logger discards.
+// NewFleetWatch returns a FleetWatch for a stream with the events of many clusters, such as FLEET. It stays registered with the meter for as long
+// as the program runs. A nil logger discards.
 func NewFleetWatch(stream string, meter metric.Meter, logger *slog.Logger) (*FleetWatch, error) {
 	w, m := &FleetWatch{stream: stream, logger: orDiscard(logger)}, &fleetMetrics{}
 	if err := instrument.Make(meter, m.instruments()); err != nil {
@@ -58,7 +59,7 @@ func NewFleetWatch(stream string, meter metric.Meter, logger *slog.Logger) (*Fle
 	return w, nil
 }
 
-// Run counts at once and after each interval, until ctx is done.
+// Run counts immediately and after each interval, until ctx is done.
 func (w *FleetWatch) Run(ctx context.Context, nc *nats.Conn, interval time.Duration) {
 	_ = wait.PollUntilContextCancel(ctx, interval, true, func(ctx context.Context) (bool, error) {
 		bounded, cancel := context.WithTimeout(ctx, countTimeout)
@@ -72,7 +73,7 @@ func (w *FleetWatch) Run(ctx context.Context, nc *nats.Conn, interval time.Durat
 	})
 }
 
-// foreignOf returns Member.Foreign of the clusters of a stream that are checked. It is nil if there is an error.
+// foreignOf returns Member.Foreign for each cluster of a stream that is checked. The result is nil if there is an error.
 func foreignOf(ctx context.Context, nc *nats.Conn, stream string) (*map[string]uint64, error) {
 	reader, err := OpenFleet(ctx, nc, stream)
 	if err != nil {

@@ -9,28 +9,29 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// StreamGuard compares the streams with what is required, again and again. Make one with NewStreamGuard.
+// StreamGuard compares the streams periodically with what is required. Create one with NewStreamGuard.
 type StreamGuard struct {
 	js      jetstream.JetStream
 	cluster string
 	logger  *slog.Logger
-	// declared are the streams as Declare makes them. None: an operator declares them, and may choose what differences does not compare.
+	// declared has the streams as Declare declares them. If empty, an operator declares them, and is free to choose the fields that differences
+	// does not compare.
 	declared []jetstream.StreamConfig
 	now      func() time.Time
 	// said is when a field that stays wrong was last logged.
 	said map[string]time.Time
 }
 
-// sayAgain is after how long a fault that stays is logged again.
+// sayAgain is how often a persisting fault is logged.
 const sayAgain = time.Hour
 
-// remedy is what to do about a field that a server does not take back. No user of the embedded NATS may delete a stream.
+// remedy is what to do about a field that a server cannot revert. No user of the embedded NATS may delete a stream.
 const remedy = "while the watcher runs, scale the actuator to 0, delete the claims of its volumes and scale it up again: " +
 	"see A stream cannot be repaired in docs/operations.md"
 
-// NewStreamGuard returns a guard of the streams of a cluster. Declared are those that it keeps as they are given, in every field. Without any it
-// only warns of what is not as the programs of the cluster require: they have no permission to change the streams of an operator. A nil logger
-// discards.
+// NewStreamGuard returns a StreamGuard for the streams of a cluster. It restores the streams in declared in every field. If declared is empty, it
+// only warns about streams that do not meet the requirements of the programs, which have no permission to change the streams of an operator. A nil
+// logger discards.
 func NewStreamGuard(js jetstream.JetStream, cluster string, declared []jetstream.StreamConfig, logger *slog.Logger) *StreamGuard {
 	return &StreamGuard{
 		js: js, cluster: cluster, logger: orDiscard(logger), declared: declared, now: time.Now,
@@ -63,7 +64,7 @@ func (g *StreamGuard) Compare(ctx context.Context) {
 	}
 }
 
-// keep compares a stream, and repairs it.
+// keep compares and repairs a stream.
 func (g *StreamGuard) keep(ctx context.Context, want jetstream.StreamConfig) error {
 	stream, err := g.js.Stream(ctx, want.Name)
 	if err != nil {
@@ -90,7 +91,7 @@ func (g *StreamGuard) keep(ctx context.Context, want jetstream.StreamConfig) err
 	return nil
 }
 
-// isNew reports whether something was not logged within the last hour, and notes that it is logged now.
+// isNew reports whether something was not logged within sayAgain. If so, it records that it is logged now.
 func (g *StreamGuard) isNew(what string) bool {
 	if at, said := g.said[what]; said && g.now().Sub(at) < sayAgain {
 		return false

@@ -13,7 +13,7 @@ import (
 type HistoryQuery struct {
 	// Clusters are the configured names of clusters.
 	Clusters []string
-	// Kind, Namespace and Name are those of the subject. The name of an outcome is <workload kind>-<name>.
+	// Kind, Namespace and Name are matched with those of the subject. The name of an outcome is <workload kind>-<name>.
 	Kind      Kind
 	Namespace string
 	Name      string
@@ -66,7 +66,7 @@ func (r *Reader) History(ctx context.Context, query HistoryQuery, fn func(Stored
 		config.DeliverPolicy, config.OptStartTime, config.OptStartSeq = jetstream.DeliverByStartSequencePolicy, nil, next
 	}
 	if err = follow(ctx, r.history, config, each); ctx.Err() != nil {
-		err = nil // the reader has seen enough
+		err = nil // the caller has ended it
 	}
 	return err
 }

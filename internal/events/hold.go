@@ -6,14 +6,14 @@ import (
 	"unicode/utf8"
 )
 
-// AnnotationHold is the annotation, on a workload or a source, that has nothing rolled while it is there. Its value says why, for people.
+// AnnotationHold is the annotation, on a workload or a source, that prevents rolls while it is set. Its value tells people why.
 const AnnotationHold = "keyturn.dev/hold"
 
-// maxHold is how many bytes of the value are reported.
+// maxHold is the maximum number of bytes of the value that are reported.
 const maxHold = 200
 
-// HoldText returns a value of AnnotationHold for people: one line of at most maxHold bytes, without control characters. Empty
-// means that it holds nothing, so that a template may leave the value empty.
+// HoldText returns a value of AnnotationHold in readable form: one line of at most maxHold bytes, without control characters. If it is
+// empty, nothing is held, so a template may leave the value empty.
 func HoldText(value string) string {
 	text := strings.Join(strings.Fields(strings.ToValidUTF8(value, "?")), " ")
 	text = strings.Map(func(r rune) rune {

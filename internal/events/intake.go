@@ -10,11 +10,11 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// An intake is the stream between the CHANGES of a cluster and a stream that has the events of many: FLEET-<cluster> before FLEET. Whoever runs
-// the cluster's server decides which subjects its messages have, whatever the filter of the request says. The server of the intake does not
-// believe it: it passes on what is on subjects of this cluster, and the rest stays here, as evidence.
+// An intake is the stream between the CHANGES of one cluster and a stream with the events of many clusters: FLEET-<cluster> before FLEET. Whoever
+// runs the cluster's server decides which subjects its messages have, whatever filter was requested. The server of the intake does not trust
+// it: it passes on only messages on subjects of this cluster. The others stay in the intake, as evidence.
 
-// intake reads what an intake says about its cluster. It leaves the member as it is if the source is none: then nobody checks the subjects.
+// intake reads what an intake says about its cluster. It does not change the member if the source is not an intake: then nobody checks the subjects.
 func (r *Reader) intake(ctx context.Context, m *Member, source *jetstream.StreamSource) error {
 	if source.External != nil || r.js == nil {
 		return nil
@@ -45,7 +45,7 @@ func (r *Reader) intake(ctx context.Context, m *Member, source *jetstream.Stream
 	return nil
 }
 
-// clusterOf returns the cluster of a subject or of a filter, or "".
+// clusterOf returns the cluster of a subject or a filter, or "" if it has none.
 func clusterOf(subject string) string {
 	rest, ours := strings.CutPrefix(subject, changesRoot)
 	cluster, _, _ := strings.Cut(rest, ".")
@@ -55,7 +55,7 @@ func clusterOf(subject string) string {
 	return cluster
 }
 
-// Impersonated returns the cluster that the event says it is of, if it is on a subject of another one, else "".
+// Impersonated returns the cluster that the event claims to come from if its subject belongs to another cluster, and "" otherwise.
 func (s Stored) Impersonated() string {
 	if s.Err != nil {
 		return ""

@@ -14,19 +14,20 @@ import (
 // Member is a cluster whose events a stream has.
 type Member struct {
 	Cluster string `json:"cluster"`
-	// Last is the time of the cluster's last event. Zero if the stream has none.
+	// Last is the time of the cluster's last event. It is zero if the stream has none.
 	Last time.Time `json:"last,omitzero"`
-	// UIDs are those of the clusters that have claimed the name and were not replaced, in the order of their first claims. More
-	// than one means that as many clusters are configured with this name. Only claims that the stream still has are counted: each is made
-	// again once a week.
+	// UIDs lists the UIDs of the clusters that have claimed the name and have not been replaced, in the order of their first claims. More
+	// than one UID means that several clusters are configured with this name. Only claims that the stream still has are counted. Each
+	// claim is renewed once a week.
 	UIDs []string `json:"uids"`
 	// Sourced means that the stream sources the events from the cluster's own stream. Only then do Lag and Reached apply: Lag
 	// is the number of events not sourced yet, as last reported, and Reached means that the cluster is connected.
 	Sourced bool   `json:"sourced"`
 	Lag     uint64 `json:"lag"`
 	Reached bool   `json:"reached"`
-	// Checked means that the server of the stream itself keeps out what is on subjects of other clusters. It comes by way of a stream of
-	// the cluster alone. Foreign counts the messages there on subjects of others, and ForeignClusters are these others, sorted.
+	// Checked means that the server of the stream itself keeps out messages on subjects of other clusters, because the cluster's events
+	// come through an intake, a stream for this cluster only. Foreign counts the messages in the intake on subjects of other clusters, and
+	// ForeignClusters lists these clusters, sorted.
 	Checked         bool     `json:"checked"`
 	Foreign         uint64   `json:"foreign"`
 	ForeignClusters []string `json:"foreignClusters,omitempty"`
@@ -62,10 +63,10 @@ func (r *Reader) Members(ctx context.Context) ([]Member, error) {
 	return list, nil
 }
 
-// members are clusters by their names.
+// members has the members by name.
 type members map[string]*Member
 
-// of returns the member with a name, which it adds if there is none.
+// of returns the member with the given name. It adds the member if there is none.
 func (m members) of(cluster string) *Member {
 	if m[cluster] == nil {
 		m[cluster] = &Member{Cluster: cluster}
@@ -73,7 +74,8 @@ func (m members) of(cluster string) *Member {
 	return m[cluster]
 }
 
-// claimed adds a claim of the member's name. One that was replaced and claims again is there still, whatever the other one repeats.
+// claimed adds a claim of the member's name. A cluster that was replaced but claims the name again still exists, and stays in the list even if the
+// other cluster repeats its claim.
 func (m *Member) claimed(claim Claim) {
 	if slices.Contains(m.UIDs, claim.UID) {
 		return
@@ -81,7 +83,7 @@ func (m *Member) claimed(claim Claim) {
 	m.UIDs = append(slices.DeleteFunc(m.UIDs, func(uid string) bool { return uid == claim.Replaces }), claim.UID)
 }
 
-// sourced returns the clusters that the stream sources, with what it and their intakes say about that.
+// sourced returns the clusters that the stream sources, with what the stream and the intakes report about them.
 func (r *Reader) sourced(ctx context.Context) (members, error) {
 	info, err := r.history.Info(ctx)
 	if err != nil {
@@ -107,7 +109,7 @@ func (r *Reader) sourced(ctx context.Context) (members, error) {
 	return members, nil
 }
 
-// addSource adds what a stream says about a source on the way of the cluster's events.
+// addSource adds what a stream reports about one of the sources through which the cluster's events come.
 func (m *Member) addSource(source *jetstream.StreamSourceInfo) {
 	m.Lag += source.Lag
 	m.Reached = m.Reached && source.Active >= 0 && source.Active < reachedWithin

@@ -10,7 +10,7 @@ import (
 	"github.com/keyturn/keyturn/internal/telemetry/instrument"
 )
 
-// metrics are what the bus knows of its streams. The label stream has three values.
+// metrics has the metrics of the bus about its streams. The label stream has three values.
 type metrics struct {
 	used   metric.Int64ObservableGauge
 	limit  metric.Int64ObservableGauge
@@ -70,7 +70,8 @@ func (b *Bus) Observe(meter metric.Meter) error {
 	return nil
 }
 
-// observeStreams leaves out a stream that cannot be read, as when the program ends: the connection is closed before the last collection.
+// observeStreams observes the streams. It leaves out a stream that cannot be read, as happens when the program ends: the connection is closed before
+// the last collection.
 func (b *Bus) observeStreams(ctx context.Context, observer metric.Observer, m *metrics) {
 	for name, stream := range b.streams() {
 		info, err := (*stream).Info(ctx)

@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// Notices keeps what others cause from being logged again and again. It is safe for concurrent use.
+// Notices limits how often log lines that others can cause are logged. It is safe for concurrent use.
 type Notices struct {
 	every time.Duration
 	mu    sync.Mutex
 	last  map[string]time.Time
 }
 
-// NewNotices returns notices of which each subject has one in that time at most.
+// NewNotices returns Notices that allow each subject at most one notice in the given time.
 func NewNotices(every time.Duration) *Notices {
 	return &Notices{every: every, last: make(map[string]time.Time)}
 }
 
-// Due reports whether there was no notice about the subject lately. There is one then.
+// Due reports whether a notice about the subject is due. If so, it counts as given.
 func (n *Notices) Due(subject string, now time.Time) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -17,7 +17,7 @@ const maxStoreName = 1024
 type StorePath struct {
 	// Store is the configured name of the store, a DNS label.
 	Store string
-	// Namespace is the store's namespace without slashes around it. RootNamespace if there is none.
+	// Namespace is the store's namespace without slashes around it, or RootNamespace if there is none.
 	Namespace string
 	// Mount is the path of the secrets engine without slashes around it: "secret".
 	Mount string
@@ -34,7 +34,7 @@ func (p StorePath) Source() Source {
 	}
 }
 
-// Full returns the path as the store's command line takes it: <namespace>/<mount>/<path>, or <mount>/<path> in the root
+// Full returns the path in the form of the store's command line: <namespace>/<mount>/<path>, or <mount>/<path> in the root
 // namespace. The annotation keyturn.dev/roll-on uses it in openbao:<path>.
 func (p StorePath) Full() string {
 	full := p.Mount + "/" + p.Path
@@ -71,8 +71,8 @@ func (s Source) StorePath() (StorePath, error) {
 	return p, nil
 }
 
-// sharer returns who has the share of StreamHistory that events of the source take: a namespace, or the mount of a secret in a store, as
-// <store>/<namespace>/<mount>. No namespace is called so.
+// sharer returns whose share of StreamHistory the events of the source use: a namespace, or the mount of a secret in a store, as
+// <store>/<namespace>/<mount>. No namespace can have such a name.
 func (s Source) sharer() string {
 	if s.Kind != KindOpenBao {
 		return s.Namespace
@@ -93,18 +93,18 @@ func (p StorePath) link() string {
 
 // StoreState is what a KindOpenBao event says about the secret, besides its path.
 type StoreState struct {
-	// Servers are the addresses of the store in the form of StoreAddress, by which a SecretStore is matched to it.
+	// Servers lists the addresses of the store, in the form of StoreAddress. They are used to match a SecretStore to the store.
 	Servers []string `json:"servers,omitempty"`
 	// Engine is the secrets engine: EngineKV, EngineDatabase or EngineLDAP.
 	Engine string `json:"engine"`
-	// Version is the number of the current version. Zero if the engine has no versions.
+	// Version is the number of the current version. It is zero if the engine has no versions.
 	Version int64 `json:"version,omitempty"`
 	// Revision is the last part of the event's id. It identifies the state of the secret, and is the same whether the audit
-	// or the poller saw it: the version and when that was created, what happened to the version, or the engine's equivalent.
+	// or the poller saw it: the version and its creation time, what happened to the version, or the engine's equivalent.
 	Revision string `json:"revision"`
-	// Operation is the operation in the store's audit. Empty if the change was not seen there.
+	// Operation is the operation in the store's audit. It is empty if the change was not seen there.
 	Operation string `json:"operation,omitempty"`
-	// By is the display name of the token that made the change. Empty if unknown.
+	// By is the display name of the token that made the change. It is empty if unknown.
 	By string `json:"by,omitempty"`
 }
 

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// Origins are the clusters whose changes an actuator acts on.
+// Origins names the clusters whose changes an actuator acts on.
 type Origins struct {
 	// Cluster is the actuator's own cluster.
 	Cluster string
-	// StoresFrom are the clusters whose watchers watch secret stores for it. Only changes in stores are acted on.
+	// StoresFrom lists the clusters whose watchers watch secret stores for it. Of their changes, only those in stores are acted on.
 	StoresFrom []string
 }
 
-// subjects returns the subjects that the last event of a source may be on, that of the own cluster first.
+// subjects returns the subjects on which the last event of a source may be. The subject of the actuator's own cluster is first.
 func (o Origins) subjects(source Source) []string {
 	subjects := []string{Subject(o.Cluster, source)}
 	if source.Kind == KindOpenBao {
@@ -38,8 +38,8 @@ func (o Origins) Filters(kind Kind, namespace string) []string {
 	return filters
 }
 
-// Last returns the last event of a source, or ErrNotFound. It asks nothing about a name that no object can have, such as one from an annotation: NATS
-// refuses a subject with a space, and a server closes the connection for one of more than 4 KiB.
+// Last returns the last event of a source. The error wraps ErrNotFound if there is none. For a name that no object can have, such as one from an
+// annotation, it sends no request: NATS refuses a subject with a space, and a server closes the connection for a subject of more than 4 KiB.
 func (o Origins) Last(ctx context.Context, reader *Reader, source Source) (Stored, error) {
 	if !source.isLegal() {
 		return Stored{}, fmt.Errorf("reading the last event of %.100q, which no object can be called: %w", source.String(), ErrNotFound)
@@ -54,8 +54,9 @@ func (o Origins) Last(ctx context.Context, reader *Reader, source Source) (Store
 	return stored, err
 }
 
-// Recall reads the last event of a source again, as a delivery that no consumer waits for: its Done has no effect, but that a *RejectError makes
-// a dead letter while the bus consumes. The error is a *RejectError if the event is not readable, and wraps ErrNotFound if there is none.
+// Recall reads the last event of a source again, and returns it as a delivery that no consumer waits for. Its Done has no effect, except that a
+// *RejectError is dead-lettered while the bus consumes. The error is a *RejectError if the event is unreadable, and wraps ErrNotFound if there
+// is none.
 func (o Origins) Recall(ctx context.Context, bus *Bus, source Source, now time.Time) (*Delivery, error) {
 	stored, err := o.Last(ctx, &bus.Reader, source)
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"unicode"
 )
 
-// Printable returns a text that others wrote as one line for people. Spaces replace line breaks, and what would control a terminal or reorder the
-// text around it.
+// Printable returns untrusted text as a single line that is safe to print. Line breaks, and characters that would control a terminal or reorder
+// the surrounding text, are replaced with spaces.
 func Printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) {

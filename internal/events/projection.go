@@ -9,22 +9,23 @@ import (
 	"github.com/cloudevents/sdk-go/v2/event"
 )
 
-// Projection is the event about a resource that wants the values of Secrets in its fields: it has them, or why it does not. It names keys and
-// fields, and has nothing that derives from a value.
+// Projection is the event about a resource that wants the values of Secrets in its fields. It says that the resource has them, or why it does not.
+// It names keys and fields, and contains nothing that is derived from a value.
 //
-// The fields without JSON are attributes of the CloudEvent; the others are its data. docs/events.md lists both.
+// The fields that are not encoded as JSON are attributes of the CloudEvent. The others are its data. docs/events.md lists both.
 type Projection struct {
 	// Cluster is the configured name of the cluster that the resource is in.
 	Cluster string `json:"-"`
 	// Verb is VerbApplied, VerbSkipped or VerbFailed.
 	Verb Verb `json:"-"`
-	// ResourceVersion is that of the resource, as last read.
+	// ResourceVersion is the resource's resourceVersion, as last read.
 	ResourceVersion string `json:"-"`
-	// Time is when it was known.
+	// Time is when the result was known.
 	Time time.Time `json:"-"`
-	// Cause is the id of the change of a Secret that led here: the extension "causationid". Empty if there was none, as at the start.
+	// Cause is the id of the change of a Secret that caused the projection. It is the extension "causationid". It is empty if there was no change, as
+	// when the projector starts.
 	Cause string `json:"-"`
-	// Trace is the context of the span that created the event. Empty without tracing.
+	// Trace is the context of the span that created the event. It is empty without tracing.
 	Trace TraceContext `json:"-"`
 
 	// Target is the resource. Its kind comes from configuration.
@@ -33,22 +34,22 @@ type Projection struct {
 	Reason string `json:"reason"`
 	// Message explains the reason in one sentence.
 	Message string `json:"message,omitempty"`
-	// Fields are those that the resource wants. Empty if its annotation cannot be read, or wants none.
+	// Fields lists the fields that the resource wants. It is empty if the annotation cannot be read, or there is none.
 	Fields []ProjectedField `json:"fields,omitempty"`
 }
 
-// ProjectedField is a field that has, or is to have, the value of a key.
+// ProjectedField is a field that has, or wants, the value of a key.
 type ProjectedField struct {
-	// Path is that of the field, as the annotation has it.
+	// Path is the path of the field, as in the annotation.
 	Path string `json:"path"`
 	// Source has the form of Source.String.
 	Source string `json:"source"`
 	Key    string `json:"key"`
-	// ResourceVersion is that of the Secret that was read. Empty if it was not.
+	// ResourceVersion is the resourceVersion of the Secret that was read. It is empty if the Secret was not read.
 	ResourceVersion string `json:"resourceVersion,omitempty"`
 }
 
-// ID returns the event's id. The same about the same change, or without one about the same state of the resource, has the same id.
+// ID returns the event's id. The same result has the same id for the same change or, without a change, for the same resourceVersion of the resource.
 func (p Projection) ID() string {
 	of := p.Cause
 	if of == "" {
@@ -57,14 +58,14 @@ func (p Projection) ID() string {
 	return p.Target.UID + "/" + of + "/" + string(p.Verb) + "/" + p.Reason
 }
 
-// ProjectionSubject returns the subject of the projections of a resource: keyturn.v1.<cluster>.projection.<namespace>.<kind>-<name>. They are on
-// StreamHistory only.
+// ProjectionSubject returns the subject of the projections of a resource: keyturn.v1.<cluster>.projection.<namespace>.<kind>-<name>. Projections
+// are on StreamHistory only.
 func ProjectionSubject(cluster string, target Workload) string {
 	return Address{Cluster: cluster, Kind: KindProjection, Namespace: target.Namespace, Name: target.Kind + "-" + target.Name}.subject()
 }
 
-// PublishProjection publishes a projection on StreamHistory. It may be called again with the same unless the error is a RejectError. Repeated
-// within minutes, it is not stored twice.
+// PublishProjection publishes a projection on StreamHistory. After an error, unless that is a RejectError, it may be called again with the same
+// projection. If it is repeated within minutes, the projection is not stored twice.
 func (b *Bus) PublishProjection(ctx context.Context, p Projection) error {
 	if p.Cluster != b.cluster {
 		return rejectf(ReasonForeignCluster, "the projection is of cluster %q, want %q", p.Cluster, b.cluster)
@@ -91,7 +92,7 @@ func (b *Bus) PublishProjection(ctx context.Context, p Projection) error {
 	return nil
 }
 
-// Event encodes the projection as a CloudEvent. It returns a RejectError for one that parseProjection would reject.
+// Event encodes the projection as a CloudEvent. It returns a RejectError for a projection that parseProjection would reject.
 func (p Projection) Event() (event.Event, error) {
 	if err := p.validate(); err != nil {
 		return event.Event{}, &RejectError{Reason: ReasonMalformed, Err: err}

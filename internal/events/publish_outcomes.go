@@ -16,18 +16,18 @@ type publication struct {
 	// state is the publication of the same workload that becomes its state on StreamChanges: this one, a later one, or nil.
 	state  *publication
 	answer jetstream.PubAckFuture
-	// taken is what it takes of StreamHistory.
+	// taken is the room that the outcome takes up in StreamHistory.
 	taken room
-	// duplicate says that the stream had it already.
+	// duplicate says that the stream already had the outcome.
 	duplicate bool
 	err       error
 }
 
 // PublishOutcomes publishes the outcomes, in their order, on StreamHistory. Then it publishes the last state of each workload
-// on StreamChanges, which would keep no other and drops it after OutcomeTTL; a hold is not a state, nor is a skip that ends no rollout.
+// on StreamChanges, which would keep no other and drops it after OutcomeTTL. Outcome.IsState says which outcomes are states.
 //
-// It returns one error for each outcome, nil if it was published. An outcome may be published again unless its error is a
-// RejectError, but before any later outcome of its workload. Repeated within minutes, it is not stored twice.
+// It returns one error for each outcome, which is nil if the outcome was published. An outcome may be published again unless its
+// error is a RejectError, but only before any later outcome of its workload. If repeated within minutes, it is not stored twice.
 //
 // The messages are pipelined: many outcomes take little longer than one.
 func (b *Bus) PublishOutcomes(ctx context.Context, outcomes ...Outcome) []error {

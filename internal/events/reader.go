@@ -14,18 +14,18 @@ import (
 
 // Reader reads events from streams. It is safe for concurrent use. It does not close the connection.
 type Reader struct {
-	// changes is the stream with the state: the last event on each subject. history is the one with earlier events.
+	// changes is the stream with the state, which is the last event on each subject. history is the stream with earlier events.
 	changes, history jetstream.Stream
 	// historyRoot is the prefix of the subjects of history.
 	historyRoot string
-	// js reads the streams before history. Nil: there are none.
+	// js reads the intakes from which history sources. It is nil if there are none.
 	js jetstream.JetStream
-	// stall and lostAfter are the constants of that name, except in tests.
+	// stall and lostAfter are the constants of the same names, except in tests.
 	stall, lostAfter time.Duration
 }
 
 // OpenFleet returns a reader of a stream that sources StreamChanges of many clusters, with unchanged subjects. The stream's
-// name is the operator's choice. OpenFleet verifies that it exists, and nothing else.
+// name is the operator's choice. OpenFleet only verifies that the stream exists.
 func OpenFleet(ctx context.Context, nc *nats.Conn, stream string) (*Reader, error) {
 	js, err := jetstream.New(nc)
 	if err != nil {
@@ -41,8 +41,8 @@ func OpenFleet(ctx context.Context, nc *nats.Conn, stream string) (*Reader, erro
 	return &Reader{changes: fleet, history: fleet, historyRoot: changesRoot, js: js, stall: stall, lostAfter: lostAfter}, nil
 }
 
-// Answers returns nil if the servers of StreamChanges answer soon. While they elect a leader they do not, and a longer question would wait in vain
-// also after that. IsSilence reports whether the error is that.
+// Answers returns nil if the servers of StreamChanges answer soon. They do not answer while they elect a leader, and a request from that time stays
+// unanswered even afterwards, so waiting longer does not help. IsSilence reports whether an error means that no answer came.
 func (r *Reader) Answers(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(ctx, findTimeout)
 	defer cancel()
@@ -71,7 +71,7 @@ func (r *Reader) last(ctx context.Context, subject string) (*jetstream.RawStream
 	case err != nil:
 		return nil, fmt.Errorf("reading %s: %w", subject, err)
 	}
-	// The server says where the message is by headers, after those that its publisher has chosen, and nats.go reads the first.
+	// The server appends headers that say where the message is. A publisher may have set headers of the same names, which nats.go would read first.
 	raw.Subject = subject
 	if sequences := raw.Header.Values(jetstream.SequenceHeader); len(sequences) > 1 {
 		if raw.Sequence, err = strconv.ParseUint(sequences[len(sequences)-1], 10, 64); err != nil {

@@ -13,19 +13,19 @@ import (
 const (
 	// stall is how long a reading waits for a message before it asks the server whether there are more.
 	stall = time.Second
-	// infoTimeout bounds that question. A question without an answer is repeated.
+	// infoTimeout bounds that request. A request without an answer is repeated.
 	infoTimeout = 2 * time.Second
-	// lostAfter is how long there may be no message, and no answer which says that none is missing: then the consumer is lost, or what it sent.
+	// lostAfter is how long to wait for a message, or an answer that none is missing, before the consumer or its messages count as lost.
 	lostAfter = 10 * time.Second
 )
 
 // reading is one call of Reader.read.
 type reading struct {
 	stream jetstream.Stream
-	// config is that of the next consumer, which starts after the last message.
+	// config is the configuration of the next consumer, which starts after the last message.
 	config jetstream.OrderedConsumerConfig
 	fn     func(jetstream.Msg, *jetstream.MsgMetadata) error
-	// stall and lostAfter are the constants of that name, except in tests.
+	// stall and lostAfter are the constants of the same names, except in tests.
 	stall, lostAfter time.Duration
 	// since is when the last message came, or the reading began.
 	since time.Time
@@ -33,15 +33,15 @@ type reading struct {
 
 // read calls fn for each message of a stream until it has caught up.
 //
-// Each message carries the number of those that follow. This does not suffice: if the last ones vanish before they are sent
+// Each message carries the number of messages that follow. This is not enough: if the last ones vanish before they are sent
 // (superseded, expired, deleted), no message is marked as the last. So read asks the server whenever no message comes. The iterator replaces a
-// consumer when it has missed its heartbeats within one call of Next, which are too short for that. So read itself replaces a consumer that
-// waits for a request; and if neither messages nor answers come, the consumer was lost with its server, and read returns an error.
+// consumer only if heartbeats are missed within one call of Next, and these calls are too short for that. So read itself replaces a consumer
+// that has no request. If neither messages nor answers come, the consumer was lost with its server, and read returns an error.
 func (r *Reader) read(ctx context.Context, stream jetstream.Stream, config jetstream.OrderedConsumerConfig,
 	fn func(jetstream.Msg, *jetstream.MsgMetadata) error,
 ) error {
 	config.InactiveThreshold = time.Minute
-	// The iterator replaces a lost consumer. Without a limit it would try for ever on a stream that was deleted.
+	// The iterator replaces a lost consumer. Without a limit, it would try forever on a stream that was deleted.
 	config.MaxResetAttempts = 4
 	one := &reading{stream: stream, config: config, fn: fn, stall: r.stall, lostAfter: r.lostAfter, since: time.Now()}
 	for {
@@ -51,7 +51,7 @@ func (r *Reader) read(ctx context.Context, stream jetstream.Stream, config jetst
 	}
 }
 
-// run reads with one consumer. The error is errUnasked if another one is to continue.
+// run reads with one consumer. The error wraps errUnasked if another consumer must continue.
 func (r *reading) run(ctx context.Context) error {
 	failed := func(err error) error {
 		return fmt.Errorf("reading stream %s: %w", r.stream.CachedInfo().Config.Name, err)
@@ -114,8 +114,8 @@ func iterate(ctx context.Context, consumer jetstream.Consumer) (jetstream.Messag
 	}, nil
 }
 
-// caughtUp asks the server whether it has sent everything, and reports whether all of it was received. The error is that of a stream that no
-// longer exists, errUnasked, or errLost when that has taken too long; any other error is worth another question.
+// caughtUp asks the server whether it has sent everything, and reports whether all of it was received. The error is ErrStreamNotFound if the stream
+// no longer exists, errUnasked, or errLost after too long a wait. Other errors are ignored: the next call asks again.
 func (r *reading) caughtUp(ctx context.Context, consumer jetstream.Consumer, last *jetstream.MsgMetadata) (bool, error) {
 	bounded, cancel := context.WithTimeout(ctx, infoTimeout)
 	defer cancel()
@@ -126,7 +126,7 @@ func (r *reading) caughtUp(ctx context.Context, consumer jetstream.Consumer, las
 	complete := false
 	if err == nil {
 		var received uint64
-		if last.Consumer == info.Name { // and not a consumer that this one has replaced
+		if last.Consumer == info.Name { // otherwise, it is from a consumer that this one has replaced
 			received = last.Sequence.Consumer
 		}
 		complete = info.Delivered.Consumer == received

@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// maxRejections is how many rejected events may wait for their dead letter. Any more are redelivered later.
+// maxRejections is how many rejected events may wait for their dead letters. Any beyond that are redelivered later.
 const maxRejections = 256
 
-// rejections are the rejected events of a consumer. One goroutine publishes their dead letters, so that nobody who rejects an
-// event waits for NATS.
+// rejections queues the rejected events of a consumer. One goroutine publishes their dead letters, so that rejecting an event
+// does not wait for NATS.
 type rejections struct {
 	// publish publishes the dead letter of a delivery.
 	publish func(context.Context, *Delivery, *RejectError) error
@@ -28,7 +28,7 @@ func newRejections(publish func(context.Context, *Delivery, *RejectError) error)
 	return &rejections{publish: publish, queue: make(chan rejection, maxRejections)}
 }
 
-// add reports whether the rejection is now run's to finish.
+// add queues a rejection. It returns false if run will not finish it, because the queue is full or run has ended.
 func (r *rejections) add(rejected rejection) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -43,7 +43,7 @@ func (r *rejections) add(rejected rejection) bool {
 	}
 }
 
-// run finishes rejected events until ctx is done. Those that are left are redelivered, and rejected again.
+// run finishes rejected events until ctx is done. It naks those that are left, so that they are redelivered and rejected again.
 func (r *rejections) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		select {

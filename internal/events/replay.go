@@ -13,20 +13,21 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// headerEvent is the header of a request for a replay that has the id of the event.
+// headerEvent is the header of a replay request with the id of the event.
 const headerEvent = "Keyturn-Event"
 
-// reasonReplay is the reason of a request for a replay, so that earlier versions list it as what it is.
+// reasonReplay is the reason in a replay request. With it, earlier versions list the request as what it is.
 const reasonReplay = "replay"
 
-// replaySubject returns the subject of the requests for replays. No kind and no cluster is called so: it is the subject of no dead letter.
+// replaySubject returns the subject of replay requests. No kind and no cluster has such a name, so no dead letter is on it.
 func replaySubject(cluster string) string { return deadLetterRoot + cluster + "._replay" }
 
-// behindRetries is how often CanReplay asks again if a replica is behind, for about four seconds in all.
+// behindRetries is how often CanReplay asks again if a replica is behind, for about four seconds in total.
 const behindRetries = 3
 
-// A request for a replay that has waited so long, and was delivered so often, believes the answer of a replica that may be behind. The event of a
-// leader that lost the end of its stream looks like that for ever. The time alone would not do: the servers may have been down for most of it.
+// A replay request that has waited this long, and was delivered this often, accepts the answer of a replica that may be behind. If a leader has
+// lost the end of its stream, it looks forever as if the replica were behind. The time alone is not enough: the servers may have been down for
+// most of it.
 const (
 	behindFor        = time.Hour
 	behindDeliveries = 10
@@ -36,7 +37,7 @@ const (
 type rejectedEvent struct {
 	subject string
 	seq     uint64
-	// id is the CloudEvents attribute as the message has it, empty if it has none.
+	// id is the CloudEvents attribute as in the message, or empty if the message has none.
 	id string
 }
 
@@ -44,7 +45,7 @@ func (l *DeadLetter) event() rejectedEvent {
 	return rejectedEvent{subject: l.Subject, seq: l.Seq, id: l.Header.Get(attributePrefix + "id")}
 }
 
-// parseRequest decodes a request for a replay. It returns a RejectError if the request names no event that this version can read.
+// parseRequest decodes a replay request. It returns a RejectError if the request names no event that this version can read.
 func parseRequest(header nats.Header) (rejectedEvent, error) {
 	subject, err := percentDecode(header.Get(headerSubject))
 	if err != nil {
@@ -64,9 +65,8 @@ func parseRequest(header nats.Header) (rejectedEvent, error) {
 	return rejectedEvent{subject: subject, seq: seq, id: id}, nil
 }
 
-// CanReplay returns nil if the event of the dead letter is still the last one on its subject, and can be read. The clusters are those of
-// ConsumeOptions.StoresFrom. Otherwise the error wraps ErrSuperseded, ErrNotFound or ErrBehind, or is a RejectError, or says why the stream could not
-// be read.
+// CanReplay returns nil if the event of the dead letter is still the last one on its subject, and can be read. storesFrom is as in ConsumeOptions.
+// Otherwise, the error wraps ErrSuperseded, ErrNotFound or ErrBehind, is a RejectError, or says why the stream could not be read.
 func (b *Bus) CanReplay(ctx context.Context, letter DeadLetter, storesFrom []string) error {
 	backoff := b.retry()
 	for attempt := 0; ; attempt++ {
@@ -82,9 +82,9 @@ func (b *Bus) CanReplay(ctx context.Context, letter DeadLetter, storesFrom []str
 	}
 }
 
-// Replay has the consumers of the cluster's changes take the event of a dead letter again, if it is still the last one on its subject when they come
-// to it. Nothing is published on StreamChanges: the event is there. The request waits on StreamDeadLetters until a consumer runs, and until the event
-// is done.
+// Replay requests that the consumers of the cluster's changes handle the event of a dead letter again, provided that it is still the last one on its
+// subject by then. It publishes nothing on StreamChanges, because the event is still there. The request waits on StreamDeadLetters until a consumer
+// has finished the event.
 func (b *Bus) Replay(ctx context.Context, letter DeadLetter) error {
 	bounded, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
@@ -101,7 +101,7 @@ func (b *Bus) Replay(ctx context.Context, letter DeadLetter) error {
 	return nil
 }
 
-// consumeReplays passes the events of dead letters to the handler whose replay is asked for, until ctx is done.
+// consumeReplays passes the events for which a replay is requested to the handler, until ctx is done.
 func (b *Bus) consumeReplays(ctx context.Context, opts ConsumeOptions, handler func(context.Context, *Delivery)) {
 	storesFrom := opts.StoresFrom
 	opts.FilterSubjects = []string{replaySubject(b.cluster)}
@@ -116,7 +116,7 @@ func (b *Bus) consumeReplays(ctx context.Context, opts ConsumeOptions, handler f
 		if ctx.Err() != nil {
 			return
 		}
-		// Whatever is wrong with this consumer must not keep changes from being consumed.
+		// A problem with this consumer must not keep changes from being consumed.
 		delay := wait.Jitter(b.guardInterval, newConsumerBackoff().Jitter)
 		b.logger.WarnContext(ctx, "dead letters are not replayed", "retry_in", delay, "err", err)
 		select {
@@ -126,11 +126,12 @@ func (b *Bus) consumeReplays(ctx context.Context, opts ConsumeOptions, handler f
 	}
 }
 
-// replay makes the delivery of a request that of the event, and reports whether it is to be handled. If not, the delivery is finished.
+// replay turns the delivery of a replay request into the delivery of its event, and reports whether the event must be handled. If not, it finishes
+// the delivery.
 func (b *Bus) replay(ctx context.Context, d *Delivery, storesFrom []string, onReject func(context.Context, string)) bool {
 	event, err := parseRequest(d.header)
 	if err != nil {
-		d.rejections = nil // A letter about a request would have no event either.
+		d.rejections = nil // A dead letter about a request would have no event to replay, either.
 		d.Done(ctx, err)
 		return false
 	}
@@ -155,8 +156,8 @@ func (b *Bus) replay(ctx context.Context, d *Delivery, storesFrom []string, onRe
 	return false
 }
 
-// load reads the event from StreamChanges into the delivery, whose Asked is a time at which the event was there. The error wraps ErrSuperseded or
-// ErrNotFound if it is not there any more, and is a RejectError if it cannot be read or is of another cluster.
+// load reads the event from StreamChanges into the delivery. d.Asked must be a time at which the event was there. The error wraps ErrSuperseded or
+// ErrNotFound if it is no longer there, wraps ErrBehind if that is uncertain, and is a RejectError if the event is unreadable or of another cluster.
 func (b *Bus) load(ctx context.Context, d *Delivery, event rejectedEvent, storesFrom []string) error {
 	if _, err := ParseSubject(event.subject); err != nil {
 		d.subject = event.subject
@@ -179,13 +180,13 @@ func (b *Bus) load(ctx context.Context, d *Delivery, event rejectedEvent, stores
 	return d.parseChange(b.cluster, storesFrom)
 }
 
-// believes reports whether the request for a replay takes an answer as it is, also if a replica may have given it that is behind.
+// believes reports whether the replay request accepts an answer even if it may come from a replica that is behind.
 func (b *Bus) believes(d *Delivery) bool {
 	return d.Replay != 0 && d.Deliveries >= behindDeliveries && b.now().Sub(d.Asked) >= behindFor
 }
 
-// answersBehind returns an error if the event, which was on StreamChanges at a time, may be there still, although a server had an earlier one or
-// none. Any replica answers a reading, also one that is behind; the leader alone answers for the stream.
+// answersBehind returns an error if the event, which was on StreamChanges at the given time, may still be there although a server returned an earlier
+// event or none. Any replica answers a read, even one that is behind. Only the leader answers for the stream.
 func (b *Bus) answersBehind(ctx context.Context, event rejectedEvent, at time.Time) error {
 	info, err := b.changes.Info(ctx, jetstream.WithSubjectFilter(event.subject))
 	switch {
@@ -197,7 +198,7 @@ func (b *Bus) answersBehind(ctx context.Context, event rejectedEvent, at time.Ti
 	return fmt.Errorf("reading %s for sequence %d: %w", event.subject, event.seq, ErrBehind)
 }
 
-// oneAtATime returns the handler for several goroutines.
+// oneAtATime returns a handler that several goroutines may call. It calls handler for one delivery at a time.
 func oneAtATime(handler func(context.Context, *Delivery)) func(context.Context, *Delivery) {
 	var mu sync.Mutex
 	return func(ctx context.Context, d *Delivery) {
