@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// Scope is which sources of a cluster a watcher watches.
+// Scope says which sources of a cluster a watcher watches.
 type Scope struct {
-	// Kinds are those of the sources.
+	// Kinds lists the kinds of the sources.
 	Kinds []Kind `json:"kinds"`
-	// Namespaces are those of the sources. Empty means all.
+	// Namespaces lists the namespaces of the sources. Empty means all.
 	Namespaces []string `json:"namespaces,omitempty"`
-	// IgnoredNamespaces are left out of all namespaces.
+	// IgnoredNamespaces lists namespaces whose sources are left out.
 	IgnoredNamespaces []string `json:"ignoredNamespaces,omitempty"`
 	// NamespaceSelector and Selector select namespaces and sources by their labels. Empty means all.
 	NamespaceSelector string `json:"namespaceSelector,omitempty"`
@@ -29,7 +29,7 @@ func (s Scope) Covers(source Source) bool {
 	return len(s.Namespaces) == 0 || slices.Contains(s.Namespaces, source.Namespace)
 }
 
-// digest returns a text that differs where scopes differ, for a subject.
+// digest returns a text for a subject. It is different for different scopes.
 func (s Scope) digest() string {
 	var text strings.Builder
 	for _, kind := range s.Kinds {

@@ -13,12 +13,12 @@ type Kind string
 const (
 	KindSecret    Kind = "secret"
 	KindConfigMap Kind = "configmap"
-	// KindOpenBao is a secret in an OpenBao or Vault. It has no namespace, and its name is that of StorePath.Source.
+	// KindOpenBao is a secret in an OpenBao or Vault. It has no namespace, and its name has the form that StorePath.Source returns.
 	KindOpenBao Kind = "openbao"
 	// KindExternalSecret and KindCertificate are causes. Workloads depend on the Secret that they write, not on them.
 	KindExternalSecret Kind = "externalsecret"
 	KindCertificate    Kind = "certificate"
-	// KindSecretProviderClass is what the Secrets Store CSI driver mounts into pods. Its content is the versions that the driver reports.
+	// KindSecretProviderClass is what the Secrets Store CSI driver mounts into pods. Its content consists of the versions that the driver reports.
 	KindSecretProviderClass Kind = "secretproviderclass"
 	// KindRollout is the kind of an Outcome.
 	KindRollout Kind = "rollout"
@@ -46,12 +46,12 @@ func SourceKinds() []Kind {
 // Source names an object that workloads depend on.
 type Source struct {
 	Kind Kind
-	// Namespace is that of the Kubernetes object. Empty for KindOpenBao.
+	// Namespace is the namespace of the Kubernetes object. It is empty for KindOpenBao.
 	Namespace string
 	Name      string
 }
 
-// isLegal reports whether an object can have this name. No event is of another.
+// isLegal reports whether an object can have this name. There are no events about any other name.
 func (s Source) isLegal() bool {
 	if s.Kind == KindOpenBao {
 		_, err := s.StorePath()

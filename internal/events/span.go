@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// SubjectTemplate returns the subject of the changes of a kind with placeholders for its other tokens. Spans are named by
+// SubjectTemplate returns the subject of the changes of a kind, with placeholders for the other tokens. Spans are named after
 // it, because a span name must not depend on the object.
 func SubjectTemplate(kind Kind) string {
 	return changesRoot + "{cluster}." + string(kind) + ".{namespace}.{name}"
@@ -46,8 +46,8 @@ func (c Change) ObjectAttributes() []attribute.KeyValue {
 	)
 }
 
-// StartProcess starts the span of the processing of a change by a consumer. Its parent is the context in which the event was made, so that it is
-// one trace; and it is linked to that too, as the messaging conventions require. An event that cannot change anything has no span of its own.
+// StartProcess starts the span of the processing of a change by a consumer. Its parent is the span that created the event, so that both are in one
+// trace. It also has a link to that span, as the messaging conventions require. An event that cannot change anything gets no span of its own.
 func (d *Delivery) StartProcess(ctx context.Context, tracer trace.Tracer, consumer string) trace.Span {
 	if d.Change.ChangedAt == "" {
 		return trace.SpanFromContext(ctx)
@@ -56,7 +56,7 @@ func (d *Delivery) StartProcess(ctx context.Context, tracer trace.Tracer, consum
 	_, span := tracer.Start(created, "process "+SubjectTemplate(d.Change.Source.Kind),
 		trace.WithSpanKind(trace.SpanKindConsumer), trace.WithLinks(LinkToParent(created)...))
 	if !span.IsRecording() {
-		return span // Nobody traces, or not this change: the attributes need not be made.
+		return span // Without tracing, or for a trace that is not sampled, the attributes are not needed.
 	}
 	span.SetAttributes(d.Change.SpanAttributes()...)
 	span.SetAttributes(
@@ -72,8 +72,8 @@ func (d *Delivery) StartProcess(ctx context.Context, tracer trace.Tracer, consum
 	return span
 }
 
-// LinkToParent returns a link to the span that is the parent as well. Jaeger merges the two into one reference, which would not be that of a
-// child if the link did not say so.
+// LinkToParent returns a link to the span in ctx, which is also the parent. The link says that it refers to the parent, because Jaeger merges it
+// with the parent's own reference, and would otherwise not show a child.
 func LinkToParent(ctx context.Context) []trace.Link {
 	if !trace.SpanContextFromContext(ctx).IsValid() {
 		return nil

@@ -9,12 +9,12 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// State calls fn for the last event of each subject that matches one of the filters, filter by filter, and for each in the order of the stream. It
-// covers every subject that exists throughout the call; it may call fn twice for one whose event is superseded meanwhile. A message that is not an
-// event has Stored.Err set. If fn returns an error, State returns it unchanged.
+// State calls fn for the last event of each subject that matches one of the filters. It reads one filter after the other, each in the order of the
+// stream. It covers every subject that exists throughout the call, and may call fn twice for a subject whose event is superseded during the call. A
+// message that is not an event has Stored.Err set. If fn returns an error, State returns it unchanged.
 //
-// Each filter has a consumer of its own. For several filters the server looks at all subjects of a block for each message, so that a reading of n
-// sources in one consumer costs it O(n²), while it can answer nobody else about the stream.
+// Each filter has its own consumer. With several filters, the server looks at all subjects of a block for each message. Reading n sources with one
+// consumer would then cost O(n²), and the server could not answer any other request about the stream in the meantime.
 func (r *Reader) State(ctx context.Context, filterSubjects []string, fn func(Stored) error) error {
 	for _, filter := range filterSubjects {
 		if err := r.stateOf(ctx, filter, fn); err != nil {
@@ -45,7 +45,7 @@ func (r *Reader) stateOf(ctx context.Context, filter string, fn func(Stored) err
 	for subject := range left {
 		stored, err := r.Last(ctx, subject)
 		if errors.Is(err, ErrNotFound) {
-			continue // deleted meanwhile
+			continue // deleted since
 		}
 		if err != nil {
 			return err
@@ -57,8 +57,8 @@ func (r *Reader) stateOf(ctx context.Context, filter string, fn func(Stored) err
 	return nil
 }
 
-// Oldest returns when the oldest event was stored that matches a filter, of those that State would call fn for. The error wraps ErrNotFound if
-// there is none.
+// Oldest returns when the oldest event that matches one of the filters was stored, among the events that State would pass to fn. The error wraps
+// ErrNotFound if there is none.
 func (r *Reader) Oldest(ctx context.Context, filterSubjects []string) (time.Time, error) {
 	var at time.Time
 	err := r.read(ctx, r.changes, jetstream.OrderedConsumerConfig{FilterSubjects: filterSubjects, DeliverPolicy: jetstream.DeliverAllPolicy},

@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// The server's codes for want of storage, which nats.go does not name.
+// The server's error codes for a lack of storage, for which nats.go has no names.
 const (
 	errCodeAccountResources      jetstream.ErrorCode = 10002 // the account has reached its limit
 	errCodeInsufficientResources jetstream.ErrorCode = 10023 // the server has reached its limit
@@ -26,8 +26,8 @@ func isStorage(err error) bool {
 	}, answer.ErrorCode)
 }
 
-// refusals logs when a stream refuses messages for want of storage, and when it takes them again: once each, however many messages
-// there are and however often they are published. The zero value is ready for use.
+// refusals logs when a stream begins to refuse messages for lack of storage, and when it accepts them again. It logs each once, no matter
+// how many messages are published and how often. The zero value is ready for use.
 type refusals struct {
 	mu   sync.Mutex
 	full map[string]bool

@@ -6,7 +6,7 @@ import (
 )
 
 // StoreAddress returns the normal form of a secret store's address: scheme and host in lower case, without the default port of
-// the scheme and without a slash at the end. Addresses of one store are compared in this form only, whether they come from a
+// the scheme and without a slash at the end. Addresses of stores must be compared in this form, whether they come from a
 // configuration, a SecretStore or an event. Text that is not a URL is returned in lower case.
 func StoreAddress(text string) string {
 	text = strings.TrimRight(strings.TrimSpace(text), "/")

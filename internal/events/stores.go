@@ -8,8 +8,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// A secret store that serves several clusters is watched once: by the watcher of one of them, or by a watcher of nothing
-// else. That watcher publishes under its own cluster's name, as NATS permissions require, and the other clusters read there.
+// A secret store that serves several clusters is watched once, either by the watcher of one of them or by a watcher that watches
+// nothing else. This watcher publishes under its own cluster's name, as NATS permissions require. The other clusters read there.
 
 // storeFilters returns the subjects of the KindOpenBao events of the clusters.
 func storeFilters(clusters []string) []string {
@@ -20,7 +20,7 @@ func storeFilters(clusters []string) []string {
 	return filters
 }
 
-// StoreSources returns the sources that StreamChanges needs if those clusters publish on the StreamChanges of another
+// StoreSources returns the sources that StreamChanges needs if the given clusters publish on the StreamChanges of another
 // JetStream domain, over a leaf node.
 func StoreSources(domain string, clusters []string) []*jetstream.StreamSource {
 	sources := make([]*jetstream.StreamSource, 0, len(clusters))

@@ -16,8 +16,8 @@ type streamDifference struct {
 	found, required any
 }
 
-// streamDifferences returns every field in which a stream differs from what Declare declares, also those that a later version of the client
-// knows.
+// streamDifferences returns every field in which a stream differs from what Declare declares. It covers all fields of the client's type, so it
+// includes those that later versions of the client add.
 func streamDifferences(have, want jetstream.StreamConfig) []streamDifference {
 	have, want = normalized(have), normalized(want)
 	var list []streamDifference
@@ -33,7 +33,7 @@ func streamDifferences(have, want jetstream.StreamConfig) []streamDifference {
 	return list
 }
 
-// normalized returns the configuration as Streams has it, without what servers add to it.
+// normalized returns the configuration in the form that Streams returns, without what servers add to it.
 func normalized(config jetstream.StreamConfig) jetstream.StreamConfig {
 	config.Metadata = maps.Clone(config.Metadata)
 	maps.DeleteFunc(config.Metadata, func(key, _ string) bool { return strings.HasPrefix(key, "_nats.") })
@@ -45,7 +45,7 @@ func normalized(config jetstream.StreamConfig) jetstream.StreamConfig {
 	for _, source := range config.Sources {
 		plain := *source
 		if plain.Domain != "" {
-			// As the client sends it.
+			// Do what the client does before it sends the configuration.
 			plain.External, plain.Domain = &jetstream.ExternalStream{APIPrefix: "$JS." + plain.Domain + ".API"}, ""
 		}
 		sources = append(sources, &plain)
@@ -55,17 +55,17 @@ func normalized(config jetstream.StreamConfig) jetstream.StreamConfig {
 	return config
 }
 
-// irrevocable returns what is wanted, but for what a server does not take back once it is set.
+// irrevocable returns the wanted configuration, except that the fields that a server cannot revert keep their values.
 func irrevocable(have, want jetstream.StreamConfig) jetstream.StreamConfig {
 	want.Storage, want.Retention, want.FirstSeq, want.PersistMode = have.Storage, have.Retention, have.FirstSeq, have.PersistMode
 	want.Sealed, want.DenyDelete, want.DenyPurge = have.Sealed, have.DenyDelete, have.DenyPurge
 	want.AllowMsgSchedules, want.AllowMsgCounter = have.AllowMsgSchedules, have.AllowMsgCounter
 	want.AllowMsgTTL = want.AllowMsgTTL || have.AllowMsgTTL
-	want.AllowRollup = have.AllowRollup && have.AllowMsgSchedules // which need it
+	want.AllowRollup = have.AllowRollup && have.AllowMsgSchedules // schedules need rollups
 	return want
 }
 
-// shown returns a value for a log line: pointers say little.
+// shown formats a value for a log line. It dereferences pointers, whose addresses would say nothing.
 func shown(v reflect.Value) string {
 	if v.Kind() == reflect.Pointer && !v.IsNil() {
 		v = v.Elem()

@@ -48,7 +48,7 @@ func isWord(text string) bool {
 	return text != "" && len(text) <= maxLabel
 }
 
-// isUID reports whether the text can be the UID of an object. Kubernetes makes UUIDs; a '/' would be read as a separator.
+// isUID reports whether the text can be the UID of an object. Kubernetes generates UUIDs. A '/' would be taken for a separator.
 func isUID(text string) bool {
 	for _, c := range []byte(text) {
 		if !isAlnum(c) && c != '-' {

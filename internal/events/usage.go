@@ -13,9 +13,9 @@ type Usage struct {
 	Stream   string `json:"stream"`
 	Messages uint64 `json:"messages"`
 	Bytes    uint64 `json:"bytes"`
-	// Limit is the maximum of Bytes. Zero: there is none but that of the volume.
+	// Limit is the maximum of Bytes. Zero means that only the volume limits the stream.
 	Limit uint64 `json:"limit,omitempty"`
-	// Last is when the last message was stored. Zero: there was none.
+	// Last is when the last message was stored. It is zero if there was none.
 	Last time.Time `json:"last,omitzero"`
 }
 

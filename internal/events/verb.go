@@ -28,7 +28,7 @@ const (
 	// VerbCompleted means that the last pod of a rollout is ready.
 	VerbCompleted Verb = "completed"
 	// VerbFailed means that a rollout, or the patch that should have started it, failed for good. It is also a verb of
-	// changes: an ExternalSecret could not be synced, or a Certificate not be issued.
+	// changes: an ExternalSecret could not be synced, or a Certificate could not be issued.
 	VerbFailed Verb = "failed"
 	// VerbSkipped means that a change does not affect a workload that depends on its source.
 	VerbSkipped Verb = "skipped"
@@ -36,11 +36,11 @@ const (
 	VerbHeld Verb = "held"
 )
 
-// VerbApplied is a verb of projections: fields of a resource have the values of Secrets now, or have them no more. The others are VerbSkipped, if
-// a Secret or a key is missing, and VerbFailed.
+// VerbApplied is a verb of projections. It means that fields of a resource now have the values of Secrets, or no longer have them. The other verbs of
+// projections are VerbSkipped, if a Secret or a key is missing, and VerbFailed.
 const VerbApplied Verb = "applied"
 
-// VerbClaimed is the verb of a Claim, VerbWatched that of a Watched.
+// VerbClaimed is the verb of a Claim, and VerbWatched is the verb of a Watched.
 const (
 	VerbClaimed Verb = "claimed"
 	VerbWatched Verb = "watched"

@@ -14,8 +14,8 @@ import (
 )
 
 // verify checks that the streams are declared as the programs of the cluster require. The error has a line for each wrong
-// field, which wraps errStream, and for each stream that could not be read. patience is how long it may take until that
-// changes by itself; zero if it does not.
+// field, which wraps errStream, and for each stream that could not be read. patience is how long it may take until the error
+// goes away by itself, or zero if it will not.
 func verify(ctx context.Context, js jetstream.JetStream, cluster string) (patience time.Duration, err error) {
 	var absent, wrong []error
 	for _, want := range Streams(1) {
@@ -37,8 +37,8 @@ func verify(ctx context.Context, js jetstream.JetStream, cluster string) (patien
 	return patience, errors.Join(append(absent, wrong...)...)
 }
 
-// IsSilence reports whether an error means that nobody answered, which is so while the servers of a stream, or those of the cluster, have no
-// leader. It is worth another question.
+// IsSilence reports whether an error means that nobody answered, as happens while the servers of a stream, or those of the cluster, have no
+// leader. The request is worth repeating.
 func IsSilence(err error) bool {
 	var answer *jetstream.APIError
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) ||
@@ -52,12 +52,12 @@ const (
 	// declaredWait is how long awaitDeclared waits for streams that do not exist: the program that declares them may just
 	// be starting.
 	declaredWait = 5 * time.Second
-	// answeredWait is how long it waits for an answer: several servers elect a leader in seconds, but first most of them must run.
+	// answeredWait is how long awaitDeclared waits for an answer: several servers elect a leader in seconds, but first most of them must run.
 	answeredWait = time.Minute
 	declaredPoll = 100 * time.Millisecond
 )
 
-// awaitDeclared verifies the streams. It waits if they do not exist yet, or nobody answers yet.
+// awaitDeclared verifies the streams. It waits if they do not exist yet, or if nobody answers yet.
 func awaitDeclared(ctx context.Context, js jetstream.JetStream, cluster string, logger *slog.Logger) error {
 	var since time.Time
 	var last time.Duration
@@ -108,7 +108,7 @@ func differences(have, want jetstream.StreamConfig, cluster string) []error {
 	must(!have.Sealed, "sealed", have.Sealed, false)
 	must(have.Mirror == nil, "mirror", "set", "unset")
 	must(have.SubjectTransform == nil, "subject_transform", "set", "unset")
-	// Each would let who may publish on one subject of the stream erase others, or publish on them, by a header.
+	// With any of these, a client that may publish on one subject of the stream could use a header to erase other subjects or publish on them.
 	must(!have.AllowRollup, "allow_rollup_hdrs", have.AllowRollup, false)
 	must(!have.AllowMsgSchedules, "allow_msg_schedules", have.AllowMsgSchedules, false)
 	must(!have.AllowMsgCounter, "allow_msg_counter", have.AllowMsgCounter, false)

@@ -12,18 +12,18 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Watched is the event by which a watcher says that every source of its scope that existed at a time is on the stream. The next
-// watcher then knows that a source of that scope that the stream does not know was created later, while nobody watched.
+// Watched is the event by which a watcher says that every source in its scope that existed at a certain time is on the stream. If the
+// next watcher finds a source in that scope that is not on the stream, it knows that the source was created later, while nobody watched.
 type Watched struct {
 	// Cluster is the configured name.
 	Cluster string `json:"-"`
 	// Time is until when the sources were watched, by the watcher's clock.
 	Time time.Time `json:"-"`
-	// Scope is which sources.
+	// Scope says which sources were watched.
 	Scope
 }
 
-// watchedPrefix begins the name token of the subject. A digest of the scope follows, because a cluster may have watchers of several.
+// watchedPrefix begins the name token of the subject. A digest of the scope follows, because a cluster may have watchers with different scopes.
 const watchedPrefix = "watched-"
 
 func (w Watched) name() string { return watchedPrefix + w.digest() }
@@ -33,7 +33,7 @@ func (w Watched) subject() string {
 	return Address{Cluster: w.Cluster, Kind: KindCluster, Name: w.name()}.subject()
 }
 
-// event encodes it as a CloudEvent.
+// event encodes the Watched as a CloudEvent.
 func (w Watched) event() (event.Event, error) {
 	if err := w.validate(); err != nil {
 		return event.Event{}, &RejectError{Reason: ReasonMalformed, Err: err}
@@ -79,8 +79,8 @@ func parseWatched(e event.Event) (Watched, error) {
 	return w, v.matches(w.envelope())
 }
 
-// PublishWatched says that every source of the scope that existed at a time is on the stream. It is on StreamChanges only, where the
-// next one supersedes it, or it expires after 30 days: it is a state and no change.
+// PublishWatched publishes a Watched: every source in the scope that existed at the given time is on the stream. Because the event is a
+// state and not a change, it is on StreamChanges only, where the next one supersedes it, or it expires after 30 days.
 func (b *Bus) PublishWatched(ctx context.Context, scope Scope, at time.Time) error {
 	w := Watched{Cluster: b.cluster, Time: at.UTC(), Scope: scope}
 	e, err := w.event()
@@ -97,7 +97,7 @@ func (b *Bus) PublishWatched(ctx context.Context, scope Scope, at time.Time) err
 	return nil
 }
 
-// Watched returns until when the watchers of the bus's cluster have watched, one for each scope. It leaves out what it cannot read.
+// Watched returns the last Watched of each scope in the bus's cluster. It leaves out events that it cannot read.
 func (b *Bus) Watched(ctx context.Context) ([]Watched, error) {
 	var list []Watched
 	err := b.State(ctx, []string{KindFilter(b.cluster, KindCluster)}, func(stored Stored) error {

@@ -13,8 +13,8 @@ type Workload struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	UID       string `json:"uid,omitempty"`
-	// APIVersion and Resource are those of a kind that comes from configuration, which readers do not know: "monitoring.coreos.com/v1" and the
-	// plural "prometheuses". Empty for the kinds above.
+	// APIVersion and Resource are set for a kind that comes from configuration, which readers cannot know: "monitoring.coreos.com/v1" and the
+	// plural "prometheuses". They are empty for the kinds above.
 	APIVersion string `json:"apiVersion,omitempty"`
 	Resource   string `json:"resource,omitempty"`
 }
@@ -34,7 +34,7 @@ var workloadPaths = map[string]struct{ group, plural string }{
 func (w Workload) String() string { return w.Kind + "/" + w.Name }
 
 // selfLink returns the "subject" attribute of the workload's outcomes: its path in the Kubernetes API, as
-// `kubectl get --raw` takes it. It is empty for a workload whose kind is not known and that does not say where it is.
+// `kubectl get --raw` takes it. It is empty for a workload of an unknown kind without a valid APIVersion and Resource.
 func (w Workload) selfLink() string {
 	path, known := workloadPaths[w.Kind]
 	switch named := w.APIVersion != "" || w.Resource != ""; {
@@ -48,8 +48,8 @@ func (w Workload) selfLink() string {
 	return "/apis/" + path.group + "/namespaces/" + w.Namespace + "/" + path.plural + "/" + w.Name
 }
 
-// ValidateWorkloadKind checks what a kind of workloads that comes from configuration is called in outcomes and their subjects. The error names
-// the field of Workload first, in lower case as in JSON.
+// ValidateWorkloadKind checks the names that a kind of workload from the configuration has in outcomes and their subjects. The error begins with
+// the name of the field of Workload, as in JSON.
 func ValidateWorkloadKind(kind, apiVersion, resource string) error {
 	group, version, _ := strings.Cut(apiVersion, "/")
 	_, known := workloadPaths[kind]

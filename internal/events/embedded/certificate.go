@@ -14,22 +14,22 @@ import (
 	"github.com/nats-io/nats-server/v2/conf"
 )
 
-// certificate is the one that the server presents to its clients. Each new connection gets what its files have by then, so a renewed certificate
-// needs no restart. While they have something else, such as one half of a new pair, connections get the one before.
+// certificate is the certificate that the server presents to its clients. Each new connection gets the current content of the files, so a renewed
+// certificate needs no restart. While the files have no valid pair, for example because only one of them is new, connections get the previous one.
 type certificate struct {
 	logger *slog.Logger
 
 	mu sync.Mutex
-	// certFile and keyFile are empty where the server has no certificate, or none in two files.
+	// certFile and keyFile are empty if the server has no certificate, or does not read it from two files.
 	certFile, keyFile string
-	// content is what the files had when current was read from them.
+	// content is the content of the files from which current was read.
 	content [2][]byte
 	current *tls.Certificate
-	// refused is the error that was logged last, until the files are right again.
+	// refused is the last error that was logged. It is cleared when the files are valid again.
 	refused string
 }
 
-// present has a configuration of TLS, which was read from a configuration file of the server, present the certificate.
+// present makes a TLS configuration, which was read from a configuration file of the server, present the certificate.
 func (c *certificate) present(config *tls.Config, configFile string) error {
 	if len(config.Certificates) == 0 || config.Certificates[0].Leaf == nil {
 		return nil
@@ -45,7 +45,7 @@ func (c *certificate) present(config *tls.Config, configFile string) error {
 		return nil
 	}
 	config.GetCertificate = c.greet
-	config.Certificates = nil // a client that names no server, only an address, would get it
+	config.Certificates = nil // otherwise, a client that connects to an address, without a server name, would get it
 	return nil
 }
 
@@ -54,7 +54,7 @@ func (c *certificate) greet(hello *tls.ClientHelloInfo) (*tls.Certificate, error
 	return c.get(hello.Context()), nil
 }
 
-// get returns the certificate of the files, or the one before.
+// get returns the certificate in the files or, if they have no valid one, the previous one.
 func (c *certificate) get(ctx context.Context) *tls.Certificate {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -97,7 +97,7 @@ func (c *certificate) read(ctx context.Context) error {
 	return nil
 }
 
-// end returns when the certificate ends. Zero means that there is none.
+// end returns when the certificate expires. Zero means that there is none.
 func (c *certificate) end(ctx context.Context) time.Time {
 	if present := c.get(ctx); present != nil {
 		return present.Leaf.NotAfter
@@ -105,8 +105,8 @@ func (c *certificate) end(ctx context.Context) time.Time {
 	return time.Time{}
 }
 
-// certificateFiles returns the files of the tls block in a configuration file of the server, which does not tell. They are empty if the block
-// has no such files but, say, a store of the system.
+// certificateFiles returns the files in the tls block of a configuration file of the server, which does not expose them itself. They are empty
+// if the block has no such files but, for example, a certificate store of the system.
 func certificateFiles(configFile string) (certificate, key string, err error) {
 	config, err := conf.ParseFile(configFile)
 	if err != nil {

@@ -13,11 +13,11 @@ type condition struct {
 	// fault is why JetStream does not work, or nil. After an I/O error, such as a full volume, the server disables it, or stops writing a
 	// stream, until it is restarted.
 	fault error
-	// behind is what the server lacks of what its cluster has, or nil. It catches up by itself: a restart would only delay it.
+	// behind says what the server lacks in comparison with its cluster, or is nil. The server catches up by itself. A restart would only delay that.
 	behind error
 }
 
-// examine asks a server how it is.
+// examine asks a server for its condition.
 func examine(s *server.Server) condition {
 	if !s.JetStreamEnabled() {
 		return condition{fault: errors.New("jetstream is disabled after an i/o error")}

@@ -18,7 +18,7 @@ import (
 const (
 	// readyTimeout bounds the recovery of the store.
 	readyTimeout = time.Minute
-	// readyPoll is how often the server's log is checked for a fatal error meanwhile.
+	// readyPoll is how often the server's log is checked for a fatal error during the recovery.
 	readyPoll = 100 * time.Millisecond
 )
 
@@ -27,9 +27,9 @@ type Server struct {
 	server      *server.Server
 	storage     *storage
 	certificate *certificate
-	// leaf reports whether it is configured as a leaf node of a hub.
+	// leaf says that the server is configured as a leaf node of a hub.
 	leaf bool
-	// stop ends what looks after the storage, and waits for it.
+	// stop ends the goroutine that looks after the storage, and waits for it.
 	stop func()
 }
 
@@ -92,8 +92,8 @@ func ready(s *server.Server, log *serverLog) bool {
 	return false
 }
 
-// ClientOption returns the option by which nats.Connect connects within the process, where TLS is not needed even if it is on the network. It does
-// not replace credentials.
+// ClientOption returns the option that makes nats.Connect connect within the process. This needs no TLS, even if network clients do. It does not
+// replace credentials.
 func (s *Server) ClientOption() nats.Option { return nats.InProcessServer(s.server) }
 
 // ClientURL returns the URL for other programs, or "" if the server does not listen.
@@ -104,13 +104,13 @@ func (s *Server) ClientURL() string {
 	return s.server.ClientURL()
 }
 
-// Ready is a readiness check: it returns an error while messages cannot be stored, because JetStream has stopped after an I/O error or
-// the store has reached its limit, and while the server is behind the others of its cluster: until it has caught up, the loss of another
-// one may cost the majority.
+// Ready is a readiness check. It returns an error while messages cannot be stored, because JetStream has stopped after an I/O error or
+// the store has reached its limit. It also returns an error while the server is behind the others of its cluster: until it has caught up,
+// the loss of another server may cost the majority.
 func (s *Server) Ready() error { return s.storage.ready() }
 
-// Alone returns an error if the server has had no contact with most servers of its cluster for some seconds. Whoever uses this server can
-// neither read nor publish then, while others may.
+// Alone returns an error if the server has had no contact with most servers of its cluster for some seconds. Clients of this server can
+// then neither read nor publish, while clients of other servers may.
 func (s *Server) Alone() error { return s.storage.alone() }
 
 // Shutdown stops the server. It returns when the store is closed.

@@ -7,15 +7,15 @@ import (
 	"path/filepath"
 )
 
-// reserve is the part of the volume that messages leave free: 1/reserve. Deleted messages take space until their file is compacted,
-// which writes the rest of it a second time.
+// reserve is the inverse of the part of the volume that is kept free of messages. Deleted messages take up space until their file is
+// compacted, which writes the rest of the file a second time.
 const reserve = 8
 
-// storeLimit returns how many bytes of messages a store may hold: what its files occupy and what is free, less the reserve. It is the
-// same before and after a restart, whatever is stored, and grows with the volume.
+// storeLimit returns how many bytes of messages a store may hold: what its files occupy plus what is free, less the reserve. Whatever is
+// stored, it is the same before and after a restart, and it grows with the volume.
 //
-// The server's own limit is three quarters of what is free when it starts, and of what it then has. It stays the same when the volume
-// is enlarged.
+// The server's own limit would be three quarters of the free space and the stored data at its start. It would not change when the volume is
+// enlarged.
 func storeLimit(dir string, free func(dir string) (int64, error)) (int64, error) {
 	left, err := free(dir)
 	if err != nil {
@@ -48,7 +48,7 @@ func occupiedBytes(dir string) (int64, error) {
 	return sum, nil
 }
 
-// ignoreMissing ignores that a file was removed meanwhile, as the server does all the time.
+// ignoreMissing ignores the error for a file that no longer exists, because the server removes files all the time.
 func ignoreMissing(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -14,16 +14,16 @@ import (
 )
 
 // syncInterval is how often the store is synced to disk, unless the configuration file says otherwise. After a power cut of the
-// machine, a watcher that runs elsewhere notices when it reconnects that the stream was rolled back, and publishes again what was lost; one
-// that starts compares the cluster with the stream. So nothing depends on the interval but how much history is lost. A sync costs nothing
-// while nothing is stored.
+// machine, a watcher that runs elsewhere notices when it reconnects that the stream was rolled back, and publishes again what was lost. A
+// watcher that starts compares the cluster with the stream. So only the amount of lost history depends on the interval. A sync costs
+// nothing while nothing is stored.
 //
-// To sync each message instead costs one fsync a message, two a change: on an SSD a change took 3.6 ms to publish instead of 0.5 ms
-// (BenchmarkPublish of internal/events), and on a network volume it takes tens of milliseconds, so that a burst of 20,000 changes would
-// take minutes more. It would save what the watcher publishes again anyway. Configure it with "jetstream { sync: always }".
+// Syncing each message instead would cost one fsync per message, which is two per change. On an SSD, publishing a change took 3.6 ms instead
+// of 0.5 ms (BenchmarkPublish of internal/events). On a network volume, it takes tens of milliseconds, so that a burst of 20,000 changes
+// would take minutes longer. All it would save is what the watcher publishes again anyway. Configure it with "jetstream { sync: always }".
 const syncInterval = 2 * time.Second
 
-// Options configure a Server.
+// Options configures a Server.
 type Options struct {
 	// Listen is the address for other programs, host:port. Port -1 selects a free port. Empty means that the server is
 	// reachable in this process only.
@@ -31,7 +31,7 @@ type Options struct {
 	// StoreDir is the folder for the streams. Required.
 	StoreDir string
 	// ConfigFile is a configuration file of nats-server, for authorization, accounts, TLS and leaf nodes. Its listen address is
-	// ignored, and an account STREAMS is the one of the streams. Empty means none; then Listen must be a loopback address.
+	// ignored, and an account named STREAMS owns the streams. Empty means no file. Then Listen must be a loopback address.
 	ConfigFile string
 	// Replicas is how many embedded servers form a cluster and keep each stream together: 1, 3 or 5. More than 1 requires a cluster block
 	// and a server_name in ConfigFile. Zero means 1.
@@ -47,8 +47,8 @@ type Options struct {
 const streamsAccount = "STREAMS"
 
 // ownStreams makes the account that a configuration file calls streamsAccount the server's global account, which a file may not name. Without
-// accounts in the file all users are in the global one, and so are the streams. They stay where they are when users get accounts of their own, and
-// when they lose them.
+// accounts in the file, all users and the streams are in the global account. This way, the streams stay where they are when accounts are added to
+// the file or removed from it.
 func ownStreams(options *server.Options) {
 	for _, account := range options.Accounts {
 		if account.Name == streamsAccount {
@@ -57,8 +57,8 @@ func ownStreams(options *server.Options) {
 	}
 }
 
-// limited returns the server's options with a limit of the store, and whether that is ours: a max_file of the configuration file stays,
-// and where the volume cannot be measured the server chooses.
+// limited returns the server's options with a limit of the store, and whether the limit is ours. It is not if the configuration file has a
+// max_file, which takes precedence, or if the volume cannot be measured, so that the server chooses the limit.
 func (o Options) limited() (options *server.Options, ours bool, err error) {
 	if options, err = o.options(); err != nil || options.JetStreamMaxStore > 0 {
 		return options, false, err
@@ -121,7 +121,7 @@ func (o Options) options() (*server.Options, error) {
 	return options, nil
 }
 
-// checkCluster returns an error unless the configuration has a cluster where it is to be one, and only there.
+// checkCluster returns an error unless the configuration has a valid cluster block for several replicas, and none for a single one.
 func (o Options) checkCluster(options *server.Options) error {
 	clustered := options.Cluster.Port != 0
 	switch {

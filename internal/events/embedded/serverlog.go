@@ -39,7 +39,7 @@ func (l *serverLog) Debugf(format string, v ...any) { l.log(slog.LevelDebug, for
 // Tracef implements server.Logger. It drops traces, because they contain payloads.
 func (l *serverLog) Tracef(string, ...any) {}
 
-// Fatalf implements server.Logger. The server stops after the call; the process does not.
+// Fatalf implements server.Logger. After the call, the server stops, but the process does not.
 func (l *serverLog) Fatalf(format string, v ...any) {
 	l.log(slog.LevelError, format, v)
 	l.mu.Lock()

@@ -12,42 +12,42 @@ import (
 )
 
 const (
-	// lookInterval is how often the storage is looked at, for the readiness and the gauges.
+	// lookInterval is how often the storage is measured, for the readiness check and the gauges.
 	lookInterval = time.Second
-	// tendInterval is how often something is done about it.
+	// tendInterval is how often problems of the storage are acted on.
 	tendInterval = 10 * time.Second
-	// restartLooks is after how many times that JetStream does not work it is restarted again. It is not at the first time: a stream that is
-	// being created or deleted is a folder that the server does not know, for a moment.
+	// restartLooks is the number of failed looks between restarts of JetStream. The first restart is at the second failed look and not at the
+	// first, because the folder of a stream that is being created or deleted is unknown to the server for a moment.
 	restartLooks = 6
-	// worthwhile is the least growth of the limit that is applied, as a part of the limit: 1/worthwhile. On a volume that others write to,
-	// it changes all the time.
+	// worthwhile is the inverse of the smallest relative growth of the limit that is applied. On a volume that others write to, the limit
+	// changes all the time.
 	worthwhile = 16
-	// mostAlone is how long a server may know no leader of its cluster, as while one is elected.
+	// mostAlone is how long a server may know no leader of its cluster, for example during an election.
 	mostAlone = 5 * time.Second
-	// leastFree is the space without which restarting JetStream is no use.
+	// leastFree is the minimum of free space, in bytes, for restarting JetStream. With less, a restart does not help.
 	leastFree = 16 << 20
 )
 
-// storage looks after the storage of a server: it measures it, raises the limit when the volume has grown, and restarts JetStream when
-// it has stopped and there is space. The server does none of these by itself.
+// storage looks after the storage of a server. It measures the storage, raises the limit when the volume has grown, and restarts JetStream
+// when that has stopped and there is space. The server does none of this by itself.
 type storage struct {
 	server  *server.Server
 	options Options
-	// ours means that the limit is that of storeLimit, and not one of the configuration file.
+	// ours means that the limit comes from storeLimit, and not from the configuration file.
 	ours   bool
 	logger *slog.Logger
 	seen   atomic.Pointer[look]
 	// broken counts the looks in a row at which JetStream did not work.
 	broken int
-	// refused is the limit that the server did not take.
+	// refused is the last limit that the server did not accept.
 	refused int64
 }
 
 // look is one look at the storage.
 type look struct {
-	// used is the size of the messages, limit what the server lets it be, and free what can be written to the volume, in bytes.
+	// used is the size of the messages, limit is the maximum of used, and free is what can be written to the volume, all in bytes.
 	used, limit, free int64
-	// alone is since when the server has known no leader of its cluster, zero if it knows one.
+	// alone is since when the server has known no leader of its cluster, or zero if it knows one.
 	alone time.Time
 	condition
 }
@@ -69,7 +69,7 @@ func (s *storage) run(ctx context.Context) {
 	}
 }
 
-// tend looks once, and does what there is to do.
+// tend looks once, and then raises the limit or restarts JetStream if necessary.
 func (s *storage) tend(ctx context.Context) {
 	now, err := s.look()
 	if err != nil {
@@ -136,7 +136,7 @@ func (s *storage) raise(ctx context.Context, now look) {
 // restart restarts JetStream, which reads the streams from the volume again.
 func (s *storage) restart(ctx context.Context, now look) {
 	s.logger.WarnContext(ctx, "restarting jetstream", "err", now.fault, "free", now.free)
-	// What the server knows of its cluster stays on the volume, other than when a reload turns JetStream off.
+	// Unlike turning JetStream off by a reload, a shutdown keeps what the server knows of its cluster on the volume.
 	if err := errors.Join(s.server.ShutdownJetStream(), s.reload(now.limit)); err != nil {
 		s.logger.ErrorContext(ctx, "jetstream not restarted", "err", err)
 		return
@@ -146,7 +146,7 @@ func (s *storage) restart(ctx context.Context, now look) {
 	}
 }
 
-// reload gives the server the options of its configuration again, with a limit. It starts JetStream if that is shut down.
+// reload gives the server the options of its configuration again, with the given limit. It starts JetStream if that is shut down.
 func (s *storage) reload(limit int64) error {
 	options, err := s.options.options()
 	if err != nil {
@@ -161,7 +161,7 @@ func (s *storage) reload(limit int64) error {
 	return nil
 }
 
-// ready returns why messages cannot be stored, or what this server lacks of what its cluster has, or nil.
+// ready returns why messages cannot be stored, or what this server lacks in comparison with its cluster, or nil.
 func (s *storage) ready() error {
 	now := s.seen.Load()
 	switch {
