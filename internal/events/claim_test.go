@@ -176,7 +176,7 @@ func TestTheFirstClaimOnANewStreamSaysWhomItReplaces(t *testing.T) {
 	}
 }
 
-// claimedWithin bounds what would be tried for ever.
+// claimedWithin bounds an operation that would otherwise be retried forever.
 const claimedWithin = 20 * time.Second
 
 func TestOfTwoClustersThatClaimANameAtOnceOneGetsIt(t *testing.T) {

@@ -74,7 +74,7 @@ func (c *lossyConn) Close() error {
 	return errors.Join(c.reader.Close(), c.Conn.Close())
 }
 
-// It waited for ever: the server sends nothing again, be it that it has sent everything, be it that it has lost the consumer.
+// It used to wait forever: the server does not resend anything, whether it has sent everything or has lost the consumer.
 func TestAReadingThatHasMissedAMessageEndsWithAnError(t *testing.T) {
 	s := startServer(t)
 	b := s.bus()

@@ -55,7 +55,7 @@ func TestDeclare(t *testing.T) {
 	}
 }
 
-// Somebody who may update a stream must not keep the actuator from starting for ever.
+// Somebody who may update a stream must not be able to keep the actuator from ever starting.
 func TestWhatAServerDoesNotTakeBackIsNoReasonNotToStart(t *testing.T) {
 	for _, tt := range notTakenBack {
 		t.Run(tt.String(), func(t *testing.T) {

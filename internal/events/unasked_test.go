@@ -15,7 +15,7 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-// earlyDialer makes connections of which some requests for messages find nobody, as on a server that has not learned of the consumer yet.
+// earlyDialer makes connections on which some requests for messages have no responder, as on a server that has not learned of the consumer yet.
 type earlyDialer struct {
 	*testing.T
 	// from and upTo are the numbers of those requests.

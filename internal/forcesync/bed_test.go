@@ -158,7 +158,7 @@ func (b *bed) with(what func()) {
 	what()
 }
 
-// pass lets time pass, and waits for everything that happens meanwhile.
+// pass lets time pass, and waits for everything that happens in that time.
 func (b *bed) pass(d time.Duration) {
 	<-time.After(d)
 	b.ask(func() {})

@@ -254,7 +254,7 @@ func TestWhatTheAPIServerMayAnswerLaterIsNoAnswer(t *testing.T) {
 	}
 }
 
-// A Deployment that is made anew under another name adopts the ReplicaSet of the one that was deleted without its pods.
+// A Deployment that is created again under another name adopts the ReplicaSet of the one that was deleted without its pods.
 func TestPodsThatMayHaveBeenAdoptedAreNotTakenForTold(t *testing.T) {
 	adopted := func(p *corev1.Pod) { p.OwnerReferences[0].Name = "shop-1" }
 	isNew := func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(refreshed.Add(time.Minute)) }

@@ -386,7 +386,7 @@ func TestAValueThatIsNotKeptIsToldOnce(t *testing.T) {
 	}
 }
 
-// testCause is one that nobody acks.
+// testCause returns a cause that is never acked.
 func testCause() *cause {
 	return newCause(&events.Delivery{}, tracenoop.Span{}, 1)
 }

@@ -145,7 +145,7 @@ func TestEachNATSUserCanDoItsWork(t *testing.T) {
 	}
 }
 
-// TestWhatANATSUserMayNotDoIsRefused tries, one by one, what only another program may do, or nobody.
+// TestWhatANATSUserMayNotDoIsRefused tries, one by one, operations that only another program may do, or none.
 func TestWhatANATSUserMayNotDoIsRefused(t *testing.T) {
 	g := newGuarded(t)
 	g.declare()

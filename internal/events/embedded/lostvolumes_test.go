@@ -160,7 +160,7 @@ func TestNothingIsLostWhileEachOfThreeServersLosesItsVolumeInTurn(t *testing.T) 
 	f := newTraffic()
 	consumer := r.bus("actuator")
 	testkit.Run(t, "consumer", func(ctx context.Context) error {
-		// As in the actuator: what a server sent to nobody while it was lost is delivered again after this time.
+		// As in the actuator: messages that a lost server sent without a receiver are redelivered after this time.
 		return consumer.Consume(ctx, events.ConsumeOptions{Durable: "actuator-blue", AckWait: 7 * time.Second}, f.receive)
 	})
 	watcher := r.bus("watcher")

@@ -217,7 +217,7 @@ func (r *replicas) cluster(stream string) *jetstream.ClusterInfo {
 	return s.CachedInfo().Cluster
 }
 
-// current checks that a server has what the streams have, as the leader or as a follower but for the changes of a moment.
+// current checks that a server, as the leader or as a follower, has what the streams have, except for the latest changes.
 func (r *replicas) current(s *replica) {
 	r.Helper()
 	for _, stream := range []string{events.StreamChanges, events.StreamHistory, events.StreamDeadLetters} {
