@@ -16,7 +16,7 @@ type canaries struct {
 	always     bool
 	index      *index
 	candidates *candidates
-	// unfinished reports whether a workload is not finished with a change of a source. begun reports whether it is being patched or rolled out for it.
+	// unfinished reports whether a workload is not finished with a change of a source. begun reports whether it is being patched or rolled for it.
 	unfinished, begun func(workload.Key, events.Source) bool
 	// chosen maps a change to the workload that goes first, or to the zero Key if none was started yet.
 	chosen map[sourceChange]workload.Key

@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	// namespaceInterval is how often a namespace is read that may be read but not watched, while it says something about its workloads. namespaceQuiet
-	// is how often it is read while it says nothing, like most namespaces.
+	// namespaceInterval is how often a namespace is read that may be read but not watched, while it says something about its workloads.
+	// namespaceQuiet is how often it is read while it says nothing, like most namespaces.
 	namespaceInterval, namespaceQuiet = 5 * time.Second, 30 * time.Second
 	// namespaceRefusals is how many refusals in a row are believed, and namespaceRepeat is the delay before the next attempt until then. A single
 	// refusal may come from an API server that has not read the roles yet.
