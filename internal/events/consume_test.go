@@ -43,7 +43,8 @@ func consume(t *testing.T, b *Bus, opts ConsumeOptions) *consumer {
 	return c
 }
 
-// next waits for a delivery.
+// next waits for a delivery. A stream that sources another one, which it does not reach at once, tries again after 10 seconds, and then after 20 and
+// 30: see calculateRetryBackoff of the server.
 func (c *consumer) next() *Delivery {
 	c.t.Helper()
 	select {
@@ -51,7 +52,7 @@ func (c *consumer) next() *Delivery {
 		return d
 	case err := <-c.result:
 		c.t.Fatalf("Consume has returned: %v", err)
-	case <-time.After(20 * time.Second):
+	case <-time.After(90 * time.Second):
 		c.t.Fatal("nothing is delivered")
 	}
 	return nil
