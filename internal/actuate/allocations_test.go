@@ -151,7 +151,7 @@ func (r *rotation) observe(d *appsv1.Deployment, step int) {
 	if !ok {
 		r.Fatal("it is no workload")
 	}
-	r.dispatcher.index.observe(w, true)
+	r.dispatcher.index.written(w)
 	r.review(r.Context())
 }
 

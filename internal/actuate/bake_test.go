@@ -51,7 +51,7 @@ func (b *bakeBed) lead() {
 	}
 	for _, name := range b.names {
 		w, _ := a.index.read(deployments, b.get(name))
-		a.index.observe(w, false)
+		a.index.listed(w, "")
 	}
 	b.loop = newLoop(a.surroundings, unwritten(a))
 	last := map[workload.Key]events.Outcome{}
@@ -119,7 +119,7 @@ func (b *bakeBed) becomes(name string, change func(*appsv1.Deployment)) {
 	b.Helper()
 	b.set(name, change)
 	w, _ := b.intake.index.read(deployments, b.get(name))
-	b.intake.index.observe(w, true)
+	b.intake.index.written(w)
 	b.rollouts.review(b.Context(), w.Key())
 	b.gathering.wake(w.Key(), b.now)
 	b.settle()

@@ -24,7 +24,7 @@ func TestASourceThatChangesWithoutEndRollsAWorkloadNoMoreThanTheLimit(t *testing
 			t.Fatal(err)
 		}
 		w, _ := a.index.read(deployments, c.get("web"))
-		a.index.observe(w, false)
+		a.index.listed(w, "")
 		l = newLoop(a.surroundings, unwritten(a))
 		return w
 	}
@@ -69,10 +69,10 @@ func TestRollsThatAreRevertedCountAlthoughNothingIsLeftOfThem(t *testing.T) {
 	b := newReadBed(t, workload.Reading{MaxRollsPerHour: most}, rollOn("auto"))
 	for range most + 2 {
 		b.change()
-		b.intake.index.observe(b.read(), true)
+		b.intake.index.written(b.read())
 		b.wipe()
 		b.act() // The record is corrected.
-		b.intake.index.observe(b.read(), true)
+		b.intake.index.written(b.read())
 	}
 	counts := map[string]int{}
 	for _, outcome := range b.outcomes() {

@@ -47,7 +47,7 @@ func TestAWorkloadIsRolledInItsWindowInTheNightsThatChangeTheClocks(t *testing.T
 					t.Fatal(err)
 				}
 				w, _ := a.index.read(deployments, webDeployment("50", rollOn("auto")))
-				a.index.observe(w, false)
+				a.index.listed(w, "")
 				l := newLoop(a.surroundings, unwritten(a))
 				defer finishPatches(l)
 				l.gathering.release(l.gathering.pend(w, changeOf(nil)), decision.at)

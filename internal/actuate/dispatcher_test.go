@@ -148,14 +148,14 @@ func TestWhatNewerPodsMakeNeedlessWaitsUntilTheyAreThere(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			x := indexOf(read("90", "", ready))
-			x.observe(read("110", bad, stuck), true)
+			x.written(read("110", bad, stuck))
 			w := x.get(test.then.Key())
 			p := pendingOf(w, changeOf(nil))
 			l := loopOf(t, testOptions())
 			if v := l.dispatcher.decide(p, w); v.waits.reason != plan.PodsStarting {
 				t.Fatalf("while they start it waits for %q", v.waits.reason)
 			}
-			x.observe(test.then, true)
+			x.written(test.then)
 			v := l.dispatcher.decide(p, x.get(w.Key()))
 			if len(v.doing) != 1 || v.doing[0].Reason != test.want || (v.waits.reason != plan.None) != (test.want == plan.PodsStarting) {
 				t.Errorf("got %+v, want %s", v, test.want)

@@ -92,7 +92,7 @@ func (f *fanOut) observe(d *appsv1.Deployment) *workload.Workload {
 	if !ok {
 		f.Fatal("it is no workload")
 	}
-	f.dispatcher.index.observe(w, true)
+	f.dispatcher.index.written(w)
 	return w
 }
 

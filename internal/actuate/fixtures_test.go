@@ -107,7 +107,7 @@ func loopOf(t *testing.T, options Options, workloads ...*workload.Workload) *loo
 		t.Fatal(err)
 	}
 	for _, w := range workloads {
-		a.index.observe(w, false)
+		a.index.listed(w, "")
 	}
 	return newLoop(a.surroundings, unwritten(a))
 }
@@ -124,7 +124,7 @@ func unlinked(workload.Key, []events.Source) {}
 func indexOf(workloads ...*workload.Workload) *index {
 	x := newIndex(workload.Reading{}, func(workload.Key) {}, unlinked)
 	for _, w := range workloads {
-		x.observe(w, false)
+		x.listed(w, "")
 	}
 	return x
 }

@@ -67,9 +67,9 @@ func TestAHoldCountsWhereverItIsAnnotated(t *testing.T) {
 			if tt.rolled == nil {
 				tt.rolled = held
 			} else {
-				x.observe(tt.rolled, false)
+				x.listed(tt.rolled, "")
 			}
-			x.observe(held, true)
+			x.written(held)
 			key := tt.rolled.Key()
 			p := l.gathering.pend(tt.rolled, changeOf(nil))
 			if why := l.dispatcher.admission.timing.stop(x.get(key)); why.reason != plan.OnHold || why.said != "tofu apply" {
@@ -77,7 +77,7 @@ func TestAHoldCountsWhereverItIsAnnotated(t *testing.T) {
 			}
 			l.gathering.hold(p, plan.OnHold)
 			l.dirty.take()
-			x.observe(tt.read("12", nil), true)
+			x.written(tt.read("12", nil))
 			l.review(t.Context())
 			if p.isHeld() {
 				t.Error("it is not looked at when the hold is taken off")

@@ -26,7 +26,7 @@ func TestAHoldForDaysIsNotedAsLongAndNotAsLate(t *testing.T) {
 	}
 	observe := func(deployment *appsv1.Deployment) {
 		w, _ := a.index.read(deployments, deployment)
-		a.index.observe(w, false)
+		a.index.listed(w, "")
 	}
 	observe(c.get("web"))
 	l := newLoop(a.surroundings, unwritten(a))
@@ -72,7 +72,7 @@ func TestASourceOnHoldDelaysNoRecordOfAnother(t *testing.T) {
 		})
 		d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation + 1, Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1}
 	})
-	b.intake.index.observe(b.read(), true)
+	b.intake.index.written(b.read())
 	w := b.intake.index.get(b.read().Key())
 	for source, version := range map[events.Source]string{db: "110", app: "104"} {
 		e := eventOf(changeOf(func(c *events.Change) {

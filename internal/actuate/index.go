@@ -109,18 +109,16 @@ func (x *index) hasWaves(namespace string) bool {
 	return x.waves[namespace] > 0
 }
 
-// observe records a state of a workload. Exact means that it is the result of one write, like an event of a watch; a state from a list may be the
-// result of many. A state that is older than the known one is dropped. For a state from the first list, it is not known how old its contents are.
-func (x *index) observe(w *workload.Workload, exact bool) {
-	since := ""
-	if exact {
-		since = w.Version
-	}
-	x.observeSince(w, exact, since)
-}
+// written records the state that one write has led to, as an event of a watch shows it. A state that is older than the known one is dropped.
+func (x *index) written(w *workload.Workload) { x.observe(w, true, w.Version) }
 
-// observeSince is like observe, for a state whose differences from the known one were written at a resourceVersion or later.
-func (x *index) observeSince(w *workload.Workload, exact bool, since string) {
+// listed is like written, for a state from a list, which may be the result of many writes since a resourceVersion. That is empty for the first list:
+// then it is not known how old its contents are.
+func (x *index) listed(w *workload.Workload, since string) { x.observe(w, false, since) }
+
+// observe records a state of a workload. Exact means that it is the result of one write. Its differences from the known state were written at
+// the resourceVersion since or later.
+func (x *index) observe(w *workload.Workload, exact bool, since string) {
 	x.mu.Lock()
 	earlier := x.workloads[w.Key()]
 	if earlier != nil && earlier.ID.UID == w.ID.UID && !workload.Newer(w.Version, earlier.Version) {
@@ -213,10 +211,8 @@ func (x *index) replace(earlier, w *workload.Workload, exact bool, since string)
 	x.rejoin(earlier, w, since)
 }
 
-func (x *index) forget(key workload.Key, uid string) { x.forgetSince(key, uid, "") }
-
-// forgetSince is like forget, for a workload that is known to have existed until a resourceVersion or later.
-func (x *index) forgetSince(key workload.Key, uid, since string) {
+// forget removes a workload that was deleted, and was there until a resourceVersion or later, which is empty if that is not known.
+func (x *index) forget(key workload.Key, uid, since string) {
 	x.mu.Lock()
 	earlier := x.workloads[key]
 	if earlier == nil || earlier.ID.UID != uid {

@@ -50,7 +50,7 @@ func TestTheAnswerToAPatchIsNotTakenForMoreThanItIs(t *testing.T) {
 			told := 0
 			x := newIndex(workload.Reading{}, func(workload.Key) { told++ }, unlinked)
 			if test.known != nil {
-				x.observe(test.known, test.exact)
+				x.show(test.known, test.exact)
 			}
 			told = 0
 			x.answer(test.answer, test.templated)
@@ -136,12 +136,12 @@ func TestTheIndexIsTheStoreOfAReflector(t *testing.T) {
 
 func TestWhatAWorkloadIsNotRolledForConcernsItNot(t *testing.T) {
 	x := newIndex(workload.Reading{}, func(workload.Key) {}, unlinked)
-	x.observe(workloadOf(t, "none", wholeDB, nil), true)
+	x.written(workloadOf(t, "none", wholeDB, nil))
 	if got := x.dependents(db); len(got) != 0 {
 		t.Errorf("a workload that asks for nothing depends on a source: %v", got[0].ID)
 	}
-	x.observe(workloadOf(t, "secret/d*", workload.Reference{}, named("pattern", nil)), true)
-	x.observe(workloadOf(t, "secret/db", wholeDB, named("name", nil)), true)
+	x.written(workloadOf(t, "secret/d*", workload.Reference{}, named("pattern", nil)))
+	x.written(workloadOf(t, "secret/db", wholeDB, named("name", nil)))
 	var names []string
 	for _, w := range x.dependents(db) {
 		names = append(names, w.ID.Name)

@@ -69,7 +69,7 @@ func TestIndexFindsWhatReadsASecretStore(t *testing.T) {
 			if len(w.Problems) > 0 {
 				t.Fatal(w.Problems)
 			}
-			x.observe(w, true)
+			x.written(w)
 			change := events.Change{
 				Source: tt.path.Source(), Verb: events.VerbRotated, UID: "bao", ResourceVersion: "1794796013000000000",
 				ChangedAt: "1794796013000000000", Fingerprint: "k0:7", Truncated: true,
@@ -81,7 +81,7 @@ func TestIndexFindsWhatReadsASecretStore(t *testing.T) {
 			if rolls != tt.want {
 				t.Errorf("rolls: %t, want %t", rolls, tt.want)
 			}
-			x.forget(w.Key(), "u")
+			x.forget(w.Key(), "u", "")
 			if len(x.dependents(change.Source)) > 0 || len(x.bySource) > 0 || len(x.byPattern) > 0 {
 				t.Error("the index keeps a workload that is gone")
 			}

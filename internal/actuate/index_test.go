@@ -23,6 +23,15 @@ func at(t *testing.T, version string, template byte) *workload.Workload {
 	return w
 }
 
+// show records a state that a watch shows, which is exact, or the first list.
+func (x *index) show(w *workload.Workload, exact bool) {
+	if exact {
+		x.written(w)
+	} else {
+		x.listed(w, "")
+	}
+}
+
 func TestTheVersionOfTheTemplateIsThatOfTheWriteThatChangedIt(t *testing.T) {
 	type step struct {
 		version  string
@@ -47,7 +56,7 @@ func TestTheVersionOfTheTemplateIsThatOfTheWriteThatChangedIt(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			x := newIndex(workload.Reading{}, func(workload.Key) {}, unlinked)
 			for _, step := range test.steps {
-				x.observe(at(t, step.version, step.template), step.exact)
+				x.show(at(t, step.version, step.template), step.exact)
 			}
 			if got := x.get(at(t, "", 0).Key()).TemplateVersion; got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
@@ -58,14 +67,14 @@ func TestTheVersionOfTheTemplateIsThatOfTheWriteThatChangedIt(t *testing.T) {
 
 func TestAnotherWorkloadOfTheSameNameIsAnother(t *testing.T) {
 	x := newIndex(workload.Reading{}, func(workload.Key) {}, unlinked)
-	x.observe(at(t, "20", 'a'), true)
+	x.written(at(t, "20", 'a'))
 	again := at(t, "5", 'a')
 	again.ID.UID = "another"
-	x.observe(again, false)
+	x.listed(again, "")
 	if got := x.get(again.Key()); got.ID.UID != "another" || got.TemplateVersion != "" {
 		t.Errorf("got %s at template %q, want the new one, of which nothing is known", got.ID.UID, got.TemplateVersion)
 	}
-	x.forget(again.Key(), "w")
+	x.forget(again.Key(), "w", "")
 	if x.get(again.Key()) == nil {
 		t.Error("the deletion of the old one has removed the new one")
 	}
@@ -74,13 +83,13 @@ func TestAnotherWorkloadOfTheSameNameIsAnother(t *testing.T) {
 func TestTheIndexForgetsANamespaceWithItsLastWorkload(t *testing.T) {
 	x := newIndex(workload.Reading{}, func(workload.Key) {}, unlinked)
 	w := at(t, "10", 'a')
-	x.observe(w, true)
+	x.written(w)
 	before := x.countLinks(w.ID.Namespace)
-	x.forget(w.Key(), w.ID.UID)
+	x.forget(w.Key(), w.ID.UID, "")
 	if len(x.links) > 0 || len(x.spaces) > 0 {
 		t.Errorf("got %v and %v of a namespace without workloads, want nothing", x.links, x.spaces)
 	}
-	x.observe(at(t, "20", 'a'), true)
+	x.written(at(t, "20", 'a'))
 	if after := x.countLinks(w.ID.Namespace); after == before {
 		t.Errorf("got %d for the links of the namespace made anew, want another number", after)
 	}
@@ -100,10 +109,10 @@ func TestTheIndexAgreesWithAskingEveryWorkload(t *testing.T) {
 				w.ID.Name, w.Version, w.Wave = names[random.IntN(3)], strconv.Itoa(version+1), random.IntN(2)
 			})
 			if random.IntN(4) == 0 {
-				x.forget(w.Key(), w.ID.UID)
+				x.forget(w.Key(), w.ID.UID, "")
 				delete(there, w.Key())
 			} else {
-				x.observe(w, true)
+				x.written(w)
 				there[w.Key()] = w
 			}
 			for _, kind := range sourceKinds {
@@ -129,7 +138,7 @@ func TestTheIndexAgreesWithAskingEveryWorkload(t *testing.T) {
 			}
 		}
 		for key, w := range there {
-			x.forget(key, w.ID.UID)
+			x.forget(key, w.ID.UID, "")
 		}
 		if len(x.workloads)+len(x.bySource)+len(x.byPattern)+len(x.waves) != 0 {
 			t.Errorf("seed %d: left behind: %s", seed, fmt.Sprint(x.workloads, x.bySource, x.byPattern, x.waves))

@@ -33,7 +33,7 @@ func newFollowedBed(t *testing.T, wave string, set func(*Options)) (b *tellBed, 
 		answer, err := patched(deployment, action)
 		return true, answer, err
 	})
-	b.dispatcher.index.observe(after, false)
+	b.dispatcher.index.listed(after, "")
 	return b, after, rolled
 }
 

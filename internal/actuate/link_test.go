@@ -83,8 +83,8 @@ func TestAnOptInAfterAChangeRollsNothing(t *testing.T) {
 		w, _ := workload.Read(deployments, d, workload.Reading{})
 		return w
 	}
-	l.intake.index.observe(read(before), false)
-	l.intake.index.observe(read(after), true)
+	l.intake.index.listed(read(before), "")
+	l.intake.index.written(read(after))
 	_, links := l.dirty.take()
 	asked := question{workload: read(after).Key(), source: db, why: recallLinked}
 	if _, ok := links[asked]; !ok || len(links) != 1 {
@@ -106,7 +106,12 @@ func TestANewLeaderAsksForWhatTheLastOneMayHaveMissed(t *testing.T) {
 	recorded := map[string]workload.RolledFor{"secret/db": {Fingerprint: fp("b"), Version: "100", UID: "uid"}}
 	l := loopOf(t, testOptions())
 	observe := func(name string, exact bool, rolled map[string]workload.RolledFor) {
-		l.intake.index.observe(workloadOf(t, "auto", wholeDB, named(name, func(w *workload.Workload) { w.Rolled = rolled })), exact)
+		w := workloadOf(t, "auto", wholeDB, named(name, func(w *workload.Workload) { w.Rolled = rolled }))
+		if exact {
+			l.intake.index.written(w)
+		} else {
+			l.intake.index.listed(w, "")
+		}
 	}
 	observe("listed", false, nil)
 	observe("created", true, nil)

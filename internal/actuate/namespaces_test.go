@@ -114,7 +114,7 @@ func TestTheWindowOfAWorkloadCountsRatherThanThatOfItsNamespace(t *testing.T) {
 				t.Fatal(err)
 			}
 			w, _ := a.index.read(deployments, webDeployment("50", map[string]string{workload.AnnotationRollOn: "auto", workload.AnnotationWindow: tt.own}))
-			a.index.observe(w, false)
+			a.index.listed(w, "")
 			a.namespaces.set(t.Context(), "shop", tt.namespace)
 			l := newLoop(a.surroundings, unwritten(a))
 			why := l.dispatcher.admission.timing.stop(w)

@@ -102,7 +102,7 @@ func TestWhatAWorkloadWaitsForIsNotedAsFarAsTheRecordHasRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	w, _ := a.index.read(deployments, c.get("web"))
-	a.index.observe(w, false)
+	a.index.listed(w, "")
 	l := newLoop(a.surroundings, unwritten(a))
 	for i := range 250 {
 		e := eventOf(changeOf(func(ch *events.Change) {

@@ -22,7 +22,7 @@ func BenchmarkOwing(b *testing.B) {
 					b.Fatal("no workload")
 				}
 				w.Rolled = map[string]workload.RolledFor{"secret/db": workload.Owed(workload.RolledFor{UID: "uid", Fingerprint: fp("b")})}
-				a.index.observe(w, false)
+				a.index.listed(w, "")
 			}
 			l := newLoop(a.surroundings, unwritten(a))
 			for _, w := range a.index.all() {

@@ -89,16 +89,16 @@ func TestWhatAConfiguredKindOwnsIsRolledThroughTheOutermostOwner(t *testing.T) {
 	if !ok {
 		t.Fatal("it cannot be read")
 	}
-	x.observe(owned, true)
+	x.written(owned)
 	wantDependents(t, x, "before its controller is known", owned.Key())
 	gadget := ownerNamed(t, kinds, reading, "gadget", "web", "11", "Widget", "all")
-	x.observe(gadget, true)
+	x.written(gadget)
 	wantDependents(t, x, "before the outermost one is known", gadget.Key())
 	widget := ownerNamed(t, kinds, reading, "widget", "all", "12", "", "")
-	x.observe(widget, true)
+	x.written(widget)
 	wantDependents(t, x, "when all are known", widget.Key())
 
-	x.observe(ownerNamed(t, kinds, reading, "gadget", "web", "13", "", ""), true)
+	x.written(ownerNamed(t, kinds, reading, "gadget", "web", "13", "", ""))
 	got := make(map[workload.Key]bool)
 	for _, w := range x.dependents(db) {
 		got[w.Key()] = true
@@ -106,10 +106,10 @@ func TestWhatAConfiguredKindOwnsIsRolledThroughTheOutermostOwner(t *testing.T) {
 	if len(got) != 2 || !got[gadget.Key()] || !got[widget.Key()] {
 		t.Errorf("when one is on its own: dependents are %v, want both kinds", got)
 	}
-	x.forget(gadget.Key(), "uid-1")
-	x.forget(widget.Key(), "uid-1")
+	x.forget(gadget.Key(), "uid-1", "")
+	x.forget(widget.Key(), "uid-1", "")
 	wantDependents(t, x, "when the owners are gone", owned.Key())
-	x.observe(gadget, true)
+	x.written(gadget)
 	wantDependents(t, x, "when its controller is back", gadget.Key())
 }
 
@@ -119,8 +119,8 @@ func TestWhatOwnsAWorkloadAndIsGoneHandsOverWhatHasChangedSince(t *testing.T) {
 	x := newIndex(reading, func(workload.Key) {}, func(key workload.Key, _ []events.Source) { fresh = append(fresh, key) })
 	gadget := ownerNamed(t, kinds, reading, "gadget", "web", "10", "Widget", "all")
 	widget := ownerNamed(t, kinds, reading, "widget", "all", "11", "", "")
-	x.observe(gadget, false)
-	x.observe(widget, false)
+	x.listed(gadget, "")
+	x.listed(widget, "")
 	wantDependents(t, x, "at first", widget.Key())
 	k, _ := kinds.Named("widget")
 	store := &kindStore{index: x, kind: k, synced: func() {}, seen: "20"}
@@ -143,13 +143,13 @@ func TestTheLogSaysOnceThatAWorkloadIsRolledWithoutItsController(t *testing.T) {
 			t.Errorf("%s: said %d times, want %d:\n%s", what, got, want, &log)
 		}
 	}
-	x.observe(ownerNamed(t, kinds, reading, "gadget", "web", "10", "Widget", "all"), true)
+	x.written(ownerNamed(t, kinds, reading, "gadget", "web", "10", "Widget", "all"))
 	said("without its controller", 1)
 	said("again", 1)
 	widget := ownerNamed(t, kinds, reading, "widget", "all", "11", "", "")
-	x.observe(widget, true)
+	x.written(widget)
 	said("when it is there", 1)
-	x.forget(widget.Key(), widget.ID.UID)
+	x.forget(widget.Key(), widget.ID.UID, "")
 	said("when it has gone", 2)
 }
 
@@ -159,13 +159,13 @@ func TestOwnersInACircleEndNowhere(t *testing.T) {
 	for round := range 3 {
 		for i, kind := range []string{"widget", "gadget"} {
 			owner := map[string]string{"widget": "Gadget", "gadget": "Widget"}[kind]
-			x.observe(ownerNamed(t, kinds, reading, kind, "web", fmt.Sprint(10+2*round+i), owner, "web"), true)
+			x.written(ownerNamed(t, kinds, reading, kind, "web", fmt.Sprint(10+2*round+i), owner, "web"))
 		}
 		if got := len(x.dependents(db)); got != 1 {
 			t.Errorf("round %d: got %d dependents, want the one that owns itself only through the other", round, got)
 		}
 	}
-	x.observe(ownerNamed(t, kinds, reading, "widget", "self", "30", "Widget", "self"), true)
+	x.written(ownerNamed(t, kinds, reading, "widget", "self", "30", "Widget", "self"))
 	if x.get(workload.Key{Kind: "widget", Namespace: "shop", Name: "self"}).Runs != (workload.Key{}) {
 		t.Error("an owner of itself is rolled through itself")
 	}

@@ -54,7 +54,7 @@ func reasonCases() []reasonCase {
 		p := *w
 		p.ID.Name, p.ID.UID = "peer", "uid-peer"
 		mutate(&p)
-		l.dispatcher.index.observe(&p, false)
+		l.dispatcher.index.listed(&p, "")
 	}
 	return []reasonCase{
 		{reason: plan.NotOptedIn, annotation: "configmaps"},
@@ -184,14 +184,14 @@ func reasonCases() []reasonCase {
 			},
 		},
 		{reason: plan.KindNotServed, unexplained: true, meanwhile: func(l *loop, w *workload.Workload) {
-			l.dispatcher.index.forget(w.Key(), w.ID.UID)
+			l.dispatcher.index.forget(w.Key(), w.ID.UID, "")
 			l.dispatcher.index.unserve(kindPlace{kind: w.ID.Kind}, written)
 		}},
 		{reason: plan.NoPatch, unexplained: true, meanwhile: func(l *loop, _ *workload.Workload) { l.dispatcher.kinds = nil }},
 		{reason: plan.DryRun, unexplained: true, options: func(o *Options) { o.DryRun = true }},
 		{
 			reason: plan.WorkloadGone, unexplained: true,
-			meanwhile: func(l *loop, w *workload.Workload) { l.dispatcher.index.forget(w.Key(), w.ID.UID) },
+			meanwhile: func(l *loop, w *workload.Workload) { l.dispatcher.index.forget(w.Key(), w.ID.UID, "") },
 		},
 	}
 }

@@ -65,7 +65,7 @@ func (b *recordBed) observe(name string) {
 	if !ok {
 		b.Fatal("no workload")
 	}
-	b.recorder.index.observe(w, false)
+	b.recorder.index.listed(w, "")
 	b.review(b.Context())
 }
 
@@ -195,7 +195,7 @@ func TestNothingIsRecordedOfARefusedChangeWhenTheWorkloadHasAnotherOutcome(t *te
 	if got := b.records(); len(got) > 0 {
 		t.Errorf("%v have a record of a change that their pods do not have", got)
 	}
-	b.recorder.index.forget(w.Key(), w.ID.UID)
+	b.recorder.index.forget(w.Key(), w.ID.UID, "")
 	b.review(t.Context())
 	if len(b.recorder.denied) > 0 {
 		t.Errorf("remembered of a workload that is gone: %v", b.recorder.denied)
@@ -237,7 +237,7 @@ func TestARecordThatIsRemovedAgainAndAgainIsWrittenEverMoreSeldom(t *testing.T) 
 		d.Annotations[workload.AnnotationRollOn] = "auto, configmap/app"
 	})
 	w, _ := workload.Read(deployments, b.get("web"), workload.Reading{})
-	b.recorder.index.observe(w, true)
+	b.recorder.index.written(w)
 	b.review(t.Context())
 	b.turn()
 	if got := len(b.records()); got != wrote+1 {

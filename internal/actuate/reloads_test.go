@@ -37,7 +37,7 @@ func TestWorkloadsAreLeftToReloaderWhileItRolls(t *testing.T) {
 	roll := func(namespace, name, version string) {
 		w := reloadedAt(t, name, version, now)
 		w.ID.Namespace = namespace
-		x.observe(w, true)
+		x.written(w)
 		r.review(w.Key())
 	}
 	want("what Reloader did before is no news", "shop", now, 0)
@@ -76,7 +76,7 @@ func TestAChangeThatIsLeftToReloaderIsRolledWhenReloaderDoesNot(t *testing.T) {
 			web, peer := reloadedAt(t, "web", "50", written.Add(-time.Hour)), reloadedAt(t, "peer", "51", written.Add(-time.Hour))
 			l := loopOf(t, options, web, peer)
 			l.reloads.resume()
-			l.dispatcher.index.observe(reloadedAt(t, "peer", "102", written), true)
+			l.dispatcher.index.written(reloadedAt(t, "peer", "102", written))
 			l.reloads.review(peer.Key())
 			p := l.gathering.pend(web, changeOf(nil))
 			l.gathering.schedule(p, now)
@@ -88,7 +88,7 @@ func TestAChangeThatIsLeftToReloaderIsRolledWhenReloaderDoesNot(t *testing.T) {
 				now = now.Add(time.Second)
 				rolled := reloadedAt(t, "web", test.version, written)
 				rolled.TemplateVersion = test.version
-				l.dispatcher.index.observe(rolled, true)
+				l.dispatcher.index.written(rolled)
 				l.reloads.review(web.Key())
 				if !p.due.Equal(now) {
 					t.Errorf("it is decided at %s, want at once", p.due)

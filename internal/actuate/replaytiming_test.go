@@ -19,7 +19,7 @@ func TestAReplayIsTimedFromItsRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	deployment, _ := a.index.read(deployments, c.get("web"))
-	a.index.observe(deployment, false)
+	a.index.listed(deployment, "")
 	l := newLoop(a.surroundings, unwritten(a))
 	w, version := a.index.all()[0], c.next()
 	e := eventOf(changeOf(func(c *events.Change) {

@@ -80,7 +80,7 @@ func (b *revertBed) patch(action k8stesting.Action) (*appsv1.Deployment, error) 
 		}
 	})
 	if b.watches != nil && b.watches(b.deployment) {
-		b.intake.index.observe(b.read(), true)
+		b.intake.index.written(b.read())
 	}
 	if b.loses {
 		return nil, errors.New("connection reset")
@@ -126,7 +126,7 @@ func (b *revertBed) act() {
 func (b *revertBed) revert() {
 	b.Helper()
 	b.write("operator", func(d *appsv1.Deployment) { d.Spec.Template.Annotations = nil })
-	b.intake.index.observe(b.read(), true)
+	b.intake.index.written(b.read())
 	b.rollouts.review(b.Context(), b.read().Key())
 }
 
@@ -190,7 +190,7 @@ func TestARollThatIsRevertedIsRepeatedAndAtLastGivenUp(t *testing.T) {
 func (b *revertBed) wipe() {
 	b.Helper()
 	b.write("operator", func(d *appsv1.Deployment) { d.Annotations, d.Spec.Template.Annotations = rollOn("auto"), nil })
-	b.intake.index.observe(b.read(), true)
+	b.intake.index.written(b.read())
 	b.rollouts.review(b.Context(), b.read().Key())
 }
 
@@ -222,7 +222,7 @@ func TestARevertedRollLeavesTheRecordOfBefore(t *testing.T) {
 	b := newRevertBed(t)
 	before := `{"secret/db":"` + fp("z") + `@80/uid"}`
 	b.write("test", func(d *appsv1.Deployment) { d.Annotations[annotationRolled] = before })
-	b.intake.index.observe(b.read(), true)
+	b.intake.index.written(b.read())
 	b.change()
 	b.revert()
 	b.act()
@@ -246,7 +246,7 @@ func TestAnotherPodTemplateSupersedesARoll(t *testing.T) {
 	b.write("kubectl", func(d *appsv1.Deployment) {
 		d.Spec.Template.Annotations, d.Spec.Template.Spec.Containers[0].Image = nil, "app:2"
 	})
-	b.intake.index.observe(b.read(), true)
+	b.intake.index.written(b.read())
 	b.rollouts.review(t.Context(), b.read().Key())
 	b.act()
 	if got := b.outcomes(); len(got) != 1 || got[0].Verb != events.VerbSkipped || got[0].Reason != "superseded" {
@@ -264,7 +264,7 @@ func TestTheNextLeaderGoesOnWithWhatWasReverted(t *testing.T) {
 	outcomes := b.outcomes()
 	next := newRevertBed(t)
 	next.deployment = b.deployment
-	next.intake.index.observe(next.read(), false)
+	next.intake.index.listed(next.read(), "")
 	next.rollouts.reverts.resumeOutcome(t.Context(), outcomes[len(outcomes)-1])
 	next.act()
 	if got := decisionOf(next.read(), changeOf(nil), nil).Reason; got != plan.Changed {
@@ -272,7 +272,7 @@ func TestTheNextLeaderGoesOnWithWhatWasReverted(t *testing.T) {
 	}
 	third := newRevertBed(t)
 	third.deployment = next.deployment
-	third.intake.index.observe(third.read(), false)
+	third.intake.index.listed(third.read(), "")
 	third.rollouts.reverts.resume()
 	if _, asked := third.recaller.asked[third.question()]; !asked {
 		t.Error("the leader after it does not have the change decided again")

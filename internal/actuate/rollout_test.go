@@ -13,7 +13,7 @@ func progressOf(t *testing.T, x *index, p workload.Progress, version string) *wo
 	w := workloadOf(t, "auto", wholeDB, func(w *workload.Workload) {
 		w.Version, w.Revision, w.Generation, w.Progress = version, "r1", 2, p
 	})
-	x.observe(w, true)
+	x.written(w)
 	return w
 }
 

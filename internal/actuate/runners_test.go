@@ -51,11 +51,11 @@ func TestADeploymentFollowsTheRolloutThatRunsItsPods(t *testing.T) {
 		t.Run(order, func(t *testing.T) {
 			x := newIndex(workload.Reading{}, func(key workload.Key) { changed[key]++ }, unlinked)
 			if order == "the Deployment first" {
-				x.observe(web, false)
+				x.listed(web, "")
 			}
-			x.observe(runnerOf(t, "20", "web", "Paused"), true)
+			x.written(runnerOf(t, "20", "web", "Paused"))
 			if order == "the Rollout first" {
-				x.observe(web, false)
+				x.listed(web, "")
 			}
 			wantOnly := func(what string, state workload.State, dependents string) {
 				t.Helper()
@@ -69,18 +69,18 @@ func TestADeploymentFollowsTheRolloutThatRunsItsPods(t *testing.T) {
 			}
 			wantOnly("while it runs the pods", workload.Waiting, "["+fmt.Sprint(key)+"]")
 			before := changed[key]
-			x.observe(runnerOf(t, "21", "web", "Degraded"), true)
+			x.written(runnerOf(t, "21", "web", "Degraded"))
 			wantOnly("when it has failed", workload.Failed, "["+fmt.Sprint(key)+"]")
 			if changed[key] == before {
 				t.Error("nobody looks at the Deployment when the Rollout has changed")
 			}
-			x.observe(scaledDown(t, "22"), true)
+			x.written(scaledDown(t, "22"))
 			wantOnly("when the Deployment has changed, too", workload.Failed, "["+fmt.Sprint(key)+"]")
 
-			x.observe(runnerOf(t, "23", "other", "Degraded"), true)
+			x.written(runnerOf(t, "23", "other", "Degraded"))
 			wantOnly("when it runs the pods of another", web.Progress.State, "[]")
-			x.observe(runnerOf(t, "24", "web", "Degraded"), true)
-			x.forget(workload.Key{Kind: "rollout", Namespace: "shop", Name: "edge"}, "uid-edge")
+			x.written(runnerOf(t, "24", "web", "Degraded"))
+			x.forget(workload.Key{Kind: "rollout", Namespace: "shop", Name: "edge"}, "uid-edge", "")
 			wantOnly("when it is gone", web.Progress.State, "[]")
 		})
 	}
@@ -89,21 +89,21 @@ func TestADeploymentFollowsTheRolloutThatRunsItsPods(t *testing.T) {
 func TestADeploymentFollowsEachRolloutThatRunsItsPods(t *testing.T) {
 	web := scaledDown(t, "10")
 	x := newIndex(workload.Reading{}, func(workload.Key) {}, unlinked)
-	x.observe(web, false)
+	x.listed(web, "")
 	steps := []struct {
 		name string
 		do   func()
 		want workload.State
 		pods int32
 	}{
-		{"one that is complete", func() { x.observe(runnerNamed(t, "edge", "20", "web", "Healthy"), true) }, workload.Complete, 1},
-		{"another that is paused", func() { x.observe(runnerNamed(t, "inner", "21", "web", "Paused"), true) }, workload.Waiting, 2},
-		{"the first one fails", func() { x.observe(runnerNamed(t, "edge", "22", "web", "Degraded"), true) }, workload.Failed, 2},
+		{"one that is complete", func() { x.written(runnerNamed(t, "edge", "20", "web", "Healthy")) }, workload.Complete, 1},
+		{"another that is paused", func() { x.written(runnerNamed(t, "inner", "21", "web", "Paused")) }, workload.Waiting, 2},
+		{"the first one fails", func() { x.written(runnerNamed(t, "edge", "22", "web", "Degraded")) }, workload.Failed, 2},
 		{
 			"the first one goes, and the other still runs it",
-			func() { x.forget(workload.Key{Kind: "rollout", Namespace: "shop", Name: "edge"}, "uid-edge") }, workload.Waiting, 1,
+			func() { x.forget(workload.Key{Kind: "rollout", Namespace: "shop", Name: "edge"}, "uid-edge", "") }, workload.Waiting, 1,
 		},
-		{"the other runs another", func() { x.observe(runnerNamed(t, "inner", "23", "other", "Paused"), true) }, web.Progress.State, 0},
+		{"the other runs another", func() { x.written(runnerNamed(t, "inner", "23", "other", "Paused")) }, web.Progress.State, 0},
 	}
 	for _, step := range steps {
 		step.do()

@@ -122,7 +122,7 @@ func TestTheManifestThatAnotherActuatorKeepsIsLeftToItForAWhile(t *testing.T) {
 	again := b.shadow.DeepCopy()
 	again.UID, again.ResourceVersion, again.CreationTimestamp = "s2", "8", metav1.NewTime(written.Add(time.Second))
 	w, _ := workload.Read(workload.Job(), again, workload.Reading{})
-	b.intake.index.observe(w, true)
+	b.intake.index.written(w)
 	b.shadows.review(w.Key())
 	if b.restores(written.Add(kube.PatchTimeout)) {
 		t.Error("that of a later attempt is taken while another actuator may be about to need it")

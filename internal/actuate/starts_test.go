@@ -67,7 +67,7 @@ func TestAJobWithTheRecordOfItsCronJobIsNotReported(t *testing.T) {
 	l, _, _ := startsBed(t)
 	w := rolledAt(t, "report-0", written, workload.Complete)
 	w.Deaf = true
-	l.intake.index.observe(w, false)
+	l.intake.index.listed(w, "")
 	l.rollouts.following.reported[w.Key()] = "earlier"
 	l.rollouts.find(t.Context(), resumerOf(testOptions(), busOf(t)))
 	if len(l.outbox.waiting) > 0 {

@@ -49,7 +49,7 @@ func (s *kindStore) Add(obj any) error { return s.Update(obj) }
 // Update is called with an object that was written, by a watch.
 func (s *kindStore) Update(obj any) error {
 	if w, ok := s.workload(obj); ok {
-		s.observe(w, true)
+		s.written(w)
 		s.see(w.Version)
 	}
 	return nil
@@ -65,7 +65,7 @@ func (s *kindStore) see(version string) {
 // Delete is called with an object that was deleted, by a watch.
 func (s *kindStore) Delete(obj any) error {
 	if w, ok := s.workload(obj); ok {
-		s.forgetSince(w.Key(), w.ID.UID, w.Version)
+		s.forget(w.Key(), w.ID.UID, w.Version)
 	}
 	return nil
 }
@@ -83,7 +83,7 @@ func (s *kindStore) replace(list []any, version string) {
 	for _, obj := range list {
 		if w, ok := s.workload(obj); ok {
 			listed[w.Key()] = struct{}{}
-			s.observeSince(w, false, s.seen)
+			s.listed(w, s.seen)
 		}
 	}
 	for _, w := range s.all() {
@@ -92,7 +92,7 @@ func (s *kindStore) replace(list []any, version string) {
 			continue
 		}
 		if _, ok := listed[key]; !ok {
-			s.forgetSince(key, w.ID.UID, s.seen)
+			s.forget(key, w.ID.UID, s.seen)
 		}
 	}
 	s.seen = version

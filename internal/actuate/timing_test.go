@@ -257,7 +257,7 @@ func TestAWorkloadWaitsForItsWindow(t *testing.T) {
 			annotations := map[string]string{workload.AnnotationRollOn: "auto"}
 			maps.Copy(annotations, tt.annotations)
 			w, _ := a.index.read(deployments, webDeployment("50", annotations))
-			a.index.observe(w, false)
+			a.index.listed(w, "")
 			l := newLoop(a.surroundings, unwritten(a))
 			defer finishPatches(l)
 			p := l.gathering.pend(w, changeOf(nil))
@@ -307,10 +307,10 @@ func TestAWorkloadThatGetsNoSlotWhileItsWindowIsOpenWaitsForTheNext(t *testing.T
 	}
 	w, _ := a.index.read(deployments, webDeployment("50", rollOn("auto")))
 	w.Progress.Pods = 1
-	a.index.observe(w, false)
+	a.index.listed(w, "")
 	l := newLoop(a.surroundings, unwritten(a))
 	other := workload.Key{Kind: "deployment", Namespace: "bank", Name: "other"}
-	a.index.observe(workloadOf(t, "auto", wholeDB, named("other", func(w *workload.Workload) { w.ID.Namespace, w.Progress.Pods = "bank", 1 })), false)
+	a.index.listed(workloadOf(t, "auto", wholeDB, named("other", func(w *workload.Workload) { w.ID.Namespace, w.Progress.Pods = "bank", 1 })), "")
 	l.rollouts.following.follow(other, &rollout{})
 	p := l.gathering.pend(w, changeOf(nil))
 	l.gathering.release(p, now)
@@ -345,7 +345,7 @@ func TestAHoldThatBeginsAfterARestartIsTold(t *testing.T) {
 	}
 	held := *w
 	held.Version, held.Hold = "51", "tofu apply"
-	l.intake.index.observe(&held, false)
+	l.intake.index.listed(&held, "")
 	l.gathering.release(p, written)
 	l.dispatcher.dispatch(t.Context())
 	if got := l.outbox.waiting; p.held != plan.OnHold || len(got) != 2 || got[1].outcome.Reason != plan.OnHold.String() {
@@ -366,7 +366,7 @@ func TestASourceThatChangesAllTheTimeRollsAWorkloadOnceInEachInterval(t *testing
 		t.Fatal(err)
 	}
 	w, _ := a.index.read(deployments, c.get("web"))
-	a.index.observe(w, false)
+	a.index.listed(w, "")
 	l := newLoop(a.surroundings, unwritten(a))
 	settle := func() {
 		l.dispatcher.dispatch(t.Context())

@@ -44,7 +44,7 @@ func TestARollThatMayNotBeCountedIsMadeWithoutTheCount(t *testing.T) {
 		t.Fatal(err)
 	}
 	w, _ := a.index.read(deployments, c.get("web"))
-	a.index.observe(w, false)
+	a.index.listed(w, "")
 	l := newLoop(a.surroundings, unwritten(a))
 	l.inFlight.done = func(*events.Delivery, context.Context, error) {}
 	for i := range most + 1 {

@@ -24,7 +24,7 @@ func TestWhatIsPendingOutlivesThatTheKindIsNotServed(t *testing.T) {
 	}
 	w, _ := a.index.read(deployments, c.get("web"))
 	w.Version = "150"
-	a.index.observe(w, false)
+	a.index.listed(w, "")
 	l := newLoop(a.surroundings, unwritten(a))
 	change := changeOf(func(ch *events.Change) { ch.ResourceVersion, ch.ChangedAt = "100", "100" })
 	e := eventOf(change)

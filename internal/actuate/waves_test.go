@@ -111,7 +111,7 @@ func TestALowerWaveGoesFirstOnceItsWindowOpens(t *testing.T) {
 	var read []*workload.Workload
 	for _, wave := range []string{"0", "1"} {
 		w, _ := a.index.read(deployments, deploymentOf("wave-"+wave, "db", map[string]string{workload.AnnotationRollOn: "auto", "keyturn.dev/wave": wave}))
-		a.index.observe(w, false)
+		a.index.listed(w, "")
 		read = append(read, w)
 	}
 	l := newLoop(a.surroundings, unwritten(a))

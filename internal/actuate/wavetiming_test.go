@@ -47,7 +47,7 @@ func TestAWaveWaitsForTheMomentOfALowerOneInAnOpenWindowAndForNoOtherTime(t *tes
 				deployment.Annotations["keyturn.dev/wave"] = wave
 				maps.Copy(deployment.Annotations, annotations)
 				w, _ := l.intake.index.read(deployments, deployment)
-				l.intake.index.observe(w, false)
+				l.intake.index.listed(w, "")
 				return w
 			}
 			names := [2]string{"web-0", "web-1"}
