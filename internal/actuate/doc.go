@@ -26,6 +26,7 @@
 //	following.go, rollouts.go       follows a rollout to its end; resumer.go continues with the rollouts of an earlier leader
 //	notes.go                        makes the patches that only write a record, for the parts below
 //	pauses.go, owing.go             note on workloads, for the next leader, that a pause has begun, and what they wait for
+//	returned.go                     asks for what was missed while a kind was not served
 //	starts.go, shadows.go           continue with the Jobs that others have started or deleted
 //	reverts.go                      repeats rolls that someone else reverted; recaller.go reads the change again
 //	concluder.go                    releases what needs no patch

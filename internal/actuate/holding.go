@@ -2,6 +2,8 @@ package actuate
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"go.opentelemetry.io/otel/trace"
 
@@ -53,4 +55,32 @@ func (d *dispatcher) hold(ctx context.Context, p *pending, w *workload.Workload,
 	if !why.reason.Silent() && !told {
 		d.teller.report(ctx, d.outcomes.held(ctx, w, p, doing, why))
 	}
+}
+
+// miss decides what becomes of a workload with changes that is not there.
+func (d *dispatcher) miss(ctx context.Context, p *pending) {
+	if d.index.isUnserved(p.key, d.now()) {
+		d.awaitKind(ctx, p)
+		return
+	}
+	d.gathering.drop(p)
+	d.concluder.releaseAll(ctx, p, plan.WorkloadGone)
+	d.gathering.releaseHeld(p.key, d.now())
+}
+
+// awaitKind holds a workload until its kind may be served again.
+func (d *dispatcher) awaitKind(ctx context.Context, p *pending) {
+	why := obstacle{reason: plan.KindNotServed}
+	if p.isReported(why.reason) {
+		d.keep(p, why)
+	} else {
+		span := startPlan(ctx, d.tracer, p, p.seen)
+		defer span.End()
+		var doing []plan.Decision
+		for _, c := range slices.SortedFunc(maps.Values(p.changes), bySource) {
+			doing = append(doing, plan.Decision{Source: c.change.Source, Reason: why.reason})
+		}
+		d.hold(trace.ContextWithSpan(context.WithoutCancel(ctx), span), p, p.seen, doing, why)
+	}
+	d.gathering.schedule(p, d.now().Add(installInterval))
 }

@@ -1,14 +1,9 @@
 package actuate
 
 import (
-	"context"
 	"maps"
-	"slices"
 	"time"
 
-	"go.opentelemetry.io/otel/trace"
-
-	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -65,67 +60,4 @@ func (x *index) servedAgain() served {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return maps.Clone(x.served)
-}
-
-// miss decides what becomes of a workload with changes that is not there.
-func (d *dispatcher) miss(ctx context.Context, p *pending) {
-	if d.index.isUnserved(p.key, d.now()) {
-		d.awaitKind(ctx, p)
-		return
-	}
-	d.gathering.drop(p)
-	d.concluder.releaseAll(ctx, p, plan.WorkloadGone)
-	d.gathering.releaseHeld(p.key, d.now())
-}
-
-// awaitKind holds a workload until its kind may be served again.
-func (d *dispatcher) awaitKind(ctx context.Context, p *pending) {
-	why := obstacle{reason: plan.KindNotServed}
-	if p.isReported(why.reason) {
-		d.keep(p, why)
-	} else {
-		span := startPlan(ctx, d.tracer, p, p.seen)
-		defer span.End()
-		var doing []plan.Decision
-		for _, c := range slices.SortedFunc(maps.Values(p.changes), bySource) {
-			doing = append(doing, plan.Decision{Source: c.change.Source, Reason: why.reason})
-		}
-		d.hold(trace.ContextWithSpan(context.WithoutCancel(ctx), span), p, p.seen, doing, why)
-	}
-	d.gathering.schedule(p, d.now().Add(installInterval))
-}
-
-// returned asks for what workloads have missed while their kind was not served. It is not known which events came meanwhile: this leader, or an
-// earlier one, may have taken them without a workload to pass them to.
-type returned struct {
-	index *index
-	// asked has how often each kind had come back when its workloads were last asked for.
-	asked map[kindPlace]int
-}
-
-func newReturned(index *index) *returned {
-	return &returned{index: index, asked: make(map[kindPlace]int)}
-}
-
-// advance asks for all sources of the workloads of the kinds that are served again. Each question is answered in its turn, as when a leader begins.
-func (r *returned) advance(ask func(question)) {
-	for place, times := range r.index.servedAgain() {
-		if r.asked[place] == times {
-			continue
-		}
-		r.asked[place] = times
-		for _, w := range r.index.all() {
-			if place.has(w) {
-				askAll(w, ask)
-			}
-		}
-	}
-}
-
-// askAll asks for the last events of all sources of a workload.
-func askAll(w *workload.Workload, ask func(question)) {
-	for _, source := range append(w.Recorded(), w.Unrecorded()...) {
-		ask(question{workload: w.Key(), source: source, why: recallReturned})
-	}
-	askOwed(w, ask)
 }

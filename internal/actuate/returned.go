@@ -1,0 +1,38 @@
+package actuate
+
+import "github.com/keyturn/keyturn/internal/workload"
+
+// returned asks for what workloads have missed while their kind was not served. It is not known which events came meanwhile: this leader, or an
+// earlier one, may have taken them without a workload to pass them to.
+type returned struct {
+	index *index
+	// asked has how often each kind had come back when its workloads were last asked for.
+	asked map[kindPlace]int
+}
+
+func newReturned(index *index) *returned {
+	return &returned{index: index, asked: make(map[kindPlace]int)}
+}
+
+// advance asks for all sources of the workloads of the kinds that are served again. Each question is answered in its turn, as when a leader begins.
+func (r *returned) advance(ask func(question)) {
+	for place, times := range r.index.servedAgain() {
+		if r.asked[place] == times {
+			continue
+		}
+		r.asked[place] = times
+		for _, w := range r.index.all() {
+			if place.has(w) {
+				askAll(w, ask)
+			}
+		}
+	}
+}
+
+// askAll asks for the last events of all sources of a workload.
+func askAll(w *workload.Workload, ask func(question)) {
+	for _, source := range append(w.Recorded(), w.Unrecorded()...) {
+		ask(question{workload: w.Key(), source: source, why: recallReturned})
+	}
+	askOwed(w, ask)
+}
