@@ -4,9 +4,6 @@ import (
 	"context"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -33,7 +30,7 @@ func manifestOf(k workload.Kind) string {
 // the context ended first.
 func (r *reflectors) awaitInstalled(ctx context.Context, k workload.Kind, namespace string) bool {
 	where := place(k, namespace)
-	return kube.AwaitInstalled(ctx, customLister{k.Objects(r.clients, namespace)}, installInterval, func() {
+	return kube.AwaitInstalled(ctx, k.Objects(r.clients, namespace).List, installInterval, func() {
 		r.log.InfoContext(ctx, "kind of workloads not installed; waiting for it", "resource", where, "retry_in", installInterval)
 		r.index.unserve(kindPlace{k.Name, namespace}, r.now())
 		r.lists.Listed(where)
@@ -46,19 +43,9 @@ func (r *reflectors) isBack(ctx context.Context, k workload.Kind, namespace stri
 	patience, end := context.WithTimeout(ctx, goneAfter)
 	defer end()
 	where := place(k, namespace)
-	back := kube.AwaitInstalled(patience, customLister{k.Objects(r.clients, namespace)}, installInterval, func() {
+	back := kube.AwaitInstalled(patience, k.Objects(r.clients, namespace).List, installInterval, func() {
 		r.log.WarnContext(ctx, "kind of workloads not served any more; its workloads wait for it", "resource", where,
 			"retry_in", installInterval, "forgotten_in", unservedFor)
 	})
 	return back || ctx.Err() != nil
-}
-
-// customLister lists objects to see whether that is possible, and keeps none.
-type customLister struct {
-	objects workload.Objects
-}
-
-func (l customLister) List(ctx context.Context, options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
-	_, err := l.objects.List(ctx, options)
-	return nil, err
 }

@@ -76,7 +76,7 @@ func (w *Watch) Run(ctx context.Context) {
 
 // await waits until the resource is installed. It reports false if ctx ended first.
 func (w *Watch) await(ctx context.Context, r resource) bool {
-	return kube.AwaitInstalled(ctx, w.client(r), apiRetry, func() {
+	return kube.AwaitInstalled(ctx, w.client(r).List, apiRetry, func() {
 		if w.isOld(ctx, r) {
 			w.options.Log.WarnContext(ctx, "external secrets api too old, nothing is synced; retrying",
 				"resource", r.String(), "served", oldVersion, "want", r.Version, "retry_in", apiRetry)

@@ -22,7 +22,7 @@ type answers struct {
 	limit int64
 }
 
-func (a *answers) List(ctx context.Context, opts metav1.ListOptions) (*unstructured.UnstructuredList, error) {
+func (a *answers) list(ctx context.Context, opts metav1.ListOptions) (*unstructured.UnstructuredList, error) {
 	a.limit = opts.Limit
 	err := a.errs[min(a.asked, len(a.errs)-1)]
 	a.asked++
@@ -44,7 +44,7 @@ func TestAwaitInstalled(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began, absent, resource := time.Now(), 0, &answers{errs: tt.errs}
-				if !AwaitInstalled(t.Context(), resource, time.Minute, func() { absent++ }) {
+				if !AwaitInstalled(t.Context(), resource.list, time.Minute, func() { absent++ }) {
 					t.Error("got false")
 				}
 				if took := time.Since(began); took != tt.took {
@@ -65,10 +65,10 @@ func TestAwaitInstalledIsFalseWhenTheContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 		defer cancel()
-		if AwaitInstalled(ctx, &answers{errs: []error{errNotInstalled}}, time.Minute, func() {}) {
+		if AwaitInstalled(ctx, (&answers{errs: []error{errNotInstalled}}).list, time.Minute, func() {}) {
 			t.Error("got true after the wait was cut off")
 		}
-		if AwaitInstalled(ctx, &answers{errs: []error{nil}}, time.Minute, func() {}) {
+		if AwaitInstalled(ctx, (&answers{errs: []error{nil}}).list, time.Minute, func() {}) {
 			t.Error("got true though the context had ended before")
 		}
 	})

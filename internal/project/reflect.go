@@ -52,7 +52,12 @@ func (r *reflectors) reflect(ctx context.Context, k *kind, namespace string) {
 	client, where := r.client.Resource(k.resource).Namespace(namespace), place(k, namespace)
 	log := reducedLog(r.log)
 	s := &store{index: r.index, kind: k, namespace: namespace, listed: func() { r.listed(where) }}
-	for kube.AwaitInstalled(ctx, checked{client, func(err error) { r.check(ctx, where, err) }}, installInterval, func() {
+	list := func(ctx context.Context, options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
+		list, err := client.List(ctx, options)
+		r.check(ctx, where, err)
+		return list, err
+	}
+	for kube.AwaitInstalled(ctx, list, installInterval, func() {
 		r.log.InfoContext(ctx, "kind of resources not installed; waiting for it", "resource", where, "retry_in", installInterval)
 		r.listed(where)
 	}) {
@@ -82,19 +87,6 @@ func (r *reflectors) reflect(ctx context.Context, k *kind, namespace string) {
 			_ = s.Replace(nil, "") // Replace never fails.
 		}
 	}
-}
-
-// checked is a ResourceInterface whose List passes its error, or nil, to check.
-type checked struct {
-	dynamic.ResourceInterface
-	check func(error)
-}
-
-// List implements dynamic.ResourceInterface.
-func (c checked) List(ctx context.Context, options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
-	list, err := c.ResourceInterface.List(ctx, options)
-	c.check(err)
-	return list, err
 }
 
 // listed records that a kind was listed.

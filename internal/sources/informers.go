@@ -55,7 +55,7 @@ func (s *informerSet) follow(ctx context.Context, kind *kindInformers, running *
 // awaitInstalled blocks until the API server serves a custom kind. It returns false if ctx ended first.
 func (s *informerSet) awaitInstalled(ctx context.Context, kind *kindInformers) bool {
 	resource := s.dynamic.Resource(kind.source.custom).Namespace(s.scope.listed()[0])
-	return kube.AwaitInstalled(ctx, resource, s.lookAgain, func() {
+	return kube.AwaitInstalled(ctx, resource.List, s.lookAgain, func() {
 		kind.install.absent.Store(true)
 		s.log.WarnContext(ctx, "kind of sources not installed; waiting for it",
 			"resource", kind.source.resource, "version", kind.source.custom.Version, "retry_in", s.lookAgain)
