@@ -12,13 +12,14 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/forcesync"
+	"github.com/keyturn/keyturn/internal/inventory"
 )
 
 // Actuator rolls the workloads that depend on what changed. Make one with New.
 type Actuator struct {
 	surroundings
 
-	reflectors *reflectors
+	inventory *inventory.Inventory
 	// syncWatch is nil without Options.ForceSync.
 	syncWatch *forcesync.Watch
 	// leading is set while this actuator is the leader.
@@ -51,16 +52,14 @@ func New(options Options) (*Actuator, error) {
 		dirty: newDirtySet(), syncIndex: forcesync.NewIndex(),
 	}}
 	a.snapshots = &a.newest
-	a.index = newIndex(reading, a.dirty.add, a.dirty.link)
-	a.reflectors = newReflectors(options, a.kinds, a.index, a.log)
-	a.namespaces = newNamespaces(options.Client, a.log, a.reflectors.lists.Listed, a.index.changedIn)
-	if a.readsNamespaces() {
-		for _, name := range a.reflectors.namespaces {
-			a.reflectors.lists.Expect(namespaceScope(name))
-		}
-	}
+	a.inventory = inventory.New(inventory.Options{
+		Clients: options.clients(), Kinds: kinds, Reading: reading, Namespaces: options.Namespaces, IgnoreNamespaces: options.IgnoreNamespaces,
+		ReadNamespaces: options.readsNamespaces(), Reloader: options.Reloader,
+		Changed: a.dirty.add, Relinked: a.dirty.link, Log: a.log, Now: options.Now,
+	})
+	a.index, a.namespaces = a.inventory.Index, a.inventory.Namespaces
 	if options.ForceSync {
-		a.syncWatch = syncWatch(options, a.syncIndex, a.reflectors)
+		a.syncWatch = syncWatch(options, a.syncIndex, a.inventory, a.log)
 	}
 	if a.metrics, err = newMetrics(options, a.kinds); err != nil {
 		return nil, fmt.Errorf("making metrics: %w", err)
@@ -75,12 +74,8 @@ func New(options Options) (*Actuator, error) {
 	return a, nil
 }
 
-// readsNamespaces reports whether the annotations of namespaces count. They do not if each actuator has its own stream: then it has only the
-// permissions of Reloader.
-func (a *Actuator) readsNamespaces() bool { return !a.options.PrivateStream }
-
 // Ready returns nil once the actuator knows the workloads, so that it acts or can take over immediately. Otherwise the error says what is missing.
-func (a *Actuator) Ready() error { return a.reflectors.lists.Ready() }
+func (a *Actuator) Ready() error { return a.inventory.Ready() }
 
 // Run acts on the events of the bus while this actuator is the leader, until the context is done. Before it returns, it waits for the patches
 // that are under way. It returns nil if it was the context that ended it. It may be called only once.
@@ -90,19 +85,14 @@ func (a *Actuator) Run(ctx context.Context, bus *events.Bus) error {
 	defer running.Wait()
 	reflecting, stop := context.WithCancel(ctx)
 	defer stop()
-	running.Go(func() { a.reflectors.run(reflecting) })
-	if a.readsNamespaces() {
-		for _, name := range a.reflectors.namespaces {
-			running.Go(func() { a.namespaces.run(reflecting, name) })
-		}
-	}
+	running.Go(func() { a.inventory.Run(reflecting) })
 	if a.syncWatch != nil {
 		running.Go(func() { a.syncWatch.Run(reflecting) })
 	}
-	if !a.reflectors.wait(ctx) {
+	if !a.inventory.Wait(ctx) {
 		return nil
 	}
-	a.log.InfoContext(ctx, "workloads listed", "workloads", len(a.index.all()))
+	a.log.InfoContext(ctx, "workloads listed", "workloads", len(a.index.All()))
 	if !a.options.LeaderElect {
 		return a.lead(ctx)
 	}
@@ -135,7 +125,7 @@ func (a *Actuator) lead(ctx context.Context) error {
 	consuming.Go(func() {
 		defer stop()
 		failure = a.bus.Consume(leading, consumeOptions(a.options, a.metrics.reject), func(ctx context.Context, d *events.Delivery) {
-			a.reflectors.look(d.Change.Source)
+			a.inventory.Look(d.Change.Source)
 			select {
 			case l.deliveries <- d:
 			case <-ctx.Done():

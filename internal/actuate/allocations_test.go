@@ -147,11 +147,11 @@ func (r *rotation) observe(d *appsv1.Deployment, step int) {
 	if step > 0 {
 		d.ResourceVersion = r.version(r.turns, step)
 	}
-	w, ok := r.dispatcher.index.read(deployments, d)
+	w, ok := r.dispatcher.index.Read(deployments, d)
 	if !ok {
 		r.Fatal("it is no workload")
 	}
-	r.dispatcher.index.written(w)
+	r.dispatcher.index.Written(w)
 	r.review(r.Context())
 }
 

@@ -50,8 +50,8 @@ func (b *bakeBed) lead() {
 		b.Fatal(err)
 	}
 	for _, name := range b.names {
-		w, _ := a.index.read(deployments, b.get(name))
-		a.index.listed(w, "")
+		w, _ := a.index.Read(deployments, b.get(name))
+		a.index.Listed(w, "")
 	}
 	b.loop = newLoop(a.surroundings, unwritten(a))
 	last := map[workload.Key]events.Outcome{}
@@ -83,14 +83,14 @@ func (b *bakeBed) changeOf(name, version string) {
 		c.Fingerprint = fp(version)
 	}))
 	e.delivery.Received, e.delivery.Seq, e.open = b.now, b.events, 1
-	for _, w := range b.intake.index.dependents(e.delivery.Change.Source) {
+	for _, w := range b.intake.index.Dependents(e.delivery.Change.Source) {
 		b.intake.consider(b.Context(), e, w, nil)
 	}
 	b.settle()
 }
 
 func (b *bakeBed) workload(name string) *workload.Workload {
-	return b.intake.index.get(workload.Key{Kind: "deployment", Namespace: "shop", Name: name})
+	return b.intake.index.Get(workload.Key{Kind: "deployment", Namespace: "shop", Name: name})
 }
 
 func (b *bakeBed) settle() {
@@ -118,8 +118,8 @@ func (b *bakeBed) pass(d time.Duration) {
 func (b *bakeBed) becomes(name string, change func(*appsv1.Deployment)) {
 	b.Helper()
 	b.set(name, change)
-	w, _ := b.intake.index.read(deployments, b.get(name))
-	b.intake.index.written(w)
+	w, _ := b.intake.index.Read(deployments, b.get(name))
+	b.intake.index.Written(w)
 	b.rollouts.review(b.Context(), w.Key())
 	b.gathering.wake(w.Key(), b.now)
 	b.settle()

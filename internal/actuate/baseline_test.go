@@ -117,7 +117,7 @@ func TestNothingIsKeptOfSourcesThatNoWorkloadReadsAnyMore(t *testing.T) {
 	}{{nil, 2}, {reader, 1}, {pattern, 0}}
 	for i, step := range steps {
 		if step.gone != nil {
-			l.intake.index.forget(step.gone.Key(), step.gone.ID.UID, "")
+			l.intake.index.Forget(step.gone.Key(), step.gone.ID.UID, "")
 		}
 		l.prune()
 		if got := len(l.intake.baselines); got != step.want {

@@ -23,8 +23,8 @@ func TestASourceThatChangesWithoutEndRollsAWorkloadNoMoreThanTheLimit(t *testing
 		if err != nil {
 			t.Fatal(err)
 		}
-		w, _ := a.index.read(deployments, c.get("web"))
-		a.index.listed(w, "")
+		w, _ := a.index.Read(deployments, c.get("web"))
+		a.index.Listed(w, "")
 		l = newLoop(a.surroundings, unwritten(a))
 		return w
 	}
@@ -69,10 +69,10 @@ func TestRollsThatAreRevertedCountAlthoughNothingIsLeftOfThem(t *testing.T) {
 	b := newReadBed(t, workload.Reading{MaxRollsPerHour: most}, rollOn("auto"))
 	for range most + 2 {
 		b.change()
-		b.intake.index.written(b.read())
+		b.intake.index.Written(b.read())
 		b.wipe()
 		b.act() // The record is corrected.
-		b.intake.index.written(b.read())
+		b.intake.index.Written(b.read())
 	}
 	counts := map[string]int{}
 	for _, outcome := range b.outcomes() {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/forcesync"
+	"github.com/keyturn/keyturn/internal/inventory"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -18,9 +19,9 @@ type surroundings struct {
 	bus     *events.Bus
 	log     *slog.Logger
 	metrics *metrics
-	index   *index
-	// namespaces are kept by the actuator, like the index.
-	namespaces *namespaces
+	index   *inventory.Index
+	// namespaces are kept by the inventory, like the index.
+	namespaces *inventory.Namespaces
 	dirty      *dirtySet
 	syncIndex  *forcesync.Index
 	snapshots  *atomic.Pointer[snapshot]

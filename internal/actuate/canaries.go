@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/inventory"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -14,7 +15,7 @@ import (
 type canaries struct {
 	// always is --canary: one workload goes first with each change, and its pods must stay ready for its Bake.
 	always     bool
-	index      *index
+	index      *inventory.Index
 	candidates *candidates
 	// unfinished reports whether a workload is not finished with a change of a source. begun reports whether it is being patched or rolled for it.
 	unfinished, begun func(workload.Key, events.Source) bool
@@ -84,7 +85,7 @@ func (c *canaries) stop(w *workload.Workload, decision *plan.Decision) *workload
 	if !required || key == w.Key() {
 		return nil
 	}
-	canary := c.index.get(key)
+	canary := c.index.Get(key)
 	switch {
 	case key == workload.Key{}:
 	case canary != nil && c.unfinished(key, source) && !c.begun(key, source) && (c.always || c.yields(canary, w)):

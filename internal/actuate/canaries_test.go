@@ -35,15 +35,15 @@ func TestOneWorkloadGoesFirstAfterAnotherWasRepairedByHand(t *testing.T) {
 		{"it has succeeded", progress("70", "", workload.Complete), func(l *loop, w *workload.Workload) {
 			after := *w
 			progress("80", "r2", workload.Complete)(&after)
-			l.intake.index.written(&after)
+			l.intake.index.Written(&after)
 		}, plan.None, plan.None},
 		{"it has failed", progress("70", "", workload.Complete), func(l *loop, w *workload.Workload) {
 			after := *w
 			progress("80", "r2", workload.Failed)(&after)
-			l.intake.index.written(&after)
+			l.intake.index.Written(&after)
 			l.rollouts.peers.add(w.Key())
 		}, plan.PeerFailed, plan.PeerFailed},
-		{"it is gone", progress("70", "", workload.Complete), func(l *loop, w *workload.Workload) { l.intake.index.forget(w.Key(), w.ID.UID, "") }, plan.None, plan.CanaryFirst},
+		{"it is gone", progress("70", "", workload.Complete), func(l *loop, w *workload.Workload) { l.intake.index.Forget(w.Key(), w.ID.UID, "") }, plan.None, plan.CanaryFirst},
 		{
 			"there is none: the one that failed is complete after all, so the content is good", progress("70", "r1", workload.Complete),
 			func(l *loop, w *workload.Workload) { l.gathering.pend(w, changeOf(nil)) }, plan.None, plan.None,
@@ -68,7 +68,7 @@ func TestOneWorkloadGoesFirstAfterAnotherWasRepairedByHand(t *testing.T) {
 				t.Fatalf("before the repair: got %q", got)
 			}
 			repaired := workloadOf(t, "auto", wholeDB, named("failed", test.repair))
-			l.intake.index.written(repaired)
+			l.intake.index.Written(repaired)
 			l.rollouts.review(t.Context(), repaired.Key())
 			if got := obstacle(held[0]); got != plan.None {
 				t.Fatalf("after the repair the first one waits: %s", got)
@@ -130,7 +130,7 @@ func TestACanaryThatIsNotPatchedLetsALowerWaveGoFirst(t *testing.T) {
 	delete(l.patcher.rolls, lower.Key())
 	after := *lower
 	after.Version, after.Rolled = "90", map[string]workload.RolledFor{"secret/db": decisionsOf(higher, change)[0].Record}
-	l.intake.index.written(&after)
+	l.intake.index.Written(&after)
 	if got := obstacle(higher); got != plan.None {
 		t.Errorf("when the lower wave is finished, the higher one waits: %q", got)
 	}

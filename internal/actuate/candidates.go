@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/inventory"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // candidates are the workloads of a namespace that may go first with a change.
 type candidates struct {
-	index     *index
+	index     *inventory.Index
 	gathering *debounce
 	following *following
 	timing    *timing
@@ -32,7 +33,7 @@ func (c *candidates) before(w *workload.Workload, of sourceChange, source events
 	best, known := c.best[of]
 	if !known || best != nil && !c.canGo(best, source) {
 		best = nil
-		for _, peer := range c.index.dependents(source) {
+		for _, peer := range c.index.Dependents(source) {
 			if peer.ID.Namespace == of.namespace && (best == nil || goesBefore(peer, best)) && c.canGo(peer, source) {
 				best = peer
 			}
@@ -76,14 +77,14 @@ func (c *candidates) hasFailed(w *workload.Workload) bool {
 
 // isAwaited reports whether any workload of the namespace except the given one has a pending change of the source.
 func (c *candidates) isAwaited(of sourceChange, source events.Source, but workload.Key) bool {
-	return slices.ContainsFunc(c.index.dependents(source), func(peer *workload.Workload) bool {
+	return slices.ContainsFunc(c.index.Dependents(source), func(peer *workload.Workload) bool {
 		return peer.ID.Namespace == of.namespace && peer.Key() != but && c.gathering.has(peer.Key(), source)
 	})
 }
 
 // isMissing reports whether any workload of the namespace was not rolled for a change, possibly because it waits.
 func (c *candidates) isMissing(of sourceChange, source events.Source) bool {
-	return slices.ContainsFunc(c.index.dependents(source), func(peer *workload.Workload) bool {
+	return slices.ContainsFunc(c.index.Dependents(source), func(peer *workload.Workload) bool {
 		return peer.ID.Namespace == of.namespace && !of.isOf(peer)
 	})
 }
@@ -95,7 +96,7 @@ func isReady(w *workload.Workload) bool { return w.Tries() && w.Progress.State =
 // returns the zero Key if none did.
 func (c *candidates) found(of sourceChange, source events.Source) (key workload.Key, done bool) {
 	var first *workload.Workload
-	for _, peer := range c.index.dependents(source) {
+	for _, peer := range c.index.Dependents(source) {
 		if peer.ID.Namespace != of.namespace || !of.isOf(peer) {
 			continue
 		}

@@ -46,8 +46,8 @@ func TestAWorkloadIsRolledInItsWindowInTheNightsThatChangeTheClocks(t *testing.T
 				if err != nil {
 					t.Fatal(err)
 				}
-				w, _ := a.index.read(deployments, webDeployment("50", rollOn("auto")))
-				a.index.listed(w, "")
+				w, _ := a.index.Read(deployments, webDeployment("50", rollOn("auto")))
+				a.index.Listed(w, "")
 				l := newLoop(a.surroundings, unwritten(a))
 				defer finishPatches(l)
 				l.gathering.release(l.gathering.pend(w, changeOf(nil)), decision.at)

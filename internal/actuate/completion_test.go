@@ -74,7 +74,7 @@ func TestDenialsAreCountedForOneContent(t *testing.T) {
 	next := changeOf(func(c *events.Change) { c.ResourceVersion, c.ChangedAt, c.Fingerprint = "110", "110", fp("c") })
 	event := eventOf(next)
 	event.open = 1
-	b.intake.consider(t.Context(), event, b.intake.index.get(b.read().Key()), nil)
+	b.intake.consider(t.Context(), event, b.intake.index.Get(b.read().Key()), nil)
 	if given := b.refusals(denial(), kube.MaxDenials-1); given != 0 {
 		t.Error("the denials of an earlier content count")
 	}

@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/inventory"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -23,7 +24,7 @@ type dispatcher struct {
 	dryRun    bool
 	policy    plan.Policy
 	kinds     workload.Kinds
-	index     *index
+	index     *inventory.Index
 	gathering *debounce
 	dater     *dater
 	// warned says that incomparable resourceVersions were logged.
@@ -55,7 +56,7 @@ func (d *dispatcher) dispatch(ctx context.Context) {
 			d.gathering.hold(p, plan.Busy)
 			continue
 		}
-		if w := d.index.get(p.key); w != nil {
+		if w := d.index.Get(p.key); w != nil {
 			d.act(ctx, p, w)
 			continue
 		}

@@ -148,15 +148,15 @@ func TestWhatNewerPodsMakeNeedlessWaitsUntilTheyAreThere(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			x := indexOf(read("90", "", ready))
-			x.written(read("110", bad, stuck))
-			w := x.get(test.then.Key())
+			x.Written(read("110", bad, stuck))
+			w := x.Get(test.then.Key())
 			p := pendingOf(w, changeOf(nil))
 			l := loopOf(t, testOptions())
 			if v := l.dispatcher.decide(p, w); v.waits.reason != plan.PodsStarting {
 				t.Fatalf("while they start it waits for %q", v.waits.reason)
 			}
-			x.written(test.then)
-			v := l.dispatcher.decide(p, x.get(w.Key()))
+			x.Written(test.then)
+			v := l.dispatcher.decide(p, x.Get(w.Key()))
 			if len(v.doing) != 1 || v.doing[0].Reason != test.want || (v.waits.reason != plan.None) != (test.want == plan.PodsStarting) {
 				t.Errorf("got %+v, want %s", v, test.want)
 			}

@@ -14,7 +14,7 @@
 //
 // The loop (loop.go) calls parts that own their state and do not know the loop. In the order in which an event passes through them:
 //
-//	inflight.go, intake.go          takes an event to the workloads that depend on its source (index.go)
+//	inflight.go, intake.go          takes an event to the workloads that depend on its source
 //	debounce.go, pending.go         the debounce window, and what is held; turns.go makes the namespaces take turns
 //	dispatcher.go                   decides what is due; dater.go finds out from the history when a change was written
 //	admission.go                    what a roll has to wait for: timing.go, reloads.go, waves.go, peers.go, canaries.go, limits.go
@@ -32,10 +32,6 @@
 //	concluder.go                    releases what needs no patch
 //	teller.go, outbox.go, publisher.go, kubeevents.go, problems.go   report outcomes and problems
 //
-// Reflectors fill the index: reflect.go, reflectcustom.go, store.go, and poller.go without the permission to watch. links.go and runners.go
-// know how the workloads in it depend on sources and on each other, unserved.go which kinds the API server does not serve, and namespaces.go
-// what the annotations of namespaces say about their workloads.
-//
-// build.go assembles the parts for each term as the leader (leader.go). internal/forcesync syncs the ExternalSecrets that read a changed
-// secret in a store.
+// build.go assembles the parts for each term as the leader (leader.go). internal/inventory knows the workloads, in every term and between them, and
+// calls dirty.go when one has changed. internal/forcesync syncs the ExternalSecrets that read a changed secret in a store.
 package actuate

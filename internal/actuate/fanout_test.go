@@ -88,11 +88,11 @@ func (f *fanOut) next() string {
 // observe has the index see a Deployment all of whose pods are ready.
 func (f *fanOut) observe(d *appsv1.Deployment) *workload.Workload {
 	d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1}
-	w, ok := f.dispatcher.index.read(deployments, d)
+	w, ok := f.dispatcher.index.Read(deployments, d)
 	if !ok {
 		f.Fatal("it is no workload")
 	}
-	f.dispatcher.index.written(w)
+	f.dispatcher.index.Written(w)
 	return w
 }
 
@@ -157,7 +157,7 @@ func (f *fanOut) run() {
 }
 
 func (f *fanOut) wave(name string) int {
-	return f.dispatcher.index.get(workload.Key{Kind: "deployment", Namespace: "shop", Name: name}).Wave
+	return f.dispatcher.index.Get(workload.Key{Kind: "deployment", Namespace: "shop", Name: name}).Wave
 }
 
 // step does what the loop does when something has come.

@@ -22,7 +22,7 @@ func TestAWorkloadThatAnotherLeaderRolledIsDecidedAgain(t *testing.T) {
 	if b.deployment != other.deployment {
 		t.Errorf("the record became %s, want that of the other leader", b.deployment.Annotations[annotationRolled])
 	}
-	b.intake.index.written(b.read())
+	b.intake.index.Written(b.read())
 	b.act()
 	b.act()
 	got := b.outcomes()

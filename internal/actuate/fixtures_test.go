@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/inventory"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -66,11 +67,8 @@ func workloadOf(t *testing.T, annotation string, ref workload.Reference, mutate 
 	return w
 }
 
-// The kinds that tests use.
-var (
-	deployments, _ = workload.BuiltIn().Named("deployment")
-	daemonSets, _  = workload.BuiltIn().Named("daemonset")
-)
+// The kind that most tests use.
+var deployments, _ = workload.BuiltIn().Named("deployment")
 
 // everyStore lets every namespace name every secret in a store.
 var everyStore = workload.StoreAccess{Grants: []workload.StoreGrant{{Namespaces: []string{"*"}, Store: "*", Paths: []string{"*"}}}}
@@ -107,7 +105,7 @@ func loopOf(t *testing.T, options Options, workloads ...*workload.Workload) *loo
 		t.Fatal(err)
 	}
 	for _, w := range workloads {
-		a.index.listed(w, "")
+		a.index.Listed(w, "")
 	}
 	return newLoop(a.surroundings, unwritten(a))
 }
@@ -117,14 +115,11 @@ func unwritten(a *Actuator) *kubeEvents {
 	return newKubeEvents(a.options.Client, a.kinds, a.log, a.options.Now, a.metrics.dropEvent)
 }
 
-// unlinked is called with new links, and does nothing.
-func unlinked(workload.Key, []events.Source) {}
-
 // indexOf is an index that knows the workloads.
-func indexOf(workloads ...*workload.Workload) *index {
-	x := newIndex(workload.Reading{}, func(workload.Key) {}, unlinked)
+func indexOf(workloads ...*workload.Workload) *inventory.Index {
+	x := inventory.New(inventory.Options{Changed: func(workload.Key) {}, Relinked: func(workload.Key, []events.Source) {}}).Index
 	for _, w := range workloads {
-		x.listed(w, "")
+		x.Listed(w, "")
 	}
 	return x
 }
@@ -133,12 +128,12 @@ func indexOf(workloads ...*workload.Workload) *index {
 func inAny(string) bool { return true }
 
 // patcherOf is a patcher with the options of an actuator.
-func patcherOf(options Options, x *index) *patcher {
+func patcherOf(options Options, x *inventory.Index) *patcher {
 	return newPatcher(workload.Clients{Typed: options.Client}, x, options)
 }
 
 // followingOf follows rollouts with the options of an actuator.
-func followingOf(options Options, x *index) *following {
+func followingOf(options Options, x *inventory.Index) *following {
 	kinds, _ := options.Kinds()
 	return newFollowing(x, kinds, options)
 }

@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/inventory"
 	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
@@ -39,7 +40,7 @@ type ending struct {
 // following follows rollouts to their end.
 type following struct {
 	tracer trace.Tracer
-	index  *index
+	index  *inventory.Index
 	now    func() time.Time
 	// kinds and namespaces are those whose workloads are in the index. If namespaces is empty, it has those of all that are not ignored.
 	kinds               workload.Kinds
@@ -56,7 +57,7 @@ type following struct {
 	reported map[workload.Key]string
 }
 
-func newFollowing(index *index, kinds workload.Kinds, o Options) *following {
+func newFollowing(index *inventory.Index, kinds workload.Kinds, o Options) *following {
 	return &following{
 		index: index, kinds: kinds, namespaces: o.Namespaces, ignored: o.IgnoreNamespaces,
 		timeout: o.RolloutTimeout, revertDelays: o.RevertDelays, tracer: o.Tracer, now: o.Now,
@@ -80,13 +81,13 @@ func (f *following) isUnfinished(key workload.Key, source events.Source) bool {
 
 // waits reports whether the rollout of a workload, whoever started it, waits for people or for a time.
 func (f *following) waits(key workload.Key) bool {
-	w := f.index.get(key)
+	w := f.index.Get(key)
 	return w != nil && w.Progress.Waits(f.now())
 }
 
 // isAborted reports whether the rollout of a workload, whoever started it, was aborted and is held because of that.
 func (f *following) isAborted(key workload.Key) bool {
-	w := f.index.get(key)
+	w := f.index.Get(key)
 	return w != nil && w.Aborted
 }
 
@@ -95,7 +96,7 @@ func (f *following) replaces(key workload.Key) bool {
 	if !f.follows(key) {
 		return false
 	}
-	w := f.index.get(key)
+	w := f.index.Get(key)
 	return w != nil && w.Progress.Pods > 0 && w.Progress.State != workload.Complete && !w.Progress.Waits(f.now())
 }
 
@@ -114,7 +115,7 @@ func (f *following) begin(ctx context.Context, started events.Outcome) *rollout 
 		span.SetAttributes(rolloutAttributes(started)...)
 	}
 	r := &rollout{started: started, span: span, moved: f.now()}
-	if w := f.index.get(key); w != nil {
+	if w := f.index.Get(key); w != nil {
 		r.observe(w, r.moved)
 		if w.Revision == started.Revision {
 			r.rolled = w
@@ -127,7 +128,7 @@ func (f *following) begin(ctx context.Context, started events.Outcome) *rollout 
 
 // resume handles the last outcome of a workload on the stream. If it says that a rollout started, resume follows the rollout.
 func (f *following) resume(ctx context.Context, last events.Outcome) {
-	if key := workload.KeyOf(last.Workload); last.Revision != "" && f.index.get(key) != nil {
+	if key := workload.KeyOf(last.Workload); last.Revision != "" && f.index.Get(key) != nil {
 		f.reported[key] = last.Revision
 	}
 	if last.Verb == events.VerbStarted {
@@ -190,7 +191,7 @@ func (f *following) overdue() []ending {
 	var ended []ending
 	now := f.now()
 	for key, r := range f.rollouts {
-		w := f.index.get(key)
+		w := f.index.Get(key)
 		if w == nil {
 			continue
 		}
@@ -209,7 +210,7 @@ func (f *following) end(key workload.Key, verb events.Verb, reason, message stri
 	f.moved(key)
 	outcome := r.started
 	outcome.Verb, outcome.Reason, outcome.Message, outcome.Time = verb, reason, message, now.UTC()
-	if w := f.index.get(key); w != nil && w.ID.UID == outcome.Workload.UID {
+	if w := f.index.Get(key); w != nil && w.ID.UID == outcome.Workload.UID {
 		outcome.ResourceVersion = w.Version
 	}
 	if r.span.IsRecording() {

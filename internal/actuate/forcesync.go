@@ -9,6 +9,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/forcesync"
+	"github.com/keyturn/keyturn/internal/inventory"
 )
 
 // syncHost returns what the force-sync needs from the actuator.
@@ -29,13 +30,13 @@ func syncHost(options Options, log *slog.Logger, metrics *metrics, teller *telle
 }
 
 // syncWatch returns the watch of the ExternalSecrets, for whose first lists readiness waits too.
-func syncWatch(options Options, index *forcesync.Index, reflectors *reflectors) *forcesync.Watch {
+func syncWatch(options Options, index *forcesync.Index, known *inventory.Inventory, log *slog.Logger) *forcesync.Watch {
 	watch := forcesync.NewWatch(forcesync.WatchOptions{
-		Client: options.Dynamic, Namespaces: reflectors.namespaces, Ignored: options.IgnoreNamespaces,
-		Log: reflectors.log, Listed: reflectors.lists.Listed, Denied: reflectors.denied,
+		Client: options.Dynamic, Namespaces: known.Scopes(), Ignored: options.IgnoreNamespaces,
+		Log: log, Listed: known.Listed, Denied: known.Denied,
 	}, index)
 	for _, resource := range watch.Resources() {
-		reflectors.lists.Expect(resource)
+		known.Expect(resource)
 	}
 	return watch
 }

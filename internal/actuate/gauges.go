@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/inventory"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/telemetry/instrument"
 	"github.com/keyturn/keyturn/internal/workload"
@@ -91,7 +92,7 @@ type snapshot struct {
 // observed is what the gauges show.
 type observed struct {
 	kinds     workload.Kinds
-	index     *index
+	index     *inventory.Index
 	leading   *atomic.Bool
 	snapshots *atomic.Pointer[snapshot]
 	// reloader is nil without --reloader-metrics.
@@ -106,7 +107,7 @@ func (g *gauges) observe(meter metric.Meter, o observed) error {
 		g.leader, g.workloads, g.pending, g.held, g.oldest, g.active, g.failing, g.reverted, g.lag, g.ackPending,
 	}, o.reloader.gauges()...)
 	_, err := meter.RegisterCallback(func(ctx context.Context, observer metric.Observer) error {
-		known := o.index.count()
+		known := o.index.Count()
 		for _, kind := range o.kinds {
 			observer.ObserveInt64(g.workloads, int64(known[kind.Name]), metric.WithAttributes(attribute.String("kind", kind.Name)))
 		}

@@ -16,7 +16,7 @@ func TestTheGaugesShowWhatTheEngineHasOnItsHands(t *testing.T) {
 	a, reader := measured(t)
 	lead(t, a)
 	w := workloadOf(t, "auto", wholeDB, nil)
-	a.index.listed(w, "")
+	a.index.Listed(w, "")
 	l := newLoop(a.surroundings, unwritten(a))
 	for name, reason := range map[string]plan.Reason{"one": plan.Limit, "two": plan.Limit, "three": plan.PeerFailed, "four": plan.OnHold, "five": plan.KindNotServed} {
 		l.gathering.hold(l.gathering.pend(workloadOf(t, "auto", wholeDB, named(name, nil)), changeOf(nil)), reason)

@@ -50,12 +50,12 @@ func TestOneGoesFirstWhenWhatHeldAllIsOver(t *testing.T) {
 	t.Run("the namespace is on hold no more", func(t *testing.T) {
 		b := waiting(t)
 		namespaces := b.dispatcher.admission.timing.namespaces
-		namespaces.set(b.Context(), "shop", map[string]string{"keyturn.dev/hold": "tofu apply"})
+		namespaces.Set(b.Context(), "shop", map[string]string{"keyturn.dev/hold": "tofu apply"})
 		b.review(b.Context())
 		b.change("200")
 		b.wantTold("c held on-hold")
 		b.looksAt("z1", "b", "z2", "c")
-		namespaces.set(b.Context(), "shop", nil)
+		namespaces.Set(b.Context(), "shop", nil)
 		b.review(b.Context())
 		b.settle()
 		b.rolled("when the hold is taken off", "c")

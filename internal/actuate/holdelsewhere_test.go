@@ -21,13 +21,16 @@ func TestAHoldCountsWhereverItIsAnnotated(t *testing.T) {
 		maps.Copy(all, hold)
 		return all
 	}
+	scaledDown := webDeployment("10", nil)
+	scaledDown.Spec.Replicas = new(int32)
+	run, _ := workload.Read(deployments, scaledDown, workload.Reading{})
 	tests := []struct {
 		name string
 		// rolled is what is rolled, and read the object with the annotation at a resourceVersion, nil if that is the same one.
 		rolled *workload.Workload
 		read   func(version string, hold map[string]string) *workload.Workload
 	}{
-		{"on a Rollout that runs a Deployment", scaledDown(t, "10"), func(version string, hold map[string]string) *workload.Workload {
+		{"on a Rollout that runs a Deployment", run, func(version string, hold map[string]string) *workload.Workload {
 			rollout := &unstructured.Unstructured{Object: map[string]any{
 				"spec":   map[string]any{"workloadRef": map[string]any{"kind": "Deployment", "name": "web"}},
 				"status": map[string]any{"phase": "Healthy", "observedGeneration": "0", "workloadObservedGeneration": "99"},
@@ -67,22 +70,22 @@ func TestAHoldCountsWhereverItIsAnnotated(t *testing.T) {
 			if tt.rolled == nil {
 				tt.rolled = held
 			} else {
-				x.listed(tt.rolled, "")
+				x.Listed(tt.rolled, "")
 			}
-			x.written(held)
+			x.Written(held)
 			key := tt.rolled.Key()
 			p := l.gathering.pend(tt.rolled, changeOf(nil))
-			if why := l.dispatcher.admission.timing.stop(x.get(key)); why.reason != plan.OnHold || why.said != "tofu apply" {
+			if why := l.dispatcher.admission.timing.stop(x.Get(key)); why.reason != plan.OnHold || why.said != "tofu apply" {
 				t.Fatalf("it waits for %q: %s", why.reason, why.said)
 			}
 			l.gathering.hold(p, plan.OnHold)
 			l.dirty.take()
-			x.written(tt.read("12", nil))
+			x.Written(tt.read("12", nil))
 			l.review(t.Context())
 			if p.isHeld() {
 				t.Error("it is not looked at when the hold is taken off")
 			}
-			if why := l.dispatcher.admission.timing.stop(x.get(key)); why.reason != plan.None {
+			if why := l.dispatcher.admission.timing.stop(x.Get(key)); why.reason != plan.None {
 				t.Errorf("then it waits for %q: %s", why.reason, why.said)
 			}
 		})

@@ -4,12 +4,16 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
+
+// kindRetry is how often a workload is looked at whose kind is not served.
+const kindRetry = 10 * time.Second
 
 // keep makes a workload wait.
 func (d *dispatcher) keep(p *pending, why obstacle) {
@@ -59,7 +63,7 @@ func (d *dispatcher) hold(ctx context.Context, p *pending, w *workload.Workload,
 
 // miss decides what becomes of a workload with changes that is not there.
 func (d *dispatcher) miss(ctx context.Context, p *pending) {
-	if d.index.isUnserved(p.key, d.now()) {
+	if d.index.IsUnserved(p.key, d.now()) {
 		d.awaitKind(ctx, p)
 		return
 	}
@@ -82,5 +86,5 @@ func (d *dispatcher) awaitKind(ctx context.Context, p *pending) {
 		}
 		d.hold(trace.ContextWithSpan(context.WithoutCancel(ctx), span), p, p.seen, doing, why)
 	}
-	d.gathering.schedule(p, d.now().Add(installInterval))
+	d.gathering.schedule(p, d.now().Add(kindRetry))
 }

@@ -25,12 +25,12 @@ func TestAHoldForDaysIsNotedAsLongAndNotAsLate(t *testing.T) {
 		t.Fatal(err)
 	}
 	observe := func(deployment *appsv1.Deployment) {
-		w, _ := a.index.read(deployments, deployment)
-		a.index.listed(w, "")
+		w, _ := a.index.Read(deployments, deployment)
+		a.index.Listed(w, "")
 	}
 	observe(c.get("web"))
 	l := newLoop(a.surroundings, unwritten(a))
-	w := a.index.all()[0]
+	w := a.index.All()[0]
 	for day := range days {
 		version := c.next()
 		e := eventOf(changeOf(func(c *events.Change) {
@@ -72,8 +72,8 @@ func TestASourceOnHoldDelaysNoRecordOfAnother(t *testing.T) {
 		})
 		d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation + 1, Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1}
 	})
-	b.intake.index.written(b.read())
-	w := b.intake.index.get(b.read().Key())
+	b.intake.index.Written(b.read())
+	w := b.intake.index.Get(b.read().Key())
 	for source, version := range map[events.Source]string{db: "110", app: "104"} {
 		e := eventOf(changeOf(func(c *events.Change) {
 			c.Source, c.ResourceVersion, c.ChangedAt = source, version, version

@@ -33,7 +33,7 @@ func newFollowedBed(t *testing.T, wave string, set func(*Options)) (b *tellBed, 
 		answer, err := patched(deployment, action)
 		return true, answer, err
 	})
-	b.dispatcher.index.listed(after, "")
+	b.dispatcher.index.Listed(after, "")
 	return b, after, rolled
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/forcesync"
+	"github.com/keyturn/keyturn/internal/inventory"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -15,7 +16,7 @@ import (
 // intake passes events to the workloads and the ExternalSecrets that depend on their sources.
 type intake struct {
 	policy    plan.Policy
-	index     *index
+	index     *inventory.Index
 	baselines baselines
 	inFlight  *inFlightEvents
 	gathering *debounce
@@ -34,7 +35,7 @@ func (i *intake) take(ctx context.Context, delivery *events.Delivery) {
 	change := delivery.Change
 	e := i.inFlight.deliver(ctx, delivery)
 	eventCtx := e.context(ctx)
-	dependents := i.index.dependents(change.Source)
+	dependents := i.index.Dependents(change.Source)
 	i.metrics.received(eventCtx, delivery, dependents, i.now())
 	if i.baselines.isLate(delivery) {
 		// The later event covers everything that this one is about.
@@ -57,7 +58,7 @@ func (i *intake) take(ctx context.Context, delivery *events.Delivery) {
 
 // resume asks about the sources that workloads came to want, because an earlier leader may not have known that.
 func (i *intake) resume(ask func(question)) {
-	for _, w := range i.index.all() {
+	for _, w := range i.index.All() {
 		for _, source := range w.Linked() {
 			if _, recorded := w.Rolled[source.String()]; !recorded {
 				ask(question{workload: w.Key(), source: source, why: recallLinked})
@@ -69,7 +70,7 @@ func (i *intake) resume(ask func(question)) {
 // recall passes the last event of a source to the one workload for which it was read again.
 func (i *intake) recall(ctx context.Context, recalled answer) {
 	key, delivery := recalled.workload, recalled.delivery
-	w := i.index.get(key)
+	w := i.index.Get(key)
 	if w != nil && delivery == nil {
 		delivery = i.forgotten(w, recalled.source)
 	}

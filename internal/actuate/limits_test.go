@@ -50,14 +50,14 @@ func TestNoMoreRolloutsAreInProgressThanAllowed(t *testing.T) {
 			b := busyWorkloadsOf(x)
 			for i, state := range test.others {
 				other := workloadOf(t, "auto", wholeDB, named(strconv.Itoa(i), func(w *workload.Workload) { w.Progress = state }))
-				x.listed(other, "")
+				x.Listed(other, "")
 				b.following.rollouts[other.Key()] = &rollout{}
 			}
 			if test.patched {
 				other := workloadOf(t, "auto", wholeDB, named("patched", func(w *workload.Workload) { w.Progress = running }))
 				if test.again != nil {
 					other.Progress = *test.again
-					x.listed(other, "")
+					x.Listed(other, "")
 					b.following.rollouts[other.Key()] = &rollout{}
 				}
 				b.patcher.rolls[other.Key()] = &roll{workload: other, rolls: true}
@@ -101,7 +101,7 @@ func TestANamespaceHasItsShareOfTheLimit(t *testing.T) {
 					other := workloadOf(t, "auto", wholeDB, named(strconv.Itoa(i), func(w *workload.Workload) {
 						w.ID.Namespace, w.Progress = namespace, workload.Progress{State: workload.Progressing, Pods: 3}
 					}))
-					x.listed(other, "")
+					x.Listed(other, "")
 					b.following.rollouts[other.Key()] = &rollout{}
 				}
 			}

@@ -83,8 +83,8 @@ func TestAnOptInAfterAChangeRollsNothing(t *testing.T) {
 		w, _ := workload.Read(deployments, d, workload.Reading{})
 		return w
 	}
-	l.intake.index.listed(read(before), "")
-	l.intake.index.written(read(after))
+	l.intake.index.Listed(read(before), "")
+	l.intake.index.Written(read(after))
 	_, links := l.dirty.take()
 	asked := question{workload: read(after).Key(), source: db, why: recallLinked}
 	if _, ok := links[asked]; !ok || len(links) != 1 {
@@ -108,9 +108,9 @@ func TestANewLeaderAsksForWhatTheLastOneMayHaveMissed(t *testing.T) {
 	observe := func(name string, exact bool, rolled map[string]workload.RolledFor) {
 		w := workloadOf(t, "auto", wholeDB, named(name, func(w *workload.Workload) { w.Rolled = rolled }))
 		if exact {
-			l.intake.index.written(w)
+			l.intake.index.Written(w)
 		} else {
-			l.intake.index.listed(w, "")
+			l.intake.index.Listed(w, "")
 		}
 	}
 	observe("listed", false, nil)
@@ -120,26 +120,5 @@ func TestANewLeaderAsksForWhatTheLastOneMayHaveMissed(t *testing.T) {
 	l.intake.resume(func(q question) { asked = append(asked, q.workload.Name) })
 	if len(asked) != 1 || asked[0] != "created" {
 		t.Errorf("asked for %v, want created: the others were there before, or have a record", asked)
-	}
-}
-
-func TestALaterListTellsSinceWhenAWorkloadMayWantASource(t *testing.T) {
-	var links []events.Source
-	x := newIndex(workload.Reading{}, func(workload.Key) {}, func(_ workload.Key, fresh []events.Source) { links = append(links, fresh...) })
-	store := &kindStore{index: x, kind: deployments, synced: func() {}}
-	list := func(version string, objects ...any) {
-		t.Helper()
-		if err := store.Replace(objects, version); err != nil {
-			t.Fatal(err)
-		}
-	}
-	list("20", webDeployment("10", map[string]string{"team": "a"}))
-	if err := store.Update(webDeployment("25", map[string]string{"team": "b"})); err != nil {
-		t.Fatal(err)
-	}
-	list("50", webDeployment("40", rollOn("auto")))
-	link, ok := x.get(workload.Key{Kind: "deployment", Namespace: "shop", Name: "web"}).Link(db)
-	if !ok || link.Version != "25" || len(links) != 1 {
-		t.Errorf("got %+v (%t) and told of %v, want that it is since 25 at the earliest", link, ok, links)
 	}
 }

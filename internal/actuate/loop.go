@@ -215,7 +215,7 @@ func (l *loop) confirm(ctx context.Context, reports []report) {
 
 // prune forgets the sources that no workload reads any more, or that are gone.
 func (l *loop) prune() {
-	isRead := l.intake.index.isRead
+	isRead := l.intake.index.IsRead
 	l.intake.baselines.prune(isRead, l.now())
 	l.rollouts.canaries.prune(isRead)
 }

@@ -41,7 +41,7 @@ func TestWhatIsHeldIsCountedAlthoughItIsLookedAtAgainAndAgain(t *testing.T) {
 		l, _ := timedOut(t)
 		l.outbox.flushed()
 		w := workloadOf(t, "auto", wholeDB, named("held", nil))
-		l.intake.index.listed(w, "")
+		l.intake.index.Listed(w, "")
 		p := l.gathering.pend(w, changeOf(nil))
 		p.reported = []plan.Reason{plan.PeerFailed}
 		l.gathering.hold(p, plan.PeerFailed)

@@ -113,9 +113,9 @@ func TestTheWindowOfAWorkloadCountsRatherThanThatOfItsNamespace(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			w, _ := a.index.read(deployments, webDeployment("50", map[string]string{workload.AnnotationRollOn: "auto", workload.AnnotationWindow: tt.own}))
-			a.index.listed(w, "")
-			a.namespaces.set(t.Context(), "shop", tt.namespace)
+			w, _ := a.index.Read(deployments, webDeployment("50", map[string]string{workload.AnnotationRollOn: "auto", workload.AnnotationWindow: tt.own}))
+			a.index.Listed(w, "")
+			a.namespaces.Set(t.Context(), "shop", tt.namespace)
 			l := newLoop(a.surroundings, unwritten(a))
 			why := l.dispatcher.admission.timing.stop(w)
 			if why.reason != tt.want || why.said != tt.said {

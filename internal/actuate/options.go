@@ -225,6 +225,10 @@ func (o *Options) clients() workload.Clients {
 	return workload.Clients{Typed: o.Client, Dynamic: o.Dynamic, Unrecorded: o.Reloader}
 }
 
+// readsNamespaces reports whether the annotations of namespaces count. They do not if each actuator has its own stream: then it has only the
+// permissions of Reloader.
+func (o *Options) readsNamespaces() bool { return !o.PrivateStream }
+
 // Kinds returns the kinds of workloads that are rolled. An error begins with the flag.
 func (o *Options) Kinds() (workload.Kinds, error) {
 	targets, err := workload.ReadTargets(o.TargetsConfig)

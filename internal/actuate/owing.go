@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/inventory"
 	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
@@ -26,7 +27,7 @@ type owing struct {
 	dryRun    bool
 	policy    plan.Policy
 	notes     notes
-	index     *index
+	index     *inventory.Index
 	patcher   *patcher
 	gathering *debounce
 	metrics   *metrics
@@ -61,7 +62,7 @@ func (t *owingTurn) begin(entries map[string]workload.RolledFor, now time.Time) 
 
 // resume asks for what earlier leaders have noted.
 func (o *owing) resume(ask func(question)) {
-	for _, w := range o.index.all() {
+	for _, w := range o.index.All() {
 		askOwed(w, ask)
 	}
 }
@@ -83,7 +84,7 @@ func (o *owing) advance(ctx context.Context, ending bool) {
 		if !ending && (!p.isStuck() || o.now().Before(p.noteAt)) || !p.mayBeForgotten() {
 			continue // There may be thousands, and for most of them this is the only check.
 		}
-		w := o.index.get(key)
+		w := o.index.Get(key)
 		if w == nil || o.patcher.busy(key) || !o.patcher.hasRoom(key.Namespace) {
 			continue
 		}

@@ -101,8 +101,8 @@ func TestWhatAWorkloadWaitsForIsNotedAsFarAsTheRecordHasRoom(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, _ := a.index.read(deployments, c.get("web"))
-	a.index.listed(w, "")
+	w, _ := a.index.Read(deployments, c.get("web"))
+	a.index.Listed(w, "")
 	l := newLoop(a.surroundings, unwritten(a))
 	for i := range 250 {
 		e := eventOf(changeOf(func(ch *events.Change) {

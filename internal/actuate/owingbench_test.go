@@ -17,15 +17,15 @@ func BenchmarkOwing(b *testing.B) {
 				b.Fatal(err)
 			}
 			for i := range 5000 {
-				w, ok := a.index.read(deployments, deploymentOf(fmt.Sprintf("web-%d", i), "db", rollOn("auto")))
+				w, ok := a.index.Read(deployments, deploymentOf(fmt.Sprintf("web-%d", i), "db", rollOn("auto")))
 				if !ok {
 					b.Fatal("no workload")
 				}
 				w.Rolled = map[string]workload.RolledFor{"secret/db": workload.Owed(workload.RolledFor{UID: "uid", Fingerprint: fp("b")})}
-				a.index.listed(w, "")
+				a.index.Listed(w, "")
 			}
 			l := newLoop(a.surroundings, unwritten(a))
-			for _, w := range a.index.all() {
+			for _, w := range a.index.All() {
 				p := l.gathering.pend(w, changeOf(nil))
 				p.changes[db].event.recalled = recalled
 				l.gathering.hold(p, plan.OnHold)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/inplace"
+	"github.com/keyturn/keyturn/internal/inventory"
 	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -22,7 +23,7 @@ type patcher struct {
 	teller  *inplace.Teller
 	tracer  trace.Tracer
 	now     func() time.Time
-	index   *index
+	index   *inventory.Index
 	// workers is --patch-workers; the same number of further workers ask pods to reload. alone says that only one namespace is watched.
 	workers int
 	alone   bool
@@ -52,7 +53,7 @@ type patchResult struct {
 }
 
 // newPatcher returns a patcher with the workers of the options.
-func newPatcher(clients workload.Clients, index *index, o Options) *patcher {
+func newPatcher(clients workload.Clients, index *inventory.Index, o Options) *patcher {
 	return &patcher{
 		clients: clients, teller: inplace.New(clients.Typed, o.Tracer, o.DialPod), index: index, workers: o.PatchWorkers,
 		alone: len(o.Namespaces) == 1, tracer: o.Tracer, now: o.Now,
@@ -189,7 +190,7 @@ func (p *patcher) send(ctx context.Context, r *roll) patchResult {
 		failRequest(span, err)
 		return patchResult{roll: r, err: fmt.Errorf("patching %s in namespace %s: %w", id, id.Namespace, err)}
 	}
-	after, ok := p.index.read(r.kind, obj)
+	after, ok := p.index.Read(r.kind, obj)
 	if !ok {
 		return patchResult{roll: r, err: fmt.Errorf("patching %s in namespace %s: the response is not a %s", id, id.Namespace, r.kind.Title)}
 	}
@@ -202,9 +203,9 @@ func (p *patcher) send(ctx context.Context, r *roll) patchResult {
 		}
 	}
 	if result.unrecorded != nil {
-		p.index.keep(after)
+		p.index.Keep(after)
 	} else {
-		p.index.answer(after, r.rolls)
+		p.index.Answer(after, r.rolls)
 	}
 	result.after = after
 	switch {

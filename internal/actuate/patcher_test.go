@@ -84,7 +84,7 @@ func TestAPatchIsSentAndItsAnswerIsKnownAtOnce(t *testing.T) {
 	if result.started.Verb != "" {
 		t.Errorf("a patch that rolls nothing has the outcome %s", result.started.Verb)
 	}
-	w := x.get(r.workload.Key())
+	w := x.Get(r.workload.Key())
 	if w.Version != "60" || w.Rolled["secret/db"].Version != "100" {
 		t.Errorf("the index has version %s and the record %v", w.Version, w.Rolled)
 	}
@@ -112,7 +112,7 @@ func TestAPatchThatIsRefusedSaysWhatItWasOf(t *testing.T) {
 	if result.err == nil || result.err.Error() != want || !kube.IsDenied(result.err) {
 		t.Errorf("a patch that is not understood: error %v (denied: %t), want %q", result.err, kube.IsDenied(result.err), want)
 	}
-	if w := x.get(r.workload.Key()); w.Version != "50" {
+	if w := x.Get(r.workload.Key()); w.Version != "50" {
 		t.Errorf("the index has version %s", w.Version)
 	}
 }

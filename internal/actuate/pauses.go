@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/keyturn/keyturn/internal/inventory"
 	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -21,7 +22,7 @@ const (
 type pauses struct {
 	dryRun    bool
 	notes     notes
-	index     *index
+	index     *inventory.Index
 	patcher   *patcher
 	gathering *debounce
 	metrics   *metrics
@@ -36,14 +37,14 @@ type openPause struct{ end, due time.Time }
 
 // resume looks at all workloads.
 func (p *pauses) resume() {
-	for _, w := range p.index.all() {
+	for _, w := range p.index.All() {
 		p.review(w.Key())
 	}
 }
 
 // review reviews a workload that has changed or gone. If someone has paused the Deployment itself, as Reloader does, it is theirs to end that.
 func (p *pauses) review(key workload.Key) {
-	w := p.index.get(key)
+	w := p.index.Get(key)
 	if p.dryRun || w == nil || w.Pause.Begun.IsZero() || w.IsPausedBySomeone() {
 		delete(p.open, key)
 		return
@@ -69,7 +70,7 @@ func (p *pauses) advance(ctx context.Context) {
 			continue
 		}
 		p.open[key] = openPause{pause.end, p.now().Add(pauseRetry)}
-		if w := p.index.get(key); w != nil {
+		if w := p.index.Get(key); w != nil {
 			p.write(ctx, w, workload.Write{EndsPause: true})
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/inventory"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -12,7 +13,7 @@ import (
 // failedPeers has the workloads whose last rollout failed and that have not recovered. They keep the others of their namespace from being
 // rolled for the same change.
 type failedPeers struct {
-	index *index
+	index *inventory.Index
 	keys  map[workload.Key]failure
 	// byChange has the failed workloads that were rolled for a change.
 	byChange map[sourceChange]map[workload.Key]struct{}
@@ -32,7 +33,7 @@ type failure struct {
 	ready time.Time
 }
 
-func newFailedPeers(index *index) *failedPeers {
+func newFailedPeers(index *inventory.Index) *failedPeers {
 	return &failedPeers{
 		index: index, keys: make(map[workload.Key]failure), byChange: make(map[sourceChange]map[workload.Key]struct{}),
 		good: make(map[workload.Key]map[string]workload.RolledFor),
@@ -42,7 +43,7 @@ func newFailedPeers(index *index) *failedPeers {
 // stop returns a workload that was rolled for the same change and failed, so that this one must wait for it, or nil if there is none.
 func (f *failedPeers) stop(w *workload.Workload, decision *plan.Decision) *workload.Workload {
 	for key := range f.byChange[sourceChangeOf(w.ID.Namespace, decision.Source.String(), decision.Record)] {
-		if peer := f.index.get(key); peer != nil && key != w.Key() {
+		if peer := f.index.Get(key); peer != nil && key != w.Key() {
 			return peer
 		}
 	}
@@ -66,7 +67,7 @@ func (f *failedPeers) begin(w *workload.Workload, followed bool) {
 func (f *failedPeers) add(key workload.Key) {
 	f.remove(key)
 	f.keys[key] = failure{}
-	w := f.index.get(key)
+	w := f.index.Get(key)
 	if w == nil {
 		return
 	}
@@ -147,7 +148,7 @@ func (f *failedPeers) recovered(
 
 // resume adds the workloads that had failed before this actuator led.
 func (f *failedPeers) resume() {
-	for _, w := range f.index.all() {
+	for _, w := range f.index.All() {
 		if w.Progress.State == workload.Failed && w.Revision != "" {
 			f.add(w.Key())
 		}
@@ -157,7 +158,7 @@ func (f *failedPeers) resume() {
 // resumeOutcome adds a workload if its last outcome says that its rollout failed. Only Deployments and Rollouts have a status that says so. The
 // next review shows whether it has recovered since. If its rollout was complete, any later failure is that of another rollout, by its owner.
 func (f *failedPeers) resumeOutcome(last events.Outcome) {
-	w := f.index.get(workload.KeyOf(last.Workload))
+	w := f.index.Get(workload.KeyOf(last.Workload))
 	switch {
 	case w == nil || w.ID.UID != last.Workload.UID || w.Revision != last.Revision:
 	case failsPeers(last):

@@ -99,7 +99,7 @@ func TestARolloutThatTimedOutHoldsItsPeers(t *testing.T) {
 			after := *w
 			after.Version = "70"
 			test.then(&after)
-			l.intake.index.written(&after)
+			l.intake.index.Written(&after)
 			l.rollouts.review(t.Context(), w.Key())
 			l.takeSnapshot()
 			if got := l.snapshots.Load().failing["deployment"]; got != test.failed {

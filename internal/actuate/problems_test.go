@@ -1,7 +1,10 @@
 package actuate
 
 import (
+	"bytes"
 	"errors"
+	"log/slog"
+	"strings"
 	"testing"
 
 	"github.com/keyturn/keyturn/internal/workload"
@@ -42,4 +45,26 @@ func TestTheProblemsOfAWorkloadAreToldOnceForEachWording(t *testing.T) {
 			t.Errorf("%s: reported %q, want %q", step.name, got, step.want)
 		}
 	}
+}
+
+func TestTheLogSaysOnceThatAWorkloadIsRolledWithoutItsController(t *testing.T) {
+	kinds, reading := targetsOf(t)
+	var log bytes.Buffer
+	x := indexOf()
+	reported := newProblems(slog.New(slog.NewTextHandler(&log, nil)), nil)
+	said := func(what string, want int) {
+		t.Helper()
+		reported.report(t.Context(), x.Get(workload.Key{Kind: "gadget", Namespace: "shop", Name: "web"}))
+		if got := strings.Count(log.String(), "workload=gadget/web namespace=shop controller=widget/all"); got != want {
+			t.Errorf("%s: said %d times, want %d:\n%s", what, got, want, &log)
+		}
+	}
+	x.Written(ownerNamed(t, kinds, reading, "gadget", "web", "10", "Widget", "all"))
+	said("without its controller", 1)
+	said("again", 1)
+	widget := ownerNamed(t, kinds, reading, "widget", "all", "11", "", "")
+	x.Written(widget)
+	said("when it is there", 1)
+	x.Forget(widget.Key(), widget.ID.UID, "")
+	said("when it has gone", 2)
 }

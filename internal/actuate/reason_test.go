@@ -19,6 +19,7 @@ import (
 	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/inventory"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -54,7 +55,7 @@ func reasonCases() []reasonCase {
 		p := *w
 		p.ID.Name, p.ID.UID = "peer", "uid-peer"
 		mutate(&p)
-		l.dispatcher.index.listed(&p, "")
+		l.dispatcher.index.Listed(&p, "")
 	}
 	return []reasonCase{
 		{reason: plan.NotOptedIn, annotation: "configmaps"},
@@ -184,14 +185,14 @@ func reasonCases() []reasonCase {
 			},
 		},
 		{reason: plan.KindNotServed, unexplained: true, meanwhile: func(l *loop, w *workload.Workload) {
-			l.dispatcher.index.forget(w.Key(), w.ID.UID, "")
-			l.dispatcher.index.unserve(kindPlace{kind: w.ID.Kind}, written)
+			l.dispatcher.index.Forget(w.Key(), w.ID.UID, "")
+			l.dispatcher.index.Unserve(inventory.Place{Kind: w.ID.Kind}, written)
 		}},
 		{reason: plan.NoPatch, unexplained: true, meanwhile: func(l *loop, _ *workload.Workload) { l.dispatcher.kinds = nil }},
 		{reason: plan.DryRun, unexplained: true, options: func(o *Options) { o.DryRun = true }},
 		{
 			reason: plan.WorkloadGone, unexplained: true,
-			meanwhile: func(l *loop, w *workload.Workload) { l.dispatcher.index.forget(w.Key(), w.ID.UID, "") },
+			meanwhile: func(l *loop, w *workload.Workload) { l.dispatcher.index.Forget(w.Key(), w.ID.UID, "") },
 		},
 	}
 }

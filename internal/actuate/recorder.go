@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/inventory"
 	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
@@ -41,7 +42,7 @@ func lookBackoff() wait.Backoff {
 type recorder struct {
 	dryRun  bool
 	notes   notes
-	index   *index
+	index   *inventory.Index
 	patcher *patcher
 	// isUnsettled reports whether a workload has pending changes, a rollout in progress, or a roll to be corrected.
 	isUnsettled func(workload.Key) bool
@@ -82,7 +83,7 @@ type recordTurn struct {
 
 // resume looks at all workloads.
 func (r *recorder) resume() {
-	for _, w := range r.index.all() {
+	for _, w := range r.index.All() {
 		r.review(w.Key())
 	}
 }
@@ -116,7 +117,7 @@ func (r *recorder) review(key workload.Key) {
 	if r.dryRun {
 		return
 	}
-	w, turn := r.index.get(key), r.turns[key]
+	w, turn := r.index.Get(key), r.turns[key]
 	switch {
 	case w == nil:
 		delete(r.turns, key)
@@ -163,7 +164,7 @@ func (r *recorder) advance(ctx context.Context) {
 	for !r.busy && len(r.queue) > 0 && !r.now().Before(r.next) {
 		key := r.queue[0]
 		r.queue = r.queue[1:]
-		turn, w := r.turns[key], r.index.get(key)
+		turn, w := r.turns[key], r.index.Get(key)
 		if turn == nil || !turn.queued {
 			continue // It has gone meanwhile.
 		}
@@ -190,7 +191,7 @@ func (r *recorder) advance(ctx context.Context) {
 // answered writes what was found for a workload into its record.
 func (r *recorder) answered(ctx context.Context, found recordable) {
 	r.busy, r.reading = false, workload.Key{}
-	w, turn := r.index.get(found.workload), r.turns[found.workload]
+	w, turn := r.index.Get(found.workload), r.turns[found.workload]
 	if w == nil || turn == nil {
 		return
 	}

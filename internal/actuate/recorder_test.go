@@ -65,7 +65,7 @@ func (b *recordBed) observe(name string) {
 	if !ok {
 		b.Fatal("no workload")
 	}
-	b.recorder.index.listed(w, "")
+	b.recorder.index.Listed(w, "")
 	b.review(b.Context())
 }
 
@@ -137,8 +137,8 @@ func TestWhatIsNotSettledIsRecordedLater(t *testing.T) {
 		},
 		{
 			"a workload with a pending change",
-			func(b *recordBed) { b.gathering.pend(b.recorder.index.all()[0], changeOf(nil)) },
-			func(b *recordBed) { b.gathering.drop(b.gathering.byKey[b.recorder.index.all()[0].Key()]) },
+			func(b *recordBed) { b.gathering.pend(b.recorder.index.All()[0], changeOf(nil)) },
+			func(b *recordBed) { b.gathering.drop(b.gathering.byKey[b.recorder.index.All()[0].Key()]) },
 		},
 		{
 			"a workload that is written meanwhile",
@@ -179,7 +179,7 @@ func TestAnEventThatIsTakenIsDecidedForAWorkloadWithoutPendingChanges(t *testing
 
 func TestNothingIsRecordedOfARefusedChangeWhenTheWorkloadHasAnotherOutcome(t *testing.T) {
 	b := newRecordBed(t, nil, deploymentOf("web", "db", rollOn("auto")))
-	w := b.recorder.index.all()[0]
+	w := b.recorder.index.All()[0]
 	p := pendingOf(w, changeOf(nil))
 	r, err := newRoll(deployments, w, decisionsOf(w, p), p)
 	if err != nil {
@@ -195,7 +195,7 @@ func TestNothingIsRecordedOfARefusedChangeWhenTheWorkloadHasAnotherOutcome(t *te
 	if got := b.records(); len(got) > 0 {
 		t.Errorf("%v have a record of a change that their pods do not have", got)
 	}
-	b.recorder.index.forget(w.Key(), w.ID.UID, "")
+	b.recorder.index.Forget(w.Key(), w.ID.UID, "")
 	b.review(t.Context())
 	if len(b.recorder.denied) > 0 {
 		t.Errorf("remembered of a workload that is gone: %v", b.recorder.denied)
@@ -237,7 +237,7 @@ func TestARecordThatIsRemovedAgainAndAgainIsWrittenEverMoreSeldom(t *testing.T) 
 		d.Annotations[workload.AnnotationRollOn] = "auto, configmap/app"
 	})
 	w, _ := workload.Read(deployments, b.get("web"), workload.Reading{})
-	b.recorder.index.written(w)
+	b.recorder.index.Written(w)
 	b.review(t.Context())
 	b.turn()
 	if got := len(b.records()); got != wrote+1 {

@@ -138,7 +138,7 @@ func TestAWorkloadThatIsAnnotatedAgainAndAgainGetsARecordOnceAMinute(t *testing.
 			d.Annotations = rollOn("auto, configmap/app-" + strconv.Itoa(i))
 		})
 		w, _ := workload.Read(deployments, b.get("web"), workload.Reading{})
-		b.recorder.index.written(w)
+		b.recorder.index.Written(w)
 		b.review(t.Context())
 		b.turn()
 		b.now = b.now.Add(time.Second)

@@ -3,6 +3,7 @@ package actuate
 import (
 	"time"
 
+	"github.com/keyturn/keyturn/internal/inventory"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -20,7 +21,7 @@ const (
 // reloads knows where Reloader rolls workloads, beside this actuator. Reloader is left to roll first: the plan recognizes what Reloader has rolled,
 // but Reloader does not check what others have rolled. Without --reloader, its rolls are not known, and nobody waits.
 type reloads struct {
-	index     *index
+	index     *inventory.Index
 	gathering *debounce
 	now       func() time.Time
 	// last is when the newest of them was seen, and by has the newest of each namespace.
@@ -34,14 +35,14 @@ type reload struct{ written, seen time.Time }
 
 // resume looks at all workloads, so that what Reloader did earlier does not count as new.
 func (r *reloads) resume() {
-	for _, w := range r.index.all() {
+	for _, w := range r.index.All() {
 		r.see(w, time.Time{})
 	}
 }
 
 // review looks at a workload that has changed or gone. If it is left to Reloader, Reloader may have rolled it.
 func (r *reloads) review(key workload.Key) {
-	if w := r.index.get(key); w != nil && r.see(w, r.now()) {
+	if w := r.index.Get(key); w != nil && r.see(w, r.now()) {
 		r.last = r.now()
 	}
 	r.gathering.releaseFrom(key, plan.ReloaderFirst, r.now())

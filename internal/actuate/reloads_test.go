@@ -37,7 +37,7 @@ func TestWorkloadsAreLeftToReloaderWhileItRolls(t *testing.T) {
 	roll := func(namespace, name, version string) {
 		w := reloadedAt(t, name, version, now)
 		w.ID.Namespace = namespace
-		x.written(w)
+		x.Written(w)
 		r.review(w.Key())
 	}
 	want("what Reloader did before is no news", "shop", now, 0)
@@ -76,7 +76,7 @@ func TestAChangeThatIsLeftToReloaderIsRolledWhenReloaderDoesNot(t *testing.T) {
 			web, peer := reloadedAt(t, "web", "50", written.Add(-time.Hour)), reloadedAt(t, "peer", "51", written.Add(-time.Hour))
 			l := loopOf(t, options, web, peer)
 			l.reloads.resume()
-			l.dispatcher.index.written(reloadedAt(t, "peer", "102", written))
+			l.dispatcher.index.Written(reloadedAt(t, "peer", "102", written))
 			l.reloads.review(peer.Key())
 			p := l.gathering.pend(web, changeOf(nil))
 			l.gathering.schedule(p, now)
@@ -88,7 +88,7 @@ func TestAChangeThatIsLeftToReloaderIsRolledWhenReloaderDoesNot(t *testing.T) {
 				now = now.Add(time.Second)
 				rolled := reloadedAt(t, "web", test.version, written)
 				rolled.TemplateVersion = test.version
-				l.dispatcher.index.written(rolled)
+				l.dispatcher.index.Written(rolled)
 				l.reloads.review(web.Key())
 				if !p.due.Equal(now) {
 					t.Errorf("it is decided at %s, want at once", p.due)
@@ -96,7 +96,7 @@ func TestAChangeThatIsLeftToReloaderIsRolledWhenReloaderDoesNot(t *testing.T) {
 			} else {
 				now = p.due
 			}
-			decided := l.dispatcher.decide(p, l.dispatcher.index.get(web.Key()))
+			decided := l.dispatcher.decide(p, l.dispatcher.index.Get(web.Key()))
 			if decided.rolls != test.rolls {
 				t.Errorf("it is rolled: %t, want %t: %+v", decided.rolls, test.rolls, decided.doing)
 			}

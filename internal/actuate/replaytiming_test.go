@@ -18,10 +18,10 @@ func TestAReplayIsTimedFromItsRequest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	deployment, _ := a.index.read(deployments, c.get("web"))
-	a.index.listed(deployment, "")
+	deployment, _ := a.index.Read(deployments, c.get("web"))
+	a.index.Listed(deployment, "")
 	l := newLoop(a.surroundings, unwritten(a))
-	w, version := a.index.all()[0], c.next()
+	w, version := a.index.All()[0], c.next()
 	e := eventOf(changeOf(func(c *events.Change) {
 		c.ResourceVersion, c.ChangedAt, c.Fingerprint, c.Time = version, version, fp("1"), now.Add(-20*24*time.Hour)
 	}))

@@ -1,28 +1,31 @@
 package actuate
 
-import "github.com/keyturn/keyturn/internal/workload"
+import (
+	"github.com/keyturn/keyturn/internal/inventory"
+	"github.com/keyturn/keyturn/internal/workload"
+)
 
 // returned asks for what workloads have missed while their kind was not served. It is not known which events came meanwhile: this leader, or an
 // earlier one, may have taken them without a workload to pass them to.
 type returned struct {
-	index *index
+	index *inventory.Index
 	// asked has how often each kind had come back when its workloads were last asked for.
-	asked map[kindPlace]int
+	asked map[inventory.Place]int
 }
 
-func newReturned(index *index) *returned {
-	return &returned{index: index, asked: make(map[kindPlace]int)}
+func newReturned(index *inventory.Index) *returned {
+	return &returned{index: index, asked: make(map[inventory.Place]int)}
 }
 
 // advance asks for all sources of the workloads of the kinds that are served again. Each question is answered in its turn, as when a leader begins.
 func (r *returned) advance(ask func(question)) {
-	for place, times := range r.index.servedAgain() {
+	for place, times := range r.index.ServedAgain() {
 		if r.asked[place] == times {
 			continue
 		}
 		r.asked[place] = times
-		for _, w := range r.index.all() {
-			if place.has(w) {
+		for _, w := range r.index.All() {
+			if place.Has(w) {
 				askAll(w, ask)
 			}
 		}

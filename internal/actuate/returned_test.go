@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/inventory"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -22,9 +23,9 @@ func TestWhatIsPendingOutlivesThatTheKindIsNotServed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, _ := a.index.read(deployments, c.get("web"))
+	w, _ := a.index.Read(deployments, c.get("web"))
 	w.Version = "150"
-	a.index.listed(w, "")
+	a.index.Listed(w, "")
 	l := newLoop(a.surroundings, unwritten(a))
 	change := changeOf(func(ch *events.Change) { ch.ResourceVersion, ch.ChangedAt = "100", "100" })
 	e := eventOf(change)
@@ -35,24 +36,24 @@ func TestWhatIsPendingOutlivesThatTheKindIsNotServed(t *testing.T) {
 	if !l.gathering.isHeldFor(w.Key(), plan.OnHold) {
 		t.Fatal("not held")
 	}
-	store := &kindStore{index: a.index, kind: deployments, synced: func() {}, seen: "150"}
-	store.clear(now)
+	everywhere := inventory.Place{Kind: deployments.Name}
+	a.index.Unserve(everywhere, now)
+	a.index.Forget(w.Key(), w.ID.UID, "150")
 	l.gathering.wake(w.Key(), now)
 	l.dispatcher.dispatch(t.Context())
 	if !l.gathering.has(w.Key(), change.Source) {
 		t.Fatal("while the kind is not served, the change that was held is forgotten")
 	}
 	reported := len(l.outbox.waiting)
-	now = now.Add(installInterval)
+	now = now.Add(kindRetry)
 	l.dispatcher.dispatch(t.Context())
 	if held := newSnapshot(l.rollouts).held[plan.KindNotServed]; held != 1 || len(l.outbox.waiting) != reported {
 		t.Errorf("while the kind is not served, %d workloads are counted as held for that, want 1; %d more outcomes are reported", held, len(l.outbox.waiting)-reported)
 	}
-	back, _ := a.index.read(deployments, c.get("web"))
+	back, _ := a.index.Read(deployments, c.get("web"))
 	back.Version = "160"
-	if err := store.Replace([]any{back}, "160"); err != nil {
-		t.Fatal(err)
-	}
+	a.index.Listed(back, "150")
+	a.index.Serve(everywhere)
 	later := changeOf(func(ch *events.Change) { ch.ResourceVersion, ch.ChangedAt = "155", "155" })
 	l.intake.recall(t.Context(), answer{
 		question: question{workload: w.Key(), source: change.Source, why: recallLinked},
@@ -61,9 +62,7 @@ func TestWhatIsPendingOutlivesThatTheKindIsNotServed(t *testing.T) {
 	if p := l.gathering.byKey[w.Key()]; p == nil || p.changes[change.Source] == nil || p.changes[change.Source].change.ResourceVersion != "155" {
 		t.Errorf("when the kind is back, pending is %+v, want the change of meanwhile", p)
 	}
-	if err := store.Replace(nil, "170"); err != nil {
-		t.Fatal(err)
-	}
+	a.index.Forget(back.Key(), back.ID.UID, "160")
 	now = now.Add(time.Minute)
 	l.dispatcher.dispatch(t.Context())
 	if l.gathering.has(w.Key(), change.Source) {
@@ -93,8 +92,8 @@ func TestWorkloadsAreAskedForAllTheirSourcesWhenTheirKindIsServedAgain(t *testin
 		{workload: web.Key(), source: app, why: recallOwed}:     1,
 		{workload: web.Key(), source: tls, why: recallReturned}: 1,
 	}
-	store := &kindStore{index: a.index, kind: deployments, namespace: "shop", synced: func() {}}
-	other := &kindStore{index: a.index, kind: deployments, namespace: "other", synced: func() {}}
+	shop := inventory.Place{Kind: deployments.Name, Namespace: "shop"}
+	other := inventory.Place{Kind: deployments.Name, Namespace: "other"}
 	l := newLoop(a.surroundings, unwritten(a))
 	asked := make(map[question]int)
 	advance := func(l *loop) map[question]int {
@@ -102,25 +101,25 @@ func TestWorkloadsAreAskedForAllTheirSourcesWhenTheirKindIsServedAgain(t *testin
 		l.returned.advance(func(q question) { asked[q]++ })
 		return asked
 	}
-	list := func() {
-		t.Helper()
-		if err := store.Replace([]any{web}, "160"); err != nil {
-			t.Fatal(err)
-		}
+	list := func(since string) {
+		a.index.Listed(web, since)
+		a.index.Serve(shop)
 	}
-	list()
+	remove := func() {
+		a.index.Unserve(shop, written)
+		a.index.Forget(web.Key(), web.ID.UID, "160")
+	}
+	list("")
 	if got := advance(l); len(got) > 0 {
 		t.Errorf("of a kind that was always served, asked %v", got)
 	}
-	other.clear(written)
-	if err := other.Replace(nil, "160"); err != nil {
-		t.Fatal(err)
-	}
-	store.clear(written)
+	a.index.Unserve(other, written)
+	a.index.Serve(other)
+	remove()
 	if got := advance(l); len(got) > 0 {
 		t.Errorf("while the kind is not served, asked %v", got)
 	}
-	list()
+	list("160")
 	for _, leader := range []*loop{l, newLoop(a.surroundings, unwritten(a))} {
 		if diff := cmp.Diff(want, advance(leader), cmp.AllowUnexported(question{})); diff != "" {
 			t.Errorf("when it is served again, asked (-want +got):\n%s", diff)
@@ -129,8 +128,8 @@ func TestWorkloadsAreAskedForAllTheirSourcesWhenTheirKindIsServedAgain(t *testin
 			t.Errorf("asked once more: %v", got)
 		}
 	}
-	store.clear(written)
-	list()
+	remove()
+	list("160")
 	if got := advance(l); len(got) != len(want) {
 		t.Errorf("when it is served again for the second time, asked %v", got)
 	}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/inventory"
 	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
@@ -23,7 +24,7 @@ type reverts struct {
 	// delays are Options.RevertDelays.
 	delays  [plan.RevertRetries]time.Duration
 	notes   notes
-	index   *index
+	index   *inventory.Index
 	patcher *patcher
 	// ask makes the last event of a source be decided for a workload after a delay.
 	ask     func(question, time.Duration)
@@ -52,7 +53,7 @@ type correction struct {
 // add adds a correction for the outcome of a rollout that was reverted. The correction is traced below the span.
 func (v *reverts) add(span trace.Span, reverted events.Outcome, before map[string]workload.RolledFor) {
 	key := workload.KeyOf(reverted.Workload)
-	w := v.index.get(key)
+	w := v.index.Get(key)
 	if v.dryRun || w == nil {
 		return
 	}
@@ -66,7 +67,7 @@ func (v *reverts) resumeOutcome(ctx context.Context, last events.Outcome) {
 	if last.Verb != events.VerbFailed || last.Reason != reasonReverted {
 		return
 	}
-	w := v.index.get(workload.KeyOf(last.Workload))
+	w := v.index.Get(workload.KeyOf(last.Workload))
 	if w == nil || w.ID.UID != last.Workload.UID || w.Revision == last.Revision || w.AtRecord() {
 		return
 	}
@@ -80,7 +81,7 @@ func (v *reverts) resumeOutcome(ctx context.Context, last events.Outcome) {
 
 // resume makes the changes be decided again that an earlier leader would have had decided again.
 func (v *reverts) resume() {
-	for _, w := range v.index.all() {
+	for _, w := range v.index.All() {
 		v.askAgain(w)
 	}
 }
@@ -91,7 +92,7 @@ func (v *reverts) advance(ctx context.Context) {
 		if v.patcher.busy(key) || v.now().Before(c.due) || !v.patcher.hasRoom(key.Namespace) {
 			continue
 		}
-		w := v.index.get(key)
+		w := v.index.Get(key)
 		if w == nil || w.ID.UID != c.uid || w.Revision != c.revision {
 			delete(v.open, key) // The workload is gone, or has a different pod template by now.
 			continue

@@ -80,7 +80,7 @@ func (b *revertBed) patch(action k8stesting.Action) (*appsv1.Deployment, error) 
 		}
 	})
 	if b.watches != nil && b.watches(b.deployment) {
-		b.intake.index.written(b.read())
+		b.intake.index.Written(b.read())
 	}
 	if b.loses {
 		return nil, errors.New("connection reset")
@@ -107,7 +107,7 @@ func (b *revertBed) change() {
 	b.Helper()
 	event := eventOf(changeOf(nil))
 	event.open, event.delivery.Received = 1, b.now // open, so that it is not finished: there is no message that it came with
-	b.intake.consider(b.Context(), event, b.intake.index.get(b.read().Key()), nil)
+	b.intake.consider(b.Context(), event, b.intake.index.Get(b.read().Key()), nil)
 	b.act()
 }
 
@@ -126,7 +126,7 @@ func (b *revertBed) act() {
 func (b *revertBed) revert() {
 	b.Helper()
 	b.write("operator", func(d *appsv1.Deployment) { d.Spec.Template.Annotations = nil })
-	b.intake.index.written(b.read())
+	b.intake.index.Written(b.read())
 	b.rollouts.review(b.Context(), b.read().Key())
 }
 
@@ -169,7 +169,7 @@ func TestARollThatIsRevertedIsRepeatedAndAtLastGivenUp(t *testing.T) {
 	if len(revisions) != 4 {
 		t.Errorf("there are %d revisions, want one for each roll", len(revisions))
 	}
-	if got := b.intake.index.reverted()["deployment"]; got != 1 {
+	if got := b.intake.index.Reverted(plan.RevertRetries)["deployment"]; got != 1 {
 		t.Errorf("%d workloads are given up, want 1", got)
 	}
 	w := b.read()
@@ -190,7 +190,7 @@ func TestARollThatIsRevertedIsRepeatedAndAtLastGivenUp(t *testing.T) {
 func (b *revertBed) wipe() {
 	b.Helper()
 	b.write("operator", func(d *appsv1.Deployment) { d.Annotations, d.Spec.Template.Annotations = rollOn("auto"), nil })
-	b.intake.index.written(b.read())
+	b.intake.index.Written(b.read())
 	b.rollouts.review(b.Context(), b.read().Key())
 }
 
@@ -208,7 +208,7 @@ func TestRevertsAreCountedWhenTheCountIsRemovedToo(t *testing.T) {
 		b.act()
 		b.wipe()
 	}
-	w := b.intake.index.get(b.read().Key())
+	w := b.intake.index.Get(b.read().Key())
 	if got := decisionOf(w, changeOf(nil), nil).Reason; got != plan.Reverted {
 		t.Errorf("the same change again: got %s", got)
 	}
@@ -222,7 +222,7 @@ func TestARevertedRollLeavesTheRecordOfBefore(t *testing.T) {
 	b := newRevertBed(t)
 	before := `{"secret/db":"` + fp("z") + `@80/uid"}`
 	b.write("test", func(d *appsv1.Deployment) { d.Annotations[annotationRolled] = before })
-	b.intake.index.written(b.read())
+	b.intake.index.Written(b.read())
 	b.change()
 	b.revert()
 	b.act()
@@ -246,7 +246,7 @@ func TestAnotherPodTemplateSupersedesARoll(t *testing.T) {
 	b.write("kubectl", func(d *appsv1.Deployment) {
 		d.Spec.Template.Annotations, d.Spec.Template.Spec.Containers[0].Image = nil, "app:2"
 	})
-	b.intake.index.written(b.read())
+	b.intake.index.Written(b.read())
 	b.rollouts.review(t.Context(), b.read().Key())
 	b.act()
 	if got := b.outcomes(); len(got) != 1 || got[0].Verb != events.VerbSkipped || got[0].Reason != "superseded" {
@@ -264,7 +264,7 @@ func TestTheNextLeaderGoesOnWithWhatWasReverted(t *testing.T) {
 	outcomes := b.outcomes()
 	next := newRevertBed(t)
 	next.deployment = b.deployment
-	next.intake.index.listed(next.read(), "")
+	next.intake.index.Listed(next.read(), "")
 	next.rollouts.reverts.resumeOutcome(t.Context(), outcomes[len(outcomes)-1])
 	next.act()
 	if got := decisionOf(next.read(), changeOf(nil), nil).Reason; got != plan.Changed {
@@ -272,7 +272,7 @@ func TestTheNextLeaderGoesOnWithWhatWasReverted(t *testing.T) {
 	}
 	third := newRevertBed(t)
 	third.deployment = next.deployment
-	third.intake.index.listed(third.read(), "")
+	third.intake.index.Listed(third.read(), "")
 	third.rollouts.reverts.resume()
 	if _, asked := third.recaller.asked[third.question()]; !asked {
 		t.Error("the leader after it does not have the change decided again")
@@ -286,7 +286,7 @@ func TestARollThatAdmissionStripsIsDenied(t *testing.T) {
 	if got := b.outcomes(); len(got) != 0 {
 		t.Fatalf("got %+v, want nothing before it is given up", got)
 	}
-	if got := decisionOf(b.intake.index.get(b.read().Key()), changeOf(nil), nil).Reason; got != plan.Changed {
+	if got := decisionOf(b.intake.index.Get(b.read().Key()), changeOf(nil), nil).Reason; got != plan.Changed {
 		t.Errorf("the record makes it %s", got)
 	}
 	for range 5 {

@@ -4,16 +4,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/keyturn/keyturn/internal/inventory"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // progressOf has a workload seen with a progress, at the next version.
-func progressOf(t *testing.T, x *index, p workload.Progress, version string) *workload.Workload {
+func progressOf(t *testing.T, x *inventory.Index, p workload.Progress, version string) *workload.Workload {
 	t.Helper()
 	w := workloadOf(t, "auto", wholeDB, func(w *workload.Workload) {
 		w.Version, w.Revision, w.Generation, w.Progress = version, "r1", 2, p
 	})
-	x.written(w)
+	x.Written(w)
 	return w
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/inventory"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -16,7 +17,7 @@ type rollouts struct {
 	private bool
 	// dryRun publishes nothing about rollouts that the actuator has not started.
 	dryRun    bool
-	index     *index
+	index     *inventory.Index
 	following *following
 	peers     *failedPeers
 	canaries  *canaries
@@ -85,12 +86,12 @@ func (o *rollouts) begin(ctx context.Context, started events.Outcome) {
 // resume follows the rollouts that were in progress when the last leader stopped: those whose last outcome on the stream says that
 // they started.
 func (o *rollouts) resume(ctx context.Context, stream *resumer) {
-	for _, w := range o.index.all() {
+	for _, w := range o.index.All() {
 		o.problems.report(ctx, w)
 	}
 	o.peers.resume()
 	complete := stream.outcomes(ctx, func(outcome events.Outcome) {
-		o.index.keepStart(outcome)
+		o.index.KeepStart(outcome)
 		o.following.resume(ctx, outcome)
 		o.peers.resumeOutcome(outcome)
 		o.reverts.resumeOutcome(ctx, outcome)
@@ -121,7 +122,7 @@ func (o *rollouts) reviewResumed(ctx context.Context) {
 // their end. The outcome of an older rollout may have expired: then the current state of the workload is not that of the rollout.
 func (o *rollouts) find(ctx context.Context, stream *resumer) {
 	began := sync.OnceValue(func() time.Time { return stream.began(ctx) })
-	for _, w := range o.index.all() {
+	for _, w := range o.index.All() {
 		young := w.AtRecord() && o.now().Sub(w.Patched) < events.OutcomeTTL
 		if !young || !o.following.unreported(w) || w.Deaf {
 			continue // Such a Job has the record of another one, whose rollout is reported.
@@ -148,7 +149,7 @@ func (o *rollouts) isUntold(w *workload.Workload, began func() time.Time) bool {
 
 // review looks at a workload that has changed or gone.
 func (o *rollouts) review(ctx context.Context, key workload.Key) {
-	w := o.index.get(key)
+	w := o.index.Get(key)
 	failed := o.peers.keys[key]
 	bakes := w != nil && w.Revision == failed.revision && (failed.lostPods() || o.canaries.isTrying(w, failed.rolled, failed.own))
 	if untested, recovered := o.peers.recovered(key, w, bakes, o.now()); recovered {

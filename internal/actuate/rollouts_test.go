@@ -22,7 +22,7 @@ func TestAPatchWhoseAnswerWasLostIsFollowed(t *testing.T) {
 		t.Fatalf("got %+v before it is known that the patch was made", got)
 	}
 	b.loses = false
-	b.intake.index.written(b.read())
+	b.intake.index.Written(b.read())
 	b.act()
 	got := b.outcomes()
 	if len(got) == 0 || got[0].Verb != events.VerbStarted || got[0].Revision != b.read().Revision {
@@ -100,7 +100,7 @@ func TestAWorkloadThatIsGoneIsForgotten(t *testing.T) {
 	if _, kept := f.reported[gone.Key()]; kept || f.reported[w.Key()] != "r1" {
 		t.Errorf("the reported revisions are %v, want that of the workload that there is", f.reported)
 	}
-	l.intake.index.forget(w.Key(), w.ID.UID, "")
+	l.intake.index.Forget(w.Key(), w.ID.UID, "")
 	l.rollouts.review(t.Context(), w.Key())
 	if len(f.reported) > 0 {
 		t.Errorf("after it was deleted the reported revisions are %v", f.reported)

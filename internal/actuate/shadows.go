@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/keyturn/keyturn/internal/inventory"
 	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -21,7 +22,7 @@ const shadowRetry = time.Minute
 type shadows struct {
 	dryRun    bool
 	kinds     workload.Kinds
-	index     *index
+	index     *inventory.Index
 	patcher   *patcher
 	gathering *debounce
 	rollouts  *rollouts
@@ -41,14 +42,14 @@ type leftShadow struct {
 
 // resume looks at all workloads.
 func (s *shadows) resume() {
-	for _, w := range s.index.all() {
+	for _, w := range s.index.All() {
 		s.review(w.Key())
 	}
 }
 
 // review looks at a workload that has changed or gone.
 func (s *shadows) review(key workload.Key) {
-	w := s.index.get(key)
+	w := s.index.Get(key)
 	if s.dryRun || w == nil || w.StandsFor == (workload.Key{}) {
 		delete(s.left, key)
 		return
@@ -65,7 +66,7 @@ func (s *shadows) review(key workload.Key) {
 // advance restores the workloads that nobody is creating again, or is about to.
 func (s *shadows) advance(ctx context.Context) {
 	for key, left := range s.left {
-		w := s.index.get(key)
+		w := s.index.Get(key)
 		k, known := s.kinds.Named(key.Kind)
 		if w == nil || !known || s.now().Before(left.due) || s.patcher.busy(w.StandsFor) || s.gathering.byKey[w.StandsFor] != nil ||
 			!s.patcher.hasRoom(key.Namespace) {

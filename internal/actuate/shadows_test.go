@@ -122,7 +122,7 @@ func TestTheManifestThatAnotherActuatorKeepsIsLeftToItForAWhile(t *testing.T) {
 	again := b.shadow.DeepCopy()
 	again.UID, again.ResourceVersion, again.CreationTimestamp = "s2", "8", metav1.NewTime(written.Add(time.Second))
 	w, _ := workload.Read(workload.Job(), again, workload.Reading{})
-	b.intake.index.written(w)
+	b.intake.index.Written(w)
 	b.shadows.review(w.Key())
 	if b.restores(written.Add(kube.PatchTimeout)) {
 		t.Error("that of a later attempt is taken while another actuator may be about to need it")
@@ -238,18 +238,18 @@ func TestAStartThatOnlyAnOutcomeTellsOfIsNotRepeated(t *testing.T) {
 	}
 	x := indexOf(w)
 	change := changeOf(nil)
-	decide := func() plan.Decision { return decisionOf(x.get(w.Key()), change, nil) }
+	decide := func() plan.Decision { return decisionOf(x.Get(w.Key()), change, nil) }
 	before := decide()
 	if before.Reason != plan.Changed {
 		t.Fatalf("before: got %s", before.Reason)
 	}
-	x.keepStart(events.Outcome{
+	x.KeepStart(events.Outcome{
 		Verb: events.VerbStarted, Revision: "r", Workload: w.ID, Sources: []events.OutcomeSource{outcomeSource(before, change)},
 	})
 	if again := decide(); again.Reason != plan.AlreadyRolled {
 		t.Errorf("after the outcome: got %s", again.Reason)
 	}
-	if x.get(w.Key()).Revision != "r" {
+	if x.Get(w.Key()).Revision != "r" {
 		t.Error("its rollout cannot be followed to its end")
 	}
 }

@@ -13,7 +13,7 @@ func newSnapshot(o *rollouts) *snapshot {
 	s := &snapshot{
 		pending: len(gathering.byKey), held: make(map[plan.Reason]int), oldest: make(map[plan.Reason]time.Duration),
 		active: countByKind(o.following.rollouts), failing: countByKind(o.peers.keys),
-		reverted: o.index.reverted(),
+		reverted: o.index.Reverted(plan.RevertRetries),
 	}
 	for _, p := range gathering.byKey {
 		if p.isHeld() {

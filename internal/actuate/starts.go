@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/keyturn/keyturn/internal/inventory"
 	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -21,13 +22,13 @@ type starts struct {
 	clients workload.Clients
 	// namespaces are Options.Namespaces.
 	namespaces []string
-	index      *index
+	index      *inventory.Index
 	log        *slog.Logger
 }
 
 // resume reads the Jobs once, if a CronJob needs that.
 func (s *starts) resume(ctx context.Context) {
-	if !s.clients.Unrecorded || !slices.ContainsFunc(s.index.all(), (*workload.Workload).NeedsStarts) {
+	if !s.clients.Unrecorded || !slices.ContainsFunc(s.index.All(), (*workload.Workload).NeedsStarts) {
 		return
 	}
 	namespaces := s.namespaces
@@ -46,9 +47,9 @@ func (s *starts) read(ctx context.Context, namespace string) {
 	if err != nil && ctx.Err() == nil && !kube.IsMissingRight(err, "list") {
 		s.log.WarnContext(ctx, "jobs not readable; one that another leader has started may be started once more", "namespace", namespace, "err", err)
 	}
-	for _, w := range s.index.all() {
+	for _, w := range s.index.All() {
 		if started, ok := found[w.ID.UID]; ok {
-			s.index.keepStarts(w.Key(), started)
+			s.index.KeepStarts(w.Key(), started)
 		}
 	}
 }

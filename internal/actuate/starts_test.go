@@ -40,7 +40,7 @@ func startsBed(t *testing.T, jobs ...runtime.Object) (*loop, *fake.Clientset, *w
 func TestWhatAnotherLeaderHasStartedJobsForIsNotStartedAgain(t *testing.T) {
 	first, client, w := startsBed(t)
 	decide := func(l *loop, change events.Change) plan.Reason {
-		return decisionOf(l.intake.index.get(w.Key()), change, nil).Reason
+		return decisionOf(l.intake.index.Get(w.Key()), change, nil).Reason
 	}
 	first.gathering.schedule(first.gathering.pend(w, changeOf(nil)), written)
 	first.dispatcher.dispatch(t.Context())
@@ -67,7 +67,7 @@ func TestAJobWithTheRecordOfItsCronJobIsNotReported(t *testing.T) {
 	l, _, _ := startsBed(t)
 	w := rolledAt(t, "report-0", written, workload.Complete)
 	w.Deaf = true
-	l.intake.index.listed(w, "")
+	l.intake.index.Listed(w, "")
 	l.rollouts.following.reported[w.Key()] = "earlier"
 	l.rollouts.find(t.Context(), resumerOf(testOptions(), busOf(t)))
 	if len(l.outbox.waiting) > 0 {

@@ -116,7 +116,7 @@ func crowd(t *testing.T, options Options, replicas int32) (l *loop, last *worklo
 	l = loopOf(t, options, last)
 	for i := range 500 {
 		w := tenantOf(t, "bank", fmt.Sprintf("many-%03d", i), func(w *workload.Workload) { w.Progress.Pods = replicas })
-		l.dispatcher.index.listed(w, "")
+		l.dispatcher.index.Listed(w, "")
 		l.gathering.schedule(l.gathering.pend(w, rotated()), written.Add(time.Duration(i-1000)*time.Millisecond))
 	}
 	l.gathering.schedule(l.gathering.pend(last, rotated()), written)

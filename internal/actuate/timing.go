@@ -3,14 +3,15 @@ package actuate
 import (
 	"time"
 
+	"github.com/keyturn/keyturn/internal/inventory"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // timing knows when a workload may be rolled by the choices of people. Nobody waits for a workload that may not be rolled.
 type timing struct {
-	index      *index
-	namespaces *namespaces
+	index      *inventory.Index
+	namespaces *inventory.Namespaces
 	gathering  *debounce
 	now        func() time.Time
 }
@@ -20,7 +21,7 @@ func (t *timing) stop(w *workload.Workload) obstacle {
 	if w.RollsNow() {
 		return obstacle{}
 	}
-	w = w.In(t.namespaces.get(w.ID.Namespace))
+	w = w.In(t.namespaces.Get(w.ID.Namespace))
 	if w.Hold != "" {
 		return obstacle{reason: plan.OnHold, said: w.Hold}
 	}
@@ -69,14 +70,14 @@ func (t *timing) mayGo(w *workload.Workload) time.Time {
 	case why.soon:
 		return time.Time{}
 	case why.reason == plan.WindowClosed && !why.end.IsZero():
-		return w.In(t.namespaces.get(w.ID.Namespace)).NextOpening(t.now())
+		return w.In(t.namespaces.Get(w.ID.Namespace)).NextOpening(t.now())
 	}
 	return why.end
 }
 
 // stops reports whether a workload may not be rolled now, nor in a moment.
 func (t *timing) stops(key workload.Key) bool {
-	w := t.index.get(key)
+	w := t.index.Get(key)
 	if w == nil {
 		return false
 	}

@@ -256,8 +256,8 @@ func TestAWorkloadWaitsForItsWindow(t *testing.T) {
 			}
 			annotations := map[string]string{workload.AnnotationRollOn: "auto"}
 			maps.Copy(annotations, tt.annotations)
-			w, _ := a.index.read(deployments, webDeployment("50", annotations))
-			a.index.listed(w, "")
+			w, _ := a.index.Read(deployments, webDeployment("50", annotations))
+			a.index.Listed(w, "")
 			l := newLoop(a.surroundings, unwritten(a))
 			defer finishPatches(l)
 			p := l.gathering.pend(w, changeOf(nil))
@@ -305,12 +305,12 @@ func TestAWorkloadThatGetsNoSlotWhileItsWindowIsOpenWaitsForTheNext(t *testing.T
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, _ := a.index.read(deployments, webDeployment("50", rollOn("auto")))
+	w, _ := a.index.Read(deployments, webDeployment("50", rollOn("auto")))
 	w.Progress.Pods = 1
-	a.index.listed(w, "")
+	a.index.Listed(w, "")
 	l := newLoop(a.surroundings, unwritten(a))
 	other := workload.Key{Kind: "deployment", Namespace: "bank", Name: "other"}
-	a.index.listed(workloadOf(t, "auto", wholeDB, named("other", func(w *workload.Workload) { w.ID.Namespace, w.Progress.Pods = "bank", 1 })), "")
+	a.index.Listed(workloadOf(t, "auto", wholeDB, named("other", func(w *workload.Workload) { w.ID.Namespace, w.Progress.Pods = "bank", 1 })), "")
 	l.rollouts.following.follow(other, &rollout{})
 	p := l.gathering.pend(w, changeOf(nil))
 	l.gathering.release(p, now)
@@ -345,7 +345,7 @@ func TestAHoldThatBeginsAfterARestartIsTold(t *testing.T) {
 	}
 	held := *w
 	held.Version, held.Hold = "51", "tofu apply"
-	l.intake.index.listed(&held, "")
+	l.intake.index.Listed(&held, "")
 	l.gathering.release(p, written)
 	l.dispatcher.dispatch(t.Context())
 	if got := l.outbox.waiting; p.held != plan.OnHold || len(got) != 2 || got[1].outcome.Reason != plan.OnHold.String() {
@@ -365,8 +365,8 @@ func TestASourceThatChangesAllTheTimeRollsAWorkloadOnceInEachInterval(t *testing
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, _ := a.index.read(deployments, c.get("web"))
-	a.index.listed(w, "")
+	w, _ := a.index.Read(deployments, c.get("web"))
+	a.index.Listed(w, "")
 	l := newLoop(a.surroundings, unwritten(a))
 	settle := func() {
 		l.dispatcher.dispatch(t.Context())
@@ -381,7 +381,7 @@ func TestASourceThatChangesAllTheTimeRollsAWorkloadOnceInEachInterval(t *testing
 		last = fp(string("0123456789abcdef"[i%16]))
 		e := eventOf(changeOf(func(c *events.Change) { c.ResourceVersion, c.ChangedAt, c.Fingerprint = version, version, last }))
 		e.delivery.Received, e.delivery.Seq, e.open = now, uint64(i), 1
-		l.intake.consider(t.Context(), e, a.index.get(w.Key()), nil)
+		l.intake.consider(t.Context(), e, a.index.Get(w.Key()), nil)
 		settle()
 		now = now.Add(every)
 		settle()
@@ -392,7 +392,7 @@ func TestASourceThatChangesAllTheTimeRollsAWorkloadOnceInEachInterval(t *testing
 	}
 	now = now.Add(2 * time.Minute)
 	settle()
-	got, _ := a.index.read(deployments, c.get("web"))
+	got, _ := a.index.Read(deployments, c.get("web"))
 	if rolls := len(c.patches()); got.Rolled["secret/db"].Fingerprint != last || rolls > 6 {
 		t.Errorf("after %d rolls it has %s, want the last content, %s", rolls, got.Rolled["secret/db"].Fingerprint, last)
 	}

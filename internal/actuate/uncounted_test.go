@@ -43,8 +43,8 @@ func TestARollThatMayNotBeCountedIsMadeWithoutTheCount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, _ := a.index.read(deployments, c.get("web"))
-	a.index.listed(w, "")
+	w, _ := a.index.Read(deployments, c.get("web"))
+	a.index.Listed(w, "")
 	l := newLoop(a.surroundings, unwritten(a))
 	l.inFlight.done = func(*events.Delivery, context.Context, error) {}
 	for i := range most + 1 {
@@ -52,7 +52,7 @@ func TestARollThatMayNotBeCountedIsMadeWithoutTheCount(t *testing.T) {
 		change := changeOf(func(c *events.Change) {
 			c.ResourceVersion, c.ChangedAt, c.Fingerprint = version, version, fp(string("0123456789"[i]))
 		})
-		l.intake.consider(t.Context(), eventOf(change), a.index.get(w.Key()), nil)
+		l.intake.consider(t.Context(), eventOf(change), a.index.Get(w.Key()), nil)
 		now = now.Add(20 * time.Second)
 		l.dispatcher.dispatch(t.Context())
 		if !l.patcher.idle() {

@@ -35,19 +35,19 @@ func (p *patcher) unroll(ctx context.Context, r *roll, after *workload.Workload,
 	for backoff := kube.PatchBackoff(); ; {
 		obj, err := r.kind.Objects(p.clients, id.Namespace).Patch(ctx, id.Name, patch)
 		if err == nil {
-			if corrected, ok := p.index.read(r.kind, obj); ok {
-				p.index.answer(corrected, false)
+			if corrected, ok := p.index.Read(r.kind, obj); ok {
+				p.index.Answer(corrected, false)
 			}
-			p.index.uncount(after, r.workload)
+			p.index.Uncount(after, r.workload)
 			return stripped
 		}
 		if kube.HasChanged(err) {
-			p.index.answer(after, false)
+			p.index.Answer(after, false)
 			return stripped
 		}
 		select {
 		case <-ctx.Done():
-			p.index.answer(after, false)
+			p.index.Answer(after, false)
 			return errors.Join(stripped, fmt.Errorf("correcting the record of %s in namespace %s: %w", id, id.Namespace, err))
 		case <-time.After(backoff.Step()):
 		}

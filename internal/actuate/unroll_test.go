@@ -26,7 +26,7 @@ func TestARollThatAdmissionStripsBeginsNoIntervalAndUsesNothingUp(t *testing.T) 
 			if got := b.deployment.Annotations["keyturn.dev/rolled-at"]; got != had {
 				t.Errorf("it was rolled at %q, want %q", got, had)
 			}
-			if !b.read().RollsNow() || !b.intake.index.get(b.read().Key()).RollsNow() {
+			if !b.read().RollsNow() || !b.intake.index.Get(b.read().Key()).RollsNow() {
 				t.Error("that it is to be rolled now is used up")
 			}
 			b.strips = false
@@ -75,7 +75,7 @@ func TestARollThatAdmissionStripsIsNotCountedAlsoIfTheWatchShowsIt(t *testing.T)
 			if got := b.outcomes(); len(got) != 1 || got[0].Verb != events.VerbStarted {
 				t.Errorf("got %+v, want that it is rolled", got)
 			}
-			if _, _, often := b.intake.index.get(b.read().Key()).TooOften(b.now); !often {
+			if _, _, often := b.intake.index.Get(b.read().Key()).TooOften(b.now); !often {
 				t.Error("that roll is not counted")
 			}
 		})

@@ -15,7 +15,7 @@ import (
 type waveOrder struct {
 	keys  []workload.Key
 	place map[workload.Key]int
-	// links is what index.countLinks returned when the order was made.
+	// links is what index.CountLinks returned when the order was made.
 	links uint64
 	// open are the places of those that may be unfinished, and isOpen has them by place. Returning are those that are finished until a time.
 	open      ordered[int]

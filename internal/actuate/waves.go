@@ -5,13 +5,14 @@ import (
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/inventory"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // waves lets the workloads of a lower wave finish first with a change of a source. The waves of a namespace hold no workload of another.
 type waves struct {
-	index *index
+	index *inventory.Index
 	// unfinished reports whether a workload is not finished with a change of a source: see unfinished. Returns is when one that is finished may not
 	// be any more without anybody saying so, zero if there is no such time.
 	unfinished func(workload.Key, events.Source) bool
@@ -30,7 +31,8 @@ type namespaceSource struct {
 }
 
 func newWaves(
-	index *index, unfinished func(workload.Key, events.Source) bool, returns func(workload.Key, events.Source) time.Time, now func() time.Time,
+	index *inventory.Index, unfinished func(workload.Key, events.Source) bool, returns func(workload.Key, events.Source) time.Time,
+	now func() time.Time,
 ) *waves {
 	v := &waves{index: index, unfinished: unfinished, returns: returns, now: now}
 	v.forget()
@@ -66,7 +68,7 @@ func unfinished(
 // be rolled for a change of a source, or its rollout goes on. It is zero if that does not depend on time.
 func returns(gathering *debounce, following *following, timing *timing) func(workload.Key, events.Source) time.Time {
 	return func(key workload.Key, source events.Source) time.Time {
-		w := timing.index.get(key)
+		w := timing.index.Get(key)
 		if w == nil {
 			return time.Time{}
 		}
@@ -101,7 +103,7 @@ func (v *waves) review(key workload.Key) {
 // stop returns a workload of a lower wave that is not finished with a change of the source, so that this one must wait for it, or nil if there is
 // none.
 func (v *waves) stop(w *workload.Workload, source events.Source) *workload.Workload {
-	if !v.index.hasWaves(w.ID.Namespace) {
+	if !v.index.HasWaves(w.ID.Namespace) {
 		return nil
 	}
 	lowest := v.lowest(namespaceSource{w.ID.Namespace, source})
@@ -128,7 +130,7 @@ func (v *waves) lowest(of namespaceSource) *workload.Workload {
 		}
 		// In this order: a time that comes between the two makes it unfinished.
 		until := v.returns(key, of.source)
-		if w := v.index.get(key); w != nil && v.unfinished(key, of.source) {
+		if w := v.index.Get(key); w != nil && v.unfinished(key, of.source) {
 			return w
 		}
 		o.pass(until)
@@ -137,7 +139,7 @@ func (v *waves) lowest(of namespaceSource) *workload.Workload {
 
 // order returns the workloads of a namespace that depend on a source.
 func (v *waves) order(of namespaceSource) *waveOrder {
-	links := v.index.countLinks(of.namespace)
+	links := v.index.CountLinks(of.namespace)
 	o := v.orders[of]
 	if o != nil && o.links == links {
 		return o
@@ -147,7 +149,7 @@ func (v *waves) order(of namespaceSource) *waveOrder {
 			v.in[key] = slices.DeleteFunc(v.in[key], func(other namespaceSource) bool { return other == of })
 		}
 	}
-	dependents := slices.DeleteFunc(v.index.dependents(of.source), func(w *workload.Workload) bool { return w.ID.Namespace != of.namespace })
+	dependents := slices.DeleteFunc(v.index.Dependents(of.source), func(w *workload.Workload) bool { return w.ID.Namespace != of.namespace })
 	o = newWaveOrder(dependents, links)
 	for _, key := range o.keys {
 		v.in[key] = append(v.in[key], of)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/inventory"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -80,7 +81,7 @@ func TestAWorkloadWaitsForLowerWaves(t *testing.T) {
 			b := busyWorkloadsOf(x)
 			test.peer(b, peer)
 			b.gathering.pend(w, changeOf(nil))
-			timing := &timing{index: x, namespaces: newNamespaces(nil, nil, nil, nil), gathering: b.gathering, now: time.Now}
+			timing := &timing{index: x, namespaces: new(inventory.Namespaces), gathering: b.gathering, now: time.Now}
 			unfinished := unfinished(b.gathering, b.following, timing, begun(b.patcher, b.following))
 			v := newWaves(x, unfinished, returns(b.gathering, b.following, timing), time.Now)
 			if got := v.stop(w, db); (got != nil) != (test.want == plan.LowerWave) {
@@ -97,7 +98,7 @@ type busyWorkloads struct {
 	following *following
 }
 
-func busyWorkloadsOf(x *index) *busyWorkloads {
+func busyWorkloadsOf(x *inventory.Index) *busyWorkloads {
 	return &busyWorkloads{newDebounce(time.Second, time.Minute), patcherOf(testOptions(), x), followingOf(testOptions(), x)}
 }
 
@@ -110,8 +111,8 @@ func TestALowerWaveGoesFirstOnceItsWindowOpens(t *testing.T) {
 	}
 	var read []*workload.Workload
 	for _, wave := range []string{"0", "1"} {
-		w, _ := a.index.read(deployments, deploymentOf("wave-"+wave, "db", map[string]string{workload.AnnotationRollOn: "auto", "keyturn.dev/wave": wave}))
-		a.index.listed(w, "")
+		w, _ := a.index.Read(deployments, deploymentOf("wave-"+wave, "db", map[string]string{workload.AnnotationRollOn: "auto", "keyturn.dev/wave": wave}))
+		a.index.Listed(w, "")
 		read = append(read, w)
 	}
 	l := newLoop(a.surroundings, unwritten(a))

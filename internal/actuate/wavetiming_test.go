@@ -46,8 +46,8 @@ func TestAWaveWaitsForTheMomentOfALowerOneInAnOpenWindowAndForNoOtherTime(t *tes
 				deployment.Name, deployment.UID = name, "uid-"+deployment.UID
 				deployment.Annotations["keyturn.dev/wave"] = wave
 				maps.Copy(deployment.Annotations, annotations)
-				w, _ := l.intake.index.read(deployments, deployment)
-				l.intake.index.listed(w, "")
+				w, _ := l.intake.index.Read(deployments, deployment)
+				l.intake.index.Listed(w, "")
 				return w
 			}
 			names := [2]string{"web-0", "web-1"}

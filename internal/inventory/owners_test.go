@@ -1,12 +1,9 @@
-package actuate
+package inventory
 
 import (
-	"bytes"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -17,28 +14,24 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// targetsFile has two kinds of custom resources, of which one may own the other, and one whose operator removes the text that has it act.
+// targetsFile has two kinds of custom resources, of which one may own the other.
 const targetsFile = `targets:
 - {apiVersion: example.org/v1, kind: Widget, resource: widgets, reads: [{kind: secret, path: spec.secret}], trigger: {annotations: spec.annotations}}
 - {apiVersion: example.org/v1, kind: Gadget, resource: gadgets, reads: [{kind: secret, path: spec.secret}], trigger: {annotations: spec.annotations}}
-- apiVersion: example.org/v1
-  kind: Lever
-  resource: levers
-  reads: [{kind: secret, path: spec.secret}]
-  trigger: {field: "metadata.annotations['example.org/roll']", text: now}
 `
 
+// targetsOf returns the kinds that are built in, and those of targetsFile.
 func targetsOf(t *testing.T) (workload.Kinds, workload.Reading) {
 	t.Helper()
-	options := testOptions()
-	options.TargetsConfig = filepath.Join(t.TempDir(), "targets.yaml")
-	if err := os.WriteFile(options.TargetsConfig, []byte(targetsFile), 0o600); err != nil {
+	file := filepath.Join(t.TempDir(), "targets.yaml")
+	if err := os.WriteFile(file, []byte(targetsFile), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	kinds, err := options.Kinds()
+	targets, err := workload.ReadTargets(file)
 	if err != nil {
 		t.Fatal(err)
 	}
+	kinds := append(workload.BuiltIn(), targets...)
 	return kinds, workload.Reading{Owners: kinds.Owners()}
 }
 
@@ -65,10 +58,10 @@ func ownerNamed(t *testing.T, kinds workload.Kinds, reading workload.Reading, ki
 	return w
 }
 
-func wantDependents(t *testing.T, x *index, what string, want ...workload.Key) {
+func wantDependents(t *testing.T, x *Index, what string, want ...workload.Key) {
 	t.Helper()
 	var found []workload.Key
-	for _, w := range x.dependents(db) {
+	for _, w := range x.Dependents(db) {
 		found = append(found, w.Key())
 	}
 	if fmt.Sprint(found) != fmt.Sprint(want) {
@@ -89,27 +82,27 @@ func TestWhatAConfiguredKindOwnsIsRolledThroughTheOutermostOwner(t *testing.T) {
 	if !ok {
 		t.Fatal("it cannot be read")
 	}
-	x.written(owned)
+	x.Written(owned)
 	wantDependents(t, x, "before its controller is known", owned.Key())
 	gadget := ownerNamed(t, kinds, reading, "gadget", "web", "11", "Widget", "all")
-	x.written(gadget)
+	x.Written(gadget)
 	wantDependents(t, x, "before the outermost one is known", gadget.Key())
 	widget := ownerNamed(t, kinds, reading, "widget", "all", "12", "", "")
-	x.written(widget)
+	x.Written(widget)
 	wantDependents(t, x, "when all are known", widget.Key())
 
-	x.written(ownerNamed(t, kinds, reading, "gadget", "web", "13", "", ""))
+	x.Written(ownerNamed(t, kinds, reading, "gadget", "web", "13", "", ""))
 	got := make(map[workload.Key]bool)
-	for _, w := range x.dependents(db) {
+	for _, w := range x.Dependents(db) {
 		got[w.Key()] = true
 	}
 	if len(got) != 2 || !got[gadget.Key()] || !got[widget.Key()] {
 		t.Errorf("when one is on its own: dependents are %v, want both kinds", got)
 	}
-	x.forget(gadget.Key(), "uid-1", "")
-	x.forget(widget.Key(), "uid-1", "")
+	x.Forget(gadget.Key(), "uid-1", "")
+	x.Forget(widget.Key(), "uid-1", "")
 	wantDependents(t, x, "when the owners are gone", owned.Key())
-	x.written(gadget)
+	x.Written(gadget)
 	wantDependents(t, x, "when its controller is back", gadget.Key())
 }
 
@@ -119,38 +112,16 @@ func TestWhatOwnsAWorkloadAndIsGoneHandsOverWhatHasChangedSince(t *testing.T) {
 	x := newIndex(reading, func(workload.Key) {}, func(key workload.Key, _ []events.Source) { fresh = append(fresh, key) })
 	gadget := ownerNamed(t, kinds, reading, "gadget", "web", "10", "Widget", "all")
 	widget := ownerNamed(t, kinds, reading, "widget", "all", "11", "", "")
-	x.listed(gadget, "")
-	x.listed(widget, "")
+	x.Listed(gadget, "")
+	x.Listed(widget, "")
 	wantDependents(t, x, "at first", widget.Key())
 	k, _ := kinds.Named("widget")
-	store := &kindStore{index: x, kind: k, synced: func() {}, seen: "20"}
+	store := &kindStore{Index: x, kind: k, synced: func() {}, seen: "20"}
 	store.clear(written)
 	wantDependents(t, x, "when the kind of the owner is not served any more", gadget.Key())
-	if link, linked := x.get(gadget.Key()).Link(db); !linked || link.Version != "20" || len(fresh) != 1 || fresh[0] != gadget.Key() {
+	if link, linked := x.Get(gadget.Key()).Link(db); !linked || link.Version != "20" || len(fresh) != 1 || fresh[0] != gadget.Key() {
 		t.Errorf("secret/db: got %v, %t, asked for %v, want that it is asked about what has changed since version 20", link, linked, fresh)
 	}
-}
-
-func TestTheLogSaysOnceThatAWorkloadIsRolledWithoutItsController(t *testing.T) {
-	kinds, reading := targetsOf(t)
-	var log bytes.Buffer
-	x := newIndex(reading, func(workload.Key) {}, unlinked)
-	reported := newProblems(slog.New(slog.NewTextHandler(&log, nil)), nil)
-	said := func(what string, want int) {
-		t.Helper()
-		reported.report(t.Context(), x.get(workload.Key{Kind: "gadget", Namespace: "shop", Name: "web"}))
-		if got := strings.Count(log.String(), "workload=gadget/web namespace=shop controller=widget/all"); got != want {
-			t.Errorf("%s: said %d times, want %d:\n%s", what, got, want, &log)
-		}
-	}
-	x.written(ownerNamed(t, kinds, reading, "gadget", "web", "10", "Widget", "all"))
-	said("without its controller", 1)
-	said("again", 1)
-	widget := ownerNamed(t, kinds, reading, "widget", "all", "11", "", "")
-	x.written(widget)
-	said("when it is there", 1)
-	x.forget(widget.Key(), widget.ID.UID, "")
-	said("when it has gone", 2)
 }
 
 func TestOwnersInACircleEndNowhere(t *testing.T) {
@@ -159,14 +130,14 @@ func TestOwnersInACircleEndNowhere(t *testing.T) {
 	for round := range 3 {
 		for i, kind := range []string{"widget", "gadget"} {
 			owner := map[string]string{"widget": "Gadget", "gadget": "Widget"}[kind]
-			x.written(ownerNamed(t, kinds, reading, kind, "web", fmt.Sprint(10+2*round+i), owner, "web"))
+			x.Written(ownerNamed(t, kinds, reading, kind, "web", fmt.Sprint(10+2*round+i), owner, "web"))
 		}
-		if got := len(x.dependents(db)); got != 1 {
+		if got := len(x.Dependents(db)); got != 1 {
 			t.Errorf("round %d: got %d dependents, want the one that owns itself only through the other", round, got)
 		}
 	}
-	x.written(ownerNamed(t, kinds, reading, "widget", "self", "30", "Widget", "self"))
-	if x.get(workload.Key{Kind: "widget", Namespace: "shop", Name: "self"}).Runs != (workload.Key{}) {
+	x.Written(ownerNamed(t, kinds, reading, "widget", "self", "30", "Widget", "self"))
+	if x.Get(workload.Key{Kind: "widget", Namespace: "shop", Name: "self"}).Runs != (workload.Key{}) {
 		t.Error("an owner of itself is rolled through itself")
 	}
 }

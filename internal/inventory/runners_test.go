@@ -1,4 +1,4 @@
-package actuate
+package inventory
 
 import (
 	"fmt"
@@ -51,36 +51,36 @@ func TestADeploymentFollowsTheRolloutThatRunsItsPods(t *testing.T) {
 		t.Run(order, func(t *testing.T) {
 			x := newIndex(workload.Reading{}, func(key workload.Key) { changed[key]++ }, unlinked)
 			if order == "the Deployment first" {
-				x.listed(web, "")
+				x.Listed(web, "")
 			}
-			x.written(runnerOf(t, "20", "web", "Paused"))
+			x.Written(runnerOf(t, "20", "web", "Paused"))
 			if order == "the Rollout first" {
-				x.listed(web, "")
+				x.Listed(web, "")
 			}
 			wantOnly := func(what string, state workload.State, dependents string) {
 				t.Helper()
 				var found []workload.Key
-				for _, w := range x.dependents(db) {
+				for _, w := range x.Dependents(db) {
 					found = append(found, w.Key())
 				}
-				if got := fmt.Sprint(found); got != dependents || x.get(key).Progress.State != state {
-					t.Errorf("%s: dependents are %s in state %d, want %s in state %d", what, got, x.get(key).Progress.State, dependents, state)
+				if got := fmt.Sprint(found); got != dependents || x.Get(key).Progress.State != state {
+					t.Errorf("%s: dependents are %s in state %d, want %s in state %d", what, got, x.Get(key).Progress.State, dependents, state)
 				}
 			}
 			wantOnly("while it runs the pods", workload.Waiting, "["+fmt.Sprint(key)+"]")
 			before := changed[key]
-			x.written(runnerOf(t, "21", "web", "Degraded"))
+			x.Written(runnerOf(t, "21", "web", "Degraded"))
 			wantOnly("when it has failed", workload.Failed, "["+fmt.Sprint(key)+"]")
 			if changed[key] == before {
 				t.Error("nobody looks at the Deployment when the Rollout has changed")
 			}
-			x.written(scaledDown(t, "22"))
+			x.Written(scaledDown(t, "22"))
 			wantOnly("when the Deployment has changed, too", workload.Failed, "["+fmt.Sprint(key)+"]")
 
-			x.written(runnerOf(t, "23", "other", "Degraded"))
+			x.Written(runnerOf(t, "23", "other", "Degraded"))
 			wantOnly("when it runs the pods of another", web.Progress.State, "[]")
-			x.written(runnerOf(t, "24", "web", "Degraded"))
-			x.forget(workload.Key{Kind: "rollout", Namespace: "shop", Name: "edge"}, "uid-edge", "")
+			x.Written(runnerOf(t, "24", "web", "Degraded"))
+			x.Forget(workload.Key{Kind: "rollout", Namespace: "shop", Name: "edge"}, "uid-edge", "")
 			wantOnly("when it is gone", web.Progress.State, "[]")
 		})
 	}
@@ -89,28 +89,28 @@ func TestADeploymentFollowsTheRolloutThatRunsItsPods(t *testing.T) {
 func TestADeploymentFollowsEachRolloutThatRunsItsPods(t *testing.T) {
 	web := scaledDown(t, "10")
 	x := newIndex(workload.Reading{}, func(workload.Key) {}, unlinked)
-	x.listed(web, "")
+	x.Listed(web, "")
 	steps := []struct {
 		name string
 		do   func()
 		want workload.State
 		pods int32
 	}{
-		{"one that is complete", func() { x.written(runnerNamed(t, "edge", "20", "web", "Healthy")) }, workload.Complete, 1},
-		{"another that is paused", func() { x.written(runnerNamed(t, "inner", "21", "web", "Paused")) }, workload.Waiting, 2},
-		{"the first one fails", func() { x.written(runnerNamed(t, "edge", "22", "web", "Degraded")) }, workload.Failed, 2},
+		{"one that is complete", func() { x.Written(runnerNamed(t, "edge", "20", "web", "Healthy")) }, workload.Complete, 1},
+		{"another that is paused", func() { x.Written(runnerNamed(t, "inner", "21", "web", "Paused")) }, workload.Waiting, 2},
+		{"the first one fails", func() { x.Written(runnerNamed(t, "edge", "22", "web", "Degraded")) }, workload.Failed, 2},
 		{
 			"the first one goes, and the other still runs it",
-			func() { x.forget(workload.Key{Kind: "rollout", Namespace: "shop", Name: "edge"}, "uid-edge", "") }, workload.Waiting, 1,
+			func() { x.Forget(workload.Key{Kind: "rollout", Namespace: "shop", Name: "edge"}, "uid-edge", "") }, workload.Waiting, 1,
 		},
-		{"the other runs another", func() { x.written(runnerNamed(t, "inner", "23", "other", "Paused")) }, web.Progress.State, 0},
+		{"the other runs another", func() { x.Written(runnerNamed(t, "inner", "23", "other", "Paused")) }, web.Progress.State, 0},
 	}
 	for _, step := range steps {
 		step.do()
-		if p := x.get(web.Key()).Progress; p.State != step.want || p.Pods != step.pods {
+		if p := x.Get(web.Key()).Progress; p.State != step.want || p.Pods != step.pods {
 			t.Errorf("%s: got state %d with %d pods, want %d with %d", step.name, p.State, p.Pods, step.want, step.pods)
 		}
-		if found := x.dependents(db); step.pods > 0 && (len(found) != 1 || found[0].Key() != web.Key()) {
+		if found := x.Dependents(db); step.pods > 0 && (len(found) != 1 || found[0].Key() != web.Key()) {
 			t.Errorf("%s: %d dependents, want the Deployment alone", step.name, len(found))
 		}
 	}

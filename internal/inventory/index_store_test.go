@@ -1,4 +1,4 @@
-package actuate
+package inventory
 
 import (
 	"maps"
@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -53,9 +54,9 @@ func TestTheAnswerToAPatchIsNotTakenForMoreThanItIs(t *testing.T) {
 				x.show(test.known, test.exact)
 			}
 			told = 0
-			x.answer(test.answer, test.templated)
+			x.Answer(test.answer, test.templated)
 			got := &workload.Workload{}
-			if w := x.get(test.answer.Key()); w != nil {
+			if w := x.Get(test.answer.Key()); w != nil {
 				got = w
 			}
 			if got.Version != test.version || got.TemplateVersion != test.template {
@@ -71,7 +72,7 @@ func TestTheAnswerToAPatchIsNotTakenForMoreThanItIs(t *testing.T) {
 func TestTheIndexIsTheStoreOfAReflector(t *testing.T) {
 	x := newIndex(workload.Reading{}, func(workload.Key) {}, unlinked)
 	synced := 0
-	store := &kindStore{index: x, kind: deployments, namespace: "shop", synced: func() { synced++ }}
+	store := &kindStore{Index: x, kind: deployments, namespace: "shop", synced: func() { synced++ }}
 	object := func(name, version string) *appsv1.Deployment {
 		deployment := webDeployment(version, rollOn("auto"))
 		deployment.Name = name
@@ -86,7 +87,7 @@ func TestTheIndexIsTheStoreOfAReflector(t *testing.T) {
 	want := func(step string, wanted map[string]string) {
 		t.Helper()
 		got := make(map[string]string)
-		for _, w := range x.all() {
+		for _, w := range x.All() {
 			got[w.Key().Kind+" "+w.ID.Name] = w.Version + " " + w.TemplateVersion
 		}
 		if diff := cmp.Diff(wanted, got); diff != "" {
@@ -104,7 +105,7 @@ func TestTheIndexIsTheStoreOfAReflector(t *testing.T) {
 	// Others share the index.
 	elsewhere := object("elsewhere", "1")
 	elsewhere.Namespace = "bank"
-	for _, other := range []*kindStore{{index: x, kind: deployments, namespace: "bank"}, {index: x, kind: daemonSets, namespace: "shop"}} {
+	for _, other := range []*kindStore{{Index: x, kind: deployments, namespace: "bank"}, {Index: x, kind: daemonSets, namespace: "shop"}} {
 		must(other.Add(elsewhere))
 		must(other.Add(&appsv1.DaemonSet{ObjectMeta: elsewhere.ObjectMeta}))
 	}
@@ -136,21 +137,42 @@ func TestTheIndexIsTheStoreOfAReflector(t *testing.T) {
 
 func TestWhatAWorkloadIsNotRolledForConcernsItNot(t *testing.T) {
 	x := newIndex(workload.Reading{}, func(workload.Key) {}, unlinked)
-	x.written(workloadOf(t, "none", wholeDB, nil))
-	if got := x.dependents(db); len(got) != 0 {
+	x.Written(workloadOf(t, "none", wholeDB, nil))
+	if got := x.Dependents(db); len(got) != 0 {
 		t.Errorf("a workload that asks for nothing depends on a source: %v", got[0].ID)
 	}
-	x.written(workloadOf(t, "secret/d*", workload.Reference{}, named("pattern", nil)))
-	x.written(workloadOf(t, "secret/db", wholeDB, named("name", nil)))
+	x.Written(workloadOf(t, "secret/d*", workload.Reference{}, func(w *workload.Workload) { w.ID.Name, w.ID.UID = "pattern", "uid-pattern" }))
+	x.Written(workloadOf(t, "secret/db", wholeDB, func(w *workload.Workload) { w.ID.Name, w.ID.UID = "name", "uid-name" }))
 	var names []string
-	for _, w := range x.dependents(db) {
+	for _, w := range x.Dependents(db) {
 		names = append(names, w.ID.Name)
 	}
 	slices.Sort(names)
 	if diff := cmp.Diff([]string{"name", "pattern"}, names); diff != "" {
 		t.Errorf("dependents (-want +got):\n%s", diff)
 	}
-	if x.hasWaves("shop") {
+	if x.HasWaves("shop") {
 		t.Error("it knows of a wave")
+	}
+}
+
+func TestALaterListTellsSinceWhenAWorkloadMayWantASource(t *testing.T) {
+	var links []events.Source
+	x := newIndex(workload.Reading{}, func(workload.Key) {}, func(_ workload.Key, fresh []events.Source) { links = append(links, fresh...) })
+	store := &kindStore{Index: x, kind: deployments, synced: func() {}}
+	list := func(version string, objects ...any) {
+		t.Helper()
+		if err := store.Replace(objects, version); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list("20", webDeployment("10", map[string]string{"team": "a"}))
+	if err := store.Update(webDeployment("25", map[string]string{"team": "b"})); err != nil {
+		t.Fatal(err)
+	}
+	list("50", webDeployment("40", rollOn("auto")))
+	link, ok := x.Get(workload.Key{Kind: "deployment", Namespace: "shop", Name: "web"}).Link(db)
+	if !ok || link.Version != "25" || len(links) != 1 {
+		t.Errorf("got %+v (%t) and told of %v, want that it is since 25 at the earliest", link, ok, links)
 	}
 }

@@ -1,4 +1,4 @@
-package actuate
+package inventory
 
 import (
 	"testing"
@@ -69,20 +69,20 @@ func TestIndexFindsWhatReadsASecretStore(t *testing.T) {
 			if len(w.Problems) > 0 {
 				t.Fatal(w.Problems)
 			}
-			x.written(w)
+			x.Written(w)
 			change := events.Change{
 				Source: tt.path.Source(), Verb: events.VerbRotated, UID: "bao", ResourceVersion: "1794796013000000000",
 				ChangedAt: "1794796013000000000", Fingerprint: "k0:7", Truncated: true,
 			}
 			rolls := false
-			for _, dependent := range x.dependents(change.Source) {
-				rolls = decisionOf(dependent, change, nil).Reason == plan.Changed
+			for _, dependent := range x.Dependents(change.Source) {
+				rolls = plan.Policy{}.Decide(dependent, change, plan.Past{}).Reason == plan.Changed
 			}
 			if rolls != tt.want {
 				t.Errorf("rolls: %t, want %t", rolls, tt.want)
 			}
-			x.forget(w.Key(), "u", "")
-			if len(x.dependents(change.Source)) > 0 || len(x.bySource) > 0 || len(x.byPattern) > 0 {
+			x.Forget(w.Key(), "u", "")
+			if len(x.Dependents(change.Source)) > 0 || len(x.bySource) > 0 || len(x.byPattern) > 0 {
 				t.Error("the index keeps a workload that is gone")
 			}
 		})

@@ -1,4 +1,4 @@
-package actuate
+package inventory
 
 import (
 	"sync"
@@ -6,17 +6,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// index holds the workloads, and finds those that a source may concern without a request to the API server. One reflector for each kind and
+// Index holds the workloads, and finds those that a source may concern without a request to the API server. One reflector for each kind and
 // namespace fills it. It is safe for concurrent use.
-type index struct {
+type Index struct {
 	reading workload.Reading
-	// changed is called, without the lock, after a workload has changed or gone. It must not block.
-	changed func(workload.Key)
-	// relinked is called, without the lock, with the sources that a workload has come to want, or wants in a different way. It must not block.
+	// changed and relinked are those of newIndex.
+	changed  func(workload.Key)
 	relinked func(workload.Key, []events.Source)
 
 	mu        sync.RWMutex
@@ -37,8 +35,10 @@ type index struct {
 	served   served
 }
 
-func newIndex(reading workload.Reading, changed func(workload.Key), relinked func(workload.Key, []events.Source)) *index {
-	return &index{
+// newIndex returns an index without workloads. Changed is called after a workload has changed or gone, and relinked with the sources that a workload
+// has come to want, or wants in a different way. Both are called without the lock of the index, and must not block.
+func newIndex(reading workload.Reading, changed func(workload.Key), relinked func(workload.Key, []events.Source)) *Index {
+	return &Index{
 		reading: reading, changed: changed, relinked: relinked,
 		workloads: make(map[workload.Key]*workload.Workload),
 		bySource:  make(map[events.Source]keySet),
@@ -52,20 +52,20 @@ func newIndex(reading workload.Reading, changed func(workload.Key), relinked fun
 	}
 }
 
-// read returns the workload of an object, and false if the object is of another kind.
-func (x *index) read(k workload.Kind, obj runtime.Object) (*workload.Workload, bool) {
+// Read returns the workload of an object, and false if the object is of another kind.
+func (x *Index) Read(k workload.Kind, obj runtime.Object) (*workload.Workload, bool) {
 	return workload.Read(k, obj, x.reading)
 }
 
-// get returns a workload, or nil if there is none.
-func (x *index) get(key workload.Key) *workload.Workload {
+// Get returns a workload, or nil if there is none.
+func (x *Index) Get(key workload.Key) *workload.Workload {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.workloads[key]
 }
 
-// all lists the workloads, in no order.
-func (x *index) all() []*workload.Workload {
+// All lists the workloads, in no order.
+func (x *Index) All() []*workload.Workload {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	list := make([]*workload.Workload, 0, len(x.workloads))
@@ -75,8 +75,8 @@ func (x *index) all() []*workload.Workload {
 	return list
 }
 
-// count counts the workloads by kind.
-func (x *index) count() map[string]int {
+// Count counts the workloads by kind.
+func (x *Index) Count() map[string]int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	count := make(map[string]int)
@@ -86,14 +86,14 @@ func (x *index) count() map[string]int {
 	return count
 }
 
-// reverted counts, by kind, the workloads that are no longer rolled for a change because someone else reverts each roll.
-func (x *index) reverted() map[string]int {
+// Reverted counts, by kind, the workloads that are no longer rolled for a change because someone else has reverted more than so many rolls for it.
+func (x *Index) Reverted(most int) map[string]int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	count := make(map[string]int)
 	for key, w := range x.workloads {
 		for source := range w.Reverted {
-			if w.IsReverted(source, plan.RevertRetries) {
+			if w.IsReverted(source, most) {
 				count[key.Kind]++
 				break
 			}
@@ -102,23 +102,23 @@ func (x *index) reverted() map[string]int {
 	return count
 }
 
-// hasWaves reports whether any workload of a namespace has a wave.
-func (x *index) hasWaves(namespace string) bool {
+// HasWaves reports whether any workload of a namespace has a wave.
+func (x *Index) HasWaves(namespace string) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.waves[namespace] > 0
 }
 
-// written records the state that one write has led to, as an event of a watch shows it. A state that is older than the known one is dropped.
-func (x *index) written(w *workload.Workload) { x.observe(w, true, w.Version) }
+// Written records the state that one write has led to, as an event of a watch shows it. A state that is older than the known one is dropped.
+func (x *Index) Written(w *workload.Workload) { x.observe(w, true, w.Version) }
 
-// listed is like written, for a state from a list, which may be the result of many writes since a resourceVersion. That is empty for the first list:
+// Listed is like Written, for a state from a list, which may be the result of many writes since a resourceVersion. That is empty for the first list:
 // then it is not known how old its contents are.
-func (x *index) listed(w *workload.Workload, since string) { x.observe(w, false, since) }
+func (x *Index) Listed(w *workload.Workload, since string) { x.observe(w, false, since) }
 
 // observe records a state of a workload. Exact means that it is the result of one write. Its differences from the known state were written at
 // the resourceVersion since or later.
-func (x *index) observe(w *workload.Workload, exact bool, since string) {
+func (x *Index) observe(w *workload.Workload, exact bool, since string) {
 	x.mu.Lock()
 	earlier := x.workloads[w.Key()]
 	if earlier != nil && earlier.ID.UID == w.ID.UID && !workload.Newer(w.Version, earlier.Version) {
@@ -128,9 +128,9 @@ func (x *index) observe(w *workload.Workload, exact bool, since string) {
 	x.replace(earlier, w, exact, since)
 }
 
-// answer records the state of a workload in the response to a patch. It does not add a workload again that was deleted meanwhile. Templated means
+// Answer records the state of a workload in the response to a patch. It does not add a workload again that was deleted meanwhile. Templated means
 // that the patch set the pod template.
-func (x *index) answer(w *workload.Workload, templated bool) {
+func (x *Index) Answer(w *workload.Workload, templated bool) {
 	x.mu.Lock()
 	earlier := x.workloads[w.Key()]
 	if earlier == nil || earlier.ID.UID != w.ID.UID || !workload.Newer(w.Version, earlier.Version) {
@@ -141,9 +141,9 @@ func (x *index) answer(w *workload.Workload, templated bool) {
 	x.replace(earlier, w, templated, earlier.Version)
 }
 
-// keep records the state that a workload would have after a patch for which there is no permission. From then on, what the patch would have written
+// Keep records the state that a workload would have after a patch for which there is no permission. From then on, what the patch would have written
 // counts as if it were there.
-func (x *index) keep(patched *workload.Workload) {
+func (x *Index) Keep(patched *workload.Workload) {
 	x.mu.Lock()
 	earlier := x.workloads[patched.Key()]
 	if earlier == nil || earlier.ID.UID != patched.ID.UID {
@@ -153,20 +153,20 @@ func (x *index) keep(patched *workload.Workload) {
 	x.replace(earlier, earlier.Keeping(patched), false, earlier.Version)
 }
 
-// keepStart handles the last outcome of a workload. If it says that a Job was started, and the workload has no record of that, the Job counts as if
+// KeepStart handles the last outcome of a workload. If it says that a Job was started, and the workload has no record of that, the Job counts as if
 // it were recorded.
-func (x *index) keepStart(last events.Outcome) {
+func (x *Index) KeepStart(last events.Outcome) {
 	x.keepWhat(workload.KeyOf(last.Workload), func(w *workload.Workload) (*workload.Workload, bool) { return w.KeepingStart(last) })
 }
 
-// keepStarts records what the Jobs of a workload were started for, according to the Jobs.
-func (x *index) keepStarts(key workload.Key, starts workload.Starts) {
+// KeepStarts records what the Jobs of a workload were started for, according to the Jobs.
+func (x *Index) KeepStarts(key workload.Key, starts workload.Starts) {
 	x.keepWhat(key, func(w *workload.Workload) (*workload.Workload, bool) { return w.KeepingStarts(starts) })
 }
 
-// uncount removes from the count of a workload a roll that did not happen. Stripped is the state that still counts it, before the correction: the
+// Uncount removes from the count of a workload a roll that did not happen. Stripped is the state that still counts it, before the correction: the
 // watch may have shown it, and a count that someone removes is usually kept nevertheless. Before is the state before the roll.
-func (x *index) uncount(stripped, before *workload.Workload) {
+func (x *Index) Uncount(stripped, before *workload.Workload) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if known := x.workloads[stripped.Key()]; known != nil && known.ID.UID == stripped.ID.UID {
@@ -174,7 +174,7 @@ func (x *index) uncount(stripped, before *workload.Workload) {
 	}
 }
 
-func (x *index) keepWhat(key workload.Key, keeping func(*workload.Workload) (*workload.Workload, bool)) {
+func (x *Index) keepWhat(key workload.Key, keeping func(*workload.Workload) (*workload.Workload, bool)) {
 	x.mu.Lock()
 	if earlier := x.workloads[key]; earlier != nil {
 		if keeping, ok := keeping(earlier); ok {
@@ -186,8 +186,8 @@ func (x *index) keepWhat(key workload.Key, keeping func(*workload.Workload) (*wo
 }
 
 // changedIn has all workloads of a namespace reviewed.
-func (x *index) changedIn(namespace string) {
-	for _, w := range x.all() {
+func (x *Index) changedIn(namespace string) {
+	for _, w := range x.All() {
 		if w.ID.Namespace == namespace {
 			x.changed(w.Key())
 		}
@@ -195,7 +195,7 @@ func (x *index) changedIn(namespace string) {
 }
 
 // replace makes w the state of a workload, and unlocks.
-func (x *index) replace(earlier, w *workload.Workload, exact bool, since string) {
+func (x *Index) replace(earlier, w *workload.Workload, exact bool, since string) {
 	x.remove(earlier)
 	w = x.joined(x.settled(w)).After(earlier, exact)
 	fresh := w.LinkAfter(earlier, since)
@@ -211,8 +211,8 @@ func (x *index) replace(earlier, w *workload.Workload, exact bool, since string)
 	x.rejoin(earlier, w, since)
 }
 
-// forget removes a workload that was deleted, and was there until a resourceVersion or later, which is empty if that is not known.
-func (x *index) forget(key workload.Key, uid, since string) {
+// Forget removes a workload that was deleted, and was there until a resourceVersion or later, which is empty if that is not known.
+func (x *Index) Forget(key workload.Key, uid, since string) {
 	x.mu.Lock()
 	earlier := x.workloads[key]
 	if earlier == nil || earlier.ID.UID != uid {

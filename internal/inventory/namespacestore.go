@@ -1,4 +1,4 @@
-package actuate
+package inventory
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 
 // namespaceStore takes what a reflector sees of namespaces, and keeps nothing but their annotations while it collects a list.
 type namespaceStore struct {
-	*namespaces
+	*Namespaces
 	scope string
 	// ctx is that of the reflector, which passes none.
 	ctx func() context.Context
@@ -37,7 +37,7 @@ func (s *namespaceStore) Add(obj any) error { return s.Update(obj) }
 // Update is called with a namespace that was written.
 func (s *namespaceStore) Update(obj any) error {
 	if namespace, ok := obj.(*corev1.Namespace); ok {
-		s.set(s.ctx(), namespace.Name, namespace.Annotations)
+		s.Set(s.ctx(), namespace.Name, namespace.Annotations)
 	}
 	return nil
 }
@@ -45,7 +45,7 @@ func (s *namespaceStore) Update(obj any) error {
 // Delete is called with a namespace that was deleted.
 func (s *namespaceStore) Delete(obj any) error {
 	if namespace, ok := obj.(*corev1.Namespace); ok {
-		s.set(s.ctx(), namespace.Name, nil)
+		s.Set(s.ctx(), namespace.Name, nil)
 	}
 	return nil
 }
@@ -56,12 +56,12 @@ func (s *namespaceStore) Replace(list []any, _ string) error {
 	for _, obj := range list {
 		if namespace, ok := obj.(*corev1.Namespace); ok {
 			listed[namespace.Name] = true
-			s.set(s.ctx(), namespace.Name, namespace.Annotations)
+			s.Set(s.ctx(), namespace.Name, namespace.Annotations)
 		}
 	}
 	for _, name := range s.names() {
 		if !listed[name] && (s.scope == metav1.NamespaceAll || s.scope == name) {
-			s.set(s.ctx(), name, nil)
+			s.Set(s.ctx(), name, nil)
 		}
 	}
 	s.answered(s.scope)

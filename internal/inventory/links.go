@@ -1,4 +1,4 @@
-package actuate
+package inventory
 
 import (
 	"slices"
@@ -7,8 +7,8 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// countLinks returns a number that changes when dependents may return other workloads of a namespace, or some of other waves.
-func (x *index) countLinks(namespace string) uint64 {
+// CountLinks returns a number that changes when Dependents may return other workloads of a namespace, or some of other waves.
+func (x *Index) CountLinks(namespace string) uint64 {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.links[namespace]
@@ -24,12 +24,12 @@ func sameLinks(a, b *workload.Workload) bool {
 }
 
 // link records that the workloads of a namespace, what they depend on, or their waves have changed.
-func (x *index) link(namespace string) {
+func (x *Index) link(namespace string) {
 	x.linked++
 	x.links[namespace] = x.linked
 }
 
-func (x *index) add(w *workload.Workload) {
+func (x *Index) add(w *workload.Workload) {
 	key := w.Key()
 	x.workloads[key] = w
 	x.spaces[key.Namespace]++
@@ -60,7 +60,7 @@ func (x *index) add(w *workload.Workload) {
 	}
 }
 
-func (x *index) remove(w *workload.Workload) {
+func (x *Index) remove(w *workload.Workload) {
 	if w == nil {
 		return
 	}

@@ -1,4 +1,4 @@
-package actuate
+package inventory
 
 import (
 	"context"
@@ -29,10 +29,10 @@ func manifestOf(k workload.Kind) string {
 // awaitInstalled blocks until the API server serves a kind. Nothing waits for the list of one that it does not serve. It returns false if
 // the context ended first.
 func (r *reflectors) awaitInstalled(ctx context.Context, k workload.Kind, namespace string) bool {
-	where := place(k, namespace)
+	where := kindScope(k, namespace)
 	return kube.AwaitInstalled(ctx, k.Objects(r.clients, namespace).List, installInterval, func() {
 		r.log.InfoContext(ctx, "kind of workloads not installed; waiting for it", "resource", where, "retry_in", installInterval)
-		r.index.unserve(kindPlace{k.Name, namespace}, r.now())
+		r.index.Unserve(Place{k.Name, namespace}, r.now())
 		r.lists.Listed(where)
 	})
 }
@@ -42,7 +42,7 @@ func (r *reflectors) awaitInstalled(ctx context.Context, k workload.Kind, namesp
 func (r *reflectors) isBack(ctx context.Context, k workload.Kind, namespace string) bool {
 	patience, end := context.WithTimeout(ctx, goneAfter)
 	defer end()
-	where := place(k, namespace)
+	where := kindScope(k, namespace)
 	back := kube.AwaitInstalled(patience, k.Objects(r.clients, namespace).List, installInterval, func() {
 		r.log.WarnContext(ctx, "kind of workloads not served any more; its workloads wait for it", "resource", where,
 			"retry_in", installInterval, "forgotten_in", unservedFor)

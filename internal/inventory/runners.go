@@ -1,4 +1,4 @@
-package actuate
+package inventory
 
 import (
 	"cmp"
@@ -10,7 +10,7 @@ import (
 )
 
 // joined returns a workload with the state of those that run the pods of its template, if there are any. Call it with the lock.
-func (x *index) joined(w *workload.Workload) *workload.Workload {
+func (x *Index) joined(w *workload.Workload) *workload.Workload {
 	keys := x.runners[w.Key()]
 	if len(keys) == 0 && !w.IsRun() {
 		return w
@@ -27,7 +27,7 @@ func (x *index) joined(w *workload.Workload) *workload.Workload {
 
 // rejoin updates the workloads whose pods another one runs, or has run until now, with its new state. A state is nil if there is none.
 // Call it without the lock.
-func (x *index) rejoin(earlier, w *workload.Workload, since string) {
+func (x *Index) rejoin(earlier, w *workload.Workload, since string) {
 	var before, now workload.Key
 	if earlier != nil {
 		before = earlier.Runs
@@ -46,7 +46,7 @@ func (x *index) rejoin(earlier, w *workload.Workload, since string) {
 
 // settleOwned makes the workloads that a workload controls be rolled through it while it exists, and by themselves while it does not. Call it
 // without the lock.
-func (x *index) settleOwned(key workload.Key, since string) {
+func (x *Index) settleOwned(key workload.Key, since string) {
 	x.mu.RLock()
 	owned := slices.Collect(maps.Keys(x.runners[key]))
 	x.mu.RUnlock()
@@ -62,7 +62,7 @@ func (x *index) settleOwned(key workload.Key, since string) {
 }
 
 // joinAnew updates a workload with the state of those that run its pods, or with its own if none does any more.
-func (x *index) joinAnew(key workload.Key, since string) {
+func (x *Index) joinAnew(key workload.Key, since string) {
 	x.mu.Lock()
 	w := x.workloads[key]
 	if _, run := x.runners[key]; w == nil || !run && !w.IsRun() {
@@ -74,7 +74,7 @@ func (x *index) joinAnew(key workload.Key, since string) {
 
 // settled returns a workload as it is rolled: through its controller, or by itself while the controller does not exist. If workloads are each
 // other's controllers, the one that is seen last counts as having none. Call it with the lock.
-func (x *index) settled(w *workload.Workload) *workload.Workload {
+func (x *Index) settled(w *workload.Workload) *workload.Workload {
 	if w.Owner == (workload.Key{}) {
 		return w
 	}

@@ -1,4 +1,4 @@
-package actuate
+package inventory
 
 import (
 	"fmt"
@@ -24,11 +24,11 @@ func at(t *testing.T, version string, template byte) *workload.Workload {
 }
 
 // show records a state that a watch shows, which is exact, or the first list.
-func (x *index) show(w *workload.Workload, exact bool) {
+func (x *Index) show(w *workload.Workload, exact bool) {
 	if exact {
-		x.written(w)
+		x.Written(w)
 	} else {
-		x.listed(w, "")
+		x.Listed(w, "")
 	}
 }
 
@@ -58,7 +58,7 @@ func TestTheVersionOfTheTemplateIsThatOfTheWriteThatChangedIt(t *testing.T) {
 			for _, step := range test.steps {
 				x.show(at(t, step.version, step.template), step.exact)
 			}
-			if got := x.get(at(t, "", 0).Key()).TemplateVersion; got != test.want {
+			if got := x.Get(at(t, "", 0).Key()).TemplateVersion; got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
@@ -67,15 +67,15 @@ func TestTheVersionOfTheTemplateIsThatOfTheWriteThatChangedIt(t *testing.T) {
 
 func TestAnotherWorkloadOfTheSameNameIsAnother(t *testing.T) {
 	x := newIndex(workload.Reading{}, func(workload.Key) {}, unlinked)
-	x.written(at(t, "20", 'a'))
+	x.Written(at(t, "20", 'a'))
 	again := at(t, "5", 'a')
 	again.ID.UID = "another"
-	x.listed(again, "")
-	if got := x.get(again.Key()); got.ID.UID != "another" || got.TemplateVersion != "" {
+	x.Listed(again, "")
+	if got := x.Get(again.Key()); got.ID.UID != "another" || got.TemplateVersion != "" {
 		t.Errorf("got %s at template %q, want the new one, of which nothing is known", got.ID.UID, got.TemplateVersion)
 	}
-	x.forget(again.Key(), "w", "")
-	if x.get(again.Key()) == nil {
+	x.Forget(again.Key(), "w", "")
+	if x.Get(again.Key()) == nil {
 		t.Error("the deletion of the old one has removed the new one")
 	}
 }
@@ -83,14 +83,14 @@ func TestAnotherWorkloadOfTheSameNameIsAnother(t *testing.T) {
 func TestTheIndexForgetsANamespaceWithItsLastWorkload(t *testing.T) {
 	x := newIndex(workload.Reading{}, func(workload.Key) {}, unlinked)
 	w := at(t, "10", 'a')
-	x.written(w)
-	before := x.countLinks(w.ID.Namespace)
-	x.forget(w.Key(), w.ID.UID, "")
+	x.Written(w)
+	before := x.CountLinks(w.ID.Namespace)
+	x.Forget(w.Key(), w.ID.UID, "")
 	if len(x.links) > 0 || len(x.spaces) > 0 {
 		t.Errorf("got %v and %v of a namespace without workloads, want nothing", x.links, x.spaces)
 	}
-	x.written(at(t, "20", 'a'))
-	if after := x.countLinks(w.ID.Namespace); after == before {
+	x.Written(at(t, "20", 'a'))
+	if after := x.CountLinks(w.ID.Namespace); after == before {
 		t.Errorf("got %d for the links of the namespace made anew, want another number", after)
 	}
 }
@@ -109,10 +109,10 @@ func TestTheIndexAgreesWithAskingEveryWorkload(t *testing.T) {
 				w.ID.Name, w.Version, w.Wave = names[random.IntN(3)], strconv.Itoa(version+1), random.IntN(2)
 			})
 			if random.IntN(4) == 0 {
-				x.forget(w.Key(), w.ID.UID, "")
+				x.Forget(w.Key(), w.ID.UID, "")
 				delete(there, w.Key())
 			} else {
-				x.written(w)
+				x.Written(w)
 				there[w.Key()] = w
 			}
 			for _, kind := range sourceKinds {
@@ -124,7 +124,7 @@ func TestTheIndexAgreesWithAskingEveryWorkload(t *testing.T) {
 							want = append(want, key.Name)
 						}
 					}
-					for _, w := range x.dependents(source) {
+					for _, w := range x.Dependents(source) {
 						if w.OptIn.Wants(source, w.Reference(source), true).Wanted() {
 							got = append(got, w.ID.Name)
 						}
@@ -138,7 +138,7 @@ func TestTheIndexAgreesWithAskingEveryWorkload(t *testing.T) {
 			}
 		}
 		for key, w := range there {
-			x.forget(key, w.ID.UID, "")
+			x.Forget(key, w.ID.UID, "")
 		}
 		if len(x.workloads)+len(x.bySource)+len(x.byPattern)+len(x.waves) != 0 {
 			t.Errorf("seed %d: left behind: %s", seed, fmt.Sprint(x.workloads, x.bySource, x.byPattern, x.waves))

@@ -1,4 +1,4 @@
-package actuate
+package inventory
 
 import (
 	"slices"
@@ -7,8 +7,8 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// isRead reports whether a source may concern any workload.
-func (x *index) isRead(source events.Source) bool {
+// IsRead reports whether a source may concern any workload.
+func (x *Index) IsRead(source events.Source) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	for _, name := range workload.Spellings(source) {
@@ -24,8 +24,8 @@ func (x *index) isRead(source events.Source) bool {
 	return false
 }
 
-// dependents lists the workloads that a source may concern, in no order. Its cost is proportional to their number.
-func (x *index) dependents(source events.Source) []*workload.Workload {
+// Dependents lists the workloads that a source may concern, in no order. Its cost is proportional to their number.
+func (x *Index) Dependents(source events.Source) []*workload.Workload {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	var named []keySet

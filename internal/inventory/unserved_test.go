@@ -1,4 +1,4 @@
-package actuate
+package inventory
 
 import (
 	"testing"
@@ -8,12 +8,12 @@ import (
 
 func TestAKindThatIsNotServedForADayIsNotWaitedFor(t *testing.T) {
 	x, now := indexOf(), written
-	x.unserve(kindPlace{kind: "widget"}, now)
+	x.Unserve(Place{Kind: "widget"}, now)
 	key := workload.Key{Kind: "widget", Namespace: "shop", Name: "web"}
-	if !x.isUnserved(key, now) {
+	if !x.IsUnserved(key, now) {
 		t.Fatal("it is not waited for")
 	}
-	if now = now.Add(unservedFor); x.isUnserved(key, now) {
+	if now = now.Add(unservedFor); x.IsUnserved(key, now) {
 		t.Error("it is waited for")
 	}
 }

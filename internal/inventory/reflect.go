@@ -1,4 +1,4 @@
-package actuate
+package inventory
 
 import (
 	"context"
@@ -23,7 +23,7 @@ type reflectors struct {
 	namespaces []string
 	// outside is the field selector that leaves out what is in ignored namespaces.
 	outside string
-	index   *index
+	index   *Index
 	log     *slog.Logger
 	now     func() time.Time
 
@@ -38,26 +38,27 @@ type reflectors struct {
 	lists       *kube.FirstLists
 }
 
-func newReflectors(options Options, kinds workload.Kinds, index *index, log *slog.Logger) *reflectors {
+func newReflectors(options Options, index *Index) *reflectors {
 	namespaces := options.Namespaces
 	if len(namespaces) == 0 {
 		namespaces = []string{metav1.NamespaceAll}
 	}
 	r := &reflectors{
-		clients: options.clients(), kinds: kinds, namespaces: namespaces, outside: kube.Outside(options.IgnoreNamespaces),
-		index: index, reloader: options.Reloader, log: log, now: options.Now,
+		clients: options.Clients, kinds: options.Kinds, namespaces: namespaces, outside: kube.Outside(options.IgnoreNamespaces),
+		index: index, reloader: options.Reloader, log: options.Log, now: options.Now,
 		pollers: make(map[*poller]struct{}), unwatchable: make(map[string]bool),
 		lists: kube.NewFirstLists(),
 	}
-	for _, kind := range kinds {
+	for _, kind := range r.kinds {
 		for _, namespace := range namespaces {
-			r.lists.Expect(place(kind, namespace))
+			r.lists.Expect(kindScope(kind, namespace))
 		}
 	}
 	return r
 }
 
-func place(k workload.Kind, namespace string) string { return kube.Scope(k.Resource, namespace) }
+// kindScope returns how messages and readiness name a kind in a namespace, or in all of them.
+func kindScope(k workload.Kind, namespace string) string { return kube.Scope(k.Resource, namespace) }
 
 // run reflects until the context is done.
 func (r *reflectors) run(ctx context.Context) {
@@ -72,7 +73,7 @@ func (r *reflectors) run(ctx context.Context) {
 
 // reflect reflects a kind in a namespace until the context is done.
 func (r *reflectors) reflect(ctx context.Context, k workload.Kind, namespace string) {
-	store := &kindStore{index: r.index, kind: k, namespace: namespace, synced: func() { r.lists.Listed(place(k, namespace)) }}
+	store := &kindStore{Index: r.index, kind: k, namespace: namespace, synced: func() { r.lists.Listed(kindScope(k, namespace)) }}
 	if k.Component == "" {
 		r.keep(ctx, k, store, func() {})
 		return
@@ -89,7 +90,7 @@ func (r *reflectors) reflect(ctx context.Context, k workload.Kind, namespace str
 
 // keep keeps a store equal to the API server until the context is done. It calls removed when the API server no longer serves the kind.
 func (r *reflectors) keep(ctx context.Context, k workload.Kind, store *kindStore, removed func()) {
-	where := place(k, store.namespace)
+	where := kindScope(k, store.namespace)
 	check := func(ctx context.Context, err error) {
 		r.denied(ctx, where, kube.MissingPermission(where, manifestOf(k), err))
 		if apierrors.IsNotFound(err) {
@@ -125,7 +126,7 @@ func (r *reflectors) lister(k workload.Kind) lister {
 // reflector returns what reflects a kind in a namespace. It calls check with the result of each request, and refused when a watch is refused that
 // it may do without.
 func (r *reflectors) reflector(k workload.Kind, store *kindStore, check func(context.Context, error), refused func()) *cache.Reflector {
-	client, read, where := k.Objects(r.clients, store.namespace), r.lister(k), place(k, store.namespace)
+	client, read, where := k.Objects(r.clients, store.namespace), r.lister(k), kindScope(k, store.namespace)
 	source := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			list, err := read(ctx, store.namespace, options)
@@ -161,14 +162,4 @@ func (r *reflectors) denied(ctx context.Context, where string, err error) {
 	}
 	r.lists.Deny(where, err)
 	r.log.ErrorContext(ctx, "permission missing", "resource", where, "err", err)
-}
-
-// wait blocks until everything was listed once. It returns false if the context ended first.
-func (r *reflectors) wait(ctx context.Context) bool {
-	select {
-	case <-r.lists.Done():
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -1,4 +1,4 @@
-package actuate
+package inventory
 
 import (
 	"context"
@@ -77,14 +77,14 @@ func (s *widgetServer) client() *dynamicfake.FakeDynamicClient {
 }
 
 // reflectWidgets reflects them into an index until the test ends. Linked is called as that of the index.
-func reflectWidgets(t *testing.T, s *widgetServer, linked func(workload.Key, []events.Source)) *index {
+func reflectWidgets(t *testing.T, s *widgetServer, linked func(workload.Key, []events.Source)) *Index {
 	t.Helper()
 	kinds, reading := targetsOf(t)
-	options := testOptions()
-	options.Dynamic, options.Now = s.client(), time.Now
 	x := newIndex(reading, func(workload.Key) {}, linked)
 	widget, _ := kinds.Named("widget")
-	runReflectors(t, newReflectors(options, workload.Kinds{widget}, x, slog.New(slog.DiscardHandler)))
+	runReflectors(t, newReflectors(Options{
+		Clients: workload.Clients{Dynamic: s.client()}, Kinds: workload.Kinds{widget}, Log: slog.New(slog.DiscardHandler), Now: time.Now,
+	}, x))
 	return x
 }
 
@@ -144,7 +144,7 @@ func TestAKindThatIsServedAgainIsAskedForWhatHasChangedSince(t *testing.T) {
 		wantDependents(t, x, "when it is back", key)
 		mu.Lock()
 		defer mu.Unlock()
-		if link, linked := x.get(key).Link(db); !linked || link.Version != "100" || len(fresh) != 1 {
+		if link, linked := x.Get(key).Link(db); !linked || link.Version != "100" || len(fresh) != 1 {
 			t.Errorf("secret/db: got %v, %t, and asked about %v, want what has changed since version 100", link, linked, fresh)
 		}
 	})
@@ -155,13 +155,13 @@ func TestAKindThatIsNotServedAtFirstIsKnownToBeMissing(t *testing.T) {
 		s := &widgetServer{absent: true}
 		x := reflectWidgets(t, s, unlinked)
 		key := workload.Key{Kind: "widget", Namespace: "shop", Name: "web"}
-		if !x.isUnserved(key, time.Now()) {
+		if !x.IsUnserved(key, time.Now()) {
 			t.Error("nobody knows that the kind is not served")
 		}
 		s.serve(true)
 		pass(3 * installInterval)
 		wantDependents(t, x, "when it is served", key)
-		if x.isUnserved(key, time.Now()) {
+		if x.IsUnserved(key, time.Now()) {
 			t.Error("it is served, and counts as if it were not")
 		}
 	})

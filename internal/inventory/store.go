@@ -1,4 +1,4 @@
-package actuate
+package inventory
 
 import (
 	"time"
@@ -12,7 +12,7 @@ import (
 // kindStore is the index as the store of one reflector. It distinguishes events of a watch, each of which is one write, from the results of
 // lists; informers do not.
 type kindStore struct {
-	*index
+	*Index
 	kind      workload.Kind
 	namespace string // empty: all
 	synced    func()
@@ -30,7 +30,7 @@ func (s *kindStore) workload(obj any) (*workload.Workload, bool) {
 	if !ok {
 		return nil, false
 	}
-	return s.read(s.kind, object)
+	return s.Read(s.kind, object)
 }
 
 // Transformer makes the reflector keep workloads instead of whole objects while it collects a streamed list.
@@ -49,7 +49,7 @@ func (s *kindStore) Add(obj any) error { return s.Update(obj) }
 // Update is called with an object that was written, by a watch.
 func (s *kindStore) Update(obj any) error {
 	if w, ok := s.workload(obj); ok {
-		s.written(w)
+		s.Written(w)
 		s.see(w.Version)
 	}
 	return nil
@@ -65,7 +65,7 @@ func (s *kindStore) see(version string) {
 // Delete is called with an object that was deleted, by a watch.
 func (s *kindStore) Delete(obj any) error {
 	if w, ok := s.workload(obj); ok {
-		s.forget(w.Key(), w.ID.UID, w.Version)
+		s.Forget(w.Key(), w.ID.UID, w.Version)
 	}
 	return nil
 }
@@ -73,7 +73,7 @@ func (s *kindStore) Delete(obj any) error {
 // Replace is called with the result of a list.
 func (s *kindStore) Replace(list []any, version string) error {
 	s.replace(list, version)
-	s.serve(s.place())
+	s.Serve(s.place())
 	s.synced()
 	return nil
 }
@@ -83,16 +83,16 @@ func (s *kindStore) replace(list []any, version string) {
 	for _, obj := range list {
 		if w, ok := s.workload(obj); ok {
 			listed[w.Key()] = struct{}{}
-			s.listed(w, s.seen)
+			s.Listed(w, s.seen)
 		}
 	}
-	for _, w := range s.all() {
+	for _, w := range s.All() {
 		key := w.Key()
 		if key.Kind != s.kind.Name || s.namespace != "" && key.Namespace != s.namespace {
 			continue
 		}
 		if _, ok := listed[key]; !ok {
-			s.forget(key, w.ID.UID, s.seen)
+			s.Forget(key, w.ID.UID, s.seen)
 		}
 	}
 	s.seen = version
@@ -101,12 +101,12 @@ func (s *kindStore) replace(list []any, version string) {
 // clear is called when the API server no longer serves the kind. It keeps how far the kind was seen, because later changes were not decided for
 // workloads that come back with the kind. The workloads were not deleted, so what is pending for them waits.
 func (s *kindStore) clear(now time.Time) {
-	s.unserve(s.place(), now)
+	s.Unserve(s.place(), now)
 	s.replace(nil, s.seen)
 	s.synced()
 }
 
-func (s *kindStore) place() kindPlace { return kindPlace{s.kind.Name, s.namespace} }
+func (s *kindStore) place() Place { return Place{s.kind.Name, s.namespace} }
 
 // Resync does nothing: the index keeps nothing that would have to be repeated.
 func (s *kindStore) Resync() error { return nil }

@@ -1,4 +1,4 @@
-package actuate
+package inventory
 
 import (
 	"context"
@@ -55,7 +55,7 @@ func (r *reflectors) poller(k workload.Kind, store *kindStore, removed func()) *
 		if apierrors.IsNotFound(err) {
 			removed()
 		}
-		if missing := kube.MissingPermission(place(k, namespace), manifestOf(k), err); missing != nil {
+		if missing := kube.MissingPermission(kindScope(k, namespace), manifestOf(k), err); missing != nil {
 			return nil, missing
 		}
 		return list, err
@@ -83,7 +83,7 @@ func (r *reflectors) look(source events.Source) {
 	namespaces := map[string]struct{}{source.Namespace: {}}
 	if source.Namespace == metav1.NamespaceAll {
 		namespaces = make(map[string]struct{})
-		for _, w := range r.index.dependents(source) {
+		for _, w := range r.index.Dependents(source) {
 			namespaces[w.ID.Namespace] = struct{}{}
 		}
 	}

@@ -1,4 +1,4 @@
-package actuate
+package inventory
 
 import (
 	"context"
@@ -155,7 +155,7 @@ func (p *poller) listOne(ctx context.Context, namespace string, now time.Time) b
 	if version == "" {
 		return false
 	}
-	part := &kindStore{index: p.store.index, kind: p.store.kind, namespace: namespace, synced: func() {}, seen: p.store.seen}
+	part := &kindStore{Index: p.store.Index, kind: p.store.kind, namespace: namespace, synced: func() {}, seen: p.store.seen}
 	_ = part.Replace(items, version) // It never fails.
 	p.listed(namespace, p.busy[namespace], contentsOf(items, namespace), now)
 	return true
@@ -191,7 +191,7 @@ func (p *poller) refused(ctx context.Context, namespace string, err error) {
 	delay, isFirst := p.backoff.Step(), p.retry.IsZero()
 	p.retry = p.now().Add(delay)
 	if isFirst && ctx.Err() == nil {
-		p.log.WarnContext(ctx, "cannot list workloads; retrying with backoff", "resource", place(p.store.kind, namespace), "retry_in", delay,
+		p.log.WarnContext(ctx, "cannot list workloads; retrying with backoff", "resource", kindScope(p.store.kind, namespace), "retry_in", delay,
 			"max_retry_in", quietInterval, "err", err)
 	}
 }

@@ -1,4 +1,4 @@
-package actuate
+package inventory
 
 import (
 	"bytes"
@@ -69,10 +69,10 @@ func TestARefusalToReadNamespacesCountsOnceItWasRepeated(t *testing.T) {
 				}
 				a.refuses.Store(tt.refusals)
 				known := make(chan workload.Namespace, 1)
-				var n *namespaces
+				var n *Namespaces
 				n = newNamespaces(client, slog.New(slog.DiscardHandler), func(string) {
 					select {
-					case known <- n.get("shop"):
+					case known <- n.Get("shop"):
 					default: // Only the first one counts for readiness.
 					}
 				}, func(string) {})
@@ -98,13 +98,13 @@ func TestWhenThePermissionEndsWhatNamespacesSaidStaysAndTheLogSaysSoEachTime(t *
 		for lost := 1; lost <= 2; lost++ {
 			a.refuses.Store(0)
 			<-time.After(2 * namespaceAgain)
-			if n.get("shop").Same(workload.Namespace{}) {
+			if n.Get("shop").Same(workload.Namespace{}) {
 				t.Fatal("the namespace does not hold")
 			}
 			a.refuses.Store(1 << 20)
 			<-time.After(10 * namespaceAgain)
 			synctest.Wait()
-			if n.get("shop").Same(workload.Namespace{}) {
+			if n.Get("shop").Same(workload.Namespace{}) {
 				t.Error("the hold ended with the permission")
 			}
 			if got := strings.Count(log.String(), "except those read before"); got != lost || strings.Count(log.String(), "kept=1") != lost {

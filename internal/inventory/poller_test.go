@@ -1,4 +1,4 @@
-package actuate
+package inventory
 
 import (
 	"context"
@@ -83,7 +83,7 @@ func (l *listing) list(_ context.Context, namespace string, _ metav1.ListOptions
 }
 
 // polled runs a poller of some namespaces until the test ends.
-func polled(t *testing.T, namespaces ...string) (*listing, *index, *poller) {
+func polled(t *testing.T, namespaces ...string) (*listing, *Index, *poller) {
 	t.Helper()
 	l := &listing{versions: make(map[string]int)}
 	for _, namespace := range namespaces {
@@ -92,7 +92,7 @@ func polled(t *testing.T, namespaces ...string) (*listing, *index, *poller) {
 	x := newIndex(workload.Reading{}, func(workload.Key) {}, func(workload.Key, []events.Source) {})
 	kinds := workload.BuiltIn()
 	deployment := kinds[slices.IndexFunc(kinds, func(k workload.Kind) bool { return k.Name == "deployment" })]
-	p := newPoller(&kindStore{index: x, kind: deployment, synced: func() {}}, l.list, slog.New(slog.NewTextHandler(l, nil)), time.Now)
+	p := newPoller(&kindStore{Index: x, kind: deployment, synced: func() {}}, l.list, slog.New(slog.NewTextHandler(l, nil)), time.Now)
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
@@ -120,8 +120,8 @@ func (l *listing) after(d time.Duration, do ...func()) []string {
 	return l.lists
 }
 
-func known(x *index, namespace string) string {
-	if w := x.get(workload.Key{Kind: "deployment", Namespace: namespace, Name: "web"}); w != nil {
+func known(x *Index, namespace string) string {
+	if w := x.Get(workload.Key{Kind: "deployment", Namespace: namespace, Name: "web"}); w != nil {
 		return w.Version
 	}
 	return ""

@@ -1,4 +1,4 @@
-package actuate
+package inventory
 
 import (
 	"context"
@@ -33,9 +33,9 @@ const (
 	namespaceAgain = time.Minute
 )
 
-// namespaces has what the annotations of namespaces say about when workloads are rolled. Namespaces that may not be read say nothing. It is safe for
-// concurrent use.
-type namespaces struct {
+// Namespaces has what the annotations of namespaces say about when workloads are rolled. Namespaces that may not be read say nothing. The
+// zero value has none. It is safe for concurrent use.
+type Namespaces struct {
 	client kubernetes.Interface
 	log    *slog.Logger
 	// listed is called when it is known what the namespaces of a scope say, or that it cannot be.
@@ -49,8 +49,8 @@ type namespaces struct {
 	refusals map[string]int
 }
 
-func newNamespaces(client kubernetes.Interface, log *slog.Logger, listed, changed func(string)) *namespaces {
-	return &namespaces{
+func newNamespaces(client kubernetes.Interface, log *slog.Logger, listed, changed func(string)) *Namespaces {
+	return &Namespaces{
 		client: client, log: log, listed: listed, changed: changed, byName: make(map[string]workload.Namespace), refusals: make(map[string]int),
 	}
 }
@@ -63,22 +63,22 @@ func namespaceScope(name string) string {
 	return "namespace " + name
 }
 
-// get returns what a namespace says.
-func (n *namespaces) get(name string) workload.Namespace {
+// Get returns what a namespace says.
+func (n *Namespaces) Get(name string) workload.Namespace {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.byName[name]
 }
 
 // names lists the namespaces that say anything, in no order.
-func (n *namespaces) names() []string {
+func (n *Namespaces) names() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return slices.Collect(maps.Keys(n.byName))
 }
 
-// set takes what the annotations of a namespace say, nil if it is gone.
-func (n *namespaces) set(ctx context.Context, name string, annotations map[string]string) {
+// Set takes what the annotations of a namespace say, nil if it is gone.
+func (n *Namespaces) Set(ctx context.Context, name string, annotations map[string]string) {
 	now := workload.ReadNamespace(name, annotations)
 	n.mu.Lock()
 	same := now.Same(n.byName[name])
@@ -98,7 +98,7 @@ func (n *namespaces) set(ctx context.Context, name string, annotations map[strin
 }
 
 // run follows a namespace, or all of them, until the context is done.
-func (n *namespaces) run(ctx context.Context, name string) {
+func (n *Namespaces) run(ctx context.Context, name string) {
 	for ctx.Err() == nil {
 		if name != metav1.NamespaceAll {
 			n.poll(ctx, name)
@@ -115,7 +115,7 @@ func (n *namespaces) run(ctx context.Context, name string) {
 }
 
 // poll reads one namespace again and again, until the context is done or that is not allowed.
-func (n *namespaces) poll(ctx context.Context, name string) {
+func (n *Namespaces) poll(ctx context.Context, name string) {
 	for failing := false; ctx.Err() == nil; {
 		found, err := n.client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
@@ -132,9 +132,9 @@ func (n *namespaces) poll(ctx context.Context, name string) {
 			failing = true
 		default:
 			failing = false
-			n.set(ctx, name, found.Annotations)
+			n.Set(ctx, name, found.Annotations)
 			n.answered(name)
-			if n.get(name).Same(workload.Namespace{}) {
+			if n.Get(name).Same(workload.Namespace{}) {
 				interval = namespaceQuiet
 			}
 		}
@@ -146,7 +146,7 @@ func (n *namespaces) poll(ctx context.Context, name string) {
 }
 
 // reflect watches a namespace, or all of them, until the context is done and it returns nil, or that is not allowed and it returns the refusal.
-func (n *namespaces) reflect(ctx context.Context, name string) (refusal error) {
+func (n *Namespaces) reflect(ctx context.Context, name string) (refusal error) {
 	client, selector := n.client.CoreV1().Namespaces(), ""
 	if name != metav1.NamespaceAll {
 		selector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
@@ -171,7 +171,7 @@ func (n *namespaces) reflect(ctx context.Context, name string) (refusal error) {
 			return client.Watch(ctx, options)
 		},
 	}
-	store := &namespaceStore{namespaces: n, ctx: func() context.Context { return ctx }, scope: name}
+	store := &namespaceStore{Namespaces: n, ctx: func() context.Context { return ctx }, scope: name}
 	cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(source, n.client), &corev1.Namespace{}, store,
 		cache.ReflectorOptions{Name: namespaceScope(name), TypeDescription: "namespace"}).RunWithContext(watching)
 	if ctx.Err() != nil {
@@ -181,7 +181,7 @@ func (n *namespaces) reflect(ctx context.Context, name string) (refusal error) {
 }
 
 // answered records that it is known what the namespaces of a scope say.
-func (n *namespaces) answered(name string) {
+func (n *Namespaces) answered(name string) {
 	n.mu.Lock()
 	delete(n.refusals, name)
 	n.mu.Unlock()
@@ -190,7 +190,7 @@ func (n *namespaces) answered(name string) {
 
 // refused records that namespaces may not be read, and returns the delay before the next attempt. Once the refusal is believed, nothing waits for
 // what they say. What was read before stays: a hold must not end because a permission did.
-func (n *namespaces) refused(ctx context.Context, name string, err error) time.Duration {
+func (n *Namespaces) refused(ctx context.Context, name string, err error) time.Duration {
 	n.mu.Lock()
 	n.refusals[name]++
 	refusals, kept := n.refusals[name], 0

@@ -1,4 +1,4 @@
-package actuate
+package inventory
 
 import (
 	"log/slog"
@@ -21,7 +21,7 @@ import (
 )
 
 // unwatchable runs the reflectors of Deployments that may be listed and not watched, until the test ends.
-func unwatchable(t *testing.T, l *listing, namespaces ...string) (*index, *reflectors) {
+func unwatchable(t *testing.T, l *listing, namespaces ...string) (*Index, *reflectors) {
 	t.Helper()
 	client := fake.NewClientset()
 	client.PrependReactor("list", "deployments", func(action k8stesting.Action) (bool, runtime.Object, error) {
@@ -31,10 +31,11 @@ func unwatchable(t *testing.T, l *listing, namespaces ...string) (*index, *refle
 	client.PrependWatchReactor("deployments", func(k8stesting.Action) (bool, watch.Interface, error) {
 		return true, nil, apierrors.NewForbidden(schema.GroupResource{Group: "apps", Resource: "deployments"}, "", nil)
 	})
-	options := testOptions()
-	options.Client, options.Reloader, options.Namespaces, options.Now = client, true, namespaces, time.Now
 	x := newIndex(workload.Reading{Stores: everyStore}, func(workload.Key) {}, unlinked)
-	r := newReflectors(options, workload.Kinds{deployments}, x, slog.New(slog.NewTextHandler(l, nil)))
+	r := newReflectors(Options{
+		Clients: workload.Clients{Typed: client, Unrecorded: true}, Kinds: workload.Kinds{deployments}, Namespaces: namespaces, Reloader: true,
+		Log: slog.New(slog.NewTextHandler(l, nil)), Now: time.Now,
+	}, x)
 	runReflectors(t, r)
 	return x, r
 }

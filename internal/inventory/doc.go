@@ -1,0 +1,26 @@
+// Package inventory knows the workloads of a cluster, and what their namespaces say about them. Reflectors fill it, and it answers questions about
+// them without a request to the API server.
+//
+// Guarantee: it knows what the API server has, as soon as a watch shows that, or within half a minute where workloads may only be listed. An older
+// state of a workload never replaces a newer one. Which write has changed a pod template, and since when a workload may have wanted a source, is
+// known where a watch has shown every write. A list may be the result of many writes: what it leaves open counts as not known. Nothing is written
+// down, so after a restart everything is listed again.
+//
+// The index is filled by its methods Written, Listed, Forget, Serve and Unserve, and Namespaces by Set. Reflectors call them, and so do tests of
+// other packages, which have no API server.
+//
+// Concurrency: Index and Namespaces are safe for concurrent use. A workload from the index must not be changed. The index does not change it either,
+// but replaces it.
+//
+// Failure: what cannot be listed stays as it was known. When the API server does not serve a kind any more, its workloads are gone, but
+// Index.IsUnserved says for a day that they may come back. A hold or a window of a namespace does not end because the permission to read the
+// namespace did.
+//
+//	inventory.go                                       assembles the parts, and says when everything is known
+//	index.go, dependents.go, keyset.go, links.go       the workloads, by key and by what they read
+//	runners.go                                         which of them run the pods of others, or control others
+//	unserved.go                                        which kinds the API server does not serve
+//	reflect.go, reflectcustom.go, store.go             fill the index from watches
+//	unwatched.go, poller.go, busynamespace.go          fill it from lists, where there is no permission to watch
+//	namespaces.go, namespacestore.go                   what the annotations of namespaces say
+package inventory

@@ -1,0 +1,70 @@
+package inventory
+
+import (
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+var (
+	db      = events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"}
+	wholeDB = workload.Reference{Kind: events.KindSecret, Name: "db"}
+	written = time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
+)
+
+// The kinds that tests use.
+var (
+	deployments, _ = workload.BuiltIn().Named("deployment")
+	daemonSets, _  = workload.BuiltIn().Named("daemonset")
+)
+
+// everyStore lets every namespace name every secret in a store.
+var everyStore = workload.StoreAccess{Grants: []workload.StoreGrant{{Namespaces: []string{"*"}, Store: "*", Paths: []string{"*"}}}}
+
+func rollOn(text string) map[string]string { return map[string]string{workload.AnnotationRollOn: text} }
+
+// webDeployment is a Deployment that rolls on db, at a resourceVersion.
+func webDeployment(version string, annotations map[string]string) *appsv1.Deployment {
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "w", ResourceVersion: version, Annotations: annotations},
+		Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{
+			Name: "app", EnvFrom: []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "db"}}}},
+		}}}}},
+	}
+}
+
+// workloadOf is the Deployment web, which rolls on what the annotation says, and has only one reference, if that has a kind.
+func workloadOf(t *testing.T, annotation string, ref workload.Reference, mutate func(*workload.Workload)) *workload.Workload {
+	t.Helper()
+	deployment := webDeployment("50", rollOn(annotation))
+	deployment.Spec.Template.Spec.Containers = nil
+	w, ok := workload.Read(deployments, deployment, workload.Reading{Stores: everyStore})
+	if !ok || len(w.Problems) > 0 {
+		t.Fatal(w.Problems)
+	}
+	if ref.Kind != "" {
+		w.Refs = []workload.Reference{ref}
+	}
+	if mutate != nil {
+		mutate(w)
+	}
+	return w
+}
+
+// unlinked is called with new links, and does nothing.
+func unlinked(workload.Key, []events.Source) {}
+
+// indexOf is an index that knows the workloads.
+func indexOf(workloads ...*workload.Workload) *Index {
+	x := newIndex(workload.Reading{}, func(workload.Key) {}, unlinked)
+	for _, w := range workloads {
+		x.Listed(w, "")
+	}
+	return x
+}

@@ -1,0 +1,65 @@
+package inventory
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+func TestAnInventoryIsReadyWhenEverythingIsListed(t *testing.T) {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", Annotations: map[string]string{events.AnnotationHold: "moving"}}}
+	for name, reads := range map[string]bool{"with what namespaces say": true, "without that": false} {
+		t.Run(name, func(t *testing.T) {
+			changed := make(chan workload.Key, 10)
+			i := New(Options{
+				Clients: workload.Clients{Typed: fake.NewClientset(webDeployment("10", rollOn("auto")), namespace)},
+				Kinds:   workload.Kinds{deployments}, ReadNamespaces: reads,
+				Changed: func(key workload.Key) { changed <- key }, Relinked: unlinked,
+				Log: slog.New(slog.DiscardHandler), Now: time.Now,
+			})
+			i.Expect("something else")
+			denied := errors.New("no permission")
+			i.Denied(t.Context(), "something else", denied)
+			ctx, stop := context.WithCancel(t.Context())
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				i.Run(ctx)
+			}()
+			key := workload.Key{Kind: "deployment", Namespace: "shop", Name: "web"}
+			if got := <-changed; got != key || i.Index.Get(key) == nil {
+				t.Errorf("%v has changed, want %v, which is known", got, key)
+			}
+			if err := i.Ready(); !errors.Is(err, denied) {
+				t.Errorf("before everything is listed, it is ready: %v", err)
+			}
+			i.Listed("something else")
+			if !i.Wait(ctx) || i.Ready() != nil {
+				t.Errorf("when everything is listed, it is not ready: %v", i.Ready())
+			}
+			if held := !i.Namespaces.Get("shop").Same(workload.Namespace{}); held != reads {
+				t.Errorf("the hold of the namespace is known: %t, want %t", held, reads)
+			}
+			stop()
+			<-done
+		})
+	}
+}
+
+func TestAnInventoryIsNotWaitedForWhenTheContextEnds(t *testing.T) {
+	i := New(Options{Kinds: workload.Kinds{deployments}})
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if i.Wait(ctx) {
+		t.Error("everything was listed")
+	}
+}
