@@ -234,7 +234,7 @@ func (d *dispatcher) recordBeside(ctx context.Context, p *pending, w *workload.W
 func (d *dispatcher) obstacle(p *pending, w *workload.Workload, doing []plan.Decision) obstacle {
 	p.way = d.ways.choose(p, w, doing)
 	switch why := d.admission.obstacle(w, doing, p.first); {
-	case isSlot(why.reason):
+	case why.reason.Waiting() == plan.ForSlot:
 		return why
 	case why.reason != plan.None:
 		p.filesSince = time.Time{}

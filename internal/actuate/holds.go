@@ -73,13 +73,16 @@ func (h *holds) remove(p *pending) {
 
 // awaits returns what a workload waits for, given the reason why it is held.
 func (p *pending) awaits() awaited {
-	switch {
-	case rests(p.held):
+	switch p.held.Waiting() {
+	case plan.ForPeople:
 		return awaited{}
-	case isSlot(p.held):
+	case plan.ForSlot:
 		return awaited{slot: true}
-	case isOwn(p.held):
+	case plan.ForItself:
 		return awaited{workload: p.key}
+	default:
+	}
+	switch {
 	case p.noted != (awaited{}):
 		return p.noted
 	case (p.held == plan.CanaryFirst || p.held == plan.PeerFailed) && p.behind != (workload.Key{}):
@@ -89,27 +92,10 @@ func (p *pending) awaits() awaited {
 	}
 }
 
-// isOwn reports whether a workload that is held for a reason waits for something of its own: its patch, its pods, its history, its kind, or its time.
-func isOwn(why plan.Reason) bool {
-	switch why {
-	case plan.Busy, plan.PodsStarting, plan.HistoryPending, plan.KindNotServed, plan.ReloaderFirst:
-		return true
-	default:
-		return false
-	}
-}
-
 // rests reports whether a workload that is held for a reason waits because people chose so: for a time, or for something that they do. It waits for
 // no other workload: there may be thousands of them, for days, and no event of others makes them be reviewed. Others wait for it only if it waits
 // for a moment: see obstacle.soon.
-func rests(why plan.Reason) bool {
-	switch why {
-	case plan.OnHold, plan.SourceOnHold, plan.WindowClosed, plan.RolledRecently, plan.RolledTooOften, plan.Pausing:
-		return true
-	default:
-		return false
-	}
-}
+func rests(why plan.Reason) bool { return why.Waiting() == plan.ForPeople }
 
 // rest records whether a workload that is being reviewed rests, or waits for the configured delay for its files.
 func (p *pending) rest(rests bool, now time.Time) {

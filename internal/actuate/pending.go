@@ -216,10 +216,7 @@ func (p *pending) isTold() bool {
 func (p *pending) isHeld() bool { return p.held != plan.None }
 
 // needsSlot reports whether the workload waits only for a slot.
-func (p *pending) needsSlot() bool { return isSlot(p.held) }
-
-// isSlot reports whether a reason to wait is the lack of a slot.
-func isSlot(why plan.Reason) bool { return why == plan.Limit || why == plan.NamespaceLimit }
+func (p *pending) needsSlot() bool { return p.held.Waiting() == plan.ForSlot }
 
 // isReported reports whether an outcome was published for a reason to wait since the workload last waited for something else. The two limits on
 // slots count as the same thing to wait for: which of them is reached may change with each rollout of others.
@@ -227,7 +224,7 @@ func (p *pending) isReported(why plan.Reason) bool { return slices.Contains(p.re
 
 // report records that an outcome is published for a reason to wait.
 func (p *pending) report(why plan.Reason) {
-	if !isSlot(why) || len(p.reported) > 0 && !isSlot(p.reported[0]) {
+	if why.Waiting() != plan.ForSlot || len(p.reported) > 0 && p.reported[0].Waiting() != plan.ForSlot {
 		p.reported = nil
 	}
 	p.reported = append(p.reported, why)

@@ -340,7 +340,7 @@ func TestAHoldThatBeginsAfterARestartIsTold(t *testing.T) {
 	p.changes[db].event.delivery.Deliveries = 2
 	l.gathering.release(p, written)
 	l.dispatcher.dispatch(t.Context())
-	if !isSlot(p.held) {
+	if !p.needsSlot() {
 		t.Fatalf("it waits for %s, want a slot", p.held)
 	}
 	held := *w

@@ -62,18 +62,14 @@ func sourcesOf(outcome events.Outcome) []string {
 
 // parse reads the time or the workload at the end of the message.
 func (h *hold) parse() {
-	for _, reason := range plan.Reasons() {
-		if reason.String() == h.Reason {
-			h.reason = reason
-		}
-	}
+	h.reason, _ = plan.Named(h.Reason)
 	if _, text, found := strings.Cut(h.Message, ": until "); found {
 		text, _, _ = strings.Cut(text, ": ")
 		h.Until, _ = time.Parse(time.RFC3339, text)
 	}
 	last := h.Message[strings.LastIndex(h.Message, ": ")+1:]
 	kind, name, found := strings.Cut(strings.TrimSpace(last), "/")
-	if found && slices.Contains([]plan.Reason{plan.PeerFailed, plan.CanaryFirst, plan.LowerWave}, h.reason) {
+	if found && h.reason.Waiting() == plan.ForPeers {
 		h.peer = events.Workload{Kind: kind, Namespace: h.Workload.Namespace, Name: name}
 	}
 }
@@ -121,7 +117,7 @@ func (h *hold) end(rows []explanation, timing obstacle, now time.Time) {
 
 // isByChoice reports whether the workload waits because of something that people have configured, which keyturn.dev/roll-now overrules.
 func (h *hold) isByChoice() bool {
-	return slices.Contains([]plan.Reason{plan.OnHold, plan.WindowClosed, plan.RolledRecently, plan.RolledTooOften, plan.Pausing}, h.reason)
+	return h.reason.Waiting() == plan.ForPeople && h.reason != plan.SourceOnHold
 }
 
 // ends says, by reason, what ends a hold that has no end in time.

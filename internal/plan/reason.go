@@ -203,12 +203,18 @@ func (r Reason) Silent() bool { return verdicts[r].audience == nobody }
 // Reasons lists every reason, in the order of the constants.
 func Reasons() []Reason { return slices.Sorted(maps.Keys(verdicts)) }
 
-// Loud reports whether a Kubernetes Event is written for a decision with the named reason, in addition to its outcome.
-func Loud(name string) bool {
-	for _, v := range verdicts {
+// Named returns the reason with a name. It returns None and false if there is none.
+func Named(name string) (Reason, bool) {
+	for reason, v := range verdicts {
 		if v.name == name {
-			return v.audience == people
+			return reason, true
 		}
 	}
-	return false
+	return None, false
+}
+
+// Loud reports whether a Kubernetes Event is written for a decision with the named reason, in addition to its outcome.
+func Loud(name string) bool {
+	reason, known := Named(name)
+	return known && verdicts[reason].audience == people
 }
