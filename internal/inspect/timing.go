@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -51,44 +52,50 @@ func readNamespace(ctx context.Context, options ExplainOptions, name string) (wo
 	return workload.ReadNamespace(name, namespace.Annotations), true, nil
 }
 
-// timing returns what prevents a workload from being rolled now. It checks in the same order as the actuator.
+// timing returns what prevents a workload from being rolled now.
 func (r *report) timing(w *workload.Workload) obstacle {
-	at, opens := w.Opening(r.now)
-	next, recently := w.NextRoll(r.now)
-	end, rolls, tooOften := w.TooOften(r.now)
-	gathered, pauses := w.Pause.End(r.now)
-	switch {
-	case w.RollsNow():
+	if w.RollsNow() {
 		return obstacle{rollsNow: true, said: fmt.Sprintf(
 			"It rolls for the next change whatever holds it: %s is set and has not been used.", workload.AnnotationRollNow)}
-	case w.Hold != "":
-		return obstacle{reason: plan.OnHold, said: fmt.Sprintf(
-			"It is on hold: %s (%s). Its changes roll it once %s is removed, or once %s has another value.",
-			w.Hold, plan.OnHold, events.AnnotationHold, workload.AnnotationRollNow)}
-	case !opens:
-		return obstacle{reason: plan.WindowClosed, said: fmt.Sprintf(
-			"It is not rolled: %s (%s). Fix that, or set %s.", w.Windows(), plan.WindowClosed, workload.AnnotationRollNow)}
-	case !w.IsOpen(r.now):
-		return obstacle{reason: plan.WindowClosed, said: fmt.Sprintf(
-			"No window is open: %s (%s). It is rolled from %s on, or once %s has another value.",
-			w.Windows(), plan.WindowClosed, r.coming(at), workload.AnnotationRollNow)}
-	case recently:
-		return obstacle{reason: plan.RolledRecently, said: fmt.Sprintf(
-			"It was rolled recently (%s): its next roll begins at %s at the earliest, or once %s has another value.",
-			plan.RolledRecently, r.coming(next), workload.AnnotationRollNow)}
-	case tooOften:
-		return obstacle{reason: plan.RolledTooOften, said: fmt.Sprintf(
-			"It was rolled too often: %s (%s). Its next roll begins at %s at the earliest, or once %s has another value. "+
-				"Find what changes its sources or undoes its rollouts each time.",
-			rolls, plan.RolledTooOften, r.coming(end), workload.AnnotationRollNow)}
-	case pauses:
-		return obstacle{reason: plan.Pausing, said: fmt.Sprintf(
-			"Its changes are collected (%s): it is rolled for them from %s on, or once %s has another value.",
-			plan.Pausing, r.coming(gathered), workload.AnnotationRollNow)}
-	case at.After(r.now):
-		return obstacle{reason: plan.WindowClosed, said: fmt.Sprintf(
-			"Its window is open: %s. Workloads are rolled one after the other then, and this one from %s on, or once %s has another value.",
-			w.Windows(), r.coming(at), workload.AnnotationRollNow)}
 	}
-	return obstacle{}
+	gate := plan.GateOf(w, time.Time{}, r.now)
+	return obstacle{reason: gate.Reason, said: r.sayGate(gate)}
+}
+
+// sayGate describes why a workload may not be rolled now. It returns nothing if it may.
+func (r *report) sayGate(gate plan.Gate) string {
+	switch gate.Reason {
+	case plan.OnHold:
+		return fmt.Sprintf("It is on hold: %s (%s). Its changes roll it once %s is removed, or once %s has another value.",
+			gate.Said, gate.Reason, events.AnnotationHold, workload.AnnotationRollNow)
+	case plan.WindowClosed:
+		return r.sayWindow(gate)
+	case plan.RolledRecently:
+		return fmt.Sprintf("It was rolled recently (%s): its next roll begins at %s at the earliest, or once %s has another value.",
+			gate.Reason, r.coming(gate.End), workload.AnnotationRollNow)
+	case plan.RolledTooOften:
+		return fmt.Sprintf("It was rolled too often: %s (%s). Its next roll begins at %s at the earliest, or once %s has another value. "+
+			"Find what changes its sources or undoes its rollouts each time.",
+			gate.Said, gate.Reason, r.coming(gate.End), workload.AnnotationRollNow)
+	case plan.Pausing:
+		return fmt.Sprintf("Its changes are collected (%s): it is rolled for them from %s on, or once %s has another value.",
+			gate.Reason, r.coming(gate.End), workload.AnnotationRollNow)
+	default:
+		return ""
+	}
+}
+
+// sayWindow describes a gate whose reason is plan.WindowClosed.
+func (r *report) sayWindow(gate plan.Gate) string {
+	switch {
+	case gate.End.IsZero():
+		return fmt.Sprintf("It is not rolled: %s (%s). Fix that, or set %s.", gate.Said, gate.Reason, workload.AnnotationRollNow)
+	case gate.Soon:
+		return fmt.Sprintf(
+			"Its window is open: %s. Workloads are rolled one after the other then, and this one from %s on, or once %s has another value.",
+			gate.Said, r.coming(gate.End), workload.AnnotationRollNow)
+	default:
+		return fmt.Sprintf("No window is open: %s (%s). It is rolled from %s on, or once %s has another value.",
+			gate.Said, gate.Reason, r.coming(gate.End), workload.AnnotationRollNow)
+	}
 }

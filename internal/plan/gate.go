@@ -1,0 +1,64 @@
+package plan
+
+import (
+	"time"
+
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// Gate says whether a workload may be rolled now by the choices of people: its annotations, those of its namespace, and flags. The zero value means
+// that it may.
+type Gate struct {
+	// Reason is why it may not be rolled now, or None if it may.
+	Reason Reason
+	// End is from when on it may be rolled, as far as the reason goes. It is zero if no time ends that.
+	End time.Time
+	// Said is text for people: that of the hold, the windows, or how often it was rolled.
+	Said string
+	// Soon says that a window is open, and that only the workload's own moment within it has not come.
+	Soon bool
+	// Begins says that a pause begins that is not noted on the workload yet.
+	Begins bool
+}
+
+// GateOf returns the gate of a workload to which the annotations of its namespace have been added: see workload.Workload.In. Since is when the first
+// of the changes came that are to roll it. It is zero if that is not known: then only a pause counts that is noted on the workload.
+func GateOf(w *workload.Workload, since, now time.Time) Gate {
+	if w.RollsNow() {
+		return Gate{}
+	}
+	if w.Hold != "" {
+		return Gate{Reason: OnHold, Said: w.Hold}
+	}
+	at, opens := w.Opening(now)
+	if !opens {
+		return Gate{Reason: WindowClosed, Said: w.Windows()}
+	}
+	if !w.IsOpen(now) {
+		return Gate{Reason: WindowClosed, Said: w.Windows(), End: at}
+	}
+	if end, waits := w.NextRoll(now); waits {
+		return Gate{Reason: RolledRecently, End: end}
+	}
+	if end, rolls, too := w.TooOften(now); too {
+		return Gate{Reason: RolledTooOften, Said: rolls, End: end}
+	}
+	if end, begins, pauses := pauseOf(w, since, now); pauses {
+		return Gate{Reason: Pausing, End: end, Begins: begins}
+	}
+	if at.After(now) {
+		return Gate{Reason: WindowClosed, Said: w.Windows(), End: at, Soon: true}
+	}
+	return Gate{}
+}
+
+// pauseOf returns until when the changes of a workload are gathered, and whether a pause begins for that. It returns false if they are not gathered.
+// If someone has paused the Deployment itself, no pause begins.
+func pauseOf(w *workload.Workload, since, now time.Time) (end time.Time, begins, pauses bool) {
+	if since.IsZero() {
+		end, pauses = w.Pause.End(now)
+		return end, false, pauses
+	}
+	end, begins = w.Pause.Of(since, now)
+	return end, begins, now.Before(end) && (!begins || !w.IsPausedBySomeone())
+}
