@@ -64,32 +64,12 @@ type pending struct {
 	due time.Time
 	// decided is when the roll that is under way was decided.
 	decided time.Time
-	// attempts counts the failed patches. backoff has the delay before the next one, which is not sent before retryAt.
-	attempts int
-	backoff  wait.Backoff
-	retryAt  time.Time
-	// denied is the content of the record that the API server last refused, and denials counts how often it refused that content.
-	denied  map[string]workload.RolledFor
-	denials int
-	// way is how it gets the changes, as last decided. untold is why its pods could not be asked to reload, or empty if that was not tried.
-	way    way
-	untold string
-	// filesSince is since when it waits for nothing but its files. It is zero if it does not.
-	filesSince time.Time
-	// held is why it waits although it is due, or plan.None if it does not.
-	held plan.Reason
-	// heldFor is its key in holds.
-	heldFor awaited
-	// behind is the workload that it was last found to wait for, zero if none. noted is what else it waits for, if the reason does not say so.
-	// awaitsRepair is the result of admission.awaitsRepair for behind at that time.
-	behind       workload.Key
-	noted        awaited
-	awaitsRepair bool
-	// slot is why it waits for a slot, if it does.
-	slot plan.Reason
-	// reported is the last reason to wait for which an outcome was published. If that was the lack of a slot, it also has the reasons of that kind
-	// just before it.
-	reported []plan.Reason
+	// way is how it gets the changes, as last decided.
+	way way
+
+	tries
+	waits
+
 	// rested says that it was resting, or waiting for its files, when it was last looked at. woke is when it was first found to do neither any more.
 	rested bool
 	woke   time.Time
@@ -105,9 +85,42 @@ type pending struct {
 	position int
 }
 
+// tries says what has come of the attempts to patch a workload. A later entry of the same workload keeps it.
+type tries struct {
+	// attempts counts the failed patches. backoff has the delay before the next one, which is not sent before retryAt.
+	attempts int
+	backoff  wait.Backoff
+	retryAt  time.Time
+	// denied is the content of the record that the API server last refused, and denials counts how often it refused that content.
+	denied  map[string]workload.RolledFor
+	denials int
+	// untold is why its pods could not be asked to reload, or empty if that was not tried.
+	untold string
+	// filesSince is since when it waits for nothing but its files. It is zero if it does not.
+	filesSince time.Time
+}
+
+// waits says why a workload waits although it is due.
+type waits struct {
+	// held is the reason, or plan.None if it does not wait.
+	held plan.Reason
+	// heldFor is its key in holds.
+	heldFor awaited
+	// behind is the workload that it was last found to wait for, zero if none. noted is what else it waits for, if the reason does not say so.
+	// awaitsRepair is the result of admission.awaitsRepair for behind at that time.
+	behind       workload.Key
+	noted        awaited
+	awaitsRepair bool
+	// slot is why it waits for a slot, if it does.
+	slot plan.Reason
+	// reported is the last reason to wait for which an outcome was published. If that was the lack of a slot, it also has the reasons of that kind
+	// just before it.
+	reported []plan.Reason
+}
+
 func newPending(key workload.Key, first time.Time) *pending {
 	return &pending{
-		key: key, changes: make(map[events.Source]*pendingChange), first: first, backoff: kube.PatchBackoff(), position: -1,
+		key: key, changes: make(map[events.Source]*pendingChange), first: first, tries: tries{backoff: kube.PatchBackoff()}, position: -1,
 	}
 }
 
@@ -266,7 +279,6 @@ func (p *pending) merge(older *pending) []replaced {
 	if older.woke.After(p.woke) {
 		p.woke = older.woke
 	}
-	p.first, p.attempts, p.backoff, p.retryAt = older.first, older.attempts, older.backoff, older.retryAt
-	p.denied, p.denials, p.untold, p.filesSince = older.denied, older.denials, older.untold, older.filesSince
+	p.first, p.tries = older.first, older.tries
 	return given
 }
