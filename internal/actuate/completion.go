@@ -81,6 +81,16 @@ func (c *completion) warn(ctx context.Context, r *roll, err error) {
 	}
 }
 
+// warnUncounted says once for a kind that rolls cannot be counted on its workloads.
+func (c *completion) warnUncounted(ctx context.Context, r *roll, err error) {
+	if c.uncounted[r.kind.Name] {
+		return
+	}
+	c.uncounted[r.kind.Name] = true
+	c.log.WarnContext(ctx, "an admission policy refuses the annotation keyturn.dev/rolls; rolls are counted in memory only; update the policy",
+		"workload", r.workload.ID.String(), "namespace", r.workload.ID.Namespace, "err", err)
+}
+
 func (c *completion) succeeded(ctx context.Context, result patchResult) {
 	r := result.roll
 	c.metrics.patched(ctx, r.workload.ID, r.rolls)

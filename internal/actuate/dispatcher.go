@@ -6,13 +6,11 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/inventory"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
@@ -82,20 +80,6 @@ func (d *dispatcher) next() *pending {
 	return d.gathering.pop(d.now(), d.patcher.hasRoom)
 }
 
-// verdict is the result of deciding about the changes of one workload: doing needs a patch, leaving does not.
-type verdict struct {
-	doing, leaving []plan.Decision
-	// undated are changes whose times must be read from the history first.
-	undated []events.Change
-	// contradicted says that resourceVersions of the workload and a source could not be compared.
-	contradicted bool
-	// rolls says that the patch replaces the pods. since is when the first of the changes that require it came.
-	rolls bool
-	since time.Time
-	// waits is why the changes cannot be decided yet. Its reason is plan.None if they can.
-	waits obstacle
-}
-
 // decide decides about the changes in the order of their sources. If there are several reasons to hold the workload, it thus always reports the same.
 func (d *dispatcher) decide(p *pending, w *workload.Workload) verdict {
 	var v verdict
@@ -118,38 +102,6 @@ func (d *dispatcher) decide(p *pending, w *workload.Workload) verdict {
 		v.rollNow()
 	}
 	return v
-}
-
-// do adds a decision that needs the patch.
-func (v *verdict) do(c *pendingChange, decision plan.Decision) {
-	v.doing = append(v.doing, decision)
-	switch decision.Reason.Action() {
-	case plan.Roll:
-		if came := c.came(); !v.rolls || came.Before(v.since) {
-			v.since = came
-		}
-		v.rolls = true
-	case plan.Hold:
-		v.waits = obstacle{reason: decision.Reason}
-		if decision.Hold != "" {
-			v.waits.said = c.change.Source.String() + ": " + decision.Hold
-		}
-	default:
-	}
-}
-
-// rollNow makes changes not wait for pods that a roll for other changes is about to replace: the new pods read the current content.
-func (v *verdict) rollNow() {
-	v.waits = obstacle{}
-	for i := range v.doing {
-		if v.doing[i].Reason.Action() == plan.Hold {
-			v.doing[i].Reason = plan.PodsNewer
-		}
-	}
-}
-
-func bySource(a, b *pendingChange) int {
-	return strings.Compare(a.change.Source.String(), b.change.Source.String())
 }
 
 // act decides about the changes of a workload, and then patches it, holds it, or leaves it as it is.
@@ -207,6 +159,9 @@ func (d *dispatcher) act(ctx context.Context, p *pending, w *workload.Workload) 
 	}
 }
 
+// isLong reports whether a workload that is held for a reason may wait for days.
+func isLong(why plan.Reason) bool { return rests(why) || why == plan.PeerFailed || why == plan.Aborted }
+
 // recordBeside immediately records the changes that need no roll, for a workload that may wait a long time because of the others.
 func (d *dispatcher) recordBeside(ctx context.Context, p *pending, w *workload.Workload, v *verdict) {
 	var records, rest []plan.Decision
@@ -243,6 +198,21 @@ func (d *dispatcher) obstacle(p *pending, w *workload.Workload, doing []plan.Dec
 		return obstacle{reason: p.slot} // It was woken for another reason, and its turn for a slot has not come yet.
 	}
 	return d.untellable(p, w)
+}
+
+// untellable returns why the pods of a workload that reloads in place cannot be asked to reload yet.
+func (d *dispatcher) untellable(p *pending, w *workload.Workload) obstacle {
+	why := p.way.obstacle(d.now())
+	switch {
+	case why.reason != plan.None:
+		why.awaits = awaited{workload: p.key} // What others do does not end it.
+		if p.filesSince.IsZero() {
+			p.filesSince = d.now()
+		}
+	case why.reason == plan.None && p.way.inPlace && !d.patcher.mayTell(w.ID.Namespace):
+		return obstacle{reason: plan.FilesPending, end: d.now().Add(tellPause)}
+	}
+	return why
 }
 
 // leave releases the changes that need no patch.

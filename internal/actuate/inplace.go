@@ -77,21 +77,6 @@ func (w way) obstacle(now time.Time) obstacle {
 	return obstacle{reason: plan.FilesPending, end: w.refreshed}
 }
 
-// untellable returns why the pods of a workload that reloads in place cannot be asked to reload yet.
-func (d *dispatcher) untellable(p *pending, w *workload.Workload) obstacle {
-	why := p.way.obstacle(d.now())
-	switch {
-	case why.reason != plan.None:
-		why.awaits = awaited{workload: p.key} // What others do does not end it.
-		if p.filesSince.IsZero() {
-			p.filesSince = d.now()
-		}
-	case why.reason == plan.None && p.way.inPlace && !d.patcher.mayTell(w.ID.Namespace):
-		return obstacle{reason: plan.FilesPending, end: d.now().Add(tellPause)}
-	}
-	return why
-}
-
 // tell asks the pods of a workload to reload, and returns how many there are. Unlike a patch, it ends with the context: the next leader asks them
 // again.
 func (p *patcher) tell(ctx context.Context, r *roll) (int, error) {

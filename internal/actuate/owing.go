@@ -8,7 +8,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/inventory"
 	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/plan"
@@ -140,24 +139,3 @@ func (o *owing) finish(ctx context.Context, result patchResult) {
 			"namespace", id.Namespace, "err", result.err)
 	}
 }
-
-// mayBeForgotten reports whether the stream may forget one of the changes.
-func (p *pending) mayBeForgotten() bool {
-	for _, c := range p.changes {
-		if c.mayBeForgotten() {
-			return true
-		}
-	}
-	return false
-}
-
-// mayBeForgotten reports whether the stream may forget the change.
-func (c *pendingChange) mayBeForgotten() bool {
-	return c.event.recalled || c.change.Verb == events.VerbDeleted
-}
-
-// isStuck reports whether the workload waits for more than the end of its debounce window: for whatever holds it, or after a patch that failed.
-func (p *pending) isStuck() bool { return p.isHeld() || p.attempts > 0 }
-
-// isLong reports whether a workload that is held for a reason may wait for days.
-func isLong(why plan.Reason) bool { return rests(why) || why == plan.PeerFailed || why == plan.Aborted }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/inplace"
@@ -215,4 +217,29 @@ func (p *patcher) send(ctx context.Context, r *roll) patchResult {
 		result.started = reloadedOutcome(r.started, after, p.now())
 	}
 	return result
+}
+
+// apply sends a patch. If admission refuses one that counts a roll, apply sends it once more without the count: the policy of an earlier release,
+// which did not count, must not stop all rolls. Uncounted is then the refusal, and nil otherwise. Both attempts share the time limit of one patch,
+// because others rely on it.
+func (p *patcher) apply(ctx context.Context, r *roll) (obj runtime.Object, uncounted, err error) {
+	objects := r.kind.Objects(p.clients, r.workload.ID.Namespace)
+	obj, err = objects.Patch(ctx, r.workload.ID.Name, r.patch)
+	if errors.Is(err, workload.ErrUnrecorded) || !apierrors.IsForbidden(err) || !kube.IsDenied(err) || !r.workload.Counts(r.write) {
+		return obj, nil, err // What is unrecorded is done: a Job runs.
+	}
+	write := r.write
+	write.Uncounted = true
+	patch, madeErr := r.kind.Patch(r.workload, write)
+	if madeErr != nil {
+		return obj, nil, err
+	}
+	rolled, againErr := objects.Patch(ctx, r.workload.ID.Name, patch)
+	switch {
+	case againErr == nil, errors.Is(againErr, workload.ErrUnrecorded):
+		return rolled, err, againErr
+	case kube.IsDenied(againErr):
+		return obj, nil, err // It was not the count.
+	}
+	return nil, nil, againErr
 }

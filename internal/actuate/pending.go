@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"go.opentelemetry.io/otel/trace"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -14,43 +13,8 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// pendingChange is a change of one source that one workload has to be decided for.
-type pendingChange struct {
-	change events.Change
-	// from is the content before the first change that is not decided yet, or nil if that is not known.
-	from *events.Change
-	// doubted means that a patch for it failed, but may have been applied nevertheless.
-	doubted bool
-	// written says when the changes of the source were written. It is nil if the history was not read.
-	written map[string]time.Time
-	// event is the event of the change, which the change keeps open. It replaces earlier events of the source: the stream, too, keeps only the
-	// last one, and keeping them all would fill the memory if a source is written again and again.
-	event *inFlightEvent
-	// received is when the first event of the source came, and since is its events.Delivery.Since.
-	received, since time.Time
-	// earlier are the spans of the replaced events, the newest last.
-	earlier []trace.SpanContext
-}
-
-const (
-	// longWait is how long a change may wait before pods are assumed to have possibly started meanwhile.
-	longWait = 5 * time.Second
-	// maxEarlier is how many spans of earlier events are kept.
-	maxEarlier = 16
-)
-
-// replaced is an event that a later one has replaced in a pending change.
-type replaced struct{ event, by *inFlightEvent }
-
-// follow replaces an earlier event of the source by the event of the change. Before is nil if there is no earlier one.
-func (c *pendingChange) follow(before *inFlightEvent) []replaced {
-	if before == nil {
-		return nil
-	}
-	c.earlier = append(c.earlier, before.span.SpanContext())
-	c.earlier = c.earlier[max(0, len(c.earlier)-maxEarlier):]
-	return []replaced{{event: before, by: c.event}}
-}
+// longWait is how long a change may wait before pods are assumed to have possibly started meanwhile.
+const longWait = 5 * time.Second
 
 // pending is a workload with changes that are not decided yet.
 type pending struct {
@@ -194,14 +158,6 @@ func (p *pending) age(now time.Time) time.Duration {
 	return now.Sub(oldest)
 }
 
-// came returns when the first change of the source came, possibly to an earlier leader.
-func (c *pendingChange) came() time.Time {
-	if !c.since.IsZero() && c.since.Before(c.received) {
-		return c.since
-	}
-	return c.received
-}
-
 // waitedSince returns since when a change has waited without anybody having chosen so: since its events.Delivery.Since, or since the workload last
 // rested or waited for its files.
 func (p *pending) waitedSince(c *pendingChange) time.Time {
@@ -228,6 +184,9 @@ func (p *pending) isTold() bool {
 // isHeld reports whether the workload waits for something other than a time.
 func (p *pending) isHeld() bool { return p.held != plan.None }
 
+// isStuck reports whether the workload waits for more than the end of its debounce window: for whatever holds it, or after a patch that failed.
+func (p *pending) isStuck() bool { return p.isHeld() || p.attempts > 0 }
+
 // needsSlot reports whether the workload waits only for a slot.
 func (p *pending) needsSlot() bool { return p.held.Waiting() == plan.ForSlot }
 
@@ -251,6 +210,16 @@ func (p *pending) deny(content map[string]workload.RolledFor) int {
 	}
 	p.denials++
 	return p.denials
+}
+
+// mayBeForgotten reports whether the stream may forget one of the changes.
+func (p *pending) mayBeForgotten() bool {
+	for _, c := range p.changes {
+		if c.mayBeForgotten() {
+			return true
+		}
+	}
+	return false
 }
 
 // forgetBaselines drops the baselines of the changes after a patch that failed. The patch may have been applied and only its answer lost, and then

@@ -1,0 +1,55 @@
+package actuate
+
+import (
+	"strings"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/plan"
+)
+
+// verdict is the result of deciding about the changes of one workload: doing needs a patch, leaving does not.
+type verdict struct {
+	doing, leaving []plan.Decision
+	// undated are changes whose times must be read from the history first.
+	undated []events.Change
+	// contradicted says that resourceVersions of the workload and a source could not be compared.
+	contradicted bool
+	// rolls says that the patch replaces the pods. since is when the first of the changes that require it came.
+	rolls bool
+	since time.Time
+	// waits is why the changes cannot be decided yet. Its reason is plan.None if they can.
+	waits obstacle
+}
+
+// do adds a decision that needs the patch.
+func (v *verdict) do(c *pendingChange, decision plan.Decision) {
+	v.doing = append(v.doing, decision)
+	switch decision.Reason.Action() {
+	case plan.Roll:
+		if came := c.came(); !v.rolls || came.Before(v.since) {
+			v.since = came
+		}
+		v.rolls = true
+	case plan.Hold:
+		v.waits = obstacle{reason: decision.Reason}
+		if decision.Hold != "" {
+			v.waits.said = c.change.Source.String() + ": " + decision.Hold
+		}
+	default:
+	}
+}
+
+// rollNow makes changes not wait for pods that a roll for other changes is about to replace: the new pods read the current content.
+func (v *verdict) rollNow() {
+	v.waits = obstacle{}
+	for i := range v.doing {
+		if v.doing[i].Reason.Action() == plan.Hold {
+			v.doing[i].Reason = plan.PodsNewer
+		}
+	}
+}
+
+func bySource(a, b *pendingChange) int {
+	return strings.Compare(a.change.Source.String(), b.change.Source.String())
+}
