@@ -92,7 +92,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	}
 	admission := &admission{
 		timing: timing, peers: peers, canaries: canaries, reloads: reloads, gathering: gathering, following: following,
-		waves:  newWaves(s.index, unfinished, returns(gathering, following, timing), now),
+		waves:  newWaves(s.index, unfinished, returns(s.index, gathering, following, timing, now), now),
 		limits: newLimits(o, following, patcher),
 	}
 	following.moved, patcher.moved = admission.review, admission.review
@@ -104,6 +104,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		progress: o.Progress, now: now, deliveries: make(chan *events.Delivery, deliveryQueue), dirty: s.dirty, snapshots: s.snapshots,
 		stream:   &resumer{bus: s.bus, origins: origins, log: s.log},
 		recaller: recaller,
+		index:    s.index, baselines: baselines, admission: admission, canaries: canaries, reverts: reverts,
 		inFlight: inFlight, gathering: gathering, patcher: patcher, rollouts: rollouts, recorder: recorder, pauses: pauses, shadows: shadows,
 		owing: owing, returned: newReturned(s.index), reloads: reloads, concluder: concluder, syncer: syncer,
 		starts: &starts{clients: o.clients(), namespaces: o.Namespaces, index: s.index, log: s.log},

@@ -174,7 +174,7 @@ func (c *completion) decideAgain(ctx context.Context, r *roll) {
 // again holds the changes of a patch for another decision, and returns for how long.
 func (c *completion) again(ctx context.Context, r *roll) time.Duration {
 	delay, given := c.gathering.retry(r.pending, c.now())
-	c.concluder.inFlight.replace(ctx, given)
+	c.concluder.replace(ctx, given)
 	return delay
 }
 

@@ -34,6 +34,9 @@ func (c *concluder) release(ctx context.Context, w *workload.Workload, change *p
 	c.inFlight.release(ctx, change.event)
 }
 
+// replace ends the events that later ones have replaced.
+func (c *concluder) replace(ctx context.Context, given []replaced) { c.inFlight.replace(ctx, given) }
+
 // releaseRoll ends the pending changes that a patch was for.
 func (c *concluder) releaseRoll(ctx context.Context, r *roll) {
 	for _, decision := range r.decisions {

@@ -44,7 +44,7 @@ type dispatcher struct {
 
 // dispatch acts on the workloads that are due, and on those that wait for a slot while there are free ones, until no more patches may be started.
 func (d *dispatcher) dispatch(ctx context.Context) {
-	d.admission.canaries.forget()
+	d.admission.forgetCandidates()
 	for !d.patcher.full() {
 		p := d.next()
 		if p == nil {
@@ -72,7 +72,7 @@ func (d *dispatcher) next() *pending {
 		}
 	}
 	hasSlot := func(namespace string) bool {
-		return d.patcher.hasRoom(namespace) && d.admission.limits.hasRoom(namespace)
+		return d.patcher.hasRoom(namespace) && d.admission.hasRoom(namespace)
 	}
 	if p := d.gathering.popSlot(hasSlot); p != nil {
 		return p
@@ -194,7 +194,7 @@ func (d *dispatcher) obstacle(p *pending, w *workload.Workload, doing []plan.Dec
 	case why.reason != plan.None:
 		p.filesSince = time.Time{}
 		return why
-	case d.admission.limits.needsSlot(w) && d.gathering.slots.has(p):
+	case d.admission.needsSlot(w) && d.gathering.slots.has(p):
 		return obstacle{reason: p.slot} // It was woken for another reason, and its turn for a slot has not come yet.
 	}
 	return d.untellable(p, w)
@@ -251,6 +251,6 @@ func (d *dispatcher) fail(ctx context.Context, span trace.Span, p *pending, w *w
 		"namespace", w.ID.Namespace, "err", err)
 	span.SetStatus(codes.Error, "no patch")
 	d.concluder.releaseAll(ctx, p, plan.NoPatch)
-	d.admission.canaries.forget()
+	d.admission.forgetCandidates()
 	d.gathering.releaseNamespace(p.key.Namespace, d.now())
 }

@@ -5,9 +5,6 @@ import (
 	"log/slog"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
-	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/forcesync"
 	"github.com/keyturn/keyturn/internal/inventory"
 )
@@ -17,10 +14,7 @@ func syncHost(options Options, log *slog.Logger, metrics *metrics, teller *telle
 	return forcesync.Host{
 		Cluster: options.Cluster, DryRun: options.DryRun, MaxSyncs: options.MaxSyncs, Timeout: options.SyncTimeout,
 		Client: options.Dynamic, Log: log, Tracer: options.Tracer, Now: options.Now,
-		Publish: func(outcome events.Outcome) { teller.outbox.add(report{outcome: outcome}) },
-		Warn: func(ctx context.Context, outcome events.Outcome, reason, message string) {
-			teller.kube.write(ctx, outcome.Workload, corev1.EventTypeWarning, reason, message, tracedBy(outcome))
-		},
+		Publish: teller.publish, Warn: teller.warn,
 		Metrics: forcesync.Metrics{
 			Active:      metrics.syncing,
 			Finished:    func(ctx context.Context, reason string, took time.Duration) { metrics.synced(ctx, reason, took) },

@@ -8,6 +8,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/forcesync"
 	"github.com/keyturn/keyturn/internal/health"
+	"github.com/keyturn/keyturn/internal/inventory"
 )
 
 const (
@@ -32,13 +33,18 @@ type loop struct {
 	recaller   *recaller
 	dater      *dater
 
+	index      *inventory.Index
 	inFlight   *inFlightEvents
+	baselines  baselines
 	gathering  *debounce
 	intake     *intake
 	dispatcher *dispatcher
+	admission  *admission
+	canaries   *canaries
 	patcher    *patcher
 	completion *completion
 	rollouts   *rollouts
+	reverts    *reverts
 	recorder   *recorder
 	pauses     *pauses
 	reloads    *reloads
@@ -132,7 +138,7 @@ func (l *loop) advance(ctx context.Context) {
 	if l.outbox.full() {
 		return
 	}
-	l.rollouts.reverts.advance(ctx)
+	l.reverts.advance(ctx)
 	l.dispatcher.dispatch(ctx)
 	l.syncer.Advance(ctx)
 	l.recorder.advance(ctx)
@@ -142,7 +148,7 @@ func (l *loop) advance(ctx context.Context) {
 // dispatch after it holds it again.
 func (l *loop) reviewOverdue(ctx context.Context) {
 	l.takeSnapshot()
-	l.dispatcher.admission.forget()
+	l.admission.forget()
 	l.owing.advance(ctx, false)
 	l.returned.advance(l.recaller.ask)
 	l.rollouts.reviewOverdue(ctx)
@@ -155,7 +161,7 @@ func (l *loop) reviewOverdue(ctx context.Context) {
 func (l *loop) review(ctx context.Context) {
 	keys, links := l.dirty.take()
 	for key := range keys {
-		l.dispatcher.admission.review(key)
+		l.admission.review(key)
 		l.rollouts.review(ctx, key)
 		l.gathering.wake(key, l.now())
 		l.recorder.review(key)
@@ -215,9 +221,8 @@ func (l *loop) confirm(ctx context.Context, reports []report) {
 
 // prune forgets the sources that no workload reads any more, or that are gone.
 func (l *loop) prune() {
-	isRead := l.intake.index.IsRead
-	l.intake.baselines.prune(isRead, l.now())
-	l.rollouts.canaries.prune(isRead)
+	l.baselines.prune(l.index.IsRead, l.now())
+	l.canaries.prune(l.index.IsRead)
 }
 
 func (l *loop) takeSnapshot() {

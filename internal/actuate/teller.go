@@ -3,6 +3,8 @@ package actuate
 import (
 	"context"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/keyturn/keyturn/internal/events"
 )
 
@@ -21,4 +23,12 @@ func (t *teller) report(ctx context.Context, outcome events.Outcome) {
 func (t *teller) reportStart(ctx context.Context, outcome events.Outcome, r *roll) {
 	t.kube.tell(ctx, outcome)
 	t.outbox.add(report{outcome: outcome, roll: r})
+}
+
+// publish queues an outcome to be published, without a Kubernetes Event.
+func (t *teller) publish(outcome events.Outcome) { t.outbox.add(report{outcome: outcome}) }
+
+// warn queues a Kubernetes Event about the object of an outcome to be written, a warning.
+func (t *teller) warn(ctx context.Context, outcome events.Outcome, reason, message string) {
+	t.kube.write(ctx, outcome.Workload, corev1.EventTypeWarning, reason, message, tracedBy(outcome))
 }

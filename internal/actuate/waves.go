@@ -66,15 +66,17 @@ func unfinished(
 
 // returns returns a function that returns when a workload that is finished may be unfinished again: when a window, an interval or the like lets it
 // be rolled for a change of a source, or its rollout goes on. It is zero if that does not depend on time.
-func returns(gathering *debounce, following *following, timing *timing) func(workload.Key, events.Source) time.Time {
+func returns(
+	index *inventory.Index, gathering *debounce, following *following, timing *timing, now func() time.Time,
+) func(workload.Key, events.Source) time.Time {
 	return func(key workload.Key, source events.Source) time.Time {
-		w := timing.index.Get(key)
+		w := index.Get(key)
 		if w == nil {
 			return time.Time{}
 		}
 		var at time.Time
 		pending := gathering.has(key, source)
-		if (pending || following.has(key, source)) && following.now().Before(w.Progress.NotBefore) {
+		if (pending || following.has(key, source)) && now().Before(w.Progress.NotBefore) {
 			at = w.Progress.NotBefore
 		}
 		if !pending {

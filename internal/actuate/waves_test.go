@@ -83,7 +83,7 @@ func TestAWorkloadWaitsForLowerWaves(t *testing.T) {
 			b.gathering.pend(w, changeOf(nil))
 			timing := &timing{index: x, namespaces: new(inventory.Namespaces), gathering: b.gathering, now: time.Now}
 			unfinished := unfinished(b.gathering, b.following, timing, begun(b.patcher, b.following))
-			v := newWaves(x, unfinished, returns(b.gathering, b.following, timing), time.Now)
+			v := newWaves(x, unfinished, returns(x, b.gathering, b.following, timing, time.Now), time.Now)
 			if got := v.stop(w, db); (got != nil) != (test.want == plan.LowerWave) {
 				t.Errorf("it is stopped by %v, want %s", got, test.want)
 			}
