@@ -15,7 +15,7 @@
 // The loop (loop.go) calls parts that own their state and do not know the loop. In the order in which an event passes through them:
 //
 //	inflight.go, intake.go          takes an event to the workloads that depend on its source
-//	debounce.go, pending.go         the debounce window, and what is held; turns.go makes the namespaces take turns
+//	debounce.go, pending.go         the debounce window; holds.go and release.go what is held; turns.go makes the namespaces take turns
 //	dispatcher.go                   decides what is due; dater.go finds out from the history when a change was written
 //	admission.go                    what a roll has to wait for: timing.go, reloads.go, waves.go, peers.go, canaries.go, limits.go
 //	inplace.go                      whether pods are asked to reload instead of being replaced
@@ -31,6 +31,29 @@
 //	reverts.go                      repeats rolls that someone else reverted; recaller.go reads the change again
 //	concluder.go                    releases what needs no patch
 //	teller.go, outbox.go, publisher.go, kubeevents.go, problems.go   report outcomes and problems
+//
+// Four words: a workload with changes is pending, and is gathered, held or due; a roll is its patch; a rollout is what follows, until the new pods
+// are ready; an outcome is what is reported.
+//
+// The loop waits for one thing after the other. This is what it then calls, partly through other parts: intake passes an event on, completion the
+// result of a patch, and rollouts begins the reverts. After a step, nothing is called while too many outcomes wait to be published.
+//
+//	            at the start  event    workload changed  patch ended  every 5 s      after a step  at the end
+//	starts      resume
+//	intake      resume        take
+//	debounce                  add      wake              patched
+//	admission                          review            review       forget
+//	dispatcher                                                                       dispatch
+//	completion                                           finish
+//	rollouts    resume                 review            review       reviewOverdue
+//	reverts     resume                                   finish                      advance
+//	recorder    resume        arrived  review            finish       collect        advance
+//	pauses      resume                 review            finish       advance
+//	shadows     resume                 review            finish       advance
+//	owing       resume                                   finish       advance                      advance
+//	returned                                                          advance
+//	reloads     resume                 review
+//	forcesync                 Take                                                   Advance       Stop
 //
 // build.go assembles the parts for each term as the leader (leader.go). internal/inventory knows the workloads, in every term and between them, and
 // calls dirty.go when one has changed. internal/forcesync syncs the ExternalSecrets that read a changed secret in a store.
