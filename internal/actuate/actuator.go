@@ -109,8 +109,7 @@ func (a *Actuator) lead(ctx context.Context) error {
 	a.leading.Store(true)
 	defer a.leading.Store(false)
 	defer a.snapshots.Store(nil)
-	kube := newKubeEvents(a.options.Client, a.kinds, a.log, a.options.Now, a.metrics.dropEvent)
-	kube.asReloader = a.options.Reloader
+	kube := newKubeEvents(a.options, a.kinds, a.log, a.metrics.dropEvent)
 	l := newLoop(a.surroundings, kube)
 
 	leading, stop := context.WithCancel(ctx)

@@ -53,11 +53,10 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		return origins.Recall(ctx, s.bus, source, now())
 	}
 	recaller := newRecaller(last, s.log, now)
-	notes := notes{kinds: s.kinds, log: s.log, now: now}
-	reverts := &reverts{
-		dryRun: o.DryRun, delays: o.RevertDelays, notes: notes, index: s.index, patcher: patcher, ask: recaller.askAfter,
-		metrics: s.metrics, log: s.log, now: now, open: make(map[workload.Key]*correction),
+	notes := notes{
+		dryRun: o.DryRun, kinds: s.kinds, index: s.index, patcher: patcher, gathering: gathering, metrics: s.metrics, log: s.log, now: now,
 	}
+	reverts := &reverts{notes: notes, delays: o.RevertDelays, ask: recaller.askAfter, open: make(map[workload.Key]*correction)}
 	dater := newDater(func(ctx context.Context, change events.Change) (map[string]time.Time, error) {
 		return writtenBy(ctx, &s.bus.Reader, change)
 	}, s.log)
@@ -69,27 +68,17 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	}
 	denied := make(denials)
 	recorder := &recorder{
-		dryRun: o.DryRun, notes: notes, index: s.index, patcher: patcher, reads: recordReadsOf(s, last), metrics: s.metrics, log: s.log, now: now,
+		notes: notes, reads: recordReadsOf(s, last),
 		isUnsettled: func(key workload.Key) bool {
 			return gathering.byKey[key] != nil || patcher.busy(key) || following.follows(key) || reverts.open[key] != nil
 		},
 		isDecided: baselines.isDecided, acks: &acks{inFlight: inFlight, now: now}, denied: denied,
 		turns: make(map[workload.Key]*recordTurn), answers: make(chan recordable),
 	}
-	pauses := &pauses{
-		dryRun: o.DryRun, notes: notes, index: s.index, patcher: patcher, gathering: gathering, metrics: s.metrics, log: s.log, now: now,
-		open: make(map[workload.Key]openPause),
-	}
+	pauses := &pauses{notes: notes, open: make(map[workload.Key]openPause)}
 	reloads := &reloads{index: s.index, gathering: gathering, now: now, by: make(map[string]reload)}
-	owing := &owing{
-		dryRun: o.DryRun,
-		policy: o.Policy(), notes: notes, index: s.index, patcher: patcher, gathering: gathering, metrics: s.metrics, log: s.log, now: now,
-		turns: make(map[workload.Key]*owingTurn),
-	}
-	shadows := &shadows{
-		dryRun: o.DryRun, kinds: s.kinds, index: s.index, patcher: patcher, gathering: gathering, rollouts: rollouts, metrics: s.metrics,
-		log: s.log, now: now, left: make(map[workload.Key]leftShadow),
-	}
+	owing := &owing{notes: notes, policy: o.Policy(), turns: make(map[workload.Key]*owingTurn)}
+	shadows := &shadows{notes: notes, rollouts: rollouts, left: make(map[workload.Key]leftShadow)}
 	admission := &admission{
 		timing: timing, peers: peers, canaries: canaries, reloads: reloads, gathering: gathering, following: following,
 		waves:  newWaves(s.index, unfinished, returns(s.index, gathering, following, timing, now), now),

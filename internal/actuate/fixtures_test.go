@@ -112,7 +112,7 @@ func loopOf(t *testing.T, options Options, workloads ...*workload.Workload) *loo
 
 // unwritten are the Kubernetes Events of an actuator. Nothing writes them.
 func unwritten(a *Actuator) *kubeEvents {
-	return newKubeEvents(a.options.Client, a.kinds, a.log, a.options.Now, a.metrics.dropEvent)
+	return newKubeEvents(a.options, a.kinds, a.log, a.metrics.dropEvent)
 }
 
 // indexOf is an index that knows the workloads.

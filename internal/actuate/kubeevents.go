@@ -60,11 +60,9 @@ type waitingEvent struct {
 	first bool
 }
 
-func newKubeEvents(
-	client kubernetes.Interface, kinds workload.Kinds, log *slog.Logger, now func() time.Time, dropped func(context.Context),
-) *kubeEvents {
+func newKubeEvents(o Options, kinds workload.Kinds, log *slog.Logger, dropped func(context.Context)) *kubeEvents {
 	return &kubeEvents{
-		client: client, kinds: kinds, log: log, now: now, dropped: dropped,
+		client: o.Client, kinds: kinds, log: log, now: o.Now, dropped: dropped, asReloader: o.Reloader,
 		limiter:  flowcontrol.NewTokenBucketRateLimiter(kubeEventRate, kubeEventBurst),
 		warnings: make(chan waitingEvent, kubeEventQueue), others: make(chan waitingEvent, kubeEventQueue),
 	}

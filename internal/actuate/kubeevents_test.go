@@ -24,7 +24,7 @@ import (
 func kubeEventsOf(client *fake.Clientset, dropped func(context.Context)) *kubeEvents {
 	options := testOptions()
 	options.Client = client
-	return newKubeEvents(options.Client, workload.BuiltIn(), options.Logger, options.Now, dropped)
+	return newKubeEvents(options, workload.BuiltIn(), options.Logger, dropped)
 }
 
 func TestEachOutcomeIsToldToPeopleOrIsNot(t *testing.T) {

@@ -7,18 +7,25 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/keyturn/keyturn/internal/inventory"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// notes makes the patches that belong to no pending change and roll nothing: they complete or correct a record, or note what a workload waits for.
+// notes makes and sends the patches that belong to no pending change and roll nothing: they complete or correct a record, or note what a workload
+// waits for. The parts that do so embed it.
 type notes struct {
-	kinds workload.Kinds
-	log   *slog.Logger
-	now   func() time.Time
+	dryRun    bool
+	kinds     workload.Kinds
+	index     *inventory.Index
+	patcher   *patcher
+	gathering *debounce
+	metrics   *metrics
+	log       *slog.Logger
+	now       func() time.Time
 }
 
-// make returns the patch that writes on a workload; finish is called with its result. If no patch can be made, it logs that and returns nil.
-func (n notes) make(ctx context.Context, w *workload.Workload, write workload.Write, finish func(context.Context, patchResult)) *roll {
+// note returns the patch that writes on a workload; finish is called with its result. If no patch can be made, it logs that and returns nil.
+func (n notes) note(ctx context.Context, w *workload.Workload, write workload.Write, finish func(context.Context, patchResult)) *roll {
 	k, known := n.kinds.Named(w.ID.Kind)
 	if !known {
 		return nil
@@ -30,5 +37,12 @@ func (n notes) make(ctx context.Context, w *workload.Workload, write workload.Wr
 	}
 	return &roll{
 		kind: k, workload: w, patch: patch, pending: newPending(w.Key(), n.now()), span: trace.SpanFromContext(ctx), finish: finish,
+	}
+}
+
+// send sends the patch that writes on a workload, if one can be made: see note.
+func (n notes) send(ctx context.Context, w *workload.Workload, write workload.Write, finish func(context.Context, patchResult)) {
+	if note := n.note(ctx, w, write, finish); note != nil {
+		n.patcher.start(ctx, note)
 	}
 }

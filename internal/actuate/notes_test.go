@@ -16,7 +16,7 @@ func TestANoteWritesTheRecordAndRollsNothing(t *testing.T) {
 	w := workloadOf(t, "auto", wholeDB, nil)
 	entries := map[string]workload.RolledFor{"secret/db": {Fingerprint: fp("b"), Version: "100", UID: "uid"}}
 	finished := false
-	note := makes.make(t.Context(), w, workload.Write{Rolled: entries}, func(context.Context, patchResult) { finished = true })
+	note := makes.note(t.Context(), w, workload.Write{Rolled: entries}, func(context.Context, patchResult) { finished = true })
 	if note == nil {
 		t.Fatal("there is no patch")
 	}
@@ -34,7 +34,7 @@ func TestANoteWritesTheRecordAndRollsNothing(t *testing.T) {
 func TestThereIsNoNoteOnAKindThatIsNotRolled(t *testing.T) {
 	t.Parallel()
 	makes := notes{log: slog.New(slog.DiscardHandler), now: time.Now}
-	if note := makes.make(t.Context(), workloadOf(t, "auto", wholeDB, nil), workload.Write{}, nil); note != nil {
+	if note := makes.note(t.Context(), workloadOf(t, "auto", wholeDB, nil), workload.Write{}, nil); note != nil {
 		t.Errorf("there is a patch: %s", note.patch.Body)
 	}
 }

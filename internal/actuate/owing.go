@@ -2,13 +2,11 @@ package actuate
 
 import (
 	"context"
-	"log/slog"
 	"maps"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/keyturn/keyturn/internal/inventory"
 	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
@@ -23,15 +21,8 @@ const owingLook = time.Minute
 // owing notes in the records of waiting workloads what they are to be rolled for, if the stream may forget that: an event that was read again is
 // not in flight, and the event of a deletion expires. The next leader asks for what is noted.
 type owing struct {
-	dryRun    bool
-	policy    plan.Policy
-	notes     notes
-	index     *inventory.Index
-	patcher   *patcher
-	gathering *debounce
-	metrics   *metrics
-	log       *slog.Logger
-	now       func() time.Time
+	notes
+	policy plan.Policy
 
 	turns map[workload.Key]*owingTurn
 }
@@ -94,9 +85,7 @@ func (o *owing) advance(ctx context.Context, ending bool) {
 		if len(entries) == 0 || !o.turn(key).begin(entries, o.now()) {
 			continue
 		}
-		if note := o.notes.make(ctx, w, workload.Write{Rolled: entries}, o.finish); note != nil {
-			o.patcher.start(ctx, note)
-		}
+		o.send(ctx, w, workload.Write{Rolled: entries}, o.finish)
 	}
 }
 

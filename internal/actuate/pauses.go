@@ -2,10 +2,8 @@ package actuate
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
-	"github.com/keyturn/keyturn/internal/inventory"
 	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -20,14 +18,7 @@ const (
 // pauses notes on the workloads that a pause has begun, so that the next leader knows it, and removes the note once the pause is over. Which notes
 // are to be removed is known from the workloads themselves.
 type pauses struct {
-	dryRun    bool
-	notes     notes
-	index     *inventory.Index
-	patcher   *patcher
-	gathering *debounce
-	metrics   *metrics
-	log       *slog.Logger
-	now       func() time.Time
+	notes
 
 	open map[workload.Key]openPause
 }
@@ -59,7 +50,7 @@ func (p *pauses) review(key workload.Key) {
 func (p *pauses) begin(ctx context.Context, w *workload.Workload, of *pending) {
 	if now := p.now(); of.pauseAsked.IsZero() || now.Sub(of.pauseAsked) >= pauseRetry {
 		of.pauseAsked = now
-		p.write(ctx, w, workload.Write{PausedAt: of.rollsSince})
+		p.send(ctx, w, workload.Write{PausedAt: of.rollsSince}, p.finish)
 	}
 }
 
@@ -71,14 +62,8 @@ func (p *pauses) advance(ctx context.Context) {
 		}
 		p.open[key] = openPause{pause.end, p.now().Add(pauseRetry)}
 		if w := p.index.Get(key); w != nil {
-			p.write(ctx, w, workload.Write{EndsPause: true})
+			p.send(ctx, w, workload.Write{EndsPause: true}, p.finish)
 		}
-	}
-}
-
-func (p *pauses) write(ctx context.Context, w *workload.Workload, write workload.Write) {
-	if note := p.notes.make(ctx, w, write, p.finish); note != nil {
-		p.patcher.start(ctx, note)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 
 func TestTheProblemsOfAWorkloadAreToldOnceForEachWording(t *testing.T) {
 	options := testOptions()
-	kube := newKubeEvents(options.Client, workload.BuiltIn(), options.Logger, options.Now, nil)
+	kube := newKubeEvents(options, workload.BuiltIn(), options.Logger, nil)
 	reported := newProblems(options.Logger, kube)
 	problem := func(texts ...string) *workload.Workload {
 		w := workloadOf(t, "auto", wholeDB, nil)

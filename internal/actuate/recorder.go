@@ -2,7 +2,6 @@ package actuate
 
 import (
 	"context"
-	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -10,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/inventory"
 	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
@@ -40,10 +38,7 @@ func lookBackoff() wait.Backoff {
 // recorder completes the records of workloads that have no entry for a source, without rolling them. It works slowly on one workload at a time, and
 // only on those that have nothing else to do. The state of the workloads shows what is left to do, so nothing is lost with the leader.
 type recorder struct {
-	dryRun  bool
-	notes   notes
-	index   *inventory.Index
-	patcher *patcher
+	notes
 	// isUnsettled reports whether a workload has pending changes, a rollout in progress, or a roll to be corrected.
 	isUnsettled func(workload.Key) bool
 	// isDecided reports whether an event is decided, given whether it was acked.
@@ -51,9 +46,6 @@ type recorder struct {
 	acks      *acks
 	denied    denials
 	reads     recordReads
-	metrics   *metrics
-	log       *slog.Logger
-	now       func() time.Time
 
 	turns map[workload.Key]*recordTurn
 	queue []workload.Key
@@ -214,7 +206,7 @@ func (r *recorder) answered(ctx context.Context, found recordable) {
 		r.lookLater(turn)
 		return
 	}
-	note := r.notes.make(ctx, w, workload.Write{Rolled: entries, Version: w.Version}, r.finish)
+	note := r.note(ctx, w, workload.Write{Rolled: entries, Version: w.Version}, r.finish)
 	if note == nil {
 		r.postpone(turn)
 		return

@@ -3,14 +3,12 @@ package actuate
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/inventory"
 	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
@@ -20,17 +18,11 @@ import (
 // earlier ones, too. Later it makes the changes be decided again. The number of reverts is written on the workload, so that the next leader
 // continues.
 type reverts struct {
-	dryRun bool
+	notes
 	// delays are Options.RevertDelays.
-	delays  [plan.RevertRetries]time.Duration
-	notes   notes
-	index   *inventory.Index
-	patcher *patcher
+	delays [plan.RevertRetries]time.Duration
 	// ask makes the last event of a source be decided for a workload after a delay.
-	ask     func(question, time.Duration)
-	metrics *metrics
-	log     *slog.Logger
-	now     func() time.Time
+	ask func(question, time.Duration)
 
 	open map[workload.Key]*correction
 }
@@ -97,7 +89,7 @@ func (v *reverts) advance(ctx context.Context) {
 			delete(v.open, key) // The workload is gone, or has a different pod template by now.
 			continue
 		}
-		note := v.notes.make(ctx, w, workload.Write{Rolled: w.Unrolled(c.changes, c.before), Reverted: w.RevertedAgain(c.changes)},
+		note := v.note(ctx, w, workload.Write{Rolled: w.Unrolled(c.changes, c.before), Reverted: w.RevertedAgain(c.changes)},
 			func(ctx context.Context, result patchResult) { v.finish(ctx, c, result) })
 		if note == nil {
 			delete(v.open, key)

@@ -2,13 +2,11 @@ package actuate
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/keyturn/keyturn/internal/inventory"
 	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -20,15 +18,8 @@ const shadowRetry = time.Minute
 // shadows restores workloads that were deleted to be created again, by an actuator that ended before it did so. What is left to do is known from
 // the workloads that stand for them.
 type shadows struct {
-	dryRun    bool
-	kinds     workload.Kinds
-	index     *inventory.Index
-	patcher   *patcher
-	gathering *debounce
-	rollouts  *rollouts
-	metrics   *metrics
-	log       *slog.Logger
-	now       func() time.Time
+	notes
+	rollouts *rollouts
 
 	left map[workload.Key]leftShadow
 }
