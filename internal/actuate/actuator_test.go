@@ -28,7 +28,7 @@ func TestAnActuatorRollsWhatDependsOnAChangeAndFollowsIt(t *testing.T) {
 		t.Errorf("patched were %v, want web alone", got)
 	}
 	web := c.get("web")
-	if cause := web.Spec.Template.Annotations[workload.AnnotationCause]; cause != "secret/db (password)" {
+	if cause := web.Spec.Template.Annotations[events.AnnotationCause]; cause != "secret/db (password)" {
 		t.Errorf("the cause is %q", cause)
 	}
 	stop()

@@ -3,7 +3,6 @@ package actuate
 import (
 	"context"
 	"log/slog"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/externalsecret"
 	"github.com/keyturn/keyturn/internal/forcesync"
+	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -33,8 +33,6 @@ const (
 	kubeEventBurst = 10
 	// kubeEventTimeout bounds one write.
 	kubeEventTimeout = 10 * time.Second
-	// maxKubeEventMessage is the longest message that the API server accepts, in bytes.
-	maxKubeEventMessage = 1024
 )
 
 // kubeEvents writes Kubernetes Events about workloads. The recorder of client-go is not used because it drops bursts about many objects.
@@ -173,7 +171,7 @@ func (k *kubeEvents) tell(ctx context.Context, outcome events.Outcome) {
 func tracedBy(outcome events.Outcome) map[string]string {
 	annotations := map[string]string{}
 	if outcome.Trace.Parent != "" {
-		annotations[workload.AnnotationTraceparent] = outcome.Trace.Parent
+		annotations[events.AnnotationTraceparent] = outcome.Trace.Parent
 	}
 	return annotations
 }
@@ -193,19 +191,10 @@ func (k *kubeEvents) write(ctx context.Context, id events.Workload, eventType, r
 	default:
 		return
 	}
-	if len(message) > maxKubeEventMessage {
-		// The cut may split a character, and the API server rejects invalid UTF-8.
-		message = strings.ToValidUTF8(message[:maxKubeEventMessage-3], "") + "..."
-	}
-	now := metav1.NewTime(k.now())
-	event := &corev1.Event{
-		ObjectMeta:     metav1.ObjectMeta{GenerateName: id.Name + ".", Namespace: id.Namespace, Annotations: annotations},
-		InvolvedObject: about,
-		Reason:         reason, Message: message, Type: eventType,
-		Source:              corev1.EventSource{Component: "keyturn"},
-		ReportingController: "keyturn.dev/actuator",
-		FirstTimestamp:      now, LastTimestamp: now, Count: 1,
-	}
+	now := k.now()
+	event := kube.Event{
+		About: about, Controller: "keyturn.dev/actuator", Type: eventType, Reason: reason, Message: message, Annotations: annotations, At: now,
+	}.Object()
 	before := time.Unix(0, k.latest.Swap(now.UnixNano()))
 	queue := k.others
 	if eventType == corev1.EventTypeWarning {

@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -61,25 +59,10 @@ func TestEachOutcomeIsToldToPeopleOrIsNot(t *testing.T) {
 			if diff := cmp.Diff(about, event.InvolvedObject); diff != "" {
 				t.Errorf("it is about (-want +got):\n%s", diff)
 			}
-			if event.Annotations[workload.AnnotationTraceparent] != test.outcome.Trace.Parent || event.Namespace != "shop" {
+			if event.Annotations[events.AnnotationTraceparent] != test.outcome.Trace.Parent || event.Namespace != "shop" {
 				t.Errorf("it is in %s, with %v", event.Namespace, event.Annotations)
 			}
 		})
-	}
-}
-
-func TestALongMessageIsCutBetweenCharacters(t *testing.T) {
-	for length := maxKubeEventMessage - 6; length < maxKubeEventMessage+6; length++ {
-		k := kubeEventsOf(fake.NewClientset(), nil)
-		text := strings.Repeat("x", length%3) + strings.Repeat("€", length/3)
-		k.problem(t.Context(), events.Workload{Kind: "deployment", Namespace: "shop", Name: "web"}, text)
-		got := k.waiting().Message
-		if len(got) > maxKubeEventMessage || !utf8.ValidString(got) {
-			t.Errorf("of %d bytes are left %d: %q", len(text), len(got), got[max(0, len(got)-8):])
-		}
-		if cut := strings.HasSuffix(got, "..."); cut != (len(text) > maxKubeEventMessage) {
-			t.Errorf("of %d bytes are left %d, ending in dots: %t", len(text), len(got), cut)
-		}
 	}
 }
 

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/externalsecret"
-	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // patch is one merge patch, and the syncs that it is for.
@@ -34,11 +34,11 @@ func newPatch(to target, syncs []*pendingSync) (patch, error) {
 	parent := s.change.Trace.Parent
 	annotations := map[string]any{
 		externalsecret.AnnotationForceSync: externalsecret.ForceSync{Event: s.change.ID(), Repeat: s.repeat, Traceparent: parent}.String(),
-		workload.AnnotationCause:           s.change.ID(),
-		workload.AnnotationTraceparent:     nil,
+		events.AnnotationCause:             s.change.ID(),
+		events.AnnotationTraceparent:       nil,
 	}
 	if parent != "" {
-		annotations[workload.AnnotationTraceparent] = parent
+		annotations[events.AnnotationTraceparent] = parent
 	}
 	if !to.isCluster() {
 		annotations[annotationSyncedFrom] = s.seen.SyncedVersion

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/externalsecret"
-	"github.com/keyturn/keyturn/internal/workload"
 )
 
 const secondVersion = "main/root/secret/shop/db/2"
@@ -50,8 +50,8 @@ func TestARotationSyncsWhatReadsIt(t *testing.T) {
 		b.with(func() { annotations = b.objects[types.NamespacedName{Namespace: "shop", Name: "db"}].GetAnnotations() })
 		want := map[string]string{
 			externalsecret.AnnotationForceSync: secondVersion + "@00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
-			workload.AnnotationCause:           secondVersion,
-			workload.AnnotationTraceparent:     "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+			events.AnnotationCause:             secondVersion,
+			events.AnnotationTraceparent:       "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
 			annotationSyncedFrom:               "1-",
 		}
 		if diff := cmp.Diff(want, annotations); diff != "" {

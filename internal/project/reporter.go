@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -17,16 +16,13 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/kube"
 )
 
 const (
 	// kubeEventTimeout bounds the writing of a Kubernetes Event, and publishTimeout the publishing of an event.
 	kubeEventTimeout = 5 * time.Second
 	publishTimeout   = 10 * time.Second
-	// maxKubeEventMessage is the longest message that the API server accepts, in bytes.
-	maxKubeEventMessage = 1024
-	// traceparentAnnotation is the annotation of a Kubernetes Event with the context of the span.
-	traceparentAnnotation = "keyturn.dev/traceparent"
 )
 
 // publisher is what the reporter needs of an events.Bus.
@@ -93,23 +89,14 @@ func (r *reporter) tellKubernetes(ctx context.Context, t *target, p *events.Proj
 	}
 	annotations := map[string]string{}
 	if p.Trace.Parent != "" {
-		annotations[traceparentAnnotation] = p.Trace.Parent
+		annotations[events.AnnotationTraceparent] = p.Trace.Parent
 	}
-	now := metav1.NewTime(p.Time)
-	event := &corev1.Event{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: t.name + ".", Namespace: t.namespace, Annotations: annotations},
-		InvolvedObject: corev1.ObjectReference{
+	event := kube.Event{
+		About: corev1.ObjectReference{
 			APIVersion: t.kind.config.APIVersion, Kind: t.kind.config.Kind, Namespace: t.namespace, Name: t.name, UID: types.UID(t.uid),
 		},
-		Reason: why, Message: p.Reason + ": " + p.Message, Type: kind,
-		Source:              corev1.EventSource{Component: "keyturn"},
-		ReportingController: "keyturn.dev/projector",
-		FirstTimestamp:      now, LastTimestamp: now, Count: 1,
-	}
-	if len(event.Message) > maxKubeEventMessage {
-		// The cut may split a character, and the API server rejects invalid UTF-8.
-		event.Message = strings.ToValidUTF8(event.Message[:maxKubeEventMessage-3], "") + "..."
-	}
+		Controller: "keyturn.dev/projector", Type: kind, Reason: why, Message: p.Reason + ": " + p.Message, Annotations: annotations, At: p.Time,
+	}.Object()
 	ctx, cancel := context.WithTimeout(ctx, kubeEventTimeout)
 	defer cancel()
 	if _, err := r.client.CoreV1().Events(t.namespace).Create(ctx, event, metav1.CreateOptions{}); err != nil {

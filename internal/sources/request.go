@@ -9,13 +9,6 @@ import (
 	"github.com/keyturn/keyturn/internal/externalsecret"
 )
 
-// The annotations with which a sync of an ExternalSecret is requested. The operator copies them to the Secret, unless the
-// ExternalSecret has a template.
-const (
-	annotationCause       = "keyturn.dev/cause"
-	annotationTraceparent = "keyturn.dev/traceparent"
-)
-
 // maxCause is the longest event id that is accepted as a cause, in bytes.
 const maxCause = 1200
 
@@ -28,7 +21,7 @@ type request struct {
 
 // requestOf reads a request from annotations. Anyone who can edit the object can set these, so each is validated.
 func requestOf(annotations map[string]string) request {
-	event, parent := annotations[annotationCause], annotations[annotationTraceparent]
+	event, parent := annotations[events.AnnotationCause], annotations[events.AnnotationTraceparent]
 	if event == "" {
 		// An object made by a ClusterExternalSecret has only the force-sync annotation.
 		forced, _ := externalsecret.ParseForceSync(annotations[externalsecret.AnnotationForceSync])

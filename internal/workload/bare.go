@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 // bare returns a pod template without what a roll writes on it: Keyturn's annotations, and the marker and the variables of Reloader, whoever
@@ -43,4 +45,4 @@ func bare(template *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
 }
 
 // rollAnnotations are the annotations on a pod template that a roll writes.
-var rollAnnotations = []string{annotationRevision, AnnotationCause, AnnotationTraceparent, AnnotationReloadedFrom}
+var rollAnnotations = []string{annotationRevision, events.AnnotationCause, events.AnnotationTraceparent, AnnotationReloadedFrom}

@@ -10,6 +10,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 // importJob is a Job as the API server would return it for the patch of a roll.
@@ -20,7 +22,7 @@ func importJob(change func(*batchv1.Job)) *batchv1.Job {
 	job := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: "import", Namespace: "shop", UID: "u", ResourceVersion: "7", Generation: 2, Labels: map[string]string{"app": "import"},
-			Annotations: map[string]string{annotationRevision: "r1", annotationRolled: "{}", AnnotationCause: "secret/db"},
+			Annotations: map[string]string{annotationRevision: "r1", annotationRolled: "{}", events.AnnotationCause: "secret/db"},
 			Finalizers:  []string{"example.com/wait"}, CreationTimestamp: metav1.NewTime(time.Unix(1, 0)),
 		},
 		Spec: batchv1.JobSpec{
@@ -49,7 +51,7 @@ func TestAJobIsMadeAnewOfWhatItsAuthorWrote(t *testing.T) {
 		j.UID, j.ResourceVersion, j.Generation, j.Finalizers, j.CreationTimestamp = "", "", 0, nil, metav1.Time{}
 		j.Spec.Selector, j.Status = nil, batchv1.JobStatus{}
 		j.Spec.Template.Labels = map[string]string{"app": "import"}
-		j.Spec.Template.Annotations = map[string]string{annotationRevision: "r1", AnnotationCause: "secret/db"}
+		j.Spec.Template.Annotations = map[string]string{annotationRevision: "r1", events.AnnotationCause: "secret/db"}
 	})
 	if diff := cmp.Diff(want, recreatedOf(shadow)); diff != "" {
 		t.Errorf("the Job (-want +got):\n%s", diff)

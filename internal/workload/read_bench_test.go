@@ -7,6 +7,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 // rolledDeployment is a Deployment that was rolled for a change of the one Secret that its pods read.
@@ -27,7 +29,7 @@ func rolledDeployment() *appsv1.Deployment {
 			},
 		},
 		Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{
-			ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{annotationRevision: "2f6e9a530d3c1b0f", AnnotationCause: "secret/db (password)"}},
+			ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{annotationRevision: "2f6e9a530d3c1b0f", events.AnnotationCause: "secret/db (password)"}},
 			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "web", EnvFrom: []corev1.EnvFromSource{{
 				SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "db"}},
 			}}}}},

@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 // entryAt is an entry of a record.
@@ -59,7 +61,7 @@ func TestRevertsAreCountedForOneChangeAndTemplate(t *testing.T) {
 		{"not of another", nil, RolledFor{Version: "110", UID: "uid"}, 0},
 		{"not of another source of this name", nil, RolledFor{Version: "100", UID: "another"}, 0},
 		{"with Keyturn's annotations on the template", func(d *appsv1.Deployment) {
-			d.Spec.Template.Annotations = map[string]string{annotationRevision: "r1", AnnotationCause: "c", AnnotationTraceparent: "t"}
+			d.Spec.Template.Annotations = map[string]string{annotationRevision: "r1", events.AnnotationCause: "c", events.AnnotationTraceparent: "t"}
 		}, change, 2},
 		{"not with another template", func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "app:2" }, change, 0},
 		{"not if the annotation is broken", func(d *appsv1.Deployment) { d.Annotations[annotationReverted] = `{"secret/db":"x:y@100/uid"}` }, change, 0},

@@ -14,10 +14,6 @@ const (
 	annotationRolled = "keyturn.dev/rolled"
 	// annotationRevision, on the pod template, is a digest of annotationRolled and annotationReverted. When it changes, the pods are replaced.
 	annotationRevision = "keyturn.dev/revision"
-	// AnnotationCause, on the pod template, tells people what the last roll was for.
-	AnnotationCause = "keyturn.dev/cause"
-	// AnnotationTraceparent, on the pod template, is the trace context of the last roll.
-	AnnotationTraceparent = "keyturn.dev/traceparent"
 )
 
 // NoVersion replaces the resourceVersion in a record if the content has not changed since the source was first seen. It is older than the

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientbatchv1 "k8s.io/client-go/kubernetes/typed/batch/v1"
 
+	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/kube"
 )
 
@@ -164,7 +165,7 @@ func jobOf(cronJob *batchv1.CronJob, subject string) *batchv1.Job {
 
 // copyMark copies the annotations that describe a roll.
 func copyMark(meta *metav1.ObjectMeta, annotations map[string]string) {
-	for _, name := range []string{annotationRevision, AnnotationCause, AnnotationTraceparent} {
+	for _, name := range []string{annotationRevision, events.AnnotationCause, events.AnnotationTraceparent} {
 		delete(meta.Annotations, name)
 		if text, ok := annotations[name]; ok {
 			metav1.SetMetaDataAnnotation(meta, name, text)

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
 
+	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/kube"
 )
 
@@ -26,14 +27,14 @@ func reportCronJob() *batchv1.CronJob {
 	return &batchv1.CronJob{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: "report", Namespace: "shop", UID: "u", ResourceVersion: "7",
-			Annotations: map[string]string{annotationRevision: "r1", AnnotationCause: "secret/db", "team": "shop"},
+			Annotations: map[string]string{annotationRevision: "r1", events.AnnotationCause: "secret/db", "team": "shop"},
 		},
 		Spec: batchv1.CronJobSpec{
 			Suspend: new(false),
 			JobTemplate: batchv1.JobTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "report"}, Annotations: map[string]string{"note": "nightly"}},
 				Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{
-					ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{AnnotationTraceparent: "old"}},
+					ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{events.AnnotationTraceparent: "old"}},
 					Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "a"}}},
 				}},
 			},
@@ -48,14 +49,14 @@ func TestAJobIsStartedAsByHand(t *testing.T) {
 	want := metav1.ObjectMeta{
 		Name: job.Name, Namespace: "shop", Labels: map[string]string{"app": "report"},
 		Annotations: map[string]string{
-			"note": "nightly", annotationInstantiate: "manual", annotationRevision: "r1", AnnotationCause: "secret/db",
+			"note": "nightly", annotationInstantiate: "manual", annotationRevision: "r1", events.AnnotationCause: "secret/db",
 		},
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "CronJob", Name: "report", UID: "u", Controller: new(true)}},
 	}
 	if diff := cmp.Diff(want, job.ObjectMeta); diff != "" {
 		t.Errorf("metadata (-want +got):\n%s", diff)
 	}
-	ofPods := map[string]string{annotationRevision: "r1", AnnotationCause: "secret/db"}
+	ofPods := map[string]string{annotationRevision: "r1", events.AnnotationCause: "secret/db"}
 	if diff := cmp.Diff(ofPods, job.Spec.Template.Annotations); diff != "" {
 		t.Errorf("annotations of the pods (-want +got):\n%s", diff)
 	}

@@ -5,6 +5,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 // stored is what a patch needs to know about a workload as the API server stores it.
@@ -12,7 +14,7 @@ type stored struct {
 	// record has those annotations of the workload itself that a patch writes or tests.
 	record []annotation
 	// annotated and templateAnnotated say that the workload and its pod template have an annotations object, which may be empty in a custom
-	// resource. metaTraced and traced say that they have AnnotationTraceparent.
+	// resource. metaTraced and traced say that they have events.AnnotationTraceparent.
 	annotated, templateAnnotated, metaTraced, traced bool
 	// containers is nil without --reloader. byVariable is Reading.Variables.
 	containers *containers
@@ -27,8 +29,8 @@ func storedOf(meta *metav1.ObjectMeta, template *corev1.PodTemplateSpec, reading
 	if reading.Reloader {
 		s.containers = containersOf(template)
 	}
-	_, s.metaTraced = meta.Annotations[AnnotationTraceparent]
-	_, s.traced = template.Annotations[AnnotationTraceparent]
+	_, s.metaTraced = meta.Annotations[events.AnnotationTraceparent]
+	_, s.traced = template.Annotations[events.AnnotationTraceparent]
 	for _, name := range []string{annotationRolled, annotationReverted} {
 		if text, ok := meta.Annotations[name]; ok {
 			s.keep(name, text)

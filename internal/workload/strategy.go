@@ -3,6 +3,8 @@ package workload
 import (
 	"fmt"
 	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 // strategy is how the pods of a kind are replaced.
@@ -61,12 +63,12 @@ var annotating = strategy{
 // context of an earlier roll.
 func annotate(annotations string, traced bool, m mark) []operation {
 	at := func(name string) string { return annotations + "/" + pointer(name) }
-	operations := []operation{add(at(annotationRevision), m.revision), add(at(AnnotationCause), m.cause)}
+	operations := []operation{add(at(annotationRevision), m.revision), add(at(events.AnnotationCause), m.cause)}
 	switch {
 	case m.traceparent != "":
-		return append(operations, add(at(AnnotationTraceparent), m.traceparent))
+		return append(operations, add(at(events.AnnotationTraceparent), m.traceparent))
 	case traced:
-		return append(operations, remove(at(AnnotationTraceparent)))
+		return append(operations, remove(at(events.AnnotationTraceparent)))
 	}
 	return operations
 }

@@ -7,6 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 // annotationTriggeredAt, on an object of a target whose trigger is a time, is the time that the last roll wrote.
@@ -54,7 +56,7 @@ func (t targetTrigger) read(object map[string]any, template *corev1.PodTemplateS
 			annotations[name], _ = value.(string)
 		}
 		template.Annotations = annotations
-		_, of.traced = annotations[AnnotationTraceparent]
+		_, of.traced = annotations[events.AnnotationTraceparent]
 		return
 	}
 	of.trigger, of.triggered = runtime.DeepCopyJSONValue(at), t.value == "" && at == any(t.text)

@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 func TestTheTriggerOfATargetIsWrittenWithItsRecord(t *testing.T) {
@@ -24,7 +26,7 @@ func TestTheTriggerOfATargetIsWrittenWithItsRecord(t *testing.T) {
 		{
 			"annotations, of which nothing is there", "{annotations: spec.pods.metadata.annotations}", nil,
 			map[string]any{"pods": map[string]any{"metadata": map[string]any{"annotations": map[string]any{
-				annotationRevision: "REVISION", AnnotationCause: "secret/db", AnnotationTraceparent: "trace",
+				annotationRevision: "REVISION", events.AnnotationCause: "secret/db", events.AnnotationTraceparent: "trace",
 			}}}},
 			nil,
 		},
@@ -32,7 +34,7 @@ func TestTheTriggerOfATargetIsWrittenWithItsRecord(t *testing.T) {
 			"annotations beside others", "{annotations: spec.pods}",
 			map[string]any{"pods": map[string]any{"theirs": "a"}, "more": true},
 			map[string]any{"more": true, "pods": map[string]any{
-				"theirs": "a", annotationRevision: "REVISION", AnnotationCause: "secret/db", AnnotationTraceparent: "trace",
+				"theirs": "a", annotationRevision: "REVISION", events.AnnotationCause: "secret/db", events.AnnotationTraceparent: "trace",
 			}},
 			nil,
 		},
@@ -40,7 +42,7 @@ func TestTheTriggerOfATargetIsWrittenWithItsRecord(t *testing.T) {
 			"annotations in an object that is empty", "{annotations: spec.pods.annotations}",
 			map[string]any{"pods": map[string]any{"annotations": map[string]any{}}},
 			map[string]any{"pods": map[string]any{"annotations": map[string]any{
-				annotationRevision: "REVISION", AnnotationCause: "secret/db", AnnotationTraceparent: "trace",
+				annotationRevision: "REVISION", events.AnnotationCause: "secret/db", events.AnnotationTraceparent: "trace",
 			}}},
 			nil,
 		},
@@ -102,7 +104,7 @@ func TestTheTriggerOfATargetIsWrittenWithItsRecord(t *testing.T) {
 					t.Errorf("spec: got %s, want %s", got, spec)
 				}
 				annotations := after.GetAnnotations()
-				for _, name := range []string{annotationRolled, annotationRevision, AnnotationCause, AnnotationTraceparent} {
+				for _, name := range []string{annotationRolled, annotationRevision, events.AnnotationCause, events.AnnotationTraceparent} {
 					delete(annotations, name)
 				}
 				if diff := cmp.Diff(with(tt.annotations, "", ""), annotations); diff != "" {

@@ -1,0 +1,43 @@
+package kube
+
+import (
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// maxEventMessage is the longest message of a Kubernetes Event that the API server accepts, in bytes.
+const maxEventMessage = 1024
+
+// Event is a Kubernetes Event about an object.
+type Event struct {
+	About corev1.ObjectReference
+	// Controller is the program that reports it, such as keyturn.dev/actuator.
+	Controller string
+	// Type is corev1.EventTypeNormal or corev1.EventTypeWarning.
+	Type, Reason string
+	// Message may have any length: what the API server would not accept is cut off.
+	Message     string
+	Annotations map[string]string
+	At          time.Time
+}
+
+// Object returns the event in the form in which it is created, in the namespace of the object that it is about.
+func (e Event) Object() *corev1.Event {
+	at := metav1.NewTime(e.At)
+	event := &corev1.Event{
+		ObjectMeta:     metav1.ObjectMeta{GenerateName: e.About.Name + ".", Namespace: e.About.Namespace, Annotations: e.Annotations},
+		InvolvedObject: e.About,
+		Reason:         e.Reason, Message: e.Message, Type: e.Type,
+		Source:              corev1.EventSource{Component: "keyturn"},
+		ReportingController: e.Controller,
+		FirstTimestamp:      at, LastTimestamp: at, Count: 1,
+	}
+	if len(event.Message) > maxEventMessage {
+		// The cut may split a character, and the API server rejects invalid UTF-8.
+		event.Message = strings.ToValidUTF8(event.Message[:maxEventMessage-3], "") + "..."
+	}
+	return event
+}
