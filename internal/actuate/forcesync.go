@@ -12,7 +12,7 @@ import (
 // syncHost returns what the force-sync needs from the actuator.
 func syncHost(options Options, log *slog.Logger, metrics *metrics, teller *teller) forcesync.Host {
 	return forcesync.Host{
-		Cluster: options.Cluster, DryRun: options.DryRun, MaxSyncs: options.MaxSyncs, Timeout: options.SyncTimeout,
+		Cluster: options.Cluster, DryRun: options.DryRun, MaxSyncs: options.MaxSyncs,
 		Client: options.Dynamic, Log: log, Tracer: options.Tracer, Now: options.Now,
 		Publish: teller.publish, Warn: teller.warn,
 		Metrics: forcesync.Metrics{

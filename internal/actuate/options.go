@@ -120,8 +120,6 @@ type Options struct {
 	Dynamic dynamic.Interface
 	// DialPod connects to pods. Nil means over the network.
 	DialPod inplace.Dial
-	// SyncTimeout is how long to wait for External Secrets Operator to sync an ExternalSecret. Default 5m.
-	SyncTimeout time.Duration
 	// RevertDelays say how long after each revert of a rollout the workload is rolled again. Default 1m, 5m and 15m.
 	RevertDelays [plan.RevertRetries]time.Duration
 	Logger       *slog.Logger
@@ -151,7 +149,7 @@ func DefaultOptions() Options {
 		Settle: time.Second, SettleMax: 10 * time.Second, MaxRollouts: 50, RolloutTimeout: 15 * time.Minute,
 		MaxRollsPerHour: 30, Bake: 5 * time.Minute, PatchWorkers: 16, ReloadDelay: 2 * time.Minute,
 		RollOnCreate: plan.CreateAuto, ReloaderStrategy: strategyMarker,
-		MaxSyncs: 5, SyncTimeout: 5 * time.Minute, LeaderElect: true, LeaseNamespace: "keyturn-system", LeaseName: "keyturn-actuator", Now: time.Now,
+		MaxSyncs: 5, LeaderElect: true, LeaseNamespace: "keyturn-system", LeaseName: "keyturn-actuator", Now: time.Now,
 		RevertDelays: [...]time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute},
 		Unfit:        func() error { return nil },
 	}

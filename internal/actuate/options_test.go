@@ -175,7 +175,7 @@ func TestOptionsFlagsSetTheirFields(t *testing.T) {
 	}
 	want := Options{
 		Settle: 2 * time.Second, SettleMax: 3 * time.Second, MaxRollouts: 4, MaxRolloutsPerNamespace: 3, StoreAccess: "stores.yaml", TargetsConfig: "targets", RolloutTimeout: 5 * time.Second, RollAll: true, Reloader: true, ReloaderStrategy: "env-vars", ReloaderAnnotations: map[string]string{"auto-annotation": "a/b"}, DryRun: true,
-		PatchWorkers: 6, LeaseNamespace: "here", LeaseName: "keyturn-actuator", ForceSync: true, MaxSyncs: 7, SyncTimeout: DefaultOptions().SyncTimeout,
+		PatchWorkers: 6, LeaseNamespace: "here", LeaseName: "keyturn-actuator", ForceSync: true, MaxSyncs: 7,
 		RevertDelays: DefaultOptions().RevertDelays,
 		RollOnCreate: plan.CreateNever, RollOnDelete: true, IgnoreWorkloadKinds: []string{"cronjobs", "jobs"}, IgnoreNamespaces: []string{"e", "f"},
 		Window: "always", MinInterval: 8 * time.Minute, MaxRollsPerHour: 9, Canary: true, Bake: 7 * time.Minute, InPlace: true, ReloadDelay: 9 * time.Minute,

@@ -80,7 +80,7 @@ func (b *bed) host() Host {
 	client := dynamicfake.NewSimpleDynamicClient(runtime.NewScheme())
 	client.PrependReactor("patch", "*", b.patch)
 	return Host{
-		Cluster: "demo", MaxSyncs: maxSyncs, Timeout: 5 * time.Minute, Client: client, Now: time.Now,
+		Cluster: "demo", MaxSyncs: maxSyncs, Client: client, Now: time.Now,
 		Log: slog.New(slog.DiscardHandler), Tracer: tracenoop.NewTracerProvider().Tracer(""),
 		Publish: func(outcome events.Outcome) { b.published = append(b.published, outcome) },
 		Warn: func(_ context.Context, outcome events.Outcome, reason, message string) {

@@ -12,7 +12,7 @@
 // most Host.MaxSyncs ExternalSecrets are patched and not synced yet. A newer change of a source supersedes the older one.
 //
 // Failure: a failed patch is retried with backoff. If patches are denied repeatedly, the sync is given up and its event dead-lettered. If the
-// operator fails to sync an ExternalSecret, or does not get to it, the sync gives up its slot early and waits on until Host.Timeout.
+// operator fails to sync an ExternalSecret, or does not get to it, the sync gives up its slot early and waits on until syncTimeout.
 //
 // A Syncer runs on its owner's single goroutine. The owner also has the only timer: see Syncer.Next. Other goroutines only write to the
 // Index and the inbox.

@@ -13,6 +13,8 @@ import (
 )
 
 const (
+	// syncTimeout is how long to wait for the operator to sync an ExternalSecret.
+	syncTimeout = 5 * time.Minute
 	// slotTime is how long an ExternalSecret that the operator does not sync keeps its slot. After that, the operator is late anyway, and
 	// other syncs need not wait for it.
 	slotTime = 30 * time.Second
@@ -35,24 +37,19 @@ type follower struct {
 	log     *slog.Logger
 	tracer  trace.Tracer
 	now     func() time.Time
-	timeout time.Duration
 }
 
 // follow begins to follow an ExternalSecret that was patched at the given time.
 func (f *follower) follow(ctx context.Context, s *pendingSync, since time.Time) {
 	now := f.now()
 	s.failedBefore = s.seen.Failed
-	s.deadline, s.slotUntil = now.Add(f.timeout), now.Add(slotTime)
+	s.deadline, s.slotUntil = now.Add(syncTimeout), now.Add(slotTime)
 	if s.failedBefore {
 		s.slotUntil = now.Add(failingSlotTime)
 	}
 	_, s.span = f.tracer.Start(s.newest().context(ctx), "wait for sync",
 		trace.WithTimestamp(since), trace.WithAttributes(identityAttributes(identify(s.seen))...))
-	until := s.deadline
-	if s.slotUntil.Before(until) {
-		until = s.slotUntil
-	}
-	f.tracker.wait(s, syncing, until)
+	f.tracker.wait(s, syncing, s.slotUntil)
 	f.review(ctx, s)
 }
 

@@ -19,8 +19,6 @@ type Host struct {
 	DryRun bool
 	// MaxSyncs is how many ExternalSecrets may be patched and not synced yet.
 	MaxSyncs int
-	// Timeout is how long to wait for the operator to sync an ExternalSecret.
-	Timeout time.Duration
 
 	Client dynamic.Interface
 	Log    *slog.Logger

@@ -38,7 +38,7 @@ func New(host Host, index *Index) *Syncer {
 		},
 		patcher: &patcher{client: host.Client, tracer: host.Tracer, now: host.Now, index: index, inbox: index.inbox},
 	}
-	y.follower = &follower{tracker: y.tracker, index: index, log: host.Log, tracer: host.Tracer, now: host.Now, timeout: host.Timeout}
+	y.follower = &follower{tracker: y.tracker, index: index, log: host.Log, tracer: host.Tracer, now: host.Now}
 	y.starter = &starter{
 		tracker: y.tracker, follower: y.follower, patcher: y.patcher, index: index, log: host.Log, now: host.Now, failed: host.Metrics.PatchFailed,
 	}

@@ -134,10 +134,10 @@ func TestTheSyncerSaysWhenSomethingIsDue(t *testing.T) {
 			t.Errorf("due in %s (%t), want when the slot is given up", after, ok)
 		}
 		b.pass(slotTime)
-		if after, ok := next(); !ok || after != b.host().Timeout-slotTime-time.Second {
+		if after, ok := next(); !ok || after != syncTimeout-slotTime-time.Second {
 			t.Errorf("due in %s (%t), want at the timeout", after, ok)
 		}
-		b.pass(b.host().Timeout)
+		b.pass(syncTimeout)
 		b.mustSettle(event)
 		if after, ok := next(); ok {
 			t.Errorf("something is due in %s, and nothing is left to do", after)
