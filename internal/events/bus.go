@@ -75,6 +75,24 @@ func (b *Bus) streams() map[string]*jetstream.Stream {
 // Cluster returns the configured name of the cluster.
 func (b *Bus) Cluster() string { return b.cluster }
 
+// OnReconnect calls fn each time the connection to NATS is up again, until ctx is done or the connection is closed. If the
+// connection comes up often while fn runs, some calls are dropped.
+func (b *Bus) OnReconnect(ctx context.Context, fn func()) {
+	connection := b.js.Conn()
+	changed := connection.StatusChanged(nats.CONNECTED, nats.CLOSED)
+	defer connection.RemoveStatusListener(changed)
+	for !connection.IsClosed() {
+		select {
+		case <-ctx.Done():
+			return
+		case status := <-changed:
+			if status == nats.CONNECTED {
+				fn()
+			}
+		}
+	}
+}
+
 // Stored is an event as a stream stores it.
 type Stored struct {
 	Subject string

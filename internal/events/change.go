@@ -135,9 +135,3 @@ type Status struct {
 	// Expiring means that the renewal time has passed and issuing failed.
 	Expiring bool `json:"expiring,omitempty"`
 }
-
-// TraceContext is a W3C trace context: https://www.w3.org/TR/trace-context/.
-type TraceContext struct {
-	Parent string `json:"traceparent,omitempty"`
-	State  string `json:"tracestate,omitempty"`
-}

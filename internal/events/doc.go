@@ -5,6 +5,9 @@
 // workload that depends on one. Both are CloudEvents in binary mode on NATS JetStream. [Connect] connects to NATS, and
 // [Open] returns the [Bus] on which one cluster publishes and consumes.
 //
+// Beside the contract, the package has what several packages need that do not import each other: [Budget], [Notices], [Printable] and
+// [StoreAddress].
+//
 // # Streams
 //
 //   - CHANGES keeps the last event on each subject. A subject is one source or one workload, so the stream is the current

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"time"
-
-	"github.com/nats-io/nats.go"
 )
 
 // Extent describes what StreamChanges holds, including outcomes and the events of all clusters.
@@ -34,22 +32,4 @@ func (b *Bus) HistorySpan(ctx context.Context) (first, last uint64, err error) {
 		return 0, 0, err
 	}
 	return info.State.FirstSeq, info.State.LastSeq, nil
-}
-
-// OnReconnect calls fn each time the connection to NATS is up again, until ctx is done or the connection is closed. If the
-// connection comes up often while fn runs, some calls are dropped.
-func (b *Bus) OnReconnect(ctx context.Context, fn func()) {
-	connection := b.js.Conn()
-	changed := connection.StatusChanged(nats.CONNECTED, nats.CLOSED)
-	defer connection.RemoveStatusListener(changed)
-	for !connection.IsClosed() {
-		select {
-		case <-ctx.Done():
-			return
-		case status := <-changed:
-			if status == nats.CONNECTED {
-				fn()
-			}
-		}
-	}
 }

@@ -1,0 +1,32 @@
+package events
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+
+	"github.com/keyturn/keyturn/tests/testkit"
+)
+
+func TestOnReconnect(t *testing.T) {
+	s := startServer(t)
+	nc := s.connect()
+	b, err := Open(t.Context(), nc, testCluster, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var calls atomic.Int64
+	run := func(ctx context.Context) error {
+		b.OnReconnect(ctx, func() { calls.Add(1) })
+		return nil
+	}
+	stop := testkit.Run(t, "listener", run)
+	for _, want := range []int64{1, 2} {
+		s.restart(func() {})
+		testkit.Eventually(t, "it was called", func() bool { return calls.Load() >= want })
+	}
+	stop()
+
+	testkit.Run(t, "listener of a connection that is closed", func(context.Context) error { return run(context.WithoutCancel(t.Context())) })
+	nc.Close()
+}

@@ -1,0 +1,36 @@
+package events
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestAProjectionIsOnHistoryAndNotTwice(t *testing.T) {
+	b := startServer(t).bus()
+	for range 2 {
+		if err := b.PublishProjection(t.Context(), projection()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var found []string
+	if err := b.History(t.Context(), HistoryQuery{Kind: KindProjection}, func(stored Stored) error {
+		p, err := stored.Projection()
+		found = append(found, p.Reason)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"applied"}, found); diff != "" {
+		t.Errorf("on HISTORY (-want +got):\n%s", diff)
+	}
+	if _, err := b.Last(t.Context(), ProjectionSubject(testCluster, projection().Target)); !errors.Is(err, ErrNotFound) {
+		t.Errorf("on CHANGES: got %v, want nothing", err)
+	}
+	foreign := projection()
+	foreign.Cluster = "other"
+	if err := b.PublishProjection(t.Context(), foreign); !isReject(err, ReasonForeignCluster) {
+		t.Errorf("of another cluster: got %v", err)
+	}
+}
