@@ -55,10 +55,10 @@ func componentServer(t *testing.T, files map[string]string) (s *embedded.Server,
 // Whoever takes over what receives audits can claim that secrets in stores were written. It sees and claims nothing else.
 func TestTheReceiverOfAuditsPublishesChangesInStoresAndNothingElse(t *testing.T) {
 	s, dir := auditServer(t)
-	open := func(options ConnectOptions) (*nats.Conn, *Bus, *logBuffer) {
+	open := func(options ConnectOptions) (*nats.Conn, *Bus, *testkit.Log) {
 		t.Helper()
-		var log logBuffer
-		options.URL, options.Cluster, options.Logger = s.ClientURL(), testCluster, log.logger()
+		var log testkit.Log
+		options.URL, options.Cluster, options.Logger = s.ClientURL(), testCluster, log.Logger()
 		options.CAFile = filepath.Join(dir, "ca.crt")
 		nc, err := Connect(t.Context(), options)
 		if err != nil {

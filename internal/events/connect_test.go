@@ -1,15 +1,12 @@
 package events
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -19,28 +16,6 @@ import (
 
 	"github.com/keyturn/keyturn/tests/testkit"
 )
-
-// logBuffer is a log for concurrent use.
-type logBuffer struct {
-	mu     sync.Mutex
-	buffer bytes.Buffer
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buffer.Write(p)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buffer.String()
-}
-
-func (l *logBuffer) logger() *slog.Logger {
-	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug}))
-}
 
 func TestConnectOptionsAreFlags(t *testing.T) {
 	var opts ConnectOptions
@@ -61,14 +36,14 @@ func TestConnectWaitsForAServerThatIsNotThereYet(t *testing.T) {
 	s := &testServer{t: t, dir: t.TempDir()}
 	s.start("127.0.0.1:-1")
 	t.Cleanup(func() { s.Shutdown() })
-	var log logBuffer
+	var log testkit.Log
 	connected := make(chan error, 1)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	url := s.ClientURL()
 	s.restart(func() {
 		go func() {
-			nc, err := Connect(ctx, ConnectOptions{URL: url, Cluster: testCluster, Logger: log.logger()},
+			nc, err := Connect(ctx, ConnectOptions{URL: url, Cluster: testCluster, Logger: log.Logger()},
 				nats.ReconnectWait(10*time.Millisecond), nats.ReconnectJitter(0, 0))
 			if err == nil {
 				nc.Close()
@@ -83,11 +58,11 @@ func TestConnectWaitsForAServerThatIsNotThereYet(t *testing.T) {
 }
 
 func TestConnectEndsWithItsContextAndGivesNothingAway(t *testing.T) {
-	var log logBuffer
+	var log testkit.Log
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	// Port 1 of the loopback interface has no server.
-	_, err := Connect(ctx, ConnectOptions{URL: "nats://user:hunter2@127.0.0.1:1, nats://hunter3@127.0.0.1:1", Cluster: testCluster, Logger: log.logger()})
+	_, err := Connect(ctx, ConnectOptions{URL: "nats://user:hunter2@127.0.0.1:1, nats://hunter3@127.0.0.1:1", Cluster: testCluster, Logger: log.Logger()})
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v, want the context's error", err)
 	}

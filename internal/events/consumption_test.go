@@ -90,8 +90,8 @@ func TestConsumeSurvivesARestartOfTheServer(t *testing.T) {
 func TestConsumeResumesAsSoonAsItIsConnected(t *testing.T) {
 	s := startServer(t)
 	b := s.bus()
-	log := &logBuffer{}
-	b.logger = log.logger()
+	log := &testkit.Log{}
+	b.logger = log.Logger()
 	b.retry = func() wait.Backoff { return wait.Backoff{Duration: time.Hour, Steps: 1} }
 	var c *consumer
 	s.restart(func() {

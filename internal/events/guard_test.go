@@ -13,9 +13,9 @@ import (
 )
 
 // guardOf returns a guard that compares only when a test calls Compare, and its log.
-func guardOf(s *testServer, declared []jetstream.StreamConfig) (*StreamGuard, *logBuffer) {
-	var log logBuffer
-	return NewStreamGuard(s.jetstream(), testCluster, declared, log.logger()), &log
+func guardOf(s *testServer, declared []jetstream.StreamConfig) (*StreamGuard, *testkit.Log) {
+	var log testkit.Log
+	return NewStreamGuard(s.jetstream(), testCluster, declared, log.Logger()), &log
 }
 
 // TestAStreamThatSomebodyChangesIsRepaired changes each field that a server lets change.

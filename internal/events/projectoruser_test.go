@@ -23,11 +23,11 @@ func TestTheProjectorReadsChangesOfSecretsAndPublishesWhatItDid(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, dir := componentServer(t, files)
-			open := func(user string) (*nats.Conn, *Bus, *logBuffer) {
+			open := func(user string) (*nats.Conn, *Bus, *testkit.Log) {
 				t.Helper()
-				var log logBuffer
+				var log testkit.Log
 				nc, err := Connect(t.Context(), ConnectOptions{
-					URL: s.ClientURL(), Cluster: testCluster, Role: user, Logger: log.logger(),
+					URL: s.ClientURL(), Cluster: testCluster, Role: user, Logger: log.Logger(),
 					CAFile: filepath.Join(dir, "ca.crt"), CredsFile: filepath.Join(dir, user+".nk"),
 				})
 				if err != nil {

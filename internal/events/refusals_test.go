@@ -59,8 +59,8 @@ func TestAFullStreamSaysSoOnceAndRecovers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	b, log := s.bus(), &logBuffer{}
-	b.logger = log.logger()
+	b, log := s.bus(), &testkit.Log{}
+	b.logger = log.Logger()
 	const full, again = "nats has no storage left", "nats has storage again"
 	publish := func(i int) error {
 		return errors.Join(b.PublishOutcomes(t.Context(), outcomeFor(fmt.Sprintf("w%d", i)))...)

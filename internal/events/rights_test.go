@@ -17,8 +17,8 @@ import (
 )
 
 func TestEmbeddedWithoutAListener(t *testing.T) {
-	var log logBuffer
-	s, err := embedded.Start(embedded.Options{StoreDir: t.TempDir()}, log.logger())
+	var log testkit.Log
+	s, err := embedded.Start(embedded.Options{StoreDir: t.TempDir()}, log.Logger())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,9 +73,9 @@ func TestRights(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Shutdown()
-	connect := func(name string, further ...nats.Option) (*nats.Conn, *logBuffer) {
-		var log logBuffer
-		nc, err := Connect(t.Context(), ConnectOptions{URL: s.ClientURL(), Cluster: testCluster, Role: name, CredsFile: seeds[name], Logger: log.logger()}, further...)
+	connect := func(name string, further ...nats.Option) (*nats.Conn, *testkit.Log) {
+		var log testkit.Log
+		nc, err := Connect(t.Context(), ConnectOptions{URL: s.ClientURL(), Cluster: testCluster, Role: name, CredsFile: seeds[name], Logger: log.Logger()}, further...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,7 +117,7 @@ func TestRights(t *testing.T) {
 		return err == nil && len(letters) == 1
 	})
 	c.stop()
-	for name, log := range map[string]*logBuffer{"watcher": watcherLog, "actuator": actuatorLog} {
+	for name, log := range map[string]*testkit.Log{"watcher": watcherLog, "actuator": actuatorLog} {
 		if strings.Contains(log.String(), "ermissions") {
 			t.Errorf("the %s was refused something: %s", name, log)
 		}

@@ -71,7 +71,7 @@ func TestAlertsHaveTheFormsOfReloader(t *testing.T) {
 				t.Fatal(err)
 			}
 			counters := newCounters()
-			s.log = (&logBuffer{}).logger()
+			s.log = (&testkit.Log{}).Logger()
 			if s.metrics, err = newMetrics(counters.meter()); err != nil {
 				t.Fatal(err)
 			}
@@ -118,7 +118,7 @@ func TestAnAlertThatCannotBePostedIsRefusedWithoutQuotingSecrets(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := New(Options{ConfigFile: tt.file, Alert: &tt.alert, Logger: (&logBuffer{}).logger(), Meter: newCounters().meter()})
+			_, err := New(Options{ConfigFile: tt.file, Alert: &tt.alert, Logger: (&testkit.Log{}).Logger(), Meter: newCounters().meter()})
 			if err == nil || !strings.HasPrefix(err.Error(), tt.want) || strings.Contains(err.Error(), secretPath) {
 				t.Errorf("got %v, want %s", err, tt.want)
 			}

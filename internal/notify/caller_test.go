@@ -51,8 +51,8 @@ func (c *called) calls() int {
 // call runs a caller of the webhook with the given number of tries, until the returned running is stopped.
 func (s *stream) call(webhook *called, tries int) *running {
 	s.t.Helper()
-	r := &running{done: make(chan struct{}), counters: newCounters(), log: &logBuffer{}}
-	c, err := NewCaller(CallOptions{URL: webhook.URL + "/" + secretPath, Logger: r.log.logger(), Meter: r.counters.meter()})
+	r := &running{done: make(chan struct{}), counters: newCounters(), log: &testkit.Log{}}
+	c, err := NewCaller(CallOptions{URL: webhook.URL + "/" + secretPath, Logger: r.log.Logger(), Meter: r.counters.meter()})
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestConfigFillsInWhatIsLeftOut(t *testing.T) {
@@ -179,7 +180,7 @@ func TestNewReadsTheFilesThatTheConfigurationNames(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			path := write("config", "sinks: [{name: a, type: webhook, "+tt.sink+"}]")
-			n, err := New(Options{ConfigFile: path, Logger: new(logBuffer).logger(), Meter: newCounters().meter()})
+			n, err := New(Options{ConfigFile: path, Logger: new(testkit.Log).Logger(), Meter: newCounters().meter()})
 			if tt.want != "" {
 				if err == nil || err.Error() != "--notify-config: sinks[0]."+tt.want {
 					t.Errorf("got %v, want sinks[0].%s", err, tt.want)

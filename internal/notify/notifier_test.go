@@ -83,7 +83,7 @@ type running struct {
 	cancel   context.CancelFunc
 	done     chan struct{}
 	counters *counters
-	log      *logBuffer
+	log      *testkit.Log
 }
 
 func (r *running) stop() {
@@ -104,8 +104,8 @@ func (s *stream) start(transport http.RoundTripper, sinks ...string) *running {
 // startWith is like start, with further options besides those for logs and metrics.
 func (s *stream) startWith(options Options) *running {
 	s.t.Helper()
-	r := &running{done: make(chan struct{}), counters: newCounters(), log: &logBuffer{}}
-	options.Logger, options.Meter = r.log.logger(), r.counters.meter()
+	r := &running{done: make(chan struct{}), counters: newCounters(), log: &testkit.Log{}}
+	options.Logger, options.Meter = r.log.Logger(), r.counters.meter()
 	n, err := New(options)
 	if err != nil {
 		s.t.Fatal(err)

@@ -1,9 +1,6 @@
 package notify
 
 import (
-	"bytes"
-	"log/slog"
-	"sync"
 	"testing"
 	"time"
 
@@ -28,28 +25,6 @@ func outcome(verb events.Verb, namespace, revision string) events.Outcome {
 		Revision: revision, Reason: "deadline-exceeded", Message: "it did not become ready in time",
 		Sources: []events.OutcomeSource{{Source: "secret/db"}, {Source: "configmap/app"}},
 	}
-}
-
-// logBuffer is a log for concurrent use.
-type logBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
-func (l *logBuffer) logger() *slog.Logger {
-	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
 // counters reads keyturn.notifications.

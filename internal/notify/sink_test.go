@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // service is a chat service in the test process, so that it shares the fake clock of the test.
@@ -26,14 +27,14 @@ func answer(status int, header http.Header) (*http.Response, error) {
 }
 
 // served returns a sink that sends to the service.
-func served(t *testing.T, perMinute int, s service) (*sink, *counters, *logBuffer) {
+func served(t *testing.T, perMinute int, s service) (*sink, *counters, *testkit.Log) {
 	t.Helper()
 	sink, err := newSink(sinkConfig{Name: "team", Type: typeSlack, URL: "https://x.example/" + secretPath, Rate: rateConfig{PerMinute: perMinute}}, newClient(s))
 	if err != nil {
 		t.Fatal(err)
 	}
-	counters, log := newCounters(), &logBuffer{}
-	sink.log = log.logger()
+	counters, log := newCounters(), &testkit.Log{}
+	sink.log = log.Logger()
 	if sink.metrics, err = newMetrics(counters.meter()); err != nil {
 		t.Fatal(err)
 	}

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"sync"
 	"testing"
 )
 
-// Log is the log, in lines of JSON, of a program that runs in the process of a test. It is safe for concurrent use.
+// Log is the log of a program that runs in the process of a test. It is safe for concurrent use. The methods that look for a server want the
+// program's own format, lines of JSON.
 type Log struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -27,6 +29,11 @@ func (l *Log) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.buf.String()
+}
+
+// Logger returns a logger that writes every level to the log, as text.
+func (l *Log) Logger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
 // Addr returns the address on which a server of the program listens, such as health, or "" if it does not yet.

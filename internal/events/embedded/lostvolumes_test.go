@@ -28,7 +28,7 @@ func TestAProgramWaitsUntilMostServersRun(t *testing.T) {
 		_, why = first.readiness(ctx)
 		return strings.Contains(why, "[-]jetstream: jetstream: JetStream ")
 	}, func() string { return why })
-	var log logBuffer
+	var log testkit.Log
 	opened, connection := make(chan error, 1), r.connect("watcher", first)
 	go func() {
 		_, err := events.Open(t.Context(), connection, "blue", slog.New(slog.NewTextHandler(&log, nil)))

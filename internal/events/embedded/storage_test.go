@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -13,34 +12,18 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nkeys"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 const mebibyte = 1 << 20
-
-// logBuffer is a log for concurrent use.
-type logBuffer struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
 
 // volume is a server on a volume whose free space the test sets.
 type volume struct {
 	*Server
 	t    *testing.T
 	free atomic.Int64
-	log  logBuffer
+	log  testkit.Log
 	js   jetstream.JetStream
 	// lost counts the connections that the server closed.
 	lost atomic.Int64

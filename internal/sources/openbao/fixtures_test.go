@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -25,7 +24,7 @@ type rig struct {
 	feed     *Feed
 	options  Options
 	sink     chan Observation
-	log      *logBuffer
+	log      *testkit.Log
 	reader   *sdkmetric.ManualReader
 	mu       sync.Mutex
 	listened []string
@@ -34,10 +33,10 @@ type rig struct {
 // newRig returns a feed of the configuration.
 func newRig(t *testing.T, config string, change func(*Options)) *rig {
 	t.Helper()
-	r := &rig{sink: make(chan Observation, 10_000), log: &logBuffer{}, reader: sdkmetric.NewManualReader()}
+	r := &rig{sink: make(chan Observation, 10_000), log: &testkit.Log{}, reader: sdkmetric.NewManualReader()}
 	r.options = DefaultOptions()
 	r.options.ConfigFile = write(t, "config.yaml", config)
-	r.options.Logger = newLogger(r.log)
+	r.options.Logger = r.log.Logger()
 	r.options.Meter = sdkmetric.NewMeterProvider(sdkmetric.WithReader(r.reader)).Meter("test")
 	r.options.Listen = func(ctx context.Context, network, address string) (net.Listener, error) {
 		listener, err := new(net.ListenConfig).Listen(ctx, network, address)
@@ -168,8 +167,6 @@ func afterSamples() func() time.Time {
 	return func() time.Time { return time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC).Add(time.Since(began)) }
 }
 
-func newLogger(log *logBuffer) *slog.Logger { return slog.New(slog.NewTextHandler(log, nil)) }
-
 // write creates a file.
 func write(t *testing.T, name, content string) string {
 	t.Helper()
@@ -203,22 +200,4 @@ func samples(t testing.TB, file string) map[string][]byte {
 		found[name] = bytes.TrimSpace(line)
 	}
 	return found
-}
-
-// logBuffer is a log that is safe to read while it is written.
-type logBuffer struct {
-	mu     sync.Mutex
-	buffer bytes.Buffer
-}
-
-func (b *logBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buffer.Write(p)
-}
-
-func (b *logBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buffer.String()
 }

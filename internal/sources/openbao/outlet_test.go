@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 var observed = Observation{Path: events.StorePath{Store: "main", Namespace: events.RootNamespace, Mount: "secret", Path: "db"}, State: Live}
@@ -40,8 +41,8 @@ func TestOutlet_OffersOnceAfterTheEnd(t *testing.T) {
 }
 
 func TestOutlet_APathThatEventsCannotNameIsRecordedAndNotOffered(t *testing.T) {
-	log := &logBuffer{}
-	status := newStatus(newLogger(log), time.Now)
+	log := &testkit.Log{}
+	status := newStatus(log.Logger(), time.Now)
 	out := &outlet{status: status, sink: func(o Observation) bool { t.Errorf("offered %+v", o); return true }}
 	out.emit(t.Context(), Observation{})
 	if !strings.Contains(log.String(), "paths that events cannot name") || status.unpolled() == nil {

@@ -17,6 +17,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // certificate writes a certificate for 127.0.0.1 and its key to the files and returns a pool with it.
@@ -97,11 +99,11 @@ func TestChangedFilesAreLookedAtFromTimeToTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		calls := &refreshCounter{}
-		log := &logBuffer{}
+		log := &testkit.Log{}
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			refreshing(ctx, newLogger(log), []refresher{calls})
+			refreshing(ctx, log.Logger(), []refresher{calls})
 		}()
 		<-time.After(4*refreshInterval + time.Second)
 		cancel()

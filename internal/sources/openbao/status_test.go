@@ -5,11 +5,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestStatus_MountsInAuditLinesHideNothing(t *testing.T) {
-	log, now := &logBuffer{}, time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	s := newStatus(newLogger(log), func() time.Time { return now })
+	log, now := &testkit.Log{}, time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	s := newStatus(log.Logger(), func() time.Time { return now })
 	forge := func(prefix string) {
 		for n := range 2 * maxMountFailures {
 			s.noteHintFailure(t.Context(), fmt.Sprintf("%s-%d", prefix, n), errNoMount)
@@ -48,8 +50,8 @@ func TestStatus_MountsInAuditLinesHideNothing(t *testing.T) {
 }
 
 func TestStatus_MountsInAuditLinesTakeNoRoomOfThoseInReferences(t *testing.T) {
-	log := &logBuffer{}
-	s := newStatus(newLogger(log), time.Now)
+	log := &testkit.Log{}
+	s := newStatus(log.Logger(), time.Now)
 	for n := range 2 * maxMountFailures {
 		s.noteHintFailure(t.Context(), fmt.Sprintf("forged-%d", n), errNoMount)
 	}
