@@ -3,11 +3,8 @@ package actuate
 import (
 	"testing"
 
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/events/embedded"
+	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
 // busOf is a bus of the tests' cluster on a server of its own.
@@ -19,7 +16,7 @@ func busOf(t *testing.T) *events.Bus {
 // busesOf are the buses of several clusters on one server.
 func busesOf(t *testing.T, clusters ...string) []*events.Bus {
 	t.Helper()
-	nc, _ := streamsOf(t)
+	nc, _ := natstest.Streams(t)
 	buses := make([]*events.Bus, len(clusters))
 	for i, cluster := range clusters {
 		var err error
@@ -28,29 +25,6 @@ func busesOf(t *testing.T, clusters ...string) []*events.Bus {
 		}
 	}
 	return buses
-}
-
-// streamsOf declares the streams on a server of the test's own.
-func streamsOf(t *testing.T) (*nats.Conn, jetstream.JetStream) {
-	t.Helper()
-	server, err := embedded.Start(embedded.Options{StoreDir: t.TempDir()}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Shutdown)
-	nc, err := nats.Connect("", server.ClientOption())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
-	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := events.Declare(t.Context(), js, 1); err != nil {
-		t.Fatal(err)
-	}
-	return nc, js
 }
 
 func outcomeOf(name string) events.Outcome {

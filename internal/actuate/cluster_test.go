@@ -22,6 +22,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/testkit"
+	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
 // cluster is a namespace with Deployments, an API server that takes patches of them, and a stream of changes.
@@ -42,7 +43,7 @@ type cluster struct {
 // newCluster makes a cluster in which all pods of the Deployments are ready.
 func newCluster(t *testing.T, deployments ...*appsv1.Deployment) *cluster {
 	t.Helper()
-	nc, js := streamsOf(t)
+	nc, js := natstest.Streams(t)
 	bus, err := events.Open(t.Context(), nc, "demo", nil)
 	if err != nil {
 		t.Fatal(err)

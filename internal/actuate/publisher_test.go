@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
 // publisherOf is a publisher of the tests' cluster.
@@ -67,7 +68,7 @@ func TestOutcomesArePublishedUntilNoneIsLeft(t *testing.T) {
 }
 
 func TestAnOutcomeIsTriedUntilItIsPublished(t *testing.T) {
-	nc, js := streamsOf(t)
+	nc, js := natstest.Streams(t)
 	bus, err := events.Open(t.Context(), nc, "demo", nil)
 	if err != nil {
 		t.Fatal(err)

@@ -20,7 +20,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/events/embedded"
+	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
 // cluster returns the API server of a cluster whose kube-system has the UID.
@@ -51,23 +51,7 @@ func newBus(t *testing.T) *events.Bus {
 // newStream returns a bus, and the stream with the claims.
 func newStream(t *testing.T) (*events.Bus, jetstream.Stream) {
 	t.Helper()
-	server, err := embedded.Start(embedded.Options{StoreDir: t.TempDir()}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Shutdown)
-	nc, err := events.Connect(t.Context(), events.ConnectOptions{Cluster: "prod-eu"}, server.ClientOption())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
-	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := events.Declare(t.Context(), js, 1); err != nil {
-		t.Fatal(err)
-	}
+	nc, js := natstest.Streams(t)
 	bus, err := events.Open(t.Context(), nc, "prod-eu", nil)
 	if err != nil {
 		t.Fatal(err)

@@ -13,13 +13,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/events/embedded"
 	"github.com/keyturn/keyturn/tests/testkit"
+	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
 // stream is a NATS server with the streams declared.
@@ -31,27 +30,12 @@ type stream struct {
 
 func newStream(t *testing.T) *stream {
 	t.Helper()
-	server, err := embedded.Start(embedded.Options{StoreDir: t.TempDir()}, nil)
+	nc, js := natstest.Streams(t)
+	bus, err := events.Open(t.Context(), nc, testCluster, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(server.Shutdown)
-	nc, err := events.Connect(t.Context(), events.ConnectOptions{Cluster: testCluster}, server.ClientOption(), nats.ReconnectWait(10*time.Millisecond))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
-	s := &stream{t: t}
-	if s.js, err = jetstream.New(nc); err != nil {
-		t.Fatal(err)
-	}
-	if err := events.Declare(t.Context(), s.js, 1); err != nil {
-		t.Fatal(err)
-	}
-	if s.bus, err = events.Open(t.Context(), nc, testCluster, nil); err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return &stream{t: t, js: js, bus: bus}
 }
 
 func (s *stream) tell(outcomes ...events.Outcome) {

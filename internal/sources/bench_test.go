@@ -26,8 +26,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/events/embedded"
 	"github.com/keyturn/keyturn/tests/testkit"
+	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
 const testCluster = "prod-eu"
@@ -70,21 +70,8 @@ func newBench(t *testing.T, objects ...runtime.Object) *bench {
 		externalSecretSource.custom: "ExternalSecretList", certificateSource.custom: "CertificateList",
 		secretProviderClassSource.custom: "SecretProviderClassList", podStatusPart.custom: "SecretProviderClassPodStatusList",
 	})
-	server, err := embedded.Start(embedded.Options{StoreDir: t.TempDir()}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Shutdown)
-	if b.nc, err = nats.Connect("", server.ClientOption()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(b.nc.Close)
-	if b.js, err = jetstream.New(b.nc); err != nil {
-		t.Fatal(err)
-	}
-	if err := events.Declare(t.Context(), b.js, 1); err != nil {
-		t.Fatal(err)
-	}
+	b.nc, b.js = natstest.Streams(t)
+	var err error
 	if b.bus, err = events.Open(t.Context(), b.nc, testCluster, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -52,6 +52,23 @@ func Start(t testing.TB, options Options) *Server {
 	return s
 }
 
+// Streams declares the project's streams on a server of the test's own, and returns a connection to it.
+func Streams(t testing.TB) (*nats.Conn, jetstream.JetStream) {
+	t.Helper()
+	s := Start(t, Options{})
+	s.Declare()
+	connection, err := nats.Connect("", nats.InProcessServer(s.server))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(connection.Close)
+	js, err := jetstream.New(connection)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return connection, js
+}
+
 // Start starts the server again after [Server.Stop], on the same store and, if [Options] name one, the same port.
 func (s *Server) Start() {
 	s.t.Helper()
