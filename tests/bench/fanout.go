@@ -160,7 +160,7 @@ func (f *fan) roll(ctx context.Context, w way, c contender) (err error) {
 		f.results.add(of.name()+cpuOfPatching, c, each)
 	}
 	f.say("  %s, %s: %.1f s, %.2f ms of processor time for each", c.name(), w.name(), took.Seconds(), each)
-	return errors.Join(f.observer.quiet(ctx, rolled), sleep(ctx, fanOutPause))
+	return errors.Join(f.observer.quiet(ctx, rolled), testbed.Sleep(ctx, fanOutPause))
 }
 
 // patching returns the process that patches: the floor, or the actuator.

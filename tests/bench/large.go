@@ -96,7 +96,7 @@ func (b *bench) inLarge(ctx context.Context, c contender) error {
 		return err
 	}
 	if c.owner() == contenderKeyturn {
-		if err := sleep(ctx, rest); err != nil {
+		if err := testbed.Sleep(ctx, rest); err != nil {
 			return err
 		}
 		if err := b.addMemory(c, largeRest, func(m process.Memory) int64 { return m.RSS }); err != nil {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/keyturn/keyturn/tests/testbed"
 	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
@@ -81,7 +82,7 @@ func (b *bench) measureMemory(ctx context.Context, c contender) error {
 	if err := b.addMemory(c, peak, func(m process.Memory) int64 { return m.Peak }); err != nil {
 		return err
 	}
-	if err := sleep(ctx, rest); err != nil {
+	if err := testbed.Sleep(ctx, rest); err != nil {
 		return err
 	}
 	if err := b.addMemory(c, residentFirst, now); err != nil {
@@ -92,7 +93,7 @@ func (b *bench) measureMemory(ctx context.Context, c contender) error {
 	if err := b.startCalm(ctx, c); err != nil {
 		return err
 	}
-	if err := sleep(ctx, rest); err != nil {
+	if err := testbed.Sleep(ctx, rest); err != nil {
 		return err
 	}
 	if err := b.addMemory(c, resident, now); err != nil {
@@ -147,7 +148,7 @@ func (b *bench) idle(ctx context.Context, c contender) error {
 		return err
 	}
 	b.say("watching it do nothing for %s", idleTime)
-	if err := sleep(ctx, idleTime); err != nil {
+	if err := testbed.Sleep(ctx, idleTime); err != nil {
 		return err
 	}
 	return spent.add(b.results, idle, int(idleTime.Seconds()))

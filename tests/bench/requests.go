@@ -31,7 +31,7 @@ func (b *bench) endCount(ctx context.Context, c count, rolled int) error {
 		return nil
 	}
 	// Entries are written a moment after the response.
-	if err := sleep(ctx, 200*time.Millisecond); err != nil {
+	if err := testbed.Sleep(ctx, 200*time.Millisecond); err != nil {
 		return err
 	}
 	entries, _, err := b.cp.AuditSince(c.offset)

@@ -24,7 +24,7 @@ type chaos struct {
 // inflict inflicts a fault, ends it, and waits until everything is ready again. If something is not ready in time, that is an incident.
 // An error means that the soak cannot continue.
 func (c *chaos) inflict(ctx context.Context, f fault) (inflicted, []incident, error) {
-	if err := sleep(ctx, f.after); err != nil {
+	if err := testbed.Sleep(ctx, f.after); err != nil {
 		return inflicted{}, nil, err
 	}
 	done := inflicted{kind: f.kind, from: time.Now()}
@@ -73,7 +73,7 @@ func (c *chaos) disturb(ctx context.Context, f fault, keepers []*keeper) (string
 	}
 	c.say("%-15s killing %s for %.1fs", f.kind, k.name, f.hold.Seconds())
 	k.kill()
-	if err := sleep(ctx, f.hold); err != nil {
+	if err := testbed.Sleep(ctx, f.hold); err != nil {
 		return "", err
 	}
 	return "killed " + k.name, k.start()
@@ -83,7 +83,7 @@ func suspend(ctx context.Context, p *process.Process, hold time.Duration) error 
 	if err := p.Suspend(); err != nil {
 		return err
 	}
-	if err := sleep(ctx, hold); err != nil {
+	if err := testbed.Sleep(ctx, hold); err != nil {
 		return err
 	}
 	return p.Resume()
@@ -104,7 +104,7 @@ func (c *chaos) disturbActuators(ctx context.Context, f fault) (string, error) {
 		for _, k := range all {
 			k.kill()
 		}
-		if err := sleep(ctx, f.hold); err != nil {
+		if err := testbed.Sleep(ctx, f.hold); err != nil {
 			return "", err
 		}
 		for _, k := range all {
@@ -129,7 +129,7 @@ func (c *chaos) disturbPlane(ctx context.Context, f fault) (string, error) {
 	}
 	c.say("%-15s killing %s for %.1fs", f.kind, name, f.hold.Seconds())
 	kill()
-	if err := sleep(ctx, f.hold); err != nil {
+	if err := testbed.Sleep(ctx, f.hold); err != nil {
 		return "", err
 	}
 	return "killed " + name, start(ctx)
@@ -148,5 +148,5 @@ func (c *chaos) disturbLink(ctx context.Context, f fault) (string, error) {
 	}
 	defer undo()
 	c.say("%-15s %s the link of %s for %.1fs", f.kind, what, name, f.hold.Seconds())
-	return what + " the link of " + name, sleep(ctx, f.hold)
+	return what + " the link of " + name, testbed.Sleep(ctx, f.hold)
 }

@@ -20,15 +20,3 @@ func poll(ctx context.Context, patience, every time.Duration, done func(context.
 	}
 	return nil
 }
-
-// sleep waits for a duration. It returns an error if the context ends first.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}

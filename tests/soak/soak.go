@@ -125,7 +125,7 @@ func (s *soak) run(ctx context.Context, dir string) (_ *report, err error) {
 
 // revive restarts servers of the control plane that have ended by themselves, until ctx is done.
 func (s *soak) revive(ctx context.Context) {
-	for sleep(ctx, time.Second) == nil {
+	for testbed.Sleep(ctx, time.Second) == nil {
 		revived, err := s.plane.Revive()
 		if err != nil {
 			s.say("cannot start a server again: %v", err)
@@ -181,7 +181,7 @@ func (s *soak) disturb(ctx context.Context, client kubernetes.Interface) error {
 			return err
 		}
 		s.progress()
-		if err := sleep(ctx, next.calm); err != nil {
+		if err := testbed.Sleep(ctx, next.calm); err != nil {
 			return err
 		}
 	}
@@ -212,7 +212,7 @@ func (s *soak) write(ctx context.Context) {
 		c := s.changes.next()
 		// A failed write is either not in the journal, or it is there although the response was lost.
 		_ = s.writer.write(ctx, c)
-		_ = sleep(ctx, c.then)
+		_ = testbed.Sleep(ctx, c.then)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"os"
 	"time"
+
+	"github.com/keyturn/keyturn/tests/testbed"
 )
 
 // read reads HISTORY before it is discarded. If that fails, outcomes published since the last reading do not count as untold.
@@ -44,7 +46,7 @@ func (c *chaos) rollBack(ctx context.Context, f fault) (string, error) {
 	if err := k.ready(ctx); err != nil {
 		c.say("%-15s %v", f.kind, err)
 	}
-	if err := sleep(ctx, f.hold); err != nil {
+	if err := testbed.Sleep(ctx, f.hold); err != nil {
 		return "", err
 	}
 	c.read(ctx, f.kind)
@@ -72,7 +74,7 @@ func (c *chaos) remove(ctx context.Context, f fault) (string, error) {
 	if err := os.RemoveAll(c.keyturn.stores[n]); err != nil {
 		return "", err
 	}
-	err := sleep(ctx, f.hold)
+	err := testbed.Sleep(ctx, f.hold)
 	if alone {
 		// Do this only now: the API server may apply a patch that was sent before the kill, and nobody is there to report it.
 		c.history.forget()
