@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/flowcontrol"
 
+	"github.com/keyturn/keyturn/internal/backoff"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/externalsecret"
 	"github.com/keyturn/keyturn/internal/forcesync"
@@ -121,10 +122,7 @@ func (k *kubeEvents) awaitPause(ctx context.Context, came time.Time) {
 		if wait <= 0 {
 			return
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(wait):
-		}
+		backoff.Sleep(ctx, wait)
 	}
 }
 

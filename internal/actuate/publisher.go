@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/keyturn/keyturn/internal/backoff"
 	"github.com/keyturn/keyturn/internal/events"
 )
 
@@ -73,10 +74,7 @@ func (p *publisher) publish(ctx context.Context, reports []report) {
 		if reports = left; len(reports) == 0 {
 			return
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(publishRetry):
-		}
+		backoff.Sleep(ctx, publishRetry)
 	}
 	p.giveUp(ctx, reports)
 }

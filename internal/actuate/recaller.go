@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/keyturn/keyturn/internal/backoff"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -129,7 +130,7 @@ func (r *recaller) next() (question, time.Duration) {
 
 // answer reads the event until that succeeds, and waits until the loop takes it. It returns the id of the event, empty if there is none.
 func (r *recaller) answer(ctx context.Context, q question) string {
-	backoff := wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 100, Cap: 30 * time.Second}
+	delays := wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 100, Cap: 30 * time.Second}
 	for {
 		delivery, err := r.read(ctx, q.source)
 		switch {
@@ -148,13 +149,11 @@ func (r *recaller) answer(ctx context.Context, q question) string {
 			r.log.WarnContext(ctx, "last event not readable", "source", q.source.String(), "namespace", q.source.Namespace, "err", reject)
 			return ""
 		}
-		delay := backoff.Step()
+		delay := delays.Step()
 		r.log.WarnContext(ctx, "cannot read the last event; retrying", "source", q.source.String(), "namespace", q.source.Namespace,
 			"retry_in", delay, "err", err)
-		select {
-		case <-ctx.Done():
+		if !backoff.Sleep(ctx, delay) {
 			return ""
-		case <-time.After(delay):
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/keyturn/keyturn/internal/backoff"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -46,18 +47,15 @@ func (r *resumer) outcomes(ctx context.Context, take func(events.Outcome)) bool 
 func (r *resumer) patiently(ctx context.Context) ([]events.Outcome, error) {
 	bounded, cancel := context.WithTimeout(ctx, resumePatience)
 	defer cancel()
-	backoff := wait.Backoff{Duration: 200 * time.Millisecond, Factor: 1.5, Jitter: 0.1, Steps: 10, Cap: 2 * time.Second}
+	delays := wait.Backoff{Duration: 200 * time.Millisecond, Factor: 1.5, Jitter: 0.1, Steps: 10, Cap: 2 * time.Second}
 	for {
 		outcomes, err := r.read(bounded)
 		if err == nil || bounded.Err() != nil || !events.IsSilence(err) {
 			return outcomes, err
 		}
-		delay := backoff.Step()
+		delay := delays.Step()
 		r.log.WarnContext(ctx, "last outcomes not readable; reading them again", "retry_in", delay, "err", err)
-		select {
-		case <-bounded.Done():
-		case <-time.After(delay):
-		}
+		backoff.Sleep(bounded, delay)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/keyturn/keyturn/internal/backoff"
 )
 
 // newBackoff returns delays of 1 second, doubled up to 1 minute. Each is longer by a random amount of up to a fifth, so that
@@ -24,9 +26,5 @@ func newConsumerBackoff() wait.Backoff {
 // redeliveryDelay returns the delay before an event that failed is redelivered. It depends only on the number of deliveries so
 // far, so that it keeps growing when another process takes over.
 func redeliveryDelay(deliveries int) time.Duration {
-	backoff := newBackoff()
-	for range min(deliveries, backoff.Steps) - 1 {
-		backoff.Step()
-	}
-	return backoff.Step()
+	return backoff.Nth(newBackoff(), deliveries)
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/keyturn/keyturn/internal/backoff"
 )
 
 // headerEvent is the header of a replay request with the id of the event.
@@ -68,16 +70,14 @@ func parseRequest(header nats.Header) (rejectedEvent, error) {
 // CanReplay returns nil if the event of the dead letter is still the last one on its subject, and can be read. storesFrom is as in ConsumeOptions.
 // Otherwise, the error wraps ErrSuperseded, ErrNotFound or ErrBehind, is a RejectError, or says why the stream could not be read.
 func (b *Bus) CanReplay(ctx context.Context, letter DeadLetter, storesFrom []string) error {
-	backoff := b.retry()
+	delays := b.retry()
 	for attempt := 0; ; attempt++ {
 		err := b.load(ctx, &Delivery{Asked: letter.Time}, letter.event(), storesFrom)
 		if !errors.Is(err, ErrBehind) || attempt == behindRetries {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if !backoff.Sleep(ctx, delays.Step()) {
 			return err
-		case <-time.After(backoff.Step()):
 		}
 	}
 }
@@ -119,10 +119,7 @@ func (b *Bus) consumeReplays(ctx context.Context, opts ConsumeOptions, handler f
 		// A problem with this consumer must not keep changes from being consumed.
 		delay := wait.Jitter(b.guardInterval, newConsumerBackoff().Jitter)
 		b.logger.WarnContext(ctx, "dead letters are not replayed", "retry_in", delay, "err", err)
-		select {
-		case <-ctx.Done():
-		case <-time.After(delay):
-		}
+		backoff.Sleep(ctx, delay)
 	}
 }
 

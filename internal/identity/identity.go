@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/keyturn/keyturn/internal/backoff"
 	"github.com/keyturn/keyturn/internal/events"
 )
 
@@ -81,7 +82,7 @@ func (o Options) uid(ctx context.Context) string {
 	if o.Client == nil {
 		return ""
 	}
-	backoff := newBackoff()
+	delays := newBackoff()
 	for {
 		namespace, err := o.Client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
 		switch {
@@ -93,12 +94,10 @@ func (o Options) uid(ctx context.Context) string {
 		case ctx.Err() != nil:
 			return ""
 		}
-		delay := backoff.Step()
+		delay := delays.Step()
 		o.Logger.WarnContext(ctx, "namespace kube-system cannot be read", "err", err, "retry_in", delay)
-		select {
-		case <-ctx.Done():
+		if !backoff.Sleep(ctx, delay) {
 			return ""
-		case <-time.After(delay):
 		}
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/keyturn/keyturn/internal/backoff"
 )
 
 const (
@@ -106,16 +108,14 @@ func (t *Teller) tell(ctx context.Context, p pod, pods Pods) error {
 	ctx, cancel := context.WithTimeout(ctx, podTimeout)
 	defer cancel()
 	at := netip.AddrPortFrom(p.address, pods.Port).String()
-	backoff := t.backoff()
+	delays := t.backoff()
 	for attempt := 0; ; attempt++ {
 		err := t.call(ctx, p, at, pods.Path, attempt)
-		if err == nil || ctx.Err() != nil || backoff.Steps == 0 {
+		if err == nil || ctx.Err() != nil || delays.Steps == 0 {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if !backoff.Sleep(ctx, delays.Step()) {
 			return err
-		case <-time.After(backoff.Step()):
 		}
 	}
 }

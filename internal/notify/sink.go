@@ -11,6 +11,7 @@ import (
 	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/keyturn/keyturn/internal/backoff"
 	"github.com/keyturn/keyturn/internal/events"
 )
 
@@ -125,11 +126,7 @@ func (s *sink) lookForLost(ctx context.Context, span func(context.Context) (firs
 // parkedFor returns how long a message is parked after the given number of deliveries. The server keeps the message and counts
 // the deliveries, so this survives restarts.
 func (s *sink) parkedFor(deliveries int) time.Duration {
-	parking := s.parking
-	for range min(deliveries, parking.Steps) - 1 {
-		parking.Step()
-	}
-	return parking.Step()
+	return backoff.Nth(s.parking, deliveries)
 }
 
 // wants reports whether the sink sends the outcome.
@@ -149,7 +146,7 @@ func (s *sink) send(ctx context.Context, o events.Outcome, deliveries int) error
 		log.ErrorContext(ctx, "notification not rendered", "err", err)
 		return nil
 	}
-	backoff := s.backoff
+	delays := s.backoff
 	for try := 1; ; try++ {
 		if s.limiter.Wait(ctx) != nil {
 			return context.Canceled
@@ -175,16 +172,14 @@ func (s *sink) send(ctx context.Context, o events.Outcome, deliveries int) error
 			log.WarnContext(ctx, "notification parked, others go on", "tries", try, "err", err)
 			return errParked
 		}
-		delay := backoff.Step()
+		delay := delays.Step()
 		if later, ok := errors.AsType[*retryAfterError](err); ok {
 			delay = later.after
 		}
 		s.metrics.attempt(ctx, s.name, s.kind, resultRetried)
 		log.WarnContext(ctx, "notification not sent", "tries", try, "retry_in", delay, "err", err)
-		select {
-		case <-ctx.Done():
+		if !backoff.Sleep(ctx, delay) {
 			return context.Canceled
-		case <-time.After(delay):
 		}
 	}
 }

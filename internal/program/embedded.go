@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/spf13/pflag"
 
+	"github.com/keyturn/keyturn/internal/backoff"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/events/embedded"
 	"github.com/keyturn/keyturn/internal/process"
@@ -132,10 +133,8 @@ func (a *Actuator) declare(ctx context.Context, r *process.Runtime, js jetstream
 			return err
 		}
 		r.Logger.WarnContext(ctx, "streams not declared yet; waiting for the other actuators", "retry_in", declareInterval, "err", err)
-		select {
-		case <-ctx.Done():
+		if !backoff.Sleep(ctx, declareInterval) {
 			return err
-		case <-time.After(declareInterval):
 		}
 	}
 }

@@ -42,13 +42,11 @@ func (a *attendance) run(ctx context.Context, lost <-chan struct{}) {
 			delay = attendRetry
 			a.log.WarnContext(ctx, "cannot say on the stream that sources are watched", "err", err, "retry_in", delay)
 		}
-		timer := time.NewTimer(delay)
 		select {
 		case <-ctx.Done():
-		case <-timer.C:
+		case <-time.After(delay):
 		case <-lost:
 		}
-		timer.Stop()
 		if ctx.Err() != nil {
 			return
 		}

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/keyturn/keyturn/internal/backoff"
 	"github.com/keyturn/keyturn/internal/events"
 )
 
@@ -41,18 +42,16 @@ func (r *ledgerReader) readAll(ctx context.Context) bool {
 
 // retryUntilDone calls read until it succeeds, and logs each error together with what. It returns false if ctx ended first.
 func retryUntilDone(ctx context.Context, log *slog.Logger, what string, read func() error) bool {
-	backoff := wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: math.MaxInt32, Cap: 30 * time.Second}
+	delays := wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: math.MaxInt32, Cap: 30 * time.Second}
 	for {
 		err := read()
 		if err == nil {
 			return true
 		}
-		delay := backoff.Step()
+		delay := delays.Step()
 		log.ErrorContext(ctx, "cannot read the stream", "what", what, "err", err, "retry_in", delay)
-		select {
-		case <-ctx.Done():
+		if !backoff.Sleep(ctx, delay) {
 			return false
-		case <-time.After(delay):
 		}
 	}
 }

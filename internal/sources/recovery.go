@@ -60,13 +60,11 @@ func (r *recovery) run(ctx context.Context, reconnected <-chan struct{}) {
 			delay = healthy.Step()
 			failing, losing = r.backoff(time.Second, r.interval), r.backoff(2*r.interval, lossBackoff*r.interval)
 		}
-		timer := time.NewTimer(delay)
 		select {
 		case <-ctx.Done():
-		case <-timer.C:
+		case <-time.After(delay):
 		case <-reconnected:
 		}
-		timer.Stop()
 	}
 }
 

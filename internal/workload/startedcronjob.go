@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientbatchv1 "k8s.io/client-go/kubernetes/typed/batch/v1"
 
+	"github.com/keyturn/keyturn/internal/backoff"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/kube"
 )
@@ -95,7 +95,7 @@ func (o startedCronJobs) Patch(ctx context.Context, name string, p Patch) (runti
 // Job if this one is deleted by then, as with a time to live of 0. If the patch is still refused then, or cannot succeed, that is treated like
 // missing permission: the error wraps ErrUnrecorded.
 func (o startedCronJobs) record(ctx context.Context, name string, p Patch, tried *batchv1.CronJob) (runtime.Object, error) {
-	for backoff := kube.PatchBackoff(); ; {
+	for delays := kube.PatchBackoff(); ; {
 		cronJob, err := o.cronJobs.send(ctx, name, p)
 		if err == nil || kube.HasChanged(err) || apierrors.IsNotFound(err) {
 			return cronJob, err
@@ -104,10 +104,8 @@ func (o startedCronJobs) record(ctx context.Context, name string, p Patch, tried
 		if kube.IsDenied(err) {
 			return tried, refused
 		}
-		select {
-		case <-ctx.Done():
+		if !backoff.Sleep(ctx, delays.Step()) {
 			return tried, refused
-		case <-time.After(backoff.Step()):
 		}
 	}
 }

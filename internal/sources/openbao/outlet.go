@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/keyturn/keyturn/internal/backoff"
 	"github.com/keyturn/keyturn/internal/events"
 )
 
@@ -30,11 +31,9 @@ func (out *outlet) emit(ctx context.Context, o Observation) {
 	if out.polled != nil {
 		o.PolledBefore = out.polled.of(o.Path)
 	}
-	for backoff := offerBackoff(); !out.sink(o); {
-		select {
-		case <-ctx.Done():
+	for delays := offerBackoff(); !out.sink(o); {
+		if !backoff.Sleep(ctx, delays.Step()) {
 			return
-		case <-time.After(backoff.Step()):
 		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/hashicorp/vault/api"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/keyturn/keyturn/internal/backoff"
 )
 
 const (
@@ -41,10 +43,7 @@ func newSession(auth authConfig, requests *api.Client, now func() time.Time, log
 // run renews the token in time, until ctx is done.
 func (s *session) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		select {
-		case <-ctx.Done():
-		case <-time.After(s.keep(ctx)):
-		}
+		backoff.Sleep(ctx, s.keep(ctx))
 	}
 }
 

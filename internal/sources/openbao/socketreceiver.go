@@ -10,6 +10,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/keyturn/keyturn/internal/backoff"
 )
 
 // acceptAgain is the delay after a connection that could not be accepted.
@@ -55,10 +57,7 @@ func (r *socketReceiver) serve(ctx context.Context, listener net.Listener) error
 			return fmt.Errorf("receiving lines of store %s: %w", r.intake.store, err)
 		case err != nil:
 			r.log.WarnContext(ctx, "audit connection not accepted", "err", err)
-			select {
-			case <-ctx.Done():
-			case <-time.After(acceptAgain):
-			}
+			backoff.Sleep(ctx, acceptAgain)
 			continue
 		case !allowed(connection.RemoteAddr(), r.peers):
 			r.intake.refuse(ctx)
