@@ -25,15 +25,7 @@ func newDating(change events.Change) *dating {
 		versions = append(versions, key.ChangedAt)
 	}
 	versions = slices.DeleteFunc(versions, func(version string) bool { return version == "" })
-	slices.SortFunc(versions, func(a, b string) int {
-		switch {
-		case workload.Newer(a, b):
-			return 1
-		case workload.Newer(b, a):
-			return -1
-		}
-		return 0
-	})
+	slices.SortFunc(versions, workload.CompareVersions)
 	return &dating{uid: change.UID, undated: slices.Compact(versions), written: make(map[string]time.Time)}
 }
 

@@ -114,11 +114,8 @@ func (r *roll) newest() *pendingChange { return r.causes[len(r.causes)-1] }
 
 // older orders changes by their resourceVersion, and by their source if that does not decide.
 func older(a, b *pendingChange) int {
-	switch {
-	case workload.Newer(a.change.ResourceVersion, b.change.ResourceVersion):
-		return 1
-	case workload.Newer(b.change.ResourceVersion, a.change.ResourceVersion):
-		return -1
+	if order := workload.CompareVersions(a.change.ResourceVersion, b.change.ResourceVersion); order != 0 {
+		return order
 	}
 	return strings.Compare(a.change.Source.String(), b.change.Source.String())
 }
