@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/keyturn/keyturn/internal/inventory"
 	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/workload"
@@ -31,11 +29,7 @@ func (s *starts) resume(ctx context.Context) {
 	if !s.clients.Unrecorded || !slices.ContainsFunc(s.index.All(), (*workload.Workload).NeedsStarts) {
 		return
 	}
-	namespaces := s.namespaces
-	if len(namespaces) == 0 {
-		namespaces = []string{metav1.NamespaceAll}
-	}
-	for _, namespace := range namespaces {
+	for _, namespace := range kube.Listed(s.namespaces) {
 		s.read(ctx, namespace)
 	}
 }

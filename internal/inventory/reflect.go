@@ -39,10 +39,7 @@ type reflectors struct {
 }
 
 func newReflectors(options Options, index *Index) *reflectors {
-	namespaces := options.Namespaces
-	if len(namespaces) == 0 {
-		namespaces = []string{metav1.NamespaceAll}
-	}
+	namespaces := kube.Listed(options.Namespaces)
 	r := &reflectors{
 		clients: options.Clients, kinds: options.Kinds, namespaces: namespaces, outside: kube.Outside(options.IgnoreNamespaces),
 		index: index, reloader: options.Reloader, log: options.Log, now: options.Now,

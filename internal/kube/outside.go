@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -16,6 +17,14 @@ func Outside(namespaces []string) string {
 		requirements = append(requirements, "metadata.namespace!="+namespace)
 	}
 	return strings.Join(requirements, ",")
+}
+
+// Listed returns the namespaces that are listed and watched one by one: those that are named or, if none is, all of them at once.
+func Listed(named []string) []string {
+	if len(named) == 0 {
+		return []string{metav1.NamespaceAll}
+	}
+	return named
 }
 
 // Includes reports whether a namespace is named, or none is, and it is not ignored.

@@ -1,10 +1,6 @@
 package sources
 
-import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/keyturn/keyturn/internal/kube"
-)
+import "github.com/keyturn/keyturn/internal/kube"
 
 // scope is the set of namespaces whose sources are watched.
 type scope struct {
@@ -14,12 +10,7 @@ type scope struct {
 }
 
 // listed returns the namespaces that are listed and watched one by one.
-func (s scope) listed() []string {
-	if len(s.names) == 0 {
-		return []string{metav1.NamespaceAll}
-	}
-	return s.names
-}
+func (s scope) listed() []string { return kube.Listed(s.names) }
 
 // includes reports whether the sources of a namespace are watched.
 func (s scope) includes(namespace string) bool {
