@@ -10,6 +10,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"github.com/keyturn/keyturn/internal/backoff"
 )
 
 // The times of the Lease are about half of those of kube-controller-manager. After a crash, another actuator leads within leaseDuration and two
@@ -45,7 +47,7 @@ func (e *election) run(ctx context.Context, lead func(context.Context) error) er
 		e.log.InfoContext(ctx, "became the leader", "identity", e.identity)
 		return lead(ctx)
 	}
-	for e.await(ctx, true) == nil && ctx.Err() == nil {
+	for e.awaitFit(ctx) {
 		if err := e.runTerm(ctx, lock, leadLogged); err != nil {
 			return err
 		}
@@ -60,7 +62,7 @@ func (e *election) runTerm(ctx context.Context, lock resourcelock.Interface, lea
 	defer watching.Wait()
 	defer resign()
 	watching.Go(func() {
-		if err := e.await(fit, false); err != nil {
+		if err := e.awaitUnfit(fit); err != nil {
 			e.log.WarnContext(ctx, "leaving the lease to others", "identity", e.identity, "err", err)
 			resign()
 		}
@@ -69,19 +71,24 @@ func (e *election) runTerm(ctx context.Context, lock resourcelock.Interface, lea
 	return term.run(fit, lock, lead)
 }
 
-// await waits until this actuator may lead, or until it must not, and returns why it must not. It returns when the context is done.
-func (e *election) await(ctx context.Context, fit bool) error {
-	look := time.NewTicker(retryPeriod)
-	defer look.Stop()
+// awaitFit waits until this actuator may lead. It returns false if the context ended first.
+func (e *election) awaitFit(ctx context.Context) bool {
+	for e.unfit() != nil {
+		if !backoff.Sleep(ctx, retryPeriod) {
+			return false
+		}
+	}
+	return ctx.Err() == nil
+}
+
+// awaitUnfit waits until this actuator must not lead, and returns why. It returns nil if the context ended first.
+func (e *election) awaitUnfit(ctx context.Context) error {
 	for {
-		err := e.unfit()
-		if (err == nil) == fit {
+		if err := e.unfit(); err != nil {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if !backoff.Sleep(ctx, retryPeriod) {
 			return nil
-		case <-look.C:
 		}
 	}
 }
