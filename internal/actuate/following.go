@@ -53,15 +53,15 @@ type following struct {
 	rollouts map[workload.Key]*rollout
 	// moved is called with each workload whose rollout begins or ends.
 	moved func(workload.Key)
-	// reported has, for each workload that still exists, the newest revision that an outcome was published for.
-	reported map[workload.Key]string
+	// reported has the last outcome that was published for each workload that still exists.
+	reported map[workload.Key]reported
 }
 
 func newFollowing(index *inventory.Index, kinds workload.Kinds, o Options) *following {
 	return &following{
 		index: index, kinds: kinds, namespaces: o.Namespaces, ignored: o.IgnoreNamespaces,
 		timeout: o.RolloutTimeout, revertDelays: o.RevertDelays, tracer: o.Tracer, now: o.Now,
-		rollouts: make(map[workload.Key]*rollout), moved: func(workload.Key) {}, reported: make(map[workload.Key]string),
+		rollouts: make(map[workload.Key]*rollout), moved: func(workload.Key) {}, reported: make(map[workload.Key]reported),
 	}
 }
 
@@ -100,16 +100,31 @@ func (f *following) replaces(key workload.Key) bool {
 	return w != nil && w.Progress.Pods > 0 && w.Progress.State != workload.Complete && !w.Progress.Waits(f.now())
 }
 
+// reported is what an outcome says about the last roll of a workload.
+type reported struct {
+	// revision is empty if the API server refused the patch.
+	revision string
+	// at is when the API server accepted or refused the patch.
+	at time.Time
+}
+
+func reportOf(outcome events.Outcome) reported {
+	if outcome.StartedAt.IsZero() {
+		return reported{at: outcome.Time}
+	}
+	return reported{revision: outcome.Revision, at: outcome.StartedAt}
+}
+
 // unreported reports whether the workload was rolled to a revision that no outcome was published for.
 func (f *following) unreported(w *workload.Workload) bool {
-	return w.Revision != "" && f.reported[w.Key()] != w.Revision
+	return w.Revision != "" && f.reported[w.Key()].revision != w.Revision
 }
 
 // begin follows the rollout that, according to an outcome, has begun, possibly by another actuator. Call supersede first if an earlier rollout of
 // the workload is in progress.
 func (f *following) begin(ctx context.Context, started events.Outcome) *rollout {
 	key := workload.KeyOf(started.Workload)
-	f.reported[key] = started.Revision
+	f.reported[key] = reportOf(started)
 	_, span := f.tracer.Start(started.Trace.Context(ctx), "rollout "+key.Kind, trace.WithTimestamp(started.StartedAt))
 	if span.IsRecording() {
 		span.SetAttributes(rolloutAttributes(started)...)
@@ -128,8 +143,8 @@ func (f *following) begin(ctx context.Context, started events.Outcome) *rollout 
 
 // resume handles the last outcome of a workload on the stream. If it says that a rollout started, resume follows the rollout.
 func (f *following) resume(ctx context.Context, last events.Outcome) {
-	if key := workload.KeyOf(last.Workload); last.Revision != "" && f.index.Get(key) != nil {
-		f.reported[key] = last.Revision
+	if key := workload.KeyOf(last.Workload); f.index.Get(key) != nil {
+		f.reported[key] = reportOf(last)
 	}
 	if last.Verb == events.VerbStarted {
 		f.begin(ctx, last)

@@ -55,8 +55,8 @@ func (o *rollouts) started(ctx context.Context, result patchResult) {
 
 // adopt reports and follows a rollout that an earlier actuator started, or a patch whose answer was lost, if no outcome says so yet.
 func (o *rollouts) adopt(ctx context.Context, w *workload.Workload, started events.Outcome) {
-	if !o.following.unreported(w) {
-		return
+	if !w.AtRecord() || !o.following.unreported(w) {
+		return // Of a workload that is not at its record, the last patch was one that only records.
 	}
 	o.begin(ctx, started)
 	o.review(ctx, w.Key())
@@ -135,13 +135,14 @@ func (o *rollouts) find(ctx context.Context, stream *resumer) {
 
 // isUntold reports whether no outcome of a complete rollout was ever published. Otherwise the stream would have one, unless it was lost since the
 // rollout with the outcomes of all workloads. It was not if it has an earlier outcome of the workload, or began before the rollout. Whether the
-// event is delivered again says nothing: a later one may supersede it first.
+// event is delivered again says nothing: a later one may supersede it first. A later outcome replaces that of the rollout, if the patch for the next
+// change was refused or if somebody has undone the next rollout: the outcomes of a workload are published in order.
 func (o *rollouts) isUntold(w *workload.Workload, began func() time.Time) bool {
 	switch {
 	case o.private:
 		return false // The previous leader has published it on a stream of its own.
-	case o.following.reported[w.Key()] != "":
-		return true
+	case !o.following.reported[w.Key()].at.IsZero():
+		return w.Patched.After(o.following.reported[w.Key()].at)
 	}
 	at := began()
 	return !at.IsZero() && w.Patched.After(at.Add(clockMargin))

@@ -97,8 +97,8 @@ func TestAWorkloadThatIsGoneIsForgotten(t *testing.T) {
 		completed.Verb = events.VerbCompleted
 		f.resume(t.Context(), completed)
 	}
-	if _, kept := f.reported[gone.Key()]; kept || f.reported[w.Key()] != "r1" {
-		t.Errorf("the reported revisions are %v, want that of the workload that there is", f.reported)
+	if _, kept := f.reported[gone.Key()]; kept || f.reported[w.Key()].revision != "r1" {
+		t.Errorf("what is reported is %v, want that of the workload that there is", f.reported)
 	}
 	l.intake.index.Forget(w.Key(), w.ID.UID, "")
 	l.rollouts.review(t.Context(), w.Key())
@@ -109,8 +109,23 @@ func TestAWorkloadThatIsGoneIsForgotten(t *testing.T) {
 
 // TestARolloutWhoseEventWasSupersededIsFound has an actuator killed between its patch and the outcome. By the time that another one leads,
 // the rollout is complete.
+func TestAChangeThatWasOnlyRecordedIsNoRolloutOfAnEarlierActuator(t *testing.T) {
+	w := rolledAt(t, "web", written, workload.Complete)
+	w.Revision = "r-1" // that of an earlier roll
+	l := loopOf(t, testOptions(), w)
+	l.rollouts.adopt(t.Context(), w, rolledOut(w, w.Revision, 1))
+	if len(l.outbox.waiting) > 0 {
+		t.Errorf("got %+v, want no outcome", l.outbox.waiting)
+	}
+}
+
 func TestARolloutWhoseEventWasSupersededIsFound(t *testing.T) {
-	reported := func(w *workload.Workload) events.Outcome { return rolledOut(w, "r0", 1) }
+	startedAt := func(w *workload.Workload, at time.Time) events.Outcome {
+		outcome := rolledOut(w, "r0", 1)
+		outcome.StartedAt = at
+		return outcome
+	}
+	reported := func(w *workload.Workload) events.Outcome { return startedAt(w, written.Add(-2*time.Hour)) }
 	told := []events.Verb{events.VerbStarted, events.VerbCompleted}
 	for _, tt := range []struct {
 		name string
@@ -134,6 +149,16 @@ func TestARolloutWhoseEventWasSupersededIsFound(t *testing.T) {
 		{name: "unless it is reported", last: "110", outcome: func(w *workload.Workload) events.Outcome { return rolledOut(w, w.Revision, 2) }},
 		{name: "unless another leader has told it on a stream of its own", last: "110", outcome: reported, private: true},
 		{name: "unless it is an earlier roll that somebody has restored", last: "110", outcome: reported, undone: true},
+		{
+			name: "unless it is an earlier roll that somebody has restored with its record", last: "110", after: time.Hour,
+			outcome: func(w *workload.Workload) events.Outcome { return startedAt(w, w.Patched.Add(time.Second)) },
+		},
+		{
+			name: "unless the API server has refused another change since", last: "110", after: time.Minute,
+			outcome: func(w *workload.Workload) events.Outcome {
+				return events.Outcome{Workload: w.ID, Reason: events.ReasonPatchDenied, Time: w.Patched.Add(time.Hour)}
+			},
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			at := written.Add(-time.Hour)

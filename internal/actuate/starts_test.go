@@ -68,7 +68,7 @@ func TestAJobWithTheRecordOfItsCronJobIsNotReported(t *testing.T) {
 	w := rolledAt(t, "report-0", written, workload.Complete)
 	w.Deaf = true
 	l.intake.index.Listed(w, "")
-	l.rollouts.following.reported[w.Key()] = "earlier"
+	l.rollouts.following.reported[w.Key()] = reported{revision: "earlier", at: written.Add(-1)}
 	l.rollouts.find(t.Context(), resumerOf(testOptions(), busOf(t)))
 	if len(l.outbox.waiting) > 0 {
 		t.Errorf("got %+v, want no outcome", l.outbox.waiting)
