@@ -47,6 +47,9 @@ func (c *completion) finish(ctx context.Context, result patchResult) {
 	if result.uncounted != nil && result.err == nil {
 		c.warnUncounted(ctx, r, result.uncounted)
 	}
+	if result.told > 0 && result.err != nil {
+		r.pending.answered = answered{content: r.content, pods: result.told}
+	}
 	switch {
 	case r.finish != nil:
 		r.finish(ctx, result)

@@ -31,6 +31,12 @@ type way struct {
 	refreshed time.Time
 }
 
+// answered is that pods have answered a request to reload content, by source.
+type answered struct {
+	content map[string]workload.RolledFor
+	pods    int
+}
+
 const (
 	// maxDelays bounds the wait for new files, which each later change starts again, as a multiple of the delay.
 	maxDelays = 3

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
@@ -29,8 +30,8 @@ type tellBed struct {
 	w       *workload.Workload
 	client  *fake.Clientset
 	patches []string
-	// answer is the status that the pod answers with. Zero: it does not listen.
-	answer atomic.Int32
+	// answer is the status that the pod answers with. Zero: it does not listen. asked counts the requests.
+	answer, asked atomic.Int32
 }
 
 func newTellBed(t *testing.T, set func(*Options), annotations map[string]string) *tellBed {
@@ -76,6 +77,7 @@ func (b *tellBed) dial(context.Context, string, string) (net.Conn, error) {
 		defer server.Close()
 		buffer := make([]byte, 4096)
 		if _, err := server.Read(buffer); err == nil {
+			b.asked.Add(1)
 			_, _ = server.Write([]byte("HTTP/1.1 " + statusLine(int(b.answer.Load())) + "\r\nContent-Length: 0\r\n\r\n"))
 		}
 	}()
@@ -145,6 +147,42 @@ func TestPodsAreToldWhenTheirFilesAreNewAndOnlyThenItIsRecorded(t *testing.T) {
 			t.Error("the event is done with before the outcome is published")
 		}
 	})
+}
+
+func TestPodsThatHaveReloadedAreAskedAgainOnlyForALaterChange(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		later bool
+		want  int32
+	}{{"not while the patch fails", false, 1}, {"for a change that came meanwhile", true, 2}} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newTellBed(t, func(o *Options) { o.ReloadDelay = 0 }, nil)
+				fails := 3
+				b.client.PrependReactor("patch", "deployments", func(k8stesting.Action) (bool, runtime.Object, error) {
+					fails--
+					return fails >= 0, nil, apierrors.NewInternalError(errors.New("failed calling webhook"))
+				})
+				b.change()
+				b.act()
+				if tt.later {
+					b.gathering.pend(b.w, changeOf(func(c *events.Change) {
+						c.Time, c.ResourceVersion, c.ChangedAt = time.Now(), "101", "101"
+						c.Keys["password"] = events.Key{Fingerprint: fp("4"), ChangedAt: "101"}
+					}))
+				}
+				for b.act(); len(b.patches) == 0; b.act() {
+					<-time.After(time.Minute)
+				}
+				if got := b.asked.Load(); got != tt.want {
+					t.Errorf("the pod was asked %d times, want %d", got, tt.want)
+				}
+				if got := b.said(); !strings.Contains(got, "reloaded-in-place: 1 pod answered") {
+					t.Errorf("it says %s", got)
+				}
+			})
+		})
+	}
 }
 
 func TestPodsThatCannotBeToldAreReplaced(t *testing.T) {

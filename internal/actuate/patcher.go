@@ -134,8 +134,8 @@ func (p *patcher) start(ctx context.Context, r *roll) {
 	}
 	p.moved(r.key())
 	p.running.Go(func() {
-		told := 0
-		if r.way.inPlace {
+		told := r.told
+		if r.way.inPlace && told == 0 {
 			var err error
 			if told, err = p.tell(ctx, r); err != nil {
 				p.results <- patchResult{roll: r, err: err}

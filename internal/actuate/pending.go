@@ -60,6 +60,8 @@ type tries struct {
 	denials int
 	// untold is why its pods could not be asked to reload, or empty if that was not tried.
 	untold string
+	// answered is for which content all pods answered a request to reload, and how many pods there were. The patch that records it has failed.
+	answered answered
 	// filesSince is since when it waits for nothing but its files. It is zero if it does not.
 	filesSince time.Time
 }

@@ -2,6 +2,7 @@ package actuate
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,6 +32,8 @@ type roll struct {
 	// which then only records.
 	rolls bool
 	way   way
+	// told is how many pods have answered a request to reload this content before an earlier attempt of the patch. They are not asked again.
+	told int
 	// forDeletion says that one of the sources was deleted, which may be with the whole namespace.
 	forDeletion bool
 	// patch is what write makes of the workload. A patch that is for no change has no write.
@@ -86,6 +89,9 @@ func newRoll(k workload.Kind, w *workload.Workload, decisions []plan.Decision, p
 	if len(r.causes) > 0 {
 		r.way = p.way
 		r.rolls = !r.way.inPlace
+		if r.way.inPlace && maps.Equal(p.answered.content, r.content) {
+			r.told = p.answered.pods
+		}
 	}
 	r.write = workload.Write{Rolled: r.content, Rolls: r.rolls, InPlace: r.way.inPlace, RolledAt: p.decided, Cause: r.cause}
 	if r.rolls {
