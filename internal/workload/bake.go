@@ -24,7 +24,9 @@ type bake struct {
 func (w *Workload) Bake() time.Duration { return w.bakes.time }
 
 // Tries reports whether the workload's pods show that they work with what they read: they keep running, and their readiness is known.
-func (w *Workload) Tries() bool { return !w.RunsOnce() && (w.Progress.Pods > 0 || w.target != nil) }
+func (w *Workload) Tries() bool {
+	return !w.RunsOnce() && !w.Progress.Frozen && (w.Progress.Pods > 0 || w.target != nil)
+}
 
 // readBake reads AnnotationBake.
 func (w *Workload) readBake(on map[string]string, reading Reading) {

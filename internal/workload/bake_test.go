@@ -39,7 +39,13 @@ func TestOnlyPodsThatStayTryTheContent(t *testing.T) {
 	none, _ := Read(deployments, scaled, Reading{})
 	run := *some
 	run.starts = true
-	if !some.Tries() || none.Tries() || run.Tries() {
-		t.Errorf("with pods: %t, without: %t, of a run: %t", some.Tries(), none.Tries(), run.Tries())
+	one := int32(1)
+	set := &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Replicas: &one, UpdateStrategy: appsv1.StatefulSetUpdateStrategy{
+		RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{Partition: &one},
+	}}}
+	frozen := *some
+	frozen.Progress = statefulSetProgress(set)
+	if !some.Tries() || none.Tries() || run.Tries() || frozen.Tries() {
+		t.Errorf("with pods: %t, without: %t, of a run: %t, below a partition: %t", some.Tries(), none.Tries(), run.Tries(), frozen.Tries())
 	}
 }

@@ -28,6 +28,8 @@ type Progress struct {
 	Aborted bool
 	// Partial says that pods of an earlier template may stay, because the rollout may end half way, as with a canary.
 	Partial bool
+	// Frozen says that a new template replaces no pod, because of the partition of a StatefulSet.
+	Frozen bool
 	// NotBefore is the earliest time at which the next pod is replaced. It is zero if there is no such limit.
 	NotBefore time.Time
 	// Pods is the desired number of pods. A rollout of no pods needs no slot among the rollouts in progress.
@@ -63,7 +65,7 @@ func (p Progress) with(other Progress) Progress {
 	if stateOrder[other.State] > stateOrder[p.State] || other.State == p.State && other.Aborted {
 		behind = other
 	}
-	behind.Partial = p.Partial || other.Partial
+	behind.Partial, behind.Frozen = p.Partial || other.Partial, p.Frozen || other.Frozen
 	behind.Pods, behind.Done = p.Pods+other.Pods, p.Done+other.Done
 	if p.Done == nothingDone || other.Done == nothingDone {
 		behind.Done = nothingDone

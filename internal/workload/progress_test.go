@@ -11,7 +11,7 @@ import (
 func TestProgressIsWhatTheStatusSays(t *testing.T) {
 	three, none := int32(3), int32(0)
 	meta := metav1.ObjectMeta{Generation: 2}
-	partition := int32(2)
+	one, partition := int32(1), int32(2)
 	rolling := func(p *int32) appsv1.StatefulSetUpdateStrategy {
 		return appsv1.StatefulSetUpdateStrategy{RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{Partition: p}}
 	}
@@ -71,25 +71,39 @@ func TestProgressIsWhatTheStatusSays(t *testing.T) {
 		{"a Deployment that is paused", deployment(appsv1.DeploymentSpec{Replicas: &three, Paused: true}, appsv1.DeploymentStatus{}), Waiting},
 		{
 			"a StatefulSet with old pods",
-			set(appsv1.StatefulSetSpec{Replicas: &three}, appsv1.StatefulSetStatus{ObservedGeneration: 2, UpdatedReplicas: 2, ReadyReplicas: 3}), Progressing,
+			set(appsv1.StatefulSetSpec{Replicas: &three}, appsv1.StatefulSetStatus{ObservedGeneration: 2, UpdatedReplicas: 2, Replicas: 3, ReadyReplicas: 3, AvailableReplicas: 3}), Progressing,
 		},
 		{
 			"a StatefulSet that is done",
-			set(appsv1.StatefulSetSpec{Replicas: &three}, appsv1.StatefulSetStatus{ObservedGeneration: 2, UpdatedReplicas: 3, ReadyReplicas: 3}), Complete,
+			set(appsv1.StatefulSetSpec{Replicas: &three}, appsv1.StatefulSetStatus{ObservedGeneration: 2, UpdatedReplicas: 3, Replicas: 3, ReadyReplicas: 3, AvailableReplicas: 3}), Complete,
 		},
 		{
 			"a StatefulSet that is done above its partition",
-			set(appsv1.StatefulSetSpec{Replicas: &three, UpdateStrategy: rolling(&partition)}, appsv1.StatefulSetStatus{ObservedGeneration: 2, UpdatedReplicas: 1, ReadyReplicas: 3}),
+			set(appsv1.StatefulSetSpec{Replicas: &three, UpdateStrategy: rolling(&partition)}, appsv1.StatefulSetStatus{ObservedGeneration: 2, UpdatedReplicas: 1, Replicas: 3, ReadyReplicas: 3, AvailableReplicas: 3}),
 			Complete,
 		},
 		{
+			"a StatefulSet whose partition keeps all pods",
+			set(appsv1.StatefulSetSpec{Replicas: &three, UpdateStrategy: rolling(&three)}, appsv1.StatefulSetStatus{ObservedGeneration: 2, Replicas: 3, AvailableReplicas: 3}),
+			Complete,
+		},
+		{
+			"a StatefulSet that is scaled down while pods are replaced",
+			set(appsv1.StatefulSetSpec{Replicas: &one}, appsv1.StatefulSetStatus{ObservedGeneration: 2, Replicas: 3, UpdatedReplicas: 2, AvailableReplicas: 3}), Progressing,
+		},
+		{
+			"a StatefulSet whose new pods are not ready for long enough",
+			set(appsv1.StatefulSetSpec{Replicas: &three}, appsv1.StatefulSetStatus{ObservedGeneration: 2, Replicas: 3, UpdatedReplicas: 3, ReadyReplicas: 3, AvailableReplicas: 2}),
+			Progressing,
+		},
+		{
 			"a StatefulSet whose pods are replaced when they are deleted",
-			set(appsv1.StatefulSetSpec{Replicas: &three, UpdateStrategy: onDelete}, appsv1.StatefulSetStatus{ObservedGeneration: 2, UpdatedReplicas: 2, ReadyReplicas: 3}),
+			set(appsv1.StatefulSetSpec{Replicas: &three, UpdateStrategy: onDelete}, appsv1.StatefulSetStatus{ObservedGeneration: 2, UpdatedReplicas: 2, Replicas: 3, ReadyReplicas: 3, AvailableReplicas: 3}),
 			Waiting,
 		},
 		{
 			"a StatefulSet whose pods were all deleted and replaced",
-			set(appsv1.StatefulSetSpec{Replicas: &three, UpdateStrategy: onDelete}, appsv1.StatefulSetStatus{ObservedGeneration: 2, UpdatedReplicas: 3, ReadyReplicas: 3}),
+			set(appsv1.StatefulSetSpec{Replicas: &three, UpdateStrategy: onDelete}, appsv1.StatefulSetStatus{ObservedGeneration: 2, UpdatedReplicas: 3, Replicas: 3, ReadyReplicas: 3, AvailableReplicas: 3}),
 			Complete,
 		},
 		{

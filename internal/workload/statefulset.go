@@ -27,7 +27,8 @@ var statefulSets = Kind{
 	template: specTemplate, strategy: annotating,
 }
 
-// statefulSetProgress follows the rules of `kubectl rollout status`. A StatefulSet has no deadline of its own.
+// statefulSetProgress follows the rules of `kubectl rollout status`, and waits for what that does not: for pods that are to be deleted, which are
+// counted until then, and for minReadySeconds. A StatefulSet has no deadline of its own.
 func statefulSetProgress(set *appsv1.StatefulSet) Progress {
 	status, pods := set.Status, replicas(set.Spec.Replicas)
 	p := Progress{Pods: pods, Done: status.UpdatedReplicas + status.ReadyReplicas}
@@ -39,13 +40,19 @@ func statefulSetProgress(set *appsv1.StatefulSet) Progress {
 	}
 	var kept int32
 	if rolling := set.Spec.UpdateStrategy.RollingUpdate; rolling != nil && rolling.Partition != nil {
-		kept = *rolling.Partition
+		kept = min(*rolling.Partition, pods)
 	}
-	switch due := max(pods-kept, 0); {
+	p.Frozen = pods > 0 && kept == pods
+	due, old := pods-kept, pods-status.UpdatedReplicas
+	switch {
 	case status.UpdatedReplicas < due:
 		return p.is(Progressing, fmt.Sprintf("%d of %d pods are new", status.UpdatedReplicas, due))
-	case status.ReadyReplicas < pods:
-		return p.is(Progressing, fmt.Sprintf("%d of %d pods are ready", status.ReadyReplicas, pods))
+	case status.Replicas > pods:
+		return p.is(Progressing, fmt.Sprintf("%d pods are being deleted", status.Replicas-pods))
+	case status.AvailableReplicas < pods:
+		return p.is(Progressing, fmt.Sprintf("%d of %d pods are available", status.AvailableReplicas, pods))
+	case old > 0:
+		return p.is(Complete, fmt.Sprintf("the partition keeps %d of %d pods as they are", old, pods))
 	}
 	return p.is(Complete, "")
 }
