@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
@@ -94,8 +95,8 @@ func (e *election) awaitUnfit(ctx context.Context) error {
 }
 
 // term is one attempt to become the leader, and the time as the leader. The elector of client-go calls back in a goroutine that it does not wait
-// for, and releases the Lease when its context ends. Here the Lease is released only after the actuator has stopped leading, so that two
-// actuators never act at the same time.
+// for, and would release the Lease when its context ends or when the Lease cannot be renewed. Here the Lease is released only after the actuator
+// has stopped leading, so that it gives nobody else the lead while it acts.
 type term struct {
 	mu       sync.Mutex
 	began    bool
@@ -108,7 +109,7 @@ func (t *term) run(ctx context.Context, lock resourcelock.Interface, lead func(c
 	electing, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer giveUp()
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: lock, LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod, ReleaseOnCancel: true,
+		Lock: lock, LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(holding context.Context) {
 				if !t.begin() {
@@ -133,11 +134,25 @@ func (t *term) run(ctx context.Context, lock resourcelock.Interface, lead func(c
 		}
 	})()
 	elector.Run(electing)
-	if t.end() {
-		return nil
+	if !t.end() {
+		<-t.finished
 	}
-	<-t.finished
+	release(context.WithoutCancel(ctx), lock)
 	return t.failure
+}
+
+// release lets another actuator lead at once, if this one has the Lease. If that fails, the others wait until it expires.
+func release(ctx context.Context, lock resourcelock.Interface) {
+	ctx, cancel := context.WithTimeout(ctx, renewDeadline)
+	defer cancel()
+	held, _, err := lock.Get(ctx)
+	if err != nil || held.HolderIdentity != lock.Identity() {
+		return
+	}
+	now := metav1.Now()
+	_ = lock.Update(ctx, resourcelock.LeaderElectionRecord{
+		LeaseDurationSeconds: 1, AcquireTime: now, RenewTime: now, LeaderTransitions: held.LeaderTransitions,
+	})
 }
 
 // begin reports whether the actuator may begin to lead.

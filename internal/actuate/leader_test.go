@@ -11,8 +11,11 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
+	k8stesting "k8s.io/client-go/testing"
 )
 
 func TestATermBeginsOrEndsFirst(t *testing.T) {
@@ -121,5 +124,37 @@ func TestAnActuatorLeadsOnlyWhileItIsFit(t *testing.T) {
 		want("both are", false, true)
 		cancel()
 		running.Wait()
+	})
+}
+
+func TestALeaderThatCannotRenewTheLeaseStopsBeforeAnotherMayLead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset()
+		var fails atomic.Bool
+		client.PrependReactor("update", "leases", func(action k8stesting.Action) (bool, runtime.Object, error) {
+			lease, _ := action.(k8stesting.UpdateAction).GetObject().(*coordinationv1.Lease)
+			renews := *lease.Spec.HolderIdentity == "me"
+			return renews && fails.Load(), nil, apierrors.NewServerTimeout(coordinationv1.Resource("leases"), "update", 1)
+		})
+		e := election{client: client, namespace: "keyturn-system", name: "lease", identity: "me", unfit: testOptions().Unfit, log: testOptions().Logger}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		err := e.run(ctx, func(leading context.Context) error {
+			fails.Store(true)
+			<-leading.Done()
+			cancel()
+			lease, err := client.CoordinationV1().Leases("keyturn-system").Get(t.Context(), "lease", metav1.GetOptions{})
+			if err != nil || *lease.Spec.HolderIdentity != "me" {
+				t.Errorf("while it leads, the lease is held by %q (%v)", *lease.Spec.HolderIdentity, err)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Errorf("it ended with %v", err)
+		}
+		lease, err := client.CoordinationV1().Leases("keyturn-system").Get(t.Context(), "lease", metav1.GetOptions{})
+		if err != nil || *lease.Spec.HolderIdentity != "" {
+			t.Errorf("after that the lease is held by %q (%v), want nobody", *lease.Spec.HolderIdentity, err)
+		}
 	})
 }
