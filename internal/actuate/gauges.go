@@ -119,7 +119,8 @@ func (g *gauges) observe(meter metric.Meter, o observed) error {
 		if s := o.snapshots.Load(); s != nil {
 			g.observeSnapshot(observer, o.kinds, s)
 		}
-		return g.observeLag(ctx, observer, o)
+		g.observeLag(ctx, observer, o)
+		return nil
 	}, instruments...)
 	if err != nil {
 		return fmt.Errorf("registering gauges: %w", err)
@@ -145,15 +146,16 @@ func (g *gauges) observeSnapshot(observer metric.Observer, kinds workload.Kinds,
 	}
 }
 
-func (g *gauges) observeLag(ctx context.Context, observer metric.Observer, o observed) error {
+// observeLag leaves the gauges of the consumer out while NATS is unreachable, which the connection logs. It returns no error: then an exporter that
+// pushes would export nothing at all.
+func (g *gauges) observeLag(ctx context.Context, observer metric.Observer, o observed) {
 	ctx, cancel := context.WithTimeout(ctx, lagTimeout)
 	defer cancel()
 	lag, err := o.lag(ctx)
 	if err != nil {
-		return fmt.Errorf("observing the consumer: %w", err)
+		return
 	}
 	observer.ObserveInt64(g.lag, int64(lag.Pending))
 	observer.ObserveInt64(g.ackPending, int64(lag.AckPending))
 	o.reloader.observeLag(observer, lag)
-	return nil
 }

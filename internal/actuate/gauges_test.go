@@ -63,6 +63,27 @@ func TestTheGaugesShowWhatTheEngineHasOnItsHands(t *testing.T) {
 	}
 }
 
+func TestAnActuatorThatCannotReachNATSShowsAllButItsConsumer(t *testing.T) {
+	a, reader := measured(t)
+	nc, _ := streamsOf(t)
+	var err error
+	if a.bus, err = events.Open(t.Context(), nc, testOptions().Cluster, nil); err != nil {
+		t.Fatal(err)
+	}
+	a.leading.Store(true)
+	a.snapshots.Store(&snapshot{pending: 3})
+	nc.Close()
+	collected := collect(t, reader) // An exporter that pushes drops what is collected with an error.
+	for name, want := range map[string]int64{"keyturn.leader": 1, "keyturn.workloads.pending": 3} {
+		if got, ok := value(collected[name], attribute.KeyValue{}); !ok || got != want {
+			t.Errorf("%s is %d, there: %t, want %d", name, got, ok, want)
+		}
+	}
+	if _, ok := collected["keyturn.consumer.pending"]; ok {
+		t.Error("there is keyturn.consumer.pending")
+	}
+}
+
 func TestAnActuatorThatStandsByShowsNothingOfTheWork(t *testing.T) {
 	a, reader := measured(t)
 	a.snapshots.Store(&snapshot{pending: 3})

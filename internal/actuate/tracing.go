@@ -40,8 +40,16 @@ func requestAttributes(attempts int) []attribute.KeyValue {
 	return attributes
 }
 
-// recordError marks the span of an event that is not acked.
-func recordError(span trace.Span, err error) { span.SetStatus(codes.Error, err.Error()) }
+// recordError marks the span of an event that is not acked. Of a rejected event it records the reason only, as the error may contain what an
+// admission webhook says: see failRequest.
+func recordError(span trace.Span, err error) {
+	text := err.Error()
+	if rejected, ok := errors.AsType[*events.RejectError](err); ok {
+		text = rejected.Reason
+		span.SetAttributes(semconv.ErrorTypeKey.String(text))
+	}
+	span.SetStatus(codes.Error, text)
+}
 
 // failRequest marks the span of a request that failed. The message of the API server is in the log only: admission webhooks word it, and it may
 // contain what does not belong in a trace.

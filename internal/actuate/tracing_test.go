@@ -1,6 +1,8 @@
 package actuate
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"testing"
 
@@ -138,5 +140,23 @@ func TestAFailedRequestSaysHowItFailedAndNotWhatTheAPIServerSaid(t *testing.T) {
 	code, _ := got.Value("http.response.status_code")
 	if reason.AsString() != "Forbidden" || code.AsInt64() != 403 || recorder.Ended()[0].Status().Description != "not patched" {
 		t.Errorf("got %v, %v", recorder.Ended()[0].Attributes(), recorder.Ended()[0].Status())
+	}
+}
+
+func TestTheSpanOfARejectedEventHasTheReasonAndNotWhatAWebhookSaid(t *testing.T) {
+	options, recorder := traced()
+	a, err := New(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inFlight := newInFlightEvents(options.Tracer, durable(options), a.metrics, options.Now)
+	inFlight.done = func(*events.Delivery, context.Context, error) {}
+	event := inFlight.begin(t.Context(), &events.Delivery{Change: changeIn('a', "100")})
+	inFlight.finish(t.Context(), event, &events.RejectError{Reason: events.ReasonPatchDenied, Err: errors.New("denied: token hunter2")})
+	ended := recorder.Ended()[0]
+	attributes := attribute.NewSet(ended.Attributes()...)
+	kind, _ := attributes.Value("error.type")
+	if status := ended.Status(); status.Description != events.ReasonPatchDenied || kind.AsString() != events.ReasonPatchDenied {
+		t.Errorf("got the status %q and error.type %q, want %s", status.Description, kind.AsString(), events.ReasonPatchDenied)
 	}
 }
