@@ -221,7 +221,8 @@ func (o *rollouts) ended(ctx context.Context, end ending) {
 		}
 	}
 	o.log.InfoContext(ctx, "rollout ended", "workload", outcome.Workload.String(), "namespace", outcome.Workload.Namespace,
-		"verb", string(outcome.Verb), "reason", outcome.Reason, "seconds", end.took.Round(time.Millisecond).Seconds())
+		"verb", string(outcome.Verb), "reason", outcome.Reason, "message", outcome.Message,
+		"seconds", end.took.Round(time.Millisecond).Seconds())
 	o.teller.report(ctx, outcome)
 	if failsPeers(outcome) {
 		o.gathering.releaseNamespace(outcome.Workload.Namespace, o.now())

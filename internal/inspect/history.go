@@ -50,7 +50,7 @@ func NewHistory(options HistoryOptions, now time.Time, warnings io.Writer) (*His
 // Write writes a line for each event, or the page.
 func (h *History) Write(ctx context.Context, reader *events.Reader, out io.Writer) error {
 	if h.page == nil && !h.isEncoded() {
-		if err := h.columns.write(out, "TIME", "CLUSTER", "NAMESPACE", "OBJECT", "EVENT", "ABOUT"); err != nil {
+		if err := h.columns.write(out, h.columns.time(), "CLUSTER", "NAMESPACE", "OBJECT", "EVENT", "ABOUT"); err != nil {
 			return err
 		}
 	}
