@@ -22,15 +22,16 @@ func TestAWorkloadThatBankVaultsGivesASecretRolls(t *testing.T) {
 	for _, d := range []*appsv1.Deployment{
 		named("variable", []corev1.EnvVar{{Name: "PASSWORD", Value: "vault:secret/data/shop/db#password"}}, nil),
 		named("inline", []corev1.EnvVar{{Name: "DSN", Value: "postgres://app:${vault:secret/data/shop/db#password}@db"}}, nil),
-		named("path", nil, map[string]string{"vault.security.banzaicloud.io/vault-from-path": "secret/data/shop/db"}),
+		named("path", nil, map[string]string{"vault.security.banzaicloud.io/vault-env-from-path": "secret/data/shop/db"}),
 		named("newer-path", nil, map[string]string{"secrets-webhook.security.bank-vaults.io/vault-from-path": "secret/data/other, secret/data/shop/db"}),
+		named("bao-path", nil, map[string]string{"secrets-webhook.security.bank-vaults.io/bao-from-path": "secret/data/shop/db"}),
 		named("other", []corev1.EnvVar{{Name: "PASSWORD", Value: "vault:secret/data/shop/mail#password"}}, nil),
 	} {
 		s.deploy(d)
 	}
 	s.start()
 	s.put("shop/db", "two")
-	rolled := []string{"variable", "inline", "path", "newer-path"}
+	rolled := []string{"variable", "inline", "path", "newer-path", "bao-path"}
 	for _, name := range rolled {
 		s.awaitGeneration(name, 2)
 	}

@@ -24,11 +24,26 @@ const (
 	agentNamespace = "namespace"
 )
 
-// fromPath are the annotations with which the webhook of Bank-Vaults puts all keys of paths into the environment.
-var fromPath = []string{"vault.security.banzaicloud.io/vault-from-path", "secrets-webhook.security.bank-vaults.io/vault-from-path"}
+// webhookReads is what the webhook of Bank-Vaults reads for one kind of store. Of several annotations the first that is there counts.
+type webhookReads struct {
+	scheme    string   // in variables, before a path
+	fromPath  []string // annotations with paths of which all keys become variables
+	namespace []string // annotations with the store's namespace of all paths of this scheme
+}
 
-// fromPathNamespace are the annotations with the namespace of those paths.
-var fromPathNamespace = []string{"vault.security.banzaicloud.io/vault-namespace", "secrets-webhook.security.bank-vaults.io/vault-namespace"}
+// webhooks have the names of the secrets webhook, and then those of its predecessor, the vault-secrets-webhook, which it accepts as well.
+var webhooks = []webhookReads{
+	{
+		scheme:    "vault:",
+		fromPath:  []string{"secrets-webhook.security.bank-vaults.io/vault-from-path", "vault.security.banzaicloud.io/vault-env-from-path"},
+		namespace: []string{"secrets-webhook.security.bank-vaults.io/vault-namespace", "vault.security.banzaicloud.io/vault-namespace"},
+	},
+	{
+		scheme:    "bao:",
+		fromPath:  []string{"secrets-webhook.security.bank-vaults.io/bao-from-path"},
+		namespace: []string{"secrets-webhook.security.bank-vaults.io/bao-namespace"},
+	},
+}
 
 // templateSecret finds the paths that a template of an agent reads: {{ with secret "secret/data/db" }}. Further arguments have their own quotes.
 var templateSecret = regexp.MustCompile(`\b(?:secret|pkiCert)\s+"([^"\s]+)"`)
@@ -44,14 +59,8 @@ func storePathsOf(annotations map[string]string, spec *corev1.PodSpec) storePath
 			u.agent(prefix, annotations)
 		}
 	}
-	namespace := firstOf(annotations, fromPathNamespace)
-	for path := range strings.SplitSeq(firstOf(annotations, fromPath), ",") {
-		u.variable(namespace, "vault:"+strings.TrimSpace(path))
-	}
-	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
-		for i := range containers {
-			u.environment(namespace, containers[i].Env)
-		}
+	for i := range webhooks {
+		u.webhook(&webhooks[i], annotations, spec)
 	}
 	return u
 }
@@ -71,12 +80,25 @@ func (u *storePaths) agent(prefix string, annotations map[string]string) {
 	}
 }
 
+// webhook adds what the wrapper of a command reads for annotations, and to replace variables.
+func (u *storePaths) webhook(reads *webhookReads, annotations map[string]string, spec *corev1.PodSpec) {
+	namespace := firstOf(annotations, reads.namespace)
+	for path := range strings.SplitSeq(firstOf(annotations, reads.fromPath), ",") {
+		u.variable(reads.scheme, namespace, reads.scheme+strings.TrimSpace(path))
+	}
+	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+		for i := range containers {
+			u.environment(reads.scheme, namespace, containers[i].Env)
+		}
+	}
+}
+
 // environment adds the references in variables that the wrapper of a command replaces.
-func (u *storePaths) environment(namespace string, env []corev1.EnvVar) {
+func (u *storePaths) environment(scheme, namespace string, env []corev1.EnvVar) {
 	for _, variable := range env {
-		u.variable(namespace, variable.Value)
+		u.variable(scheme, namespace, variable.Value)
 		for _, found := range inlineSecret.FindAllStringSubmatch(variable.Value, -1) {
-			u.variable(namespace, found[1])
+			u.variable(scheme, namespace, found[1])
 		}
 	}
 }
@@ -90,15 +112,12 @@ func firstOf(annotations map[string]string, keys []string) string {
 	return ""
 }
 
-// variable adds the path of vault:<path>#<key> or bao:<path>#<key>, with or without >> before it. A reference with a version,
-// vault:<path>#<key>#<version>, is pinned and skipped: no change affects it.
-func (u *storePaths) variable(namespace, text string) {
-	text = strings.TrimPrefix(text, ">>")
-	path, ok := strings.CutPrefix(text, "vault:")
+// variable adds the path of <scheme><path>#<key>, with or without >> before it. A reference with a version, <scheme><path>#<key>#<version>,
+// is pinned and skipped: no change affects it.
+func (u *storePaths) variable(scheme, namespace, text string) {
+	path, ok := strings.CutPrefix(strings.TrimPrefix(text, ">>"), scheme)
 	if !ok {
-		if path, ok = strings.CutPrefix(text, "bao:"); !ok {
-			return
-		}
+		return
 	}
 	path, rest, _ := strings.Cut(path, "#")
 	if _, version, pinned := strings.Cut(rest, "#"); pinned && version != "" {

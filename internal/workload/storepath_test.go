@@ -76,8 +76,28 @@ func TestReferencesToASecretStore(t *testing.T) {
 		},
 		{
 			name:        "paths that are read into the environment as a whole are read",
-			annotations: map[string]string{"vault.security.banzaicloud.io/vault-from-path": "secret/data/shop/db, secret/data/shop/mail#3,"},
+			annotations: map[string]string{"vault.security.banzaicloud.io/vault-env-from-path": "secret/data/shop/db, secret/data/shop/mail#3,"},
 			want:        []string{"secret/data/shop/db", "secret/data/shop/mail"},
+		},
+		{
+			name: "of both names of the webhook the newer one counts",
+			annotations: map[string]string{
+				"secrets-webhook.security.bank-vaults.io/vault-from-path": "secret/data/shop/db",
+				"secrets-webhook.security.bank-vaults.io/vault-namespace": "team-a",
+				"vault.security.banzaicloud.io/vault-env-from-path":       "secret/data/shop/mail",
+				"vault.security.banzaicloud.io/vault-namespace":           "team-b",
+			},
+			want: []string{"team-a/secret/data/shop/db"},
+		},
+		{
+			name: "Vault and OpenBao have annotations of their own",
+			annotations: map[string]string{
+				"vault.security.banzaicloud.io/vault-namespace":         "team-a",
+				"secrets-webhook.security.bank-vaults.io/bao-from-path": "secret/data/shop/queue",
+				"secrets-webhook.security.bank-vaults.io/bao-namespace": "team-b",
+			},
+			env:  []string{"vault:secret/data/shop/db#password", "${bao:secret/data/shop/mail#user}:${vault:secret/data/shop/user#name}"},
+			want: []string{"team-a/secret/data/shop/db", "team-a/secret/data/shop/user", "team-b/secret/data/shop/mail", "team-b/secret/data/shop/queue"},
 		},
 	}
 	for _, tt := range tests {
