@@ -27,7 +27,7 @@ const (
 // webhookReads is what the webhook of Bank-Vaults reads for one kind of store. Of several annotations the first that is there counts.
 type webhookReads struct {
 	scheme    string   // in variables, before a path
-	fromPath  []string // annotations with paths of which all keys become variables
+	fromPath  []string // annotations with paths of which all keys become variables; <path>#<version> is pinned
 	namespace []string // annotations with the store's namespace of all paths of this scheme
 }
 
@@ -84,7 +84,9 @@ func (u *storePaths) agent(prefix string, annotations map[string]string) {
 func (u *storePaths) webhook(reads *webhookReads, annotations map[string]string, spec *corev1.PodSpec) {
 	namespace := firstOf(annotations, reads.namespace)
 	for path := range strings.SplitSeq(firstOf(annotations, reads.fromPath), ",") {
-		u.variable(reads.scheme, namespace, reads.scheme+strings.TrimSpace(path))
+		if path, version, _ := strings.Cut(path, "#"); version == "" {
+			u.path(namespace, path)
+		}
 	}
 	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
 		for i := range containers {

@@ -76,8 +76,8 @@ func TestReferencesToASecretStore(t *testing.T) {
 		},
 		{
 			name:        "paths that are read into the environment as a whole are read",
-			annotations: map[string]string{"vault.security.banzaicloud.io/vault-env-from-path": "secret/data/shop/db, secret/data/shop/mail#3,"},
-			want:        []string{"secret/data/shop/db", "secret/data/shop/mail"},
+			annotations: map[string]string{"vault.security.banzaicloud.io/vault-env-from-path": "secret/data/shop/db, secret/data/shop/mail#3,secret/data/shop/queue#,"},
+			want:        []string{"secret/data/shop/db", "secret/data/shop/queue"},
 		},
 		{
 			name: "of both names of the webhook the newer one counts",
