@@ -2,6 +2,7 @@ package workload
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -55,7 +56,8 @@ var inlineSecret = regexp.MustCompile(`\$\{((?:>>)?(?:vault|bao):[^}]+)\}`)
 func storePathsOf(annotations map[string]string, spec *corev1.PodSpec) storePaths {
 	var u storePaths
 	for _, prefix := range injectors {
-		if annotations[prefix+agentInject] == "true" {
+		// The injectors parse the annotation like this, too: "True" and "1" are as good as "true".
+		if inject, err := strconv.ParseBool(annotations[prefix+agentInject]); err == nil && inject {
 			u.agent(prefix, annotations)
 		}
 	}

@@ -35,6 +35,25 @@ func TestReferencesToASecretStore(t *testing.T) {
 			want: []string{"database/creds/app"},
 		},
 		{
+			name: "the agent is injected for whatever the injector takes for true",
+			annotations: map[string]string{
+				"vault.hashicorp.com/agent-inject":           "True",
+				"vault.hashicorp.com/agent-inject-secret-db": "secret/data/shop/db",
+				"openbao.org/agent-inject":                   "1",
+				"openbao.org/agent-inject-secret-mail":       "secret/data/shop/mail",
+			},
+			want: []string{"secret/data/shop/db", "secret/data/shop/mail"},
+		},
+		{
+			name: "what is explicitly not to be injected is not read",
+			annotations: map[string]string{
+				"vault.hashicorp.com/agent-inject":           "False",
+				"vault.hashicorp.com/agent-inject-secret-db": "secret/data/shop/db",
+				"openbao.org/agent-inject":                   "yes",
+				"openbao.org/agent-inject-secret-mail":       "secret/data/shop/mail",
+			},
+		},
+		{
 			name:        "what is not to be injected is not read",
 			annotations: map[string]string{"vault.hashicorp.com/agent-inject-secret-db": "secret/data/shop/db"},
 		},
