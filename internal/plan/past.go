@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -22,13 +23,26 @@ func (q *question) isDated() bool {
 	return q.past.Written != nil || q.seen.changedAt == q.now.ResourceVersion || q.now.Source.Kind == events.KindOpenBao
 }
 
-// writtenBy returns a time by which the change was written, or zero if none is known. The newest write is never before the change.
+// writtenBy returns a time by which the change was made, or zero if none is known. The newest write is never before the change.
 func (q *question) writtenBy() time.Time {
 	at := q.now.WrittenAt
 	if earlier, known := q.past.Written[q.seen.changedAt]; known && (at.IsZero() || earlier.Before(at)) {
 		at = earlier
 	}
+	if since := q.currentSince(); since.After(at) {
+		return since
+	}
 	return at
+}
+
+// currentSince returns since when a store has had what the pods read, or zero for other sources. After a restore of the store or an undeletion that
+// is later than the version was written. The resourceVersion of a secret in a store is this time.
+func (q *question) currentSince() time.Time {
+	nanoseconds, err := strconv.ParseInt(q.seen.changedAt, 10, 64)
+	if err != nil || q.now.Source.Kind != events.KindOpenBao {
+		return time.Time{}
+	}
+	return time.Unix(0, nanoseconds)
 }
 
 // isBornAfter reports whether the workload was certainly created after the change.

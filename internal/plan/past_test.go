@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -59,6 +60,39 @@ func TestAWorkloadIsNotRolledForAKeyThatChangedBeforeItWasCreated(t *testing.T) 
 		}
 	})
 }
+
+// A version of a secret in a store can become the current one again long after it was written.
+func TestWhatAStoreHasAgainIsAsOldAsItsRestore(t *testing.T) {
+	restored := written.Add(time.Hour)
+	tests := []struct {
+		name            string
+		created         time.Time
+		resourceVersion string
+		want            Reason
+	}{
+		{"the workload was created before the store was restored", written.Add(time.Minute), nanosecondsOf(restored), Changed},
+		{"the workload was created after that", restored.Add(clockMargin + time.Second), nanosecondsOf(restored), PodsNewer},
+		{"the version is new, and the workload was created before", written.Add(-time.Minute), nanosecondsOf(written), Changed},
+		{"the version is new, and the workload was created after it", written.Add(time.Minute), nanosecondsOf(written), PodsNewer},
+		{"the resourceVersion is no time", written.Add(time.Minute), "x", PodsNewer},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			w := workloadOf(t, "auto", workload.Reference{Kind: events.KindOpenBao, Name: "secret/db"}, func(w *workload.Workload) {
+				w.Created = test.created
+			})
+			now := changeOf(func(c *events.Change) {
+				c.Source, c.Keys, c.Truncated = events.Source{Kind: events.KindOpenBao, Name: "bao/root/secret/db"}, nil, true
+				c.ResourceVersion, c.ChangedAt = test.resourceVersion, test.resourceVersion
+			})
+			if got := decisionOf(w, now, nil).Reason; got != test.want {
+				t.Errorf("got %s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+func nanosecondsOf(at time.Time) string { return strconv.FormatInt(at.UnixNano(), 10) }
 
 // The time of a field manager's write is known to the second. It is asked for only where the template was not seen being written.
 func TestWhatReloaderHasRolledIsNotRolledAgain(t *testing.T) {
