@@ -95,8 +95,8 @@ func (r *httpReceiver) handler() http.Handler {
 	return mux
 }
 
-// receive answers a request. It waits only for the body. Unless a line is too long, the answer does not reveal how the lines were handled: the
-// store must not fail because of the watcher.
+// receive answers a request. It waits only for the body, and with that of a shipper for room. The answer to an audit device does not reveal how its
+// line was handled, unless the line is too long: the store must not fail because of the watcher.
 func (r *httpReceiver) receive(w http.ResponseWriter, request *http.Request, to *intake) {
 	ctx, store := request.Context(), ""
 	if to != nil {
@@ -128,16 +128,18 @@ func (r *httpReceiver) receive(w http.ResponseWriter, request *http.Request, to 
 		http.Error(w, "unsupported encoding: want none or gzip", http.StatusUnsupportedMediaType)
 		return
 	}
-	skipped := false
+	b := batch{to: to}
 	if err == nil {
-		skipped, err = takeBody(ctx, body, to)
+		err = b.read(ctx, body)
 	}
 	switch {
 	case err != nil:
 		// The store hung up or was too slow.
 		to.miss(ctx, malformed)
 		http.Error(w, "cannot read the body", http.StatusBadRequest)
-	case skipped:
+	case b.full:
+		http.Error(w, "no room: send it again", http.StatusServiceUnavailable)
+	case b.skipped:
 		http.Error(w, "too large", http.StatusRequestEntityTooLarge)
 	default:
 		w.WriteHeader(http.StatusNoContent)
@@ -158,22 +160,4 @@ func decompressed(w http.ResponseWriter, request *http.Request) (io.Reader, erro
 		return http.MaxBytesReader(w, content, maxBody), nil
 	}
 	return nil, errors.ErrUnsupported
-}
-
-// takeBody passes the lines of a body to the intake. It reports whether the body was too long, or skipped a line that may have been a
-// change.
-func takeBody(ctx context.Context, body io.Reader, to *intake) (skipped bool, err error) {
-	rest, err := readLines(body, maxLine,
-		func(line []byte) { to.take(ctx, line, true) }, func(head []byte) { skipped = to.skip(ctx, head) || skipped })
-	_, tooLong := errors.AsType[*http.MaxBytesError](err)
-	switch {
-	case tooLong && len(rest) > 0:
-		to.skip(ctx, rest)
-	case tooLong:
-	case err != nil:
-		return skipped, err
-	case len(rest) > 0:
-		to.take(ctx, rest, true)
-	}
-	return skipped || tooLong, nil
 }

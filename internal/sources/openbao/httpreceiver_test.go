@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -157,9 +156,12 @@ func TestAnswersDoNotWaitForTheSink(t *testing.T) {
 	}()
 	testkit.Eventually(t, "the feed listens", func() bool { return r.address() != "" })
 	client, url := newClientOf(t, nil), "http://"+r.address()+"/v1/audit/main"
-	// 2 * spoolSize lines in 64 bodies.
-	for lines := range slices.Chunk(repeated(t, 2*spoolSize), spoolSize/32) {
-		if got := post(t, client, url, "Bearer "+goodToken, bytes.NewReader(bytes.Join(lines, []byte("\n")))); got != http.StatusNoContent {
+	lines, in := repeated(t, 2*spoolSize), r.feed.pipelines[0].intake
+	for _, line := range lines[16:] {
+		in.take(t.Context(), line, true)
+	}
+	for _, line := range lines[:16] {
+		if got := post(t, client, url, "Bearer "+goodToken, bytes.NewReader(line)); got != http.StatusNoContent {
 			t.Fatalf("status %d, want 204", got)
 		}
 	}

@@ -3,15 +3,25 @@ package openbao
 import (
 	"context"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // spoolSize is the maximum number of audit entries that wait. An entry usually takes a few hundred bytes, and never more than a few thousand.
 const spoolSize = 4096
 
-// intake accepts the audit lines of a store from its receivers. It never blocks.
+const (
+	// roomInterval is how often a sender that waits for room looks for some.
+	roomInterval = 10 * time.Millisecond
+	// maxRoomTakers is how much room others may take between the look and the entry.
+	maxRoomTakers = maxBodies
+)
+
+// intake accepts the audit lines of a store from its receivers. It never blocks, except in takeInTime.
 type intake struct {
 	store   string
 	spool   chan entry
+	hints   chan hint // nil if the store cannot be asked
 	polls   pollRequests
 	status  *status
 	metrics *metrics
@@ -21,6 +31,28 @@ type intake struct {
 
 // take accepts an audit line. It does not keep the line.
 func (i *intake) take(ctx context.Context, line []byte, authenticated bool) {
+	e, result := i.decode(line, authenticated)
+	if result == used {
+		result = i.spoolOnce(e)
+	}
+	i.metrics.countLine(ctx, i.store, result)
+}
+
+// takeInTime accepts an audit line of an authenticated sender that can send it again. If there is no room for it until inTime is done, it returns
+// false, and nothing of the line is counted.
+func (i *intake) takeInTime(ctx, inTime context.Context, line []byte) bool {
+	e, result := i.decode(line, true)
+	if result == used {
+		if !i.isRecent(&e) && !i.waitForRoom(inTime) {
+			return false
+		}
+		result = i.spoolOnce(e)
+	}
+	i.metrics.countLine(ctx, i.store, result)
+	return true
+}
+
+func (i *intake) decode(line []byte, authenticated bool) (entry, verdict) {
 	e, result := decodeLine(line)
 	switch {
 	case result != malformed:
@@ -31,9 +63,26 @@ func (i *intake) take(ctx context.Context, line []byte, authenticated bool) {
 	if result == used {
 		e.received, e.authenticated = i.now(), authenticated
 		e.checkTimes()
-		result = i.spoolOnce(e)
 	}
-	i.metrics.countLine(ctx, i.store, result)
+	return e, result
+}
+
+func (i *intake) isRecent(e *entry) bool {
+	i.recent.mu.Lock()
+	defer i.recent.mu.Unlock()
+	return i.recent.has(e)
+}
+
+// waitForRoom returns false if there is no room until ctx is done.
+func (i *intake) waitForRoom(ctx context.Context) bool {
+	found := func(context.Context) (bool, error) { return i.hasRoom(), nil }
+	return i.hasRoom() || wait.PollUntilContextCancel(ctx, roomInterval, false, found) == nil
+}
+
+// hasRoom reports whether there is room for another entry, even if all that are spooled become hints.
+func (i *intake) hasRoom() bool {
+	spooled := len(i.spool)
+	return spooled < cap(i.spool) && (i.hints == nil || spooled+len(i.hints)+maxRoomTakers < cap(i.hints))
 }
 
 // spoolOnce puts an entry into the spool, unless its request was spooled before.

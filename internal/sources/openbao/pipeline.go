@@ -48,6 +48,7 @@ func newPipeline(config *storeConfig, o *Options, m *metrics) (*pipeline, error)
 	if o.Transport != nil {
 		transport = o.Transport
 	}
+	p.intake.hints = make(chan hint, hintsSize)
 	p.client, err = newClient(config, transport, o.Now, log)
 	return p, err
 }
@@ -76,10 +77,9 @@ func (p *pipeline) run(ctx context.Context, sink func(Observation) bool) {
 	defer p.client.close()
 	mounts := newMountTable(p.client)
 	metadata := &metadataReader{origin: p.origin, client: p.client, mounts: mounts, rotations: newRotations(p.client, p.now)}
-	hints := make(chan hint, hintsSize)
-	first := &triage{hints: hints, intake: p.intake, origin: p.origin, catalog: p.catalog, outlet: out}
+	first := &triage{hints: p.intake.hints, intake: p.intake, origin: p.origin, catalog: p.catalog, outlet: out}
 	follow := &follower{
-		hints: hints, origin: p.origin, metadataReader: metadata, mounts: mounts, catalog: p.catalog,
+		hints: p.intake.hints, origin: p.origin, metadataReader: metadata, mounts: mounts, catalog: p.catalog,
 		outlet: out, status: p.status, newcomers: p.newNewcomers(), polls: p.polls, now: p.now,
 	}
 	var group sync.WaitGroup
