@@ -147,3 +147,14 @@ func (es *ExternalSecret) Places(stores Stores) []Place {
 func (es *ExternalSecret) Reads(stores Stores, r Rotation) bool {
 	return slices.ContainsFunc(es.Places(stores), r.concerns)
 }
+
+// ReadsElsewhere returns an address at which the ExternalSecret reads what the rotation changed, but which is none of the store that the rotation
+// is from. It may be another store with the same path, or an address that the configuration lacks.
+func (es *ExternalSecret) ReadsElsewhere(stores Stores, r Rotation) (server string, ok bool) {
+	for _, place := range es.Places(stores) {
+		if r.covers(place) && !r.isAt(place.Server) {
+			return place.Server, true
+		}
+	}
+	return "", false
+}

@@ -77,9 +77,12 @@ func (r Rotation) touches(pinned string) bool {
 }
 
 // concerns reports whether reading the place returns what the rotation changed.
-func (r Rotation) concerns(p Place) bool {
+func (r Rotation) concerns(p Place) bool { return r.isAt(p.Server) && r.covers(p) }
+
+// covers reports whether the place has what the rotation changed, provided that both are in the same store.
+func (r Rotation) covers(p Place) bool {
 	switch {
-	case !r.isAt(p.Server) || !slices.Contains(r.keys, p.Key()):
+	case !slices.Contains(r.keys, p.Key()):
 		return false
 	case !p.Below:
 		return r.touches(p.version)

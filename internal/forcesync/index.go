@@ -87,6 +87,24 @@ func (x *Index) dependents(r externalsecret.Rotation) []*externalsecret.External
 	return list
 }
 
+// elsewhere returns ExternalSecrets that read what a rotation wrote at an address that is not of its store, one for each such address.
+func (x *Index) elsewhere(r externalsecret.Rotation) map[string]types.NamespacedName {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	var found map[string]types.NamespacedName
+	for _, key := range r.Keys() {
+		for name := range x.readers[key] {
+			if server, ok := x.secrets[name].ReadsElsewhere(x.store, r); ok {
+				if found == nil {
+					found = make(map[string]types.NamespacedName)
+				}
+				found[server] = name
+			}
+		}
+	}
+	return found
+}
+
 // store returns a store, or nil if it does not exist.
 func (x *Index) store(name types.NamespacedName) *externalsecret.Store { return x.stores[name] }
 

@@ -20,6 +20,8 @@ type Syncer struct {
 	index    *Index
 	inbox    *inbox
 	problems problems
+	// addresses reports ExternalSecrets that may be meant to be synced.
+	addresses addresses
 
 	tracker  *tracker
 	follower *follower
@@ -32,6 +34,7 @@ type Syncer struct {
 func New(host Host, index *Index) *Syncer {
 	y := &Syncer{
 		dryRun: host.DryRun, now: host.Now, index: index, inbox: index.inbox, problems: newProblems(host.Log),
+		addresses: newAddresses(index, host.Log),
 		tracker: &tracker{
 			pending: newRegistry(), turns: newTurns(), reporter: newReporter(&host),
 			slots: slots{limit: host.MaxSyncs, active: host.Metrics.Active},
@@ -56,6 +59,7 @@ func (y *Syncer) Take(ctx context.Context, change events.Change, span trace.Span
 	if !ok {
 		return
 	}
+	y.addresses.review(ctx, change, rotation)
 	for _, es := range y.index.dependents(rotation) {
 		y.consider(ctx, &pendingSync{
 			key: key{change.Source, nameOf(es)}, change: change, rotation: rotation, causes: []cause{{event, span}},
