@@ -45,9 +45,16 @@ func (f *loginFailures) note(sent map[string]any, err error, locks bool, now tim
 		}
 	}
 	f.err = err
-	delay := unansweredDelay
-	if answered := code(err); answered >= http.StatusBadRequest && answered < http.StatusInternalServerError {
-		delay = f.backoff.Step()
+	f.again = now.Add(f.delay(code(err)))
+}
+
+// delay returns how long to wait after an answer with that status, or after none, which is 0.
+func (f *loginFailures) delay(answered int) time.Duration {
+	switch {
+	case rejected(answered):
+		return f.backoff.Step()
+	case answered >= http.StatusBadRequest && answered < http.StatusInternalServerError:
+		return minLogin // A rate limit, for example. The credentials were not judged, so nothing is locked.
 	}
-	f.again = now.Add(delay)
+	return unansweredDelay
 }

@@ -66,6 +66,29 @@ func TestAStoreThatIsBackIsLoggedInToAtOnce(t *testing.T) {
 	})
 }
 
+func TestALoginThatWasNotJudgedIsRepeatedSoon(t *testing.T) {
+	for name, status := range map[string]int{
+		"a rate limit": http.StatusTooManyRequests, "a timeout": http.StatusRequestTimeout, "a standby that lags": http.StatusPreconditionFailed,
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := newLogins("auth/machines/login", time.Hour, true)
+			login := store.answers["auth/machines/login"]
+			store.say("auth/machines/login", status, `{"errors":["request path: rate limit quota exceeded"]}`)
+			inBubble(t, fmt.Sprintf(appRole, write(t, "secret-id", "canary-secret")), store.fakeStore, nil, func(t *testing.T, r *rig) {
+				after(10 * time.Minute)
+				if tries := store.times("auth/machines/login"); tries > 60 {
+					t.Errorf("tried %d times in ten minutes", tries)
+				}
+				store.do("auth/machines/login", login)
+				after(70 * time.Second)
+				if r.count(t, "keyturn.openbao.polls", "success") == 0 {
+					t.Errorf("not polled:\n%s", r.log)
+				}
+			})
+		})
+	}
+}
+
 func TestWhatTheAuditLogHintsAtWaitsForALogin(t *testing.T) {
 	store := newLogins("auth/machines/login", time.Hour, true)
 	login := store.answers["auth/machines/login"]
