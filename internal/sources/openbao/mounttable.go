@@ -141,3 +141,21 @@ func (m *mountTable) named(ctx context.Context, namespace, name string) (engineM
 	}
 	return engineMount{}, fmt.Errorf("%s: %w", name, errNoMount)
 }
+
+// locate returns the mount that contains a path of a namespace, and the path in it. If the path begins with namespaces, the mount is in the last of
+// them. It returns errNoMount if there is none. It asks for a namespace only if there is the one above it, so that an invented path costs little.
+func (m *mountTable) locate(ctx context.Context, namespace, path string) (in engineMount, inside string, err error) {
+	in, err = m.find(ctx, namespace, path)
+	for child := namespace; errors.Is(err, errNoMount); {
+		segment, rest, further := strings.Cut(path, "/")
+		if !further {
+			return engineMount{}, "", err
+		}
+		child, path = childNamespace(child, segment), rest
+		if _, denied := m.in(ctx, child, maxMountAge); denied != nil {
+			return engineMount{}, "", err
+		}
+		in, err = m.find(ctx, child, path)
+	}
+	return in, strings.TrimPrefix(strings.TrimPrefix(path, in.path), "/"), err
+}

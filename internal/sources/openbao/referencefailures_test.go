@@ -121,9 +121,9 @@ func TestWhatIsReferencedInVainIsToldOnce(t *testing.T) {
 			want:       []string{"part of nowhere/secret reason=no-mount"},
 		},
 		{
-			name:       "beside a mount that can be read, in a namespace of the same path",
-			references: []Reference{referenceTo("root", "team/secret", "a"), referenceTo("team", "secret", "a")},
-			want:       []string{"part of team%2Fsecret reason=no-mount"},
+			name:       "for a mount that is not there, and for one in a namespace of the same path",
+			references: []Reference{referenceTo("root", "team/other", "a"), referenceTo("team", "other", "a")},
+			want:       []string{"part of team%2Fother reason=no-mount", "part of team/other reason=no-mount"},
 		},
 	}
 	for _, test := range tests {

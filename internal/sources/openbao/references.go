@@ -27,7 +27,7 @@ func (r *referenceReader) readAll(ctx context.Context, whole map[mountName]bool)
 		return err
 	}
 	var first error
-	for name, paths := range byMount {
+	for name, paths := range r.located(ctx, byMount) {
 		if whole[name] {
 			continue
 		}
@@ -71,9 +71,36 @@ func (r *referenceReader) byMount(ctx context.Context) (map[mountName][]string, 
 			byMount[name] = append(byMount[name], path.Path)
 		}
 	}
+	sortPaths(byMount)
+	return byMount, nil
+}
+
+// located returns the paths by the mounts that the store has. References spell a mount as their SecretStore does: without its path, the mount is
+// taken to be the first segment, and without its namespace, that may be a part of the path. Paths for which there is no mount stay as they are.
+func (r *referenceReader) located(ctx context.Context, byMount map[mountName][]string) map[mountName][]string {
+	located := make(map[mountName][]string, len(byMount))
+	answers := true
+	for name, paths := range byMount {
+		for _, path := range paths {
+			at, inside := name, path
+			if answers {
+				in, rest, err := r.bulk.metadataReader.mounts.locate(ctx, name.namespace, name.mount+"/"+path)
+				answers = err == nil || final(err)
+				if err == nil && rest != "" {
+					at, inside = mountName{in.namespace, in.path}, rest
+				}
+			}
+			located[at] = append(located[at], inside)
+		}
+	}
+	sortPaths(located)
+	return located
+}
+
+// sortPaths sorts the paths of each mount and removes repeated ones.
+func sortPaths(byMount map[mountName][]string) {
 	for name, paths := range byMount {
 		slices.Sort(paths)
 		byMount[name] = slices.Compact(paths)
 	}
-	return byMount, nil
 }

@@ -3,11 +3,14 @@ package openbao
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/vault/api"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -70,5 +73,56 @@ path "old/*" { capabilities = ["read"] }`
 		if o := <-r.sink; o.Path != path("secret", "shop/db") {
 			t.Errorf("%+v was observed", o)
 		}
+	}
+}
+
+// A SecretStore without a path has keys that begin with the mount, and one without a namespace may have the namespace in its path.
+func TestAReferenceIsReadInTheMountThatTheStoreHas(t *testing.T) {
+	const mounts = `{"data":{"secret":{%s}}}`
+	kv, roles := `"secret/":{"type":"kv","options":{"version":"2"}}`, `"team/database/":{"type":"database"}`
+	tests := []struct {
+		name      string
+		reference Reference
+		request   string
+		want      string
+	}{
+		{name: "as it is", reference: referenceTo("root", "secret", "shop/db"), request: "secret/metadata/shop/db", want: "secret/shop/db"},
+		{name: "a mount with a slash, taken to be its first segment", reference: referenceTo("root", "team", "database/static-creds/app"), request: "team/database/static-roles/app", want: "team/database/static-creds/app"},
+		{name: "a namespace before the mount", reference: referenceTo("root", "a/b/secret", "shop/db"), request: "a/b@secret/metadata/shop/db", want: "a/b/secret/shop/db"},
+		{name: "a namespace that is taken to be the mount", reference: referenceTo("root", "a", "b/secret/shop/db"), request: "a/b@secret/metadata/shop/db", want: "a/b/secret/shop/db"},
+		{name: "a namespace before the mount, in another namespace", reference: referenceTo("a", "b/secret", "shop/db"), request: "a/b@secret/metadata/shop/db", want: "a/b/secret/shop/db"},
+		{name: "a namespace that is not there", reference: referenceTo("root", "nowhere/b/secret", "shop/db")},
+		{name: "a mount that is not there", reference: referenceTo("root", "a/b/other", "shop/db")},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			store := newFakeStore("{" + kv + "," + roles + "}")
+			store.say("a@sys/internal/ui/mounts", http.StatusOK, fmt.Sprintf(mounts, ""))
+			store.say("a/b@sys/internal/ui/mounts", http.StatusOK, fmt.Sprintf(mounts, kv))
+			answer := metadataOf(3, "1999-01-01T00:00:00Z", "")
+			if strings.Contains(test.request, "static-roles") {
+				answer = `{"data":{"last_vault_rotation":"1999-01-01T00:00:00Z"}}`
+			}
+			if test.request != "" {
+				store.say(test.request, http.StatusOK, answer)
+			}
+			referenced := func(context.Context) ([]Reference, error) { return []Reference{test.reference}, nil }
+			inBubble(t, pollReferenced, store, func(o *Options) { o.Referenced = referenced }, func(t *testing.T, r *rig) {
+				after(10 * time.Minute)
+				var want []string
+				if test.want != "" {
+					want = []string{test.want}
+				}
+				if diff := cmp.Diff(want, paths(r.seen())); diff != "" {
+					t.Errorf("observed (-want +got):\n%s\n%s", diff, r.log)
+				}
+				if got := strings.Count(r.log.String(), "reason=no-mount"); (got == 0) != (want != nil) {
+					t.Errorf("no-mount is logged %d times:\n%s", got, r.log)
+				}
+				if times := store.times("nowhere/b@sys/internal/ui/mounts"); times > 0 {
+					t.Errorf("a namespace in one that is not there was asked for %d times", times)
+				}
+			})
+		})
 	}
 }
