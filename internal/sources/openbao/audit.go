@@ -80,6 +80,7 @@ var (
 	engineMarks    = [][]byte{[]byte(`"mount_type":"kv"`), []byte(`"mount_type":"database"`), []byte(`"mount_type":"ldap"`)}
 	operationMarks = [][]byte{
 		[]byte(`"operation":"create"`), []byte(`"operation":"update"`), []byte(`"operation":"patch"`), []byte(`"operation":"delete"`),
+		[]byte(`"operation":"recover"`), // Vault Enterprise writes what a snapshot has at the path.
 	}
 )
 
@@ -151,7 +152,7 @@ func decodeLine(line []byte) (entry, verdict) {
 		return entry{}, ignored
 	}
 	switch e.operation {
-	case "create", "update", "patch", "delete":
+	case "create", "update", "patch", "delete", "recover":
 	default:
 		return entry{}, ignored
 	}

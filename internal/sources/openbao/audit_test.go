@@ -166,6 +166,7 @@ func TestLinesThatAreNotUsed(t *testing.T) {
 		want       verdict
 	}{
 		{name: "as it is used", line: lineOf(write, version, ""), want: used},
+		{name: "a secret of KV v1 was recovered from a snapshot", line: lineOf(`"operation":"recover","mount_point":"kv/","mount_type":"kv","path":"kv/db"`, "", ""), want: used},
 		{name: "with a prefix", line: "@cee: " + lineOf(write, version, ""), want: used},
 		{name: "without a namespace, a time and a display name", line: `{"type":"response","request":{` + write + `}}`, want: used},
 		{name: "the request failed", line: lineOf(write, `"mount_type":"kv"`, `,"error":"check-and-set parameter did not match"`), want: ignored},

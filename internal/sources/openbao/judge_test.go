@@ -24,6 +24,7 @@ func TestWhatAnEntryMeansDependsOnTheEngine(t *testing.T) {
 	}{
 		{name: "a write to KV v1", entry: kv("create", "kv/app/x"), kv: kvV1, path: "app/x", want: change{operation: "create", complete: true, state: Live}},
 		{name: "a write to KV v1 in a folder called data", entry: kv("update", "kv/data/x"), kv: kvV1, path: "data/x", want: change{operation: "update", complete: true, state: Live}},
+		{name: "a recovery in KV v1", entry: kv("recover", "kv/app/x"), kv: kvV1, path: "app/x", want: change{operation: "recover", complete: true, state: Live}},
 		{name: "a delete in KV v1", entry: kv("delete", "kv/metadata/x"), kv: kvV1, path: "metadata/x", want: change{operation: "delete", complete: true, state: Gone}},
 		{name: "a write without a version to KV v2 has to be looked at", entry: kv("patch", "kv/data/x"), kv: kvV2, path: "x", want: change{operation: "patch"}},
 		{name: "a write without a version to an unknown engine is one to KV v1", entry: kv("update", "kv/data/x"), path: "data/x", want: change{operation: "update", complete: true, state: Live}},
@@ -37,6 +38,7 @@ func TestWhatAnEntryMeansDependsOnTheEngine(t *testing.T) {
 		{name: "a static role's rotation", entry: role(events.EngineDatabase, "update", "db/rotate-role/shop"), path: "static-creds/shop", want: change{operation: "rotate", state: Live}},
 		{name: "a static role's creation", entry: role(events.EngineDatabase, "create", "db/static-roles/shop"), path: "static-creds/shop", want: change{operation: "create", state: Live}},
 		{name: "a static role's change may be a rotation", entry: role(events.EngineDatabase, "update", "db/static-roles/shop"), path: "static-creds/shop", want: change{operation: "update"}},
+		{name: "a static role's recovery may be one to an earlier password", entry: role(events.EngineDatabase, "recover", "db/static-roles/shop"), path: "static-creds/shop", want: change{operation: "recover"}},
 		{name: "a static role's end", entry: role(events.EngineDatabase, "delete", "db/static-roles/shop"), path: "static-creds/shop", want: change{operation: "delete", state: Gone}},
 		{name: "a role that is not static", entry: role(events.EngineDatabase, "create", "db/roles/shop"), path: ""},
 		{name: "the root's rotation", entry: role(events.EngineDatabase, "update", "db/rotate-root/shop"), path: ""},
