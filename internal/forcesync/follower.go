@@ -90,8 +90,14 @@ func (f *follower) targetChanged(ctx context.Context, target events.Source) {
 		f.noteVisible(syncs[0])
 	}
 	for _, s := range syncs {
-		s.changed = true
-		if s.state == checking {
+		if s.mayLack(f.tracker.pending.bySecret[s.key.secret]) {
+			s.unclear = true
+		} else {
+			s.changed = true
+		}
+	}
+	for _, s := range syncs {
+		if s.changed && s.state == checking {
 			f.tracker.finish(ctx, s, done, nil)
 		}
 	}
@@ -137,14 +143,18 @@ func (f *follower) expire(ctx context.Context, s *pendingSync) {
 	}
 }
 
-// repeat asks again for a sync that changed nothing, up to maxRepeats times.
+// repeat asks again for a sync that changed nothing, up to maxRepeats times, and once for one that may have changed what was written.
 func (f *follower) repeat(ctx context.Context, s *pendingSync) {
-	if s.repeat == maxRepeats || s.isCurrent() {
+	switch {
+	case s.unclear && (s.repeat > 0 || s.isCurrent()):
+		f.tracker.finish(ctx, s, done, nil)
+		return
+	case s.repeat == maxRepeats || s.isCurrent():
 		f.tracker.finish(ctx, s, noChange, nil)
 		return
 	}
 	s.repeat++
-	f.log.DebugContext(s.newest().context(ctx), "sync changed nothing; repeating",
+	f.log.DebugContext(s.newest().context(ctx), "sync may have changed nothing; repeating",
 		"externalsecret", s.key.secret.Name, "namespace", s.key.secret.Namespace, "repeat", s.repeat)
 	f.tracker.enqueue(ctx, s)
 }

@@ -54,6 +54,8 @@ type pendingSync struct {
 	// change is older. joined says that more than one event has asked.
 	causes []cause
 	joined bool
+	// superseded is set when a newer change has arrived after a patch for an older one: what that changes may be seen only now.
+	superseded bool
 
 	state state
 	// due is set while the sync is on the agenda.
@@ -83,6 +85,8 @@ type pendingSync struct {
 	failedBefore bool
 	// changed is set when what the ExternalSecret writes has changed since the patch.
 	changed bool
+	// unclear is set when it has changed, but maybe only by an earlier change of the store. The sync is then repeated once.
+	unclear bool
 	// sent is when this actuator last sent a patch. visible is when the store was first seen to return what the sync is for. Both are
 	// zero before that.
 	sent, visible time.Time
@@ -105,6 +109,20 @@ func (s *pendingSync) isSynced() bool {
 // differs in each answer, such as the remaining time of a role's password.
 func (s *pendingSync) showsContent() bool {
 	return (s.state == syncing || s.state == checking) && !s.joined && s.change.Store.Engine == events.EngineKV
+}
+
+// mayLack reports whether what the ExternalSecret writes may have changed without what the sync is for. others are all syncs of the ExternalSecret.
+// A server that lags behind has the changes in their order, so only the newest may be missing. In engines other than KV, data may differ in each
+// answer, and a repeat would change it again.
+func (s *pendingSync) mayLack(others group) bool {
+	if s.state < patching || s.state == retrying || s.repeat > 0 || s.change.Store.Engine != events.EngineKV {
+		return false
+	}
+	newest := true
+	for _, other := range others {
+		newest = newest && !other.change.Time.After(s.change.Time)
+	}
+	return s.superseded || newest && len(others) > 1
 }
 
 // isCurrent reports whether a sync that changed nothing must have read the change that it is for. If so, the ExternalSecret does not use what

@@ -45,7 +45,7 @@ func (b *starter) start(ctx context.Context, s *pendingSync) {
 		return
 	}
 	for _, one := range syncs {
-		one.repeat, one.state, one.changed = s.repeat, patching, false
+		one.repeat, one.state, one.changed, one.unclear = s.repeat, patching, false, one.unclear && s.repeat > 0
 		one.from, one.certain, one.patched = one.seen.SyncedVersion, true, true
 		b.tracker.slots.acquire(ctx, one)
 	}
@@ -77,7 +77,7 @@ func (b *starter) prepare(ctx context.Context, s *pendingSync) bool {
 		b.tracker.finish(ctx, s, why, nil)
 		return false
 	}
-	if s.repeat > 0 && s.changed {
+	if s.repeat > 0 && s.changed && !s.unclear {
 		b.tracker.finish(ctx, s, done, nil) // the last patch has turned out to be enough
 		return false
 	}

@@ -28,11 +28,11 @@ func TestALaterVersionTakesThePlaceOfTheEarlier(t *testing.T) {
 		},
 		{
 			"which was asked for", func(b *bed) { b.took = 10 * time.Second }, time.Second,
-			[]string{"db " + secondVersion, "db main/root/secret/shop/db/3"},
+			[]string{"db " + secondVersion, "db main/root/secret/shop/db/3", "db main/root/secret/shop/db/3-r1"},
 		},
 		{
 			"which is looked for in what is written", func(b *bed) { b.read = func(types.NamespacedName) string { return "1" } }, time.Second,
-			[]string{"db " + secondVersion, "db main/root/secret/shop/db/3"},
+			[]string{"db " + secondVersion, "db main/root/secret/shop/db/3", "db main/root/secret/shop/db/3-r1"},
 		},
 	}
 	for _, test := range tests {
@@ -74,7 +74,7 @@ func TestALaterVersionThatComesWhileTheEarlierIsBeingAskedForIsNotLost(t *testin
 		b.pass(10 * time.Second)
 		b.mustSettle(first)
 		b.mustSettle(second)
-		b.want("patches", b.taken(), []string{"db " + secondVersion, "db main/root/secret/shop/db/3"})
+		b.want("patches", b.taken(), []string{"db " + secondVersion, "db main/root/secret/shop/db/3", "db main/root/secret/shop/db/3-r1"})
 	})
 }
 
@@ -121,7 +121,7 @@ func TestTwoPathsOfOneExternalSecretAreBothWaitedFor(t *testing.T) {
 		b.pass(time.Minute)
 		b.mustSettle(first)
 		b.mustSettle(second)
-		b.want("patches", b.taken(), []string{"db " + secondVersion, "db main/root/secret/shop/mail/2"})
+		b.want("patches", b.taken(), []string{"db " + secondVersion, "db main/root/secret/shop/mail/2", "db main/root/secret/shop/mail/2-r1"})
 	})
 }
 

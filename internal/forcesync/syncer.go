@@ -52,7 +52,7 @@ func New(host Host, index *Index) *Syncer {
 // Take handles an event about a secret in a store, or about an object that ExternalSecrets write. It holds the event once for each sync
 // that the event asks for. span is the span of the event's processing.
 func (y *Syncer) Take(ctx context.Context, change events.Change, span trace.Span, event InFlight) {
-	if change.Verb != events.VerbDeleted {
+	if change.Verb == events.VerbChanged {
 		y.follower.targetChanged(ctx, change.Source)
 	}
 	rotation, ok := externalsecret.RotationOf(change)
@@ -98,10 +98,11 @@ func (y *Syncer) join(ctx context.Context, s, later *pendingSync) {
 		s.causes = []cause{later.newest(), newest}
 		return
 	}
+	s.superseded = s.superseded || s.state == patching || !s.sent.IsZero()
 	release(ctx, s.causes, nil)
 	s.causes = later.causes
 	s.change, s.rotation = later.change, later.rotation
-	s.repeat, s.denials, s.changed, s.visible = 0, 0, false, time.Time{}
+	s.repeat, s.denials, s.changed, s.unclear, s.visible = 0, 0, false, false, time.Time{}
 	switch s.state {
 	case queued, retrying: // it is patched for the newer change at its turn or after the delay
 	case patching:

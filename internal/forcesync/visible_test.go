@@ -158,3 +158,78 @@ func TestAReaderWhoseChangeIsSeenLateIsNotPatchedAgain(t *testing.T) {
 		}
 	})
 }
+
+// The script of a rotation writes two paths, and a standby that has only the first one yet answers.
+func TestAChangeByOnePathIsNotTakenForThatOfAnother(t *testing.T) {
+	inBed(t, func(b *bed) {
+		b.secret("db", "shop/user", ", dataFrom: [{extract: {key: shop/password}}]")
+		answers := []string{"user 2, password 1", "user 2, password 1"}
+		b.read = func(types.NamespacedName) string {
+			if len(answers) == 0 {
+				return "user 2, password 2"
+			}
+			answer := answers[0]
+			answers = answers[1:]
+			return answer
+		}
+		b.start(b.host())
+		first := b.rotate("shop/user", 2, nil)
+		b.pass(time.Millisecond)
+		second := b.rotate("shop/password", 2, nil)
+		b.pass(time.Minute)
+		b.mustSettle(first)
+		b.mustSettle(second)
+		b.want("patches", b.taken(), []string{
+			"db main/root/secret/shop/password/2", "db main/root/secret/shop/password/2-r1", "db main/root/secret/shop/user/2",
+		})
+		b.want("outcomes", b.outcomes(), []string{"db completed synced", "db completed synced"})
+		if got := b.written[types.NamespacedName{Namespace: "shop", Name: "db"}]; got != "user 2, password 2" {
+			t.Errorf("%s was written", got)
+		}
+	})
+}
+
+// Of two versions in quick succession, the standby has only the first one yet, and the event of what that changed comes late.
+func TestAChangeByAnEarlierVersionIsNotTakenForThatOfALater(t *testing.T) {
+	inBed(t, func(b *bed) {
+		b.secret("db", "shop/db", "")
+		answers := []string{"1", "1", "2"}
+		b.read = func(types.NamespacedName) string {
+			answer := answers[0]
+			answers = append(answers[1:], "3")
+			return answer
+		}
+		b.start(b.host())
+		first := b.rotate("shop/db", 2, nil)
+		b.pass(time.Second)
+		second := b.rotate("shop/db", 3, nil)
+		b.pass(10 * time.Millisecond)
+		b.deliver(b.Context(), secretChange(events.VerbChanged))
+		b.pass(time.Minute)
+		b.mustSettle(first)
+		b.mustSettle(second)
+		if got := b.written[types.NamespacedName{Namespace: "shop", Name: "db"}]; got != "2" && got != "3" {
+			t.Errorf("%s was written", got)
+		}
+	})
+}
+
+func TestAHoldOfWhatIsWrittenIsNoChangeOfIt(t *testing.T) {
+	inBed(t, func(b *bed) {
+		b.secret("db", "shop/db", "")
+		b.read = func(types.NamespacedName) string { return "1" }
+		b.start(b.host())
+		b.rotate("shop/db", 2, nil)
+		b.pass(time.Second)
+		b.deliver(b.Context(), secretChange(events.VerbObserved))
+		b.pass(time.Minute)
+		b.want("outcomes", b.outcomes(), []string{"db skipped no-change"})
+	})
+}
+
+// secretChange is an event about the Secret db.
+func secretChange(verb events.Verb) events.Change {
+	return events.Change{
+		Source: events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"}, Verb: verb, UID: "s", ResourceVersion: "1", ChangedAt: "1",
+	}
+}
