@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
@@ -23,6 +26,20 @@ func (r *rig) reload(name, strategy string, kind events.Kind, source string, dat
 	if err := roll.Send(r.Context(), r.client); err != nil {
 		r.Fatal(err)
 	}
+}
+
+// scale sets the replicas of a Deployment, and waits until its controller has observed that.
+func (r *rig) scale(name string, replicas int) {
+	r.Helper()
+	patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)
+	scaled, err := r.client.AppsV1().Deployments(r.namespace).Patch(r.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{})
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.eventually(name+" has as many pods", func(context.Context) bool {
+		status := r.deployment(name).Status
+		return status.ObservedGeneration >= scaled.Generation && int(status.Replicas) == replicas
+	})
 }
 
 // compared returns the rows of compare without their reasons, and its last line.
@@ -63,7 +80,11 @@ func TestADryRunBesideReloaderIsComparedWithItAndEndsWithoutARoll(t *testing.T) 
 			r.write(events.KindSecret, "db", map[string]string{"a": "one"})
 			r.write(events.KindConfigMap, "app", map[string]string{"a": "one"})
 			db := readsAll(events.KindSecret, "db")
-			r.create(workload{kind: "deployment", name: "web", annotations: reloader("auto", "true"), read: db})
+			// Its pods find no node, so they are being replaced when it is decided about.
+			r.create(workload{kind: "deployment", name: "web", annotations: reloader("auto", "true"), read: both(db, func(spec *corev1.PodSpec) {
+				spec.NodeSelector = map[string]string{"example.com/nowhere": "true"}
+			})})
+			r.scale("web", 1)
 			r.create(workload{kind: "deployment", name: "missed", annotations: reloader("auto", "true"), read: db})
 			r.create(workload{kind: "deployment", name: "two", annotations: reloader("auto", "true"), read: both(db, readsAll(events.KindConfigMap, "app"))})
 			r.create(workload{kind: "deployment", name: "none", annotations: reloader("auto", "true"), on: "none", read: db})
@@ -88,6 +109,7 @@ func TestADryRunBesideReloaderIsComparedWithItAndEndsWithoutARoll(t *testing.T) 
 				t.Errorf("compared (-want +got):\n%s", diff)
 			}
 			r.stop(r.actuator)
+			r.scale("web", 0)
 			r.rolls("the dry run ends", once("deployment/missed", "cronjob/web"), func() { r.startActuator("--dry-run=false") })
 		})
 	}

@@ -25,9 +25,9 @@ func (c *concluder) conclude(ctx context.Context, e *inFlightEvent, w *workload.
 	c.report(ctx, e, w, decision, e.delivery.Deliveries > 1)
 }
 
-// release ends a pending change with the decision about it.
+// release ends a pending change with the decision about it, and reports that unless a rollout does. Only a dry run ends a change that would wait.
 func (c *concluder) release(ctx context.Context, w *workload.Workload, change *pendingChange, decision plan.Decision) {
-	if action := decision.Reason.Action(); action == plan.Skip || action == plan.Record {
+	if decision.Reason.Action() != plan.Roll {
 		e := change.event
 		c.report(e.context(ctx), e, w, decision, change.doubted || e.delivery.Deliveries > 1)
 	}

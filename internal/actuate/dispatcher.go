@@ -89,8 +89,8 @@ func (d *dispatcher) decide(p *pending, w *workload.Workload) verdict {
 		if decision.Undated {
 			v.undated = append(v.undated, c.change)
 		}
-		if d.dryRun && decision.Reason.Action() == plan.Roll {
-			decision.Reason = plan.DryRun
+		if d.dryRun {
+			decision.Reason = inDryRun(decision.Reason)
 		}
 		if d.dryRun || decision.Reason.Action() == plan.Skip {
 			v.leaving = append(v.leaving, decision)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -178,5 +179,37 @@ func TestVersionsThatCannotBeComparedAreLoggedOnce(t *testing.T) {
 	}
 	if n := strings.Count(log.String(), "not comparable"); n != 1 {
 		t.Errorf("it is logged %d times, want once", n)
+	}
+}
+
+func TestADryRunReportsWhatWouldWait(t *testing.T) {
+	starting := func(w *workload.Workload) { w.TemplateVersion, w.Progress.Pods = "200", 3 }
+	aborted := func(w *workload.Workload) { w.Aborted = true }
+	onHold := func(c *events.Change) { c.Hold = "tofu apply" }
+	for _, tt := range []struct {
+		name     string
+		workload func(*workload.Workload)
+		change   func(*events.Change)
+		want     plan.Reason
+	}{
+		{"pods that are being replaced, which will be newer than the change", starting, nil, plan.PodsNewer},
+		{"a rollout that was aborted", aborted, nil, plan.Aborted},
+		{"a source on hold", nil, onHold, plan.SourceOnHold},
+		{"nothing", nil, nil, plan.DryRun},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			options := testOptions()
+			options.DryRun = true
+			w := workloadOf(t, "auto", wholeDB, tt.workload)
+			l := loopOf(t, options, w)
+			l.dispatcher.act(t.Context(), pendingOf(w, changeOf(tt.change)), w)
+			var got []string
+			for _, one := range l.outbox.waiting {
+				got = append(got, string(one.outcome.Verb)+" "+one.outcome.Reason)
+			}
+			if diff := cmp.Diff([]string{"skipped " + tt.want.String()}, got); diff != "" {
+				t.Errorf("reported (-want +got):\n%s", diff)
+			}
+		})
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
+	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
 func TestTheGaugesShowWhatTheEngineHasOnItsHands(t *testing.T) {
@@ -65,7 +66,7 @@ func TestTheGaugesShowWhatTheEngineHasOnItsHands(t *testing.T) {
 
 func TestAnActuatorThatCannotReachNATSShowsAllButItsConsumer(t *testing.T) {
 	a, reader := measured(t)
-	nc, _ := streamsOf(t)
+	nc, _ := natstest.Streams(t)
 	var err error
 	if a.bus, err = events.Open(t.Context(), nc, testOptions().Cluster, nil); err != nil {
 		t.Fatal(err)

@@ -53,3 +53,15 @@ func (v *verdict) rollNow() {
 func bySource(a, b *pendingChange) int {
 	return strings.Compare(a.change.Source.String(), b.change.Source.String())
 }
+
+// inDryRun returns the reason that a dry run reports, which waits for nothing.
+func inDryRun(reason plan.Reason) plan.Reason {
+	switch {
+	case reason.Action() == plan.Roll:
+		return plan.DryRun
+	case reason == plan.PodsStarting:
+		return plan.PodsNewer // That is what it becomes.
+	default:
+		return reason
+	}
+}
