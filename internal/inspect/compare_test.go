@@ -111,6 +111,11 @@ func TestCompareSaysWhoRolled(t *testing.T) {
 			want:    "unclear  shop  cronjob/web  secret/db  dry-run; Reloader starts a Job, and leaves no mark on the CronJob",
 		},
 		{
+			name: "it is unclear of what Reloader restarts, because it leaves no mark", object: reloadedBy(deploymentOf("web", nil), "Reloader", 0),
+			decided: []events.Outcome{decided("dry-run")},
+			want:    "unclear  shop  deployment/web  secret/db  dry-run; said; Reloader has written it since, and leaves no mark on what it restarts",
+		},
+		{
 			name: "both, of a Job that Reloader has made anew", object: reloadedJob,
 			decided: []events.Outcome{{Verb: events.VerbSkipped, Reason: "dry-run", Workload: events.Workload{Kind: "job"}}},
 			want:    "both  shop  job/web  secret/db  dry-run",

@@ -64,6 +64,8 @@ func (d *decisions) compare(w events.Workload, mark reloaderMark, since time.Tim
 			row.who, row.why = unclear, join(about.why, "Reloader starts a Job, and leaves no mark on the CronJob")
 		case about.rolls && mark.hides(changed):
 			row.who, row.why = unclear, join(about.why, "Reloader has rolled it for "+mark.source.String()+" since, and names no other source")
+		case about.rolls && mark.isBlank() && !mark.at.Before(changed):
+			row.who, row.why = unclear, join(about.why, "Reloader has written it since, and leaves no mark on what it restarts")
 		case about.rolls:
 			row.who = keyturnOnly
 		case rolled && known:
@@ -110,4 +112,9 @@ func (m reloaderMark) rolled(source string, changed time.Time) bool {
 // hides reports whether Reloader may have rolled for a source that changed at the given time, and has overwritten its mark since.
 func (m reloaderMark) hides(changed time.Time) bool {
 	return m.source.Name != "" && !m.at.Before(changed)
+}
+
+// isBlank reports whether Reloader wrote the workload and names no source, as when it restarts a Rollout.
+func (m reloaderMark) isBlank() bool {
+	return !m.at.IsZero() && m.source.Name == "" && len(m.variables) == 0
 }

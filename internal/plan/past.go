@@ -54,17 +54,21 @@ func (q *question) isBornAfter() bool {
 	return !at.IsZero() && q.w.Created.After(at.Add(margin))
 }
 
-// isTemplateNewer reports whether, by the resourceVersions, the pod template was changed after the content that the pods read.
+// isTemplateNewer reports whether, by the resourceVersions, the pod template was changed after the content that the pods read. A restart by
+// Reloader counts, too.
 func (q *question) isTemplateNewer() bool {
 	if q.w.TemplateVersion == "" {
 		return q.isReloaded()
+	}
+	if q.w.Restarts() && q.isReloaded() {
+		return true // A restart replaces the pods and leaves the template as it is.
 	}
 	return workload.Newer(q.w.TemplateVersion, q.seen.changedAt) && !q.isContradicted()
 }
 
 // isReloaded reports whether Reloader has rolled the workload after the change, judging by its field manager. Nothing else is known about a
-// template if its write was not observed. The times are precise to a second, and Reloader usually rolls within the same second: a roll in that
-// second counts as after the change, unless it was for another source.
+// restart, or about a template if its write was not observed. The times are precise to a second, and Reloader usually rolls within the same
+// second: a roll in that second counts as after the change, unless it was for another source.
 func (q *question) isReloaded() bool {
 	at := q.writtenBy()
 	if at.IsZero() || q.w.Reloaded.Before(at) {

@@ -7,6 +7,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
@@ -126,6 +127,42 @@ func TestWhatReloaderHasRolledIsNotRolledAgain(t *testing.T) {
 				w.TemplateVersion, w.Reloaded, w.Progress.Pods = test.version, test.reloaded, test.pods
 			})
 			if got := (Policy{}).Decide(w, test.now, test.past).Reason; got != test.want {
+				t.Errorf("got %s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+// A restart leaves the template as it is, so its version says nothing about it.
+func TestARolloutThatReloaderHasRestartedIsNotRestartedAgain(t *testing.T) {
+	for _, test := range []struct {
+		name, strategy string
+		reloaded       time.Time
+		want           Reason
+	}{
+		{"after the change", "restart", written.Add(time.Second), PodsNewer},
+		{"in the same second", "restart", written, PodsNewer},
+		{"before the change", "restart", written.Add(-time.Second), Changed},
+		{"after the change, and a roll changes its template, which is older", "rollout", written.Add(time.Second), Changed},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			rollout := &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout",
+				"spec": map[string]any{"replicas": int64(0), "template": map[string]any{"metadata": map[string]any{"labels": map[string]any{"app": "web"}}}},
+			}}
+			at := metav1.NewTime(test.reloaded)
+			rollout.SetName("web")
+			rollout.SetResourceVersion("110")
+			rollout.SetAnnotations(map[string]string{
+				workload.AnnotationRollOn: "secret/db", "reloader.stakater.com/rollout-strategy": test.strategy,
+			})
+			rollout.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: workload.ReloaderManager, Time: &at}})
+			w, ok := workload.Read(workload.ArgoRollout(), rollout, workload.Reading{Reloader: true})
+			if !ok {
+				t.Fatal("no workload")
+			}
+			w.TemplateVersion = "50"
+			if got := (Policy{}).Decide(w, changeOf(nil), Past{}).Reason; got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
 		})

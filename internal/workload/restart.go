@@ -41,6 +41,9 @@ var annotatingOrRestarting = strategy{
 	},
 }
 
+// Restarts reports whether a roll restarts the pods and leaves the template as it is.
+func (w *Workload) Restarts() bool { return w.restarts }
+
 // nextRestart returns the spec.restartAt for a change that pods read if they start at readFrom or later. The controller replaces the pods
 // that were created before restartAt, once that time has come. Creation times are written by the API server in whole seconds, so restartAt is
 // by the API server's clock, too: it is after the newest write of the Rollout, whose status has been written since its pods became available.
