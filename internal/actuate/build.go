@@ -75,7 +75,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		isDecided: baselines.isDecided, acks: &acks{inFlight: inFlight, now: now}, denied: denied,
 		turns: make(map[workload.Key]*recordTurn), answers: make(chan recordable),
 	}
-	pauses := &pauses{notes: notes, open: make(map[workload.Key]openPause)}
+	pauses := &pauses{notes: notes, kube: kube, open: make(map[workload.Key]openPause)}
 	reloads := &reloads{index: s.index, gathering: gathering, now: now, by: make(map[string]reload)}
 	owing := &owing{notes: notes, policy: o.Policy(), turns: make(map[workload.Key]*owingTurn)}
 	shadows := &shadows{notes: notes, rollouts: rollouts, left: make(map[workload.Key]leftShadow)}

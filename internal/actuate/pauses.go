@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -13,18 +15,24 @@ const (
 	pauseShown = 10 * time.Second
 	// pauseRetry is the delay before the next patch after one that failed to write or remove the note.
 	pauseRetry = time.Minute
+	// pauseLeft is how long after the end of its pause a Deployment that is still paused is taken for one that Reloader will not resume.
+	pauseLeft = time.Minute
 )
 
 // pauses notes on the workloads that a pause has begun, so that the next leader knows it, and removes the note once the pause is over. Which notes
 // are to be removed is known from the workloads themselves.
 type pauses struct {
 	notes
+	kube *kubeEvents
 
 	open map[workload.Key]openPause
 }
 
-// openPause says when a pause ends, and when to remove its note.
-type openPause struct{ end, due time.Time }
+// openPause says when a pause ends, and when to remove its note, or when to report the Deployment if someone has paused that itself.
+type openPause struct {
+	end, due         time.Time
+	paused, reported bool
+}
 
 // resume looks at all workloads.
 func (p *pauses) resume() {
@@ -36,12 +44,16 @@ func (p *pauses) resume() {
 // review reviews a workload that has changed or gone. If someone has paused the Deployment itself, as Reloader does, it is theirs to end that.
 func (p *pauses) review(key workload.Key) {
 	w := p.index.Get(key)
-	if p.dryRun || w == nil || w.Pause.Begun.IsZero() || w.IsPausedBySomeone() {
+	if p.dryRun || w == nil || w.Pause.Begun.IsZero() {
 		delete(p.open, key)
 		return
 	}
-	if end := w.Pause.Begun.Add(w.Pause.Period); !p.open[key].end.Equal(end) {
-		p.open[key] = openPause{end, end.Add(pauseShown)}
+	end, paused, shown := w.Pause.Begun.Add(w.Pause.Period), w.IsPausedBySomeone(), pauseShown
+	if paused {
+		shown = pauseLeft
+	}
+	if was := p.open[key]; !was.end.Equal(end) || was.paused != paused {
+		p.open[key] = openPause{end: end, due: end.Add(shown), paused: paused}
 	}
 }
 
@@ -54,17 +66,36 @@ func (p *pauses) begin(ctx context.Context, w *workload.Workload, of *pending) {
 	}
 }
 
-// advance removes the notes of pauses that are over.
+// advance removes the notes of pauses that are over, and reports the Deployments that someone has left paused.
 func (p *pauses) advance(ctx context.Context) {
 	for key, pause := range p.open {
+		if pause.paused {
+			p.report(ctx, key, pause)
+			continue
+		}
 		if p.now().Before(pause.due) || p.patcher.busy(key) || p.gathering.byKey[key] != nil || !p.patcher.hasRoom(key.Namespace) {
 			continue
 		}
-		p.open[key] = openPause{pause.end, p.now().Add(pauseRetry)}
+		p.open[key] = openPause{end: pause.end, due: p.now().Add(pauseRetry)}
 		if w := p.index.Get(key); w != nil {
 			p.send(ctx, w, workload.Write{EndsPause: true}, p.finish)
 		}
 	}
+}
+
+// report reports once that a Deployment is still paused after its pause. Reloader keeps the end of a pause only in its memory, so one that is stopped
+// within the pause resumes nothing.
+func (p *pauses) report(ctx context.Context, key workload.Key, pause openPause) {
+	w := p.index.Get(key)
+	if w == nil || pause.reported || p.now().Before(pause.due) {
+		return
+	}
+	pause.reported = true
+	p.open[key] = pause
+	p.log.WarnContext(ctx, "deployment is still paused after its pause-period; its pods are not replaced until someone resumes it",
+		"workload", w.ID.String(), "namespace", w.ID.Namespace, "since", w.Pause.Begun)
+	p.kube.write(ctx, w.ID, corev1.EventTypeWarning, "StillPaused", "it is paused, although its pause-period is over, so its pods are not "+
+		"replaced until someone resumes it with kubectl rollout resume; Reloader leaves it so if it is stopped within the period", nil)
 }
 
 // finish takes the result of a patch.

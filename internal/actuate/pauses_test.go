@@ -134,6 +134,54 @@ func TestAPauseThatSomeoneElseHasBegunIsLeftToThem(t *testing.T) {
 	}
 }
 
+// Reloader keeps the end of a pause only in its memory, so if it is stopped before, the Deployment stays paused.
+func TestADeploymentThatIsStillPausedAfterItsPauseIsReportedOnce(t *testing.T) {
+	const period = time.Minute
+	paused := func(w *workload.Workload) {
+		w.Pause, w.Progress.State = workload.Pause{Period: period, Begun: written}, workload.Waiting
+	}
+	resumed := func(w *workload.Workload) { w.Version, w.Pause = "51", workload.Pause{Period: period} }
+	for _, tt := range []struct {
+		name  string
+		later func(*workload.Workload)
+		want  []string
+	}{
+		{"it is", nil, []string{"StillPaused"}},
+		{"it was resumed in time", resumed, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			now, options := written, testOptions()
+			options.Now = func() time.Time { return now }
+			w := workloadOf(t, "auto", wholeDB, paused)
+			l := loopOf(t, options, w)
+			reported := func() (reasons []string) {
+				for event := l.concluder.teller.kube.waiting(); event != nil; event = l.concluder.teller.kube.waiting() {
+					reasons = append(reasons, event.Reason)
+				}
+				return reasons
+			}
+			l.pauses.review(w.Key())
+			now = written.Add(period + pauseLeft - time.Second)
+			l.pauses.advance(t.Context())
+			if got := reported(); got != nil {
+				t.Errorf("Reloader may still resume it, and reported is %s", got)
+			}
+			if tt.later != nil {
+				l.dispatcher.index.Written(workloadOf(t, "auto", wholeDB, tt.later))
+				l.pauses.review(w.Key())
+			}
+			now = written.Add(period + pauseLeft)
+			for range 2 {
+				l.pauses.advance(t.Context())
+				l.pauses.review(w.Key())
+			}
+			if diff := cmp.Diff(tt.want, reported()); diff != "" {
+				t.Errorf("reported (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestAPauseIsNoneWithoutReloader(t *testing.T) {
 	c, options := pausingCluster(t, "1h")
 	options.Reloader = false

@@ -46,6 +46,16 @@ func TestTheCommandsOfTheMigrationFromReloaderWork(t *testing.T) {
 		c.shell(stop)
 		r.awaitReloader("no replica", func(d *appsv1.Deployment) bool { return *d.Spec.Replicas == 0 && d.Status.Replicas == 0 })
 	})
+	r.part("what Reloader has left paused is resumed", func() {
+		const key = "deployment.reloader.stakater.com/paused-at"
+		c.inNamespace(r.namespace)
+		c.shell("kubectl rollout pause deployment web")
+		c.shell("kubectl annotate deployment web " + key + "=2026-03-14T15:09:26Z")
+		if got, want := c.shell(c.next("kubectl get deployments -A")), r.namespace+" web 2026-03-14T15:09:26Z\n"; got != want {
+			t.Errorf("paused are %q, want %q", got, want)
+		}
+		c.run("kubectl rollout resume")
+	})
 	r.part("Reloader is back", func() {
 		c.run("kubectl -n reloader scale")
 		r.awaitReloader("a replica that syncs", syncs("true"))
