@@ -41,6 +41,7 @@ func withMarker(d *appsv1.Deployment, text string) *appsv1.Deployment {
 
 const (
 	marksDB  = `{"type":"SECRET","name":"db","namespace":"shop","hash":"h","containerRefs":["app"],"observedAt":1}`
+	marksApp = `{"type":"CONFIGMAP","name":"app","namespace":"shop","observedAt":1}`
 	marksTLS = `{"type":"SECRET","name":"tls","namespace":"shop"}`
 )
 
@@ -119,6 +120,12 @@ func TestCompareSaysWhoRolled(t *testing.T) {
 			name: "both, of a Job that Reloader has made anew", object: reloadedJob,
 			decided: []events.Outcome{{Verb: events.VerbSkipped, Reason: "dry-run", Workload: events.Workload{Kind: "job"}}},
 			want:    "both  shop  job/web  secret/db  dry-run",
+		},
+		{
+			name:    "both, with Reloader's variable, and a marker from a time when Reloader had the other strategy",
+			object:  reloadedBy(withMarker(withVariable(deploymentOf("web", nil), "STAKATER_DB_SECRET"), marksApp), "Reloader", 0),
+			decided: []events.Outcome{decided("dry-run")},
+			want:    "both  shop  deployment/web  secret/db  dry-run; said",
 		},
 		{name: "neither", object: deploymentOf("web", nil), decided: []events.Outcome{decided("same-content")}},
 		{name: "neither, of a variable whose source has not changed", object: reloadedBy(withVariable(deploymentOf("web", nil), "STAKATER_TLS_SECRET"), "Reloader", 0)},
@@ -232,7 +239,7 @@ func FuzzParseReloadedFrom(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		source := parseReloadedFrom(text)
+		source, _ := parseReloadedFrom(text)
 		if strings.ContainsAny(source.Name, " \t\n/\x1b") {
 			t.Errorf("got %q, which is printed", source)
 		}

@@ -34,7 +34,6 @@ func markOf(meta *metav1.ObjectMeta, template *corev1.PodTemplateSpec) reloaderM
 	if mark.at.IsZero() {
 		return mark
 	}
-	mark.source = parseReloadedFrom(template.Annotations[workload.AnnotationReloadedFrom])
 	for _, container := range template.Spec.Containers {
 		for _, variable := range container.Env {
 			if strings.HasPrefix(variable.Name, workload.ReloaderVariablePrefix) {
@@ -42,18 +41,26 @@ func markOf(meta *metav1.ObjectMeta, template *corev1.PodTemplateSpec) reloaderM
 			}
 		}
 	}
+	source, observedAt := parseReloadedFrom(template.Annotations[workload.AnnotationReloadedFrom])
+	// If there are variables, too, the marker may date from a time when Reloader had the other strategy.
+	if len(mark.variables) == 0 || workload.IsMarkerOf(mark.at, observedAt) {
+		mark.source = source
+	}
 	return mark
 }
 
-// parseReloadedFrom returns the source that Reloader's annotation names, or none.
-func parseReloadedFrom(text string) events.Source {
-	var from struct{ Type, Name string }
-	if json.Unmarshal([]byte(text), &from) != nil {
-		return events.Source{}
+// parseReloadedFrom returns the source that Reloader's annotation names, or none, and when Reloader wrote it, in seconds of Unix time.
+func parseReloadedFrom(text string) (from events.Source, observedAt int64) {
+	var marker struct {
+		Type, Name string
+		ObservedAt int64
 	}
-	source, err := events.ParseSource(strings.ToLower(from.Type) + "/" + from.Name)
+	if json.Unmarshal([]byte(text), &marker) != nil {
+		return events.Source{}, 0
+	}
+	source, err := events.ParseSource(strings.ToLower(marker.Type) + "/" + marker.Name)
 	if err != nil || len(validation.IsDNS1123Subdomain(source.Name)) > 0 {
-		return events.Source{}
+		return events.Source{}, 0
 	}
-	return source
+	return source, marker.ObservedAt
 }

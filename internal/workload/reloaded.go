@@ -20,14 +20,18 @@ func (w *Workload) MayBeReloadedFor(source events.Source) bool {
 		return true
 	}
 	if from, marked := left.reloadedFrom(); marked {
-		age := w.Reloaded.Sub(time.Unix(from.ObservedAt, 0))
 		// If there are variables, too, the marker may date from a time when Reloader had the other strategy.
-		if len(left.variables) == 0 || age.Abs() <= markerMargin {
+		if len(left.variables) == 0 || IsMarkerOf(w.Reloaded, from.ObservedAt) {
 			return from.Type == reloaderWords[source.Kind] && from.Name == source.Name
 		}
 	}
 	_, varies := left.variables[ReloaderVariable(source)]
 	return varies || len(left.variables) == 0
+}
+
+// IsMarkerOf reports whether the time in a marker of Reloader, in seconds of Unix time, is that of a write.
+func IsMarkerOf(written time.Time, observedAt int64) bool {
+	return written.Sub(time.Unix(observedAt, 0)).Abs() <= markerMargin
 }
 
 // reloadedFrom returns the marker, and false if there is none or it cannot be read.
