@@ -13,6 +13,11 @@ import (
 
 const flag = "reloader-annotations"
 
+// sharing are the names that may have one key. Each of them is read by itself, so one annotation then does what each of them does, as in Reloader.
+var sharing = []string{
+	"auto-annotation", "secret-auto-annotation", "configmap-auto-annotation", "secret-annotation", "configmap-annotation",
+}
+
 // named returns the keys by the names of Reloader's flags that set them.
 func (r *Reloader) named() map[string]*string {
 	return map[string]*string{
@@ -64,7 +69,11 @@ func Parse(given map[string]string) (Reloader, error) {
 	first := make(map[string]string, len(names))
 	for _, name := range names {
 		key := *named[name]
-		if other, taken := first[key]; taken {
+		other, taken := first[key]
+		if taken && slices.Contains(sharing, other) && slices.Contains(sharing, name) {
+			continue
+		}
+		if taken {
 			fail("%s and %s: both are %q, want a key for each", other, name, key)
 			continue
 		}

@@ -59,8 +59,25 @@ func TestParseReturnsTheKeysOrAllThatIsWrong(t *testing.T) {
 		},
 		{
 			name: "two names have one key", given: map[string]string{"auto-annotation": "a/b", "secret-annotation": "a/b", "search-match-annotation": "a/b"},
-			err: `--reloader-annotations: auto-annotation and search-match-annotation: both are "a/b", want a key for each` + "\n" +
-				`--reloader-annotations: auto-annotation and secret-annotation: both are "a/b", want a key for each`,
+			err: `--reloader-annotations: auto-annotation and search-match-annotation: both are "a/b", want a key for each`,
+		},
+		{
+			name: "names of sources have one key, which is that of auto, too", given: map[string]string{
+				"configmap-annotation": Default().Auto, "secret-annotation": Default().Auto,
+			},
+			want: change(func(r *Reloader) { r.ConfigMap, r.Secret = r.Auto, r.Auto }),
+		},
+		{
+			name: "auto of each kind has one key", given: map[string]string{
+				"auto-annotation": "a/b", "configmap-auto-annotation": "a/b", "secret-auto-annotation": "a/b",
+			},
+			want: change(func(r *Reloader) { r.Auto, r.AutoConfigMap, r.AutoSecret = "a/b", "a/b", "a/b" }),
+		},
+		{
+			name: "what Keyturn writes has one key with what opts in", given: map[string]string{
+				"pause-deployment-time-annotation": "a/b", "secret-annotation": "a/b",
+			},
+			err: `--reloader-annotations: pause-deployment-time-annotation and secret-annotation: both are "a/b", want a key for each`,
 		},
 		{
 			name: "a key is that of another name", given: map[string]string{"auto-annotation": "reloader.stakater.com/search"},

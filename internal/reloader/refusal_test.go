@@ -45,8 +45,8 @@ func TestWhatCannotBeDoneIsRefusedByName(t *testing.T) {
 		{
 			"one key for two annotations",
 			Environment{},
-			[]string{"--auto-annotation=a/b", "--secret-annotation=a/b"},
-			`--auto-annotation and secret-annotation: both are "a/b"`,
+			[]string{"--auto-annotation=a/b", "--auto-search-annotation=a/b"},
+			`--auto-annotation and auto-search-annotation: both are "a/b"`,
 		},
 		{"a limit of rolls", Environment{}, []string{"--max-rolls-per-hour=-1"}, `--max-rolls-per-hour: "-1", want 0 or more`},
 		{"a debounce", Environment{}, []string{"--settle=-1s"}, `--settle: "-1s", want 0 or more`},

@@ -163,6 +163,18 @@ func TestTheKeysOfReloadersAnnotationsAreThoseThatAreConfigured(t *testing.T) {
 			}
 		})
 	}
+	t.Run("one key may be that of several", func(t *testing.T) {
+		keys := annotations.Default()
+		keys.Auto, keys.AutoSecret, keys.AutoConfigMap, keys.Secret, keys.ConfigMap = "a/auto", "a/auto", "a/auto", "a/names", "a/names"
+		for value, annotation := range map[string]string{"app": "a/names", "true": "a/auto"} {
+			optIn, errs := parseOptIn(map[string]string{annotation: value}, nil, Reading{Keys: keys})
+			for _, of := range []string{"secret/app", "configmap/app"} {
+				if got := optIn.Wants(source(t, of), reads(), false); !got.Wanted() || got.Annotation != annotation || len(errs) > 0 {
+					t.Errorf("%s: %s: got %s by %q for %s; errors %v", annotation, value, got.Reason, got.Annotation, of, errs)
+				}
+			}
+		}
+	})
 	t.Run("errors name the configured key", func(t *testing.T) {
 		_, errs := parseOptIn(map[string]string{"example.org/auto": "yes", "example.org/secrets": "a("}, nil, Reading{Keys: keys})
 		want := []string{
