@@ -68,6 +68,21 @@ func TestReloadersNamesAreExpressionsForTheWholeName(t *testing.T) {
 			want: byName,
 		},
 		{
+			name:     "an asterisk that a name begins with has no effect with --reloader, as for Reloader: an end of a name",
+			workload: a{configMapReload: "*-config"}, reloader: true, source: "configmap/app-config",
+			want: byName,
+		},
+		{
+			name:     "and every name",
+			workload: a{secretReload: "*"}, reloader: true, source: "secret/db",
+			want: byName,
+		},
+		{
+			name:     "but no other end",
+			workload: a{configMapReload: "*-config"}, reloader: true, source: "configmap/app-configs",
+			want: NotWanted,
+		},
+		{
 			name:     "each alternative is for the whole name: the first",
 			workload: a{secretReload: "foo|bar"}, source: "secret/foo",
 			want: byName,
