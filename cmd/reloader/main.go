@@ -36,8 +36,9 @@ func newCommand(heap uint64) *cobra.Command {
 	flags := reloader.NewFlags()
 	cmd := &cobra.Command{
 		Use: "reloader", Short: short, Long: long,
-		Args: cobra.NoArgs, Version: process.BuildVersion(version), SilenceUsage: true, SilenceErrors: true,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Args: cobra.ArbitraryArgs, Version: process.BuildVersion(version), SilenceUsage: true, SilenceErrors: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			flags.Arguments = args
 			if err := process.Environment(cmd.Flags()); err != nil {
 				return err
 			}

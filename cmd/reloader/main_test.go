@@ -49,3 +49,9 @@ func TestBothProgramsBecomeReadyInOneProcessAndEnd(t *testing.T) {
 	}
 	stop()
 }
+
+func TestAnArgumentThatIsNoFlagIsIgnored(t *testing.T) {
+	cmd := newCommand(0)
+	cmd.SetArgs([]string{"--auto-reload-all", "true", "--reload-strategy", "other"})
+	testkit.WantError(t, cmd.ExecuteContext(t.Context()), `--reload-strategy: "other", want env-vars or annotations`)
+}

@@ -22,6 +22,8 @@ type Flags struct {
 	EnableCSIIntegration                              bool
 	// Annotations are the keys of annotations by the names of the flags that change them.
 	Annotations map[string]*string
+	// Arguments are what the command line has beside flags and their values.
+	Arguments []string
 
 	// Cluster is the name of the cluster in events and telemetry.
 	Cluster string

@@ -32,3 +32,10 @@ func noteColons(r *program.Reloader, flag string, items []string) {
 		}
 	}
 }
+
+// noteArguments adds a note for each argument that is no flag. Reloader ignores them, such as the value after a flag that is on or off.
+func noteArguments(r *program.Reloader, arguments []string) {
+	for _, argument := range arguments {
+		note(r, fmt.Sprintf("argument %.100q", argument), "none, as in Reloader; a flag that is on or off takes its value as --flag=value")
+	}
+}

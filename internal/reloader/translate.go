@@ -32,6 +32,7 @@ var levels = map[string]string{
 func Translate(f *Flags, env Environment, version string) (*program.Reloader, error) {
 	var p problems
 	r := program.NewReloader(version)
+	noteArguments(r, f.Arguments)
 	if f.EnableHA {
 		p.setReplica(r, f, env)
 	}

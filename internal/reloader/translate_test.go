@@ -17,7 +17,8 @@ func translate(t *testing.T, env Environment, args ...string) (*program.Reloader
 	values := NewFlags()
 	flags := pflag.NewFlagSet("reloader", pflag.ContinueOnError)
 	values.AddFlags(flags)
-	if err := flags.Parse(args); err != nil {
+	err := flags.Parse(args)
+	if values.Arguments = flags.Args(); err != nil {
 		t.Fatal(err)
 	}
 	return Translate(values, env, "1.2.3")
