@@ -41,6 +41,10 @@ func TestTheCommandsOfTheMigrationFromReloaderWork(t *testing.T) {
 		r.write("three")
 		r.rolled(before, "web", "api")
 	})
+	r.part("Reloader ignores CronJobs", func() {
+		c.run("helm upgrade reloader")
+		r.awaitReloader("a replica that syncs still", syncs("true"))
+	})
 	stop := c.next("kubectl -n reloader scale")
 	r.part("Reloader is stopped", func() {
 		c.shell(stop)
