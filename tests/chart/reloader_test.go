@@ -29,6 +29,8 @@ func TestReloadersValuesAreTakenOver(t *testing.T) {
 		{"sources by label", "resourceLabelSelector: app=web", map[string]any{"KEYTURN_SELECTOR": "app=web"}},
 		{"sources by label, in Reloader's old form", "resourceLabelSelector: 'app:web'", map[string]any{"KEYTURN_SELECTOR": "app=web"}},
 		{"a level of the log by another name", "logLevel: warning", map[string]any{"KEYTURN_LOG_LEVEL": "warn"}},
+		{"a level of the log in capitals", "logLevel: WARNING", map[string]any{"KEYTURN_LOG_LEVEL": "warn"}},
+		{"an account, as a string", "serviceAccount: {create: 'true'}", map[string]any{}},
 		{"its own namespace", "watchGlobally: false", map[string]any{"KEYTURN_NAMESPACES": "keyturn-system"}},
 		{
 			"some namespaces, as a list", "watchGlobally: false, namespaces: [team-a, team-b]",
@@ -133,10 +135,42 @@ func TestAValueBesideReloadersSaysWhatToUseInstead(t *testing.T) {
 	}
 }
 
+func TestReplicasOfTheCommandLineAreAsThoseOfAFile(t *testing.T) {
+	out, err := helm(t, "reloaderMode: true", "template", "keyturn", folder, "--set", "reloader.deployment.replicas=1")
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// Reloader's chart evaluates templates in these values.
+func TestTemplatesInReloadersValuesAreEvaluated(t *testing.T) {
+	const its = `{team: "{{ .Release.Name }}-{{ .Values.cluster }}"}`
+	for values, wants := range map[string][]string{
+		"matchLabels: " + its:                                             {"Deployment keyturn-system/keyturn-watcher spec template metadata labels"},
+		"deployment: {labels: " + its + "}":                               {"Deployment keyturn-system/keyturn-watcher metadata labels"},
+		"deployment: {annotations: " + its + "}":                          {"Deployment keyturn-system/keyturn-watcher metadata annotations"},
+		"deployment: {pod: {annotations: " + its + "}}":                   {"Deployment keyturn-system/keyturn-watcher spec template metadata annotations"},
+		"rbac: {labels: " + its + "}":                                     {"ClusterRole <nil>/keyturn-watcher metadata labels"},
+		"serviceAccount: {labels: " + its + ", annotations: " + its + "}": {"ServiceAccount keyturn-system/keyturn-watcher metadata labels", "ServiceAccount keyturn-system/keyturn-watcher metadata annotations"},
+		"service: {labels: " + its + ", annotations: " + its + "}":        {"Service keyturn-system/keyturn-metrics metadata labels", "Service keyturn-system/keyturn-metrics metadata annotations"},
+		"podMonitor: {enabled: true, labels: " + its + "}":                {"PodMonitor keyturn-system/keyturn-watcher metadata labels"},
+	} {
+		objects := rendered(t, "{cluster: east, reloader: {"+values+"}}")
+		for _, want := range wants {
+			fields := strings.Fields(want)
+			path := append(fields[2:], "team")
+			if got := objects[fields[0]+" "+fields[1]].at(path...); got != "keyturn-east" {
+				t.Errorf("with %s: got %v in %s", values, got, want)
+			}
+		}
+	}
+}
+
 func TestAValueOfReloaderIsTakenOnceItsSubstituteIsSet(t *testing.T) {
 	for _, values := range []string{
 		"{reloader: {enableHA: true, deployment: {replicas: 2}}, actuator: {replicas: 3}}",
 		"{reloader: {enableHA: true}, nats: {url: nats://a:4222}}",
+		"{image: {repository: registry.example.com/keyturn, name: mirror/reloader}}",
 		"{reloader: {serviceAccount: {create: false, name: x}}, watcher: {serviceAccount: {create: false, name: a}}, actuator: {serviceAccount: {create: false, name: b}}}",
 	} {
 		if out, err := template(t, values); err != nil {

@@ -19,14 +19,14 @@ values takes precedence, because a default cannot be told from a value. Argument
 {{- range get $theirs "topologySpreadConstraints" | default list }}{{ $spread = append $spread (omit . "labelSelector" "matchLabelKeys") }}{{ end -}}
 {{- with $spread }}{{ $_ := set $values "topologySpreadConstraints" . }}{{ end -}}
 {{- /* The labels that Reloader's chart has by default name its own version. */ -}}
-{{- $labels := get $theirs "labels" | default dict -}}
+{{- $labels := include "keyturn.evaluated" (list $root (get $theirs "labels")) | fromYaml -}}
 {{- if eq (get $labels "provider") "stakater" }}{{ $labels = omit $labels "provider" "group" "version" }}{{ end -}}
 {{- $_ := set $values "labels" (merge (dict) $labels $values.labels) -}}
-{{- $_ := set $values "podLabels" (merge (dict) (get $root.Values.reloader "matchLabels" | default dict) $labels $values.podLabels) -}}
-{{- $_ := set $values "annotations" (merge (dict) (get $theirs "annotations" | default dict) $values.annotations) -}}
+{{- $_ := set $values "podLabels" (merge (dict) (include "keyturn.evaluated" (list $root (get $root.Values.reloader "matchLabels")) | fromYaml) $labels $values.podLabels) -}}
+{{- $_ := set $values "annotations" (merge (dict) (include "keyturn.evaluated" (list $root (get $theirs "annotations")) | fromYaml) $values.annotations) -}}
 {{- $_ := set $values "nodeSelector" (merge (dict) (get $theirs "nodeSelector" | default dict) $values.nodeSelector) -}}
 {{- $pod := get $theirs "pod" | default dict -}}
-{{- $_ := set $values "podAnnotations" (merge (dict) (get $pod "annotations" | default dict) $values.podAnnotations) -}}
+{{- $_ := set $values "podAnnotations" (merge (dict) (include "keyturn.evaluated" (list $root (get $pod "annotations")) | fromYaml) $values.podAnnotations) -}}
 {{- toYaml $values -}}
 {{- end }}
 

@@ -231,6 +231,6 @@ The labels of a role or a binding. Arguments: the chart's root and the program.
 */}}
 {{- define "keyturn.rbacLabels" -}}
 {{- $values := (index . 0).Values -}}
-{{- $theirs := get (get $values.reloader "rbac" | default dict) "labels" | default dict -}}
+{{- $theirs := include "keyturn.evaluated" (list (index . 0) (get (get $values.reloader "rbac" | default dict) "labels")) | fromYaml -}}
 {{- include "keyturn.labels" (list (index . 0) (index . 1) (merge (dict) $theirs $values.rbac.labels)) -}}
 {{- end }}

@@ -73,6 +73,13 @@ webhookUrl: {taken: 'KEYTURN_WEBHOOK_URL, from the Secret keyturn-reloader'}
 deployment: {below: {{ include "keyturn.reloaderDeployment" . | fromYaml | toJson }}}
 {{- end }}
 
+{{/*
+A map of Reloader's values in which its chart evaluates templates, such as {{ .Release.Name }}. Arguments: the chart's root and the map.
+*/}}
+{{- define "keyturn.evaluated" -}}
+{{- tpl (index . 1 | default dict | toYaml) (index . 0) -}}
+{{- end }}
+
 {{- define "keyturn.reloaderVariables" -}}
 KUBERNETES_NAMESPACE: {instead: 'reloader.watchGlobally: false'}
 METRICS_COUNT_BY_NAMESPACE: {instead: 'reloader.enableMetricsByNamespace: true'}

@@ -34,7 +34,7 @@ Arguments: the path of some values, the values, what is known of them, and the p
 {{- with $meaning.below }}{{ include "keyturn.checkReloaderValues" (list $field ($value | default dict) . $has) }}{{ end -}}
 {{- if kindIs "map" $value }}{{ $value = values $value | compact }}{{ end -}}
 {{- $asks := not (or (empty $value) (eq (toString $value) "false")) -}}
-{{- if $meaning.unless }}{{ $asks = not (or (has (toString $value) (list "" "<nil>")) (has $value $meaning.unless)) }}{{ end -}}
+{{- if $meaning.unless }}{{ $asks = not (or (has (toString $value) (list "" "<nil>")) (has (toString $value) (toStrings $meaning.unless))) }}{{ end -}}
 {{- if and $meaning.instead $asks (not (has $field $has)) }}
 {{- $said := ternary (toString $value) "set" (or (kindIs "bool" $value) (hasKey $meaning "unless")) }}
 {{- fail (printf "%s: is %s, which Keyturn does not have; use instead: %s" $field $said $meaning.instead) }}
@@ -58,7 +58,8 @@ The values of Reloader's chart that are not below "reloader", so that its file c
 {{- if and (hasSuffix "stakater/reloader" $repository) (ne $repository "ghcr.io/stakater/reloader") }}
 {{- fail (printf "image.repository: is %q, want the image of Keyturn, with its image.tag" $repository) }}
 {{- end -}}
-{{- if not (has (get .Values.image "name" | default "") (list "" "stakater/reloader")) }}
+{{- $given := not (has $repository (list "keyturn" "ghcr.io/stakater/reloader")) -}}
+{{- if not (or $given (has (get .Values.image "name" | default "") (list "" "stakater/reloader"))) }}
 {{- fail (printf "image.name: is %q, which Keyturn does not have; use instead: image.repository" .Values.image.name) }}
 {{- end -}}
 {{- end }}

@@ -28,7 +28,7 @@ The effective settings: the chart's own values, merged with the converted values
 {{- end -}}
 {{- $selector := list .Values.selector (include "keyturn.reloaderSelector" (get $reloader "resourceLabelSelector")) | compact -}}
 {{- $levels := dict "trace" "debug" "warning" "warn" "fatal" "error" "panic" "error" -}}
-{{- $level := get $reloader "logLevel" | default .Values.logLevel -}}
+{{- $level := get $reloader "logLevel" | default .Values.logLevel | lower -}}
 {{- $jobs := .Values.jobs.enabled -}}
 {{- if kindIs "invalid" $jobs }}{{ $jobs = eq (include "keyturn.reloaderMode" .) "true" }}{{ end }}
 rollAll: {{ or .Values.rollAll $isTrue.autoReloadAll }}
