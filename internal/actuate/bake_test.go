@@ -80,7 +80,7 @@ func (b *bakeBed) changeOf(name, version string) {
 	b.events++
 	e := eventOf(changeOf(func(c *events.Change) {
 		c.Source.Name, c.ResourceVersion, c.ChangedAt = name, version, version
-		c.Fingerprint = fp(version)
+		c.Fingerprint, c.Time = fp(version), b.now
 	}))
 	e.delivery.Received, e.delivery.Seq, e.open = b.now, b.events, 1
 	for _, w := range b.intake.index.Dependents(e.delivery.Change.Source) {

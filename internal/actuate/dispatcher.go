@@ -130,7 +130,7 @@ func (d *dispatcher) act(ctx context.Context, p *pending, w *workload.Workload) 
 	if why.begins {
 		d.pauses.begin(ctx, w, p)
 	}
-	p.rest(rests(why.reason) || why.reason == plan.FilesPending, d.now())
+	p.rest(d.isChosen(why.reason), d.now())
 	if why.reason != plan.None && p.isReported(why.reason) && len(v.leaving) == 0 {
 		// A held workload is decided again whenever it is woken. Nothing has changed, so there is nothing to report.
 		d.keep(p, why)

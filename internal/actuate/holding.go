@@ -86,3 +86,9 @@ func (d *dispatcher) awaitKind(ctx context.Context, p *pending) {
 	}
 	d.gathering.schedule(p, d.now().Add(kindRetry))
 }
+
+// isChosen reports whether people have chosen that a workload waits for a reason, so that the wait is no time that a change took. They have chosen a
+// canary only with --canary: otherwise one goes first because a rollout has failed.
+func (d *dispatcher) isChosen(why plan.Reason) bool {
+	return rests(why) || why == plan.FilesPending || why == plan.CanaryFirst && d.admission.canaries.always
+}

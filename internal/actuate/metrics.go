@@ -61,13 +61,15 @@ func (m *metrics) instruments() []instrument.Instrument {
 		},
 		{
 			Histogram: &m.changePatch, Name: "keyturn.change.patch.duration", Unit: "s", Labels: []string{"kind"}, Buckets: latency,
-			About: "Time from when the watcher saw a change, or from the request for a replay, or from the end of a hold, a closed window or " +
-				"--reload-delay, until a workload was rolled for it. Pods that reload in place are not counted.",
+			About: "Time from when the watcher saw a change, or from the request for a replay, or from the end of a hold, a closed window, " +
+				"--reload-delay or, with --canary, the wait for the workload that goes first, until a workload was rolled for it. " +
+				"Pods that reload in place are not counted.",
 		},
 		{
 			Histogram: &m.changeReady, Name: "keyturn.change.ready.duration", Unit: "s", Labels: []string{"kind"}, Buckets: latency,
-			About: "Time from when the watcher saw a change, or from the request for a replay, or from the end of a hold, a closed window or " +
-				"--reload-delay, until all pods of a workload were ready with it. Pods that reload in place are not counted.",
+			About: "Time from when the watcher saw a change, or from the request for a replay, or from the end of a hold, a closed window, " +
+				"--reload-delay or, with --canary, the wait for the workload that goes first, until all pods of a workload were " +
+				"ready with it. Pods that reload in place are not counted.",
 		},
 		{
 			Histogram: &m.rolloutTime, Name: "keyturn.rollout.duration", Unit: "s", Labels: []string{"kind", "outcome"}, Buckets: latency,

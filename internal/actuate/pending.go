@@ -34,7 +34,8 @@ type pending struct {
 	tries
 	waits
 
-	// rested says that it was resting, or waiting for its files, when it was last looked at. woke is when it was first found to do neither any more.
+	// rested says that it was waiting as people have chosen when it was last looked at: see dispatcher.isChosen. woke is when it was first found not
+	// to do so any more.
 	rested bool
 	woke   time.Time
 	// rollsSince is when the first of the changes that are to roll it came, as last decided. It is zero if none is to roll it.
@@ -161,7 +162,7 @@ func (p *pending) age(now time.Time) time.Duration {
 }
 
 // waitedSince returns since when a change has waited without anybody having chosen so: since its events.Delivery.Since, or since the workload last
-// rested or waited for its files.
+// waited as people have chosen.
 func (p *pending) waitedSince(c *pendingChange) time.Time {
 	if since := c.event.delivery.Since(); since.After(p.woke) {
 		return since

@@ -7,12 +7,12 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// rest records whether a workload that is being reviewed rests, or waits for the configured delay for its files.
-func (p *pending) rest(rests bool, now time.Time) {
-	if p.rested && !rests {
+// rest records whether a workload that is being reviewed waits as people have chosen.
+func (p *pending) rest(chosen bool, now time.Time) {
+	if p.rested && !chosen {
 		p.woke = now
 	}
-	p.rested = rests
+	p.rested = chosen
 }
 
 // wake makes a workload that has changed due if it rests, or waits for its pods. The notes on it may be gone, too.
