@@ -31,6 +31,8 @@ type sinkConfig struct {
 	URLFile string `json:"urlFile"`
 	// Verbs selects outcomes. Default: failed and held.
 	Verbs []events.Verb `json:"verbs"`
+	// HeldReasons selects outcomes held by their reason. Default: those that heldReasons says.
+	HeldReasons []string `json:"heldReasons"`
 	// Namespaces selects outcomes by the namespace of their workload. Default: all.
 	Namespaces []string `json:"namespaces"`
 	// Template is the text of a chat message, or the body of a webhook. Default: notice.text, or the notice as JSON.
@@ -129,7 +131,7 @@ func (s *sinkConfig) resolve() []error {
 	if _, err := newTemplate(s.Template); err != nil {
 		refuse("template: %w", err)
 	}
-	return append(problems, s.checkHeaders()...)
+	return slices.Concat(problems, s.checkHeldReasons(), s.checkHeaders())
 }
 
 // checkHeaders checks the further headers.

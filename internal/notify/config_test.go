@@ -105,6 +105,17 @@ func TestConfigNamesWhatIsWrong(t *testing.T) {
 			"a namespace that is none", sink("namespaces: [shop, '*']"),
 			[]string{`sinks[0].namespaces[1]: "*" is not the name of a namespace, want lower-case letters, digits and dashes, at most 63`},
 		},
+		{
+			"a reason to wait that there is not", sink("heldReasons: [peer-failed, limit]"),
+			[]string{
+				`sinks[0].heldReasons[1]: "limit" is not known, want one of canary-first, files-pending, kind-not-served, limit-reached, lower-wave, ` +
+					"namespace-limit-reached, on-hold, pause-period, peer-failed, rolled-recently, rolled-too-often, rollout-aborted, source-on-hold, window-closed",
+			},
+		},
+		{
+			"reasons to wait without waits", sink("verbs: [failed], heldReasons: [peer-failed]"),
+			[]string{"sinks[0].heldReasons: are for the verb held, which verbs does not have"},
+		},
 		{"a rate that is negative", sink("rate: {perMinute: -1}"), []string{"sinks[0].rate.perMinute: is -1, want from 1 to 6000, or 0 for 60"}},
 		{
 			"a template with a field that is not known", sink("template: '${verbs}'"),

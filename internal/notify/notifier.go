@@ -118,7 +118,7 @@ func madeSink(name, kind string, perMinute int, client *http.Client) *sink {
 // newSink returns the sink of a configuration that parseConfig has checked. It reads the files that the configuration names.
 func newSink(c sinkConfig, client *http.Client) (*sink, error) {
 	s, format := madeSink(c.Name, c.Type, c.Rate.PerMinute, client), formats[c.Type]
-	s.verbs, s.namespaces = c.Verbs, c.Namespaces
+	s.verbs, s.namespaces, s.heldReasons = c.Verbs, c.Namespaces, c.HeldReasons
 	text, err := newTemplate(c.Template)
 	if err != nil {
 		return nil, fmt.Errorf("template: %w", err)

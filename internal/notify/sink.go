@@ -45,6 +45,8 @@ type sink struct {
 	name, kind string
 	verbs      []events.Verb
 	namespaces []string
+	// heldReasons selects outcomes held. Empty means those that wantsHeld says.
+	heldReasons []string
 	// body returns the body of the request that posts an outcome.
 	body    func(events.Outcome) ([]byte, error)
 	poster  *poster
@@ -131,7 +133,8 @@ func (s *sink) parkedFor(deliveries int) time.Duration {
 
 // wants reports whether the sink sends the outcome.
 func (s *sink) wants(o events.Outcome) bool {
-	return slices.Contains(s.verbs, o.Verb) && (len(s.namespaces) == 0 || slices.Contains(s.namespaces, o.Workload.Namespace))
+	return slices.Contains(s.verbs, o.Verb) && s.wantsHeld(o) &&
+		(len(s.namespaces) == 0 || slices.Contains(s.namespaces, o.Workload.Namespace))
 }
 
 // send sends one outcome, with a few attempts at its first delivery and one at each later one. It returns nil if nothing is left
