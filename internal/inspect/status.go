@@ -3,6 +3,7 @@ package inspect
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -21,7 +22,10 @@ type Status struct {
 	// LastChange is when a source last changed. It is zero if none has changed since Since.
 	LastChange time.Time      `json:"lastChange,omitzero"`
 	Streams    []events.Usage `json:"streams"`
-	// Waiting are the workloads that are held, Failed those whose last rollout failed, and Rolling those that are being rolled.
+	// DeadLetters counts those of the newest 1,000 for which no replay was requested.
+	DeadLetters int `json:"deadLetters"`
+	// Waiting are the workloads that are held, Failed those whose last rollout failed, and Rolling those that are being rolled. A workload that is
+	// gone, or that has recovered without another rollout, stays in Failed.
 	Waiting []StandingWorkload `json:"waiting"`
 	Failed  []StandingWorkload `json:"failed"`
 	Rolling []StandingWorkload `json:"rolling"`
@@ -36,38 +40,24 @@ type StandingWorkload struct {
 	Time      time.Time `json:"time"`
 }
 
-// ReadStatus reads the status of a cluster, for one namespace or, if that is empty, for all. It ignores events from before since.
+// maxLetters limits the dead letters that a status looks at.
+const maxLetters = 1000
+
+// ReadStatus reads the status of a cluster, for one namespace or, if that is empty, for all. It counts the events since a time. The lists have what
+// the streams know of each workload, however old that is: one that has waited for days has had no outcome since.
 func ReadStatus(ctx context.Context, bus *events.Bus, namespace string, since time.Time) (Status, error) {
 	s := Status{
 		Cluster: bus.Cluster(), Since: since,
 		Waiting: []StandingWorkload{}, Failed: []StandingWorkload{}, Rolling: []StandingWorkload{},
 	}
-	bounded, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	var err error
-	if s.Streams, err = bus.Usage(bounded); err != nil {
+	if err := s.readStreams(ctx, bus); err != nil {
 		return s, err
 	}
-	workloads := make(map[string]*standing) // by UID
-	query := events.HistoryQuery{Clusters: []string{s.Cluster}, Namespace: namespace, Since: since}
-	err = bus.History(ctx, query, func(stored events.Stored) error {
-		if outcome, err := stored.Outcome(); err == nil {
-			s.count(outcome)
-			if workloads[outcome.Workload.UID] == nil {
-				workloads[outcome.Workload.UID] = &standing{}
-			}
-			workloads[outcome.Workload.UID].add(outcome)
-		} else if change, err := stored.Change(); err == nil && change.Verb != events.VerbObserved {
-			s.Changes++
-			s.LastChange = change.Time
-		}
-		return nil
-	})
-	if err != nil {
-		return s, fmt.Errorf("reading the history: %w", err)
+	if err := s.readStates(ctx, bus, namespace); err != nil {
+		return s, fmt.Errorf("reading the last outcomes: %w", err)
 	}
-	for _, w := range workloads {
-		s.place(w)
+	if err := errors.Join(s.readWaiting(ctx, bus, namespace), s.readCounts(ctx, bus, namespace)); err != nil {
+		return s, fmt.Errorf("reading the history: %w", err)
 	}
 	for _, list := range [][]StandingWorkload{s.Waiting, s.Failed, s.Rolling} {
 		slices.SortFunc(list, func(a, b StandingWorkload) int {
@@ -77,28 +67,84 @@ func ReadStatus(ctx context.Context, bus *events.Bus, namespace string, since ti
 	return s, nil
 }
 
+// readStreams reads how much the streams hold, and whether dead letters were left as they are.
+func (s *Status) readStreams(ctx context.Context, bus *events.Bus) error {
+	bounded, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	var err error
+	if s.Streams, err = bus.Usage(bounded); err != nil {
+		return err
+	}
+	letters, err := bus.DeadLetters(bounded, maxLetters)
+	if err != nil {
+		return fmt.Errorf("reading the dead letters: %w", err)
+	}
+	for _, letter := range letters {
+		if letter.Replayed.IsZero() {
+			s.DeadLetters++
+		}
+	}
+	return nil
+}
+
+// readStates reads the last rollout of each workload.
+func (s *Status) readStates(ctx context.Context, bus *events.Bus, namespace string) error {
+	return bus.State(ctx, []string{events.OutcomeFilter(s.Cluster)}, func(stored events.Stored) error {
+		outcome, err := stored.Outcome()
+		if err != nil || namespace != "" && outcome.Workload.Namespace != namespace {
+			return nil //nolint:nilerr // A message that is no outcome says nothing of a workload.
+		}
+		switch outcome.Verb {
+		case events.VerbFailed:
+			s.Failed = append(s.Failed, standingOf(outcome))
+		case events.VerbStarted:
+			s.Rolling = append(s.Rolling, standingOf(outcome))
+		}
+		return nil
+	})
+}
+
+// readWaiting reads which workloads wait. CHANGES does not have that.
+func (s *Status) readWaiting(ctx context.Context, bus *events.Bus, namespace string) error {
+	workloads := make(map[string]*standing) // by subject
+	query := events.HistoryQuery{Clusters: []string{s.Cluster}, Kind: events.KindRollout, Namespace: namespace}
+	err := bus.History(ctx, query, func(stored events.Stored) error {
+		if outcome, err := stored.Outcome(); err == nil {
+			if workloads[stored.Subject] == nil {
+				workloads[stored.Subject] = &standing{}
+			}
+			workloads[stored.Subject].addNamed(outcome)
+		}
+		return nil
+	})
+	for _, w := range workloads {
+		if w.waits() {
+			s.Waiting = append(s.Waiting, standingOf(*w.held))
+		}
+	}
+	return err
+}
+
+// readCounts counts the events of the period.
+func (s *Status) readCounts(ctx context.Context, bus *events.Bus, namespace string) error {
+	query := events.HistoryQuery{Clusters: []string{s.Cluster}, Namespace: namespace, Since: s.Since}
+	return bus.History(ctx, query, func(stored events.Stored) error {
+		if outcome, err := stored.Outcome(); err == nil {
+			s.count(outcome)
+		} else if change, err := stored.Change(); err == nil && change.Verb != events.VerbObserved {
+			s.Changes++
+			s.LastChange = change.Time
+		}
+		return nil
+	})
+}
+
 func (s *Status) count(outcome events.Outcome) {
 	switch outcome.Verb {
 	case events.VerbCompleted:
 		s.Completed++
 	case events.VerbFailed:
 		s.Failures++
-	}
-}
-
-// place adds a workload to the lists that it belongs to.
-func (s *Status) place(w *standing) {
-	if w.waits() {
-		s.Waiting = append(s.Waiting, standingOf(*w.held))
-	}
-	if w.last == nil {
-		return
-	}
-	switch w.last.Verb {
-	case events.VerbFailed:
-		s.Failed = append(s.Failed, standingOf(*w.last))
-	case events.VerbStarted:
-		s.Rolling = append(s.Rolling, standingOf(*w.last))
 	}
 }
 

@@ -29,19 +29,10 @@ func TestStatusSaysWhichWorkloadsWaitFailedOrAreRolled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lists := func(s Status) map[string][]string {
-		names := map[string][]string{}
-		for list, workloads := range map[string][]StandingWorkload{"waiting": s.Waiting, "failed": s.Failed, "rolling": s.Rolling} {
-			for _, w := range workloads {
-				names[list] = append(names[list], w.Namespace+" "+w.Workload+" "+w.Reason)
-			}
-		}
-		return names
-	}
 	want := map[string][]string{
 		"waiting": {"shop deployment/waits lower-wave"}, "failed": {"shop deployment/fails no-progress"}, "rolling": {"shop deployment/rolls content-changed"},
 	}
-	if diff := cmp.Diff(want, lists(got)); diff != "" {
+	if diff := cmp.Diff(want, standingIn(got)); diff != "" {
 		t.Errorf("workloads (-want +got):\n%s", diff)
 	}
 	if got.Changes != 1 || got.Completed != 1 || got.Failures != 1 || got.LastChange.IsZero() {
@@ -50,7 +41,68 @@ func TestStatusSaysWhichWorkloadsWaitFailedOrAreRolled(t *testing.T) {
 	if len(got.Streams) != 3 || got.Streams[0].Messages == 0 || got.Streams[1].Limit == 0 {
 		t.Errorf("streams: %+v", got.Streams)
 	}
-	if got, err = ReadStatus(t.Context(), bus, "elsewhere", time.Time{}); err != nil || len(lists(got)) != 0 || got.Changes != 0 {
+	if got, err = ReadStatus(t.Context(), bus, "elsewhere", time.Time{}); err != nil || len(standingIn(got)) != 0 || got.Changes != 0 {
 		t.Errorf("of another namespace: %+v (%v)", got, err)
+	}
+}
+
+// standingIn are the workloads of each list.
+func standingIn(s Status) map[string][]string {
+	names := map[string][]string{}
+	for list, workloads := range map[string][]StandingWorkload{"waiting": s.Waiting, "failed": s.Failed, "rolling": s.Rolling} {
+		for _, w := range workloads {
+			names[list] = append(names[list], w.Namespace+" "+w.Workload+" "+w.Reason)
+		}
+	}
+	return names
+}
+
+func TestStatusHasWhatBeganBeforeThePeriodOfTheCounts(t *testing.T) {
+	bus := busesOf(t, "demo")[0]
+	publish(t, bus, changeOfDB())
+	publishOutcomes(t, bus,
+		outcomeOf("friday", events.VerbHeld, plan.OnHold.String(), "it is on hold", historyNow),
+		rolled(outcomeOf("saturday", events.VerbStarted, "content-changed", "", historyNow)),
+		rolled(outcomeOf("saturday", events.VerbFailed, "deadline-exceeded", "no pod is ready", historyNow)),
+		rolled(outcomeOf("rolls", events.VerbStarted, "content-changed", "", historyNow)),
+	)
+	got, err := ReadStatus(t.Context(), bus, "", time.Now().Add(time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string][]string{
+		"waiting": {"shop deployment/friday on-hold"}, "failed": {"shop deployment/saturday deadline-exceeded"},
+		"rolling": {"shop deployment/rolls content-changed"},
+	}
+	if diff := cmp.Diff(want, standingIn(got)); diff != "" {
+		t.Errorf("workloads (-want +got):\n%s", diff)
+	}
+	if got.Changes+got.Completed+got.Failures > 0 || !got.LastChange.IsZero() {
+		t.Errorf("counted: %+v", got)
+	}
+}
+
+func TestStatusForgetsAWorkloadThatWasCreatedAgain(t *testing.T) {
+	bus := busesOf(t, "demo")[0]
+	at := func(seconds int) time.Time { return historyNow.Add(time.Duration(seconds) * time.Second) }
+	again := func(o events.Outcome) events.Outcome {
+		o.Workload.UID += "-2"
+		return o
+	}
+	publishOutcomes(t, bus,
+		rolled(outcomeOf("failed", events.VerbFailed, "deadline-exceeded", "no pod is ready", at(0))),
+		outcomeOf("held", events.VerbHeld, plan.OnHold.String(), "it is on hold", at(0)),
+		outcomeOf("both", events.VerbHeld, plan.OnHold.String(), "it is on hold", at(0)),
+		again(rolled(outcomeOf("failed", events.VerbCompleted, "rolled-out", "", at(1)))),
+		again(outcomeOf("held", events.VerbSkipped, plan.SameContent.String(), "", at(1))),
+		again(outcomeOf("both", events.VerbHeld, plan.LowerWave.String(), "it waits", at(1))),
+		outcomeOf("both", events.VerbSkipped, plan.WorkloadGone.String(), "", at(2)), // published late
+	)
+	got, err := ReadStatus(t.Context(), bus, "", time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string][]string{"waiting": {"shop deployment/both lower-wave"}}, standingIn(got)); diff != "" {
+		t.Errorf("workloads (-want +got):\n%s", diff)
 	}
 }

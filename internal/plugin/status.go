@@ -43,7 +43,7 @@ func (p *Plugin) statusCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&o.namespace, "namespace", "n", "", "only workloads and changes of this `namespace`; empty means all")
-	flags.DurationVar(&o.since, "since", 24*time.Hour, "how far back to read the history; earlier events are ignored")
+	flags.DurationVar(&o.since, "since", 24*time.Hour, "how far back to count changes and rollouts; the lists of workloads have what is older, too")
 	commands.AddOutput(cmd, &o.output, "", inspect.Table, inspect.Wide, inspect.JSON, inspect.YAML)
 	return cmd
 }

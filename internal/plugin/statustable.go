@@ -59,9 +59,8 @@ func (s *status) writeTable(out io.Writer, view inspect.View) error {
 	return err
 }
 
-// writeStreams writes how much each stream holds, and whether there are dead letters.
+// writeStreams writes how much each stream holds, and whether there are dead letters that nobody has replayed.
 func (s *status) writeStreams(out io.Writer) error {
-	var letters uint64
 	err := inspect.View{}.WriteTable(out, func(row func(...any)) {
 		row("STREAM", "MESSAGES", "SIZE", "LIMIT")
 		for _, stream := range s.Streams {
@@ -70,12 +69,9 @@ func (s *status) writeStreams(out io.Writer) error {
 				limit = mebibytes(stream.Limit)
 			}
 			row(stream.Stream, stream.Messages, mebibytes(stream.Bytes), limit)
-			if stream.Stream == "DEADLETTERS" {
-				letters = stream.Messages
-			}
 		}
 	})
-	if letters > 0 {
+	if s.DeadLetters > 0 {
 		fmt.Fprintf(out, "\nThere are dead letters: see kubectl keyturn dead-letters.\n")
 	}
 	return err
