@@ -79,6 +79,11 @@ func (b *bearers) parse(fields []string) (bearer, error) {
 	return bearer{hash: sha256.Sum256([]byte(token)), store: fields[0]}, nil
 }
 
+// has reports whether a store has a token.
+func (b *bearers) has(store string) bool {
+	return slices.ContainsFunc(*b.tokens.Load(), func(one bearer) bool { return one.store == store })
+}
+
 // allow reports whether the request has a token of the store, or of any store if the name is empty. Its duration reveals nothing about the tokens.
 func (b *bearers) allow(r *http.Request, store string) bool {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")

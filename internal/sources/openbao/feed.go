@@ -93,6 +93,11 @@ func (f *Feed) expose(m *metrics) error {
 			return err
 		}
 	}
+	for _, p := range f.pipelines {
+		if p.config.SocketListen != "" || f.receiver != nil && f.receiver.bearers.has(p.config.Name) {
+			p.status.expectLines()
+		}
+	}
 	if err := m.watch(f.options.Meter, statuses); err != nil {
 		return fmt.Errorf("making the metrics: %w", err)
 	}

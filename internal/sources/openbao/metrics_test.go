@@ -28,6 +28,21 @@ func TestWhatIsMeasuredOfStoresHasTheLabelsOfItsDefinition(t *testing.T) {
 	m.countLine(t.Context(), "heard", used)
 	m.countPoll(t.Context(), "heard", "success")
 
+	got := measuredBy(t, reader)
+	want := map[string]int64{
+		"keyturn.openbao.audit.lines{result=" + string(used) + ",store=heard}": 1,
+		"keyturn.openbao.polls{result=success,store=heard}":                    1,
+		"keyturn.openbao.audit.last{store=heard}":                              100,
+		"keyturn.openbao.poll.last{store=heard}":                               200,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// measuredBy returns what was measured, by its name and labels.
+func measuredBy(t *testing.T, reader sdkmetric.Reader) map[string]int64 {
+	t.Helper()
 	var collected metricdata.ResourceMetrics
 	if err := reader.Collect(context.WithoutCancel(t.Context()), &collected); err != nil {
 		t.Fatal(err)
@@ -47,13 +62,29 @@ func TestWhatIsMeasuredOfStoresHasTheLabelsOfItsDefinition(t *testing.T) {
 			}
 		}
 	}
-	want := map[string]int64{
-		"keyturn.openbao.audit.lines{result=" + string(used) + ",store=heard}": 1,
-		"keyturn.openbao.polls{result=success,store=heard}":                    1,
-		"keyturn.openbao.audit.last{store=heard}":                              100,
-		"keyturn.openbao.poll.last{store=heard}":                               200,
+	return got
+}
+
+func TestTheAuditOfAStoreIsSilentSinceTheStartUntilItsFirstLine(t *testing.T) {
+	now := time.Unix(1000, 0)
+	config := "stores:\n" +
+		"- {name: heard, address: 'https://heard.example:8200'}\n" +
+		"- {name: posts, address: 'https://posts.example:8200'}\n" +
+		"- {name: writes, address: 'https://writes.example:8200', socketListen: '127.0.0.1:8251'}\n" +
+		"- {name: other, address: 'https://other.example:8200'}\n"
+	r := newRig(t, config, func(o *Options) {
+		o.AuditListen, o.AuditTokenFile = "127.0.0.1:0", write(t, "tokens", "heard "+goodToken+"\nposts "+otherToken+"\n")
+		o.Now = func() time.Time { return now }
+	})
+	for _, p := range r.feed.pipelines {
+		if p.config.Name == "heard" {
+			p.status.noteLine(time.Unix(1200, 0))
+		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	want := map[string]int64{
+		"keyturn.openbao.audit.last{store=heard}": 1200, "keyturn.openbao.audit.last{store=posts}": 1000, "keyturn.openbao.audit.last{store=writes}": 1000,
+	}
+	if diff := cmp.Diff(want, measuredBy(t, r.reader)); diff != "" {
+		t.Errorf("of stores that send, of which one has, and of one that does not (-want +got):\n%s", diff)
 	}
 }

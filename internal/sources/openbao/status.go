@@ -36,7 +36,7 @@ type status struct {
 	referenced map[string]time.Time // when the failures of mounts in references were noted, by subject
 	tried      bool                 // a poll was complete, or a part of one failed
 	polledAt   time.Time            // zero before the first complete poll
-	lineAt     time.Time            // zero before the first audit line
+	lineAt     time.Time            // of the last audit line, or of expectLines before the first one
 }
 
 func newStatus(log *slog.Logger, now func() time.Time) *status {
@@ -123,6 +123,9 @@ func (s *status) noteFailedPoll() {
 	s.tried = true
 }
 
+// expectLines records that audit lines may arrive from now on. If none ever does, the store has been silent since then.
+func (s *status) expectLines() { s.noteLine(s.now()) }
+
 // noteLine records that an audit line arrived.
 func (s *status) noteLine(at time.Time) {
 	s.mu.Lock()
@@ -130,7 +133,8 @@ func (s *status) noteLine(at time.Time) {
 	s.lineAt = at
 }
 
-// lastSeen returns the times of the last complete poll and of the last audit line, or zero if there was none.
+// lastSeen returns the times of the last complete poll, or zero if there was none, and of the last audit line. Before the first line, that is the
+// time of expectLines, or zero if none is expected.
 func (s *status) lastSeen() (polledAt, lineAt time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
