@@ -8,9 +8,11 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/telemetry/instrument"
 )
 
 const (
@@ -51,9 +53,10 @@ func (o *CallOptions) Validate() error {
 // Caller posts to a webhook when a source changes, instead of rolling workloads. Each event of a change is posted at least once: it is acked when
 // the service has responded with a 2xx status, and dead-lettered after about a day of failures. Several Callers of a cluster share the events.
 type Caller struct {
-	poster  *poster
-	log     *slog.Logger
-	metrics *metrics
+	poster   *poster
+	log      *slog.Logger
+	metrics  *metrics
+	rejected metric.Int64Counter
 	// tries is maxCalls, except in tests, and backoff is for events.ConsumeOptions.
 	tries   int
 	backoff func(deliveries int) time.Duration
@@ -68,8 +71,17 @@ func NewCaller(options CallOptions) (*Caller, error) {
 	s := madeSink(callName, typeWebhook, maxPerMinute, newClient(nil))
 	s.poster.address = address
 	c := &Caller{poster: s.poster, log: options.Logger.With("component", "webhook"), tries: maxCalls}
-	c.metrics, err = newMetrics(options.Meter)
-	return c, err
+	if c.metrics, err = newMetrics(options.Meter); err != nil {
+		return nil, err
+	}
+	return c, instrument.Make(options.Meter, []instrument.Instrument{{
+		Counter: &c.rejected, Name: "keyturn.events.rejected", Unit: "{event}", Labels: []string{"reason"}, About: "Dead-lettered events.",
+	}})
+}
+
+// reject counts a dead-lettered event, as the part of the actuator does that rolls workloads. Of the two, one runs.
+func (c *Caller) reject(ctx context.Context, reason string) {
+	c.rejected.Add(ctx, 1, metric.WithAttributes(attribute.String("reason", reason)))
 }
 
 // Run posts until ctx is done, and then returns nil. What has not been posted by then waits on the stream.
@@ -84,7 +96,9 @@ func (c *Caller) Run(ctx context.Context, bus *events.Bus) error {
 			d.Done(ctx, c.call(ctx, d.Change, d.Deliveries))
 		}
 	})
-	options := events.ConsumeOptions{Durable: "webhook-" + bus.Cluster(), FromNow: true, MaxAckPending: maxInFlight, Backoff: c.backoff}
+	options := events.ConsumeOptions{
+		Durable: "webhook-" + bus.Cluster(), FromNow: true, MaxAckPending: maxInFlight, Backoff: c.backoff, OnReject: c.reject,
+	}
 	return bus.Consume(ctx, options, func(ctx context.Context, d *events.Delivery) {
 		if !isCalledFor(d.Change) {
 			d.Done(ctx, nil)
@@ -119,6 +133,7 @@ func (c *Caller) call(ctx context.Context, change events.Change, deliveries int)
 		return context.Canceled
 	case deliveries >= c.tries:
 		c.metrics.attempt(ctx, callName, typeWebhook, resultGivenUp)
+		c.reject(ctx, events.ReasonWebhookFailed)
 		log.ErrorContext(ctx, "webhook given up; dead-lettering its event", "err", err)
 		return &events.RejectError{Reason: events.ReasonWebhookFailed, Err: err}
 	}

@@ -157,6 +157,24 @@ func TestACallThatIsGivenUpIsDeadLettered(t *testing.T) {
 	if diff := cmp.Diff(map[string]int64{"webhook-url/webhook/retried": 2, "webhook-url/webhook/given-up": 1}, r.counters.results(t)); diff != "" {
 		t.Errorf("metrics (-want +got):\n%s", diff)
 	}
+	if diff := cmp.Diff(map[string]int64{events.ReasonWebhookFailed: 1}, r.counters.counts(t, "keyturn.events.rejected", "reason")); diff != "" {
+		t.Errorf("rejected (-want +got):\n%s", diff)
+	}
+}
+
+func TestAnEventThatIsNotTakenForACallIsCounted(t *testing.T) {
+	s, webhook := newStream(t), newCalled(t, http.StatusOK)
+	r := s.call(webhook, 3)
+	if _, err := s.js.Publish(t.Context(), events.Subject(testCluster, events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"}), []byte("{")); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, "the event is done with", func() bool {
+		return s.uncalled() == 0 && len(r.counters.counts(t, "keyturn.events.rejected", "reason")) > 0
+	})
+	r.stop()
+	if diff := cmp.Diff(map[string]int64{events.ReasonMalformed: 1}, r.counters.counts(t, "keyturn.events.rejected", "reason")); diff != "" || webhook.calls() > 0 {
+		t.Errorf("rejected, with %d calls (-want +got):\n%s", webhook.calls(), diff)
+	}
 }
 
 func TestASecretInAStoreIsCalledFor(t *testing.T) {

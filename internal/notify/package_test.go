@@ -1,9 +1,11 @@
 package notify
 
 import (
+	"strings"
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
@@ -43,6 +45,12 @@ func (c *counters) meter() metric.Meter { return c.provider.Meter("test") }
 // results returns the counts by "<sink>/<type>/<result>".
 func (c *counters) results(t *testing.T) map[string]int64 {
 	t.Helper()
+	return c.counts(t, "keyturn.notifications", "sink", "type", "result")
+}
+
+// counts returns the counts of a metric by the values of its labels.
+func (c *counters) counts(t *testing.T, name string, labels ...attribute.Key) map[string]int64 {
+	t.Helper()
 	var all metricdata.ResourceMetrics
 	if err := c.reader.Collect(t.Context(), &all); err != nil {
 		t.Fatal(err)
@@ -51,19 +59,16 @@ func (c *counters) results(t *testing.T) map[string]int64 {
 	for _, scope := range all.ScopeMetrics {
 		for _, m := range scope.Metrics {
 			sum, ok := m.Data.(metricdata.Sum[int64])
-			if m.Name != "keyturn.notifications" || !ok {
+			if m.Name != name || !ok {
 				continue
 			}
 			for _, point := range sum.DataPoints {
-				label := func(key string) string {
-					for _, kv := range point.Attributes.ToSlice() {
-						if string(kv.Key) == key {
-							return kv.Value.AsString()
-						}
-					}
-					return ""
+				var values []string
+				for _, label := range labels {
+					value, _ := point.Attributes.Value(label)
+					values = append(values, value.AsString())
 				}
-				got[label("sink")+"/"+label("type")+"/"+label("result")] = point.Value
+				got[strings.Join(values, "/")] = point.Value
 			}
 		}
 	}
