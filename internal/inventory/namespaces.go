@@ -91,7 +91,7 @@ func (n *Namespaces) Set(ctx context.Context, name string, annotations map[strin
 		return
 	}
 	if err := now.Invalid(); err != nil {
-		n.log.WarnContext(ctx, "annotation of a namespace not valid; its workloads are not rolled until that is mended", "namespace", name,
+		n.log.WarnContext(ctx, "annotation of a namespace not valid; its workloads are not rolled until that is fixed", "namespace", name,
 			"annotation", workload.AnnotationWindow, "err", err)
 	}
 	n.changed(name)

@@ -26,7 +26,7 @@ func completedWord(f *fact) string {
 	case f.verb == events.VerbApplied:
 		return "Applied"
 	case f.reason == events.ReasonReloadedInPlace:
-		return "Told in place"
+		return "Reloaded in place"
 	case isSynced(f):
 		return "Synced"
 	}
@@ -42,5 +42,5 @@ func join(parts ...string) string {
 
 // wordOrder is the order in which the states of workloads are counted, the most urgent first.
 var wordOrder = []string{
-	"failed", "waits", "rolling", "ready", "told in place", "applied", "superseded", "not rolled",
+	"failed", "waits", "rolling", "ready", "reloaded in place", "applied", "superseded", "not rolled",
 }

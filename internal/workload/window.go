@@ -36,7 +36,7 @@ func (w *Workload) readWindow(on map[string]string, reading Reading) {
 	w.opening.windows, w.opening.invalid = window.Parse(text)
 	if err := w.opening.invalid; err != nil {
 		w.Problems = append(w.Problems, &itemError{
-			annotation: AnnotationWindow, problem: fmt.Sprintf("%v. It is not rolled until that is mended, or %s is set", err, AnnotationRollNow),
+			annotation: AnnotationWindow, problem: fmt.Sprintf("%v. It is not rolled until that is fixed, or %s is set", err, AnnotationRollNow),
 		})
 	}
 }

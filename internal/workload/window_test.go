@@ -41,7 +41,7 @@ func TestAWindowThatIsNotValidIsReportedAndStaysClosed(t *testing.T) {
 		t.Errorf("it opens at %s", at)
 	}
 	const want = `keyturn.dev/window: "at night": want "<minute> <hour> <day of month> <month> <day of week> for <duration> <zone>", such as ` +
-		`"0 1 * * 1-5 for 3h Europe/Berlin". It is not rolled until that is mended, or keyturn.dev/roll-now is set`
+		`"0 1 * * 1-5 for 3h Europe/Berlin". It is not rolled until that is fixed, or keyturn.dev/roll-now is set`
 	if len(w.Problems) != 1 || w.Problems[0].Error() != want {
 		t.Errorf("the problems are %v, want %s", w.Problems, want)
 	}
