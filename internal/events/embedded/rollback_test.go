@@ -1,0 +1,91 @@
+package embedded
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// TestWhatIsPublishedAgainAfterTheStreamWasRolledBackIsDelivered takes the last events of a stream away, but leaves its consumer as it is, as a loss
+// of power may do.
+func TestWhatIsPublishedAgainAfterTheStreamWasRolledBackIsDelivered(t *testing.T) {
+	store, older := t.TempDir(), t.TempDir()
+	messages := filepath.Join(store, "jetstream", "$G", "streams", events.StreamChanges, "msgs")
+	exchange(t, store, 0, 10)
+	if err := os.CopyFS(older, os.DirFS(messages)); err != nil {
+		t.Fatal(err)
+	}
+	exchange(t, store, 10, 20)
+	if err := os.RemoveAll(messages); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(messages, os.DirFS(older)); err != nil {
+		t.Fatal(err)
+	}
+	if last := exchange(t, store, 15, 20); last != 15 {
+		t.Errorf("the stream ends at %d, want 15: it was not rolled back", last)
+	}
+}
+
+// exchange starts a server, publishes changes, and receives and acks each of them. It returns the last sequence of the stream.
+func exchange(t *testing.T, store string, from, to int) uint64 {
+	t.Helper()
+	s, err := Start(Options{StoreDir: store}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Shutdown()
+	connection, err := nats.Connect("", s.ClientOption())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	js, err := jetstream.New(connection)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := events.Declare(t.Context(), js, 1); err != nil {
+		t.Fatal(err)
+	}
+	bus, err := events.Open(t.Context(), connection, "blue", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	missing := make(map[string]bool)
+	for i := from; i < to; i++ {
+		change := numbered(i)
+		missing[change.ID()] = true
+		if _, err := bus.PublishChange(t.Context(), change, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	if err := bus.Consume(ctx, events.ConsumeOptions{Durable: "actuator-blue"}, func(ctx context.Context, d *events.Delivery) {
+		d.Done(ctx, nil)
+		delete(missing, d.Change.ID())
+		if len(missing) == 0 {
+			stop()
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if len(missing) > 0 {
+		t.Fatalf("not delivered within a minute: %d of %d changes", len(missing), to-from)
+	}
+	if err := connection.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	stream, err := js.Stream(t.Context(), events.StreamChanges)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stream.CachedInfo().State.LastSeq
+}
