@@ -5,6 +5,7 @@
 #
 # A CLUSTER is a name, as in --cluster. With ":leaf" the cluster has a NATS of its own, which connects to the hub as a leaf node; without,
 # its programs connect to the hub. To add clusters, run it again with all of them: the others do not change.
+# Before the servers read that a cluster without ":leaf" is gone, or has ":leaf", delete its streams as CLUSTER-operator.
 #
 #   FOLDER/hub           for each server of the hub
 #   FOLDER/CLUSTER       for the NATS of a cluster that has its own; leaf-key.conf is secret

@@ -1,0 +1,57 @@
+package fleet
+
+import (
+	"context"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
+)
+
+// TestClustersLeaveAHubHealthy removes one cluster from a hub, and moves another one to a leaf node, as docs/many-clusters.md says. Streams that
+// stay without their account, or in one without JetStream, make each server of the hub unhealthy for good.
+func TestClustersLeaveAHubHealthy(t *testing.T) {
+	t.Parallel()
+	for name, after := range map[string][]string{
+		"one is removed":           {"eu"},
+		"one moves to a leaf node": {"eu", "ap:leaf"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := render(t, "eu", "ap")
+			h.start("eu", "ap")
+			h.declareFleet()
+
+			operator := h.jetstream("ap-operator")
+			h.render("", after...)
+			h.declare("fleet", "fleet")
+			if len(after) == 1 {
+				if err := h.jetstream("fleet-operator").DeleteStream(t.Context(), "FLEET-ap"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, stream := range []string{events.StreamChanges, events.StreamHistory, events.StreamDeadLetters} {
+				if err := operator.DeleteStream(t.Context(), stream); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, server := range h.Servers {
+				if err := server.Process().Signal(syscall.SIGHUP); err != nil {
+					t.Fatal(err)
+				}
+				testkit.Await(t, "the server has read its files", func(context.Context) bool {
+					return strings.Contains(server.Process().Output(), "Reloaded server configuration")
+				})
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			for _, server := range h.Servers {
+				if err := server.Ready(ctx); err != nil {
+					t.Errorf("%s: %v", server.Process().Name(), err)
+				}
+			}
+		})
+	}
+}
