@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/nats-io/nkeys"
 	"go.uber.org/goleak"
 )
 
@@ -74,6 +76,46 @@ func TestStartRefuses(t *testing.T) {
 	if s, err := Start(Options{StoreDir: file}, nil); err == nil {
 		s.Shutdown()
 		t.Error("it starts on a store directory that is a file")
+	}
+}
+
+func TestNoErrorHasASeedOfTheConfiguration(t *testing.T) {
+	user, err := nkeys.CreateUser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	account, err := nkeys.CreateAccount()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed := func(pair nkeys.KeyPair) string {
+		seed, err := pair.Seed()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(seed)
+	}
+	whole := seed(user)
+	for name, key := range map[string]string{
+		"the end is missing":       "nkey: " + whole[:len(whole)-1],
+		"the beginning is missing": "nkey: " + whole[1:],
+		"a letter is wrong":        "nkey: " + whole[:30] + "o" + whole[31:],
+		"it is that of an account": "nkey: " + seed(account),
+		"it has no name":           whole,
+		"it has no colon":          "nkey" + whole,
+		"it is twice":              whole + whole,
+	} {
+		path := filepath.Join(t.TempDir(), "nats.conf")
+		if err := os.WriteFile(path, []byte("leafnodes { remotes [ { url: \"nats://hub:7422\"\n"+key+"\n} ] }"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Options{StoreDir: t.TempDir(), ConfigFile: path}.options()
+		if err == nil || !strings.Contains(err.Error(), path) {
+			t.Fatalf("%s: got %v, want it refused", name, err)
+		}
+		if part := regexp.MustCompile("[A-Z2-7]{12,}").FindString(err.Error()); part != "" {
+			t.Errorf("%s: the error has %d letters of the key", name, len(part))
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"regexp"
 	"strconv"
 	"time"
 
@@ -75,6 +76,12 @@ func (o Options) limited() (options *server.Options, ours bool, err error) {
 	return options, true, nil
 }
 
+// keyWord matches a word of an error that has a part of a key, such as of the seed in leaf-key.conf.
+var keyWord = regexp.MustCompile(`[^\s"]*[A-Z2-7]{20}[^\s"]*`)
+
+// withoutKeys returns the text of an error about a configuration file without the keys in it: the server quotes a seed that it cannot use.
+func withoutKeys(err error) string { return keyWord.ReplaceAllString(err.Error(), "...") }
+
 // options returns the server's options, or an error that names the wrong field.
 func (o Options) options() (*server.Options, error) {
 	if o.StoreDir == "" {
@@ -84,7 +91,7 @@ func (o Options) options() (*server.Options, error) {
 	if o.ConfigFile != "" {
 		var err error
 		if options, err = server.ProcessConfigFile(o.ConfigFile); err != nil {
-			return nil, fmt.Errorf("embedded nats: reading %s: %w", o.ConfigFile, err)
+			return nil, fmt.Errorf("embedded nats: reading %s: %s", o.ConfigFile, withoutKeys(err))
 		}
 	}
 	ownStreams(options)
