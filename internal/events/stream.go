@@ -90,8 +90,11 @@ func Declared(replicas int, sources ...*jetstream.StreamSource) []jetstream.Stre
 // reports them.
 func declare(ctx context.Context, js jetstream.JetStream, want jetstream.StreamConfig) error {
 	stream, err := js.Stream(ctx, want.Name)
-	if err != nil {
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return create(ctx, js, want)
+	}
+	if err != nil {
+		return err // it may exist: an update without knowing it could change what a server does not take back
 	}
 	if _, _, err = repair(ctx, js, stream.CachedInfo().Config, want); isStorage(err) {
 		return nil // it exists; Open verifies it

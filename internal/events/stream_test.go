@@ -94,6 +94,36 @@ func TestAnEarlierVersionDeclaresItsHistoryAgainAfterThisOne(t *testing.T) {
 	}
 }
 
+// mute is a JetStream that does not say what streams there are, as while the servers of one have no leader. Those that update it have.
+type mute struct{ jetstream.JetStream }
+
+func (mute) Stream(context.Context, string) (jetstream.Stream, error) { return nil, context.DeadlineExceeded }
+
+func TestAStreamOfWhichNothingIsKnownIsLeftAsItIs(t *testing.T) {
+	s := startServer(t)
+	js := s.jetstream()
+	if err := js.DeleteStream(t.Context(), StreamHistory); err != nil {
+		t.Fatal(err)
+	}
+	earlier := Streams(1)[1]
+	earlier.AllowMsgTTL = false
+	if _, err := js.CreateStream(t.Context(), earlier); err != nil {
+		t.Fatal(err)
+	}
+	for _, config := range Declared(1) {
+		if err := declare(t.Context(), mute{js}, config); !IsSilence(err) {
+			t.Errorf("%s: got %v, want to be told that nobody answers", config.Name, err)
+		}
+	}
+	stream, err := js.Stream(t.Context(), StreamHistory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if stream.CachedInfo().Config.AllowMsgTTL {
+		t.Error("HISTORY has message TTLs, which no server turns off again")
+	}
+}
+
 func TestVerify(t *testing.T) {
 	tests := []struct {
 		name   string
