@@ -97,7 +97,9 @@ func TestAnEarlierVersionDeclaresItsHistoryAgainAfterThisOne(t *testing.T) {
 // mute is a JetStream that does not say what streams there are, as while the servers of one have no leader. Those that update it have.
 type mute struct{ jetstream.JetStream }
 
-func (mute) Stream(context.Context, string) (jetstream.Stream, error) { return nil, context.DeadlineExceeded }
+func (mute) Stream(context.Context, string) (jetstream.Stream, error) {
+	return nil, context.DeadlineExceeded
+}
 
 func TestAStreamOfWhichNothingIsKnownIsLeftAsItIs(t *testing.T) {
 	s := startServer(t)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"log/slog"
 	"os"
@@ -14,14 +15,17 @@ import (
 	"github.com/nats-io/nats-server/v2/conf"
 )
 
-// certificate is the certificate that the server presents to its clients. Each new connection gets the current content of the files, so a renewed
-// certificate needs no restart. While the files have no valid pair, for example because only one of them is new, connections get the previous one.
+// certificate is a certificate that the server presents to its clients, or to the other servers of its cluster. Each new connection gets the
+// current content of the files, so a renewed certificate needs no restart. While the files have no valid pair, for example because only one of
+// them is new, connections get the previous one.
 type certificate struct {
 	logger *slog.Logger
 
 	mu sync.Mutex
 	// certFile and keyFile are empty if the server has no certificate, or does not read it from two files.
 	certFile, keyFile string
+	// roots are the CAs of the other servers. Nil means any CA.
+	roots *x509.CertPool
 	// content is the content of the files from which current was read.
 	content [2][]byte
 	current *tls.Certificate
@@ -29,22 +33,24 @@ type certificate struct {
 	refused string
 }
 
-// present makes a TLS configuration, which was read from a configuration file of the server, present the certificate.
-func (c *certificate) present(config *tls.Config, configFile string) error {
+// present makes a TLS configuration, which was read from a block in a configuration file of the server, present the certificate, to those who connect
+// and to those to whom the server connects. The path has the names of the block and of those around it. With roots, only a certificate of these CAs
+// replaces the one before.
+func (c *certificate) present(config *tls.Config, roots *x509.CertPool, configFile string, path ...string) error {
 	if len(config.Certificates) == 0 || config.Certificates[0].Leaf == nil {
 		return nil
 	}
-	certFile, keyFile, err := certificateFiles(configFile)
+	certFile, keyFile, err := certificateFiles(configFile, path)
 	if err != nil {
 		return err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.current, c.content = &config.Certificates[0], [2][]byte{}
+	c.current, c.content, c.roots = &config.Certificates[0], [2][]byte{}, roots
 	if c.certFile, c.keyFile = certFile, keyFile; certFile == "" || keyFile == "" {
 		return nil
 	}
-	config.GetCertificate = c.greet
+	config.GetCertificate, config.GetClientCertificate = c.greet, c.answer
 	config.Certificates = nil // otherwise, a client that connects to an address, without a server name, would get it
 	return nil
 }
@@ -52,6 +58,11 @@ func (c *certificate) present(config *tls.Config, configFile string) error {
 // greet returns the certificate for a new connection.
 func (c *certificate) greet(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return c.get(hello.Context()), nil
+}
+
+// answer returns the certificate for a new connection to another server.
+func (c *certificate) answer(request *tls.CertificateRequestInfo) (*tls.Certificate, error) {
+	return c.get(request.Context()), nil
 }
 
 // get returns the certificate in the files or, if they have no valid one, the previous one.
@@ -67,7 +78,8 @@ func (c *certificate) get(ctx context.Context) *tls.Certificate {
 		c.refused = ""
 	case err.Error() != c.refused:
 		c.refused = err.Error()
-		c.logger.ErrorContext(ctx, "nats certificate cannot be read, connections get the one before", "err", err, "until", c.current.Leaf.NotAfter)
+		c.logger.ErrorContext(ctx, "nats certificate cannot be read, connections get the one before", "err", err,
+			"until", c.current.Leaf.NotAfter)
 	}
 	return c.current
 }
@@ -90,11 +102,31 @@ func (c *certificate) read(ctx context.Context) error {
 		// Its error may quote a line of a file.
 		return fmt.Errorf("%s, %s: want a certificate and its private key in PEM", c.certFile, c.keyFile)
 	}
+	if err := c.trusts(pair); err != nil {
+		return fmt.Errorf("%s: %w", c.certFile, err)
+	}
 	if !bytes.Equal(pair.Leaf.Raw, c.current.Leaf.Raw) {
-		c.logger.InfoContext(ctx, "nats certificate replaced, new connections get it", "until", pair.Leaf.NotAfter)
+		c.logger.InfoContext(ctx, "nats certificate replaced, new connections get it", "file", c.certFile, "until", pair.Leaf.NotAfter)
 	}
 	c.current, c.content = &pair, [2][]byte{certificate, key}
 	return nil
+}
+
+// trusts returns an error if the certificate is of another CA than the roots. Whether it is valid now is for others to say.
+func (c *certificate) trusts(pair tls.Certificate) error {
+	if c.roots == nil {
+		return nil
+	}
+	chain := x509.NewCertPool()
+	for _, raw := range pair.Certificate[1:] {
+		if intermediate, err := x509.ParseCertificate(raw); err == nil {
+			chain.AddCert(intermediate)
+		}
+	}
+	_, err := pair.Leaf.Verify(x509.VerifyOptions{
+		Roots: c.roots, Intermediates: chain, CurrentTime: pair.Leaf.NotBefore, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny},
+	})
+	return err
 }
 
 // end returns when the certificate expires. Zero means that there is none.
@@ -105,26 +137,27 @@ func (c *certificate) end(ctx context.Context) time.Time {
 	return time.Time{}
 }
 
-// certificateFiles returns the files in the tls block of a configuration file of the server, which does not expose them itself. They are empty
+// certificateFiles returns the files in a tls block of a configuration file of the server, which does not expose them itself. They are empty
 // if the block has no such files but, for example, a certificate store of the system.
-func certificateFiles(configFile string) (certificate, key string, err error) {
-	config, err := conf.ParseFile(configFile)
+func certificateFiles(configFile string, path []string) (certificate, key string, err error) {
+	block, err := conf.ParseFile(configFile)
 	if err != nil {
 		return "", "", err
 	}
-	for name, value := range config {
-		block, ok := value.(map[string]any)
-		if !ok || !strings.EqualFold(name, "tls") {
-			continue
-		}
-		for name, value := range block {
-			switch path, _ := value.(string); strings.ToLower(name) {
-			case "cert_file":
-				certificate = path
-			case "key_file":
-				key = path
-			}
+	for _, name := range path {
+		block, _ = field(block, name).(map[string]any)
+	}
+	certificate, _ = field(block, "cert_file").(string)
+	key, _ = field(block, "key_file").(string)
+	return certificate, key, nil
+}
+
+// field returns a field of a block, whose name may be written in any case, or nil if there is none.
+func field(block map[string]any, name string) any {
+	for written, value := range block {
+		if strings.EqualFold(written, name) {
+			return value
 		}
 	}
-	return certificate, key, nil
+	return nil
 }

@@ -24,9 +24,10 @@ const (
 
 // Server is a JetStream server in the process.
 type Server struct {
-	server      *server.Server
-	storage     *storage
-	certificate *certificate
+	server  *server.Server
+	storage *storage
+	// certificate and routes are those of the options.
+	certificate, routes *certificate
 	// leaf says that the server is configured as a leaf node of a hub.
 	leaf bool
 	// stop ends the goroutine that looks after the storage, and waits for it.
@@ -42,7 +43,7 @@ func Start(opts Options, logger *slog.Logger) (*Server, error) {
 	if opts.free == nil {
 		opts.free = freeBytes
 	}
-	opts.certificate = &certificate{logger: logger}
+	opts.certificate, opts.routes = &certificate{logger: logger}, &certificate{logger: logger}
 	options, ours, err := opts.limited()
 	if err != nil {
 		return nil, err
@@ -77,7 +78,7 @@ func Start(opts Options, logger *slog.Logger) (*Server, error) {
 	var tending sync.WaitGroup
 	tending.Go(func() { store.run(ctx) })
 	return &Server{
-		server: s, storage: store, certificate: opts.certificate, leaf: len(options.LeafNode.Remotes) > 0,
+		server: s, storage: store, certificate: opts.certificate, routes: opts.routes, leaf: len(options.LeafNode.Remotes) > 0,
 		stop: func() { cancel(); tending.Wait() },
 	}, nil
 }

@@ -4,12 +4,13 @@ import (
 	"context"
 	"fmt"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/keyturn/keyturn/internal/telemetry/instrument"
 )
 
-// gauges are the metrics of the storage, of the certificate and of the connection to a hub.
+// gauges are the metrics of the storage, of the certificates and of the connection to a hub.
 type gauges struct {
 	used   metric.Int64ObservableGauge
 	limit  metric.Int64ObservableGauge
@@ -33,8 +34,9 @@ func (g *gauges) instruments() []instrument.Instrument {
 			About: "Free space of the volume on which it stores them.",
 		},
 		{
-			Gauge: &g.expiry, Name: "keyturn.nats.certificate.expiry.timestamp", Unit: "s",
-			About: "When the certificate of the embedded NATS expires, as Unix time. Absent without TLS.",
+			Gauge: &g.expiry, Name: "keyturn.nats.certificate.expiry.timestamp", Unit: "s", Labels: []string{"peer"},
+			About: "When a certificate of the embedded NATS expires, as Unix time: that for its clients (peer client), and that for the " +
+				"servers of the other actuators (peer server). Absent without TLS.",
 		},
 		{
 			Gauge: &g.leaf, Name: "keyturn.nats.leaf.connections", Unit: "{connection}",
@@ -46,7 +48,7 @@ func (g *gauges) instruments() []instrument.Instrument {
 // Instruments returns the definitions of this package's metrics, for the reference.
 func Instruments() []instrument.Instrument { return new(gauges).instruments() }
 
-// Observe measures the storage, the certificate and the connection to a hub until the server is shut down. Call it at most once.
+// Observe measures the storage, the certificates and the connection to a hub until the server is shut down. Call it at most once.
 func (s *Server) Observe(meter metric.Meter) error {
 	g := &gauges{}
 	if err := instrument.Make(meter, g.instruments()); err != nil {
@@ -58,8 +60,10 @@ func (s *Server) Observe(meter metric.Meter) error {
 			observer.ObserveInt64(g.limit, now.limit)
 			observer.ObserveInt64(g.free, now.free)
 		}
-		if end := s.certificate.end(ctx); !end.IsZero() {
-			observer.ObserveInt64(g.expiry, end.Unix())
+		for peer, presented := range map[string]*certificate{"client": s.certificate, "server": s.routes} {
+			if end := presented.end(ctx); !end.IsZero() {
+				observer.ObserveInt64(g.expiry, end.Unix(), metric.WithAttributes(attribute.String("peer", peer)))
+			}
 		}
 		if s.leaf {
 			observer.ObserveInt64(g.leaf, int64(s.server.NumLeafNodes()))

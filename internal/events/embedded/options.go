@@ -39,8 +39,9 @@ type Options struct {
 	// and a server_name in ConfigFile. Zero means 1.
 	Replicas int
 
-	// certificate is what the server presents to its clients, if ConfigFile has a tls block.
-	certificate *certificate
+	// certificate is what the server presents to its clients, if ConfigFile has a tls block. routes is what it presents to the other servers, if the
+	// cluster block has one.
+	certificate, routes *certificate
 	// free is freeBytes, except in tests.
 	free func(dir string) (int64, error)
 }
@@ -95,10 +96,8 @@ func (o Options) options() (*server.Options, error) {
 		}
 	}
 	ownStreams(options)
-	if options.TLSConfig != nil {
-		if err := o.certificate.present(options.TLSConfig, o.ConfigFile); err != nil {
-			return nil, fmt.Errorf("embedded nats: reading the tls block of %s: %w", o.ConfigFile, err)
-		}
+	if err := o.present(options); err != nil {
+		return nil, fmt.Errorf("embedded nats: reading the tls blocks of %s: %w", o.ConfigFile, err)
 	}
 	if err := o.checkCluster(options); err != nil {
 		return nil, fmt.Errorf("embedded nats: %w", err)
@@ -127,6 +126,20 @@ func (o Options) options() (*server.Options, error) {
 			"accounts block and without no_auth_user, or 127.0.0.1", o.Listen)
 	}
 	return options, nil
+}
+
+// present makes the server present the certificates in its files.
+func (o Options) present(options *server.Options) error {
+	if options.TLSConfig != nil {
+		if err := o.certificate.present(options.TLSConfig, nil, o.ConfigFile, "tls"); err != nil {
+			return err
+		}
+	}
+	if options.Cluster.TLSConfig == nil {
+		return nil
+	}
+	// The server knows the CA of the others from its start, and they know that of this one. A certificate of another CA would end their cluster.
+	return o.routes.present(options.Cluster.TLSConfig, options.Cluster.TLSConfig.ClientCAs, o.ConfigFile, "cluster", "tls")
 }
 
 // checkCluster returns an error unless the configuration has a valid cluster block for several replicas, and none for a single one.
