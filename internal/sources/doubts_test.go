@@ -111,3 +111,13 @@ func TestTheLedgerKeepsNoDoubtAboutAForgottenTombstone(t *testing.T) {
 		t.Errorf("it keeps %v", l.heard)
 	}
 }
+
+func TestADoubtOutlastsThatTheStreamLosesTheEvent(t *testing.T) {
+	heard := eventAt(9, "u", "500", "500")
+	l := heardOf(nil, heard)
+	again := eventAt(12, "u", "500", "500")
+	l.set(testSource, again)
+	if !l.isHearsay(testSource, again) {
+		t.Error("what was only published again counts as seen")
+	}
+}

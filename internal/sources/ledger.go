@@ -31,12 +31,14 @@ func (l *ledger) get(source events.Source) *lastEvent {
 	return l.entries[source]
 }
 
-// set records the last event of a source, about which this watcher knows at least as much as the publisher of the event. Nil means that the source
-// has no event.
+// set records the last event of a source, about which this watcher knows at least as much as the publisher of the event, unless it has only published
+// again what another one said. Nil means that the source has no event.
 func (l *ledger) set(source events.Source, entry *lastEvent) {
 	l.mu.Lock()
+	if !l.entries[source].isAbout(entry) {
+		delete(l.heard, source)
+	}
 	l.put(source, entry)
-	delete(l.heard, source)
 	l.mu.Unlock()
 	l.report(source, entry)
 }
@@ -52,7 +54,7 @@ func (l *ledger) replace(source events.Source, known, entry *lastEvent) bool {
 	switch {
 	case !entry.isReadable():
 		delete(l.heard, source)
-	case !known.isReadable() || known.verb != entry.verb || known.uid != entry.uid || known.version != entry.version:
+	case !known.isAbout(entry):
 		l.heard[source] = struct{}{}
 	}
 	l.mu.Unlock()

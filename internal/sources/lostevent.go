@@ -32,6 +32,10 @@ func merge(known, stored *lastEvent) *lastEvent {
 // follows reports whether the event is later than the stored one, the last one that the stream has.
 func (l *lastEvent) follows(stored *lastEvent) bool {
 	order := compareVersions(l.version, stored.version)
+	if order == 0 && l.verb == events.VerbDeleted && stored.verb != events.VerbDeleted {
+		// A deletion has the version of the event before it. If the stored one has a higher sequence, another watcher has seen the source since.
+		return stored.seq <= l.seq
+	}
 	if order == 0 {
 		// A publisher that knows of no earlier change only reports that the object exists.
 		return compareVersions(l.changedAt, stored.changedAt) > 0
@@ -53,6 +57,11 @@ func (l *lastEvent) lostBehind(seq uint64) *lastEvent {
 	entry := *l
 	entry.seq, entry.lost = seq, true
 	return &entry
+}
+
+// isAbout reports whether two events of a source can be read and are about the same state of the same object.
+func (l *lastEvent) isAbout(other *lastEvent) bool {
+	return l.isReadable() && other.isReadable() && l.verb == other.verb && l.uid == other.uid && l.version == other.version
 }
 
 // isSame reports whether two entries of a source are about the same event at the same place.

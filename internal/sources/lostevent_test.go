@@ -43,6 +43,14 @@ func TestMerge(t *testing.T) {
 			eventAt(9, "u", "10", "7"), eventAt(12, "u", "10", ""), lostAt(12, eventAt(9, "u", "10", "7")),
 		},
 		{
+			"with what was deleted, after a rollback, is the lost deletion",
+			deletedAt(9, "u", "5"), eventAt(3, "u", "5", "5"), lostAt(3, deletedAt(9, "u", "5")),
+		},
+		{
+			"with what another watcher has seen since it was deleted is that event",
+			deletedAt(9, "u", "5"), eventAt(12, "u", "5", "5"), eventAt(12, "u", "5", "5"),
+		},
+		{
 			"with what another watcher has published again is that event",
 			lostAt(3, eventAt(9, "u", "10", "7")), eventAt(12, "u", "10", "7"), eventAt(12, "u", "10", "7"),
 		},
@@ -61,6 +69,13 @@ func TestMerge(t *testing.T) {
 			}
 		})
 	}
+}
+
+// deletedAt is the deletion of what eventAt has at this version.
+func deletedAt(seq uint64, uid, version string) *lastEvent {
+	entry := eventAt(seq, uid, version, version)
+	entry.verb = events.VerbDeleted
+	return entry
 }
 
 func lostAt(seq uint64, entry *lastEvent) *lastEvent {
