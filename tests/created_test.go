@@ -117,6 +117,21 @@ func (r *rig) createSources(prefix string) {
 	}
 }
 
+func TestAnAppThatIsInstalledAgainRollsWhoDidNotWaitForItsSources(t *testing.T) {
+	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "100ms"}})
+	r.placeFence()
+	r.start()
+	r.rollsNothing("the sources of the app are created", func() { r.createSources("") })
+	r.rollsNothing("the app is removed", func() {
+		for _, c := range comesAndGoes {
+			r.remove(c.kind, slug(c.name))
+		}
+	})
+	optional := r.createOptional("")
+	r.passFence()
+	r.rolls("the sources are created with the content that they had", optional, func() { r.createSources("") })
+}
+
 func TestSourcesThatAreCreatedWhileTheWatcherIsDownRollWhoDidNotWaitForThem(t *testing.T) {
 	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "100ms"}})
 	optional := r.createOptional("")

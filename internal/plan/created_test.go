@@ -28,6 +28,15 @@ func TestTheCreationOfASourceRollsWhomThePolicySays(t *testing.T) {
 		again(c)
 		c.ChangedAt, c.Keys["password"] = "", events.Key{Fingerprint: fp("2")}
 	}
+	// It was gone, and what it contains has changed before.
+	returned := func(c *events.Change) {
+		again(c)
+		c.CreatedAt = "140"
+	}
+	returnedUnchanged := func(c *events.Change) {
+		againUnchanged(c)
+		c.CreatedAt = "140"
+	}
 	otherContent := func(c *events.Change) {
 		c.Created, c.UID, c.ResourceVersion, c.ChangedAt = true, "another", "140", "140"
 	}
@@ -56,6 +65,9 @@ func TestTheCreationOfASourceRollsWhomThePolicySays(t *testing.T) {
 		has(optional)(w)
 		w.TemplateVersion = "150"
 	}
+	// The pods started before the source was there again, and after it was deleted.
+	startedBetween := func(w *workload.Workload) { w.TemplateVersion = "120" }
+	startedAfter := func(w *workload.Workload) { w.TemplateVersion = "150" }
 	tests := []struct {
 		name                string
 		ref                 workload.Reference
@@ -82,6 +94,14 @@ func TestTheCreationOfASourceRollsWhomThePolicySays(t *testing.T) {
 		{"the same, and it never changed", optional, has(optional), againUnchanged, FirstSeen, Recreated, FirstSeen},
 		{"the same, and nothing is recorded", required, nil, againUnchanged, FirstSeen, Recreated, FirstSeen},
 		{"the same, and the workload was changed since", optional, newer, again, SameContent, PodsNewer, SameContent},
+		{"it comes back after the pods started without it", optional, startedBetween, returned, Appeared, Recreated, CreationIgnored},
+		{"the same, and it never changed", optional, startedBetween, returnedUnchanged, Appeared, Recreated, CreationIgnored},
+		{"the same, read by a key", optionalKey, startedBetween, returned, Appeared, Recreated, CreationIgnored},
+		{"it comes back before the pods start", optional, startedAfter, returned, PodsNewer, PodsNewer, PodsNewer},
+		{"it comes back with the content that the pods have", optional, has(optional), returned, SameContent, Recreated, SameContent},
+		{"the same, and it never changed", optional, has(optional), returnedUnchanged, SameContent, Recreated, SameContent},
+		{"it comes back, and the pods waited for it", required, startedBetween, returnedUnchanged, FirstSeen, Recreated, FirstSeen},
+		{"the same, and the pods have it", required, serving, returnedUnchanged, FirstSeen, Recreated, FirstSeen},
 		{"a secret in a store is no object", store, nil, inStore, Changed, Changed, Changed},
 	}
 	for _, test := range tests {

@@ -60,7 +60,11 @@ func (q *question) date() {
 	if q.isDeletion() || q.isRecreated() || q.isBack() || q.isRolledFor() {
 		q.seen.changedAt = q.now.ResourceVersion
 	}
-	if q.seen.changedAt == "" && !q.waited() && q.startedWithout() {
+	if q.seen.changedAt == "" && !q.waited() && !q.hasReadIt() && q.startedWithout() {
+		q.seen.changedAt = q.now.CreatedAt
+	}
+	// The source was gone in between, and is back with what it had. Pods may have started without it.
+	if !q.recorded && !needs(q.ref) && workload.Newer(q.now.CreatedAt, q.seen.changedAt) {
 		q.seen.changedAt = q.now.CreatedAt
 	}
 	if q.seen.changedAt != "" || !q.recorded {
@@ -165,6 +169,11 @@ func (q *question) startedWithout() bool {
 func (q *question) waited() bool {
 	served := q.now.Source.Kind != events.KindOpenBao && workload.Newer(q.now.CreatedAt, q.w.ServingSince)
 	return needs(q.ref) && !served
+}
+
+// hasReadIt reports whether the source is back with the content that pods which need it have read, whether they started before it was gone or after.
+func (q *question) hasReadIt() bool {
+	return needs(q.ref) && q.now.Verb == events.VerbObserved && q.now.Previous != ""
 }
 
 // needs reports whether the pods cannot start without the source. If so, they have read what it was created with.

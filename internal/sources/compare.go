@@ -3,6 +3,7 @@ package sources
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
@@ -67,9 +68,7 @@ func compare(before *lastEvent, now *object, created bool) (events.Change, bool)
 	// a cluster is rebuilt, all of its objects are different ones.
 	isAnother := created && before.uid != string(now.UID) && compareVersions(now.ResourceVersion, before.version) > 0
 	if before.verb == events.VerbDeleted || isAnother {
-		again := describe(now, events.VerbObserved, before)
-		again.Previous = before.all.text(before.keyID)
-		return again, true
+		return reappeared(before, now, created), true
 	}
 	return holds(before, now)
 }
@@ -101,6 +100,17 @@ func appeared(now *object, created bool) events.Change {
 	change.Created, change.CreatedAt, change.ChangedAt = true, change.ResourceVersion, change.ResourceVersion
 	if !change.Truncated {
 		change.Changed = changedKeys(nil, now.fingerprints[0])
+	}
+	return change
+}
+
+// reappeared returns the event for a source that exists again with the content of the last event.
+func reappeared(before *lastEvent, now *object, created bool) events.Change {
+	change := describe(now, events.VerbObserved, before)
+	change.Previous = before.all.text(before.keyID)
+	if created && before.verb == events.VerbDeleted {
+		// Its content has not changed, but pods that started while it was gone do not have it.
+		change.CreatedAt, change.Since = now.ResourceVersion, time.Time{}
 	}
 	return change
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
@@ -228,6 +229,48 @@ func TestCompare(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestASourceThatWasGoneHasAppearedWhereItsReturnWasSeen(t *testing.T) {
+	ring := keyringOf(1)
+	one := func(uid string, version int) *object { return objectOf(ring, uid, version, content{"a": "1"}) }
+	for _, tt := range []struct {
+		name    string
+		before  []*object
+		created bool
+		want    string
+	}{
+		{"it was deleted, and is created", []*object{one("u", 5), nil}, true, "9"},
+		{"it was deleted, and is found again", []*object{one("u", 5), nil}, false, "5"},
+		{"nobody saw that it was gone", []*object{one("u", 5)}, true, "5"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := chain{t: t}
+			for i, state := range tt.before {
+				c.see(state, i == 0)
+			}
+			if c.see(one("v", 9), tt.created) == nothing {
+				t.Fatal("no event")
+			}
+			if c.change.CreatedAt != tt.want {
+				t.Errorf("created at %s, want %s", c.change.CreatedAt, tt.want)
+			}
+			if c.change.ChangedAt != "5" {
+				t.Errorf("changed at %s, want 5", c.change.ChangedAt)
+			}
+		})
+	}
+	t.Run("when the earlier one was created says nothing any more", func(t *testing.T) {
+		c := chain{t: t}
+		c.see(one("u", 5), false)
+		c.change.CreatedAt, c.change.Since = "5", time.Unix(1, 0).UTC()
+		c.before = mustLast(t, c.change)
+		c.see(nil, false)
+		c.see(one("v", 9), true)
+		if c.change.CreatedAt != "9" || !c.change.Since.IsZero() {
+			t.Errorf("created at %s, since %s", c.change.CreatedAt, c.change.Since)
+		}
+	})
 }
 
 func TestCompareAfterAnEventThatCannotBeRead(t *testing.T) {
