@@ -86,7 +86,7 @@ func newSecretTurns(tb testing.TB, turns int) *secretTurns {
 	}
 	r.reconciler = &reconciler{
 		cluster: testCluster, now: time.Now, ledger: known, throttle: newThrottle(1<<30, time.Now, log), sightings: newSightings(),
-		settled:   func() bool { return true },
+		settled: func() bool { return true }, doubted: func(events.Source) bool { return false },
 		assessors: map[events.Kind]assessor{kind.kind: assessObjects(kind, scope{selected: &namespaceFilter{}}, eyes)},
 		publisher: &publisher{bus: r, ledger: known, metrics: measured, tracer: tracenoop.NewTracerProvider().Tracer(""), log: log},
 	}

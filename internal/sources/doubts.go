@@ -71,6 +71,14 @@ func (d *doubts) about(source events.Source, before *lastEvent, now *object, ver
 	return true
 }
 
+// isOpen reports whether the cached object of a source may be older than its last event, as far as it was assessed.
+func (d *doubts) isOpen(source events.Source) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	_, open := d.open[source]
+	return open
+}
+
 // isLong reports whether the cache has become newer often enough since the doubt began.
 func (d *doubts) isLong(source events.Source, before *lastEvent, version string) bool {
 	d.mu.Lock()

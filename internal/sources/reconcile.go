@@ -29,6 +29,10 @@ type reconciler struct {
 	throttle  *throttle
 	sightings *sightings
 	notice    func(source events.Source)
+	// doubted reports whether the cached object of a source may be older than its last event, and hasListed whether the first list of a kind has
+	// been handled.
+	doubted   func(source events.Source) bool
+	hasListed func(kind events.Kind) bool
 	// settled reports whether everything that existed at the start is on the stream. Until then nothing is limited, because each source has at most
 	// one event.
 	settled func() bool
@@ -42,8 +46,11 @@ func (e *turnError) Error() string {
 	return "the namespace has used up its budget for " + e.after.String()
 }
 
+// errUndecided means that the cache does not show yet what became of an object that was created or deleted.
+var errUndecided = errors.New("the cache may be older than the last event of the source")
+
 // reconcile publishes the event of a source, if there is one. It returns a turnError if the namespace has used up its budget, and records the
-// reservation in the entry. A RejectError means that the event can never be published.
+// reservation in the entry. A RejectError means that the event can never be published, and errUndecided that the entry is needed again.
 func (r *reconciler) reconcile(ctx context.Context, source events.Source, entry *queueEntry) error {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
@@ -51,8 +58,7 @@ func (r *reconciler) reconcile(ctx context.Context, source events.Source, entry 
 		before, seen := r.ledger.get(source), r.sightings.get(source)
 		change, ok := r.assess(source, before, *entry)
 		if !ok {
-			r.throttle.dropped(source.Namespace, &entry.held)
-			return nil
+			return r.leave(source, entry)
 		}
 		change.Cluster, change.Source = r.cluster, source
 		if change.Time.IsZero() {
@@ -69,8 +75,7 @@ func (r *reconciler) reconcile(ctx context.Context, source events.Source, entry 
 		}
 		err := r.publisher.publish(ctx, change, expected, entry.at)
 		if !errors.Is(err, events.ErrConflict) {
-			r.settle(source, seen, entry, err)
-			return err
+			return r.settle(source, seen, entry, err)
 		}
 		// Another watcher of this cluster was faster, or the stream has lost the event. Compare with what the stream has.
 		if err := r.reader.refresh(ctx, source); err != nil {
@@ -80,19 +85,38 @@ func (r *reconciler) reconcile(ctx context.Context, source events.Source, entry 
 	return fmt.Errorf("publishing %s: %w, %d times in a row", source, events.ErrConflict, maxConflicts)
 }
 
+// leave ends the work on a source that has no event to publish, or none yet.
+func (r *reconciler) leave(source events.Source, entry *queueEntry) error {
+	r.throttle.dropped(source.Namespace, &entry.held)
+	if entry.gone && !r.hasListed(source.Kind) {
+		return errUndecided
+	}
+	return r.decided(source, *entry)
+}
+
+// decided returns errUndecided if the source was created or deleted, and the cache may be too old to show that. Later nothing else tells it.
+func (r *reconciler) decided(source events.Source, entry queueEntry) error {
+	if (entry.created || entry.gone) && r.doubted(source) {
+		return errUndecided
+	}
+	return nil
+}
+
 // settle frees what was held for an event that is published or can never be published: every retry would be refused, and sightings have limited
-// room. An object is compared again when it changes.
-func (r *reconciler) settle(source events.Source, seen *openbao.Observation, entry *queueEntry, err error) {
+// room. An object is compared again when it changes. settle returns the error, or errUndecided.
+func (r *reconciler) settle(source events.Source, seen *openbao.Observation, entry *queueEntry, err error) error {
 	_, refused := errors.AsType[*events.RejectError](err)
 	switch {
 	case err == nil:
 		r.throttle.published(&entry.held)
+		return r.decided(source, *entry)
 	case refused:
 		r.throttle.dropped(source.Namespace, &entry.held)
 		if r.sightings.done(source, seen) {
 			r.notice(source) // There may be another event to publish.
 		}
 	}
+	return err
 }
 
 // isLimited reports whether an event counts towards the budget of its namespace. The first event of a source that existed before does not, because

@@ -42,6 +42,7 @@ func reconcilerOf(t *testing.T, bus *publications, assess assessor) (*reconciler
 	return &reconciler{
 		cluster: testCluster, now: func() time.Time { return epoch }, assessors: map[events.Kind]assessor{testSource.Kind: assess},
 		ledger: reader.ledger, reader: reader, throttle: newThrottle(0, time.Now, slog.New(slog.DiscardHandler)), settled: func() bool { return true },
+		doubted: func(events.Source) bool { return false }, hasListed: func(events.Kind) bool { return true },
 		sightings: newSightings(), notice: func(source events.Source) { t.Errorf("%s is queued again", source) },
 		publisher: &publisher{
 			bus: bus, ledger: reader.ledger, metrics: measured, tracer: tracenoop.NewTracerProvider().Tracer(""),
@@ -85,6 +86,43 @@ func TestReconcileSaysNothingWhereThereIsNothingToSay(t *testing.T) {
 	r, _ := reconcilerOf(t, bus, func(events.Source, *lastEvent, bool) (events.Change, bool) { return events.Change{}, false })
 	if err := r.reconcile(t.Context(), testSource, &queueEntry{}); err != nil || len(bus.published) > 0 {
 		t.Errorf("published %v, %v", bus.published, err)
+	}
+}
+
+func TestWhatWasNoticedIsKeptUntilTheCacheShowsIt(t *testing.T) {
+	again := func(_ events.Source, before *lastEvent, _ bool) (events.Change, bool) { return before.again() }
+	for _, tt := range []struct {
+		name             string
+		lost             bool
+		doubted, waiting bool
+		entry            queueEntry
+		want             error
+	}{
+		{"a deletion that is not seen yet", false, true, false, queueEntry{gone: true}, errUndecided},
+		{"a creation that is not seen yet", false, true, false, queueEntry{created: true}, errUndecided},
+		{"a change, which the cache will show", false, true, false, queueEntry{}, nil},
+		{"a deletion that is known", false, false, false, queueEntry{gone: true}, nil},
+		{"a deletion during the first list", false, false, true, queueEntry{gone: true}, errUndecided},
+		{"a creation during the first list", false, false, true, queueEntry{created: true}, nil},
+		{"a deletion whose source is told again meanwhile", true, true, false, queueEntry{gone: true}, errUndecided},
+		{"another source that is told again", true, true, false, queueEntry{}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			bus := &publications{}
+			r, _ := reconcilerOf(t, bus, again)
+			r.doubted, r.hasListed = func(events.Source) bool { return tt.doubted }, func(events.Kind) bool { return !tt.waiting }
+			before := eventAt(3, "u", "5", "5")
+			if tt.lost {
+				before = lostAt(0, before)
+			}
+			r.ledger.set(testSource, before)
+			if err := r.reconcile(t.Context(), testSource, &tt.entry); !errors.Is(err, tt.want) {
+				t.Errorf("error %v, want %v", err, tt.want)
+			}
+			if published := len(bus.published) == 1; published != tt.lost {
+				t.Errorf("published %+v", bus.published)
+			}
+		})
 	}
 }
 

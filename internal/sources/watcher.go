@@ -29,6 +29,7 @@ type Watcher struct {
 	informers *informerSet
 	sweeper   *sweeper
 	absence   *absence
+	doubts    *doubts
 	assessors map[events.Kind]assessor
 	// stores is nil if no secret stores are watched.
 	stores *storeKind
@@ -57,6 +58,7 @@ func New(options Options) (*Watcher, error) {
 		// The content of its pods is settled once it is on the stream.
 		events.KindSecretProviderClass: func(source events.Source, _ *lastEvent) { w.notice(source) },
 	})
+	w.doubts = newDoubts(w.ledger, options.Now, w.pending.addAfter)
 	w.absence = &absence{scope: options.scope(), known: w.ledger}
 	if err := w.wire(ring); err != nil {
 		w.pending.shutDown()
@@ -106,7 +108,7 @@ func (w *Watcher) addObjects(ring *keyring) error {
 	}
 	eyes := view{
 		cached: w.cached, contents: contents, ring: ring, now: w.options.Now, hasListed: w.informers.hasListed,
-		version: w.informers.version, doubted: newDoubts(w.ledger, w.options.Now, w.pending.addAfter).about,
+		version: w.informers.version, doubted: w.doubts.about,
 		isRecent: w.absence.isRecent, recheck: w.pending.addAfter, unreadable: w.warnUnreadable,
 	}
 	for _, kind := range withParts(kinds) {
@@ -213,6 +215,7 @@ func (w *Watcher) work(ctx context.Context, running *sync.WaitGroup, reader *led
 	reconciler := &reconciler{
 		cluster: w.options.Cluster, now: w.options.Now, selector: w.options.Selector, assessors: w.assessors, ledger: w.ledger, reader: reader,
 		throttle: w.throttle, sightings: w.sightings, notice: w.notice, settled: w.readiness.complete.Load,
+		doubted: w.doubts.isOpen, hasListed: w.informers.hasListed,
 		publisher: &publisher{bus: bus, ledger: w.ledger, metrics: w.metrics, tracer: w.options.Tracer, log: w.log},
 	}
 	for range w.options.Workers {

@@ -41,6 +41,8 @@ func (w *worker) finish(ctx context.Context, source events.Source, entry queueEn
 		w.pending.done(source)
 	case waits:
 		w.pending.wait(source, entry, turn.after)
+	case errors.Is(err, errUndecided):
+		w.pending.wait(source, entry, doubtInterval)
 	case refused:
 		w.metrics.publishError(ctx)
 		w.log.ErrorContext(ctx, "an event is not valid; dropping it", "source", source.String(), "namespace", source.Namespace, "err", err)

@@ -54,6 +54,35 @@ func TestAWorkerTriesAgainAndFinishesWhatItHasBegun(t *testing.T) {
 	})
 }
 
+func TestAWorkerKeepsWhatWasNoticedOfAnUndecidedSource(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pending, log := newPendingSources(time.Now), &lockedBuffer{}
+		tries := make(chan queueEntry, 2)
+		one := &worker{
+			pending: pending, log: slog.New(slog.NewJSONHandler(log, nil)),
+			reconcile: func(_ context.Context, _ events.Source, entry *queueEntry) error {
+				if tries <- *entry; len(tries) == 1 {
+					return errUndecided
+				}
+				return nil
+			},
+		}
+		var running sync.WaitGroup
+		running.Go(func() { one.run(t.Context()) })
+		pending.addGone(testSource)
+		<-pending.quiet()
+		<-time.After(2 * doubtInterval)
+		pending.shutDown()
+		running.Wait()
+		if len(tries) != 2 || log.String() != "" {
+			t.Fatalf("%d tries, want 2 and no log:\n%s", len(tries), log)
+		}
+		if first, second := <-tries, <-tries; first != second || !first.gone {
+			t.Errorf("tried with %+v and %+v, want the same entry twice", first, second)
+		}
+	})
+}
+
 func TestAWorkerDropsWhatCanNeverBePublished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pending, log := newPendingSources(time.Now), &lockedBuffer{}
