@@ -31,8 +31,8 @@ func newTwoWatchers(t *testing.T) *twoWatchers {
 	return &twoWatchers{bench: b, second: second, own: &apart, stopOne: stopOne}
 }
 
-// tell waits until the second watcher has read the last event of a Secret, and has dealt with it. It reads the whole stream once the newest event
-// that it knows has been replaced.
+// tell waits until the second watcher has read the last event of a Secret, and has assessed the Secret since: then it has doubts, or has none any
+// more. It reads the whole stream once the newest event that it knows has been replaced, and queues the Secret some time after that.
 func (b *twoWatchers) tell(name string) {
 	b.Helper()
 	uids := map[string]string{"db": "u1", "old": "u9", "later": "u4"}
@@ -51,6 +51,9 @@ func (b *twoWatchers) tell(name string) {
 			b.update(secretOf("shop", newest, uid, strconv.Itoa(b.version), strconv.Itoa(b.version)))
 		}
 		return false
+	})
+	b.eventually("the second watcher has assessed it", func() bool {
+		return b.second.doubts.isOpen(source) || !b.second.ledger.isHearsay(source, b.second.ledger.get(source))
 	})
 	<-b.second.pending.quiet()
 }
