@@ -55,6 +55,30 @@ func TestWhatAWatcherSaysThatItWatchesSurvivesALossOfTheStream(t *testing.T) {
 	}
 }
 
+func TestANamespaceThatIsCreatedBringsWhatIsNew(t *testing.T) {
+	b := newBench(t, secretOf("shop", "db", "u1", "1", "one"), namespaceOf("shop", "1", "a"), namespaceOf("bank", "1", "b"))
+	options := b.options()
+	options.NamespaceSelector = "team=a"
+	w, stop := b.startReady(options)
+	defer stop()
+	// The watch of namespaces is behind that of Secrets.
+	b.create(secretOf("bank", "new", "u2", "2", "one"))
+	b.create(secretOf("late", "new", "u3", "3", "one"))
+	b.create(secretOf("shop", "new", "u4", "4", "one"))
+	b.eventually("what is in a known one is told", func() bool { return len(b.history()) == 2 })
+	<-w.pending.quiet()
+	if _, err := b.client.CoreV1().Namespaces().Update(t.Context(), namespaceOf("bank", "5", "a"), metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	b.eventually("what is in the labelled one is told", func() bool { return len(b.history()) == 3 })
+	if _, err := b.client.CoreV1().Namespaces().Create(t.Context(), namespaceOf("late", "6", "a"), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	b.eventually("what is in the new one is told", func() bool { return len(b.history()) == 4 })
+	want := []string{"secret/new observed u2/2 {a b} []", "secret/new changed u3/3@3 {a b} [a b] created"}
+	diffLines(t, want, b.history()[2:])
+}
+
 func TestANamespaceThatIsLabeledWhileNoWatcherRunsBringsNothingNew(t *testing.T) {
 	b := newBench(t, secretOf("shop", "db", "u1", "1", "one"), namespaceOf("shop", "1", "a"), namespaceOf("bank", "1", "b"))
 	options := b.options()

@@ -22,12 +22,23 @@ type namespaceFilter struct {
 	informer cache.SharedIndexInformer
 	// handled is the registration of the handler, nil before start.
 	handled cache.ResourceEventHandlerRegistration
-	entered func(namespace string, initial bool)
+	entered func(namespace string, as arrival)
 }
 
-// newNamespaceFilter returns a filter that calls entered for each namespace that comes into scope. initial means that the namespace was in scope
-// when namespaces were first listed.
-func newNamespaceFilter(client kubernetes.Interface, selector labels.Selector, entered func(namespace string, initial bool)) *namespaceFilter {
+// arrival is how a namespace came into scope.
+type arrival int
+
+const (
+	// byLabel means that a namespace that was known before has got the label.
+	byLabel arrival = iota
+	// byCreation means that it was created with the label.
+	byCreation
+	// byList means that it was in scope when namespaces were first listed.
+	byList
+)
+
+// newNamespaceFilter returns a filter that calls entered for each namespace that comes into scope.
+func newNamespaceFilter(client kubernetes.Interface, selector labels.Selector, entered func(namespace string, as arrival)) *namespaceFilter {
 	filter := &namespaceFilter{selector: selector, entered: entered}
 	if !selector.Empty() {
 		factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(labelsOnly))
@@ -55,8 +66,14 @@ func (f *namespaceFilter) start(ctx context.Context, running *sync.WaitGroup, on
 	}
 	var err error
 	f.handled, err = f.informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
-		AddFunc:    func(obj any, initial bool) { f.labelsChanged(nil, obj, initial) },
-		UpdateFunc: func(before, after any) { f.labelsChanged(before, after, false) },
+		AddFunc: func(obj any, initial bool) {
+			if initial {
+				f.labelsChanged(nil, obj, byList)
+				return
+			}
+			f.labelsChanged(nil, obj, byCreation)
+		},
+		UpdateFunc: func(before, after any) { f.labelsChanged(before, after, byLabel) },
 	})
 	if err != nil {
 		return fmt.Errorf("making the informer of namespaces: %w", err)
@@ -65,7 +82,7 @@ func (f *namespaceFilter) start(ctx context.Context, running *sync.WaitGroup, on
 	return nil
 }
 
-func (f *namespaceFilter) labelsChanged(before, after any, initial bool) {
+func (f *namespaceFilter) labelsChanged(before, after any, as arrival) {
 	now, ok := after.(*corev1.Namespace)
 	if !ok || !f.selector.Matches(labels.Set(now.Labels)) {
 		return
@@ -73,7 +90,7 @@ func (f *namespaceFilter) labelsChanged(before, after any, initial bool) {
 	if was, ok := before.(*corev1.Namespace); ok && f.selector.Matches(labels.Set(was.Labels)) {
 		return
 	}
-	f.entered(now.Name, initial)
+	f.entered(now.Name, as)
 }
 
 // hasSynced reports whether entered has been called for every selected namespace of the first list.

@@ -23,7 +23,7 @@ func namespaceOf(name, version, team string) *corev1.Namespace {
 
 func TestNamespaceFilterWithoutSelectorMatchesAllAndAsksNobody(t *testing.T) {
 	client := fake.NewClientset()
-	filter := newNamespaceFilter(client, labels.Everything(), func(name string, _ bool) { t.Errorf("%s entered", name) })
+	filter := newNamespaceFilter(client, labels.Everything(), func(name string, _ arrival) { t.Errorf("%s entered", name) })
 	var running sync.WaitGroup
 	if err := filter.start(t.Context(), &running, cache.DefaultWatchErrorHandler); err != nil {
 		t.Fatal(err)
@@ -46,11 +46,8 @@ func TestNamespaceFilterFollowsTheLabels(t *testing.T) {
 			t.Fatal(err)
 		}
 		var entered []string
-		filter := newNamespaceFilter(client, selector, func(name string, initial bool) {
-			if initial {
-				name += " from the first"
-			}
-			entered = append(entered, name)
+		filter := newNamespaceFilter(client, selector, func(name string, as arrival) {
+			entered = append(entered, name+map[arrival]string{byList: " from the first", byLabel: " by its label", byCreation: " as it is created"}[as])
 		})
 		if filter.hasSynced() || filter.matches("shop") {
 			t.Error("it knows the namespaces before it has asked")
@@ -92,7 +89,7 @@ func TestNamespaceFilterFollowsTheLabels(t *testing.T) {
 		want("at first", []string{"shop from the first"}, "shop")
 
 		update(namespaceOf("bank", "2", "a"))
-		want("a namespace that gets the label", []string{"bank"}, "shop", "bank")
+		want("a namespace that gets the label", []string{"bank by its label"}, "shop", "bank")
 
 		update(namespaceOf("bank", "3", "a"))
 		want("a namespace that keeps it", nil, "shop", "bank")
@@ -104,7 +101,7 @@ func TestNamespaceFilterFollowsTheLabels(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		want("a namespace that is made with it", []string{"new"}, "bank", "new")
+		want("a namespace that is made with it", []string{"new as it is created"}, "bank", "new")
 
 		if err := client.CoreV1().Namespaces().Delete(ctx, "bank", metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
@@ -128,7 +125,7 @@ func TestNamespaceFilterHasSyncedWhenTheFirstNamespacesHaveEntered(t *testing.T)
 			t.Fatal(err)
 		}
 		queue := make(chan struct{})
-		filter := newNamespaceFilter(fake.NewClientset(namespaceOf("shop", "1", "a")), selector, func(string, bool) { <-queue })
+		filter := newNamespaceFilter(fake.NewClientset(namespaceOf("shop", "1", "a")), selector, func(string, arrival) { <-queue })
 		var running sync.WaitGroup
 		if err := filter.start(ctx, &running, cache.DefaultWatchErrorHandler); err != nil {
 			t.Fatal(err)

@@ -146,13 +146,14 @@ func (w *Watcher) addStores(ring *keyring) error {
 	return nil
 }
 
-// addNamespace queues the sources of a namespace that came into scope, or that was in scope from the start, which initial reports.
-func (w *Watcher) addNamespace(namespace string, initial bool) {
+// addNamespace queues the sources of a namespace that came into scope. The objects of a namespace that was created are new, too: they may have been
+// seen before it, and were left alone then.
+func (w *Watcher) addNamespace(namespace string, as arrival) {
 	for _, found := range w.cached.inNamespace(namespace) {
 		if found.about().Name == "" {
 			continue // The status cannot be read.
 		}
-		w.pending.add(found.about(), initial && w.absence.isNew(found, true))
+		w.pending.add(found.about(), as != byLabel && w.absence.isNew(found, as == byList))
 	}
 }
 
