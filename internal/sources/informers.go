@@ -31,6 +31,11 @@ func (s *informerSet) start(ctx context.Context, running *sync.WaitGroup) error 
 	if err := s.scope.selected.start(ctx, running, s.errors.of(namespaceResource, grantNamespaces, nil)); err != nil {
 		return err
 	}
+	running.Go(func() {
+		if cache.WaitForCacheSync(ctx.Done(), s.scope.selected.hasSynced) {
+			s.errors.readiness.listed(namespaceResource)
+		}
+	})
 	for _, kind := range s.kinds {
 		running.Go(func() { s.follow(ctx, kind, running) })
 	}
@@ -47,6 +52,7 @@ func (s *informerSet) follow(ctx context.Context, kind *kindInformers, running *
 		kind.install.absent.Store(false)
 	}
 	if cache.WaitForCacheSync(ctx.Done(), kind.hasSynced) {
+		s.errors.readiness.listed(kind.source.resource)
 		s.listed(kind.source.kind)
 		kind.seen.Store(true)
 	}

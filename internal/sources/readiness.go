@@ -28,6 +28,9 @@ func (r *readiness) isWatching(now time.Time) bool {
 // deny records that the permission to list or watch a resource is missing.
 func (r *readiness) deny(resource string, err error) { r.denied.Store(resource, err) }
 
+// listed records that a resource was listed, so that its permission is not missing any more.
+func (r *readiness) listed(resource string) { r.denied.Delete(resource) }
+
 // problem returns nil once every source has been seen, and otherwise an error that names what is missing.
 func (r *readiness) problem() error {
 	if r.complete.Load() {

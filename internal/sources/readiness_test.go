@@ -1,0 +1,77 @@
+package sources
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/fake"
+	k8stesting "k8s.io/client-go/testing"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+func TestOnlyAPermissionThatIsMissingStillIsNamed(t *testing.T) {
+	for _, granted := range []string{"secrets", "namespaces"} {
+		t.Run(granted, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, stop := context.WithCancel(t.Context())
+				var isGranted atomic.Bool
+				client := fake.NewClientset()
+				for _, resource := range []string{"secrets", "configmaps", "namespaces"} {
+					client.PrependReactor("list", resource, func(k8stesting.Action) (bool, runtime.Object, error) {
+						if resource == granted && isGranted.Load() {
+							return false, nil, nil
+						}
+						return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: resource}, "", errors.New("no"))
+					})
+				}
+				ready := &readiness{}
+				failures := &watchErrors{readiness: ready, now: time.Now, log: slog.New(slog.DiscardHandler)}
+				maker := &informerMaker{client: client, ring: keyringOf(1), errors: failures}
+				within := scope{selected: newNamespaceFilter(client, labels.SelectorFromSet(labels.Set{"team": "a"}), func(string, arrival) {})}
+				set := &informerSet{scope: within, errors: failures, listed: func(events.Kind) {}}
+				for _, kind := range []sourceKind{secretSource, configMapSource} {
+					made, err := maker.makeAll(kind, within.listed())
+					if err != nil {
+						t.Fatal(err)
+					}
+					set.kinds = append(set.kinds, made)
+				}
+				var running sync.WaitGroup
+				if err := set.start(ctx, &running); err != nil {
+					t.Fatal(err)
+				}
+				defer running.Wait()
+				defer stop()
+				missing := func() (names []string) {
+					ready.denied.Range(func(resource, _ any) bool {
+						names = append(names, resource.(string))
+						return true
+					})
+					return names
+				}
+				synctest.Wait()
+				if got := missing(); len(got) != 3 {
+					t.Errorf("%v are missing, want all three", got)
+				}
+				isGranted.Store(true)
+				<-time.After(10 * time.Minute)
+				synctest.Wait()
+				if got := missing(); len(got) != 2 || strings.Contains(strings.Join(got, " "), granted) {
+					t.Errorf("%v are missing, want all but %s", got, granted)
+				}
+			})
+		})
+	}
+}
