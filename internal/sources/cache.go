@@ -14,8 +14,9 @@ type objectCache map[events.Kind][]cache.Indexer
 
 // lookup returns the object as it was last seen, or nil.
 func (c objectCache) lookup(source events.Source) *object {
+	key := source.Namespace + "/" + source.Name
 	for _, indexer := range c[source.Kind] {
-		found, ok, err := indexer.GetByKey(source.Namespace + "/" + source.Name)
+		found, ok, err := indexer.GetByKey(key)
 		if err == nil && ok {
 			if seen, ok := found.(*object); ok {
 				return seen

@@ -17,6 +17,8 @@ type kindInformers struct {
 	handled []cache.ResourceEventHandlerRegistration
 	// install is nil for a kind that every API server has.
 	install *installState
+	// synced reports that hasSynced was true once: then it stays so. It is asked about each source, and there may be many namespaces.
+	synced atomic.Bool
 	// seen reports that the first list has been handled, and that the sources deleted before it have been found.
 	seen atomic.Bool
 }
@@ -30,11 +32,15 @@ func (k *kindInformers) start(ctx context.Context, running *sync.WaitGroup) {
 // hasSynced reports whether the handler has had the first list of every namespace. The informer itself has synced earlier: its cache is full, but
 // the handler is still being called.
 func (k *kindInformers) hasSynced() bool {
+	if k.synced.Load() {
+		return true
+	}
 	for _, handled := range k.handled {
 		if !handled.HasSynced() {
 			return false
 		}
 	}
+	k.synced.Store(true)
 	return true
 }
 
