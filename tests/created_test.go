@@ -130,6 +130,20 @@ func TestAnAppThatIsInstalledAgainRollsWhoDidNotWaitForItsSources(t *testing.T) 
 	optional := r.createOptional("")
 	r.passFence()
 	r.rolls("the sources are created with the content that they had", optional, func() { r.createSources("") })
+
+	r.rollsNothing("the sources of another app are created", func() { r.createSources("other-") })
+	r.rollsNothing("the other app is removed", func() {
+		for _, c := range comesAndGoes {
+			r.remove(c.kind, "other-"+slug(c.name))
+		}
+	})
+	optional = r.createOptional("other-")
+	r.passFence()
+	r.rolls("its sources are created with other content", optional, func() {
+		for _, c := range comesAndGoes {
+			r.write(c.kind, "other-"+slug(c.name), map[string]string{"a": "one", "b": "two"})
+		}
+	})
 }
 
 func TestSourcesThatAreCreatedWhileTheWatcherIsDownRollWhoDidNotWaitForThem(t *testing.T) {

@@ -37,6 +37,12 @@ func TestTheCreationOfASourceRollsWhomThePolicySays(t *testing.T) {
 		againUnchanged(c)
 		c.CreatedAt = "140"
 	}
+	// It was gone, and is back with another user, but the same password.
+	returnedWithOther := func(c *events.Change) {
+		c.Created, c.UID, c.ResourceVersion, c.ChangedAt, c.CreatedAt = true, "another", "140", "140", "140"
+		c.Changed = []string{"user"}
+		c.Keys = map[string]events.Key{"password": {Fingerprint: fp("2")}, "user": {Fingerprint: fp("4"), ChangedAt: "140"}}
+	}
 	otherContent := func(c *events.Change) {
 		c.Created, c.UID, c.ResourceVersion, c.ChangedAt = true, "another", "140", "140"
 	}
@@ -102,6 +108,11 @@ func TestTheCreationOfASourceRollsWhomThePolicySays(t *testing.T) {
 		{"the same, and it never changed", optional, has(optional), returnedUnchanged, SameContent, Recreated, SameContent},
 		{"it comes back, and the pods waited for it", required, startedBetween, returnedUnchanged, FirstSeen, Recreated, FirstSeen},
 		{"the same, and the pods have it", required, serving, returnedUnchanged, FirstSeen, Recreated, FirstSeen},
+		{"it comes back with other content", optional, startedBetween, returnedWithOther, Appeared, Appeared, CreationIgnored},
+		{"the same, but not in the key that is read", optionalKey, startedBetween, returnedWithOther, Appeared, Appeared, CreationIgnored},
+		{"the same, and the pods waited for it", required, startedBetween, returnedWithOther, PodsWaited, PodsWaited, PodsWaited},
+		{"the same, and the pods have had the earlier one", required, serving, returnedWithOther, Changed, Changed, CreationIgnored},
+		{"the same, but not in the key that they read", requiredKey, serving, returnedWithOther, KeysNotConsumed, KeysNotConsumed, KeysNotConsumed},
 		{"a secret in a store is no object", store, nil, inStore, Changed, Changed, Changed},
 	}
 	for _, test := range tests {

@@ -171,9 +171,11 @@ func (q *question) waited() bool {
 	return needs(q.ref) && !served
 }
 
-// hasReadIt reports whether the source is back with the content that pods which need it have read, whether they started before it was gone or after.
+// hasReadIt reports whether the source is back, and content of it that did not change meanwhile is known to pods that need it: they have read the same
+// before it was gone or after.
 func (q *question) hasReadIt() bool {
-	return needs(q.ref) && q.now.Verb == events.VerbObserved && q.now.Previous != ""
+	isBack := q.now.Verb == events.VerbObserved || q.now.Created
+	return needs(q.ref) && isBack && q.now.Previous != ""
 }
 
 // needs reports whether the pods cannot start without the source. If so, they have read what it was created with.

@@ -50,7 +50,7 @@ func compare(before *lastEvent, now *object, created bool) (events.Change, bool)
 		if before.verb != events.VerbDeleted && before.isOf(now) {
 			return events.Change{}, false
 		}
-		return differs(before, now, changedKeys(before.texts(), now.fingerprints[0])), true
+		return differs(before, now, created, changedKeys(before.texts(), now.fingerprints[0])), true
 	}
 	if current.all != before.all {
 		earlier := before.texts()
@@ -62,7 +62,7 @@ func compare(before *lastEvent, now *object, created bool) (events.Change, bool)
 				return holds(before, now)
 			}
 		}
-		return differs(before, now, names), true
+		return differs(before, now, created, names), true
 	}
 	// An object with the same content that was created meanwhile is a different one. That cannot be concluded for an object found in a list: after
 	// a cluster is rebuilt, all of its objects are different ones.
@@ -109,17 +109,25 @@ func reappeared(before *lastEvent, now *object, created bool) events.Change {
 	change := describe(now, events.VerbObserved, before)
 	change.Previous = before.all.text(before.keyID)
 	if created && before.verb == events.VerbDeleted {
-		// Its content has not changed, but pods that started while it was gone do not have it.
-		change.CreatedAt, change.Since = now.ResourceVersion, time.Time{}
+		markAppeared(&change)
 	}
 	return change
 }
 
+// markAppeared sets the resourceVersion at which a source appeared that was gone. Pods that started in between do not have it, not even the content
+// that has not changed.
+func markAppeared(change *events.Change) {
+	change.CreatedAt, change.Since = change.ResourceVersion, time.Time{}
+}
+
 // differs returns the event for changed content. The names are the keys that may have changed.
-func differs(before *lastEvent, now *object, names []string) events.Change {
+func differs(before *lastEvent, now *object, created bool, names []string) events.Change {
 	change := describe(now, events.VerbChanged, before)
 	change.Previous = before.all.text(before.keyID)
 	change.Created = before.verb == events.VerbDeleted
+	if created && change.Created {
+		markAppeared(&change)
+	}
 	change.Changed = names
 	mark(&change)
 	return change

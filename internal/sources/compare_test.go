@@ -260,6 +260,17 @@ func TestASourceThatWasGoneHasAppearedWhereItsReturnWasSeen(t *testing.T) {
 			}
 		})
 	}
+	t.Run("so has one that is created with other content", func(t *testing.T) {
+		for created, want := range map[bool]string{true: "9", false: "5"} {
+			c := chain{t: t}
+			c.see(one("u", 5), true)
+			c.see(nil, false)
+			c.see(objectOf(ring, "v", 9, content{"a": "2"}), created)
+			if c.change.CreatedAt != want || !c.change.Created {
+				t.Errorf("seen to be created %t: created at %s, want %s", created, c.change.CreatedAt, want)
+			}
+		}
+	})
 	t.Run("when the earlier one was created says nothing any more", func(t *testing.T) {
 		c := chain{t: t}
 		c.see(one("u", 5), false)
