@@ -114,11 +114,11 @@ func (a *Actuator) lead(ctx context.Context) error {
 
 	leading, stop := context.WithCancel(ctx)
 	defer stop()
-	telling, stopTelling := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopTelling()
+	reporting, stopReporting := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopReporting()
 	var writing, publishing, consuming sync.WaitGroup
-	writing.Go(func() { kube.run(telling, leading) })
-	publishing.Go(func() { l.publisher.run(telling) })
+	writing.Go(func() { kube.run(reporting, leading) })
+	publishing.Go(func() { l.publisher.run(reporting) })
 
 	var failure error
 	consuming.Go(func() {
@@ -142,7 +142,7 @@ func (a *Actuator) lead(ctx context.Context) error {
 
 	// Publish what has happened before the program ends, within the time that one attempt may take.
 	l.publisher.close(ctx, l.outbox.waiting)
-	last := time.AfterFunc(publishTimeout, stopTelling)
+	last := time.AfterFunc(publishTimeout, stopReporting)
 	publishing.Wait()
 	kube.close()
 	writing.Wait()

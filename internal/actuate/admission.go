@@ -11,14 +11,14 @@ import (
 
 // admission decides whether a workload may be rolled now. A workload only ever waits for something in its own namespace, except for slots.
 type admission struct {
-	timing    *timing
-	peers     *failedPeers
-	canaries  *canaries
-	waves     *waves
-	limits    *limits
-	reloads   *reloads
-	gathering *debounce
-	following *following
+	timing         *timing
+	peers          *failedPeers
+	canaries       *canaries
+	waves          *waves
+	limits         *limits
+	besideReloader *besideReloader
+	debounce       *debounce
+	following      *following
 }
 
 // obstacle is why a workload that is to be rolled must wait.
@@ -60,7 +60,7 @@ func (a *admission) obstacle(w *workload.Workload, doing []plan.Decision, since 
 	if why := a.timing.stop(w); why.reason != plan.None {
 		return why
 	}
-	if end, waits := a.reloads.end(w.ID.Namespace, since); waits {
+	if end, waits := a.besideReloader.end(w.ID.Namespace, since); waits {
 		return obstacle{reason: plan.ReloaderFirst, end: end}
 	}
 	for i := range doing {
@@ -98,7 +98,7 @@ const maxBehind = 100
 // awaitsRepair reports whether a workload waits for the repair of one that failed, directly or through others, as far as these were looked at.
 func (a *admission) awaitsRepair(key workload.Key) bool {
 	for range maxBehind {
-		p := a.gathering.byKey[key]
+		p := a.debounce.byKey[key]
 		if p == nil {
 			return false
 		}

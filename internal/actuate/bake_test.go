@@ -121,7 +121,7 @@ func (b *bakeBed) becomes(name string, change func(*appsv1.Deployment)) {
 	w, _ := b.intake.index.Read(deployments, b.get(name))
 	b.intake.index.Written(w)
 	b.rollouts.review(b.Context(), w.Key())
-	b.gathering.wake(w.Key(), b.now)
+	b.debounce.wake(w.Key(), b.now)
 	b.settle()
 }
 
@@ -404,7 +404,7 @@ func TestWithoutPodsAWorkloadTriesNothing(t *testing.T) {
 	b := newBakeBed(t, none, deploymentOf("b", "db", inWave("0")))
 	b.change("200")
 	b.rolled("at first", "b")
-	if got := b.gathering.byKey[b.workload("a").Key()]; got == nil || got.held != plan.CanaryFirst {
+	if got := b.debounce.byKey[b.workload("a").Key()]; got == nil || got.held != plan.CanaryFirst {
 		t.Errorf("the one without pods: %+v, want that it waits", got)
 	}
 }

@@ -35,26 +35,26 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	origins := events.Origins{Cluster: o.Cluster, StoresFrom: o.StoresFrom}
 	baselines := make(baselines)
 	inFlight := newInFlightEvents(o.Tracer, durable(o), s.metrics, now)
-	gathering := newDebounce(o.Settle, o.SettleMax)
+	debounce := newDebounce(o.Settle, o.SettleMax)
 	patcher := newPatcher(o.clients(), s.index, o)
 	following := newFollowing(s.index, s.kinds, o)
 	peers := newFailedPeers(s.index)
 	begun := begun(patcher, following)
-	timing := &timing{index: s.index, namespaces: s.namespaces, gathering: gathering, now: now}
-	unfinished := unfinished(gathering, following, timing, begun)
+	timing := &timing{index: s.index, namespaces: s.namespaces, debounce: debounce, now: now}
+	unfinished := unfinished(debounce, following, timing, begun)
 	canaries := newCanaries(o.Canary, &candidates{
-		index: s.index, gathering: gathering, following: following, timing: timing, peers: peers, now: now,
+		index: s.index, debounce: debounce, following: following, timing: timing, peers: peers, now: now,
 		best: make(map[sourceChange]*workload.Workload),
 	}, unfinished, begun)
 	outbox := newOutbox(now)
-	teller := &teller{outbox: outbox, kube: kube}
-	syncer := forcesync.New(syncHost(o, s.log, s.metrics, teller), s.syncIndex)
+	reporter := &reporter{outbox: outbox, kube: kube}
+	syncer := forcesync.New(syncHost(o, s.log, s.metrics, reporter), s.syncIndex)
 	last := func(ctx context.Context, source events.Source) (*events.Delivery, error) {
 		return origins.Recall(ctx, s.bus, source, now())
 	}
 	recaller := newRecaller(last, s.log, now)
 	notes := notes{
-		dryRun: o.DryRun, kinds: s.kinds, index: s.index, patcher: patcher, gathering: gathering, metrics: s.metrics, log: s.log, now: now,
+		dryRun: o.DryRun, kinds: s.kinds, index: s.index, patcher: patcher, debounce: debounce, metrics: s.metrics, log: s.log, now: now,
 	}
 	reverts := &reverts{notes: notes, delays: o.RevertDelays, ask: recaller.askAfter, open: make(map[workload.Key]*correction)}
 	dater := newDater(func(ctx context.Context, change events.Change) (map[string]time.Time, error) {
@@ -63,54 +63,54 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	rollouts := &rollouts{
 		private: o.LeaderElect && o.PrivateStream,
 		dryRun:  o.DryRun, index: s.index, following: following, peers: peers, canaries: canaries, reverts: reverts, patcher: patcher,
-		gathering: gathering, problems: newProblems(s.log, kube), teller: teller,
+		debounce: debounce, problems: newProblems(s.log, kube), reporter: reporter,
 		outcomes: outcomes, metrics: s.metrics, log: s.log, now: now,
 	}
 	denied := make(denials)
 	recorder := &recorder{
 		notes: notes, reads: recordReadsOf(s, last),
 		isUnsettled: func(key workload.Key) bool {
-			return gathering.byKey[key] != nil || patcher.busy(key) || following.follows(key) || reverts.open[key] != nil
+			return debounce.byKey[key] != nil || patcher.busy(key) || following.follows(key) || reverts.open[key] != nil
 		},
 		isDecided: baselines.isDecided, acks: &acks{inFlight: inFlight, now: now}, denied: denied,
 		turns: make(map[workload.Key]*recordTurn), answers: make(chan recordable),
 	}
 	pauses := &pauses{notes: notes, kube: kube, open: make(map[workload.Key]openPause)}
-	reloads := &reloads{index: s.index, gathering: gathering, now: now, by: make(map[string]reload)}
+	beside := &besideReloader{index: s.index, debounce: debounce, now: now, by: make(map[string]reloaderRoll)}
 	owing := &owing{notes: notes, policy: o.Policy(), turns: make(map[workload.Key]*owingTurn)}
 	shadows := &shadows{notes: notes, rollouts: rollouts, left: make(map[workload.Key]leftShadow)}
 	admission := &admission{
-		timing: timing, peers: peers, canaries: canaries, reloads: reloads, gathering: gathering, following: following,
-		waves:  newWaves(s.index, unfinished, returns(s.index, gathering, following, timing, now), now),
+		timing: timing, peers: peers, canaries: canaries, besideReloader: beside, debounce: debounce, following: following,
+		waves:  newWaves(s.index, unfinished, returns(s.index, debounce, following, timing, now), now),
 		limits: newLimits(o, following, patcher),
 	}
 	following.moved, patcher.moved = admission.review, admission.review
-	gathering.finished, gathering.moved = admission.waves.finished, admission.waves.review
+	debounce.finished, debounce.moved = admission.waves.finished, admission.waves.review
 	concluder := &concluder{
-		inFlight: inFlight, rollouts: rollouts, teller: teller, outcomes: outcomes, metrics: s.metrics, log: s.log,
+		inFlight: inFlight, rollouts: rollouts, reporter: reporter, outcomes: outcomes, metrics: s.metrics, log: s.log,
 	}
 	return &loop{
 		progress: o.Progress, now: now, deliveries: make(chan *events.Delivery, deliveryQueue), dirty: s.dirty, snapshots: s.snapshots,
 		stream:   &resumer{bus: s.bus, origins: origins, log: s.log},
 		recaller: recaller,
 		index:    s.index, baselines: baselines, admission: admission, canaries: canaries, reverts: reverts,
-		inFlight: inFlight, gathering: gathering, patcher: patcher, rollouts: rollouts, recorder: recorder, pauses: pauses, shadows: shadows,
-		owing: owing, returned: newReturned(s.index), reloads: reloads, concluder: concluder, syncer: syncer,
+		inFlight: inFlight, debounce: debounce, patcher: patcher, rollouts: rollouts, recorder: recorder, pauses: pauses, shadows: shadows,
+		owing: owing, returned: newReturned(s.index), besideReloader: beside, concluder: concluder, syncer: syncer,
 		starts: &starts{clients: o.clients(), namespaces: o.Namespaces, index: s.index, log: s.log},
 		dater:  dater, outbox: outbox, publisher: newPublisher(s.bus, s.log, s.metrics),
 		intake: &intake{
-			policy: o.Policy(), index: s.index, baselines: baselines, inFlight: inFlight, gathering: gathering, patcher: patcher,
+			policy: o.Policy(), index: s.index, baselines: baselines, inFlight: inFlight, debounce: debounce, patcher: patcher,
 			concluder: concluder, syncer: syncer, arrived: recorder.arrived, metrics: s.metrics, log: s.log, now: now,
 		},
 		dispatcher: &dispatcher{
-			dryRun: o.DryRun, policy: o.Policy(), kinds: s.kinds, index: s.index, gathering: gathering, dater: dater, admission: admission,
+			dryRun: o.DryRun, policy: o.Policy(), kinds: s.kinds, index: s.index, debounce: debounce, dater: dater, admission: admission,
 			ways:    ways{delay: o.ReloadDelay, now: now},
-			patcher: patcher, pauses: pauses, concluder: concluder, teller: teller, outcomes: outcomes, tracer: o.Tracer, metrics: s.metrics,
+			patcher: patcher, pauses: pauses, concluder: concluder, reporter: reporter, outcomes: outcomes, tracer: o.Tracer, metrics: s.metrics,
 			log: s.log, now: now,
 		},
 		completion: &completion{
-			patcher: patcher, gathering: gathering, baselines: baselines, rollouts: rollouts, denied: denied, concluder: concluder,
-			teller: teller, outcomes: outcomes, metrics: s.metrics, log: s.log, now: now, unrecorded: make(map[string]bool),
+			patcher: patcher, debounce: debounce, baselines: baselines, rollouts: rollouts, denied: denied, concluder: concluder,
+			reporter: reporter, outcomes: outcomes, metrics: s.metrics, log: s.log, now: now, unrecorded: make(map[string]bool),
 			uncounted: make(map[string]bool),
 		},
 	}

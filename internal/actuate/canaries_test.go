@@ -31,7 +31,7 @@ func TestOneWorkloadGoesFirstAfterAnotherWasRepairedByHand(t *testing.T) {
 		// want is why the second one waits, and third why another one does when the second was started.
 		want, third plan.Reason
 	}{
-		{"it is in progress", progress("70", "", workload.Complete), func(l *loop, w *workload.Workload) { l.gathering.pend(w, changeOf(nil)) }, plan.CanaryFirst, plan.CanaryFirst},
+		{"it is in progress", progress("70", "", workload.Complete), func(l *loop, w *workload.Workload) { l.debounce.pend(w, changeOf(nil)) }, plan.CanaryFirst, plan.CanaryFirst},
 		{"it has succeeded", progress("70", "", workload.Complete), func(l *loop, w *workload.Workload) {
 			after := *w
 			progress("80", "r2", workload.Complete)(&after)
@@ -46,7 +46,7 @@ func TestOneWorkloadGoesFirstAfterAnotherWasRepairedByHand(t *testing.T) {
 		{"it is gone", progress("70", "", workload.Complete), func(l *loop, w *workload.Workload) { l.intake.index.Forget(w.Key(), w.ID.UID, "") }, plan.None, plan.CanaryFirst},
 		{
 			"there is none: the one that failed is complete after all, so the content is good", progress("70", "r1", workload.Complete),
-			func(l *loop, w *workload.Workload) { l.gathering.pend(w, changeOf(nil)) }, plan.None, plan.None,
+			func(l *loop, w *workload.Workload) { l.debounce.pend(w, changeOf(nil)) }, plan.None, plan.None,
 		},
 	}
 	for _, test := range tests {
@@ -79,7 +79,7 @@ func TestOneWorkloadGoesFirstAfterAnotherWasRepairedByHand(t *testing.T) {
 				t.Errorf("the second one: got %q, want %q", got, test.want)
 			}
 			start(held[1])
-			l.gathering.pend(held[1], changeOf(nil))
+			l.debounce.pend(held[1], changeOf(nil))
 			if got := obstacle(held[2]); got != test.third {
 				t.Errorf("the third one: got %q, want %q", got, test.third)
 			}
@@ -104,15 +104,15 @@ func TestACanaryThatIsNotPatchedLetsALowerWaveGoFirst(t *testing.T) {
 	}
 	start := func(w *workload.Workload) {
 		l.dispatcher.admission.begin(w, decisionsOf(w, pendingOf(w, changeOf(nil))))
-		l.patcher.rolls[w.Key()] = &roll{workload: w, pending: pendingOf(w, changeOf(nil))}
+		l.patcher.underWay[w.Key()] = &task{workload: w, pending: pendingOf(w, changeOf(nil))}
 	}
 	start(higher)
-	l.gathering.pend(lower, changeOf(nil))
+	l.debounce.pend(lower, changeOf(nil))
 	if got := obstacle(lower); got != plan.CanaryFirst {
 		t.Fatalf("while the canary is being patched, the lower wave: got %q, want %q", got, plan.CanaryFirst)
 	}
-	delete(l.patcher.rolls, higher.Key())
-	l.gathering.pend(higher, changeOf(nil))
+	delete(l.patcher.underWay, higher.Key())
+	l.debounce.pend(higher, changeOf(nil))
 	if got := obstacle(higher); got != plan.LowerWave {
 		t.Fatalf("after its patch has failed, the canary: got %q, want %q", got, plan.LowerWave)
 	}
@@ -122,12 +122,12 @@ func TestACanaryThatIsNotPatchedLetsALowerWaveGoFirst(t *testing.T) {
 	if got := obstacle(lower); got != plan.None {
 		t.Fatalf("both wait: the lower wave: %q", got)
 	}
-	l.gathering.drop(l.gathering.byKey[lower.Key()])
+	l.debounce.drop(l.debounce.byKey[lower.Key()])
 	start(lower)
 	if got := obstacle(higher); got != plan.CanaryFirst {
 		t.Errorf("while the lower wave is being patched, the higher one: got %q, want %q", got, plan.CanaryFirst)
 	}
-	delete(l.patcher.rolls, lower.Key())
+	delete(l.patcher.underWay, lower.Key())
 	after := *lower
 	after.Version, after.Rolled = "90", map[string]workload.RolledFor{"secret/db": decisionsOf(higher, change)[0].Record}
 	l.intake.index.Written(&after)
@@ -154,7 +154,7 @@ func TestOfTwoCanariesThatWaitForEachOtherOneGoes(t *testing.T) {
 	}
 	for _, w := range []*workload.Workload{first, second, third} {
 		for _, change := range changes {
-			l.gathering.pend(w, change)
+			l.debounce.pend(w, change)
 		}
 	}
 	obstacle := func(w *workload.Workload) plan.Reason {
@@ -170,9 +170,9 @@ func TestOfTwoCanariesThatWaitForEachOtherOneGoes(t *testing.T) {
 	if len(free) != 1 || free[0] == third {
 		t.Fatalf("%d of them may go, want one of the two", len(free))
 	}
-	l.gathering.drop(l.gathering.byKey[free[0].Key()])
+	l.debounce.drop(l.debounce.byKey[free[0].Key()])
 	l.dispatcher.admission.begin(free[0], decisionsOf(free[0], pendingOf(free[0], changes...)))
-	l.patcher.rolls[free[0].Key()] = &roll{workload: free[0], pending: pendingOf(free[0], changes...)}
+	l.patcher.underWay[free[0].Key()] = &task{workload: free[0], pending: pendingOf(free[0], changes...)}
 	for _, w := range []*workload.Workload{first, second, third} {
 		if got := obstacle(w); w != free[0] && got != plan.CanaryFirst {
 			t.Errorf("%s waits for %q while that one is patched, want %q", w.ID, got, plan.CanaryFirst)
@@ -220,18 +220,18 @@ func TestAWorkloadThatFailedIsRepairedBeforeThoseThatWaitForIt(t *testing.T) {
 					l.rollouts.canaries.require("shop", map[string]workload.RolledFor{"configmap/app": decisions[0].Record})
 					l.dispatcher.admission.canaries.start(other, decisions)
 				}
-				l.gathering.pend(other, changeOf(nil))
+				l.debounce.pend(other, changeOf(nil))
 				for _, w := range []*workload.Workload{failed, other, third} {
-					l.gathering.pend(w, appChange)
+					l.debounce.pend(w, appChange)
 				}
 				for i, name := range append(order, "third") {
-					p := l.gathering.byKey[workload.Key{Kind: "deployment", Namespace: "shop", Name: name}]
+					p := l.debounce.byKey[workload.Key{Kind: "deployment", Namespace: "shop", Name: name}]
 					p.first = written.Add(time.Duration(i) * time.Millisecond)
-					l.gathering.schedule(p, written)
+					l.debounce.schedule(p, written)
 				}
 				l.dispatcher.dispatch(t.Context())
 				if !l.patcher.busy(failed.Key()) {
-					t.Errorf("the one that failed waits: %s", l.gathering.byKey[failed.Key()].held)
+					t.Errorf("the one that failed waits: %s", l.debounce.byKey[failed.Key()].held)
 				}
 				if l.patcher.busy(other.Key()) {
 					t.Error("the other one does not wait for it")
@@ -315,13 +315,13 @@ func TestOfCanariesThatCannotBePatchedAndTheirPeersOneGoes(t *testing.T) {
 			for i, name := range order {
 				w := workloads[name]
 				for _, change := range changes {
-					l.gathering.pend(w, change)
+					l.debounce.pend(w, change)
 				}
-				p := l.gathering.byKey[w.Key()]
+				p := l.debounce.byKey[w.Key()]
 				if name != "third" {
 					p.attempts = 1
 				}
-				l.gathering.schedule(p, written.Add(time.Duration(i-len(order))*time.Millisecond))
+				l.debounce.schedule(p, written.Add(time.Duration(i-len(order))*time.Millisecond))
 			}
 			l.dispatcher.dispatch(t.Context())
 			var going []string

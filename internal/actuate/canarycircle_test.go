@@ -32,15 +32,15 @@ func TestARepairWaitsForNobodyWhoWaitsForItThroughAnother(t *testing.T) {
 		pending := map[*workload.Workload][]string{first: {"bad", "other"}, between: {"other", "repair"}, failed: {"repair"}}
 		for w, sources := range pending {
 			for _, source := range sources {
-				l.gathering.pend(w, changed(source))
+				l.debounce.pend(w, changed(source))
 			}
 		}
 		for _, w := range order {
-			l.gathering.schedule(l.gathering.byKey[w.Key()], written)
+			l.debounce.schedule(l.debounce.byKey[w.Key()], written)
 			l.dispatcher.dispatch(t.Context())
 		}
-		if !l.gathering.isHeldFor(first.Key(), plan.PeerFailed) || !l.gathering.isHeldFor(between.Key(), plan.LowerWave) {
-			t.Errorf("the others do not wait: %+v", l.gathering.byKey)
+		if !l.debounce.isHeldFor(first.Key(), plan.PeerFailed) || !l.debounce.isHeldFor(between.Key(), plan.LowerWave) {
+			t.Errorf("the others do not wait: %+v", l.debounce.byKey)
 		}
 		if !l.patcher.busy(failed.Key()) {
 			t.Error("the one that failed waits for those that wait for it")

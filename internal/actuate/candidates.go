@@ -14,7 +14,7 @@ import (
 // candidates are the workloads of a namespace that may go first with a change.
 type candidates struct {
 	index     *inventory.Index
-	gathering *debounce
+	debounce  *debounce
 	following *following
 	timing    *timing
 	peers     *failedPeers
@@ -56,7 +56,7 @@ func goesBefore(w, other *workload.Workload) bool {
 // canGo reports whether a workload has a pending change of a source, and is held by nothing except others of its namespace. The reason why it was
 // last held may have gone since, for all of them at once, so whatever can be checked again is checked.
 func (c *candidates) canGo(w *workload.Workload, source events.Source) bool {
-	p := c.gathering.byKey[w.Key()]
+	p := c.debounce.byKey[w.Key()]
 	if !w.Tries() || p == nil || p.changes[source] == nil || p.attempts > 0 || w.Aborted || c.timing.stops(w.Key()) {
 		return false
 	}
@@ -71,14 +71,14 @@ func (c *candidates) isHeldFor(p *pending) bool {
 
 // hasFailed reports whether the last patch of a workload failed, so that it waits for another attempt.
 func (c *candidates) hasFailed(w *workload.Workload) bool {
-	p := c.gathering.byKey[w.Key()]
+	p := c.debounce.byKey[w.Key()]
 	return p != nil && p.attempts > 0
 }
 
 // isAwaited reports whether any workload of the namespace except the given one has a pending change of the source.
 func (c *candidates) isAwaited(of sourceChange, source events.Source, but workload.Key) bool {
 	return slices.ContainsFunc(c.index.Dependents(source), func(peer *workload.Workload) bool {
-		return peer.ID.Namespace == of.namespace && peer.Key() != but && c.gathering.has(peer.Key(), source)
+		return peer.ID.Namespace == of.namespace && peer.Key() != but && c.debounce.has(peer.Key(), source)
 	})
 }
 

@@ -50,9 +50,9 @@ func TestAWorkloadIsRolledInItsWindowInTheNightsThatChangeTheClocks(t *testing.T
 				a.index.Listed(w, "")
 				l := newLoop(a.surroundings, unwritten(a))
 				defer finishPatches(l)
-				l.gathering.release(l.gathering.pend(w, changeOf(nil)), decision.at)
+				l.debounce.release(l.debounce.pend(w, changeOf(nil)), decision.at)
 				l.dispatcher.dispatch(t.Context())
-				p := l.gathering.byKey[w.Key()]
+				p := l.debounce.byKey[w.Key()]
 				switch {
 				case decision.until.IsZero() && p != nil:
 					t.Errorf("at %s it waits until %s: %s", decision.at, p.due, p.held)

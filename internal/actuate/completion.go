@@ -19,12 +19,12 @@ const maxChanged = 5
 // completion handles the results of patches: it follows rollouts, releases events, retries, or gives up.
 type completion struct {
 	patcher   *patcher
-	gathering *debounce
+	debounce  *debounce
 	baselines baselines
 	rollouts  *rollouts
 	denied    denials
 	concluder *concluder
-	teller    *teller
+	reporter  *reporter
 	outcomes  outcomes
 	metrics   *metrics
 	log       *slog.Logger
@@ -38,17 +38,17 @@ type completion struct {
 
 // finish handles the result of a patch.
 func (c *completion) finish(ctx context.Context, result patchResult) {
-	r := result.roll
+	r := result.task
 	c.patcher.finished(r)
-	c.gathering.patched(r.key(), c.now())
+	c.debounce.patched(r.key(), c.now())
 	if result.unrecorded != nil {
 		c.warn(ctx, r, result.unrecorded)
 	}
 	if result.uncounted != nil && result.err == nil {
 		c.warnUncounted(ctx, r, result.uncounted)
 	}
-	if result.told > 0 && result.err != nil {
-		r.pending.answered = answered{content: r.content, pods: result.told}
+	if result.reloaded > 0 && result.err != nil {
+		r.pending.answered = answered{content: r.content, pods: result.reloaded}
 	}
 	switch {
 	case r.finish != nil:
@@ -57,10 +57,10 @@ func (c *completion) finish(ctx context.Context, result patchResult) {
 		c.succeeded(ctx, result)
 	case errors.Is(result.err, errTerminating):
 		c.concluder.releaseAll(ctx, r.pending, plan.NamespaceTerminating)
-		c.gathering.releaseHeld(r.key(), c.now())
+		c.debounce.releaseHeld(r.key(), c.now())
 	case errors.Is(result.err, errNotYet):
-		c.tellAgain(ctx, r, result.err)
-	case errors.Is(result.err, errUntold):
+		c.reloadAgain(ctx, r, result.err)
+	case errors.Is(result.err, errNotReloaded):
 		c.rollInstead(ctx, r, result.err)
 	case kube.HasChanged(result.err) && (r.attempts < maxChanged || r.workload.IsTriggered()):
 		c.decideAgain(ctx, r)
@@ -73,7 +73,7 @@ func (c *completion) finish(ctx context.Context, result patchResult) {
 }
 
 // warn logs why nothing was recorded on a workload. If the reason is a missing permission to patch the kind, it does so once for each kind.
-func (c *completion) warn(ctx context.Context, r *roll, err error) {
+func (c *completion) warn(ctx context.Context, r *task, err error) {
 	switch {
 	case !kube.IsMissingRight(err, "patch"):
 		c.log.WarnContext(r.context(ctx), "job started, but not recorded on the workload", "workload", r.workload.ID.String(),
@@ -85,7 +85,7 @@ func (c *completion) warn(ctx context.Context, r *roll, err error) {
 }
 
 // warnUncounted says once for a kind that rolls cannot be counted on its workloads.
-func (c *completion) warnUncounted(ctx context.Context, r *roll, err error) {
+func (c *completion) warnUncounted(ctx context.Context, r *task, err error) {
 	if c.uncounted[r.kind.Name] {
 		return
 	}
@@ -95,7 +95,7 @@ func (c *completion) warnUncounted(ctx context.Context, r *roll, err error) {
 }
 
 func (c *completion) succeeded(ctx context.Context, result patchResult) {
-	r := result.roll
+	r := result.task
 	c.metrics.patched(ctx, r.workload.ID, r.rolls)
 	if r.way.inPlace {
 		c.reloaded(ctx, result)
@@ -111,55 +111,55 @@ func (c *completion) succeeded(ctx context.Context, result patchResult) {
 		c.released(ctx, r)
 		return
 	}
-	c.teller.reportStart(ctx, result.started, r)
+	c.reporter.reportStart(ctx, result.started, r)
 	c.rollouts.started(ctx, result)
 }
 
 // reloaded reports that the pods have answered the request to reload. Whether they have reloaded is not known. The events are released once the
 // outcome is published.
 func (c *completion) reloaded(ctx context.Context, result patchResult) {
-	r, id, now := result.roll, result.roll.workload.ID, c.now()
+	r, id, now := result.task, result.task.workload.ID, c.now()
 	for _, decision := range r.decisions {
 		c.metrics.decided(ctx, decision.Reason)
 	}
 	outcome := result.started
 	pods := "pods"
-	if result.told == 1 {
+	if result.reloaded == 1 {
 		pods = "pod"
 	}
-	outcome.Message = fmt.Sprintf("%d %s answered the request to reload at %s for %s", result.told, pods, r.workload.InPlace.Endpoint, r.cause)
-	c.metrics.told(ctx, id.Kind, outcome)
+	outcome.Message = fmt.Sprintf("%d %s answered the request to reload at %s for %s", result.reloaded, pods, r.workload.InPlace.Endpoint, r.cause)
+	c.metrics.reloadedInPlace(ctx, id.Kind, outcome)
 	c.log.InfoContext(r.context(ctx), "pods answered the request to reload", "workload", id.String(), "namespace", id.Namespace,
-		"cause", r.cause, "pods", result.told)
-	c.teller.reportStart(ctx, outcome, r)
-	c.gathering.releaseHeld(r.key(), now)
+		"cause", r.cause, "pods", result.reloaded)
+	c.reporter.reportStart(ctx, outcome, r)
+	c.debounce.releaseHeld(r.key(), now)
 }
 
 // rollInstead replaces pods that could not be asked to reload. If this leader ends first, the next one asks them again.
-func (c *completion) rollInstead(ctx context.Context, r *roll, err error) {
+func (c *completion) rollInstead(ctx context.Context, r *task, err error) {
 	if ctx.Err() == nil {
-		r.pending.untold = err.Error()
+		r.pending.notReloaded = err.Error()
 	}
 	delay := c.again(ctx, r)
 	c.log.WarnContext(r.context(ctx), "pods did not confirm the reload; replacing them", "workload", r.workload.ID.String(),
 		"namespace", r.workload.ID.Namespace, "retry_in", delay, "err", err)
 }
 
-// tellAgain schedules another attempt to ask the pods to reload.
-func (c *completion) tellAgain(ctx context.Context, r *roll, err error) {
+// reloadAgain schedules another attempt to ask the pods to reload.
+func (c *completion) reloadAgain(ctx context.Context, r *task, err error) {
 	delay := c.again(ctx, r)
 	c.log.InfoContext(r.context(ctx), "pods did not confirm the reload yet; asking them again", "workload", r.workload.ID.String(),
 		"namespace", r.workload.ID.Namespace, "attempt", r.attempts+1, "retry_in", delay, "err", err)
 }
 
 // released ends the changes that a patch was for.
-func (c *completion) released(ctx context.Context, r *roll) {
-	c.concluder.releaseRoll(ctx, r)
-	c.gathering.releaseHeld(r.key(), c.now())
+func (c *completion) released(ctx context.Context, r *task) {
+	c.concluder.releaseTask(ctx, r)
+	c.debounce.releaseHeld(r.key(), c.now())
 }
 
 // retry schedules another attempt after a failed patch. It is based on what is known by then.
-func (c *completion) retry(ctx context.Context, r *roll, err error) {
+func (c *completion) retry(ctx context.Context, r *task, err error) {
 	delay := c.again(ctx, r)
 	c.log.WarnContext(r.context(ctx), "patch failed; retrying", "workload", r.workload.ID.String(),
 		"namespace", r.workload.ID.Namespace, "attempt", r.attempts+1, "retry_in", delay, "err", err)
@@ -168,26 +168,26 @@ func (c *completion) retry(ctx context.Context, r *roll, err error) {
 
 // decideAgain makes a workload be decided again whose record someone else has written since the decision, for example another leader in whose term
 // the patch was sent or arrived, or whose operator has not acted on the last roll yet.
-func (c *completion) decideAgain(ctx context.Context, r *roll) {
+func (c *completion) decideAgain(ctx context.Context, r *task) {
 	delay := c.again(ctx, r)
 	c.log.InfoContext(r.context(ctx), "workload changed before its patch; deciding again", "workload", r.workload.ID.String(),
 		"namespace", r.workload.ID.Namespace, "retry_in", delay)
 }
 
 // again holds the changes of a patch for another decision, and returns for how long.
-func (c *completion) again(ctx context.Context, r *roll) time.Duration {
-	delay, given := c.gathering.retry(r.pending, c.now())
+func (c *completion) again(ctx context.Context, r *task) time.Duration {
+	delay, given := c.debounce.retry(r.pending, c.now())
 	c.concluder.replace(ctx, given)
 	return delay
 }
 
 // giveUp ends the changes of a patch that the API server refuses. Their events are dead-lettered once nothing else holds them.
-func (c *completion) giveUp(ctx context.Context, r *roll, err error) {
+func (c *completion) giveUp(ctx context.Context, r *task, err error) {
 	rollCtx := r.context(ctx)
 	c.log.ErrorContext(rollCtx, "patch denied; dead-lettering its events", "workload", r.workload.ID.String(),
 		"namespace", r.workload.ID.Namespace, "attempts", r.attempts+1, "err", err)
 	c.metrics.failed(ctx, r.workload.ID)
-	c.teller.report(ctx, c.outcomes.denied(rollCtx, r, err))
+	c.reporter.report(ctx, c.outcomes.denied(rollCtx, r, err))
 	c.denied.add(r.workload.Key(), r.pending.changes)
 	for source, change := range r.pending.changes {
 		c.baselines.forget(source)

@@ -126,15 +126,15 @@ func TestAPatchThatIsNeverAppliedIsAFailedOneInTheEnd(t *testing.T) {
 			l := newLoop(a.surroundings, unwritten(a))
 			refused := func(times int) int64 {
 				for range times {
-					p := l.gathering.pend(test.w, changeOf(nil))
-					l.gathering.take(p)
-					l.gathering.drop(p)
-					r, err := newRoll(test.kind, test.w, decisionsOf(test.w, p), p)
+					p := l.debounce.pend(test.w, changeOf(nil))
+					l.debounce.take(p)
+					l.debounce.drop(p)
+					r, err := newTask(test.kind, test.w, decisionsOf(test.w, p), p)
 					if err != nil {
 						t.Fatal(err)
 					}
 					r.span = trace.SpanFromContext(t.Context())
-					l.completion.finish(t.Context(), patchResult{roll: r, err: fmt.Errorf("patching: %w", kube.NotApplied())})
+					l.completion.finish(t.Context(), patchResult{task: r, err: fmt.Errorf("patching: %w", kube.NotApplied())})
 				}
 				count, _ := value(collect(t, reader)["keyturn.patch.errors"], attribute.String("kind", test.w.ID.Kind))
 				return count

@@ -12,7 +12,7 @@ import (
 type concluder struct {
 	inFlight *inFlightEvents
 	rollouts *rollouts
-	teller   *teller
+	reporter *reporter
 	outcomes outcomes
 	metrics  *metrics
 	log      *slog.Logger
@@ -37,8 +37,8 @@ func (c *concluder) release(ctx context.Context, w *workload.Workload, change *p
 // replace ends the events that later ones have replaced.
 func (c *concluder) replace(ctx context.Context, given []replaced) { c.inFlight.replace(ctx, given) }
 
-// releaseRoll ends the pending changes that a patch was for.
-func (c *concluder) releaseRoll(ctx context.Context, r *roll) {
+// releaseTask ends the pending changes that a patch was for.
+func (c *concluder) releaseTask(ctx context.Context, r *task) {
 	for _, decision := range r.decisions {
 		c.release(ctx, r.workload, r.pending.changes[decision.Source], decision)
 	}
@@ -66,5 +66,5 @@ func (c *concluder) report(ctx context.Context, e *inFlightEvent, w *workload.Wo
 	if decision.Reason == plan.AlreadyRolled && again {
 		c.rollouts.adopt(ctx, w, c.outcomes.adopted(outcome, w))
 	}
-	c.teller.report(ctx, outcome)
+	c.reporter.report(ctx, outcome)
 }

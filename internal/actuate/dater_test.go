@@ -33,19 +33,19 @@ func TestAWorkloadCreatedAfterItsKeyChangedIsNotRolledForAnotherKey(t *testing.T
 		return map[string]time.Time{"95": w.Created.Add(-time.Hour)}, nil
 	}
 	l.intake.take(t.Context(), &events.Delivery{Change: changeOf(userChanged), Received: written})
-	for _, p := range l.gathering.byKey {
-		l.gathering.schedule(p, written)
+	for _, p := range l.debounce.byKey {
+		l.debounce.schedule(p, written)
 	}
 	l.dispatcher.dispatch(t.Context())
 	if held := newSnapshot(l.rollouts).held[plan.HistoryPending]; held != 2 || !l.patcher.idle() {
 		t.Fatalf("%d workloads wait for the history, want 2", held)
 	}
 	answer := <-l.dater.answers
-	l.gathering.date(l.dater.waited(answer), answer, written)
+	l.debounce.date(l.dater.waited(answer), answer, written)
 	l.dispatcher.dispatch(t.Context())
 	for range 2 {
 		result := <-l.patcher.results
-		if reason := result.roll.decisions[0].Reason; reason != plan.PodsNewer || result.roll.rolls {
+		if reason := result.task.decisions[0].Reason; reason != plan.PodsNewer || result.task.rolls {
 			t.Errorf("decided %s, want %s", reason, plan.PodsNewer)
 		}
 	}
@@ -60,10 +60,10 @@ func TestAHistoryThatCannotBeReadDelaysARollAndNoMore(t *testing.T) {
 	l.dater.written = func(context.Context, events.Change) (map[string]time.Time, error) {
 		return nil, errors.New("no answer")
 	}
-	p := l.gathering.pend(w, changeOf(userChanged))
+	p := l.debounce.pend(w, changeOf(userChanged))
 	l.dispatcher.act(t.Context(), p, w)
 	answer := <-l.dater.answers
-	l.gathering.date(l.dater.waited(answer), answer, written)
+	l.debounce.date(l.dater.waited(answer), answer, written)
 	v := l.dispatcher.decide(p, w)
 	if !v.rolls || len(v.undated) != 0 {
 		t.Errorf("got %+v, want a roll", v)

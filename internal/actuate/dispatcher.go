@@ -19,12 +19,12 @@ import (
 // dispatcher decides about the workloads that are due, and starts their patches.
 type dispatcher struct {
 	// dryRun decides and reports, but patches nothing.
-	dryRun    bool
-	policy    plan.Policy
-	kinds     workload.Kinds
-	index     *inventory.Index
-	gathering *debounce
-	dater     *dater
+	dryRun   bool
+	policy   plan.Policy
+	kinds    workload.Kinds
+	index    *inventory.Index
+	debounce *debounce
+	dater    *dater
 	// warned says that incomparable resourceVersions were logged.
 	warned bool
 	// slotted is true if it is the turn of the workloads that wait for a slot.
@@ -34,7 +34,7 @@ type dispatcher struct {
 	patcher   *patcher
 	pauses    *pauses
 	concluder *concluder
-	teller    *teller
+	reporter  *reporter
 	outcomes  outcomes
 	tracer    trace.Tracer
 	metrics   *metrics
@@ -51,7 +51,7 @@ func (d *dispatcher) dispatch(ctx context.Context) {
 			return
 		}
 		if d.patcher.busy(p.key) {
-			d.gathering.hold(p, plan.Busy)
+			d.debounce.hold(p, plan.Busy)
 			continue
 		}
 		if w := d.index.Get(p.key); w != nil {
@@ -67,17 +67,17 @@ func (d *dispatcher) dispatch(ctx context.Context) {
 func (d *dispatcher) next() *pending {
 	d.slotted = !d.slotted
 	if !d.slotted {
-		if p := d.gathering.pop(d.now(), d.patcher.hasRoom); p != nil {
+		if p := d.debounce.pop(d.now(), d.patcher.hasRoom); p != nil {
 			return p
 		}
 	}
 	hasSlot := func(namespace string) bool {
 		return d.patcher.hasRoom(namespace) && d.admission.hasRoom(namespace)
 	}
-	if p := d.gathering.popSlot(hasSlot); p != nil {
+	if p := d.debounce.popSlot(hasSlot); p != nil {
 		return p
 	}
-	return d.gathering.pop(d.now(), d.patcher.hasRoom)
+	return d.debounce.pop(d.now(), d.patcher.hasRoom)
 }
 
 // decide decides about the changes in the order of their sources. If there are several reasons to hold the workload, it thus always reports the same.
@@ -116,7 +116,7 @@ func (d *dispatcher) act(ctx context.Context, p *pending, w *workload.Workload) 
 		for _, change := range v.undated {
 			d.dater.ask(ctx, p.key, change)
 		}
-		d.gathering.hold(p, plan.HistoryPending)
+		d.debounce.hold(p, plan.HistoryPending)
 		return
 	}
 	if isLong(v.waits.reason) {
@@ -144,16 +144,16 @@ func (d *dispatcher) act(ctx context.Context, p *pending, w *workload.Workload) 
 	d.leave(ctx, p, w, v.leaving)
 	switch {
 	case len(v.doing) == 0:
-		d.gathering.drop(p)
-		d.gathering.releaseHeld(p.key, d.now())
+		d.debounce.drop(p)
+		d.debounce.releaseHeld(p.key, d.now())
 	case why.reason != plan.None:
 		d.hold(trace.ContextWithSpan(context.WithoutCancel(ctx), span), p, w, v.doing, why)
 	default:
-		d.gathering.drop(p)
+		d.debounce.drop(p)
 		if v.rolls {
 			d.admission.begin(w, v.doing)
 			// They may have to wait for a different workload now, if another one went first.
-			d.gathering.releaseThose(awaited{workload: p.key}, d.now())
+			d.debounce.releaseThose(awaited{workload: p.key}, d.now())
 		}
 		d.start(ctx, span, p, w, v.doing)
 	}
@@ -194,14 +194,14 @@ func (d *dispatcher) obstacle(p *pending, w *workload.Workload, doing []plan.Dec
 	case why.reason != plan.None:
 		p.filesSince = time.Time{}
 		return why
-	case d.admission.needsSlot(w) && d.gathering.slots.has(p):
+	case d.admission.needsSlot(w) && d.debounce.slots.has(p):
 		return obstacle{reason: p.slot} // It was woken for another reason, and its turn for a slot has not come yet.
 	}
-	return d.untellable(p, w)
+	return d.notReloadable(p, w)
 }
 
-// untellable returns why the pods of a workload that reloads in place cannot be asked to reload yet.
-func (d *dispatcher) untellable(p *pending, w *workload.Workload) obstacle {
+// notReloadable returns why the pods of a workload that reloads in place cannot be asked to reload yet.
+func (d *dispatcher) notReloadable(p *pending, w *workload.Workload) obstacle {
 	why := p.way.obstacle(d.now())
 	switch {
 	case why.reason != plan.None:
@@ -209,8 +209,8 @@ func (d *dispatcher) untellable(p *pending, w *workload.Workload) obstacle {
 		if p.filesSince.IsZero() {
 			p.filesSince = d.now()
 		}
-	case why.reason == plan.None && p.way.inPlace && !d.patcher.mayTell(w.ID.Namespace):
-		return obstacle{reason: plan.FilesPending, end: d.now().Add(tellPause)}
+	case why.reason == plan.None && p.way.inPlace && !d.patcher.mayReload(w.ID.Namespace):
+		return obstacle{reason: plan.FilesPending, end: d.now().Add(reloadPause)}
 	}
 	return why
 }
@@ -233,7 +233,7 @@ func (d *dispatcher) start(ctx context.Context, span trace.Span, p *pending, w *
 		return
 	}
 	p.decided = d.now()
-	r, err := newRoll(k, w, doing, p)
+	r, err := newTask(k, w, doing, p)
 	if err != nil {
 		d.fail(ctx, span, p, w, err)
 		return
@@ -252,5 +252,5 @@ func (d *dispatcher) fail(ctx context.Context, span trace.Span, p *pending, w *w
 	span.SetStatus(codes.Error, "no patch")
 	d.concluder.releaseAll(ctx, p, plan.NoPatch)
 	d.admission.forgetCandidates()
-	d.gathering.releaseNamespace(p.key.Namespace, d.now())
+	d.debounce.releaseNamespace(p.key.Namespace, d.now())
 }

@@ -28,7 +28,7 @@ func TestAWorkloadThatIsHeldForTwoReasonsIsReportedOnce(t *testing.T) {
 	l := loopOf(t, testOptions(), w, failed, lower)
 	l.rollouts.peers.add(failed.Key())
 	appChange := changeOf(func(c *events.Change) { c.Source = app })
-	l.gathering.pend(lower, appChange)
+	l.debounce.pend(lower, appChange)
 	p := pendingOf(w, changeOf(nil), appChange)
 	for range 50 {
 		l.dispatcher.act(t.Context(), p, w)
@@ -69,9 +69,9 @@ func TestEachLimitThatHoldsAWorkloadIsReportedOnce(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("the outcomes say that it waits for %q, want %q", got, want)
 	}
-	l.gathering.pend(lower, changeOf(nil))
+	l.debounce.pend(lower, changeOf(nil))
 	decide()
-	l.gathering.drop(l.gathering.byKey[lower.Key()])
+	l.debounce.drop(l.debounce.byKey[lower.Key()])
 	decide()
 	if n := len(l.outbox.waiting); n != len(want)+2 {
 		t.Errorf("after it has waited for something else as well, %d outcomes are reported, want %d", n, len(want)+2)
@@ -98,14 +98,14 @@ func TestAWorkloadThatNoPatchCanBeMadeForFreesWhatWaitsForIt(t *testing.T) {
 				for range l.patcher.drain() {
 				}
 			}()
-			l.gathering.hold(l.gathering.pend(other, changeOf(nil)), tt.waits)
-			p := l.gathering.pend(unknown, changeOf(nil))
+			l.debounce.hold(l.debounce.pend(other, changeOf(nil)), tt.waits)
+			p := l.debounce.pend(unknown, changeOf(nil))
 			p.seen = unknown
-			l.gathering.schedule(p, written)
+			l.debounce.schedule(p, written)
 			l.dispatcher.slotted = true // so that the one that is due comes first
 			l.dispatcher.dispatch(t.Context())
-			if len(l.gathering.byKey) > 0 || !l.patcher.busy(other.Key()) {
-				t.Errorf("%d workloads wait, want none", len(l.gathering.byKey))
+			if len(l.debounce.byKey) > 0 || !l.patcher.busy(other.Key()) {
+				t.Errorf("%d workloads wait, want none", len(l.debounce.byKey))
 			}
 		})
 	}
@@ -117,7 +117,7 @@ func TestWhyNoPatchCanBeMadeIsLogged(t *testing.T) {
 	options.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	w := workloadOf(t, "auto", wholeDB, func(w *workload.Workload) { w.ID.Kind = "unheard" })
 	l := loopOf(t, options, w)
-	p := l.gathering.pend(w, changeOf(nil))
+	p := l.debounce.pend(w, changeOf(nil))
 	p.seen = w
 	l.dispatcher.act(t.Context(), p, w)
 	for _, want := range []string{"level=ERROR", "workload=unheard/web", "namespace=shop", "is not rolled"} {

@@ -17,9 +17,9 @@
 //	inflight.go, intake.go          takes an event to the workloads that depend on its source
 //	debounce.go, pending.go         the debounce window; holds.go and release.go what is held; turns.go makes the namespaces take turns
 //	dispatcher.go                   decides what is due; dater.go finds out from the history when a change was written
-//	admission.go                    what a roll has to wait for: timing.go, reloads.go, waves.go, peers.go, canaries.go, limits.go
+//	admission.go                    what a roll has to wait for: timing.go, besidereloader.go, waves.go, peers.go, canaries.go, limits.go
 //	inplace.go                      whether pods are asked to reload instead of being replaced
-//	patcher.go, roll.go             sends the patch
+//	patcher.go, task.go             sends the patch
 //	completion.go                   follows, releases, retries or gives up
 //	recorder.go, recordreads.go     completes records of workloads that nothing was decided for yet; acks.go knows which events are acked
 //	denials.go                      what the recorder must not record: rolls that the API server refused
@@ -30,30 +30,30 @@
 //	starts.go, shadows.go           continue with the Jobs that others have started or deleted
 //	reverts.go                      repeats rolls that someone else reverted; recaller.go reads the change again
 //	concluder.go                    releases what needs no patch
-//	teller.go, outbox.go, publisher.go, kubeevents.go, problems.go   report outcomes and problems
+//	reporter.go, outbox.go, publisher.go, kubeevents.go, problems.go   report outcomes and problems
 //
-// Four words: a workload with changes is pending, and is gathered, held or due; a roll is its patch; a rollout is what follows, until the new pods
+// Four words: a workload with changes is pending, and is gathered, held or due; a task is its patch; a rollout is what follows, until the new pods
 // are ready; an outcome is what is reported.
 //
 // The loop waits for one thing after the other. This is what it then calls, partly through other parts: intake passes an event on, completion the
 // result of a patch, and rollouts begins the reverts. After a step, nothing is called while too many outcomes wait to be published.
 //
-//	            at the start  event    workload changed  patch ended  every 5 s      after a step  at the end
-//	starts      resume
-//	intake      resume        take
-//	debounce                  add      wake              patched
-//	admission                          review            review       forget
-//	dispatcher                                                                       dispatch
-//	completion                                           finish
-//	rollouts    resume                 review            review       reviewOverdue
-//	reverts     resume                                   finish                      advance
-//	recorder    resume        arrived  review            finish       collect        advance
-//	pauses      resume                 review            finish       advance
-//	shadows     resume                 review            finish       advance
-//	owing       resume                                   finish       advance                      advance
-//	returned                                                          advance
-//	reloads     resume                 review
-//	forcesync                 Take                                                   Advance       Stop
+//	                at the start  event    workload changed  patch ended  every 5 s      after a step  at the end
+//	starts          resume
+//	intake          resume        take
+//	debounce                      add      wake              patched
+//	admission                              review            review       forget
+//	dispatcher                                                                           dispatch
+//	completion                                               finish
+//	rollouts        resume                 review            review       reviewOverdue
+//	reverts         resume                                   finish                      advance
+//	recorder        resume        arrived  review            finish       collect        advance
+//	pauses          resume                 review            finish       advance
+//	shadows         resume                 review            finish       advance
+//	owing           resume                                   finish       advance                      advance
+//	returned                                                              advance
+//	besideReloader  resume                 review
+//	forcesync                     Take                                                   Advance       Stop
 //
 // build.go assembles the parts for each term as the leader (leader.go). internal/inventory knows the workloads, in every term and between them, and
 // calls dirty.go when one has changed. internal/forcesync syncs the ExternalSecrets that read a changed secret in a store.

@@ -69,7 +69,7 @@ func newFanOut(tb testing.TB, shape fanOutShape, n int) *fanOut {
 		d.ResourceVersion = "50"
 		f.deployments[d.Name] = d
 		w := f.observe(d)
-		f.gathering.add(w, e, nil, f.now())
+		f.debounce.add(w, e, nil, f.now())
 		if shape.rests(i) {
 			f.resting++
 		} else {

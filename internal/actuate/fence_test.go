@@ -29,8 +29,8 @@ func TestAWorkloadThatAnotherLeaderRolledIsDecidedAgain(t *testing.T) {
 	if len(got) == 0 || slices.ContainsFunc(got, func(o events.Outcome) bool { return o.Verb == events.VerbFailed }) {
 		t.Errorf("got %+v, want that it is already rolled", got)
 	}
-	if b.deployment != other.deployment || len(b.gathering.byKey) > 0 {
-		t.Errorf("the record became %s; %d workloads wait", b.deployment.Annotations[annotationRolled], len(b.gathering.byKey))
+	if b.deployment != other.deployment || len(b.debounce.byKey) > 0 {
+		t.Errorf("the record became %s; %d workloads wait", b.deployment.Annotations[annotationRolled], len(b.debounce.byKey))
 	}
 }
 

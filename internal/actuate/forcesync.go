@@ -10,11 +10,11 @@ import (
 )
 
 // syncHost returns what the force-sync needs from the actuator.
-func syncHost(options Options, log *slog.Logger, metrics *metrics, teller *teller) forcesync.Host {
+func syncHost(options Options, log *slog.Logger, metrics *metrics, reporter *reporter) forcesync.Host {
 	return forcesync.Host{
 		Cluster: options.Cluster, DryRun: options.DryRun, MaxSyncs: options.MaxSyncs,
 		Client: options.Dynamic, Log: log, Tracer: options.Tracer, Now: options.Now,
-		Publish: teller.publish, Warn: teller.warn,
+		Publish: reporter.publish, Warn: reporter.warn,
 		Metrics: forcesync.Metrics{
 			Active:      metrics.syncing,
 			Finished:    func(ctx context.Context, reason string, took time.Duration) { metrics.synced(ctx, reason, took) },

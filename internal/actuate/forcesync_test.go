@@ -140,15 +140,15 @@ func TestAnActuatorSyncsWhatReadsASecretInAStoreInOneTrace(t *testing.T) {
 
 func TestTheForceSyncReportsThroughTheActuator(t *testing.T) {
 	l, options := loopOf(t, testOptions()), testOptions()
-	teller := l.concluder.teller
-	host := syncHost(options, options.Logger, l.concluder.metrics, teller)
+	reporter := l.concluder.reporter
+	host := syncHost(options, options.Logger, l.concluder.metrics, reporter)
 	outcome := events.Outcome{Workload: events.Workload{Kind: forcesync.Kind, Namespace: "shop", Name: "db", UID: "u"}}
 	host.Publish(outcome)
 	if len(l.outbox.waiting) != 1 {
 		t.Errorf("%d outcomes wait, want 1", len(l.outbox.waiting))
 	}
 	host.Warn(t.Context(), outcome, "SyncFailed", "in vain")
-	event := teller.kube.waiting()
+	event := reporter.kube.waiting()
 	about := event.InvolvedObject
 	if about.Kind != "ExternalSecret" || about.APIVersion != externalsecret.APIVersion || about.Name != "db" || string(about.UID) != "u" {
 		t.Errorf("the Kubernetes Event is about %+v", about)

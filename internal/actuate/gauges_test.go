@@ -20,11 +20,11 @@ func TestTheGaugesShowWhatTheEngineHasOnItsHands(t *testing.T) {
 	a.index.Listed(w, "")
 	l := newLoop(a.surroundings, unwritten(a))
 	for name, reason := range map[string]plan.Reason{"one": plan.Limit, "two": plan.Limit, "three": plan.PeerFailed, "four": plan.OnHold, "five": plan.KindNotServed} {
-		l.gathering.hold(l.gathering.pend(workloadOf(t, "auto", wholeDB, named(name, nil)), changeOf(nil)), reason)
+		l.debounce.hold(l.debounce.pend(workloadOf(t, "auto", wholeDB, named(name, nil)), changeOf(nil)), reason)
 	}
 	hourAgo := changeOf(func(c *events.Change) { c.Time = l.now().Add(-time.Hour) })
-	l.gathering.hold(l.gathering.pend(workloadOf(t, "auto", wholeDB, named("four", nil)), hourAgo), plan.OnHold)
-	l.gathering.pend(workloadOf(t, "auto", wholeDB, named("settling", nil)), changeOf(nil))
+	l.debounce.hold(l.debounce.pend(workloadOf(t, "auto", wholeDB, named("four", nil)), hourAgo), plan.OnHold)
+	l.debounce.pend(workloadOf(t, "auto", wholeDB, named("settling", nil)), changeOf(nil))
 	l.rollouts.following.follow(workload.Key{Kind: "deployment", Namespace: "shop", Name: "a"}, &rollout{})
 	l.rollouts.following.follow(workload.Key{Kind: "statefulset", Namespace: "shop", Name: "b"}, &rollout{})
 	l.rollouts.peers.add(workload.Key{Kind: "statefulset", Namespace: "shop", Name: "c"})

@@ -23,7 +23,7 @@ func waiting(t *testing.T, others ...*appsv1.Deployment) *bakeBed {
 func (b *bakeBed) looksAt(names ...string) {
 	b.Helper()
 	for i, name := range names {
-		p := b.gathering.byKey[workload.Key{Kind: "deployment", Namespace: "shop", Name: name}]
+		p := b.debounce.byKey[workload.Key{Kind: "deployment", Namespace: "shop", Name: name}]
 		p.first = b.now.Add(time.Duration(i-len(names)) * time.Millisecond)
 	}
 }
@@ -62,12 +62,12 @@ func TestOneGoesFirstWhenWhatHeldAllIsOver(t *testing.T) {
 	})
 	t.Run("Reloader has rolled what it rolls", func(t *testing.T) {
 		b := waiting(t)
-		reloads := b.dispatcher.admission.reloads
-		reloads.by["shop"], reloads.last = reload{b.now, b.now}, b.now
+		reloads := b.dispatcher.admission.besideReloader
+		reloads.by["shop"], reloads.last = reloaderRoll{b.now, b.now}, b.now
 		b.change("200")
 		b.rolled("while it rolls")
 		b.looksAt("z1", "b", "z2", "c")
-		b.pass(reloadPause)
+		b.pass(reloaderPause)
 		b.rolled("when it is done", "c")
 	})
 }

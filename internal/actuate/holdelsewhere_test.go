@@ -74,11 +74,11 @@ func TestAHoldCountsWhereverItIsAnnotated(t *testing.T) {
 			}
 			x.Written(held)
 			key := tt.rolled.Key()
-			p := l.gathering.pend(tt.rolled, changeOf(nil))
+			p := l.debounce.pend(tt.rolled, changeOf(nil))
 			if why := l.dispatcher.admission.timing.stop(x.Get(key)); why.reason != plan.OnHold || why.said != "tofu apply" {
 				t.Fatalf("it waits for %q: %s", why.reason, why.said)
 			}
-			l.gathering.hold(p, plan.OnHold)
+			l.debounce.hold(p, plan.OnHold)
 			l.dirty.take()
 			x.Written(tt.read("12", nil))
 			l.review(t.Context())

@@ -27,19 +27,19 @@ func (d *dispatcher) keep(p *pending, why obstacle) {
 	}
 	p.awaitsRepair = awaits
 	if why.end.IsZero() {
-		d.gathering.hold(p, why.reason)
+		d.debounce.hold(p, why.reason)
 		return
 	}
 	if why.reason == plan.Pausing {
 		p.gathered = why.end
 	}
-	d.gathering.holdUntil(p, why.reason, why.end)
+	d.debounce.holdUntil(p, why.reason, why.end)
 }
 
 // releaseFailed makes the failed workloads of a namespace due, because they may wait for a workload that waits for their repair.
 func (d *dispatcher) releaseFailed(namespace string) {
 	for key := range d.admission.failedIn(namespace) {
-		d.gathering.releaseOne(key, d.now())
+		d.debounce.releaseOne(key, d.now())
 	}
 }
 
@@ -49,13 +49,13 @@ func (d *dispatcher) hold(ctx context.Context, p *pending, w *workload.Workload,
 	if p.isReported(why.reason) {
 		return
 	}
-	told := rests(why.reason) && p.isTold()
+	known := rests(why.reason) && p.isReportedBefore()
 	p.report(why.reason)
 	d.log.InfoContext(ctx, "workload held", "workload", w.ID.String(), "namespace", w.ID.Namespace, "reason", why.reason.String())
 	d.metrics.decided(ctx, why.reason)
 	trace.SpanFromContext(ctx).AddEvent(why.reason.String(), trace.WithAttributes(reasonKey.String(why.reason.String())))
-	if !why.reason.Silent() && !told {
-		d.teller.report(ctx, d.outcomes.held(ctx, w, p, doing, why))
+	if !why.reason.Silent() && !known {
+		d.reporter.report(ctx, d.outcomes.held(ctx, w, p, doing, why))
 	}
 }
 
@@ -65,9 +65,9 @@ func (d *dispatcher) miss(ctx context.Context, p *pending) {
 		d.awaitKind(ctx, p)
 		return
 	}
-	d.gathering.drop(p)
+	d.debounce.drop(p)
 	d.concluder.releaseAll(ctx, p, plan.WorkloadGone)
-	d.gathering.releaseHeld(p.key, d.now())
+	d.debounce.releaseHeld(p.key, d.now())
 }
 
 // awaitKind holds a workload until its kind may be served again.
@@ -84,7 +84,7 @@ func (d *dispatcher) awaitKind(ctx context.Context, p *pending) {
 		}
 		d.hold(trace.ContextWithSpan(context.WithoutCancel(ctx), span), p, p.seen, doing, why)
 	}
-	d.gathering.schedule(p, d.now().Add(kindRetry))
+	d.debounce.schedule(p, d.now().Add(kindRetry))
 }
 
 // isChosen reports whether people have chosen that a workload waits for a reason, so that the wait is no time that a change took. They have chosen a

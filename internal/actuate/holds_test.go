@@ -47,7 +47,7 @@ func TestAHoldForDaysIsNotedAsLongAndNotAsLate(t *testing.T) {
 	}
 	c.annotated("web", map[string]string{events.AnnotationHold: ""})
 	observe(c.get("web"))
-	l.gathering.wake(w.Key(), now)
+	l.debounce.wake(w.Key(), now)
 	l.dispatcher.dispatch(t.Context())
 	patched := <-l.patcher.results
 	now = now.Add(3 * time.Second)
@@ -89,7 +89,7 @@ func TestASourceOnHoldDelaysNoRecordOfAnother(t *testing.T) {
 	if record := recordOf(b.deployment.Annotations[annotationRolled]); len(record) != 1 || record["configmap/app"].Version != "104" {
 		t.Errorf("the record is %v, want what the pods have of configmap/app", record)
 	}
-	p := b.gathering.byKey[w.Key()]
+	p := b.debounce.byKey[w.Key()]
 	if p == nil || len(p.changes) != 1 || p.changes[db] == nil || p.held != plan.SourceOnHold {
 		t.Errorf("what is left is %+v, want the change of the source that is on hold", p)
 	}
@@ -124,15 +124,15 @@ func TestTheEndOfARolloutWakesThoseThatWaitForIt(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			l := loopOf(t, testOptions(), held)
-			l.gathering.finished = func(of awaited) bool { return of.wave <= test.finished+1 }
-			p := l.gathering.pend(held, changeOf(nil))
+			l.debounce.finished = func(of awaited) bool { return of.wave <= test.finished+1 }
+			p := l.debounce.pend(held, changeOf(nil))
 			l.dispatcher.keep(p, test.why)
-			l.gathering.releaseHeld(test.end, written)
+			l.debounce.releaseHeld(test.end, written)
 			if woken := !p.isHeld(); woken != test.wakes {
 				t.Errorf("it is woken: %t, want %t", woken, test.wakes)
 			}
-			l.gathering.take(p)
-			if held := len(l.gathering.holds.by) + len(l.gathering.holds.waves); held > 0 {
+			l.debounce.take(p)
+			if held := len(l.debounce.holds.by) + len(l.debounce.holds.waves); held > 0 {
 				t.Errorf("%d holds are left behind", held)
 			}
 		})
@@ -143,11 +143,11 @@ func TestTheEndOfARolloutWakesThoseThatWaitForIt(t *testing.T) {
 func TestTheBeginOfARollWakesThoseThatWaitForIt(t *testing.T) {
 	first, held := tenantOf(t, "shop", "first", nil), tenantOf(t, "shop", "held", nil)
 	l := loopOf(t, testOptions(), first, held)
-	p := l.gathering.pend(held, rotated())
+	p := l.debounce.pend(held, rotated())
 	l.dispatcher.keep(p, obstacle{reason: plan.CanaryFirst, peer: first})
-	l.gathering.schedule(l.gathering.pend(first, rotated()), written)
+	l.debounce.schedule(l.debounce.pend(first, rotated()), written)
 	l.dispatcher.dispatch(t.Context())
-	for range l.patcher.rolls {
+	for range l.patcher.underWay {
 		<-l.patcher.results
 	}
 	if !l.patcher.busy(first.Key()) || !l.patcher.busy(held.Key()) {
@@ -162,10 +162,10 @@ func TestWhoWaitsForARepairWakesTheFailedAlone(t *testing.T) {
 	l.dispatcher.admission.peers.add(failed.Key())
 	held := make(map[string]*pending)
 	for _, w := range []*workload.Workload{failed, other} {
-		held[w.ID.Name] = l.gathering.pend(w, rotated())
+		held[w.ID.Name] = l.debounce.pend(w, rotated())
 		l.dispatcher.keep(held[w.ID.Name], obstacle{reason: plan.LowerWave, peer: waits})
 	}
-	l.dispatcher.keep(l.gathering.pend(waits, rotated()), obstacle{reason: plan.PeerFailed, peer: failed})
+	l.dispatcher.keep(l.debounce.pend(waits, rotated()), obstacle{reason: plan.PeerFailed, peer: failed})
 	if held["failed"].isHeld() || !held["other"].isHeld() {
 		t.Errorf("the one that failed is held: %t, and the other one: %t", held["failed"].isHeld(), held["other"].isHeld())
 	}

@@ -16,8 +16,8 @@ import (
 )
 
 var (
-	// errUntold is returned if a pod could not be asked to reload, or did not confirm that.
-	errUntold = errors.New("not every pod confirmed the reload")
+	// errNotReloaded is returned if a pod could not be asked to reload, or did not confirm that.
+	errNotReloaded = errors.New("not every pod confirmed the reload")
 	// errNotYet is returned if another attempt may succeed.
 	errNotYet = errors.New("not every pod reloads yet")
 )
@@ -40,8 +40,8 @@ type answered struct {
 const (
 	// maxDelays bounds the wait for new files, which each later change starts again, as a multiple of the delay.
 	maxDelays = 3
-	// tellPause is how long a workload waits before it tries again to get a worker that asks its pods to reload.
-	tellPause = time.Second
+	// reloadPause is how long a workload waits before it tries again to get a worker that asks its pods to reload.
+	reloadPause = time.Second
 	// maxStarting is how often pods of which one is not ready are asked to reload before they are replaced.
 	maxStarting = 6
 )
@@ -60,8 +60,8 @@ func (c ways) choose(p *pending, w *workload.Workload, doing []plan.Decision) wa
 	switch {
 	case !ok:
 		return way{instead: why}
-	case p.untold != "":
-		return way{instead: p.untold}
+	case p.notReloaded != "":
+		return way{instead: p.notReloaded}
 	}
 	chosen := way{inPlace: true}
 	for _, decision := range doing {
@@ -83,26 +83,26 @@ func (w way) obstacle(now time.Time) obstacle {
 	return obstacle{reason: plan.FilesPending, end: w.refreshed}
 }
 
-// tell asks the pods of a workload to reload, and returns how many there are. Unlike a patch, it ends with the context: the next leader asks them
+// reload asks the pods of a workload to reload, and returns how many there are. Unlike a patch, it ends with the context: the next leader asks them
 // again.
-func (p *patcher) tell(ctx context.Context, r *roll) (int, error) {
+func (p *patcher) reload(ctx context.Context, r *task) (int, error) {
 	to := r.workload.InPlace
 	ctx, span := p.tracer.Start(trace.ContextWithSpan(ctx, r.span), "reload pods", trace.WithAttributes(workloadAttributes(r.workload.ID)...))
 	defer span.End()
-	told, err := p.teller.Tell(ctx, inplace.Pods{
+	reloaded, err := p.pods.Reload(ctx, inplace.Pods{
 		Namespace: r.workload.ID.Namespace, Selector: to.Selector, Controller: to.Controller, Deployment: r.workload.ID.Name,
 		Port: to.Endpoint.Port, Path: to.Endpoint.Path, Refreshed: r.way.refreshed,
 	})
 	switch {
 	case errors.Is(err, inplace.ErrNotListed) || errors.Is(err, inplace.ErrStarting) && r.attempts < maxStarting:
 		span.SetStatus(codes.Error, "not reloaded yet")
-		return told, fmt.Errorf("%w: %w", errNotYet, err)
+		return reloaded, fmt.Errorf("%w: %w", errNotYet, err)
 	case kube.IsMissingRight(err, "list"):
 		err = fmt.Errorf("the component reload-in-place, which grants it, is missing: %w", err)
 		fallthrough
 	case err != nil:
 		span.SetStatus(codes.Error, "not reloaded")
-		return told, fmt.Errorf("%w: %w", errUntold, err)
+		return reloaded, fmt.Errorf("%w: %w", errNotReloaded, err)
 	}
-	return told, nil
+	return reloaded, nil
 }

@@ -93,8 +93,8 @@ func statusLine(code int) string {
 
 // change has db change now.
 func (b *tellBed) change() {
-	b.gathering.pend(b.w, changeOf(func(c *events.Change) { c.Time = time.Now() }))
-	b.gathering.release(b.gathering.byKey[b.w.Key()], time.Now())
+	b.debounce.pend(b.w, changeOf(func(c *events.Change) { c.Time = time.Now() }))
+	b.debounce.release(b.debounce.byKey[b.w.Key()], time.Now())
 }
 
 // act dispatches, and takes what comes of it.
@@ -127,7 +127,7 @@ func TestPodsAreToldWhenTheirFilesAreNewAndOnlyThenItIsRecorded(t *testing.T) {
 			t.Fatal("it is told too early")
 		}
 		// Another change of it, before the files are new.
-		b.gathering.pend(b.w, changeOf(func(c *events.Change) {
+		b.debounce.pend(b.w, changeOf(func(c *events.Change) {
 			c.Time, c.ResourceVersion, c.ChangedAt = time.Now(), "101", "101"
 			c.Keys["password"] = events.Key{Fingerprint: fp("4"), ChangedAt: "101"}
 		}))
@@ -166,7 +166,7 @@ func TestPodsThatHaveReloadedAreAskedAgainOnlyForALaterChange(t *testing.T) {
 				b.change()
 				b.act()
 				if tt.later {
-					b.gathering.pend(b.w, changeOf(func(c *events.Change) {
+					b.debounce.pend(b.w, changeOf(func(c *events.Change) {
 						c.Time, c.ResourceVersion, c.ChangedAt = time.Now(), "101", "101"
 						c.Keys["password"] = events.Key{Fingerprint: fp("4"), ChangedAt: "101"}
 					}))
@@ -218,8 +218,8 @@ func TestTellingThatIsCutShortIsNoReasonToReplacePods(t *testing.T) {
 		b.dispatcher.dispatch(ctx)
 		stop()
 		b.completion.finish(ctx, <-b.patcher.results)
-		p := b.gathering.byKey[b.w.Key()]
-		if p == nil || p.untold != "" || len(b.patches) > 0 {
+		p := b.debounce.byKey[b.w.Key()]
+		if p == nil || p.notReloaded != "" || len(b.patches) > 0 {
 			t.Errorf("it is pending: %+v, with %d patches", p, len(b.patches))
 		}
 	})

@@ -20,14 +20,14 @@ import (
 )
 
 func TestTellingPodsTakesNoWorkerFromPatches(t *testing.T) {
-	p := &patcher{workers: 16, rolls: make(map[workload.Key]*roll)}
+	p := &patcher{workers: 16, underWay: make(map[workload.Key]*task)}
 	for ns := range 5 {
 		name := fmt.Sprintf("tenant-%d", ns)
-		for i := 0; p.mayTell(name); i++ {
-			p.rolls[workload.Key{Namespace: name, Name: strconv.Itoa(i), Kind: "deployment"}] = &roll{way: way{inPlace: true}}
+		for i := 0; p.mayReload(name); i++ {
+			p.underWay[workload.Key{Namespace: name, Name: strconv.Itoa(i), Kind: "deployment"}] = &task{way: way{inPlace: true}}
 		}
 	}
-	if n := len(p.rolls); n > 16 || p.mayTell("tenant-0") {
+	if n := len(p.underWay); n > 16 || p.mayReload("tenant-0") {
 		t.Errorf("pods of %d workloads are told at a time", n)
 	}
 	if own, _ := p.room("tenant-0", true); own > 8 {
@@ -42,14 +42,14 @@ func TestAWorkloadWaitsForAPlaceToHaveItsPodsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newTellBed(t, func(o *Options) { o.ReloadDelay, o.PatchWorkers = 0, 1 }, nil)
 		other := workload.Key{Namespace: "bank", Name: "web", Kind: "deployment"}
-		b.patcher.rolls[other] = &roll{way: way{inPlace: true}, workload: &workload.Workload{}}
+		b.patcher.underWay[other] = &task{way: way{inPlace: true}, workload: &workload.Workload{}}
 		b.change()
 		b.dispatcher.dispatch(t.Context())
 		if b.patcher.busy(b.w.Key()) {
 			t.Fatal("it is told beside the other, although there is one place")
 		}
-		delete(b.patcher.rolls, other)
-		<-time.After(tellPause)
+		delete(b.patcher.underWay, other)
+		<-time.After(reloadPause)
 		if b.act(); len(b.patches) != 1 || b.patches[0] != "" {
 			t.Errorf("the patches have the revisions %q, want one that only records", b.patches)
 		}
@@ -66,12 +66,12 @@ func TestPodsAreReplacedIfTheirSourceChangesAllTheTime(t *testing.T) {
 				break
 			}
 			<-time.After(time.Minute)
-			b.gathering.pend(b.w, changeOf(func(c *events.Change) {
+			b.debounce.pend(b.w, changeOf(func(c *events.Change) {
 				v := strconv.Itoa(101 + i)
 				c.Time, c.ResourceVersion, c.ChangedAt = time.Now(), v, v
 				c.Keys["password"] = events.Key{Fingerprint: fp(strconv.Itoa(i % 7)), ChangedAt: v}
 			}))
-			b.gathering.release(b.gathering.byKey[b.w.Key()], time.Now())
+			b.debounce.release(b.debounce.byKey[b.w.Key()], time.Now())
 		}
 		if b.patcher.idle() {
 			t.Fatal("it is neither told nor rolled in ten minutes")

@@ -42,8 +42,8 @@ func (b *tellBed) changeBoth(after *workload.Workload) {
 	change := changeOf(nil)
 	change.Time = time.Now()
 	for _, w := range []*workload.Workload{after, b.w} {
-		b.gathering.pend(w, change)
-		b.gathering.release(b.gathering.byKey[w.Key()], time.Now())
+		b.debounce.pend(w, change)
+		b.debounce.release(b.debounce.byKey[w.Key()], time.Now())
 	}
 }
 

@@ -19,7 +19,7 @@ type intake struct {
 	index     *inventory.Index
 	baselines baselines
 	inFlight  *inFlightEvents
-	gathering *debounce
+	debounce  *debounce
 	patcher   *patcher
 	concluder *concluder
 	syncer    *forcesync.Syncer
@@ -88,7 +88,7 @@ func (i *intake) recall(ctx context.Context, recalled answer) {
 func (i *intake) isNeeded(w *workload.Workload, delivery *events.Delivery, why recallReason) bool {
 	key := w.Key()
 	// A pending change, or a patch under way, may already be for this event or a later one. The workload got no events while its kind was not served.
-	if i.gathering.byKey[key].hasUpTo(delivery) || i.patcher.patching(key).covers(delivery) {
+	if i.debounce.byKey[key].hasUpTo(delivery) || i.patcher.patching(key).covers(delivery) {
 		return false
 	}
 	switch why {
@@ -135,23 +135,23 @@ func (i *intake) affects(w *workload.Workload, change events.Change) bool {
 // consider handles an event for one workload. From is the baseline of its change; the context is the event's.
 func (i *intake) consider(ctx context.Context, e *inFlightEvent, w *workload.Workload, from *events.Change) {
 	key, change := w.Key(), e.delivery.Change
-	if i.gathering.byKey[key].supersedes(e.delivery) || i.patcher.patching(key).supersedes(e.delivery) {
+	if i.debounce.byKey[key].supersedes(e.delivery) || i.patcher.patching(key).supersedes(e.delivery) {
 		return // A late event must not replace a later one.
 	}
 	// A source in the record is kept: it may come back with the recorded content while pods already have the pending content.
-	if _, recorded := w.Rolled[change.Source.String()]; !recorded && i.gathering.canForget(key, change.Source) && !i.patcher.busy(key) {
+	if _, recorded := w.Rolled[change.Source.String()]; !recorded && i.debounce.canForget(key, change.Source) && !i.patcher.busy(key) {
 		if decision := i.policy.Decide(w, change, plan.Past{From: from}); decision.Reason == plan.SourceDeleted {
 			i.concluder.conclude(ctx, e, w, decision)
-			i.inFlight.replace(ctx, i.gathering.forget(key, e))
+			i.inFlight.replace(ctx, i.debounce.forget(key, e))
 			return
 		}
 	}
 	// While a patch is under way, the state of the workload after it is not known yet.
-	if !i.gathering.has(key, change.Source) && !i.patcher.busy(key) {
+	if !i.debounce.has(key, change.Source) && !i.patcher.busy(key) {
 		if decision := i.policy.Decide(w, change, plan.Past{From: from}); decision.Reason.Action() == plan.Skip {
 			i.concluder.conclude(ctx, e, w, decision)
 			return
 		}
 	}
-	i.inFlight.replace(ctx, i.gathering.add(w, e, from, i.now()))
+	i.inFlight.replace(ctx, i.debounce.add(w, e, from, i.now()))
 }

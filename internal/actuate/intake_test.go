@@ -17,8 +17,8 @@ func TestAChangeThatNeedsNothingIsToldAtOnce(t *testing.T) {
 	l := loopOf(t, testOptions(), w)
 	event := eventOf(changeOf(nil))
 	l.intake.consider(t.Context(), event, w, nil)
-	if event.open != 0 || len(l.gathering.byKey) != 0 {
-		t.Errorf("%d workloads are open, %d wait", event.open, len(l.gathering.byKey))
+	if event.open != 0 || len(l.debounce.byKey) != 0 {
+		t.Errorf("%d workloads are open, %d wait", event.open, len(l.debounce.byKey))
 	}
 	if len(l.outbox.waiting) != 1 {
 		t.Fatalf("%d outcomes are to be published, want one", len(l.outbox.waiting))
@@ -34,10 +34,10 @@ func TestNothingIsConcludedWhileAPatchIsUnderWay(t *testing.T) {
 		w.Rolled = map[string]workload.RolledFor{"secret/db": {Fingerprint: fp("b"), Version: "80", UID: "uid"}}
 	})
 	l := loopOf(t, testOptions(), w)
-	l.patcher.rolls[w.Key()] = &roll{workload: w, pending: newPending(w.Key(), written)}
+	l.patcher.underWay[w.Key()] = &task{workload: w, pending: newPending(w.Key(), written)}
 	event := eventOf(changeOf(nil))
 	l.intake.consider(t.Context(), event, w, nil)
-	if event.open != 1 || l.gathering.byKey[w.Key()] == nil {
+	if event.open != 1 || l.debounce.byKey[w.Key()] == nil {
 		t.Errorf("%d workloads are open, want the change to wait for the patch", event.open)
 	}
 }
@@ -57,22 +57,22 @@ func TestNamesThatComeAndGoWhileAWorkloadWaitsAreNotKeptInFlight(t *testing.T) {
 		l.intake.take(t.Context(), &events.Delivery{Change: change, Seq: uint64(seq), Deliveries: 1})
 	}
 	deliver(1, "stays", events.VerbChanged)
-	l.gathering.hold(l.gathering.pop(l.now().Add(time.Hour), func(string) bool { return true }), plan.PeerFailed)
+	l.debounce.hold(l.debounce.pop(l.now().Add(time.Hour), func(string) bool { return true }), plan.PeerFailed)
 	for i := range 100 {
 		name := "churned-" + strconv.Itoa(i)
 		deliver(10+2*i, name, events.VerbChanged)
 		deliver(11+2*i, name, events.VerbDeleted)
 	}
-	if open, waiting := len(l.inFlight.open), len(l.gathering.byKey[w.Key()].changes); open != 1 || waiting != 1 {
+	if open, waiting := len(l.inFlight.open), len(l.debounce.byKey[w.Key()].changes); open != 1 || waiting != 1 {
 		t.Errorf("%d events are in flight for %d pending changes, want those of the source that is there", open, waiting)
 	}
-	if !l.gathering.byKey[w.Key()].isHeld() {
+	if !l.debounce.byKey[w.Key()].isHeld() {
 		t.Error("the workload is not held any more")
 	}
 	// It has nothing to wait for when the last source is gone.
 	deliver(500, "stays", events.VerbDeleted)
-	if len(l.inFlight.open) != 0 || len(l.gathering.byKey) != 0 || l.gathering.countHeld() != 0 {
-		t.Errorf("%d events are in flight and %d workloads wait, want none", len(l.inFlight.open), len(l.gathering.byKey))
+	if len(l.inFlight.open) != 0 || len(l.debounce.byKey) != 0 || l.debounce.countHeld() != 0 {
+		t.Errorf("%d events are in flight and %d workloads wait, want none", len(l.inFlight.open), len(l.debounce.byKey))
 	}
 }
 
@@ -87,12 +87,12 @@ func TestThatAWorkloadHasWaitedIsKnownAfterItsSourceWasMadeAnew(t *testing.T) {
 		l.intake.take(t.Context(), &events.Delivery{Change: changeOf(mutate), Seq: seq, Deliveries: 1, Received: written.Add(time.Duration(seq) * time.Second)})
 	}
 	deliver(1, nil)
-	l.gathering.hold(l.gathering.pop(l.now().Add(time.Hour), func(string) bool { return true }), plan.PeerFailed)
+	l.debounce.hold(l.debounce.pop(l.now().Add(time.Hour), func(string) bool { return true }), plan.PeerFailed)
 	deliver(10, func(c *events.Change) { c.Verb, c.Changed = events.VerbDeleted, nil })
 	deliver(11, func(c *events.Change) {
 		c.UID, c.ResourceVersion, c.ChangedAt, c.CreatedAt, c.Created, c.Fingerprint, c.Previous = "uid-new", "110", "110", "110", true, fp("a"), ""
 	})
-	p := l.gathering.byKey[w.Key()]
+	p := l.debounce.byKey[w.Key()]
 	if p == nil || p.changes[db] == nil {
 		t.Fatal("nothing is pending, want the content that came back to be decided")
 	}
@@ -125,7 +125,7 @@ func TestARecordThatSomeoneHasPutBackDoesNotTellWhatPodsHave(t *testing.T) {
 				c.ResourceVersion, c.ChangedAt, c.Fingerprint = "90", "90", fp(test.last)
 			})}, true)
 			l.intake.take(t.Context(), &events.Delivery{Change: changeOf(nil), Deliveries: 1})
-			if got := len(l.gathering.byKey); got != test.want {
+			if got := len(l.debounce.byKey); got != test.want {
 				t.Errorf("%d workloads are pending, want %d", got, test.want)
 			}
 		})

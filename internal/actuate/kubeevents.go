@@ -145,8 +145,8 @@ var eventReasons = map[events.Verb]struct{ kind, reason string }{
 	events.VerbSkipped:   {corev1.EventTypeWarning, "NotRolled"},
 }
 
-// tell queues the Kubernetes Event of an outcome, if it has one.
-func (k *kubeEvents) tell(ctx context.Context, outcome events.Outcome) {
+// report queues the Kubernetes Event of an outcome, if it has one.
+func (k *kubeEvents) report(ctx context.Context, outcome events.Outcome) {
 	if k.asReloader {
 		k.tellAsReloader(ctx, outcome)
 	}

@@ -44,7 +44,7 @@ func TestEachOutcomeIsToldToPeopleOrIsNot(t *testing.T) {
 			k := kubeEventsOf(fake.NewClientset(), nil)
 			test.outcome.Workload = events.Workload{Kind: "statefulset", Namespace: "shop", Name: "db", UID: "u"}
 			test.outcome.Trace.Parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
-			k.tell(t.Context(), test.outcome)
+			k.report(t.Context(), test.outcome)
 			event := k.waiting()
 			if event == nil {
 				if test.want != "" {
@@ -84,9 +84,9 @@ func TestWarningsGoBeforeWhatElseThereIsToTell(t *testing.T) {
 	k := kubeEventsOf(fake.NewClientset(), func(context.Context) { dropped++ })
 	id := events.Workload{Kind: "deployment", Namespace: "shop", Name: "web"}
 	for range kubeEventQueue + 1 {
-		k.tell(t.Context(), events.Outcome{Verb: events.VerbStarted, Workload: id, Reason: "content-changed"})
+		k.report(t.Context(), events.Outcome{Verb: events.VerbStarted, Workload: id, Reason: "content-changed"})
 	}
-	k.tell(t.Context(), events.Outcome{Verb: events.VerbFailed, Workload: id, Reason: "timed-out"})
+	k.report(t.Context(), events.Outcome{Verb: events.VerbFailed, Workload: id, Reason: "timed-out"})
 	if dropped != 1 {
 		t.Errorf("%d were dropped, want the one that found no place", dropped)
 	}
@@ -96,7 +96,7 @@ func TestWarningsGoBeforeWhatElseThereIsToTell(t *testing.T) {
 	if got := k.waiting(); got.Type != corev1.EventTypeNormal {
 		t.Errorf("the next is %s %s", got.Type, got.Reason)
 	}
-	k.tell(t.Context(), events.Outcome{Verb: events.VerbFailed, Workload: id, Reason: "timed-out"})
+	k.report(t.Context(), events.Outcome{Verb: events.VerbFailed, Workload: id, Reason: "timed-out"})
 	k.close()
 	var left []string
 	for event, ok := k.next(t.Context()); ok; event, ok = k.next(t.Context()) {

@@ -100,7 +100,7 @@ func (l *limits) count() {
 	for key := range l.following.rollouts {
 		l.review(key)
 	}
-	for key := range l.patcher.rolls {
+	for key := range l.patcher.underWay {
 		l.review(key)
 	}
 }

@@ -60,7 +60,7 @@ func TestNoMoreRolloutsAreInProgressThanAllowed(t *testing.T) {
 					x.Listed(other, "")
 					b.following.rollouts[other.Key()] = &rollout{}
 				}
-				b.patcher.rolls[other.Key()] = &roll{workload: other, rolls: true}
+				b.patcher.underWay[other.Key()] = &task{workload: other, rolls: true}
 			}
 			l := newLimits(Options{MaxRollouts: test.limit, Namespaces: []string{"shop"}}, b.following, b.patcher)
 			if got := l.stop(w); got != test.want {
@@ -129,7 +129,7 @@ func TestAWorkloadThatIsBeingRolledHasItsSlotAlready(t *testing.T) {
 			if got := l.stop(w); got != plan.None {
 				t.Errorf("it waits for %q", got)
 			}
-			b.patcher.rolls[w.Key()] = &roll{workload: w, rolls: true}
+			b.patcher.underWay[w.Key()] = &task{workload: w, rolls: true}
 			l.review(w.Key())
 			if len(l.inProgress) != 1 || l.taken["shop"] != 1 {
 				t.Errorf("%d slots are taken, %d in its namespace, want its own", len(l.inProgress), l.taken["shop"])

@@ -91,12 +91,12 @@ func TestAnOptInAfterAChangeRollsNothing(t *testing.T) {
 		t.Fatalf("asked about %v, want %v", links, asked)
 	}
 	l.intake.recall(t.Context(), answer{asked, &events.Delivery{Change: changeOf(nil), Deliveries: 1}})
-	if len(l.gathering.byKey) != 0 || l.outbox.unpublished != 0 {
-		t.Errorf("%d workloads are pending and %d outcomes waiting, want none: the change was before", len(l.gathering.byKey), l.outbox.unpublished)
+	if len(l.debounce.byKey) != 0 || l.outbox.unpublished != 0 {
+		t.Errorf("%d workloads are pending and %d outcomes waiting, want none: the change was before", len(l.debounce.byKey), l.outbox.unpublished)
 	}
 	later := changeOf(func(c *events.Change) { c.ResourceVersion, c.ChangedAt = "102", "102" })
 	l.intake.recall(t.Context(), answer{asked, &events.Delivery{Change: later, Deliveries: 1}})
-	if len(l.gathering.byKey) != 1 {
+	if len(l.debounce.byKey) != 1 {
 		t.Error("a change that came later is not pending")
 	}
 }

@@ -90,7 +90,7 @@ func TestEverybodyRollsInTheEnd(t *testing.T) {
 				for source, version := range last {
 					if w := b.workload(name); w.Reference(events.Source{Kind: events.KindSecret, Namespace: "shop", Name: source}) != nil &&
 						w.Rolled["secret/"+source].Version != version {
-						t.Errorf("%s has %v, want %s of %s; it waits: %+v", name, w.Rolled, version, source, b.gathering.byKey[w.Key()])
+						t.Errorf("%s has %v, want %s of %s; it waits: %+v", name, w.Rolled, version, source, b.debounce.byKey[w.Key()])
 					}
 				}
 			}

@@ -33,29 +33,29 @@ type loop struct {
 	recaller   *recaller
 	dater      *dater
 
-	index      *inventory.Index
-	inFlight   *inFlightEvents
-	baselines  baselines
-	gathering  *debounce
-	intake     *intake
-	dispatcher *dispatcher
-	admission  *admission
-	canaries   *canaries
-	patcher    *patcher
-	completion *completion
-	rollouts   *rollouts
-	reverts    *reverts
-	recorder   *recorder
-	pauses     *pauses
-	reloads    *reloads
-	shadows    *shadows
-	owing      *owing
-	returned   *returned
-	starts     *starts
-	concluder  *concluder
-	syncer     *forcesync.Syncer
-	outbox     *outbox
-	publisher  *publisher
+	index          *inventory.Index
+	inFlight       *inFlightEvents
+	baselines      baselines
+	debounce       *debounce
+	intake         *intake
+	dispatcher     *dispatcher
+	admission      *admission
+	canaries       *canaries
+	patcher        *patcher
+	completion     *completion
+	rollouts       *rollouts
+	reverts        *reverts
+	recorder       *recorder
+	pauses         *pauses
+	besideReloader *besideReloader
+	shadows        *shadows
+	owing          *owing
+	returned       *returned
+	starts         *starts
+	concluder      *concluder
+	syncer         *forcesync.Syncer
+	outbox         *outbox
+	publisher      *publisher
 	// snapshots holds the newest snapshot for the gauges.
 	snapshots *atomic.Pointer[snapshot]
 }
@@ -69,7 +69,7 @@ func (l *loop) run(ctx context.Context) {
 	l.owing.resume(l.recaller.ask)
 	l.recorder.resume()
 	l.pauses.resume()
-	l.reloads.resume()
+	l.besideReloader.resume()
 	l.shadows.resume()
 	l.takeSnapshot()
 	l.work(ctx)
@@ -115,7 +115,7 @@ func (l *loop) await(ctx context.Context, due, overdue, prune <-chan time.Time) 
 	case recalled := <-l.recalled():
 		return func(ctx context.Context) { l.intake.recall(ctx, recalled) }
 	case answer := <-l.dater.answers:
-		return func(context.Context) { l.gathering.date(l.dater.waited(answer), answer, l.now()) }
+		return func(context.Context) { l.debounce.date(l.dater.waited(answer), answer, l.now()) }
 	case found := <-l.recorder.answers:
 		return func(ctx context.Context) { l.recorder.answered(ctx, found) }
 	case result := <-l.patcher.results:
@@ -163,10 +163,10 @@ func (l *loop) review(ctx context.Context) {
 	for key := range keys {
 		l.admission.review(key)
 		l.rollouts.review(ctx, key)
-		l.gathering.wake(key, l.now())
+		l.debounce.wake(key, l.now())
 		l.recorder.review(key)
 		l.pauses.review(key)
-		l.reloads.review(key)
+		l.besideReloader.review(key)
 		l.shadows.review(key)
 	}
 	for link := range links {
@@ -192,7 +192,7 @@ func (l *loop) wake(timer *time.Timer) {
 		}
 	}
 	if !l.outbox.full() {
-		if due, ok := l.gathering.next(); ok && !l.patcher.full() {
+		if due, ok := l.debounce.next(); ok && !l.patcher.full() {
 			sooner(due.Sub(now))
 		}
 		if due, ok := l.syncer.Next(); ok {
@@ -215,7 +215,7 @@ func (l *loop) wake(timer *time.Timer) {
 // confirm handles outcomes that were published: it releases the events of the rollouts among them.
 func (l *loop) confirm(ctx context.Context, reports []report) {
 	for _, r := range l.outbox.published(reports) {
-		l.concluder.releaseRoll(ctx, r)
+		l.concluder.releaseTask(ctx, r)
 	}
 }
 

@@ -21,12 +21,12 @@ func TestAnEventIsDoneWithWhenItsRolloutsArePublished(t *testing.T) {
 	event.open = 1 // so that it is not finished: there is no message that it came with
 	p := newPending(w.Key(), written)
 	p.add(event, nil)
-	r, err := newRoll(deployments, w, []plan.Decision{{Source: db, Reason: plan.Changed}}, p)
+	r, err := newTask(deployments, w, []plan.Decision{{Source: db, Reason: plan.Changed}}, p)
 	if err != nil {
 		t.Fatal(err)
 	}
 	started := startedOutcome(l.completion.outcomes.started(t.Context(), r), w, written)
-	l.completion.finish(t.Context(), patchResult{roll: r, after: w, started: started})
+	l.completion.finish(t.Context(), patchResult{task: r, after: w, started: started})
 	if event.open != 2 || l.outbox.unpublished != 1 || len(l.outbox.waiting) == 0 || l.outbox.waiting[0].outcome.Verb != events.VerbStarted {
 		t.Fatalf("%d workloads are open and %d unpublished after the patch, with %+v", event.open, l.outbox.unpublished, l.outbox.waiting)
 	}
@@ -42,9 +42,9 @@ func TestWhatIsHeldIsCountedAlthoughItIsLookedAtAgainAndAgain(t *testing.T) {
 		l.outbox.flushed()
 		w := workloadOf(t, "auto", wholeDB, named("held", nil))
 		l.intake.index.Listed(w, "")
-		p := l.gathering.pend(w, changeOf(nil))
+		p := l.debounce.pend(w, changeOf(nil))
 		p.reported = []plan.Reason{plan.PeerFailed}
-		l.gathering.hold(p, plan.PeerFailed)
+		l.debounce.hold(p, plan.PeerFailed)
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() { l.work(ctx) })
@@ -90,7 +90,7 @@ func TestTheProbeSeesTheLoopHangInWhateverItDoes(t *testing.T) {
 		{"an answer of the history", nothing, func(l *loop) { l.dater.answers <- dates{} }},
 		{"an answer for the recorder", nothing, func(l *loop) { l.recorder.answers <- recordable{} }},
 		{"a workload that is due", func(l *loop) {
-			l.gathering.schedule(l.gathering.pend(workloadOf(t, "auto", wholeDB, nil), changeOf(nil)), written.Add(time.Second))
+			l.debounce.schedule(l.debounce.pend(workloadOf(t, "auto", wholeDB, nil), changeOf(nil)), written.Add(time.Second))
 		}, nothing},
 		{"the look at what takes too long", nothing, nothing},
 	} {

@@ -200,8 +200,8 @@ func (m *metrics) ended(ctx context.Context, kind string, outcome events.Outcome
 	m.rolloutTime.Record(ctx, took.Seconds(), m.labels.end.Of(endLabel{kind: kind, verb: outcome.Verb}))
 }
 
-// told counts a workload whose pods have answered the request to reload, instead of being replaced.
-func (m *metrics) told(ctx context.Context, kind string, outcome events.Outcome) {
+// reloadedInPlace counts a workload whose pods have answered the request to reload, instead of being replaced.
+func (m *metrics) reloadedInPlace(ctx context.Context, kind string, outcome events.Outcome) {
 	m.rollouts.Add(ctx, 1, m.labels.end.Of(endLabel{kind, outcome.Verb, outcome.Reason}))
 }
 

@@ -14,18 +14,18 @@ import (
 // notes makes and sends the patches that belong to no pending change and roll nothing: they complete or correct a record, or note what a workload
 // waits for. The parts that do so embed it.
 type notes struct {
-	dryRun    bool
-	kinds     workload.Kinds
-	index     *inventory.Index
-	patcher   *patcher
-	gathering *debounce
-	metrics   *metrics
-	log       *slog.Logger
-	now       func() time.Time
+	dryRun   bool
+	kinds    workload.Kinds
+	index    *inventory.Index
+	patcher  *patcher
+	debounce *debounce
+	metrics  *metrics
+	log      *slog.Logger
+	now      func() time.Time
 }
 
 // note returns the patch that writes on a workload; finish is called with its result. If no patch can be made, it logs that and returns nil.
-func (n notes) note(ctx context.Context, w *workload.Workload, write workload.Write, finish func(context.Context, patchResult)) *roll {
+func (n notes) note(ctx context.Context, w *workload.Workload, write workload.Write, finish func(context.Context, patchResult)) *task {
 	k, known := n.kinds.Named(w.ID.Kind)
 	if !known {
 		return nil
@@ -35,7 +35,7 @@ func (n notes) note(ctx context.Context, w *workload.Workload, write workload.Wr
 		n.log.ErrorContext(ctx, "cannot make a patch of the record", "workload", w.ID.String(), "namespace", w.ID.Namespace, "err", err)
 		return nil
 	}
-	return &roll{
+	return &task{
 		kind: k, workload: w, patch: patch, pending: newPending(w.Key(), n.now()), span: trace.SpanFromContext(ctx), finish: finish,
 	}
 }

@@ -18,7 +18,7 @@ const (
 // before the outcome is published, so that after a crash they are redelivered and the rollout is followed.
 type report struct {
 	outcome events.Outcome
-	roll    *roll
+	started *task
 }
 
 // outbox holds the outcomes that are not handed to the publisher yet. It belongs to the loop.
@@ -38,7 +38,7 @@ func (o *outbox) add(r report) {
 	if len(o.waiting) == 0 {
 		o.since = o.now()
 	}
-	if r.roll != nil {
+	if r.started != nil {
 		o.unpublished++
 	}
 	o.waiting = append(o.waiting, r)
@@ -73,12 +73,12 @@ func (o *outbox) flushTo(batches chan<- []report, patching bool) chan<- []report
 func (o *outbox) flushed() { o.waiting = nil }
 
 // published takes reports that are published, and returns the rolls among them.
-func (o *outbox) published(reports []report) []*roll {
-	var rolls []*roll
+func (o *outbox) published(reports []report) []*task {
+	var rolls []*task
 	for _, r := range reports {
-		if r.roll != nil {
+		if r.started != nil {
 			o.unpublished--
-			rolls = append(rolls, r.roll)
+			rolls = append(rolls, r.started)
 		}
 	}
 	return rolls

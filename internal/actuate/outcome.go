@@ -88,14 +88,14 @@ func (o outcomes) baked(failed events.Outcome, w *workload.Workload) events.Outc
 }
 
 // denied is the outcome of a patch that the API server refuses.
-func (o outcomes) denied(ctx context.Context, r *roll, err error) events.Outcome {
+func (o outcomes) denied(ctx context.Context, r *task, err error) events.Outcome {
 	outcome := o.waiting(ctx, events.VerbFailed, r.workload, r.pending, r.decisions)
 	outcome.Reason, outcome.Message = events.ReasonPatchDenied, err.Error()
 	return outcome
 }
 
 // started is the outcome of a roll, or of pods that reload in place, without what the answer to its patch says.
-func (o outcomes) started(ctx context.Context, r *roll) events.Outcome {
+func (o outcomes) started(ctx context.Context, r *task) events.Outcome {
 	outcome := events.Outcome{
 		Cluster: o.cluster, Verb: events.VerbStarted, Cause: r.newest().change.ID(), Trace: events.TraceFrom(ctx),
 		Revision: r.patch.Revision, Message: "rolled for " + r.cause,

@@ -66,11 +66,11 @@ func askOwed(w *workload.Workload, ask func(question)) {
 
 // advance notes what is not noted yet. Ending says that the term of this leader ends: it will not patch any of the changes that it gathers.
 func (o *owing) advance(ctx context.Context, ending bool) {
-	maps.DeleteFunc(o.turns, func(key workload.Key, _ *owingTurn) bool { return o.gathering.byKey[key] == nil })
+	maps.DeleteFunc(o.turns, func(key workload.Key, _ *owingTurn) bool { return o.debounce.byKey[key] == nil })
 	if o.dryRun {
 		return
 	}
-	for key, p := range o.gathering.byKey {
+	for key, p := range o.debounce.byKey {
 		if !ending && (!p.isStuck() || o.now().Before(p.noteAt)) || !p.mayBeForgotten() {
 			continue // There may be thousands, and for most of them this is the only check.
 		}
@@ -116,12 +116,12 @@ func (o *owing) entries(p *pending, w *workload.Workload) map[string]workload.Ro
 
 // finish takes the result of a patch.
 func (o *owing) finish(ctx context.Context, result patchResult) {
-	id := result.roll.workload.ID
+	id := result.task.workload.ID
 	switch {
 	case result.err == nil:
 		o.metrics.patched(ctx, id, false)
 	case kube.HasChanged(result.err):
-		delete(o.turns, result.roll.key()) // The next patch is made from the current state of the workload.
+		delete(o.turns, result.task.key()) // The next patch is made from the current state of the workload.
 	default:
 		o.metrics.patchFailed(ctx, id.Kind)
 		o.log.WarnContext(ctx, "noting what a workload waits for failed; retrying later", "workload", id.String(),

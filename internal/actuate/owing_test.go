@@ -121,7 +121,7 @@ func TestWhatAWorkloadWaitsForIsNotedAsFarAsTheRecordHasRoom(t *testing.T) {
 		}
 		now = now.Add(overdueCheck)
 	}
-	if p := l.gathering.byKey[w.Key()]; p == nil || p.held != plan.OnHold {
+	if p := l.debounce.byKey[w.Key()]; p == nil || p.held != plan.OnHold {
 		t.Fatalf("it is %+v", p)
 	}
 	if n := len(c.records()); n != 1 {
@@ -132,19 +132,19 @@ func TestWhatAWorkloadWaitsForIsNotedAsFarAsTheRecordHasRoom(t *testing.T) {
 func TestAWorkloadOfWhichAllIsNotedIsLookedAtAfterItHasChangedOrAPatchHasFailed(t *testing.T) {
 	w := workloadOf(t, "auto", wholeDB, nil)
 	l := loopOf(t, testOptions(), w)
-	p := l.gathering.pend(w, changeOf(nil))
+	p := l.debounce.pend(w, changeOf(nil))
 	p.noteAt = written.Add(owingLook)
 	l.dirty.add(w.Key())
 	l.review(t.Context())
 	if !p.noteAt.IsZero() {
 		t.Error("it has changed, and is not looked at")
 	}
-	l.gathering.take(p)
-	l.gathering.drop(p)
-	later := l.gathering.pend(w, changeOf(nil))
+	l.debounce.take(p)
+	l.debounce.drop(p)
+	later := l.debounce.pend(w, changeOf(nil))
 	p.noteAt, later.noteAt = written.Add(owingLook), written.Add(owingLook)
-	l.gathering.retry(p, written)
-	if !later.noteAt.IsZero() || l.gathering.byKey[w.Key()] != later {
+	l.debounce.retry(p, written)
+	if !later.noteAt.IsZero() || l.debounce.byKey[w.Key()] != later {
 		t.Error("a patch has failed, and it is not looked at")
 	}
 }

@@ -26,9 +26,9 @@ func BenchmarkOwing(b *testing.B) {
 			}
 			l := newLoop(a.surroundings, unwritten(a))
 			for _, w := range a.index.All() {
-				p := l.gathering.pend(w, changeOf(nil))
+				p := l.debounce.pend(w, changeOf(nil))
 				p.changes[db].event.recalled = recalled
-				l.gathering.hold(p, plan.OnHold)
+				l.debounce.hold(p, plan.OnHold)
 			}
 			b.ResetTimer()
 			for b.Loop() {

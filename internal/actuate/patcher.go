@@ -22,7 +22,7 @@ import (
 // reports each of them back with finished.
 type patcher struct {
 	clients workload.Clients
-	teller  *inplace.Teller
+	pods    *inplace.Client
 	tracer  trace.Tracer
 	now     func() time.Time
 	index   *inventory.Index
@@ -30,7 +30,7 @@ type patcher struct {
 	workers int
 	alone   bool
 
-	rolls map[workload.Key]*roll
+	underWay map[workload.Key]*task
 	// moved is called with each workload whose patch begins or ends.
 	moved func(workload.Key)
 	// background counts the rolls that take no worker from others.
@@ -41,12 +41,12 @@ type patcher struct {
 
 // patchResult is the result of a patch.
 type patchResult struct {
-	roll *roll
+	task *task
 	// after is the workload in the API server's answer.
 	after *workload.Workload
-	// started is the outcome of a patch that rolls, or before which pods answered a request to reload. told is the number of these pods.
-	started events.Outcome
-	told    int
+	// started is the outcome of a patch that rolls, or before which pods answered a request to reload. reloaded is the number of these pods.
+	started  events.Outcome
+	reloaded int
 	// unrecorded is why the record could not be written on the workload, or nil if it could.
 	unrecorded error
 	// uncounted is why a roll could not be counted on the workload, or nil if it could.
@@ -57,9 +57,9 @@ type patchResult struct {
 // newPatcher returns a patcher with the workers of the options.
 func newPatcher(clients workload.Clients, index *inventory.Index, o Options) *patcher {
 	return &patcher{
-		clients: clients, teller: inplace.New(clients.Typed, o.Tracer, o.DialPod), index: index, workers: o.PatchWorkers,
+		clients: clients, pods: inplace.New(clients.Typed, o.Tracer, o.DialPod), index: index, workers: o.PatchWorkers,
 		alone: len(o.Namespaces) == 1, tracer: o.Tracer, now: o.Now,
-		rolls: make(map[workload.Key]*roll), moved: func(workload.Key) {}, results: make(chan patchResult),
+		underWay: make(map[workload.Key]*task), moved: func(workload.Key) {}, results: make(chan patchResult),
 	}
 }
 
@@ -73,7 +73,7 @@ func (p *patcher) full() bool {
 // has the same number of workers of its own.
 func (p *patcher) room(namespace string, inPlace bool) (own, free int) {
 	free = p.workers
-	for key, r := range p.rolls {
+	for key, r := range p.underWay {
 		if r.background || r.way.inPlace != inPlace {
 			continue
 		}
@@ -89,8 +89,8 @@ func (p *patcher) room(namespace string, inPlace bool) (own, free int) {
 // A patch may take until its timeout, and usually all patches of a namespace do so at the same time.
 func (p *patcher) hasRoom(namespace string) bool { return p.mayStart(namespace, false) }
 
-// mayTell reports whether pods of another workload of a namespace may be asked to reload, by the rule of hasRoom.
-func (p *patcher) mayTell(namespace string) bool { return p.mayStart(namespace, true) }
+// mayReload reports whether pods of another workload of a namespace may be asked to reload, by the rule of hasRoom.
+func (p *patcher) mayReload(namespace string) bool { return p.mayStart(namespace, true) }
 
 func (p *patcher) mayStart(namespace string, inPlace bool) bool {
 	own, free := p.room(namespace, inPlace)
@@ -101,20 +101,20 @@ func (p *patcher) mayStart(namespace string, inPlace bool) bool {
 }
 
 // idle reports whether no patch is under way except those in the background.
-func (p *patcher) idle() bool { return len(p.rolls) == p.background }
+func (p *patcher) idle() bool { return len(p.underWay) == p.background }
 
 // busy reports whether a patch of the workload is under way, or it is being restored.
-func (p *patcher) busy(key workload.Key) bool { return p.rolls[key] != nil }
+func (p *patcher) busy(key workload.Key) bool { return p.underWay[key] != nil }
 
 // has reports whether a patch of the workload for a change of the source is under way.
 func (p *patcher) has(key workload.Key, source events.Source) bool {
-	r := p.rolls[key]
+	r := p.underWay[key]
 	return r != nil && r.isFor(source)
 }
 
 // patching returns the changes that the patch of a workload under way is for, or nil if there is none.
 func (p *patcher) patching(key workload.Key) *pending {
-	if r := p.rolls[key]; r != nil {
+	if r := p.underWay[key]; r != nil {
 		return r.pending
 	}
 	return nil
@@ -122,35 +122,35 @@ func (p *patcher) patching(key workload.Key) *pending {
 
 // replaces reports whether a patch of the workload is under way that is going to replace pods.
 func (p *patcher) replaces(key workload.Key) bool {
-	r := p.rolls[key]
+	r := p.underWay[key]
 	return r != nil && (r.rolls || r.way.inPlace) && r.workload.Progress.Pods > 0
 }
 
 // start sends a patch in a goroutine. If pods are asked to reload, it waits for their answers first.
-func (p *patcher) start(ctx context.Context, r *roll) {
-	p.rolls[r.key()] = r
+func (p *patcher) start(ctx context.Context, r *task) {
+	p.underWay[r.key()] = r
 	if r.background {
 		p.background++
 	}
 	p.moved(r.key())
 	p.running.Go(func() {
-		told := r.told
-		if r.way.inPlace && told == 0 {
+		reloaded := r.reloaded
+		if r.way.inPlace && reloaded == 0 {
 			var err error
-			if told, err = p.tell(ctx, r); err != nil {
-				p.results <- patchResult{roll: r, err: err}
+			if reloaded, err = p.reload(ctx, r); err != nil {
+				p.results <- patchResult{task: r, err: err}
 				return
 			}
 		}
 		result := p.send(r.context(ctx), r)
-		result.told = told
+		result.reloaded = reloaded
 		p.results <- result
 	})
 }
 
 // finished removes a patch from those that are under way. Call it for each result.
-func (p *patcher) finished(r *roll) {
-	delete(p.rolls, r.key())
+func (p *patcher) finished(r *task) {
+	delete(p.underWay, r.key())
 	if r.background {
 		p.background--
 	}
@@ -167,7 +167,7 @@ func (p *patcher) drain() <-chan patchResult {
 }
 
 // send sends a patch and waits for the answer.
-func (p *patcher) send(ctx context.Context, r *roll) patchResult {
+func (p *patcher) send(ctx context.Context, r *task) patchResult {
 	spanCtx, span := p.tracer.Start(ctx, "patch "+r.kind.Name, trace.WithSpanKind(trace.SpanKindClient))
 	defer span.End()
 	if span.IsRecording() {
@@ -178,9 +178,9 @@ func (p *patcher) send(ctx context.Context, r *roll) patchResult {
 	defer cancel()
 	id := r.workload.ID
 	if r.forDeletion && isTerminating(callCtx, p.clients.Typed, id.Namespace) {
-		return patchResult{roll: r, err: errTerminating}
+		return patchResult{task: r, err: errTerminating}
 	}
-	result := patchResult{roll: r}
+	result := patchResult{task: r}
 	obj, uncounted, err := p.apply(callCtx, r)
 	result.uncounted = uncounted
 	if errors.Is(err, workload.ErrUnrecorded) {
@@ -190,18 +190,18 @@ func (p *patcher) send(ctx context.Context, r *roll) patchResult {
 		// If the workload is gone, or is no longer as the patch tests, the index does not know it yet. The next attempt is made of
 		// what it knows by then.
 		failRequest(span, err)
-		return patchResult{roll: r, err: fmt.Errorf("patching %s in namespace %s: %w", id, id.Namespace, err)}
+		return patchResult{task: r, err: fmt.Errorf("patching %s in namespace %s: %w", id, id.Namespace, err)}
 	}
 	after, ok := p.index.Read(r.kind, obj)
 	if !ok {
-		return patchResult{roll: r, err: fmt.Errorf("patching %s in namespace %s: the response is not a %s", id, id.Namespace, r.kind.Title)}
+		return patchResult{task: r, err: fmt.Errorf("patching %s in namespace %s: the response is not a %s", id, id.Namespace, r.kind.Title)}
 	}
 	if uncounted != nil {
 		after.Recount(r.workload, r.write.RolledAt)
 	}
 	if r.rolls {
 		if err := r.kind.Accepted(after, r.patch); err != nil {
-			return patchResult{roll: r, err: p.unroll(callCtx, r, after, err)}
+			return patchResult{task: r, err: p.unroll(callCtx, r, after, err)}
 		}
 	}
 	if result.unrecorded != nil {
@@ -222,7 +222,7 @@ func (p *patcher) send(ctx context.Context, r *roll) patchResult {
 // apply sends a patch. If admission refuses one that counts a roll, apply sends it once more without the count: the policy of an earlier release,
 // which did not count, must not stop all rolls. Uncounted is then the refusal, and nil otherwise. Both attempts share the time limit of one patch,
 // because others rely on it.
-func (p *patcher) apply(ctx context.Context, r *roll) (obj runtime.Object, uncounted, err error) {
+func (p *patcher) apply(ctx context.Context, r *task) (obj runtime.Object, uncounted, err error) {
 	objects := r.kind.Objects(p.clients, r.workload.ID.Namespace)
 	obj, err = objects.Patch(ctx, r.workload.ID.Name, r.patch)
 	if errors.Is(err, workload.ErrUnrecorded) || !apierrors.IsForbidden(err) || !kube.IsDenied(err) || !r.workload.Counts(r.write) {

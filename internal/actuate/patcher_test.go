@@ -48,7 +48,7 @@ func revisionIn(action k8stesting.Action) string {
 }
 
 // recording is a patch of web that only records.
-func recording(t *testing.T) *roll {
+func recording(t *testing.T) *task {
 	t.Helper()
 	w, ok := workload.Read(deployments, webDeployment("50", rollOn("auto")), workload.Reading{})
 	if !ok {

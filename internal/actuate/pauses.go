@@ -73,7 +73,7 @@ func (p *pauses) advance(ctx context.Context) {
 			p.report(ctx, key, pause)
 			continue
 		}
-		if p.now().Before(pause.due) || p.patcher.busy(key) || p.gathering.byKey[key] != nil || !p.patcher.hasRoom(key.Namespace) {
+		if p.now().Before(pause.due) || p.patcher.busy(key) || p.debounce.byKey[key] != nil || !p.patcher.hasRoom(key.Namespace) {
 			continue
 		}
 		p.open[key] = openPause{end: pause.end, due: p.now().Add(pauseRetry)}
@@ -100,7 +100,7 @@ func (p *pauses) report(ctx context.Context, key workload.Key, pause openPause) 
 
 // finish takes the result of a patch.
 func (p *pauses) finish(ctx context.Context, result patchResult) {
-	id := result.roll.workload.ID
+	id := result.task.workload.ID
 	switch {
 	case result.err == nil:
 		p.metrics.patched(ctx, id, false)

@@ -103,13 +103,13 @@ func TestContentThatComesBackWithinAPauseRollsNothing(t *testing.T) {
 	consider("100", "b")
 	now = now.Add(options.SettleMax)
 	l.dispatcher.dispatch(t.Context())
-	if p := l.gathering.byKey[w.Key()]; p == nil || p.held != plan.Pausing || !p.due.Equal(written.Add(time.Minute)) {
+	if p := l.debounce.byKey[w.Key()]; p == nil || p.held != plan.Pausing || !p.due.Equal(written.Add(time.Minute)) {
 		t.Fatalf("it does not wait for the end of the pause: %+v", p)
 	}
 	consider("110", "a")
 	now = written.Add(time.Minute)
 	l.dispatcher.dispatch(t.Context())
-	if l.gathering.byKey[w.Key()] != nil || !l.patcher.idle() {
+	if l.debounce.byKey[w.Key()] != nil || !l.patcher.idle() {
 		t.Error("it is not left alone at the end of the pause")
 	}
 }
@@ -155,7 +155,7 @@ func TestADeploymentThatIsStillPausedAfterItsPauseIsReportedOnce(t *testing.T) {
 			w := workloadOf(t, "auto", wholeDB, paused)
 			l := loopOf(t, options, w)
 			reported := func() (reasons []string) {
-				for event := l.concluder.teller.kube.waiting(); event != nil; event = l.concluder.teller.kube.waiting() {
+				for event := l.concluder.reporter.kube.waiting(); event != nil; event = l.concluder.reporter.kube.waiting() {
 					reasons = append(reasons, event.Reason)
 				}
 				return reasons
@@ -249,8 +249,8 @@ func TestAPauseBeginsWithTheFirstChangeThatRolls(t *testing.T) {
 	begun := now
 	for asked, minutes := range []int{0, 0, 1, 1} {
 		now = begun.Add(time.Duration(minutes)*time.Minute + options.SettleMax)
-		l.dispatcher.act(t.Context(), l.gathering.byKey[w.Key()], w)
-		if p := l.gathering.byKey[w.Key()]; p == nil || p.held != plan.Pausing || !p.due.Equal(begun.Add(5*time.Minute)) {
+		l.dispatcher.act(t.Context(), l.debounce.byKey[w.Key()], w)
+		if p := l.debounce.byKey[w.Key()]; p == nil || p.held != plan.Pausing || !p.due.Equal(begun.Add(5*time.Minute)) {
 			t.Fatalf("it does not wait for the end of the period: %+v", p)
 		}
 		if busy := l.patcher.busy(w.Key()); busy != (asked%2 == 0) {
@@ -258,7 +258,7 @@ func TestAPauseBeginsWithTheFirstChangeThatRolls(t *testing.T) {
 		}
 		if l.patcher.busy(w.Key()) {
 			// The workload is not as it is known here, so that it says nothing.
-			l.patcher.finished((<-l.patcher.results).roll)
+			l.patcher.finished((<-l.patcher.results).task)
 		}
 	}
 }
@@ -313,7 +313,7 @@ func TestAfterAPauseAWaitCountsAgain(t *testing.T) {
 			take(time.Minute+test.back, db, 110, "a")
 			take(time.Minute+test.back, app, 111, "a")
 			now = written.Add(time.Minute + test.decided)
-			v := l.dispatcher.decide(l.gathering.byKey[w.Key()], w)
+			v := l.dispatcher.decide(l.debounce.byKey[w.Key()], w)
 			for _, decision := range append(v.doing, v.leaving...) {
 				if decision.Reason.Action() != test.want {
 					t.Errorf("%s: got %s", decision.Source, decision.Reason)

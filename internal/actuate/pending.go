@@ -59,8 +59,8 @@ type tries struct {
 	// denied is the content of the record that the API server last refused, and denials counts how often it refused that content.
 	denied  map[string]workload.RolledFor
 	denials int
-	// untold is why its pods could not be asked to reload, or empty if that was not tried.
-	untold string
+	// notReloaded is why its pods could not be asked to reload, or empty if that was not tried.
+	notReloaded string
 	// answered is for which content all pods answered a request to reload, and how many pods there were. The patch that records it has failed.
 	answered answered
 	// filesSince is since when it waits for nothing but its files. It is zero if it does not.
@@ -170,9 +170,9 @@ func (p *pending) waitedSince(c *pendingChange) time.Time {
 	return p.woke
 }
 
-// isTold reports whether an earlier leader has probably reported why the workload rests: all of its events were delivered before, and this leader
-// has reported no reason yet.
-func (p *pending) isTold() bool {
+// isReportedBefore reports whether an earlier leader has probably reported why the workload rests: all of its events were delivered before, and
+// this leader has reported no reason yet.
+func (p *pending) isReportedBefore() bool {
 	if len(p.reported) > 0 {
 		return false
 	}

@@ -143,8 +143,8 @@ func reasonCases() []reasonCase {
 			},
 		},
 		{reason: plan.ReloaderFirst, unexplained: true, arrange: func(l *loop, w *workload.Workload) {
-			l.reloads.last = written.Add(DefaultOptions().SettleMax) // when it is decided
-			l.reloads.by["shop"] = reload{written, l.reloads.last}
+			l.besideReloader.last = written.Add(DefaultOptions().SettleMax) // when it is decided
+			l.besideReloader.by["shop"] = reloaderRoll{written, l.besideReloader.last}
 		}},
 		{reason: plan.OnHold, unexplained: true, workload: func(w *workload.Workload) { w.Hold = "tofu apply" }},
 		{reason: plan.SourceOnHold, change: func(c *events.Change) { c.Hold = "tofu apply" }},
@@ -268,7 +268,7 @@ func (tt *reasonCase) decide(t *testing.T) *told {
 	for _, one := range l.outbox.waiting {
 		got.outcomes = append(got.outcomes, one.outcome)
 	}
-	for event := l.concluder.teller.kube.waiting(); event != nil; event = l.concluder.teller.kube.waiting() {
+	for event := l.concluder.reporter.kube.waiting(); event != nil; event = l.concluder.reporter.kube.waiting() {
 		got.kubeEvents = append(got.kubeEvents, event)
 	}
 	if !tt.unexplained {

@@ -64,13 +64,13 @@ func TestARecalledEventIsDecidedForItsWorkloadOnly(t *testing.T) {
 	l := loopOf(t, testOptions(), web)
 	delivery := &events.Delivery{Change: changeOf(nil), Deliveries: 1}
 	l.intake.recall(t.Context(), answer{question{workload: web.Key(), source: delivery.Change.Source}, delivery})
-	if l.gathering.byKey[web.Key()] == nil || len(l.gathering.byKey) != 1 {
-		t.Errorf("%d workloads are pending, want web", len(l.gathering.byKey))
+	if l.debounce.byKey[web.Key()] == nil || len(l.debounce.byKey) != 1 {
+		t.Errorf("%d workloads are pending, want web", len(l.debounce.byKey))
 	}
 	unknown := workload.Key{Kind: "deployment", Namespace: "shop", Name: "gone"}
 	l.intake.recall(t.Context(), answer{question{workload: unknown, source: delivery.Change.Source}, delivery})
-	if len(l.gathering.byKey) != 1 {
-		t.Errorf("%d workloads are pending, want 1: the other does not exist", len(l.gathering.byKey))
+	if len(l.debounce.byKey) != 1 {
+		t.Errorf("%d workloads are pending, want 1: the other does not exist", len(l.debounce.byKey))
 	}
 }
 
@@ -83,16 +83,16 @@ func TestARecalledEventReplacesNoLaterOne(t *testing.T) {
 		after   func(*loop, *workload.Workload)
 	}{
 		{"one that is pending", func(l *loop, w *workload.Workload) {
-			l.gathering.pend(w, later).changes[db].event.delivery = storedAt(2, later)
+			l.debounce.pend(w, later).changes[db].event.delivery = storedAt(2, later)
 		}, func(*loop, *workload.Workload) {}},
 		{
 			"one whose patch is under way, and fails",
 			func(l *loop, w *workload.Workload) {
 				p := pendingOf(w, later)
 				p.changes[db].event.delivery = storedAt(2, later)
-				l.patcher.rolls[w.Key()] = &roll{workload: w, pending: p}
+				l.patcher.underWay[w.Key()] = &task{workload: w, pending: p}
 			},
-			func(l *loop, w *workload.Workload) { l.gathering.retry(l.patcher.rolls[w.Key()].pending, written) },
+			func(l *loop, w *workload.Workload) { l.debounce.retry(l.patcher.underWay[w.Key()].pending, written) },
 		},
 	}
 	for _, test := range tests {
@@ -102,7 +102,7 @@ func TestARecalledEventReplacesNoLaterOne(t *testing.T) {
 			test.prepare(l, web)
 			l.intake.recall(t.Context(), answer{question{workload: web.Key(), source: db}, storedAt(1, changeOf(nil))})
 			test.after(l, web)
-			if c := l.gathering.byKey[web.Key()].changes[db]; c.change.ResourceVersion != "110" {
+			if c := l.debounce.byKey[web.Key()].changes[db]; c.change.ResourceVersion != "110" {
 				t.Errorf("the change at %s is pending, want that at 110", c.change.ResourceVersion)
 			}
 		})

@@ -235,7 +235,7 @@ func (r *recorder) entries(w *workload.Workload, found recordable) map[string]wo
 // finish takes the result of a patch.
 func (r *recorder) finish(ctx context.Context, result patchResult) {
 	r.busy = false
-	id := result.roll.workload.ID
+	id := result.task.workload.ID
 	switch {
 	case result.err == nil:
 		r.metrics.patched(ctx, id, false)

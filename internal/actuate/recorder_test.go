@@ -81,7 +81,7 @@ func (b *recordBed) turn() {
 
 // finish takes the result of the patch that is under way, if any.
 func (b *recordBed) finish() {
-	if len(b.patcher.rolls) > 0 {
+	if len(b.patcher.underWay) > 0 {
 		b.completion.finish(b.Context(), <-b.patcher.results)
 	}
 	b.review(b.Context())
@@ -137,8 +137,8 @@ func TestWhatIsNotSettledIsRecordedLater(t *testing.T) {
 		},
 		{
 			"a workload with a pending change",
-			func(b *recordBed) { b.gathering.pend(b.recorder.index.All()[0], changeOf(nil)) },
-			func(b *recordBed) { b.gathering.drop(b.gathering.byKey[b.recorder.index.All()[0].Key()]) },
+			func(b *recordBed) { b.debounce.pend(b.recorder.index.All()[0], changeOf(nil)) },
+			func(b *recordBed) { b.debounce.drop(b.debounce.byKey[b.recorder.index.All()[0].Key()]) },
 		},
 		{
 			"a workload that is written meanwhile",
@@ -181,7 +181,7 @@ func TestNothingIsRecordedOfARefusedChangeWhenTheWorkloadHasAnotherOutcome(t *te
 	b := newRecordBed(t, nil, deploymentOf("web", "db", rollOn("auto")))
 	w := b.recorder.index.All()[0]
 	p := pendingOf(w, changeOf(nil))
-	r, err := newRoll(deployments, w, decisionsOf(w, p), p)
+	r, err := newTask(deployments, w, decisionsOf(w, p), p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,10 +250,10 @@ func TestRecordsArePacedAndTakeNoPlaceOfRolls(t *testing.T) {
 		deploymentOf("one", "db", rollOn("auto")), deploymentOf("two", "db", rollOn("auto")))
 	b.recorder.advance(t.Context())
 	b.recorder.answered(t.Context(), <-b.recorder.answers)
-	if len(b.patcher.rolls) != 1 || b.patcher.full() || !b.patcher.idle() {
-		t.Errorf("%d patches are under way; full %t, idle %t", len(b.patcher.rolls), b.patcher.full(), b.patcher.idle())
+	if len(b.patcher.underWay) != 1 || b.patcher.full() || !b.patcher.idle() {
+		t.Errorf("%d patches are under way; full %t, idle %t", len(b.patcher.underWay), b.patcher.full(), b.patcher.idle())
 	}
-	for key := range b.patcher.rolls {
+	for key := range b.patcher.underWay {
 		if b.patcher.replaces(key) {
 			t.Errorf("the record of %s is to replace pods", key.Name)
 		}

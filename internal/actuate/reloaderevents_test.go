@@ -49,7 +49,7 @@ func TestReloadersKubernetesEventsAreWrittenBesideOurs(t *testing.T) {
 			k := kubeEventsOf(fake.NewClientset(), nil)
 			k.asReloader = true
 			tt.outcome.Workload = events.Workload{Kind: "statefulset", Namespace: "shop", Name: "web", UID: "u"}
-			k.tell(t.Context(), tt.outcome)
+			k.report(t.Context(), tt.outcome)
 			var got []string
 			for event := k.waiting(); event != nil; event = k.waiting() {
 				got = append(got, event.Type+" "+event.Reason+" "+event.Message)

@@ -28,7 +28,7 @@ func TestAReplayIsTimedFromItsRequest(t *testing.T) {
 	e.delivery.Received, e.delivery.Seq, e.delivery.Replay, e.delivery.Asked, e.open = now, 1, 7, now, 1
 	l.intake.consider(t.Context(), e, w, nil)
 	now = now.Add(3 * time.Second)
-	if age := l.gathering.byKey[w.Key()].age(now); age != 3*time.Second {
+	if age := l.debounce.byKey[w.Key()].age(now); age != 3*time.Second {
 		t.Errorf("the oldest change has waited for %s, want three seconds", age)
 	}
 	l.dispatcher.dispatch(t.Context())

@@ -33,15 +33,15 @@ func TestWhatIsPendingOutlivesThatTheKindIsNotServed(t *testing.T) {
 	l.intake.consider(t.Context(), e, w, nil)
 	now = now.Add(20 * time.Second)
 	l.dispatcher.dispatch(t.Context())
-	if !l.gathering.isHeldFor(w.Key(), plan.OnHold) {
+	if !l.debounce.isHeldFor(w.Key(), plan.OnHold) {
 		t.Fatal("not held")
 	}
 	everywhere := inventory.Place{Kind: deployments.Name}
 	a.index.Unserve(everywhere, now)
 	a.index.Forget(w.Key(), w.ID.UID, "150")
-	l.gathering.wake(w.Key(), now)
+	l.debounce.wake(w.Key(), now)
 	l.dispatcher.dispatch(t.Context())
-	if !l.gathering.has(w.Key(), change.Source) {
+	if !l.debounce.has(w.Key(), change.Source) {
 		t.Fatal("while the kind is not served, the change that was held is forgotten")
 	}
 	reported := len(l.outbox.waiting)
@@ -59,13 +59,13 @@ func TestWhatIsPendingOutlivesThatTheKindIsNotServed(t *testing.T) {
 		question: question{workload: w.Key(), source: change.Source, why: recallLinked},
 		delivery: &events.Delivery{Change: later, Seq: 7, Received: now, Deliveries: 1},
 	})
-	if p := l.gathering.byKey[w.Key()]; p == nil || p.changes[change.Source] == nil || p.changes[change.Source].change.ResourceVersion != "155" {
+	if p := l.debounce.byKey[w.Key()]; p == nil || p.changes[change.Source] == nil || p.changes[change.Source].change.ResourceVersion != "155" {
 		t.Errorf("when the kind is back, pending is %+v, want the change of meanwhile", p)
 	}
 	a.index.Forget(back.Key(), back.ID.UID, "160")
 	now = now.Add(time.Minute)
 	l.dispatcher.dispatch(t.Context())
-	if l.gathering.has(w.Key(), change.Source) {
+	if l.debounce.has(w.Key(), change.Source) {
 		t.Error("what was pending for a workload that is gone is pending still")
 	}
 }
@@ -164,7 +164,7 @@ func TestOfAKindThatIsServedAgainOnlyWhatIsMissedIsGathered(t *testing.T) {
 				question: question{workload: web.Key(), source: db, why: recallReturned},
 				delivery: &events.Delivery{Change: changeOf(nil), Seq: 7, Received: written, Deliveries: 1},
 			})
-			if got := l.gathering.has(web.Key(), db); got != test.want || l.outbox.unpublished > 0 {
+			if got := l.debounce.has(web.Key(), db); got != test.want || l.outbox.unpublished > 0 {
 				t.Errorf("it is gathered: %t, want %t; %d outcomes are to be published, want none", got, test.want, l.outbox.unpublished)
 			}
 		})

@@ -102,8 +102,8 @@ func (v *reverts) advance(ctx context.Context) {
 
 // finish takes the result of a patch.
 func (v *reverts) finish(ctx context.Context, c *correction, result patchResult) {
-	id := result.roll.workload.ID
-	ctx = result.roll.context(ctx)
+	id := result.task.workload.ID
+	ctx = result.task.context(ctx)
 	if result.err == nil {
 		v.metrics.patched(ctx, id, false)
 		v.close(id, c)

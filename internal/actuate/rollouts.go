@@ -23,9 +23,9 @@ type rollouts struct {
 	canaries  *canaries
 	reverts   *reverts
 	patcher   *patcher
-	gathering *debounce
+	debounce  *debounce
 	problems  *problems
-	teller    *teller
+	reporter  *reporter
 	outcomes  outcomes
 	metrics   *metrics
 	log       *slog.Logger
@@ -38,14 +38,14 @@ func (o *rollouts) started(ctx context.Context, result patchResult) {
 		o.ended(ctx, superseded)
 	}
 	r := o.following.begin(ctx, result.started)
-	r.own, r.rolled, r.before = true, result.after, result.roll.workload.Rolled
-	for _, c := range result.roll.causes {
-		r.changed = append(r.changed, result.roll.pending.waitedSince(c))
+	r.own, r.rolled, r.before = true, result.after, result.task.workload.Rolled
+	for _, c := range result.task.causes {
+		r.changed = append(r.changed, result.task.pending.waitedSince(c))
 	}
 	id := result.after.ID
 	o.log.InfoContext(r.context(ctx), "workload rolled", "workload", id.String(), "namespace", id.Namespace,
-		"cause", result.roll.cause, "reason", result.started.Reason, "revision", result.started.Revision)
-	if result.after.ID.UID != result.roll.workload.ID.UID {
+		"cause", result.task.cause, "reason", result.started.Reason, "revision", result.started.Revision)
+	if result.after.ID.UID != result.task.workload.ID.UID {
 		// It was recreated. The index may still have the one before, or none.
 		o.ended(ctx, o.following.end(result.after.Key(), events.VerbCompleted, reasonRolledOut, result.after.Progress.Message))
 		return
@@ -79,7 +79,7 @@ func (o *rollouts) begin(ctx context.Context, started events.Outcome) {
 	if superseded, ok := o.following.supersede(started); ok {
 		o.ended(ctx, superseded)
 	}
-	o.teller.report(ctx, started)
+	o.reporter.report(ctx, started)
 	o.following.begin(ctx, started)
 }
 
@@ -127,17 +127,17 @@ func (o *rollouts) find(ctx context.Context, stream *resumer) {
 		if !young || !o.following.unreported(w) || w.Deaf {
 			continue // Such a Job has the record of another one, whose rollout is reported.
 		}
-		if w.Progress.State != workload.Complete || o.isUntold(w, began) {
+		if w.Progress.State != workload.Complete || o.isNeverReported(w, began) {
 			o.adopt(ctx, w, o.outcomes.found(w))
 		}
 	}
 }
 
-// isUntold reports whether no outcome of a complete rollout was ever published. Otherwise the stream would have one, unless it was lost since the
-// rollout with the outcomes of all workloads. It was not if it has an earlier outcome of the workload, or began before the rollout. Whether the
+// isNeverReported reports whether no outcome of a complete rollout was ever published. Otherwise the stream would have one, unless it was lost since
+// the rollout with the outcomes of all workloads. It was not if it has an earlier outcome of the workload, or began before the rollout. Whether the
 // event is delivered again says nothing: a later one may supersede it first. A later outcome replaces that of the rollout, if the patch for the next
 // change was refused or if somebody has undone the next rollout: the outcomes of a workload are published in order.
-func (o *rollouts) isUntold(w *workload.Workload, began func() time.Time) bool {
+func (o *rollouts) isNeverReported(w *workload.Workload, began func() time.Time) bool {
 	switch {
 	case o.private:
 		return false // The previous leader has published it on a stream of its own.
@@ -155,10 +155,10 @@ func (o *rollouts) review(ctx context.Context, key workload.Key) {
 	bakes := w != nil && w.Revision == failed.revision && (failed.lostPods() || o.canaries.isTrying(w, failed.rolled, failed.own))
 	if untested, recovered := o.peers.recovered(key, w, bakes, o.now()); recovered {
 		if bakes && failed.outcome.Verb != "" {
-			o.teller.report(ctx, o.outcomes.baked(failed.outcome, w))
+			o.reporter.report(ctx, o.outcomes.baked(failed.outcome, w))
 		}
 		o.canaries.require(key.Namespace, untested)
-		o.gathering.releaseNamespace(key.Namespace, o.now())
+		o.debounce.releaseNamespace(key.Namespace, o.now())
 	}
 	if w != nil {
 		o.problems.report(ctx, w)
@@ -197,7 +197,7 @@ func (o *rollouts) reviewBaking(ctx context.Context) {
 // reviewOverdue ends the rollouts that take too long.
 func (o *rollouts) reviewOverdue(ctx context.Context) {
 	// A held workload may no longer need a roll, or a slot: a Deployment that was scaled to zero needs no slot.
-	o.gathering.releaseAll(o.now())
+	o.debounce.releaseAll(o.now())
 	o.reviewBaking(ctx)
 	for _, end := range o.following.overdue() {
 		o.ended(ctx, end)
@@ -223,10 +223,10 @@ func (o *rollouts) ended(ctx context.Context, end ending) {
 	o.log.InfoContext(ctx, "rollout ended", "workload", outcome.Workload.String(), "namespace", outcome.Workload.Namespace,
 		"verb", string(outcome.Verb), "reason", outcome.Reason, "message", outcome.Message,
 		"seconds", end.took.Round(time.Millisecond).Seconds())
-	o.teller.report(ctx, outcome)
+	o.reporter.report(ctx, outcome)
 	if failsPeers(outcome) {
-		o.gathering.releaseNamespace(outcome.Workload.Namespace, o.now())
+		o.debounce.releaseNamespace(outcome.Workload.Namespace, o.now())
 		return
 	}
-	o.gathering.releaseHeld(workload.KeyOf(outcome.Workload), o.now())
+	o.debounce.releaseHeld(workload.KeyOf(outcome.Workload), o.now())
 }

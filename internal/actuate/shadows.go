@@ -59,12 +59,12 @@ func (s *shadows) advance(ctx context.Context) {
 	for key, left := range s.left {
 		w := s.index.Get(key)
 		k, known := s.kinds.Named(key.Kind)
-		if w == nil || !known || s.now().Before(left.due) || s.patcher.busy(w.StandsFor) || s.gathering.byKey[w.StandsFor] != nil ||
+		if w == nil || !known || s.now().Before(left.due) || s.patcher.busy(w.StandsFor) || s.debounce.byKey[w.StandsFor] != nil ||
 			!s.patcher.hasRoom(key.Namespace) {
 			continue
 		}
 		s.left[key] = leftShadow{due: s.now().Add(shadowRetry), tried: w.ID.UID}
-		s.patcher.start(ctx, &roll{
+		s.patcher.start(ctx, &task{
 			kind: k, workload: w, patch: k.Restore(w, left.tried == w.ID.UID), restores: w.StandsFor, pending: newPending(key, s.now()),
 			span: trace.SpanFromContext(ctx), finish: s.finish,
 		})
@@ -73,9 +73,9 @@ func (s *shadows) advance(ctx context.Context) {
 
 // finish takes the result of a patch.
 func (s *shadows) finish(ctx context.Context, result patchResult) {
-	id, of := result.roll.workload.ID, result.roll.workload.StandsFor
+	id, of := result.task.workload.ID, result.task.workload.StandsFor
 	switch {
-	case result.err == nil && result.after.Revision == result.roll.workload.Revision:
+	case result.err == nil && result.after.Revision == result.task.workload.Revision:
 		s.log.InfoContext(ctx, "workload restored", "workload", of.Kind+"/"+of.Name, "namespace", of.Namespace)
 		s.rollouts.restored(ctx, result.after)
 	case result.err == nil: // It was not deleted, or someone else has made one of the name.

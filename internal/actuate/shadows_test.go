@@ -136,11 +136,11 @@ func TestAManifestIsKeptWhileItsJobIsStillToBeRolled(t *testing.T) {
 	t.Parallel()
 	b := newShadowBed(t)
 	p := newPending(importKey, written)
-	b.gathering.schedule(p, written)
+	b.debounce.schedule(p, written)
 	if b.restores(written.Add(kube.PatchTimeout)) {
 		t.Fatal("it is taken although the next attempt may be about to need it")
 	}
-	b.gathering.drop(b.gathering.pop(b.now, inAny))
+	b.debounce.drop(b.debounce.pop(b.now, inAny))
 	if !b.restores(written.Add(kube.PatchTimeout)) {
 		t.Error("it is left alone when there is no next attempt")
 	}
@@ -151,13 +151,13 @@ func TestAJobWaitsWhileItIsRestored(t *testing.T) {
 	b := newShadowBed(t)
 	b.now = written.Add(kube.PatchTimeout)
 	b.shadows.advance(t.Context())
-	b.gathering.schedule(newPending(importKey, written), written)
+	b.debounce.schedule(newPending(importKey, written), written)
 	b.dispatcher.dispatch(t.Context())
-	if p := b.gathering.byKey[importKey]; p == nil || p.held != plan.Busy {
+	if p := b.debounce.byKey[importKey]; p == nil || p.held != plan.Busy {
 		t.Errorf("it is %+v, want it held while it is restored", p)
 	}
 	b.completion.finish(t.Context(), <-b.patcher.results)
-	if b.gathering.countHeld() > 0 {
+	if b.debounce.countHeld() > 0 {
 		t.Error("it is still held")
 	}
 }

@@ -98,7 +98,7 @@ func (s *simulation) dispatch() {
 	if len(doing) == 0 {
 		return
 	}
-	r, err := newRoll(deployments, s.w, doing, p)
+	r, err := newTask(deployments, s.w, doing, p)
 	if err != nil {
 		s.failf("no patch: %v", err)
 	}
@@ -138,7 +138,7 @@ func (s *simulation) finish(outcome int) {
 }
 
 // apply has the API server take a patch.
-func (s *simulation) apply(r *roll) {
+func (s *simulation) apply(r *task) {
 	after := *s.w
 	after.Version = strconv.Itoa(s.version)
 	after.Rolled = recordOf(setIn(r.patch.Body, annotationRolled))

@@ -12,7 +12,7 @@ import (
 )
 
 // simulation is a workload, the sources that it reads, a watcher, a stream and an actuator, in which anything may happen at
-// any time. What the actuator decides with is real: baseline, plan, newRoll and merge. What is simulated is what it cannot
+// any time. What the actuator decides with is real: baseline, plan, newTask and merge. What is simulated is what it cannot
 // know: what the pods have really read.
 type simulation struct {
 	*testing.T
@@ -34,7 +34,7 @@ type simulation struct {
 	// buffer is what was delivered and not taken yet.
 	buffer   []*events.Delivery
 	pending  *pending
-	inFlight *roll
+	inFlight *task
 	log      []string
 }
 
@@ -119,7 +119,7 @@ func (s *simulation) step() {
 }
 
 // checkRoll checks that a roll is for something.
-func (s *simulation) checkRoll(r *roll) {
+func (s *simulation) checkRoll(r *task) {
 	needed := false
 	for _, decision := range r.decisions {
 		if decision.Reason.Action() != plan.Roll {

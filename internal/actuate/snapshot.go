@@ -9,13 +9,13 @@ import (
 
 // newSnapshot counts what the parts of the loop have.
 func newSnapshot(o *rollouts) *snapshot {
-	gathering := o.gathering
+	debounce := o.debounce
 	s := &snapshot{
-		pending: len(gathering.byKey), held: make(map[plan.Reason]int), oldest: make(map[plan.Reason]time.Duration),
+		pending: len(debounce.byKey), held: make(map[plan.Reason]int), oldest: make(map[plan.Reason]time.Duration),
 		active: countByKind(o.following.rollouts), failing: countByKind(o.peers.keys),
 		reverted: o.index.Reverted(plan.RevertRetries),
 	}
-	for _, p := range gathering.byKey {
+	for _, p := range debounce.byKey {
 		if p.isHeld() {
 			s.held[p.held]++
 			s.oldest[p.held] = max(s.oldest[p.held], p.age(o.now()))

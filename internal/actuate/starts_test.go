@@ -42,7 +42,7 @@ func TestWhatAnotherLeaderHasStartedJobsForIsNotStartedAgain(t *testing.T) {
 	decide := func(l *loop, change events.Change) plan.Reason {
 		return decisionOf(l.intake.index.Get(w.Key()), change, nil).Reason
 	}
-	first.gathering.schedule(first.gathering.pend(w, changeOf(nil)), written)
+	first.debounce.schedule(first.debounce.pend(w, changeOf(nil)), written)
 	first.dispatcher.dispatch(t.Context())
 	first.completion.finish(t.Context(), <-first.patcher.results)
 	list, err := client.BatchV1().Jobs("shop").List(t.Context(), metav1.ListOptions{})

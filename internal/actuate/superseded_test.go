@@ -59,23 +59,23 @@ func (b *heldBed) take(d *events.Delivery) {
 }
 
 // pending is what the held workload waits with.
-func (b *heldBed) pending() *pending { return b.gathering.byKey[b.held.Key()] }
+func (b *heldBed) pending() *pending { return b.debounce.byKey[b.held.Key()] }
 
 // patch has a patch of the held workload be under way.
-func (b *heldBed) patch() *roll {
+func (b *heldBed) patch() *task {
 	b.Helper()
 	p := b.pending()
-	b.gathering.releaseAll(b.now)
-	if b.gathering.pop(b.now, inAny) != p {
+	b.debounce.releaseAll(b.now)
+	if b.debounce.pop(b.now, inAny) != p {
 		b.Fatal("it is not released")
 	}
-	b.gathering.drop(p)
-	r, err := newRoll(deployments, b.held, decisionsOf(b.held, p), p)
+	b.debounce.drop(p)
+	r, err := newTask(deployments, b.held, decisionsOf(b.held, p), p)
 	if err != nil {
 		b.Fatal(err)
 	}
 	r.span = trace.SpanFromContext(b.Context())
-	b.patcher.rolls[b.held.Key()] = r
+	b.patcher.underWay[b.held.Key()] = r
 	return r
 }
 
@@ -269,7 +269,7 @@ func TestADenialIsLeftToTheLastDeliveryOfItsEvent(t *testing.T) {
 	for range kube.MaxDenials {
 		r.pending.deny(r.content)
 	}
-	b.completion.finish(t.Context(), patchResult{roll: r, err: denial()})
+	b.completion.finish(t.Context(), patchResult{task: r, err: denial()})
 	if err, done := b.done[first]; !done || !errors.Is(err, events.ErrRedelivered) {
 		t.Errorf("the first delivery is finished: %t (%v), want it left to the second", done, err)
 	}
@@ -285,7 +285,7 @@ func TestWhatAFailedPatchWasForGivesWayToWhatCameSince(t *testing.T) {
 	first := b.deliver(version(100, "b"))
 	r := b.patch()
 	last := b.deliver(version(110, "c"))
-	b.completion.finish(t.Context(), patchResult{roll: r, err: errors.New("no answer")})
+	b.completion.finish(t.Context(), patchResult{task: r, err: errors.New("no answer")})
 	if err, done := b.done[first]; !done || err != nil {
 		t.Errorf("the first event is finished: %t (%v), want it acked", done, err)
 	}

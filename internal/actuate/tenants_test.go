@@ -42,7 +42,7 @@ func TestNoWorkloadOfAnotherNamespaceHoldsOne(t *testing.T) {
 	}{
 		{
 			name: "by a lower wave", other: func(w *workload.Workload) { w.Wave = -1000 },
-			way: func(l *loop, w *workload.Workload) { l.gathering.pend(w, rotated()) }, want: plan.LowerWave,
+			way: func(l *loop, w *workload.Workload) { l.debounce.pend(w, rotated()) }, want: plan.LowerWave,
 		},
 		{
 			name: "by a rollout that failed for the same change", other: func(w *workload.Workload) { w.Rolled, w.Revision = done, "r1" },
@@ -53,7 +53,7 @@ func TestNoWorkloadOfAnotherNamespaceHoldsOne(t *testing.T) {
 			way: func(l *loop, w *workload.Workload) {
 				l.rollouts.canaries.require(w.ID.Namespace, done)
 				l.rollouts.canaries.start(w, []plan.Decision{decisionOf(w, rotated(), nil)})
-				l.gathering.pend(w, rotated())
+				l.debounce.pend(w, rotated())
 			}, want: plan.CanaryFirst,
 		},
 	}
@@ -63,7 +63,7 @@ func TestNoWorkloadOfAnotherNamespaceHoldsOne(t *testing.T) {
 				w, other := tenantOf(t, "shop", "web", nil), tenantOf(t, namespace, "other", test.other)
 				l := loopOf(t, testOptions(), w, other)
 				test.way(l, other)
-				l.gathering.pend(w, rotated())
+				l.debounce.pend(w, rotated())
 				if got := l.dispatcher.admission.obstacle(w, []plan.Decision{decisionOf(w, rotated(), nil)}, written).reason; got != want {
 					t.Errorf("it waits for %q, want %q", got, want)
 				}
@@ -117,16 +117,16 @@ func crowd(t *testing.T, options Options, replicas int32) (l *loop, last *worklo
 	for i := range 500 {
 		w := tenantOf(t, "bank", fmt.Sprintf("many-%03d", i), func(w *workload.Workload) { w.Progress.Pods = replicas })
 		l.dispatcher.index.Listed(w, "")
-		l.gathering.schedule(l.gathering.pend(w, rotated()), written.Add(time.Duration(i-1000)*time.Millisecond))
+		l.debounce.schedule(l.debounce.pend(w, rotated()), written.Add(time.Duration(i-1000)*time.Millisecond))
 	}
-	l.gathering.schedule(l.gathering.pend(last, rotated()), written)
+	l.debounce.schedule(l.debounce.pend(last, rotated()), written)
 	return l, last
 }
 
 // started are the workloads of a namespace that are being patched.
 func started(l *loop, namespace string) int {
 	n := 0
-	for key := range l.patcher.rolls {
+	for key := range l.patcher.underWay {
 		if key.Namespace == namespace {
 			n++
 		}
@@ -150,7 +150,7 @@ func TestTheWorkloadsOfOneNamespaceLeaveSlotsToAnother(t *testing.T) {
 	options := testOptions()
 	options.MaxRollouts, options.PatchWorkers = 10, 100
 	l, last := crowd(t, options, 1)
-	l.gathering.take(l.gathering.byKey[last.Key()]) // its change comes later
+	l.debounce.take(l.debounce.byKey[last.Key()]) // its change comes later
 	l.dispatcher.dispatch(t.Context())
 	defer func() {
 		for range l.patcher.drain() {
@@ -159,10 +159,10 @@ func TestTheWorkloadsOfOneNamespaceLeaveSlotsToAnother(t *testing.T) {
 	if n := started(l, "bank"); n != 5 {
 		t.Errorf("%d of the crowd have begun, want 5: half of the slots", n)
 	}
-	l.gathering.schedule(l.gathering.byKey[last.Key()], written)
+	l.debounce.schedule(l.debounce.byKey[last.Key()], written)
 	l.dispatcher.dispatch(t.Context())
 	if !l.patcher.busy(last.Key()) {
-		t.Errorf("the other namespace waits for %q", l.gathering.byKey[last.Key()].held)
+		t.Errorf("the other namespace waits for %q", l.debounce.byKey[last.Key()].held)
 	}
 }
 
@@ -203,18 +203,18 @@ func TestSlotsGoToTheNamespacesInTurn(t *testing.T) {
 	l := loopOf(t, options, append(workloads, busy)...)
 	l.rollouts.following.follow(busy.Key(), &rollout{})
 	for i, w := range workloads {
-		p := l.gathering.pend(w, rotated())
+		p := l.debounce.pend(w, rotated())
 		p.first = written.Add(time.Duration(i) - time.Minute)
-		l.gathering.schedule(p, p.first)
+		l.debounce.schedule(p, p.first)
 	}
 	l.dispatcher.dispatch(t.Context())
 	l.rollouts.following.unfollow(busy.Key())
 	var order []string
 	for range workloads {
 		// However often those that wait are looked at meanwhile.
-		l.gathering.releaseAll(written)
+		l.debounce.releaseAll(written)
 		l.dispatcher.dispatch(t.Context())
-		for key, r := range l.patcher.rolls {
+		for key, r := range l.patcher.underWay {
 			order = append(order, key.Namespace)
 			<-l.patcher.results
 			l.patcher.finished(r)

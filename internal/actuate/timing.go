@@ -12,7 +12,7 @@ import (
 type timing struct {
 	index      *inventory.Index
 	namespaces *inventory.Namespaces
-	gathering  *debounce
+	debounce   *debounce
 	now        func() time.Time
 }
 
@@ -20,7 +20,7 @@ type timing struct {
 func (t *timing) stop(w *workload.Workload) obstacle {
 	now := t.now()
 	since := now // A pause would begin with a change that comes now.
-	if p := t.gathering.byKey[w.Key()]; p != nil && !p.rollsSince.IsZero() {
+	if p := t.debounce.byKey[w.Key()]; p != nil && !p.rollsSince.IsZero() {
 		since = p.rollsSince
 	}
 	gate := plan.GateOf(w.In(t.namespaces.Get(w.ID.Namespace)), since, now)

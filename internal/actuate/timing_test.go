@@ -89,9 +89,9 @@ func TestWhyAWorkloadRestsIsToldAgainOnlyForAnotherChange(t *testing.T) {
 	w := workloadOf(t, "auto", wholeDB, func(w *workload.Workload) { w.Hold = "tofu apply" })
 	for deliveries, want := range map[int]int{1: 1, 2: 0} {
 		l := loopOf(t, testOptions(), w)
-		p := l.gathering.pend(w, changeOf(nil))
+		p := l.debounce.pend(w, changeOf(nil))
 		p.changes[db].event.delivery.Deliveries = deliveries
-		l.gathering.release(p, written)
+		l.debounce.release(p, written)
 		l.dispatcher.dispatch(t.Context())
 		if got := len(l.outbox.waiting); got != want || p.held != plan.OnHold {
 			t.Errorf("delivered %d times it is told of %d times, want %d; held: %s", deliveries, got, want, p.held)
@@ -260,12 +260,12 @@ func TestAWorkloadWaitsForItsWindow(t *testing.T) {
 			a.index.Listed(w, "")
 			l := newLoop(a.surroundings, unwritten(a))
 			defer finishPatches(l)
-			p := l.gathering.pend(w, changeOf(nil))
+			p := l.debounce.pend(w, changeOf(nil))
 			step := func() *pending {
 				l.dispatcher.dispatch(t.Context())
-				return l.gathering.byKey[w.Key()]
+				return l.debounce.byKey[w.Key()]
 			}
-			l.gathering.release(p, now)
+			l.debounce.release(p, now)
 			p = step()
 			if tt.want.Equal(noon) {
 				if p != nil {
@@ -312,8 +312,8 @@ func TestAWorkloadThatGetsNoSlotWhileItsWindowIsOpenWaitsForTheNext(t *testing.T
 	other := workload.Key{Kind: "deployment", Namespace: "bank", Name: "other"}
 	a.index.Listed(workloadOf(t, "auto", wholeDB, named("other", func(w *workload.Workload) { w.ID.Namespace, w.Progress.Pods = "bank", 1 })), "")
 	l.rollouts.following.follow(other, &rollout{})
-	p := l.gathering.pend(w, changeOf(nil))
-	l.gathering.release(p, now)
+	p := l.debounce.pend(w, changeOf(nil))
+	l.debounce.release(p, now)
 	l.dispatcher.dispatch(t.Context())
 	if p.held != plan.Limit {
 		t.Fatalf("it waits for %s, want a slot", p.held)
@@ -336,9 +336,9 @@ func TestAHoldThatBeginsAfterARestartIsTold(t *testing.T) {
 	other := workloadOf(t, "auto", wholeDB, named("other", func(w *workload.Workload) { w.Progress.Pods = 1 }))
 	l := loopOf(t, options, w, other)
 	l.rollouts.following.follow(other.Key(), &rollout{})
-	p := l.gathering.pend(w, changeOf(nil))
+	p := l.debounce.pend(w, changeOf(nil))
 	p.changes[db].event.delivery.Deliveries = 2
-	l.gathering.release(p, written)
+	l.debounce.release(p, written)
 	l.dispatcher.dispatch(t.Context())
 	if !p.needsSlot() {
 		t.Fatalf("it waits for %s, want a slot", p.held)
@@ -346,7 +346,7 @@ func TestAHoldThatBeginsAfterARestartIsTold(t *testing.T) {
 	held := *w
 	held.Version, held.Hold = "51", "tofu apply"
 	l.intake.index.Listed(&held, "")
-	l.gathering.release(p, written)
+	l.debounce.release(p, written)
 	l.dispatcher.dispatch(t.Context())
 	if got := l.outbox.waiting; p.held != plan.OnHold || len(got) != 2 || got[1].outcome.Reason != plan.OnHold.String() {
 		t.Errorf("it waits for %s, and is told of %+v", p.held, got)

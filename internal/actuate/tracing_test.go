@@ -110,7 +110,7 @@ func TestAWorkloadThatGoesOnWaitingMakesNoMoreSpans(t *testing.T) {
 	l.rollouts.following.follow(busy.Key(), &rollout{})
 	change := changeIn('a', "100")
 	change.Source = db
-	p := l.gathering.pend(w, change)
+	p := l.debounce.pend(w, change)
 	p.changes[db].event = tracedEvent(t, options, change)
 	for range 3 {
 		l.dispatcher.act(t.Context(), p, w)

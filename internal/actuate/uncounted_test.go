@@ -62,7 +62,7 @@ func TestARollThatMayNotBeCountedIsMadeWithoutTheCount(t *testing.T) {
 	if got := len(c.patches()); got != most || refused != most {
 		t.Errorf("it is rolled %d times, after %d refusals; want %d of each", got, refused, most)
 	}
-	if !l.gathering.isHeldFor(w.Key(), plan.RolledTooOften) {
+	if !l.debounce.isHeldFor(w.Key(), plan.RolledTooOften) {
 		t.Error("the rolls do not count while this leader lasts")
 	}
 	if got := strings.Count(c.logged(), "refuses the annotation keyturn.dev/rolls"); got != 1 {
@@ -71,7 +71,7 @@ func TestARollThatMayNotBeCountedIsMadeWithoutTheCount(t *testing.T) {
 }
 
 // countedRollOf is a roll for db that is to be counted on the workload.
-func countedRollOf(t *testing.T, k workload.Kind, obj runtime.Object) *roll {
+func countedRollOf(t *testing.T, k workload.Kind, obj runtime.Object) *task {
 	t.Helper()
 	w, ok := workload.Read(k, obj, workload.Reading{MaxRollsPerHour: 2})
 	if !ok {

@@ -23,7 +23,7 @@ func isDenied(err error) bool {
 
 // unroll corrects the record of a workload that a patch wrote without rolling it, until that succeeds, someone else has written it, or the
 // context is done, and returns the error of the patch. The state is that in the response, and the error is what is wrong with it.
-func (p *patcher) unroll(ctx context.Context, r *roll, after *workload.Workload, err error) error {
+func (p *patcher) unroll(ctx context.Context, r *task, after *workload.Workload, err error) error {
 	id := r.workload.ID
 	stripped := fmt.Errorf("patching %s in namespace %s: %w", id, id.Namespace, err)
 	patch, err := r.kind.Patch(after, workload.Write{

@@ -51,23 +51,23 @@ func begun(patcher *patcher, following *following) func(workload.Key, events.Sou
 // stays half way, waits for people, possibly forever. One whose windows are closed, or that was rolled recently, waits longer than others should,
 // and does so again and again if a source changes all the time.
 func unfinished(
-	gathering *debounce, following *following, timing *timing, begun func(workload.Key, events.Source) bool,
+	debounce *debounce, following *following, timing *timing, begun func(workload.Key, events.Source) bool,
 ) func(workload.Key, events.Source) bool {
 	return func(key workload.Key, source events.Source) bool {
 		if begun(key, source) {
 			return true
 		}
-		if !gathering.has(key, source) || gathering.isHeldFor(key, plan.SourceOnHold) || timing.stops(key) || following.isAborted(key) {
+		if !debounce.has(key, source) || debounce.isHeldFor(key, plan.SourceOnHold) || timing.stops(key) || following.isAborted(key) {
 			return false
 		}
-		return !gathering.byKey[key].isReported(plan.PodsStarting) || !following.waits(key)
+		return !debounce.byKey[key].isReported(plan.PodsStarting) || !following.waits(key)
 	}
 }
 
 // returns returns a function that returns when a workload that is finished may be unfinished again: when a window, an interval or the like lets it
 // be rolled for a change of a source, or its rollout goes on. It is zero if that does not depend on time.
 func returns(
-	index *inventory.Index, gathering *debounce, following *following, timing *timing, now func() time.Time,
+	index *inventory.Index, debounce *debounce, following *following, timing *timing, now func() time.Time,
 ) func(workload.Key, events.Source) time.Time {
 	return func(key workload.Key, source events.Source) time.Time {
 		w := index.Get(key)
@@ -75,7 +75,7 @@ func returns(
 			return time.Time{}
 		}
 		var at time.Time
-		pending := gathering.has(key, source)
+		pending := debounce.has(key, source)
 		if (pending || following.has(key, source)) && now().Before(w.Progress.NotBefore) {
 			at = w.Progress.NotBefore
 		}

@@ -19,16 +19,16 @@ func TestAWorkloadWaitsForLowerWaves(t *testing.T) {
 		peer     func(*busyWorkloads, *workload.Workload)
 		want     plan.Reason
 	}{
-		{"that wait to be rolled for the same source", 1, 0, func(b *busyWorkloads, peer *workload.Workload) { b.gathering.pend(peer, changeOf(nil)) }, plan.LowerWave},
+		{"that wait to be rolled for the same source", 1, 0, func(b *busyWorkloads, peer *workload.Workload) { b.debounce.pend(peer, changeOf(nil)) }, plan.LowerWave},
 		{"that are being patched for it", 1, 0, func(b *busyWorkloads, peer *workload.Workload) {
-			b.patcher.rolls[peer.Key()] = &roll{workload: peer, pending: pendingOf(peer, changeOf(nil))}
+			b.patcher.underWay[peer.Key()] = &task{workload: peer, pending: pendingOf(peer, changeOf(nil))}
 		}, plan.LowerWave},
 		{"that are being rolled out for it", 1, 0, func(b *busyWorkloads, peer *workload.Workload) {
 			b.following.rollouts[peer.Key()] = &rollout{started: started}
 		}, plan.LowerWave},
-		{"a wave may be negative", 0, -1, func(b *busyWorkloads, peer *workload.Workload) { b.gathering.pend(peer, changeOf(nil)) }, plan.LowerWave},
-		{"but not for those of its own wave", 1, 1, func(b *busyWorkloads, peer *workload.Workload) { b.gathering.pend(peer, changeOf(nil)) }, plan.None},
-		{"nor for those of a higher one", 0, 1, func(b *busyWorkloads, peer *workload.Workload) { b.gathering.pend(peer, changeOf(nil)) }, plan.None},
+		{"a wave may be negative", 0, -1, func(b *busyWorkloads, peer *workload.Workload) { b.debounce.pend(peer, changeOf(nil)) }, plan.LowerWave},
+		{"but not for those of its own wave", 1, 1, func(b *busyWorkloads, peer *workload.Workload) { b.debounce.pend(peer, changeOf(nil)) }, plan.None},
+		{"nor for those of a higher one", 0, 1, func(b *busyWorkloads, peer *workload.Workload) { b.debounce.pend(peer, changeOf(nil)) }, plan.None},
 		{"nor for those that have nothing to do", 1, 0, func(*busyWorkloads, *workload.Workload) {}, plan.None},
 		{"nor for those that wait for people in the rollout", 1, 0, func(b *busyWorkloads, peer *workload.Workload) {
 			b.following.rollouts[peer.Key()] = &rollout{started: started}
@@ -43,11 +43,11 @@ func TestAWorkloadWaitsForLowerWaves(t *testing.T) {
 			peer.Progress.NotBefore = written.Add(-time.Hour)
 		}, plan.LowerWave},
 		{"nor for those that were aborted", 1, 0, func(b *busyWorkloads, peer *workload.Workload) {
-			b.gathering.pend(peer, changeOf(nil))
+			b.debounce.pend(peer, changeOf(nil))
 			peer.Aborted = true
 		}, plan.None},
 		{"nor for those that are on hold", 1, 0, func(b *busyWorkloads, peer *workload.Workload) {
-			b.gathering.pend(peer, changeOf(nil))
+			b.debounce.pend(peer, changeOf(nil))
 			peer.Hold = "tofu apply"
 		}, plan.None},
 		{"but for those that are being rolled out although they are on hold since", 1, 0, func(b *busyWorkloads, peer *workload.Workload) {
@@ -55,22 +55,22 @@ func TestAWorkloadWaitsForLowerWaves(t *testing.T) {
 			peer.Hold = "tofu apply"
 		}, plan.LowerWave},
 		{"nor for those whose source is on hold", 1, 0, func(b *busyWorkloads, peer *workload.Workload) {
-			b.gathering.pend(peer, changeOf(nil))
-			b.gathering.hold(b.gathering.byKey[peer.Key()], plan.SourceOnHold)
+			b.debounce.pend(peer, changeOf(nil))
+			b.debounce.hold(b.debounce.byKey[peer.Key()], plan.SourceOnHold)
 		}, plan.None},
 		{"nor for those whose own rollout is to replace the pods and waits for people", 1, 0, func(b *busyWorkloads, peer *workload.Workload) {
-			b.gathering.pend(peer, changeOf(nil)).report(plan.PodsStarting)
+			b.debounce.pend(peer, changeOf(nil)).report(plan.PodsStarting)
 			peer.Progress.State = workload.Waiting
 		}, plan.None},
 		{"but for those whose own rollout is replacing them", 1, 0, func(b *busyWorkloads, peer *workload.Workload) {
-			b.gathering.pend(peer, changeOf(nil)).report(plan.PodsStarting)
+			b.debounce.pend(peer, changeOf(nil)).report(plan.PodsStarting)
 		}, plan.LowerWave},
 		{"and for those whose own rollout waits and that are to be rolled", 1, 0, func(b *busyWorkloads, peer *workload.Workload) {
-			b.gathering.pend(peer, changeOf(nil))
+			b.debounce.pend(peer, changeOf(nil))
 			peer.Progress.State = workload.Waiting
 		}, plan.LowerWave},
 		{"nor for those that wait for another source", 1, 0, func(b *busyWorkloads, peer *workload.Workload) {
-			b.gathering.pend(peer, changeOf(func(c *events.Change) { c.Source = app }))
+			b.debounce.pend(peer, changeOf(func(c *events.Change) { c.Source = app }))
 		}, plan.None},
 	}
 	for _, test := range tests {
@@ -80,10 +80,10 @@ func TestAWorkloadWaitsForLowerWaves(t *testing.T) {
 			x := indexOf(w, peer)
 			b := busyWorkloadsOf(x)
 			test.peer(b, peer)
-			b.gathering.pend(w, changeOf(nil))
-			timing := &timing{index: x, namespaces: new(inventory.Namespaces), gathering: b.gathering, now: time.Now}
-			unfinished := unfinished(b.gathering, b.following, timing, begun(b.patcher, b.following))
-			v := newWaves(x, unfinished, returns(x, b.gathering, b.following, timing, time.Now), time.Now)
+			b.debounce.pend(w, changeOf(nil))
+			timing := &timing{index: x, namespaces: new(inventory.Namespaces), debounce: b.debounce, now: time.Now}
+			unfinished := unfinished(b.debounce, b.following, timing, begun(b.patcher, b.following))
+			v := newWaves(x, unfinished, returns(x, b.debounce, b.following, timing, time.Now), time.Now)
 			if got := v.stop(w, db); (got != nil) != (test.want == plan.LowerWave) {
 				t.Errorf("it is stopped by %v, want %s", got, test.want)
 			}
@@ -93,7 +93,7 @@ func TestAWorkloadWaitsForLowerWaves(t *testing.T) {
 
 // busyWorkloads are the parts that know what is being done at workloads.
 type busyWorkloads struct {
-	gathering *debounce
+	debounce  *debounce
 	patcher   *patcher
 	following *following
 }
@@ -116,7 +116,7 @@ func TestALowerWaveGoesFirstOnceItsWindowOpens(t *testing.T) {
 		read = append(read, w)
 	}
 	l := newLoop(a.surroundings, unwritten(a))
-	l.gathering.pend(read[0], changeOf(nil))
+	l.debounce.pend(read[0], changeOf(nil))
 	waves := l.dispatcher.admission.waves
 	if lower := waves.stop(read[1], db); lower != nil {
 		t.Errorf("it waits for %s, whose window is closed", lower.ID)
@@ -134,7 +134,7 @@ func TestARestartThatSomebodyHasScheduledIsWaitedForOnceItsTimeHasCome(t *testin
 	options := testOptions()
 	options.Now = func() time.Time { return now }
 	l := loopOf(t, options, w, peer)
-	l.gathering.pend(peer, changeOf(nil)).report(plan.PodsStarting)
+	l.debounce.pend(peer, changeOf(nil)).report(plan.PodsStarting)
 	if got := l.dispatcher.admission.waves.stop(w, db); got != nil {
 		t.Errorf("before that it waits for %s", got.ID)
 	}

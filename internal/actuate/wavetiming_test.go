@@ -56,18 +56,18 @@ func TestAWaveWaitsForTheMomentOfALowerOneInAnOpenWindowAndForNoOtherTime(t *tes
 			}
 			first, second := read(names[0], "0", tt.first), read(names[1], "1", tt.second)
 			for _, w := range []*workload.Workload{first, second} {
-				l.gathering.release(l.gathering.pend(w, changeOf(nil)), now)
+				l.debounce.release(l.debounce.pend(w, changeOf(nil)), now)
 			}
 			l.dispatcher.dispatch(t.Context())
 			if at, _ := second.Opening(now); at.After(now) {
-				if p := l.gathering.byKey[second.Key()]; p.held != plan.WindowClosed {
+				if p := l.debounce.byKey[second.Key()]; p.held != plan.WindowClosed {
 					t.Fatalf("at the opening it waits for %s", p.held)
 				}
 				now = at
 				l.dispatcher.dispatch(t.Context())
 			}
 			got := plan.None
-			if p := l.gathering.byKey[second.Key()]; p != nil {
+			if p := l.debounce.byKey[second.Key()]; p != nil {
 				got = p.held
 			}
 			if got != tt.want {
@@ -78,7 +78,7 @@ func TestAWaveWaitsForTheMomentOfALowerOneInAnOpenWindowAndForNoOtherTime(t *tes
 			}
 			now, _ = first.Opening(now)
 			l.dispatcher.dispatch(t.Context())
-			if p := l.gathering.byKey[first.Key()]; p != nil {
+			if p := l.debounce.byKey[first.Key()]; p != nil {
 				t.Errorf("at its moment the first one waits for %s", p.held)
 			}
 		})

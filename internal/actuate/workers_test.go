@@ -15,7 +15,7 @@ import (
 // A patch may take as long as its timeout, so turns at workers that become free are not enough.
 func TestTheSlowPatchesOfOneNamespaceLeaveWorkersToAnother(t *testing.T) {
 	l, last := crowd(t, testOptions(), 0)
-	l.gathering.take(l.gathering.byKey[last.Key()]) // its change comes later
+	l.debounce.take(l.debounce.byKey[last.Key()]) // its change comes later
 	block := make(chan struct{})
 	client, ok := l.patcher.clients.Typed.(*fake.Clientset)
 	if !ok {
@@ -34,7 +34,7 @@ func TestTheSlowPatchesOfOneNamespaceLeaveWorkersToAnother(t *testing.T) {
 	if n := started(l, "bank"); n != 8 {
 		t.Errorf("%d patches of the crowd are under way, want 8 of 16", n)
 	}
-	l.gathering.schedule(l.gathering.byKey[last.Key()], written)
+	l.debounce.schedule(l.debounce.byKey[last.Key()], written)
 	l.dispatcher.dispatch(t.Context())
 	if !l.patcher.busy(last.Key()) {
 		t.Error("the other namespace waits for a worker")
@@ -67,10 +67,10 @@ func TestANamespaceHasItsShareOfTheWorkers(t *testing.T) {
 			for namespace, count := range map[string]int{"shop": test.shop, "bank": test.bank} {
 				for i := range count {
 					w := tenantOf(t, namespace, strconv.Itoa(i), nil)
-					p.rolls[w.Key()] = &roll{workload: w}
+					p.underWay[w.Key()] = &task{workload: w}
 				}
 			}
-			p.rolls[workload.Key{Namespace: "shop", Name: "recorded"}] = &roll{background: true}
+			p.underWay[workload.Key{Namespace: "shop", Name: "recorded"}] = &task{background: true}
 			p.background++
 			if got := p.hasRoom("shop"); got != test.want {
 				t.Errorf("it may begin a patch: %t, want %t", got, test.want)

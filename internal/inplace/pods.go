@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Pods says which pods are told, and where.
+// Pods says which pods are asked, and where.
 type Pods struct {
 	Namespace string
 	// Selector is the label selector of the pods.
@@ -39,7 +39,7 @@ const (
 	clockMargin = 10 * time.Second
 )
 
-// pod is a pod that is to be told.
+// pod is a pod that is to be asked.
 type pod struct {
 	name    string
 	uid     types.UID
@@ -47,9 +47,9 @@ type pod struct {
 	ready   bool
 }
 
-// find lists the pods that must be told, which are those that may have read the files. A pod that is scheduled to a node may have read or mounted
+// find lists the pods that must be asked, which are those that may have read the files. A pod that is scheduled to a node may have read or mounted
 // them even if not all of its containers have started.
-func (t *Teller) find(ctx context.Context, pods Pods) ([]pod, error) {
+func (c *Client) find(ctx context.Context, pods Pods) ([]pod, error) {
 	var found []pod
 	own, others := false, false
 	options := metav1.ListOptions{LabelSelector: pods.Selector, FieldSelector: unfinished, Limit: page}
@@ -57,7 +57,7 @@ func (t *Teller) find(ctx context.Context, pods Pods) ([]pod, error) {
 		options.FieldSelector += ",metadata.name=" + pods.name
 	}
 	for {
-		list, err := t.client.CoreV1().Pods(pods.Namespace).List(ctx, options)
+		list, err := c.client.CoreV1().Pods(pods.Namespace).List(ctx, options)
 		if err != nil {
 			return nil, notListed(err)
 		}
@@ -88,7 +88,7 @@ func (t *Teller) find(ctx context.Context, pods Pods) ([]pod, error) {
 	}
 }
 
-// newPod returns a pod that is to be told. It returns an error if the pod has no address that may be called.
+// newPod returns a pod that is to be asked. It returns an error if the pod has no address that may be called.
 func newPod(p *corev1.Pod) (pod, error) {
 	address, err := addressOf(p)
 	if err != nil && p.Status.PodIP == "" {
@@ -108,10 +108,10 @@ func notListed(err error) error {
 	return fmt.Errorf("%w: %w", ErrNotListed, err)
 }
 
-// judge returns the error for a pod that could not be told. It is nil if the pod is gone, and wraps ErrStarting if the pod is not ready.
-func (t *Teller) judge(ctx context.Context, p pod, pods Pods, untold error) error {
+// judge returns the error for a pod that could not be asked. It is nil if the pod is gone, and wraps ErrStarting if the pod is not ready.
+func (c *Client) judge(ctx context.Context, p pod, pods Pods, cause error) error {
 	pods.name = p.name
-	found, err := t.find(ctx, pods)
+	found, err := c.find(ctx, pods)
 	if err != nil {
 		return err
 	}
@@ -120,9 +120,9 @@ func (t *Teller) judge(ctx context.Context, p pod, pods Pods, untold error) erro
 	case i < 0:
 		return nil
 	case !found[i].ready:
-		untold = fmt.Errorf("%w: %w", ErrStarting, untold)
+		cause = fmt.Errorf("%w: %w", ErrStarting, cause)
 	}
-	return fmt.Errorf("pod %s: %w", p.name, untold)
+	return fmt.Errorf("pod %s: %w", p.name, cause)
 }
 
 // include reports whether a pod may have read the files.

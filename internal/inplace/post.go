@@ -25,7 +25,7 @@ func (e statusError) Error() string { return "it answers with the status " + str
 
 // post sends one request on its own connection. It does not use http.Client, which would log what a server sends before the request, follow redirects
 // and use the proxies of the environment.
-func (t *Teller) post(ctx context.Context, span trace.Span, at, path string) error {
+func (c *Client) post(ctx context.Context, span trace.Span, at, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+at+path, http.NoBody)
@@ -35,7 +35,7 @@ func (t *Teller) post(ctx context.Context, span trace.Span, at, path string) err
 	request.Close = true
 	request.Header.Set("User-Agent", "keyturn")
 	propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(request.Header))
-	connection, err := t.dial(ctx, "tcp", at)
+	connection, err := c.dial(ctx, "tcp", at)
 	if err != nil {
 		return reported(ctx, err)
 	}

@@ -46,7 +46,7 @@ func TestAPodThatFailsIsCalledAgainAndThenNamed(t *testing.T) {
 			n := &network{answer: tt.answer}
 			spans := tracetest.NewSpanRecorder()
 			teller := tellerOf(t, n, spans, podOf("web-a", tt.ip, nil))
-			_, err := teller.Tell(t.Context(), webPods())
+			_, err := teller.Reload(t.Context(), webPods())
 			if err == nil || err.Error() != tt.want {
 				t.Errorf("the error is %v, want %s", err, tt.want)
 			}
@@ -82,7 +82,7 @@ func says(t *testing.T, said string) error {
 			return client, nil
 		})
 	teller.backoff = func() wait.Backoff { return wait.Backoff{} }
-	_, err := teller.Tell(t.Context(), webPods())
+	_, err := teller.Reload(t.Context(), webPods())
 	return err
 }
 

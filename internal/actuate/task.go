@@ -15,9 +15,9 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// roll is one patch of one workload: what it is for and what it writes. The goroutine that sends the patch reads it, so nothing
-// of it changes after newRoll and its start; only the loop looks into pending.
-type roll struct {
+// task is one patch of one workload: what it is for and what it writes. The goroutine that sends the patch reads it, so nothing
+// of it changes after newTask and its start; only the loop looks into pending.
+type task struct {
 	kind     workload.Kind
 	workload *workload.Workload
 	// decisions are those that roll or record, in the order of their sources.
@@ -28,12 +28,12 @@ type roll struct {
 	cause string
 	// content is what is new in the record, by source.
 	content map[string]workload.RolledFor
-	// rolls is false for a patch that only records. Way is how the workload gets changes that roll it: in place, the pods are told before the patch,
+	// rolls is false for a patch that only records. Way is how the workload gets changes that roll it: in place, the pods are asked before the patch,
 	// which then only records.
 	rolls bool
 	way   way
-	// told is how many pods have answered a request to reload this content before an earlier attempt of the patch. They are not asked again.
-	told int
+	// reloaded is how many pods have answered a request to reload this content before an earlier attempt of the patch. They are not asked again.
+	reloaded int
 	// forDeletion says that one of the sources was deleted, which may be with the whole namespace.
 	forDeletion bool
 	// patch is what write makes of the workload. A patch that is for no change has no write.
@@ -51,12 +51,12 @@ type roll struct {
 	pending *pending
 	// attempts counts the failed patches before this one.
 	attempts int
-	// span is the span of the decision, which has ended. What follows from the decision is traced below it. The caller of newRoll sets it.
+	// span is the span of the decision, which has ended. What follows from the decision is traced below it. The caller of newTask sets it.
 	span trace.Span
 }
 
 // key is the workload that nothing else may be done with meanwhile.
-func (r *roll) key() workload.Key {
+func (r *task) key() workload.Key {
 	if r.restores != (workload.Key{}) {
 		return r.restores
 	}
@@ -64,17 +64,17 @@ func (r *roll) key() workload.Key {
 }
 
 // context returns ctx with the span of the decision, and without its cancellation: a patch that was started is finished.
-func (r *roll) context(ctx context.Context) context.Context {
+func (r *task) context(ctx context.Context) context.Context {
 	return trace.ContextWithSpan(context.WithoutCancel(ctx), r.span)
 }
 
 // isFor reports whether the patch is for a pending change of the source.
-func (r *roll) isFor(source events.Source) bool { return r.pending.changes[source] != nil }
+func (r *task) isFor(source events.Source) bool { return r.pending.changes[source] != nil }
 
-// newRoll makes the one patch of a workload. The same changes always give the same patch.
-func newRoll(k workload.Kind, w *workload.Workload, decisions []plan.Decision, p *pending) (*roll, error) {
+// newTask makes the one patch of a workload. The same changes always give the same patch.
+func newTask(k workload.Kind, w *workload.Workload, decisions []plan.Decision, p *pending) (*task, error) {
 	slices.SortFunc(decisions, func(a, b plan.Decision) int { return strings.Compare(a.Source.String(), b.Source.String()) })
-	r := &roll{
+	r := &task{
 		kind: k, workload: w, decisions: decisions, cause: describeCause(decisions, p.changes),
 		pending: p, attempts: p.attempts, content: make(map[string]workload.RolledFor, len(decisions)),
 	}
@@ -90,7 +90,7 @@ func newRoll(k workload.Kind, w *workload.Workload, decisions []plan.Decision, p
 		r.way = p.way
 		r.rolls = !r.way.inPlace
 		if r.way.inPlace && maps.Equal(p.answered.content, r.content) {
-			r.told = p.answered.pods
+			r.reloaded = p.answered.pods
 		}
 	}
 	r.write = workload.Write{Rolled: r.content, Rolls: r.rolls, InPlace: r.way.inPlace, RolledAt: p.decided, Cause: r.cause}
@@ -116,7 +116,7 @@ func writtenAt(change events.Change) time.Time {
 }
 
 // newest returns the newest of the changes that roll.
-func (r *roll) newest() *pendingChange { return r.causes[len(r.causes)-1] }
+func (r *task) newest() *pendingChange { return r.causes[len(r.causes)-1] }
 
 // older orders changes by their resourceVersion, and by their source if that does not decide.
 func older(a, b *pendingChange) int {

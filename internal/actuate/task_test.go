@@ -14,7 +14,7 @@ import (
 )
 
 // rollOf makes the patch of a workload for changes of the given sources.
-func rollOf(t *testing.T, k workload.Kind, w *workload.Workload, sources ...events.Source) *roll {
+func rollOf(t *testing.T, k workload.Kind, w *workload.Workload, sources ...events.Source) *task {
 	t.Helper()
 	var decisions []plan.Decision
 	p := newPending(w.Key(), written)
@@ -27,7 +27,7 @@ func rollOf(t *testing.T, k workload.Kind, w *workload.Workload, sources ...even
 		p.changes[source] = &pendingChange{change: change}
 		decisions = append(decisions, decisionOf(w, change, nil))
 	}
-	r, err := newRoll(k, w, decisions, p)
+	r, err := newTask(k, w, decisions, p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestThePatchIsTheSameHoweverItIsMade(t *testing.T) {
 		t.Errorf("made again it is another:\n%s\n%s", first.patch.Body, second.patch.Body)
 	}
 	both := rollOf(t, deployments, referencing(t), db, app)
-	turned, err := newRoll(deployments, referencing(t), []plan.Decision{both.decisions[1], both.decisions[0]}, both.pending)
+	turned, err := newTask(deployments, referencing(t), []plan.Decision{both.decisions[1], both.decisions[0]}, both.pending)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ func TestWorkloadsAreLeftToReloaderWhileItRolls(t *testing.T) {
 	other := reloadedAt(t, "other", "50", written)
 	other.ID.Namespace = "other"
 	x := indexOf(reloadedAt(t, "web", "50", written), other)
-	r := &reloads{index: x, gathering: newDebounce(time.Second, time.Second), now: func() time.Time { return now }, by: make(map[string]reload)}
+	r := &besideReloader{index: x, debounce: newDebounce(time.Second, time.Second), now: func() time.Time { return now }, by: make(map[string]reloaderRoll)}
 	r.resume()
 	wait := func(namespace string, since time.Time) time.Duration {
 		end, waits := r.end(namespace, since)
@@ -43,18 +43,18 @@ func TestWorkloadsAreLeftToReloaderWhileItRolls(t *testing.T) {
 	want("what Reloader did before is no news", "shop", now, 0)
 	now = now.Add(time.Second)
 	roll("shop", "web", "60")
-	want("Reloader has rolled another", "shop", now, reloadPause)
+	want("Reloader has rolled another", "shop", now, reloaderPause)
 	want("it has rolled nothing in the namespace", "other", now, 0)
 	now = now.Add(2 * time.Second)
 	r.review(workload.Key{Kind: "deployment", Namespace: "shop", Name: "web"})
-	want("someone else has written it", "shop", now, reloadPause-2*time.Second)
+	want("someone else has written it", "shop", now, reloaderPause-2*time.Second)
 	now = now.Add(time.Minute)
 	want("it has rolled nothing for long", "shop", now, 0)
 	roll("other", "db", "70")
-	want("it works in another namespace first", "shop", now, reloadPause)
-	want("the change has waited for long", "shop", now.Add(-reloadsMost+time.Second), time.Second)
-	want("the change has waited too long", "shop", now.Add(-reloadsMost), 0)
-	now = now.Add(reloadMemory)
+	want("it works in another namespace first", "shop", now, reloaderPause)
+	want("the change has waited for long", "shop", now.Add(-reloaderPatience+time.Second), time.Second)
+	want("the change has waited too long", "shop", now.Add(-reloaderPatience), 0)
+	now = now.Add(reloaderMemory)
 	roll("other", "db", "80")
 	want("it has long rolled nothing in the namespace", "shop", now, 0)
 	r.review(workload.Key{Kind: "deployment", Namespace: "shop", Name: "gone"})
@@ -75,13 +75,13 @@ func TestAChangeThatIsLeftToReloaderIsRolledWhenReloaderDoesNot(t *testing.T) {
 			options.Now = func() time.Time { return now }
 			web, peer := reloadedAt(t, "web", "50", written.Add(-time.Hour)), reloadedAt(t, "peer", "51", written.Add(-time.Hour))
 			l := loopOf(t, options, web, peer)
-			l.reloads.resume()
+			l.besideReloader.resume()
 			l.dispatcher.index.Written(reloadedAt(t, "peer", "102", written))
-			l.reloads.review(peer.Key())
-			p := l.gathering.pend(web, changeOf(nil))
-			l.gathering.schedule(p, now)
+			l.besideReloader.review(peer.Key())
+			p := l.debounce.pend(web, changeOf(nil))
+			l.debounce.schedule(p, now)
 			l.dispatcher.dispatch(t.Context())
-			if p.held != plan.ReloaderFirst || !p.due.Equal(now.Add(reloadPause)) {
+			if p.held != plan.ReloaderFirst || !p.due.Equal(now.Add(reloaderPause)) {
 				t.Fatalf("it is held for %s until %s", p.held, p.due)
 			}
 			if test.version != "" {
@@ -89,7 +89,7 @@ func TestAChangeThatIsLeftToReloaderIsRolledWhenReloaderDoesNot(t *testing.T) {
 				rolled := reloadedAt(t, "web", test.version, written)
 				rolled.TemplateVersion = test.version
 				l.dispatcher.index.Written(rolled)
-				l.reloads.review(web.Key())
+				l.besideReloader.review(web.Key())
 				if !p.due.Equal(now) {
 					t.Errorf("it is decided at %s, want at once", p.due)
 				}

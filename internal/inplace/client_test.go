@@ -54,7 +54,7 @@ type network struct {
 }
 
 // tellerOf is a Teller of a cluster with pods, whose network is served here. It waits for nothing between attempts.
-func tellerOf(t *testing.T, n *network, spans *tracetest.SpanRecorder, pods ...runtime.Object) *Teller {
+func tellerOf(t *testing.T, n *network, spans *tracetest.SpanRecorder, pods ...runtime.Object) *Client {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n.mu.Lock()
@@ -121,7 +121,7 @@ func TestThePodsThatMayHaveReadTheFilesAreTold(t *testing.T) {
 		podOf("new", "10.0.0.3", func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(refreshed.Add(time.Minute)) }),
 		podOf("of-a-set", "10.0.0.4", owned("StatefulSet", "set")),
 	)
-	told, err := teller.Tell(t.Context(), webPods())
+	told, err := teller.Reload(t.Context(), webPods())
 	if told != 4 || err != nil {
 		t.Errorf("told %d, %v", told, err)
 	}
@@ -135,7 +135,7 @@ func TestThePodsThatMayHaveReadTheFilesAreTold(t *testing.T) {
 
 	ofSet := webPods()
 	ofSet.Controller = "set"
-	if told, err := teller.Tell(t.Context(), ofSet); told != 1 || err != nil {
+	if told, err := teller.Reload(t.Context(), ofSet); told != 1 || err != nil {
 		t.Errorf("of the StatefulSet are told %d, %v", told, err)
 	}
 }
@@ -161,7 +161,7 @@ func TestAPodIsToldAtItsOwnAddressOnly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := &network{answer: accept}
 			teller := tellerOf(t, n, tracetest.NewSpanRecorder(), podOf("web-a", "10.0.0.1", mutate))
-			if _, err := teller.Tell(t.Context(), webPods()); !errors.Is(err, errAddress) && !errors.Is(err, errNodeAddress) {
+			if _, err := teller.Reload(t.Context(), webPods()); !errors.Is(err, errAddress) && !errors.Is(err, errNodeAddress) {
 				t.Errorf("the error is %v", err)
 			}
 			if got := n.calls(); len(got) > 0 {
@@ -183,21 +183,21 @@ func TestAPodThatFailsOnceIsToldByTheNextCall(t *testing.T) {
 		accept(address, w, r)
 	}
 	teller := tellerOf(t, n, tracetest.NewSpanRecorder(), podOf("web-a", "10.0.0.1", nil))
-	if told, err := teller.Tell(t.Context(), webPods()); told != 1 || err != nil {
+	if told, err := teller.Reload(t.Context(), webPods()); told != 1 || err != nil {
 		t.Errorf("told %d, %v", told, err)
 	}
 }
 
 func TestAPodThatEndsMeanwhileNeedNotBeTold(t *testing.T) {
 	n := &network{}
-	var teller *Teller
+	var teller *Client
 	n.answer = func(_ string, w http.ResponseWriter, r *http.Request) {
 		// An error is that it is gone by then.
 		_ = teller.client.CoreV1().Pods("shop").Delete(r.Context(), "web-a", metav1.DeleteOptions{})
 		w.WriteHeader(http.StatusBadGateway)
 	}
 	teller = tellerOf(t, n, tracetest.NewSpanRecorder(), podOf("web-a", "10.0.0.1", nil))
-	if _, err := teller.Tell(t.Context(), webPods()); err != nil {
+	if _, err := teller.Reload(t.Context(), webPods()); err != nil {
 		t.Error(err)
 	}
 }
@@ -209,7 +209,7 @@ func TestTellingEndsWithItsContext(t *testing.T) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}}
 	teller := tellerOf(t, n, tracetest.NewSpanRecorder(), podOf("web-a", "10.0.0.1", nil))
-	if _, err := teller.Tell(ctx, webPods()); !errors.Is(err, context.Canceled) {
+	if _, err := teller.Reload(ctx, webPods()); !errors.Is(err, context.Canceled) {
 		t.Errorf("the error is %v", err)
 	}
 }
@@ -224,7 +224,7 @@ func TestAPodThatIsNotReadyIsToldFirstAndMayBeToldLater(t *testing.T) {
 			starting := podOf("web-b", "10.0.0.99", mutate)
 			starting.Spec.NodeName = "node"
 			teller := tellerOf(t, n, tracetest.NewSpanRecorder(), podOf("web-a", "10.0.0.1", nil), starting)
-			if _, err := teller.Tell(t.Context(), webPods()); !errors.Is(err, ErrStarting) || !strings.HasPrefix(err.Error(), "pod web-b: ") {
+			if _, err := teller.Reload(t.Context(), webPods()); !errors.Is(err, ErrStarting) || !strings.HasPrefix(err.Error(), "pod web-b: ") {
 				t.Errorf("the error is %v", err)
 			}
 			if got := n.calls(); len(got) > 0 {
@@ -247,7 +247,7 @@ func TestWhatTheAPIServerMayAnswerLaterIsNoAnswer(t *testing.T) {
 			client := fake.NewClientset()
 			client.PrependReactor("list", "pods", func(k8stesting.Action) (bool, runtime.Object, error) { return true, nil, tt.err })
 			teller := New(client, noop.NewTracerProvider().Tracer(""), nil)
-			if _, err := teller.Tell(t.Context(), webPods()); err == nil || errors.Is(err, ErrNotListed) != tt.later {
+			if _, err := teller.Reload(t.Context(), webPods()); err == nil || errors.Is(err, ErrNotListed) != tt.later {
 				t.Errorf("the error is %v", err)
 			}
 		})
@@ -274,7 +274,7 @@ func TestPodsThatMayHaveBeenAdoptedAreNotTakenForTold(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			teller := tellerOf(t, &network{answer: accept}, tracetest.NewSpanRecorder(), tt.pods...)
-			if told, err := teller.Tell(t.Context(), webPods()); told != tt.told || !errors.Is(err, tt.want) {
+			if told, err := teller.Reload(t.Context(), webPods()); told != tt.told || !errors.Is(err, tt.want) {
 				t.Errorf("told %d, %v; want %d, %v", told, err, tt.told, tt.want)
 			}
 		})

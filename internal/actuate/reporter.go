@@ -8,27 +8,27 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// teller reports outcomes: to the stream, and to people as Kubernetes Events.
-type teller struct {
+// reporter reports outcomes: to the stream, and to people as Kubernetes Events.
+type reporter struct {
 	outbox *outbox
 	kube   *kubeEvents
 }
 
 // report queues an outcome to be published, and its Kubernetes Event to be written.
-func (t *teller) report(ctx context.Context, outcome events.Outcome) {
+func (t *reporter) report(ctx context.Context, outcome events.Outcome) {
 	t.reportStart(ctx, outcome, nil)
 }
 
 // reportStart reports the outcome of a rollout that the roll has started.
-func (t *teller) reportStart(ctx context.Context, outcome events.Outcome, r *roll) {
-	t.kube.tell(ctx, outcome)
-	t.outbox.add(report{outcome: outcome, roll: r})
+func (t *reporter) reportStart(ctx context.Context, outcome events.Outcome, r *task) {
+	t.kube.report(ctx, outcome)
+	t.outbox.add(report{outcome: outcome, started: r})
 }
 
 // publish queues an outcome to be published, without a Kubernetes Event.
-func (t *teller) publish(outcome events.Outcome) { t.outbox.add(report{outcome: outcome}) }
+func (t *reporter) publish(outcome events.Outcome) { t.outbox.add(report{outcome: outcome}) }
 
 // warn queues a Kubernetes Event about the object of an outcome to be written, a warning.
-func (t *teller) warn(ctx context.Context, outcome events.Outcome, reason, message string) {
+func (t *reporter) warn(ctx context.Context, outcome events.Outcome, reason, message string) {
 	t.kube.write(ctx, outcome.Workload, corev1.EventTypeWarning, reason, message, tracedBy(outcome))
 }
