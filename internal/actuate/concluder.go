@@ -22,14 +22,14 @@ type concluder struct {
 func (c *concluder) conclude(ctx context.Context, e *inFlightEvent, w *workload.Workload, decision plan.Decision) {
 	c.metrics.decided(ctx, decision.Reason)
 	addDecision(e.span, decision)
-	c.report(ctx, e, w, decision, e.delivery.Deliveries > 1)
+	c.report(ctx, e, w, decision, mayHaveRolled(e, w))
 }
 
 // release ends a pending change with the decision about it, and reports that unless a rollout does. Only a dry run ends a change that would wait.
 func (c *concluder) release(ctx context.Context, w *workload.Workload, change *pendingChange, decision plan.Decision) {
 	if decision.Reason.Action() != plan.Roll {
 		e := change.event
-		c.report(e.context(ctx), e, w, decision, change.doubted || e.delivery.Deliveries > 1)
+		c.report(e.context(ctx), e, w, decision, change.doubted || mayHaveRolled(e, w))
 	}
 	c.inFlight.release(ctx, change.event)
 }
@@ -52,6 +52,12 @@ func (c *concluder) releaseAll(ctx context.Context, p *pending, reason plan.Reas
 		addDecision(change.event.span, decision)
 		c.release(ctx, p.seen, change, decision)
 	}
+}
+
+// mayHaveRolled reports whether an earlier actuator may have rolled a workload for an event. If the workload is not at its record, the last patch
+// only recorded.
+func mayHaveRolled(e *inFlightEvent, w *workload.Workload) bool {
+	return e.delivery.Deliveries > 1 && w.AtRecord()
 }
 
 // report logs a decision that rolls nothing, and publishes its outcome unless the reason is silent. Again means that a patch may already have been

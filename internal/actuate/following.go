@@ -120,6 +120,12 @@ func (f *following) unreported(w *workload.Workload) bool {
 	return w.Revision != "" && f.reported[w.Key()].revision != w.Revision
 }
 
+// isUndone reports whether somebody has brought back what an earlier rollout had written: since the one that was reported last, nothing was written.
+func (f *following) isUndone(w *workload.Workload) bool {
+	last := f.reported[w.Key()]
+	return last.revision != "" && !w.Patched.After(last.at)
+}
+
 // begin follows the rollout that, according to an outcome, has begun, possibly by another actuator. Call supersede first if an earlier rollout of
 // the workload is in progress.
 func (f *following) begin(ctx context.Context, started events.Outcome) *rollout {

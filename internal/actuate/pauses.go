@@ -44,7 +44,7 @@ func (p *pauses) resume() {
 // review reviews a workload that has changed or gone. If someone has paused the Deployment itself, as Reloader does, it is theirs to end that.
 func (p *pauses) review(key workload.Key) {
 	w := p.index.Get(key)
-	if p.dryRun || w == nil || w.Pause.Begun.IsZero() {
+	if p.dryRun || w == nil || w.Pause.Begun.IsZero() || w.Pause.Period == 0 && w.IsPausedBySomeone() {
 		delete(p.open, key)
 		return
 	}

@@ -55,8 +55,8 @@ func (o *rollouts) started(ctx context.Context, result patchResult) {
 
 // adopt reports and follows a rollout that an earlier actuator started, or a patch whose answer was lost, if no outcome says so yet.
 func (o *rollouts) adopt(ctx context.Context, w *workload.Workload, started events.Outcome) {
-	if !w.AtRecord() || !o.following.unreported(w) {
-		return // Of a workload that is not at its record, the last patch was one that only records.
+	if !o.following.unreported(w) {
+		return
 	}
 	o.begin(ctx, started)
 	o.review(ctx, w.Key())
@@ -124,7 +124,7 @@ func (o *rollouts) find(ctx context.Context, stream *resumer) {
 	began := sync.OnceValue(func() time.Time { return stream.began(ctx) })
 	for _, w := range o.index.All() {
 		young := w.AtRecord() && o.now().Sub(w.Patched) < events.OutcomeTTL
-		if !young || !o.following.unreported(w) || w.Deaf {
+		if !young || !o.following.unreported(w) || o.following.isUndone(w) || w.Deaf {
 			continue // Such a Job has the record of another one, whose rollout is reported.
 		}
 		if w.Progress.State != workload.Complete || o.isNeverReported(w, began) {
@@ -142,7 +142,7 @@ func (o *rollouts) isNeverReported(w *workload.Workload, began func() time.Time)
 	case o.private:
 		return false // The previous leader has published it on a stream of its own.
 	case !o.following.reported[w.Key()].at.IsZero():
-		return w.Patched.After(o.following.reported[w.Key()].at)
+		return w.Patched.After(o.following.reported[w.Key()].at.Add(clockMargin))
 	}
 	at := began()
 	return !at.IsZero() && w.Patched.After(at.Add(clockMargin))

@@ -11,6 +11,7 @@ import (
 	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -107,18 +108,25 @@ func TestAWorkloadThatIsGoneIsForgotten(t *testing.T) {
 	}
 }
 
-// TestARolloutWhoseEventWasSupersededIsFound has an actuator killed between its patch and the outcome. By the time that another one leads,
-// the rollout is complete.
 func TestAChangeThatWasOnlyRecordedIsNoRolloutOfAnEarlierActuator(t *testing.T) {
 	w := rolledAt(t, "web", written, workload.Complete)
-	w.Revision = "r-1" // that of an earlier roll
 	l := loopOf(t, testOptions(), w)
-	l.rollouts.adopt(t.Context(), w, rolledOut(w, w.Revision, 1))
-	if len(l.outbox.waiting) > 0 {
-		t.Errorf("got %+v, want no outcome", l.outbox.waiting)
+	event := eventOf(changeOf(nil))
+	event.delivery.Deliveries = 2
+	if !mayHaveRolled(event, w) {
+		t.Error("what is at its record was not rolled for an event that is delivered again")
+	}
+	w.Revision = "r-1" // that of an earlier roll
+	l.concluder.conclude(t.Context(), event, w, plan.Decision{Reason: plan.AlreadyRolled})
+	for _, one := range l.outbox.waiting {
+		if one.outcome.Verb != events.VerbSkipped {
+			t.Errorf("got %+v", one.outcome)
+		}
 	}
 }
 
+// TestARolloutWhoseEventWasSupersededIsFound has an actuator killed between its patch and the outcome. By the time that another one leads,
+// the rollout is complete.
 func TestARolloutWhoseEventWasSupersededIsFound(t *testing.T) {
 	startedAt := func(w *workload.Workload, at time.Time) events.Outcome {
 		outcome := rolledOut(w, "r0", 1)
@@ -137,6 +145,8 @@ func TestARolloutWhoseEventWasSupersededIsFound(t *testing.T) {
 		undone bool
 		// after is when the patch was made, counted from the oldest event on the stream. Zero: long before.
 		after time.Duration
+		// progressing means that not all pods are of the pod template yet.
+		progressing bool
 		// private means that the last leader had another stream.
 		private bool
 		want    []events.Verb
@@ -154,6 +164,10 @@ func TestARolloutWhoseEventWasSupersededIsFound(t *testing.T) {
 			outcome: func(w *workload.Workload) events.Outcome { return startedAt(w, w.Patched.Add(time.Second)) },
 		},
 		{
+			name: "nor while its pods come back", last: "110", after: time.Hour,
+			outcome: func(w *workload.Workload) events.Outcome { return startedAt(w, w.Patched.Add(time.Second)) }, progressing: true,
+		},
+		{
 			name: "unless the API server has refused another change since", last: "110", after: time.Minute,
 			outcome: func(w *workload.Workload) events.Outcome {
 				return events.Outcome{Workload: w.ID, Reason: events.ReasonPatchDenied, Time: w.Patched.Add(time.Hour)}
@@ -166,6 +180,9 @@ func TestARolloutWhoseEventWasSupersededIsFound(t *testing.T) {
 				at = time.Now().Add(tt.after)
 			}
 			w := rolledAt(t, "web", at, workload.Complete)
+			if tt.progressing {
+				w.Progress.State = workload.Progressing
+			}
 			if tt.undone {
 				w.Revision = "r-1"
 			}

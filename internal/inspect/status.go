@@ -43,6 +43,9 @@ type StandingWorkload struct {
 // maxLetters limits the dead letters that a status looks at.
 const maxLetters = 1000
 
+// lettersTimeout bounds how long all dead letters are read, up to 64 MiB through a port-forward.
+const lettersTimeout = time.Minute
+
 // ReadStatus reads the status of a cluster, for one namespace or, if that is empty, for all. It counts the events since a time. The lists have what
 // the streams know of each workload, however old that is: one that has waited for days has had no outcome since.
 func ReadStatus(ctx context.Context, bus *events.Bus, namespace string, since time.Time) (Status, error) {
@@ -75,7 +78,9 @@ func (s *Status) readStreams(ctx context.Context, bus *events.Bus) error {
 	if s.Streams, err = bus.Usage(bounded); err != nil {
 		return err
 	}
-	letters, err := bus.DeadLetters(bounded, maxLetters)
+	reading, stop := context.WithTimeout(ctx, lettersTimeout)
+	defer stop()
+	letters, err := bus.DeadLetters(reading, maxLetters)
 	if err != nil {
 		return fmt.Errorf("reading the dead letters: %w", err)
 	}

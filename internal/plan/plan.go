@@ -63,8 +63,9 @@ func (q *question) date() {
 	if q.seen.changedAt == "" && !q.waited() && !q.hasReadIt() && q.startedWithout() {
 		q.seen.changedAt = q.now.CreatedAt
 	}
-	// The source was gone in between, and is back with what it had. Pods may have started without it.
-	if !q.recorded && !needs(q.ref) && workload.Newer(q.now.CreatedAt, q.seen.changedAt) {
+	// The source was gone in between, and is back with what it had. Pods may have started without it. If nothing is to roll for that, an earlier
+	// change counts, which may still wait.
+	if q.policy.Create != CreateNever && !q.recorded && !needs(q.ref) && workload.Newer(q.now.CreatedAt, q.seen.changedAt) {
 		q.seen.changedAt = q.now.CreatedAt
 	}
 	if q.seen.changedAt != "" || !q.recorded {
@@ -171,8 +172,8 @@ func (q *question) waited() bool {
 	return needs(q.ref) && !served
 }
 
-// hasReadIt reports whether the source is back, and content of it that did not change meanwhile is known to pods that need it: they have read the same
-// before it was gone or after.
+// hasReadIt reports whether the source is back, and content of it that did not change meanwhile is known to pods that need it: they have read the
+// same before it was gone or after.
 func (q *question) hasReadIt() bool {
 	isBack := q.now.Verb == events.VerbObserved || q.now.Created
 	return needs(q.ref) && isBack && q.now.Previous != ""

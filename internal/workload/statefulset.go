@@ -27,27 +27,26 @@ var statefulSets = Kind{
 	template: specTemplate, strategy: annotating,
 }
 
-// statefulSetProgress follows the rules of `kubectl rollout status`, and waits for what that does not: for pods that are to be deleted, which are
-// counted until then, and for minReadySeconds. A StatefulSet has no deadline of its own.
+// statefulSetProgress follows the rules of `kubectl rollout status`, and waits for what that does not: for minReadySeconds, and for pods that are to
+// be deleted, which the status counts until then. A StatefulSet has no deadline of its own.
 func statefulSetProgress(set *appsv1.StatefulSet) Progress {
 	status, pods := set.Status, replicas(set.Spec.Replicas)
-	p := Progress{Pods: pods, Done: status.UpdatedReplicas + status.ReadyReplicas}
+	var kept int32
+	if rolling := set.Spec.UpdateStrategy.RollingUpdate; rolling != nil && rolling.Partition != nil {
+		kept = min(*rolling.Partition, pods)
+	}
+	p := Progress{Pods: pods, Done: status.UpdatedReplicas + status.ReadyReplicas, Frozen: pods > 0 && kept == pods}
 	if set.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType && status.UpdatedReplicas < pods {
 		return p.is(Waiting, "the update strategy is OnDelete: a pod is replaced when it is deleted")
 	}
 	if status.ObservedGeneration < set.Generation {
 		return p.unobserved()
 	}
-	var kept int32
-	if rolling := set.Spec.UpdateStrategy.RollingUpdate; rolling != nil && rolling.Partition != nil {
-		kept = min(*rolling.Partition, pods)
-	}
-	p.Frozen = pods > 0 && kept == pods
 	due, old := pods-kept, pods-status.UpdatedReplicas
 	switch {
 	case status.UpdatedReplicas < due:
 		return p.is(Progressing, fmt.Sprintf("%d of %d pods are new", status.UpdatedReplicas, due))
-	case status.Replicas > pods:
+	case status.Replicas > pods && status.UpdatedReplicas < status.Replicas: // The old ones may be those that stay.
 		return p.is(Progressing, fmt.Sprintf("%d pods are being deleted", status.Replicas-pods))
 	case status.AvailableReplicas < pods:
 		return p.is(Progressing, fmt.Sprintf("%d of %d pods are available", status.AvailableReplicas, pods))
