@@ -26,6 +26,7 @@ func assessObjects(kind sourceKind, within scope, v view) assessor {
 		version := v.version(kind.kind, source.Namespace)
 		now := v.cached.lookup(source)
 		if !within.lists(source.Namespace) || now != nil && !within.includes(source.Namespace) {
+			v.doubted(source, nil, nil, version) // This ends a doubt, which would keep a source for which nothing is published.
 			return events.Change{}, false
 		}
 		if kind.part != nil && now != nil {

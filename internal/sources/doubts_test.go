@@ -4,6 +4,9 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/kubernetes/fake"
+
 	"github.com/keyturn/keyturn/internal/events"
 )
 
@@ -102,6 +105,33 @@ func TestADoubtIsAboutOneEvent(t *testing.T) {
 			t.Error("it is not doubted any more")
 		}
 	})
+}
+
+// TestADoubtEndsWithTheLabelOfItsNamespace ends the doubt although the cache stays older than the event: nothing is published for the source anyway.
+func TestADoubtEndsWithTheLabelOfItsNamespace(t *testing.T) {
+	selector, err := labels.Parse("team=a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := viewOf(t, epoch, objectOf(keyringOf(1), "u", 5, nil))
+	heard := eventAt(3, "u", "10", "10")
+	d := newDoubts(heardOf(nil, heard), v.now, v.recheck)
+	v.doubted = d.about
+	assess := func(selected labels.Selector) {
+		t.Helper()
+		within := scope{selected: newNamespaceFilter(fake.NewClientset(), selected, nil)}
+		if change, ok := assessObjects(secretSource, within, v.view)(testSource, heard, true); ok {
+			t.Errorf("event %+v", change)
+		}
+	}
+	assess(labels.Everything())
+	if !d.isOpen(testSource) {
+		t.Error("it is not doubted in the first place")
+	}
+	assess(selector)
+	if d.isOpen(testSource) {
+		t.Error("it is still doubted")
+	}
 }
 
 func TestTheLedgerKeepsNoDoubtAboutAForgottenTombstone(t *testing.T) {
