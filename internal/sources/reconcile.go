@@ -58,7 +58,7 @@ func (r *reconciler) reconcile(ctx context.Context, source events.Source, entry 
 		before, seen := r.ledger.get(source), r.sightings.get(source)
 		change, ok := r.assess(source, before, *entry)
 		if !ok {
-			return r.leave(source, entry)
+			return r.leave(source, before, entry)
 		}
 		change.Cluster, change.Source = r.cluster, source
 		if change.Time.IsZero() {
@@ -85,10 +85,12 @@ func (r *reconciler) reconcile(ctx context.Context, source events.Source, entry 
 	return fmt.Errorf("publishing %s: %w, %d times in a row", source, events.ErrConflict, maxConflicts)
 }
 
-// leave ends the work on a source that has no event to publish, or none yet.
-func (r *reconciler) leave(source events.Source, entry *queueEntry) error {
+// leave ends the work on a source that has no event to publish, or none yet. A deletion may have to wait for the first list, but only if the last
+// event does not have it: the first list does not end while a permission is missing.
+func (r *reconciler) leave(source events.Source, before *lastEvent, entry *queueEntry) error {
 	r.throttle.dropped(source.Namespace, &entry.held)
-	if entry.gone && !r.hasListed(source.Kind) {
+	exists := before.isReadable() && before.verb != events.VerbDeleted
+	if exists && entry.gone && !r.hasListed(source.Kind) {
 		return errUndecided
 	}
 	return r.decided(source, *entry)

@@ -126,6 +126,33 @@ func TestWhatWasNoticedIsKeptUntilTheCacheShowsIt(t *testing.T) {
 	}
 }
 
+// TestADeletionWithoutAnEventIsNotKept is about a kind of which the first list never ends, as with a permission that is missing in one of several
+// namespaces.
+func TestADeletionWithoutAnEventIsNotKept(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		before *lastEvent
+	}{
+		{"the source has no event", nil},
+		{"its event cannot be read", &lastEvent{seq: 3}},
+		{"its deletion is known", &lastEvent{seq: 3, verb: events.VerbDeleted}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			bus := &publications{}
+			r, _ := reconcilerOf(t, bus, func(_ events.Source, before *lastEvent, created bool) (events.Change, bool) {
+				return compare(before, nil, created)
+			})
+			r.hasListed = func(events.Kind) bool { return false }
+			if tt.before != nil {
+				r.ledger.set(testSource, tt.before)
+			}
+			if err := r.reconcile(t.Context(), testSource, &queueEntry{gone: true}); err != nil || len(bus.published) > 0 {
+				t.Errorf("published %+v, %v", bus.published, err)
+			}
+		})
+	}
+}
+
 func TestReconcileComparesAgainWithWhatAnotherWatcherSaid(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
