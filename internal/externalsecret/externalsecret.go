@@ -148,6 +148,18 @@ func (es *ExternalSecret) Reads(stores Stores, r Rotation) bool {
 	return slices.ContainsFunc(es.Places(stores), r.concerns)
 }
 
+// ReadsOnlyKV reports whether everything that the ExternalSecret reads in Vault and OpenBao is in KV. Other engines may have other data in each
+// answer. What is read as version 1 may be in any engine: it is in KV if one of the rotations shows that of its mount.
+func (es *ExternalSecret) ReadsOnlyKV(stores Stores, rotations []Rotation) bool {
+	for _, place := range es.Places(stores) {
+		isIn := func(r Rotation) bool { return r.showsKV(place) }
+		if place.v1 && !place.Below && !slices.ContainsFunc(rotations, isIn) {
+			return false
+		}
+	}
+	return true
+}
+
 // ReadsElsewhere returns an address at which the ExternalSecret reads what the rotation changed, but which is none of the store that the rotation
 // is from. It may be another store with the same path, or an address that the configuration lacks.
 func (es *ExternalSecret) ReadsElsewhere(stores Stores, r Rotation) (server string, ok bool) {

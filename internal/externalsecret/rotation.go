@@ -13,6 +13,8 @@ type Rotation struct {
 	path    events.StorePath
 	servers []string
 	keys    []Key
+	// kv is the mount, preceded by the namespace, if its engine is KV.
+	kv      string
 	version int64
 	// write says that a new version was written, or may have been. Otherwise existing versions were changed.
 	write bool
@@ -50,6 +52,7 @@ func RotationOf(change events.Change) (Rotation, bool) {
 	r.keys = []Key{{api: mount, below: true}}
 	// Only version 2 of the engine counts versions. An event without a version may be of either.
 	if change.Store.Engine == events.EngineKV {
+		r.kv = mount
 		r.keys = append(r.keys, Key{api: mount + "/data/" + name.Path})
 	}
 	if change.Store.Engine != events.EngineKV || r.version == 0 {
@@ -78,6 +81,11 @@ func (r Rotation) touches(pinned string) bool {
 
 // concerns reports whether reading the place returns what the rotation changed.
 func (r Rotation) concerns(p Place) bool { return r.isAt(p.Server) && r.covers(p) }
+
+// showsKV reports whether the place is in the mount of the rotation, and that is of KV.
+func (r Rotation) showsKV(p Place) bool {
+	return r.kv != "" && r.isAt(p.Server) && strings.HasPrefix(p.api, r.kv+"/")
+}
 
 // covers reports whether the place has what the rotation changed, provided that both are in the same store.
 func (r Rotation) covers(p Place) bool {

@@ -54,3 +54,42 @@ func TestThereIsNewContentUnlessItIsGone(t *testing.T) {
 		})
 	}
 }
+
+func TestWhatIsReadAsVersionOneIsInKVWhereARotationShowsIt(t *testing.T) {
+	const v1 = "{vault: {server: 'https://bao:8200', path: secret, version: v1}}"
+	in := func(mount, engine string) events.Change {
+		return rotated(events.StorePath{Mount: mount, Path: "shop/db"}, func(c *events.Change) { c.Store.Engine, c.Store.Version = engine, 0 })
+	}
+	for _, tt := range []struct {
+		name, provider string
+		rotated        []events.Change
+		want           bool
+	}{
+		{"version 2", "{vault: {server: 'https://bao:8200', path: secret}}", nil, true},
+		{"version 1", v1, nil, false},
+		{"version 1, of which another secret changes", v1, []events.Change{in("secret", events.EngineKV)}, true},
+		{"version 1, while one of another mount changes", v1, []events.Change{in("secrets", events.EngineKV)}, false},
+		{"version 1, while a role of the mount changes", v1, []events.Change{in("secret", events.EngineDatabase)}, false},
+		{"version 1 of a mount in the key", "{vault: {server: 'https://bao:8200', version: v1}}", []events.Change{in("secret", events.EngineKV)}, true},
+		{"version 1 of another server", "{vault: {server: 'https://vault:8200', path: secret, version: v1}}", []events.Change{in("secret", events.EngineKV)}, false},
+		{"another provider", "{fake: {data: []}}", nil, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var rotations []Rotation
+			for _, change := range tt.rotated {
+				rotation, _ := RotationOf(change)
+				rotations = append(rotations, rotation)
+			}
+			es := externalSecretOf(t, "{secretStoreRef: {name: bao}, data: [{remoteRef: {key: secret/shop/mail}}]}")
+			if got := es.ReadsOnlyKV(storesOf(t, tt.provider), rotations); got != tt.want {
+				t.Errorf("got %t, want %t", got, tt.want)
+			}
+		})
+	}
+	t.Run("a search", func(t *testing.T) {
+		es := externalSecretOf(t, "{secretStoreRef: {name: bao}, dataFrom: [{find: {path: shop}}]}")
+		if !es.ReadsOnlyKV(storesOf(t, v1), nil) {
+			t.Error("only KV can be searched")
+		}
+	})
+}

@@ -90,7 +90,7 @@ func (f *follower) targetChanged(ctx context.Context, target events.Source) {
 		f.noteVisible(syncs[0])
 	}
 	for _, s := range syncs {
-		if s.mayLack(f.tracker.pending.bySecret[s.key.secret]) {
+		if all := f.tracker.pending.bySecret[s.key.secret]; s.mayLack(all) && f.index.readsOnlyKV(s.seen, all) {
 			s.unclear = true
 		} else {
 			s.changed = true

@@ -105,6 +105,17 @@ func (x *Index) elsewhere(r externalsecret.Rotation) map[string]types.Namespaced
 	return found
 }
 
+// readsOnlyKV reports whether an ExternalSecret reads nothing that may differ in each answer, as far as its syncs show it.
+func (x *Index) readsOnlyKV(es *externalsecret.ExternalSecret, syncs group) bool {
+	rotations := make([]externalsecret.Rotation, 0, len(syncs))
+	for _, s := range syncs {
+		rotations = append(rotations, s.rotation)
+	}
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return es.ReadsOnlyKV(x.store, rotations)
+}
+
 // store returns a store, or nil if it does not exist.
 func (x *Index) store(name types.NamespacedName) *externalsecret.Store { return x.stores[name] }
 

@@ -113,7 +113,7 @@ func (s *pendingSync) showsContent() bool {
 
 // mayLack reports whether what the ExternalSecret writes may have changed without what the sync is for. others are all syncs of the ExternalSecret.
 // A server that lags behind has the changes in their order, so only the newest may be missing. In engines other than KV, data may differ in each
-// answer, and a repeat would change it again.
+// answer, and a repeat would change it again: see Index.readsOnlyKV for what else the ExternalSecret reads.
 func (s *pendingSync) mayLack(others group) bool {
 	if s.state < patching || s.state == retrying || s.repeat > 0 || s.change.Store.Engine != events.EngineKV {
 		return false

@@ -125,6 +125,23 @@ func TestTwoPathsOfOneExternalSecretAreBothWaitedFor(t *testing.T) {
 	})
 }
 
+// A sync of what differs in each answer rolls those who read it, so that one is not asked for without need.
+func TestTwoPathsAreNotReadAgainTogetherWithALease(t *testing.T) {
+	inBed(t, func(b *bed) {
+		b.took = 10 * time.Second
+		b.secret("db", "shop/db", ", dataFrom: [{extract: {key: shop/mail}}, "+
+			"{extract: {key: creds/shop}, sourceRef: {storeRef: {name: roles, kind: ClusterSecretStore}}}]")
+		b.start(b.host())
+		first := b.rotate("shop/db", 2, nil)
+		b.pass(time.Second)
+		second := b.rotate("shop/mail", 2, nil)
+		b.pass(time.Minute)
+		b.mustSettle(first)
+		b.mustSettle(second)
+		b.want("patches", b.taken(), []string{"db " + secondVersion, "db main/root/secret/shop/mail/2"})
+	})
+}
+
 // The stream has only the last event of a source, so nothing bounds those that a sync would keep while it waits.
 func TestALaterVersionLetsGoOfTheEventsBefore(t *testing.T) {
 	inBed(t, func(b *bed) {
