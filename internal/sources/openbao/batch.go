@@ -21,7 +21,7 @@ const (
 type batch struct {
 	to    *intake
 	lines int
-	// first is the first line if there was no room for it.
+	// first is the first line if there was no room for it and the hint that it may become.
 	first []byte
 	// full says that a line was not taken, nor any after it, and that the body is to be sent again.
 	full bool
@@ -47,14 +47,14 @@ func (b *batch) read(ctx context.Context, body io.Reader) error {
 		take(rest)
 	}
 	if b.first != nil {
-		b.to.miss(ctx, dropped)
+		b.to.take(ctx, b.first, true)
 	}
 	b.skipped = b.skipped || tooLong
 	return nil
 }
 
-// take takes one line, and waits for room until inTime is done if it is not the only one. If there is none, a body of few lines is to be sent again,
-// and of another one the line is dropped.
+// take takes one line, and waits for room until inTime is done if it is not the only one. If there is none, a body of few lines is to be sent again.
+// A line that will not be sent again is dropped only if the spool is full: it may need no room for a hint.
 func (b *batch) take(ctx, inTime context.Context, line []byte) {
 	b.lines++
 	if b.lines == 1 {
@@ -74,6 +74,6 @@ func (b *batch) take(ctx, inTime context.Context, line []byte) {
 	case b.lines <= maxAgain:
 		b.full = !b.to.takeInTime(ctx, inTime, line)
 	case !b.to.takeInTime(ctx, inTime, line):
-		b.to.miss(ctx, dropped)
+		b.to.take(ctx, line, true)
 	}
 }

@@ -109,3 +109,28 @@ func TestABatchLeavesRoomForTheHintsThatItsLinesMayBecome(t *testing.T) {
 		}
 	})
 }
+
+// A line that is complete by itself becomes no hint, so it is dropped only where the spool has no room.
+func TestALineThatIsNotSentAgainNeedsNoRoomForHints(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		lines int
+	}{
+		{name: "the only one", lines: 1},
+		{name: "one after so many that their beginning would be forgotten", lines: maxAgain + 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				i := newIntake(t, spoolSize+1)
+				i.hints = make(chan hint, test.lines-1+maxRoomTakers)
+				b := batch{to: i}
+				if err := b.read(t.Context(), bytes.NewReader(bodyOf(test.lines))); err != nil {
+					t.Fatal(err)
+				}
+				if b.full || len(i.spool) != test.lines || len(i.polls) != 0 {
+					t.Errorf("full %t, %d spooled, %d polls; want all %d spooled", b.full, len(i.spool), len(i.polls), test.lines)
+				}
+			})
+		})
+	}
+}
