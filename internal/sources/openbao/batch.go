@@ -77,3 +77,24 @@ func (b *batch) take(ctx, inTime context.Context, line []byte) {
 		b.to.take(ctx, line, true)
 	}
 }
+
+// isShipped reports whether a body is that of a log shipper: compressed, or of several lines. It keeps nothing of it.
+func isShipped(encoding string, body io.Reader) bool {
+	if encoding != "" && encoding != "identity" {
+		return true
+	}
+	behind, buffer := false, make([]byte, 4<<10) // behind the end of the first line
+	for {
+		n, err := body.Read(buffer)
+		part := buffer[:n]
+		if !behind {
+			_, part, behind = bytes.Cut(part, []byte("\n"))
+		}
+		if len(bytes.TrimSpace(part)) > 0 {
+			return true
+		}
+		if err != nil {
+			return false
+		}
+	}
+}

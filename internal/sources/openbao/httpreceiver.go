@@ -21,7 +21,7 @@ import (
 const (
 	// maxBody is the maximum length of a body, in bytes, both before and after decompression.
 	maxBody = 64 << 20
-	// maxBodies is the maximum number of bodies that are read at once. Others are dropped.
+	// maxBodies is the maximum number of bodies of a store that are read at once. Others are dropped, or to be sent again.
 	maxBodies = 64
 	// writeTimeout is how long a request may take from its header to the end of its answer.
 	writeTimeout = 10 * time.Second
@@ -29,17 +29,19 @@ const (
 	drainTimeout = 5 * time.Second
 )
 
+// sendAgain is what a log shipper is told about a body that was not taken.
+const sendAgain = "no room: send it again"
+
 // httpReceiver accepts the lines that OpenBao's HTTP audit device posts.
 type httpReceiver struct {
 	intakes map[string]*intake // by the name of the store
 	bearers *bearers
 	keys    *keypair // nil without TLS
 	log     *slog.Logger
-	bodies  chan struct{}
 }
 
 func newHTTPReceiver(o *Options, intakes map[string]*intake) (*httpReceiver, error) {
-	r := &httpReceiver{intakes: intakes, log: o.Logger, bodies: make(chan struct{}, maxBodies)}
+	r := &httpReceiver{intakes: intakes, log: o.Logger}
 	var err error
 	if r.bearers, err = newBearers(o.AuditTokenFile, slices.Sorted(maps.Keys(intakes))); err != nil {
 		return nil, fmt.Errorf("--openbao-audit-token-file: %w", err)
@@ -114,14 +116,11 @@ func (r *httpReceiver) receive(w http.ResponseWriter, request *http.Request, to 
 		http.Error(w, "no such store: want /v1/audit/<store>", http.StatusNotFound)
 		return
 	}
-	select {
-	case r.bodies <- struct{}{}:
-		defer func() { <-r.bodies }()
-	default:
-		to.miss(ctx, dropped)
-		w.WriteHeader(http.StatusNoContent)
+	if !to.bodies.take() {
+		turnAway(w, request, to)
 		return
 	}
+	defer to.bodies.free()
 	body, err := decompressed(w, request)
 	if errors.Is(err, errors.ErrUnsupported) {
 		to.miss(ctx, malformed)
@@ -138,12 +137,22 @@ func (r *httpReceiver) receive(w http.ResponseWriter, request *http.Request, to 
 		to.miss(ctx, malformed)
 		http.Error(w, "cannot read the body", http.StatusBadRequest)
 	case b.full:
-		http.Error(w, "no room: send it again", http.StatusServiceUnavailable)
+		http.Error(w, sendAgain, http.StatusServiceUnavailable)
 	case b.skipped:
 		http.Error(w, "too large", http.StatusRequestEntityTooLarge)
 	default:
 		w.WriteHeader(http.StatusNoContent)
 	}
+}
+
+// turnAway answers a request whose body has no place. A log shipper sends it again; the line of an audit device is dropped.
+func turnAway(w http.ResponseWriter, request *http.Request, to *intake) {
+	if isShipped(request.Header.Get("Content-Encoding"), http.MaxBytesReader(w, request.Body, maxLine)) {
+		http.Error(w, sendAgain, http.StatusServiceUnavailable)
+		return
+	}
+	to.miss(request.Context(), dropped)
+	w.WriteHeader(http.StatusNoContent)
 }
 
 // decompressed returns the body of a request, which log shippers may compress. It returns errors.ErrUnsupported for an encoding other than gzip.

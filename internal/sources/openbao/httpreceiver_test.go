@@ -258,7 +258,7 @@ func TestTheAuditReceiverDoesNotWaitForASlowReader(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
-		receiver := &httpReceiver{bearers: tokens, log: slog.New(slog.DiscardHandler), bodies: make(chan struct{}, 1)}
+		receiver := &httpReceiver{bearers: tokens, log: slog.New(slog.DiscardHandler)}
 		listener, ended := make(oneConnection, 1), make(chan error, 1)
 		go func() { ended <- receiver.serve(ctx, listener) }()
 		client, server := net.Pipe()

@@ -15,6 +15,8 @@ const (
 	roomInterval = 10 * time.Millisecond
 	// maxRoomTakers is how much room others may take between the look and the entry.
 	maxRoomTakers = maxBodies
+	// maxWaiting is how many senders may wait for room. The bodies of others still have places.
+	maxWaiting = maxBodies / 8
 )
 
 // intake accepts the audit lines of a store from its receivers. It never blocks, except in takeInTime.
@@ -26,6 +28,8 @@ type intake struct {
 	status  *status
 	metrics *metrics
 	recent  *recentRequests
+	bodies  places // for bodies that are read: each store has its own, so that none is without because of another
+	waiting places // for senders that wait for room
 	now     func() time.Time
 }
 
@@ -38,8 +42,8 @@ func (i *intake) take(ctx context.Context, line []byte, authenticated bool) {
 	i.metrics.countLine(ctx, i.store, result)
 }
 
-// takeInTime accepts an audit line of an authenticated sender that can send it again. If there is no room for it until inTime is done, it returns
-// false, and nothing of the line is counted.
+// takeInTime accepts an audit line of an authenticated sender that can send it again. If there is no room for it until inTime is done, or too many
+// wait for some, it returns false, and nothing of the line is counted.
 func (i *intake) takeInTime(ctx, inTime context.Context, line []byte) bool {
 	e, result := i.decode(line, true)
 	if result == used {
@@ -73,10 +77,17 @@ func (i *intake) isRecent(e *entry) bool {
 	return i.recent.has(e)
 }
 
-// waitForRoom returns false if there is no room until ctx is done.
+// waitForRoom returns false if there is no room until ctx is done, and at once if too many wait.
 func (i *intake) waitForRoom(ctx context.Context) bool {
+	switch {
+	case i.hasRoom():
+		return true
+	case ctx.Err() != nil || !i.waiting.take():
+		return false
+	}
+	defer i.waiting.free()
 	found := func(context.Context) (bool, error) { return i.hasRoom(), nil }
-	return i.hasRoom() || wait.PollUntilContextCancel(ctx, roomInterval, false, found) == nil
+	return wait.PollUntilContextCancel(ctx, roomInterval, false, found) == nil
 }
 
 // hasRoom reports whether there is room for another entry, even if all that are spooled become hints.

@@ -18,7 +18,8 @@ func newIntake(t *testing.T, size int) *intake {
 	}
 	return &intake{
 		store: "main", spool: make(chan entry, size), polls: newPollRequests(),
-		status: newStatus(slog.New(slog.DiscardHandler), time.Now), metrics: m, recent: newRecentRequests(), now: time.Now,
+		status: newStatus(slog.New(slog.DiscardHandler), time.Now), metrics: m, recent: newRecentRequests(),
+		bodies: newPlaces(maxBodies), waiting: newPlaces(maxWaiting), now: time.Now,
 	}
 }
 

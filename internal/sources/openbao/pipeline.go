@@ -35,7 +35,7 @@ func newPipeline(config *storeConfig, o *Options, m *metrics) (*pipeline, error)
 	}
 	p.intake = &intake{
 		store: config.Name, spool: make(chan entry, spoolSize), polls: p.polls, status: p.status, metrics: m,
-		recent: newRecentRequests(), now: o.Now,
+		recent: newRecentRequests(), bodies: newPlaces(maxBodies), waiting: newPlaces(maxWaiting), now: o.Now,
 	}
 	if config.Auth == (authConfig{}) {
 		return p, nil
