@@ -23,7 +23,8 @@ const (
 
 // mountTable caches the mounts that the token may see. It is safe for concurrent use.
 type mountTable struct {
-	client *client
+	client  *client
+	refused *refusals
 
 	mu     sync.Mutex
 	cached map[string]namespaceMounts // by namespace
@@ -35,7 +36,7 @@ type namespaceMounts struct {
 }
 
 func newMountTable(c *client) *mountTable {
-	return &mountTable{client: c, cached: map[string]namespaceMounts{}}
+	return &mountTable{client: c, refused: newRefusals(c.now), cached: map[string]namespaceMounts{}}
 }
 
 // find returns the mount of a path in a namespace, or errNoMount. It asks the store if the mount is not cached.
@@ -98,6 +99,7 @@ func (m *mountTable) request(ctx context.Context, namespace string) (namespaceMo
 		} `json:"secret"`
 	}
 	got, err := m.client.get(ctx, namespace, "sys/internal/ui/mounts", nil, &visible)
+	m.refused.note(namespace, got.asked, err)
 	if err != nil {
 		return namespaceMounts{}, err
 	}
@@ -143,8 +145,12 @@ func (m *mountTable) named(ctx context.Context, namespace, name string) (engineM
 }
 
 // locate returns the mount that contains a path of a namespace, and the path in it. If the path begins with namespaces, the mount is in the last of
-// them. It returns errNoMount if there is none. It asks for a namespace only if there is the one above it, so that an invented path costs little.
+// them. It returns errNoMount if there is none. It asks for a namespace only if there is the one above it, and not again for one that was refused a
+// moment ago, so that invented paths cost little.
 func (m *mountTable) locate(ctx context.Context, namespace, path string) (in engineMount, inside string, err error) {
+	if err = m.refused.of(namespace); err != nil {
+		return engineMount{}, "", err
+	}
 	in, err = m.find(ctx, namespace, path)
 	for child := namespace; errors.Is(err, errNoMount); {
 		segment, rest, further := strings.Cut(path, "/")
@@ -152,6 +158,9 @@ func (m *mountTable) locate(ctx context.Context, namespace, path string) (in eng
 			return engineMount{}, "", err
 		}
 		child, path = childNamespace(child, segment), rest
+		if m.refused.of(child) != nil {
+			return engineMount{}, "", err
+		}
 		if _, denied := m.in(ctx, child, maxMountAge); denied != nil {
 			return engineMount{}, "", err
 		}

@@ -46,6 +46,9 @@ func (r *referenceReader) readAll(ctx context.Context, whole map[mountName]bool)
 }
 
 func (r *referenceReader) readMount(ctx context.Context, in engineMount, paths []string) error {
+	if err := r.bulk.metadataReader.mounts.refused.of(in.namespace); err != nil {
+		return err
+	}
 	expected := r.catalog.paths(in.namespace, in.path)
 	return r.bulk.forWhole(ctx, paths, func(path string) error {
 		o, err := r.bulk.metadataReader.read(ctx, events.StorePath{Store: r.origin.store, Namespace: in.namespace, Mount: in.path, Path: path})
