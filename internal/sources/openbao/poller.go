@@ -13,8 +13,10 @@ import (
 const (
 	// minGap is the minimum time between two polls. Polls requested meanwhile are combined into one.
 	minGap = 500 * time.Millisecond
-	// minRetry is the delay after the first failed poll. It doubles up to the interval.
+	// minRetry is the delay after the first failed poll. It doubles up to the interval, or up to maxRetry.
 	minRetry = time.Second
+	// maxRetry is shorter than the time for which the alert KeyturnStorePollFailing looks back for a failure.
+	maxRetry = 15 * time.Minute
 )
 
 // pollRequests has requests for a poll before the next one is due. Waiting requests are combined into one.
@@ -99,7 +101,7 @@ func (p *poller) rotation(took time.Duration) <-chan time.Time {
 
 // backoff returns the delays after failed polls.
 func (p *poller) backoff() wait.Backoff {
-	return wait.Backoff{Duration: minRetry, Factor: 2, Jitter: 0.1, Steps: math.MaxInt, Cap: p.interval}
+	return wait.Backoff{Duration: minRetry, Factor: 2, Jitter: 0.1, Steps: math.MaxInt, Cap: min(p.interval, maxRetry)}
 }
 
 // jittered returns the interval, up to a tenth shorter or longer, so that many watchers do not poll at once.

@@ -90,6 +90,22 @@ func TestFailedPollsAreRepeatedLessAndLessOften(t *testing.T) {
 	})
 }
 
+// KeyturnStorePollFailing needs a failure within the last hour.
+func TestFailedPollsAreRepeatedSeveralTimesAnHour(t *testing.T) {
+	store := newFakeStore(kv2)
+	store.say("secret/detailed-metadata?scan", http.StatusServiceUnavailable, forbidden)
+	inBubble(t, withToken+"{interval: 6h, mounts: [secret]}}]", store, nil, func(t *testing.T, r *rig) {
+		after(30 * time.Minute)
+		for hour := range 12 {
+			failed := r.count(t, "keyturn.openbao.polls", "failure")
+			after(time.Hour)
+			if more := r.count(t, "keyturn.openbao.polls", "failure") - failed; more < 3 || more > 4 {
+				t.Errorf("%d polls have failed in hour %d, want 3 or 4", more, hour+1)
+			}
+		}
+	})
+}
+
 func TestAFeedIsReadyWhetherAStoreCanBeReadOrNot(t *testing.T) {
 	for _, test := range []struct {
 		name, mounts string
