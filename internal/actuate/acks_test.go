@@ -9,7 +9,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// An aborted Rollout holds an event for weeks. Who leads next knows of no later event whether it is acked, but by what is delivered again.
+// An aborted Rollout keeps an event in flight for weeks. The next leader knows only from redeliveries which later events are acked.
 func TestRecordsAreCompletedWhileAnEarlierEventIsHeld(t *testing.T) {
 	b := newRecordBed(t, nil, deploymentOf("web", "db", rollOn("auto")), deploymentOf("held", "other", rollOn("auto")))
 	b.last.Seq = 5
@@ -45,9 +45,9 @@ func TestAnEventIsAckedThatWasDeliveredLongAgoAndIsNotInFlight(t *testing.T) {
 	}
 	tests := []struct {
 		name string
-		// holds are the sequences of the events that are in flight here, each of a source of its own.
+		// holds are the sequences of the events that are in flight here, each of another source.
 		holds []uint64
-		// said is what the server says at times, and the event at 7 is the one that is asked about.
+		// said is what the server reports, one after the other. The test asks about the event at 7.
 		said   []events.Lag
 		pauses time.Duration
 		want   bool

@@ -33,7 +33,7 @@ func TestAnActuatorRollsWhatDependsOnAChangeAndFollowsIt(t *testing.T) {
 	}
 	stop()
 
-	// Another one takes the rollout up where the first one left it.
+	// Another actuator continues the rollout where the first one left it.
 	_, stop = c.start(c.options())
 	c.set("web", c.complete)
 	c.wantLast("web", "completed rolled-out")

@@ -17,8 +17,8 @@ import (
 )
 
 // allocationsOfAChange is how many allocations a change of a Secret that one Deployment reads costs the actuator: from the delivery of the event
-// until the second of its two outcomes is encoded. Those of the stream, the API server and their clients are not among them. The number is that
-// with the race detector, which adds a few.
+// until the second of its two outcomes is encoded. Those of the stream, the API server and their clients do not count. The race detector adds a
+// few, which are included.
 const allocationsOfAChange = 428
 
 func TestAChangeCostsTheActuatorNoMoreAllocationsThanBefore(t *testing.T) {
@@ -51,12 +51,12 @@ type rotation struct {
 	turns int
 	// deliveries are those of the changes, one for each turn.
 	deliveries []*events.Delivery
-	// answers are those to the patches, one for each turn. Those that are missing are made.
+	// answers are the answers to the patches, one for each turn. A missing one is made.
 	answers    []*appsv1.Deployment
 	deployment *appsv1.Deployment
 }
 
-// answersOf returns the answers to the patches of so many turns: to make them is not what is measured.
+// answersOf returns the answers to the patches of some turns, so that making them is not measured.
 func answersOf(tb testing.TB, turns int) []*appsv1.Deployment {
 	tb.Helper()
 	r := newRotation(tb, turns, nil)
@@ -100,7 +100,7 @@ func printOf(i int) string { return fmt.Sprintf("k0a1b2c3d:%032x", i) }
 // version returns a resourceVersion within a turn.
 func (r *rotation) version(turn, step int) string { return strconv.Itoa(1000*(turn+1) + step) }
 
-// patch does what an API server does with a patch of the actuator.
+// patch answers a patch as an API server does.
 func (r *rotation) patch(action k8stesting.PatchActionImpl) (*appsv1.Deployment, error) {
 	if len(r.answers) > r.turns {
 		r.deployment = r.answers[r.turns]
@@ -142,7 +142,7 @@ func (r *rotation) turn() {
 	r.turns++
 }
 
-// observe has the loop see a state of the Deployment, at a step of the turn, 0 for no other than before.
+// observe shows the loop a state of the Deployment at a step of the turn. Step 0 keeps the resourceVersion.
 func (r *rotation) observe(d *appsv1.Deployment, step int) {
 	if step > 0 {
 		d.ResourceVersion = r.version(r.turns, step)
@@ -155,7 +155,7 @@ func (r *rotation) observe(d *appsv1.Deployment, step int) {
 	r.review(r.Context())
 }
 
-// publish encodes the outcome that waits, which must be of a verb.
+// publish encodes the outcome that waits, which must have the verb.
 func (r *rotation) publish(verb events.Verb) {
 	waiting := r.outbox.waiting
 	r.outbox.flushed()

@@ -51,7 +51,7 @@ func operationsOf(body []byte) (sets, tests map[string]any, err error) {
 	return sets, tests, nil
 }
 
-// setIn returns the text that a JSON patch sets an annotation to, empty if it leaves it.
+// setIn returns the text that a JSON patch sets an annotation to, empty if it does not set it.
 func setIn(body []byte, annotation string) string {
 	sets, _, _ := operationsOf(body)
 	for path, value := range sets {

@@ -18,7 +18,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// bakeBed is a namespace of Deployments that read db, with an actuator that has one of them go first, and a clock that a test moves.
+// bakeBed is a namespace of Deployments that read db, with an actuator that lets one of them go first, and a clock that a test moves.
 type bakeBed struct {
 	*cluster
 	*loop
@@ -42,7 +42,7 @@ func newBakeBed(t *testing.T, deployments ...*appsv1.Deployment) *bakeBed {
 	return b
 }
 
-// lead has another actuator lead, which knows what is on the workloads and the last outcome of each.
+// lead makes another actuator lead, which knows what is on the workloads and the last outcome of each.
 func (b *bakeBed) lead() {
 	b.Helper()
 	a, err := New(b.options)
@@ -68,13 +68,13 @@ func (b *bakeBed) lead() {
 	b.rollouts.reviewResumed(b.Context())
 }
 
-// change has the last event of db delivered, of which each workload is told that has not rolled for it.
+// change delivers a change of db to the workloads that read it.
 func (b *bakeBed) change(version string) {
 	b.Helper()
 	b.changeOf("db", version)
 }
 
-// changeOf does the same with another Secret.
+// changeOf does the same for another Secret.
 func (b *bakeBed) changeOf(name, version string) {
 	b.Helper()
 	b.events++
@@ -106,7 +106,7 @@ func (b *bakeBed) settle() {
 	b.outbox.flushed()
 }
 
-// pass has time pass, and everything looked at that has waited for that.
+// pass lets time pass, and acts on everything that waited for it.
 func (b *bakeBed) pass(d time.Duration) {
 	b.Helper()
 	b.now = b.now.Add(d)
@@ -114,7 +114,7 @@ func (b *bakeBed) pass(d time.Duration) {
 	b.settle()
 }
 
-// becomes changes a Deployment as others do.
+// becomes changes a Deployment as its controller or a person does.
 func (b *bakeBed) becomes(name string, change func(*appsv1.Deployment)) {
 	b.Helper()
 	b.set(name, change)
@@ -132,17 +132,17 @@ func (b *bakeBed) unready(name string) {
 	b.becomes(name, func(d *appsv1.Deployment) { d.Status.AvailableReplicas = 0 })
 }
 
-// rolled fails the test unless those were rolled so far: the first one, and then the others by name.
+// rolled fails the test unless exactly these were rolled so far: the first one, and then the others by name.
 func (b *bakeBed) rolled(when string, names ...string) {
 	b.Helper()
 	got := b.patches()
-	slices.Sort(got[min(len(got), 1):]) // Behind the first one they have no order.
+	slices.Sort(got[min(len(got), 1):]) // After the first one, their order is random.
 	if diff := cmp.Diff(names, got); diff != "" {
 		b.Fatalf("%s: rolled (-want +got):\n%s\noutcomes: %s", when, diff, strings.Join(b.told(), "\n"))
 	}
 }
 
-// told lists the outcomes in words.
+// told lists the outcomes as text.
 func (b *bakeBed) told() []string {
 	var list []string
 	for _, o := range b.outcomes {
@@ -266,7 +266,7 @@ func TestACanaryThatCannotGoIsNotWaitedFor(t *testing.T) {
 	tests := []struct {
 		name  string
 		first *appsv1.Deployment
-		// after is what becomes of it when it was to be rolled.
+		// after is what happens to the first one after the change.
 		after func(*bakeBed)
 		want  []string
 	}{

@@ -9,7 +9,7 @@ import (
 	"github.com/keyturn/keyturn/internal/plan"
 )
 
-// An alert wakes somebody if pods are ready later than five minutes after a change, which is as long as the default bake.
+// An alert fires if pods are ready later than five minutes after a change, which is as long as the default bake.
 func TestTheWaitForACanaryIsNoTimeThatAChangeTook(t *testing.T) {
 	b := newBakeBed(t, deploymentOf("a", "db", inWave("0")), deploymentOf("b", "db", inWave("0")), deploymentOf("c", "db", inWave("1")))
 	reader := sdkmetric.NewManualReader()
@@ -25,7 +25,7 @@ func TestTheWaitForACanaryIsNoTimeThatAChangeTook(t *testing.T) {
 	b.rolled("when the lower wave is finished", "a", "b", "c")
 	b.pass(10 * time.Second)
 	b.ready("c")
-	// The lower wave, for which c waits as well, counts.
+	// The time that c waits for the lower wave counts.
 	if count, sum := spent(t, reader, "keyturn.change.patch.duration"); count != 3 || sum != 20 {
 		t.Errorf("%d patches took %v s, want 3 and 20 s", count, sum)
 	}

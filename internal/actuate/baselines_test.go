@@ -12,7 +12,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// storedAt is an event that the stream stored as the one of a sequence.
+// storedAt returns an event that the stream stored at a sequence.
 func storedAt(seq uint64, change events.Change) *events.Delivery {
 	return &events.Delivery{Change: change, Seq: seq, StoredAt: written.Add(time.Duration(seq) * time.Second)}
 }
@@ -129,7 +129,7 @@ func TestNothingIsKeptOfSourcesThatNoWorkloadReadsAnyMore(t *testing.T) {
 	}
 }
 
-// A pattern reads each of them, so that they would be kept for as long as the workload is there.
+// A pattern matches each of them, so they would be kept for as long as the workload exists.
 func TestNothingIsKeptForLongOfNamesThatCameAndWent(t *testing.T) {
 	now := written
 	options := testOptions()

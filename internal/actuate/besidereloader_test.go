@@ -8,7 +8,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// reloadedAt is a workload that Reloader has written.
+// reloadedAt returns a workload that Reloader has written.
 func reloadedAt(t *testing.T, name, version string, at time.Time) *workload.Workload {
 	t.Helper()
 	return workloadOf(t, "auto", wholeDB, named(name, func(w *workload.Workload) { w.Version, w.Reloaded = version, at }))

@@ -9,8 +9,8 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// TestASourceThatChangesWithoutEndRollsAWorkloadNoMoreThanTheLimit has it change every twenty seconds for three hours, with another leader after
-// each change, which knows what is on the workload.
+// TestASourceThatChangesWithoutEndRollsAWorkloadNoMoreThanTheLimit changes it every twenty seconds for three hours, with a new leader after each
+// change, which knows what is on the workload.
 func TestASourceThatChangesWithoutEndRollsAWorkloadNoMoreThanTheLimit(t *testing.T) {
 	const every, most, hours = 20 * time.Second, 10, 3
 	c := newCluster(t, deploymentOf("web", "db", rollOn("auto")))

@@ -7,13 +7,13 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
-// busOf is a bus of the tests' cluster on a server of its own.
+// busOf returns a bus of the tests' cluster on a server of its own.
 func busOf(t *testing.T) *events.Bus {
 	t.Helper()
 	return busesOf(t, testOptions().Cluster)[0]
 }
 
-// busesOf are the buses of several clusters on one server.
+// busesOf returns the buses of several clusters on one server.
 func busesOf(t *testing.T, clusters ...string) []*events.Bus {
 	t.Helper()
 	nc, _ := natstest.Streams(t)

@@ -25,10 +25,10 @@ func TestOneWorkloadGoesFirstAfterAnotherWasRepairedByHand(t *testing.T) {
 	}
 	tests := []struct {
 		name string
-		// repair is what becomes of the one that failed, and canary of the one that goes first.
+		// repair is what happens to the one that failed, and canary to the one that goes first.
 		repair func(*workload.Workload)
 		canary func(*loop, *workload.Workload)
-		// want is why the second one waits, and third why another one does when the second was started.
+		// want is why the second one waits, and third why the third one waits once the second was started.
 		want, third plan.Reason
 	}{
 		{"it is in progress", progress("70", "", workload.Complete), func(l *loop, w *workload.Workload) { l.debounce.pend(w, changeOf(nil)) }, plan.CanaryFirst, plan.CanaryFirst},
@@ -87,8 +87,8 @@ func TestOneWorkloadGoesFirstAfterAnotherWasRepairedByHand(t *testing.T) {
 	}
 }
 
-// A workload of a lower wave that pauses holds nobody, so one of a higher wave may be the first. Each would wait for the other if that one's patch
-// fails when the pause is over.
+// A workload of a lower wave that pauses holds up no other, so one of a higher wave may go first. If the patch of that one fails after the pause,
+// each would wait for the other.
 func TestACanaryThatIsNotPatchedLetsALowerWaveGoFirst(t *testing.T) {
 	wave := func(number int) func(*workload.Workload) {
 		return func(w *workload.Workload) { w.Wave = number }
@@ -136,7 +136,7 @@ func TestACanaryThatIsNotPatchedLetsALowerWaveGoFirst(t *testing.T) {
 	}
 }
 
-// Each goes first with another change, their patches fail, and before they are sent again each has the change of the other one, too.
+// Two workloads go first, each with its own change. Both patches fail, and before they are sent again, each also has the change of the other.
 func TestOfTwoCanariesThatWaitForEachOtherOneGoes(t *testing.T) {
 	both := func(w *workload.Workload) {
 		w.Refs = []workload.Reference{wholeDB, {Kind: events.KindConfigMap, Name: "app"}}
@@ -180,7 +180,7 @@ func TestOfTwoCanariesThatWaitForEachOtherOneGoes(t *testing.T) {
 	}
 }
 
-// The canary of a change has another change as well, for which a workload has failed. What would repair that one is the change of the canary.
+// The canary of a change also has a change that a workload failed for. The change of the canary would repair that workload.
 func TestAWorkloadThatFailedIsRepairedBeforeThoseThatWaitForIt(t *testing.T) {
 	appChange := changeOf(func(c *events.Change) { c.Source, c.ResourceVersion, c.ChangedAt = app, "200", "200" })
 	both := func(mutate func(*workload.Workload)) func(*workload.Workload) {
@@ -193,7 +193,7 @@ func TestAWorkloadThatFailedIsRepairedBeforeThoseThatWaitForIt(t *testing.T) {
 		name string
 		// wave is that of the workload that failed.
 		wave int
-		// canary has the other one go first with the repair.
+		// canary makes the other one go first with the repair.
 		canary bool
 	}{
 		{"although one of them is the canary of the repair", 0, true},
@@ -293,7 +293,7 @@ func TestACanaryThatCannotBePatchedLetsAnotherOfItsWaveGoFirst(t *testing.T) {
 	}
 }
 
-// Both go first with one change each, and have the change of the other one, too.
+// Two workloads go first with one change each, and also have the change of the other.
 func TestOfCanariesThatCannotBePatchedAndTheirPeersOneGoes(t *testing.T) {
 	both := func(w *workload.Workload) {
 		w.Refs = []workload.Reference{wholeDB, {Kind: events.KindConfigMap, Name: "app"}}

@@ -8,8 +8,8 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// The one that failed has a change pending that may repair it, for which a lower wave goes first, which waits for a still lower one, which waits for
-// the repair.
+// The failed workload has a pending change that may repair it. A lower wave goes first with that change, but waits for a still lower one, and that
+// one waits for the repair.
 func TestARepairWaitsForNobodyWhoWaitsForItThroughAnother(t *testing.T) {
 	secret := func(name string) workload.Reference { return workload.Reference{Kind: events.KindSecret, Name: name} }
 	changed := func(name string) events.Change {

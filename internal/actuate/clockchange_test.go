@@ -7,8 +7,8 @@ import (
 	"github.com/keyturn/keyturn/internal/plan"
 )
 
-// TestAWorkloadIsRolledInItsWindowInTheNightsThatChangeTheClocks has each window of an hour, so that the spread is over after three minutes. In 2026,
-// Berlin skips 02:00 to 03:00 on March 29 and shows it twice on October 25, New York skips it on March 8 and shows 01:00 to 02:00 twice on November 1.
+// TestAWorkloadIsRolledInItsWindowInTheNightsThatChangeTheClocks uses windows of one hour, so the spread is over after three minutes. In 2026, Berlin
+// skips 02:00 to 03:00 on March 29 and has it twice on October 25, New York skips it on March 8 and has 01:00 to 02:00 twice on November 1.
 func TestAWorkloadIsRolledInItsWindowInTheNightsThatChangeTheClocks(t *testing.T) {
 	tests := []struct{ name, window, before, opens, next string }{
 		{"Berlin skips the opening", "30 2 * * * for 1h Europe/Berlin", "2026-03-29T01:59:59+01:00", "2026-03-29T03:00:00+02:00", "2026-03-30T02:30:00+02:00"},

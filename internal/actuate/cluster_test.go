@@ -34,7 +34,7 @@ type cluster struct {
 
 	mu      sync.Mutex
 	version int
-	// patched are the Deployments whose pods a patch has replaced, and recorded those that got a record without that.
+	// patched are the Deployments whose pods a patch has replaced, and recorded those that only got a record.
 	patched, recorded []string
 	refuse            error
 	log               bytes.Buffer
@@ -68,7 +68,7 @@ func (c *cluster) next() string {
 	return strconv.Itoa(c.version)
 }
 
-// patch does what an API server does with a patch of the actuator.
+// patch answers a patch as an API server does.
 func (c *cluster) patch(action k8stesting.Action) (bool, runtime.Object, error) {
 	c.mu.Lock()
 	refuse := c.refuse
@@ -101,7 +101,7 @@ func (c *cluster) patch(action k8stesting.Action) (bool, runtime.Object, error) 
 	return true, deployment, c.client.Tracker().Update(patch.GetResource(), deployment, patch.GetNamespace())
 }
 
-// complete has all pods be of the current template, and ready.
+// complete makes all pods be of the current template, and ready.
 func (c *cluster) complete(deployment *appsv1.Deployment) {
 	deployment.Status = appsv1.DeploymentStatus{ObservedGeneration: deployment.Generation, Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1}
 }
@@ -126,7 +126,7 @@ func (c *cluster) get(name string) *appsv1.Deployment {
 	return deployment
 }
 
-// Write is for the log of the actuator.
+// Write appends to the log of the actuator.
 func (c *cluster) Write(line []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -178,7 +178,7 @@ func (c *cluster) eventually(what string, holds func() bool) {
 	testkit.Eventually(c.T, what, holds, c.logged)
 }
 
-// publish publishes a change of db and returns its sequence. Expected is that of the event before.
+// publish publishes a change of db and returns its sequence. Expected is the sequence of the event before.
 func (c *cluster) publish(expected uint64, mutate func(*events.Change)) uint64 {
 	c.Helper()
 	change := changeOf(mutate)
@@ -192,7 +192,7 @@ func (c *cluster) publish(expected uint64, mutate func(*events.Change)) uint64 {
 	return seq
 }
 
-// last is the last outcome at a Deployment, in words.
+// last returns the last outcome of a Deployment as text.
 func (c *cluster) last(name string) string {
 	stored, err := c.bus.Last(c.Context(), events.OutcomeSubject("demo", events.Workload{Kind: "deployment", Namespace: "shop", Name: name}))
 	if err != nil {
@@ -210,7 +210,7 @@ func (c *cluster) wantLast(name, want string) {
 	c.eventually(name+" is "+want, func() bool { return c.last(name) == want })
 }
 
-// deploymentOf is a Deployment of the name, which reads all of a Secret.
+// deploymentOf returns a Deployment that reads all of a Secret.
 func deploymentOf(name, secret string, annotations map[string]string) *appsv1.Deployment {
 	deployment := webDeployment("1", maps.Clone(annotations))
 	deployment.Name, deployment.UID = name, types.UID("uid-"+name)

@@ -16,17 +16,17 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// denial is the answer to a patch that admission denies.
+// denial returns the answer to a patch that admission denies.
 func denial() error {
 	return apierrors.NewForbidden(deploymentResource, "web", errors.New("admission webhook denied the request"))
 }
 
-// refusals have the patches of a workload answered for a while, and return how many were given up.
+// refusals gives the patches of a workload the same answer several times, and returns how many were given up.
 func (b *revertBed) refusals(answer error, times int) int {
 	b.Helper()
 	b.answers = answer
 	for range times {
-		b.now = b.now.Add(time.Minute) // with that of act it is longer than any delay
+		b.now = b.now.Add(time.Minute) // longer than any delay, with the minute of act
 		b.act()
 	}
 	given := 0

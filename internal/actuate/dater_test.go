@@ -13,7 +13,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// userChanged is a change of the key user. The key password changed before, at 95.
+// userChanged makes a change one of the key user. The key password changed before, at 95.
 func userChanged(c *events.Change) {
 	c.Changed = []string{"user"}
 	c.Keys = map[string]events.Key{"password": {Fingerprint: fp("2"), ChangedAt: "95"}, "user": {Fingerprint: fp("4"), ChangedAt: "100"}}

@@ -38,7 +38,7 @@ func TestAWorkloadThatIsHeldForTwoReasonsIsReportedOnce(t *testing.T) {
 	}
 }
 
-// Which of the two limits is reached first changes with what others do.
+// Which of the two limits is reached first depends on other rollouts.
 func TestEachLimitThatHoldsAWorkloadIsReportedOnce(t *testing.T) {
 	options := testOptions()
 	options.MaxRollouts = 3

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// failures are the ways in which the rollout of a canary ends before its pods were ready, and the outcome of each.
+// failures are the ways in which the rollout of a canary ends before its pods are ready, and the outcome of each.
 var failures = map[string]struct {
 	fail func(b *bakeBed, name string)
 	told string

@@ -18,20 +18,20 @@ import (
 )
 
 // fanOut is a change of one Secret that many Deployments of a namespace read, with a loop that rolls them. The API server and the controllers are
-// played: each patch is made, and one rollout after the other ends.
+// simulated: each patch is applied, and one rollout after the other ends.
 type fanOut struct {
 	*loop
 	testing.TB
 	// spent is the time of the loop's own work.
 	spent time.Duration
-	// begun are the Deployments that are being rolled, and ended counts those that were. Resting counts those that are not to be.
+	// begun are the Deployments that are being rolled. Ended counts those that were rolled, and resting those that must not be.
 	begun          []string
 	ended, resting int
-	// early are those that were begun while one of a lower wave was not ended, and left counts by wave how many are not.
+	// early are those that began before a lower wave had ended, and left counts by wave those that have not ended.
 	early []string
 	left  map[int]int
-	// most is how many were at the same time, and looks counts how often the dispatcher asked for the time, as it does at each look at a workload,
-	// or the waves whether one is finished.
+	// most is how many were rolled at the same time. Looks counts how often the dispatcher asked for the time, as it does at each look at a workload,
+	// or the waves asked whether one is finished.
 	most, looks int
 
 	mu          sync.Mutex
@@ -85,7 +85,7 @@ func (f *fanOut) next() string {
 	return strconv.Itoa(f.version)
 }
 
-// observe has the index see a Deployment all of whose pods are ready.
+// observe shows the index a Deployment whose pods are all ready.
 func (f *fanOut) observe(d *appsv1.Deployment) *workload.Workload {
 	d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1}
 	w, ok := f.dispatcher.index.Read(deployments, d)
@@ -96,7 +96,7 @@ func (f *fanOut) observe(d *appsv1.Deployment) *workload.Workload {
 	return w
 }
 
-// patch does what an API server does with a patch of the actuator.
+// patch answers a patch as an API server does.
 func (f *fanOut) patch(action k8stesting.Action) (bool, runtime.Object, error) {
 	sent, ok := action.(k8stesting.PatchAction)
 	if !ok {
@@ -125,7 +125,7 @@ func (f *fanOut) patch(action k8stesting.Action) (bool, runtime.Object, error) {
 	return true, d, nil
 }
 
-// run has all be rolled.
+// run rolls all of them.
 func (f *fanOut) run() {
 	f.step(func() {})
 	for {
@@ -160,7 +160,7 @@ func (f *fanOut) wave(name string) int {
 	return f.dispatcher.index.Get(workload.Key{Kind: "deployment", Namespace: "shop", Name: name}).Wave
 }
 
-// step does what the loop does when something has come.
+// step does what the loop does when something arrives.
 func (f *fanOut) step(take func()) {
 	began := time.Now()
 	take()
@@ -168,7 +168,7 @@ func (f *fanOut) step(take func()) {
 	f.spent += time.Since(began)
 }
 
-// A change of a Secret that many workloads read has each of them looked at a few times, however many there are.
+// After a change of a Secret, each workload that reads it is looked at a few times, however many there are.
 func TestWhatAFanOutCostsGrowsWithTheWorkloads(t *testing.T) {
 	for _, shape := range fanOuts() {
 		t.Run(shape.name, func(t *testing.T) {
@@ -201,7 +201,7 @@ func TestAFanOutBeginsNoWaveBeforeTheLowerOnesAreFinished(t *testing.T) {
 	}
 }
 
-// fanOutShape is a kind of a fan-out.
+// fanOutShape is a kind of fan-out.
 type fanOutShape struct {
 	name        string
 	maxRollouts int
@@ -243,7 +243,7 @@ func (s fanOutShape) annotations(i int) map[string]string {
 	return annotations
 }
 
-// BenchmarkFanOut rolls the workloads that read one Secret, of which each has a pod. The time of the loop for one of them does not depend on how
+// BenchmarkFanOut rolls workloads that read one Secret and have one pod each. The time that the loop needs for one of them does not depend on how
 // many there are.
 func BenchmarkFanOut(b *testing.B) {
 	for _, shape := range fanOuts() {

@@ -30,7 +30,7 @@ func fp(letter string) string {
 	return "k0a1b2c3d:" + digits + letter
 }
 
-// changeOf is a change of the Secret db at resourceVersion 100: its key password, which has changed before, changed, and its
+// changeOf returns a change of the Secret db at resourceVersion 100: its key password, which has changed before, changed, and its
 // key user did not.
 func changeOf(mutate func(*events.Change)) events.Change {
 	change := events.Change{
@@ -47,7 +47,7 @@ func changeOf(mutate func(*events.Change)) events.Change {
 	return change
 }
 
-// workloadOf is a Deployment that rolls on all that it references, and references db by one key or as a whole.
+// workloadOf returns a Deployment that rolls on all that it references, and references db by one key or as a whole.
 func workloadOf(t *testing.T, annotation string, ref workload.Reference, mutate func(*workload.Workload)) *workload.Workload {
 	t.Helper()
 	w, ok := workload.Read(deployments, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
@@ -67,7 +67,7 @@ func workloadOf(t *testing.T, annotation string, ref workload.Reference, mutate 
 	return w
 }
 
-// The kind that most tests use.
+// deployments is the kind that most tests use.
 var deployments, _ = workload.BuiltIn().Named("deployment")
 
 // everyStore lets every namespace name every secret in a store.
@@ -87,7 +87,7 @@ func recordOf(annotation string) map[string]workload.RolledFor {
 	return w.Rolled
 }
 
-// testOptions are those of an actuator that talks to nobody. The time is that of the tests' events.
+// testOptions returns the options of an actuator that talks to nobody. The time is that of the tests' events.
 func testOptions() Options {
 	options := DefaultOptions()
 	options.Cluster, options.Client = "demo", fake.NewClientset()
@@ -97,7 +97,7 @@ func testOptions() Options {
 	return options
 }
 
-// loopOf is a loop that knows the workloads. Nothing runs: a test calls what the loop would.
+// loopOf returns a loop that knows the workloads. It does not run: a test calls what the loop would.
 func loopOf(t *testing.T, options Options, workloads ...*workload.Workload) *loop {
 	t.Helper()
 	a, err := New(options)
@@ -110,12 +110,12 @@ func loopOf(t *testing.T, options Options, workloads ...*workload.Workload) *loo
 	return newLoop(a.surroundings, unwritten(a))
 }
 
-// unwritten are the Kubernetes Events of an actuator. Nothing writes them.
+// unwritten returns the Kubernetes Events of an actuator. Nothing writes them.
 func unwritten(a *Actuator) *kubeEvents {
 	return newKubeEvents(a.options, a.kinds, a.log, a.metrics.dropEvent)
 }
 
-// indexOf is an index that knows the workloads.
+// indexOf returns an index that knows the workloads.
 func indexOf(workloads ...*workload.Workload) *inventory.Index {
 	x := inventory.New(inventory.Options{Changed: func(workload.Key) {}, Relinked: func(workload.Key, []events.Source) {}}).Index
 	for _, w := range workloads {
@@ -124,21 +124,21 @@ func indexOf(workloads ...*workload.Workload) *inventory.Index {
 	return x
 }
 
-// inAny has workloads of all namespaces be popped.
+// inAny lets workloads of all namespaces be popped.
 func inAny(string) bool { return true }
 
-// patcherOf is a patcher with the options of an actuator.
+// patcherOf returns a patcher with the options of an actuator.
 func patcherOf(options Options, x *inventory.Index) *patcher {
 	return newPatcher(workload.Clients{Typed: options.Client}, x, options)
 }
 
-// followingOf follows rollouts with the options of an actuator.
+// followingOf returns a following with the options of an actuator.
 func followingOf(options Options, x *inventory.Index) *following {
 	kinds, _ := options.Kinds()
 	return newFollowing(x, kinds, options)
 }
 
-// follow follows a rollout that no outcome is about, and unfollow follows it no more.
+// follow follows a rollout that has no outcome, and unfollow stops that.
 func (f *following) follow(key workload.Key, r *rollout) {
 	f.rollouts[key] = r
 	f.moved(key)
@@ -149,24 +149,24 @@ func (f *following) unfollow(key workload.Key) {
 	f.moved(key)
 }
 
-// resumerOf is a resumer with the options of an actuator.
+// resumerOf returns a resumer with the options of an actuator.
 func resumerOf(options Options, bus *events.Bus) *resumer {
 	return &resumer{bus: bus, origins: events.Origins{Cluster: options.Cluster, StoresFrom: options.StoresFrom}, log: options.Logger}
 }
 
-// eventOf is an event that was delivered.
+// eventOf returns an event that was delivered.
 func eventOf(change events.Change) *inFlightEvent {
 	return &inFlightEvent{delivery: &events.Delivery{Change: change}, span: trace.SpanFromContext(context.Background())}
 }
 
-// pendingChangeOf is a change with an event that is not finished when it is released: there is no message that it came with.
+// pendingChangeOf returns a change with an event that is not finished when it is released, because no message came with it.
 func pendingChangeOf(change events.Change) *pendingChange {
 	e := eventOf(change)
 	e.open, e.delivery.Received = 2, written
 	return &pendingChange{change: change, event: e, received: written, since: change.Time}
 }
 
-// pendingOf is a workload with pending changes.
+// pendingOf returns the pending changes of a workload.
 func pendingOf(w *workload.Workload, changes ...events.Change) *pending {
 	p := newPending(w.Key(), written)
 	for _, change := range changes {
@@ -175,7 +175,7 @@ func pendingOf(w *workload.Workload, changes ...events.Change) *pending {
 	return p
 }
 
-// pend has a workload wait in the debounce window with a pending change.
+// pend makes a workload wait in the debounce window with a pending change.
 func (d *debounce) pend(w *workload.Workload, change events.Change) *pending {
 	p := d.byKey[w.Key()]
 	if p == nil {
@@ -186,7 +186,7 @@ func (d *debounce) pend(w *workload.Workload, change events.Change) *pending {
 	return p
 }
 
-// countHeld counts the workloads that wait for more than a time or people.
+// countHeld counts the workloads that wait for something other than a time or people.
 func (d *debounce) countHeld() int {
 	count := 0
 	for _, held := range d.holds.by {
@@ -195,12 +195,12 @@ func (d *debounce) countHeld() int {
 	return count
 }
 
-// decisionOf is the decision about a change without a policy. From is that of plan.Past.
+// decisionOf returns the decision about a change without a policy. From is that of plan.Past.
 func decisionOf(w *workload.Workload, now events.Change, from *events.Change) plan.Decision {
 	return plan.Policy{}.Decide(w, now, plan.Past{From: from})
 }
 
-// decisionsOf are the decisions about all that a workload has pending.
+// decisionsOf returns the decisions about all pending changes of a workload.
 func decisionsOf(w *workload.Workload, p *pending) []plan.Decision {
 	var decisions []plan.Decision
 	for _, c := range p.changes {

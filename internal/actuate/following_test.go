@@ -8,7 +8,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// rolledOut is the outcome of a rollout of a workload that has begun.
+// rolledOut returns the outcome of a rollout of a workload that has begun.
 func rolledOut(w *workload.Workload, revision string, generation int64) events.Outcome {
 	return events.Outcome{
 		Verb: events.VerbStarted, Workload: w.ID, Revision: revision, Generation: generation, StartedAt: written,

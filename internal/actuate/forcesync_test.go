@@ -31,7 +31,7 @@ const (
 	syncedStore  = "{metadata: {name: bao, namespace: shop, uid: s}, spec: {provider: {vault: {server: 'https://bao', path: secret}}}}"
 )
 
-// custom is an object of External Secrets Operator.
+// custom returns an object of External Secrets Operator.
 func custom(t *testing.T, kind, text string) *unstructured.Unstructured {
 	t.Helper()
 	obj := &unstructured.Unstructured{}
@@ -44,7 +44,7 @@ func custom(t *testing.T, kind, text string) *unstructured.Unstructured {
 	return obj
 }
 
-// dynamicOf is a client for the objects.
+// dynamicOf returns a client for the objects.
 func dynamicOf(objects ...runtime.Object) *dynamicfake.FakeDynamicClient {
 	return dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
 		externalsecret.ExternalSecrets:        "ExternalSecretList",
@@ -54,7 +54,7 @@ func dynamicOf(objects ...runtime.Object) *dynamicfake.FakeDynamicClient {
 	}, objects...)
 }
 
-// rotationOfDB is the event of a version that was written to the path that syncedSecret reads.
+// rotationOfDB returns the event of a version that was written to the path that syncedSecret reads.
 func rotationOfDB() events.Change {
 	return events.Change{
 		Cluster: "demo", Source: events.StorePath{Store: "main", Namespace: events.RootNamespace, Mount: "secret", Path: "shop/db"}.Source(),
@@ -64,7 +64,7 @@ func rotationOfDB() events.Change {
 	}
 }
 
-// syncAtOnce has the API server take patches of ExternalSecrets, and the operator sync at once.
+// syncAtOnce makes the API server take patches of ExternalSecrets, and the operator sync at once.
 func syncAtOnce(c *cluster, client *dynamicfake.FakeDynamicClient) {
 	client.PrependReactor("patch", "externalsecrets", func(action k8stesting.Action) (bool, runtime.Object, error) {
 		patch, ok := action.(k8stesting.PatchAction)
@@ -109,7 +109,7 @@ func TestAnActuatorSyncsWhatReadsASecretInAStoreInOneTrace(t *testing.T) {
 	c.eventually("it was asked", func() bool {
 		return slices.ContainsFunc(client.Actions(), func(action k8stesting.Action) bool { return action.GetVerb() == "patch" })
 	})
-	c.publish(0, nil) // what the watcher says of the Secret that the sync wrote
+	c.publish(0, nil) // what the watcher reports about the Secret that the sync wrote
 	subject := events.OutcomeSubject("demo", events.Workload{Kind: forcesync.Kind, Namespace: "shop", Name: "db"})
 	c.eventually("the sync is reported as completed", func() bool {
 		stored, err := c.bus.Last(t.Context(), subject)

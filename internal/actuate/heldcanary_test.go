@@ -9,7 +9,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// waiting is a namespace in which c has to go first, and the others are looked at before it: b has more pods, and z1 and z2 have none.
+// waiting returns a namespace in which c has to go first, and the others are looked at before it: b has more pods, and z1 and z2 have none.
 func waiting(t *testing.T, others ...*appsv1.Deployment) *bakeBed {
 	t.Helper()
 	large := deploymentOf("b", "db", inWave("0"))
@@ -19,7 +19,7 @@ func waiting(t *testing.T, others ...*appsv1.Deployment) *bakeBed {
 	return newBakeBed(t, append(others, large, deploymentOf("c", "db", inWave("0")), z1, z2)...)
 }
 
-// looksAt has workloads that wait be looked at in an order, of those that are due at once.
+// looksAt sets the order in which waiting workloads are looked at if they are due at the same time.
 func (b *bakeBed) looksAt(names ...string) {
 	b.Helper()
 	for i, name := range names {
@@ -72,7 +72,7 @@ func TestOneGoesFirstWhenWhatHeldAllIsOver(t *testing.T) {
 	})
 }
 
-// Both are held for one that failed. What would repair one of them is not what the other waits for.
+// b waits for the repair of a, which failed for a change that c does not have.
 func TestOneThatWaitsForTheRepairOfAnotherDoesNotGoFirst(t *testing.T) {
 	b := newBakeBed(t, deploymentOf("a", "other", inWave("-1")), readsBoth("b", inWave("0")), deploymentOf("c", "db", inWave("0")))
 	b.changeOf("other", "200")

@@ -13,7 +13,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// TestAHoldCountsWhereverItIsAnnotated has an object put on hold, and taken off, that is rolled through another one, or anew.
+// TestAHoldCountsWhereverItIsAnnotated sets and removes a hold on an object that is rolled through another one, or is created again.
 func TestAHoldCountsWhereverItIsAnnotated(t *testing.T) {
 	kinds, reading := targetsOf(t)
 	rolling := func(hold map[string]string) map[string]string {
@@ -26,7 +26,7 @@ func TestAHoldCountsWhereverItIsAnnotated(t *testing.T) {
 	run, _ := workload.Read(deployments, scaledDown, workload.Reading{})
 	tests := []struct {
 		name string
-		// rolled is what is rolled, and read the object with the annotation at a resourceVersion, nil if that is the same one.
+		// rolled is what is rolled, nil if it is the annotated object, which read returns at a resourceVersion.
 		rolled *workload.Workload
 		read   func(version string, hold map[string]string) *workload.Workload
 	}{

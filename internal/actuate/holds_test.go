@@ -14,7 +14,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// TestAHoldForDaysIsNotedAsLongAndNotAsLate has a source change each day while the workload is on hold.
+// TestAHoldForDaysIsNotedAsLongAndNotAsLate changes a source each day while the workload is on hold.
 func TestAHoldForDaysIsNotedAsLongAndNotAsLate(t *testing.T) {
 	const days = 9
 	c := newCluster(t, deploymentOf("web", "db", onHold()))
@@ -139,7 +139,7 @@ func TestTheEndOfARolloutWakesThoseThatWaitForIt(t *testing.T) {
 	}
 }
 
-// The one that goes first may have been another one than that which others were found to wait for.
+// The one that goes first may be another one than the one that others were found to wait for.
 func TestTheBeginOfARollWakesThoseThatWaitForIt(t *testing.T) {
 	first, held := tenantOf(t, "shop", "first", nil), tenantOf(t, "shop", "held", nil)
 	l := loopOf(t, testOptions(), first, held)
@@ -155,7 +155,7 @@ func TestTheBeginOfARollWakesThoseThatWaitForIt(t *testing.T) {
 	}
 }
 
-// One that failed need not wait for who waits for its repair. Whoever has not failed may not go because of that.
+// A failed workload need not wait for one that waits for its repair. One that has not failed still waits.
 func TestWhoWaitsForARepairWakesTheFailedAlone(t *testing.T) {
 	failed, other, waits := tenantOf(t, "shop", "failed", nil), tenantOf(t, "shop", "other", nil), tenantOf(t, "shop", "waits", nil)
 	l := loopOf(t, testOptions(), failed, other, waits)

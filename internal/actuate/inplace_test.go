@@ -23,14 +23,14 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// tellBed is a loop with a workload that has one pod, which is told of changes of db. Call it within synctest.
+// tellBed is a loop with a workload that has one pod, which is asked to reload after changes of db. Use it within synctest.
 type tellBed struct {
 	*testing.T
 	*loop
 	w       *workload.Workload
 	client  *fake.Clientset
 	patches []string
-	// answer is the status that the pod answers with. Zero: it does not listen. asked counts the requests.
+	// answer is the status that the pod answers with, 0 if it does not listen. Asked counts the requests.
 	answer, asked atomic.Int32
 }
 
@@ -91,13 +91,13 @@ func statusLine(code int) string {
 	return "500 Internal Server Error"
 }
 
-// change has db change now.
+// change makes db change now.
 func (b *tellBed) change() {
 	b.debounce.pend(b.w, changeOf(func(c *events.Change) { c.Time = time.Now() }))
 	b.debounce.release(b.debounce.byKey[b.w.Key()], time.Now())
 }
 
-// act dispatches, and takes what comes of it.
+// act dispatches, and finishes what was started.
 func (b *tellBed) act() {
 	b.dispatcher.dispatch(b.Context())
 	if !b.patcher.idle() {
@@ -105,7 +105,7 @@ func (b *tellBed) act() {
 	}
 }
 
-// said lists the reasons of the outcomes.
+// said lists the outcomes as text.
 func (b *tellBed) said() string {
 	var list []string
 	for _, one := range b.outbox.waiting {
@@ -126,7 +126,7 @@ func TestPodsAreToldWhenTheirFilesAreNewAndOnlyThenItIsRecorded(t *testing.T) {
 		if b.act(); len(b.patches) > 0 {
 			t.Fatal("it is told too early")
 		}
-		// Another change of it, before the files are new.
+		// db changes again before the files are new.
 		b.debounce.pend(b.w, changeOf(func(c *events.Change) {
 			c.Time, c.ResourceVersion, c.ChangedAt = time.Now(), "101", "101"
 			c.Keys["password"] = events.Key{Fingerprint: fp("4"), ChangedAt: "101"}

@@ -13,7 +13,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// newFollowedBed is a tellBed with another workload, which is of a wave, reads db, and comes after that whose pods reload.
+// newFollowedBed returns a tellBed with another workload, which is in a wave, reads db, and comes after the one whose pods reload.
 func newFollowedBed(t *testing.T, wave string, set func(*Options)) (b *tellBed, after *workload.Workload, rolled *int) {
 	t.Helper()
 	deployment := mountingDeployment("db", map[string]string{workload.AnnotationRollOn: "auto", "keyturn.dev/wave": wave})
@@ -37,7 +37,7 @@ func newFollowedBed(t *testing.T, wave string, set func(*Options)) (b *tellBed, 
 	return b, after, rolled
 }
 
-// changeBoth has db change now, and both workloads look at it.
+// changeBoth makes db change now for both workloads.
 func (b *tellBed) changeBoth(after *workload.Workload) {
 	change := changeOf(nil)
 	change.Time = time.Now()

@@ -29,7 +29,7 @@ func TestAChangeThatNeedsNothingIsToldAtOnce(t *testing.T) {
 }
 
 func TestNothingIsConcludedWhileAPatchIsUnderWay(t *testing.T) {
-	// By its record the workload has this content. But the patch under way is about to write another record.
+	// According to its record, the workload has this content, but the patch under way is about to write another record.
 	w := workloadOf(t, "auto", wholeDB, func(w *workload.Workload) {
 		w.Rolled = map[string]workload.RolledFor{"secret/db": {Fingerprint: fp("b"), Version: "80", UID: "uid"}}
 	})
@@ -42,7 +42,7 @@ func TestNothingIsConcludedWhileAPatchIsUnderWay(t *testing.T) {
 	}
 }
 
-// A tenant creates and deletes ever new names, and a workload that reads whatever there is waits for good.
+// A tenant creates and deletes one new name after the other, and a workload that reads all of them waits forever.
 func TestNamesThatComeAndGoWhileAWorkloadWaitsAreNotKeptInFlight(t *testing.T) {
 	w := workloadOf(t, "configmap/*, secret/db", wholeDB, nil)
 	l := loopOf(t, testOptions(), w)
@@ -69,7 +69,7 @@ func TestNamesThatComeAndGoWhileAWorkloadWaitsAreNotKeptInFlight(t *testing.T) {
 	if !l.debounce.byKey[w.Key()].isHeld() {
 		t.Error("the workload is not held any more")
 	}
-	// It has nothing to wait for when the last source is gone.
+	// When the last source is gone, it has nothing to wait for.
 	deliver(500, "stays", events.VerbDeleted)
 	if len(l.inFlight.open) != 0 || len(l.debounce.byKey) != 0 || l.debounce.countHeld() != 0 {
 		t.Errorf("%d events are in flight and %d workloads wait, want none", len(l.inFlight.open), len(l.debounce.byKey))
@@ -105,7 +105,7 @@ func TestThatAWorkloadHasWaitedIsKnownAfterItsSourceWasMadeAnew(t *testing.T) {
 	}
 }
 
-// As `kubectl rollout undo` does: it puts back the annotations of the earlier revision as well, and starts pods with the content of now.
+// `kubectl rollout undo` also restores the annotations of the earlier revision, and starts pods with the current content.
 func TestARecordThatSomeoneHasPutBackDoesNotTellWhatPodsHave(t *testing.T) {
 	w := workloadOf(t, "auto", wholeDB, func(w *workload.Workload) {
 		w.Rolled = map[string]workload.RolledFor{"secret/db": {Fingerprint: fp("b"), Version: "80", UID: "uid", Scope: "*"}}

@@ -29,7 +29,7 @@ func TestEachOutcomeIsToldToPeopleOrIsNot(t *testing.T) {
 	tests := []struct {
 		name    string
 		outcome events.Outcome
-		want    string // type, reason and message; empty: it is not told
+		want    string // type, reason and message; empty: it is not reported
 	}{
 		{"that a rollout began", events.Outcome{Verb: events.VerbStarted, Reason: "content-changed", Message: "rolled for secret/db"}, "Normal Rolled content-changed: rolled for secret/db"},
 		{"that it is complete", events.Outcome{Verb: events.VerbCompleted, Reason: "rolled-out"}, "Normal RolloutCompleted rolled-out"},
@@ -107,7 +107,7 @@ func TestWarningsGoBeforeWhatElseThereIsToTell(t *testing.T) {
 	}
 }
 
-// waiting takes the one that is to be written next, nil if none waits.
+// waiting takes the event that is written next, nil if none waits.
 func (k *kubeEvents) waiting() *corev1.Event {
 	if len(k.warnings)+len(k.others) == 0 {
 		return nil
@@ -123,7 +123,7 @@ type kubeEventBed struct {
 	ended          chan struct{}
 }
 
-// startKubeEvents starts one, which ends as run says.
+// startKubeEvents starts a writer, which ends as run does.
 func startKubeEvents(ctx, hurry context.Context) *kubeEventBed {
 	bed := &kubeEventBed{ended: make(chan struct{})}
 	client := fake.NewClientset()
@@ -146,7 +146,7 @@ func (b *kubeEventBed) tell(ctx context.Context, count int) {
 	}
 }
 
-// triesAfter is how many were tried to be written in all, after some time more.
+// triesAfter waits, and returns how many writes were tried so far.
 func (b *kubeEventBed) triesAfter(d time.Duration) int {
 	<-time.After(d)
 	synctest.Wait()

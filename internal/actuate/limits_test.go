@@ -16,9 +16,9 @@ func TestNoMoreRolloutsAreInProgressThanAllowed(t *testing.T) {
 		limit int
 		// others are the states of those that are being rolled out.
 		others []workload.Progress
-		// patched says that a patch is under way to one more.
+		// patched says that a patch of one more is under way.
 		patched bool
-		// again is the state of the last rollout of that one, which is followed. Nil: it has none.
+		// again is the state of the last rollout of that one, which is followed, nil if it has none.
 		again *workload.Progress
 		pods  int32
 		want  plan.Reason
@@ -74,7 +74,7 @@ func TestANamespaceHasItsShareOfTheLimit(t *testing.T) {
 	tests := []struct {
 		name    string
 		options Options
-		// shop and bank are how many of them are being rolled out.
+		// shop and bank are how many workloads of each are being rolled out.
 		shop, bank int
 		want       plan.Reason
 	}{
@@ -113,7 +113,7 @@ func TestANamespaceHasItsShareOfTheLimit(t *testing.T) {
 	}
 }
 
-// What has changed meanwhile may be what repairs the rollout.
+// What has changed meanwhile may repair the rollout.
 func TestAWorkloadThatIsBeingRolledHasItsSlotAlready(t *testing.T) {
 	for name, options := range map[string]Options{
 		"of the cluster":             {MaxRollouts: 1, Namespaces: []string{"shop"}},

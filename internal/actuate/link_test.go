@@ -19,7 +19,7 @@ func (c *cluster) decided() {
 	})
 }
 
-// write makes a write of a Deployment that the API server had made as the given version.
+// write changes a Deployment, whose resourceVersion becomes the given version.
 func (c *cluster) write(name, version string, change func(*appsv1.Deployment)) {
 	c.Helper()
 	deployment := c.get(name)
@@ -30,7 +30,7 @@ func (c *cluster) write(name, version string, change func(*appsv1.Deployment)) {
 	}
 }
 
-// A reflector shows a write late. The event of a change after it was taken meanwhile.
+// A reflector shows a write late, after the event of a later change was taken.
 func TestAChangeIsNotMissedByAWorkloadThatHasJustComeToWantIt(t *testing.T) {
 	tests := []struct {
 		name   string

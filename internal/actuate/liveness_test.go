@@ -17,8 +17,8 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// TestEverybodyRollsInTheEnd has workloads in waves that read one of two sources, or both, with patches that fail, holds, pauses, pods that do not
-// stay ready, changes and restarts. When all of that is over, everybody gets the last content.
+// TestEverybodyRollsInTheEnd rolls workloads in waves that read one of two sources, or both, with patches that fail, holds, pauses, pods that do not
+// stay ready, changes and restarts. When all of that is over, every workload gets the last content.
 func TestEverybodyRollsInTheEnd(t *testing.T) {
 	for seed := range uint64(15) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {

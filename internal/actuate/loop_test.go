@@ -18,7 +18,7 @@ func TestAnEventIsDoneWithWhenItsRolloutsArePublished(t *testing.T) {
 	w := workloadOf(t, "auto", wholeDB, nil)
 	l := loopOf(t, testOptions(), w)
 	event := eventOf(changeOf(nil))
-	event.open = 1 // so that it is not finished: there is no message that it came with
+	event.open = 1 // so that it is not finished: no message came with it
 	p := newPending(w.Key(), written)
 	p.add(event, nil)
 	r, err := newTask(deployments, w, []plan.Decision{{Source: db, Reason: plan.Changed}}, p)

@@ -20,7 +20,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// measured is an actuator whose metrics the reader has.
+// measured returns an actuator and the reader of its metrics.
 func measured(t *testing.T) (*Actuator, *sdkmetric.ManualReader) {
 	t.Helper()
 	reader, options := sdkmetric.NewManualReader(), testOptions()
@@ -33,7 +33,7 @@ func measured(t *testing.T) (*Actuator, *sdkmetric.ManualReader) {
 	return a, reader
 }
 
-// sampled is a context with the span of a trace that is kept.
+// sampled returns a context with the span of a trace that is kept.
 func sampled(t *testing.T) context.Context {
 	return trace.ContextWithSpanContext(t.Context(), trace.NewSpanContext(trace.SpanContextConfig{
 		TraceID: trace.TraceID{1, 2, 3}, SpanID: trace.SpanID{4, 5, 6}, TraceFlags: trace.FlagsSampled,
@@ -60,7 +60,7 @@ func points(data metricdata.Aggregation) map[attribute.Set]int64 {
 	return values
 }
 
-// value is that of the point with one label, or without any where it is empty.
+// value returns the value of the point with one label, or of that without any if the label is empty.
 func value(data metricdata.Aggregation, label attribute.KeyValue) (int64, bool) {
 	for set, value := range points(data) {
 		if got, ok := set.Value(label.Key); label.Key == "" && set.Len() == 0 || ok && got == label.Value {
@@ -70,7 +70,7 @@ func value(data metricdata.Aggregation, label attribute.KeyValue) (int64, bool) 
 	return 0, false
 }
 
-// measure has everything measured once, and what may fail once more.
+// measure records everything at least once, failures included.
 func measure(t *testing.T, a *Actuator) {
 	t.Helper()
 	ctx, m, w := sampled(t), a.metrics, workloadOf(t, "auto", wholeDB, nil)
@@ -94,7 +94,7 @@ func measure(t *testing.T, a *Actuator) {
 	lead(t, a)
 }
 
-// lead has the actuator lead, with one event that was delivered and one that was not.
+// lead makes the actuator lead, with one event that was delivered and one that was not.
 func lead(t *testing.T, a *Actuator) {
 	t.Helper()
 	a.bus = busOf(t)
@@ -181,7 +181,7 @@ func TestAnEventThatGoesToTheDeadLettersIsCountedOnce(t *testing.T) {
 	if got, _ := value(collected["keyturn.events.rejected"], attribute.String("reason", "patch-denied")); got != 1 {
 		t.Errorf("%d were counted, want 1", got)
 	}
-	// What is given back is not done with: two of three are.
+	// An event that is given back is not finished: two of three are.
 	var done int64
 	for _, count := range points(collected["messaging.process.duration"]) {
 		done += count

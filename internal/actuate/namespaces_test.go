@@ -29,7 +29,7 @@ func (c *cluster) annotatedNamespace(annotations map[string]string) {
 	}
 }
 
-// forbid has the API server refuse what is done with namespaces.
+// forbid makes the API server refuse requests for namespaces.
 func (c *cluster) forbid(verbs ...string) {
 	for _, verb := range verbs {
 		c.client.PrependReactor(verb, "namespaces", func(k8stesting.Action) (bool, runtime.Object, error) {

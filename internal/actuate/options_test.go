@@ -23,7 +23,7 @@ func TestOptionsValidate(t *testing.T) {
 	tests := []struct {
 		name   string
 		change func(*Options)
-		want   string // empty where the options are valid
+		want   string // empty if the options are valid
 	}{
 		{"the defaults, with a cluster, are valid", func(*Options) {}, ""},
 		{"no time to settle is valid", func(o *Options) { o.Settle, o.SettleMax = 0, 0 }, ""},

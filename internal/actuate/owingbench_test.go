@@ -8,7 +8,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// BenchmarkOwing looks through 5,000 workloads that are on hold, as every overdueCheck.
+// BenchmarkOwing looks through 5,000 workloads that are on hold, as the loop does every overdueCheck.
 func BenchmarkOwing(b *testing.B) {
 	for name, recalled := range map[string]bool{"delivered": false, "noted": true} {
 		b.Run(name, func(b *testing.B) {

@@ -20,7 +20,7 @@ import (
 
 var deploymentResource = schema.GroupResource{Group: "apps", Resource: "deployments"}
 
-// webDeployment is a Deployment that rolls on db, at a resourceVersion.
+// webDeployment returns a Deployment that rolls on db, at a resourceVersion.
 func webDeployment(version string, annotations map[string]string) *appsv1.Deployment {
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "w", ResourceVersion: version, Annotations: annotations},
@@ -30,7 +30,7 @@ func webDeployment(version string, annotations map[string]string) *appsv1.Deploy
 	}
 }
 
-// mountingDeployment is a Deployment that reads a Secret as files.
+// mountingDeployment returns a Deployment that reads a Secret as files.
 func mountingDeployment(secret string, annotations map[string]string) *appsv1.Deployment {
 	deployment := webDeployment("50", annotations)
 	deployment.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
@@ -47,7 +47,7 @@ func revisionIn(action k8stesting.Action) string {
 	return setIn(sent.Patch, annotationRevision)
 }
 
-// recording is a patch of web that only records.
+// recording returns a task for web that only records.
 func recording(t *testing.T) *task {
 	t.Helper()
 	w, ok := workload.Read(deployments, webDeployment("50", rollOn("auto")), workload.Reading{})

@@ -20,7 +20,7 @@ const (
 	annotationPausedAt    = "deployment.reloader.stakater.com/paused-at"
 )
 
-// pausingCluster has a Deployment that gathers changes for a period before each roll.
+// pausingCluster returns a cluster with a Deployment that waits for further changes for a period before each roll.
 func pausingCluster(t *testing.T, period string) (*cluster, Options) {
 	t.Helper()
 	c := newCluster(t, deploymentOf("web", "db", map[string]string{workload.AnnotationRollOn: "auto", annotationPausePeriod: period}))
@@ -29,7 +29,7 @@ func pausingCluster(t *testing.T, period string) (*cluster, Options) {
 	return c, options
 }
 
-// gatheringBoth has a workload that reads the Secret and the ConfigMap app, was rolled for both, and has a pause.
+// gatheringBoth returns a workload that reads the Secret and the ConfigMap app, was rolled for both, and has a pause.
 func gatheringBoth(t *testing.T, pause workload.Pause) (w *workload.Workload, app events.Source) {
 	t.Helper()
 	app = events.Source{Kind: events.KindConfigMap, Namespace: "shop", Name: "app"}
@@ -42,7 +42,7 @@ func gatheringBoth(t *testing.T, pause workload.Pause) (w *workload.Workload, ap
 	}), app
 }
 
-// content has an event tell of other content.
+// content makes an event report other content.
 func content(letter string) func(*events.Change) {
 	return func(c *events.Change) {
 		c.Fingerprint = fp(letter)
@@ -50,7 +50,7 @@ func content(letter string) func(*events.Change) {
 	}
 }
 
-// pausedAt is when the pause of the Deployment began, zero if none has.
+// pausedAt returns when the pause of the Deployment began, zero if it has none.
 func (c *cluster) pausedAt() time.Time {
 	at, _ := time.Parse(time.RFC3339, c.get("web").Annotations[annotationPausedAt])
 	return at
@@ -66,7 +66,7 @@ func TestChangesWithinAPauseMakeOneRollAtItsEnd(t *testing.T) {
 	begun := c.pausedAt()
 	seq = c.publish(seq, content("2"))
 	stop()
-	// Neither the stream nor the workload forgets with the leader.
+	// The stream and the workload remember it for the next leader.
 	_, stop = c.start(options)
 	defer stop()
 	c.publish(seq, content("3"))
@@ -96,7 +96,7 @@ func TestContentThatComesBackWithinAPauseRollsNothing(t *testing.T) {
 	l := loopOf(t, options, w)
 	consider := func(version, letter string) *inFlightEvent {
 		e := eventOf(changeOf(func(c *events.Change) { c.ResourceVersion, c.ChangedAt, c.Fingerprint = version, version, fp(letter) }))
-		e.delivery.Received, e.open = now, 1 // so that it is not finished: there is no message that it came with
+		e.delivery.Received, e.open = now, 1 // so that it is not finished: no message came with it
 		l.intake.consider(t.Context(), e, w, nil)
 		return e
 	}
@@ -134,7 +134,7 @@ func TestAPauseThatSomeoneElseHasBegunIsLeftToThem(t *testing.T) {
 	}
 }
 
-// Reloader keeps the end of a pause only in its memory, so if it is stopped before, the Deployment stays paused.
+// Reloader keeps the end of a pause only in memory. If it stops before the end, the Deployment stays paused.
 func TestADeploymentThatIsStillPausedAfterItsPauseIsReportedOnce(t *testing.T) {
 	const period = time.Minute
 	paused := func(w *workload.Workload) {
@@ -227,7 +227,7 @@ func TestARollThatIsRepeatedWaitsForNoOtherPause(t *testing.T) {
 	}
 }
 
-// A period begins with the first change that is to roll the workload, and the workload is asked once in a minute to say so.
+// A period begins with the first change that is to roll the workload. The actuator tries once a minute to write that on the workload.
 func TestAPauseBeginsWithTheFirstChangeThatRolls(t *testing.T) {
 	w, app := gatheringBoth(t, workload.Pause{Period: 5 * time.Minute})
 	now, options := written, testOptions()
@@ -236,7 +236,7 @@ func TestAPauseBeginsWithTheFirstChangeThatRolls(t *testing.T) {
 	consider := func(change events.Change) {
 		change.Time = now
 		e := eventOf(change)
-		e.delivery.Received, e.open = now, 1 // open, so that it is not finished: there is no message that it came with
+		e.delivery.Received, e.open = now, 1 // open, so that it is not finished: no message came with it
 		l.intake.consider(t.Context(), e, w, nil)
 	}
 	onHold := version(100, "b")
@@ -257,7 +257,7 @@ func TestAPauseBeginsWithTheFirstChangeThatRolls(t *testing.T) {
 			t.Errorf("after %d minutes, at look %d: it is asked to say that the pause has begun: %t", minutes, asked, busy)
 		}
 		if l.patcher.busy(w.Key()) {
-			// The workload is not as it is known here, so that it says nothing.
+			// The patch fails, so the workload does not show the pause.
 			l.patcher.finished((<-l.patcher.results).task)
 		}
 	}
@@ -282,7 +282,7 @@ func TestAPauseThatIsWrittenNowhereEndsNevertheless(t *testing.T) {
 func TestAfterAPauseAWaitCountsAgain(t *testing.T) {
 	tests := []struct {
 		name string
-		// back is when the content comes back, after the end of the pause, and decided is when that is decided.
+		// back is when the content comes back, and decided when that is decided, both counted from the end of the pause.
 		back, decided time.Duration
 		want          plan.Action
 	}{
@@ -308,7 +308,7 @@ func TestAfterAPauseAWaitCountsAgain(t *testing.T) {
 			take(0, db, 100, "b")
 			now = now.Add(options.SettleMax)
 			l.dispatcher.dispatch(t.Context())
-			// The second source joins a pause that is there.
+			// The second source joins the pause that has begun.
 			take(20*time.Second, app, 101, "b")
 			take(time.Minute+test.back, db, 110, "a")
 			take(time.Minute+test.back, app, 111, "a")

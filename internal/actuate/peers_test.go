@@ -65,7 +65,7 @@ func TestAWorkloadWaitsForAPeerThatFailed(t *testing.T) {
 	})
 }
 
-// timedOut is a loop with a workload whose rollout has timed out, and that workload.
+// timedOut returns a loop with a workload whose rollout has timed out, and that workload.
 func timedOut(t *testing.T) (*loop, *workload.Workload) {
 	t.Helper()
 	options, now := testOptions(), written

@@ -6,7 +6,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 )
 
-// readsBoth is a Deployment that reads db and other.
+// readsBoth returns a Deployment that reads db and other.
 func readsBoth(name string, on map[string]string) *appsv1.Deployment {
 	d := deploymentOf(name, "db", on)
 	other := deploymentOf("other", "other", on).Spec.Template.Spec
@@ -15,12 +15,12 @@ func readsBoth(name string, on map[string]string) *appsv1.Deployment {
 	return d
 }
 
-// a reads db and other, and fails when it is rolled for other. b waits for db, on hold until then.
+// a reads db and other, and fails when it is rolled for other. b reads db, and is on hold until then.
 func TestAFailureHoldsNobodyForAChangeThatTheFailedOneWasReadyWith(t *testing.T) {
 	fail := failures["its controller has given up"].fail
 	tests := []struct {
 		name string
-		// first is what becomes of the rollout of a for db, and leads says that another actuator leads before the hold is taken off.
+		// first is what happens to the rollout of a for db, and leads says that another actuator leads before the hold is taken off.
 		first func(b *bakeBed)
 		leads bool
 		want  []string
@@ -50,7 +50,7 @@ func TestAFailureHoldsNobodyForAChangeThatTheFailedOneWasReadyWith(t *testing.T)
 	}
 }
 
-// An image that cannot be pulled, say, came after the rollout was complete.
+// For example, someone sets an image that cannot be pulled after the rollout is complete.
 func TestTheNextLeaderTakesNoWorkloadForFailedThatOthersHaveBroken(t *testing.T) {
 	b := newBakeBed(t, deploymentOf("a", "db", inWave("0")), deploymentOf("b", "db", inWave("0", "keyturn.dev/hold", "tofu apply")))
 	b.change("200")

@@ -14,7 +14,7 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
-// publisherOf is a publisher of the tests' cluster.
+// publisherOf returns a publisher of the tests' cluster.
 func publisherOf(t *testing.T, bus *events.Bus) *publisher {
 	t.Helper()
 	a, err := New(testOptions())
@@ -24,7 +24,7 @@ func publisherOf(t *testing.T, bus *events.Bus) *publisher {
 	return newPublisher(bus, a.log, a.metrics)
 }
 
-// reportsOf are reports of outcomes.
+// reportsOf returns reports of outcomes.
 func reportsOf(outcomes ...events.Outcome) []report {
 	var reports []report
 	for _, outcome := range outcomes {
@@ -33,7 +33,7 @@ func reportsOf(outcomes ...events.Outcome) []report {
 	return reports
 }
 
-// publishing has the publisher publish reports, and returns those that are finished.
+// publishing makes the publisher publish reports, and returns those that are finished.
 func publishing(t *testing.T, p *publisher, reports []report) []report {
 	t.Helper()
 	var running sync.WaitGroup

@@ -33,14 +33,14 @@ type reasonCase struct {
 	change     func(*events.Change)
 	from       func(*events.Change) // nil: it is not known
 	options    func(*Options)
-	// arrange is called before anything is decided, and meanwhile when the change waits to be.
+	// arrange is called before anything is decided, and meanwhile while the change waits for that.
 	arrange, meanwhile func(*loop, *workload.Workload)
-	// unexplained says that explain cannot give it: it is of what the actuator has under way, or had before.
+	// unexplained says that explain cannot give the reason: it depends on what the actuator does, or did before.
 	unexplained bool
 }
 
-// reasonCases has each reason but three that are no decisions: unknown is of a source that the stream does not know, busy of a workload that
-// another decision is being carried out at, and history-pending of one that is decided once the history was read.
+// reasonCases returns a case for each reason except three that are no decisions: unknown is about a source that the stream does not know, busy
+// about a workload that another task is under way for, and history-pending about one that is decided once the history was read.
 func reasonCases() []reasonCase {
 	rolled := func(letter, version string) func(*workload.Workload) {
 		return func(w *workload.Workload) {
@@ -197,7 +197,7 @@ func reasonCases() []reasonCase {
 	}
 }
 
-// told is what a person can find of a decision.
+// told is what a person can find out about a decision.
 type told struct {
 	log        bytes.Buffer
 	spans      *tracetest.SpanRecorder
@@ -207,7 +207,7 @@ type told struct {
 	explained  plan.Reason
 }
 
-// decide takes a change to its end, as the loop would.
+// decide handles a change to the end, as the loop would.
 func (tt *reasonCase) decide(t *testing.T) *told {
 	t.Helper()
 	got := &told{spans: tracetest.NewSpanRecorder(), metrics: sdkmetric.NewManualReader()}
@@ -253,7 +253,7 @@ func (tt *reasonCase) decide(t *testing.T) *told {
 	}
 	spanCtx, span := options.Tracer.Start(t.Context(), "process")
 	event := &inFlightEvent{delivery: &events.Delivery{Change: change}, span: span}
-	event.open = 1 // so that it is not finished: there is no message that it came with
+	event.open = 1 // so that it is not finished: no message came with it
 	l.intake.consider(spanCtx, event, w, from)
 	if tt.meanwhile != nil {
 		tt.meanwhile(l, w)

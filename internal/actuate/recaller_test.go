@@ -13,7 +13,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// runRecaller runs a recaller until the returned function is called, which waits for its end.
+// runRecaller runs a recaller. The returned function stops it and waits for its end.
 func runRecaller(t *testing.T, r *recaller) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -43,7 +43,7 @@ func TestARecalledEventIsReadUntilItIsThere(t *testing.T) {
 			}
 			return &events.Delivery{Change: events.Change{Source: source}}, nil
 		}, slog.New(slog.DiscardHandler), time.Now)
-		// A question that is being answered may be asked anew, so all are asked first.
+		// A question that is being answered may be asked again, so all are asked first.
 		for range 2 {
 			r.ask(question{workload: web, source: gone})
 			r.ask(question{workload: web, source: db})
@@ -74,7 +74,7 @@ func TestARecalledEventIsDecidedForItsWorkloadOnly(t *testing.T) {
 	}
 }
 
-// It was read before the later event was published.
+// The recalled event was read before the later one was published.
 func TestARecalledEventReplacesNoLaterOne(t *testing.T) {
 	later := changeOf(func(c *events.Change) { c.ResourceVersion, c.ChangedAt, c.Fingerprint = "110", "110", fp("c") })
 	tests := []struct {
@@ -132,7 +132,7 @@ func TestAQuestionCanWait(t *testing.T) {
 	})
 }
 
-// A replica of the stream may answer with what was superseded a moment ago.
+// A replica of the stream may answer with an event that was just superseded.
 func TestWhatANewReferenceAsksForIsAskedTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := workload.Key{Kind: "deployment", Namespace: "shop", Name: "web"}
@@ -162,7 +162,7 @@ func TestWhatANewReferenceAsksForIsAskedTwice(t *testing.T) {
 	})
 }
 
-// What is decided twice is reported twice where nothing on the workload says that it was decided, as in a dry run.
+// What is decided twice is reported twice if nothing on the workload shows the first decision, as in a dry run.
 func TestTheSecondQuestionIsAnsweredOnlyWithAnotherEvent(t *testing.T) {
 	for _, tt := range []struct {
 		name     string

@@ -14,7 +14,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// recordBed is a loop that nothing runs, Deployments, and what the stream says of db.
+// recordBed is a loop that does not run, Deployments, and what the stream has for db.
 type recordBed struct {
 	*cluster
 	*loop
@@ -58,7 +58,7 @@ func newRecordBed(t *testing.T, mutate func(*Options), deployments ...*appsv1.De
 // unacked says that an event is delivered and in flight.
 var unacked = events.Lag{Delivered: 1, AckPending: 1}
 
-// observe has the index see a Deployment.
+// observe shows the index a Deployment.
 func (b *recordBed) observe(name string) {
 	b.Helper()
 	w, ok := workload.Read(deployments, b.get(name), workload.Reading{})
@@ -69,7 +69,7 @@ func (b *recordBed) observe(name string) {
 	b.review(b.Context())
 }
 
-// turn lets the recorder do what it may, and the other parts what follows.
+// turn lets the recorder act, and then the other parts.
 func (b *recordBed) turn() {
 	b.recorder.collect()
 	b.recorder.advance(b.Context())
@@ -164,7 +164,7 @@ func TestWhatIsNotSettledIsRecordedLater(t *testing.T) {
 	}
 }
 
-// Another workload may wait for its turn with the same or an earlier event, which is not acked meanwhile.
+// Another workload may wait for its turn with the same or an earlier event, which is not acked until then.
 func TestAnEventThatIsTakenIsDecidedForAWorkloadWithoutPendingChanges(t *testing.T) {
 	b := newRecordBed(t, nil, deploymentOf("web", "db", rollOn("auto")))
 	b.lag = unacked
@@ -229,7 +229,7 @@ func TestARecordThatIsRemovedAgainAndAgainIsWrittenEverMoreSeldom(t *testing.T) 
 	if inHours[0] < 3 || inHours[0] > 15 || inHours[2] > 5 {
 		t.Errorf("removed every five minutes, it is written %v times a day", inHours)
 	}
-	// It may come to want more at any time.
+	// It may opt in to more sources at any time.
 	b.turn()
 	wrote := len(b.records())
 	b.set("web", func(d *appsv1.Deployment) {
@@ -272,7 +272,7 @@ func TestRecordsArePacedAndTakeNoPlaceOfRolls(t *testing.T) {
 	}
 }
 
-// An actuator that starts over finds every event acked.
+// An actuator that restarts finds every event acked.
 func TestAnActuatorThatStartsWritesTheRecordsThatAreMissing(t *testing.T) {
 	c := newCluster(t, deploymentOf("web", "db", rollOn("auto")))
 	_, stop := c.start(c.options())

@@ -59,17 +59,17 @@ func TestAWorkloadWhoseSourceIsCreatedLateGetsARecordSoonAfter(t *testing.T) {
 	b.wantRecords(1, "there is one")
 }
 
-// The read finds no event, and one comes before that is known.
+// The read finds no event, and one arrives before the answer is taken.
 func TestAnEventThatComesWhileItIsLookedForIsNotWaitedForAgain(t *testing.T) {
 	b := newRecordBed(t, nil, deploymentOf("web", "db", rollOn("auto")))
 	last := b.last
 	last.Change = changeOf(func(c *events.Change) { c.Verb, c.ChangedAt, c.Previous, c.Changed = events.VerbObserved, "", "", nil })
 	b.last = nil
 	for range 48 {
-		b.now = b.now.Add(time.Hour) // Until looks are hours apart.
+		b.now = b.now.Add(time.Hour) // Go on until looks are hours apart.
 		b.turn()
 	}
-	// What was missing is not known after a look that has failed.
+	// After a look that failed, nobody knows what was missing.
 	read := b.recorder.reads.last
 	b.recorder.reads.last = func(context.Context, events.Source) (*events.Delivery, error) { return nil, errors.New("no") }
 	for range 24 {

@@ -55,7 +55,7 @@ func TestANewLeaderReadsTheLastOutcomesWhenTheStreamAnswers(t *testing.T) {
 	go func() {
 		complete <- resumerOf(options, bus).outcomes(t.Context(), func(outcome events.Outcome) { found = append(found, outcome) })
 	}()
-	// Longer than any one question may wait.
+	// This takes longer than any one question may wait.
 	testkit.Eventually(t, "it has asked in vain four times", func() bool {
 		return strings.Count(log.String(), "last outcomes not readable; reading them again") >= 4
 	}, log.String)

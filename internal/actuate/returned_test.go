@@ -70,7 +70,7 @@ func TestWhatIsPendingOutlivesThatTheKindIsNotServed(t *testing.T) {
 	}
 }
 
-// Which leader has taken an event meanwhile, and acked it for nobody, makes no difference.
+// It makes no difference which leader took an event meanwhile, and acked it without a workload.
 func TestWorkloadsAreAskedForAllTheirSourcesWhenTheirKindIsServedAgain(t *testing.T) {
 	a, err := New(testOptions())
 	if err != nil {
@@ -81,7 +81,7 @@ func TestWorkloadsAreAskedForAllTheirSourcesWhenTheirKindIsServedAgain(t *testin
 		w.Rolled = map[string]workload.RolledFor{
 			"secret/db":      {Fingerprint: fp("a")},
 			"configmap/app":  workload.Owed(workload.RolledFor{Fingerprint: fp("a")}),
-			"secret/another": {Fingerprint: fp("a")}, // It does not want that.
+			"secret/another": {Fingerprint: fp("a")}, // It does not read this one.
 		}
 	})
 	app := events.Source{Kind: events.KindConfigMap, Namespace: "shop", Name: "app"}

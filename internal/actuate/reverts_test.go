@@ -18,18 +18,18 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// revertBed is a loop and the Deployment web, which others write too.
+// revertBed is a loop and the Deployment web, which others also write.
 type revertBed struct {
 	*testing.T
 	*loop
 	now        time.Time
 	deployment *appsv1.Deployment
 	reading    workload.Reading
-	// strips has admission remove what the actuator writes on the pod template.
+	// strips makes admission remove what the actuator writes to the pod template.
 	strips bool
-	// watches says whether the watch shows a write before its answer is there. Nil: it shows none.
+	// watches reports whether the watch shows a write before its answer arrives. If it is nil, the watch shows none.
 	watches func(*appsv1.Deployment) bool
-	// loses has the answer to a patch lost, and answers is the answer to all of them.
+	// loses drops the answers to patches. Answers, if not nil, is the answer to each of them.
 	loses   bool
 	answers error
 }
@@ -63,7 +63,7 @@ func (b *revertBed) read() *workload.Workload {
 	return w
 }
 
-// patch does what the API server does.
+// patch answers a patch as the API server does.
 func (b *revertBed) patch(action k8stesting.Action) (*appsv1.Deployment, error) {
 	if b.answers != nil {
 		return nil, b.answers
@@ -88,7 +88,7 @@ func (b *revertBed) patch(action k8stesting.Action) (*appsv1.Deployment, error) 
 	return b.deployment, nil
 }
 
-// write has someone write the Deployment.
+// write changes the Deployment as the given manager.
 func (b *revertBed) write(manager string, change func(*appsv1.Deployment)) {
 	d := b.deployment.DeepCopy()
 	change(d)
@@ -102,16 +102,16 @@ func (b *revertBed) write(manager string, change func(*appsv1.Deployment)) {
 	b.deployment = d
 }
 
-// change has the change decided, and what comes of it carried out.
+// change decides the change, and carries out what follows.
 func (b *revertBed) change() {
 	b.Helper()
 	event := eventOf(changeOf(nil))
-	event.open, event.delivery.Received = 1, b.now // open, so that it is not finished: there is no message that it came with
+	event.open, event.delivery.Received = 1, b.now // open, so that it is not finished: no message came with it
 	b.intake.consider(b.Context(), event, b.intake.index.Get(b.read().Key()), nil)
 	b.act()
 }
 
-// act has what is due carried out.
+// act carries out what is due.
 func (b *revertBed) act() {
 	b.Helper()
 	b.now = b.now.Add(time.Minute)
@@ -122,7 +122,7 @@ func (b *revertBed) act() {
 	}
 }
 
-// revert has someone write the pod template without the annotations.
+// revert writes the pod template without the annotations, as someone else.
 func (b *revertBed) revert() {
 	b.Helper()
 	b.write("operator", func(d *appsv1.Deployment) { d.Spec.Template.Annotations = nil })
@@ -186,7 +186,7 @@ func TestARollThatIsRevertedIsRepeatedAndAtLastGivenUp(t *testing.T) {
 	}
 }
 
-// wipe has an operator write all annotations that it does not know away, as it does whenever someone has added one.
+// wipe removes all annotations that an operator does not know, as the operator does whenever someone has added one.
 func (b *revertBed) wipe() {
 	b.Helper()
 	b.write("operator", func(d *appsv1.Deployment) { d.Annotations, d.Spec.Template.Annotations = rollOn("auto"), nil })

@@ -8,7 +8,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// progressOf has a workload seen with a progress, at the next version.
+// progressOf shows the index a workload with a progress, at the next version.
 func progressOf(t *testing.T, x *inventory.Index, p workload.Progress, version string) *workload.Workload {
 	t.Helper()
 	w := workloadOf(t, "auto", wholeDB, func(w *workload.Workload) {

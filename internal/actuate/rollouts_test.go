@@ -34,7 +34,7 @@ func TestAPatchWhoseAnswerWasLostIsFollowed(t *testing.T) {
 	}
 }
 
-// rolledAt is a workload as the actuator left it at a time.
+// rolledAt returns a workload as the actuator left it at a time.
 func rolledAt(t *testing.T, name string, at time.Time, state workload.State) *workload.Workload {
 	t.Helper()
 	d := webDeployment("50", rollOn("auto, configmap/app"))
@@ -125,8 +125,8 @@ func TestAChangeThatWasOnlyRecordedIsNoRolloutOfAnEarlierActuator(t *testing.T) 
 	}
 }
 
-// TestARolloutWhoseEventWasSupersededIsFound has an actuator killed between its patch and the outcome. By the time that another one leads,
-// the rollout is complete.
+// TestARolloutWhoseEventWasSupersededIsFound kills an actuator between its patch and the outcome. When another one leads, the
+// rollout is complete.
 func TestARolloutWhoseEventWasSupersededIsFound(t *testing.T) {
 	startedAt := func(w *workload.Workload, at time.Time) events.Outcome {
 		outcome := rolledOut(w, "r0", 1)
@@ -139,11 +139,11 @@ func TestARolloutWhoseEventWasSupersededIsFound(t *testing.T) {
 		name string
 		// last is the version of the event on the stream.
 		last string
-		// outcome is the last one of the workload on the stream. Nil: it has none.
+		// outcome is the last one of the workload on the stream, nil if it has none.
 		outcome func(*workload.Workload) events.Outcome
 		// undone means that somebody has restored a pod template of an earlier roll.
 		undone bool
-		// after is when the patch was made, counted from the oldest event on the stream. Zero: long before.
+		// after is when the patch was made, counted from the oldest event on the stream. Zero is long before.
 		after time.Duration
 		// progressing means that not all pods are of the pod template yet.
 		progressing bool

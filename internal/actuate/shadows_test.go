@@ -48,7 +48,7 @@ func TestAJobThatWasDeletedIsMadeAndItsShadowIsNot(t *testing.T) {
 	})
 }
 
-// shadowBed is a loop that knows the shadow of the Job import, and an API server that has it and not the Job.
+// shadowBed is a loop that knows the shadow of the Job import, and an API server that has it but not the Job.
 type shadowBed struct {
 	*testing.T
 	*loop
@@ -101,7 +101,7 @@ func newShadowBed(t *testing.T) *shadowBed {
 	return b
 }
 
-// restores reports whether the Job is restored at a time, and finishes that.
+// restores reports whether the Job is restored at a time, and finishes the restore.
 func (b *shadowBed) restores(at time.Time) bool {
 	b.Helper()
 	b.now = at

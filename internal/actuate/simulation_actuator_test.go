@@ -9,7 +9,7 @@ import (
 	"github.com/keyturn/keyturn/internal/plan"
 )
 
-// deliver has the stream hand over the last event of a source.
+// deliver delivers the last event of a source.
 func (s *simulation) deliver(source *simulatedSource) {
 	if !source.sent && !source.acked {
 		source.sent = true
@@ -17,14 +17,14 @@ func (s *simulation) deliver(source *simulatedSource) {
 	}
 }
 
-// deliverAgain has the stream hand over the last event of a source once more, done with or not.
+// deliverAgain delivers the last event of a source once more, acked or not.
 func (s *simulation) deliverAgain(source *simulatedSource) {
 	if source.sent {
 		s.buffer = append(s.buffer, source.last())
 	}
 }
 
-// deliverLate has the stream hand over an event of a source that it has superseded since.
+// deliverLate delivers an event of a source that was superseded since.
 func (s *simulation) deliverLate(source *simulatedSource) {
 	if n := len(source.superseded); n > 0 {
 		s.buffer = append(s.buffer, source.superseded[s.random.IntN(n)])
@@ -105,7 +105,7 @@ func (s *simulation) dispatch() {
 	s.inFlight = r
 }
 
-// What may become of a patch. In any other case it succeeds.
+// The ways in which a patch fails. In any other case it succeeds.
 const (
 	patchRefused = iota
 	answerLost
@@ -137,7 +137,7 @@ func (s *simulation) finish(outcome int) {
 	s.pending.forgetBaselines()
 }
 
-// apply has the API server take a patch.
+// apply applies a patch as the API server does.
 func (s *simulation) apply(r *task) {
 	after := *s.w
 	after.Version = strconv.Itoa(s.version)
@@ -152,7 +152,7 @@ func (s *simulation) apply(r *task) {
 	s.w = &after
 }
 
-// restart has the actuator forget what it knows. What is not acknowledged is delivered again.
+// restart makes the actuator forget what it knows. What is not acked is delivered again.
 func (s *simulation) restart() {
 	s.baselines = make(baselines)
 	s.pending, s.inFlight, s.buffer = nil, nil, nil
@@ -167,7 +167,7 @@ func (s *simulation) restart() {
 	s.notef("restarted")
 }
 
-// lose has nobody know whether the pods started before or after a change that is not decided yet.
+// lose makes it unknown whether the pods started before or after a change that is not decided yet.
 func (s *simulation) lose() {
 	for _, source := range s.sources {
 		source.strayed = source.strayed || !source.acked

@@ -9,9 +9,9 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// optIns is how a workload comes to want its sources, and how the actuator gets to know of it.
+// optIns is how a workload opts in to its sources, and how the actuator learns of it.
 type optIns struct {
-	// all is what it wants when it does.
+	// all is what it wants while it is opted in.
 	all workload.OptIn
 	// out says that it wants nothing.
 	out bool
@@ -22,7 +22,7 @@ type optIns struct {
 	asked []*simulatedSource
 }
 
-// stepRecords has one thing happen to the record or to the opt-in.
+// stepRecords makes one thing happen to the record or to the opt-in.
 func (s *simulation) stepRecords() {
 	switch n := s.random.IntN(10); {
 	case n < 3:
@@ -44,7 +44,7 @@ func (s *simulation) stepRecords() {
 	}
 }
 
-// rewrite makes a state of the workload after a write that leaves the pods alone.
+// rewrite writes the workload without an effect on the pods.
 func (s *simulation) rewrite(write func(*workload.Workload)) {
 	after := *s.w
 	after.Version = strconv.Itoa(s.version)
@@ -74,7 +74,7 @@ func (s *simulation) record() {
 	}
 }
 
-// optOut has somebody remove the annotation.
+// optOut removes the annotation, as a person does.
 func (s *simulation) optOut() {
 	if s.opt.out || s.opt.unseen {
 		return
@@ -84,7 +84,7 @@ func (s *simulation) optOut() {
 	s.notef("%d: opted out", s.version)
 }
 
-// optIn has somebody put it back. The actuator sees that later.
+// optIn restores the annotation. The actuator sees that later.
 func (s *simulation) optIn() {
 	if s.opt.out {
 		s.opt.out, s.opt.at, s.opt.unseen = false, s.version, true
@@ -127,7 +127,7 @@ func (s *simulation) recall() {
 	s.opt.asked = nil
 }
 
-// forgetLinks has nobody know any more since when the workload wants its sources.
+// forgetLinks makes it unknown since when the workload wants its sources.
 func (s *simulation) forgetLinks() {
 	for _, source := range s.sources {
 		_, linked := s.w.Link(source.Source)

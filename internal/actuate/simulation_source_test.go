@@ -11,7 +11,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// simulatedSource is a source, what the stream says of it, and what the pods have of it.
+// simulatedSource is a source, what the stream has of it, and what the pods have of it.
 type simulatedSource struct {
 	events.Source
 	ref     workload.Reference
@@ -19,7 +19,7 @@ type simulatedSource struct {
 	version int
 	data    map[string]string // nil: there is none
 
-	// event is the last on the stream, and said its content. Sent is whether it was delivered, acked whether it is done with.
+	// event is the last on the stream, and said its content. Sent is whether it was delivered, and acked whether it is finished.
 	event       events.Change
 	said        map[string]string
 	sent, acked bool
@@ -27,24 +27,24 @@ type simulatedSource struct {
 	seq        uint64
 	storedAt   int
 	superseded []*events.Delivery
-	// contents is what the workload reads, by the id of the event that tells of it, and publishedAt is when it was first told.
+	// contents is what the workload reads, by the ID of the event that reports it, and publishedAt is when it was first reported.
 	contents    map[string]string
 	publishedAt map[string]int
 
-	// told is what the last event says that they read, and toldAt the version at which that changed.
+	// told is what the workload reads according to the last event, and toldAt the version at which that changed.
 	told   string
 	toldAt int
 	// changedAt is when the content that the pods read last changed.
 	changedAt int
 	// pods is what the pods read when they started.
 	pods string
-	// podsEvent is the event that told of it. Empty: none ever did.
+	// podsEvent is the ID of the event that reported it, empty if none did.
 	podsEvent string
 	// decided are the events that the actuator decided about. Others were superseded before it did.
 	decided map[string]bool
 	// strayed says that the actuator lost track of whether the pods started before or after a change.
 	strayed bool
-	// lost says that the stream forgot the source, and lostUID is the object that there was then; 0: none.
+	// lost says that the stream forgot the source. LostUID is the object that existed then, 0 if none did.
 	lost    bool
 	lostUID int
 	// unknown says that the source had changed since the pods started when it was first seen again, and that the workload had no record.
@@ -53,12 +53,12 @@ type simulatedSource struct {
 	unlinked bool
 }
 
-// last is a delivery of the last event.
+// last returns a delivery of the last event.
 func (source *simulatedSource) last() *events.Delivery {
 	return &events.Delivery{Change: source.event, Seq: source.seq, StoredAt: timeOf(source.storedAt)}
 }
 
-// contentOf writes a source's content as a text.
+// contentOf returns a source's content as text.
 func contentOf(data map[string]string) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(data)) {
@@ -67,7 +67,7 @@ func contentOf(data map[string]string) string {
 	return b.String()
 }
 
-// printsOf are the fingerprints of a source's content: of each key, and of all.
+// printsOf returns the fingerprints of a source's content: of each key, and of all.
 func printsOf(data map[string]string) (keys map[string]events.Key, all string) {
 	sum := func(text string) string {
 		digest := fnv.New128a()
@@ -81,7 +81,7 @@ func printsOf(data map[string]string) (keys map[string]events.Key, all string) {
 	return keys, sum(contentOf(data))
 }
 
-// read is what pods that start now read of a source. It is false where they do not start.
+// read returns what pods that start now read of a source, and false if they do not start.
 func (source *simulatedSource) read() (string, bool) {
 	if source.data == nil {
 		return "absent", source.ref.Optional

@@ -6,7 +6,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// forget has the stream lose the last event of a source, as when its volume is replaced, or when the source was away for long.
+// forget makes the stream lose the last event of a source, as when its volume is replaced, or when the source was gone for long.
 func (s *simulation) forget(source *simulatedSource) {
 	source.lost, source.lostUID = true, 0
 	if source.data != nil {
@@ -17,7 +17,7 @@ func (s *simulation) forget(source *simulatedSource) {
 	s.notef("%d: the stream lost %s", s.version, source)
 }
 
-// serve has the status of the workload say whether its pods are available.
+// serve sets whether the status of the workload says that its pods are available.
 func (s *simulation) serve() {
 	since := ""
 	if !s.waiting {

@@ -12,13 +12,13 @@ import (
 )
 
 // simulation is a workload, the sources that it reads, a watcher, a stream and an actuator, in which anything may happen at
-// any time. What the actuator decides with is real: baseline, plan, newTask and merge. What is simulated is what it cannot
-// know: what the pods have really read.
+// any time. The code that the actuator decides with is real: baseline, plan, newTask and merge. What it cannot know is
+// simulated: what the pods have really read.
 type simulation struct {
 	*testing.T
 	random *rand.Rand
-	// calm is without failures, restarts and sources that go away. Then the actuator knows everything, and no roll is for
-	// nothing.
+	// calm means no failures, no restarts, and no sources that go away. Then the actuator knows everything, and every roll is
+	// needed.
 	calm    bool
 	policy  plan.Policy
 	version int
@@ -26,12 +26,12 @@ type simulation struct {
 	w       *workload.Workload
 	// waiting says that the pods cannot start. They do as soon as they can.
 	waiting bool
-	// startedAt is when they did.
+	// startedAt is when they started.
 	startedAt int
 	opt       optIns
 
 	baselines baselines
-	// buffer is what was delivered and not taken yet.
+	// buffer is what was delivered but not taken yet.
 	buffer   []*events.Delivery
 	pending  *pending
 	inFlight *task
@@ -43,7 +43,7 @@ func newSimulation(t *testing.T, seed uint64) *simulation {
 		T: t, random: rand.New(rand.NewPCG(seed, 2)), calm: seed%2 == 0, version: 95,
 		policy: plan.Policy{Delete: seed%3 == 0}, baselines: make(baselines), log: []string{fmt.Sprintf("seed %d", seed)},
 	}
-	// Of the Secret a and b are read, and without a the pods do not start. The ConfigMap is read as a whole.
+	// The workload reads the keys a and b of the Secret, and all of the ConfigMap. Without a, the pods do not start.
 	secret := workload.Reference{Kind: events.KindSecret, Name: "db", Keys: []string{"a", "b"}, Required: []string{"a"}}
 	config := workload.Reference{Kind: events.KindConfigMap, Name: "app", Optional: true}
 	if s.calm {
@@ -82,7 +82,7 @@ func (s *simulation) startPods() {
 	}
 }
 
-// step has one thing happen.
+// step makes one thing happen.
 func (s *simulation) step() {
 	s.version++
 	source := s.sources[s.random.IntN(len(s.sources))]
@@ -118,7 +118,7 @@ func (s *simulation) step() {
 	s.serve()
 }
 
-// checkRoll checks that a roll is for something.
+// checkRoll checks that a roll is needed.
 func (s *simulation) checkRoll(r *task) {
 	needed := false
 	for _, decision := range r.decisions {
@@ -134,13 +134,13 @@ func (s *simulation) checkRoll(r *task) {
 			needed = needed || source.Source == decision.Source && source.changedAt > s.startedAt
 		}
 	}
-	// Where somebody deployed while the patch was under way nobody could know.
+	// If somebody deployed while the patch was under way, the actuator could not know.
 	if s.calm && !needed && r.workload == s.w {
 		s.failf("it is rolled for %s, which its pods have read", r.cause)
 	}
 }
 
-// deploy has somebody else change the pod template.
+// deploy changes the pod template, as somebody else does.
 func (s *simulation) deploy() {
 	after := *s.w
 	after.Version = strconv.Itoa(s.version)
@@ -156,7 +156,7 @@ func (s *simulation) deploy() {
 	s.notef("%d: deployed", s.version)
 }
 
-// settle has everything come to an end.
+// settle brings everything to an end.
 func (s *simulation) settle() {
 	s.version++
 	s.optIn()
@@ -185,10 +185,10 @@ func (s *simulation) settle() {
 	}
 }
 
-// check checks that the pods have what they are to have, and that nothing more happens whatever comes again.
+// check checks that the pods have the right content, and that nothing more happens whatever is delivered again.
 func (s *simulation) check() {
 	for _, source := range s.sources {
-		// It changed before the workload asked for it, or nobody knew any more since when that was.
+		// It changed before the workload wanted it, or it was no longer known since when that was.
 		earlier := source.toldAt <= s.opt.at || source.unlinked
 		decision := s.policy.Decide(s.w, source.event, plan.Past{})
 		if decision.Reason.Action() != plan.Skip && !earlier {
@@ -200,12 +200,12 @@ func (s *simulation) check() {
 		case content == "absent" && !s.policy.Delete || content == "absent" && !source.ref.Optional || decision.Reason == plan.KeyMissing:
 			// Running pods keep what they have.
 		case (source.strayed || !source.decided[source.podsEvent]) && source.publishedAt[content] < s.startedAt:
-			// They started with content that was superseded before the actuator decided about it, and by then it had gone back
-			// to what it was before.
+			// They started with content that was superseded before the actuator decided about it, and by then the content before
+			// that was back.
 		case source.unknown:
-			// Nobody knew any more that it had changed.
+			// It was no longer known that it had changed.
 		case source.pods == "absent" && source.event.Verb == events.VerbObserved:
-			// They started without it, and it came back as it had been.
+			// They started without it, and it came back with the content that it had before.
 		default:
 			s.failf("%s: the pods have %s, not %s: %s (%v)", source, source.pods, content, decision.Reason, s.w.Rolled)
 		}
@@ -224,8 +224,8 @@ func (s *simulation) failf(format string, args ...any) {
 	s.Fatalf(format, args...)
 }
 
-// Whatever happens, in whatever order: in the end the pods have the last content that they are to have, no event that
-// comes again does anything, and no content is rolled for twice in a row.
+// Whatever happens, in whatever order, the pods have the last content in the end, no event that is delivered again has an
+// effect, and no content is rolled for twice in a row.
 func TestWhateverHappensThePodsHaveTheLastContent(t *testing.T) {
 	for seed := range uint64(3000) {
 		s := newSimulation(t, seed)

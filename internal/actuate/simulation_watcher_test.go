@@ -8,7 +8,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// timeOf is when a version was written.
+// timeOf returns when a version was written.
 func timeOf(version int) time.Time { return written.Add(time.Duration(version) * time.Second) }
 
 func (s *simulation) change(source *simulatedSource) {
@@ -42,7 +42,7 @@ func (s *simulation) change(source *simulatedSource) {
 	}
 }
 
-// watch publishes what there is to say of a source, as a watcher does.
+// watch publishes the state of a source, as a watcher does.
 func (s *simulation) watch(source *simulatedSource) {
 	before, known := source.event, source.said != nil
 	gone, same := before.Verb == events.VerbDeleted, known && maps.Equal(source.said, source.data)

@@ -16,7 +16,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// startsBed is a loop that knows the CronJob report, and an API server that says that it may not be patched.
+// startsBed returns a loop that knows the CronJob report, and an API server that forbids patches of it.
 func startsBed(t *testing.T, jobs ...runtime.Object) (*loop, *fake.Clientset, *workload.Workload) {
 	t.Helper()
 	cronJob := &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{

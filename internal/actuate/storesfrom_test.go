@@ -9,7 +9,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// TestAnActuatorActsOnWhatAnotherClusterSaysOfASecretStore has the watcher of a hub tell of a secret in a store, and of a
+// TestAnActuatorActsOnWhatAnotherClusterSaysOfASecretStore makes the watcher of a hub report a secret in a store, and a
 // Secret of its own cluster that has the name of one here.
 func TestAnActuatorActsOnWhatAnotherClusterSaysOfASecretStore(t *testing.T) {
 	c := newCluster(t, deploymentOf("web", "db", rollOn("openbao:secret/shop/db")), deploymentOf("other", "db", rollOn("secret/db")))
@@ -48,7 +48,7 @@ func TestAnActuatorActsOnWhatAnotherClusterSaysOfASecretStore(t *testing.T) {
 		t.Errorf("patched were %v, want what reads the store, and nothing for the Secret of another cluster", got)
 	}
 
-	// Whoever takes over finds what the rollout is for, so that it is measured.
+	// The next leader finds what the rollout is for, so that it is measured.
 	stored, err := c.bus.Last(t.Context(), events.OutcomeSubject("demo", events.Workload{Kind: "deployment", Namespace: "shop", Name: "web"}))
 	if err != nil {
 		t.Fatal(err)

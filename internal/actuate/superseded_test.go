@@ -21,7 +21,7 @@ type heldBed struct {
 	*loop
 	now  time.Time
 	held *workload.Workload
-	// done are the deliveries that are finished, and how.
+	// done has the error of each delivery that is finished.
 	done map[*events.Delivery]error
 	seq  uint64
 }
@@ -39,14 +39,14 @@ func newHeldBed(t *testing.T, options Options) *heldBed {
 	return b
 }
 
-// deliver has the loop take an event of other content, and act on what is due.
+// deliver makes the loop take an event with other content, and act on what is due.
 func (b *heldBed) deliver(change events.Change) *events.Delivery {
 	d := b.publish(change)
 	b.take(d)
 	return d
 }
 
-// publish has the stream store an event.
+// publish returns an event as the stream stores it.
 func (b *heldBed) publish(change events.Change) *events.Delivery {
 	b.seq++
 	return &events.Delivery{Change: change, Seq: b.seq, StoredAt: b.now.Add(time.Duration(b.seq) * time.Millisecond), Deliveries: 1, Received: b.now}
@@ -58,10 +58,10 @@ func (b *heldBed) take(d *events.Delivery) {
 	b.dispatcher.dispatch(b.Context())
 }
 
-// pending is what the held workload waits with.
+// pending returns the pending changes of the held workload.
 func (b *heldBed) pending() *pending { return b.debounce.byKey[b.held.Key()] }
 
-// patch has a patch of the held workload be under way.
+// patch makes a patch of the held workload be under way.
 func (b *heldBed) patch() *task {
 	b.Helper()
 	p := b.pending()
@@ -79,7 +79,7 @@ func (b *heldBed) patch() *task {
 	return r
 }
 
-// version is a change of db at a resourceVersion.
+// version returns a change of db at a resourceVersion.
 func version(number int, letter string) events.Change {
 	return changeOf(func(c *events.Change) {
 		c.ResourceVersion = strconv.Itoa(number)
@@ -88,7 +88,7 @@ func version(number int, letter string) events.Change {
 	})
 }
 
-// The stream has only the last event of a source, so nothing bounds those that a workload would keep while it waits.
+// The stream has only the last event of a source, so nothing would limit how many a waiting workload keeps.
 func TestALaterEventTakesThePlaceOfTheOneBefore(t *testing.T) {
 	options, recorder := traced()
 	b := newHeldBed(t, options)
@@ -145,7 +145,7 @@ func TestAnEventThatIsDeliveredAgainIsAnsweredOnce(t *testing.T) {
 	}
 }
 
-// A second nak would have it delivered once more, to whom the first has brought it.
+// A second nak would redeliver the event to the leader that got it after the first.
 func TestAnEventThatIsDeliveredAgainIsGivenBackOnce(t *testing.T) {
 	b := newHeldBed(t, testOptions())
 	change := version(100, "b")
@@ -160,7 +160,7 @@ func TestAnEventThatIsDeliveredAgainIsGivenBackOnce(t *testing.T) {
 	}
 }
 
-// A consumer's new leader may send again what the one before has superseded already, because its copy of the stream is behind.
+// A new leader of the consumer may redeliver an event that is already superseded, because its copy of the stream is behind.
 func TestAnEventThatIsDeliveredAgainTakesNoLaterOnesPlace(t *testing.T) {
 	earlierObject := version(300, "b")
 	earlierObject.UID = "made-before"
@@ -226,7 +226,7 @@ func TestAnEventThatIsDeliveredAgainTakesThePlaceOfNoneThatWasReadAgain(t *testi
 	}
 }
 
-// The running pods keep what they have of a source that is gone. They would not start with what it had before.
+// Running pods keep the content of a source that is gone. New pods would not start with the content that it had before.
 func TestAnEventThatComesAfterADeletionRollsNothing(t *testing.T) {
 	b := newHeldBed(t, testOptions())
 	late := b.publish(version(110, "c"))
@@ -259,7 +259,7 @@ func TestAnEventOfANewStreamTakesThePlaceOfOneBefore(t *testing.T) {
 	}
 }
 
-// What the stream forgets of the event, a crash loses of the workload that still waits.
+// If the stream forgot the event, a crash would lose the change for the workload that still waits.
 func TestADenialIsLeftToTheLastDeliveryOfItsEvent(t *testing.T) {
 	b := newHeldBed(t, testOptions())
 	first := b.deliver(version(100, "b"))

@@ -11,7 +11,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// targetsFile has two kinds of custom resources, of which one may own the other, and one whose operator removes the text that has it act.
+// targetsFile has two kinds of custom resources, of which one may own the other, and one whose operator removes the text that makes it act.
 const targetsFile = `targets:
 - {apiVersion: example.org/v1, kind: Widget, resource: widgets, reads: [{kind: secret, path: spec.secret}], trigger: {annotations: spec.annotations}}
 - {apiVersion: example.org/v1, kind: Gadget, resource: gadgets, reads: [{kind: secret, path: spec.secret}], trigger: {annotations: spec.annotations}}
@@ -36,7 +36,7 @@ func targetsOf(t *testing.T) (workload.Kinds, workload.Reading) {
 	return kinds, workload.Reading{Owners: kinds.Owners()}
 }
 
-// ownerNamed is an object of a kind that reads secret/db, and whose controller is another one, if that has a name.
+// ownerNamed returns an object of a kind that reads secret/db. If owner is not empty, its controller is that object.
 func ownerNamed(t *testing.T, kinds workload.Kinds, reading workload.Reading, kind, name, version, ownerKind, owner string) *workload.Workload {
 	t.Helper()
 	k, ok := kinds.Named(kind)

@@ -13,7 +13,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// rollOf makes the patch of a workload for changes of the given sources.
+// rollOf returns the task for changes of the given sources.
 func rollOf(t *testing.T, k workload.Kind, w *workload.Workload, sources ...events.Source) *task {
 	t.Helper()
 	var decisions []plan.Decision

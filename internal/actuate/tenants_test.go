@@ -15,12 +15,12 @@ import (
 // shared is a secret in a store that workloads of several namespaces read.
 var shared = events.StorePath{Store: "bao", Namespace: events.RootNamespace, Mount: "secret", Path: "shared"}.Source()
 
-// rotated is a change of it.
+// rotated returns a change of shared.
 func rotated() events.Change {
 	return changeOf(func(c *events.Change) { c.Source, c.Verb, c.Keys, c.Truncated = shared, events.VerbRotated, nil, true })
 }
 
-// tenantOf is a workload of a namespace that reads the shared secret.
+// tenantOf returns a workload of a namespace that reads the shared secret.
 func tenantOf(t *testing.T, namespace, name string, mutate func(*workload.Workload)) *workload.Workload {
 	t.Helper()
 	return workloadOf(t, "openbao:secret/shared", workload.Reference{}, func(w *workload.Workload) {
@@ -35,7 +35,7 @@ func TestNoWorkloadOfAnotherNamespaceHoldsOne(t *testing.T) {
 	done := map[string]workload.RolledFor{shared.String(): decisionOf(tenantOf(t, "shop", "web", nil), rotated(), nil).Record}
 	tests := []struct {
 		name string
-		// other makes the workload that is in the way, and way puts it there.
+		// other sets up the other workload, and way puts it in the way.
 		other func(*workload.Workload)
 		way   func(*loop, *workload.Workload)
 		want  plan.Reason
@@ -109,7 +109,7 @@ func TestTheNamespacesTakeTurns(t *testing.T) {
 	}
 }
 
-// crowd is a loop of an actuator with a crowd of workloads in the namespace bank that have a change, and one in shop that has its change last.
+// crowd returns a loop of an actuator with a crowd of workloads in the namespace bank that have a change, and one in shop that has its change last.
 func crowd(t *testing.T, options Options, replicas int32) (l *loop, last *workload.Workload) {
 	t.Helper()
 	last = tenantOf(t, "shop", "web", func(w *workload.Workload) { w.Progress.Pods = replicas })
@@ -123,7 +123,7 @@ func crowd(t *testing.T, options Options, replicas int32) (l *loop, last *worklo
 	return l, last
 }
 
-// started are the workloads of a namespace that are being patched.
+// started returns how many workloads of a namespace are being patched.
 func started(l *loop, namespace string) int {
 	n := 0
 	for key := range l.patcher.underWay {
@@ -211,7 +211,7 @@ func TestSlotsGoToTheNamespacesInTurn(t *testing.T) {
 	l.rollouts.following.unfollow(busy.Key())
 	var order []string
 	for range workloads {
-		// However often those that wait are looked at meanwhile.
+		// It makes no difference how often those that wait are looked at meanwhile.
 		l.debounce.releaseAll(written)
 		l.dispatcher.dispatch(t.Context())
 		for key, r := range l.patcher.underWay {

@@ -13,14 +13,14 @@ import (
 	k8stesting "k8s.io/client-go/testing"
 )
 
-// terminating is an API server whose namespaces are all being deleted. It would take patches.
+// terminating returns an API server whose namespaces are all being deleted. It would take patches.
 func terminating() kubernetes.Interface {
 	refused := apierrors.NewForbidden(corev1.Resource("events"), "", errors.New("it is being terminated"))
 	refused.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
 	return answering(refused)
 }
 
-// answering is an API server that gives the same answer to every creation of a Kubernetes Event.
+// answering returns an API server that gives the same answer to every creation of a Kubernetes Event.
 func answering(err error) kubernetes.Interface {
 	client := fake.NewClientset()
 	client.PrependReactor("create", "events", func(k8stesting.Action) (bool, runtime.Object, error) {

@@ -67,7 +67,7 @@ func TestAWorkloadOnHoldRollsOnceForWhatIsPendingWhenTheHoldIsTakenOff(t *testin
 	c.isHeld("held", plan.OnHold, "somebody has put the workload on hold: tofu apply")
 	c.wantPatched("other")
 	stop()
-	// Neither the stream nor the workload forgets with the leader.
+	// The stream and the workload remember it for the next leader.
 	_, stop = c.start(c.options())
 	defer stop()
 	c.eventually("it is held again", func() bool { return strings.Count(c.logged(), "reason=on-hold") == 2 })
@@ -195,7 +195,7 @@ func TestWhatRestsIsLookedAtWhenItChangesAndNotWhenOthersDo(t *testing.T) {
 	}
 }
 
-// windowsOf are the windows of a text.
+// windowsOf returns the windows in a text.
 func windowsOf(text string) window.Windows {
 	windows, err := window.Parse(text)
 	if err != nil {
@@ -211,7 +211,7 @@ func finishPatches(l *loop) {
 	}
 }
 
-// TestAWorkloadWaitsForItsWindow has the clock go on over a night in which Berlin skips an hour.
+// TestAWorkloadWaitsForItsWindow advances the clock over a night in which Berlin skips an hour.
 func TestAWorkloadWaitsForItsWindow(t *testing.T) {
 	const nightly = "30 2 * * * for 1h Europe/Berlin"
 	noon := time.Date(2026, 3, 28, 12, 0, 0, 0, time.UTC)
@@ -327,7 +327,7 @@ func TestAWorkloadThatGetsNoSlotWhileItsWindowIsOpenWaitsForTheNext(t *testing.T
 	}
 }
 
-// It was delivered to an earlier leader, which has told of another reason, if of any.
+// The event was delivered to an earlier leader, which reported another reason or none.
 func TestAHoldThatBeginsAfterARestartIsTold(t *testing.T) {
 	w := workloadOf(t, "auto", wholeDB, nil)
 	options := testOptions()
@@ -353,7 +353,7 @@ func TestAHoldThatBeginsAfterARestartIsTold(t *testing.T) {
 	}
 }
 
-// TestASourceThatChangesAllTheTimeRollsAWorkloadOnceInEachInterval has it change every five seconds for ten minutes.
+// TestASourceThatChangesAllTheTimeRollsAWorkloadOnceInEachInterval changes it every five seconds for ten minutes.
 func TestASourceThatChangesAllTheTimeRollsAWorkloadOnceInEachInterval(t *testing.T) {
 	const every, during = 5 * time.Second, 10 * time.Minute
 	deployment := deploymentOf("web", "db", map[string]string{workload.AnnotationRollOn: "auto", workload.AnnotationMinInterval: "2m"})

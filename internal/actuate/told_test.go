@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// counted is how many decisions with the reason were counted.
+// counted returns how many decisions with the reason were counted.
 func (got *told) counted(t *testing.T, reason string) int64 {
 	t.Helper()
 	var count int64

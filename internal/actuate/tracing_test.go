@@ -18,14 +18,14 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// traced are options whose spans the recorder has.
+// traced returns options and the recorder of their spans.
 func traced() (Options, *tracetest.SpanRecorder) {
 	recorder, options := tracetest.NewSpanRecorder(), testOptions()
 	options.Tracer = sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder)).Tracer("")
 	return options, recorder
 }
 
-// changeIn is a change that was made in a trace of its own, with the digit for its ids.
+// changeIn returns a change that was made in its own trace, whose IDs repeat the digit.
 func changeIn(digit byte, version string) events.Change {
 	id := slices.Repeat([]byte{digit}, 32)
 	return changeOf(func(c *events.Change) {
@@ -35,7 +35,7 @@ func changeIn(digit byte, version string) events.Change {
 	})
 }
 
-// tracedEvent is an event that was delivered, with the span of its processing.
+// tracedEvent returns an event that was delivered, with the span of its processing.
 func tracedEvent(t *testing.T, options Options, change events.Change) *inFlightEvent {
 	return newInFlightEvents(options.Tracer, durable(options), nil, options.Now).begin(t.Context(), &events.Delivery{Change: change})
 }
@@ -121,7 +121,7 @@ func TestAWorkloadThatGoesOnWaitingMakesNoMoreSpans(t *testing.T) {
 	if ended := recorder.Ended(); len(ended) != 1 || ended[0].Name() != "plan" {
 		t.Errorf("got the spans %v, want one plan", ended)
 	}
-	// A decision that it has to wait for something else is another one.
+	// A decision to wait for something else is a new one.
 	busy.Rolled = map[string]workload.RolledFor{db.String(): decisionOf(w, change, nil).Record}
 	l.rollouts.peers.add(busy.Key())
 	l.dispatcher.act(t.Context(), p, w)

@@ -24,7 +24,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// A release that did not count had another admission policy.
+// The admission policy of an earlier release, which did not count, may still be there.
 func TestARollThatMayNotBeCountedIsMadeWithoutTheCount(t *testing.T) {
 	const most = 2
 	c := newCluster(t, deploymentOf("web", "db", rollOn("auto")))
@@ -70,7 +70,7 @@ func TestARollThatMayNotBeCountedIsMadeWithoutTheCount(t *testing.T) {
 	}
 }
 
-// countedRollOf is a roll for db that is to be counted on the workload.
+// countedRollOf returns a task that rolls for db and is to be counted on the workload.
 func countedRollOf(t *testing.T, k workload.Kind, obj runtime.Object) *task {
 	t.Helper()
 	w, ok := workload.Read(k, obj, workload.Reading{MaxRollsPerHour: 2})
@@ -89,7 +89,7 @@ func countedRollOf(t *testing.T, k workload.Kind, obj runtime.Object) *task {
 	return r
 }
 
-// With a policy that refuses each count, the answer without it is the one that says what to do.
+// With a policy that refuses every count, the answer to the patch without the count is what matters.
 func TestARollThatFailsWithoutTheCountIsNoDenialUnlessThatIsDenied(t *testing.T) {
 	denied := apierrors.NewForbidden(deploymentResource, "web", errors.New("the count is denied"))
 	tests := []struct {
@@ -127,7 +127,7 @@ func TestARollThatFailsWithoutTheCountIsNoDenialUnlessThatIsDenied(t *testing.T)
 	}
 }
 
-// A policy may refuse only what has an effect.
+// A policy may allow dry runs, and refuse only what has an effect.
 func TestAJobIsStartedOnceThoughTheCountIsRefused(t *testing.T) {
 	cronJob := &batchv1.CronJob{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "w", ResourceVersion: "50", Annotations: rollOn("auto")},

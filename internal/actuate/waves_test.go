@@ -91,7 +91,7 @@ func TestAWorkloadWaitsForLowerWaves(t *testing.T) {
 	}
 }
 
-// busyWorkloads are the parts that know what is being done at workloads.
+// busyWorkloads are the parts that know which workloads are busy.
 type busyWorkloads struct {
 	debounce  *debounce
 	patcher   *patcher

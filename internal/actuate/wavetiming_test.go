@@ -10,8 +10,8 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// TestAWaveWaitsForTheMomentOfALowerOneInAnOpenWindowAndForNoOtherTime has the clock go on over the opening of a window. Of the two workloads, the one
-// of the higher wave has the earlier moment.
+// TestAWaveWaitsForTheMomentOfALowerOneInAnOpenWindowAndForNoOtherTime advances the clock over the opening of a window. Of the two workloads, the
+// one of the higher wave has the earlier moment.
 func TestAWaveWaitsForTheMomentOfALowerOneInAnOpenWindowAndForNoOtherTime(t *testing.T) {
 	const nightly = "0 1 * * * for 1h"
 	before := time.Date(2026, 3, 28, 0, 30, 0, 0, time.UTC)

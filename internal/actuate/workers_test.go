@@ -12,7 +12,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// A patch may take as long as its timeout, so turns at workers that become free are not enough.
+// A patch may take as long as its timeout, so taking turns at free workers is not enough.
 func TestTheSlowPatchesOfOneNamespaceLeaveWorkersToAnother(t *testing.T) {
 	l, last := crowd(t, testOptions(), 0)
 	l.debounce.take(l.debounce.byKey[last.Key()]) // its change comes later
