@@ -27,7 +27,7 @@ import (
 
 var refreshed = time.Date(2026, 3, 14, 15, 11, 26, 0, time.UTC)
 
-// podOf is a pod of the ReplicaSet web-1, which runs and is older than the change.
+// podOf returns a pod of the ReplicaSet web-1, which runs and is older than the change.
 func podOf(name, ip string, mutate func(*corev1.Pod)) *corev1.Pod {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -53,7 +53,7 @@ type network struct {
 	answer func(address string, w http.ResponseWriter, r *http.Request)
 }
 
-// tellerOf is a Teller of a cluster with pods, whose network is served here. It waits for nothing between attempts.
+// tellerOf returns a Client for a cluster with pods, whose network is served here. It hardly waits between attempts.
 func tellerOf(t *testing.T, n *network, spans *tracetest.SpanRecorder, pods ...runtime.Object) *Client {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -192,7 +192,7 @@ func TestAPodThatEndsMeanwhileNeedNotBeTold(t *testing.T) {
 	n := &network{}
 	var teller *Client
 	n.answer = func(_ string, w http.ResponseWriter, r *http.Request) {
-		// An error is that it is gone by then.
+		// An error means that the pod is already gone.
 		_ = teller.client.CoreV1().Pods("shop").Delete(r.Context(), "web-a", metav1.DeleteOptions{})
 		w.WriteHeader(http.StatusBadGateway)
 	}

@@ -64,7 +64,7 @@ func TestAPodThatFailsIsCalledAgainAndThenNamed(t *testing.T) {
 	}
 }
 
-// says returns the error of telling a pod that says something as soon as somebody connects.
+// says returns the error of asking a pod to reload that sends said as soon as somebody connects.
 func says(t *testing.T, said string) error {
 	t.Helper()
 	var serving sync.WaitGroup

@@ -29,7 +29,7 @@ var everyStore = workload.StoreAccess{Grants: []workload.StoreGrant{{Namespaces:
 
 func rollOn(text string) map[string]string { return map[string]string{workload.AnnotationRollOn: text} }
 
-// webDeployment is a Deployment that rolls on db, at a resourceVersion.
+// webDeployment returns a Deployment that rolls on db, at a resourceVersion.
 func webDeployment(version string, annotations map[string]string) *appsv1.Deployment {
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "w", ResourceVersion: version, Annotations: annotations},
@@ -39,7 +39,7 @@ func webDeployment(version string, annotations map[string]string) *appsv1.Deploy
 	}
 }
 
-// workloadOf is the Deployment web, which rolls on what the annotation says, and has only one reference, if that has a kind.
+// workloadOf returns the Deployment web, which rolls on what the annotation says, and has only one reference, if that has a kind.
 func workloadOf(t *testing.T, annotation string, ref workload.Reference, mutate func(*workload.Workload)) *workload.Workload {
 	t.Helper()
 	deployment := webDeployment("50", rollOn(annotation))
@@ -60,7 +60,7 @@ func workloadOf(t *testing.T, annotation string, ref workload.Reference, mutate 
 // unlinked is called with new links, and does nothing.
 func unlinked(workload.Key, []events.Source) {}
 
-// indexOf is an index that knows the workloads.
+// indexOf returns an index that knows the workloads.
 func indexOf(workloads ...*workload.Workload) *Index {
 	x := newIndex(workload.Reading{}, func(workload.Key) {}, unlinked)
 	for _, w := range workloads {

@@ -102,7 +102,7 @@ func TestTheIndexIsTheStoreOfAReflector(t *testing.T) {
 	if pod, err := store.Transformer()(&corev1.Pod{}); err != nil || pod == nil {
 		t.Errorf("what it does not know is not passed on: %v (%v)", pod, err)
 	}
-	// Others share the index.
+	// Other stores share the index.
 	elsewhere := object("elsewhere", "1")
 	elsewhere.Namespace = "bank"
 	for _, other := range []*kindStore{{Index: x, kind: deployments, namespace: "bank"}, {Index: x, kind: daemonSets, namespace: "shop"}} {

@@ -23,7 +23,7 @@ func at(t *testing.T, version string, template byte) *workload.Workload {
 	return w
 }
 
-// show records a state that a watch shows, which is exact, or the first list.
+// show records a state as a watch shows it, which is exact, or as the first list does.
 func (x *Index) show(w *workload.Workload, exact bool) {
 	if exact {
 		x.Written(w)

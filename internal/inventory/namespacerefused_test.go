@@ -21,10 +21,10 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// authorizer refuses so many requests for namespaces.
+// authorizer refuses a number of requests for namespaces.
 type authorizer struct{ refuses atomic.Int32 }
 
-// heldNamespace is an API server with one namespace, which is on hold, and what refuses requests for it by the verbs.
+// heldNamespace returns an API server with one namespace, which is on hold, and the authorizer that refuses requests with the verbs.
 func heldNamespace(verbs ...string) (*fake.Clientset, *authorizer) {
 	client, a := fake.NewClientset(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: "shop", Annotations: map[string]string{events.AnnotationHold: "moving"},

@@ -35,7 +35,7 @@ func targetsOf(t *testing.T) (workload.Kinds, workload.Reading) {
 	return kinds, workload.Reading{Owners: kinds.Owners()}
 }
 
-// ownerNamed is an object of a kind that reads secret/db, and whose controller is another one, if that has a name.
+// ownerNamed returns an object of a kind that reads secret/db. If owner is not empty, its controller is that object.
 func ownerNamed(t *testing.T, kinds workload.Kinds, reading workload.Reading, kind, name, version, ownerKind, owner string) *workload.Workload {
 	t.Helper()
 	k, ok := kinds.Named(kind)

@@ -23,7 +23,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// listing is an API server of Deployments, one in each namespace, which may only be listed. The number is the resourceVersion.
+// listing is an API server of Deployments, one in each namespace, which may only be listed. Version is the resourceVersion.
 type listing struct {
 	mu       sync.Mutex
 	version  int
@@ -36,14 +36,14 @@ type listing struct {
 	log   strings.Builder
 }
 
-// Write is for the log.
+// Write appends to the log.
 func (l *listing) Write(line []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.log.Write(line)
 }
 
-// change changes what is there.
+// change changes the API server under its lock.
 func (l *listing) change(change func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -107,7 +107,7 @@ func polled(t *testing.T, namespaces ...string) (*listing, *Index, *poller) {
 	return l, x, p
 }
 
-// after does something and waits, and returns what was listed meanwhile.
+// after does something, waits, and returns what was listed meanwhile.
 func (l *listing) after(d time.Duration, do ...func()) []string {
 	l.change(func() { l.lists = nil })
 	for _, each := range do {
@@ -214,7 +214,7 @@ func TestAListThatIsRefusedIsAskedForEverMoreSeldom(t *testing.T) {
 		if got := l.after(5*busyInterval, look); len(got) < 3 || len(got) > 4 {
 			t.Errorf("it asked %d times in %s, want 3 or 4 in all", len(got), 5*busyInterval)
 		}
-		// That is as often as everything is listed in an idle cluster.
+		// In an idle cluster, everything is listed as often.
 		if got := l.after(20*quietInterval, look); len(got) < 15 || len(got) > 22 {
 			t.Errorf("it asked %d times in %s, want about 20", len(got), 20*quietInterval)
 		}

@@ -31,7 +31,7 @@ type widgetServer struct {
 
 var widgetResource = schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "widgets"}
 
-// serve has the API server serve the kind from now on, or not.
+// serve makes the API server serve the kind from now on, or not.
 func (s *widgetServer) serve(served bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,7 +76,7 @@ func (s *widgetServer) client() *dynamicfake.FakeDynamicClient {
 	return client
 }
 
-// reflectWidgets reflects them into an index until the test ends. Linked is called as that of the index.
+// reflectWidgets reflects widgets into an index, which calls linked, until the test ends.
 func reflectWidgets(t *testing.T, s *widgetServer, linked func(workload.Key, []events.Source)) *Index {
 	t.Helper()
 	kinds, reading := targetsOf(t)
@@ -88,7 +88,7 @@ func reflectWidgets(t *testing.T, s *widgetServer, linked func(workload.Key, []e
 	return x
 }
 
-// runReflectors runs the reflectors until the test ends, and waits until they wait.
+// runReflectors runs the reflectors until the test ends, and waits until they are idle.
 func runReflectors(t *testing.T, r *reflectors) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -104,7 +104,7 @@ func runReflectors(t *testing.T, r *reflectors) {
 	synctest.Wait()
 }
 
-// pass has so much time pass, and waits for what happens then.
+// pass lets time pass, and waits for what happens then.
 func pass(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()

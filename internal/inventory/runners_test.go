@@ -9,7 +9,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// runnerOf is a Rollout that runs the pods of a Deployment, at a resourceVersion.
+// runnerOf returns a Rollout that runs the pods of a Deployment, at a resourceVersion.
 func runnerOf(t *testing.T, version, deployment, phase string) *workload.Workload {
 	t.Helper()
 	return runnerNamed(t, "edge", version, deployment, phase)
@@ -31,7 +31,7 @@ func runnerNamed(t *testing.T, name, version, deployment, phase string) *workloa
 	return w
 }
 
-// scaledDown is the Deployment web without pods of its own.
+// scaledDown returns the Deployment web without pods of its own.
 func scaledDown(t *testing.T, version string) *workload.Workload {
 	t.Helper()
 	deployment := webDeployment(version, nil)

@@ -20,7 +20,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// unwatchable runs the reflectors of Deployments that may be listed and not watched, until the test ends.
+// unwatchable runs the reflectors of Deployments that may be listed but not watched, until the test ends.
 func unwatchable(t *testing.T, l *listing, namespaces ...string) (*Index, *reflectors) {
 	t.Helper()
 	client := fake.NewClientset()
@@ -40,7 +40,7 @@ func unwatchable(t *testing.T, l *listing, namespaces ...string) (*Index, *refle
 	return x, r
 }
 
-// listingOf is an API server with a Deployment in each namespace, which has the annotations.
+// listingOf returns an API server with a Deployment in each namespace that has the annotations.
 func listingOf(annotations map[string]map[string]string) *listing {
 	l := &listing{versions: make(map[string]int), annotations: annotations}
 	for namespace := range annotations {
