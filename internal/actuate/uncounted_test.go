@@ -24,7 +24,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// The admission policy of an earlier release, which did not count, may still be there.
+// An admission policy that knows nothing of the count may still be there, from before an update.
 func TestARollThatMayNotBeCountedIsMadeWithoutTheCount(t *testing.T) {
 	const most = 2
 	c := newCluster(t, deploymentOf("web", "db", rollOn("auto")))

@@ -53,8 +53,8 @@ type network struct {
 	answer func(address string, w http.ResponseWriter, r *http.Request)
 }
 
-// tellerOf returns a Client for a cluster with pods, whose network is served here. It hardly waits between attempts.
-func tellerOf(t *testing.T, n *network, spans *tracetest.SpanRecorder, pods ...runtime.Object) *Client {
+// clientOf returns a Client for a cluster with pods, whose network is served here. It hardly waits between attempts.
+func clientOf(t *testing.T, n *network, spans *tracetest.SpanRecorder, pods ...runtime.Object) *Client {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n.mu.Lock()
@@ -64,14 +64,14 @@ func tellerOf(t *testing.T, n *network, spans *tracetest.SpanRecorder, pods ...r
 	}))
 	t.Cleanup(server.Close)
 	tracer := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans)).Tracer("")
-	teller := New(fake.NewClientset(pods...), tracer, func(ctx context.Context, _, address string) (net.Conn, error) {
+	c := New(fake.NewClientset(pods...), tracer, func(ctx context.Context, _, address string) (net.Conn, error) {
 		if strings.HasPrefix(address, "10.0.0.99:") {
 			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
 		}
 		return (&net.Dialer{}).DialContext(ctx, "tcp", server.Listener.Addr().String())
 	})
-	teller.backoff = func() wait.Backoff { return wait.Backoff{Duration: time.Millisecond, Steps: 2} }
-	return teller
+	c.backoff = func() wait.Backoff { return wait.Backoff{Duration: time.Millisecond, Steps: 2} }
+	return c
 }
 
 func (n *network) calls() []string {
@@ -92,7 +92,7 @@ func TestThePodsThatMayHaveReadTheFilesAreTold(t *testing.T) {
 	}
 	n := &network{answer: accept}
 	spans := tracetest.NewSpanRecorder()
-	teller := tellerOf(t, n, spans,
+	c := clientOf(t, n, spans,
 		podOf("web-a", "10.0.0.1", nil),
 		podOf("not-ready", "10.0.0.2", func(p *corev1.Pod) {
 			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse}}
@@ -121,7 +121,7 @@ func TestThePodsThatMayHaveReadTheFilesAreTold(t *testing.T) {
 		podOf("new", "10.0.0.3", func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(refreshed.Add(time.Minute)) }),
 		podOf("of-a-set", "10.0.0.4", owned("StatefulSet", "set")),
 	)
-	told, err := teller.Reload(t.Context(), webPods())
+	told, err := c.Reload(t.Context(), webPods())
 	if told != 4 || err != nil {
 		t.Errorf("told %d, %v", told, err)
 	}
@@ -135,7 +135,7 @@ func TestThePodsThatMayHaveReadTheFilesAreTold(t *testing.T) {
 
 	ofSet := webPods()
 	ofSet.Controller = "set"
-	if told, err := teller.Reload(t.Context(), ofSet); told != 1 || err != nil {
+	if told, err := c.Reload(t.Context(), ofSet); told != 1 || err != nil {
 		t.Errorf("of the StatefulSet are told %d, %v", told, err)
 	}
 }
@@ -160,8 +160,8 @@ func TestAPodIsToldAtItsOwnAddressOnly(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := &network{answer: accept}
-			teller := tellerOf(t, n, tracetest.NewSpanRecorder(), podOf("web-a", "10.0.0.1", mutate))
-			if _, err := teller.Reload(t.Context(), webPods()); !errors.Is(err, errAddress) && !errors.Is(err, errNodeAddress) {
+			c := clientOf(t, n, tracetest.NewSpanRecorder(), podOf("web-a", "10.0.0.1", mutate))
+			if _, err := c.Reload(t.Context(), webPods()); !errors.Is(err, errAddress) && !errors.Is(err, errNodeAddress) {
 				t.Errorf("the error is %v", err)
 			}
 			if got := n.calls(); len(got) > 0 {
@@ -182,22 +182,22 @@ func TestAPodThatFailsOnceIsToldByTheNextCall(t *testing.T) {
 		}
 		accept(address, w, r)
 	}
-	teller := tellerOf(t, n, tracetest.NewSpanRecorder(), podOf("web-a", "10.0.0.1", nil))
-	if told, err := teller.Reload(t.Context(), webPods()); told != 1 || err != nil {
+	c := clientOf(t, n, tracetest.NewSpanRecorder(), podOf("web-a", "10.0.0.1", nil))
+	if told, err := c.Reload(t.Context(), webPods()); told != 1 || err != nil {
 		t.Errorf("told %d, %v", told, err)
 	}
 }
 
 func TestAPodThatEndsMeanwhileNeedNotBeTold(t *testing.T) {
 	n := &network{}
-	var teller *Client
+	var c *Client
 	n.answer = func(_ string, w http.ResponseWriter, r *http.Request) {
 		// An error means that the pod is already gone.
-		_ = teller.client.CoreV1().Pods("shop").Delete(r.Context(), "web-a", metav1.DeleteOptions{})
+		_ = c.client.CoreV1().Pods("shop").Delete(r.Context(), "web-a", metav1.DeleteOptions{})
 		w.WriteHeader(http.StatusBadGateway)
 	}
-	teller = tellerOf(t, n, tracetest.NewSpanRecorder(), podOf("web-a", "10.0.0.1", nil))
-	if _, err := teller.Reload(t.Context(), webPods()); err != nil {
+	c = clientOf(t, n, tracetest.NewSpanRecorder(), podOf("web-a", "10.0.0.1", nil))
+	if _, err := c.Reload(t.Context(), webPods()); err != nil {
 		t.Error(err)
 	}
 }
@@ -208,8 +208,8 @@ func TestTellingEndsWithItsContext(t *testing.T) {
 		stop()
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}}
-	teller := tellerOf(t, n, tracetest.NewSpanRecorder(), podOf("web-a", "10.0.0.1", nil))
-	if _, err := teller.Reload(ctx, webPods()); !errors.Is(err, context.Canceled) {
+	c := clientOf(t, n, tracetest.NewSpanRecorder(), podOf("web-a", "10.0.0.1", nil))
+	if _, err := c.Reload(ctx, webPods()); !errors.Is(err, context.Canceled) {
 		t.Errorf("the error is %v", err)
 	}
 }
@@ -223,8 +223,8 @@ func TestAPodThatIsNotReadyIsToldFirstAndMayBeToldLater(t *testing.T) {
 			n := &network{answer: accept}
 			starting := podOf("web-b", "10.0.0.99", mutate)
 			starting.Spec.NodeName = "node"
-			teller := tellerOf(t, n, tracetest.NewSpanRecorder(), podOf("web-a", "10.0.0.1", nil), starting)
-			if _, err := teller.Reload(t.Context(), webPods()); !errors.Is(err, ErrStarting) || !strings.HasPrefix(err.Error(), "pod web-b: ") {
+			c := clientOf(t, n, tracetest.NewSpanRecorder(), podOf("web-a", "10.0.0.1", nil), starting)
+			if _, err := c.Reload(t.Context(), webPods()); !errors.Is(err, ErrStarting) || !strings.HasPrefix(err.Error(), "pod web-b: ") {
 				t.Errorf("the error is %v", err)
 			}
 			if got := n.calls(); len(got) > 0 {
@@ -246,8 +246,8 @@ func TestWhatTheAPIServerMayAnswerLaterIsNoAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			client := fake.NewClientset()
 			client.PrependReactor("list", "pods", func(k8stesting.Action) (bool, runtime.Object, error) { return true, nil, tt.err })
-			teller := New(client, noop.NewTracerProvider().Tracer(""), nil)
-			if _, err := teller.Reload(t.Context(), webPods()); err == nil || errors.Is(err, ErrNotListed) != tt.later {
+			c := New(client, noop.NewTracerProvider().Tracer(""), nil)
+			if _, err := c.Reload(t.Context(), webPods()); err == nil || errors.Is(err, ErrNotListed) != tt.later {
 				t.Errorf("the error is %v", err)
 			}
 		})
@@ -273,8 +273,8 @@ func TestPodsThatMayHaveBeenAdoptedAreNotTakenForTold(t *testing.T) {
 		"there are none": {nil, 0, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			teller := tellerOf(t, &network{answer: accept}, tracetest.NewSpanRecorder(), tt.pods...)
-			if told, err := teller.Reload(t.Context(), webPods()); told != tt.told || !errors.Is(err, tt.want) {
+			c := clientOf(t, &network{answer: accept}, tracetest.NewSpanRecorder(), tt.pods...)
+			if told, err := c.Reload(t.Context(), webPods()); told != tt.told || !errors.Is(err, tt.want) {
 				t.Errorf("told %d, %v; want %d, %v", told, err, tt.told, tt.want)
 			}
 		})

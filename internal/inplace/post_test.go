@@ -45,8 +45,8 @@ func TestAPodThatFailsIsCalledAgainAndThenNamed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := &network{answer: tt.answer}
 			spans := tracetest.NewSpanRecorder()
-			teller := tellerOf(t, n, spans, podOf("web-a", tt.ip, nil))
-			_, err := teller.Reload(t.Context(), webPods())
+			c := clientOf(t, n, spans, podOf("web-a", tt.ip, nil))
+			_, err := c.Reload(t.Context(), webPods())
 			if err == nil || err.Error() != tt.want {
 				t.Errorf("the error is %v, want %s", err, tt.want)
 			}
@@ -69,7 +69,7 @@ func says(t *testing.T, said string) error {
 	t.Helper()
 	var serving sync.WaitGroup
 	defer serving.Wait()
-	teller := New(fake.NewClientset(podOf("web-a", "10.0.0.1", nil)), noop.NewTracerProvider().Tracer(""),
+	c := New(fake.NewClientset(podOf("web-a", "10.0.0.1", nil)), noop.NewTracerProvider().Tracer(""),
 		func(context.Context, string, string) (net.Conn, error) {
 			client, server := net.Pipe()
 			serving.Go(func() {
@@ -81,8 +81,8 @@ func says(t *testing.T, said string) error {
 			})
 			return client, nil
 		})
-	teller.backoff = func() wait.Backoff { return wait.Backoff{} }
-	_, err := teller.Reload(t.Context(), webPods())
+	c.backoff = func() wait.Backoff { return wait.Backoff{} }
+	_, err := c.Reload(t.Context(), webPods())
 	return err
 }
 
