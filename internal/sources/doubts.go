@@ -18,9 +18,9 @@ const (
 	doubtNews = 2
 )
 
-// doubts tracks the sources for which another watcher has published an event while this one watched, or of which the first list had no object. The
-// cache may be older than that event, for example while the connection to the API server stalls. Then it does not show whether a missing object is
-// gone or not created yet, nor whether a cached one exists again or is already deleted. It is safe for concurrent use.
+// doubts tracks the sources for which another watcher has published an event while this one watched. The cache may be older than that event, for
+// example while the connection to the API server stalls. Then it does not show whether a missing object is gone or not created yet, nor whether a
+// cached one exists again or is already deleted. It is safe for concurrent use.
 type doubts struct {
 	ledger *ledger
 	now    func() time.Time
@@ -48,9 +48,7 @@ func newDoubts(l *ledger, now func() time.Time, recheck func(events.Source, time
 // later. version is the one that the cache had reached before it was read.
 //
 //	last event                                   cache
-//	of this watcher, or known at the start       is newer
-//	known at the start, and the first list had   is as new if its resourceVersion is not lower
-//	no object of the source
+//	known at the start, or of this watcher       is newer
 //	of another watcher                           is as new if its resourceVersion is not lower
 //	of another watcher: a deletion of an object  is undecided by resourceVersions: the event does not have that of the deletion
 //	that is cached

@@ -17,8 +17,7 @@ type ledger struct {
 
 	mu      sync.RWMutex
 	entries map[events.Source]*lastEvent
-	// heard has the sources whose last event was published by another watcher while this one watched, or before a first list that lacked them, until
-	// this one has seen the same state.
+	// heard has the sources whose last event was published by another watcher while this one watched, until this one has seen the same state.
 	heard map[events.Source]struct{}
 }
 
@@ -61,15 +60,6 @@ func (l *ledger) replace(source events.Source, known, entry *lastEvent) bool {
 	l.mu.Unlock()
 	l.report(source, entry)
 	return true
-}
-
-// doubt records that this watcher may not have seen the state that the last event of a source is about.
-func (l *ledger) doubt(source events.Source) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.entries[source].isReadable() {
-		l.heard[source] = struct{}{}
-	}
 }
 
 // isHearsay reports whether the last event of a source is about a state that this watcher may not have seen yet.

@@ -11,12 +11,10 @@ type sweeper struct {
 }
 
 // sweep calls gone for the sources of a kind that exist on the stream but not in the cluster. A namespace that is gone, too, does not count as
-// selected. An API server without WatchList may answer the first list from a cache that is behind, so a source counts as gone once the list is as new
-// as its last event.
+// selected.
 func (s *sweeper) sweep(kind events.Kind) {
 	for _, source := range s.ledger.sources() {
 		if source.Kind == kind && s.scope.lists(source.Namespace) && s.cached.lookup(source) == nil {
-			s.ledger.doubt(source)
 			s.gone(source)
 		}
 	}

@@ -65,34 +65,3 @@ func TestSweepFindsWhatWasDeletedInANamespaceThatIsNotSelected(t *testing.T) {
 		t.Errorf("of a source that is not selected any more: event %+v", change)
 	}
 }
-
-func TestWhatAnOutdatedListLacksIsNotGone(t *testing.T) {
-	for _, tt := range []struct {
-		name    string
-		version string // of the first list
-		want    bool
-	}{
-		{"the list is newer than the last event", "101", true},
-		{"the list is as new", "100", true},
-		{"the list is older", "95", false},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			known := newLedger(nil)
-			known.set(testSource, eventAt(3, "u", "100", "100"))
-			v := viewOf(t, epoch)
-			v.version = func(events.Kind, string) string { return tt.version }
-			v.doubted = newDoubts(known, v.now, v.recheck).about
-			within := scope{selected: newNamespaceFilter(nil, labels.Everything(), nil)}
-			assess := assessObjects(secretSource, within, v.view)
-			s := &sweeper{ledger: known, cached: v.cached, scope: within, gone: func(source events.Source) {
-				if change, ok := assess(source, known.get(source), false); ok != tt.want {
-					t.Errorf("event %+v, %t", change, ok)
-				}
-			}}
-			s.sweep(events.KindSecret)
-			if again := len(v.rechecks) == 1; again == tt.want {
-				t.Errorf("it is looked at again: %v", v.rechecks)
-			}
-		})
-	}
-}
