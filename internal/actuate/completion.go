@@ -176,6 +176,9 @@ func (c *completion) decideAgain(ctx context.Context, r *task) {
 
 // again holds the changes of a patch for another decision, and returns for how long.
 func (c *completion) again(ctx context.Context, r *task) time.Duration {
+	for _, cause := range r.causes {
+		cause.unanswered = cause.unanswered || r.rolls
+	}
 	delay, given := c.debounce.retry(r.pending, c.now())
 	c.concluder.replace(ctx, given)
 	return delay

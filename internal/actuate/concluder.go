@@ -29,7 +29,7 @@ func (c *concluder) conclude(ctx context.Context, e *inFlightEvent, w *workload.
 func (c *concluder) release(ctx context.Context, w *workload.Workload, change *pendingChange, decision plan.Decision) {
 	if decision.Reason.Action() != plan.Roll {
 		e := change.event
-		c.report(e.context(ctx), e, w, decision, change.doubted || mayHaveRolled(e, w))
+		c.report(e.context(ctx), e, w, decision, change.unanswered || mayHaveRolled(e, w))
 	}
 	c.inFlight.release(ctx, change.event)
 }

@@ -120,7 +120,8 @@ func (f *following) unreported(w *workload.Workload) bool {
 	return w.Revision != "" && f.reported[w.Key()].revision != w.Revision
 }
 
-// isUndone reports whether somebody has brought back what an earlier rollout had written: since the one that was reported last, nothing was written.
+// isUndone reports whether somebody has brought back what an earlier rollout had written: nothing was written since the one that was reported last.
+// If the API server's clock is ahead of that of the last leader, this is not noticed.
 func (f *following) isUndone(w *workload.Workload) bool {
 	last := f.reported[w.Key()]
 	return last.revision != "" && !w.Patched.After(last.at)

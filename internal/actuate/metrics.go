@@ -89,7 +89,7 @@ func (m *metrics) instruments() []instrument.Instrument {
 		},
 		{
 			UpDown: &m.syncsNow, Name: "keyturn.syncs.active", Unit: "{sync}",
-			About: "ExternalSecrets that were told to sync and are not synced yet.",
+			About: "ExternalSecrets that were asked to sync and are not synced yet.",
 		},
 		{
 			Histogram: &m.syncTime, Name: "keyturn.sync.duration", Unit: "s", Labels: []string{"reason"}, Buckets: latency,

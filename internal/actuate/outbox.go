@@ -14,7 +14,7 @@ const (
 	outboxPatience = 5 * time.Second
 )
 
-// report is an outcome. If it says that a rollout has begun, roll is the patch that began it. The events of that patch are not acked
+// report is an outcome. If it says that a rollout has begun, started is the task that began it. The events of that task are not acked
 // before the outcome is published, so that after a crash they are redelivered and the rollout is followed.
 type report struct {
 	outcome events.Outcome
@@ -72,14 +72,14 @@ func (o *outbox) flushTo(batches chan<- []report, patching bool) chan<- []report
 // flushed empties the outbox, after what waited was handed over.
 func (o *outbox) flushed() { o.waiting = nil }
 
-// published takes reports that are published, and returns the rolls among them.
+// published takes reports that are published, and returns the tasks that began a rollout.
 func (o *outbox) published(reports []report) []*task {
-	var rolls []*task
+	var tasks []*task
 	for _, r := range reports {
 		if r.started != nil {
 			o.unpublished--
-			rolls = append(rolls, r.started)
+			tasks = append(tasks, r.started)
 		}
 	}
-	return rolls
+	return tasks
 }

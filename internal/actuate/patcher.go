@@ -30,10 +30,11 @@ type patcher struct {
 	workers int
 	alone   bool
 
+	// underWay has the task under way of each workload.
 	underWay map[workload.Key]*task
 	// moved is called with each workload whose patch begins or ends.
 	moved func(workload.Key)
-	// background counts the rolls that take no worker from others.
+	// background counts the tasks that take no worker from others.
 	background int
 	running    sync.WaitGroup
 	results    chan patchResult

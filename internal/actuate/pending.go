@@ -239,7 +239,8 @@ func (p *pending) merge(older *pending) []replaced {
 	var given []replaced
 	for source, old := range older.changes {
 		if c, ok := p.changes[source]; ok {
-			c.doubted, c.received, c.since = c.doubted || old.doubted, old.received, old.since
+			c.doubted, c.unanswered = c.doubted || old.doubted, c.unanswered || old.unanswered
+			c.received, c.since = old.received, old.since
 			given = append(given, c.follow(old.event)...)
 		} else {
 			p.changes[source] = old

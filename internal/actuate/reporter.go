@@ -19,7 +19,7 @@ func (t *reporter) report(ctx context.Context, outcome events.Outcome) {
 	t.reportStart(ctx, outcome, nil)
 }
 
-// reportStart reports the outcome of a rollout that the roll has started.
+// reportStart reports the outcome of a rollout that the task has started.
 func (t *reporter) reportStart(ctx context.Context, outcome events.Outcome, r *task) {
 	t.kube.report(ctx, outcome)
 	t.outbox.add(report{outcome: outcome, started: r})

@@ -118,6 +118,9 @@ func TestAChangeThatWasOnlyRecordedIsNoRolloutOfAnEarlierActuator(t *testing.T) 
 	}
 	w.Revision = "r-1" // that of an earlier roll
 	l.concluder.conclude(t.Context(), event, w, plan.Decision{Reason: plan.AlreadyRolled})
+	// The answer to a patch that only recorded another change was lost.
+	lost := &pendingChange{change: changeOf(nil), event: eventOf(changeOf(nil)), doubted: true}
+	l.concluder.release(t.Context(), w, lost, plan.Decision{Reason: plan.AlreadyRolled})
 	for _, one := range l.outbox.waiting {
 		if one.outcome.Verb != events.VerbSkipped {
 			t.Errorf("got %+v", one.outcome)

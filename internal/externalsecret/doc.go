@@ -1,5 +1,5 @@
 // Package externalsecret reads the objects of External Secrets Operator: what they read from OpenBao and Vault, what they
-// write, how the last sync went, and whether they can be told to sync now. Only this package reads these types.
+// write, how the last sync went, and whether they can be asked to sync now. Only this package reads these types.
 //
 // It makes no requests: callers pass in objects as the API server returns them, and keep only the parts that matter here.
 // It follows the operator's own rules, odd ones included, because what counts is what the operator will read. Where

@@ -2,12 +2,12 @@ package externalsecret
 
 import esv1 "github.com/external-secrets/external-secrets/apis/externalsecrets/v1"
 
-// Obstacle is the reason why an ExternalSecret must not be told to sync now.
+// Obstacle is the reason why an ExternalSecret must not be asked to sync now.
 type Obstacle int
 
 // The obstacles.
 const (
-	// NoObstacle means that the ExternalSecret can be told to sync.
+	// NoObstacle means that the ExternalSecret can be asked to sync.
 	NoObstacle Obstacle = iota
 	// CreatedOnce is a refreshPolicy with which the operator never syncs again.
 	CreatedOnce
@@ -17,7 +17,7 @@ const (
 	Generates
 )
 
-// Obstacle returns the reason why the ExternalSecret must not be told to sync now. The refresh policy is no obstacle before
+// Obstacle returns the reason why the ExternalSecret must not be asked to sync now. The refresh policy is no obstacle before
 // the first sync, which is about to happen anyway.
 func (es *ExternalSecret) Obstacle() Obstacle {
 	synced := es.SyncedVersion != ""

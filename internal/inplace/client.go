@@ -49,8 +49,8 @@ func callBackoff() wait.Backoff {
 	return wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 4}
 }
 
-// Reload calls each of the pods until it answers with a 2xx status, and returns the number of pods. An error names the first pod that could not be
-// asked. Others may have been asked by then. The error wraps ErrStarting if that pod is not ready, and ErrNotListed if listing the pods may succeed
+// Reload calls each of the pods until it answers with a 2xx status, and returns the number of pods. An error names the first pod that did not
+// confirm. Others may have confirmed by then. The error wraps ErrStarting if that pod is not ready, and ErrNotListed if listing the pods may succeed
 // later.
 func (c *Client) Reload(ctx context.Context, pods Pods) (int, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, reloadTimeout, errAllTimeout)
@@ -74,7 +74,7 @@ func (c *Client) Reload(ctx context.Context, pods Pods) (int, error) {
 	return len(found), c.callAll(ctx, ready, pods)
 }
 
-// callAll calls pods until each has answered or one of them cannot be asked.
+// callAll calls pods until each has answered or one of them has not.
 func (c *Client) callAll(ctx context.Context, found []pod, pods Pods) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

@@ -3,7 +3,7 @@ package inplace
 import "errors"
 
 var (
-	// ErrStarting is returned if a pod could not be asked because it is not ready yet.
+	// ErrStarting is returned if a pod that is not ready yet did not confirm.
 	ErrStarting = errors.New("it is not ready")
 	// ErrNotListed is returned if the pods could not be listed, but another attempt may succeed.
 	ErrNotListed = errors.New("listing pods")

@@ -108,7 +108,7 @@ func notListed(err error) error {
 	return fmt.Errorf("%w: %w", ErrNotListed, err)
 }
 
-// judge returns the error for a pod that could not be asked. It is nil if the pod is gone, and wraps ErrStarting if the pod is not ready.
+// judge returns the error for a pod that did not confirm. It is nil if the pod is gone, and wraps ErrStarting if the pod is not ready.
 func (c *Client) judge(ctx context.Context, p pod, pods Pods, cause error) error {
 	pods.name = p.name
 	found, err := c.find(ctx, pods)
