@@ -138,7 +138,7 @@ func alertMetric(t *testing.T, alert string) string {
 	}
 	for _, group := range rules.Spec.Groups {
 		for _, rule := range group.Rules {
-			if found := regexp.MustCompile(`\((keyturn_\w+).*> 0$`).FindStringSubmatch(rule.Expr); rule.Alert == alert && found != nil {
+			if found := regexp.MustCompile(`(?m)\((keyturn_\w+).*> 0$`).FindStringSubmatch(rule.Expr); rule.Alert == alert && found != nil {
 				return found[1]
 			}
 		}

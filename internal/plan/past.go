@@ -29,7 +29,7 @@ func (q *question) writtenBy() time.Time {
 	if earlier, known := q.past.Written[q.seen.changedAt]; known && (at.IsZero() || earlier.Before(at)) {
 		at = earlier
 	}
-	if since := q.currentSince(); since.After(at) {
+	if since := q.currentSince(); !at.IsZero() && since.After(at) {
 		return since
 	}
 	return at

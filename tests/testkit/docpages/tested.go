@@ -72,6 +72,7 @@ var Tested = map[string]Page{
 		"kubectl -n keyturn-system delete pvc data-keyturn-actuator-0 data": oneActuator,
 		"kubectl -n keyturn-system delete pvc data-keyturn-actuator-1":      oneActuator,
 		"kubectl -n keyturn-system delete pod keyturn-actuator-1":           oneActuator,
+		"kubectl -n keyturn-system delete pod keyturn-actuator-0":           oneActuator,
 		"kubectl -n keyturn-system rollout restart deployment":              "kubectl refuses a second one within a second",
 		"cmctl": noProgram,
 	}},
@@ -79,7 +80,7 @@ var Tested = map[string]Page{
 	"docs/secret-stores.md": {onInstallation, map[string]string{"make demo": long, "vault": stored, "bao": stored}},
 	"docs/troubleshooting.md": {onInstallation, map[string]string{
 		"kubectl -n keyturn-system port-forward": noKubelet, "curl": noKubelet, "kubectl -n keyturn-system logs": noKubelet,
-		"actuator": "it is the same in the pod",
+		"actuator": "it is the same in the pod", "kubectl keyturn": "docs/kubectl-keyturn.md has the same",
 	}},
 	"docs/upgrade.md": {onInstallation, map[string]string{
 		"helm upgrade": byHelm, "kubectl -n keyturn-system delete deployment,poddisruptionbudget": noAudit,
