@@ -69,10 +69,9 @@ func TestWhatAServerDoesNotTakeBackIsNoReasonNotToStart(t *testing.T) {
 	}
 }
 
-// A server does not turn message TTLs off again, and would refuse the stream of a version without them.
-func TestAnEarlierVersionDeclaresItsHistoryAgainAfterThisOne(t *testing.T) {
-	s := startServer(t)
-	js := s.jetstream()
+// earlierHistory replaces the history by the stream of a version without message TTLs, and returns its configuration.
+func earlierHistory(t *testing.T, js jetstream.JetStream) jetstream.StreamConfig {
+	t.Helper()
 	if err := js.DeleteStream(t.Context(), StreamHistory); err != nil {
 		t.Fatal(err)
 	}
@@ -81,6 +80,14 @@ func TestAnEarlierVersionDeclaresItsHistoryAgainAfterThisOne(t *testing.T) {
 	if _, err := js.CreateStream(t.Context(), earlier); err != nil {
 		t.Fatal(err)
 	}
+	return earlier
+}
+
+// A server does not turn message TTLs off again, and would refuse the stream of a version without them.
+func TestAnEarlierVersionDeclaresItsHistoryAgainAfterThisOne(t *testing.T) {
+	s := startServer(t)
+	js := s.jetstream()
+	earlier := earlierHistory(t, js)
 	if err := Declare(t.Context(), js, 1); err != nil {
 		t.Fatal(err)
 	}
@@ -104,14 +111,7 @@ func (mute) Stream(context.Context, string) (jetstream.Stream, error) {
 func TestAStreamOfWhichNothingIsKnownIsLeftAsItIs(t *testing.T) {
 	s := startServer(t)
 	js := s.jetstream()
-	if err := js.DeleteStream(t.Context(), StreamHistory); err != nil {
-		t.Fatal(err)
-	}
-	earlier := Streams(1)[1]
-	earlier.AllowMsgTTL = false
-	if _, err := js.CreateStream(t.Context(), earlier); err != nil {
-		t.Fatal(err)
-	}
+	earlierHistory(t, js)
 	for _, config := range Declared(1) {
 		if err := declare(t.Context(), mute{js}, config); !IsSilence(err) {
 			t.Errorf("%s: got %v, want to be told that nobody answers", config.Name, err)
