@@ -1,6 +1,7 @@
 package sources
 
 import (
+	"errors"
 	"strconv"
 	"testing"
 
@@ -38,9 +39,9 @@ func (b *twoWatchers) tell(name string) {
 	uids := map[string]string{"db": "u1", "old": "u9", "later": "u4"}
 	source := events.Source{Kind: events.KindSecret, Namespace: "shop", Name: name}
 	b.eventually("the second watcher has read the stream", func() bool {
-		stored, err := b.bus.Last(b.Context(), events.Subject(testCluster, source))
-		if err != nil {
-			b.Fatal(err)
+		stored, ok := b.last(source)
+		if !ok {
+			return false
 		}
 		if entry := b.second.ledger.get(source); entry != nil && entry.seq == stored.Seq {
 			return true
@@ -56,6 +57,24 @@ func (b *twoWatchers) tell(name string) {
 		return b.second.doubts.isOpen(source) || !b.second.ledger.isHearsay(source, b.second.ledger.get(source))
 	})
 	<-b.second.pending.quiet()
+}
+
+// last returns the last event of a source on StreamChanges. It reports whether that is the last event of the history, which is written first.
+func (b *twoWatchers) last(source events.Source) (events.Stored, bool) {
+	b.Helper()
+	stored, err := b.bus.Last(b.Context(), events.Subject(testCluster, source))
+	if errors.Is(err, events.ErrNotFound) {
+		return events.Stored{}, false
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	change, err := stored.Change()
+	if err != nil {
+		b.Fatal(err)
+	}
+	verbs := b.verbs(source.Name)
+	return stored, string(change.Verb) == verbs[len(verbs)-1]
 }
 
 // verbs returns the verbs of the events that were published for a source.
