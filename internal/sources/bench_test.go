@@ -135,8 +135,8 @@ func (b *bench) history() []string {
 	return list
 }
 
-// changes returns every event that was ever published, in order. It retries while the server does not answer in time, for example because the disk
-// is busy.
+// changes returns every event that was ever published, in order, once the last one is on both streams. It retries while the server does not answer
+// in time, for example because the disk is busy.
 func (b *bench) changes() []events.Change {
 	b.Helper()
 	var stored []*jetstream.RawStreamMsg
@@ -145,7 +145,7 @@ func (b *bench) changes() []events.Change {
 		if stored, err = b.stored(); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 			b.Fatal(err)
 		}
-		return err == nil
+		return err == nil && (len(stored) == 0 || b.isOnChanges(stored[len(stored)-1]))
 	})
 	list := make([]events.Change, 0, len(stored))
 	for _, raw := range stored {
@@ -180,6 +180,16 @@ func (b *bench) stored() ([]*jetstream.RawStreamMsg, error) {
 		list = append(list, raw)
 	}
 	return list, nil
+}
+
+// isOnChanges reports whether an event of StreamHistory, which is written first, or a later one about its source is also on StreamChanges.
+func (b *bench) isOnChanges(event *jetstream.RawStreamMsg) bool {
+	b.Helper()
+	last, err := b.bus.Last(b.Context(), "keyturn.v1."+strings.TrimPrefix(event.Subject, events.HistorySubject("")))
+	if err != nil && !errors.Is(err, events.ErrNotFound) {
+		b.Fatal(err)
+	}
+	return err == nil && !last.Time.Before(event.Time)
 }
 
 // lastSeq returns the sequence of the last event on StreamChanges.
