@@ -238,6 +238,13 @@ func TestTheJobOfTheKeysGetsNoTokenOfAnotherAccount(t *testing.T) {
 			}
 		}
 	}
+	attack.Type, attack.Annotations = corev1.SecretTypeOpaque, nil
+	for _, name := range []string{"keyturn-watcher-env", "keyturn-actuator-env", "keyturn-nats", "other"} {
+		attack.Name = name
+		if _, err := secrets.Create(t.Context(), attack, metav1.CreateOptions{}); !r.refused(err) {
+			t.Errorf("a Secret %s, which is none of the keys: got %v, want that the policy refuses it", name, err)
+		}
+	}
 	if output, err := r.run("confined"); err != nil {
 		t.Fatalf("%v\n%s", err, output)
 	}
