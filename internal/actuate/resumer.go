@@ -29,9 +29,9 @@ type resumer struct {
 	log     *slog.Logger
 }
 
-// outcomes calls take with the last outcome of each workload on the stream, and reports whether these are all.
-func (r *resumer) outcomes(ctx context.Context, take func(events.Outcome)) bool {
-	outcomes, err := r.patiently(ctx)
+// outcomes calls take with the last outcome of each workload on the stream, as far as it concerns this actuator, and reports whether these are all.
+func (r *resumer) outcomes(ctx context.Context, concerns func(events.Outcome) bool, take func(events.Outcome)) bool {
+	outcomes, err := r.patiently(ctx, concerns)
 	for _, outcome := range outcomes {
 		take(outcome)
 	}
@@ -44,12 +44,12 @@ func (r *resumer) outcomes(ctx context.Context, take func(events.Outcome)) bool 
 
 // patiently reads the last outcomes, and tries again while nobody answers: while this actuator takes over, the servers of the stream may be electing
 // a leader, too. Nothing can be done before that.
-func (r *resumer) patiently(ctx context.Context) ([]events.Outcome, error) {
+func (r *resumer) patiently(ctx context.Context, concerns func(events.Outcome) bool) ([]events.Outcome, error) {
 	bounded, cancel := context.WithTimeout(ctx, resumePatience)
 	defer cancel()
 	delays := wait.Backoff{Duration: 200 * time.Millisecond, Factor: 1.5, Jitter: 0.1, Steps: 10, Cap: 2 * time.Second}
 	for {
-		outcomes, err := r.read(bounded)
+		outcomes, err := r.read(bounded, concerns)
 		if err == nil || bounded.Err() != nil || !events.IsSilence(err) {
 			return outcomes, err
 		}
@@ -59,8 +59,8 @@ func (r *resumer) patiently(ctx context.Context) ([]events.Outcome, error) {
 	}
 }
 
-// read reads the last outcomes, as far as they are readable.
-func (r *resumer) read(ctx context.Context) ([]events.Outcome, error) {
+// read reads the last outcomes, as far as they are readable and concern this actuator.
+func (r *resumer) read(ctx context.Context, concerns func(events.Outcome) bool) ([]events.Outcome, error) {
 	if err := r.bus.Answers(ctx); err != nil {
 		return nil, err
 	}
@@ -71,7 +71,9 @@ func (r *resumer) read(ctx context.Context) ([]events.Outcome, error) {
 			r.log.WarnContext(ctx, "outcome on the stream not readable", "subject", stored.Subject, "err", err)
 			return nil
 		}
-		outcomes = append(outcomes, outcome)
+		if concerns(outcome) {
+			outcomes = append(outcomes, outcome)
+		}
 		return nil
 	})
 	return outcomes, err

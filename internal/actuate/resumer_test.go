@@ -50,10 +50,11 @@ func TestANewLeaderReadsTheLastOutcomesWhenTheStreamAnswers(t *testing.T) {
 
 	address := strings.TrimPrefix(server.ClientURL(), "nats://")
 	server.Shutdown()
+	all := func(events.Outcome) bool { return true }
 	var found []events.Outcome
 	complete := make(chan bool, 1)
 	go func() {
-		complete <- resumerOf(options, bus).outcomes(t.Context(), func(outcome events.Outcome) { found = append(found, outcome) })
+		complete <- resumerOf(options, bus).outcomes(t.Context(), all, func(outcome events.Outcome) { found = append(found, outcome) })
 	}()
 	// This takes longer than any one question may wait.
 	testkit.Eventually(t, "it has asked in vain four times", func() bool {

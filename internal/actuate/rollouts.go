@@ -90,7 +90,7 @@ func (o *rollouts) resume(ctx context.Context, stream *resumer) {
 		o.problems.report(ctx, w)
 	}
 	o.peers.resume()
-	complete := stream.outcomes(ctx, func(outcome events.Outcome) {
+	complete := stream.outcomes(ctx, o.concerns, func(outcome events.Outcome) {
 		o.index.KeepStart(outcome)
 		o.following.resume(ctx, outcome)
 		o.peers.resumeOutcome(outcome)
@@ -108,6 +108,12 @@ func (o *rollouts) resume(ctx context.Context, stream *resumer) {
 	}
 }
 
+// concerns reports whether the last outcome of a workload matters to a new leader. The stream also has those of workloads that are gone, which may be
+// many more than there are.
+func (o *rollouts) concerns(last events.Outcome) bool {
+	return last.Verb == events.VerbStarted || o.index.Get(workload.KeyOf(last.Workload)) != nil
+}
+
 // reviewResumed looks at the workloads that the last leader has followed, or held others for: nothing may change at them any more.
 func (o *rollouts) reviewResumed(ctx context.Context) {
 	for key := range o.following.rollouts {
@@ -119,11 +125,11 @@ func (o *rollouts) reviewResumed(ctx context.Context) {
 }
 
 // find reports the rollouts without an outcome, because the actuator that started them was killed before it published one, and follows them to
-// their end. The outcome of an older rollout may have expired: then the current state of the workload is not that of the rollout.
+// their end. The outcome of a rollout of the day before may have expired: then the current state of the workload is not that of the rollout.
 func (o *rollouts) find(ctx context.Context, stream *resumer) {
 	began := sync.OnceValue(func() time.Time { return stream.began(ctx) })
 	for _, w := range o.index.All() {
-		young := w.AtRecord() && o.now().Sub(w.Patched) < events.OutcomeTTL
+		young := w.AtRecord() && o.now().Sub(w.Patched) < events.CrowdedOutcomeTTL
 		if !young || !o.following.unreported(w) || o.following.isUndone(w) || w.Deaf {
 			continue // Such a Job has the record of another one, whose rollout is reported.
 		}

@@ -63,7 +63,7 @@ func rolledAt(t *testing.T, name string, at time.Time, state workload.State) *wo
 func TestARolloutThatNoOutcomeIsAboutIsFound(t *testing.T) {
 	recently := written.Add(-time.Hour)
 	progressing, known := rolledAt(t, "progressing", recently, workload.Progressing), rolledAt(t, "known", recently, workload.Progressing)
-	expired := rolledAt(t, "expired", written.Add(-events.OutcomeTTL-time.Hour), workload.Failed)
+	expired := rolledAt(t, "expired", written.Add(-events.CrowdedOutcomeTTL-time.Hour), workload.Failed)
 	l := loopOf(t, testOptions(), progressing, known, expired, rolledAt(t, "complete", recently, workload.Complete), workloadOf(t, "auto", wholeDB, nil))
 	l.rollouts.following.resume(t.Context(), rolledOut(known, known.Revision, 2))
 	stream := resumerOf(testOptions(), busOf(t))
@@ -85,6 +85,27 @@ func TestARolloutThatNoOutcomeIsAboutIsFound(t *testing.T) {
 	}
 	if l.rollouts.following.follows(expired.Key()) {
 		t.Error("a workload is taken for being rolled because its last outcome has expired")
+	}
+}
+
+func TestTheOutcomesOfWhatIsGoneDoNotConcernANewLeader(t *testing.T) {
+	w, gone := workloadOf(t, "auto", wholeDB, nil), workloadOf(t, "auto", wholeDB, named("gone", nil))
+	l := loopOf(t, testOptions(), w)
+	for _, tt := range []struct {
+		name string
+		of   *workload.Workload
+		verb events.Verb
+		want bool
+	}{
+		{"a rollout that has ended", w, events.VerbCompleted, true},
+		{"a rollout that has ended of a workload that is gone", gone, events.VerbCompleted, false},
+		{"a rollout whose end nobody has reported, of a workload that is gone", gone, events.VerbStarted, true},
+	} {
+		last := rolledOut(tt.of, "r1", 2)
+		last.Verb = tt.verb
+		if got := l.rollouts.concerns(last); got != tt.want {
+			t.Errorf("%s: concerns returned %t, want %t", tt.name, got, tt.want)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package events
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -18,13 +19,16 @@ type publication struct {
 	answer jetstream.PubAckFuture
 	// taken is the room that the outcome takes up in StreamHistory.
 	taken room
+	// ttl is how long StreamChanges keeps the outcome.
+	ttl time.Duration
 	// duplicate says that the stream already had the outcome.
 	duplicate bool
 	err       error
 }
 
 // PublishOutcomes publishes the outcomes, in their order, on StreamHistory. Then it publishes the last state of each workload
-// on StreamChanges, which would keep no other and drops it after OutcomeTTL. Outcome.IsState says which outcomes are states.
+// on StreamChanges, which would keep no other and drops it after OutcomeTTL, or sooner if its namespace is beyond its share of StreamHistory:
+// every name that a workload had leaves one. Outcome.IsState says which outcomes are states.
 //
 // It returns one error for each outcome, which is nil if the outcome was published. An outcome may be published again unless its
 // error is a RejectError, but only before any later outcome of its workload. If repeated within minutes, it is not stored twice.
@@ -36,7 +40,8 @@ func (b *Bus) PublishOutcomes(ctx context.Context, outcomes ...Outcome) []error 
 		p := &batch[i]
 		p.outcome = o
 		if p.msg, p.err = b.outcomeMsg(o); p.err == nil {
-			if taken, ok := b.share.take(ctx, o.Workload.Namespace, p.msg.Size()); ok {
+			taken, ok := b.share.take(ctx, o.Workload.Namespace, p.msg.Size())
+			if p.ttl = stateTTL(taken, ok); ok {
 				p.taken = taken
 				b.send(ctx, p, StreamHistory, HistorySubject(p.msg.Subject), forSoLong(taken.ttl)...)
 			}
@@ -52,7 +57,7 @@ func (b *Bus) PublishOutcomes(ctx context.Context, outcomes ...Outcome) []error 
 	chooseStates(batch)
 	for i := range batch {
 		if p := &batch[i]; p.state == p {
-			b.send(ctx, p, StreamChanges, p.msg.Subject, jetstream.WithMsgTTL(OutcomeTTL))
+			b.send(ctx, p, StreamChanges, p.msg.Subject, jetstream.WithMsgTTL(p.ttl))
 		}
 	}
 	b.awaitAnswers(ctx, StreamChanges, batch)
@@ -69,6 +74,17 @@ func (b *Bus) PublishOutcomes(ctx context.Context, outcomes ...Outcome) []error 
 		errs[i] = err
 	}
 	return errs
+}
+
+// stateTTL returns how long StreamChanges keeps an outcome that takes up this room in StreamHistory, or has none there.
+func stateTTL(taken room, hasRoom bool) time.Duration {
+	switch {
+	case !hasRoom:
+		return shortly
+	case taken.ttl != 0:
+		return CrowdedOutcomeTTL
+	}
+	return OutcomeTTL
 }
 
 // outcomeMsg encodes the outcome for its subject on StreamChanges.

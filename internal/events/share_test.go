@@ -129,6 +129,28 @@ func TestAnEventBeyondTheShareIsKeptForAnHour(t *testing.T) {
 	}
 }
 
+// Each workload leaves its last outcome on CHANGES, and nothing else there goes with the workload.
+func TestCHANGESKeepsAnOutcomeBeyondTheShareForADayOrAnHour(t *testing.T) {
+	b := smallHistory(t, 1<<20)
+	b.share.half = 0
+	const published = 60
+	for i := range published {
+		o := outcome()
+		o.Workload.Name, o.Workload.UID = fmt.Sprint("web-", i), fmt.Sprint("uid-", i)
+		if err := errors.Join(b.PublishOutcomes(t.Context(), o)...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kept := make(map[string]int)
+	for _, raw := range messages(t, b.js, StreamChanges) {
+		kept[raw.Header.Get(jetstream.MsgTTLHeader)]++
+	}
+	usual, day, hour := kept[OutcomeTTL.String()], kept[CrowdedOutcomeTTL.String()], kept[shortly.String()]
+	if usual == 0 || day == 0 || hour == 0 || usual+day+hour != published {
+		t.Errorf("of %d outcomes so many are kept for a time: %v; want some for 30 days, some for a day and the others for an hour", published, kept)
+	}
+}
+
 // A namespace whose events are published again and again, until NATS is there, has still got its share.
 func TestOnlyWhatIsStoredTakesFromTheShare(t *testing.T) {
 	for name, publish := range map[string]func(*Bus, string) error{

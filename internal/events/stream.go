@@ -28,6 +28,9 @@ const TombstoneTTL = 24 * time.Hour
 // OutcomeTTL is how long StreamChanges keeps the last outcome of a workload. A workload that has none there is not being rolled.
 const OutcomeTTL = retention
 
+// CrowdedOutcomeTTL is how long it keeps that of a workload whose namespace is beyond its share of StreamHistory.
+const CrowdedOutcomeTTL = 24 * time.Hour
+
 const (
 	retention       = 30 * 24 * time.Hour
 	historyBytes    = 512 << 20
