@@ -12,7 +12,7 @@ import (
 // syncHost returns what the force-sync needs from the actuator.
 func syncHost(options Options, log *slog.Logger, metrics *metrics, reporter *reporter) forcesync.Host {
 	return forcesync.Host{
-		Cluster: options.Cluster, DryRun: options.DryRun, MaxSyncs: options.MaxSyncs,
+		Cluster: options.Cluster, DryRun: options.DryRun, MaxSyncs: options.MaxSyncs, Alone: len(options.Namespaces) == 1,
 		Client: options.Dynamic, Log: log, Tracer: options.Tracer, Now: options.Now,
 		Publish: reporter.publish, Warn: reporter.warn,
 		Metrics: forcesync.Metrics{

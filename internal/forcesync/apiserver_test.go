@@ -38,11 +38,17 @@ func (b *bed) parse(text string) *unstructured.Unstructured {
 // secret creates a synced ExternalSecret in the namespace shop that reads a path in the mount secret.
 func (b *bed) secret(name, path, spec string) {
 	b.Helper()
+	b.secretIn("shop", name, path, spec)
+}
+
+// secretIn creates one like secret in another namespace.
+func (b *bed) secretIn(namespace, name, path, spec string) {
+	b.Helper()
 	b.add(b.parse(fmt.Sprintf(`
-metadata: {name: %s, namespace: shop, uid: uid-%[1]s}
+metadata: {namespace: %s, name: %s, uid: uid-%[2]s}
 spec: {secretStoreRef: {name: bao, kind: ClusterSecretStore}, refreshInterval: 1h, data: [{remoteRef: {key: %s}}]%s}
 status: {syncedResourceVersion: "1-", refreshTime: "2000-01-01T00:00:00Z", conditions: [{type: Ready, status: "True"}]}
-`, name, path, spec)))
+`, namespace, name, path, spec)))
 }
 
 func (b *bed) add(obj *unstructured.Unstructured) {

@@ -23,6 +23,9 @@ import (
 // maxSyncs is how many ExternalSecrets may be patched and not synced at a time.
 const maxSyncs = 5
 
+// ownSyncs is how many of these may be in one namespace.
+const ownSyncs = 3
+
 // syncTime is how long the operator takes for a sync, unless a test says otherwise.
 const syncTime = 100 * time.Millisecond
 
@@ -145,7 +148,7 @@ func (b *bed) loop(ctx context.Context, y *Syncer) {
 // left describes the syncs that the Syncer has not finished. Empty if there are none.
 func (b *bed) left() string {
 	t := b.y.tracker
-	if len(t.pending.byKey)+len(t.pending.bySecret)+len(t.pending.byTarget)+len(t.turns.order)+len(t.turns.waiting)+len(t.agenda)+t.slots.used == 0 && b.active == 0 {
+	if len(t.pending.byKey)+len(t.pending.bySecret)+len(t.pending.byTarget)+len(t.turns.order)+len(t.turns.waiting)+len(t.turns.queued)+len(t.slots.taken)+len(t.agenda)+t.slots.used == 0 && b.active == 0 {
 		return ""
 	}
 	return fmt.Sprintf("%+v, %d active", *t, b.active)

@@ -8,8 +8,9 @@
 // Guarantee: the annotation is derived from the event alone, so an actuator that takes over recognizes an earlier request and waits
 // for it instead of asking again. Nothing is kept in memory only: whatever is lost with the program is redelivered with its event.
 //
-// Ordering: sources take turns, so a secret that a thousand ExternalSecrets read delays other secrets by only a few syncs. At any time, at
-// most Host.MaxSyncs ExternalSecrets are patched and not synced yet. A newer change of a source supersedes the older one.
+// Ordering: sources take turns, so a secret that a thousand ExternalSecrets read delays other secrets by only a few syncs. The namespaces that read
+// a secret take turns as well. At any time, at most Host.MaxSyncs ExternalSecrets are patched and not synced yet, and one namespace has about half
+// of them at most. A newer change of a source supersedes the older one.
 //
 // Failure: a failed patch is retried with backoff. If patches are denied repeatedly, the sync is given up and its event dead-lettered. If the
 // operator fails to sync an ExternalSecret, or does not get to it, the sync gives up its slot early and waits on until syncTimeout.

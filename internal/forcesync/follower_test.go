@@ -93,11 +93,11 @@ func TestWhatFailsAnywayIsAskedNoFasterForThat(t *testing.T) {
 		b.pass(many*b.took + time.Second)
 		b.rotate("shop/db", 2, nil)
 		b.pass(failingSlotTime - time.Second)
-		if asked, most := len(b.taken()), maxSyncs; asked > most {
+		if asked, most := len(b.taken()), ownSyncs; asked > most {
 			t.Errorf("%d were asked, want %d at most", asked, most)
 		}
 		b.pass(many * failingSlotTime)
-		if asked, most := len(b.taken()), maxSyncs; asked != many-most {
+		if asked, most := len(b.taken()), ownSyncs; asked != many-most {
 			t.Errorf("%d more were asked, want %d", asked, many-most)
 		}
 	})
@@ -257,7 +257,7 @@ func TestAFinishedSyncFinishesNoOtherOfItsName(t *testing.T) {
 		b.ask(func() {
 			b.take(first)
 			finished := b.y.tracker.pending.byKey[key{first.change.Source, types.NamespacedName{Namespace: "shop", Name: "db"}}]
-			b.y.tracker.turns.pop()
+			b.y.tracker.next()
 			b.y.tracker.finish(b.Context(), finished, done, nil)
 			b.take(second)
 			b.y.tracker.finish(b.Context(), finished, done, nil)

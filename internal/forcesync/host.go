@@ -11,7 +11,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// Host is what a Syncer needs from the program that runs it. Every field except DryRun is required.
+// Host is what a Syncer needs from the program that runs it. Every field except DryRun and Alone is required.
 type Host struct {
 	// Cluster is the name of the cluster in outcomes.
 	Cluster string
@@ -19,6 +19,8 @@ type Host struct {
 	DryRun bool
 	// MaxSyncs is how many ExternalSecrets may be patched and not synced yet.
 	MaxSyncs int
+	// Alone says that ExternalSecrets of only one namespace are watched, which then gets all of MaxSyncs. Another gets half of what others leave.
+	Alone bool
 
 	Client dynamic.Interface
 	Log    *slog.Logger

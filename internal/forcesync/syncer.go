@@ -37,7 +37,7 @@ func New(host Host, index *Index) *Syncer {
 		addresses: newAddresses(index, host.Log),
 		tracker: &tracker{
 			pending: newRegistry(), turns: newTurns(), reporter: newReporter(&host),
-			slots: slots{limit: host.MaxSyncs, active: host.Metrics.Active},
+			slots: newSlots(&host),
 		},
 		patcher: &patcher{client: host.Client, tracer: host.Tracer, now: host.Now, index: index, inbox: index.inbox},
 	}
@@ -137,11 +137,7 @@ func (y *Syncer) Advance(ctx context.Context) {
 	for s := y.tracker.agenda.pop(y.now()); s != nil; s = y.tracker.agenda.pop(y.now()) {
 		y.follower.expire(ctx, s)
 	}
-	for y.tracker.slots.free() {
-		s := y.tracker.turns.pop()
-		if s == nil {
-			return
-		}
+	for s := y.tracker.next(); s != nil; s = y.tracker.next() {
 		y.starter.start(ctx, s)
 	}
 }

@@ -30,6 +30,9 @@ func (t *tracker) enqueue(ctx context.Context, s *pendingSync) {
 	t.turns.push(s)
 }
 
+// next removes and returns the next sync that may be patched, or nil if none may be.
+func (t *tracker) next() *pendingSync { return t.turns.pop(t.slots.free) }
+
 // wait puts a sync into a state that ends at the given time, unless something else ends it before.
 func (t *tracker) wait(s *pendingSync, in state, until time.Time) {
 	s.state = in
