@@ -27,8 +27,9 @@ import (
 )
 
 const (
-	syncedSecret = "{metadata: {name: db, namespace: shop, uid: u}, spec: {secretStoreRef: {name: bao}, data: [{remoteRef: {key: shop/db}}]}}"
-	syncedStore  = "{metadata: {name: bao, namespace: shop, uid: s}, spec: {provider: {vault: {server: 'https://bao', path: secret}}}}"
+	syncedSecret = "{metadata: {name: db, namespace: shop, uid: u}, spec: {secretStoreRef: {name: bao}, data: [{remoteRef: {key: shop/db}}]}, " +
+		"status: {syncedResourceVersion: 1-1, conditions: [{type: Ready, status: 'True'}]}}"
+	syncedStore = "{metadata: {name: bao, namespace: shop, uid: s}, spec: {provider: {vault: {server: 'https://bao', path: secret}}}}"
 )
 
 // custom returns an object of External Secrets Operator.

@@ -27,6 +27,10 @@ type Status struct {
 	Reason string
 }
 
+// Untried reports whether the operator has not yet tried to sync the ExternalSecret: it is about to, or leaves the ExternalSecret alone, for instance
+// because its store is of another controller.
+func (s *Status) Untried() bool { return s.SyncedVersion == "" && !s.Ready && !s.Failed }
+
 // statusParts are the parts of an ExternalSecret that Status is read from. Nothing else is decoded, so that a field newer
 // than the types does not make decoding fail.
 type statusParts struct {

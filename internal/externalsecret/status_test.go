@@ -51,3 +51,24 @@ func TestAStatusThatCannotBeReadIsReported(t *testing.T) {
 		}
 	}
 }
+
+func TestAnExternalSecretIsUntriedUntilTheOperatorSaysHowItWent(t *testing.T) {
+	tests := []struct {
+		name, status string
+		want         bool
+	}{
+		{name: "without a status", status: "{}", want: true},
+		{name: "with another condition", status: "{conditions: [{type: Deleted, status: 'False'}]}", want: true},
+		{name: "while it is not known whether it is ready", status: "{conditions: [{type: Ready, status: Unknown}]}", want: true},
+		{name: "it is ready", status: "{syncedResourceVersion: 1-abc, conditions: [{type: Ready, status: 'True'}]}"},
+		{name: "it has failed", status: "{conditions: [{type: Ready, status: 'False'}]}"},
+		{name: "it was synced before", status: "{syncedResourceVersion: 1-abc}"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got := Read(object(t, "spec: {}\nstatus: "+test.status)); got.Untried() != test.want {
+				t.Errorf("untried: got %t, want %t", got.Untried(), test.want)
+			}
+		})
+	}
+}

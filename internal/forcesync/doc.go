@@ -12,6 +12,8 @@
 // a secret take turns as well. At any time, at most Host.MaxSyncs ExternalSecrets are patched and not synced yet, and one namespace has about half
 // of them at most. A newer change of a source supersedes the older one.
 //
+// An ExternalSecret that was never synced comes last. One that the operator has not even tried is not asked before it does.
+//
 // Failure: a failed patch is retried with backoff. If patches are denied repeatedly, the sync is given up and its event dead-lettered. If the
 // operator fails to sync an ExternalSecret, or does not get to it, the sync gives up its slot early and waits on until syncTimeout.
 //

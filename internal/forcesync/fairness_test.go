@@ -158,7 +158,7 @@ func TestTheRotationsAndTheNamespacesOfEachTakeTurns(t *testing.T) {
 					t.Errorf("%s was left", s.key.secret.Name)
 				}
 			}
-			if len(q.waiting)+len(q.order)+len(q.queued) != 0 {
+			if q.size() != 0 {
 				t.Errorf("something is left: %+v", q)
 			}
 		})
@@ -191,7 +191,7 @@ func TestTheSyncsOfOneOwnerLeaveTheQueueTogether(t *testing.T) {
 	if got, want := names(q.popOwned(source, "")), []string{"aaa/1", "shop/1"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if len(q.waiting)+len(q.order)+len(q.queued) != 0 {
+	if q.size() != 0 {
 		t.Errorf("something is left: %+v", q)
 	}
 }

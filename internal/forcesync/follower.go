@@ -55,7 +55,7 @@ func (f *follower) follow(ctx context.Context, s *pendingSync, since time.Time) 
 
 // review looks at an ExternalSecret after it has changed.
 func (f *follower) review(ctx context.Context, s *pendingSync) {
-	if s.state != syncing {
+	if s.state != syncing && s.state != untried {
 		return
 	}
 	es := f.index.get(s.key.secret)
@@ -65,6 +65,10 @@ func (f *follower) review(ctx context.Context, s *pendingSync) {
 	}
 	f.tracker.pending.see(s, es)
 	switch {
+	case s.state == untried:
+		if !es.Untried() {
+			f.tracker.enqueue(ctx, s) // the operator may have read it before the change
+		}
 	case s.isSynced():
 		f.synced(ctx, s)
 	case es.Failed && !s.failedBefore:
@@ -134,6 +138,8 @@ func (f *follower) expire(ctx context.Context, s *pendingSync) {
 		f.tracker.enqueue(ctx, s)
 	case s.state == checking:
 		f.repeat(ctx, s)
+	case s.state == untried:
+		f.tracker.finish(ctx, s, neverTried, nil)
 	case f.now().Before(s.deadline):
 		f.giveUpSlot(ctx, s)
 	case s.seen.Failed:

@@ -35,6 +35,8 @@ type state int
 const (
 	// queued waits for its turn.
 	queued state = iota
+	// untried waits for the operator to try to sync a new ExternalSecret.
+	untried
 	// patching waits for the answer to its patch.
 	patching
 	// retrying waits to be queued again after a failed patch.
@@ -77,7 +79,7 @@ type pendingSync struct {
 	// hasSlot is set while the sync counts against Host.MaxSyncs, which is until slotUntil at the latest.
 	hasSlot   bool
 	slotUntil time.Time
-	// deadline is when the wait for the operator ends.
+	// deadline is when the wait for the operator ends, once it was asked.
 	deadline time.Time
 	// patched is set once this actuator has patched.
 	patched bool

@@ -21,6 +21,7 @@ const (
 	gone
 	refused
 	timedOut
+	neverTried
 	denied
 )
 
@@ -59,6 +60,10 @@ var verdicts = map[reason]verdict{
 	timedOut: {
 		"timed-out", events.VerbFailed, eventSyncFailed,
 		"the secret in the store changed, but External Secrets Operator did not sync it in time",
+	},
+	neverTried: {
+		"never-tried", events.VerbSkipped, "",
+		"External Secrets Operator has not tried to sync the ExternalSecret yet, and reads the secret in the store when it does",
 	},
 	denied: {
 		events.ReasonPatchDenied, events.VerbFailed, eventSyncFailed,

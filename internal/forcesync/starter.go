@@ -55,7 +55,7 @@ func (b *starter) start(ctx context.Context, s *pendingSync) {
 // siblings returns the other queued syncs that the patch for s also serves. s takes over the highest of their repeats.
 func (b *starter) siblings(ctx context.Context, s *pendingSync) []*pendingSync {
 	var syncs []*pendingSync
-	for _, sibling := range b.tracker.turns.popOwned(s.key.source, s.seen.Owner) {
+	for _, sibling := range b.tracker.popOwned(s.key.source, s.seen.Owner) {
 		if b.prepare(ctx, sibling) {
 			syncs = append(syncs, sibling)
 			s.repeat = max(s.repeat, sibling.repeat)
@@ -65,7 +65,7 @@ func (b *starter) siblings(ctx context.Context, s *pendingSync) []*pendingSync {
 }
 
 // prepare updates a sync to the current state of its ExternalSecret. It reports whether there is something to patch; if not, it finishes
-// the sync.
+// the sync, or makes it wait for the operator to try a new ExternalSecret: whoever may not read a secret learns from that nothing about it.
 func (b *starter) prepare(ctx context.Context, s *pendingSync) bool {
 	es := b.index.get(s.key.secret)
 	if es == nil {
@@ -73,6 +73,10 @@ func (b *starter) prepare(ctx context.Context, s *pendingSync) bool {
 		return false
 	}
 	b.tracker.pending.see(s, es)
+	if es.Untried() {
+		b.tracker.wait(s, untried, b.now().Add(syncTimeout))
+		return false
+	}
 	if why, ok := refusal(es, false); ok {
 		b.tracker.finish(ctx, s, why, nil)
 		return false

@@ -36,7 +36,7 @@ func New(host Host, index *Index) *Syncer {
 		dryRun: host.DryRun, now: host.Now, index: index, inbox: index.inbox, problems: newProblems(host.Log),
 		addresses: newAddresses(index, host.Log),
 		tracker: &tracker{
-			pending: newRegistry(), turns: newTurns(), reporter: newReporter(&host),
+			pending: newRegistry(), turns: newTurns(), last: newTurns(), reporter: newReporter(&host),
 			slots: newSlots(&host),
 		},
 		patcher: &patcher{client: host.Client, tracer: host.Tracer, now: host.Now, index: index, inbox: index.inbox},
@@ -107,7 +107,7 @@ func (y *Syncer) join(ctx context.Context, s, later *pendingSync) {
 	case queued, retrying: // it is patched for the newer change at its turn or after the delay
 	case patching:
 		s.stale = true // the answer to the patch decides what comes next
-	case syncing, checking:
+	case syncing, checking, untried:
 		y.tracker.enqueue(ctx, s)
 	}
 }

@@ -3,13 +3,17 @@ package forcesync
 import (
 	"context"
 	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 // tracker moves pending syncs between their states. A sync is in the registry until it is finished. Until then, it is in at most one of
-// turns and agenda.
+// turns, last and agenda.
 type tracker struct {
-	pending  registry
-	turns    turns
+	pending registry
+	turns   turns
+	// last has the syncs of ExternalSecrets that were never synced. They come after all others: what they name may not be theirs to read.
+	last     turns
 	agenda   agenda
 	slots    slots
 	reporter reporter
@@ -27,11 +31,25 @@ func (t *tracker) enqueue(ctx context.Context, s *pendingSync) {
 	t.agenda.remove(s)
 	s.endWait("superseded")
 	s.state, s.stale = queued, false
-	t.turns.push(s)
+	if s.seen.SyncedVersion == "" {
+		t.last.push(s)
+	} else {
+		t.turns.push(s)
+	}
 }
 
 // next removes and returns the next sync that may be patched, or nil if none may be.
-func (t *tracker) next() *pendingSync { return t.turns.pop(t.slots.free) }
+func (t *tracker) next() *pendingSync {
+	if s := t.turns.pop(t.slots.free); s != nil {
+		return s
+	}
+	return t.last.pop(t.slots.free)
+}
+
+// popOwned removes and returns the queued syncs of a source whose ExternalSecrets were created by the given ClusterExternalSecret.
+func (t *tracker) popOwned(source events.Source, owner string) []*pendingSync {
+	return append(t.turns.popOwned(source, owner), t.last.popOwned(source, owner)...)
+}
 
 // wait puts a sync into a state that ends at the given time, unless something else ends it before.
 func (t *tracker) wait(s *pendingSync, in state, until time.Time) {
