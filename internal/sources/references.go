@@ -3,6 +3,7 @@ package sources
 import (
 	"context"
 	"fmt"
+	"log/slog"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,16 +20,23 @@ import (
 // pageSize is the number of objects that are listed at a time.
 const pageSize = 500
 
-// references finds the paths that ExternalSecrets read.
+// maxReferences is how many paths the ExternalSecrets of one namespace make the watcher poll. Each costs a request, also if the path does not exist,
+// and one ExternalSecret can name more than ten thousand.
+const maxReferences = 2000
+
+// references finds the paths that ExternalSecrets read. Its methods must not be called concurrently.
 type references struct {
 	client     dynamic.Interface
 	namespaces []string
 	// ignored has the namespaces to leave out.
 	ignored []string
+	log     *slog.Logger
+	// excessive has the namespaces that had more than maxReferences the last time.
+	excessive map[string]struct{}
 }
 
 // list lists the paths that ExternalSecrets read. It asks the API server each time, about as often as one store is polled by reference, and keeps
-// nothing between calls. Patterns are left out, because they are not paths that could be polled.
+// no path between calls. Patterns are left out, because they are not paths that could be polled, and so are those beyond maxReferences.
 func (r *references) list(ctx context.Context) ([]openbao.Reference, error) {
 	stores := make(map[types.NamespacedName]*externalsecret.Store)
 	addStore := func(obj *unstructured.Unstructured) {
@@ -39,7 +47,7 @@ func (r *references) list(ctx context.Context) ([]openbao.Reference, error) {
 	if err := r.each(ctx, externalsecret.ClusterSecretStores, metav1.NamespaceAll, addStore); err != nil {
 		return nil, err
 	}
-	var references []openbao.Reference
+	listed := referenceList{distinct: make(map[string]map[openbao.Reference]struct{}), excessive: make(map[string]struct{})}
 	for _, namespace := range r.namespaces {
 		if err := r.each(ctx, externalsecret.SecretStores, namespace, addStore); err != nil {
 			return nil, err
@@ -47,7 +55,7 @@ func (r *references) list(ctx context.Context) ([]openbao.Reference, error) {
 		err := r.each(ctx, externalsecret.ExternalSecrets, namespace, func(obj *unstructured.Unstructured) {
 			for _, place := range externalsecret.Read(obj).Places(find) {
 				if !place.Below {
-					references = append(references, openbao.Reference{Server: place.Server, Path: place.Path})
+					listed.add(obj.GetNamespace(), openbao.Reference{Server: place.Server, Path: place.Path})
 				}
 			}
 		})
@@ -55,7 +63,43 @@ func (r *references) list(ctx context.Context) ([]openbao.Reference, error) {
 			return nil, err
 		}
 	}
-	return references, nil
+	r.report(ctx, listed.excessive)
+	return listed.all, nil
+}
+
+// report logs each namespace that has become excessive.
+func (r *references) report(ctx context.Context, excessive map[string]struct{}) {
+	for namespace := range excessive {
+		if _, known := r.excessive[namespace]; !known {
+			r.log.WarnContext(ctx, "a namespace references too many paths; not polling the others", "namespace", namespace, "limit", maxReferences)
+		}
+	}
+	r.excessive = excessive
+}
+
+// referenceList has the references of some namespaces, each once in its namespace.
+type referenceList struct {
+	all      []openbao.Reference
+	distinct map[string]map[openbao.Reference]struct{}
+	// excessive has the namespaces with more than maxReferences.
+	excessive map[string]struct{}
+}
+
+func (l *referenceList) add(namespace string, reference openbao.Reference) {
+	own := l.distinct[namespace]
+	if own == nil {
+		own = make(map[openbao.Reference]struct{})
+		l.distinct[namespace] = own
+	}
+	if _, again := own[reference]; again {
+		return
+	}
+	if len(own) >= maxReferences {
+		l.excessive[namespace] = struct{}{}
+		return
+	}
+	own[reference] = struct{}{}
+	l.all = append(l.all, reference)
 }
 
 // each calls fn for each object of a kind. A kind that is not installed has no objects.

@@ -1,14 +1,18 @@
 package sources
 
 import (
+	"bytes"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
@@ -70,4 +74,55 @@ func TestAReferencedPathIsPolledHoweverTheAddressOfItsStoreIsWritten(t *testing.
 			}
 		})
 	}
+}
+
+func TestTheReferencesOfOneNamespaceAreBounded(t *testing.T) {
+	externalSecret := func(namespace, name string, paths ...string) *unstructured.Unstructured {
+		entries := make([]string, 0, len(paths))
+		for _, path := range paths {
+			entries = append(entries, `{"secretKey":"a","remoteRef":{"key":"`+path+`"}}`)
+		}
+		return customOf(t, `{"apiVersion":"`+externalsecret.APIVersion+`","kind":"ExternalSecret","metadata":{"namespace":"`+namespace+`","name":"`+name+`"},
+			"spec":{"secretStoreRef":{"name":"bao","kind":"ClusterSecretStore"},"data":[`+strings.Join(entries, ",")+`]}}`)
+	}
+	var many []string
+	for i := range maxReferences {
+		many = append(many, fmt.Sprintf("x/%d", i))
+	}
+	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
+		externalsecret.ExternalSecrets: "ExternalSecretList", externalsecret.SecretStores: "SecretStoreList",
+		externalsecret.ClusterSecretStores: "ClusterSecretStoreList",
+	},
+		customOf(t, `{"apiVersion":"`+externalsecret.APIVersion+`","kind":"ClusterSecretStore","metadata":{"name":"bao"},
+			"spec":{"provider":{"vault":{"server":"https://bao","path":"secret"}}}}`),
+		externalSecret("aaa", "first", many...), externalSecret("aaa", "second", many...), externalSecret("shop", "db", "shop/db"))
+	var log bytes.Buffer
+	r := &references{client: client, namespaces: []string{metav1.NamespaceAll}, log: slog.New(slog.NewTextHandler(&log, nil))}
+	want := func(paths, lines int) {
+		t.Helper()
+		listed, err := r.list(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(listed) != paths || listed[paths-1].Path.Path != "shop/db" {
+			t.Errorf("got %d references, the last of them %v, want %d with shop/db at the end", len(listed), listed[len(listed)-1], paths)
+		}
+		if got := strings.Count(log.String(), "references too many paths"); got != lines {
+			t.Errorf("got %d warnings, want %d:\n%s", got, lines, log.String())
+		}
+	}
+	write := func(obj *unstructured.Unstructured) {
+		t.Helper()
+		if _, err := client.Resource(externalsecret.ExternalSecrets).Namespace(obj.GetNamespace()).Update(t.Context(), obj, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want(maxReferences+1, 0) // each path counts once
+	write(externalSecret("aaa", "second", "y/1", "y/2"))
+	want(maxReferences+1, 1)
+	want(maxReferences+1, 1)
+	write(externalSecret("aaa", "second", many...))
+	want(maxReferences+1, 1)
+	write(externalSecret("aaa", "second", "y/1"))
+	want(maxReferences+1, 2)
 }

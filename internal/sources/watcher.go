@@ -135,7 +135,7 @@ func (w *Watcher) addStores(ring *keyring) error {
 	options := w.options.OpenBao
 	options.Logger, options.Meter, options.Now = w.log, w.options.Meter, w.options.Now
 	if w.options.Dynamic != nil {
-		read := &references{client: w.options.Dynamic, namespaces: w.informers.scope.listed(), ignored: w.options.IgnoreNamespaces}
+		read := &references{client: w.options.Dynamic, namespaces: w.informers.scope.listed(), ignored: w.options.IgnoreNamespaces, log: w.log}
 		options.Referenced = read.list
 	}
 	var err error
