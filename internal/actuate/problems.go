@@ -2,11 +2,16 @@ package actuate
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"strings"
 
 	"github.com/keyturn/keyturn/internal/workload"
 )
+
+// maxProblems is how much is reported about one workload, in characters. Without a limit, the author of a workload could make the log line
+// arbitrarily long.
+const maxProblems = 1000
 
 // problems reports what is wrong with the annotations of workloads, once for each wording, and with their controllers.
 type problems struct {
@@ -28,7 +33,7 @@ func (p *problems) report(ctx context.Context, w *workload.Workload) {
 	for _, problem := range w.Problems {
 		texts = append(texts, problem.Error())
 	}
-	text := strings.Join(texts, "; ")
+	text := fmt.Sprintf("%.*s", maxProblems, strings.Join(texts, "; "))
 	if p.reported[w.Key()] == text {
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,6 +45,18 @@ func TestTheProblemsOfAWorkloadAreToldOnceForEachWording(t *testing.T) {
 		if got != step.want {
 			t.Errorf("%s: reported %q, want %q", step.name, got, step.want)
 		}
+	}
+}
+
+func TestALogLineAboutAWorkloadIsShort(t *testing.T) {
+	var log bytes.Buffer
+	options := testOptions()
+	reported := newProblems(slog.New(slog.NewTextHandler(&log, nil)), newKubeEvents(options, workload.BuiltIn(), options.Logger, nil))
+	w := workloadOf(t, "auto", wholeDB, nil)
+	w.Problems = slices.Repeat([]error{errors.New("keyturn.dev/roll-on: not understood")}, 10_000)
+	reported.report(t.Context(), w)
+	if size := log.Len(); size == 0 || size > 2*maxProblems {
+		t.Errorf("%d bytes were logged, want %d at most", size, 2*maxProblems)
 	}
 }
 

@@ -8,9 +8,9 @@ import (
 )
 
 // grant limits the annotation items that name secrets in stores to the secrets granted to the namespace and those that the pods are seen to read.
-// It returns a problem for each item that then matches nothing.
+// It returns a problem for each item that then matches nothing, up to maxItemErrors.
 func (o OptIn) grant(granted granted, refs []Reference) []error {
-	var problems []error
+	var problems itemErrors
 	for i := range o.include {
 		r := &o.include[i]
 		if r.kind != events.KindOpenBao || r.name == nil {
@@ -18,13 +18,11 @@ func (o OptIn) grant(granted granted, refs []Reference) []error {
 		}
 		r.granted = granted
 		if r.namesNothing() && !slices.ContainsFunc(refs, r.means) {
-			problems = append(problems, &itemError{
-				annotation: r.annotation, item: r.item,
-				problem: "this namespace may not name it: allowed are paths that the pods are seen to read, and those that --store-access grants",
-			})
+			problems.fail(r.annotation, r.item, "this namespace may not name it",
+				"allowed are paths that the pods are seen to read, and those that --store-access grants")
 		}
 	}
-	return problems
+	return problems.list()
 }
 
 // mayName reports whether the rule, which covers the source, applies even if the pods are not seen to read the source.

@@ -18,16 +18,16 @@ type OptIn struct {
 // parseOptIn reads the annotations of a workload and of its pod template. With Reading.All, whatever the pod spec references is included,
 // unless the annotations say otherwise.
 //
-// Each invalid item gives one *itemError. The other items still count.
+// Each invalid item gives one *itemError, up to maxItemErrors of each annotation. The other items still count.
 func parseOptIn(workload, template map[string]string, reading Reading) (OptIn, []error) {
 	var r rules
 	own := rollOnReader{&r}.read(workload, template)
 	if own == rollOnNone {
-		return OptIn{none: true}, r.errs
+		return OptIn{none: true}, r.list()
 	}
 	reloaderReader{&r, reading.keys(), reading.Reloader}.read(workload, template, reading.All && own == rollOnSilent)
 	slices.SortStableFunc(r.include, rule.compare)
-	return OptIn{include: r.include, exclude: r.exclude}, r.errs
+	return OptIn{include: r.include, exclude: r.exclude}, r.list()
 }
 
 // Wants returns whether and why the workload rolls on a source. Ref is the pod spec's reference to it, or nil if there is none. Match

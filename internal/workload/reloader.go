@@ -2,7 +2,6 @@ package workload
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"regexp/syntax"
 	"strconv"
@@ -59,14 +58,14 @@ func (p reloaderReader) read(workload, template map[string]string, all bool) {
 			badAuto = auto
 		}
 		if !p.auto(k, k.auto, typed) {
-			p.fail(k.auto, typed, reloaderBool)
+			p.fail(k.auto, typed, reloaderBool, "")
 		}
 		if all && auto == "" && typed == "" {
 			p.include = append(p.include, rule{reason: byAll, kind: k.kind})
 		}
 	}
 	if badAuto != "" {
-		p.fail(p.keys.Auto, badAuto, reloaderBool)
+		p.fail(p.keys.Auto, badAuto, reloaderBool, "")
 	}
 	if all && workload[p.keys.Auto] == "" && template[p.keys.Auto] == "" {
 		// Reloader does not know secret stores, so none of its annotations is about them.
@@ -111,7 +110,7 @@ func (p reloaderReader) excluded(k reloaderKind, text string) {
 				reason: Excluded, annotation: k.exclude, item: item, kind: k.kind, name: exactly(item),
 			})
 		default:
-			p.fail(k.exclude, item, "allowed is the exact name of a "+string(k.kind))
+			p.fail(k.exclude, item, "allowed is the exact name of a "+string(k.kind), "")
 		}
 	}
 }
@@ -128,7 +127,7 @@ func (p reloaderReader) named(k reloaderKind, text string) {
 		}
 		name, size, err := p.name(item, left)
 		if err != nil {
-			p.fail(k.named, item, fmt.Sprintf("%v: allowed is the name of a %s, or a regular expression for all of it", err, k.kind))
+			p.fail(k.named, item, err.Error(), "allowed is the name of a "+string(k.kind)+", or a regular expression for all of it")
 			continue
 		}
 		left -= size

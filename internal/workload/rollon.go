@@ -74,7 +74,7 @@ func (p rollOnReader) read(workload, template map[string]string) rollOnSays {
 		p.item(item)
 	}
 	if empty {
-		p.fail(AnnotationRollOn, "", "is empty: "+rollOnAllowed())
+		p.fail(AnnotationRollOn, "", "is empty", rollOnAllowed)
 		return rollOnList
 	}
 	return says
@@ -96,12 +96,12 @@ func (p rollOnReader) item(item string) {
 	}
 	text, excluded := strings.CutPrefix(item, "!")
 	if problem := r.source(strings.TrimSpace(text)); problem != "" {
-		p.fail(AnnotationRollOn, item, problem+": "+rollOnAllowed())
+		p.fail(AnnotationRollOn, item, problem, rollOnAllowed)
 		return
 	}
 	switch {
 	case excluded && (r.key != "" || r.whole):
-		p.fail(AnnotationRollOn, item, "an exclusion is of all keys: "+rollOnAllowed())
+		p.fail(AnnotationRollOn, item, "an exclusion is of all keys", rollOnAllowed)
 	case excluded:
 		r.reason = Excluded
 		p.exclude = append(p.exclude, r)
@@ -180,16 +180,7 @@ func rollOnKind(text string) events.Kind {
 	return ""
 }
 
-func rollOnAllowed() string {
-	words := make([]string, 0, len(rollOnKinds))
-	kinds := make([]string, 0, len(rollOnKinds))
-	for _, k := range rollOnKinds {
-		words = append(words, k.word)
-		if k.kind != events.KindOpenBao {
-			kinds = append(kinds, string(k.kind))
-		}
-	}
-	return "allowed are none, or any of auto, " + strings.Join(words, ", ") +
-		", <kind>/<name>, <kind>/<name>#<key>, <kind>/<name>#* and !<kind>/<name>, where <kind> is " + strings.Join(kinds, " or ") +
-		", and openbao:<mount>/<path> or openbao:<store>:<mount>/<path>; <name> and <path> may have * and ?"
-}
+// rollOnAllowed says what is allowed. A new kind of source is to be named here, too.
+const rollOnAllowed = "allowed are none, or any of auto, secrets, configmaps, secretproviderclasses, openbao, " +
+	"<kind>/<name>, <kind>/<name>#<key>, <kind>/<name>#* and !<kind>/<name>, where <kind> is secret or configmap or secretproviderclass, " +
+	"and openbao:<mount>/<path> or openbao:<store>:<mount>/<path>; <name> and <path> may have * and ?"

@@ -208,7 +208,7 @@ func TestRollOn(t *testing.T) {
 }
 
 func TestRollOnErrors(t *testing.T) {
-	const allowed = ": allowed are none, or any of auto, secrets, configmaps, secretproviderclasses, openbao, <kind>/<name>, <kind>/<name>#<key>, " +
+	const allowed = "allowed are none, or any of auto, secrets, configmaps, secretproviderclasses, openbao, <kind>/<name>, <kind>/<name>#<key>, " +
 		"<kind>/<name>#* and !<kind>/<name>, where <kind> is secret or configmap or secretproviderclass, and openbao:<mount>/<path> or openbao:<store>:<mount>/<path>; " +
 		"<name> and <path> may have * and ?"
 	tests := []struct {
@@ -266,8 +266,8 @@ func TestRollOnErrors(t *testing.T) {
 			if len(errs) != 1 {
 				t.Fatalf("%d errors, want one: %v", len(errs), errs)
 			}
-			item, problem := tt.item, tt.want+allowed
-			if diff := cmp.Diff(error(&itemError{AnnotationRollOn, item, problem}), errs[0], cmp.AllowUnexported(itemError{})); diff != "" {
+			want := &itemError{annotation: AnnotationRollOn, item: tt.item, problem: tt.want, allowed: allowed}
+			if diff := cmp.Diff(error(want), errs[0], cmp.AllowUnexported(itemError{})); diff != "" {
 				t.Errorf("error (-want +got):\n%s", diff)
 			}
 			for _, text := range []string{"secret/a", "secret/z"} {
@@ -279,5 +279,13 @@ func TestRollOnErrors(t *testing.T) {
 				t.Errorf("another source is %s", got)
 			}
 		})
+	}
+}
+
+func TestWhatIsAllowedNamesEachKind(t *testing.T) {
+	for _, k := range rollOnKinds {
+		if !strings.Contains(rollOnAllowed, k.word) || !strings.Contains(rollOnAllowed, string(k.kind)) {
+			t.Errorf("%s or %s is not in %q", k.word, k.kind, rollOnAllowed)
+		}
 	}
 }

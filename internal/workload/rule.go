@@ -51,11 +51,7 @@ func (r *rule) covers(source events.Source) bool {
 type rules struct {
 	include []rule
 	exclude []rule
-	errs    []error
-}
-
-func (r *rules) fail(annotation, item, problem string) {
-	r.errs = append(r.errs, &itemError{annotation: annotation, item: item, problem: problem})
+	itemErrors
 }
 
 // fits reports whether an annotation is short enough to be read.
@@ -63,8 +59,31 @@ func (r *rules) fits(annotation, text string) bool {
 	if len(text) <= maxAnnotation {
 		return true
 	}
-	r.fail(annotation, "", fmt.Sprintf("is %d bytes long, want at most %d", len(text), maxAnnotation))
+	r.fail(annotation, "", fmt.Sprintf("is %d bytes long, want at most %d", len(text), maxAnnotation), "")
 	return false
+}
+
+// maxItemErrors is how many errors of one annotation are kept. An annotation may have thousands of items.
+const maxItemErrors = 10
+
+// itemErrors collects the errors of annotations, one annotation after the other.
+type itemErrors []*itemError
+
+// fail adds an error, or only counts it.
+func (e *itemErrors) fail(annotation, item, problem, allowed string) {
+	if n := len(*e); n >= maxItemErrors && (*e)[n-maxItemErrors].annotation == annotation {
+		(*e)[n-1].more++
+		return
+	}
+	*e = append(*e, &itemError{annotation: annotation, item: item, problem: problem, allowed: allowed})
+}
+
+func (e itemErrors) list() []error {
+	var list []error
+	for _, err := range e {
+		list = append(list, err)
+	}
+	return list
 }
 
 // itemError reports what is wrong with one item of an annotation, and what is allowed.
@@ -73,13 +92,24 @@ type itemError struct {
 	annotation string
 	// item is the item as it was written. It is empty if the whole annotation is wrong.
 	item string
-	// problem is what is wrong, and what is allowed.
+	// problem is what is wrong. It also says what is allowed, if allowed is empty.
 	problem string
+	allowed string
+	// more is how many more errors the annotation has.
+	more int
 }
 
 func (e *itemError) Error() string {
-	if e.item == "" {
-		return e.annotation + ": " + e.problem
+	text := e.annotation + ": "
+	if e.item != "" {
+		text += fmt.Sprintf("item %.100q: ", e.item)
 	}
-	return fmt.Sprintf("%s: item %.100q: %s", e.annotation, e.item, e.problem)
+	text += e.problem
+	if e.allowed != "" {
+		text += ": " + e.allowed
+	}
+	if e.more > 0 {
+		text += fmt.Sprintf(". %d more items are invalid", e.more)
+	}
+	return text
 }

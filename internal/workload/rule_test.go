@@ -35,6 +35,33 @@ func TestAnnotationsThatAreTooLong(t *testing.T) {
 	}
 }
 
+func TestOnlyTheFirstErrorsOfAnAnnotationAreKept(t *testing.T) {
+	const reload, exclude = "secret.reloader.stakater.com/reload", "configmaps.exclude.reloader.stakater.com/reload"
+	annotations := map[string]string{
+		AnnotationRollOn: strings.Repeat("A,", maxAnnotation/2),
+		reload:           strings.Repeat("*,", maxAnnotation/2) + "db",
+		exclude:          strings.Repeat("A,", maxItemErrors),
+	}
+	annotations[reload] = annotations[reload][2:]
+	w, _ := Read(deployments, webDeployment("50", annotations), Reading{})
+	if len(w.Problems) != 3*maxItemErrors {
+		t.Fatalf("%d problems, want %d", len(w.Problems), 3*maxItemErrors)
+	}
+	for i, want := range []string{". 8182 more items are invalid", ". 8181 more items are invalid", ""} {
+		text := w.Problems[(i+1)*maxItemErrors-1].Error()
+		if !strings.HasSuffix(text, want) || strings.Contains(text, "more items") != (want != "") {
+			t.Errorf("the last problem of the annotation is %q, want the end %q", text, want)
+		}
+	}
+	if got := w.OptIn.Wants(db, nil, false).Reason; got != byName {
+		t.Errorf("the valid item is %s", got)
+	}
+	paths := strings.Repeat("openbao:kv/db,", 100)
+	if w, _ = Read(deployments, webDeployment("50", rollOn(paths)), Reading{}); len(w.Problems) != maxItemErrors {
+		t.Errorf("of paths that are not granted there are %d problems, want %d", len(w.Problems), maxItemErrors)
+	}
+}
+
 func TestItemErrorsShortenTheItem(t *testing.T) {
 	err := &itemError{annotation: "a/b", item: strings.Repeat("x", 5000), problem: "not understood"}
 	want := `a/b: item "` + strings.Repeat("x", 100) + `": not understood`
