@@ -3,6 +3,8 @@ package expression
 import (
 	"errors"
 	"regexp"
+	"regexp/syntax"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -17,8 +19,9 @@ func TestAnExpressionIsParsedUnlessItIsTooLarge(t *testing.T) {
 		{name: "an expression", text: "^shop/(db|mail)-[0-9]+$", left: MaxSteps},
 		{name: "one that is larger than what is left", text: "shop/db", left: 6, err: ErrTooLarge.Error()},
 		{name: "one that is small on paper", text: "(?:x{100}){10}", left: 999, err: ErrTooLarge.Error()},
-		{name: "one whose repetitions are the most that can be", text: "(?:" + strings.Repeat("x", 3300) + "){1000}", left: MaxSteps, err: ErrTooLarge.Error()},
-		{name: "one that Go itself does not take", text: "(?:" + strings.Repeat("x", 10000) + "){1000}", left: MaxSteps, err: ErrTooLarge.Error()},
+		{name: "one whose repetitions are the most that can be", text: "(?:" + strings.Repeat("x", 330) + "){1000}", left: MaxSteps, err: ErrTooLarge.Error()},
+		{name: "one that Go itself does not take", text: "(?:x{1000}){1000}", left: MaxSteps, err: "invalid repeat count"},
+		{name: "one with a class of very many characters", text: `\pL`, left: MaxSteps, err: ErrTooLarge.Error()},
 		{name: "one that is very long", text: strings.Repeat("x", MaxSteps+1), left: 1 << 30, err: ErrTooLarge.Error()},
 		{name: "one that is malformed", text: "canary(", left: MaxSteps, err: "missing closing )"},
 	}
@@ -33,6 +36,52 @@ func TestAnExpressionIsParsedUnlessItIsTooLarge(t *testing.T) {
 			}
 		})
 	}
+}
+
+// An annotation of these expressions must take as little as its steps say, in memory and when it is matched.
+func TestACompiledExpressionIsSmall(t *testing.T) {
+	optional := ""
+	for r := rune('\u0100'); len(optional)+len("^$")+3 <= MaxSteps; r += 2 {
+		optional += string(r) + "?"
+	}
+	for _, text := range []string{"^x{235}$", "^(?:a?){150}b$", "^" + optional + "$", "^(?:[a-c]x*){60}$", "((a|b)|(c|dd)|(e|)){20}"} {
+		const compiled = 50
+		kept := make([]*regexp.Regexp, compiled)
+		before := heap()
+		for i := range kept {
+			var steps int
+			var err error
+			if kept[i], steps, err = Compile(text, MaxSteps); err != nil || steps < MaxSteps/2 {
+				t.Fatalf("%.20s: %d steps, %v", text, steps, err)
+			}
+		}
+		if size := (heap() - before) / compiled; size > 64<<10 {
+			t.Errorf("%.20s takes %d bytes", text, size)
+		}
+		runtime.KeepAlive(kept)
+	}
+}
+
+// instructions returns how many instructions an expression has when it is compiled, without the two that each has.
+func instructions(t *testing.T, text string) int {
+	t.Helper()
+	tree, err := syntax.Parse(text, syntax.Perl)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := syntax.Compile(tree.Simplify())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(program.Inst) - 2
+}
+
+func heap() int64 {
+	runtime.GC()
+	runtime.GC()
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	return int64(memory.HeapAlloc)
 }
 
 // Whoever may write a workload or an ExternalSecret writes its expressions.
@@ -56,6 +105,9 @@ func FuzzParse(f *testing.F) {
 		_, goSays := regexp.Compile(text)
 		if _, _, compileErr := Compile(text, MaxSteps); (goSays == nil) != (err == nil) || (compileErr == nil) != (err == nil) {
 			t.Errorf("Go says %v, Parse %v and Compile %v", goSays, err, compileErr)
+		}
+		if err == nil && instructions(t, text) > steps {
+			t.Errorf("%d steps are %d instructions", steps, instructions(t, text))
 		}
 	})
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/keyturn/keyturn/internal/expression"
 )
 
-// expressions compiles the regular expressions of one object. Whoever may write the object must not exhaust the memory of the programs.
+// expressions compiles the regular expressions of one object. Whoever may write the object must not exhaust the time and the memory of the programs.
 type expressions struct{ steps int }
 
 // compile compiles an expression. If it is too large, the error is expression.ErrTooLarge: anything may match it.

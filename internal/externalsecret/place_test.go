@@ -170,7 +170,7 @@ func TestAnExpressionThatIsTooLargeFindsAnyName(t *testing.T) {
 	}{
 		{name: "one that is large in memory", expressions: []string{"(?:" + strings.Repeat("x", 3300) + "){1000}"}},
 		{name: "one that is very long", expressions: []string{strings.Repeat("x", 1<<20)}},
-		{name: "many that are large together", expressions: slices.Repeat([]string{"x{1000}"}, 100), kept: 16},
+		{name: "many that are large together", expressions: slices.Repeat([]string{"x{100}"}, 100), kept: 2},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -18,6 +18,21 @@ type exactly string
 
 func (e exactly) match(name string) bool { return name == string(e) }
 
+// dotted matches one name, with dots for any character, as a regular expression does.
+type dotted string
+
+func (d dotted) match(name string) bool {
+	if len(name) != len(d) {
+		return false
+	}
+	for i := range len(d) {
+		if d[i] != '.' && d[i] != name[i] {
+			return false
+		}
+	}
+	return true
+}
+
 // pattern matches a regular expression.
 type pattern struct{ *regexp.Regexp }
 

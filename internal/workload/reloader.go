@@ -2,7 +2,6 @@ package workload
 
 import (
 	"errors"
-	"math"
 	"regexp/syntax"
 	"strconv"
 	"strings"
@@ -125,23 +124,34 @@ func (p reloaderReader) named(k reloaderKind, text string) {
 		if item == "" {
 			continue
 		}
-		name, size, err := p.name(item, left)
+		name, steps, err := p.name(item, left)
 		if err != nil {
-			p.fail(k.named, item, err.Error(), "allowed is the name of a "+string(k.kind)+", or a regular expression for all of it")
+			allowed := "allowed is the name of a " + string(k.kind) + ", or a regular expression for all of it"
+			if errors.Is(err, expression.ErrTooLarge) {
+				allowed = "shorten them, or write names, which do not count, or a pattern such as " + string(k.kind) + "/app-* in " + AnnotationRollOn
+			}
+			p.fail(k.named, item, err.Error(), allowed)
 			continue
 		}
-		left -= size
+		left -= steps
 		p.include = append(p.include, rule{reason: byName, annotation: k.named, item: item, kind: k.kind, name: name, whole: p.strict})
 	}
 }
 
-// name reads one item of a list of names. It returns the size of the expression, and an error if that is more than limit.
-func (p reloaderReader) name(item string, limit int) (matcher, int, error) {
+// name reads one item of a list of names. It returns the steps of the expression, and an error if these are more than left. A name has none.
+func (p reloaderReader) name(item string, left int) (matcher, int, error) {
+	if validName(item) {
+		if strings.Contains(item, ".") {
+			return dotted(item), 0, nil
+		}
+		return exactly(item), 0, nil
+	}
 	if p.strict {
-		return strictName(item, limit)
+		// As Reloader itself reads an item: "foo|bar" also matches foobaz.
+		return compiled("^"+item+"$", left)
 	}
 	// The item is parsed alone: "a)|(b" is not an expression until it is put in parentheses.
-	tree, size, err := expression.Parse(item, limit)
+	tree, _, err := expression.Parse(item, expression.MaxSteps)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -150,24 +160,16 @@ func (p reloaderReader) name(item string, limit int) (matcher, int, error) {
 		if !validName(name) {
 			return nil, 0, errors.New("no object can have this name")
 		}
-		return exactly(name), size, nil
+		return exactly(name), 0, nil
 	}
 	// A valid expression may become invalid in parentheses, for example if it ends in a quotation.
-	whole, _, err := expression.Compile("^(?:"+item+")$", math.MaxInt)
-	if err != nil {
-		return nil, 0, err
-	}
-	return pattern{whole}, size, nil
+	return compiled("^(?:"+item+")$", left)
 }
 
-// strictName is name as Reloader itself reads an item: "foo|bar" also matches foobaz.
-func strictName(item string, limit int) (matcher, int, error) {
-	if validName(item) && !strings.Contains(item, ".") {
-		return exactly(item), len(item), nil
-	}
-	whole, size, err := expression.Compile("^"+item+"$", limit)
+func compiled(text string, left int) (matcher, int, error) {
+	whole, steps, err := expression.Compile(text, left)
 	if err != nil {
 		return nil, 0, err
 	}
-	return pattern{whole}, size, nil
+	return pattern{whole}, steps, nil
 }

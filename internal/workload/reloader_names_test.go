@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -171,12 +172,39 @@ func TestReloadersExclusionsBeatWhatItIncludes(t *testing.T) {
 // TestReloaderBoundsAllExpressions uses many expressions, each of which alone is allowed.
 func TestReloaderBoundsAllExpressions(t *testing.T) {
 	annotation := "secret.reloader.stakater.com/reload"
-	optIn, errs := parseOptIn(map[string]string{annotation: strings.Repeat(`x{999},`, 100) + "db"}, nil, Reading{})
-	if len(errs) != maxItemErrors || !strings.HasSuffix(errs[maxItemErrors-1].Error(), ". 82 more items are invalid") {
-		t.Errorf("%d errors, want 92 for those of 100 that do not fit:\n%v", len(errs), errs)
+	for _, strict := range []bool{false, true} {
+		list := strings.Repeat(`x{99},`, 100) + `my.config,db,app-\d,(?:a?){300}`
+		optIn, errs := parseOptIn(map[string]string{annotation: list}, nil, Reading{Reloader: strict})
+		if len(errs) != maxItemErrors || !strings.HasSuffix(errs[maxItemErrors-1].Error(), ". 89 more items are invalid") {
+			t.Errorf("%d errors, want 99 for the items that do not fit:\n%v", len(errs), errs)
+		}
+		for _, name := range []string{"secret/" + strings.Repeat("x", 99), "secret/my-config", "secret/db", "secret/app-7"} {
+			if got := optIn.Wants(source(t, name), nil, false).Reason; got != byName {
+				t.Errorf("%s is %s, with --reloader %t", name, got, strict)
+			}
+		}
 	}
-	if got := optIn.Wants(source(t, "secret/db"), nil, false).Reason; got != byName {
-		t.Errorf("the valid item is %s", got)
+}
+
+func TestReloadersUsersHaveRoomForTheirExpressions(t *testing.T) {
+	for _, expression := range []string{"app-.*", ".*-config", "team-(a|b)-.*", "(shop|bank)-db", `web-v[0-9]+`, `(?i)App-.*`, "^app-.*$"} {
+		t.Run(expression, func(t *testing.T) {
+			list := strings.Repeat(expression+",", 24)
+			if _, errs := parseOptIn(map[string]string{"secret.reloader.stakater.com/reload": list}, nil, Reading{}); len(errs) > 0 {
+				t.Error(errs[0])
+			}
+		})
+	}
+}
+
+func TestANameWithDotsIsMatchedAsAnExpression(t *testing.T) {
+	for _, item := range []string{"a.b", "my.config.v1", "a.b-c.d"} {
+		expression := regexp.MustCompile("^(?:" + item + ")$")
+		for _, name := range []string{"a.b", "a-b", "ab", "a..b", "my.config.v1", "my-config-v1", "my.config-v2", "my.config.v11", "a.b-c.d", "axb-cxd", ""} {
+			if got := dotted(item).match(name); got != expression.MatchString(name) {
+				t.Errorf("%s matches %q: %t", item, name, got)
+			}
+		}
 	}
 }
 

@@ -245,7 +245,7 @@ func TestReloaderErrors(t *testing.T) {
 		{
 			name:       "an expression that is small on paper and large in memory is said",
 			annotation: "secret.reloader.stakater.com/reload", value: "(?:abcdefghijklmnopqrstuvwxyz|b){1000}, db",
-			want: []string{`secret.reloader.stakater.com/reload: item "(?:abcdefghijklmnopqrstuvwxyz|b){1000}": the expressions have more than 16384 steps in all: allowed is the name of a secret, or a regular expression for all of it`},
+			want: []string{`secret.reloader.stakater.com/reload: item "(?:abcdefghijklmnopqrstuvwxyz|b){1000}": the expressions have more than 480 steps in all, with repetitions written out: shorten them, or write names, which do not count, or a pattern such as secret/app-* in keyturn.dev/roll-on`},
 		},
 		{
 			name:       "an exclusion that is no name is said",
