@@ -73,13 +73,17 @@ func parseRolledFor(text string) (RolledFor, error) {
 	return RolledFor{Fingerprint: fingerprint, Version: version, UID: uid, Scope: scope}, nil
 }
 
+// maxRolled is how many entries a record may have. In an annotation there is no room for many more that a roll has written.
+const maxRolled = 2000
+
 // parseRolled reads the annotation. It skips invalid entries, as after a manual edit: the workload then counts as never rolled for that source.
+// It skips all if there are more than maxRolled.
 func parseRolled(annotation string) map[string]RolledFor {
 	if annotation == "" {
 		return nil
 	}
 	var texts map[string]string
-	if err := json.Unmarshal([]byte(annotation), &texts); err != nil {
+	if err := json.Unmarshal([]byte(annotation), &texts); err != nil || len(texts) > maxRolled {
 		return nil
 	}
 	rolled := make(map[string]RolledFor, len(texts))

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -30,6 +31,8 @@ func TestABrokenRecordLosesOnlyWhatIsBroken(t *testing.T) {
 		{"no JSON", "{", nil},
 		{"a list", `["secret/db"]`, nil},
 		{"entries without a version or a uid", `{"a":"x","b":"x@","c":"x@1","d":"@1/u","e":"x@1/","f":"x@1/u"}`, map[string]RolledFor{"f": {Fingerprint: "x", Version: "1", UID: "u"}}},
+		{"as many entries as may be", entries(maxRolled), parsed(maxRolled)},
+		{"more than a roll writes", entries(maxRolled + 1), nil},
 		{"a scope that is missing", `{"a":"x@1/u#","b":"x@1/#all"}`, map[string]RolledFor{"a": {Fingerprint: "x", Version: "1", UID: "u"}}},
 	}
 	for _, test := range tests {
@@ -39,6 +42,20 @@ func TestABrokenRecordLosesOnlyWhatIsBroken(t *testing.T) {
 			}
 		})
 	}
+}
+
+// entries returns the text of a record with so many entries, and parsed what is read of it.
+func entries(count int) string {
+	text, _ := formatRolled(parsed(count))
+	return text
+}
+
+func parsed(count int) map[string]RolledFor {
+	rolled := make(map[string]RolledFor)
+	for i := range count {
+		rolled[strconv.Itoa(i)] = RolledFor{Fingerprint: "x", Version: "1", UID: "u"}
+	}
+	return rolled
 }
 
 func FuzzParseRolled(f *testing.F) {
