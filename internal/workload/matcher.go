@@ -47,14 +47,19 @@ func (g glob) match(name string) bool {
 	return ok
 }
 
-// pathGlob matches a path, with * for any characters, slashes included, as in the policies of a secret store, and ? for any single one.
+// pathGlob matches a path, with * for any characters, slashes included, as in the policies of a secret store, and ? for any single one. It has
+// the form that path.Match takes.
 type pathGlob string
 
+// noSlash replaces slashes, which the wildcards of path.Match do not match, by a character that the names of secrets do not have.
+const noSlash = "\x00"
+
+func newPathGlob(text string) pathGlob {
+	return pathGlob(strings.NewReplacer("/", noSlash, `\`, `\\`, "[", `\[`).Replace(text))
+}
+
 func (g pathGlob) match(name string) bool {
-	// The wildcards of path.Match do not match slashes, so replace those by a character that the names of secrets do not have.
-	const slash = "\x00"
-	quoted := strings.NewReplacer("/", slash, `\`, `\\`, "[", `\[`).Replace(string(g))
-	ok, _ := path.Match(quoted, strings.ReplaceAll(name, "/", slash))
+	ok, _ := path.Match(string(g), strings.ReplaceAll(name, "/", noSlash))
 	return ok
 }
 

@@ -162,7 +162,7 @@ func (r *rule) storePath(text string) string {
 	}
 	r.kind, r.name = events.KindOpenBao, exactly(path)
 	if strings.ContainsAny(path, "*?") {
-		r.name = pathGlob(path)
+		r.name = newPathGlob(path)
 	}
 	return ""
 }
