@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"fmt"
 	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -60,6 +61,10 @@ func Read(k Kind, obj runtime.Object, reading Reading) (*Workload, bool) {
 	}
 	if parts.target != nil {
 		w.readTarget(parts.target, reading)
+	}
+	if len(w.Refs) == maxReferences {
+		w.Problems = append(w.Problems, &itemError{annotation: "pod template", problem: fmt.Sprintf(
+			"it reads %d sources or more; those beyond the first, by kind and name, do not count", maxReferences)})
 	}
 	if owner, ok := reading.ownerOf(k, meta); ok && !parts.borrows {
 		w.Owner = owner

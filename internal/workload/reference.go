@@ -1,6 +1,13 @@
 package workload
 
-import "github.com/keyturn/keyturn/internal/events"
+import (
+	"slices"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// maxReferences is how many sources count that one workload reads. A variable may name tens of thousands of secrets in a store.
+const maxReferences = 1000
 
 // Reference is what a pod spec reads of one source: all of its uses, merged.
 type Reference struct {
@@ -16,4 +23,12 @@ type Reference struct {
 	Optional bool
 	// ByPull means that the source is used only to pull images. Each pull reads it again.
 	ByPull bool
+}
+
+// limited returns the first references, at most maxReferences.
+func limited(list []Reference) []Reference {
+	if len(list) <= maxReferences {
+		return list
+	}
+	return slices.Clone(list[:maxReferences])
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// references returns what the pods of a template read, sorted by kind and name. It considers all containers, including init and
-// ephemeral ones, volumes of every type, imagePullSecrets, and the annotations that let pods read a secret store.
+// references returns what the pods of a template read, sorted by kind and name, at most maxReferences. It considers all containers, including
+// init and ephemeral ones, volumes of every type, imagePullSecrets, and the annotations that let pods read a secret store.
 //
 // It errs on the side of reading: a volume that no container mounts counts as mounted as a whole. An image pull adds nothing to a source
 // that has another use.
@@ -40,7 +40,7 @@ func references(template *corev1.PodTemplateSpec) []Reference {
 	for _, pull := range spec.ImagePullSecrets {
 		found.pull(pull.Name)
 	}
-	return found.sorted()
+	return limited(found.sorted())
 }
 
 // uses collects references by what they refer to.

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -258,6 +259,25 @@ imagePullSecrets: [{name: registry}]`)
 	for b.Loop() {
 		if len(references(template)) != 7 {
 			b.Fatal("not seven references")
+		}
+	}
+}
+
+func TestOnlySoManyReferencesCount(t *testing.T) {
+	for _, test := range []struct{ secrets, want, problems int }{
+		{secrets: maxReferences - 2, want: maxReferences - 1},
+		{secrets: maxReferences - 1, want: maxReferences, problems: 1},
+		{secrets: 50_000, want: maxReferences, problems: 1},
+	} {
+		var value strings.Builder
+		for i := range test.secrets {
+			fmt.Fprintf(&value, "${vault:kv/%d}", i)
+		}
+		deployment := webDeployment("50", nil)
+		deployment.Spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "secrets", Value: value.String()}}
+		w, _ := Read(deployments, deployment, Reading{})
+		if len(w.Refs) != test.want || cap(w.Refs) > 2*maxReferences || len(w.Problems) != test.problems {
+			t.Errorf("of %d secrets and db %d count, want %d; problems: %v", test.secrets, len(w.Refs), test.want, w.Problems)
 		}
 	}
 }

@@ -82,7 +82,7 @@ func (t target) read(obj runtime.Object) (parts, bool) {
 	for _, r := range t.reads {
 		r.add(object.Object, named)
 	}
-	of.refs, of.exclude = merged(references(template), named.sorted()), t.excludes(meta.Name)
+	of.refs, of.exclude = limited(merged(references(template), named.sorted())), t.excludes(meta.Name)
 	p := parts{meta: meta, template: template, target: of, progress: t.status.progress(object.Object, meta.Generation, t.pods(object.Object))}
 	p.serving = len(t.status.done) > 0 && p.progress.State == Complete
 	p.restartAt, _ = of.trigger.(string)
