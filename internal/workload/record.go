@@ -22,14 +22,14 @@ func (w *Workload) newRecord(write map[string]RolledFor) map[string]RolledFor {
 	rolled := make(map[string]RolledFor, len(w.Rolled)+len(write))
 	maps.Copy(rolled, w.Rolled)
 	maps.Copy(rolled, write)
-	matched := make(map[events.Kind][]string)
+	matched, names := make(map[events.Kind][]string), w.naming()
 	for text := range rolled {
 		source, err := events.ParseSource(text)
 		if err == nil {
 			source = SourceNamed(source.Kind, w.ID.Namespace, source.Name)
 		}
 		switch {
-		case err == nil && w.names(source):
+		case err == nil && names(source):
 		case err == nil && w.OptIn.matches(source):
 			matched[source.Kind] = append(matched[source.Kind], text)
 		default:
@@ -94,9 +94,16 @@ func rank(text string, rolled, write map[string]RolledFor) int {
 	return 3
 }
 
-// names reports whether the workload references the source, or names it exactly.
-func (w *Workload) names(source events.Source) bool {
-	return slices.ContainsFunc(w.Sources(), func(s events.Source) bool {
-		return s.Namespace == source.Namespace && RefersTo(s.Kind, s.Name, source)
-	})
+// naming returns a function that reports whether the workload references a source, or names it exactly. A record has as many sources as the
+// author of the workload likes, and so has the workload, so one is not searched for each of the other.
+func (w *Workload) naming() func(events.Source) bool {
+	named := make(map[events.Source]bool)
+	for _, source := range w.Sources() {
+		named[source] = true
+	}
+	return func(source events.Source) bool {
+		return slices.ContainsFunc(Spellings(source), func(name string) bool {
+			return named[events.Source{Kind: source.Kind, Namespace: source.Namespace, Name: name}]
+		})
+	}
 }

@@ -3,6 +3,7 @@ package workload
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -46,5 +47,20 @@ func TestTheRecordOfAPatternStaysSmall(t *testing.T) {
 	}
 	if len(record) != maxMatched+2 {
 		t.Errorf("the record has %d entries, want %d and 2 that are named", len(record), maxMatched)
+	}
+}
+
+func TestTheSourcesOfAWorkloadAreListedOnceForARecord(t *testing.T) {
+	const count = 300
+	var names []string
+	record := make(map[string]RolledFor)
+	for i := range count {
+		names = append(names, "secret/named-"+strconv.Itoa(i))
+		record["secret/recorded-"+strconv.Itoa(i)] = RolledFor{Fingerprint: fp("a"), Version: "1", UID: "u"}
+	}
+	w := workloadThat(t, strings.Join(names, ","))
+	w.Rolled = record
+	if allocations := testing.AllocsPerRun(1, func() { w.newRecord(nil) }); allocations > 5*count {
+		t.Errorf("%.0f allocations for %d entries", allocations, count)
 	}
 }

@@ -182,7 +182,7 @@ func TestAWorkloadIsConcernedByItsOwnNamespaceAlone(t *testing.T) {
 	}
 	named := db
 	named.Name = "named"
-	if !w.names(db) || !w.names(named) || w.names(elsewhere) || w.names(app) {
+	if names := w.naming(); !names(db) || !names(named) || names(elsewhere) || names(app) {
 		t.Error("it is concerned by what is not its own, or not by what is")
 	}
 	patterns := workloadThat(t, "secret/d*")
