@@ -117,7 +117,7 @@ func TestWithReloaderNamesAreCompiledAsReloaderDoes(t *testing.T) {
 		}
 	})
 	t.Run("an annotation full of names is read", func(t *testing.T) {
-		names := strings.Repeat("a,", maxAnnotation/2)
+		names := strings.Repeat("my.config-00001,", maxItems-1)
 		if _, errs := parseOptIn(map[string]string{"secret.reloader.stakater.com/reload": names}, nil, Reading{Reloader: true}); len(errs) > 0 {
 			t.Errorf("errors %v", errs)
 		}

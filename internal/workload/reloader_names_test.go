@@ -209,7 +209,7 @@ func TestANameWithDotsIsMatchedAsAnExpression(t *testing.T) {
 }
 
 func TestReloaderReadsAnAnnotationFullOfNames(t *testing.T) {
-	names := strings.Repeat("my.config-1,", maxAnnotation/len("my.config-1,"))
+	names := strings.Repeat("my.config-00001,", maxItems-1)
 	if _, errs := parseOptIn(map[string]string{"secret.reloader.stakater.com/reload": names}, nil, Reading{}); len(errs) > 0 {
 		t.Errorf("%d errors, the first %v", len(errs), errs[0])
 	}

@@ -3,12 +3,16 @@ package workload
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
 
 // maxAnnotation is the maximum length of an annotation in bytes. Kubernetes allows 256 KiB for all annotations of an object.
 const maxAnnotation = 16 << 10
+
+// maxItems is how many items an annotation may have. Each takes some 200 bytes.
+const maxItems = 1000
 
 // rule is one item of an annotation.
 type rule struct {
@@ -56,11 +60,15 @@ type rules struct {
 
 // fits reports whether an annotation is short enough to be read.
 func (r *rules) fits(annotation, text string) bool {
-	if len(text) <= maxAnnotation {
-		return true
+	if len(text) > maxAnnotation {
+		r.fail(annotation, "", fmt.Sprintf("is %d bytes long, want at most %d", len(text), maxAnnotation), "")
+		return false
 	}
-	r.fail(annotation, "", fmt.Sprintf("is %d bytes long, want at most %d", len(text), maxAnnotation), "")
-	return false
+	if items := strings.Count(text, ",") + 1; items > maxItems {
+		r.fail(annotation, "", fmt.Sprintf("has %d items, want at most %d", items, maxItems), "")
+		return false
+	}
+	return true
 }
 
 // maxItemErrors is how many errors of one annotation are kept. An annotation may have thousands of items.

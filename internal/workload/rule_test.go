@@ -16,11 +16,11 @@ func TestAnnotationsThatAreTooLong(t *testing.T) {
 			if annotation == AnnotationRollOn {
 				list = "secret/db"
 			}
-			list += strings.Repeat(",", maxAnnotation-len(list))
+			list += strings.Repeat(" ", maxAnnotation-len(list))
 			if _, errs := parseOptIn(map[string]string{annotation: list}, nil, Reading{}); len(errs) > 0 {
 				t.Errorf("of %d bytes: errors %v", len(list), errs)
 			}
-			optIn, errs := parseOptIn(map[string]string{annotation: list + ",", "reloader.stakater.com/auto": "true"}, nil, Reading{})
+			optIn, errs := parseOptIn(map[string]string{annotation: list + " ", "reloader.stakater.com/auto": "true"}, nil, Reading{})
 			want := []string{annotation + ": is 16385 bytes long, want at most 16384"}
 			if diff := cmp.Diff(want, lines(errs)); diff != "" {
 				t.Errorf("errors (-want +got):\n%s", diff)
@@ -35,19 +35,33 @@ func TestAnnotationsThatAreTooLong(t *testing.T) {
 	}
 }
 
+func TestAnnotationsWithTooManyItems(t *testing.T) {
+	const annotation = "configmap.reloader.stakater.com/reload"
+	list := strings.Repeat("db,", maxItems-1)
+	if optIn, errs := parseOptIn(map[string]string{annotation: list + "app"}, nil, Reading{}); len(errs) > 0 || !optIn.Wants(app, nil, false).Wanted() {
+		t.Errorf("of %d items app is not read: %v", maxItems, errs)
+	}
+	optIn, errs := parseOptIn(map[string]string{annotation: list + "db,app", "reloader.stakater.com/auto": "true"}, nil, Reading{})
+	if diff := cmp.Diff([]string{annotation + ": has 1001 items, want at most 1000"}, lines(errs)); diff != "" {
+		t.Errorf("errors (-want +got):\n%s", diff)
+	}
+	if got := optIn.Wants(app, nil, false).Reason; got != NotWanted {
+		t.Errorf("an item counts: %s", got)
+	}
+}
+
 func TestOnlyTheFirstErrorsOfAnAnnotationAreKept(t *testing.T) {
 	const reload, exclude = "secret.reloader.stakater.com/reload", "configmaps.exclude.reloader.stakater.com/reload"
 	annotations := map[string]string{
-		AnnotationRollOn: strings.Repeat("A,", maxAnnotation/2),
-		reload:           strings.Repeat("*,", maxAnnotation/2) + "db",
+		AnnotationRollOn: strings.Repeat("A,", maxItems-1),
+		reload:           strings.Repeat("*,", maxItems-1) + "db",
 		exclude:          strings.Repeat("A,", maxItemErrors),
 	}
-	annotations[reload] = annotations[reload][2:]
 	w, _ := Read(deployments, webDeployment("50", annotations), Reading{})
 	if len(w.Problems) != 3*maxItemErrors {
 		t.Fatalf("%d problems, want %d", len(w.Problems), 3*maxItemErrors)
 	}
-	for i, want := range []string{". 8182 more items are invalid", ". 8181 more items are invalid", ""} {
+	for i, want := range []string{". 989 more items are invalid", ". 989 more items are invalid", ""} {
 		text := w.Problems[(i+1)*maxItemErrors-1].Error()
 		if !strings.HasSuffix(text, want) || strings.Contains(text, "more items") != (want != "") {
 			t.Errorf("the last problem of the annotation is %q, want the end %q", text, want)
