@@ -13,13 +13,7 @@ import (
 
 // OpenShift refuses pods with a user or group that it has not assigned, and a policy without its port closes DNS.
 func TestThePageLeavesUsersToOpenShiftAndOpensItsDNS(t *testing.T) {
-	page, err := os.ReadFile("../../docs/install.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, section, _ := strings.Cut(string(page), "\n### OpenShift\n")
-	section, _, _ = strings.Cut(section, "\n## ")
-	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(section, -1)
+	blocks := blocksOfPage(t, "### OpenShift")
 	if len(blocks) != 2 {
 		t.Fatalf("the section has %d blocks, want one for kustomize and one for the chart", len(blocks))
 	}
@@ -31,7 +25,7 @@ func TestThePageLeavesUsersToOpenShiftAndOpensItsDNS(t *testing.T) {
 			components = append(components, deployFrom(t, dir, component))
 		}
 		overlay := fmt.Sprintf("resources: [%s]\ncomponents: [%s]\n", deployFrom(t, dir, "base"), strings.Join(components, ", "))
-		if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(overlay+blocks[0][1]), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(overlay+blocks[0]), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		out, err := testbed.Kustomize(t.Context(), os.Stderr, dir)
@@ -42,7 +36,7 @@ func TestThePageLeavesUsersToOpenShiftAndOpensItsDNS(t *testing.T) {
 	})
 	t.Run("with the chart", func(t *testing.T) {
 		t.Parallel()
-		out, err := helm(t, blocks[1][1]+"openbaoAudit: {enabled: true}\nactuator: {replicas: 3}\n", "template", "keyturn", folder)
+		out, err := helm(t, blocks[1]+"openbaoAudit: {enabled: true}\nactuator: {replicas: 3}\n", "template", "keyturn", folder)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}

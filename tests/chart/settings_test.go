@@ -1,0 +1,59 @@
+package chart
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// heading begins a section of a page.
+var heading = regexp.MustCompile(`\n##+ `)
+
+// blocksOfPage are the blocks of YAML in a section of docs/install.md, without those of its subsections.
+func blocksOfPage(t *testing.T, title string) []string {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/install.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(page), "\n"+title+"\n")
+	var blocks []string
+	for _, match := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(heading.Split(section, 2)[0], -1) {
+		blocks = append(blocks, match[1])
+	}
+	return blocks
+}
+
+// Since 5.1 kustomize runs the generators of an overlay before those of its components.
+func TestTheExampleWithANATSOfYourOwnNamesThisNATS(t *testing.T) {
+	settings := objects(t, built(t, "../../examples/external-nats"))["ConfigMap keyturn-system/keyturn"]
+	want := map[string]any{
+		"KEYTURN_CLUSTER": "prod-eu", "KEYTURN_NATS_URL": "tls://nats.example.com:4222", "KEYTURN_NATS_CA": "/var/run/secrets/keyturn/nats/ca.crt",
+	}
+	if diff := cmp.Diff(any(want), settings["data"]); diff != "" {
+		t.Errorf("settings (-want +got):\n%s", diff)
+	}
+}
+
+func TestThePatchOfThePageReplacesWhatComponentsSet(t *testing.T) {
+	blocks := blocksOfPage(t, "## Kustomize")
+	if len(blocks) != 2 {
+		t.Fatalf("the section has %d blocks, want an overlay and a patch", len(blocks))
+	}
+	dir := t.TempDir()
+	var components []string
+	for _, component := range []string{"secret-stores", "secret-provider-classes"} {
+		components = append(components, deployFrom(t, dir, "components/"+component))
+	}
+	overlay := fmt.Sprintf("resources: [%s]\ncomponents: [%s]\n", deployFrom(t, dir, "base"), strings.Join(components, ", "))
+	write(t, dir, "kustomization.yaml", overlay+blocks[1])
+	settings := objects(t, built(t, dir))["ConfigMap keyturn-system/keyturn"]
+	const want = "secret,configmap,externalsecret,certificate,secretproviderclass"
+	if got := settings.at("data", "KEYTURN_SOURCES"); got != want {
+		t.Errorf("sources: got %v, want %s", got, want)
+	}
+}
