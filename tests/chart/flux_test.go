@@ -50,3 +50,14 @@ func substituted(t *testing.T, base, variable, value string) map[string]object {
 	}
 	return objects(t, out)
 }
+
+// Without a TTL nothing removes a job that has failed, and Flux applies nothing to one that is as it should be.
+func TestTheJobOfTheKeysDoesNotGiveUpWithFlux(t *testing.T) {
+	job := substituted(t, "flux/cluster", "cluster_name", "one")["Job "+systemNamespace+"/keyturn-keys"]
+	if ttl := job.at("spec", "ttlSecondsAfterFinished"); job == nil || ttl != nil {
+		t.Errorf("time until the job is removed: got %v, want none", ttl)
+	}
+	if limit, _ := job.at("spec", "backoffLimit").(float64); limit < 100_000 {
+		t.Errorf("restarts of its pod: got %v, want enough for a year, one every five minutes", limit)
+	}
+}
