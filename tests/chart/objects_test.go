@@ -220,7 +220,7 @@ func TestThePodsOfTheJobAndTheTestGoWhereTheyMay(t *testing.T) {
 				t.Errorf("%s with %s: got %s, want %s", name, values, got, want)
 			}
 			where := fmt.Sprint(pod.at("spec", "nodeSelector"), pod.at("spec", "tolerations"), pod.at("spec", "affinity"))
-			if want := "map[a:b][map[key:c]]map[podAffinity:map[]]"; strings.ReplaceAll(where, " ", "") != strings.ReplaceAll(want, " ", "") {
+			if want := "map[a:b kubernetes.io/os:linux][map[key:c]]map[podAffinity:map[]]"; strings.ReplaceAll(where, " ", "") != strings.ReplaceAll(want, " ", "") {
 				t.Errorf("%s with %s: got %s, want %s", name, values, where, want)
 			}
 		}

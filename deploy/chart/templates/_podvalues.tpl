@@ -24,10 +24,17 @@ values takes precedence, because a default cannot be told from a value. Argument
 {{- $_ := set $values "labels" (merge (dict) $labels $values.labels) -}}
 {{- $_ := set $values "podLabels" (merge (dict) (include "keyturn.evaluated" (list $root (get $root.Values.reloader "matchLabels")) | fromYaml) $labels $values.podLabels) -}}
 {{- $_ := set $values "annotations" (merge (dict) (include "keyturn.evaluated" (list $root (get $theirs "annotations")) | fromYaml) $values.annotations) -}}
-{{- $_ := set $values "nodeSelector" (merge (dict) (get $theirs "nodeSelector" | default dict) $values.nodeSelector) -}}
+{{- $_ := set $values "nodeSelector" (merge (dict) (get $theirs "nodeSelector" | default dict) $values.nodeSelector (include "keyturn.linux" $root | fromYaml)) -}}
 {{- $pod := get $theirs "pod" | default dict -}}
 {{- $_ := set $values "podAnnotations" (merge (dict) (include "keyturn.evaluated" (list $root (get $pod "annotations")) | fromYaml) $values.podAnnotations) -}}
 {{- toYaml $values -}}
+{{- end }}
+
+{{/*
+The nodes that can run the image. One with Windows need not have a taint.
+*/}}
+{{- define "keyturn.linux" -}}
+kubernetes.io/os: linux
 {{- end }}
 
 {{/*
