@@ -113,3 +113,17 @@ func TestTheCertificateOfCertManagerHasTheNamesOfNATS(t *testing.T) {
 		}
 	}
 }
+
+// Uninstalling finds the Secrets by their label. One that stays is a certificate that the job of the next installation leaves alone, and that nobody renews.
+func TestTheSecretsOfCertManagerHaveTheLabelOfTheOthers(t *testing.T) {
+	for way, all := range map[string]map[string]object{
+		"kustomize": kustomized(t, "base", "cert-manager"), "the chart": rendered(t, "nats: {certificate: cert-manager}"),
+	} {
+		for _, name := range []string{"keyturn-nats", "keyturn-nats-issuer"} {
+			label := all["Certificate keyturn-system/"+name].at("spec", "secretTemplate", "labels", "app.kubernetes.io/part-of")
+			if label != "keyturn" {
+				t.Errorf("%s: the Secret of %s is part of %v, want keyturn", way, name, label)
+			}
+		}
+	}
+}
