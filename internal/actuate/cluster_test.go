@@ -37,7 +37,9 @@ type cluster struct {
 	// patched are the Deployments whose pods a patch has replaced, and recorded those that only got a record.
 	patched, recorded []string
 	refuse            error
-	log               bytes.Buffer
+	// published is the sequence of the last change.
+	published uint64
+	log       bytes.Buffer
 }
 
 // newCluster makes a cluster in which all pods of the Deployments are ready.
@@ -179,16 +181,17 @@ func (c *cluster) eventually(what string, holds func() bool) {
 }
 
 // publish publishes a change of db and returns its sequence. Expected is the sequence of the event before.
-func (c *cluster) publish(expected uint64, mutate func(*events.Change)) uint64 {
+func (c *cluster) publish(expected uint64, mutate func(*events.Change)) (seq uint64) {
 	c.Helper()
 	change := changeOf(mutate)
 	change.ResourceVersion = c.next()
 	change.ChangedAt, change.Time, change.WrittenAt = change.ResourceVersion, time.Now(), time.Now()
 	change.Keys["password"] = events.Key{Fingerprint: change.Keys["password"].Fingerprint, ChangedAt: change.ResourceVersion}
-	seq, err := c.bus.PublishChange(c.Context(), change, expected)
-	if err != nil {
-		c.Fatal(err)
-	}
+	natstest.Publish(c.T, func() (err error) {
+		seq, err = c.bus.PublishChange(c.Context(), change, expected)
+		return err
+	})
+	c.published = seq
 	return seq
 }
 

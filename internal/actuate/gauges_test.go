@@ -103,9 +103,10 @@ func TestTheNextActuatorKnowsWhenTheChangesOfARolloutWereSeen(t *testing.T) {
 	bus := busOf(t)
 	stream := resumerOf(testOptions(), bus)
 	change := changeOf(func(c *events.Change) { c.Time = written })
-	if _, err := bus.PublishChange(t.Context(), change, 0); err != nil {
-		t.Fatal(err)
-	}
+	natstest.Publish(t, func() error {
+		_, err := bus.PublishChange(t.Context(), change, 0)
+		return err
+	})
 	for _, tt := range []struct {
 		name    string
 		sources []events.OutcomeSource

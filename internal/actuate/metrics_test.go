@@ -18,6 +18,8 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
+	"github.com/keyturn/keyturn/tests/testkit"
+	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
 // measured returns an actuator and the reader of its metrics.
@@ -99,11 +101,11 @@ func lead(t *testing.T, a *Actuator) {
 	t.Helper()
 	a.bus = busOf(t)
 	for _, name := range []string{"db", "other"} {
-		if _, err := a.bus.PublishChange(t.Context(), changeOf(func(c *events.Change) {
-			c.Source.Name, c.UID, c.Time = name, "uid-"+name, written
-		}), 0); err != nil {
-			t.Fatal(err)
-		}
+		change := changeOf(func(c *events.Change) { c.Source.Name, c.UID, c.Time = name, "uid-"+name, written })
+		natstest.Publish(t, func() error {
+			_, err := a.bus.PublishChange(t.Context(), change, 0)
+			return err
+		})
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	delivered := make(chan struct{})
@@ -121,6 +123,11 @@ func lead(t *testing.T, a *Actuator) {
 		consuming.Wait()
 	})
 	<-delivered
+	// The server counts what is stored for a consumer later.
+	testkit.Eventually(t, "the other event is pending", func() bool {
+		lag, err := a.bus.Lag(t.Context(), options.Durable)
+		return err == nil && lag.Pending == 1 && lag.AckPending == 1
+	})
 	a.snapshots.Store(&snapshot{})
 	a.leading.Store(true)
 }

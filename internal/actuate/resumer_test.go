@@ -1,6 +1,7 @@
 package actuate
 
 import (
+	"errors"
 	"log/slog"
 	"strings"
 	"testing"
@@ -10,13 +11,20 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/events/embedded"
 	"github.com/keyturn/keyturn/internal/workload"
+	"github.com/keyturn/keyturn/tests/testbed/process"
 	"github.com/keyturn/keyturn/tests/testkit"
+	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
 // The servers of a stream may lose their leader at the same time as the actuators.
 func TestANewLeaderReadsTheLastOutcomesWhenTheStreamAnswers(t *testing.T) {
 	store := t.TempDir()
-	server, err := embedded.Start(embedded.Options{Listen: "127.0.0.1:-1", StoreDir: store}, nil)
+	port, err := process.FreePort() // it stays free while the server is restarted
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := process.Address(port)
+	server, err := embedded.Start(embedded.Options{Listen: address, StoreDir: store}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,13 +50,8 @@ func TestANewLeaderReadsTheLastOutcomesWhenTheStreamAnswers(t *testing.T) {
 	}
 	w := rolledAt(t, "web", written, workload.Progressing)
 	started := loopOf(t, options, w).rollouts.outcomes.found(w)
-	for _, err := range bus.PublishOutcomes(t.Context(), started) {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	natstest.Publish(t, func() error { return errors.Join(bus.PublishOutcomes(t.Context(), started)...) })
 
-	address := strings.TrimPrefix(server.ClientURL(), "nats://")
 	server.Shutdown()
 	all := func(events.Outcome) bool { return true }
 	var found []events.Outcome

@@ -164,11 +164,7 @@ func publishDecided(t *testing.T, bus *events.Bus, outcome events.Outcome, chang
 	outcome.Cluster, outcome.Cause, outcome.ResourceVersion = "demo", change.ID(), "51"
 	outcome.Time = historyNow.Add(time.Duration(1+second) * time.Second)
 	outcome.Sources = []events.OutcomeSource{{Source: "secret/db", Event: change.ID()}}
-	for _, err := range bus.PublishOutcomes(t.Context(), outcome) {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	publishOutcomes(t, bus, outcome)
 }
 
 // compared returns the rows of a comparison, with exactly two spaces between columns.

@@ -47,9 +47,10 @@ func busesOf(t *testing.T, clusters ...string) []*events.Bus {
 
 func publish(t *testing.T, bus *events.Bus, change events.Change) {
 	t.Helper()
-	if _, err := bus.PublishChange(t.Context(), change, 0); err != nil {
-		t.Fatal(err)
-	}
+	natstest.Publish(t, func() error {
+		_, err := bus.PublishChange(t.Context(), change, 0)
+		return err
+	})
 }
 
 // changeOfDB is a change of the key password of the Secret db.
@@ -82,15 +83,11 @@ func TestExplainSaysWhatWouldHappenAndWhy(t *testing.T) {
 	done := deploymentOf("done", map[string]string{
 		workload.AnnotationRollOn: "secret/db", "keyturn.dev/rolled": `{"secret/db":"` + fp("b") + `@100/uid"}`,
 	})
-	for _, err := range bus.PublishOutcomes(t.Context(), events.Outcome{
+	publishOutcomes(t, bus, events.Outcome{
 		Cluster: "demo", Verb: events.VerbStarted, Reason: "content-changed", Time: historyNow, StartedAt: historyNow, Cause: "uid/100",
 		Workload: events.Workload{Kind: "deployment", Namespace: "shop", Name: "done", UID: "uid-done"}, ResourceVersion: "51", Revision: "r",
 		Sources: []events.OutcomeSource{{Source: "secret/db"}},
-	}) {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	})
 	old := deploymentOf("old", rollOn("auto"))
 	old.Spec.Template.Annotations = map[string]string{"keyturn.dev/revision": "r"}
 	onHold := map[string]string{workload.AnnotationRollOn: "auto", events.AnnotationHold: "tofu apply"}
@@ -347,11 +344,7 @@ func TestExplainSaysWhyTheLastRolloutFailed(t *testing.T) {
 		StartedAt: historyNow, Cause: "uid/100", Workload: events.Workload{Kind: "deployment", Namespace: "shop", Name: "web", UID: "uid-web"},
 		ResourceVersion: "51", Revision: "r", Sources: []events.OutcomeSource{{Source: "secret/db"}},
 	}
-	for _, err := range bus.PublishOutcomes(t.Context(), failed) {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	publishOutcomes(t, bus, failed)
 	options := ExplainOptions{
 		Origins: events.Origins{Cluster: "demo"}, Clients: workload.Clients{
 			Typed: fake.NewClientset(deploymentOf("web", rollOn("auto"))), Dynamic: customClient(),
@@ -396,11 +389,7 @@ func TestExplainSaysWhomAHeldWorkloadWaitsFor(t *testing.T) {
 		{earlier(outcome(events.VerbCompleted, "rolled-out", "")), true},
 		{outcome(events.VerbSkipped, "same-content", "it has it"), false},
 	} {
-		for _, err := range bus.PublishOutcomes(t.Context(), tt.outcome) {
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
+		publishOutcomes(t, bus, tt.outcome)
 		var out bytes.Buffer
 		if err := Explain(t.Context(), options, &bus.Reader, "deployment/web", "shop", &out); err != nil {
 			t.Fatal(err)

@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"errors"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -31,14 +30,11 @@ func jobOf(name string, owners ...metav1.OwnerReference) *batchv1.Job {
 func TestExplainAnswersForTheKindsOfTheActuator(t *testing.T) {
 	bus := busesOf(t, "demo")[0]
 	publish(t, bus, changeOfDB())
-	err := errors.Join(bus.PublishOutcomes(t.Context(), events.Outcome{
+	publishOutcomes(t, bus, events.Outcome{
 		Cluster: "demo", Verb: events.VerbCompleted, Reason: "rolled-out", Time: historyNow, StartedAt: historyNow, Cause: "uid/100",
 		Workload: events.Workload{Kind: "cronjob", Namespace: "shop", Name: "started", UID: "uid-started"}, ResourceVersion: "50", Revision: "r",
 		Sources: []events.OutcomeSource{{Source: "secret/db", Fingerprint: fp("b"), ResourceVersion: "100", Event: "uid/100"}},
-	})...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	})
 	client := fake.NewClientset(cronJobOf("asleep", true), cronJobOf("started", false), jobOf("import"),
 		jobOf("nightly", metav1.OwnerReference{APIVersion: "batch/v1", Kind: "CronJob", Name: "asleep", UID: "o", Controller: new(true)}))
 	starting := workload.BuiltIn().With(workload.StartedCronJob())

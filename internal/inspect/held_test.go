@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -13,15 +14,12 @@ import (
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 	"github.com/keyturn/keyturn/tests/testkit"
+	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
 func publishOutcomes(t *testing.T, bus *events.Bus, outcomes ...events.Outcome) {
 	t.Helper()
-	for _, err := range bus.PublishOutcomes(t.Context(), outcomes...) {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	natstest.Publish(t, func() error { return errors.Join(bus.PublishOutcomes(t.Context(), outcomes...)...) })
 }
 
 // outcomeOf is an outcome of a Deployment for the change of the Secret db.
@@ -195,10 +193,11 @@ func TestExplainTellsTheTimesOfChangesFromTheHistory(t *testing.T) {
 		if change.ChangedAt = version; version == "300" {
 			change.ChangedAt = "200" // Only its annotations were written.
 		}
-		var err error
-		if last, err = bus.PublishChange(t.Context(), change, last); err != nil {
-			t.Fatal(err)
-		}
+		before := last
+		natstest.Publish(t, func() (err error) {
+			last, err = bus.PublishChange(t.Context(), change, before)
+			return err
+		})
 	}
 	for version, want := range map[string]string{
 		"100": "  2026-03-14T15:10:26Z (4m ago)  2026-03-14T15:09:26Z (5m ago)  ", "90": "  2026-03-14T15:10:26Z (4m ago)  resourceVersion 90  ",

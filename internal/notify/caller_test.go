@@ -15,6 +15,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/testkit"
+	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
 // called is a webhook that records the bodies posted to it, and responds with its status.
@@ -72,11 +73,7 @@ func (s *stream) call(webhook *called, tries int) *running {
 
 // uncalled returns how many events the caller has not finished, or -1 if it has no consumer.
 func (s *stream) uncalled() int {
-	consumer, err := s.js.Consumer(s.t.Context(), events.StreamChanges, "webhook-"+testCluster)
-	if err != nil {
-		return -1
-	}
-	return int(consumer.CachedInfo().NumPending) + consumer.CachedInfo().NumAckPending
+	return s.unfinished(events.StreamChanges, "webhook-"+testCluster)
 }
 
 // change publishes an event of a Secret.
@@ -90,9 +87,10 @@ func (s *stream) change(name string, verb events.Verb, mutate func(*events.Chang
 	if mutate != nil {
 		mutate(&c)
 	}
-	if _, err := s.bus.PublishChange(s.t.Context(), c, 0); err != nil {
-		s.t.Fatal(err)
-	}
+	natstest.Publish(s.t, func() error {
+		_, err := s.bus.PublishChange(s.t.Context(), c, 0)
+		return err
+	})
 }
 
 func TestAWebhookIsCalledOnceForEachChangeOfWhatWasThere(t *testing.T) {
