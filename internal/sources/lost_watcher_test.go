@@ -14,6 +14,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/events/embedded"
+	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
 // purge drops every event on StreamChanges, as an operator may do.
@@ -81,7 +82,10 @@ func TestWatcherPublishesAgainWhatTheStreamHasLost(t *testing.T) {
 			defer b.ready(b.watchful())()
 			b.update(secretOf("shop", "db", "u1", "2", "two"))
 			b.create(secretOf("shop", "goes", "u3", "3", "one"))
-			b.eventually("the last Secret is published", func() bool { return len(b.state()) == 3 })
+			b.eventually("both are published", func() bool {
+				state := b.state()
+				return len(state) == 3 && strings.HasPrefix(state["secret/db"], "changed")
+			})
 			b.delete("shop", "goes")
 			want := map[string]string{
 				"secret/db":    "changed u1/2@2 {a@2 b} [a]",
@@ -159,9 +163,12 @@ type storedBench struct {
 func newStoredBench(t *testing.T, objects ...runtime.Object) *storedBench {
 	t.Helper()
 	b := &storedBench{bench: newBench(t, objects...), dir: t.TempDir()}
-	b.start("127.0.0.1:-1")
+	port, err := process.FreePort() // it stays free while the server is restarted
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.start(process.Address(port))
 	t.Cleanup(func() { b.server.Shutdown() })
-	var err error
 	if b.nc, err = nats.Connect(b.server.ClientURL(), nats.MaxReconnects(-1), nats.ReconnectWait(10*time.Millisecond)); err != nil {
 		t.Fatal(err)
 	}
