@@ -40,9 +40,7 @@ func outcomeOf(verb Verb, revision string) Outcome {
 func mustTell(t *testing.T, b *Bus, outcomes ...Outcome) {
 	t.Helper()
 	for _, o := range outcomes {
-		if err := errors.Join(b.PublishOutcomes(t.Context(), o)...); err != nil {
-			t.Fatal(err)
-		}
+		published(t, func() error { return errors.Join(b.PublishOutcomes(t.Context(), o)...) })
 	}
 }
 

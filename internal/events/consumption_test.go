@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -92,7 +93,13 @@ func TestConsumeResumesAsSoonAsItIsConnected(t *testing.T) {
 	b := s.bus()
 	log := &testkit.Log{}
 	b.logger = log.Logger()
-	b.retry = func() wait.Backoff { return wait.Backoff{Duration: time.Hour, Steps: 1} }
+	var connected atomic.Bool
+	b.retry = func() wait.Backoff {
+		if connected.Swap(true) { // The server may be silent yet when it has just started.
+			return wait.Backoff{Duration: 100 * time.Millisecond, Steps: 1}
+		}
+		return wait.Backoff{Duration: time.Hour, Steps: 1}
+	}
 	var c *consumer
 	s.restart(func() {
 		c = consume(t, b, ConsumeOptions{}) // one that consumes already survives the restart without another attempt

@@ -49,8 +49,8 @@ func TestADeliveryOfAProgramThatDiedIsDeliveredAgain(t *testing.T) {
 	first.stop()
 	second := consume(t, s.bus(), opts)
 	d := second.next()
-	if d.Deliveries != 2 {
-		t.Errorf("it is delivery %d, want 2", d.Deliveries)
+	if d.Deliveries < 2 { // The server may have delivered it to the first once more before that had ended.
+		t.Errorf("it is delivery %d, want a later one", d.Deliveries)
 	}
 	d.Done(t.Context(), nil)
 	drained(t, b)

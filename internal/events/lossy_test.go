@@ -81,7 +81,7 @@ func TestAReadingThatHasMissedAMessageEndsWithAnError(t *testing.T) {
 	for i := range 3 {
 		mustPublish(t, b, version(fmt.Sprintf("s%d", i), "1"), 0)
 	}
-	dialer := &lossyDialer{T: t, lost: make(chan string, 1)}
+	dialer := &lossyDialer{T: t, lost: make(chan string, 10)}
 	nc, err := Connect(t.Context(), ConnectOptions{URL: s.ClientURL(), Cluster: testCluster, Name: t.Name()}, nats.SetCustomDialer(dialer))
 	if err != nil {
 		t.Fatal(err)
@@ -91,7 +91,7 @@ func TestAReadingThatHasMissedAMessageEndsWithAnError(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lossy.stall, lossy.lostAfter = 50*time.Millisecond, time.Second
+	lossy.stall, lossy.lostAfter = 500*time.Millisecond, time.Second
 	read, ended := 0, make(chan error, 1)
 	go func() {
 		ended <- lossy.State(t.Context(), SourceFilters(testCluster), func(Stored) error { read++; return nil })
@@ -104,7 +104,7 @@ func TestAReadingThatHasMissedAMessageEndsWithAnError(t *testing.T) {
 	case <-time.After(testkit.Patience):
 		t.Fatal("the reading does not end")
 	}
-	if read != 2 || len(dialer.lost) != 1 {
-		t.Errorf("%d of 3 messages were read, and %d lost, want 2 and 1", read, len(dialer.lost))
+	if read != 2 || len(dialer.lost) == 0 {
+		t.Errorf("%d of 3 messages were read, and %d lost, want 2 and at least 1", read, len(dialer.lost))
 	}
 }

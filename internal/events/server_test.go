@@ -1,8 +1,6 @@
 package events
 
 import (
-	"context"
-	"errors"
 	"net/url"
 	"strings"
 	"testing"
@@ -28,7 +26,7 @@ type testServer struct {
 func startServer(t *testing.T) *testServer {
 	t.Helper()
 	s := &testServer{t: t, dir: t.TempDir()}
-	s.start("127.0.0.1:-1")
+	s.start(freeAddress(t)) // which stays free while the server is restarted
 	t.Cleanup(func() { s.Shutdown() })
 	if err := Declare(t.Context(), s.jetstream(), 1); err != nil {
 		t.Fatal(err)
@@ -98,19 +96,27 @@ func version(name, resourceVersion string) Change {
 	return c
 }
 
-// mustPublish publishes a change and returns its sequence. As a watcher does, it repeats what has no answer: while the disk is busy, the server
-// can take longer than a request waits.
-func mustPublish(t *testing.T, b *Bus, c Change, expected uint64) uint64 {
+// mustPublish publishes a change and returns its sequence.
+func mustPublish(t *testing.T, b *Bus, c Change, expected uint64) (seq uint64) {
 	t.Helper()
-	var seq uint64
-	testkit.Eventually(t, "the change is published", func() bool {
-		var err error
-		if seq, err = b.PublishChange(t.Context(), c, expected); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+	published(t, func() (err error) {
+		seq, err = b.PublishChange(t.Context(), c, expected)
+		return err
+	})
+	return seq
+}
+
+// published publishes an event. As the programs do, it repeats what has no answer: while the disk is busy, the server can take longer than a
+// request waits.
+func published(t *testing.T, publish func() error) {
+	t.Helper()
+	testkit.Eventually(t, "it is published", func() bool {
+		err := publish()
+		if err != nil && !IsSilence(err) {
 			t.Fatal(err)
 		}
 		return err == nil
 	})
-	return seq
 }
 
 // messages returns the messages of a stream, in order.

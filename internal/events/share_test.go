@@ -52,9 +52,7 @@ func TestANamespaceDoesNotEvictTheHistoryOfAnother(t *testing.T) {
 		mustPublish(t, b, c, seq)
 		o := outcome()
 		o.Workload.Namespace, o.ResourceVersion = "noisy", fmt.Sprint(5000+i)
-		if errs := b.PublishOutcomes(t.Context(), o); errs[0] != nil {
-			t.Fatal(errs[0])
-		}
+		mustTell(t, b, o)
 	}
 	if n := historyOf(t, b, "quiet"); n != kept {
 		t.Errorf("HISTORY has %d of %d events of the namespace that behaves", n, kept)
@@ -169,9 +167,7 @@ func TestOnlyWhatIsStoredTakesFromTheShare(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := smallHistory(t, 1<<20)
 			b.share.half = 0
-			if err := publish(b, "100"); err != nil {
-				t.Fatal(err)
-			}
+			published(t, func() error { return publish(b, "100") })
 			stored, namespace := b.share.stored, change().Source.Namespace
 			hasShare := func() {
 				t.Helper()
@@ -186,9 +182,7 @@ func TestOnlyWhatIsStoredTakesFromTheShare(t *testing.T) {
 			}
 			const attempts = 60
 			for range attempts { // HISTORY has it, and says so
-				if err := publish(b, "100"); err != nil {
-					t.Fatal(err)
-				}
+				published(t, func() error { return publish(b, "100") })
 			}
 			hasShare()
 			b.js.Conn().Close()

@@ -71,7 +71,7 @@ func (g *guarded) connect(user string, further ...nats.Option) (*nats.Conn, <-ch
 // works opens the streams as a user, lets it use them, and checks that it was refused nothing.
 func (g *guarded) works(user string, use func(*events.Bus) error, further ...nats.Option) {
 	g.Helper()
-	connection, refused := g.connect(user, further...)
+	connection, _ := g.connect(user, further...)
 	bus, err := events.Open(g.Context(), connection, "prod", nil)
 	if err == nil {
 		err = use(bus)
@@ -79,10 +79,9 @@ func (g *guarded) works(user string, use func(*events.Bus) error, further ...nat
 	if err := errors.Join(err, connection.Flush()); err != nil {
 		g.Errorf("%s: %v", user, err)
 	}
-	select {
-	case err := <-refused:
+	// The client tells its handler of a refusal later.
+	if err := connection.LastError(); err != nil {
 		g.Errorf("%s: %v", user, err)
-	default:
 	}
 }
 

@@ -2,7 +2,6 @@ package embedded
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"testing"
@@ -10,6 +9,7 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
+	"github.com/keyturn/keyturn/tests/testbed/process"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
@@ -47,14 +47,11 @@ func startWith(t *testing.T, name, config string) (s *Server, connections func()
 }
 
 func TestTheMetricKnowsWhetherALeafNodeHasItsHub(t *testing.T) {
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	port, err := process.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	address := process.Address(port)
 	_, connections := startWith(t, "spoke", fmt.Sprintf("leafnodes { reconnect: 1, remotes: [ { url: %q } ] }", "nats://"+address))
 	if got := connections(); got != 0 {
 		t.Errorf("without a hub: got %d connections, want 0", got)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/testkit"
+	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
 // longestGap bounds how long a change may take while a server is lost. An election of JetStream takes 4 to 9 seconds.
@@ -100,9 +101,11 @@ func TestThreeServersStartOnTheVolumeOfASingleOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 5 {
-		if _, err := before.PublishChange(t.Context(), numbered(i), 0); err != nil {
-			t.Fatal(err)
-		}
+		change := numbered(i)
+		natstest.Publish(t, func() error {
+			_, err := before.PublishChange(t.Context(), change, 0)
+			return err
+		})
 	}
 	connection.Close()
 	single.Shutdown()

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -221,15 +220,17 @@ func (r *replicas) cluster(stream string) *jetstream.ClusterInfo {
 func (r *replicas) current(s *replica) {
 	r.Helper()
 	for _, stream := range []string{events.StreamChanges, events.StreamHistory, events.StreamDeadLetters} {
-		cluster := r.cluster(stream)
-		at := slices.IndexFunc(cluster.Replicas, func(p *jetstream.PeerInfo) bool { return p.Name == s.name })
-		switch {
-		case cluster.Leader == s.name:
-		case at < 0:
-			r.Errorf("%s is ready, and not known to stream %s, which is led by %q", s.name, stream, cluster.Leader)
-		case !cluster.Replicas[at].Current && cluster.Replicas[at].Lag > 10:
-			r.Errorf("%s is ready, and stream %s says of it: %+v", s.name, stream, *cluster.Replicas[at])
-		}
+		var last string
+		testkit.Await(r.T, s.name+" has what stream "+stream+" has", func(context.Context) bool {
+			cluster := r.cluster(stream)
+			last = fmt.Sprintf("it is led by %q, with", cluster.Leader)
+			has := cluster.Leader == s.name
+			for _, peer := range cluster.Replicas {
+				last += fmt.Sprintf(" %+v", *peer)
+				has = has || peer.Name == s.name && (peer.Current || peer.Lag <= 10)
+			}
+			return has
+		}, func() string { return last })
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
 // TestWhatIsPublishedAgainAfterTheStreamWasRolledBackIsDelivered takes the last events of a stream away, but leaves its consumer as it is, as a loss
@@ -62,9 +63,10 @@ func exchange(t *testing.T, store string, from, to int) uint64 {
 	for i := from; i < to; i++ {
 		change := numbered(i)
 		missing[change.ID()] = true
-		if _, err := bus.PublishChange(t.Context(), change, 0); err != nil {
-			t.Fatal(err)
-		}
+		natstest.Publish(t, func() error {
+			_, err := bus.PublishChange(t.Context(), change, 0)
+			return err
+		})
 	}
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
