@@ -108,9 +108,10 @@ func TestNothingIsLostOrDoubledWhileTheConsumersLeaderChangesAndAnEventIsHeld(t 
 	r.awaitReady(actuators[led])
 	// The next leader has taken no event of the Secret that changed after that of the workload that waits. That it is acked the consumer does not
 	// tell, while the earlier one is not.
-	if info := r.consumer(t.Context(), js); info == nil || info.NumAckPending == 0 {
-		t.Fatalf("no event is held: %+v", info)
-	}
+	r.eventually("an event is held", func(ctx context.Context) bool {
+		info := r.consumer(ctx, js)
+		return info != nil && info.NumAckPending > 0
+	})
 	late := r.reading("app-late", "secret-late", 0, nil)
 	if _, err := r.client.AppsV1().Deployments(r.namespace).Create(t.Context(), late, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)

@@ -21,17 +21,18 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-// outcomes reads all outcomes from HISTORY, in their order.
-func (r *rig) outcomes() []events.Outcome {
+// outcomes reads all outcomes from HISTORY, in their order. While the disk is busy, or a server is killed, that may take several attempts.
+func (r *rig) outcomes() (outcomes []events.Outcome) {
 	r.Helper()
-	outcomes, err := r.readOutcomes(r.Context())
-	if err != nil {
-		r.Fatal(err)
-	}
+	var failed error
+	testkit.Await(r.T, "the outcomes can be read", func(ctx context.Context) bool {
+		outcomes, failed = r.readOutcomes(ctx)
+		return failed == nil
+	}, func() string { return fmt.Sprintf("the last attempt: %v", failed) })
 	return outcomes
 }
 
-// readOutcomes is outcomes for who asks again: the server that has the consumer may be killed meanwhile.
+// readOutcomes is outcomes in one attempt.
 func (r *rig) readOutcomes(ctx context.Context) (outcomes []events.Outcome, err error) {
 	connection, err := nats.Connect(r.programs.NATSURL())
 	if err != nil {
