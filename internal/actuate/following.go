@@ -29,6 +29,9 @@ const (
 	reasonUnwatched        = "unwatched"
 )
 
+// failureReasons are those of a rollout that has failed.
+var failureReasons = []string{reasonAborted, reasonBakeFailed, reasonDeadlineExceeded, reasonReverted, reasonTimedOut}
+
 // ending is a rollout that has ended, and how.
 type ending struct {
 	rollout *rollout

@@ -118,6 +118,12 @@ func newMetrics(options Options, kinds workload.Kinds) (*metrics, error) {
 	if err := instrument.Make(options.Meter, m.instruments()); err != nil {
 		return nil, err
 	}
+	for _, kind := range kinds {
+		for _, reason := range failureReasons {
+			// Failures are rare, and many come at once: a rate does not see the first value of a series.
+			m.rollouts.Add(context.Background(), 0, m.labels.end.Of(endLabel{kind.Name, events.VerbFailed, reason}))
+		}
+	}
 	if !options.ReloaderMetrics {
 		return m, nil
 	}

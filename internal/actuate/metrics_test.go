@@ -198,6 +198,24 @@ func TestAnEventThatGoesToTheDeadLettersIsCountedOnce(t *testing.T) {
 	}
 }
 
+// Prometheus' increase() does not see the first sample of a series: if it is that of the failures, nobody is told of them.
+func TestFailuresAreCountedFromZero(t *testing.T) {
+	a, reader := measured(t)
+	before := points(collect(t, reader)["keyturn.rollouts"])
+	for _, kind := range a.kinds {
+		for _, reason := range []string{reasonAborted, reasonBakeFailed, reasonDeadlineExceeded, reasonReverted, reasonTimedOut} {
+			end := endLabel{kind.Name, events.VerbFailed, reason}
+			if count, ok := before[attribute.NewSet(end.labels()...)]; !ok || count != 0 {
+				t.Errorf("%v before a rollout failed: got %d, %t, want 0", end, count, ok)
+			}
+			a.metrics.ended(t.Context(), kind.Name, events.Outcome{Verb: events.VerbFailed, Reason: reason}, time.Second)
+		}
+	}
+	if after := points(collect(t, reader)["keyturn.rollouts"]); len(before) == 0 || len(after) != len(before) {
+		t.Errorf("%d series before a rollout failed, %d after, want the same", len(before), len(after))
+	}
+}
+
 func TestTheNamesOfReloaderAreThereOnlyWhenTheyAreWanted(t *testing.T) {
 	options := testOptions()
 	reader := sdkmetric.NewManualReader()
