@@ -74,7 +74,7 @@ func newSecretTurns(tb testing.TB, turns int) *secretTurns {
 	}
 	tb.Cleanup(r.pending.shutDown)
 	known := newLedger(nil)
-	measured, err := newMetrics(metricnoop.NewMeterProvider().Meter(""), none, none, known)
+	measured, err := newMetrics(metricnoop.NewMeterProvider().Meter(""), none, none, known, allOf)
 	if err != nil {
 		tb.Fatal(err)
 	}

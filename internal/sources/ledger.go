@@ -144,13 +144,14 @@ func (l *ledger) holdings(now time.Time, watched func(events.Source) bool) holdi
 // count is the number of sources of a kind on the stream.
 type count struct{ existing, failing int64 }
 
-// count counts the existing sources by kind, and those whose last event is a failure.
-func (l *ledger) count() map[events.Kind]count {
+// count counts the existing sources by kind, and those whose last event is a failure, of those for which watched returns true. The last event of any
+// other stays as it is, even if it is repaired.
+func (l *ledger) count(watched func(events.Source) bool) map[events.Kind]count {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	counts := make(map[events.Kind]count)
 	for source, entry := range l.entries {
-		if !entry.isReadable() || entry.verb == events.VerbDeleted {
+		if !entry.isReadable() || entry.verb == events.VerbDeleted || !watched(source) {
 			continue
 		}
 		n := counts[source.Kind]

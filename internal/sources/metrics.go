@@ -57,11 +57,11 @@ func (m *metrics) instruments() []instrument.Instrument {
 		},
 		{
 			Gauge: &m.sources, Name: "keyturn.watcher.sources", Unit: "{source}", Labels: []string{"kind"},
-			About: "Sources that exist according to the stream.",
+			About: "Watched sources that exist according to the stream.",
 		},
 		{
 			Gauge: &m.failing, Name: "keyturn.watcher.failing", Unit: "{source}", Labels: []string{"kind"},
-			About: "Certificates that failed to issue and ExternalSecrets that failed to sync, according to the stream.",
+			About: "Watched Certificates that failed to issue and ExternalSecrets that failed to sync, according to the stream.",
 		},
 	}
 }
@@ -69,8 +69,8 @@ func (m *metrics) instruments() []instrument.Instrument {
 // Instruments lists the metrics of the watcher, without those of secret stores.
 func Instruments() []instrument.Instrument { return new(metrics).instruments() }
 
-// newMetrics registers the metrics. The numbers of queued and known sources are observed on each collection.
-func newMetrics(meter metric.Meter, queued, throttled func() int, lastEvents *ledger) (*metrics, error) {
+// newMetrics registers the metrics. The numbers of queued sources, and of the known ones that are watched, are observed on each collection.
+func newMetrics(meter metric.Meter, queued, throttled func() int, lastEvents *ledger, watched func(events.Source) bool) (*metrics, error) {
 	m := &metrics{byVerb: instrument.NewLabels(kindVerb.labels), byFailure: instrument.NewLabels(kindFailure.labels)}
 	if err := instrument.Make(meter, m.instruments()); err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func newMetrics(meter metric.Meter, queued, throttled func() int, lastEvents *le
 	_, err := meter.RegisterCallback(func(_ context.Context, observer metric.Observer) error {
 		observer.ObserveInt64(m.queue, int64(queued()))
 		observer.ObserveInt64(m.waiting, int64(throttled()))
-		for kind, count := range lastEvents.count() {
+		for kind, count := range lastEvents.count(watched) {
 			label := metric.WithAttributes(attribute.String("kind", string(kind)))
 			observer.ObserveInt64(m.sources, count.existing, label)
 			if kind == events.KindCertificate || kind == events.KindExternalSecret {

@@ -17,6 +17,9 @@ import (
 // none is a number of sources.
 func none() int { return 0 }
 
+// allOf is for a ledger with no others than the sources that are watched.
+func allOf(events.Source) bool { return true }
+
 func TestWhatTheWatcherMeasuresHasTheLabelsOfItsDefinition(t *testing.T) {
 	reader, known := sdkmetric.NewManualReader(), newLedger(nil)
 	certificate := func(name string) events.Source { return events.Source{Kind: events.KindCertificate, Name: name} }
@@ -25,7 +28,10 @@ func TestWhatTheWatcherMeasuresHasTheLabelsOfItsDefinition(t *testing.T) {
 	known.set(certificate("good"), &lastEvent{verb: events.VerbIssued})
 	known.set(certificate("bad"), &lastEvent{verb: events.VerbFailed})
 	known.set(certificate("unreadable"), &lastEvent{seq: 7})
-	m, err := newMetrics(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter(""), func() int { return 3 }, func() int { return 2 }, known)
+	unwatched := certificate("unwatched")
+	known.set(unwatched, &lastEvent{verb: events.VerbFailed})
+	meter := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("")
+	m, err := newMetrics(meter, func() int { return 3 }, func() int { return 2 }, known, func(source events.Source) bool { return source != unwatched })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,7 @@ func (p *publications) PublishChange(_ context.Context, change events.Change, ex
 func reconcilerOf(t *testing.T, bus *publications, assess assessor) (*reconciler, *lockedBuffer) {
 	t.Helper()
 	reader, log := readerOf(&stateOf{stored: []events.Stored{unreadable(testSource, 9)}})
-	measured, err := newMetrics(metricnoop.NewMeterProvider().Meter(""), none, none, reader.ledger)
+	measured, err := newMetrics(metricnoop.NewMeterProvider().Meter(""), none, none, reader.ledger, allOf)
 	if err != nil {
 		t.Fatal(err)
 	}

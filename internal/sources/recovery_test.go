@@ -36,7 +36,7 @@ func recoveryOf(t *testing.T, extent events.Extent, stored ...events.Stored) (*r
 		state.last = events.ErrNotFound
 	}
 	reader, log := readerOf(state)
-	measured, err := newMetrics(metricnoop.NewMeterProvider().Meter(""), none, none, reader.ledger)
+	measured, err := newMetrics(metricnoop.NewMeterProvider().Meter(""), none, none, reader.ledger, allOf)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,12 +68,12 @@ func New(options Options) (*Watcher, error) {
 }
 
 func (w *Watcher) wire(ring *keyring) error {
-	var err error
-	if w.metrics, err = newMetrics(w.options.Meter, w.pending.length, w.throttle.length, w.ledger); err != nil {
-		return fmt.Errorf("making metrics: %w", err)
-	}
 	if err := w.addObjects(ring); err != nil {
 		return err
+	}
+	var err error
+	if w.metrics, err = newMetrics(w.options.Meter, w.pending.length, w.throttle.length, w.ledger, w.sees); err != nil {
+		return fmt.Errorf("making metrics: %w", err)
 	}
 	return w.addStores(ring)
 }
@@ -260,6 +260,11 @@ func (w *Watcher) attend(ctx context.Context, running *sync.WaitGroup, bus *even
 // watches reports whether this watcher publishes the events of a source, and has listed its kind.
 func (w *Watcher) watches(source events.Source) bool {
 	return source.Kind == events.KindOpenBao || w.informers.hasListed(source.Kind) && w.informers.scope.includes(source.Namespace)
+}
+
+// sees reports whether a source is in a store, or an object that is in scope and that this watcher has seen.
+func (w *Watcher) sees(source events.Source) bool {
+	return source.Kind == events.KindOpenBao || w.informers.scope.includes(source.Namespace) && w.cached.lookup(source) != nil
 }
 
 // awaitComplete blocks until every source has been seen and is on the stream, or ctx is done.

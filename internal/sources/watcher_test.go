@@ -11,12 +11,37 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
+
+func TestWhatTheWatcherSees(t *testing.T) {
+	bank := events.Source{Kind: events.KindSecret, Namespace: "bank", Name: "db"}
+	w := &Watcher{
+		cached:    cacheOf(t, &object{source: testSource}, &object{source: bank}),
+		informers: &informerSet{scope: scope{ignored: []string{"bank"}, selected: newNamespaceFilter(nil, labels.Everything(), nil)}},
+	}
+	for _, tt := range []struct {
+		name   string
+		source events.Source
+		want   bool
+	}{
+		{"an object", testSource, true},
+		{"one that is not there, or not with the labels of the selector", otherSource, false},
+		{"one of a namespace that is ignored", bank, false},
+		{"a secret in a store, which is no object", events.Source{Kind: events.KindOpenBao, Namespace: "secret", Name: "db"}, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := w.sees(tt.source); got != tt.want {
+				t.Errorf("got %t", got)
+			}
+		})
+	}
+}
 
 func TestWatcherPublishesWhatHappens(t *testing.T) {
 	b := newBench(t, secretOf("shop", "db", "u1", "1", "one"), &corev1.ConfigMap{

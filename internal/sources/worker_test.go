@@ -18,7 +18,7 @@ import (
 func TestAWorkerTriesAgainAndFinishesWhatItHasBegun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pending, log := newPendingSources(time.Now), &lockedBuffer{}
-		measured, err := newMetrics(metricnoop.NewMeterProvider().Meter(""), pending.length, none, newLedger(nil))
+		measured, err := newMetrics(metricnoop.NewMeterProvider().Meter(""), pending.length, none, newLedger(nil), allOf)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +86,7 @@ func TestAWorkerKeepsWhatWasNoticedOfAnUndecidedSource(t *testing.T) {
 func TestAWorkerDropsWhatCanNeverBePublished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pending, log := newPendingSources(time.Now), &lockedBuffer{}
-		measured, err := newMetrics(metricnoop.NewMeterProvider().Meter(""), pending.length, none, newLedger(nil))
+		measured, err := newMetrics(metricnoop.NewMeterProvider().Meter(""), pending.length, none, newLedger(nil), allOf)
 		if err != nil {
 			t.Fatal(err)
 		}
