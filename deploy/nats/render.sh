@@ -4,24 +4,22 @@
 #   render.sh FOLDER CLUSTER...
 #
 # A CLUSTER is a name, as in --cluster. With ":leaf" the cluster has a NATS of its own, which connects to the hub as a leaf node; without,
-# its programs connect to the hub. To add clusters, run it again with all of them: the others do not change.
+# its programs connect to the hub. To add clusters, run it again with all of them: the others do not change, and FOLDER/settings has the variables.
 # Before the servers read that a cluster without ":leaf" is gone, or has ":leaf", delete its streams as CLUSTER-operator.
 #
 #   FOLDER/hub           for each server of the hub
 #   FOLDER/CLUSTER       for the NATS of a cluster that has its own; leaf-key.conf is secret
 #   FOLDER/streams       streams to declare: CLUSTER-*.json as CLUSTER-operator; fleet/*.json, then fleet.json, as fleet-operator
 #   FOLDER/keys          a secret seed and a public key for each user; existing keys are kept
+#   FOLDER/settings      the next three variables, for the next run without them
 #
-# STORES names the cluster without ":leaf" whose watcher watches the secret stores for all, as in --stores-from. Default: none.
+# STORES names the cluster without ":leaf" whose watcher watches the secret stores for all, as in --stores-from. Default: none, as with STORES="".
 # MEMBER_MIB is what each cluster without ":leaf" may store on the hub, on its three servers together. Default: 8192.
 # FLEET_MIB is the size of FLEET, on each server. It forgets the oldest events beyond that. Default: 4096.
 # NK is the program that creates keys: go install github.com/nats-io/nkeys/nk@latest.
 set -eu
 umask 077
 here=$(cd "$(dirname "$0")" && pwd)
-stores=${STORES:-}
-member_mib=${MEMBER_MIB:-8192}
-fleet_mib=${FLEET_MIB:-4096}
 # The size of each stream in deploy/nats/hub/intake.json.
 intake_mib=64
 
@@ -29,6 +27,9 @@ fail() {
 	echo "render.sh: $1" >&2
 	exit 2
 }
+
+# setting NAME: prints a variable of the last run.
+setting() { [ ! -f "$out/settings" ] || sed -n "s/^$1=//p" "$out/settings"; }
 
 # key NAME: prints the public key of a user, and creates the user if there is none.
 key() {
@@ -113,6 +114,13 @@ streams() {
 [ $# -ge 2 ] || { sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 out=$1
 shift
+stores=${STORES-$(setting STORES)}
+member_mib=${MEMBER_MIB:-$(setting MEMBER_MIB)} member_mib=${member_mib:-8192}
+fleet_mib=${FLEET_MIB:-$(setting FLEET_MIB)} fleet_mib=${fleet_mib:-4096}
+# An earlier render.sh has written no settings.
+if [ -z "${STORES+set}" ] && [ ! -f "$out/settings" ] && cat "$out"/hub/*.conf 2>/dev/null | grep -qF '"$JS.S.>"'; then
+	fail "STORES: the clusters of $out share secret stores: set it as before, or STORES=\"\" to end that"
+fi
 clusters=
 for arg in "$@"; do
 	cluster=${arg%:leaf}
@@ -129,6 +137,8 @@ for arg in "$@"; do
 		esac ;;
 	esac
 	[ "$arg" != "$stores:leaf" ] || fail "STORES: \"$stores\" has a NATS of its own, want a cluster that connects to the hub"
+	[ "$arg" != "$cluster" ] || [ ! -e "$out/$cluster/leaf-key.conf" ] ||
+		fail "cluster \"$cluster\": it has a NATS of its own: want \"$cluster:leaf\", or remove $out/$cluster if that has changed"
 	clusters="$clusters $cluster"
 done
 case "$member_mib$fleet_mib" in
@@ -139,6 +149,7 @@ case "$clusters " in
 *) [ -z "$stores" ] || fail "STORES: \"$stores\" is not one of$clusters" ;;
 esac
 mkdir -p "$out/keys" "$out/hub" "$out/streams/fleet"
+printf 'STORES=%s\nMEMBER_MIB=%s\nFLEET_MIB=%s\n' "$stores" "$member_mib" "$fleet_mib" >"$out/settings"
 # Three replicas of FLEET and of the stream of each cluster beside it, and room for what a stream holds until it has discarded older events.
 account_mib=$((3 * (fleet_mib + intake_mib * $#) + 256))
 

@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testbed/build"
 )
 
 // seed matches the seed of a user.
@@ -50,6 +53,59 @@ func TestRenderRefuses(t *testing.T) {
 				t.Error("it has written something")
 			}
 		})
+	}
+}
+
+func TestRenderKeepsItsSettings(t *testing.T) {
+	t.Parallel()
+	h := &hub{T: t, NATSHub: &testbed.NATSHub{Dir: filepath.Join(t.TempDir(), "out")}}
+	h.must(h.run("STORES=us", "MEMBER_MIB=300", "FLEET_MIB=200")("eu:leaf", "us"))
+	before := h.files()
+	h.must(h.run()("eu:leaf", "us"))
+	if diff := cmp.Diff(before, h.files()); diff != "" {
+		t.Errorf("(-before +after):\n%s", diff)
+	}
+
+	if out, err := h.run()("eu", "us"); err == nil || !strings.Contains(out, `cluster "eu": it has a NATS of its own: want "eu:leaf"`) {
+		t.Errorf("without :leaf: got %v, %s", err, out)
+	}
+	if diff := cmp.Diff(before, h.files()); diff != "" {
+		t.Errorf("what was refused is written (-before +after):\n%s", diff)
+	}
+
+	// As an earlier render.sh has left it.
+	if err := os.Remove(filepath.Join(h.Dir, "settings")); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := h.run()("eu:leaf", "us"); err == nil || !strings.Contains(out, "STORES: the clusters of "+h.Dir+" share secret stores") {
+		t.Errorf("without settings: got %v, %s", err, out)
+	}
+
+	h.must(h.run("STORES=")("eu:leaf", "us"))
+	if files := h.files(); strings.Contains(files["hub/us-accounts.conf"]+files["hub/us.conf"]+files["eu/accounts.conf"], "$JS.S.>") {
+		t.Error("with STORES=\"\" the stores are shared still")
+	}
+}
+
+// run returns a run of render.sh in h.Dir with these of its variables.
+func (h *hub) run(variables ...string) func(clusters ...string) (string, error) {
+	h.Helper()
+	nk, err := build.Binary(h.Context(), os.Stderr, build.NATSKeys)
+	if err != nil {
+		h.Fatal(err)
+	}
+	return func(clusters ...string) (string, error) {
+		script := exec.Command("sh", append([]string{filepath.Join(deployed, "render.sh"), h.Dir}, clusters...)...)
+		script.Env = append([]string{"PATH=" + os.Getenv("PATH"), "NK=" + nk}, variables...)
+		out, err := script.CombinedOutput()
+		return string(out), err
+	}
+}
+
+func (h *hub) must(out string, err error) {
+	h.Helper()
+	if err != nil {
+		h.Fatalf("%v: %s", err, out)
 	}
 }
 
