@@ -86,6 +86,12 @@ func (i *installation) elects() bool {
 	return (elect || err != nil) && i.settings["KEYTURN_WEBHOOK_URL"] == ""
 }
 
+// isDry reports whether the actuators decide and report, but patch nothing.
+func (i *installation) isDry() bool {
+	dry, err := strconv.ParseBool(i.settings["KEYTURN_DRY_RUN"])
+	return dry && err == nil
+}
+
 // leader returns who holds the Lease. It returns nil if nobody does, or if there is no election.
 func (i *installation) leader(ctx context.Context, now time.Time) (*leader, error) {
 	if !i.elects() {

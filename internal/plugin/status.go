@@ -16,6 +16,8 @@ type status struct {
 	Programs     []program `json:"programs"`
 	// Leader is the actuator that leads. It is nil if none does, or if there is no election.
 	Leader *leader `json:"leader,omitempty"`
+	// DryRun says that the actuators roll nothing.
+	DryRun bool `json:"dryRun,omitempty"`
 	inspect.Status
 
 	// unelected says that there is no election, and all actuators act.
@@ -56,7 +58,7 @@ func (p *Plugin) showStatus(cmd *cobra.Command, o statusOptions) error {
 		if s.Programs, err = p.installed.programs(ctx); err != nil {
 			return err
 		}
-		s.unelected = !p.installed.elects()
+		s.unelected, s.DryRun = !p.installed.elects(), p.installed.isDry()
 		if s.Leader, err = p.installed.leader(ctx, s.now); err != nil {
 			return err
 		}

@@ -163,6 +163,32 @@ func TestStatusSaysThatThereIsNoElection(t *testing.T) {
 	}
 }
 
+func TestStatusSaysThatNothingIsRolledInADryRun(t *testing.T) {
+	const dry, nothing = "Dry run: no workload is rolled.", "Nothing waits, is being rolled, or has failed."
+	for _, tt := range []struct {
+		name string
+		set  map[string]string
+		want string
+		not  string
+	}{
+		{"of a dry run", map[string]string{"KEYTURN_DRY_RUN": "true"}, dry, nothing},
+		{"of a dry run, in another form", map[string]string{"KEYTURN_DRY_RUN": "1"}, dry, nothing},
+		{"but not of others", nil, nothing, dry},
+		{"nor of one that has ended", map[string]string{"KEYTURN_DRY_RUN": "false"}, nothing, dry},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := status{now: now, DryRun: (&installation{settings: tt.set}).isDry(), Programs: []program{{"keyturn-actuator", 1, 1, "v0.1.0"}}}
+			var out bytes.Buffer
+			if err := s.write(&out, inspect.Table); err != nil {
+				t.Fatal(err)
+			}
+			if got := out.String(); !strings.Contains(got, "\n"+tt.want+"\n") || strings.Contains(got, tt.not) {
+				t.Errorf("got %q, want %q in it, and not %q", got, tt.want, tt.not)
+			}
+		})
+	}
+}
+
 func TestProgramsAreListedWithTheirVersions(t *testing.T) {
 	deployment := func(name, image string, ready int32) *appsv1.Deployment {
 		return &appsv1.Deployment{

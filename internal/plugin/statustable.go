@@ -35,6 +35,9 @@ func (s *status) writePrograms(out io.Writer) {
 	default:
 		fmt.Fprintf(out, "\n%s leads.\n", s.Leader.Pod)
 	}
+	if s.DryRun {
+		fmt.Fprintln(out, "Dry run: no workload is rolled.")
+	}
 }
 
 func (s *status) writeTable(out io.Writer, view inspect.View) error {
@@ -53,7 +56,7 @@ func (s *status) writeTable(out io.Writer, view inspect.View) error {
 
 	err := errors.Join(s.writeStreams(out), s.writeWorkloads(out, view, "WAITING", s.Waiting), s.writeWorkloads(out, view, "FAILED", s.Failed),
 		s.writeWorkloads(out, view, "ROLLING", s.Rolling))
-	if len(s.Waiting)+len(s.Failed)+len(s.Rolling) == 0 {
+	if len(s.Waiting)+len(s.Failed)+len(s.Rolling) == 0 && !s.DryRun { // A dry run does not say what waits.
 		fmt.Fprintln(out, "\nNothing waits, is being rolled, or has failed.")
 	}
 	return err
