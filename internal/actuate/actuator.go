@@ -65,7 +65,7 @@ func New(options Options) (*Actuator, error) {
 		return nil, fmt.Errorf("making metrics: %w", err)
 	}
 	err = a.metrics.gauges.observe(options.Meter, observed{
-		kinds: a.kinds, index: a.index, leading: &a.leading, snapshots: a.snapshots, reloader: a.metrics.reloader,
+		dryRun: options.DryRun, kinds: a.kinds, index: a.index, leading: &a.leading, snapshots: a.snapshots, reloader: a.metrics.reloader,
 		lag: func(ctx context.Context) (events.Lag, error) { return a.bus.Lag(ctx, durable(options)) },
 	})
 	if err != nil {

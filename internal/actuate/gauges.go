@@ -22,6 +22,7 @@ const lagTimeout = 2 * time.Second
 // gauges are the instruments that are observed at each scrape.
 type gauges struct {
 	leader     metric.Int64ObservableGauge
+	dryRun     metric.Int64ObservableGauge
 	workloads  metric.Int64ObservableGauge
 	pending    metric.Int64ObservableGauge
 	held       metric.Int64ObservableGauge
@@ -38,6 +39,10 @@ func (g *gauges) instruments() []instrument.Instrument {
 		{
 			Gauge: &g.leader, Name: "keyturn.leader", Unit: "{leader}",
 			About: "1 if this actuator is the leader, 0 if it is on standby.",
+		},
+		{
+			Gauge: &g.dryRun, Name: "keyturn.dry.run", Unit: "{actuator}",
+			About: "1 if this actuator runs with --dry-run and patches nothing, 0 otherwise.",
 		},
 		{
 			Gauge: &g.workloads, Name: "keyturn.workloads", Unit: "{workload}", Labels: []string{"kind"},
@@ -91,6 +96,7 @@ type snapshot struct {
 
 // observed is what the gauges show.
 type observed struct {
+	dryRun    bool
 	kinds     workload.Kinds
 	index     *inventory.Index
 	leading   *atomic.Bool
@@ -104,9 +110,14 @@ type observed struct {
 // observe registers the gauges, which are then observed for as long as the program runs.
 func (g *gauges) observe(meter metric.Meter, o observed) error {
 	instruments := append([]metric.Observable{
-		g.leader, g.workloads, g.pending, g.held, g.oldest, g.active, g.failing, g.reverted, g.lag, g.ackPending,
+		g.leader, g.dryRun, g.workloads, g.pending, g.held, g.oldest, g.active, g.failing, g.reverted, g.lag, g.ackPending,
 	}, o.reloader.gauges()...)
 	_, err := meter.RegisterCallback(func(ctx context.Context, observer metric.Observer) error {
+		dryRun := int64(0)
+		if o.dryRun {
+			dryRun = 1
+		}
+		observer.ObserveInt64(g.dryRun, dryRun)
 		known := o.index.Count()
 		for _, kind := range o.kinds {
 			observer.ObserveInt64(g.workloads, int64(known[kind.Name]), metric.WithAttributes(attribute.String("kind", kind.Name)))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel/attribute"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
@@ -82,6 +83,28 @@ func TestAnActuatorThatCannotReachNATSShowsAllButItsConsumer(t *testing.T) {
 	}
 	if _, ok := collected["keyturn.consumer.pending"]; ok {
 		t.Error("there is keyturn.consumer.pending")
+	}
+}
+
+func TestADryRunIsShownByEachActuator(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		dry  bool
+		want int64
+	}{
+		{"one that rolls", false, 0},
+		{"one that patches nothing", true, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			reader, options := sdkmetric.NewManualReader(), testOptions()
+			options.Meter, options.DryRun = sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter(""), tt.dry
+			if _, err := New(options); err != nil {
+				t.Fatal(err)
+			}
+			if got, ok := value(collect(t, reader)["keyturn.dry.run"], attribute.KeyValue{}); !ok || got != tt.want {
+				t.Errorf("keyturn.dry.run is %d, there: %t, want %d", got, ok, tt.want)
+			}
+		})
 	}
 }
 
