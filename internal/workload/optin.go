@@ -76,11 +76,23 @@ func (o OptIn) Wants(source events.Source, ref *Reference, match bool) Want {
 	return named
 }
 
-// and returns an opt-in to everything that either includes, unless one of them excludes it.
+// and returns the opt-in of two workloads as if the annotations of both were on one: to everything that either includes, unless one of them
+// excludes it or says none. --roll-all includes what neither says anything about.
 func (o OptIn) and(other OptIn) OptIn {
+	if o.none || other.none {
+		return OptIn{none: true}
+	}
 	both := OptIn{include: slices.Concat(o.include, other.include), exclude: slices.Concat(o.exclude, other.exclude)}
+	both.include = slices.DeleteFunc(both.include, func(r rule) bool {
+		return r.reason == byAll && (!o.rollsAll(r.kind) || !other.rollsAll(r.kind))
+	})
 	slices.SortStableFunc(both.include, rule.compare)
 	return both
+}
+
+// rollsAll reports whether --roll-all includes the sources of a kind.
+func (o OptIn) rollsAll(kind events.Kind) bool {
+	return slices.ContainsFunc(o.include, func(r rule) bool { return r.reason == byAll && r.kind == kind })
 }
 
 // Empty reports whether the workload never rolls, whatever changes.

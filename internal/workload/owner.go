@@ -31,16 +31,17 @@ func (w *Workload) ownedProgress(owned *Workload) (Progress, string) {
 }
 
 // lend applies the opt-in of another workload to w, and also what its pods read if w controls it. If the annotations of w say none, nothing of
-// the opt-in counts. If those of the other say none, nothing of the other counts.
+// the opt-in counts. If those of the other say none, nothing of the other counts if w controls it; otherwise w rolls on nothing, either.
 func (w *Workload) lend(from *Workload) {
-	switch {
-	case w.owned && w.lent.none: // Its own controller gets nothing from it or through it.
-	case w.owned:
+	if from.owned && from.lent.none {
+		return
+	}
+	if w.owned {
 		w.lent = w.lent.and(from.lent)
-	case !from.owned || !w.OptIn.none:
+	} else {
 		w.OptIn = w.OptIn.and(from.lent)
 	}
-	if from.owned && !from.lent.none {
+	if from.owned {
 		w.Refs = merged(w.Refs, from.Refs)
 	}
 }

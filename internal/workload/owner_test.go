@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -37,42 +38,51 @@ func TestAWorkloadIsRolledThroughItsController(t *testing.T) {
 		owner, owned map[string]string
 		// spec and pods say whether a change of the Secret of the spec, and of that of the pods, rolls the owner.
 		spec, pods bool
+		// all says it with --roll-all.
+		all [2]bool
 	}{
-		{"nobody asks", nil, nil, false, false},
-		{"the owner asks", map[string]string{rollOn: "auto"}, nil, true, true},
-		{"what it owns asks", nil, map[string]string{rollOn: "auto"}, true, true},
-		{"what it owns names one", nil, map[string]string{rollOn: "secret/pods"}, false, true},
-		{"both name one", map[string]string{rollOn: "secret/spec"}, map[string]string{rollOn: "secret/pods"}, true, true},
-		{"the owner asks for nothing", map[string]string{rollOn: "none"}, map[string]string{rollOn: "auto"}, false, false},
-		{"what it owns asks for nothing", map[string]string{rollOn: "auto"}, map[string]string{rollOn: "none"}, true, false},
-		{"the owner excludes one", map[string]string{rollOn: "auto, !secret/pods"}, map[string]string{rollOn: "auto"}, true, false},
+		{"nobody asks", nil, nil, false, false, [2]bool{true, true}},
+		{"the owner asks", map[string]string{rollOn: "auto"}, nil, true, true, [2]bool{true, true}},
+		{"what it owns asks", nil, map[string]string{rollOn: "auto"}, true, true, [2]bool{true, true}},
+		{"what it owns names one", nil, map[string]string{rollOn: "secret/pods"}, false, true, [2]bool{false, true}},
+		{"both name one", map[string]string{rollOn: "secret/spec"}, map[string]string{rollOn: "secret/pods"}, true, true, [2]bool{true, true}},
+		{"the owner asks for nothing", map[string]string{rollOn: "none"}, map[string]string{rollOn: "auto"}, false, false, [2]bool{false, false}},
+		{"what it owns asks for nothing", map[string]string{rollOn: "auto"}, map[string]string{rollOn: "none"}, true, false, [2]bool{true, false}},
+		{"the owner excludes one", map[string]string{rollOn: "auto, !secret/pods"}, map[string]string{rollOn: "auto"}, true, false, [2]bool{true, false}},
+		{"the owner names one, what it owns is silent", map[string]string{rollOn: "secret/spec"}, nil, true, false, [2]bool{true, false}},
+		{"the owner asks for nothing, what it owns is silent", map[string]string{rollOn: "none"}, nil, false, false, [2]bool{false, false}},
+		{"what it owns asks for nothing, the owner is silent", nil, map[string]string{rollOn: "none"}, false, false, [2]bool{true, false}},
+		{"the owner opts out", map[string]string{"reloader.stakater.com/auto": "false"}, nil, false, false, [2]bool{false, false}},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			object := widgetOf("web", map[string]any{"secrets": []any{"spec"}}, nil)
-			object.SetAnnotations(tt.owner)
-			owner, ok := Read(widget, object, reading)
-			if !ok {
-				t.Fatal("the owner cannot be read")
-			}
-			owned, ok := Read(statefulSets, ownedSet("pods", tt.owned), reading)
-			if !ok {
-				t.Fatal("what it owns cannot be read")
-			}
-			if owned.Runs != owner.Key() || !owned.OptIn.Empty() {
-				t.Fatalf("what is owned: got %v of %v, want that it is not rolled itself", owned.OptIn, owned.Runs)
-			}
-			joined := owner.RunBy(owned)
-			for name, want := range map[string]bool{"spec": tt.spec, "pods": tt.pods} {
-				source := events.Source{Kind: events.KindSecret, Namespace: "shop", Name: name}
-				if got := joined.wants(source); got.Wanted() != want {
-					t.Errorf("a change of secret/%s: got %s, want %t", name, got.Reason, want)
+		for all, rolls := range map[bool][2]bool{false: {tt.spec, tt.pods}, true: tt.all} {
+			t.Run(fmt.Sprintf("%s, --roll-all=%t", tt.name, all), func(t *testing.T) {
+				reading := Reading{All: all, Owners: reading.Owners}
+				object := widgetOf("web", map[string]any{"secrets": []any{"spec"}}, nil)
+				object.SetAnnotations(tt.owner)
+				owner, ok := Read(widget, object, reading)
+				if !ok {
+					t.Fatal("the owner cannot be read")
 				}
-			}
-			if alone := joined.RunBy(); len(alone.Refs) != 1 || alone.IsRun() {
-				t.Errorf("without what it owned: got the references %v, want its own", alone.Refs)
-			}
-		})
+				owned, ok := Read(statefulSets, ownedSet("pods", tt.owned), reading)
+				if !ok {
+					t.Fatal("what it owns cannot be read")
+				}
+				if owned.Runs != owner.Key() || !owned.OptIn.Empty() {
+					t.Fatalf("what is owned: got %v of %v, want that it is not rolled itself", owned.OptIn, owned.Runs)
+				}
+				joined := owner.RunBy(owned)
+				for i, name := range []string{"spec", "pods"} {
+					source := events.Source{Kind: events.KindSecret, Namespace: "shop", Name: name}
+					if got := joined.wants(source); got.Wanted() != rolls[i] {
+						t.Errorf("a change of secret/%s: got %s, want %t", name, got.Reason, rolls[i])
+					}
+				}
+				if alone := joined.RunBy(); len(alone.Refs) != 1 || alone.IsRun() {
+					t.Errorf("without what it owned: got the references %v, want its own", alone.Refs)
+				}
+			})
+		}
 	}
 	other := ownedSet("pods", nil)
 	other.OwnerReferences[0].Controller = nil

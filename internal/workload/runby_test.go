@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"encoding/json"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -13,6 +14,11 @@ import (
 // scaledDown is a Deployment in generation 3 without pods, which reads the Secret db and has annotations.
 func scaledDown(t *testing.T, annotations map[string]string) *Workload {
 	t.Helper()
+	return scaledDownAs(t, annotations, Reading{})
+}
+
+func scaledDownAs(t *testing.T, annotations map[string]string, reading Reading) *Workload {
+	t.Helper()
 	none := int32(0)
 	deployment := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "d", ResourceVersion: "5", Generation: 3, Annotations: annotations},
@@ -21,7 +27,7 @@ func scaledDown(t *testing.T, annotations map[string]string) *Workload {
 		}}}}},
 		Status: appsv1.DeploymentStatus{ObservedGeneration: 3},
 	}
-	w, ok := Read(deployments, deployment, Reading{})
+	w, ok := Read(deployments, deployment, reading)
 	if !ok {
 		t.Fatal("it cannot be read")
 	}
@@ -31,8 +37,13 @@ func scaledDown(t *testing.T, annotations map[string]string) *Workload {
 // runnerOf is a Rollout that runs the pods of the Deployment web, with annotations and a status.
 func runnerOf(t *testing.T, annotations, status string) *Workload {
 	t.Helper()
+	return runnerAs(t, annotations, status, Reading{})
+}
+
+func runnerAs(t *testing.T, annotations, status string, reading Reading) *Workload {
+	t.Helper()
 	w, ok := Read(ArgoRollout(), rolloutOf(t, `{"metadata":{"name":"edge","namespace":"shop","uid":"r","resourceVersion":"7","generation":1,"annotations":`+annotations+`},
-		"spec":{"replicas":2,"workloadRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"web"}},"status":`+status+`}`), Reading{})
+		"spec":{"replicas":2,"workloadRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"web"}},"status":`+status+`}`), reading)
 	if !ok {
 		t.Fatal("it cannot be read")
 	}
@@ -129,26 +140,49 @@ func TestAWorkloadIsAsFarAsAllThatRunItsPods(t *testing.T) {
 
 func TestTheAnnotationsOfAWorkloadAndOfTheRolloutThatRunsItCountAlike(t *testing.T) {
 	db := events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"}
+	const auto = "reloader.stakater.com/auto"
 	tests := []struct {
-		name       string
-		deployment map[string]string
-		rollout    string
+		name string
+		// one and other are the annotations of the Deployment and the Rollout, or of the Rollout and the Deployment.
+		one, other map[string]string
 		want       WantReason
+		// all is what is wanted with --roll-all.
+		all WantReason
 	}{
-		{"neither asks for anything", nil, `{}`, NotWanted},
-		{"the Deployment asks", rollOn("auto"), `{}`, byAuto},
-		{"the Rollout asks", nil, `{"keyturn.dev/roll-on":"auto"}`, byAuto},
-		{"both ask", rollOn("auto"), `{"keyturn.dev/roll-on":"secret/db"}`, byName},
-		{"the Rollout excludes it", rollOn("auto"), `{"keyturn.dev/roll-on":"configmaps, !secret/db"}`, Excluded},
+		{"neither asks for anything", nil, nil, NotWanted, byAll},
+		{"one asks", rollOn("auto"), nil, byAuto, byAuto},
+		{"both ask", rollOn("auto"), rollOn("secret/db"), byName, byName},
+		{"one excludes it", rollOn("auto"), rollOn("configmaps, !secret/db"), Excluded, Excluded},
+		{"one only excludes something else", rollOn("!secret/other"), nil, NotWanted, byAll},
+		{"one asks for nothing", rollOn("none"), nil, NotWanted, NotWanted},
+		{"one asks for nothing, the other asks", rollOn("none"), rollOn("auto"), NotWanted, NotWanted},
+		{"one lists something else", rollOn("secret/other"), nil, NotWanted, NotWanted},
+		{"one lists something else, the other asks", rollOn("secret/other"), rollOn("auto"), byAuto, byAuto},
+		{"one opts out", map[string]string{auto: "false"}, nil, NotWanted, NotWanted},
+		{"one opts out, the other asks", map[string]string{auto: "false"}, map[string]string{auto: "true"}, byAuto, byAuto},
+		{"one opts out of Secrets", map[string]string{"secret." + auto: "false"}, nil, NotWanted, NotWanted},
+		{"one opts out of ConfigMaps", map[string]string{"configmap." + auto: "false"}, nil, NotWanted, byAll},
+	}
+	text := func(annotations map[string]string) string {
+		encoded, err := json.Marshal(annotations)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(encoded)
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			runner := runnerOf(t, test.rollout, `{}`)
-			if !runner.OptIn.Empty() {
-				t.Error("the Rollout, which has no template, is to be rolled itself")
-			}
-			if got := scaledDown(t, test.deployment).RunBy(runner).wants(db).Reason; got != test.want {
-				t.Errorf("got %s, want %s", got, test.want)
+			for _, sides := range [][2]map[string]string{{test.one, test.other}, {test.other, test.one}} {
+				for all, want := range map[bool]WantReason{false: test.want, true: test.all} {
+					reading := Reading{All: all}
+					runner := runnerAs(t, text(sides[1]), `{}`, reading)
+					if !runner.OptIn.Empty() {
+						t.Error("the Rollout, which has no template, is to be rolled itself")
+					}
+					if got := scaledDownAs(t, sides[0], reading).RunBy(runner).wants(db).Reason; got != want {
+						t.Errorf("the Deployment has %v, the Rollout %v, --roll-all=%t: got %s, want %s", sides[0], sides[1], all, got, want)
+					}
+				}
 			}
 		})
 	}
