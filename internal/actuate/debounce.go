@@ -60,8 +60,8 @@ func (d *debounce) add(w *workload.Workload, e *inFlightEvent, from *events.Chan
 	}
 	p.seen = w
 	given := p.add(e, from)
-	if p.held == plan.SourceOnHold {
-		d.unhold(p) // The event may say that the source is no longer on hold.
+	if p.held == plan.SourceOnHold || e.delivery.Change.Ignore {
+		d.unhold(p) // The event may say that the source is no longer on hold, or that what waits is to be forgotten.
 	}
 	d.moved(key)
 	if p.isHeld() || d.due.has(p) {

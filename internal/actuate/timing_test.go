@@ -127,6 +127,26 @@ func TestASourceOnHoldRollsNothingUntilTheHoldIsTakenOff(t *testing.T) {
 	}
 }
 
+func TestAChangeThatWaitsIsForgottenWhenItsSourceIsIgnored(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, deploymentOf("web", "db", map[string]string{workload.AnnotationRollOn: "auto", events.AnnotationHold: "tofu apply"}))
+	_, stop := c.start(c.options())
+	defer stop()
+	seq := c.publish(0, content("1"))
+	c.isHeld("web", plan.OnHold, "")
+	seq = c.publish(seq, func(change *events.Change) {
+		content("1")(change)
+		change.Verb, change.Ignore = events.VerbObserved, true
+	})
+	c.decided() // The workload is still on hold.
+	c.annotated("web", map[string]string{events.AnnotationHold: ""})
+	c.publish(seq, content("2"))
+	c.wantPatched("web")
+	if got := recordOf(c.get("web").Annotations[annotationRolled])["secret/db"].Fingerprint; got != fp("2") {
+		t.Errorf("it is rolled for %s, want the content after", got)
+	}
+}
+
 func TestAskedToRollNowAWorkloadOnHoldRollsOnceForEachValue(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, deploymentOf("web", "db", map[string]string{workload.AnnotationRollOn: "auto", events.AnnotationHold: "tofu apply"}))

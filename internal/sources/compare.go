@@ -18,7 +18,7 @@ const maxGone = 64
 //	last event     object               event
 //	none           exists               observed; changed if it was created while the watcher ran, or after the one before
 //	exists         same content         none; observed if another object of the name was created while the watcher ran
-//	exists         same content         observed if it was put on hold, or the hold was taken off
+//	exists         same content         observed if it was put on hold, or the hold was taken off, or it is ignored now
 //	exists         other content        changed
 //	exists, gone   an earlier state     none: another watcher has seen more of the same object
 //	exists         gone                 deleted
@@ -73,16 +73,19 @@ func compare(before *lastEvent, now *object, created bool) (events.Change, bool)
 	return holds(before, now)
 }
 
-// holds returns the event for a source whose content has not changed but whose hold has. Changes of the source wait for the hold, and there may be
-// no other event that reports it.
+// holds returns the event for a source whose content has not changed but whose hold has, or that is ignored now. Changes of the source may wait,
+// for the hold or for something else, and there may be no other event that reports it. That it is not ignored any more is not reported: changes
+// that were forgotten stay so.
 func holds(before *lastEvent, now *object) (events.Change, bool) {
-	if before.verb == events.VerbDeleted || now.hold() == before.hold() {
+	isIgnored := now.ignore && !before.ignore
+	if before.verb == events.VerbDeleted || now.hold() == before.hold() && !isIgnored {
 		return events.Change{}, false
 	}
 	return describe(now, events.VerbObserved, before), true
 }
 
-// isOfHold reports whether an event only reports a new hold: the source existed before, and its content has not changed.
+// isOfHold reports whether an event only reports a new hold, or that the source is ignored now: the source existed before, and its content has not
+// changed.
 func isOfHold(before *lastEvent, change events.Change) bool {
 	return before.isReadable() && change.Verb == events.VerbObserved && change.Previous == ""
 }

@@ -31,3 +31,32 @@ func TestCompareTellsOfADeletedSourceWhatItSaidOfItself(t *testing.T) {
 		t.Errorf("event %s\n want %s", got, want)
 	}
 }
+
+func TestCompareTellsThatASourceIsIgnoredNowButNotThatItNoLongerIs(t *testing.T) {
+	ring := keyringOf(1)
+	state := func(version int, a string, ignore bool) *object {
+		now := objectOf(ring, "u", version, content{"a": a})
+		now.ignore = ignore
+		return now
+	}
+	c := chain{t: t}
+	for _, step := range []struct {
+		name string
+		now  *object
+		want string
+	}{
+		{"a change", state(5, "1", false), "observed u/5 {a} []"},
+		{"a change", state(6, "2", false), "changed u/6@6 {a@6} [a] previous"},
+		{"ignored, so that the change that waits is forgotten", state(7, "2", true), "observed u/7@6 {a@6} [] ignore"},
+		{"written once more", state(8, "2", true), nothing},
+		{"a change while it is ignored", state(9, "3", true), "changed u/9@9 {a@9} [a] previous ignore"},
+		{"not ignored any more, so that this change stays forgotten", state(10, "3", false), nothing},
+		{"ignored again", state(11, "3", true), nothing},
+		{"by a watcher that lags behind", state(8, "2", false), nothing},
+		{"the next change", state(12, "4", false), "changed u/12@12 {a@12} [a] previous"},
+	} {
+		if got := c.see(step.now, false); got != step.want {
+			t.Errorf("%s: event %s\n want %s", step.name, got, step.want)
+		}
+	}
+}
