@@ -43,13 +43,32 @@ volumes:
 			want: []Reference{optional(configMap("app")), optional(secret("db"))},
 		},
 		{
-			name: "a volume that no container mounts is read like one that is",
+			name: "a volume that no container mounts is read like one that is, but pods start without its keys",
 			spec: `
 containers: [{name: app}]
 volumes:
 - {name: s, secret: {secretName: db}}
 - {name: c, configMap: {name: app, items: [{key: level, path: level}]}}`,
-			want: []Reference{configMap("app", "level"), secret("db")},
+			want: []Reference{requires(configMap("app", "level")), secret("db")},
+		},
+		{
+			name: "a volume that no container mounts requires no keys beside one that is mounted",
+			spec: `
+containers: [{name: app, volumeMounts: [{name: tls, mountPath: /tls}]}]
+volumes:
+- {name: ca, secret: {secretName: tls, items: [{key: ca.crt, path: ca}]}}
+- {name: tls, secret: {secretName: tls, items: [{key: tls.crt, path: crt}]}}`,
+			want: []Reference{requires(secret("tls", "ca.crt", "tls.crt"), "tls.crt")},
+		},
+		{
+			name: "a volume that no container mounts does not make an optional source necessary",
+			spec: `
+containers: [{name: app, envFrom: [{secretRef: {name: db, optional: true}}, {configMapRef: {name: app}}]}]
+volumes:
+- {name: s, secret: {secretName: db}}
+- {name: c, configMap: {name: app, optional: true}}
+- {name: p, projected: {sources: [{secret: {name: db, items: [{key: a, path: a}]}}]}}`,
+			want: []Reference{configMap("app"), optional(secret("db"))},
 		},
 		{
 			name: "a projected volume reads each of its sources",

@@ -12,8 +12,8 @@ import (
 // references returns what the pods of a template read, sorted by kind and name, at most maxReferences. It considers all containers, including
 // init and ephemeral ones, volumes of every type, imagePullSecrets, and the annotations that let pods read a secret store.
 //
-// It errs on the side of reading: a volume that no container mounts counts as mounted as a whole. An image pull adds nothing to a source
-// that has another use.
+// It errs on the side of reading: a volume that no container mounts counts as mounted as a whole, although pods start without it. An image pull
+// adds nothing to a source that has another use.
 func references(template *corev1.PodTemplateSpec) []Reference {
 	spec := &template.Spec
 	found := make(uses)
@@ -31,8 +31,12 @@ func references(template *corev1.PodTemplateSpec) []Reference {
 		found.container(container)
 		mounted.container(container)
 	}
-	for i := range spec.Volumes {
-		found.volume(&spec.Volumes[i].VolumeSource, mounted[spec.Volumes[i].Name])
+	for _, isMounted := range []bool{true, false} {
+		for i := range spec.Volumes {
+			if read := mounted[spec.Volumes[i].Name]; read.isAny() == isMounted {
+				found.volume(&spec.Volumes[i].VolumeSource, read)
+			}
+		}
 	}
 	for _, path := range storePathsOf(template.Annotations, spec) {
 		found.add(Reference{Kind: events.KindOpenBao, Name: path}, nil)
@@ -74,6 +78,17 @@ func (u uses) add(use Reference, optional *bool) {
 	ref.Keys = append(ref.Keys, use.Keys...)
 }
 
+// addUnmounted merges a use through a volume that no container mounts. The kubelet does not set up such a volume, so pods start without its keys,
+// and whether they start without the source depends on its other uses. It must be called after all of those have been added, except for image
+// pulls.
+func (u uses) addUnmounted(use Reference, optional *bool) {
+	use.Required = nil
+	if _, known := u[useKey{use.Kind, use.Name}]; known {
+		optional = new(true)
+	}
+	u.add(use, optional)
+}
+
 // pull adds an image pull. It must be called after all other uses have been added.
 func (u uses) pull(name string) {
 	key := useKey{events.KindSecret, name}
@@ -112,26 +127,30 @@ func oneKey(kind events.Kind, name, key string) Reference {
 }
 
 func (u uses) volume(v *corev1.VolumeSource, read mount) {
+	add := u.add
+	if !read.isAny() {
+		add = u.addUnmounted
+	}
 	if s := v.Secret; s != nil {
-		u.add(read.files(events.KindSecret, s.SecretName, s.Items), s.Optional)
+		add(read.files(events.KindSecret, s.SecretName, s.Items), s.Optional)
 	}
 	if s := v.ConfigMap; s != nil {
-		u.add(read.files(events.KindConfigMap, s.Name, s.Items), s.Optional)
+		add(read.files(events.KindConfigMap, s.Name, s.Items), s.Optional)
 	}
 	if v.Projected != nil {
 		for i := range v.Projected.Sources {
 			if s := v.Projected.Sources[i].Secret; s != nil {
-				u.add(read.files(events.KindSecret, s.Name, s.Items), s.Optional)
+				add(read.files(events.KindSecret, s.Name, s.Items), s.Optional)
 			}
 			if s := v.Projected.Sources[i].ConfigMap; s != nil {
-				u.add(read.files(events.KindConfigMap, s.Name, s.Items), s.Optional)
+				add(read.files(events.KindConfigMap, s.Name, s.Items), s.Optional)
 			}
 		}
 	}
 	if c := v.CSI; c != nil && c.Driver == secretsStoreDriver {
-		u.add(Reference{Kind: events.KindSecretProviderClass, Name: c.VolumeAttributes["secretProviderClass"]}, nil)
+		add(Reference{Kind: events.KindSecretProviderClass, Name: c.VolumeAttributes["secretProviderClass"]}, nil)
 	}
-	u.add(Reference{Kind: events.KindSecret, Name: driverSecret(v)}, nil)
+	add(Reference{Kind: events.KindSecret, Name: driverSecret(v)}, nil)
 }
 
 // secretsStoreDriver is the name of the Secrets Store CSI driver. Pods read everything that it mounts for a SecretProviderClass.
