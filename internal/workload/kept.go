@@ -67,12 +67,13 @@ func (w *Workload) KeepingStarts(s Starts) (*Workload, bool) {
 	return w.keepingLater(kept{rolled: s.rolled, revision: s.revision, rolledNow: s.rolledNow, rolledAt: s.created.Time})
 }
 
-// keepingLater returns the workload with what is known of a roll. It returns false if the record already has these changes, or later ones.
+// keepingLater returns the workload with what is known of a roll. It returns false if the record already has these changes, or later ones. What the
+// workload is still to be rolled for may be later.
 func (w *Workload) keepingLater(k kept) (*Workload, bool) {
 	rolled, later := make(map[string]RolledFor, len(w.Rolled)+len(k.rolled)), false
 	maps.Copy(rolled, w.Rolled)
 	for source, change := range k.rolled {
-		if last, recorded := rolled[source]; !recorded || Newer(change.Version, last.Version) {
+		if last, recorded := rolled[source]; !recorded || Newer(change.Version, last.Version) && !last.isOwed() {
 			rolled[source], later = change, true
 		}
 	}

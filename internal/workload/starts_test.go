@@ -29,7 +29,7 @@ func TestJobsSayWhatTheyWereStartedFor(t *testing.T) {
 	ofAnother := startedJob("u", `{"secret/db":"`+at("9")+`"}`, "r9", 9)
 	ofAnother.OwnerReferences[0].Kind = "Workflow"
 	pages := [][]batchv1.Job{
-		{startedJob("u", `{"secret/db":"`+at("7")+`"}`, "r2", 2), byHand, startedJob("other", `{"secret/db":"`+at("3")+`"}`, "r", 1)},
+		{startedJob("u", `{"secret/db":"`+at("7")+`","secret/other":"`+at(NoVersion)+`"}`, "r2", 2), byHand, startedJob("other", `{"secret/db":"`+at("3")+`"}`, "r", 1)},
 		{startedJob("u", `{"secret/db":"`+at("5")+`","secret/other":"`+at("4")+`"}`, "r1", 1), orphan, ofAnother},
 	}
 	client := fake.NewClientset()

@@ -250,6 +250,14 @@ func TestWhatCannotBeRecordedIsKept(t *testing.T) {
 			t.Errorf("it says itself that it was rolled for the change of version %s, and keeps something else", version)
 		}
 	}
+	if told, ok := read(withRecord(NoVersion)).KeepingStart(last); !ok || told.Rolled["secret/db"].Version != "5" {
+		t.Error("its record has the content from before any change, and it does not keep what was started")
+	}
+	owed := waitingCronJob()
+	owed.Annotations[annotationRolled] = `{"secret/db":"` + Owed(RolledFor{Fingerprint: fp("b"), UID: "s"}).String() + `"}`
+	if _, ok := read(owed).KeepingStart(last); ok {
+		t.Error("it is still to be rolled for a later change, and keeps what was started")
+	}
 	earlier := withRecord("4")
 	earlier.Annotations[annotationRolled] = `{"secret/db":"` + fp("a") + `@4/u","secret/other":"` + fp("b") + `@1/u"}`
 	if told, ok := read(earlier).KeepingStart(last); !ok || told.Rolled["secret/db"].Version != "5" || told.Rolled["secret/other"].Version != "1" {
