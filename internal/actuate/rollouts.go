@@ -133,6 +133,9 @@ func (o *rollouts) find(ctx context.Context, stream *resumer) {
 		if !young || !o.following.unreported(w) || o.following.isUndone(w) || w.Deaf {
 			continue // Such a Job has the record of another one, whose rollout is reported.
 		}
+		if w.Patched.Before(w.Created) {
+			continue // It is from a backup, with the record and the times of an object that is gone.
+		}
 		if w.Progress.State != workload.Complete || o.isNeverReported(w, began) {
 			o.adopt(ctx, w, o.outcomes.found(w))
 		}

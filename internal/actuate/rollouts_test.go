@@ -173,7 +173,9 @@ func TestARolloutWhoseEventWasSupersededIsFound(t *testing.T) {
 		progressing bool
 		// private means that the last leader had another stream.
 		private bool
-		want    []events.Verb
+		// restored means that the workload is from a backup, with the record and the times of a roll before that.
+		restored bool
+		want     []events.Verb
 	}{
 		{name: "by a later event", last: "110", outcome: reported, want: told},
 		{name: "and an event that may be delivered again, or superseded before that", last: "100", outcome: reported, want: told},
@@ -197,6 +199,7 @@ func TestARolloutWhoseEventWasSupersededIsFound(t *testing.T) {
 				return events.Outcome{Workload: w.ID, Reason: events.ReasonPatchDenied, Time: w.Patched.Add(time.Hour)}
 			},
 		},
+		{name: "unless the workload is from a backup, and its pods start", last: "110", after: time.Minute, progressing: true, restored: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			at := written.Add(-time.Hour)
@@ -209,6 +212,9 @@ func TestARolloutWhoseEventWasSupersededIsFound(t *testing.T) {
 			}
 			if tt.undone {
 				w.Revision = "r-1"
+			}
+			if tt.restored {
+				w.Created = w.Patched.Add(time.Second)
 			}
 			options := testOptions()
 			options.LeaderElect, options.PrivateStream = true, tt.private
