@@ -153,14 +153,15 @@ func (q *question) hasContent() Reason {
 }
 
 // startedWithout reports whether pods may have started before the source was created. If the source existed when the cluster was first watched,
-// pods may have done so if the workload has not been written since the source's creation: then at least its template is older.
+// pods may have done so if nobody else has written the workload since the source's creation: then at least its template is older. The actuator may
+// have recorded what the pods read of another source.
 func (q *question) startedWithout() bool {
 	if q.now.Since.IsZero() {
 		return true
 	}
 	written := q.w.Created
-	if q.w.Written.After(written) {
-		written = q.w.Written
+	if q.w.Edited.After(written) {
+		written = q.w.Edited
 	}
 	return written.Before(q.now.Since)
 }

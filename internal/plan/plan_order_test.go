@@ -24,7 +24,7 @@ func TestASourceThatIsFoundSoonAfterItsCreationRollsWhoStartedWithoutIt(t *testi
 	optionalKey := workload.Reference{Kind: events.KindSecret, Name: "db", Optional: true, Keys: []string{"password"}}
 	required := workload.Reference{Kind: events.KindSecret, Name: "db"}
 	made := func(created, edited time.Duration) func(*workload.Workload) {
-		return func(w *workload.Workload) { w.Created, w.Written = written.Add(created), written.Add(edited) }
+		return func(w *workload.Workload) { w.Created, w.Edited = written.Add(created), written.Add(edited) }
 	}
 	tests := []struct {
 		name   string
@@ -41,6 +41,10 @@ func TestASourceThatIsFoundSoonAfterItsCreationRollsWhoStartedWithoutIt(t *testi
 		{"the workload is of the same second", optional, made(0, 0), found, FirstSeen},
 		{"the workload is newer", optional, made(time.Second, time.Second), found, FirstSeen},
 		{"the workload is older, and was written later", optional, made(-time.Hour, time.Second), found, FirstSeen},
+		{"the workload is older, and only what it has read of others was recorded later", optional, func(w *workload.Workload) {
+			made(-time.Hour, -time.Minute)(w)
+			w.Patched, w.Written = written.Add(time.Second), written.Add(time.Second)
+		}, found, Appeared},
 		{"the workload is older and could not start without it", required, made(-time.Minute, -time.Minute), found, FirstSeen},
 		{"an event about another key came since", optionalKey, made(-time.Minute, -time.Minute), superseded, Appeared},
 		{"an event about another key came since, and the workload is newer", optionalKey, made(time.Second, time.Second), superseded, KeysNotConsumed},

@@ -12,6 +12,7 @@ const ReloaderManager = "Reloader"
 
 // isOwn, isReloader and isAnyone select the field managers whose writes count.
 func isOwn(manager string) bool      { return manager == FieldManager }
+func isOther(manager string) bool    { return manager != FieldManager }
 func isReloader(manager string) bool { return manager == ReloaderManager }
 func isAnyone(string) bool           { return true }
 

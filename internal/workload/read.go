@@ -33,6 +33,7 @@ func Read(k Kind, obj runtime.Object, reading Reading) (*Workload, bool) {
 		template:   digest(template),
 		Reverted:   parseReverted(meta.Annotations[annotationReverted]),
 		Patched:    newestWrite(meta, isOwn),
+		Edited:     newestWrite(meta, isOther),
 		Written:    newestWrite(meta, isAnyone),
 
 		Suspended:      parts.suspended,

@@ -29,6 +29,9 @@ type Workload struct {
 	Reverted map[string]Reverted
 	// Patched is the time of the actuator's newest write by the API server's clock, to the second. It is zero if not known.
 	Patched time.Time
+	// Edited is the time of the newest write by someone else by the API server's clock, to the second, except to subresources such as the
+	// status. It is zero if not known.
+	Edited time.Time
 	// Manager is the field manager of the last write by someone else in managedFields, or empty if there is none. managedFields does not show
 	// a manager that has only removed fields.
 	Manager string
