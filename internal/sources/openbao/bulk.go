@@ -1,6 +1,7 @@
 package openbao
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ type bulkReader struct {
 	note func(ctx context.Context, subject string, errs ...error)
 	// skipped has the errors that were tolerated in the mount since the last settle, the first of each kind.
 	skipped []error
+	silence silence
 }
 
 // readAll reads secrets or roles of a mount and observes those that exist. It returns their paths.
@@ -39,7 +41,7 @@ func (b *bulkReader) readAll(ctx context.Context, in engineMount, paths []string
 
 // forWhole is forEach for the paths of a whole mount: if every path failed, it returns an error too.
 func (b *bulkReader) forWhole(ctx context.Context, paths []string, f func(path string) error) error {
-	errs := callForEach(ctx, paths, f)
+	errs := b.callForEach(ctx, paths, f)
 	if len(errs) > 0 && !slices.Contains(errs, nil) {
 		return errs[0]
 	}
@@ -48,15 +50,16 @@ func (b *bulkReader) forWhole(ctx context.Context, paths []string, f func(path s
 
 // forEach calls f for paths of a mount, a few at a time. It returns an error if one call failed in a way that a retry may fix.
 func (b *bulkReader) forEach(ctx context.Context, paths []string, f func(path string) error) error {
-	return b.tolerateAll(callForEach(ctx, paths, f))
+	return b.tolerateAll(b.callForEach(ctx, paths, f))
 }
 
-// callForEach calls f for each path, a few at a time, and returns the results.
-func callForEach(ctx context.Context, paths []string, f func(path string) error) []error {
+// callForEach calls f for each path, a few at a time, and returns the results. If the store has stopped answering, it does not call f any more.
+func (b *bulkReader) callForEach(ctx context.Context, paths []string, f func(path string) error) []error {
 	errs := make([]error, len(paths))
 	inParallel(len(paths), func(i int) {
-		if errs[i] = ctx.Err(); errs[i] == nil {
+		if errs[i] = cmp.Or(ctx.Err(), b.silence.lasts()); errs[i] == nil {
 			errs[i] = f(paths[i])
+			b.silence.note(errs[i])
 		}
 	})
 	return errs

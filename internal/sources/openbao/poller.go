@@ -51,17 +51,20 @@ func (p *poller) run(ctx context.Context) {
 	backoff := p.backoff()
 	for ctx.Err() == nil {
 		began := p.now()
-		delay := jittered(p.interval)
-		if p.sweep(ctx) {
+		ok := p.sweep(ctx)
+		took, delay := p.now().Sub(began), jittered(p.interval)
+		if ok {
 			backoff = p.backoff()
 			p.status.notePoll(p.now())
 			p.metrics.countPoll(ctx, p.store, "success")
 			p.rotations.forget(began)
 		} else if ctx.Err() == nil {
-			delay = backoff.Step()
+			// However long it took, it is repeated after maxRetry at the latest.
+			took = min(took, maxRetry)
+			delay = backoff.Step() - took
 			p.metrics.countPoll(ctx, p.store, "failure")
 		}
-		p.rest(ctx, p.now().Sub(began), delay)
+		p.rest(ctx, took, delay)
 	}
 }
 

@@ -2,6 +2,7 @@ package openbao
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -11,6 +12,8 @@ import (
 	"time"
 
 	metricnoop "go.opentelemetry.io/otel/metric/noop"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 func TestPoller_PollsAtItsIntervalAndSoonAfterARequest(t *testing.T) {
@@ -181,4 +184,75 @@ func TestIntervalsAreNotAllTheSame(t *testing.T) {
 	if len(gaps) < 50 {
 		t.Errorf("only %d different ones of 100", len(gaps))
 	}
+}
+
+// A request that is not answered takes until its timeout. If each path of a poll took that long, a poll would fail after most of an hour, and rest for
+// as long.
+func TestAStoreIsPolledSoonAfterAnOutage(t *testing.T) {
+	const paths, outage = 1000, 45 * time.Minute
+	store := newFakeStore(kv2)
+	var down atomic.Bool
+	unlessDown := func(body string) func(*http.Request) (int, string) {
+		return func(*http.Request) (int, string) {
+			if down.Load() {
+				<-time.After(10 * time.Second)
+				return 0, ""
+			}
+			return http.StatusOK, body
+		}
+	}
+	references := make([]Reference, 0, paths)
+	for i := range paths {
+		name := fmt.Sprintf("k%d", i)
+		references = append(references, referenceTo(events.RootNamespace, "secret", name))
+		store.do("secret/metadata/"+name, unlessDown(metadataOf(1, "2020-01-01T00:00:00Z", "")))
+	}
+	referenced := func(context.Context) ([]Reference, error) { return references, nil }
+	inBubble(t, pollReferenced, store, func(o *Options) { o.Referenced = referenced }, func(t *testing.T, r *rig) {
+		after(5 * time.Minute)
+		down.Store(true)
+		after(outage)
+		down.Store(false)
+		if failed := r.count(t, "keyturn.openbao.polls", "failure"); failed < 20 {
+			t.Errorf("%d polls have failed within %v, want one at least every two minutes", failed, outage)
+		}
+		read := store.times("secret/metadata/k999")
+		after(2 * time.Minute)
+		if store.times("secret/metadata/k999") == read {
+			t.Error("the store is not polled two minutes after the outage")
+		}
+	})
+}
+
+// A poll may also take long and fail in the end.
+func TestAFailedPollIsRepeatedAfterMaxRetryHoweverLongItTook(t *testing.T) {
+	m, err := newMetrics(metricnoop.NewMeterProvider().Meter(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		polls := make(chan time.Time, 10)
+		p := &poller{
+			store: "main", interval: 6 * time.Hour, requests: newPollRequests(), status: newStatus(slog.New(slog.DiscardHandler), time.Now), metrics: m,
+			now: time.Now, rotations: newRotations(nil, time.Now),
+		}
+		p.sweep = func(context.Context) bool {
+			<-time.After(time.Hour)
+			polls <- time.Now()
+			return false
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { defer close(ended); p.run(ctx) }()
+		before := <-polls
+		for range 5 {
+			at := <-polls
+			if gap := at.Sub(before) - time.Hour; gap > maxRetry {
+				t.Errorf("repeated after %v, want %v at most", gap, maxRetry)
+			}
+			before = at
+		}
+		cancel()
+		<-ended
+	})
 }

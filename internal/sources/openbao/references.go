@@ -26,6 +26,7 @@ func (r *referenceReader) readAll(ctx context.Context, whole map[mountName]bool)
 	if err != nil {
 		return err
 	}
+	r.bulk.silence.begin()
 	var first error
 	for name, paths := range r.located(ctx, byMount) {
 		if whole[name] {

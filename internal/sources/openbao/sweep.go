@@ -30,6 +30,7 @@ type mountName struct{ namespace, mount string }
 // sweep reads everything that is polled. It returns false if something failed that a retry may fix.
 func (s *sweeper) sweep(ctx context.Context) bool {
 	ok := true
+	s.bulk.silence.begin()
 	whole := map[mountName]bool{}
 	for _, group := range []struct {
 		engine string
