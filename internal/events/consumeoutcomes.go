@@ -5,22 +5,31 @@ import (
 	"strings"
 )
 
-// ConsumeOutcomes is Consume for the outcomes of the cluster. It reads StreamHistory, so it delivers superseded outcomes too.
+// ConsumeOutcomes is Consume for the outcomes of the cluster. It reads StreamHistory, so it delivers superseded outcomes too. It runs beside Consume
+// on the same bus, which reconnects if the server is silent.
 //
 // A new consumer starts with the next outcome, not with past ones. The server deletes it after 30 days without a reader.
 // A message that is not an outcome is logged and terminated. It gets no dead letter, because StreamHistory keeps it.
 func (b *Bus) ConsumeOutcomes(ctx context.Context, opts ConsumeOptions, handler func(ctx context.Context, d *Delivery)) error {
+	c, err := b.outcomeConsumption(opts, handler)
+	if err != nil {
+		return err
+	}
+	return c.run(ctx)
+}
+
+func (b *Bus) outcomeConsumption(opts ConsumeOptions, handler func(ctx context.Context, d *Delivery)) (*consumption, error) {
 	if len(opts.FilterSubjects) == 0 {
 		opts.FilterSubjects = []string{HistorySubject(OutcomeFilter(b.cluster))}
 	}
 	opts.FromNow, opts.ForgetAfter = true, retention
 	opts, err := opts.withDefaults()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	c := b.newConsumption(b.history, opts, handler)
-	c.parse = func(d *Delivery) error { return d.parseOutcome(b.cluster) }
-	return c.run(ctx)
+	c.parse, c.beside = func(d *Delivery) error { return d.parseOutcome(b.cluster) }, true
+	return c, nil
 }
 
 // parseOutcome reads the outcome. It rejects those of other clusters.

@@ -17,6 +17,9 @@ import (
 // off from the others.
 const silences = 3
 
+// pullExpiry is after how long the server ends a request for messages. A consumer that hears nothing gives up much earlier.
+const pullExpiry = 10 * time.Second
+
 // findTimeout bounds an attempt to find the consumer or the stream. While their servers elect a leader, none of them answers.
 const findTimeout = 2 * time.Second
 
@@ -69,6 +72,7 @@ func (c *consumption) run(ctx context.Context) error {
 	defer c.connection.RemoveStatusListener(connected)
 	backoff, silent := c.retry(), 0
 	for {
+		began := c.now()
 		started, err := c.fetch(ctx)
 		switch {
 		case ctx.Err() != nil:
@@ -78,7 +82,7 @@ func (c *consumption) run(ctx context.Context) error {
 		case started:
 			backoff = c.retry()
 		}
-		silent = c.afterSilence(ctx, silent, err)
+		silent = c.afterSilence(ctx, silent, c.now().Sub(began), err)
 		delay := backoff.Step()
 		c.logger.WarnContext(ctx, "consumer interrupted", "durable", c.opts.Durable, "retry_in", delay, "err", err)
 		select {
@@ -91,11 +95,14 @@ func (c *consumption) run(ctx context.Context) error {
 	}
 }
 
-// afterSilence returns how many times in a row the server has been silent, where before is the previous count. If that is too often,
-// it reconnects, to another server if there is one.
-func (c *consumption) afterSilence(ctx context.Context, before int, err error) int {
+// afterSilence returns how many times in a row the server has been silent, where before is the previous count and lasted how long the consumer
+// worked in between. If that is too often, it reconnects, to another server if there is one.
+func (c *consumption) afterSilence(ctx context.Context, before int, lasted time.Duration, err error) int {
 	if !errors.Is(err, jetstream.ErrNoHeartbeat) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, nats.ErrTimeout) {
 		return 0
+	}
+	if lasted > pullExpiry {
+		before = 0 // It has heard from the server meanwhile.
 	}
 	if c.beside || before+1 < silences || !c.connection.IsConnected() {
 		return before + 1
@@ -133,7 +140,7 @@ func (c *consumption) fetch(ctx context.Context) (started bool, err error) {
 	}
 	messages, err := consumer.Messages(
 		jetstream.PullMaxMessages(min(c.opts.MaxAckPending, 256)),
-		jetstream.PullExpiry(10*time.Second), jetstream.PullHeartbeat(2*time.Second),
+		jetstream.PullExpiry(pullExpiry), jetstream.PullHeartbeat(2*time.Second),
 		jetstream.WithMessagesErrOnMissingHeartbeat(true),
 	)
 	if err != nil {

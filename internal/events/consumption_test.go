@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/keyturn/keyturn/tests/testkit"
@@ -112,4 +114,40 @@ func TestConsumeResumesAsSoonAsItIsConnected(t *testing.T) {
 		return err == nil
 	})
 	c.next().Done(t.Context(), nil)
+}
+
+func TestOnlySilencesInARowReconnect(t *testing.T) {
+	b := startServer(t).bus()
+	reconnected := b.js.Conn().StatusChanged(nats.RECONNECTING)
+	changes := b.newConsumption(b.changes, ConsumeOptions{Durable: "actuator"}, nil)
+	silent := 0
+	for range 2 * silences {
+		silent = changes.afterSilence(t.Context(), silent, time.Hour, jetstream.ErrNoHeartbeat)
+	}
+	if silent != 1 || len(reconnected) != 0 {
+		t.Errorf("counted %d after a silence an hour, want 1; reconnected: %v", silent, len(reconnected) != 0)
+	}
+	for range silences - 1 {
+		silent = changes.afterSilence(t.Context(), silent, 4*time.Second, jetstream.ErrNoHeartbeat)
+	}
+	if silent != 0 {
+		t.Errorf("counted %d after %d silences in a row, want a reconnection", silent, silences)
+	}
+	<-reconnected
+}
+
+// A sink of notifications must not interrupt the actuator, whose connection it uses.
+func TestConsumeOutcomesNeverReconnects(t *testing.T) {
+	b := startServer(t).bus()
+	outcomes, err := b.outcomeConsumption(ConsumeOptions{Durable: "notify"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	silent := 0
+	for range 2 * silences {
+		silent = outcomes.afterSilence(t.Context(), silent, 4*time.Second, jetstream.ErrNoHeartbeat)
+	}
+	if silent != 2*silences {
+		t.Errorf("counted %d silences of %d: it has reconnected", silent, 2*silences)
+	}
 }
