@@ -13,7 +13,7 @@ import (
 	"github.com/keyturn/keyturn/internal/kube"
 )
 
-// workers is how many resources are processed concurrently. A webhook that does not answer blocks one worker for up to kube.PatchTimeout.
+// workers is how many resources are processed concurrently.
 const workers = 4
 
 // maxOwed is the maximum number of unpublished reports of a resource. If there are more, the oldest are dropped: the log and the Kubernetes Events
@@ -33,6 +33,8 @@ type loop struct {
 	items map[key]*item
 	// left has the unpublished reports of resources that were forgotten.
 	left leftReports
+
+	retries retries
 }
 
 // item is what the loop knows about a resource. All fields except causes belong to the worker that processes the resource.
@@ -81,8 +83,26 @@ func (l *loop) run(ctx context.Context) {
 		if ended || ctx.Err() != nil {
 			return
 		}
-		l.step(ctx, k)
+		l.take(ctx, k)
 		l.queue.Done(k)
+	}
+}
+
+// take processes a resource, or lets it wait until fewer of those that have failed are processed.
+func (l *loop) take(ctx context.Context, k key) {
+	l.mu.Lock()
+	i := l.items[k]
+	l.mu.Unlock()
+	if i == nil || i.failures == 0 {
+		l.step(ctx, k)
+		return
+	}
+	if !l.retries.begin(k) {
+		return
+	}
+	l.step(ctx, k)
+	if next, ok := l.retries.end(); ok {
+		l.queue.Add(next)
 	}
 }
 
