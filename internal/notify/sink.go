@@ -66,17 +66,18 @@ func (s *sink) durable(cluster string) string { return "notify-" + cluster + "_"
 
 // run sends the outcomes on the stream until ctx is done.
 func (s *sink) run(ctx context.Context, bus *events.Bus) {
-	queue := make(chan *events.Delivery, maxInFlight)
+	queue := newQueue()
 	var sending sync.WaitGroup
 	defer sending.Wait()
-	defer close(queue)
+	defer close(queue.next)
 	sending.Go(func() {
-		for d := range queue {
+		for of := range queue.next {
+			d := queue.get(of)
 			err := s.send(d.TraceContext(ctx), d.Outcome, d.Deliveries)
 			if errors.Is(err, errParked) {
 				s.parked.add(d.Seq, d.Expires())
 			}
-			d.Done(ctx, err)
+			queue.finish(ctx, of, err)
 		}
 	})
 	looking, stop := context.WithCancel(ctx)
@@ -90,11 +91,7 @@ func (s *sink) run(ctx context.Context, bus *events.Bus) {
 				d.Done(ctx, nil)
 				return
 			}
-			select {
-			case queue <- d:
-			case <-ctx.Done():
-				d.Done(ctx, context.Canceled)
-			}
+			queue.add(ctx, d)
 		})
 		if err != nil {
 			s.log.ErrorContext(ctx, "outcomes cannot be consumed", "retry_in", consumeRetry, "err", err)

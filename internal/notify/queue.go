@@ -1,0 +1,64 @@
+package notify
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// queue has the outcomes of a sink that wait to be sent, each once: the server delivers them again after a time in which NATS was unreachable.
+type queue struct {
+	next chan stored
+	// done is events.Delivery.Done.
+	done func(*events.Delivery, context.Context, error)
+
+	mu sync.Mutex
+	// last has the last delivery of each. The stream takes an answer to one delivery as the answer to all, so only the last one answers.
+	last map[stored]*events.Delivery
+}
+
+// stored identifies an event. A stream that was lost and created again uses the same sequences for other events.
+type stored struct {
+	seq uint64
+	at  time.Time
+}
+
+func newQueue() *queue {
+	return &queue{next: make(chan stored, maxInFlight), done: (*events.Delivery).Done, last: make(map[stored]*events.Delivery)}
+}
+
+// add queues a delivery, unless an earlier one of the same event is in the queue or is being sent. It waits for room until ctx ends.
+func (q *queue) add(ctx context.Context, d *events.Delivery) {
+	of := stored{d.Seq, d.StoredAt}
+	q.mu.Lock()
+	before := q.last[of]
+	q.last[of] = d
+	q.mu.Unlock()
+	if before != nil {
+		q.done(before, ctx, events.ErrRedelivered)
+		return
+	}
+	select {
+	case q.next <- of:
+	case <-ctx.Done():
+		q.finish(ctx, of, context.Canceled)
+	}
+}
+
+// get returns the last delivery of an event in the queue.
+func (q *queue) get(of stored) *events.Delivery {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.last[of]
+}
+
+// finish finishes an event that is no longer in the queue.
+func (q *queue) finish(ctx context.Context, of stored, err error) {
+	q.mu.Lock()
+	d := q.last[of]
+	delete(q.last, of)
+	q.mu.Unlock()
+	q.done(d, ctx, err)
+}
