@@ -18,7 +18,8 @@ type worker struct {
 	log       *slog.Logger
 }
 
-// run works until the queue is shut down. When ctx ends, it finishes the current source; publishTimeout bounds that.
+// run works until the queue is shut down and empty. After the end of ctx, it stops at the first source that cannot be published: NATS does not
+// answer, and each of the others would take as long. publishTimeout bounds one.
 func (w *worker) run(ctx context.Context) {
 	for {
 		source, entry, ok := w.pending.take()
@@ -27,13 +28,16 @@ func (w *worker) run(ctx context.Context) {
 		}
 		w.progress.Busy()
 		err := w.reconcile(context.WithoutCancel(ctx), source, &entry)
-		w.finish(ctx, source, entry, err)
+		failed := w.finish(ctx, source, entry, err)
 		w.progress.Idle()
+		if failed && ctx.Err() != nil {
+			return
+		}
 	}
 }
 
-// finish ends the work on a source.
-func (w *worker) finish(ctx context.Context, source events.Source, entry queueEntry, err error) {
+// finish ends the work on a source. It reports whether the source could not be published.
+func (w *worker) finish(ctx context.Context, source events.Source, entry queueEntry, err error) bool {
 	turn, waits := errors.AsType[*turnError](err)
 	_, refused := errors.AsType[*events.RejectError](err)
 	switch {
@@ -51,5 +55,7 @@ func (w *worker) finish(ctx context.Context, source events.Source, entry queueEn
 		w.metrics.publishError(ctx)
 		w.log.ErrorContext(ctx, "cannot publish an event; retrying", "source", source.String(), "namespace", source.Namespace, "err", err)
 		w.pending.retry(source, entry)
+		return true
 	}
+	return false
 }

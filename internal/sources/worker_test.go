@@ -3,6 +3,7 @@ package sources
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -52,6 +53,41 @@ func TestAWorkerTriesAgainAndFinishesWhatItHasBegun(t *testing.T) {
 		pending.shutDown()
 		running.Wait()
 	})
+}
+
+func TestAWorkerPublishesWhatIsQueuedAtTheEndUnlessNATSDoesNotAnswer(t *testing.T) {
+	tests := []struct {
+		name string
+		err  error
+		want int
+	}{
+		{"it publishes all", nil, 100},
+		{"it ends at the first failure", errors.New("no answer"), 1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			pending := newPendingSources(time.Now)
+			measured, err := newMetrics(metricnoop.NewMeterProvider().Meter(""), pending.length, none, newLedger(nil), allOf)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tries := 0
+			one := &worker{
+				pending: pending, metrics: measured, log: slog.New(slog.DiscardHandler),
+				reconcile: func(context.Context, events.Source, *queueEntry) error { tries++; return tt.err },
+			}
+			for i := range 100 {
+				pending.add(events.Source{Kind: events.KindSecret, Namespace: "shop", Name: fmt.Sprintf("s%d", i)}, false)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			pending.shutDown()
+			one.run(ctx)
+			if tries != tt.want {
+				t.Errorf("tried %d sources after the end, want %d", tries, tt.want)
+			}
+		})
+	}
 }
 
 func TestAWorkerKeepsWhatWasNoticedOfAnUndecidedSource(t *testing.T) {
