@@ -97,3 +97,31 @@ func TestOnlyWhatTheConsumerDeliveredCountsAsInFlight(t *testing.T) {
 		t.Errorf("%d sources have events in flight of those up to 3, want none: the newest is later", got)
 	}
 }
+
+// The recorder asks for every record, and 20,000 events may be held for weeks.
+func TestHeldEventsAreCountedOnce(t *testing.T) {
+	b := newRecordBed(t, nil)
+	deliver := func(name string, seq uint64) *inFlightEvent {
+		change := changeOf(func(c *events.Change) { c.Source.Name = name })
+		return b.inFlight.deliver(t.Context(), &events.Delivery{Change: change, Seq: seq, Deliveries: 1})
+	}
+	want := func(upTo uint64, want int) {
+		t.Helper()
+		for range 2 {
+			if got := b.inFlight.sources(upTo); got != want {
+				t.Errorf("got %d sources up to %d, want %d", got, upTo, want)
+			}
+		}
+	}
+	deliver("a", 1)
+	held := deliver("b", 2)
+	want(1, 1)
+	want(2, 2)
+	if allocations := testing.AllocsPerRun(10, func() { b.inFlight.sources(2) }); allocations != 0 {
+		t.Errorf("counting again allocates %v times, want none", allocations)
+	}
+	deliver("c", 3)
+	want(3, 3)
+	b.inFlight.finish(t.Context(), held, nil)
+	want(3, 2)
+}

@@ -53,6 +53,11 @@ type inFlightEvents struct {
 	open map[*inFlightEvent]struct{}
 	// delivered has the last delivery of each event that the consumer delivered.
 	delivered map[delivered]*inFlightEvent
+	// counted is the last result of sources, until an event is delivered or finished. While thousands are held, counting them takes milliseconds.
+	counted struct {
+		upTo  uint64
+		count int
+	}
 }
 
 // delivered identifies an event on the stream. A stream that was lost and created again uses the same sequences for other events.
@@ -81,11 +86,15 @@ func (f *inFlightEvents) deliver(ctx context.Context, delivery *events.Delivery)
 		before.again = e
 	}
 	f.delivered[e.delivered()] = e
+	f.counted.upTo = 0
 	return e
 }
 
 // sources counts the sources with events in flight that were delivered up to a sequence on the stream. The stream has one event for each source.
 func (f *inFlightEvents) sources(upTo uint64) int {
+	if upTo != 0 && f.counted.upTo == upTo {
+		return f.counted.count
+	}
 	newest := make(map[string]uint64)
 	for d, e := range f.delivered {
 		if d.replay != 0 {
@@ -100,6 +109,7 @@ func (f *inFlightEvents) sources(upTo uint64) int {
 			count++
 		}
 	}
+	f.counted.upTo, f.counted.count = upTo, count
 	return count
 }
 
@@ -137,6 +147,7 @@ func (f *inFlightEvents) finish(ctx context.Context, e *inFlightEvent, err error
 	delete(f.open, e)
 	if f.delivered[e.delivered()] == e {
 		delete(f.delivered, e.delivered())
+		f.counted.upTo = 0
 	}
 	if e.again != nil && (err == nil || errors.Is(err, context.Canceled)) {
 		err = events.ErrRedelivered
