@@ -408,3 +408,21 @@ func TestWithoutPodsAWorkloadTriesNothing(t *testing.T) {
 		t.Errorf("the one without pods: %+v, want that it waits", got)
 	}
 }
+
+func TestWhatWentFirstIsForgottenWhileAWorkloadIsHeld(t *testing.T) {
+	b := newBakeBed(t, deploymentOf("a", "db", inWave("0")), deploymentOf("b", "db", inWave("0")),
+		deploymentOf("held", "db", inWave("0", events.AnnotationHold, "until spring")))
+	for _, version := range []string{"200", "300", "400"} {
+		b.change(version)
+		b.ready("a")
+		b.pass(defaultBake)
+		b.ready("b")
+		b.prune()
+		if passed := b.rollouts.canaries.passed; len(passed) != 1 {
+			t.Errorf("after %s it is known of %d changes that one went first, want of the last: %v", version, len(passed), passed)
+		}
+	}
+	b.rolled("while one is held", "a", "a", "a", "b", "b", "b")
+	b.becomes("held", func(d *appsv1.Deployment) { delete(d.Annotations, events.AnnotationHold) })
+	b.rolled("when it is not", "a", "a", "a", "b", "b", "b", "held")
+}

@@ -63,12 +63,12 @@ func (c *canaries) require(namespace string, changes map[string]workload.RolledF
 	}
 }
 
-// prune drops the changes of sources that no workload reads any more. It also drops which workload went first with a change if nobody waits for
-// that, because it can be found again.
+// prune drops the changes of sources that no workload reads any more. It also drops which workload went first with a change that is not pending any
+// more, because it can be found again. A workload may be held for months while others roll for each change.
 func (c *canaries) prune(isRead func(events.Source) bool) {
 	isOver := func(of sourceChange) bool {
 		source, ok := of.about()
-		return ok && (!isRead(source) || c.always && !c.candidates.isAwaited(of, source, workload.Key{}))
+		return ok && (!isRead(source) || c.always && !c.candidates.isPending(of, source))
 	}
 	maps.DeleteFunc(c.chosen, func(of sourceChange, _ workload.Key) bool { return isOver(of) })
 	maps.DeleteFunc(c.passed, func(of sourceChange, _ struct{}) bool { return isOver(of) })

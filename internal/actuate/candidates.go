@@ -82,6 +82,23 @@ func (c *candidates) isAwaited(of sourceChange, source events.Source, but worklo
 	})
 }
 
+// isPending reports whether a change may be the pending one of any workload of the namespace. Each change of a pending event has its version there.
+func (c *candidates) isPending(of sourceChange, source events.Source) bool {
+	return slices.ContainsFunc(c.index.Dependents(source), func(peer *workload.Workload) bool {
+		p := c.debounce.byKey[peer.Key()]
+		return peer.ID.Namespace == of.namespace && p != nil && p.changes[source] != nil && hasVersion(&p.changes[source].change, of.version)
+	})
+}
+
+func hasVersion(change *events.Change, version string) bool {
+	for _, key := range change.Keys {
+		if key.ChangedAt == version {
+			return true
+		}
+	}
+	return version == change.ResourceVersion || version == change.ChangedAt || version == change.CreatedAt
+}
+
 // isMissing reports whether any workload of the namespace was not rolled for a change, possibly because it waits.
 func (c *candidates) isMissing(of sourceChange, source events.Source) bool {
 	return slices.ContainsFunc(c.index.Dependents(source), func(peer *workload.Workload) bool {
