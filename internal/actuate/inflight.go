@@ -53,6 +53,8 @@ type inFlightEvents struct {
 	open map[*inFlightEvent]struct{}
 	// delivered has the last delivery of each event that the consumer delivered.
 	delivered map[delivered]*inFlightEvent
+	// newest is the highest sequence that was delivered.
+	newest uint64
 	// counted is the last result of sources, until an event is delivered or finished. While thousands are held, counting them takes milliseconds.
 	counted struct {
 		upTo  uint64
@@ -82,12 +84,31 @@ func newInFlightEvents(tracer trace.Tracer, consumer string, metrics *metrics, n
 // deliver handles a delivery of the consumer. The caller finishes or holds the event.
 func (f *inFlightEvents) deliver(ctx context.Context, delivery *events.Delivery) *inFlightEvent {
 	e := f.begin(ctx, delivery)
+	if delivery.Replay == 0 {
+		f.notice(ctx, delivery)
+	}
 	if before := f.delivered[e.delivered()]; before != nil {
 		before.again = e
 	}
 	f.delivered[e.delivered()] = e
 	f.counted.upTo = 0
 	return e
+}
+
+// notice notices that the stream was lost and created again, or lost its last events: first deliveries come in the order of the stream. It leaves the
+// events that the stream no longer has without an answer, because an answer names only a sequence, and another event has that now.
+func (f *inFlightEvents) notice(ctx context.Context, delivery *events.Delivery) {
+	if delivery.Deliveries > 1 || delivery.Seq > f.newest {
+		f.newest = max(f.newest, delivery.Seq)
+		return
+	}
+	f.newest = delivery.Seq
+	for d, e := range f.delivered {
+		if d.replay == 0 && d.seq >= delivery.Seq && e.delivery.StoredAt.Before(delivery.StoredAt) {
+			delete(f.delivered, d)
+			f.done(e.delivery, e.context(ctx), events.ErrRedelivered)
+		}
+	}
 }
 
 // sources counts the sources with events in flight that were delivered up to a sequence on the stream. The stream has one event for each source.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
@@ -60,4 +61,39 @@ func TestAReplayIsNoDeliveryOfTheConsumer(t *testing.T) {
 		t.Errorf("in flight of the consumer, with a replay alone: got %d, want 0", got)
 	}
 	f.abandon(t.Context())
+}
+
+// An answer to an event of the lost stream would be taken for one to the event that has its sequence now.
+func TestAnEventOfALostStreamIsNotAnswered(t *testing.T) {
+	b := newHeldBed(t, testOptions())
+	b.inFlight.done = func(d *events.Delivery, _ context.Context, err error) {
+		if _, done := b.done[d]; !done { // Only the first call counts.
+			b.done[d] = err
+		}
+	}
+	lost := time.Date(2026, 3, 28, 0, 0, 0, 0, time.UTC)
+	deliver := func(name string, seq uint64, deliveries int, stored time.Time) *inFlightEvent {
+		change := changeOf(func(c *events.Change) { c.Source.Name, c.UID = name, name })
+		return b.inFlight.deliver(t.Context(), &events.Delivery{Change: change, Seq: seq, Deliveries: deliveries, StoredAt: stored})
+	}
+	deliver("kept", 3, 1, lost.Add(-time.Hour))
+	first := deliver("a", 5, 1, lost.Add(-time.Minute))
+	kept := deliver("kept", 3, 2, lost.Add(-time.Hour))
+	if len(b.done) != 0 {
+		t.Fatalf("%d are answered while the stream is as it was", len(b.done))
+	}
+	second, third := deliver("b", 4, 1, lost.Add(time.Minute)), deliver("c", 5, 1, lost.Add(time.Minute))
+	b.inFlight.finish(t.Context(), first, nil)
+	if err := b.done[first.delivery]; !errors.Is(err, events.ErrRedelivered) {
+		t.Errorf("the event that the stream has lost is answered %v, want no answer", err)
+	}
+	for _, e := range []*inFlightEvent{kept, second, third} {
+		if err, done := b.done[e.delivery]; done {
+			t.Errorf("the event of %s is answered %v, want no answer yet", e.delivery.Change.Source.Name, err)
+		}
+		b.inFlight.finish(t.Context(), e, nil)
+		if err, done := b.done[e.delivery]; !done || err != nil {
+			t.Errorf("the event of %s is answered %v, %v, want it acked", e.delivery.Change.Source.Name, err, done)
+		}
+	}
 }
