@@ -79,6 +79,10 @@ func (r *httpReceiver) serve(ctx context.Context, listener net.Listener) error {
 	return nil
 }
 
+// connection is the header that ends a connection with the response. Only one that has shown a token is kept: idle ones cost memory for minutes, and
+// anyone may open many.
+const connection = "Connection"
+
 // handler handles POST /v1/audit/<store>, and /v1/audit if there is only one store.
 func (r *httpReceiver) handler() http.Handler {
 	mux := http.NewServeMux()
@@ -94,7 +98,10 @@ func (r *httpReceiver) handler() http.Handler {
 		}
 		r.receive(w, request, only)
 	})
-	return mux
+	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		w.Header().Set(connection, "close")
+		mux.ServeHTTP(w, request)
+	})
 }
 
 // receive answers a request. It waits only for the body, and with that of a shipper for room. The answer to an audit device does not reveal how its
@@ -112,6 +119,7 @@ func (r *httpReceiver) receive(w http.ResponseWriter, request *http.Request, to 
 		http.Error(w, "unauthorized", http.StatusUnauthorized)
 		return
 	}
+	w.Header().Del(connection)
 	if to == nil {
 		http.Error(w, "no such store: want /v1/audit/<store>", http.StatusNotFound)
 		return

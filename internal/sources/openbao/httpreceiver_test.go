@@ -124,6 +124,31 @@ func TestTheAuditReceiverAnswers(t *testing.T) {
 	}
 }
 
+func TestTheAuditReceiverKeepsNoConnectionWithoutAToken(t *testing.T) {
+	r := startReceiver(t, auditOnly, nil)
+	for _, test := range []struct {
+		path, authorization string
+		want                bool
+	}{
+		{"/v1/audit/main", "Bearer " + goodToken, false},
+		{"/v1/audit/main", "", true},
+		{"/", "", true},
+	} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+r.address()+test.path, strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Authorization", test.authorization)
+		response, err := newClientOf(t, nil).Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if response.Body.Close(); response.Close != test.want {
+			t.Errorf("status %d, and the connection ends: %t, want %t", response.StatusCode, response.Close, test.want)
+		}
+	}
+}
+
 const twoStores = "stores: [{name: one, address: 'http://one'}, {name: two, address: 'http://two'}]"
 
 func TestTheAuditReceiverKnowsStoresByName(t *testing.T) {
