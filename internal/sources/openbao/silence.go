@@ -2,15 +2,15 @@ package openbao
 
 import "sync"
 
-// silence notices that the store has stopped answering in the middle of a poll. The rest of the poll then fails without requests: each may take
-// until its timeout, and there may be thousands. A store that answers 503 is not silent: it may have locked only one namespace.
+// silence notices that the store has stopped answering while a mount, or what is referenced, is polled. The rest then fails without requests: each
+// may take until its timeout, and there may be thousands. A store that answers 503 is not silent: it may have locked only one namespace.
 type silence struct {
 	mu    sync.Mutex
 	inRow int
 	err   error
 }
 
-// begin forgets an earlier poll.
+// begin forgets what was polled before: some secrets of a mount may never be answered, and those of others are.
 func (s *silence) begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -30,7 +30,6 @@ type mountName struct{ namespace, mount string }
 // sweep reads everything that is polled. It returns false if something failed that a retry may fix.
 func (s *sweeper) sweep(ctx context.Context) bool {
 	ok := true
-	s.bulk.silence.begin()
 	whole := map[mountName]bool{}
 	for _, group := range []struct {
 		engine string
@@ -62,6 +61,7 @@ func (s *sweeper) sweep(ctx context.Context) bool {
 // poll reads a mount. If it succeeds, it remembers when the read began.
 func (s *sweeper) poll(ctx context.Context, in engineMount, read func(context.Context, engineMount) error) error {
 	began := s.client.now()
+	s.bulk.silence.begin()
 	err := read(ctx, in)
 	if err == nil {
 		s.outlet.polled.complete(mountName{in.namespace, in.path}, began)
