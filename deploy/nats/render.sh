@@ -129,7 +129,7 @@ for arg in "$@"; do
 	esac
 	# The hub has files of its own, and two more for each cluster that connects to it.
 	case $arg in
-	fleet | fleet:leaf | hub:leaf | keys:leaf | streams:leaf) fail "cluster \"$arg\": the name is taken" ;;
+	fleet | fleet:leaf | hub:leaf | keys:leaf | settings:leaf | streams:leaf) fail "cluster \"$arg\": the name is taken" ;;
 	server | server:leaf | clusters | clusters:leaf | fleet-accounts | fleet-accounts:leaf) fail "cluster \"$arg\": the name is taken" ;;
 	*-users | *-users:leaf | *-accounts | *-accounts:leaf)
 		case " $* " in

@@ -28,6 +28,7 @@ func TestRenderRefuses(t *testing.T) {
 		{"a name that is no label", "", []string{"eu", "Prod"}, `cluster "Prod": want lower-case letters`},
 		{"a name that means something else", "", []string{"fleet"}, `cluster "fleet": the name is taken`},
 		{"a leaf node whose folder is the hub's", "", []string{"hub:leaf"}, `cluster "hub:leaf": the name is taken`},
+		{"a leaf node whose folder is the file of the settings", "", []string{"settings:leaf"}, `cluster "settings:leaf": the name is taken`},
 		{"a name of a file of the hub", "", []string{"eu", "server"}, `cluster "server": the name is taken`},
 		{"the one of all clusters", "", []string{"clusters:leaf"}, `cluster "clusters:leaf": the name is taken`},
 		{"the one of the accounts of FLEET", "", []string{"fleet-accounts"}, `cluster "fleet-accounts": the name is taken`},
