@@ -155,7 +155,7 @@ func TestExplainSaysWhatWouldHappenAndWhy(t *testing.T) {
 		},
 		{
 			name: "of one whose last outcome has expired", workload: "deployment/old",
-			want: []string{"It was rolled. Its outcome is no longer on the stream, which keeps it for 30 days."},
+			want: []string{"It was rolled. Its outcome is no longer on the stream, which keeps it for 30 days at most."},
 		},
 		{
 			name: "of one that is paused", workload: "deployment/paused",

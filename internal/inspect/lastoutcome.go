@@ -16,7 +16,7 @@ func (r *report) noteLastOutcome(ctx context.Context, reader *events.Reader, w *
 	if errors.Is(err, events.ErrNotFound) {
 		text := "It was never rolled."
 		if w.Revision != "" {
-			text = "It was rolled. Its outcome is no longer on the stream, which keeps it for 30 days."
+			text = "It was rolled. Its outcome is no longer on the stream, which keeps it for 30 days at most."
 		}
 		r.note("%s", text)
 		return events.Outcome{}, nil
