@@ -133,7 +133,7 @@ func (o *rollouts) find(ctx context.Context, stream *resumer) {
 		if !young || !o.following.unreported(w) || o.following.isUndone(w) || w.Deaf {
 			continue // Such a Job has the record of another one, whose rollout is reported.
 		}
-		if w.Patched.Before(w.Created) {
+		if w.Patched.Add(clockMargin).Before(w.Created) {
 			continue // It is from a backup, with the record and the times of an object that is gone.
 		}
 		if w.Progress.State != workload.Complete || o.isNeverReported(w, began) {
@@ -154,7 +154,8 @@ func (o *rollouts) isNeverReported(w *workload.Workload, began func() time.Time)
 		return w.Patched.After(o.following.reported[w.Key()].at.Add(clockMargin))
 	}
 	at := began()
-	return !at.IsZero() && w.Patched.After(at.Add(clockMargin))
+	// The outcome of an earlier one may have expired.
+	return !at.IsZero() && w.Patched.After(at.Add(clockMargin)) && o.now().Sub(w.Patched) < events.FullOutcomeTTL
 }
 
 // review looks at a workload that has changed or gone.

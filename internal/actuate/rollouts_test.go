@@ -173,6 +173,8 @@ func TestARolloutWhoseEventWasSupersededIsFound(t *testing.T) {
 		progressing bool
 		// private means that the last leader had another stream.
 		private bool
+		// later is how long after the patch the next leader starts, if that matters.
+		later time.Duration
 		// restored means that the workload is from a backup, with the record and the times of a roll before that.
 		restored bool
 		want     []events.Verb
@@ -180,6 +182,7 @@ func TestARolloutWhoseEventWasSupersededIsFound(t *testing.T) {
 		{name: "by a later event", last: "110", outcome: reported, want: told},
 		{name: "and an event that may be delivered again, or superseded before that", last: "100", outcome: reported, want: told},
 		{name: "as the first one of a stream that was made anew", last: "110", after: time.Minute, want: told},
+		{name: "unless its outcome may have expired", last: "110", after: time.Minute, later: events.FullOutcomeTTL},
 		{name: "unless the stream may have been lost, and the outcome with it", last: "110", after: time.Second},
 		{name: "unless the stream was lost, and the outcome with it", last: "110"},
 		{name: "unless it is reported", last: "110", outcome: func(w *workload.Workload) events.Outcome { return rolledOut(w, w.Revision, 2) }},
@@ -214,10 +217,13 @@ func TestARolloutWhoseEventWasSupersededIsFound(t *testing.T) {
 				w.Revision = "r-1"
 			}
 			if tt.restored {
-				w.Created = w.Patched.Add(time.Second)
+				w.Created = w.Patched.Add(time.Minute)
 			}
 			options := testOptions()
 			options.LeaderElect, options.PrivateStream = true, tt.private
+			if tt.later > 0 {
+				options.Now = func() time.Time { return at.Add(tt.later) }
+			}
 			l := loopOf(t, options, w)
 			bus := busOf(t)
 			if _, err := bus.PublishChange(t.Context(), changeOf(func(c *events.Change) { c.ResourceVersion, c.Time = tt.last, written }), 0); err != nil {

@@ -80,7 +80,7 @@ func (b *Bus) PublishOutcomes(ctx context.Context, outcomes ...Outcome) []error 
 func stateTTL(taken room, hasRoom bool) time.Duration {
 	switch {
 	case !hasRoom:
-		return shortly
+		return FullOutcomeTTL
 	case taken.ttl != 0:
 		return CrowdedOutcomeTTL
 	}

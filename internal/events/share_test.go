@@ -143,7 +143,7 @@ func TestCHANGESKeepsAnOutcomeBeyondTheShareForADayOrAnHour(t *testing.T) {
 	for _, raw := range messages(t, b.js, StreamChanges) {
 		kept[raw.Header.Get(jetstream.MsgTTLHeader)]++
 	}
-	usual, day, hour := kept[OutcomeTTL.String()], kept[CrowdedOutcomeTTL.String()], kept[shortly.String()]
+	usual, day, hour := kept[OutcomeTTL.String()], kept[CrowdedOutcomeTTL.String()], kept[FullOutcomeTTL.String()]
 	if usual == 0 || day == 0 || hour == 0 || usual+day+hour != published {
 		t.Errorf("of %d outcomes so many are kept for a time: %v; want some for 30 days, some for a day and the others for an hour", published, kept)
 	}

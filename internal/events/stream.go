@@ -31,6 +31,9 @@ const OutcomeTTL = retention
 // CrowdedOutcomeTTL is how long it keeps that of a workload whose namespace is beyond its share of StreamHistory.
 const CrowdedOutcomeTTL = 24 * time.Hour
 
+// FullOutcomeTTL is how long it keeps that of one whose namespace is beyond its share in an hour, too.
+const FullOutcomeTTL = shortly
+
 const (
 	retention       = 30 * 24 * time.Hour
 	historyBytes    = 512 << 20
