@@ -199,11 +199,18 @@ func (b *bench) stored() ([]*jetstream.RawStreamMsg, error) {
 // isOnChanges reports whether an event of StreamHistory, which is written first, or a later one about its source is also on StreamChanges.
 func (b *bench) isOnChanges(event *jetstream.RawStreamMsg) bool {
 	b.Helper()
-	last, err := b.bus.Last(b.Context(), "keyturn.v1."+strings.TrimPrefix(event.Subject, events.HistorySubject("")))
+	last, ok := b.lastOn("keyturn.v1." + strings.TrimPrefix(event.Subject, events.HistorySubject("")))
+	return ok && !last.Time.Before(event.Time)
+}
+
+// lastOn returns the last event on a subject of StreamChanges. It returns false if there is none, or the server does not answer in time.
+func (b *bench) lastOn(subject string) (events.Stored, bool) {
+	b.Helper()
+	stored, err := b.bus.Last(b.Context(), subject)
 	if err != nil && !errors.Is(err, events.ErrNotFound) && !events.IsSilence(err) {
 		b.Fatal(err)
 	}
-	return err == nil && !last.Time.Before(event.Time)
+	return stored, err == nil
 }
 
 // lastSeq returns the sequence of the last event on StreamChanges.
