@@ -127,13 +127,20 @@ func TestASourceOnHoldRollsNothingUntilTheHoldIsTakenOff(t *testing.T) {
 	}
 }
 
+// holding starts an actuator in whose cluster the change with the returned sequence waits for the workload web, which is on hold.
+func holding(t *testing.T) (c *cluster, seq uint64, stop func()) {
+	t.Helper()
+	c = newCluster(t, deploymentOf("web", "db", map[string]string{workload.AnnotationRollOn: "auto", events.AnnotationHold: "tofu apply"}))
+	_, stop = c.start(c.options())
+	seq = c.publish(0, content("1"))
+	c.isHeld("web", plan.OnHold, "")
+	return c, seq, stop
+}
+
 func TestAChangeThatWaitsIsForgottenWhenItsSourceIsIgnored(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, deploymentOf("web", "db", map[string]string{workload.AnnotationRollOn: "auto", events.AnnotationHold: "tofu apply"}))
-	_, stop := c.start(c.options())
+	c, seq, stop := holding(t)
 	defer stop()
-	seq := c.publish(0, content("1"))
-	c.isHeld("web", plan.OnHold, "")
 	seq = c.publish(seq, func(change *events.Change) {
 		content("1")(change)
 		change.Verb, change.Ignore = events.VerbObserved, true
@@ -149,11 +156,8 @@ func TestAChangeThatWaitsIsForgottenWhenItsSourceIsIgnored(t *testing.T) {
 
 func TestAskedToRollNowAWorkloadOnHoldRollsOnceForEachValue(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, deploymentOf("web", "db", map[string]string{workload.AnnotationRollOn: "auto", events.AnnotationHold: "tofu apply"}))
-	_, stop := c.start(c.options())
+	c, seq, stop := holding(t)
 	defer stop()
-	seq := c.publish(0, content("1"))
-	c.isHeld("web", plan.OnHold, "")
 	c.annotated("web", map[string]string{workload.AnnotationRollNow: "1"}) // after the change
 	c.wantPatched("web")
 	if got := c.get("web").Annotations["keyturn.dev/rolled-now"]; got != "1" {
