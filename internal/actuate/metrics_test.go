@@ -124,8 +124,8 @@ func lead(t *testing.T, a *Actuator) {
 	})
 	<-delivered
 	// The server counts what is stored for a consumer later.
-	testkit.Eventually(t, "the other event is pending", func() bool {
-		lag, err := a.bus.Lag(t.Context(), options.Durable)
+	testkit.Await(t, "the other event is pending", func(ctx context.Context) bool {
+		lag, err := a.bus.Lag(ctx, options.Durable)
 		return err == nil && lag.Pending == 1 && lag.AckPending == 1
 	})
 	a.snapshots.Store(&snapshot{})

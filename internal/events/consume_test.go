@@ -71,8 +71,8 @@ func (c *consumer) stop() {
 // drained waits until the consumer has nothing pending and nothing in flight.
 func drained(t *testing.T, b *Bus) {
 	t.Helper()
-	testkit.Eventually(t, "every event is acknowledged", func() bool {
-		lag, err := b.Lag(t.Context(), "actuator")
+	testkit.Await(t, "every event is acknowledged", func(ctx context.Context) bool {
+		lag, err := b.Lag(ctx, "actuator")
 		return err == nil && lag.Pending == 0 && lag.AckPending == 0
 	})
 }

@@ -23,8 +23,8 @@ func consumeOutcomes(t *testing.T, b *Bus, opts ConsumeOptions) *consumer {
 		c.result <- b.ConsumeOutcomes(ctx, opts, func(_ context.Context, d *Delivery) { c.deliveries <- d })
 	}()
 	t.Cleanup(c.stop)
-	testkit.Eventually(t, "the consumer is there", func() bool {
-		_, err := b.history.Consumer(t.Context(), opts.Durable)
+	testkit.Await(t, "the consumer is there", func(ctx context.Context) bool {
+		_, err := b.history.Consumer(ctx, opts.Durable)
 		return err == nil
 	})
 	return c
@@ -112,8 +112,8 @@ func TestConsumeOutcomesPassesOverWhatIsNoOutcomeAndBuriesNothing(t *testing.T) 
 	if reason := <-reasons; reason != ReasonMalformed {
 		t.Errorf("the reason is %q", reason)
 	}
-	testkit.Eventually(t, "every event is acknowledged", func() bool {
-		consumer, err := b.history.Consumer(t.Context(), "notify")
+	testkit.Await(t, "every event is acknowledged", func(ctx context.Context) bool {
+		consumer, err := b.history.Consumer(ctx, "notify")
 		return err == nil && consumer.CachedInfo().NumAckPending == 0 && consumer.CachedInfo().NumPending == 0
 	})
 	letters, err := b.DeadLetters(t.Context(), 1)

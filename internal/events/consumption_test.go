@@ -79,13 +79,13 @@ func TestConsumeSurvivesARestartOfTheServer(t *testing.T) {
 	}
 	finish(under[10:])
 	// What was finished without a server may be redelivered.
-	testkit.Eventually(t, "every event is acknowledged", func() bool {
+	testkit.Await(t, "every event is acknowledged", func(ctx context.Context) bool {
 		select {
 		case d := <-c.deliveries:
 			d.Done(t.Context(), nil)
 		default:
 		}
-		lag, err := b.Lag(t.Context(), "actuator")
+		lag, err := b.Lag(ctx, "actuator")
 		return err == nil && lag.Pending == 0 && lag.AckPending == 0
 	})
 }

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -32,8 +33,8 @@ func TestADeadLetterObeysNoServerHeader(t *testing.T) {
 	if _, err := s.jetstream().PublishMsg(t.Context(), msg, jetstream.WithExpectLastSequencePerSubject(0), jetstream.WithMsgID("1")); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Eventually(t, "it is a dead letter", func() bool {
-		letters, err := b.DeadLetters(t.Context(), 10)
+	testkit.Await(t, "it is a dead letter", func(ctx context.Context) bool {
+		letters, err := b.DeadLetters(ctx, 10)
 		return err == nil && len(letters) == 1
 	})
 	c.stop()

@@ -200,8 +200,8 @@ func TestTheGuardComparesAgainAndAgain(t *testing.T) {
 		if _, err := js.UpdateStream(t.Context(), altered); err != nil {
 			t.Fatal(err)
 		}
-		testkit.Eventually(t, "the limit is gone", func() bool {
-			stream, err := js.Stream(t.Context(), StreamChanges)
+		testkit.Await(t, "the limit is gone", func(ctx context.Context) bool {
+			stream, err := js.Stream(ctx, StreamChanges)
 			return err == nil && stream.CachedInfo().Config.MaxMsgs == -1
 		})
 	}

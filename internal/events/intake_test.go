@@ -1,6 +1,7 @@
 package events
 
 import (
+	"context"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -40,9 +41,9 @@ func TestAFleetNamesTheClusterThatDeliversEventsOfAnother(t *testing.T) {
 	}
 	mustPublish(t, s.bus(), version("last", "1"), 0)
 	var got []string
-	testkit.Eventually(t, "the fleet has the last event", func() bool {
+	testkit.Await(t, "the fleet has the last event", func(ctx context.Context) bool {
 		got = nil
-		err := r.History(t.Context(), HistoryQuery{}, func(stored Stored) error {
+		err := r.History(ctx, HistoryQuery{}, func(stored Stored) error {
 			got = append(got, stored.Subject)
 			return nil
 		})

@@ -71,8 +71,8 @@ func TestTheProjectorReadsChangesOfSecretsAndPublishesWhatItDid(t *testing.T) {
 			if _, err := watcher.js.PublishMsg(t.Context(), broken); err != nil {
 				t.Fatal(err)
 			}
-			testkit.Eventually(t, "everything is acked", func() bool {
-				lag, err := actuator.Lag(t.Context(), options.Durable)
+			testkit.Await(t, "everything is acked", func(ctx context.Context) bool {
+				lag, err := actuator.Lag(ctx, options.Durable)
 				return err == nil && lag.Pending == 0 && lag.AckPending == 0
 			})
 			if strings.Contains(log.String(), "ermissions") {

@@ -32,9 +32,9 @@ func TestARecalledEventThatIsRejectedHasADeadLetter(t *testing.T) {
 	recall().Done(t.Context(), errors.New("later"))
 	recall().Done(t.Context(), rejectf("not-wanted", "no"))
 	var letters []DeadLetter
-	testkit.Eventually(t, "it has a dead letter", func() bool {
+	testkit.Await(t, "it has a dead letter", func(ctx context.Context) bool {
 		var err error
-		letters, err = b.DeadLetters(t.Context(), 10)
+		letters, err = b.DeadLetters(ctx, 10)
 		return err == nil && len(letters) > 0
 	})
 	if letter := letters[0]; len(letters) != 1 || letter.Seq != seq || letter.Reason != "not-wanted" || letter.Subject != Subject(testCluster, source) {

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -27,13 +28,13 @@ func TestARejectionDoesNotWaitForTheServer(t *testing.T) {
 			t.Errorf("rejecting %d events without a server took %s", rejected, took)
 		}
 	})
-	testkit.Eventually(t, "each has a dead letter", func() bool {
+	testkit.Await(t, "each has a dead letter", func(ctx context.Context) bool {
 		select {
 		case d := <-c.deliveries:
 			d.Done(t.Context(), rejectf("not-wanted", "no"))
 		default:
 		}
-		letters, err := b.DeadLetters(t.Context(), 10)
+		letters, err := b.DeadLetters(ctx, 10)
 		return err == nil && len(letters) == rejected
 	})
 	c.stop()

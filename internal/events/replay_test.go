@@ -17,9 +17,9 @@ import (
 func letters(t *testing.T, b *Bus, want int) []DeadLetter {
 	t.Helper()
 	var list []DeadLetter
-	testkit.Eventually(t, "the event is a dead letter", func() bool {
+	testkit.Await(t, "the event is a dead letter", func(ctx context.Context) bool {
 		var err error
-		list, err = b.DeadLetters(t.Context(), 100)
+		list, err = b.DeadLetters(ctx, 100)
 		return err == nil && len(list) == want
 	})
 	return list
@@ -40,8 +40,8 @@ func isIdle(t *testing.T, b *Bus) {
 		t.Fatal(err)
 	}
 	// A consumer that is new may not count yet what is stored.
-	testkit.Eventually(t, "all replays are done", func() bool {
-		consumer, err := b.deadLetters.Consumer(t.Context(), "actuator")
+	testkit.Await(t, "all replays are done", func(ctx context.Context) bool {
+		consumer, err := b.deadLetters.Consumer(ctx, "actuator")
 		return err == nil && consumer.CachedInfo().AckFloor.Stream >= last.Sequence
 	})
 }

@@ -112,8 +112,8 @@ func TestRights(t *testing.T) {
 	outcomes.stop()
 	c := consume(t, b, ConsumeOptions{Durable: "actuator"})
 	c.next().Done(t.Context(), rejectf("not-wanted", "no"))
-	testkit.Eventually(t, "the refused event is a dead letter", func() bool {
-		letters, err := b.DeadLetters(t.Context(), 1)
+	testkit.Await(t, "the refused event is a dead letter", func(ctx context.Context) bool {
+		letters, err := b.DeadLetters(ctx, 1)
 		return err == nil && len(letters) == 1
 	})
 	c.stop()

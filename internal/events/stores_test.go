@@ -75,8 +75,8 @@ func TestEventsOfStoresOfOtherClustersAreTakenAndNothingElseOfThem(t *testing.T)
 		// The server may count what was stored just now only later.
 		var rejects []string
 		testkit.Eventually(t, "what is to be refused was", func() bool { return len(refusals) >= len(refused) })
-		testkit.Eventually(t, "nothing is left", func() bool {
-			lag, err := own.Lag(t.Context(), opts.Durable)
+		testkit.Await(t, "nothing is left", func(ctx context.Context) bool {
+			lag, err := own.Lag(ctx, opts.Durable)
 			return err == nil && lag.Pending == 0 && lag.AckPending == 0
 		})
 		c.stop()

@@ -27,8 +27,8 @@ func TestAClaimThatTheStreamHasLostIsMadeAgain(t *testing.T) {
 		if err := stream.Purge(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		testkit.Eventually(t, "the name is claimed again", func() bool {
-			_, err := bus.Last(t.Context(), events.ClaimSubject("prod-eu"))
+		testkit.Await(t, "the name is claimed again", func(ctx context.Context) bool {
+			_, err := bus.Last(ctx, events.ClaimSubject("prod-eu"))
 			return err == nil
 		})
 		for name, do := range map[string]func(context.Context, Options, *events.Bus) (Keep, error){"the watcher": Claim, "the actuator": Check} {

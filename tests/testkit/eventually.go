@@ -17,7 +17,8 @@ func Eventually(t testing.TB, what string, condition func() bool, details ...fun
 }
 
 // Await is like [Eventually], for a condition that sends requests to a server: it polls less often, and its requests end when
-// the wait does.
+// the wait does. What reads a stream must not poll more often: each reading leaves a consumer for a minute, and a NATS server allows
+// 1,000 for each stream.
 func Await(t testing.TB, what string, condition func(context.Context) bool, details ...func() string) {
 	t.Helper()
 	await(t, 50*time.Millisecond, what, condition, details...)

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -52,8 +53,8 @@ authorization: { users: [{ nkey: $NATS_WATCHER_KEY }, { nkey: $NATS_ACTUATOR_KEY
 		})
 		g.works("actuator", func(b *events.Bus) error {
 			// The server counts for a consumer what is stored, but later.
-			testkit.Eventually(t, "the actuator has one change before it", func() bool {
-				lag, err := b.Lag(t.Context(), "actuator-prod")
+			testkit.Await(t, "the actuator has one change before it", func(ctx context.Context) bool {
+				lag, err := b.Lag(ctx, "actuator-prod")
 				return err == nil && lag.Pending == 1
 			})
 			return nil

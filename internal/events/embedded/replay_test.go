@@ -38,9 +38,9 @@ func TestOnlyTheActuatorsUserHasADeadLetterReplayed(t *testing.T) {
 		}()
 		(<-deliveries).Done(t.Context(), &events.RejectError{Reason: events.ReasonPatchDenied, Err: errors.New("frozen")})
 		var letters []events.DeadLetter
-		testkit.Eventually(t, "it is a dead letter", func() bool {
+		testkit.Await(t, "it is a dead letter", func(ctx context.Context) bool {
 			var err error
-			letters, err = b.DeadLetters(t.Context(), 10)
+			letters, err = b.DeadLetters(ctx, 10)
 			return err == nil && len(letters) == 1
 		})
 		for user, may := range map[string]bool{"reader": false, "watcher": false, "actuator": true} {
