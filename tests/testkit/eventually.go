@@ -9,6 +9,10 @@ import (
 // Patience is how long a test waits for something that must happen. Test machines are slow at times.
 const Patience = time.Minute
 
+// attempt is how long one poll may take. A NATS server that restarts leaves some requests without an answer, so a poll that waited for one until
+// the end would never repeat it.
+const attempt = Patience / 4
+
 // Eventually polls until a condition holds, and fails the test if it does not hold within [Patience]. The failure message names the
 // condition and ends with what each detail returns, such as a log.
 func Eventually(t testing.TB, what string, condition func() bool, details ...func() string) {
@@ -16,9 +20,9 @@ func Eventually(t testing.TB, what string, condition func() bool, details ...fun
 	await(t, 5*time.Millisecond, what, func(context.Context) bool { return condition() }, details...)
 }
 
-// Await is like [Eventually], for a condition that sends requests to a server: it polls less often, and its requests end when
-// the wait does. What reads a stream must not poll more often: each reading leaves a consumer for a minute, and a NATS server allows
-// 1,000 for each stream.
+// Await is like [Eventually], for a condition that sends requests to a server: it polls less often, and a poll that has no answer ends and
+// is repeated. What reads a stream must not poll more often: each reading leaves a consumer for a minute, and a NATS server allows 1,000
+// for each stream.
 func Await(t testing.TB, what string, condition func(context.Context) bool, details ...func() string) {
 	t.Helper()
 	await(t, 50*time.Millisecond, what, condition, details...)
@@ -30,7 +34,12 @@ func await(t testing.TB, every time.Duration, what string, condition func(contex
 	defer cancel()
 	tick := time.NewTicker(every)
 	defer tick.Stop()
-	for !condition(ctx) {
+	holds := func() bool {
+		ctx, cancel := context.WithTimeout(ctx, attempt)
+		defer cancel()
+		return condition(ctx)
+	}
+	for !holds() {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
