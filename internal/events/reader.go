@@ -64,7 +64,9 @@ func (r *Reader) Last(ctx context.Context, subject string) (Stored, error) {
 
 // last returns the last message on a subject, with the errors of Last.
 func (r *Reader) last(ctx context.Context, subject string) (*jetstream.RawStreamMsg, error) {
-	raw, err := r.changes.GetLastMsgForSubject(ctx, subject)
+	bounded, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	raw, err := r.changes.GetLastMsgForSubject(bounded, subject)
 	switch {
 	case errors.Is(err, jetstream.ErrMsgNotFound):
 		return nil, fmt.Errorf("reading %s: %w", subject, ErrNotFound)

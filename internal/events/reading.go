@@ -15,6 +15,9 @@ const (
 	stall = time.Second
 	// infoTimeout bounds that request. A request without an answer is repeated.
 	infoTimeout = 2 * time.Second
+	// requestTimeout bounds a request that begins a reading. It is what nats.go waits if the context has no deadline: a request that the servers
+	// have lost, as they do while they elect a leader, must not use up all the time that the caller has to repeat it.
+	requestTimeout = 5 * time.Second
 	// lostAfter is how long to wait for a message, or an answer that none is missing, before the consumer or its messages count as lost.
 	lostAfter = 10 * time.Second
 )
@@ -56,7 +59,7 @@ func (r *reading) run(ctx context.Context) error {
 	failed := func(err error) error {
 		return fmt.Errorf("reading stream %s: %w", r.stream.CachedInfo().Config.Name, err)
 	}
-	consumer, err := r.stream.OrderedConsumer(ctx, r.config)
+	consumer, err := r.consumer(ctx)
 	if err != nil {
 		return failed(err)
 	}
@@ -99,6 +102,13 @@ func (r *reading) run(ctx context.Context) error {
 		r.config.DeliverPolicy, r.config.OptStartTime = jetstream.DeliverByStartSequencePolicy, nil
 		r.config.OptStartSeq = last.Sequence.Stream + 1
 	}
+}
+
+// consumer creates the consumer.
+func (r *reading) consumer(ctx context.Context) (jetstream.Consumer, error) {
+	bounded, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	return r.stream.OrderedConsumer(bounded, r.config)
 }
 
 // iterate returns an iterator over the messages of a consumer, and the function that ends it. It also ends when ctx is done.

@@ -77,7 +77,9 @@ func (r *Reader) Oldest(ctx context.Context, filterSubjects []string) (time.Time
 
 // subjects returns the subjects of the stream that match a filter.
 func (r *Reader) subjects(ctx context.Context, filter string) (map[string]struct{}, error) {
-	info, err := r.changes.Info(ctx, jetstream.WithSubjectFilter(filter))
+	bounded, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	info, err := r.changes.Info(bounded, jetstream.WithSubjectFilter(filter))
 	if err != nil {
 		return nil, fmt.Errorf("reading the subjects of stream %s: %w", r.changes.CachedInfo().Config.Name, err)
 	}
