@@ -102,7 +102,7 @@ func (b *bench) start(options Options) (*Watcher, func()) {
 	return w, stop
 }
 
-// ready runs a watcher and waits until it has seen every source.
+// ready runs a watcher and waits until it has seen every source, and has published what there is to publish.
 func (b *bench) ready(options Options) func() {
 	b.Helper()
 	_, stop := b.startReady(options)
@@ -126,6 +126,12 @@ func (b *bench) startReady(options Options) (*Watcher, func()) {
 			}
 		}
 		return len(listed) == 0
+	})
+	// A source whose event has no answer waits for a retry, which does not keep a watcher from being ready. A watcher that ends drops it.
+	b.eventually("what was listed is published", func() bool {
+		w.pending.mu.Lock()
+		defer w.pending.mu.Unlock()
+		return w.pending.inWork == 0 && len(w.pending.entries) == 0
 	})
 	return w, stop
 }
