@@ -50,9 +50,7 @@ func TestWhatAWatcherSaysThatItWatchesSurvivesALossOfTheStream(t *testing.T) {
 	stop()
 	b.create(createdAt(secretOf("shop", "new", "u2", "2", "one"), time.Now()))
 	b.ready(b.options())()
-	if got, want := b.state()["secret/new"], "changed u2/2@2 {a b} [a b] created"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	b.wantState(map[string]string{"secret/db": "observed u1/1 {a b} []", "secret/new": "changed u2/2@2 {a b} [a b] created"})
 }
 
 func TestANamespaceThatIsCreatedBringsWhatIsNew(t *testing.T) {

@@ -219,11 +219,14 @@ func (b *bench) lastOn(subject string) (events.Stored, bool) {
 	return stored, err == nil
 }
 
-// lastSeq returns the sequence of the last event on StreamChanges.
+// lastSeq returns the sequence of the last event on StreamChanges. It returns zero if the server does not answer in time.
 func (b *bench) lastSeq() uint64 {
 	b.Helper()
 	stream, err := b.js.Stream(b.Context(), events.StreamChanges)
-	if err != nil {
+	switch {
+	case events.IsSilence(err):
+		return 0
+	case err != nil:
 		b.Fatal(err)
 	}
 	return stream.CachedInfo().State.LastSeq

@@ -1,6 +1,8 @@
 package sources
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,36 +17,56 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/events/embedded"
 	"github.com/keyturn/keyturn/tests/testbed/process"
+	"github.com/keyturn/keyturn/tests/testkit"
+	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
 // purge drops every event on StreamChanges, as an operator may do.
 func (b *bench) purge() {
 	b.Helper()
-	stream, err := b.js.Stream(b.Context(), events.StreamChanges)
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := stream.Purge(b.Context()); err != nil {
-		b.Fatal(err)
-	}
+	natstest.Publish(b.T, func() error {
+		stream, err := b.js.Stream(b.Context(), events.StreamChanges)
+		if err != nil {
+			return err
+		}
+		return stream.Purge(b.Context())
+	})
 }
 
 // redeclare deletes StreamChanges and declares it again.
 func (b *bench) redeclare() {
 	b.Helper()
-	if err := b.js.DeleteStream(b.Context(), events.StreamChanges); err != nil {
-		b.Fatal(err)
-	}
-	if err := events.Declare(b.Context(), b.js, 1); err != nil {
-		b.Fatal(err)
-	}
+	b.deleteStream(events.StreamChanges)
+	b.declare()
 }
 
-// state returns the last event of each source on the stream.
-func (b *bench) state() map[string]string {
+func (b *bench) deleteStream(name string) {
+	b.Helper()
+	natstest.Publish(b.T, func() error {
+		err := b.js.DeleteStream(b.Context(), name)
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			return nil // The answer to the first request was late.
+		}
+		return err
+	})
+}
+
+func (b *bench) declare() {
+	b.Helper()
+	natstest.Publish(b.T, func() error { return events.Declare(b.Context(), b.js, 1) })
+}
+
+// await is like eventually, for what reads a whole stream.
+func (b *bench) await(what string, holds func(context.Context) bool) {
+	b.Helper()
+	testkit.Await(b.T, what, holds, b.log.String)
+}
+
+// state returns the last event of each source on the stream, or less if the stream cannot be read.
+func (b *bench) state(ctx context.Context) map[string]string {
 	state := make(map[string]string)
 	filters := []string{events.KindFilter(testCluster, events.KindSecret), events.KindFilter(testCluster, events.KindExternalSecret)}
-	err := b.bus.State(b.Context(), filters, func(stored events.Stored) error {
+	err := b.bus.State(ctx, filters, func(stored events.Stored) error {
 		change, err := stored.Change()
 		if err != nil {
 			return err
@@ -56,6 +78,27 @@ func (b *bench) state() map[string]string {
 		b.Log(err)
 	}
 	return state
+}
+
+// wantState waits until the last event of each source on the stream is the wanted one.
+func (b *bench) wantState(want map[string]string) {
+	b.Helper()
+	var got map[string]string
+	testkit.Await(b.T, "the stream has the wanted last events", func(ctx context.Context) bool {
+		got = b.state(ctx)
+		return cmp.Equal(want, got)
+	}, b.log.String, func() string { return "last events (-want +got):\n" + cmp.Diff(want, got) })
+}
+
+// seqOf returns the sequence of the last event of a source on StreamChanges, which must have one.
+func (b *bench) seqOf(source events.Source) uint64 {
+	b.Helper()
+	var last events.Stored
+	b.eventually("the last event of "+source.String()+" can be read", func() (ok bool) {
+		last, ok = b.lastOn(events.Subject(testCluster, source))
+		return ok
+	})
+	return last.Seq
 }
 
 // watchful returns the options of a watcher that checks the stream often.
@@ -82,8 +125,8 @@ func TestWatcherPublishesAgainWhatTheStreamHasLost(t *testing.T) {
 			defer b.ready(b.watchful())()
 			b.update(secretOf("shop", "db", "u1", "2", "two"))
 			b.create(secretOf("shop", "goes", "u3", "3", "one"))
-			b.eventually("both are published", func() bool {
-				state := b.state()
+			b.await("both are published", func(ctx context.Context) bool {
+				state := b.state(ctx)
 				return len(state) == 3 && strings.HasPrefix(state["secret/db"], "changed")
 			})
 			b.delete("shop", "goes")
@@ -92,10 +135,10 @@ func TestWatcherPublishesAgainWhatTheStreamHasLost(t *testing.T) {
 				"secret/other": "observed u2/1 {a b} []",
 				"secret/goes":  "deleted u3/3@3 {a b} []",
 			}
-			b.eventually("the deletion is published", func() bool { return b.state()["secret/goes"] == want["secret/goes"] })
+			b.await("the deletion is published", func(ctx context.Context) bool { return b.state(ctx)["secret/goes"] == want["secret/goes"] })
 			for range 2 {
 				lose(b)
-				b.eventually("they are on the stream again", func() bool { return cmp.Equal(want, b.state()) })
+				b.wantState(want)
 			}
 			b.eventually("that is logged", func() bool {
 				return strings.Contains(b.log.String(), `"level":"WARN","msg":"stream CHANGES has lost events; publishing them again"`)
@@ -119,20 +162,17 @@ func TestWatchersPublishALostEventOnce(t *testing.T) {
 	for range 3 {
 		b.purge()
 		b.eventually("it is published again", func() bool { return b.lastEvent() == "changed u1/2@2 {a@2 b} [a]" })
-		stored, err := b.bus.Last(t.Context(), events.Subject(testCluster, testSource))
-		if err != nil {
-			t.Fatal(err)
-		}
+		seq := b.seqOf(testSource)
 		for _, w := range []*Watcher{one, other} {
 			b.eventually("the watcher knows that it is on the stream", func() bool {
 				entry := w.ledger.get(testSource)
-				return entry.seq == stored.Seq && !entry.lost
+				return entry.seq == seq && !entry.lost
 			})
 		}
 		<-one.pending.quiet()
 		<-other.pending.quiet()
-		if again, err := b.bus.Last(t.Context(), events.Subject(testCluster, testSource)); err != nil || again.Seq != stored.Seq {
-			t.Errorf("after sequence %d it has %d (%v)", stored.Seq, again.Seq, err)
+		if again := b.seqOf(testSource); again != seq {
+			t.Errorf("after sequence %d it has %d", seq, again)
 		}
 	}
 }
@@ -145,11 +185,11 @@ func TestWatcherPublishesALostStatusAgain(t *testing.T) {
 	defer b.ready(options)()
 	b.put(externalSecretOf(t, "db", 3, "True", "1-b", nil))
 	b.want("externalsecret/db observed es/1 1-a of db: RTrue", "externalsecret/db synced es/3@3 1-b of db: RTrue previous")
-	b.eventually("the sync is on the stream", func() bool { return len(b.state()) == 1 })
+	b.await("the sync is on the stream", func(ctx context.Context) bool { return len(b.state(ctx)) == 1 })
 	b.purge()
-	b.eventually("the last status is published again", func() bool {
+	b.await("the last status is published again", func(ctx context.Context) bool {
 		history := b.history()
-		return len(b.state()) == 1 && history[len(history)-1] == "externalsecret/db synced es/3@3 1-b of db: RTrue"
+		return len(b.state(ctx)) == 1 && history[len(history)-1] == "externalsecret/db synced es/3@3 1-b of db: RTrue"
 	})
 }
 
@@ -169,16 +209,15 @@ func newStoredBench(t *testing.T, objects ...runtime.Object) *storedBench {
 	}
 	b.start(process.Address(port))
 	t.Cleanup(func() { b.server.Shutdown() })
-	if b.nc, err = nats.Connect(b.server.ClientURL(), nats.MaxReconnects(-1), nats.ReconnectWait(10*time.Millisecond)); err != nil {
+	b.nc, err = nats.Connect(b.server.ClientURL(), nats.Timeout(testkit.Patience), nats.MaxReconnects(-1), nats.ReconnectWait(10*time.Millisecond))
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.nc.Close)
 	if b.js, err = jetstream.New(b.nc); err != nil {
 		t.Fatal(err)
 	}
-	if err := events.Declare(t.Context(), b.js, 1); err != nil {
-		t.Fatal(err)
-	}
+	b.declare()
 	if b.bus, err = events.Open(t.Context(), b.nc, testCluster, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -216,13 +255,12 @@ func TestWatcherPublishesAgainWhatARollbackOfTheStreamHasLost(t *testing.T) {
 	b.update(secretOf("shop", "db", "u1", "2", "two"))
 	b.eventually("the change is published", func() bool { return b.lastEvent() == "changed u1/2@2 {a@2 b} [a] previous" })
 	b.create(secretOf("shop", "new", "u2", "3", "one"))
-	b.eventually("the creation is published", func() bool { return len(b.state()) == 2 })
+	b.await("the creation is published", func(ctx context.Context) bool { return len(b.state(ctx)) == 2 })
 	b.restart(func() error {
 		if err := os.RemoveAll(store); err != nil {
 			return err
 		}
 		return os.Rename(older, store)
 	})
-	want := map[string]string{"secret/db": "changed u1/2@2 {a@2 b} [a]", "secret/new": "changed u2/3@3 {a b} [a b] created"}
-	b.eventually("what was lost is on the stream again", func() bool { return cmp.Equal(want, b.state()) })
+	b.wantState(map[string]string{"secret/db": "changed u1/2@2 {a@2 b} [a]", "secret/new": "changed u2/3@3 {a b} [a b] created"})
 }

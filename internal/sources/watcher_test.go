@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go/jetstream"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +18,7 @@ import (
 	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
 func TestWhatTheWatcherSees(t *testing.T) {
@@ -143,25 +145,27 @@ func TestWatchersOfOneClusterSayEachChangeOnce(t *testing.T) {
 	}
 	b.want(append(want, "secret/other changed u2/22@22 {a b} [a b] created")...)
 	for source, seq := range map[events.Source]uint64{testSource: 23, otherSource: 24} {
-		if stored, err := b.bus.Last(t.Context(), events.Subject(testCluster, source)); err != nil || stored.Seq != seq {
-			t.Errorf("the last event of %s has the sequence %d (%v), want %d", source, stored.Seq, err, seq)
+		if got := b.seqOf(source); got != seq {
+			t.Errorf("the last event of %s has the sequence %d, want %d", source, got, seq)
 		}
 	}
 }
 
 func TestWatcherSupersedesWhatCannotBeRead(t *testing.T) {
 	b := newBench(t, secretOf("shop", "db", "u1", "1", "one"))
-	ack, err := b.js.Publish(t.Context(), events.Subject(testCluster, testSource), []byte("no event"))
-	if err != nil {
-		t.Fatal(err)
+	var ack *jetstream.PubAck
+	publish := func(text string) {
+		natstest.Publish(t, func() (err error) {
+			ack, err = b.js.Publish(t.Context(), events.Subject(testCluster, testSource), []byte(text))
+			return err
+		})
 	}
+	publish("no event")
 	stop := b.ready(b.options())
 	b.want("secret/db observed u1/1 {a b} []")
 
 	// And one that comes while the watcher runs.
-	if ack, err = b.js.Publish(t.Context(), events.Subject(testCluster, testSource), []byte("no event either")); err != nil {
-		t.Fatal(err)
-	}
+	publish("no event either")
 	b.update(secretOf("shop", "db", "u1", "2", "two"))
 	b.eventually("the change is the last event", func() bool {
 		stored, err := b.bus.Last(t.Context(), events.Subject(testCluster, testSource))
@@ -287,9 +291,7 @@ func TestWatcherTriesAgainWhatCouldNotBePublished(t *testing.T) {
 	b := newBench(t)
 	w, stop := b.startReady(b.options())
 	defer stop()
-	if err := b.js.DeleteStream(t.Context(), events.StreamHistory); err != nil {
-		t.Fatal(err)
-	}
+	b.deleteStream(events.StreamHistory)
 	b.create(secretOf("shop", "db", "u1", "1", "one"))
 	failures := func() int { return strings.Count(b.log.String(), "cannot publish an event; retrying") }
 	b.eventually("it says so", func() bool { return failures() > 0 })
@@ -298,9 +300,7 @@ func TestWatcherTriesAgainWhatCouldNotBePublished(t *testing.T) {
 	// An attempt that began earlier has the first content. It may last as long as NATS waits for an answer.
 	before := failures()
 	b.eventually("a try of the second content has failed", func() bool { return failures() > before+1 })
-	if err := events.Declare(t.Context(), b.js, 1); err != nil {
-		t.Fatal(err)
-	}
+	b.declare()
 	// Nothing is forgotten between attempts, including that it was created with other content, which pods may have read.
 	b.eventually("the last content is published as a change", func() bool { return b.lastEvent() == "changed u1/2@2 {a@2 b} [a] previous" })
 }
