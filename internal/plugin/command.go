@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
@@ -38,6 +39,8 @@ type Plugin struct {
 	allNamespaces bool
 	nats          events.ConnectOptions
 	settings      actuate.Options
+	// completionTime bounds how long a shell waits for completions.
+	completionTime time.Duration
 
 	// installed is the installation, once a command runs that needs it. It is nil if the flags say everything.
 	installed *installation
@@ -51,7 +54,7 @@ type Plugin struct {
 
 // New returns a plugin with the defaults.
 func New(version string) *Plugin {
-	return &Plugin{version: version, settings: actuate.DefaultOptions()}
+	return &Plugin{version: version, settings: actuate.DefaultOptions(), completionTime: 2 * time.Second}
 }
 
 // Run runs the command that the arguments name, and cleans up after it.

@@ -5,16 +5,12 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/keyturn/keyturn/internal/process"
 	"github.com/keyturn/keyturn/internal/workload"
 )
-
-// completionTime bounds how long a shell waits for completions.
-const completionTime = 2 * time.Second
 
 // finder finds completions for what a user has typed.
 type finder func(ctx context.Context, cmd *cobra.Command, typed string) ([]cobra.Completion, error)
@@ -52,7 +48,7 @@ func (p *Plugin) completeFlag(cmd *cobra.Command, name string, find finder) {
 // visible during completion.
 func (p *Plugin) completing(find finder) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
+		ctx, cancel := context.WithTimeout(cmd.Context(), p.completionTime)
 		defer cancel()
 		err := process.Environment(cmd.Flags())
 		if err == nil {

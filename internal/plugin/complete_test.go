@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // shopServer is an API server with a namespace shop, whose workload web and Secret db are requested only by their metadata. Requests for the
@@ -59,7 +61,9 @@ func completed(ctx context.Context, t *testing.T, server string, words ...string
 	t.Setenv("KUBECONFIG", "/nowhere")
 	t.Setenv("KEYTURN_SERVER", server)
 	var out, errOut bytes.Buffer
-	if err := New("dev").Run(ctx, append([]string{"__completeNoDesc"}, words...), &out, &errOut); err != nil {
+	p := New("dev")
+	p.completionTime = testkit.Patience
+	if err := p.Run(ctx, append([]string{"__completeNoDesc"}, words...), &out, &errOut); err != nil {
 		t.Fatal(err)
 	}
 	return strings.Join(strings.Fields(out.String()), " ")
