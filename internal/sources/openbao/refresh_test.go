@@ -21,7 +21,8 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-// certificate writes a certificate for 127.0.0.1 and its key to the files and returns a pool with it.
+// certificate writes a certificate for 127.0.0.1 and its key to the files and returns a pool with it. The files of each serial number have another
+// modification time, although files that are written shortly one after the other may have the same one.
 func certificate(t *testing.T, certFile, keyFile string, serial int64) *x509.CertPool {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -40,9 +41,13 @@ func certificate(t *testing.T, certFile, keyFile string, serial int64) *x509.Cer
 	if err != nil {
 		t.Fatal(err)
 	}
+	modified := time.Now().Add(time.Duration(serial) * time.Minute)
 	encoded := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	for file, content := range map[string][]byte{certFile: encoded, keyFile: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8})} {
 		if err := os.WriteFile(file, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(file, modified, modified); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -53,12 +58,17 @@ func certificate(t *testing.T, certFile, keyFile string, serial int64) *x509.Cer
 
 func TestCertificatesAndTokensAreReadAgain(t *testing.T) {
 	folder := t.TempDir()
-	certFile, keyFile, tokenFile := folder+"/tls.crt", folder+"/tls.key", folder+"/tokens"
+	certFile, keyFile, tokenFile := folder+"/tls.crt", folder+"/tls.key", write(t, "tokens", goodToken)
 	pool := certificate(t, certFile, keyFile, 1)
-	r := startReceiver(t, auditOnly, func(o *Options) {
-		o.AuditTLSCertFile, o.AuditTLSKeyFile = certFile, keyFile
-		tokenFile = o.AuditTokenFile
+	r := newRig(t, auditOnly, func(o *Options) {
+		o.AuditListen, o.AuditTokenFile, o.AuditTLSCertFile, o.AuditTLSKeyFile = "127.0.0.1:0", tokenFile, certFile, keyFile
 	})
+	// Only the receiver runs: the feed would read the files again, too.
+	serving, err := r.feed.listen(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	testkit.Run(t, "receiver", serving[0])
 	status := func(pool *x509.CertPool, token string) int {
 		client := newClientOf(t, &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12})
 		defer client.CloseIdleConnections()

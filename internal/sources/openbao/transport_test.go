@@ -12,23 +12,19 @@ import (
 func TestTheCertificateAuthorityOfAStoreIsReadAgain(t *testing.T) {
 	folder := t.TempDir()
 	certFile, keyFile, authority := folder+"/tls.crt", folder+"/tls.key", folder+"/ca.crt"
-	// rotate makes the store use another certificate, and trust puts it into the file of the authority.
+	// rotate makes the store use another certificate, and trust makes that the file of the authority.
 	rotate := func(serial int64) { certificate(t, certFile, keyFile, serial) }
 	trust := func() {
-		content, err := os.ReadFile(certFile)
-		if err == nil {
-			err = os.WriteFile(authority, content, 0o600)
-		}
-		if err != nil {
+		if err := os.Rename(certFile, authority); err != nil {
 			t.Fatal(err)
 		}
 	}
 	rotate(1)
-	trust()
 	keys, err := newKeypair(certFile, keyFile)
 	if err != nil {
 		t.Fatal(err)
 	}
+	trust()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, `{"data":{"keys":["a"]}}`)
 	}))
