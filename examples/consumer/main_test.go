@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
@@ -42,7 +43,7 @@ func (l *lines) Write(p []byte) (int, error) {
 func TestTheExampleReadsWhatThePublisherWrites(t *testing.T) {
 	server := natstest.Start(t, natstest.Options{})
 	server.Declare()
-	connection, err := nats.Connect(server.URL())
+	connection, err := nats.Connect(server.URL(), nats.Timeout(testkit.Patience))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,17 +74,16 @@ func TestTheExampleReadsWhatThePublisherWrites(t *testing.T) {
 		{failed, "2026-03-14T15:09:26Z prod-eu dev.keyturn.rollout.failed.v1 /apis/apps/v1/namespaces/shop/deployments/web aa0c2a4e/r1/failed\n"},
 	} {
 		// What is no CloudEvent keeps nobody.
-		if _, err := js.Publish(t.Context(), "keyturn.history.v1.prod-eu.rollout.shop.rubbish", []byte("rubbish")); err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(bus.PublishOutcomes(t.Context(), step.publish)...); err != nil {
-			t.Fatal(err)
-		}
+		natstest.Publish(t, func() error {
+			_, err := js.Publish(t.Context(), "keyturn.history.v1.prod-eu.rollout.shop.rubbish", []byte("rubbish"))
+			return err
+		})
+		natstest.Publish(t, func() error { return errors.Join(bus.PublishOutcomes(t.Context(), step.publish)...) })
 		out := &lines{wrote: make(chan struct{}), want: 1}
-		ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, stop := context.WithTimeout(t.Context(), testkit.Patience)
 		ended := make(chan error, 1)
 		go func() {
-			ended <- run(ctx, server.URL(), events.StreamHistory, "keyturn.history.v1.*.rollout.>", "example", out)
+			ended <- run(ctx, server.URL(), events.StreamHistory, "keyturn.history.v1.*.rollout.>", "example", out, nats.Timeout(testkit.Patience))
 		}()
 		select {
 		case <-out.wrote:
@@ -105,13 +105,8 @@ func TestTheExampleReadsWhatThePublisherWrites(t *testing.T) {
 // waitForNobody waits until no request of the consumer is left at the server.
 func waitForNobody(t *testing.T, js jetstream.JetStream) {
 	t.Helper()
-	consumer, err := js.Consumer(t.Context(), events.StreamHistory, "example")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for info := consumer.CachedInfo(); info.NumWaiting > 0; {
-		if info, err = consumer.Info(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
+	testkit.Await(t, "no request of the consumer is left", func(ctx context.Context) bool {
+		consumer, err := js.Consumer(ctx, events.StreamHistory, "example")
+		return err == nil && consumer.CachedInfo().NumWaiting == 0
+	})
 }

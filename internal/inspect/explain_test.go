@@ -20,6 +20,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
+	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
@@ -31,7 +32,7 @@ func busesOf(t *testing.T, clusters ...string) []*events.Bus {
 	t.Helper()
 	server := natstest.Start(t, natstest.Options{})
 	server.Declare()
-	connection, err := nats.Connect(server.URL())
+	connection, err := nats.Connect(server.URL(), nats.Timeout(testkit.Patience))
 	if err != nil {
 		t.Fatal(err)
 	}

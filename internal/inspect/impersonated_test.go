@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
@@ -17,7 +18,7 @@ func TestHistoryLeavesOutWhatAClusterPublishesAsAnother(t *testing.T) {
 		t.Run(string(output), func(t *testing.T) {
 			server := natstest.Start(t, natstest.Options{})
 			server.Declare()
-			connection, err := nats.Connect(server.URL())
+			connection, err := nats.Connect(server.URL(), nats.Timeout(testkit.Patience))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -45,9 +46,10 @@ func TestHistoryLeavesOutWhatAClusterPublishesAsAnother(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if _, err := js.PublishMsg(t.Context(), msg); err != nil {
-					t.Fatal(err)
-				}
+				natstest.Publish(t, func() error {
+					_, err := js.PublishMsg(t.Context(), msg, jetstream.WithMsgID(name))
+					return err
+				})
 			}
 			var out, warnings bytes.Buffer
 			history, err := NewHistory(HistoryOptions{Cluster: "demo", Output: output}, historyNow, &warnings)
