@@ -62,7 +62,7 @@ e2e: $(GOTESTSUM)
 	@CGO_ENABLED=0 go run ./tests/testbed/cmd/build
 	$(say) 'e2e: testing on a control plane with the race detector'
 	@mkdir -p bin && rm -f '$(RETRIED)'
-	@$(GO_TEST) $(RETRY) --packages ./tests/... -- -race -vet=off -timeout 40m -p 2 -parallel 4
+	@$(GO_TEST) $(RETRY) --packages ./tests/... -- -race -vet=off -timeout 75m -p 2 -parallel 4
 	@[ ! -s '$(RETRIED)' ] || { printf '\n==> e2e: passed only when run again, which is a bug in the test or in the code:\n' && cat '$(RETRIED)'; }
 
 # What would notice an older version: the chart from the first change to its removal, the permissions, the admission policies, a rotation, and a hub.
@@ -74,7 +74,7 @@ OLDEST := $(OLDEST)|TestTheActuatorsToken|TestTheWatchersTokenWritesNothing|Test
 e2e-oldest: export KEYTURN_TEST_VERSIONS := oldest
 e2e-oldest: $(GOTESTSUM)
 	$(say) 'e2e-oldest: testing on the oldest supported versions with the race detector'
-	@$(GO_TEST) --packages './tests ./tests/install ./tests/fleet' -- -race -vet=off -timeout 40m -p 1 -parallel 4 -run '$(OLDEST)'
+	@$(GO_TEST) --packages './tests ./tests/install ./tests/fleet' -- -race -vet=off -timeout 75m -p 1 -parallel 4 -run '$(OLDEST)'
 
 #? bench: measure latency and cost against a bare watch and patch (BENCH_FLAGS="-reloader" adds Reloader's mode)
 bench:
