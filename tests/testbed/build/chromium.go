@@ -15,7 +15,7 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
-// ErrNoChromium is returned if there is no Chromium, and none can be fetched.
+// ErrNoChromium is returned if there is no Chromium, and none can be fetched that starts.
 var ErrNoChromium = errors.New("there is no Chromium in PATH, and no apt-get")
 
 // Browser is a Chromium. Env has the environment variables that it needs.
@@ -53,7 +53,11 @@ func Chromium(ctx context.Context, log io.Writer) (Browser, error) {
 	if err := fetchChromium(ctx, log, dir); err != nil {
 		return Browser{}, fmt.Errorf("%w that fetches one: %w", ErrNoChromium, err)
 	}
-	return unpacked(ctx, dir)
+	found, err := unpacked(ctx, dir)
+	if err != nil {
+		return Browser{}, fmt.Errorf("%w that fetches one that starts: %w", ErrNoChromium, err)
+	}
+	return found, nil
 }
 
 // unpacked returns the newest browser in the cache folder that starts.
