@@ -64,7 +64,7 @@ func (h *hub) trespass(victim *cluster) {
 			if err := connection.Publish(tt.subject, nil); err != nil {
 				t.Fatal(err)
 			}
-			if err := <-refused; !strings.Contains(strings.ToLower(err.Error()), "permissions violation for publish") {
+			if err := testkit.Receive(t, "the refusal", refused); !strings.Contains(strings.ToLower(err.Error()), "permissions violation for publish") {
 				t.Errorf("got %v, want it refused", err)
 			}
 			if !slices.ContainsFunc(h.outputs(), func(log string) bool {
@@ -81,7 +81,7 @@ func (h *hub) trespass(victim *cluster) {
 		if _, err := connection.SubscribeSync("_INBOX_actuator.eu.>"); err != nil {
 			t.Fatal(err)
 		}
-		if err := <-refused; !strings.Contains(strings.ToLower(err.Error()), "permissions violation for subscription") {
+		if err := testkit.Receive(t, "the refusal", refused); !strings.Contains(strings.ToLower(err.Error()), "permissions violation for subscription") {
 			t.Errorf("got %v, want it refused", err)
 		}
 	})

@@ -54,7 +54,7 @@ func TestOneClusterWatchesTheStoresForAll(t *testing.T) {
 	if err := connection.PublishMsg(nats.NewMsg(path)); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-refused; !strings.Contains(err.Error(), path) {
+	if err := testkit.Receive(t, "the refusal", refused); !strings.Contains(err.Error(), path) {
 		t.Errorf("got %v, want a refusal of %s", err, path)
 	}
 }

@@ -146,8 +146,7 @@ func (r *release) asksWhoIsReady() {
 	r.kubelet.further = slices.Concat(before, actuator, []string{in("watcher"), nobody})
 	pod.Spec.Containers[0].Args = append(pod.Spec.Containers[0].Args, "--wait=5s")
 	dead := r.kubelet.runPod(pod, "ready")
-	<-dead.Done()
-	if err := dead.Wait(); err == nil || !strings.Contains(dead.Output(), nobody) || strings.Contains(dead.Output(), r.actuator.Address("health")) {
+	if err := r.kubelet.end(dead); err == nil || !strings.Contains(dead.Output(), nobody) || strings.Contains(dead.Output(), r.actuator.Address("health")) {
 		r.Errorf("with a dead watcher the test ends with %v:\n%s", err, dead.Output())
 	}
 }

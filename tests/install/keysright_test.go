@@ -78,7 +78,7 @@ func TestWithoutOneOfItsRightsTheJobOfTheKeysFails(t *testing.T) {
 				}
 			}
 			j.grant(rulesOf(t, "keys/rbac.yaml")[keysAccount])
-			testkit.Await(t, "a further try of the Job succeeds", func(context.Context) bool { return j.run("keys").Wait() == nil })
+			testkit.Await(t, "a further try of the Job succeeds", func(context.Context) bool { return j.end(j.run("keys")) == nil })
 			for _, name := range installationKeys {
 				if len(j.secret(name)) == 0 {
 					t.Errorf("the Secret %s is empty", name)
@@ -124,7 +124,7 @@ func (j keysJob) failsFor(what string) {
 	want := "error: " + what
 	testkit.Await(j.T, "the Job fails "+what, func(context.Context) bool {
 		refused := j.run("keys")
-		if refused.Wait() == nil {
+		if j.end(refused) == nil {
 			j.Fatalf("the Job has succeeded, want that it fails %s", what)
 		}
 		return strings.Contains(refused.Output(), want) && strings.Contains(refused.Output(), "is forbidden: User ")

@@ -20,6 +20,7 @@ import (
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed/build"
 	"github.com/keyturn/keyturn/tests/testbed/process"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // kubelet runs the containers of pods as processes on this machine, as they are in the cluster: command, arguments, environment
@@ -181,15 +182,17 @@ func (k *kubelet) exec(program string, command ...string) string {
 	return p.Output()
 }
 
+// end waits for the end of a program. The error is that of its Wait.
+func (k *kubelet) end(p *programs.Program) error {
+	k.Helper()
+	testkit.Receive(k.T, "the end of the "+p.Name(), p.Done())
+	return p.Wait()
+}
+
 // await waits for the end of what should end well.
 func (k *kubelet) await(p *programs.Program) {
 	k.Helper()
-	select {
-	case <-p.Done():
-	case <-time.After(patience):
-		k.Fatalf("the %s did not end within %s:\n%s", p.Name(), patience, p.Output())
-	}
-	if err := p.Wait(); err != nil {
+	if err := k.end(p); err != nil {
 		k.Fatalf("the %s: %v\n%s", p.Name(), err, p.Output())
 	}
 }

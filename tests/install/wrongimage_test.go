@@ -40,7 +40,7 @@ func TestAfterAWrongImageTheRightOneIsAppliedAndMakesTheKeys(t *testing.T) {
 			return at >= 0
 		})
 	}
-	testkit.Await(t, "the Job succeeds", func(context.Context) bool { return k.runPod(&pod, "keys").Wait() == nil })
+	testkit.Await(t, "the Job succeeds", func(context.Context) bool { return k.end(k.runPod(&pod, "keys")) == nil })
 	for _, name := range installationKeys {
 		if len(k.secret(name)) == 0 {
 			t.Errorf("the Secret %s is empty", name)
