@@ -97,12 +97,15 @@ func (h *hub) outputs() []string {
 	return all
 }
 
-// forge publishes false events, about its own and another cluster, as a user with all permissions in one cluster's NATS.
-func (h *hub) forge(intruder string, c, victim *cluster) {
+// forge publishes false events, about its own and another cluster, as a user with all permissions in one cluster's NATS. Foreign is an event of the
+// other cluster.
+func (h *hub) forge(intruder string, c, victim *cluster, foreign *nats.Msg) {
 	js := h.jetstream(intruder)
 	publish := func(msg *nats.Msg) {
 		h.Helper()
-		if _, err := js.PublishMsg(h.Context(), msg); err != nil {
+		ctx, cancel := context.WithTimeout(h.Context(), patience)
+		defer cancel()
+		if _, err := js.PublishMsg(ctx, msg); err != nil {
 			h.Fatal(err)
 		}
 	}
@@ -112,7 +115,6 @@ func (h *hub) forge(intruder string, c, victim *cluster) {
 	c.rotate("db", "password")
 	c.rolls(before, "web")
 	before = c.generations()
-	foreign := lastOf(h.T, h.jetstream(victim.name+"-watcher"), victim.secretSubject("shared"))
 
 	// The stream is made to take the events of others, and the actuator's consumer to deliver them.
 	stream, err := js.Stream(h.Context(), events.StreamChanges)

@@ -29,6 +29,8 @@ func TestClustersWithANATSOfTheirOwn(t *testing.T) {
 	accept(t, clusters)
 	h.caughtUp(names...)
 
+	us := clusters["us"]
+	foreign := lastOf(t, h.jetstream("us-watcher"), us.secretSubject("shared"))
 	t.Run("parts of it fail in the middle of publishing", func(t *testing.T) {
 		t.Run("the link to the hub is cut", func(t *testing.T) {
 			t.Parallel()
@@ -36,11 +38,11 @@ func TestClustersWithANATSOfTheirOwn(t *testing.T) {
 		})
 		t.Run("the NATS of a cluster is killed", func(t *testing.T) {
 			t.Parallel()
-			h.with(t).killLeaf(clusters["us"].with(t))
+			h.with(t).killLeaf(us.with(t))
 		})
 		t.Run("someone may do in one cluster what he likes", func(t *testing.T) {
 			t.Parallel()
-			h.with(t).forge(intruder, clusters["ap"].with(t), clusters["us"])
+			h.with(t).forge(intruder, clusters["ap"].with(t), us, foreign)
 		})
 	})
 	t.Run("the hub is killed and nothing waits for it", func(t *testing.T) { h.with(t).killAll(clusters) })
