@@ -3,12 +3,14 @@ package reloader
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testbed"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
@@ -67,7 +69,22 @@ func TestThePermissionsOfReloaderAreEnough(t *testing.T) {
 	r.secret("db", map[string]string{"password": "one"})
 	r.startAsReloader(reloadersRole)
 	r.deploy("web", auto(), readDB)
+	begin, err := plane.AuditEnd()
+	if err != nil {
+		t.Fatal(err)
+	}
 	r.rolls("web", func() { r.secret("db", map[string]string{"password": "two"}) })
+	// Twice a minute everything is listed, from the memory of the API server, and that would do here, too.
+	testkit.Await(t, "the namespace is listed because of the change", func(context.Context) bool {
+		entries, _, err := plane.AuditSince(begin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		theirs := testbed.Requests(entries, testbed.ServiceAccountUser(r.namespace, "theirs"))
+		return slices.ContainsFunc(theirs, func(e testbed.AuditEntry) bool {
+			return e.Verb == "list" && e.Resource == "deployments" && !strings.Contains(e.URI, "resourceVersion=")
+		})
+	})
 	r.rolls("web", func() { r.secret("db", map[string]string{"password": "three"}) })
 	r.says("no permission to watch; listing instead", 5) // once for each kind
 }

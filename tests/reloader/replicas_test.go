@@ -68,7 +68,10 @@ func TestAnotherReplicaTakesOver(t *testing.T) {
 		t.Errorf("%d Jobs were started for two changes, want one for each", started)
 	}
 	for _, replica := range []*rig{first, second} {
-		replica.says("became the leader", 1)
+		// It may have done so twice: where the API server is slow, a leader leaves the lead.
+		if !replica.program.Leads() {
+			t.Errorf("%s never became the leader", replica.program.Name())
+		}
 	}
 }
 

@@ -16,13 +16,8 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit/templates"
 )
 
-// The limits of Reloader's own tests.
-const (
-	// rollLimit is how long a roll that must happen may take.
-	rollLimit = 15 * time.Second
-	// quiet is how long a roll that must not happen is waited for.
-	quiet = 3 * time.Second
-)
+// quiet is how long a roll that must not happen is waited for, as in Reloader's own tests.
+const quiet = 3 * time.Second
 
 // rig is one test's namespace and process.
 type rig struct {
@@ -148,7 +143,7 @@ func (r *rig) writes(name string) int64 {
 	return writes["deployment/"+name]
 }
 
-// rolls makes a change, and fails the test unless it rolls the Deployment within the limit.
+// rolls makes a change, and fails the test unless it rolls the Deployment.
 func (r *rig) rolls(name string, change func()) {
 	r.Helper()
 	before := r.writes(name)
@@ -156,15 +151,11 @@ func (r *rig) rolls(name string, change func()) {
 	r.awaitRoll(name, before)
 }
 
-// awaitRoll fails the test unless the template of a Deployment is written once more than before within the limit.
+// awaitRoll fails the test unless the template of a Deployment is written once more than before.
 func (r *rig) awaitRoll(name string, before int64) {
 	r.Helper()
 	began := time.Now()
-	for tick := time.NewTicker(50 * time.Millisecond); r.writes(name) == before; <-tick.C {
-		if time.Since(began) > rollLimit {
-			r.Fatalf("%s was not rolled within %s", name, rollLimit)
-		}
-	}
+	testkit.Await(r.T, name+" is rolled", func(context.Context) bool { return r.writes(name) != before })
 	r.Logf("%s was rolled after %s", name, time.Since(began).Round(time.Millisecond))
 }
 

@@ -34,7 +34,7 @@ func TestRolloutsOfArgoRolloutsRollAsReloaderRollsThem(t *testing.T) {
 	for i, c := range cases {
 		r.change(sourceOf(i), c.change)
 	}
-	until := time.Now().Add(rollLimit)
+	until := time.Now().Add(testkit.Patience)
 	<-time.After(quiet)
 	r.rolls("sentinel", func() { r.secret("sentinel", map[string]string{"value": "1"}) })
 	for i, c := range cases {

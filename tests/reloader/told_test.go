@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // listen returns the address of a service that passes on the bodies that it gets.
@@ -21,18 +23,6 @@ func listen(t *testing.T) (url string, bodies <-chan string) {
 	return server.URL, got
 }
 
-// receives waits for a body as long as for a roll.
-func (r *rig) receives(bodies <-chan string) string {
-	r.Helper()
-	select {
-	case body := <-bodies:
-		return body
-	case <-time.After(rollLimit):
-		r.Fatalf("nothing was received within %s", rollLimit)
-		return ""
-	}
-}
-
 func TestAnAlertIsSentForARoll(t *testing.T) {
 	url, bodies := listen(t)
 	r := newRig(t)
@@ -40,7 +30,7 @@ func TestAnAlertIsSentForARoll(t *testing.T) {
 	r.deploy("web", auto(), readDB)
 	r.startWith([]string{"ALERT_ON_RELOAD=true", "ALERT_SINK=slack", "ALERT_WEBHOOK_URL=" + url}, "--namespaces", r.namespace)
 	r.rolls("web", func() { r.secret("db", map[string]string{"password": "two"}) })
-	if body := r.receives(bodies); !strings.Contains(body, "web") || !strings.Contains(body, "db") || strings.Contains(body, "two") {
+	if body := testkit.Receive(t, "a call", bodies); !strings.Contains(body, "web") || !strings.Contains(body, "db") || strings.Contains(body, "two") {
 		t.Errorf("the alert: got %q, want one with the names of the workload and the source, and no value", body)
 	}
 }
@@ -53,11 +43,11 @@ func TestAWebhookIsCalledInsteadOfARoll(t *testing.T) {
 	r.start("--webhook-url", url)
 	before := r.writes("web")
 	r.secret("db", map[string]string{"password": "two"})
-	if body := r.receives(bodies); body == "" {
+	if body := testkit.Receive(t, "a call", bodies); body == "" {
 		t.Error("the call has no body")
 	}
 	r.secret("db", map[string]string{"password": "three"})
-	r.receives(bodies)
+	testkit.Receive(t, "a call", bodies)
 	<-time.After(quiet)
 	if now := r.writes("web"); now != before {
 		t.Errorf("web was rolled %d times, want none", now-before)
