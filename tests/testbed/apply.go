@@ -1,6 +1,7 @@
 package testbed
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -94,19 +95,21 @@ func (a applier) apply(ctx context.Context, object *unstructured.Unstructured) e
 	return nil
 }
 
-// mapping finds the resource of an object. It retries an unknown kind for some seconds, because a custom resource definition
-// appears in discovery a moment after it is established.
+// applyPatience is how long Apply waits until the API server knows a kind.
+const applyPatience = 30 * time.Second
+
+// mapping finds the resource of an object. It retries an unknown kind, because a custom resource definition appears in discovery a moment
+// after it is established, and any other error: on a busy machine a request may run into a timeout.
 func (a applier) mapping(ctx context.Context, object *unstructured.Unstructured) (*meta.RESTMapping, error) {
 	var mapping *meta.RESTMapping
 	var last error
 	gvk := object.GroupVersionKind()
-	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 5*time.Second, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, applyPatience, true, func(context.Context) (bool, error) {
 		mapping, last = a.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
-		if meta.IsNoMatchError(last) {
+		if last != nil {
 			a.mapper.Reset()
-			return false, nil
 		}
-		return last == nil, last
+		return last == nil, nil
 	})
 	if err != nil && last != nil {
 		return nil, last
@@ -115,23 +118,25 @@ func (a applier) mapping(ctx context.Context, object *unstructured.Unstructured)
 }
 
 func (a applier) waitEstablished(ctx context.Context, client dynamic.ResourceInterface, name string) error {
-	established := func(ctx context.Context) (bool, error) {
-		crd, err := client.Get(ctx, name, metav1.GetOptions{})
-		if err != nil {
-			return false, err
-		}
-		// An error means that the list is null: there are no conditions yet.
-		conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
-		for _, c := range conditions {
-			if c, ok := c.(map[string]any); ok && c["type"] == "Established" && c["status"] == "True" {
-				return true, nil
-			}
-		}
-		return false, nil
-	}
-	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, 30*time.Second, true, established)
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, applyPatience, true, func(ctx context.Context) (bool, error) {
+		var crd *unstructured.Unstructured
+		crd, last = client.Get(ctx, name, metav1.GetOptions{})
+		return last == nil && isEstablished(crd), nil
+	})
 	if err != nil {
-		return fmt.Errorf("wait until it is established: %w", err)
+		return fmt.Errorf("wait until it is established: %w", cmp.Or(last, err))
 	}
 	return nil
+}
+
+func isEstablished(crd *unstructured.Unstructured) bool {
+	// An error means that the list is null: there are no conditions yet.
+	conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
+	for _, c := range conditions {
+		if c, ok := c.(map[string]any); ok && c["type"] == "Established" && c["status"] == "True" {
+			return true
+		}
+	}
+	return false
 }
