@@ -50,7 +50,11 @@ func newClusterRig(t *testing.T, options programs.Options) *rig {
 func prepareRig(t *testing.T, namespace string, options programs.Options) *rig {
 	t.Helper()
 	r := &rig{T: t, client: kubernetes.NewForConfigOrDie(plane.Config()), namespace: namespace}
-	var err error
+	// An earlier test may have killed the API server, and a scheduler may end because of that, some time later.
+	_, err := plane.Revive()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if r.templates, err = templates.Watch(t.Context(), r.client, namespace); err != nil {
 		t.Fatal(err)
 	}

@@ -27,6 +27,9 @@ type ControlPlane struct {
 	config   *rest.Config
 	client   *kubernetes.Clientset
 
+	// reviving is held while servers are restarted that have ended.
+	reviving sync.Mutex
+
 	mu sync.Mutex
 	// running are the processes in the order of their start. A process that was started again keeps its place.
 	running []*process.Process

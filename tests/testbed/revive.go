@@ -10,6 +10,8 @@ import (
 // has restarted. It does not wait until they are ready. A scheduler exits if it finds its cache inconsistent, which may happen after the API
 // server or etcd was killed.
 func (cp *ControlPlane) Revive() ([]string, error) {
+	cp.reviving.Lock()
+	defer cp.reviving.Unlock()
 	var revived []string
 	var failed error
 	for _, server := range []struct {
