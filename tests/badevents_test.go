@@ -24,7 +24,7 @@ func (r *rig) jetstream() jetstream.JetStream {
 		r.Fatal(err)
 	}
 	r.Cleanup(connection.Close)
-	js, err := jetstream.New(connection)
+	js, err := jetstream.New(connection, jetstream.WithDefaultTimeout(patience))
 	if err != nil {
 		r.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestChangesThatComeTogetherMakeOneRollout(t *testing.T) {
@@ -118,14 +119,16 @@ func (r *rig) setImage(name, image string) {
 	}
 }
 
-// lastEvent is the last event of a source of the namespace.
-func (r *rig) lastEvent(source events.Source) events.Stored {
+// lastEvent is the last event of a source of the namespace. While the disk is busy, reading it may take several attempts.
+func (r *rig) lastEvent(source events.Source) (stored events.Stored) {
 	r.Helper()
 	source.Namespace = r.namespace
-	stored, err := r.connect().Last(r.Context(), events.Subject("demo", source))
-	if err != nil {
-		r.Fatal(err)
-	}
+	bus := r.connect()
+	var failed error
+	testkit.Await(r.T, "the last event of "+source.String()+" can be read", func(context.Context) bool {
+		stored, failed = bus.Last(r.Context(), events.Subject("demo", source))
+		return failed == nil
+	}, func() string { return fmt.Sprintf("the last attempt: %v", failed) })
 	return stored
 }
 

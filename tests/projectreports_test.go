@@ -2,6 +2,7 @@ package tests
 
 import (
 	"context"
+	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -9,19 +10,20 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-// projections returns what was published about a Widget, the newest at the end.
-func (r *projectRig) projections(name string) []events.Projection {
+// projections returns what was published about a Widget, the newest at the end. While the disk is busy, that may take several attempts.
+func (r *projectRig) projections(name string) (list []events.Projection) {
 	r.Helper()
-	var list []events.Projection
 	query := events.HistoryQuery{Clusters: []string{projectCluster}, Kind: events.KindProjection, Namespace: r.namespace, Name: "widget-" + name}
-	err := r.bus.History(r.Context(), query, func(stored events.Stored) error {
-		p, err := stored.Projection()
-		list = append(list, p)
-		return err
-	})
-	if err != nil {
-		r.Fatal(err)
-	}
+	var failed error
+	testkit.Await(r.T, "what was published about "+name+" can be read", func(context.Context) bool {
+		list = nil
+		failed = r.bus.History(r.Context(), query, func(stored events.Stored) error {
+			p, err := stored.Projection()
+			list = append(list, p)
+			return err
+		})
+		return failed == nil
+	}, func() string { return fmt.Sprintf("the last attempt: %v", failed) })
 	return list
 }
 
