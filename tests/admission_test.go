@@ -96,12 +96,15 @@ func TestAWorkloadThatCannotBePatchedCostsOnlyItself(t *testing.T) {
 	}
 
 	r.secret("db", map[string]string{"password": "two"})
-	r.outcomeOf("one", events.VerbCompleted)
-	r.outcomeOf("two", events.VerbCompleted)
-	// The tries at the other two go on for half a minute.
-	if given := strings.Count(r.actuator.Output(), "patch denied"); given != 0 {
-		t.Errorf("the others were rolled after %d were given up, want at once", given)
-	}
+	// The tries go on for half a minute.
+	r.eventually("a patch of the one to delete is refused", func(context.Context) bool {
+		for line := range strings.Lines(r.actuator.Output()) {
+			if strings.Contains(line, "patch failed; retrying") && strings.Contains(line, "deployment/doomed") {
+				return true
+			}
+		}
+		return false
+	})
 	if err := r.client.AppsV1().Deployments(r.namespace).Delete(t.Context(), "doomed", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -112,6 +115,11 @@ func TestAWorkloadThatCannotBePatchedCostsOnlyItself(t *testing.T) {
 	if failed.Reason != "patch-denied" || !strings.Contains(failed.Message, "this workload is frozen") ||
 		len(failed.Sources) != 1 || failed.Sources[0].Source != "secret/db" {
 		t.Errorf("outcome: got %s, %q of %v, want patch-denied with what admission says, of secret/db", failed.Reason, failed.Message, failed.Sources)
+	}
+	for _, name := range []string{"one", "two"} {
+		if rolled := r.outcomeOf(name, events.VerbCompleted).StartedAt; !rolled.Before(failed.Time) {
+			t.Errorf("%s was rolled at %s, after the other was given up at %s, want at once", name, rolled, failed.Time)
+		}
 	}
 	r.eventually("a Kubernetes Event says so", func(context.Context) bool {
 		list := r.kubeEvents("frozen", "RolloutFailed")

@@ -19,8 +19,9 @@ import (
 )
 
 func TestChangesThatComeTogetherMakeOneRollout(t *testing.T) {
+	t.Parallel() // most of it is waiting until it is quiet
 	// Far longer than the pauses of a test on a slow machine.
-	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "2s"}})
+	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "10s", "--settle-max", "30s"}})
 	secret, configMap := events.KindSecret, events.KindConfigMap
 	for _, name := range []string{"burst", "pair", "back", "rolled", "forth"} {
 		r.write(secret, name, map[string]string{"password": "A"})
@@ -85,7 +86,10 @@ func TestChangesThatComeTogetherMakeOneRollout(t *testing.T) {
 }
 
 func TestSettleMaxBoundsHowLongAWorkloadWaits(t *testing.T) {
-	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "3s", "--settle-max", "5s"}})
+	t.Parallel() // most of it is waiting until it is quiet
+	// Far longer than the pauses of a test on a slow machine.
+	const settle, most = 10 * time.Second, 12 * time.Second
+	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", settle.String(), "--settle-max", most.String()}})
 	r.write(events.KindSecret, "db", map[string]string{"password": "none"})
 	r.create(workload{name: "web", on: "auto", read: readsAll(events.KindSecret, "db")})
 	r.placeFence()
@@ -101,8 +105,8 @@ func TestSettleMaxBoundsHowLongAWorkloadWaits(t *testing.T) {
 			change()
 			return r.tally().since(before).covers(once("statefulset/web"))
 		})
-		if waited := time.Since(started); waited < 5*time.Second {
-			t.Errorf("it rolled after %s, want the 5s of --settle-max or more: it was never quiet for --settle", waited)
+		if waited := time.Since(started); waited < most {
+			t.Errorf("it rolled after %s, want the %s of --settle-max or more: it was never quiet for --settle", waited, most)
 		}
 		change()
 	})

@@ -104,7 +104,7 @@ func (r *tracedRig) leadsEverywhere(trace testbed.Trace, completed events.Outcom
 func TestJaegerShowsAllChangesThatOneRolloutIsFor(t *testing.T) {
 	t.Parallel()
 	// Far longer than the pauses of a test on a slow machine.
-	r := newTracedRig(t, programs.Options{ActuatorArgs: []string{"--settle", "2s"}})
+	r := newTracedRig(t, programs.Options{ActuatorArgs: []string{"--settle", "10s", "--settle-max", "30s"}})
 	r.secret("first", map[string]string{"password": "one"})
 	r.secret("second", map[string]string{"password": "one"})
 	web := r.reading("web", "first", 1, nil)

@@ -101,7 +101,9 @@ func TestReloadersVariablesAreInTheContainerThatReadsTheSource(t *testing.T) {
 }
 
 func TestReloadersMarkerNamesTheLastSource(t *testing.T) {
-	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "2s", "--reloader"}})
+	t.Parallel() // most of it is waiting until it is quiet
+	// Far longer than the pauses of a test on a slow machine.
+	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "10s", "--settle-max", "30s", "--reloader"}})
 	r.write(events.KindSecret, "db", map[string]string{"a": "one"})
 	r.write(events.KindConfigMap, "app", map[string]string{"a": "one"})
 	want := tally{}

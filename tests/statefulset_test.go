@@ -73,7 +73,7 @@ func TestARolloutMayTakeLongerThanTheTimeoutWhilePodsAreReplaced(t *testing.T) {
 func TestAStatefulSetWhosePodsDoNotStartHoldsItsPeersUntilItIsRepaired(t *testing.T) {
 	t.Parallel()
 	failing, held := alertMetric(t, "KeyturnRolloutsFailing"), alertMetric(t, "KeyturnChangesHeld")
-	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "50ms", "--rollout-timeout", "5s"}})
+	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "50ms", "--rollout-timeout", "20s"}})
 	r.secret("shared", map[string]string{"password": "one"})
 	r.deployStateful("broken", "shared", 2, map[string]string{"keyturn.dev/wave": "-1"})
 	r.deployStateful("nodes", "shared", 2, nil)
