@@ -41,7 +41,7 @@ func verify(ctx context.Context, js jetstream.JetStream, cluster string) (patien
 // leader. The request is worth repeating.
 func IsSilence(err error) bool {
 	var answer *jetstream.APIError
-	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) ||
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, jetstream.ErrAsyncPublishTimeout) ||
 		errors.As(err, &answer) && answer.ErrorCode == errCodeNoClusterLeader
 }
 
