@@ -37,7 +37,7 @@ func TestANewLeaderReadsTheLastOutcomesWhenTheStreamAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(nc.Close)
-	js, err := jetstream.New(nc)
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(testkit.Patience))
 	if err != nil {
 		t.Fatal(err)
 	}

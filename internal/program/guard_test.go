@@ -50,7 +50,7 @@ func connected(t *testing.T, a *Actuator, log *testkit.Log) jetstream.JetStream 
 
 func jetstreamOf(t *testing.T, connection *nats.Conn) jetstream.JetStream {
 	t.Helper()
-	js, err := jetstream.New(connection)
+	js, err := jetstream.New(connection, jetstream.WithDefaultTimeout(testkit.Patience))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func ownServer(t *testing.T) (url string, owner jetstream.JetStream) {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Shutdown)
-	operator, err := nats.Connect("", server.ClientOption())
+	operator, err := nats.Connect("", server.ClientOption(), nats.Timeout(testkit.Patience))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestTheActuatorStartsWithWhatAServerDoesNotTakeBackAndSaysWhatToDo(t *testi
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Shutdown)
-	operator, err := nats.Connect("", server.ClientOption())
+	operator, err := nats.Connect("", server.ClientOption(), nats.Timeout(testkit.Patience))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,8 @@ func TestTheActuatorStartsWithWhatAServerDoesNotTakeBackAndSaysWhatToDo(t *testi
 	server.Shutdown()
 	var log testkit.Log
 	connected(t, a, &log)
-	if got := log.String(); !strings.Contains(got, "allow_msg_ttl") || !strings.Contains(got, "delete the claims of its volumes") {
-		t.Errorf("the log does not say what is wrong, and what to do:\n%s", got)
-	}
+	testkit.Eventually(t, "the log says what is wrong, and what to do", func() bool {
+		got := log.String()
+		return strings.Contains(got, "allow_msg_ttl") && strings.Contains(got, "delete the claims of its volumes")
+	}, log.String)
 }

@@ -10,9 +10,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-// startTimeout is how long a server may take until it accepts connections. Test machines are sometimes slow.
+// startTimeout is how long a server may take until it accepts connections, and until it has accepted one. Test machines are sometimes slow.
 const startTimeout = time.Minute
 
 // Options configure a server. The zero value listens on a free port and lets every client in.
@@ -37,6 +38,7 @@ func Start(t testing.TB, options Options) *Server {
 	t.Helper()
 	s := &Server{t: t, options: server.Options{
 		Host: options.Host, Port: options.Port, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true,
+		AuthTimeout: startTimeout.Seconds(),
 	}}
 	if s.options.Host == "" {
 		s.options.Host = "127.0.0.1"
@@ -57,15 +59,8 @@ func Streams(t testing.TB) (*nats.Conn, jetstream.JetStream) {
 	t.Helper()
 	s := Start(t, Options{})
 	s.Declare()
-	connection, err := nats.Connect("", nats.InProcessServer(s.server))
-	if err != nil {
-		t.Fatal(err)
-	}
+	connection, js := s.connect(nats.InProcessServer(s.server))
 	t.Cleanup(connection.Close)
-	js, err := jetstream.New(connection)
-	if err != nil {
-		t.Fatal(err)
-	}
 	return connection, js
 }
 
@@ -105,14 +100,22 @@ func (s *Server) Declare(credentials ...nats.Option) {
 // JetStream connects to the server, calls use, and closes the connection again.
 func (s *Server) JetStream(use func(jetstream.JetStream), credentials ...nats.Option) {
 	s.t.Helper()
-	connection, err := nats.Connect(s.URL(), credentials...)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	connection, js := s.connect(credentials...)
 	defer connection.Close()
-	js, err := jetstream.New(connection)
+	use(js)
+}
+
+// connect connects to the server. While the disk is busy, creating a stream can take longer than the library waits for an answer. It is
+// half the patience of a test, so that a poll repeats a request that is lost.
+func (s *Server) connect(options ...nats.Option) (*nats.Conn, jetstream.JetStream) {
+	s.t.Helper()
+	connection, err := nats.Connect(s.URL(), append([]nats.Option{nats.Timeout(startTimeout)}, options...)...)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	use(js)
+	js, err := jetstream.New(connection, jetstream.WithDefaultTimeout(testkit.Patience/2))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return connection, js
 }
