@@ -9,13 +9,12 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"go.uber.org/goleak"
 
 	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/apitest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testkit.Main(m) }
 
 func TestADryRunOfTheActuatorIsNoneOfAReplay(t *testing.T) {
 	t.Setenv("KEYTURN_DRY_RUN", "true")

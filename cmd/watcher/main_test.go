@@ -9,15 +9,13 @@ import (
 	"path/filepath"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/apitest"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testkit.Main(m) }
 
 func TestTheWatcherBecomesReadyClaimsItsNameAndEnds(t *testing.T) {
 	nats := natstest.Start(t, natstest.Options{})

@@ -18,7 +18,7 @@ import (
 
 // The servers of a stream may lose their leader at the same time as the actuators.
 func TestANewLeaderReadsTheLastOutcomesWhenTheStreamAnswers(t *testing.T) {
-	store := t.TempDir()
+	store := testkit.StoreDir(t)
 	port, err := process.FreePort() // it stays free while the server is restarted
 	if err != nil {
 		t.Fatal(err)

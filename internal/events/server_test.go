@@ -25,7 +25,7 @@ type testServer struct {
 // startServer starts a server that listens on a free port of the loopback interface.
 func startServer(t *testing.T) *testServer {
 	t.Helper()
-	s := &testServer{t: t, dir: t.TempDir()}
+	s := &testServer{t: t, dir: testkit.StoreDir(t)}
 	s.start(freeAddress(t)) // which stays free while the server is restarted
 	t.Cleanup(func() { s.Shutdown() })
 	if err := Declare(t.Context(), s.jetstream(), 1); err != nil {

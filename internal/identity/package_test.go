@@ -3,7 +3,7 @@ package identity
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testkit.Main(m) }

@@ -60,7 +60,7 @@ func jetstreamOf(t *testing.T, connection *nats.Conn) jetstream.JetStream {
 // ownServer starts a server with the streams, as operated separately, and returns its address and the operator's connection.
 func ownServer(t *testing.T) (url string, owner jetstream.JetStream) {
 	t.Helper()
-	server, err := embedded.Start(embedded.Options{Listen: "127.0.0.1:-1", StoreDir: t.TempDir()}, slog.New(slog.DiscardHandler))
+	server, err := embedded.Start(embedded.Options{Listen: "127.0.0.1:-1", StoreDir: testkit.StoreDir(t)}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func historyWithLimit() jetstream.StreamConfig {
 
 func TestTheActuatorRepairsTheStreamsOfItsEmbeddedServer(t *testing.T) {
 	a := NewActuator("test")
-	a.Embed, a.Embedded.StoreDir = true, t.TempDir()
+	a.Embed, a.Embedded.StoreDir = true, testkit.StoreDir(t)
 	var log testkit.Log
 	js := connected(t, a, &log)
 	if _, err := js.UpdateStream(t.Context(), historyWithLimit()); err != nil {
@@ -115,7 +115,7 @@ func TestTheActuatorWarnsOfTheStreamsOfAnOperator(t *testing.T) {
 // The streams of an earlier run are altered, as anybody with the actuator's NATS user can do.
 func TestTheActuatorStartsWithWhatAServerDoesNotTakeBackAndSaysWhatToDo(t *testing.T) {
 	a := NewActuator("test")
-	a.Embed, a.Embedded.StoreDir, a.Embedded.Replicas = true, t.TempDir(), 1
+	a.Embed, a.Embedded.StoreDir, a.Embedded.Replicas = true, testkit.StoreDir(t), 1
 	server, err := embedded.Start(embedded.Options{StoreDir: a.Embedded.StoreDir}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)

@@ -4,10 +4,12 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(
+	testkit.Main(
 		m,
 		// At shutdown, a server stops one stream after the other. A stream that copies from another one may meanwhile request a new consumer, and
 		// then waits half a minute for the response.

@@ -9,7 +9,8 @@ import (
 	"testing"
 
 	"github.com/nats-io/nkeys"
-	"go.uber.org/goleak"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestMain(m *testing.M) {
@@ -20,7 +21,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	goleak.VerifyTestMain(m)
+	testkit.Main(m)
 }
 
 func TestStartRefuses(t *testing.T) {

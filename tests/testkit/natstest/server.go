@@ -37,7 +37,7 @@ type Server struct {
 func Start(t testing.TB, options Options) *Server {
 	t.Helper()
 	s := &Server{t: t, options: server.Options{
-		Host: options.Host, Port: options.Port, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true,
+		Host: options.Host, Port: options.Port, JetStream: true, StoreDir: testkit.StoreDir(t), NoLog: true, NoSigs: true,
 		AuthTimeout: startTimeout.Seconds(),
 	}}
 	if s.options.Host == "" {
