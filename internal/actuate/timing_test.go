@@ -1,6 +1,7 @@
 package actuate
 
 import (
+	"context"
 	"maps"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/window"
 	"github.com/keyturn/keyturn/internal/workload"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // annotated sets annotations of a Deployment. An empty value removes one.
@@ -37,17 +39,17 @@ func (c *cluster) isHeld(name string, why plan.Reason, text string) {
 // wantTold waits until an outcome of a Deployment has a text.
 func (c *cluster) wantTold(name, text string) {
 	c.Helper()
-	c.eventually(name+" is told of: "+text, func() bool {
+	testkit.Await(c.T, name+" is told of: "+text, func(ctx context.Context) bool {
 		var told strings.Builder
 		query := events.HistoryQuery{Clusters: []string{"demo"}, Kind: events.KindRollout, Namespace: "shop", Name: "deployment-" + name}
-		err := c.bus.History(c.Context(), query, func(stored events.Stored) error {
+		err := c.bus.History(ctx, query, func(stored events.Stored) error {
 			if outcome, err := stored.Outcome(); err == nil {
 				told.WriteString(string(outcome.Verb) + " " + outcome.Reason + ": " + outcome.Message + "\n")
 			}
 			return nil
 		})
 		return err == nil && strings.Contains(told.String(), text)
-	})
+	}, c.logged)
 }
 
 func (c *cluster) wantPatched(names ...string) {
