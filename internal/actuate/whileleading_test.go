@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestWhatRunsWhileLeadingEndsBeforeAnotherCanLead(t *testing.T) {
@@ -27,7 +28,7 @@ func TestWhatRunsWhileLeadingEndsBeforeAnotherCanLead(t *testing.T) {
 		if bus != c.bus {
 			t.Error("it has another bus")
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(testkit.Patience):
 		t.Fatal("it was not called")
 	}
 	stop()
