@@ -27,6 +27,16 @@ func busesOf(t *testing.T, clusters ...string) []*events.Bus {
 	return buses
 }
 
+// mustPublish publishes a change and returns its sequence. Expected is the sequence of the event before.
+func mustPublish(t *testing.T, bus *events.Bus, change events.Change, expected uint64) (seq uint64) {
+	t.Helper()
+	natstest.Publish(t, func() (err error) {
+		seq, err = bus.PublishChange(t.Context(), change, expected)
+		return err
+	})
+	return seq
+}
+
 func outcomeOf(name string) events.Outcome {
 	return events.Outcome{
 		Cluster: "demo", Verb: events.VerbFailed, ResourceVersion: "50", Time: written, Cause: "uid/100", Reason: "timed-out",

@@ -181,18 +181,14 @@ func (c *cluster) eventually(what string, holds func() bool) {
 }
 
 // publish publishes a change of db and returns its sequence. Expected is the sequence of the event before.
-func (c *cluster) publish(expected uint64, mutate func(*events.Change)) (seq uint64) {
+func (c *cluster) publish(expected uint64, mutate func(*events.Change)) uint64 {
 	c.Helper()
 	change := changeOf(mutate)
 	change.ResourceVersion = c.next()
 	change.ChangedAt, change.Time, change.WrittenAt = change.ResourceVersion, time.Now(), time.Now()
 	change.Keys["password"] = events.Key{Fingerprint: change.Keys["password"].Fingerprint, ChangedAt: change.ResourceVersion}
-	natstest.Publish(c.T, func() (err error) {
-		seq, err = c.bus.PublishChange(c.Context(), change, expected)
-		return err
-	})
-	c.published = seq
-	return seq
+	c.published = mustPublish(c.T, c.bus, change, expected)
+	return c.published
 }
 
 // last returns the last outcome of a Deployment as text.

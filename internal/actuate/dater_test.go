@@ -119,10 +119,7 @@ func TestChangesAreDatedByTheHistoryOfTheirSource(t *testing.T) {
 			c.ResourceVersion, c.WrittenAt, c.Time = version, written.Add(time.Duration(i)*time.Minute), written
 			c.ChangedAt = version
 		})
-		var err error
-		if seq, err = bus.PublishChange(t.Context(), change, seq); err != nil {
-			t.Fatal(err)
-		}
+		seq = mustPublish(t, bus, change, seq)
 	}
 	got, err := writtenBy(t.Context(), &bus.Reader, changeOf(userChanged))
 	if err != nil {

@@ -104,9 +104,7 @@ func TestAnActuatorSyncsWhatReadsASecretInAStoreInOneTrace(t *testing.T) {
 	_, stop := c.start(options)
 
 	rotated := rotationOfDB()
-	if _, err := c.bus.PublishChange(t.Context(), rotated, 0); err != nil {
-		t.Fatal(err)
-	}
+	mustPublish(t, c.bus, rotated, 0)
 	c.eventually("it was asked", func() bool {
 		return slices.ContainsFunc(client.Actions(), func(action k8stesting.Action) bool { return action.GetVerb() == "patch" })
 	})

@@ -31,7 +31,7 @@ func TestTheGaugesShowWhatTheEngineHasOnItsHands(t *testing.T) {
 	l.rollouts.peers.add(workload.Key{Kind: "statefulset", Namespace: "shop", Name: "c"})
 	l.takeSnapshot()
 
-	collected := collect(t, reader)
+	collected := collectLed(t, reader)
 	for _, tt := range []struct {
 		name, key, label string
 		want             int64
@@ -126,10 +126,7 @@ func TestTheNextActuatorKnowsWhenTheChangesOfARolloutWereSeen(t *testing.T) {
 	bus := busOf(t)
 	stream := resumerOf(testOptions(), bus)
 	change := changeOf(func(c *events.Change) { c.Time = written })
-	natstest.Publish(t, func() error {
-		_, err := bus.PublishChange(t.Context(), change, 0)
-		return err
-	})
+	mustPublish(t, bus, change, 0)
 	for _, tt := range []struct {
 		name    string
 		sources []events.OutcomeSource

@@ -19,7 +19,6 @@ import (
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 	"github.com/keyturn/keyturn/tests/testkit"
-	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
 // measured returns an actuator and the reader of its metrics.
@@ -102,18 +101,16 @@ func lead(t *testing.T, a *Actuator) {
 	a.bus = busOf(t)
 	for _, name := range []string{"db", "other"} {
 		change := changeOf(func(c *events.Change) { c.Source.Name, c.UID, c.Time = name, "uid-"+name, written })
-		natstest.Publish(t, func() error {
-			_, err := a.bus.PublishChange(t.Context(), change, 0)
-			return err
-		})
+		mustPublish(t, a.bus, change, 0)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	delivered := make(chan struct{})
+	deliver := sync.OnceFunc(func() { close(delivered) }) // It is delivered again if the heartbeats are late.
 	options := consumeOptions(a.options, a.metrics.reject)
 	options.MaxAckPending = 1
 	var consuming sync.WaitGroup
 	consuming.Go(func() {
-		err := a.bus.Consume(ctx, options, func(context.Context, *events.Delivery) { close(delivered) })
+		err := a.bus.Consume(ctx, options, func(context.Context, *events.Delivery) { deliver() })
 		if err != nil {
 			t.Error(err)
 		}
@@ -132,10 +129,20 @@ func lead(t *testing.T, a *Actuator) {
 	a.leading.Store(true)
 }
 
+// collectLed is like collect, of an actuator that leads: it has the metrics of the consumer, too, which are absent while the server is slow to answer.
+func collectLed(t *testing.T, reader sdkmetric.Reader) (collected map[string]metricdata.Aggregation) {
+	t.Helper()
+	testkit.Eventually(t, "the consumer is measured", func() bool {
+		collected = collect(t, reader)
+		return collected["keyturn.consumer.pending"] != nil
+	})
+	return collected
+}
+
 func TestWhatIsMeasuredHasTheLabelsOfItsDefinition(t *testing.T) {
 	a, reader := measured(t)
 	measure(t, a)
-	collected := collect(t, reader)
+	collected := collectLed(t, reader)
 	for _, instrument := range slices.Concat(Instruments(), ReloaderInstruments()) {
 		data, ok := collected[instrument.Name]
 		if !ok {

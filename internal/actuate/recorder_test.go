@@ -281,9 +281,7 @@ func TestAnActuatorThatStartsWritesTheRecordsThatAreMissing(t *testing.T) {
 		change.ResourceVersion, change.Time = c.next(), time.Now()
 		change.Keys["password"] = events.Key{Fingerprint: fp("2")}
 	})
-	if _, err := c.bus.PublishChange(t.Context(), change, 0); err != nil {
-		t.Fatal(err)
-	}
+	mustPublish(t, c.bus, change, 0)
 	c.decided()
 	stop()
 	_, stop = c.start(c.options())

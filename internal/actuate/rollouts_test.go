@@ -1,6 +1,7 @@
 package actuate
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestAPatchWhoseAnswerWasLostIsFollowed(t *testing.T) {
@@ -226,15 +228,17 @@ func TestARolloutWhoseEventWasSupersededIsFound(t *testing.T) {
 			}
 			l := loopOf(t, options, w)
 			bus := busOf(t)
-			if _, err := bus.PublishChange(t.Context(), changeOf(func(c *events.Change) { c.ResourceVersion, c.Time = tt.last, written }), 0); err != nil {
-				t.Fatal(err)
-			}
+			mustPublish(t, bus, changeOf(func(c *events.Change) { c.ResourceVersion, c.Time = tt.last, written }), 0)
 			if tt.outcome != nil {
 				ended := tt.outcome(w)
 				ended.Verb = events.VerbCompleted
 				l.rollouts.following.resume(t.Context(), ended)
 			}
-			l.rollouts.find(t.Context(), resumerOf(testOptions(), bus))
+			stream := resumerOf(testOptions(), bus)
+			testkit.Await(t, "it has found what nobody has reported", func(ctx context.Context) bool {
+				l.rollouts.find(ctx, stream)
+				return len(l.outbox.waiting) >= len(tt.want) // Fewer if the stream has not answered.
+			})
 			var got []events.Verb
 			for _, r := range l.outbox.waiting {
 				got = append(got, r.outcome.Verb)

@@ -1,12 +1,14 @@
 package actuate
 
 import (
+	"context"
 	"slices"
 	"strconv"
 	"testing"
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // TestAnActuatorActsOnWhatAnotherClusterSaysOfASecretStore makes the watcher of a hub report a secret in a store, and a
@@ -28,15 +30,10 @@ func TestAnActuatorActsOnWhatAnotherClusterSaysOfASecretStore(t *testing.T) {
 			change.Keys, change.Changed, change.Truncated = nil, nil, true
 			change.Store = &events.StoreState{Engine: events.EngineKV, Version: version, Revision: strconv.FormatInt(version, 10)}
 		})
-		var err error
-		if seq, err = hub.PublishChange(t.Context(), rotated, seq); err != nil {
-			t.Fatal(err)
-		}
+		seq = mustPublish(t, hub, rotated, seq)
 	}
 	foreign := changeOf(func(change *events.Change) { change.Cluster, change.Time = "hub", time.Now() })
-	if _, err := hub.PublishChange(t.Context(), foreign, 0); err != nil {
-		t.Fatal(err)
-	}
+	mustPublish(t, hub, foreign, 0)
 
 	options := c.options()
 	options.StoresFrom = []string{"hub"}
@@ -49,15 +46,13 @@ func TestAnActuatorActsOnWhatAnotherClusterSaysOfASecretStore(t *testing.T) {
 	}
 
 	// The next leader finds what the rollout is for, so that it is measured.
-	stored, err := c.bus.Last(t.Context(), events.OutcomeSubject("demo", events.Workload{Kind: "deployment", Namespace: "shop", Name: "web"}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	started, err := stored.Outcome()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if times := resumerOf(options, c.bus).changed(t.Context(), started); len(times) != 1 {
-		t.Errorf("the times of the changes that it is for: got %v, want one", times)
-	}
+	subject := events.OutcomeSubject("demo", events.Workload{Kind: "deployment", Namespace: "shop", Name: "web"})
+	testkit.Await(t, "the time of the change that it is for is found", func(ctx context.Context) bool {
+		stored, err := c.bus.Last(ctx, subject)
+		if err != nil {
+			return false
+		}
+		started, err := stored.Outcome()
+		return err == nil && len(resumerOf(options, c.bus).changed(ctx, started)) == 1
+	})
 }
