@@ -2,7 +2,6 @@ package events
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -84,9 +83,7 @@ func TestConsumeHandsOverChangesInOrder(t *testing.T) {
 	for i := range 50 {
 		want = append(want, mustPublish(t, b, version(fmt.Sprintf("s%d", i), "1"), 0))
 	}
-	if err := errors.Join(b.PublishOutcomes(t.Context(), outcome())...); err != nil {
-		t.Fatal(err)
-	}
+	mustTell(t, b, outcome())
 	c := consume(t, b, ConsumeOptions{})
 	var got []uint64
 	for range want {

@@ -33,9 +33,7 @@ func TestHistoryHasWhatIsSupersededOnChanges(t *testing.T) {
 	mail := version("mail", "3")
 	mustPublish(t, b, mail, 0)
 	rolled := outcome()
-	if err := errors.Join(b.PublishOutcomes(t.Context(), rolled)...); err != nil {
-		t.Fatal(err)
-	}
+	mustTell(t, b, rolled)
 	line := func(c Change) string { return Subject(testCluster, c.Source) + " " + c.ID() }
 	last := OutcomeSubject(testCluster, rolled.Workload) + " " + rolled.ID()
 	tests := []struct {

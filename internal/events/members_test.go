@@ -1,7 +1,7 @@
 package events
 
 import (
-	"errors"
+	"context"
 	"slices"
 	"testing"
 	"time"
@@ -37,29 +37,28 @@ func TestAFleetIsReadLikeTheStreamsOfOneCluster(t *testing.T) {
 	other := version("db", "1")
 	other.Cluster = "prod-us"
 	mustPublish(t, west, other, 0)
-	if err := errors.Join(east.PublishOutcomes(t.Context(), outcome())...); err != nil {
-		t.Fatal(err)
-	}
-	read := func(query HistoryQuery) []string {
-		t.Helper()
-		var got []string
-		if err := r.History(t.Context(), query, func(stored Stored) error {
+	mustTell(t, east, outcome())
+	read := func(ctx context.Context, query HistoryQuery) (got []string, err error) {
+		err = r.History(ctx, query, func(stored Stored) error {
 			got = append(got, stored.Subject+" "+stored.Event.ID())
 			return stored.Err
-		}); err != nil {
-			t.Fatal(err)
-		}
-		return got
+		})
+		return got, err
 	}
-	testkit.Eventually(t, "the fleet has all of both", func() bool { return len(read(HistoryQuery{})) == 3 })
+	testkit.Await(t, "the fleet has all of both", func(ctx context.Context) bool {
+		all, err := read(ctx, HistoryQuery{})
+		return err == nil && len(all) == 3
+	})
 	// It is superseded on CHANGES, but not on the fleet's stream.
 	mustPublish(t, east, second, seq)
 	line := func(c Change) string { return Subject(c.Cluster, c.Source) + " " + c.ID() }
-	testkit.Eventually(t, "the fleet has the change and the one before", func() bool {
-		return cmp.Equal(read(HistoryQuery{Clusters: []string{testCluster}, Kind: KindSecret}), []string{line(first), line(second)})
+	testkit.Await(t, "the fleet has the change and the one before", func(ctx context.Context) bool {
+		own, err := read(ctx, HistoryQuery{Clusters: []string{testCluster}, Kind: KindSecret})
+		return err == nil && cmp.Equal(own, []string{line(first), line(second)})
 	})
-	if diff := cmp.Diff([]string{line(other)}, read(HistoryQuery{Clusters: []string{"prod-us"}})); diff != "" {
-		t.Errorf("the other cluster (-want +got):\n%s", diff)
+	others, err := read(t.Context(), HistoryQuery{Clusters: []string{"prod-us"}})
+	if diff := cmp.Diff([]string{line(other)}, others); diff != "" || err != nil {
+		t.Errorf("the other cluster, %v (-want +got):\n%s", err, diff)
 	}
 	stored, err := r.Last(t.Context(), Subject(testCluster, second.Source))
 	if err != nil {
@@ -96,9 +95,7 @@ func TestTheMembersOfAFleet(t *testing.T) {
 	}
 	claimed := func(b *Bus, uid, replaces string) {
 		t.Helper()
-		if err := b.Claim(t.Context(), uid, replaces); err != nil {
-			t.Fatal(err)
-		}
+		mustClaim(t, b, uid, replaces)
 		arrived()
 	}
 	claimed(east, "uid-one", "")

@@ -60,9 +60,7 @@ func TestTheProjectorReadsChangesOfSecretsAndPublishesWhatItDid(t *testing.T) {
 			c := consume(t, projector, options)
 			defer c.stop()
 			c.next().Done(t.Context(), nil)
-			if err := projector.PublishProjection(t.Context(), projection()); err != nil {
-				t.Error(err)
-			}
+			published(t, func() error { return projector.PublishProjection(t.Context(), projection()) })
 			// What is no event is forgotten, and left to the actuator's dead letters.
 			broken, err := ToMsg(mustEvent(t, version("web", "2").Event), Subject(testCluster, version("other", "2").Source))
 			if err != nil {

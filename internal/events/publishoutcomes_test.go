@@ -10,22 +10,17 @@ import (
 )
 
 func TestPublishOutcomes(t *testing.T) {
-	for name, publish := range map[string]func(*Bus) []error{
-		"one after the other": func(b *Bus) (errs []error) {
-			for _, o := range allOutcomes() {
-				errs = append(errs, b.PublishOutcomes(t.Context(), o)...)
-			}
-			return errs
+	for name, publish := range map[string]func(*testing.T, *Bus){
+		"one after the other": func(t *testing.T, b *Bus) { mustTell(t, b, allOutcomes()...) },
+		"all at once": func(t *testing.T, b *Bus) {
+			published(t, func() error { return errors.Join(b.PublishOutcomes(t.Context(), allOutcomes()...)...) })
 		},
-		"all at once": func(b *Bus) []error { return b.PublishOutcomes(t.Context(), allOutcomes()...) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := startServer(t)
 			b, js := s.bus(), s.jetstream()
 			for range 2 {
-				if err := errors.Join(publish(b)...); err != nil {
-					t.Fatal(err)
-				}
+				publish(t, b)
 			}
 			var changes, history []string
 			for _, raw := range messages(t, js, StreamChanges) {
@@ -57,9 +52,7 @@ func TestTheStateOfAWorkloadExpires(t *testing.T) {
 	superseded.Verb, superseded.Reason = VerbSkipped, "superseded"
 	for _, o := range append(allOutcomes(), superseded) {
 		o.Workload.Name = "web-" + string(o.Verb)
-		if err := errors.Join(s.bus().PublishOutcomes(t.Context(), o)...); err != nil {
-			t.Fatal(err)
-		}
+		mustTell(t, s.bus(), o)
 	}
 	var states int
 	for _, raw := range messages(t, s.jetstream(), StreamChanges) {
@@ -83,12 +76,12 @@ func TestAnOutcomeThatIsRefusedKeepsNoOtherFromBeingPublished(t *testing.T) {
 	b := s.bus()
 	foreign, malformed := outcome(), outcome()
 	foreign.Cluster, malformed.Workload.Namespace = "other", "Shop"
-	errs := b.PublishOutcomes(t.Context(), foreign, outcome(), malformed)
-	wantReason(t, errs[0], ReasonForeignCluster)
-	wantReason(t, errs[2], ReasonMalformed)
-	if errs[1] != nil {
-		t.Error(errs[1])
-	}
+	published(t, func() error {
+		errs := b.PublishOutcomes(t.Context(), foreign, outcome(), malformed)
+		wantReason(t, errs[0], ReasonForeignCluster)
+		wantReason(t, errs[2], ReasonMalformed)
+		return errs[1]
+	})
 	if n := len(messages(t, s.jetstream(), StreamChanges)); n != 1 {
 		t.Errorf("CHANGES holds %d messages, want one", n)
 	}

@@ -10,9 +10,7 @@ import (
 func TestAProjectionIsOnHistoryAndNotTwice(t *testing.T) {
 	b := startServer(t).bus()
 	for range 2 {
-		if err := b.PublishProjection(t.Context(), projection()); err != nil {
-			t.Fatal(err)
-		}
+		published(t, func() error { return b.PublishProjection(t.Context(), projection()) })
 	}
 	var found []string
 	if err := b.History(t.Context(), HistoryQuery{Kind: KindProjection}, func(stored Stored) error {

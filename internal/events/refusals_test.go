@@ -45,9 +45,7 @@ func TestASmallServerGetsSmallStreams(t *testing.T) {
 			t.Errorf("%s: reserves %d bytes, want %d", name, got, want)
 		}
 	}
-	if _, err := s.bus().PublishChange(t.Context(), version("db", "1"), 0); err != nil {
-		t.Error(err)
-	}
+	mustPublish(t, s.bus(), version("db", "1"), 0)
 }
 
 func TestAFullStreamSaysSoOnceAndRecovers(t *testing.T) {

@@ -105,9 +105,7 @@ func TestRights(t *testing.T) {
 		t.Fatal(err)
 	}
 	outcomes := consumeOutcomes(t, b, ConsumeOptions{Durable: "notify"})
-	if err := errors.Join(b.PublishOutcomes(t.Context(), outcome())...); err != nil {
-		t.Error(err)
-	}
+	mustTell(t, b, outcome())
 	outcomes.next().Done(t.Context(), nil)
 	outcomes.stop()
 	c := consume(t, b, ConsumeOptions{Durable: "actuator"})

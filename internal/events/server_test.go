@@ -1,6 +1,7 @@
 package events
 
 import (
+	"errors"
 	"net/url"
 	"strings"
 	"testing"
@@ -68,7 +69,7 @@ func (s *testServer) connect() *nats.Conn {
 
 func (s *testServer) jetstream() jetstream.JetStream {
 	s.t.Helper()
-	js, err := jetstream.New(s.connect())
+	js, err := jetstream.New(s.connect(), jetstream.WithDefaultTimeout(testkit.Patience))
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -132,8 +133,12 @@ func messages(t *testing.T, js jetstream.JetStream, stream string) []*jetstream.
 	}
 	var list []*jetstream.RawStreamMsg
 	for seq := info.State.FirstSeq; seq <= info.State.LastSeq && info.State.Msgs > 0; seq++ {
-		if raw, err := s.GetMsg(t.Context(), seq); err == nil {
+		raw, err := s.GetMsg(t.Context(), seq)
+		switch {
+		case err == nil:
 			list = append(list, raw)
+		case !errors.Is(err, jetstream.ErrMsgNotFound):
+			t.Fatal(err)
 		}
 	}
 	return list

@@ -135,9 +135,7 @@ func TestCHANGESKeepsAnOutcomeBeyondTheShareForADayOrAnHour(t *testing.T) {
 	for i := range published {
 		o := outcome()
 		o.Workload.Name, o.Workload.UID = fmt.Sprint("web-", i), fmt.Sprint("uid-", i)
-		if err := errors.Join(b.PublishOutcomes(t.Context(), o)...); err != nil {
-			t.Fatal(err)
-		}
+		mustTell(t, b, o)
 	}
 	kept := make(map[string]int)
 	for _, raw := range messages(t, b.js, StreamChanges) {

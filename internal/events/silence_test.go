@@ -42,9 +42,11 @@ func TestAChangeIsDeliveredSoonAfterTheServerVanished(t *testing.T) {
 	}()
 	publish := func(name string) {
 		t.Helper()
-		if _, err := near.PublishChange(t.Context(), secretChange(name), 0); err != nil {
-			t.Fatal(err)
-		}
+		change := secretChange(name)
+		natstest.Publish(t, func() error {
+			_, err := near.PublishChange(t.Context(), change, 0)
+			return err
+		})
 	}
 	publish("before")
 	await(t, deliveries, "before", log)

@@ -48,9 +48,7 @@ func TestStateIsTheLastEventOfEverySubjectThatMatches(t *testing.T) {
 		}
 		want[Subject(testCluster, c.Source)] = seq
 	}
-	if err := errors.Join(b.PublishOutcomes(t.Context(), outcome())...); err != nil {
-		t.Fatal(err)
-	}
+	mustTell(t, b, outcome())
 	state := readState(t, b, SourceFilters(testCluster))
 	if len(state) != len(want) {
 		t.Errorf("got %d events, want %d", len(state), len(want))
@@ -101,9 +99,7 @@ func TestTheOldestEventIsTheOneThatIsThereForLongest(t *testing.T) {
 	if at, err := b.Oldest(t.Context(), filters); !errors.Is(err, ErrNotFound) {
 		t.Errorf("of an empty stream: got %s (%v)", at, err)
 	}
-	if err := errors.Join(b.PublishOutcomes(t.Context(), outcome())...); err != nil {
-		t.Fatal(err)
-	}
+	mustTell(t, b, outcome())
 	first := mustPublish(t, b, version("db", "1"), 0)
 	mustPublish(t, b, version("web", "1"), 0)
 	want := func(name, resourceVersion string) {
@@ -169,7 +165,8 @@ func TestStateEndsWhilePublishing(t *testing.T) {
 	})
 	defer wg.Wait()
 	defer stop()
-	for reads := 0; reads < 20 || changed.Load() == 0 && !t.Failed(); reads++ {
+	testkit.Eventually(t, "the first is published again", func() bool { return changed.Load() > 0 || t.Failed() })
+	for range 20 {
 		state := readState(t, b, SourceFilters(testCluster))
 		if len(state) != sources {
 			t.Fatalf("the state has %d sources, want %d", len(state), sources)

@@ -45,13 +45,9 @@ func TestTheLastTimeOfEachScopeIsKept(t *testing.T) {
 		scope Scope
 		at    time.Time
 	}{{wide, testTime}, {narrow, testTime}, {wide, testTime.Add(time.Hour)}} {
-		if err := b.PublishWatched(t.Context(), one.scope, one.at); err != nil {
-			t.Fatal(err)
-		}
+		published(t, func() error { return b.PublishWatched(t.Context(), one.scope, one.at) })
 	}
-	if err := b.Claim(t.Context(), testUID, ""); err != nil {
-		t.Fatal(err)
-	}
+	mustClaim(t, b, testUID, "")
 	if _, err := s.jetstream().Publish(t.Context(), changesRoot+testCluster+".cluster._."+watchedPrefix+"0", []byte("rubbish")); err != nil {
 		t.Fatal(err)
 	}
