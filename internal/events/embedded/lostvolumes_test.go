@@ -16,8 +16,9 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
-// longestGap bounds how long a change may take while a server is lost. An election of JetStream takes 4 to 9 seconds.
-const longestGap = 30 * time.Second
+// longestGap bounds how long a change may take while a server is lost. An election of JetStream takes 4 to 9 seconds, a publication is repeated 3 to 6
+// seconds after it was lost, and the event is redelivered after 7 seconds or the silence of its server, which takes 10. A slow disk delays the votes.
+const longestGap = testkit.Patience
 
 func TestAProgramWaitsUntilMostServersRun(t *testing.T) {
 	t.Parallel() // most of it is waiting for elections
@@ -32,7 +33,11 @@ func TestAProgramWaitsUntilMostServersRun(t *testing.T) {
 	var log testkit.Log
 	opened, connection := make(chan error, 1), r.connect("watcher", first)
 	go func() {
-		_, err := events.Open(t.Context(), connection, "blue", slog.New(slog.NewTextHandler(&log, nil)))
+		var err error
+		for again := true; again; again = err != nil && strings.Contains(err.Error(), "does not exist") {
+			// It ends, and its pod is restarted, when servers that have a leader take longer to create the streams than it waits.
+			_, err = events.Open(t.Context(), connection, "blue", slog.New(slog.NewTextHandler(&log, nil)))
+		}
 		opened <- err
 	}()
 	var declaring sync.WaitGroup
@@ -69,7 +74,7 @@ func TestAServerNoticesThatItIsCutOffFromMostOthers(t *testing.T) {
 		}, func() string { return last })
 	}
 	r.vanish(r.servers[1])
-	r.cluster(events.StreamChanges) // The other two have a leader.
+	r.cluster(r.asking(), events.StreamChanges) // The other two have a leader.
 	says("[+]majority ok")
 	r.vanish(r.servers[2])
 	says("[-]majority: the embedded nats server has no contact with most servers of its cluster")
@@ -134,7 +139,7 @@ func TestThreeServersStartOnTheVolumeOfASingleOne(t *testing.T) {
 
 	// As a rolling update does.
 	for _, s := range r.servers {
-		if err := s.process.Stop(20 * time.Second); err != nil {
+		if err := s.process.Stop(testkit.Patience); err != nil {
 			t.Fatal(err)
 		}
 		r.start(s)

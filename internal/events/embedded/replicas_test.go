@@ -189,7 +189,7 @@ func (r *replicas) awaitReady(s *replica) time.Duration {
 // leader returns the server that leads CHANGES.
 func (r *replicas) leader() *replica {
 	r.Helper()
-	leader := r.cluster(events.StreamChanges).Leader
+	leader := r.cluster(r.asking(), events.StreamChanges).Leader
 	for _, s := range r.servers {
 		if s.name == leader {
 			return s
@@ -199,14 +199,21 @@ func (r *replicas) leader() *replica {
 	return nil
 }
 
-// cluster returns what the servers say about a stream.
-func (r *replicas) cluster(stream string) *jetstream.ClusterInfo {
+// asking connects to ask about streams.
+func (r *replicas) asking() jetstream.JetStream {
 	r.Helper()
 	js, err := jetstream.New(r.connect("actuator"))
 	if err != nil {
 		r.Fatal(err)
 	}
+	return js
+}
+
+// cluster returns what the servers say about a stream.
+func (r *replicas) cluster(js jetstream.JetStream, stream string) *jetstream.ClusterInfo {
+	r.Helper()
 	var s jetstream.Stream
+	var err error
 	testkit.Await(r.T, "the leader of stream "+stream+" answers", func(ctx context.Context) bool {
 		ctx, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
@@ -219,10 +226,11 @@ func (r *replicas) cluster(stream string) *jetstream.ClusterInfo {
 // current checks that a server, as the leader or as a follower, has what the streams have, except for the latest changes.
 func (r *replicas) current(s *replica) {
 	r.Helper()
+	js := r.asking()
 	for _, stream := range []string{events.StreamChanges, events.StreamHistory, events.StreamDeadLetters} {
 		var last string
 		testkit.Await(r.T, s.name+" has what stream "+stream+" has", func(context.Context) bool {
-			cluster := r.cluster(stream)
+			cluster := r.cluster(js, stream)
 			last = fmt.Sprintf("it is led by %q, with", cluster.Leader)
 			has := cluster.Leader == s.name
 			for _, peer := range cluster.Replicas {

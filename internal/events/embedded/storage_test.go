@@ -210,9 +210,12 @@ func TestJetStreamIsRestartedAfterAnIOErrorWhenThereIsSpace(t *testing.T) {
 			if err := os.WriteFile(files, nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			for v.publishWithin(2*time.Second) == nil {
-				t.Log("published to a file that is open")
-			}
+			// At first it writes to a file that is open.
+			testkit.Eventually(t, "a write fails", func() bool {
+				_ = v.publishWithin(2 * time.Second)
+				now, err := v.storage.look()
+				return err == nil && now.fault != nil && strings.Contains(now.fault.Error(), "write error")
+			})
 			return func() {
 				if err := os.Remove(files); err != nil {
 					t.Fatal(err)

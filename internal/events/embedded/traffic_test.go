@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // traffic is a stream of changes that are published and consumed all the time.
@@ -117,15 +118,17 @@ func (f *traffic) longest() (published, arrived time.Duration) {
 // check compares what was accepted with what arrived and what the history has.
 func (f *traffic) check(t *testing.T, bus *events.Bus) {
 	t.Helper()
-	history := make(map[string]int)
-	err := bus.History(t.Context(), events.HistoryQuery{}, func(stored events.Stored) error {
-		change, err := stored.Change()
-		history[change.ID()]++
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	var history map[string]int
+	var err error
+	testkit.Await(t, "the history is read", func(ctx context.Context) bool { // The stream may be without a leader.
+		history = make(map[string]int)
+		err = bus.History(ctx, events.HistoryQuery{}, func(stored events.Stored) error {
+			change, err := stored.Change()
+			history[change.ID()]++
+			return err
+		})
+		return err == nil
+	}, func() string { return fmt.Sprint(err) })
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	redelivered := 0
