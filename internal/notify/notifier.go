@@ -109,7 +109,7 @@ func madeSink(name, kind string, perMinute int, client *http.Client) *sink {
 		name: name, kind: kind, backoff: newBackoff(), parking: newParking(), look: lookInterval, parked: &parked{},
 		limiter: rate.NewLimiter(rate.Every(time.Minute/time.Duration(perMinute)), burst),
 		poster: &poster{
-			client: client, now: time.Now,
+			client: client, now: time.Now, timeout: sendTimeout,
 			header: http.Header{"Content-Type": {"application/json"}, "User-Agent": {"keyturn-actuator"}},
 		},
 	}

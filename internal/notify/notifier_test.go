@@ -26,8 +26,8 @@ type stream struct {
 	t   *testing.T
 	js  jetstream.JetStream
 	bus *events.Bus
-	// parking is how long a message is parked.
-	parking time.Duration
+	// parking is how long a message is parked, and timeout is how long a request may take.
+	parking, timeout time.Duration
 }
 
 func newStream(t *testing.T) *stream {
@@ -37,7 +37,7 @@ func newStream(t *testing.T) *stream {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &stream{t: t, js: js, bus: bus, parking: 100 * time.Millisecond}
+	return &stream{t: t, js: js, bus: bus, parking: 100 * time.Millisecond, timeout: sendTimeout}
 }
 
 func (s *stream) tell(outcomes ...events.Outcome) {
@@ -101,7 +101,7 @@ func (s *stream) startWith(options Options) *running {
 	}
 	for _, sink := range n.sinks {
 		sink.backoff, sink.parking = wait.Backoff{Duration: 10 * time.Millisecond}, wait.Backoff{Duration: s.parking}
-		sink.look = 10 * time.Millisecond
+		sink.look, sink.poster.timeout = 10*time.Millisecond, s.timeout
 	}
 	var ctx context.Context
 	ctx, r.cancel = context.WithCancel(s.t.Context())
@@ -154,6 +154,7 @@ func TestASinkThatHangsDelaysNeitherTheOthersNorTheEnd(t *testing.T) {
 	hang := make(chan struct{})
 	defer close(hang)
 	hanging.set(0, hang)
+	s.timeout = time.Hour
 	r := s.start(well.Client().Transport, sinkOf("hanging", hanging, ""), sinkOf("well", well, ""))
 	// These are more than a sink has in flight.
 	outcomes, want := numbered(1, 2*maxInFlight)
@@ -165,10 +166,11 @@ func TestASinkThatHangsDelaysNeitherTheOthersNorTheEnd(t *testing.T) {
 	if open := s.open("hanging"); open != len(outcomes) {
 		t.Errorf("%d outcomes wait for the sink that hangs, want %d", open, len(outcomes))
 	}
-	began := time.Now()
-	r.stop()
-	if took := time.Since(began); took > sendTimeout/2 {
-		t.Errorf("it took %s to end", took)
+	r.cancel()
+	select {
+	case <-r.done:
+	case <-time.After(testkit.Patience):
+		t.Error("it does not end")
 	}
 }
 
@@ -211,7 +213,7 @@ func TestAMessageThatBreaksTheServiceIsNotInTheWayOfTheOthersAndNotLost(t *testi
 // HISTORY drops its oldest events when it is full, including those that a sink has not been able to send.
 func TestWhatTheStreamDropsBeforeItIsSentIsCounted(t *testing.T) {
 	s, c := newStream(t), newChat(t)
-	s.parking = 2 * time.Second // so that none is being retried when the stream drops it: it may be sent then, or count twice
+	s.parking = 10 * time.Second // so that none is being retried when the stream drops it: it may be sent then, or count twice
 	c.set(http.StatusServiceUnavailable, nil)
 	r := s.start(c.Client().Transport, sinkOf("team", c, ""))
 	outcomes, _ := numbered(1, 5)
@@ -246,7 +248,7 @@ func TestNothingIsLostOverARestart(t *testing.T) {
 	r := s.start(c.Client().Transport, sinkOf("team", c, ""))
 	before, want := numbered(1, maxInFlight+10)
 	s.tell(before...)
-	testkit.Eventually(t, "a message is under way", func() bool { return c.requests() == 1 })
+	testkit.Eventually(t, "a message is under way", func() bool { return c.requests() >= 1 }) // It times out while the others are told.
 	r.stop()
 	c.set(0, nil)
 	between, further := numbered(maxInFlight+11, maxInFlight+20)

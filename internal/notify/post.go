@@ -32,12 +32,14 @@ type poster struct {
 	// header may contain secrets.
 	header http.Header
 	now    func() time.Time
+	// timeout is sendTimeout, except in tests.
+	timeout time.Duration
 }
 
 // post sends a message. The error wraps errRefused if the same message would fail again, and a retryAfterError if the service
 // says when to retry. No error quotes the address or the response.
 func (p *poster) post(ctx context.Context, body []byte) error {
-	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
+	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, p.address.String(), bytes.NewReader(body))
 	if err != nil {

@@ -16,7 +16,7 @@ func newPoster(t *testing.T, address string) *poster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &poster{client: newClient(nil), address: u, header: http.Header{}, now: func() time.Time { return time.Date(2026, 3, 14, 15, 0, 0, 0, time.UTC) }}
+	p := &poster{client: newClient(nil), address: u, header: http.Header{}, timeout: sendTimeout, now: func() time.Time { return time.Date(2026, 3, 14, 15, 0, 0, 0, time.UTC) }}
 	t.Cleanup(p.client.CloseIdleConnections)
 	return p
 }
