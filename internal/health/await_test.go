@@ -20,8 +20,8 @@ func TestAwaitAsksUntilEveryHostIsReady(t *testing.T) {
 		}
 		return nil
 	})
-	if err := Await(t.Context(), time.Millisecond, serve(t, late.Handler()), serve(t, always.Handler())); err != nil || asked.Load() != 3 {
-		t.Errorf("got %v after %d requests, want 3", err, asked.Load())
+	if err := Await(t.Context(), time.Millisecond, serve(t, late.Handler()), serve(t, always.Handler())); err != nil || asked.Load() < 3 {
+		t.Errorf("got %v after %d requests, want at least 3", err, asked.Load())
 	}
 }
 

@@ -35,6 +35,7 @@ func setup(t testing.TB, service Service) *Telemetry {
 	if err != nil {
 		t.Fatal(err)
 	}
+	tel.flushLimit = testkit.Patience
 	t.Cleanup(func() {
 		if err := tel.Shutdown(context.WithoutCancel(t.Context())); err != nil {
 			t.Errorf("shutting down: %v", err)

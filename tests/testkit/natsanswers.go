@@ -42,7 +42,7 @@ func NewMisdirection(t testing.TB, cluster string, owner, watcher jetstream.JetS
 	}, why)
 	var msg jetstream.Msg
 	Eventually(t, "the actuator's consumer holds the change", func() bool {
-		msg, err = consumer.Next(jetstream.FetchMaxWait(time.Second))
+		msg, err = consumer.Next(jetstream.FetchMaxWait(10 * time.Second))
 		return err == nil
 	}, why)
 	m.ack = msg.Reply()
