@@ -34,11 +34,11 @@ func TestConnectOptionsAreFlags(t *testing.T) {
 
 func TestConnectWaitsForAServerThatIsNotThereYet(t *testing.T) {
 	s := &testServer{t: t, dir: t.TempDir()}
-	s.start("127.0.0.1:-1")
+	s.start(freeAddress(t)) // which stays free while the server is away
 	t.Cleanup(func() { s.Shutdown() })
 	var log testkit.Log
 	connected := make(chan error, 1)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 	defer cancel()
 	url := s.ClientURL()
 	s.restart(func() {

@@ -97,7 +97,7 @@ func TestAConnectionTakesTheCAsOfARenewedFile(t *testing.T) {
 // In an upgrade one program is replaced before the other.
 func TestAProgramWaitsUntilTheServerHasTLSAsItsConfiguration(t *testing.T) {
 	s := &testServer{t: t, dir: t.TempDir()}
-	s.start("127.0.0.1:-1")
+	s.start(freeAddress(t)) // which stays free while the server is restarted
 	t.Cleanup(func() { s.Shutdown() })
 	dir, plain := s.withTLS(testkit.NewCA(t)), ""
 	encrypted := s.config

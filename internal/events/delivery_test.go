@@ -55,6 +55,9 @@ func TestDone(t *testing.T) {
 			seq := mustPublish(t, b, version("db", "1"), 0)
 			c := consume(t, b, ConsumeOptions{AckWait: tt.wait})
 			d := c.next()
+			if tt.letter != "" {
+				c.reject(d, tt.err)
+			}
 			d.Done(t.Context(), tt.err)
 			d.Done(t.Context(), rejectf("late", "a second call counts for nothing"))
 			testkit.Eventually(t, "it is no longer said to be worked on", func() bool {
@@ -64,14 +67,14 @@ func TestDone(t *testing.T) {
 				return !kept
 			})
 			if tt.again {
-				if d = c.next(); d.Deliveries != 2 || d.Seq != seq {
+				if d = c.next(); d.Deliveries < 2 || d.Deliveries > 2 && tt.wait == 0 || d.Seq != seq {
 					t.Errorf("got delivery %d of %d", d.Deliveries, d.Seq)
 				}
 				d.Done(t.Context(), nil)
 			}
 			drained(t, b)
 			c.stop()
-			if len(c.deliveries) != 0 {
+			if len(c.deliveries) != 0 && tt.wait == 0 {
 				t.Errorf("%d more deliveries", len(c.deliveries))
 			}
 			letters, err := b.DeadLetters(t.Context(), 10)

@@ -7,11 +7,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func readHistory(t *testing.T, b *Bus, query HistoryQuery) []string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 	defer cancel()
 	var got []string
 	if err := b.History(ctx, query, func(s Stored) error {
@@ -63,7 +65,7 @@ func TestHistoryIsFollowedUntilItsContextIsDone(t *testing.T) {
 	s := startServer(t)
 	b := s.bus()
 	seq := mustPublish(t, b, version("db", "1"), 0)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 	defer cancel()
 	var got []string
 	err := b.History(ctx, HistoryQuery{Follow: true}, func(s Stored) error {

@@ -44,7 +44,7 @@ func TestPublishChangeConflictsWithAnEventThatTheStreamHasLost(t *testing.T) {
 	first := mustPublish(t, b, version("db", "1"), 0)
 	purge(t, js)
 	for _, c := range []Change{version("db", "1"), version("db", "2")} {
-		if _, err := b.PublishChange(t.Context(), c, first); !errors.Is(err, ErrConflict) {
+		if _, err := answered(t, b, c, first); !errors.Is(err, ErrConflict) {
 			t.Errorf("version %s: got %v, want ErrConflict", c.ResourceVersion, err)
 		}
 	}

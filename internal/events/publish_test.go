@@ -13,6 +13,16 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
+// answered publishes a change until that is answered, and returns the answer.
+func answered(t *testing.T, b *Bus, c Change, expected uint64) (seq uint64, err error) {
+	t.Helper()
+	testkit.Eventually(t, "it is answered", func() bool {
+		seq, err = b.PublishChange(t.Context(), c, expected)
+		return !IsSilence(err)
+	})
+	return seq, err
+}
+
 func TestPublishChangeIsOnBothStreams(t *testing.T) {
 	s := startServer(t)
 	b, js := s.bus(), s.jetstream()
@@ -100,12 +110,7 @@ func TestPublishChangeConflicts(t *testing.T) {
 				last = mustPublish(t, b, c, last)
 				seqs = append(seqs, last)
 			}
-			var seq uint64
-			var err error
-			testkit.Eventually(t, "it is answered", func() bool {
-				seq, err = b.PublishChange(t.Context(), tt.publish, tt.expected(seqs))
-				return !IsSilence(err)
-			})
+			seq, err := answered(t, b, tt.publish, tt.expected(seqs))
 			if !errors.Is(err, tt.want) {
 				t.Fatalf("got %v, want %v", err, tt.want)
 			}

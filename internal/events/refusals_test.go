@@ -72,7 +72,7 @@ func TestAFullStreamSaysSoOnceAndRecovers(t *testing.T) {
 			refused++
 		}
 	}
-	if _, err := b.PublishChange(t.Context(), version("db", "1"), 0); !isStorage(err) {
+	if _, err := answered(t, b, version("db", "1"), 0); !isStorage(err) {
 		t.Errorf("a change: got %v, want that there is no storage", err)
 	}
 	if n := strings.Count(log.String(), full); n != 1 || strings.Contains(log.String(), again) {

@@ -75,7 +75,7 @@ func TestAReplayDeliversTheEventOfADeadLetterAgainAndPublishesNone(t *testing.T)
 	change := version("db", "1")
 	seq := mustPublish(t, b, change, 0)
 	c := consume(t, b, ConsumeOptions{})
-	c.next().Done(t.Context(), rejectf("not-wanted", "no"))
+	c.reject(c.next(), rejectf("not-wanted", "no"))
 	letter := letters(t, b, 1)[0]
 	if letter.ID == 0 || !letter.Replayed.IsZero() {
 		t.Errorf("it has the id %d and was replayed at %s, want an id and never", letter.ID, letter.Replayed)
@@ -109,7 +109,7 @@ func TestAReplayDeliversTheEventOfADeadLetterAgainAndPublishesNone(t *testing.T)
 
 	// It is dead-lettered again at once, within the time in which the server takes the same event for a duplicate.
 	replay(t, b, letter)
-	c.next().Done(t.Context(), rejectf("not-wanted", "still not"))
+	c.reject(c.next(), rejectf("not-wanted", "still not"))
 	if list := letters(t, b, 2); list[1].Error != "still not" || list[1].Seq != seq || !list[1].Replayed.IsZero() {
 		t.Errorf("the second dead letter is %+v, want one of the same event with the new error", list[1])
 	}
@@ -120,8 +120,9 @@ func TestAReplayWaitsUntilSomebodyConsumes(t *testing.T) {
 	b := startServer(t).bus()
 	mustPublish(t, b, version("db", "1"), 0)
 	c := consume(t, b, ConsumeOptions{})
-	c.next().Done(t.Context(), rejectf("not-wanted", "no"))
+	c.reject(c.next(), rejectf("not-wanted", "no"))
 	letter := letters(t, b, 1)[0]
+	drained(t, b)
 	c.stop()
 	replay(t, b, letter)
 	next := consume(t, b, ConsumeOptions{})
@@ -134,7 +135,7 @@ func TestAReplayTakesTheEventOfNoLaterOne(t *testing.T) {
 	b := startServer(t).bus()
 	seq := mustPublish(t, b, version("db", "1"), 0)
 	c := consume(t, b, ConsumeOptions{})
-	c.next().Done(t.Context(), rejectf("not-wanted", "no"))
+	c.reject(c.next(), rejectf("not-wanted", "no"))
 	letter := letters(t, b, 1)[0]
 	later := version("db", "2")
 	mustPublish(t, b, later, seq)
@@ -223,7 +224,7 @@ func FuzzParseRequest(f *testing.F) {
 func TestAnEventThatCannotBeReadIsNotReplayed(t *testing.T) {
 	s := startServer(t)
 	b := s.bus()
-	rejects := make(chan string, 2)
+	rejects := make(chan string, 10)
 	c := consume(t, b, ConsumeOptions{OnReject: func(_ context.Context, reason string) { rejects <- reason }})
 	msg := &nats.Msg{Subject: "keyturn.v1.prod-eu.secret.shop.db", Data: []byte("x")}
 	if _, err := s.jetstream().PublishMsg(t.Context(), msg); err != nil {

@@ -44,8 +44,9 @@ func TestAReplicaThatIsBehindDropsNoReplay(t *testing.T) {
 	later := version("db", "2")
 	seq = mustPublish(t, b, later, seq)
 	c := consume(t, b, ConsumeOptions{})
-	c.next().Done(t.Context(), rejectf("not-wanted", "no"))
+	c.reject(c.next(), rejectf("not-wanted", "no"))
 	letter := letters(t, b, 1)[0]
+	drained(t, b)
 	c.stop()
 	behind := &replica{Stream: b.changes}
 	b.changes, b.retry = behind, quickly
@@ -73,8 +74,9 @@ func TestARequestForAReplayBelievesAReplicaInTheEnd(t *testing.T) {
 	seq := mustPublish(t, b, version("db", "1"), 0)
 	mustPublish(t, b, version("db", "2"), seq)
 	c := consume(t, b, ConsumeOptions{})
-	c.next().Done(t.Context(), rejectf("not-wanted", "no"))
+	c.reject(c.next(), rejectf("not-wanted", "no"))
 	letter := letters(t, b, 1)[0]
+	drained(t, b)
 	c.stop()
 	request(t, b, letter)
 	// The leader lost the event: each answer is an earlier one.

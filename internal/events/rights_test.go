@@ -109,7 +109,7 @@ func TestRights(t *testing.T) {
 	outcomes.next().Done(t.Context(), nil)
 	outcomes.stop()
 	c := consume(t, b, ConsumeOptions{Durable: "actuator"})
-	c.next().Done(t.Context(), rejectf("not-wanted", "no"))
+	c.reject(c.next(), rejectf("not-wanted", "no"))
 	testkit.Await(t, "the refused event is a dead letter", func(ctx context.Context) bool {
 		letters, err := b.DeadLetters(ctx, 1)
 		return err == nil && len(letters) == 1

@@ -193,7 +193,7 @@ func TestStateEndsWhenWhatIsAwaitedVanishes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 	defer cancel()
 	var count int
 	err = b.State(ctx, SourceFilters(testCluster), func(Stored) error {

@@ -87,7 +87,8 @@ func TestEventsOfStoresOfOtherClustersAreTakenAndNothingElseOfThem(t *testing.T)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("taken (-want +got):\n%s", diff)
 		}
-		if diff := cmp.Diff(refused, rejects); diff != "" {
+		// It is refused again if its dead letter has no answer in time.
+		if diff := cmp.Diff(slices.Compact(refused), slices.Compact(rejects)); diff != "" {
 			t.Errorf("refused (-want +got):\n%s", diff)
 		}
 	}

@@ -188,8 +188,11 @@ func TestVerify(t *testing.T) {
 				t.Errorf("got %v, want one line with %q", err, tt.want)
 			}
 			nc := s.connect()
-			// Only for a missing stream Open waits until the end: it may just be being declared.
-			soon, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			wait := testkit.Patience
+			if tt.alter == nil { // Open waits until the end: it may just be being declared.
+				wait = 2 * time.Second
+			}
+			soon, cancel := context.WithTimeout(t.Context(), wait)
 			defer cancel()
 			if _, err := Open(soon, nc, testCluster, nil); !errors.Is(err, errStream) {
 				t.Errorf("Open returned %v, want errStream", err)
@@ -230,13 +233,19 @@ func TestOpenWaitsForStreamsThatAreBeingDeclared(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	waits := make(chan struct{}, 1)
+	waits := make(chan struct{}, 100)
 	logger := slog.New(slog.NewTextHandler(signal(waits), nil))
 	nc := s.connect()
 	opened := make(chan error, 1)
 	go func() {
-		_, err := Open(t.Context(), nc, testCluster, logger)
-		opened <- err
+		for {
+			began := time.Now()
+			_, err := Open(t.Context(), nc, testCluster, logger)
+			if !errors.Is(err, errStream) || time.Since(began) < declaredWait {
+				opened <- err
+				return // otherwise it has waited, and creating the streams takes longer
+			}
+		}
 	}()
 	<-waits
 	for _, config := range Streams(1)[1:] {
