@@ -67,9 +67,10 @@ func (s *testServer) connect() *nats.Conn {
 	return nc
 }
 
+// jetstream waits half the patience of a test for an answer, so that a poll repeats a request that is lost in a restart.
 func (s *testServer) jetstream() jetstream.JetStream {
 	s.t.Helper()
-	js, err := jetstream.New(s.connect(), jetstream.WithDefaultTimeout(testkit.Patience))
+	js, err := jetstream.New(s.connect(), jetstream.WithDefaultTimeout(testkit.Patience/2))
 	if err != nil {
 		s.t.Fatal(err)
 	}
