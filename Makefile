@@ -74,7 +74,7 @@ OLDEST := $(OLDEST)|TestTheActuatorsToken|TestTheWatchersTokenWritesNothing|Test
 e2e-oldest: export KEYTURN_TEST_VERSIONS := oldest
 e2e-oldest: $(GOTESTSUM)
 	$(say) 'e2e-oldest: testing on the oldest supported versions with the race detector'
-	@$(GO_TEST) --packages './tests ./tests/install ./tests/fleet' -- -race -vet=off -timeout 75m -p 1 -parallel 4 -run '$(OLDEST)'
+	@$(GO_TEST) --packages './tests ./tests/install ./tests/fleet' -- -race -vet=off -timeout 40m -p 1 -parallel 4 -run '$(OLDEST)'
 
 #? bench: measure latency and cost against a bare watch and patch (BENCH_FLAGS="-reloader" adds Reloader's mode)
 bench:

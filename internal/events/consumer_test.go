@@ -95,7 +95,8 @@ func TestAConsumerThatIsChangedWhileItIsReadIsRepaired(t *testing.T) {
 			}
 			name, number, last, at := fmt.Sprintf("web%d", i), 0, uint64(0), time.Time{}
 			testkit.Eventually(t, "a change is delivered", func() bool {
-				if time.Since(at) > 10*time.Second { // A server may pass over what comes while the filter leaves it out.
+				// A server may pass over what comes while the filter leaves it out.
+				if number == 0 || test.name == "other subjects" && time.Since(at) > 10*time.Second {
 					number, at = number+1, time.Now()
 					last = mustPublish(t, b, version(name, fmt.Sprint(number)), last)
 				}

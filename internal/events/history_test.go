@@ -13,15 +13,18 @@ import (
 
 func readHistory(t *testing.T, b *Bus, query HistoryQuery) []string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
-	defer cancel()
 	var got []string
-	if err := b.History(ctx, query, func(s Stored) error {
-		got = append(got, s.Subject+" "+s.Event.ID())
-		return s.Err
-	}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Await(t, "the history is read", func(ctx context.Context) bool {
+		got = nil
+		err := b.History(ctx, query, func(s Stored) error {
+			got = append(got, s.Subject+" "+s.Event.ID())
+			return s.Err
+		})
+		if err != nil && !IsSilence(err) {
+			t.Fatal(err)
+		}
+		return err == nil
+	})
 	return got
 }
 

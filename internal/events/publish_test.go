@@ -151,7 +151,7 @@ func TestPublishChangeAgainAfterWhatSupersededIt(t *testing.T) {
 func TestTwoWatchersPublishEachChangeOnce(t *testing.T) {
 	s := startServer(t)
 	const versions = 50
-	var stored, conflicts atomic.Int64
+	var stored, conflicts, unanswered atomic.Int64
 	var wg sync.WaitGroup
 	for range 2 {
 		b := s.bus()
@@ -166,6 +166,8 @@ func TestTwoWatchersPublishEachChangeOnce(t *testing.T) {
 						t.Error(err)
 						return
 					}
+				} else if IsSilence(err) {
+					continue
 				} else if !errors.Is(err, ErrNotFound) {
 					t.Error(err)
 					return
@@ -176,10 +178,9 @@ func TestTwoWatchersPublishEachChangeOnce(t *testing.T) {
 				c := version("db", fmt.Sprint(v))
 				c.Time = time.Now()
 				_, err = b.PublishChange(t.Context(), c, expected)
-				for IsSilence(err) {
-					_, err = b.PublishChange(t.Context(), c, expected)
-				}
 				switch {
+				case IsSilence(err): // It may be stored. If so, the next one is published.
+					unanswered.Add(1)
 				case err == nil:
 					stored.Add(1)
 				case errors.Is(err, ErrConflict):
@@ -192,8 +193,8 @@ func TestTwoWatchersPublishEachChangeOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if stored.Load() != versions {
-		t.Errorf("%d changes were stored, want %d; there were %d conflicts", stored.Load(), versions, conflicts.Load())
+	if n := stored.Load(); n > versions || n+unanswered.Load() < versions {
+		t.Errorf("%d changes were stored, want %d; there were %d conflicts, and %d had no answer", n, versions, conflicts.Load(), unanswered.Load())
 	}
 	seen := make(map[string]bool)
 	for _, raw := range messages(t, s.jetstream(), StreamHistory) {

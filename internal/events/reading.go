@@ -15,9 +15,9 @@ const (
 	stall = time.Second
 	// infoTimeout bounds that request. A request without an answer is repeated.
 	infoTimeout = 2 * time.Second
-	// requestTimeout bounds a request that begins a reading. It is what nats.go waits if the context has no deadline: a request that the servers
-	// have lost, as they do while they elect a leader, must not use up all the time that the caller has to repeat it.
-	requestTimeout = 5 * time.Second
+	// requestTimeout bounds a request that begins a reading, or reads one event. One that the servers have lost, as they do while they elect a
+	// leader, must not use up all the time that the caller has to repeat it. It is twice what nats.go waits if the context has no deadline.
+	requestTimeout = 10 * time.Second
 	// lostAfter is how long to wait for a message, or an answer that none is missing, before the consumer or its messages count as lost.
 	lostAfter = 10 * time.Second
 )

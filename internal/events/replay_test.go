@@ -46,16 +46,16 @@ func request(t *testing.T, b *Bus, letter DeadLetter) {
 }
 
 // lastRequest returns the sequence of the last request for a replay, zero if there is none.
-func lastRequest(t *testing.T, b *Bus) uint64 {
+func lastRequest(t *testing.T, b *Bus) (seq uint64) {
 	t.Helper()
-	last, err := b.deadLetters.GetLastMsgForSubject(t.Context(), replaySubject(b.cluster))
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return 0
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return last.Sequence
+	testkit.Await(t, "the last request is read", func(ctx context.Context) bool {
+		last, err := b.deadLetters.GetLastMsgForSubject(ctx, replaySubject(b.cluster))
+		if err == nil {
+			seq = last.Sequence
+		}
+		return err == nil || errors.Is(err, jetstream.ErrMsgNotFound)
+	})
+	return seq
 }
 
 // isIdle waits until no request for a replay is in flight or waits.

@@ -17,15 +17,18 @@ import (
 
 func readState(t *testing.T, b *Bus, filters []string) map[string]Stored {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
-	defer cancel()
-	state := make(map[string]Stored)
-	if err := b.State(ctx, filters, func(s Stored) error {
-		state[s.Subject] = s
-		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	var state map[string]Stored
+	testkit.Await(t, "the state is read", func(ctx context.Context) bool {
+		state = make(map[string]Stored)
+		err := b.State(ctx, filters, func(s Stored) error {
+			state[s.Subject] = s
+			return nil
+		})
+		if err != nil && !IsSilence(err) {
+			t.Fatal(err)
+		}
+		return err == nil
+	})
 	return state
 }
 

@@ -39,7 +39,7 @@ type Plugin struct {
 	allNamespaces bool
 	nats          events.ConnectOptions
 	settings      actuate.Options
-	// completionTime bounds how long a shell waits for completions.
+	// completionTime bounds how long a shell waits for completions. It is 2 seconds, except in tests.
 	completionTime time.Duration
 
 	// installed is the installation, once a command runs that needs it. It is nil if the flags say everything.

@@ -74,7 +74,7 @@ func TestThePermissionsOfReloaderAreEnough(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.rolls("web", func() { r.secret("db", map[string]string{"password": "two"}) })
-	// Twice a minute everything is listed, from the memory of the API server, and that would do here, too.
+	// Twice a minute everything is listed, from the memory of the API server, and that would have web rolled, too.
 	testkit.Await(t, "the namespace is listed because of the change", func(context.Context) bool {
 		entries, _, err := plane.AuditSince(begin)
 		if err != nil {

@@ -74,7 +74,7 @@ func TestApplyCustomResource(t *testing.T) {
 		t.Fatal(err)
 	}
 	// It is waited for, because it may be known a moment later.
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	err := bed.ApplyYAML(ctx, strings.NewReader("{apiVersion: keyturn.test/v1, kind: Unknown, metadata: {name: x}}"))
 	if !meta.IsNoMatchError(err) {

@@ -11,7 +11,7 @@ const Patience = time.Minute
 
 // attempt is how long one poll may take. A NATS server that restarts leaves some requests without an answer, so a poll that waited for one until
 // the end would never repeat it.
-const attempt = Patience / 4
+const attempt = Patience / 2
 
 // Eventually polls until a condition holds, and fails the test if it does not hold within [Patience]. The failure message names the
 // condition and ends with what each detail returns, such as a log.

@@ -3,14 +3,18 @@ package testkit
 import (
 	"fmt"
 	"os"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 )
 
-// Main is the TestMain of a package that runs NATS servers: it runs the tests, and fails if they leave goroutines behind. It gives those
-// that end by themselves [Patience], where goleak.VerifyTestMain gives half a second: a server that is stopped does not wait for all of its own.
+// Main is the TestMain of a package that runs NATS servers: it runs the tests, and fails if they leave goroutines behind. It gives those of NATS
+// [Patience], where goleak.VerifyTestMain gives half a second: neither a server that is stopped nor a connection that is closed waits for all of
+// its own.
 func Main(m *testing.M, options ...goleak.Option) {
 	code := m.Run()
 	for deadline := time.Now().Add(Patience); code == 0; {
@@ -18,10 +22,18 @@ func Main(m *testing.M, options ...goleak.Option) {
 		if err == nil {
 			break
 		}
-		if time.Now().After(deadline) {
+		if !onlyNATS(err.Error()) || time.Now().After(deadline) {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
 		}
 	}
 	os.Exit(code)
+}
+
+// goroutine matches the line before the stack of each goroutine in an error of goleak.
+var goroutine = regexp.MustCompile(`Goroutine \d+ in state .* on top of the stack:`)
+
+// onlyNATS reports whether each goroutine that goleak has found is one of NATS's libraries.
+func onlyNATS(found string) bool {
+	return !slices.ContainsFunc(goroutine.Split(found, -1)[1:], func(stack string) bool { return !strings.Contains(stack, "github.com/nats-io/") })
 }

@@ -3,6 +3,7 @@ package testkit
 import (
 	"os"
 	"testing"
+	"time"
 )
 
 // StoreDir returns a folder for the streams of a NATS server that the test stops. It is removed like that of t.TempDir, but again if it was not
@@ -12,10 +13,9 @@ func StoreDir(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
 	t.Cleanup(func() {
-		for range 100 {
-			if os.RemoveAll(dir) == nil {
-				return // Otherwise t.TempDir reports why in the end.
-			}
+		// If it cannot be removed, t.TempDir reports why in the end.
+		for deadline := time.Now().Add(Patience); os.RemoveAll(dir) != nil && time.Now().Before(deadline); {
+			<-time.After(10 * time.Millisecond)
 		}
 	})
 	return dir

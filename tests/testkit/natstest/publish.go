@@ -8,10 +8,10 @@ import (
 )
 
 // Publish calls publish until it has an answer, as the programs do: while the disk is busy, a server can take longer than a request waits. An event
-// that is published again is not stored twice.
+// that is published again is not stored twice. Other requests that may be repeated, such as a purge, can take the place of publish.
 func Publish(t testing.TB, publish func() error) {
 	t.Helper()
-	testkit.Eventually(t, "it is published", func() bool {
+	testkit.Eventually(t, "the request is answered", func() bool {
 		err := publish()
 		if err != nil && !events.IsSilence(err) {
 			t.Fatal(err)

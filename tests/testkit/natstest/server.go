@@ -105,8 +105,8 @@ func (s *Server) JetStream(use func(jetstream.JetStream), credentials ...nats.Op
 	use(js)
 }
 
-// connect connects to the server. While the disk is busy, creating a stream can take longer than the library waits for an answer. It is
-// half the patience of a test, so that a poll repeats a request that is lost.
+// connect connects to the server. While the disk is busy, creating a stream can take longer than the library waits for an answer. A
+// request waits for half the patience of a test, so that a poll repeats one that is lost.
 func (s *Server) connect(options ...nats.Option) (*nats.Conn, jetstream.JetStream) {
 	s.t.Helper()
 	connection, err := nats.Connect(s.URL(), append([]nats.Option{nats.Timeout(startTimeout)}, options...)...)
