@@ -10,21 +10,7 @@ import (
 // busOf returns a bus of the tests' cluster on a server of its own.
 func busOf(t *testing.T) *events.Bus {
 	t.Helper()
-	return busesOf(t, testOptions().Cluster)[0]
-}
-
-// busesOf returns the buses of several clusters on one server.
-func busesOf(t *testing.T, clusters ...string) []*events.Bus {
-	t.Helper()
-	nc, _ := natstest.Streams(t)
-	buses := make([]*events.Bus, len(clusters))
-	for i, cluster := range clusters {
-		var err error
-		if buses[i], err = events.Open(t.Context(), nc, cluster, nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return buses
+	return natstest.Buses(t, testOptions().Cluster)[0]
 }
 
 // mustPublish publishes a change and returns its sequence. Expected is the sequence of the event before.

@@ -9,13 +9,14 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/testkit"
+	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
 // TestAnActuatorActsOnWhatAnotherClusterSaysOfASecretStore makes the watcher of a hub report a secret in a store, and a
 // Secret of its own cluster that has the name of one here.
 func TestAnActuatorActsOnWhatAnotherClusterSaysOfASecretStore(t *testing.T) {
 	c := newCluster(t, deploymentOf("web", "db", rollOn("openbao:secret/shop/db")), deploymentOf("other", "db", rollOn("secret/db")))
-	buses := busesOf(t, "demo", "hub")
+	buses := natstest.Buses(t, "demo", "hub")
 	c.bus = buses[0]
 	hub := buses[1]
 	var seq uint64

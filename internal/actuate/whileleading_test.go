@@ -3,7 +3,6 @@ package actuate
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/testkit"
@@ -23,13 +22,8 @@ func TestWhatRunsWhileLeadingEndsBeforeAnotherCanLead(t *testing.T) {
 	}
 	a, stop := c.start(options)
 	close(ready)
-	select {
-	case bus := <-began:
-		if bus != c.bus {
-			t.Error("it has another bus")
-		}
-	case <-time.After(testkit.Patience):
-		t.Fatal("it was not called")
+	if bus := testkit.Receive(t, "the call", began); bus != c.bus {
+		t.Error("it has another bus")
 	}
 	stop()
 	select {

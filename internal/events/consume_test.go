@@ -176,13 +176,8 @@ func TestConsumeRejects(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			select {
-			case reason := <-reasons:
-				if reason != tt.reason {
-					t.Errorf("the reason is %s, want %s", reason, tt.reason)
-				}
-			case <-time.After(testkit.Patience):
-				t.Fatal("it is not refused")
+			if reason := testkit.Receive(t, "the reason of the refusal", reasons); reason != tt.reason {
+				t.Errorf("the reason is %s, want %s", reason, tt.reason)
 			}
 			drained(t, b)
 			letters, err := b.DeadLetters(t.Context(), 1)

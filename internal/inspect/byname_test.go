@@ -15,6 +15,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
+	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
 // forbid makes the API server refuse a verb on all resources.
@@ -26,7 +27,7 @@ func forbid(client *fake.Clientset, verb string) {
 }
 
 func TestWhoMayOnlyListOrOnlyGetGetsTheSameExplanation(t *testing.T) {
-	bus := busesOf(t, "demo")[0]
+	bus := natstest.Buses(t, "demo")[0]
 	publish(t, bus, changeOfDB())
 	held := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", Annotations: map[string]string{events.AnnotationHold: "moving"}}}
 	explain := func(forbidden ...string) (string, error) {
@@ -54,7 +55,7 @@ func TestWhoMayOnlyListOrOnlyGetGetsTheSameExplanation(t *testing.T) {
 }
 
 func TestExplainKnowsWhatTheActuatorLeavesAlone(t *testing.T) {
-	bus := busesOf(t, "demo")[0]
+	bus := natstest.Buses(t, "demo")[0]
 	publish(t, bus, changeOfDB())
 	for _, tt := range []struct {
 		name  string

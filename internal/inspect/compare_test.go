@@ -18,6 +18,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
+	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
 // reloadedBy adds to a Deployment's managedFields a write by a field manager, some time after the change of changeOfDB.
@@ -135,7 +136,7 @@ func TestCompareSaysWhoRolled(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			bus := busesOf(t, "demo")[0]
+			bus := natstest.Buses(t, "demo")[0]
 			change := changeOfDB()
 			publish(t, bus, change)
 			for i, outcome := range tt.decided {
@@ -197,7 +198,7 @@ func compared(t *testing.T, bus *events.Bus, objects ...runtime.Object) string {
 }
 
 func TestCompareCountsAndNamesDifferencesFirst(t *testing.T) {
-	bus := busesOf(t, "demo")[0]
+	bus := natstest.Buses(t, "demo")[0]
 	change := changeOfDB()
 	publish(t, bus, change)
 	publishDecided(t, bus, events.Outcome{Verb: events.VerbSkipped, Reason: "dry-run"}, change, 0)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/nats-io/nats.go"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,31 +19,11 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
-	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
 // fp returns a fingerprint that differs with the letter.
 func fp(letter string) string { return "k0a1b2c3d:" + strings.Repeat("0", 31) + letter }
-
-// busesOf are the buses of several clusters on one server.
-func busesOf(t *testing.T, clusters ...string) []*events.Bus {
-	t.Helper()
-	server := natstest.Start(t, natstest.Options{})
-	server.Declare()
-	connection, err := nats.Connect(server.URL(), nats.Timeout(testkit.Patience))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(connection.Close)
-	buses := make([]*events.Bus, len(clusters))
-	for i, cluster := range clusters {
-		if buses[i], err = events.Open(t.Context(), connection, cluster, nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return buses
-}
 
 func publish(t *testing.T, bus *events.Bus, change events.Change) {
 	t.Helper()
@@ -79,7 +58,7 @@ func deploymentOf(name string, annotations map[string]string) *appsv1.Deployment
 func rollOn(text string) map[string]string { return map[string]string{workload.AnnotationRollOn: text} }
 
 func TestExplainSaysWhatWouldHappenAndWhy(t *testing.T) {
-	bus := busesOf(t, "demo")[0]
+	bus := natstest.Buses(t, "demo")[0]
 	publish(t, bus, changeOfDB())
 	done := deploymentOf("done", map[string]string{
 		workload.AnnotationRollOn: "secret/db", "keyturn.dev/rolled": `{"secret/db":"` + fp("b") + `@100/uid"}`,
@@ -254,7 +233,7 @@ func TestExplainSaysWhatWouldHappenAndWhy(t *testing.T) {
 }
 
 func TestExplainSaysWhatTheNamespaceHolds(t *testing.T) {
-	bus := busesOf(t, "demo")[0]
+	bus := natstest.Buses(t, "demo")[0]
 	publish(t, bus, changeOfDB())
 	client := fake.NewClientset(deploymentOf("web", rollOn("auto")), &corev1.Namespace{
 		ObjectMeta: metav1.ObjectMeta{Name: "shop", Annotations: map[string]string{events.AnnotationHold: "moving"}},
@@ -275,7 +254,7 @@ func TestExplainSaysWhatTheNamespaceHolds(t *testing.T) {
 }
 
 func TestExplainSaysWhyASourceIsOnHold(t *testing.T) {
-	bus := busesOf(t, "demo")[0]
+	bus := natstest.Buses(t, "demo")[0]
 	held := changeOfDB()
 	held.Hold = "migration"
 	publish(t, bus, held)
@@ -293,7 +272,7 @@ func TestExplainSaysWhyASourceIsOnHold(t *testing.T) {
 }
 
 func TestExplainKnowsTheStoresThatAnotherClusterWatches(t *testing.T) {
-	buses := busesOf(t, "demo", "hub")
+	buses := natstest.Buses(t, "demo", "hub")
 	publish(t, buses[1], events.Change{
 		Cluster: "hub", Source: events.StorePath{Store: "bao", Namespace: events.RootNamespace, Mount: "secret", Path: "shop/db"}.Source(),
 		Verb: events.VerbRotated, UID: "bao", ResourceVersion: "100", ChangedAt: "100", Fingerprint: fp("b"), Time: historyNow, WrittenAt: historyNow,
@@ -339,7 +318,7 @@ func TestEveryReasonIsExplainedByItsWordAndItsSentence(t *testing.T) {
 }
 
 func TestExplainSaysWhyTheLastRolloutFailed(t *testing.T) {
-	bus := busesOf(t, "demo")[0]
+	bus := natstest.Buses(t, "demo")[0]
 	failed := events.Outcome{
 		Cluster: "demo", Verb: events.VerbFailed, Reason: "reverted", Message: "the field manager \"operator\" restored it", Time: historyNow,
 		StartedAt: historyNow, Cause: "uid/100", Workload: events.Workload{Kind: "deployment", Namespace: "shop", Name: "web", UID: "uid-web"},
@@ -362,7 +341,7 @@ func TestExplainSaysWhyTheLastRolloutFailed(t *testing.T) {
 }
 
 func TestExplainSaysWhomAHeldWorkloadWaitsFor(t *testing.T) {
-	bus := busesOf(t, "demo")[0]
+	bus := natstest.Buses(t, "demo")[0]
 	publish(t, bus, changeOfDB())
 	outcome := func(verb events.Verb, reason, message string) events.Outcome {
 		return events.Outcome{

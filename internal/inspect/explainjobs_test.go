@@ -9,6 +9,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
+	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
 // cronJobOf returns a CronJob that reads the Secret db.
@@ -28,7 +29,7 @@ func jobOf(name string, owners ...metav1.OwnerReference) *batchv1.Job {
 }
 
 func TestExplainAnswersForTheKindsOfTheActuator(t *testing.T) {
-	bus := busesOf(t, "demo")[0]
+	bus := natstest.Buses(t, "demo")[0]
 	publish(t, bus, changeOfDB())
 	publishOutcomes(t, bus, events.Outcome{
 		Cluster: "demo", Verb: events.VerbCompleted, Reason: "rolled-out", Time: historyNow, StartedAt: historyNow, Cause: "uid/100",

@@ -16,6 +16,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
 	"github.com/keyturn/keyturn/tests/testkit"
+	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
 // customClient is an API server that serves Rollouts, but has none.
@@ -44,7 +45,7 @@ func abortedRollout(name string, spec map[string]any) *unstructured.Unstructured
 }
 
 func TestExplainSaysWhatAnAbortedRolloutHolds(t *testing.T) {
-	bus := busesOf(t, "demo")[0]
+	bus := natstest.Buses(t, "demo")[0]
 	publish(t, bus, changeOfDB())
 	runs := func(deployment string) map[string]any {
 		return map[string]any{"workloadRef": map[string]any{"kind": "Deployment", "name": deployment}}
@@ -82,7 +83,7 @@ func TestExplainSaysWhatAnAbortedRolloutHolds(t *testing.T) {
 }
 
 func TestExplainSaysThatRolloutsCannotBeRead(t *testing.T) {
-	bus := busesOf(t, "demo")[0]
+	bus := natstest.Buses(t, "demo")[0]
 	rollouts := schema.GroupResource{Group: "argoproj.io", Resource: "rollouts"}
 	for _, test := range []struct {
 		name string
@@ -110,7 +111,7 @@ func TestExplainSaysThatRolloutsCannotBeRead(t *testing.T) {
 }
 
 func TestExplainKnowsRollouts(t *testing.T) {
-	bus := busesOf(t, "demo")[0]
+	bus := natstest.Buses(t, "demo")[0]
 	publish(t, bus, changeOfDB())
 	options := ExplainOptions{Origins: events.Origins{Cluster: "demo"}, Clients: workload.Clients{
 		Typed: fake.NewClientset(deploymentOf("web", nil)),

@@ -14,10 +14,11 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
+	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
 func TestExplainSaysThatARolloutWaitsForSomebody(t *testing.T) {
-	bus := busesOf(t, "demo")[0]
+	bus := natstest.Buses(t, "demo")[0]
 	publish(t, bus, changeOfDB())
 	of := deploymentOf("web", map[string]string{workload.AnnotationRollOn: "auto", "keyturn.dev/rolled": `{"secret/db":"` + fp("b") + `@100/uid"}`})
 	daemons := &appsv1.DaemonSet{
@@ -52,7 +53,7 @@ func TestExplainSaysThatARolloutWaitsForSomebody(t *testing.T) {
 }
 
 func TestExplainTellsAWindowThatIsOpenFromOneThatIsClosed(t *testing.T) {
-	bus := busesOf(t, "demo")[0]
+	bus := natstest.Buses(t, "demo")[0]
 	opened := historyNow.Truncate(time.Minute).Add(time.Second)
 	publish(t, bus, changeOfDB())
 	const soon = "Its window is open: 9 15 * * * for 3h. Workloads are rolled one after the other then, and this one from 2026-03-14T15:"

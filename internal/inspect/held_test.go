@@ -146,7 +146,7 @@ func TestExplainSaysWhyAWorkloadWaitsAndWhatEndsThat(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			bus := busesOf(t, "demo")[0]
+			bus := natstest.Buses(t, "demo")[0]
 			publish(t, bus, changeOfDB())
 			publishOutcomes(t, bus, test.outcomes...)
 			said := explained(t, bus, test.web, "")
@@ -160,7 +160,7 @@ func TestExplainSaysWhyAWorkloadWaitsAndWhatEndsThat(t *testing.T) {
 }
 
 func TestAHoldOfTwoChangesLastsUntilBothAreDecided(t *testing.T) {
-	bus := busesOf(t, "demo")[0]
+	bus := natstest.Buses(t, "demo")[0]
 	publish(t, bus, changeOfDB())
 	app := changeOfDB()
 	app.Source = events.Source{Kind: events.KindConfigMap, Namespace: "shop", Name: "app"}
@@ -185,7 +185,7 @@ func TestAHoldOfTwoChangesLastsUntilBothAreDecided(t *testing.T) {
 }
 
 func TestExplainTellsTheTimesOfChangesFromTheHistory(t *testing.T) {
-	bus := busesOf(t, "demo")[0]
+	bus := natstest.Buses(t, "demo")[0]
 	last := uint64(0)
 	for i, version := range []string{"100", "200", "300"} {
 		change := changeOfDB()
@@ -212,7 +212,7 @@ func TestExplainTellsTheTimesOfChangesFromTheHistory(t *testing.T) {
 }
 
 func TestGoldenExplanationHasTheFieldsOfTheEvents(t *testing.T) {
-	bus := busesOf(t, "demo")[0]
+	bus := natstest.Buses(t, "demo")[0]
 	publish(t, bus, changeOfDB())
 	publishOutcomes(t, bus, heldFor(plan.LowerWave, ": deployment/api"),
 		rolled(outcomeOf("api", events.VerbStarted, "content-changed", "", historyNow.Add(time.Minute))))

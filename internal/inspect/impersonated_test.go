@@ -5,29 +5,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
 func TestHistoryLeavesOutWhatAClusterPublishesAsAnother(t *testing.T) {
 	for _, output := range []Format{Table, JSON} {
 		t.Run(string(output), func(t *testing.T) {
-			server := natstest.Start(t, natstest.Options{})
-			server.Declare()
-			connection, err := nats.Connect(server.URL(), nats.Timeout(testkit.Patience))
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(connection.Close)
+			connection, js := natstest.Streams(t)
 			bus, err := events.Open(t.Context(), connection, "demo", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			js, err := jetstream.New(connection)
 			if err != nil {
 				t.Fatal(err)
 			}

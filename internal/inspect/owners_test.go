@@ -14,6 +14,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
+	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
 // targetsFile has two kinds of custom resources, one of which may own the other.
@@ -38,7 +39,7 @@ func customOf(kind, name string, owners []metav1.OwnerReference) *unstructured.U
 }
 
 func TestExplainIsAboutTheOutermostController(t *testing.T) {
-	bus := busesOf(t, "demo")[0]
+	bus := natstest.Buses(t, "demo")[0]
 	publish(t, bus, changeOfDB())
 	file := filepath.Join(t.TempDir(), "targets.yaml")
 	if err := os.WriteFile(file, []byte(targetsFile), 0o600); err != nil {

@@ -8,10 +8,11 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
 func TestStatusSaysWhichWorkloadsWaitFailedOrAreRolled(t *testing.T) {
-	bus := busesOf(t, "demo")[0]
+	bus := natstest.Buses(t, "demo")[0]
 	publish(t, bus, changeOfDB())
 	at := func(seconds int) time.Time { return historyNow.Add(time.Duration(seconds) * time.Second) }
 	held := func(name string, seconds int) events.Outcome {
@@ -58,7 +59,7 @@ func standingIn(s Status) map[string][]string {
 }
 
 func TestStatusHasWhatBeganBeforeThePeriodOfTheCounts(t *testing.T) {
-	bus := busesOf(t, "demo")[0]
+	bus := natstest.Buses(t, "demo")[0]
 	publish(t, bus, changeOfDB())
 	publishOutcomes(t, bus,
 		outcomeOf("friday", events.VerbHeld, plan.OnHold.String(), "it is on hold", historyNow),
@@ -83,7 +84,7 @@ func TestStatusHasWhatBeganBeforeThePeriodOfTheCounts(t *testing.T) {
 }
 
 func TestStatusForgetsAWorkloadThatWasCreatedAgain(t *testing.T) {
-	bus := busesOf(t, "demo")[0]
+	bus := natstest.Buses(t, "demo")[0]
 	at := func(seconds int) time.Time { return historyNow.Add(time.Duration(seconds) * time.Second) }
 	again := func(o events.Outcome) events.Outcome {
 		o.Workload.UID += "-2"

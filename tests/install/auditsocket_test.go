@@ -29,12 +29,7 @@ func TestTheSocketComponentReceivesTheAuditOfAVault(t *testing.T) {
 func (c *components) endsSaying(program, sentence string) {
 	c.Helper()
 	p := c.run(program)
-	select {
-	case <-p.Done():
-	case <-time.After(patience):
-		c.Fatalf("the %s did not end within %s:\n%s", program, patience, p.Output())
-	}
-	if err := p.Wait(); err == nil || !strings.Contains(p.Output(), sentence) {
+	if err := c.end(p); err == nil || !strings.Contains(p.Output(), sentence) {
 		c.Fatalf("the %s: got %v, want %q in\n%s", program, err, sentence, p.Output())
 	}
 }

@@ -185,7 +185,7 @@ func (k *kubelet) exec(program string, command ...string) string {
 // end waits for the end of a program. The error is that of its Wait.
 func (k *kubelet) end(p *programs.Program) error {
 	k.Helper()
-	testkit.Receive(k.T, "the end of the "+p.Name(), p.Done())
+	testkit.Receive(k.T, "the end of the "+p.Name(), p.Done(), p.Output)
 	return p.Wait()
 }
 

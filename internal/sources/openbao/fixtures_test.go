@@ -95,13 +95,7 @@ func (r *rig) address() string {
 // next waits for the next observation.
 func (r *rig) next(t *testing.T) Observation {
 	t.Helper()
-	select {
-	case o := <-r.sink:
-		return o
-	case <-time.After(testkit.Patience):
-		t.Fatalf("nothing was observed; log:\n%s", r.log)
-		return Observation{}
-	}
+	return testkit.Receive(t, "an observation", r.sink, r.log.String)
 }
 
 // nextWhere waits for the next observation of the path in that state and skips others.

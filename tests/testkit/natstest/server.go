@@ -87,6 +87,20 @@ func (s *Server) Stop() {
 // URL returns the address that clients connect to.
 func (s *Server) URL() string { return s.server.ClientURL() }
 
+// Buses returns the buses of several clusters on one server.
+func Buses(t testing.TB, clusters ...string) []*events.Bus {
+	t.Helper()
+	connection, _ := Streams(t)
+	buses := make([]*events.Bus, len(clusters))
+	for i, cluster := range clusters {
+		var err error
+		if buses[i], err = events.Open(t.Context(), connection, cluster, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return buses
+}
+
 // Declare declares the project's streams, without replicas.
 func (s *Server) Declare(credentials ...nats.Option) {
 	s.t.Helper()
