@@ -45,7 +45,7 @@ demo demo-secrets demo-trace:
 	$(say) '$@: building what is not in the cache yet; the first time takes minutes, and docs/concepts.md is worth reading meanwhile'
 	@go run ./tests/testbed/cmd/build $(DEMO_SERVERS) ./cmd/actuator ./cmd/watcher
 	$(say) '$@: starting a control plane and both programs on this machine'
-	@go run ./tests/demo $(patsubst demo%,%,$@)
+	@go run ./tools/demo $(patsubst demo%,%,$@)
 
 #? test: run everything that must pass before a change is merged
 test: lint generate-check unit e2e
@@ -62,7 +62,7 @@ e2e: $(GOTESTSUM)
 	@CGO_ENABLED=0 go run ./tests/testbed/cmd/build
 	$(say) 'e2e: testing on a control plane with the race detector'
 	@mkdir -p bin && rm -f '$(RETRIED)'
-	@$(GO_TEST) $(RETRY) --packages ./tests/... -- -race -vet=off -timeout 75m -p 2 -parallel 4
+	@$(GO_TEST) $(RETRY) --packages './tests/... ./tools/...' -- -race -vet=off -timeout 75m -p 2 -parallel 4
 	@[ ! -s '$(RETRIED)' ] || { printf '\n==> e2e: passed only when run again, which is a bug in the test or in the code:\n' && cat '$(RETRIED)'; }
 
 # What would notice an older version: the chart from the first change to its removal, the permissions, the admission policies, a rotation, and a hub.
@@ -79,22 +79,22 @@ e2e-oldest: $(GOTESTSUM)
 #? bench: measure latency and cost against a bare watch and patch (BENCH_FLAGS="-reloader" adds Reloader's mode)
 bench:
 	$(say) 'bench: measuring the programs against a bare watch and patch'
-	@go run ./tests/bench $(BENCH_FLAGS)
+	@go run ./tools/bench $(BENCH_FLAGS)
 
 #? bench-nightly: measure everything, also a large cluster and 5,000 Deployments that have pods, and fail if a target is missed; takes hours
 bench-nightly:
 	$(say) 'bench-nightly: measuring everything, also a large cluster, with pods and in the mode of Reloader'
-	@go run ./tests/bench -strict -reloader -large -fan-out 5000 $(BENCH_FLAGS)
+	@go run ./tools/bench -strict -reloader -large -fan-out 5000 $(BENCH_FLAGS)
 
 #? scale: measure a three-server NATS under the events of 50, 100 and 200 clusters (SCALE_FLAGS="-write docs/scale.md")
 scale:
 	$(say) 'scale: measuring a three-server NATS under the events of many clusters'
-	@go run ./tests/scale $(SCALE_FLAGS)
+	@go run ./tools/scale $(SCALE_FLAGS)
 
 #? soak: kill, suspend and cut off everything for an hour, and count what was lost or doubled (SOAK_FLAGS="-duration 10m -seed 1")
 soak:
 	$(say) 'soak: changing sources while the programs, NATS, the API server and etcd are killed'
-	@go run ./tests/soak $(SOAK_FLAGS)
+	@go run ./tools/soak $(SOAK_FLAGS)
 
 #? fuzz: fuzz each decoder for FUZZTIME
 fuzz:

@@ -1,9 +1,9 @@
 // The demo shows both programs at work: it makes a series of changes on a real control plane on this machine, and shows the expected and
 // the actual result of each.
 //
-//	go run ./tests/demo
-//	go run ./tests/demo -secrets
-//	go run ./tests/demo -trace
+//	go run ./tools/demo
+//	go run ./tools/demo -secrets
+//	go run ./tools/demo -trace
 //
 // The first changes Secrets and ConfigMaps. The second rotates secrets in a real secret store, which the real External Secrets Operator
 // syncs to the cluster, and renews a certificate with the real cert-manager. The store is Vault, or the OpenBao that BAO_BIN names. The
