@@ -17,7 +17,7 @@ func TestBothProgramsBecomeReadyInOneProcessAndEnd(t *testing.T) {
 	cmd := newCommand(0)
 	cmd.SetErr(log)
 	cmd.SetArgs([]string{
-		"--kubeconfig", apitest.Start(t), "--state-dir", t.TempDir(), "--metrics-addr", "127.0.0.1:0", "--log-format", "json",
+		"--kubeconfig", apitest.Start(t), "--state-dir", testkit.StoreDir(t), "--metrics-addr", "127.0.0.1:0", "--log-format", "json",
 		"--enable-pprof", "--pprof-addr", "127.0.0.1:0",
 	})
 	stop := testkit.Run(t, "reloader", func(ctx context.Context) error {

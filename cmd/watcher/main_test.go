@@ -15,11 +15,10 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
-func TestMain(m *testing.M) { testkit.Main(m) }
+func TestMain(m *testing.M) { natstest.Main(m) }
 
 func TestTheWatcherBecomesReadyClaimsItsNameAndEnds(t *testing.T) {
-	nats := natstest.Start(t, natstest.Options{})
-	nats.Declare()
+	url := natstest.Account(t)
 	key := filepath.Join(t.TempDir(), "key")
 	if err := os.WriteFile(key, []byte(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("k"), 32))), 0o600); err != nil {
 		t.Fatal(err)
@@ -29,7 +28,7 @@ func TestTheWatcherBecomesReadyClaimsItsNameAndEnds(t *testing.T) {
 	cmd.SetErr(log)
 	cmd.SetArgs([]string{
 		"--cluster", "west", "--kubeconfig", apitest.Start(t), "--metrics-addr", "127.0.0.1:0", "--health-addr", "127.0.0.1:0",
-		"--nats-url", nats.URL(), "--fingerprint-key-file", key,
+		"--nats-url", url, "--fingerprint-key-file", key,
 	})
 	stop := testkit.Run(t, "watcher", func(ctx context.Context) error {
 		if err := cmd.ExecuteContext(ctx); !errors.Is(err, context.Canceled) {
@@ -41,7 +40,7 @@ func TestTheWatcherBecomesReadyClaimsItsNameAndEnds(t *testing.T) {
 	if want := "[+]sources ok\n[+]nats ok\n"; ready != want {
 		t.Errorf("checks: got %q, want %q", ready, want)
 	}
-	connection, err := events.Connect(t.Context(), events.ConnectOptions{URL: nats.URL(), Cluster: "west"})
+	connection, err := events.Connect(t.Context(), events.ConnectOptions{URL: url, Cluster: "west"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +49,8 @@ func TestTheWatcherBecomesReadyClaimsItsNameAndEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := bus.CheckClaim(t.Context(), "uid-of-another-cluster", ""); !errors.Is(err, events.ErrClaimed) {
+	check := func() error { return bus.CheckClaim(t.Context(), "uid-of-another-cluster", "") }
+	if err := natstest.Answered(t, check); !errors.Is(err, events.ErrClaimed) {
 		t.Errorf("the name of the cluster: got %v, want it claimed", err)
 	}
 	stop()

@@ -18,7 +18,7 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
-func TestMain(m *testing.M) { testkit.Main(m) }
+func TestMain(m *testing.M) { natstest.Main(m) }
 
 // lines is what a consumer has written so far.
 type lines struct {
@@ -40,9 +40,8 @@ func (l *lines) Write(p []byte) (int, error) {
 }
 
 func TestTheExampleReadsWhatThePublisherWrites(t *testing.T) {
-	server := natstest.Start(t, natstest.Options{})
-	server.Declare()
-	connection, err := nats.Connect(server.URL(), nats.Timeout(testkit.Patience))
+	url := natstest.Account(t)
+	connection, err := nats.Connect(url, nats.Timeout(testkit.Patience))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +81,7 @@ func TestTheExampleReadsWhatThePublisherWrites(t *testing.T) {
 		ctx, stop := context.WithTimeout(t.Context(), testkit.Patience)
 		ended := make(chan error, 1)
 		go func() {
-			ended <- run(ctx, server.URL(), events.StreamHistory, "keyturn.history.v1.*.rollout.>", "example", out, nats.Timeout(testkit.Patience))
+			ended <- run(ctx, url, events.StreamHistory, "keyturn.history.v1.*.rollout.>", "example", out, nats.Timeout(testkit.Patience))
 		}()
 		select {
 		case <-out.wrote:

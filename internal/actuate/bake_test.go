@@ -32,7 +32,7 @@ type bakeBed struct {
 
 func newBakeBed(t *testing.T, deployments ...*appsv1.Deployment) *bakeBed {
 	t.Helper()
-	b := &bakeBed{cluster: newCluster(t, deployments...), now: time.Now().Truncate(time.Second)}
+	b := &bakeBed{cluster: newStreamless(t, deployments...), now: time.Now().Truncate(time.Second)}
 	for _, d := range deployments {
 		b.names = append(b.names, d.Name)
 	}

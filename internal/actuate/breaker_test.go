@@ -13,7 +13,7 @@ import (
 // change, which knows what is on the workload.
 func TestASourceThatChangesWithoutEndRollsAWorkloadNoMoreThanTheLimit(t *testing.T) {
 	const every, most, hours = 20 * time.Second, 10, 3
-	c := newCluster(t, deploymentOf("web", "db", rollOn("auto")))
+	c := newStreamless(t, deploymentOf("web", "db", rollOn("auto")))
 	began := time.Now().Truncate(time.Second)
 	now, options := began, c.options()
 	options.Now, options.MaxRollsPerHour = func() time.Time { return now }, most

@@ -7,7 +7,7 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
-// busOf returns a bus of the tests' cluster on a server of its own.
+// busOf returns a bus of the tests' cluster on streams that the test has for itself.
 func busOf(t *testing.T) *events.Bus {
 	t.Helper()
 	return natstest.Buses(t, testOptions().Cluster)[0]

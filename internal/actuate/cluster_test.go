@@ -29,8 +29,9 @@ import (
 type cluster struct {
 	*testing.T
 	client *fake.Clientset
-	js     jetstream.JetStream
-	bus    *events.Bus
+	// js and bus are nil without a stream.
+	js  jetstream.JetStream
+	bus *events.Bus
 
 	mu      sync.Mutex
 	version int
@@ -45,12 +46,20 @@ type cluster struct {
 // newCluster makes a cluster in which all pods of the Deployments are ready.
 func newCluster(t *testing.T, deployments ...*appsv1.Deployment) *cluster {
 	t.Helper()
+	c := newStreamless(t, deployments...)
 	nc, js := natstest.Streams(t)
 	bus, err := events.Open(t.Context(), nc, "demo", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &cluster{T: t, client: fake.NewClientset(), js: js, bus: bus, version: 10}
+	c.js, c.bus = js, bus
+	return c
+}
+
+// newStreamless makes such a cluster without a stream, which needs no server. Nothing is to be published there, and no actuator to be started.
+func newStreamless(t *testing.T, deployments ...*appsv1.Deployment) *cluster {
+	t.Helper()
+	c := &cluster{T: t, client: fake.NewClientset(), version: 10}
 	c.client.PrependReactor("patch", "deployments", c.patch)
 	c.client.PrependReactor("create", "events", func(k8stesting.Action) (bool, runtime.Object, error) { return true, nil, nil })
 	for _, deployment := range deployments {
@@ -183,12 +192,17 @@ func (c *cluster) eventually(what string, holds func() bool) {
 // publish publishes a change of db and returns its sequence. Expected is the sequence of the event before.
 func (c *cluster) publish(expected uint64, mutate func(*events.Change)) uint64 {
 	c.Helper()
+	c.published = mustPublish(c.T, c.bus, c.change(mutate), expected)
+	return c.published
+}
+
+// change makes a change of db.
+func (c *cluster) change(mutate func(*events.Change)) events.Change {
 	change := changeOf(mutate)
 	change.ResourceVersion = c.next()
 	change.ChangedAt, change.Time, change.WrittenAt = change.ResourceVersion, time.Now(), time.Now()
 	change.Keys["password"] = events.Key{Fingerprint: change.Keys["password"].Fingerprint, ChangedAt: change.ResourceVersion}
-	c.published = mustPublish(c.T, c.bus, change, expected)
-	return c.published
+	return change
 }
 
 // last returns the last outcome of a Deployment as text.

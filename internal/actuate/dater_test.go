@@ -11,6 +11,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
+	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
 // userChanged makes a change one of the key user. The key password changed before, at 95.
@@ -121,10 +122,11 @@ func TestChangesAreDatedByTheHistoryOfTheirSource(t *testing.T) {
 		})
 		seq = mustPublish(t, bus, change, seq)
 	}
-	got, err := writtenBy(t.Context(), &bus.Reader, changeOf(userChanged))
-	if err != nil {
-		t.Fatal(err)
-	}
+	var got map[string]time.Time
+	natstest.Publish(t, func() (err error) {
+		got, err = writtenBy(t.Context(), &bus.Reader, changeOf(userChanged))
+		return err
+	})
 	want := map[string]time.Time{"95": written, "100": written.Add(2 * time.Minute)}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

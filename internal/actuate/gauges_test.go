@@ -1,6 +1,7 @@
 package actuate
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
+	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
@@ -123,23 +125,36 @@ func TestAnActuatorThatStandsByShowsNothingOfTheWork(t *testing.T) {
 }
 
 func TestTheNextActuatorKnowsWhenTheChangesOfARolloutWereSeen(t *testing.T) {
-	bus := busOf(t)
+	nc, _ := natstest.Streams(t)
+	bus, err := events.Open(t.Context(), nc, testOptions().Cluster, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	stream := resumerOf(testOptions(), bus)
 	change := changeOf(func(c *events.Change) { c.Time = written })
 	mustPublish(t, bus, change, 0)
 	for _, tt := range []struct {
 		name    string
 		sources []events.OutcomeSource
-		want    []time.Time
+		// reads is how many of the sources are read on the stream.
+		reads uint64
+		want  []time.Time
 	}{
-		{"the last event of the source", []events.OutcomeSource{{Source: "secret/db", Event: change.ID()}}, []time.Time{written}},
-		{"not an earlier one", []events.OutcomeSource{{Source: "secret/db", Event: "uid/90"}}, nil},
-		{"not of a source that is gone", []events.OutcomeSource{{Source: "secret/gone", Event: change.ID()}}, nil},
-		{"nor of one that cannot be read", []events.OutcomeSource{{Source: "secret", Event: change.ID()}}, nil},
+		{"the last event of the source", []events.OutcomeSource{{Source: "secret/db", Event: change.ID()}}, 1, []time.Time{written}},
+		{"not an earlier one", []events.OutcomeSource{{Source: "secret/db", Event: "uid/90"}}, 1, nil},
+		{"not of a source that is gone", []events.OutcomeSource{{Source: "secret/gone", Event: change.ID()}}, 1, nil},
+		{"nor of one that cannot be read", []events.OutcomeSource{{Source: "secret", Event: change.ID()}}, 0, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			started := events.Outcome{Workload: events.Workload{Kind: "deployment", Namespace: "shop", Name: "web"}, Sources: tt.sources}
-			if diff := cmp.Diff(tt.want, stream.changed(t.Context(), started)); diff != "" {
+			var got []time.Time
+			// Without an answer there are no times, either.
+			testkit.Await(t, "the stream answers", func(ctx context.Context) bool {
+				earlier := nc.Stats().InMsgs
+				got = stream.changed(ctx, started)
+				return nc.Stats().InMsgs >= earlier+tt.reads
+			})
+			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

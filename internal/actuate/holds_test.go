@@ -17,7 +17,7 @@ import (
 // TestAHoldForDaysIsNotedAsLongAndNotAsLate changes a source each day while the workload is on hold.
 func TestAHoldForDaysIsNotedAsLongAndNotAsLate(t *testing.T) {
 	const days = 9
-	c := newCluster(t, deploymentOf("web", "db", onHold()))
+	c := newStreamless(t, deploymentOf("web", "db", onHold()))
 	now, options, reader := time.Now().Truncate(time.Second), c.options(), sdkmetric.NewManualReader()
 	options.Now, options.Meter = func() time.Time { return now }, sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("")
 	a, err := New(options)

@@ -20,7 +20,11 @@ import (
 // TestEverybodyRollsInTheEnd rolls workloads in waves that read one of two sources, or both, with patches that fail, holds, pauses, pods that do not
 // stay ready, changes and restarts. When all of that is over, every workload gets the last content.
 func TestEverybodyRollsInTheEnd(t *testing.T) {
-	for seed := range uint64(15) {
+	seeds := uint64(15)
+	if testing.Short() {
+		seeds = 3
+	}
+	for seed := range seeds {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 31))
 			var all []*appsv1.Deployment

@@ -65,6 +65,12 @@ func (l *loop) run(ctx context.Context) {
 	defer l.drain(ctx)
 	l.starts.resume(ctx)
 	l.rollouts.resume(ctx, l.stream)
+	l.resume()
+	l.work(ctx)
+}
+
+// resume has the parts go on with what the workloads say.
+func (l *loop) resume() {
 	l.intake.resume(l.recaller.ask)
 	l.owing.resume(l.recaller.ask)
 	l.recorder.resume()
@@ -72,7 +78,6 @@ func (l *loop) run(ctx context.Context) {
 	l.besideReloader.resume()
 	l.shadows.resume()
 	l.takeSnapshot()
-	l.work(ctx)
 }
 
 // work does one step after the other, until the context is done.

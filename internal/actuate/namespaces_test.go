@@ -3,6 +3,7 @@ package actuate
 import (
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -50,21 +51,21 @@ func TestAHoldOnANamespaceHoldsItsWorkloadsUntilItIsTakenOff(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			c := newCluster(t, deploymentOf("web", "db", rollOn("auto")), deploymentOf("now", "db", map[string]string{
-				workload.AnnotationRollOn: "auto", workload.AnnotationRollNow: "1",
-			}))
-			c.forbid(tt.forbidden...)
-			c.annotatedNamespace(map[string]string{events.AnnotationHold: "moving"})
-			options := c.options()
-			options.Namespaces = tt.named
-			_, stop := c.start(options)
-			defer stop()
-			c.publish(0, content("1"))
-			c.isHeld("web", plan.OnHold, "somebody has put the workload on hold: namespace shop: moving")
-			c.wantPatched("now")
-			c.annotatedNamespace(nil)
-			c.wantPatched("now", "web")
+			synctest.Test(t, func(t *testing.T) {
+				c := newStreamless(t, deploymentOf("web", "db", rollOn("auto")), deploymentOf("now", "db", map[string]string{
+					workload.AnnotationRollOn: "auto", workload.AnnotationRollNow: "1",
+				}))
+				c.forbid(tt.forbidden...)
+				c.annotatedNamespace(map[string]string{events.AnnotationHold: "moving"})
+				options := c.options()
+				options.Namespaces = tt.named
+				b := c.lead(options)
+				b.deliver(content("1"))
+				b.isHeld("web", plan.OnHold, "somebody has put the workload on hold: namespace shop: moving")
+				b.wantPatched("now")
+				b.annotatedNamespace(nil)
+				b.wantPatched("now", "web")
+			})
 		})
 	}
 }
@@ -72,18 +73,18 @@ func TestAHoldOnANamespaceHoldsItsWorkloadsUntilItIsTakenOff(t *testing.T) {
 func TestWithoutPermissionToReadNamespacesTheyHoldNothing(t *testing.T) {
 	for name, named := range map[string][]string{"all": nil, "one": {"shop"}} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c := newCluster(t, deploymentOf("web", "db", rollOn("auto")))
-			c.forbid("get", "list", "watch")
-			options := c.options()
-			options.Namespaces = named
-			_, stop := c.start(options)
-			defer stop()
-			c.publish(0, content("1"))
-			c.wantPatched("web")
-			if !strings.Contains(c.logged(), "no permission to read namespaces") {
-				t.Error("nothing says so")
-			}
+			synctest.Test(t, func(t *testing.T) {
+				c := newStreamless(t, deploymentOf("web", "db", rollOn("auto")))
+				c.forbid("get", "list", "watch")
+				options := c.options()
+				options.Namespaces = named
+				b := c.lead(options)
+				b.deliver(content("1"))
+				b.wantPatched("web")
+				if !strings.Contains(b.logged(), "no permission to read namespaces") {
+					t.Error("nothing says so")
+				}
+			})
 		})
 	}
 }

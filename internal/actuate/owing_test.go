@@ -11,6 +11,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
+	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
 func onHold() map[string]string {
@@ -58,9 +59,9 @@ func TestADeletionThatRestsOutlivesItsEventAndTheActuator(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := changes.Purge(t.Context(), jetstream.WithPurgeSubject(events.Subject("demo", db))); err != nil {
-		t.Fatal(err)
-	}
+	natstest.Publish(t, func() error {
+		return changes.Purge(t.Context(), jetstream.WithPurgeSubject(events.Subject("demo", db)))
+	})
 	_, stop = c.start(options)
 	defer stop()
 	c.annotated("web", map[string]string{events.AnnotationHold: ""})
@@ -94,7 +95,7 @@ func TestAChangeThatWasReadAgainAndWaitsForASlotOutlivesTheActuator(t *testing.T
 func TestWhatAWorkloadWaitsForIsNotedAsFarAsTheRecordHasRoom(t *testing.T) {
 	annotations := rollOn("configmap/release-*")
 	annotations[events.AnnotationHold] = "tofu"
-	c := newCluster(t, deploymentOf("web", "db", annotations))
+	c := newStreamless(t, deploymentOf("web", "db", annotations))
 	now, options := time.Now(), c.options()
 	options.Now, options.RollOnDelete = func() time.Time { return now }, true
 	a, err := New(options)

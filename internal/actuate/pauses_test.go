@@ -3,8 +3,11 @@ package actuate
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -58,9 +61,15 @@ func (c *cluster) pausedAt() time.Time {
 
 func TestChangesWithinAPauseMakeOneRollAtItsEnd(t *testing.T) {
 	t.Parallel()
-	// It must outlast the restart of the actuator, and two publications whose first attempt has no answer.
-	const period = 20 * time.Second
+	const period = time.Hour
 	c, options := pausingCluster(t, period.String())
+	var end atomic.Pointer[time.Time] // The clock stands still from the end of the pause on.
+	options.Now = func() time.Time {
+		if at := end.Load(); at != nil {
+			return *at
+		}
+		return time.Now()
+	}
 	_, stop := c.start(options)
 	seq := c.publish(0, content("1"))
 	c.eventually("the first change is held", func() bool { return strings.Contains(c.logged(), "reason=pause-period") })
@@ -72,8 +81,21 @@ func TestChangesWithinAPauseMakeOneRollAtItsEnd(t *testing.T) {
 	_, stop = c.start(options)
 	defer stop()
 	c.publish(seq, content("3"))
+	taken := fmt.Sprintf("seq=%d dependents=1", c.published)
+	c.eventually("the last change is taken", func() bool { return strings.Contains(c.logged(), taken) })
+	over := begun.Add(period)
+	end.Store(&over)
+	c.publish(0, func(change *events.Change) { change.Source.Name = "other" }) // With each event, the loop looks at the clock.
 	c.wantPatched("web")
-	if early := time.Until(begun.Add(period)); early > 0 {
+	var started events.Outcome
+	c.eventually("its roll is reported", func() bool {
+		stored, err := c.bus.Last(c.Context(), events.OutcomeSubject("demo", events.Workload{Kind: "deployment", Namespace: "shop", Name: "web"}))
+		if err == nil {
+			started, err = stored.Outcome()
+		}
+		return err == nil && started.Verb == events.VerbStarted
+	})
+	if early := over.Sub(started.StartedAt); early > 0 {
 		t.Errorf("it is rolled %s before the end of the pause", early)
 	}
 	if !c.pausedAt().Equal(begun) {
@@ -116,23 +138,25 @@ func TestContentThatComesBackWithinAPauseRollsNothing(t *testing.T) {
 }
 
 func TestAPauseThatSomeoneElseHasBegunIsLeftToThem(t *testing.T) {
-	deployments := []*appsv1.Deployment{
-		deploymentOf("left", "db", map[string]string{annotationPausePeriod: "1s", annotationPausedAt: "2026-03-14T15:09:26Z"}),
-		deploymentOf("paused", "db", map[string]string{annotationPausePeriod: "1s", annotationPausedAt: "2026-03-14T15:09:26Z"}),
-	}
-	deployments[1].Spec.Paused = true
-	c := newCluster(t, deployments...)
-	options := c.options()
-	options.Reloader = true
-	_, stop := c.start(options)
-	defer stop()
-	c.eventually("what was left behind is taken away", func() bool { return c.get("left").Annotations[annotationPausedAt] == "" })
-	if got := c.get("paused"); got.Annotations[annotationPausedAt] == "" || !got.Spec.Paused {
-		t.Errorf("the Deployment that is paused was changed: %v, paused %t", got.Annotations, got.Spec.Paused)
-	}
-	if got := c.patches(); len(got) > 0 {
-		t.Errorf("%s were rolled", got)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		over := time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)
+		deployments := []*appsv1.Deployment{
+			deploymentOf("left", "db", map[string]string{annotationPausePeriod: "1s", annotationPausedAt: over}),
+			deploymentOf("paused", "db", map[string]string{annotationPausePeriod: "1s", annotationPausedAt: over}),
+		}
+		deployments[1].Spec.Paused = true
+		c := newStreamless(t, deployments...)
+		options := c.options()
+		options.Reloader = true
+		c.lead(options)
+		c.eventually("what was left behind is taken away", func() bool { return c.get("left").Annotations[annotationPausedAt] == "" })
+		if got := c.get("paused"); got.Annotations[annotationPausedAt] == "" || !got.Spec.Paused {
+			t.Errorf("the Deployment that is paused was changed: %v, paused %t", got.Annotations, got.Spec.Paused)
+		}
+		if got := c.patches(); len(got) > 0 {
+			t.Errorf("%s were rolled", got)
+		}
+	})
 }
 
 // Reloader keeps the end of a pause only in memory. If it stops before the end, the Deployment stays paused.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go"
@@ -41,14 +40,8 @@ func publishing(t *testing.T, p *publisher, reports []report) {
 	var running sync.WaitGroup
 	running.Go(func() { p.run(t.Context()) })
 	p.batches <- reports
-	deadline := time.After(testkit.Patience)
 	for left := len(reports); left > 0; {
-		select {
-		case done := <-p.published:
-			left -= len(done)
-		case <-deadline:
-			t.Fatalf("%d of %d outcomes are not done with", left, len(reports))
-		}
+		left -= len(testkit.Receive(t, fmt.Sprintf("the last %d of %d outcomes", left, len(reports)), p.published))
 	}
 	p.close(t.Context(), nil)
 	running.Wait()
@@ -60,10 +53,11 @@ func TestOutcomesArePublishedUntilNoneIsLeft(t *testing.T) {
 	refused.Cluster = "another"
 	publishing(t, p, reportsOf(outcomeOf("first"), refused, outcomeOf("last"))) // the one that is refused, too
 	for _, name := range []string{"first", "last"} {
-		stored, err := p.bus.Last(t.Context(), events.OutcomeSubject("demo", outcomeOf(name).Workload))
-		if err != nil {
-			t.Fatal(err)
-		}
+		var stored events.Stored
+		natstest.Publish(t, func() (err error) {
+			stored, err = p.bus.Last(t.Context(), events.OutcomeSubject("demo", outcomeOf(name).Workload))
+			return err
+		})
 		got, err := stored.Outcome()
 		if err != nil {
 			t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 )
 
 func TestAReplayIsTimedFromItsRequest(t *testing.T) {
-	c := newCluster(t, deploymentOf("web", "db", rollOn("auto")))
+	c := newStreamless(t, deploymentOf("web", "db", rollOn("auto")))
 	now, options, reader := time.Now().Truncate(time.Second), c.options(), sdkmetric.NewManualReader()
 	options.Now, options.Meter = func() time.Time { return now }, sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("")
 	a, err := New(options)

@@ -18,6 +18,7 @@ import (
 
 // The servers of a stream may lose their leader at the same time as the actuators.
 func TestANewLeaderReadsTheLastOutcomesWhenTheStreamAnswers(t *testing.T) {
+	testkit.Slow(t)
 	store := testkit.StoreDir(t)
 	port, err := process.FreePort() // it stays free while the server is restarted
 	if err != nil {
@@ -66,7 +67,7 @@ func TestANewLeaderReadsTheLastOutcomesWhenTheStreamAnswers(t *testing.T) {
 	if server, err = embedded.Start(embedded.Options{Listen: address, StoreDir: store}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if !<-complete || len(found) != 1 || found[0].Revision != started.Revision {
+	if !testkit.Receive(t, "the last outcomes", complete, log.String) || len(found) != 1 || found[0].Revision != started.Revision {
 		t.Errorf("%d outcomes are found, want the one on the stream; the log is\n%s", len(found), log)
 	}
 }

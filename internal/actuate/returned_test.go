@@ -16,7 +16,7 @@ import (
 func TestWhatIsPendingOutlivesThatTheKindIsNotServed(t *testing.T) {
 	annotations := rollOn("auto")
 	annotations[events.AnnotationHold] = "tofu"
-	c := newCluster(t, deploymentOf("web", "db", annotations))
+	c := newStreamless(t, deploymentOf("web", "db", annotations))
 	now, options := time.Now(), c.options()
 	options.Now = func() time.Time { return now }
 	a, err := New(options)

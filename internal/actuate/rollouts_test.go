@@ -69,9 +69,11 @@ func TestARolloutThatNoOutcomeIsAboutIsFound(t *testing.T) {
 	l := loopOf(t, testOptions(), progressing, known, expired, rolledAt(t, "complete", recently, workload.Complete), workloadOf(t, "auto", wholeDB, nil))
 	l.rollouts.following.resume(t.Context(), rolledOut(known, known.Revision, 2))
 	stream := resumerOf(testOptions(), busOf(t))
-	for range 2 {
-		l.rollouts.find(t.Context(), stream)
-	}
+	testkit.Await(t, "it is found", func(ctx context.Context) bool {
+		l.rollouts.find(ctx, stream)
+		return len(l.outbox.waiting) > 0
+	})
+	l.rollouts.find(t.Context(), stream)
 	if len(l.outbox.waiting) != 1 {
 		t.Fatalf("%d outcomes are reported, want 1", len(l.outbox.waiting))
 	}

@@ -3,6 +3,7 @@ package actuate
 import (
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -22,29 +23,30 @@ import (
 
 func TestAJobThatWasDeletedIsMadeAndItsShadowIsNot(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t)
-	jobs := c.client.BatchV1().Jobs("shop")
-	_, err := jobs.Create(t.Context(), &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "shop", Name: "import-keyturn", UID: "s", ResourceVersion: c.next(),
-			Annotations: map[string]string{"keyturn.dev/recreates": "import/u", "keyturn.dev/roll-on": "auto"},
-		},
-		Spec: batchv1.JobSpec{Suspend: new(true)},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	options := c.options()
-	options.RecreateJobs = true
-	_, stop := c.start(options)
-	defer stop()
-	c.eventually("the Job is there", func() bool {
-		job, err := jobs.Get(t.Context(), "import", metav1.GetOptions{})
-		return err == nil && !*job.Spec.Suspend
-	})
-	c.eventually("the shadow is gone", func() bool {
-		_, err := jobs.Get(t.Context(), "import-keyturn", metav1.GetOptions{})
-		return apierrors.IsNotFound(err)
+	synctest.Test(t, func(t *testing.T) {
+		c := newStreamless(t)
+		jobs := c.client.BatchV1().Jobs("shop")
+		_, err := jobs.Create(t.Context(), &batchv1.Job{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: "shop", Name: "import-keyturn", UID: "s", ResourceVersion: c.next(),
+				Annotations: map[string]string{"keyturn.dev/recreates": "import/u", "keyturn.dev/roll-on": "auto"},
+			},
+			Spec: batchv1.JobSpec{Suspend: new(true)},
+		}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		options := c.options()
+		options.RecreateJobs = true
+		c.lead(options)
+		c.eventually("the Job is there", func() bool {
+			job, err := jobs.Get(t.Context(), "import", metav1.GetOptions{})
+			return err == nil && !*job.Spec.Suspend
+		})
+		c.eventually("the shadow is gone", func() bool {
+			_, err := jobs.Get(t.Context(), "import-keyturn", metav1.GetOptions{})
+			return apierrors.IsNotFound(err)
+		})
 	})
 }
 

@@ -383,7 +383,7 @@ func TestAHoldThatBeginsAfterARestartIsTold(t *testing.T) {
 func TestASourceThatChangesAllTheTimeRollsAWorkloadOnceInEachInterval(t *testing.T) {
 	const every, during = 5 * time.Second, 10 * time.Minute
 	deployment := deploymentOf("web", "db", map[string]string{workload.AnnotationRollOn: "auto", workload.AnnotationMinInterval: "2m"})
-	c := newCluster(t, deployment)
+	c := newStreamless(t, deployment)
 	began := time.Now().Truncate(time.Second)
 	now, options := began, c.options()
 	options.Now = func() time.Time { return now }

@@ -27,7 +27,7 @@ import (
 // An admission policy that knows nothing of the count may still be there, from before an update.
 func TestARollThatMayNotBeCountedIsMadeWithoutTheCount(t *testing.T) {
 	const most = 2
-	c := newCluster(t, deploymentOf("web", "db", rollOn("auto")))
+	c := newStreamless(t, deploymentOf("web", "db", rollOn("auto")))
 	refused := 0
 	c.client.PrependReactor("patch", "deployments", func(action k8stesting.Action) (bool, runtime.Object, error) {
 		patch, ok := action.(k8stesting.PatchAction)

@@ -44,7 +44,7 @@ func componentServer(t *testing.T, files map[string]string) (s *embedded.Server,
 	for _, name := range []string{"NATS_PROJECTOR_SUBJECTS", "NATS_PROJECTOR_ACKS"} {
 		t.Setenv(name, testkit.ProjectorVariable(t, "../../deploy", name, testCluster))
 	}
-	s, err := embedded.Start(embedded.Options{Listen: "127.0.0.1:-1", StoreDir: t.TempDir(), ConfigFile: filepath.Join(dir, "nats.conf")}, nil)
+	s, err := embedded.Start(embedded.Options{Listen: "127.0.0.1:-1", StoreDir: testkit.StoreDir(t), ConfigFile: filepath.Join(dir, "nats.conf")}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,10 +88,10 @@ func TestTheReceiverOfAuditsPublishesChangesInStoresAndNothingElse(t *testing.T)
 	if state := readState(t, audit, []string{KindFilter(testCluster, KindOpenBao)}); len(state) != 1 {
 		t.Errorf("the state is %v, want the one event", state)
 	}
-	if last, err := audit.Last(t.Context(), Subject(testCluster, rotated.Source)); err != nil || last.Seq != seq {
+	if last, err := lastOn(t, audit, Subject(testCluster, rotated.Source)); err != nil || last.Seq != seq {
 		t.Errorf("its last event: got %d, %v, want %d", last.Seq, err, seq)
 	}
-	if _, err := audit.Extent(t.Context()); err != nil {
+	if _, err := answer(t, func() (Extent, error) { return audit.Extent(t.Context()) }); err != nil {
 		t.Error(err)
 	}
 	if strings.Contains(log.String(), "ermissions") {

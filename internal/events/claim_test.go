@@ -40,7 +40,20 @@ func TestClaimSurvivesTheWire(t *testing.T) {
 
 func mustClaim(t *testing.T, b *Bus, uid, replaces string) {
 	t.Helper()
-	published(t, func() error { return b.Claim(t.Context(), uid, replaces) })
+	if err := tryClaim(t, b, uid, replaces); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// tryClaim returns the error of a claim, and checkClaim that of a check.
+func tryClaim(t *testing.T, b *Bus, uid, replaces string) error {
+	t.Helper()
+	return errorOf(t, func() error { return b.Claim(t.Context(), uid, replaces) })
+}
+
+func checkClaim(t *testing.T, b *Bus, uid, replaces string) error {
+	t.Helper()
+	return errorOf(t, func() error { return b.CheckClaim(t.Context(), uid, replaces) })
 }
 
 func isReject(err error, reason string) bool {
@@ -49,15 +62,14 @@ func isReject(err error, reason string) bool {
 }
 
 func TestANameBelongsToTheClusterThatClaimedItFirst(t *testing.T) {
-	b := startServer(t).bus()
-	ctx := t.Context()
-	if err := b.CheckClaim(ctx, testUID, ""); err != nil {
+	b := sharedServer(t).bus()
+	if err := checkClaim(t, b, testUID, ""); err != nil {
 		t.Errorf("a name that nobody has claimed: %v", err)
 	}
 	for range 2 { // once more after a restart
 		mustClaim(t, b, testUID, "")
 	}
-	if err := b.CheckClaim(ctx, testUID, ""); err != nil {
+	if err := checkClaim(t, b, testUID, ""); err != nil {
 		t.Errorf("one's own name: %v", err)
 	}
 	refused := func(what string, err error, uid string) {
@@ -71,18 +83,18 @@ func TestANameBelongsToTheClusterThatClaimedItFirst(t *testing.T) {
 			}
 		}
 	}
-	refused("another cluster claims it", b.Claim(ctx, otherUID, ""), testUID)
-	refused("another cluster checks it", b.CheckClaim(ctx, otherUID, ""), testUID)
-	refused("another cluster replaces a third", b.Claim(ctx, otherUID, "a-third"), testUID)
+	refused("another cluster claims it", tryClaim(t, b, otherUID, ""), testUID)
+	refused("another cluster checks it", checkClaim(t, b, otherUID, ""), testUID)
+	refused("another cluster replaces a third", tryClaim(t, b, otherUID, "a-third"), testUID)
 
-	if err := b.CheckClaim(ctx, otherUID, testUID); err != nil {
+	if err := checkClaim(t, b, otherUID, testUID); err != nil {
 		t.Errorf("its actuator starts before its watcher has taken the name over: %v", err)
 	}
 	mustClaim(t, b, otherUID, testUID) // A rebuilt cluster takes its name over.
-	refused("the one that was replaced is back", b.Claim(ctx, testUID, ""), otherUID)
+	refused("the one that was replaced is back", tryClaim(t, b, testUID, ""), otherUID)
 	mustClaim(t, b, testUID, otherUID) // It takes it back within the window of duplicates.
 	mustClaim(t, b, otherUID, testUID) // And again.
-	stored, err := b.Last(ctx, ClaimSubject(testCluster))
+	stored, err := lastOn(t, b, ClaimSubject(testCluster))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,14 +108,14 @@ func TestANameBelongsToTheClusterThatClaimedItFirst(t *testing.T) {
 }
 
 func TestAClaimThatTheStreamHasLostIsMadeAgain(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	b, js := s.bus(), s.jetstream()
 	// Within the window of duplicates a purged stream still knows the claim's id.
 	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience) // It would otherwise be retried forever.
 	defer cancel()
 	for range 3 {
 		published(t, func() error { return b.Claim(ctx, testUID, "") })
-		if err := b.CheckClaim(ctx, otherUID, ""); !errors.Is(err, ErrClaimed) {
+		if err := checkClaim(t, b, otherUID, ""); !errors.Is(err, ErrClaimed) {
 			t.Errorf("another cluster checks it: got %v, want it refused", err)
 		}
 		purge(t, js)
@@ -111,7 +123,7 @@ func TestAClaimThatTheStreamHasLostIsMadeAgain(t *testing.T) {
 }
 
 func TestAClaimIsMadeAgainWhenItIsAWeekOld(t *testing.T) {
-	b := startServer(t).bus()
+	b := sharedServer(t).bus()
 	now := testTime
 	b.now = func() time.Time { return now }
 	told := func() int { return len(readHistory(t, b, HistoryQuery{Kind: KindCluster})) }
@@ -135,27 +147,27 @@ func TestAClaimIsMadeAgainWhenItIsAWeekOld(t *testing.T) {
 		if got := told(); got != step.want {
 			t.Errorf("%s: claimed %d times, want %d", step.name, got, step.want)
 		}
-		if err := b.CheckClaim(t.Context(), testUID, ""); err != nil {
+		if err := checkClaim(t, b, testUID, ""); err != nil {
 			t.Errorf("%s, its actuator: %v", step.name, err)
 		}
 	}
-	stored, err := b.Last(t.Context(), ClaimSubject(testCluster))
+	stored, err := lastOn(t, b, ClaimSubject(testCluster))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got, err := stored.Claim(); err != nil || !got.Time.Equal(now) || got.Replaces != otherUID {
 		t.Errorf("the claim is %+v, %v, want one of now that still says whom it has replaced", got, err)
 	}
-	if err := b.Claim(t.Context(), otherUID, ""); !errors.Is(err, ErrClaimed) {
+	if err := tryClaim(t, b, otherUID, ""); !errors.Is(err, ErrClaimed) {
 		t.Errorf("another cluster: got %v, want it refused", err)
 	}
 }
 
 func TestTheFirstClaimOnANewStreamSaysWhomItReplaces(t *testing.T) {
 	for replaces, want := range map[string]string{"": "", otherUID: otherUID, testUID: ""} {
-		b := startServer(t).bus()
+		b := sharedServer(t).bus()
 		mustClaim(t, b, testUID, replaces)
-		stored, err := b.Last(t.Context(), ClaimSubject(testCluster))
+		stored, err := lastOn(t, b, ClaimSubject(testCluster))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -166,7 +178,7 @@ func TestTheFirstClaimOnANewStreamSaysWhomItReplaces(t *testing.T) {
 }
 
 func TestOfTwoClustersThatClaimANameAtOnceOneGetsIt(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 	defer cancel()
 	var wg sync.WaitGroup
@@ -197,16 +209,16 @@ func TestOfTwoClustersThatClaimANameAtOnceOneGetsIt(t *testing.T) {
 }
 
 func TestAClaimThatCannotBeReadIsSuperseded(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	b := s.bus()
 	if _, err := s.jetstream().Publish(t.Context(), ClaimSubject(testCluster), []byte("rubbish")); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.CheckClaim(t.Context(), testUID, ""); err != nil {
+	if err := checkClaim(t, b, testUID, ""); err != nil {
 		t.Error(err)
 	}
 	mustClaim(t, b, testUID, "")
-	if err := b.CheckClaim(t.Context(), otherUID, ""); !errors.Is(err, ErrClaimed) {
+	if err := checkClaim(t, b, otherUID, ""); !errors.Is(err, ErrClaimed) {
 		t.Errorf("got %v, want ErrClaimed", err)
 	}
 }

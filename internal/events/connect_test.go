@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 	"github.com/spf13/pflag"
 
@@ -33,9 +32,8 @@ func TestConnectOptionsAreFlags(t *testing.T) {
 }
 
 func TestConnectWaitsForAServerThatIsNotThereYet(t *testing.T) {
-	s := &testServer{t: t, dir: t.TempDir()}
+	s := newServer(t, testkit.StoreDir(t))
 	s.start(freeAddress(t)) // which stays free while the server is away
-	t.Cleanup(func() { s.Shutdown() })
 	var log testkit.Log
 	connected := make(chan error, 1)
 	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
@@ -43,8 +41,7 @@ func TestConnectWaitsForAServerThatIsNotThereYet(t *testing.T) {
 	url := s.ClientURL()
 	s.restart(func() {
 		go func() {
-			nc, err := Connect(ctx, ConnectOptions{URL: url, Cluster: testCluster, Logger: log.Logger()},
-				nats.ReconnectWait(10*time.Millisecond), nats.ReconnectJitter(0, 0))
+			nc, err := Connect(ctx, ConnectOptions{URL: url, Cluster: testCluster, Logger: log.Logger()}, impatient()...)
 			if err == nil {
 				nc.Close()
 			}
@@ -116,9 +113,9 @@ func TestConnectRefuses(t *testing.T) {
 }
 
 func TestConnectUsesPrivateInboxes(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	for role, want := range map[string]string{"": "_INBOX.prod-eu.", "watcher": "_INBOX_watcher.prod-eu."} {
-		nc, err := Connect(t.Context(), ConnectOptions{URL: s.ClientURL(), Cluster: testCluster, Role: role})
+		nc, err := Connect(t.Context(), ConnectOptions{URL: s.url(), Cluster: testCluster, Role: role})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +127,7 @@ func TestConnectUsesPrivateInboxes(t *testing.T) {
 }
 
 func TestDrain(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	nc := s.connect()
 	if err := Drain(t.Context(), nc); err != nil || !nc.IsClosed() {
 		t.Errorf("got %v; closed: %t", err, nc.IsClosed())
@@ -141,7 +138,7 @@ func TestDrain(t *testing.T) {
 }
 
 func TestAConnectionIsAliveUntilItIsClosedForGood(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	nc := s.connect()
 	if err := errors.Join(Alive(nil), Alive(nc)); err != nil {
 		t.Errorf("before: %v", err)

@@ -42,7 +42,7 @@ func (r attempts) await(t *testing.T, want string) {
 }
 
 // withTLS gives a server that is not started yet TLS, and returns the folder with the files of its certificate.
-func (s *testServer) withTLS(ca *testkit.CA) (dir string) {
+func (s *ownServer) withTLS(ca *testkit.CA) (dir string) {
 	s.t.Helper()
 	dir = s.t.TempDir()
 	ca.Issue(s.t, dir, time.Now().Add(time.Hour))
@@ -67,20 +67,18 @@ func copyFile(t *testing.T, to, from string) {
 
 // A program's mount of the CAs may be updated after the server's.
 func TestAConnectionTakesTheCAsOfARenewedFile(t *testing.T) {
-	s := &testServer{t: t, dir: t.TempDir()}
+	s := newServer(t, testkit.StoreDir(t))
 	dir := s.withTLS(testkit.NewCA(t))
 	s.start("127.0.0.1:-1")
-	t.Cleanup(func() { s.Shutdown() })
 	ca := filepath.Join(t.TempDir(), "ca.crt")
 	copyFile(t, ca, filepath.Join(dir, "ca.crt"))
-	connection, err := Connect(t.Context(), ConnectOptions{URL: s.ClientURL(), Cluster: testCluster, CAFile: ca},
-		nats.ReconnectWait(10*time.Millisecond), nats.ReconnectJitter(0, 0))
+	connection, err := Connect(t.Context(), ConnectOptions{URL: s.ClientURL(), Cluster: testCluster, CAFile: ca}, impatient()...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer connection.Close()
 	testkit.NewCA(t).Issue(t, dir, time.Now().Add(time.Hour))
-	if err := connection.Flush(); err != nil {
+	if err := connection.FlushTimeout(testkit.Patience); err != nil {
 		t.Errorf("the connection did not outlive the certificate: %v", err)
 	}
 	if err := connection.ForceReconnect(); err != nil {
@@ -96,9 +94,8 @@ func TestAConnectionTakesTheCAsOfARenewedFile(t *testing.T) {
 
 // In an upgrade one program is replaced before the other.
 func TestAProgramWaitsUntilTheServerHasTLSAsItsConfiguration(t *testing.T) {
-	s := &testServer{t: t, dir: t.TempDir()}
+	s := newServer(t, testkit.StoreDir(t))
 	s.start(freeAddress(t)) // which stays free while the server is restarted
-	t.Cleanup(func() { s.Shutdown() })
 	dir, plain := s.withTLS(testkit.NewCA(t)), ""
 	encrypted := s.config
 	for _, tt := range []struct {
@@ -126,7 +123,7 @@ func TestAProgramWaitsUntilTheServerHasTLSAsItsConfiguration(t *testing.T) {
 			}()
 			failed.await(t, tt.want)
 			s.restart(func() { s.config = tt.after })
-			if err := <-connected; err != nil {
+			if err := testkit.Receive(t, "the program is connected", connected); err != nil {
 				t.Error(err)
 			}
 		})

@@ -95,7 +95,7 @@ func drained(t *testing.T, b *Bus) {
 }
 
 func TestConsumeHandsOverChangesInOrder(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	b := s.bus()
 	var want []uint64
 	for i := range 50 {
@@ -158,7 +158,7 @@ func TestConsumeRejects(t *testing.T) {
 		{"a later version of the type", valid(func(m *nats.Msg) { m.Header["ce-type"] = []string{"dev.keyturn.secret.changed.v2"} }), ReasonUnknownVersion},
 		{"a type of somebody else", valid(func(m *nats.Msg) { m.Header["ce-type"] = []string{"org.example.changed"} }), ReasonUnknownType},
 	}
-	s := startServer(t)
+	s := sharedServer(t)
 	b := s.bus()
 	reasons := make(chan string, len(tests))
 	c := consume(t, b, ConsumeOptions{
@@ -180,7 +180,7 @@ func TestConsumeRejects(t *testing.T) {
 				t.Errorf("the reason is %s, want %s", reason, tt.reason)
 			}
 			drained(t, b)
-			letters, err := b.DeadLetters(t.Context(), 1)
+			letters, err := deadLetters(t, b, 1)
 			if err != nil || len(letters) != 1 {
 				t.Fatalf("got %v, %v", letters, err)
 			}
@@ -203,7 +203,7 @@ func TestConsumeRejects(t *testing.T) {
 	if len(c.deliveries) != 0 {
 		t.Error("the handler was called")
 	}
-	letters, err := b.DeadLetters(t.Context(), 3)
+	letters, err := deadLetters(t, b, 3)
 	if err != nil || len(letters) != 3 {
 		t.Fatalf("got %d dead letters, %v; want the last 3", len(letters), err)
 	}

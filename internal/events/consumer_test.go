@@ -15,7 +15,7 @@ import (
 )
 
 func TestConsumeSurvivesTheDeletionOfItsConsumer(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	b := s.bus()
 	first := mustPublish(t, b, version("db", "1"), 0)
 	c := consume(t, b, ConsumeOptions{})
@@ -40,7 +40,7 @@ func TestConsumeSurvivesTheDeletionOfItsConsumer(t *testing.T) {
 }
 
 func TestConsumeChangesAConsumerThatDiffers(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	b := s.bus()
 	js := s.jetstream()
 	config := jetstream.ConsumerConfig{Durable: "actuator", AckPolicy: jetstream.AckExplicitPolicy, FilterSubject: "orders.>", MaxDeliver: 3}
@@ -75,7 +75,7 @@ func TestAConsumerThatIsChangedWhileItIsReadIsRepaired(t *testing.T) {
 		{"late redeliveries", func(c *jetstream.ConsumerConfig) { c.MaxDeliver, c.BackOff = 3, []time.Duration{time.Hour} }},
 		{"few in flight", func(c *jetstream.ConsumerConfig) { c.MaxAckPending = 1 }},
 	}
-	s := startServer(t)
+	s := sharedServer(t)
 	b := s.bus()
 	b.guardInterval = 50 * time.Millisecond
 	js := s.jetstream()
@@ -113,7 +113,7 @@ func TestAConsumerThatIsChangedWhileItIsReadIsRepaired(t *testing.T) {
 }
 
 func TestConsumeRefusesAConsumerThatCannotBeChanged(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	b := s.bus()
 	config := jetstream.ConsumerConfig{Durable: "actuator", AckPolicy: jetstream.AckNonePolicy}
 	if _, err := s.jetstream().CreateConsumer(t.Context(), StreamChanges, config); err != nil {

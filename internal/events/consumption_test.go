@@ -17,24 +17,26 @@ import (
 
 // TestBufferedMessagesAreNaked blocks a handler, so that messages are buffered, and lets a second consumer take over.
 func TestBufferedMessagesAreNaked(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	b := s.bus()
 	for i := range 10 {
 		mustPublish(t, b, version(fmt.Sprintf("s%d", i), "1"), 0)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	result := make(chan error, 1)
 	go func() {
 		result <- b.Consume(ctx, ConsumeOptions{Durable: "actuator", AckWait: time.Hour}, func(ctx context.Context, d *Delivery) {
-			lag, err := b.Lag(t.Context(), "actuator")
-			for err == nil && lag.Pending > 0 {
-				lag, err = b.Lag(t.Context(), "actuator")
-			}
-			cancel()
+			<-ctx.Done()
 			d.Done(ctx, ctx.Err())
 		})
 	}()
-	if err := <-result; err != nil {
+	testkit.Await(t, "the first consumer has them all", func(ctx context.Context) bool {
+		lag, err := b.Lag(ctx, "actuator")
+		return err == nil && lag.Pending == 0 && lag.AckPending == 10
+	})
+	cancel()
+	if err := testkit.Receive(t, "the first consumer ends", result); err != nil {
 		t.Fatal(err)
 	}
 	second := consume(t, b, ConsumeOptions{AckWait: time.Hour})
@@ -117,7 +119,7 @@ func TestConsumeResumesAsSoonAsItIsConnected(t *testing.T) {
 }
 
 func TestOnlySilencesInARowReconnect(t *testing.T) {
-	b := startServer(t).bus()
+	b := sharedServer(t).bus()
 	reconnected := b.js.Conn().StatusChanged(nats.RECONNECTING)
 	changes := b.newConsumption(b.changes, ConsumeOptions{Durable: "actuator"}, nil)
 	silent := 0
@@ -133,12 +135,12 @@ func TestOnlySilencesInARowReconnect(t *testing.T) {
 	if silent != 0 {
 		t.Errorf("counted %d after %d silences in a row, want a reconnection", silent, silences)
 	}
-	<-reconnected
+	testkit.Receive(t, "it reconnects", reconnected)
 }
 
 // A sink of notifications must not interrupt the actuator, whose connection it uses.
 func TestConsumeOutcomesNeverReconnects(t *testing.T) {
-	b := startServer(t).bus()
+	b := sharedServer(t).bus()
 	outcomes, err := b.outcomeConsumption(ConsumeOptions{Durable: "notify"}, nil)
 	if err != nil {
 		t.Fatal(err)

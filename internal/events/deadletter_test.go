@@ -26,7 +26,7 @@ func TestARequestForAReplayIsNotedOnTheLettersBeforeIt(t *testing.T) {
 }
 
 func TestADeadLetterObeysNoServerHeader(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	b := s.bus()
 	c := consume(t, b, ConsumeOptions{})
 	msg := &nats.Msg{Subject: "keyturn.v1.prod-eu.secret.shop.db", Header: nats.Header{"Nats-TTL": {"1h"}}, Data: []byte("x")}

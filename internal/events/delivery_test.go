@@ -13,7 +13,7 @@ import (
 )
 
 func TestADeliverySaysWhenItsEventExpires(t *testing.T) {
-	b := startServer(t).bus()
+	b := sharedServer(t).bus()
 	mustPublish(t, b, version("stays", "1"), 0)
 	gone := version("gone", "2")
 	gone.Verb, gone.Changed = VerbDeleted, nil
@@ -50,7 +50,7 @@ func TestDone(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := startServer(t)
+			s := sharedServer(t)
 			b := s.bus()
 			seq := mustPublish(t, b, version("db", "1"), 0)
 			c := consume(t, b, ConsumeOptions{AckWait: tt.wait})
@@ -77,7 +77,7 @@ func TestDone(t *testing.T) {
 			if len(c.deliveries) != 0 && tt.wait == 0 {
 				t.Errorf("%d more deliveries", len(c.deliveries))
 			}
-			letters, err := b.DeadLetters(t.Context(), 10)
+			letters, err := deadLetters(t, b, 10)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -106,7 +106,7 @@ func TestDoneIsHarmlessForASupersededDelivery(t *testing.T) {
 		"acknowledged": nil, "refused": rejectf("not-wanted", "no"), "failed": errors.New("no"), "interrupted": context.Canceled,
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := startServer(t)
+			s := sharedServer(t)
 			b := s.bus()
 			c := consume(t, b, ConsumeOptions{})
 			first := mustPublish(t, b, version("db", "1"), 0)

@@ -3,11 +3,11 @@ package events
 import "testing"
 
 func TestExtent(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	b, js := s.bus(), s.jetstream()
 	extent := func() Extent {
 		t.Helper()
-		e, err := b.Extent(t.Context())
+		e, err := answer(t, func() (Extent, error) { return b.Extent(t.Context()) })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -27,7 +27,7 @@ func TestExtent(t *testing.T) {
 	if err := js.DeleteStream(t.Context(), StreamChanges); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Extent(t.Context()); err == nil {
+	if _, err := answer(t, func() (Extent, error) { return b.Extent(t.Context()) }); err == nil {
 		t.Error("a stream that was deleted has an extent")
 	}
 	if err := Declare(t.Context(), js, 1); err != nil {

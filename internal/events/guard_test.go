@@ -48,7 +48,7 @@ func TestAStreamThatSomebodyChangesIsRepaired(t *testing.T) {
 		{"consumer_limits", func(c *jetstream.StreamConfig) { c.ConsumerLimits.MaxAckPending = 1 }},
 		{"metadata", func(c *jetstream.StreamConfig) { c.Metadata = map[string]string{"owner": "me"} }},
 	}
-	s := startServer(t)
+	s := sharedServer(t)
 	js := s.jetstream()
 	want := Declared(1)[1] // HISTORY
 	for _, tt := range tests {
@@ -83,7 +83,7 @@ func TestAStreamThatSomebodyChangesIsRepaired(t *testing.T) {
 func TestWhatAServerDoesNotTakeBackIsSaid(t *testing.T) {
 	for _, tt := range notTakenBack {
 		t.Run(tt.String(), func(t *testing.T) {
-			s := startServer(t)
+			s := sharedServer(t)
 			js, altered := s.alter(tt)
 			guard, log := guardOf(s, Declared(1))
 			now := time.Now()
@@ -117,7 +117,7 @@ func TestAStreamIsAsLargeAsItsServerHasRoomFor(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := startSmall(t, t.TempDir(), tt.limit)
+			s := startSmall(t, testkit.StoreDir(t), tt.limit)
 			js := s.jetstream()
 			altered := Declared(1)
 			altered[1].MaxBytes, altered[2].MaxBytes = tt.have, leastBytes
@@ -126,7 +126,7 @@ func TestAStreamIsAsLargeAsItsServerHasRoomFor(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			guard, log := guardOf(s, Declared(1)[1:2])
+			guard, log := guardOf(&s.testServer, Declared(1)[1:2])
 			guard.Compare(t.Context())
 			stream, err := js.Stream(t.Context(), StreamHistory)
 			if err != nil {
@@ -148,7 +148,7 @@ func TestAStreamIsAsLargeAsItsServerHasRoomFor(t *testing.T) {
 }
 
 func TestTheSourcesThatDeclareMakesAreNoDifference(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	js := s.jetstream()
 	sources := StoreSources("hub", []string{"shared"})
 	if err := Declare(t.Context(), js, 1, sources...); err != nil {
@@ -162,7 +162,7 @@ func TestTheSourcesThatDeclareMakesAreNoDifference(t *testing.T) {
 }
 
 func TestTheStreamsOfAnOperatorAreNotChanged(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	js := s.jetstream()
 	altered := Declared(1)[1]
 	altered.MaxAge = time.Hour // the operator's choice
@@ -185,7 +185,7 @@ func TestTheStreamsOfAnOperatorAreNotChanged(t *testing.T) {
 }
 
 func TestTheGuardComparesAgainAndAgain(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	js := s.jetstream()
 	guard, _ := guardOf(s, Declared(1))
 	ctx, cancel := context.WithCancel(t.Context())

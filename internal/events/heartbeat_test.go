@@ -3,11 +3,13 @@ package events
 import (
 	"testing"
 	"time"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // The server delivers again what was in no heartbeat for the ack wait.
 func TestADeliveryThatIsInFlightHasHeartbeatsUntilItIsDone(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	b := s.bus()
 	mustPublish(t, b, version("db", "1"), 0)
 	d := consume(t, b, ConsumeOptions{AckWait: 3 * time.Second}).next()
@@ -17,7 +19,7 @@ func TestADeliveryThatIsInFlightHasHeartbeatsUntilItIsDone(t *testing.T) {
 	}
 	next := func() string {
 		t.Helper()
-		ack, err := acks.NextMsg(20 * time.Second)
+		ack, err := acks.NextMsg(testkit.Patience)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +42,7 @@ func TestADeliveryThatIsInFlightHasHeartbeatsUntilItIsDone(t *testing.T) {
 }
 
 func TestADeliveryOfAProgramThatDiedIsDeliveredAgain(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	b := s.bus()
 	mustPublish(t, b, version("db", "1"), 0)
 	opts := ConsumeOptions{AckWait: 300 * time.Millisecond}

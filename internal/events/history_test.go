@@ -11,12 +11,12 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-func readHistory(t *testing.T, b *Bus, query HistoryQuery) []string {
+func readHistory(t *testing.T, from anyReader, query HistoryQuery) []string {
 	t.Helper()
 	var got []string
 	testkit.Await(t, "the history is read", func(ctx context.Context) bool {
 		got = nil
-		err := b.History(ctx, query, func(s Stored) error {
+		err := from.History(ctx, query, func(s Stored) error {
 			got = append(got, s.Subject+" "+s.Event.ID())
 			return s.Err
 		})
@@ -29,7 +29,7 @@ func readHistory(t *testing.T, b *Bus, query HistoryQuery) []string {
 }
 
 func TestHistoryHasWhatIsSupersededOnChanges(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	b := s.bus()
 	first := version("db", "1")
 	seq := mustPublish(t, b, first, 0)
@@ -65,7 +65,7 @@ func TestHistoryHasWhatIsSupersededOnChanges(t *testing.T) {
 }
 
 func TestHistoryIsFollowedUntilItsContextIsDone(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	b := s.bus()
 	seq := mustPublish(t, b, version("db", "1"), 0)
 	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
@@ -89,7 +89,7 @@ func TestHistoryIsFollowedUntilItsContextIsDone(t *testing.T) {
 }
 
 func TestHistoryEndsWithTheErrorOfItsReader(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	b := s.bus()
 	mustPublish(t, b, version("db", "1"), 0)
 	enough := errors.New("enough")

@@ -16,9 +16,9 @@ import (
 // TestHistoryMissesNothing shows why publishers write HISTORY: CHANGES drops superseded events at once, HISTORY has all of
 // them.
 func TestHistoryMissesNothing(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	b := s.bus()
-	const burst, subjects = 1000, 3
+	const burst, subjects = 300, 3
 	want := make(map[string]bool)
 	var last [subjects]uint64
 	for i := range burst {
@@ -41,7 +41,7 @@ func TestHistoryMissesNothing(t *testing.T) {
 // TestHistoryHasWhatItDropsAsADuplicate shows why the answer of HISTORY that it has an event already is enough: what is stored on CHANGES
 // under the same id is an event about the same state.
 func TestHistoryHasWhatItDropsAsADuplicate(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	b, js := s.bus(), s.jetstream()
 	c := version("db", "7")
 	mustPublish(t, b, c, 0)
@@ -66,7 +66,7 @@ func TestHistoryHasWhatItDropsAsADuplicate(t *testing.T) {
 // TestRepublishLosesExpectations is the reason for docs/adr/0002-history-is-written-first.md. If it fails, the server has
 // changed, and the decision can be revised.
 func TestRepublishLosesExpectations(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	js := s.jetstream()
 	for _, config := range []jetstream.StreamConfig{
 		{Name: "TARGET", Subjects: []string{"target.>"}},
@@ -110,7 +110,7 @@ func TestRepublishLosesExpectations(t *testing.T) {
 // TestHistoryHasThatACertificateExpires has a failure that is published again once the renewal time has passed: of the same object at the same
 // version, when CHANGES has forgotten the first one's id, and HISTORY has not.
 func TestHistoryHasThatACertificateExpires(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	b, js := s.bus(), s.jetstream()
 	expiring := changeOf(KindCertificate, VerbFailed)
 	failed := expiring

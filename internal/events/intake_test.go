@@ -31,13 +31,13 @@ func openChecked(t *testing.T, s *testServer, clusters ...string) *Reader {
 }
 
 func TestAFleetNamesTheClusterThatDeliversEventsOfAnother(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	r := openChecked(t, s, testCluster)
 	mustPublish(t, s.bus(), version("db", "1"), 0)
 	for _, cluster := range []string{"prod-us", "prod-ap"} {
 		change := version("db", "1")
 		change.Cluster = cluster
-		mustPublish(t, busOf(t, cluster, s.ClientURL()), change, 0)
+		mustPublish(t, busOf(t, cluster, s.url()), change, 0)
 	}
 	mustPublish(t, s.bus(), version("last", "1"), 0)
 	var got []string
@@ -55,7 +55,7 @@ func TestAFleetNamesTheClusterThatDeliversEventsOfAnother(t *testing.T) {
 	want := []Member{{
 		Cluster: testCluster, Last: testTime, Sourced: true, Reached: true, Checked: true, Foreign: 2, ForeignClusters: []string{"prod-ap", "prod-us"},
 	}}
-	members, err := r.Members(t.Context())
+	members, err := membersOf(t, r)
 	if diff := cmp.Diff(want, members); diff != "" || err != nil {
 		t.Errorf("members, %v (-want +got):\n%s", err, diff)
 	}

@@ -77,13 +77,13 @@ func (c *lossyConn) Close() error {
 
 // It used to wait forever: the server does not resend anything, whether it has sent everything or has lost the consumer.
 func TestAReadingThatHasMissedAMessageEndsWithAnError(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	b := s.bus()
 	for i := range 3 {
 		mustPublish(t, b, version(fmt.Sprintf("s%d", i), "1"), 0)
 	}
 	dialer := &lossyDialer{T: t, lost: make(chan string, 1000)}
-	nc, err := Connect(t.Context(), ConnectOptions{URL: s.ClientURL(), Cluster: testCluster, Name: t.Name()}, nats.SetCustomDialer(dialer))
+	nc, err := Connect(t.Context(), ConnectOptions{URL: s.url(), Cluster: testCluster, Name: t.Name()}, nats.SetCustomDialer(dialer))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,10 +27,16 @@ func openFleet(t *testing.T, s *testServer, clusters ...string) *Reader {
 	return r
 }
 
+// membersOf returns the members that a reader finds.
+func membersOf(t *testing.T, r *Reader) ([]Member, error) {
+	t.Helper()
+	return answer(t, func() ([]Member, error) { return r.Members(t.Context()) })
+}
+
 func TestAFleetIsReadLikeTheStreamsOfOneCluster(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	r := openFleet(t, s, testCluster, "prod-us")
-	east, west := s.bus(), busOf(t, "prod-us", s.ClientURL())
+	east, west := s.bus(), busOf(t, "prod-us", s.url())
 	first := version("db", "1")
 	seq := mustPublish(t, east, first, 0)
 	second := version("db", "2")
@@ -56,21 +62,24 @@ func TestAFleetIsReadLikeTheStreamsOfOneCluster(t *testing.T) {
 		own, err := read(ctx, HistoryQuery{Clusters: []string{testCluster}, Kind: KindSecret})
 		return err == nil && cmp.Equal(own, []string{line(first), line(second)})
 	})
-	others, err := read(t.Context(), HistoryQuery{Clusters: []string{"prod-us"}})
-	if diff := cmp.Diff([]string{line(other)}, others); diff != "" || err != nil {
-		t.Errorf("the other cluster, %v (-want +got):\n%s", err, diff)
+	others := readHistory(t, r, HistoryQuery{Clusters: []string{"prod-us"}})
+	if diff := cmp.Diff([]string{line(other)}, others); diff != "" {
+		t.Errorf("the other cluster (-want +got):\n%s", diff)
 	}
-	stored, err := r.Last(t.Context(), Subject(testCluster, second.Source))
+	stored, err := lastOn(t, r, Subject(testCluster, second.Source))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if change, err := stored.Change(); err != nil || change.ID() != second.ID() {
 		t.Errorf("the last change is %s, %v, want %s", change.ID(), err, second.ID())
 	}
-	state := make(map[string]int)
-	err = r.State(t.Context(), SourceFilters(testCluster), func(stored Stored) error {
-		state[stored.Subject+" "+stored.Event.ID()]++
-		return stored.Err
+	var state map[string]int
+	err = errorOf(t, func() error {
+		state = make(map[string]int)
+		return r.State(t.Context(), SourceFilters(testCluster), func(stored Stored) error {
+			state[stored.Subject+" "+stored.Event.ID()]++
+			return stored.Err
+		})
 	})
 	if diff := cmp.Diff(map[string]int{line(second): 1}, state); diff != "" || err != nil {
 		t.Errorf("the state, %v (-want +got):\n%s", err, diff)
@@ -81,9 +90,9 @@ func TestAFleetIsReadLikeTheStreamsOfOneCluster(t *testing.T) {
 }
 
 func TestTheMembersOfAFleet(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	r := openFleet(t, s, testCluster, "prod-us", "silent")
-	east, west := s.bus(), busOf(t, "prod-us", s.ClientURL())
+	east, west := s.bus(), busOf(t, "prod-us", s.url())
 	var stored uint64
 	arrived := func() {
 		t.Helper()
@@ -122,12 +131,12 @@ func TestTheMembersOfAFleet(t *testing.T) {
 		info, err := r.history.Info(t.Context())
 		return err == nil && !slices.ContainsFunc(info.Sources, func(source *jetstream.StreamSourceInfo) bool { return source.Active < 0 })
 	})
-	got, err := r.Members(t.Context())
+	got, err := membersOf(t, r)
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("members, %v (-want +got):\n%s", err, diff)
 	}
 	// A reader of a cluster's own streams finds the claims on it.
-	own, err := east.Members(t.Context())
+	own, err := membersOf(t, &east.Reader)
 	without := []Member{
 		{Cluster: testCluster, Last: testTime, UIDs: []string{"uid-two"}}, {Cluster: "prod-us", UIDs: []string{"uid-three"}},
 	}

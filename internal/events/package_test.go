@@ -3,7 +3,7 @@ package events
 import (
 	"testing"
 
-	"github.com/keyturn/keyturn/tests/testkit"
+	"github.com/keyturn/keyturn/tests/testkit/natstest/shared"
 )
 
-func TestMain(m *testing.M) { testkit.Main(m) }
+func TestMain(m *testing.M) { shared.Main(m) }

@@ -20,14 +20,14 @@ func purge(t *testing.T, js jetstream.JetStream) {
 }
 
 func TestPublishChangeAgainAfterTheStreamHasLostIt(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	b, js := s.bus(), s.jetstream()
 	c := version("db", "1")
 	last := mustPublish(t, b, c, 0)
 	for range 3 {
 		purge(t, js)
 		seq := mustPublish(t, b, c, 0)
-		stored, err := b.Last(t.Context(), Subject(testCluster, c.Source))
+		stored, err := lastOn(t, b, Subject(testCluster, c.Source))
 		if err != nil || stored.Seq != seq || seq <= last || stored.Event.ID() != c.ID() {
 			t.Fatalf("got sequence %d after %d, but stored is %+v, %v", seq, last, stored, err)
 		}
@@ -39,7 +39,7 @@ func TestPublishChangeAgainAfterTheStreamHasLostIt(t *testing.T) {
 }
 
 func TestPublishChangeConflictsWithAnEventThatTheStreamHasLost(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	b, js := s.bus(), s.jetstream()
 	first := mustPublish(t, b, version("db", "1"), 0)
 	purge(t, js)

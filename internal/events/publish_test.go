@@ -24,11 +24,11 @@ func answered(t *testing.T, b *Bus, c Change, expected uint64) (seq uint64, err 
 }
 
 func TestPublishChangeIsOnBothStreams(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	b, js := s.bus(), s.jetstream()
 	seq := mustPublish(t, b, version("db", "1"), 0)
 
-	stored, err := b.Last(t.Context(), "keyturn.v1.prod-eu.secret.shop.db")
+	stored, err := lastOn(t, b, "keyturn.v1.prod-eu.secret.shop.db")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestPublishChangeIsOnBothStreams(t *testing.T) {
 }
 
 func TestPublishChangeConflicts(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	tests := []struct {
 		name     string
 		before   []Change
@@ -117,7 +117,7 @@ func TestPublishChangeConflicts(t *testing.T) {
 			if err != nil {
 				return
 			}
-			stored, err := b.Last(t.Context(), Subject(testCluster, tt.publish.Source))
+			stored, err := lastOn(t, b, Subject(testCluster, tt.publish.Source))
 			if err != nil || stored.Seq != seq || stored.Event.ID() != tt.publish.ID() {
 				t.Errorf("got sequence %d, but stored is %+v, %v", seq, stored, err)
 			}
@@ -128,7 +128,7 @@ func TestPublishChangeConflicts(t *testing.T) {
 // TestPublishChangeAgainAfterWhatSupersededIt reports an object as deleted that still exists, unchanged. Its event then has an id
 // that is within the dedupe window.
 func TestPublishChangeAgainAfterWhatSupersededIt(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	b, js := s.bus(), s.jetstream()
 	there, gone := version("db", "7"), version("db", "7")
 	gone.Verb = VerbDeleted
@@ -139,7 +139,7 @@ func TestPublishChangeAgainAfterWhatSupersededIt(t *testing.T) {
 	if again := mustPublish(t, b, there, second); again != third {
 		t.Errorf("the repetition is at %d, want %d", again, third)
 	}
-	stored, err := b.Last(t.Context(), Subject(testCluster, there.Source))
+	stored, err := lastOn(t, b, Subject(testCluster, there.Source))
 	if err != nil || stored.Seq != third || stored.Event.ID() != there.ID() {
 		t.Errorf("stored is %+v, %v; want sequence %d", stored, err, third)
 	}
@@ -149,7 +149,7 @@ func TestPublishChangeAgainAfterWhatSupersededIt(t *testing.T) {
 }
 
 func TestTwoWatchersPublishEachChangeOnce(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	const versions = 50
 	var stored, conflicts, unanswered atomic.Int64
 	var wg sync.WaitGroup
@@ -210,7 +210,7 @@ func TestTwoWatchersPublishEachChangeOnce(t *testing.T) {
 }
 
 func TestTombstonesExpireOnChangesOnly(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	b, js := s.bus(), s.jetstream()
 	c := version("db", "1")
 	c.Verb = VerbDeleted
@@ -235,7 +235,7 @@ func TestTombstonesExpireOnChangesOnly(t *testing.T) {
 }
 
 func TestPublishChangeCarriesTheHop(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	b := s.bus()
 	span := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: trace.FlagsSampled})
 	published(t, func() error {
@@ -254,7 +254,7 @@ func TestPublishChangeCarriesTheHop(t *testing.T) {
 }
 
 func TestPublishRefuses(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	b := s.bus()
 	c := version("db", "1")
 	c.Cluster = "other"

@@ -17,7 +17,7 @@ func TestPublishOutcomes(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := startServer(t)
+			s := sharedServer(t)
 			b, js := s.bus(), s.jetstream()
 			for range 2 {
 				publish(t, b)
@@ -35,7 +35,7 @@ func TestPublishOutcomes(t *testing.T) {
 			if len(history) != len(allOutcomes()) {
 				t.Errorf("HISTORY holds %v, want each outcome once", history)
 			}
-			stored, err := b.Last(t.Context(), OutcomeSubject(testCluster, outcome().Workload))
+			stored, err := lastOn(t, b, OutcomeSubject(testCluster, outcome().Workload))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -47,7 +47,7 @@ func TestPublishOutcomes(t *testing.T) {
 }
 
 func TestTheStateOfAWorkloadExpires(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	superseded := outcome()
 	superseded.Verb, superseded.Reason = VerbSkipped, "superseded"
 	for _, o := range append(allOutcomes(), superseded) {
@@ -72,7 +72,7 @@ func TestTheStateOfAWorkloadExpires(t *testing.T) {
 }
 
 func TestAnOutcomeThatIsRefusedKeepsNoOtherFromBeingPublished(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	b := s.bus()
 	foreign, malformed := outcome(), outcome()
 	foreign.Cluster, malformed.Workload.Namespace = "other", "Shop"
@@ -88,7 +88,7 @@ func TestAnOutcomeThatIsRefusedKeepsNoOtherFromBeingPublished(t *testing.T) {
 }
 
 func TestOutcomesWithoutAnAnswerAreAllToBePublishedAgain(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	b := s.bus()
 	if err := s.jetstream().DeleteStream(t.Context(), StreamChanges); err != nil {
 		t.Fatal(err)
@@ -150,7 +150,7 @@ func TestTheStateOfAWorkloadIsItsLastOutcomeOnHistory(t *testing.T) {
 }
 
 func TestASkipThatEndsARolloutIsTheStateOfTheWorkload(t *testing.T) {
-	b := startServer(t).bus()
+	b := sharedServer(t).bus()
 	started := outcomeOf(VerbStarted, "r1")
 	superseded := started
 	superseded.Verb, superseded.Reason = VerbSkipped, "superseded"
@@ -158,7 +158,7 @@ func TestASkipThatEndsARolloutIsTheStateOfTheWorkload(t *testing.T) {
 	other := outcomeOf(VerbSkipped, "")
 	other.StartedAt, other.Generation = time.Time{}, 0
 	mustTell(t, b, other)
-	stored, err := b.Last(t.Context(), OutcomeSubject(testCluster, started.Workload))
+	stored, err := lastOn(t, b, OutcomeSubject(testCluster, started.Workload))
 	if err != nil {
 		t.Fatal(err)
 	}

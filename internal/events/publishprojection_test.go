@@ -8,22 +8,25 @@ import (
 )
 
 func TestAProjectionIsOnHistoryAndNotTwice(t *testing.T) {
-	b := startServer(t).bus()
+	b := sharedServer(t).bus()
 	for range 2 {
 		published(t, func() error { return b.PublishProjection(t.Context(), projection()) })
 	}
 	var found []string
-	if err := b.History(t.Context(), HistoryQuery{Kind: KindProjection}, func(stored Stored) error {
-		p, err := stored.Projection()
-		found = append(found, p.Reason)
-		return err
+	if err := errorOf(t, func() error {
+		found = nil
+		return b.History(t.Context(), HistoryQuery{Kind: KindProjection}, func(stored Stored) error {
+			p, err := stored.Projection()
+			found = append(found, p.Reason)
+			return err
+		})
 	}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"applied"}, found); diff != "" {
 		t.Errorf("on HISTORY (-want +got):\n%s", diff)
 	}
-	if _, err := b.Last(t.Context(), ProjectionSubject(testCluster, projection().Target)); !errors.Is(err, ErrNotFound) {
+	if _, err := lastOn(t, b, ProjectionSubject(testCluster, projection().Target)); !errors.Is(err, ErrNotFound) {
 		t.Errorf("on CHANGES: got %v, want nothing", err)
 	}
 	foreign := projection()

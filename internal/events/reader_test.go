@@ -13,7 +13,7 @@ import (
 
 // A server adds these headers to its answer after those of the message.
 func TestHeadersOfAPublisherDoNotSayWhereAMessageIs(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	b := s.bus()
 	const subject = "keyturn.v1.other.openbao._.db"
 	msg := &nats.Msg{Subject: subject, Data: []byte("not an event"), Header: nats.Header{
@@ -24,28 +24,28 @@ func TestHeadersOfAPublisherDoNotSayWhereAMessageIs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stored, err := b.Last(t.Context(), subject)
+	stored, err := lastOn(t, b, subject)
 	if err != nil || stored.Subject != subject || stored.Seq != ack.Sequence || stored.Time.Year() == 2001 {
 		t.Errorf("got %s, sequence %d, of %s (%v), want %s, %d, of now", stored.Subject, stored.Seq, stored.Time, err, subject, ack.Sequence)
 	}
 	// A replay goes where the message is, too.
 	letter := DeadLetter{Subject: subject, Seq: ack.Sequence}
-	if err := b.CanReplay(t.Context(), letter, []string{"other"}); err == nil || errors.Is(err, ErrSuperseded) {
+	if err := canReplay(t, b, letter, []string{"other"}); err == nil || errors.Is(err, ErrSuperseded) {
 		t.Errorf("a replay: got %v, want that it cannot be read", err)
 	}
 }
 
 func TestLast(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	b := s.bus()
-	if _, err := b.Last(t.Context(), "keyturn.v1.prod-eu.secret.shop.none"); !errors.Is(err, ErrNotFound) {
+	if _, err := lastOn(t, b, "keyturn.v1.prod-eu.secret.shop.none"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("got %v, want ErrNotFound", err)
 	}
 	ack, err := s.jetstream().Publish(t.Context(), "keyturn.v1.prod-eu.secret.shop.db", []byte("not an event"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	stored, err := b.Last(t.Context(), "keyturn.v1.prod-eu.secret.shop.db")
+	stored, err := lastOn(t, b, "keyturn.v1.prod-eu.secret.shop.db")
 	if err != nil || stored.Seq != ack.Sequence {
 		t.Fatalf("got %+v, %v", stored, err)
 	}

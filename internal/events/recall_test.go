@@ -10,7 +10,7 @@ import (
 )
 
 func TestARecalledEventThatIsRejectedHasADeadLetter(t *testing.T) {
-	b := startServer(t).bus()
+	b := sharedServer(t).bus()
 	seq := mustPublish(t, b, version("db", "1"), 0)
 	c := consume(t, b, ConsumeOptions{})
 	delivered := c.next()

@@ -18,7 +18,7 @@ import (
 
 func TestEmbeddedWithoutAListener(t *testing.T) {
 	var log testkit.Log
-	s, err := embedded.Start(embedded.Options{StoreDir: t.TempDir()}, log.Logger())
+	s, err := embedded.Start(embedded.Options{StoreDir: testkit.StoreDir(t)}, log.Logger())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func TestEmbeddedWithoutAListener(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	if _, err := Open(t.Context(), nc, testCluster, nil); !errors.Is(err, errStream) {
+	if err := openAtOnce(t, nc); !errors.Is(err, errStream) {
 		t.Errorf("got %v, want errStream: JetStream is there and the streams are not", err)
 	}
 	if !strings.Contains(log.String(), "component=nats-server") {
@@ -68,7 +68,7 @@ func TestRights(t *testing.T) {
 	if err := os.WriteFile(config, []byte("accounts { K { jetstream: enabled, users: [\n"+users+"] } }\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, err := embedded.Start(embedded.Options{Listen: "127.0.0.1:-1", StoreDir: t.TempDir(), ConfigFile: config}, nil)
+	s, err := embedded.Start(embedded.Options{Listen: "127.0.0.1:-1", StoreDir: testkit.StoreDir(t), ConfigFile: config}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestRights(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustPublish(t, b, version("db", "1"), 0)
-	if _, err := b.Last(t.Context(), "keyturn.v1.prod-eu.secret.shop.db"); err != nil {
+	if _, err := lastOn(t, b, "keyturn.v1.prod-eu.secret.shop.db"); err != nil {
 		t.Error(err)
 	}
 	if state := readState(t, b, SourceFilters(testCluster)); len(state) != 1 {
@@ -129,7 +129,7 @@ func TestRights(t *testing.T) {
 }
 
 func declareWith(ctx context.Context, nc *nats.Conn) error {
-	js, err := jetstream.New(nc)
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(testkit.Patience/2))
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,9 @@
 package events
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"strings"
 	"testing"
@@ -12,54 +14,43 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events/embedded"
 	"github.com/keyturn/keyturn/tests/testkit"
+	"github.com/keyturn/keyturn/tests/testkit/natstest/shared"
 )
 
-// testServer is a NATS server with the streams declared.
+// testServer is a NATS with the streams declared, which a test has for itself.
 type testServer struct {
-	t   *testing.T
-	dir string
-	// config is the path of a configuration file. Empty means none.
-	config string
-	*embedded.Server
+	t *testing.T
+	// url returns the address that a test connects to.
+	url func() string
 }
 
-// startServer starts a server that listens on a free port of the loopback interface.
-func startServer(t *testing.T) *testServer {
+// sharedServer returns an account of the server that all tests share. A test that restarts its server, fills it or gives it a configuration has an
+// ownServer.
+func sharedServer(t *testing.T) *testServer {
 	t.Helper()
-	s := &testServer{t: t, dir: testkit.StoreDir(t)}
-	s.start(freeAddress(t)) // which stays free while the server is restarted
-	t.Cleanup(func() { s.Shutdown() })
-	if err := Declare(t.Context(), s.jetstream(), 1); err != nil {
-		t.Fatal(err)
-	}
+	address := shared.Account(t)
+	s := &testServer{t: t, url: func() string { return address }}
+	s.declare()
 	return s
 }
 
-func (s *testServer) start(listen string) {
+func (s *testServer) declare() {
 	s.t.Helper()
-	var err error
-	if s.Server, err = embedded.Start(embedded.Options{Listen: listen, StoreDir: s.dir, ConfigFile: s.config}, nil); err != nil {
+	if err := Declare(s.t.Context(), s.jetstream(), 1); err != nil {
 		s.t.Fatal(err)
 	}
 }
 
-// restart stops the server and starts it again on the same port and store. Between runs while it is away.
-func (s *testServer) restart(between func()) {
-	s.t.Helper()
-	u, err := url.Parse(s.ClientURL())
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	s.Shutdown()
-	between()
-	s.start(u.Host)
+// impatient are options of a connection that reconnects at once. It is patient with a server that answers no ping, as on a busy machine: those that
+// stop are noticed nevertheless.
+func impatient() []nats.Option {
+	return []nats.Option{nats.ReconnectWait(10 * time.Millisecond), nats.ReconnectJitter(0, 0), nats.PingInterval(testkit.Patience)}
 }
 
 // connect connects as a program does, but reconnects faster.
 func (s *testServer) connect() *nats.Conn {
 	s.t.Helper()
-	nc, err := Connect(s.t.Context(), ConnectOptions{URL: s.ClientURL(), Cluster: testCluster, Name: s.t.Name()},
-		nats.ReconnectWait(10*time.Millisecond), nats.ReconnectJitter(0, 0))
+	nc, err := Connect(s.t.Context(), ConnectOptions{URL: s.url(), Cluster: testCluster, Name: s.t.Name()}, impatient()...)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -87,6 +78,57 @@ func (s *testServer) bus() *Bus {
 	return b
 }
 
+// ownServer is a server of one test.
+type ownServer struct {
+	testServer
+	dir string
+	// config is the path of a configuration file. Empty means none.
+	config string
+	*embedded.Server
+}
+
+// newServer returns a server on a folder of [testkit.StoreDir]. It is not started, and has no streams.
+func newServer(t *testing.T, dir string) *ownServer {
+	t.Helper()
+	s := &ownServer{dir: dir}
+	s.testServer = testServer{t: t, url: func() string { return s.ClientURL() }}
+	t.Cleanup(func() {
+		if s.Server != nil {
+			s.Shutdown()
+		}
+	})
+	return s
+}
+
+// startServer starts a server with the streams. It listens on a free port of the loopback interface, which stays free while the server is restarted.
+func startServer(t *testing.T) *ownServer {
+	t.Helper()
+	s := newServer(t, testkit.StoreDir(t))
+	s.start(freeAddress(t))
+	s.declare()
+	return s
+}
+
+func (s *ownServer) start(listen string) {
+	s.t.Helper()
+	var err error
+	if s.Server, err = embedded.Start(embedded.Options{Listen: listen, StoreDir: s.dir, ConfigFile: s.config}, nil); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// restart stops the server and starts it again on the same port and store. Between runs while it is away.
+func (s *ownServer) restart(between func()) {
+	s.t.Helper()
+	u, err := url.Parse(s.ClientURL())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.Shutdown()
+	between()
+	s.start(u.Host)
+}
+
 // version returns a change of the named Secret at a resourceVersion, with a content of its own.
 func version(name, resourceVersion string) Change {
 	c := change()
@@ -96,6 +138,45 @@ func version(name, resourceVersion string) Change {
 	digits := strings.Repeat("0", 32) + resourceVersion
 	c.Fingerprint = "k0a1b2c3d:" + digits[len(digits)-32:]
 	return c
+}
+
+// answer repeats a request until it has an answer, as the programs do: while the machine or its disk is busy, the server can take longer than a
+// request waits.
+func answer[T any](t *testing.T, request func() (T, error)) (got T, err error) {
+	t.Helper()
+	testkit.Eventually(t, "the request is answered", func() bool {
+		got, err = request()
+		return !IsSilence(err)
+	}, func() string { return fmt.Sprint(err) })
+	return got, err
+}
+
+// errorOf repeats a request until it has an answer, and returns its error.
+func errorOf(t *testing.T, request func() error) error {
+	t.Helper()
+	_, err := answer(t, func() (struct{}, error) { return struct{}{}, request() })
+	return err
+}
+
+// anyReader is a Reader or a Bus.
+type anyReader interface {
+	Last(ctx context.Context, subject string) (Stored, error)
+	State(ctx context.Context, filters []string, fn func(Stored) error) error
+	History(ctx context.Context, query HistoryQuery, fn func(Stored) error) error
+}
+
+// lastOn returns the last event on a subject.
+func lastOn(t *testing.T, from anyReader, subject string) (Stored, error) {
+	t.Helper()
+	return answer(t, func() (Stored, error) { return from.Last(t.Context(), subject) })
+}
+
+// published publishes an event.
+func published(t *testing.T, publish func() error) {
+	t.Helper()
+	if err := errorOf(t, publish); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // mustPublish publishes a change and returns its sequence.
@@ -108,33 +189,28 @@ func mustPublish(t *testing.T, b *Bus, c Change, expected uint64) (seq uint64) {
 	return seq
 }
 
-// published publishes an event. As the programs do, it repeats what has no answer: while the disk is busy, the server can take longer than a
-// request waits.
-func published(t *testing.T, publish func() error) {
+// fill stores a message, which is no event, for each of so many Secrets. That takes a moment where publishing as many changes takes seconds.
+func fill(t *testing.T, js jetstream.JetStream, secrets int) {
 	t.Helper()
-	testkit.Eventually(t, "it is published", func() bool {
-		err := publish()
-		if err != nil && !IsSilence(err) {
+	for i := range secrets {
+		if _, err := js.PublishAsync(fmt.Sprintf("keyturn.v1.%s.secret.shop.s%d", testCluster, i), []byte("not an event")); err != nil {
 			t.Fatal(err)
 		}
-		return err == nil
-	})
+	}
+	testkit.Eventually(t, "the messages are stored", func() bool { return js.PublishAsyncPending() == 0 })
 }
 
 // messages returns the messages of a stream, in order.
 func messages(t *testing.T, js jetstream.JetStream, stream string) []*jetstream.RawStreamMsg {
 	t.Helper()
-	s, err := js.Stream(t.Context(), stream)
+	s, err := answer(t, func() (jetstream.Stream, error) { return js.Stream(t.Context(), stream) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	info, err := s.Info(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	state := s.CachedInfo().State
 	var list []*jetstream.RawStreamMsg
-	for seq := info.State.FirstSeq; seq <= info.State.LastSeq && info.State.Msgs > 0; seq++ {
-		raw, err := s.GetMsg(t.Context(), seq)
+	for seq := state.FirstSeq; seq <= state.LastSeq && state.Msgs > 0; seq++ {
+		raw, err := answer(t, func() (*jetstream.RawStreamMsg, error) { return s.GetMsg(t.Context(), seq) })
 		switch {
 		case err == nil:
 			list = append(list, raw)

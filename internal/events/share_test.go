@@ -13,18 +13,15 @@ import (
 )
 
 // historyOf returns how many events of a namespace HISTORY has.
-func historyOf(t *testing.T, b *Bus, namespace string) (count int) {
+func historyOf(t *testing.T, b *Bus, namespace string) int {
 	t.Helper()
-	if err := b.History(t.Context(), HistoryQuery{Namespace: namespace}, func(Stored) error { count++; return nil }); err != nil {
-		t.Fatal(err)
-	}
-	return count
+	return len(readHistory(t, b, HistoryQuery{Namespace: namespace}))
 }
 
 // smallHistory is a bus whose HISTORY has room for so many bytes.
 func smallHistory(t *testing.T, bytes int64) *Bus {
 	t.Helper()
-	s := startServer(t)
+	s := sharedServer(t)
 	config := Streams(1)[1]
 	config.MaxBytes = bytes
 	if _, err := s.jetstream().UpdateStream(t.Context(), config); err != nil {
@@ -35,7 +32,7 @@ func smallHistory(t *testing.T, bytes int64) *Bus {
 
 // A tenant that creates and deletes ever new names, whose workloads are rolled for each, fills HISTORY, which drops the oldest events.
 func TestANamespaceDoesNotEvictTheHistoryOfAnother(t *testing.T) {
-	b := smallHistory(t, 1<<20)
+	b := smallHistory(t, 1<<19)
 	const kept = 40
 	var seq uint64
 	for i := range kept {
@@ -43,7 +40,7 @@ func TestANamespaceDoesNotEvictTheHistoryOfAnother(t *testing.T) {
 		c.Source.Namespace = "quiet"
 		seq = mustPublish(t, b, c, seq)
 	}
-	const churned = 1500
+	const churned = 500 // more than three times what HISTORY has room for
 	for i := range churned {
 		c := version(fmt.Sprint("churned-", i), fmt.Sprint(1000+i))
 		c.Source.Namespace = "noisy"
@@ -65,7 +62,7 @@ func TestANamespaceDoesNotEvictTheHistoryOfAnother(t *testing.T) {
 		Subject(testCluster, Source{Kind: KindSecret, Namespace: "noisy", Name: fmt.Sprint("churned-", churned-1)}),
 		OutcomeSubject(testCluster, Workload{Kind: outcome().Workload.Kind, Namespace: "noisy", Name: outcome().Workload.Name}),
 	} {
-		if _, err := b.Last(t.Context(), subject); err != nil {
+		if _, err := lastOn(t, b, subject); err != nil {
 			t.Error(err)
 		}
 	}
@@ -73,7 +70,7 @@ func TestANamespaceDoesNotEvictTheHistoryOfAnother(t *testing.T) {
 
 // Whoever may write a secret in a store can write it each second.
 func TestAMountOfAStoreDoesNotEvictTheHistoryOfOthers(t *testing.T) {
-	b := smallHistory(t, 1<<20)
+	b := smallHistory(t, 1<<19)
 	inMount := func(mount string) Source {
 		return StorePath{Store: "bao", Namespace: RootNamespace, Mount: mount, Path: "app/db"}.Source()
 	}
@@ -90,7 +87,7 @@ func TestAMountOfAStoreDoesNotEvictTheHistoryOfOthers(t *testing.T) {
 		c.Source.Namespace = "quiet"
 		quiet, mount = mustPublish(t, b, c, quiet), rotate("quiet", i, mount)
 	}
-	for i := range 2000 {
+	for i := range 1000 { // more than twice what HISTORY has room for
 		noisy = rotate("noisy", i, noisy)
 	}
 	count := make(map[string]int)
@@ -105,7 +102,7 @@ func TestAMountOfAStoreDoesNotEvictTheHistoryOfOthers(t *testing.T) {
 	if on(inMount("noisy")) == 0 {
 		t.Error("HISTORY has nothing of the other mount, want its share")
 	}
-	if _, err := b.Last(t.Context(), Subject(testCluster, inMount("noisy"))); err != nil {
+	if _, err := lastOn(t, b, Subject(testCluster, inMount("noisy"))); err != nil {
 		t.Error(err)
 	}
 }

@@ -16,16 +16,17 @@ import (
 )
 
 func TestAChangeIsDeliveredSoonAfterTheServerVanished(t *testing.T) {
-	server := natstest.Start(t, natstest.Options{})
-	server.Declare()
-	address, err := url.Parse(server.URL())
+	testkit.Slow(t)
+	direct := natstest.Account(t)
+	address, err := url.Parse(direct)
 	if err != nil {
 		t.Fatal(err)
 	}
 	wire := newWire(t, address.Host)
+	address.Host = wire.Addr().String()
 	log := &testkit.Log{}
 	// Without pings, as if the server answered them and nothing else: one that is cut off from the others of its cluster.
-	near, far := openBus(t, server.URL(), log), openBus(t, "nats://"+wire.Addr().String(), log, nats.PingInterval(time.Hour))
+	near, far := openBus(t, direct, log), openBus(t, address.String(), log, nats.PingInterval(time.Hour))
 
 	deliveries, result := make(chan *events.Delivery, 10), make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -15,12 +15,12 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-func readState(t *testing.T, b *Bus, filters []string) map[string]Stored {
+func readState(t *testing.T, from anyReader, filters []string) map[string]Stored {
 	t.Helper()
 	var state map[string]Stored
 	testkit.Await(t, "the state is read", func(ctx context.Context) bool {
 		state = make(map[string]Stored)
-		err := b.State(ctx, filters, func(s Stored) error {
+		err := from.State(ctx, filters, func(s Stored) error {
 			state[s.Subject] = s
 			return nil
 		})
@@ -33,14 +33,14 @@ func readState(t *testing.T, b *Bus, filters []string) map[string]Stored {
 }
 
 func TestStateOfAnEmptyStream(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	if state := readState(t, s.bus(), SourceFilters(testCluster)); len(state) != 0 {
 		t.Errorf("got %v", state)
 	}
 }
 
 func TestStateIsTheLastEventOfEverySubjectThatMatches(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	b := s.bus()
 	want := make(map[string]uint64)
 	for i := range 300 {
@@ -78,7 +78,7 @@ func (f *filtered) OrderedConsumer(ctx context.Context, config jetstream.Ordered
 }
 
 func TestStateHasAConsumerForEachFilterOfWhatIsThere(t *testing.T) {
-	b := startServer(t).bus()
+	b := sharedServer(t).bus()
 	app := version("app", "1")
 	app.Source.Kind = KindConfigMap
 	mustPublish(t, b, version("db", "1"), 0)
@@ -96,10 +96,11 @@ func TestStateHasAConsumerForEachFilterOfWhatIsThere(t *testing.T) {
 }
 
 func TestTheOldestEventIsTheOneThatIsThereForLongest(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	b := s.bus()
 	filters := SourceFilters(testCluster)
-	if at, err := b.Oldest(t.Context(), filters); !errors.Is(err, ErrNotFound) {
+	oldest := func() (time.Time, error) { return b.Oldest(t.Context(), filters) }
+	if at, err := answer(t, oldest); !errors.Is(err, ErrNotFound) {
 		t.Errorf("of an empty stream: got %s (%v)", at, err)
 	}
 	mustTell(t, b, outcome())
@@ -107,11 +108,11 @@ func TestTheOldestEventIsTheOneThatIsThereForLongest(t *testing.T) {
 	mustPublish(t, b, version("web", "1"), 0)
 	want := func(name, resourceVersion string) {
 		t.Helper()
-		stored, err := b.Last(t.Context(), Subject(testCluster, version(name, resourceVersion).Source))
+		stored, err := lastOn(t, b, Subject(testCluster, version(name, resourceVersion).Source))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if at, err := b.Oldest(t.Context(), filters); err != nil || !at.Equal(stored.Time) {
+		if at, err := answer(t, oldest); err != nil || !at.Equal(stored.Time) {
 			t.Errorf("got %s (%v), want %s, when %s came", at, err, stored.Time, name)
 		}
 	}
@@ -121,7 +122,7 @@ func TestTheOldestEventIsTheOneThatIsThereForLongest(t *testing.T) {
 }
 
 func TestStateHandsOverWhatIsNotAnEvent(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	b := s.bus()
 	if _, err := s.jetstream().Publish(t.Context(), "keyturn.v1.prod-eu.secret.shop.db", []byte("x")); err != nil {
 		t.Fatal(err)
@@ -135,7 +136,7 @@ func TestStateHandsOverWhatIsNotAnEvent(t *testing.T) {
 }
 
 func TestStateEndsWhilePublishing(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	b := s.bus()
 	const sources = 100
 	var last [sources]uint64
@@ -185,13 +186,11 @@ func TestStateEndsWhilePublishing(t *testing.T) {
 // TestStateEndsWhenWhatIsAwaitedVanishes deletes messages before they are delivered, including the last one. No message is then
 // marked as the last.
 func TestStateEndsWhenWhatIsAwaitedVanishes(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	b := s.bus()
 	// More than the iterator fetches at once, so that the server still has some.
 	const sources = 1500
-	for i := range sources {
-		mustPublish(t, b, version(fmt.Sprintf("s%d", i), "1"), 0)
-	}
+	fill(t, s.jetstream(), sources)
 	stream, err := s.jetstream().Stream(t.Context(), StreamChanges)
 	if err != nil {
 		t.Fatal(err)
@@ -214,7 +213,7 @@ func TestStateEndsWhenWhatIsAwaitedVanishes(t *testing.T) {
 }
 
 func TestStateEndsWithTheErrorOfTheReader(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	b := s.bus()
 	mustPublish(t, b, version("db", "1"), 0)
 	mustPublish(t, b, version("web", "1"), 0)
@@ -234,9 +233,7 @@ func TestStateEndsWithItsContextWhileTheServerIsAway(t *testing.T) {
 	b := s.bus()
 	// More than the iterator fetches at once, so that it has to ask the server again.
 	const sources = 1500
-	for i := range sources {
-		mustPublish(t, b, version(fmt.Sprintf("s%d", i), "1"), 0)
-	}
+	fill(t, s.jetstream(), sources)
 	ctx, cancel := context.WithCancel(t.Context())
 	var count int
 	err := b.State(ctx, SourceFilters(testCluster), func(Stored) error {
@@ -252,12 +249,10 @@ func TestStateEndsWithItsContextWhileTheServerIsAway(t *testing.T) {
 }
 
 func TestStateEndsWithAnErrorWhenTheStreamIsDeleted(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	b := s.bus()
 	const sources = 1500
-	for i := range sources {
-		mustPublish(t, b, version(fmt.Sprintf("s%d", i), "1"), 0)
-	}
+	fill(t, s.jetstream(), sources)
 	js := s.jetstream()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -276,18 +271,17 @@ func TestStateEndsWithAnErrorWhenTheStreamIsDeleted(t *testing.T) {
 // TestStateEndsWithItsContextWhenTheServerComesBackWithoutTheStream: the iterator would retry for longer than the context
 // lasts.
 func TestStateEndsWithItsContextWhenTheServerComesBackWithoutTheStream(t *testing.T) {
+	empty := testkit.StoreDir(t)
 	s := startServer(t)
 	b := s.bus()
 	const sources = 1500
-	for i := range sources {
-		mustPublish(t, b, version(fmt.Sprintf("s%d", i), "1"), 0)
-	}
+	fill(t, s.jetstream(), sources)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var count int
 	err := b.State(ctx, SourceFilters(testCluster), func(Stored) error {
 		if count++; count == 1 {
-			s.restart(func() { s.dir = t.TempDir() })
+			s.restart(func() { s.dir = empty })
 			time.AfterFunc(time.Second, cancel)
 		}
 		return nil

@@ -27,7 +27,7 @@ const hubCluster = "hub"
 // busOf returns the bus of a cluster.
 func busOf(t *testing.T, cluster, url string) *Bus {
 	t.Helper()
-	nc, err := Connect(t.Context(), ConnectOptions{URL: url, Cluster: cluster}, nats.ReconnectWait(10*time.Millisecond), nats.ReconnectJitter(0, 0))
+	nc, err := Connect(t.Context(), ConnectOptions{URL: url, Cluster: cluster}, impatient()...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,8 +51,8 @@ func rotation(cluster, path string, number int64) Change {
 }
 
 func TestEventsOfStoresOfOtherClustersAreTakenAndNothingElseOfThem(t *testing.T) {
-	s := startServer(t)
-	hub, third := busOf(t, hubCluster, s.ClientURL()), busOf(t, "third", s.ClientURL())
+	s := sharedServer(t)
+	hub, third := busOf(t, hubCluster, s.url()), busOf(t, "third", s.url())
 	own := s.bus()
 	foreign := version("foreign", "1")
 	foreign.Cluster = hubCluster
@@ -146,7 +146,7 @@ type domain struct {
 
 func newDomain(t *testing.T, name, config string) *domain {
 	t.Helper()
-	d := &domain{listen: freeAddress(t), dir: t.TempDir(), config: filepath.Join(t.TempDir(), "nats.conf")}
+	d := &domain{listen: freeAddress(t), dir: testkit.StoreDir(t), config: filepath.Join(t.TempDir(), "nats.conf")}
 	text := fmt.Sprintf("server_name: %s\njetstream: { domain: %s, store_dir: %q }\n%s\n", name, name, d.dir, config)
 	if err := os.WriteFile(d.config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -167,12 +167,12 @@ func (d *domain) start(t *testing.T) {
 // declare declares the streams as the embedding actuator does.
 func (d *domain) declare(t *testing.T, sources ...*jetstream.StreamSource) {
 	t.Helper()
-	nc, err := nats.Connect(d.ClientURL())
+	nc, err := nats.Connect(d.ClientURL(), nats.Timeout(testkit.Patience))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	js, err := jetstream.New(nc)
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(testkit.Patience/2))
 	if err != nil {
 		t.Fatal(err)
 	}

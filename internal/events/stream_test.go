@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/keyturn/keyturn/tests/testkit"
@@ -31,7 +32,7 @@ func TestStreamManifests(t *testing.T) {
 }
 
 func TestDeclare(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	js := s.jetstream()
 	stream, err := js.Stream(t.Context(), StreamChanges)
 	if err != nil {
@@ -59,7 +60,7 @@ func TestDeclare(t *testing.T) {
 func TestWhatAServerDoesNotTakeBackIsNoReasonNotToStart(t *testing.T) {
 	for _, tt := range notTakenBack {
 		t.Run(tt.String(), func(t *testing.T) {
-			s := startServer(t)
+			s := sharedServer(t)
 			js, altered := s.alter(tt)
 			if err := Declare(t.Context(), js, 1); err != nil {
 				t.Errorf("the streams are not declared: %v", err)
@@ -85,7 +86,7 @@ func earlierHistory(t *testing.T, js jetstream.JetStream) jetstream.StreamConfig
 
 // A server does not turn message TTLs off again, and would refuse the stream of a version without them.
 func TestAnEarlierVersionDeclaresItsHistoryAgainAfterThisOne(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	js := s.jetstream()
 	earlier := earlierHistory(t, js)
 	if err := Declare(t.Context(), js, 1); err != nil {
@@ -109,7 +110,7 @@ func (mute) Stream(context.Context, string) (jetstream.Stream, error) {
 }
 
 func TestAStreamOfWhichNothingIsKnownIsLeftAsItIs(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	js := s.jetstream()
 	earlierHistory(t, js)
 	for _, config := range Declared(1) {
@@ -159,7 +160,7 @@ func TestVerify(t *testing.T) {
 		{"dead letters for another cluster only", StreamDeadLetters, func(c *jetstream.StreamConfig) { c.Subjects = []string{"keyturn.deadletter.v1.prod-us.>"} }, "DEADLETTERS: subjects is"},
 		{"a stream is missing", StreamDeadLetters, nil, "DEADLETTERS does not exist"},
 	}
-	s := startServer(t)
+	s := sharedServer(t)
 	js := s.jetstream()
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -177,7 +178,10 @@ func TestVerify(t *testing.T) {
 				}
 				createStream(t, js, config)
 			}
-			_, err := verify(t.Context(), js, testCluster)
+			err := errorOf(t, func() error {
+				_, err := verify(t.Context(), js, testCluster)
+				return err
+			})
 			if tt.want == "" {
 				if err != nil {
 					t.Errorf("got %v", err)
@@ -187,14 +191,7 @@ func TestVerify(t *testing.T) {
 			if !errors.Is(err, errStream) || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("got %v, want one line with %q", err, tt.want)
 			}
-			nc := s.connect()
-			wait := testkit.Patience
-			if tt.alter == nil { // Open waits until the end: it may just be being declared.
-				wait = 2 * time.Second
-			}
-			soon, cancel := context.WithTimeout(t.Context(), wait)
-			defer cancel()
-			if _, err := Open(soon, nc, testCluster, nil); !errors.Is(err, errStream) {
+			if err := openAtOnce(t, s.connect()); !errors.Is(err, errStream) {
 				t.Errorf("Open returned %v, want errStream", err)
 			}
 		})
@@ -226,7 +223,7 @@ func createStream(t *testing.T, js jetstream.JetStream, config jetstream.StreamC
 }
 
 func TestOpenWaitsForStreamsThatAreBeingDeclared(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	js := s.jetstream()
 	for _, name := range []string{StreamHistory, StreamDeadLetters} {
 		if err := js.DeleteStream(t.Context(), name); err != nil {
@@ -247,11 +244,11 @@ func TestOpenWaitsForStreamsThatAreBeingDeclared(t *testing.T) {
 			}
 		}
 	}()
-	<-waits
+	testkit.Receive(t, "it waits", waits)
 	for _, config := range Streams(1)[1:] {
 		createStream(t, js, config)
 	}
-	if err := <-opened; err != nil {
+	if err := testkit.Receive(t, "the streams are opened", opened); err != nil {
 		t.Errorf("got %v", err)
 	}
 }
@@ -264,8 +261,30 @@ func (s signal) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// openAtOnce returns the error of Open, which does not wait for streams that do not exist: they may just be being declared.
+func openAtOnce(t *testing.T, nc *nats.Conn) error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
+	defer cancel()
+	_, err := Open(ctx, nc, testCluster, slog.New(slog.NewTextHandler(when{"does not exist", cancel}, nil)))
+	return err
+}
+
+// when is a writer that does something when a text is written.
+type when struct {
+	text string
+	do   func()
+}
+
+func (w when) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte(w.text)) {
+		w.do()
+	}
+	return len(p), nil
+}
+
 func TestVerifyReportsEverything(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	js := s.jetstream()
 	for _, name := range []string{StreamHistory, StreamDeadLetters} {
 		if err := js.DeleteStream(t.Context(), name); err != nil {

@@ -3,7 +3,6 @@ package events
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"math"
 	"net"
 	"sync/atomic"
@@ -55,18 +54,12 @@ func TestAReadingAsksAgainWhenItsRequestFoundNobody(t *testing.T) {
 		{name: "the second", from: 2, upTo: 2, read: stored},
 		{name: "all", from: 1, upTo: math.MaxInt32, err: errLost},
 	}
-	s := startServer(t)
-	js := s.jetstream()
-	for i := range stored {
-		if _, err := js.PublishAsync(fmt.Sprintf("keyturn.v1.%s.secret.shop.s%d", testCluster, i), []byte("not an event")); err != nil {
-			t.Fatal(err)
-		}
-	}
-	testkit.Eventually(t, "the messages are stored", func() bool { return js.PublishAsyncPending() == 0 })
+	s := sharedServer(t)
+	fill(t, s.jetstream(), stored)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			dialer := &earlyDialer{T: t, from: tt.from, upTo: tt.upTo}
-			nc, err := Connect(t.Context(), ConnectOptions{URL: s.ClientURL(), Cluster: testCluster, Name: t.Name()}, nats.SetCustomDialer(dialer))
+			nc, err := Connect(t.Context(), ConnectOptions{URL: s.url(), Cluster: testCluster, Name: t.Name()}, nats.SetCustomDialer(dialer))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -38,7 +38,7 @@ func TestWatchedSurvivesTheWire(t *testing.T) {
 }
 
 func TestTheLastTimeOfEachScopeIsKept(t *testing.T) {
-	s := startServer(t)
+	s := sharedServer(t)
 	b := s.bus()
 	wide, narrow := Scope{Kinds: []Kind{KindSecret}}, Scope{Kinds: []Kind{KindSecret}, Namespaces: []string{"shop"}}
 	for _, one := range []struct {
@@ -51,7 +51,7 @@ func TestTheLastTimeOfEachScopeIsKept(t *testing.T) {
 	if _, err := s.jetstream().Publish(t.Context(), changesRoot+testCluster+".cluster._."+watchedPrefix+"0", []byte("rubbish")); err != nil {
 		t.Fatal(err)
 	}
-	got, err := b.Watched(t.Context())
+	got, err := answer(t, func() ([]Watched, error) { return b.Watched(t.Context()) })
 	if err != nil {
 		t.Fatal(err)
 	}

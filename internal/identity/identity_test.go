@@ -20,6 +20,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
@@ -63,11 +64,24 @@ func newStream(t *testing.T) (*events.Bus, jetstream.Stream) {
 	return bus, stream
 }
 
+// answered calls Claim or Check until the stream has answered. Neither returns an error if it does not: they log that, and try again later.
+func answered(
+	t *testing.T, do func(context.Context, Options, *events.Bus) (Keep, error), options Options, bus *events.Bus,
+) (keep Keep, err error) {
+	t.Helper()
+	testkit.Eventually(t, "the stream answers", func() bool {
+		log := &testkit.Log{}
+		options.Logger = log.Logger()
+		keep, err = do(t.Context(), options, bus)
+		return !strings.Contains(log.String(), "cluster name neither claimed nor checked")
+	})
+	return keep, err
+}
+
 func TestTwoClustersCannotHaveOneName(t *testing.T) {
 	bus := newBus(t)
-	ctx, log := t.Context(), slog.New(slog.DiscardHandler)
-	first := Options{Client: cluster("uid-one"), Logger: log}
-	second := Options{Client: cluster("uid-two"), Logger: log}
+	first := Options{Client: cluster("uid-one")}
+	second := Options{Client: cluster("uid-two")}
 	steps := []struct {
 		name    string
 		do      func(context.Context, Options, *events.Bus) (Keep, error)
@@ -80,13 +94,13 @@ func TestTwoClustersCannotHaveOneName(t *testing.T) {
 		{"the actuator of the first", Check, first, false},
 		{"the watcher of the second is refused", Claim, second, true},
 		{"the actuator of the second is refused", Check, second, true},
-		{"the second replaces the first", Claim, Options{Client: second.Client, Replaces: "uid-one", Logger: log}, false},
+		{"the second replaces the first", Claim, Options{Client: second.Client, Replaces: "uid-one"}, false},
 		{"and needs not say so again", Claim, second, false},
 		{"the first is refused from then on", Claim, first, true},
-		{"what has no cluster claims nothing", Claim, Options{Logger: log}, false},
+		{"what has no cluster claims nothing", Claim, Options{}, false},
 	}
 	for _, step := range steps {
-		if _, err := step.do(ctx, step.options, bus); errors.Is(err, events.ErrClaimed) != step.refused || err != nil != step.refused {
+		if _, err := answered(t, step.do, step.options, bus); errors.Is(err, events.ErrClaimed) != step.refused || err != nil != step.refused {
 			t.Errorf("%s: got %v, want refused: %t", step.name, err, step.refused)
 		}
 	}
@@ -116,7 +130,10 @@ func TestWhatKeepsTheClusterFromBeingCheckedIsSaidAndIsNoReasonToStop(t *testing
 			if strings.Count(log.String(), tt.want) != 1 {
 				t.Errorf("the log does not say once that %s:\n%s", tt.want, &log)
 			}
-			_, err := bus.Last(t.Context(), events.ClaimSubject("prod-eu"))
+			err := natstest.Answered(t, func() error {
+				_, err := bus.Last(t.Context(), events.ClaimSubject("prod-eu"))
+				return err
+			})
 			if errors.Is(err, events.ErrNotFound) == tt.claims {
 				t.Errorf("reading the claim: got %v, want it there: %t", err, tt.claims)
 			}

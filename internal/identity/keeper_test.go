@@ -16,13 +16,12 @@ import (
 
 func TestAClaimThatTheStreamHasLostIsMadeAgain(t *testing.T) {
 	bus, stream := newStream(t)
-	log := slog.New(slog.DiscardHandler)
-	keep, err := Claim(t.Context(), Options{Client: cluster("uid-one"), Interval: 10 * time.Millisecond, Logger: log}, bus)
+	keep, err := answered(t, Claim, Options{Client: cluster("uid-one"), Interval: 10 * time.Millisecond}, bus)
 	if err != nil {
 		t.Fatal(err)
 	}
 	testkit.Run(t, "the first cluster", keep)
-	second := Options{Client: cluster("uid-two"), Logger: log}
+	second := Options{Client: cluster("uid-two")}
 	for range 2 {
 		if err := stream.Purge(t.Context()); err != nil {
 			t.Fatal(err)
@@ -32,7 +31,7 @@ func TestAClaimThatTheStreamHasLostIsMadeAgain(t *testing.T) {
 			return err == nil
 		})
 		for name, do := range map[string]func(context.Context, Options, *events.Bus) (Keep, error){"the watcher": Claim, "the actuator": Check} {
-			if _, err := do(t.Context(), second, bus); !errors.Is(err, events.ErrClaimed) {
+			if _, err := answered(t, do, second, bus); !errors.Is(err, events.ErrClaimed) {
 				t.Errorf("%s of a second cluster: got %v, want it refused", name, err)
 			}
 		}
@@ -43,19 +42,18 @@ func TestAClusterWhoseNameWasTakenMeanwhileEnds(t *testing.T) {
 	for name, do := range map[string]func(context.Context, Options, *events.Bus) (Keep, error){"a watcher": Claim, "an actuator": Check} {
 		t.Run(name, func(t *testing.T) {
 			bus, stream := newStream(t)
-			log := slog.New(slog.DiscardHandler)
-			first := Options{Client: cluster("uid-one"), Interval: 10 * time.Millisecond, Logger: log}
-			if _, err := Claim(t.Context(), first, bus); err != nil {
+			first := Options{Client: cluster("uid-one"), Interval: 10 * time.Millisecond}
+			if _, err := answered(t, Claim, first, bus); err != nil {
 				t.Fatal(err)
 			}
-			keep, err := do(t.Context(), first, bus)
+			keep, err := answered(t, do, first, bus)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if err := stream.Purge(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := Claim(t.Context(), Options{Client: cluster("uid-two"), Logger: log}, bus); err != nil {
+			if _, err := answered(t, Claim, Options{Client: cluster("uid-two")}, bus); err != nil {
 				t.Fatal(err)
 			}
 			if err := keep(t.Context()); !errors.Is(err, events.ErrClaimed) {

@@ -37,7 +37,7 @@ func TestWhoMayOnlyListOrOnlyGetGetsTheSameExplanation(t *testing.T) {
 		}
 		var out bytes.Buffer
 		options := ExplainOptions{Origins: events.Origins{Cluster: "demo"}, Kinds: workload.BuiltIn(), Clients: workload.Clients{Typed: client}, Now: historyNow}
-		err := Explain(t.Context(), options, &bus.Reader, "deployment/web", "shop", &out)
+		err := explainInShop(t, options, bus, "deployment/web", &out)
 		return out.String(), err
 	}
 	want, err := explain()
@@ -76,7 +76,7 @@ func TestExplainKnowsWhatTheActuatorLeavesAlone(t *testing.T) {
 			}
 			tt.alter(&options)
 			var out bytes.Buffer
-			if err := Explain(t.Context(), options, &bus.Reader, "deployment/web", "shop", &out); err != nil {
+			if err := explainInShop(t, options, bus, "deployment/web", &out); err != nil {
 				t.Fatal(err)
 			}
 			if got := out.String(); !strings.Contains(got, tt.want) || strings.Contains(got, "LAST ROLLED FOR") != tt.rows {

@@ -180,9 +180,10 @@ func compared(t *testing.T, bus *events.Bus, objects ...runtime.Object) string {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := comparison.Write(t.Context(), &bus.Reader, &out); err != nil {
-		t.Fatal(err)
-	}
+	natstest.Publish(t, func() error {
+		out.Reset()
+		return comparison.Write(t.Context(), &bus.Reader, &out)
+	})
 	table, _, _ := strings.Cut(out.String(), "\n\n")
 	var rows strings.Builder
 	for line := range strings.Lines(table + "\n") {
@@ -210,9 +211,10 @@ func TestCompareCountsAndNamesDifferencesFirst(t *testing.T) {
 			map[schema.GroupVersionResource]string{{Group: "argoproj.io", Version: "v1alpha1", Resource: "rollouts"}: "RolloutList"}),
 	}}
 	var out bytes.Buffer
-	if err := comparison.Write(t.Context(), &bus.Reader, &out); err != nil {
-		t.Fatal(err)
-	}
+	natstest.Publish(t, func() error {
+		out.Reset()
+		return comparison.Write(t.Context(), &bus.Reader, &out)
+	})
 	want := `ROLLED BY      NAMESPACE  WORKLOAD        SOURCE     WHY
 reloader only  shop       deployment/zoo  secret/db  no decision: the workload does not opt in, or the change is none to Keyturn
 both           shop       deployment/web  secret/db  dry-run

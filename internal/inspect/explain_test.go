@@ -33,6 +33,15 @@ func publish(t *testing.T, bus *events.Bus, change events.Change) {
 	})
 }
 
+// explainInShop is Explain for a workload in the namespace shop. It asks again while the stream does not answer.
+func explainInShop(t *testing.T, options ExplainOptions, bus *events.Bus, name string, out *bytes.Buffer) error {
+	t.Helper()
+	return natstest.Answered(t, func() error {
+		out.Reset()
+		return Explain(t.Context(), options, &bus.Reader, name, "shop", out)
+	})
+}
+
 // changeOfDB is a change of the key password of the Secret db.
 func changeOfDB() events.Change {
 	return events.Change{
@@ -215,7 +224,7 @@ func TestExplainSaysWhatWouldHappenAndWhy(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			var out bytes.Buffer
-			err := Explain(t.Context(), options, &bus.Reader, test.workload, "shop", &out)
+			err := explainInShop(t, options, bus, test.workload, &out)
 			got := ""
 			if err != nil {
 				got = err.Error()
@@ -247,7 +256,7 @@ func TestExplainSaysWhatTheNamespaceHolds(t *testing.T) {
 	} {
 		options := ExplainOptions{Origins: events.Origins{Cluster: "demo"}, Clients: workload.Clients{Typed: client, Dynamic: customClient()}, Now: historyNow}
 		var out bytes.Buffer
-		if err := Explain(t.Context(), options, &bus.Reader, "deployment/web", "shop", &out); err != nil || !strings.Contains(out.String(), want) {
+		if err := explainInShop(t, options, bus, "deployment/web", &out); err != nil || !strings.Contains(out.String(), want) {
 			t.Errorf("it does not say %q (%v):\n%s", want, err, &out)
 		}
 	}
@@ -263,7 +272,7 @@ func TestExplainSaysWhyASourceIsOnHold(t *testing.T) {
 		Clients: workload.Clients{Typed: fake.NewClientset(deploymentOf("web", rollOn("auto"))), Dynamic: customClient()},
 	}
 	var out bytes.Buffer
-	if err := Explain(t.Context(), options, &bus.Reader, "deployment/web", "shop", &out); err != nil {
+	if err := explainInShop(t, options, bus, "deployment/web", &out); err != nil {
 		t.Fatal(err)
 	}
 	if want := "hold (source-on-hold): somebody has put the source on hold: migration"; !strings.Contains(out.String(), want) {
@@ -297,7 +306,7 @@ func TestExplainKnowsTheStoresThatAnotherClusterWatches(t *testing.T) {
 			}
 			options.Reading.Stores.Grants = []workload.StoreGrant{{Namespaces: []string{"shop"}, Store: "*", Paths: []string{"secret/shop"}}}
 			var out bytes.Buffer
-			if err := Explain(t.Context(), options, &buses[0].Reader, "deployment/web", "shop", &out); err != nil {
+			if err := explainInShop(t, options, buses[0], "deployment/web", &out); err != nil {
 				t.Fatal(err)
 			}
 			if !strings.Contains(out.String(), tt.want) {
@@ -331,7 +340,7 @@ func TestExplainSaysWhyTheLastRolloutFailed(t *testing.T) {
 		},
 	}
 	var out bytes.Buffer
-	if err := Explain(t.Context(), options, &bus.Reader, "deployment/web", "shop", &out); err != nil {
+	if err := explainInShop(t, options, bus, "deployment/web", &out); err != nil {
 		t.Fatal(err)
 	}
 	const want = "It was last rolled at 2026-03-14T15:09:26Z for secret/db: failed (reverted): the field manager \"operator\" restored it\n"
@@ -371,7 +380,7 @@ func TestExplainSaysWhomAHeldWorkloadWaitsFor(t *testing.T) {
 	} {
 		publishOutcomes(t, bus, tt.outcome)
 		var out bytes.Buffer
-		if err := Explain(t.Context(), options, &bus.Reader, "deployment/web", "shop", &out); err != nil {
+		if err := explainInShop(t, options, bus, "deployment/web", &out); err != nil {
 			t.Fatal(err)
 		}
 		if got := strings.Contains(out.String(), want); got != tt.held {

@@ -100,7 +100,7 @@ func TestExplainSaysThatRolloutsCannotBeRead(t *testing.T) {
 				Typed: fake.NewClientset(deploymentOf("web", rollOn("auto"))), Dynamic: custom,
 			}}
 			var out bytes.Buffer
-			if err := Explain(t.Context(), options, &bus.Reader, "deployment/web", "shop", &out); err != nil {
+			if err := explainInShop(t, options, bus, "deployment/web", &out); err != nil {
 				t.Fatal(err)
 			}
 			if got := strings.Contains(out.String(), "! no permission to list rollouts.argoproj.io"); got != test.want {
@@ -133,7 +133,7 @@ func TestExplainKnowsRollouts(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			var out bytes.Buffer
-			err := Explain(t.Context(), options, &bus.Reader, test.workload, "shop", &out)
+			err := explainInShop(t, options, bus, test.workload, &out)
 			testkit.WantError(t, err, test.err)
 			for _, want := range test.want {
 				if !strings.Contains(out.String(), want) {

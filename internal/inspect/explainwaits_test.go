@@ -82,7 +82,7 @@ func TestExplainTellsAWindowThatIsOpenFromOneThatIsClosed(t *testing.T) {
 func explainSays(t *testing.T, options ExplainOptions, bus *events.Bus, name string, texts ...string) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := Explain(t.Context(), options, &bus.Reader, name, "shop", &out); err != nil {
+	if err := explainInShop(t, options, bus, name, &out); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range texts {

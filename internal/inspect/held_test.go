@@ -49,7 +49,7 @@ func explained(t *testing.T, bus *events.Bus, web *appsv1.Deployment, output For
 		Now: historyNow.Add(5 * time.Minute), View: View{Format: output},
 	}
 	var out bytes.Buffer
-	if err := Explain(t.Context(), options, &bus.Reader, "deployment/"+web.Name, "shop", &out); err != nil {
+	if err := explainInShop(t, options, bus, "deployment/"+web.Name, &out); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()

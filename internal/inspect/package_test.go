@@ -3,7 +3,7 @@ package inspect
 import (
 	"testing"
 
-	"github.com/keyturn/keyturn/tests/testkit"
+	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
-func TestMain(m *testing.M) { testkit.Main(m) }
+func TestMain(m *testing.M) { natstest.Main(m) }

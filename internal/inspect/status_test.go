@@ -11,6 +11,16 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
+// statusOf is ReadStatus. It asks again while the streams do not answer.
+func statusOf(t *testing.T, bus *events.Bus, namespace string, since time.Time) (status Status, err error) {
+	t.Helper()
+	err = natstest.Answered(t, func() (err error) {
+		status, err = ReadStatus(t.Context(), bus, namespace, since)
+		return err
+	})
+	return status, err
+}
+
 func TestStatusSaysWhichWorkloadsWaitFailedOrAreRolled(t *testing.T) {
 	bus := natstest.Buses(t, "demo")[0]
 	publish(t, bus, changeOfDB())
@@ -26,7 +36,7 @@ func TestStatusSaysWhichWorkloadsWaitFailedOrAreRolled(t *testing.T) {
 		outcomeOf("rolls", events.VerbSkipped, plan.KeysNotConsumed.String(), "", at(5)), outcomeOf("fails", events.VerbSkipped, plan.KeysNotConsumed.String(), "", at(5)),
 		rolled(outcomeOf("gone", events.VerbStarted, "content-changed", "", at(6))), rolled(outcomeOf("gone", events.VerbSkipped, plan.WorkloadGone.String(), "", at(6))),
 	)
-	got, err := ReadStatus(t.Context(), bus, "", time.Time{})
+	got, err := statusOf(t, bus, "", time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +52,7 @@ func TestStatusSaysWhichWorkloadsWaitFailedOrAreRolled(t *testing.T) {
 	if len(got.Streams) != 3 || got.Streams[0].Messages == 0 || got.Streams[1].Limit == 0 {
 		t.Errorf("streams: %+v", got.Streams)
 	}
-	if got, err = ReadStatus(t.Context(), bus, "elsewhere", time.Time{}); err != nil || len(standingIn(got)) != 0 || got.Changes != 0 {
+	if got, err = statusOf(t, bus, "elsewhere", time.Time{}); err != nil || len(standingIn(got)) != 0 || got.Changes != 0 {
 		t.Errorf("of another namespace: %+v (%v)", got, err)
 	}
 }
@@ -67,7 +77,7 @@ func TestStatusHasWhatBeganBeforeThePeriodOfTheCounts(t *testing.T) {
 		rolled(outcomeOf("saturday", events.VerbFailed, "deadline-exceeded", "no pod is ready", historyNow)),
 		rolled(outcomeOf("rolls", events.VerbStarted, "content-changed", "", historyNow)),
 	)
-	got, err := ReadStatus(t.Context(), bus, "", time.Now().Add(time.Hour))
+	got, err := statusOf(t, bus, "", time.Now().Add(time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +109,7 @@ func TestStatusForgetsAWorkloadThatWasCreatedAgain(t *testing.T) {
 		again(outcomeOf("both", events.VerbHeld, plan.LowerWave.String(), "it waits", at(1))),
 		outcomeOf("both", events.VerbSkipped, plan.WorkloadGone.String(), "", at(2)), // published late
 	)
-	got, err := ReadStatus(t.Context(), bus, "", time.Time{})
+	got, err := statusOf(t, bus, "", time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}

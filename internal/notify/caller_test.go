@@ -164,9 +164,11 @@ func TestACallThatIsGivenUpIsDeadLettered(t *testing.T) {
 func TestAnEventThatIsNotTakenForACallIsCounted(t *testing.T) {
 	s, webhook := newStream(t), newCalled(t, http.StatusOK)
 	r := s.call(webhook, 3)
-	if _, err := s.js.Publish(t.Context(), events.Subject(testCluster, events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"}), []byte("{")); err != nil {
-		t.Fatal(err)
-	}
+	subject := events.Subject(testCluster, events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"})
+	natstest.Publish(t, func() error {
+		_, err := s.js.Publish(t.Context(), subject, []byte("{"))
+		return err
+	})
 	testkit.Eventually(t, "the event is done with", func() bool {
 		return s.uncalled() == 0 && len(r.counters.counts(t, "keyturn.events.rejected", "reason")) > 0
 	})

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -21,7 +22,7 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
-// stream is a NATS server with the streams declared.
+// stream has the streams, which the test has for itself.
 type stream struct {
 	t   *testing.T
 	js  jetstream.JetStream
@@ -90,7 +91,8 @@ func (s *stream) start(transport http.RoundTripper, sinks ...string) *running {
 	return s.startWith(Options{ConfigFile: path, Transport: transport})
 }
 
-// startWith is like start, with further options besides those for logs and metrics.
+// startWith is like start, with further options besides those for logs and metrics. The sinks send as fast as they can:
+// TestASinkGetsNoMoreThanItsRate is about the rate.
 func (s *stream) startWith(options Options) *running {
 	s.t.Helper()
 	r := &running{done: make(chan struct{}), counters: newCounters(), log: &testkit.Log{}}
@@ -102,6 +104,7 @@ func (s *stream) startWith(options Options) *running {
 	for _, sink := range n.sinks {
 		sink.backoff, sink.parking = wait.Backoff{Duration: 10 * time.Millisecond}, wait.Backoff{Duration: s.parking}
 		sink.look, sink.poster.timeout = 10*time.Millisecond, s.timeout
+		sink.limiter.SetLimit(rate.Inf)
 	}
 	var ctx context.Context
 	ctx, r.cancel = context.WithCancel(s.t.Context())
@@ -163,15 +166,9 @@ func TestASinkThatHangsDelaysNeitherTheOthersNorTheEnd(t *testing.T) {
 	if diff := cmp.Diff(want, well.messages()); diff != "" {
 		t.Errorf("messages (-want +got):\n%s", diff)
 	}
-	if open := s.open("hanging"); open != len(outcomes) {
-		t.Errorf("%d outcomes wait for the sink that hangs, want %d", open, len(outcomes))
-	}
+	testkit.Eventually(t, "every outcome waits for the sink that hangs", func() bool { return s.open("hanging") == len(outcomes) })
 	r.cancel()
-	select {
-	case <-r.done:
-	case <-time.After(testkit.Patience):
-		t.Error("it does not end")
-	}
+	testkit.Receive(t, "the end", r.done, r.log.String)
 }
 
 func TestASinkThatFailsAndRecoversMissesNothing(t *testing.T) {
@@ -212,6 +209,7 @@ func TestAMessageThatBreaksTheServiceIsNotInTheWayOfTheOthersAndNotLost(t *testi
 
 // HISTORY drops its oldest events when it is full, including those that a sink has not been able to send.
 func TestWhatTheStreamDropsBeforeItIsSentIsCounted(t *testing.T) {
+	testkit.Slow(t)
 	s, c := newStream(t), newChat(t)
 	s.parking = 10 * time.Second // so that none is being retried when the stream drops it: it may be sent then, or count twice
 	c.set(http.StatusServiceUnavailable, nil)
@@ -226,9 +224,7 @@ func TestWhatTheStreamDropsBeforeItIsSentIsCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := history.Purge(t.Context(), jetstream.WithPurgeKeep(2)); err != nil {
-		t.Fatal(err)
-	}
+	natstest.Publish(t, func() error { return history.Purge(t.Context(), jetstream.WithPurgeKeep(2)) })
 	testkit.Eventually(t, "those that the stream has dropped are counted", func() bool { return r.counters.results(t)["team/slack/lost"] == 3 })
 	c.set(0, nil)
 	testkit.Eventually(t, "the others are sent", func() bool { return s.open("team") == 0 && len(c.messages()) == 2 })

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -37,9 +36,9 @@ func beside(p *Program, work func(ctx context.Context, bus *events.Bus) error) {
 
 func TestPartsShareOneServerAndRunUntilTheContextEnds(t *testing.T) {
 	log := &testkit.Log{}
-	began := make(chan struct{}, 2)
+	began := make(chan bool, 2)
 	work := func(ctx context.Context, _ *events.Bus) error {
-		began <- struct{}{}
+		began <- true
 		<-ctx.Done()
 		return ctx.Err()
 	}
@@ -51,14 +50,13 @@ func TestPartsShareOneServerAndRunUntilTheContextEnds(t *testing.T) {
 	})}}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- Run(ctx, p) }()
+	go func() {
+		ended <- Run(ctx, p)
+		close(began)
+	}()
 	for range 2 {
-		select {
-		case <-began:
-		case err := <-ended:
-			t.Fatalf("it ended before both parts began: %v", err)
-		case <-time.After(30 * time.Second):
-			t.Fatal("not both parts began")
+		if !testkit.Receive(t, "the beginning of both parts", began, log.String) {
+			t.Fatalf("it ended before both parts began: %v", <-ended)
 		}
 	}
 	for _, tt := range []struct {

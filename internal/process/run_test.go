@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go"
@@ -23,6 +22,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events/embedded"
 	"github.com/keyturn/keyturn/internal/identity"
 	"github.com/keyturn/keyturn/tests/testkit"
+	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
 // get sends a request to a server of the program, which must be listening.
@@ -35,12 +35,12 @@ func get(t *testing.T, log *testkit.Log, server, path string) (code int, body st
 	return code, body
 }
 
-// program returns a program that listens on free ports, embeds its NATS, and runs work in a cluster of its own.
+// program returns a program that listens on free ports, connects to a NATS with streams of its own, and runs work in a cluster of its own.
 func program(t *testing.T, log io.Writer, work func(ctx context.Context, bus *events.Bus) error) Program {
 	t.Helper()
 	options := DefaultOptions("actuator", "1.2.3")
 	options.Cluster, options.MetricsAddr, options.HealthAddr = "west", "127.0.0.1:0", "127.0.0.1:0"
-	store := t.TempDir()
+	options.NATS.URL = natstest.Account(t)
 	return Program{
 		Name: "actuator", Version: "1.2.3", Options: options, Log: log,
 		Parts: []Part{{
@@ -52,26 +52,35 @@ func program(t *testing.T, log io.Writer, work func(ctx context.Context, bus *ev
 				return Work{Client: fake.NewClientset(system), Run: work}, nil
 			},
 			Connect: func(ctx context.Context, r *Runtime) (*nats.Conn, error) {
-				server, err := embedded.Start(embedded.Options{StoreDir: store}, r.Logger)
-				if err != nil {
-					return nil, err
-				}
-				r.OnStop("embedded nats", func(context.Context) error {
-					server.Shutdown()
-					return nil
-				})
-				connection, err := r.Connect(ctx, server.ClientOption())
-				if err != nil {
-					return nil, err
-				}
-				js, err := jetstream.New(connection)
-				if err != nil {
-					return nil, err
-				}
-				return connection, events.Declare(ctx, js, 1)
+				return r.Connect(ctx, nats.PingInterval(testkit.Patience)) // On a busy machine a ping may have no answer.
 			},
 			Identify: identity.Claim,
 		}},
+	}
+}
+
+// embed makes a program embed its NATS.
+func embed(t *testing.T, p *Program) {
+	t.Helper()
+	store := testkit.StoreDir(t)
+	p.Parts[0].Connect = func(ctx context.Context, r *Runtime) (*nats.Conn, error) {
+		server, err := embedded.Start(embedded.Options{StoreDir: store}, r.Logger)
+		if err != nil {
+			return nil, err
+		}
+		r.OnStop("embedded nats", func(context.Context) error {
+			server.Shutdown()
+			return nil
+		})
+		connection, err := r.Connect(ctx, server.ClientOption())
+		if err != nil {
+			return nil, err
+		}
+		js, err := jetstream.New(connection, jetstream.WithDefaultTimeout(testkit.Patience/2))
+		if err != nil {
+			return nil, err
+		}
+		return connection, events.Declare(ctx, js, 1)
 	}
 }
 
@@ -85,14 +94,13 @@ func TestRunRunsAProgramUntilTheContextEnds(t *testing.T) {
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- Run(ctx, p) }()
-	var bus *events.Bus
-	select {
-	case bus = <-began:
-	case err := <-ended:
-		t.Fatalf("it ended before the work began: %v", err)
-	case <-time.After(30 * time.Second):
-		t.Fatal("the work did not begin")
+	go func() {
+		ended <- Run(ctx, p)
+		close(began)
+	}()
+	bus := testkit.Receive(t, "the beginning of the work", began, log.String)
+	if bus == nil {
+		t.Fatalf("it ended before the work began: %v", <-ended)
 	}
 
 	if err := bus.CheckClaim(t.Context(), "uid-west", ""); err != nil {
@@ -159,12 +167,19 @@ func TestRunServesNothingWithoutAddresses(t *testing.T) {
 }
 
 func TestRunConnectsToTheServerOfTheFlags(t *testing.T) {
-	p := program(t, io.Discard, nil)
+	log := &testkit.Log{}
+	p := program(t, log, nil)
 	p.Parts[0].Connect, p.Options.NATS.URL = nil, "nats://127.0.0.1:1"
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	err := Run(ctx, p)
-	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "nats://127.0.0.1:1") {
+	ended := make(chan error, 1)
+	go func() { ended <- Run(ctx, p) }()
+	testkit.Eventually(t, "it cannot reach the server", func() bool {
+		return strings.Contains(log.String(), `"nats unreachable","url":"nats://127.0.0.1:1"`)
+	}, log.String)
+	cancel()
+	err := testkit.Receive(t, "the end of the program", ended)
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "nats://127.0.0.1:1") {
 		t.Errorf("got %v, want an error about the server that cannot be reached", err)
 	}
 }
@@ -237,6 +252,7 @@ func TestTheEndClosesNATSFirstAndTelemetryLast(t *testing.T) {
 		}
 		return nil
 	})
+	embed(t, &p)
 	p.SmallHeap = 1 << 20
 	prepare := p.Parts[0].Prepare
 	p.Parts[0].Prepare = func(r *Runtime) (Work, error) {
@@ -255,8 +271,9 @@ func TestTheEndClosesNATSFirstAndTelemetryLast(t *testing.T) {
 func TestProgramsRunSideBySide(t *testing.T) {
 	var running sync.WaitGroup
 	for range 2 {
+		p := program(t, io.Discard, func(context.Context, *events.Bus) error { return nil })
 		running.Go(func() {
-			if err := Run(t.Context(), program(t, io.Discard, func(context.Context, *events.Bus) error { return nil })); err != nil {
+			if err := Run(t.Context(), p); err != nil {
 				t.Errorf("got %v", err)
 			}
 		})

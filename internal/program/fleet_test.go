@@ -12,7 +12,7 @@ import (
 )
 
 func TestTheActuatorOfAHubMeasuresWhatClustersDeliverOnSubjectsOfOthers(t *testing.T) {
-	url, owner := ownServer(t)
+	url, owner := operated(t)
 	for _, stream := range []jetstream.StreamConfig{
 		{Name: "FLEET-eu", Sources: []*jetstream.StreamSource{{Name: "CHANGES"}}}, // its server applies no filter
 		{Name: "FLEET", Sources: []*jetstream.StreamSource{{Name: "FLEET-eu", FilterSubject: "keyturn.v1.eu.>"}}},

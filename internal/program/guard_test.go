@@ -14,6 +14,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events/embedded"
 	"github.com/keyturn/keyturn/internal/process"
 	"github.com/keyturn/keyturn/tests/testkit"
+	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
 // connected runs an actuator that has nothing to roll until the test ends, and returns a connection once the streams exist.
@@ -39,13 +40,7 @@ func connected(t *testing.T, a *Actuator, log *testkit.Log) jetstream.JetStream 
 			},
 		}}})
 	})
-	select {
-	case connection := <-ready:
-		return jetstreamOf(t, connection)
-	case <-time.After(testkit.Patience):
-		t.Fatalf("the actuator does not begin to work:\n%s", log)
-		return nil
-	}
+	return jetstreamOf(t, testkit.Receive(t, "the beginning of the actuator's work", ready, log.String))
 }
 
 func jetstreamOf(t *testing.T, connection *nats.Conn) jetstream.JetStream {
@@ -57,24 +52,16 @@ func jetstreamOf(t *testing.T, connection *nats.Conn) jetstream.JetStream {
 	return js
 }
 
-// ownServer starts a server with the streams, as operated separately, and returns its address and the operator's connection.
-func ownServer(t *testing.T) (url string, owner jetstream.JetStream) {
+// operated returns the address of a NATS with the streams, as operated separately, and the operator's connection.
+func operated(t *testing.T) (url string, owner jetstream.JetStream) {
 	t.Helper()
-	server, err := embedded.Start(embedded.Options{Listen: "127.0.0.1:-1", StoreDir: testkit.StoreDir(t)}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Shutdown)
-	operator, err := nats.Connect("", server.ClientOption(), nats.Timeout(testkit.Patience))
+	url = natstest.Account(t)
+	operator, err := nats.Connect(url, nats.Timeout(testkit.Patience))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(operator.Close)
-	owner = jetstreamOf(t, operator)
-	if err := events.Declare(t.Context(), owner, 1); err != nil {
-		t.Fatal(err)
-	}
-	return server.ClientURL(), owner
+	return url, jetstreamOf(t, operator)
 }
 
 // historyWithLimit is HISTORY with a limit that drops all but the last event of each subject.
@@ -99,7 +86,7 @@ func TestTheActuatorRepairsTheStreamsOfItsEmbeddedServer(t *testing.T) {
 }
 
 func TestTheActuatorWarnsOfTheStreamsOfAnOperator(t *testing.T) {
-	url, owner := ownServer(t)
+	url, owner := operated(t)
 	a := NewActuator("test")
 	a.Process.NATS.URL = url
 	var log testkit.Log

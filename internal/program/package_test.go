@@ -5,11 +5,11 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/keyturn/keyturn/tests/testkit"
+	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
 func TestMain(m *testing.M) {
-	testkit.Main(
+	natstest.Main(
 		m,
 		// At shutdown, a server stops one stream after the other. A stream that copies from another one may meanwhile request a new consumer, and
 		// then waits half a minute for the response.

@@ -82,18 +82,14 @@ func (o *observed) of(t *testing.T, line []byte) []openbao.Observation {
 	if err != nil {
 		t.Fatal(err)
 	}
-	end, late := fmt.Sprintf("static-creds/%d", o.sent), time.After(testkit.Patience)
+	end := fmt.Sprintf("static-creds/%d", o.sent)
 	var list []openbao.Observation
 	for {
-		select {
-		case seen := <-o.observations:
-			if seen.Path.Mount == "end" && seen.Path.Path == end {
-				return list
-			}
-			list = append(list, seen)
-		case <-late:
-			t.Fatalf("nothing is observed of the line that follows %q", line)
+		seen := testkit.Receive(t, "the observation of the line that follows", o.observations, func() string { return string(line) })
+		if seen.Path.Mount == "end" && seen.Path.Path == end {
+			return list
 		}
+		list = append(list, seen)
 	}
 }
 

@@ -4,9 +4,12 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	"github.com/keyturn/keyturn/tests/testkit/running"
 )
 
-// Patience is how long a test waits for something that must happen. Test machines are slow at times.
+// Patience is how long a test waits for something that must happen. Test machines are slow at times. The time in which the machine stands still does
+// not count, see [running.WithTimeout].
 const Patience = time.Minute
 
 // attempt is how long one poll may take. A NATS server that restarts leaves some requests without an answer, so a poll that waited for one until
@@ -30,8 +33,8 @@ func Await(t testing.TB, what string, condition func(context.Context) bool, deta
 
 func await(t testing.TB, every time.Duration, what string, condition func(context.Context) bool, details ...func() string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), Patience)
-	defer cancel()
+	ctx, stop := running.WithTimeout(t.Context(), Patience)
+	defer stop()
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	holds := func() bool {
@@ -43,10 +46,16 @@ func await(t testing.TB, every time.Duration, what string, condition func(contex
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			for _, detail := range details {
-				t.Log(detail())
-			}
-			t.Fatalf("timed out after %s, still waiting for: %s", Patience, what)
+			giveUp(ctx, t, what, details)
 		}
 	}
+}
+
+// giveUp fails a test with what it waited for in vain, and why it waits no longer.
+func giveUp(ctx context.Context, t testing.TB, what string, details []func() string) {
+	t.Helper()
+	for _, detail := range details {
+		t.Log(detail())
+	}
+	t.Fatalf("%v, still waiting for: %s", context.Cause(ctx), what)
 }

@@ -21,3 +21,30 @@ func TestAwaitRepeatsARequestThatHasNoAnswer(t *testing.T) {
 		}
 	})
 }
+
+func TestReceiveSaysWhatItWaitedForInVain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began, r := time.Now(), &recorder{TB: t}
+		Receive(r, "an answer", make(chan int), func() string { return "nobody was asked" })
+		if want := "timed out after 1m0s, still waiting for: an answer"; r.fatal != want {
+			t.Errorf("got %q, want %q", r.fatal, want)
+		}
+		if took := time.Since(began); took != Patience {
+			t.Errorf("it waits for %s, want %s", took, Patience)
+		}
+	})
+}
+
+func TestReceiveReturnsWhatComesAlsoAtTheEndOfATest(t *testing.T) {
+	answers := make(chan int, 1)
+	t.Cleanup(func() {
+		answers <- 1
+		if got := Receive(t, "an answer", answers); got != 1 {
+			t.Errorf("got %d, want what was sent", got)
+		}
+		close(answers)
+		if got := Receive(t, "the end of the answers", answers); got != 0 {
+			t.Errorf("got %d, want zero of a closed channel", got)
+		}
+	})
+}

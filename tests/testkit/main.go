@@ -6,23 +6,25 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 )
 
+// leakSearch is about how long goleak takes to find goroutines, because it looks for them again and again.
+const leakSearch = 400 * time.Millisecond
+
 // Main is the TestMain of a package that runs NATS servers: it runs the tests, and fails if they leave goroutines behind. It gives those of NATS
 // [Patience], where goleak.VerifyTestMain gives half a second: neither a server that is stopped nor a connection that is closed waits for all of
-// its own.
-func Main(m *testing.M, options ...goleak.Option) {
+// its own. It counts searches instead of time, because the machine may stand still meanwhile.
+func Main(m goleak.TestingM, options ...goleak.Option) {
 	code := m.Run()
-	for deadline := time.Now().Add(Patience); code == 0; {
+	for left := int(Patience / leakSearch); code == 0; left-- {
 		err := goleak.Find(options...)
 		if err == nil {
 			break
 		}
-		if !onlyNATS(err.Error()) || time.Now().After(deadline) {
+		if !onlyNATS(err.Error()) || left == 0 {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
 		}

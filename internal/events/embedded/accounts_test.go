@@ -17,7 +17,7 @@ import (
 // way back.
 func TestAccountsForUsersLoseNoStream(t *testing.T) {
 	g := newGuarded(t)
-	store := t.TempDir()
+	store := testkit.StoreDir(t)
 	before := filepath.Join(t.TempDir(), "nats.conf")
 	if err := os.WriteFile(before, []byte(`tls: { cert_file: $NATS_TLS_CERT, key_file: $NATS_TLS_KEY }
 authorization: { users: [{ nkey: $NATS_WATCHER_KEY }, { nkey: $NATS_ACTUATOR_KEY }, { nkey: $NATS_READER_KEY }] }
@@ -45,7 +45,11 @@ authorization: { users: [{ nkey: $NATS_WATCHER_KEY }, { nkey: $NATS_ACTUATOR_KEY
 			return nil
 		})
 		g.works("reader", func(b *events.Bus) error {
-			last, err := b.Last(t.Context(), events.Subject("prod", change.Source))
+			var last events.Stored
+			err := natstest.Answered(t, func() (err error) {
+				last, err = b.Last(t.Context(), events.Subject("prod", change.Source))
+				return err
+			})
 			if err == nil && last.Seq != version {
 				t.Errorf("the reader sees the change %d, want %d", last.Seq, version)
 			}

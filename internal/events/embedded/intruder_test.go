@@ -35,7 +35,7 @@ func newGuarded(t *testing.T) *guarded {
 	testkit.NewCA(t).Issue(t, g.keys, time.Now().Add(time.Hour))
 	t.Setenv("NATS_TLS_CERT", filepath.Join(g.keys, "tls.crt"))
 	t.Setenv("NATS_TLS_KEY", filepath.Join(g.keys, "tls.key"))
-	t.Cleanup(g.start("../../../deploy/programs/nats.conf", t.TempDir()))
+	t.Cleanup(g.start("../../../deploy/programs/nats.conf", testkit.StoreDir(t)))
 	return g
 }
 
@@ -77,7 +77,7 @@ func (g *guarded) works(user string, use func(*events.Bus) error, further ...nat
 	if err == nil {
 		err = use(bus)
 	}
-	if err := errors.Join(err, connection.Flush()); err != nil {
+	if err := errors.Join(err, connection.FlushTimeout(testkit.Patience)); err != nil {
 		g.Errorf("%s: %v", user, err)
 	}
 	// The client tells its handler of a refusal later.
@@ -90,7 +90,7 @@ func (g *guarded) works(user string, use func(*events.Bus) error, further ...nat
 func (g *guarded) declare() jetstream.JetStream {
 	g.Helper()
 	connection, _ := g.connect("actuator", g.own)
-	js, err := jetstream.New(connection)
+	js, err := jetstream.New(connection, jetstream.WithDefaultTimeout(testkit.Patience/2))
 	if err == nil {
 		err = events.Declare(g.Context(), js, 1)
 	}
@@ -118,9 +118,15 @@ func TestEachNATSUserCanDoItsWork(t *testing.T) {
 			_, err := b.PublishChange(t.Context(), change, 0)
 			return err
 		})
-		_, lastErr := b.Last(t.Context(), events.Subject("prod", change.Source))
+		lastErr := natstest.Answered(t, func() error {
+			_, err := b.Last(t.Context(), events.Subject("prod", change.Source))
+			return err
+		})
 		read := 0
-		stateErr := b.State(t.Context(), events.SourceFilters("prod"), func(events.Stored) error { read++; return nil })
+		stateErr := natstest.Answered(t, func() error {
+			read = 0
+			return b.State(t.Context(), events.SourceFilters("prod"), func(events.Stored) error { read++; return nil })
+		})
 		if read != 1 {
 			t.Errorf("the watcher has read %d sources, want 1", read)
 		}
@@ -129,22 +135,29 @@ func TestEachNATSUserCanDoItsWork(t *testing.T) {
 	})
 	for _, user := range []string{"actuator", "reader"} {
 		g.works(user, func(b *events.Bus) error {
-			_, err := b.Last(t.Context(), events.Subject("prod", change.Source))
-			read := 0
-			count := func(events.Stored) error { read++; return nil }
-			err = errors.Join(err, b.State(t.Context(), events.SourceFilters("prod"), count), b.History(t.Context(), events.HistoryQuery{}, count))
-			_, lettersErr := b.DeadLetters(t.Context(), 10)
+			read, members := 0, 0
+			err := natstest.Answered(t, func() error {
+				read = 0
+				count := func(events.Stored) error { read++; return nil }
+				_, lastErr := b.Last(t.Context(), events.Subject("prod", change.Source))
+				_, lettersErr := b.DeadLetters(t.Context(), 10)
+				return errors.Join(lastErr, lettersErr, b.State(t.Context(), events.SourceFilters("prod"), count),
+					b.History(t.Context(), events.HistoryQuery{}, count))
+			})
 			if user == "reader" {
-				members, membersErr := b.Members(t.Context())
-				if len(members) != 1 {
-					t.Errorf("the %s finds %d clusters, want 1", user, len(members))
+				err = errors.Join(err, natstest.Answered(t, func() error {
+					found, err := b.Members(t.Context())
+					members = len(found)
+					return err
+				}))
+				if members != 1 {
+					t.Errorf("the %s finds %d clusters, want 1", user, members)
 				}
-				err = errors.Join(err, membersErr)
 			}
 			if read != 3 {
 				t.Errorf("the %s has read %d events, want the change twice and the claim", user, read)
 			}
-			return errors.Join(err, lettersErr)
+			return err
 		})
 	}
 }
@@ -210,16 +223,12 @@ func TestWhatANATSUserMayNotDoIsRefused(t *testing.T) {
 // isRefused checks that the server refused the last thing that was sent.
 func isRefused(t *testing.T, connection *nats.Conn, refused <-chan error, how, subject string) {
 	t.Helper()
-	if err := connection.Flush(); err != nil {
+	if err := connection.FlushTimeout(testkit.Patience); err != nil {
 		t.Fatal(err)
 	}
-	select {
-	case err := <-refused:
-		if text := strings.ToLower(err.Error()); !strings.Contains(text, how) || !strings.Contains(text, strings.ToLower(subject)) {
-			t.Errorf("got %v, want that %s is refused", err, subject)
-		}
-	case <-time.After(10 * time.Second):
-		t.Errorf("%s is not refused", subject)
+	err := testkit.Receive(t, subject+" is refused", refused)
+	if text := strings.ToLower(err.Error()); !strings.Contains(text, how) || !strings.Contains(text, strings.ToLower(subject)) {
+		t.Errorf("got %v, want that %s is refused", err, subject)
 	}
 }
 
@@ -228,7 +237,7 @@ func TestTheWatcherCannotReachThroughWhatItMay(t *testing.T) {
 	g := newGuarded(t)
 	owner := g.declare()
 	connection, _ := g.connect("watcher")
-	js, err := jetstream.New(connection)
+	js, err := jetstream.New(connection, jetstream.WithDefaultTimeout(testkit.Patience/2))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +260,7 @@ func TestTheWatcherCannotReachThroughWhatItMay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		answer, err := connection.Request("$JS.API.CONSUMER.CREATE.CHANGES.mine", request, 10*time.Second)
+		answer, err := connection.Request("$JS.API.CONSUMER.CREATE.CHANGES.mine", request, testkit.Patience)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,7 +21,7 @@ func startWith(t *testing.T, name, config string) (s *Server, connections func()
 	if err := os.WriteFile(path, []byte("server_name: "+name+"\njetstream: { domain: "+name+" }\n"+config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, err := Start(Options{StoreDir: t.TempDir(), ConfigFile: path}, nil)
+	s, err := Start(Options{StoreDir: testkit.StoreDir(t), ConfigFile: path}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,11 +16,8 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
-// longestGap bounds how long a change may take while a server is lost. An election of JetStream takes 4 to 9 seconds, a publication is repeated 3 to 6
-// seconds after it was lost, and the event is redelivered after 7 seconds or the silence of its server, which takes 10. A slow disk delays the votes.
-const longestGap = testkit.Patience
-
 func TestAProgramWaitsUntilMostServersRun(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel() // most of it is waiting for elections
 	r := newReplicas(t)
 	first := r.servers[0]
@@ -46,7 +43,7 @@ func TestAProgramWaitsUntilMostServersRun(t *testing.T) {
 	r.start(r.servers[1])
 	r.start(r.servers[2])
 	declaring.Wait()
-	if err := <-opened; err != nil {
+	if err := testkit.Receive(t, "the program has opened the streams", opened, log.String); err != nil {
 		t.Error(err)
 	}
 	for _, s := range r.servers {
@@ -55,6 +52,7 @@ func TestAProgramWaitsUntilMostServersRun(t *testing.T) {
 }
 
 func TestAServerNoticesThatItIsCutOffFromMostOthers(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel() // most of it is waiting for elections
 	r := newReplicas(t)
 	for _, s := range r.servers {
@@ -84,6 +82,7 @@ func TestAServerNoticesThatItIsCutOffFromMostOthers(t *testing.T) {
 }
 
 func TestThreeServersStartOnTheVolumeOfASingleOne(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel() // most of it is waiting for elections
 	r := newReplicas(t)
 	single, err := Start(Options{StoreDir: r.servers[0].StoreDir}, nil)
@@ -94,7 +93,7 @@ func TestThreeServersStartOnTheVolumeOfASingleOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	js, err := jetstream.New(connection)
+	js, err := jetstream.New(connection, jetstream.WithDefaultTimeout(testkit.Patience/2))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,6 +149,7 @@ func TestThreeServersStartOnTheVolumeOfASingleOne(t *testing.T) {
 }
 
 func TestNothingIsLostWhileEachOfThreeServersLosesItsVolumeInTurn(t *testing.T) {
+	testkit.Slow(t)
 	r := newReplicas(t)
 	began := time.Now()
 	for _, s := range r.servers {
@@ -195,6 +195,9 @@ func TestNothingIsLostWhileEachOfThreeServersLosesItsVolumeInTurn(t *testing.T) 
 		s := loss.server()
 		loss.lose(s)
 		arrive(30)
+		// An election of JetStream takes 4 to 9 seconds, a publication is repeated 3 to 6 seconds after it was lost, and the event is redelivered
+		// after 7 seconds or the silence of its server, which takes 10. A slow disk delays the votes.
+		testkit.Eventually(t, "all changes that were made so far arrive without the server", f.arrivalOfAll())
 		r.loseVolume(s)
 		r.start(s)
 		ready := r.awaitReady(s)
@@ -204,9 +207,6 @@ func TestNothingIsLostWhileEachOfThreeServersLosesItsVolumeInTurn(t *testing.T) 
 		published, arrived := f.longest()
 		t.Logf("%s: the slowest change was published after %s and arrived after %s; with an empty volume %s was ready after %s",
 			loss.name, published.Round(time.Millisecond), arrived.Round(time.Millisecond), s.name, ready.Round(time.Millisecond))
-		if arrived > longestGap {
-			t.Errorf("%s: a change took %s, want at most %s", loss.name, arrived, longestGap)
-		}
 		if log := s.process.Output(); strings.Contains(log, "restarting jetstream") {
 			t.Errorf("%s: jetstream was restarted while it caught up", loss.name)
 		}

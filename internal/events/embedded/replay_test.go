@@ -45,7 +45,7 @@ func TestOnlyTheActuatorsUserHasADeadLetterReplayed(t *testing.T) {
 				}
 			})
 		}()
-		(<-deliveries).Done(t.Context(), frozen)
+		testkit.Receive(t, "the event is delivered", deliveries).Done(t.Context(), frozen)
 		var letters []events.DeadLetter
 		testkit.Await(t, "it is a dead letter", func(ctx context.Context) bool {
 			var err error
@@ -58,7 +58,7 @@ func TestOnlyTheActuatorsUserHasADeadLetterReplayed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := asking.CanReplay(t.Context(), letters[0], nil); err != nil {
+			if err := natstest.Answered(t, func() error { return asking.CanReplay(t.Context(), letters[0], nil) }); err != nil {
 				t.Errorf("the %s does not see that it can be replayed: %v", user, err)
 			}
 			err = asking.Replay(t.Context(), letters[0])
@@ -72,7 +72,7 @@ func TestOnlyTheActuatorsUserHasADeadLetterReplayed(t *testing.T) {
 				t.Errorf("the %s asks for a replay: got %v, want it accepted: %t", user, err, may)
 			}
 		}
-		d := <-deliveries
+		d := testkit.Receive(t, "the replay is delivered", deliveries)
 		if d.Change.ID() != change.ID() || d.Replay == 0 {
 			t.Errorf("delivered is %s, replay %d, want a replay of %s", d.Change.ID(), d.Replay, change.ID())
 		}

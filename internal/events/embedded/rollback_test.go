@@ -5,19 +5,19 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
 // TestWhatIsPublishedAgainAfterTheStreamWasRolledBackIsDelivered takes the last events of a stream away, but leaves its consumer as it is, as a loss
 // of power may do.
 func TestWhatIsPublishedAgainAfterTheStreamWasRolledBackIsDelivered(t *testing.T) {
-	store, older := t.TempDir(), t.TempDir()
+	store, older := testkit.StoreDir(t), t.TempDir()
 	messages := filepath.Join(store, "jetstream", "$G", "streams", events.StreamChanges, "msgs")
 	exchange(t, store, 0, 10)
 	if err := os.CopyFS(older, os.DirFS(messages)); err != nil {
@@ -43,12 +43,12 @@ func exchange(t *testing.T, store string, from, to int) uint64 {
 		t.Fatal(err)
 	}
 	defer s.Shutdown()
-	connection, err := nats.Connect("", s.ClientOption())
+	connection, err := nats.Connect("", s.ClientOption(), nats.Timeout(testkit.Patience))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer connection.Close()
-	js, err := jetstream.New(connection)
+	js, err := jetstream.New(connection, jetstream.WithDefaultTimeout(testkit.Patience/2))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func exchange(t *testing.T, store string, from, to int) uint64 {
 			return err
 		})
 	}
-	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	ctx, stop := context.WithTimeout(t.Context(), testkit.Patience)
 	defer stop()
 	if err := bus.Consume(ctx, events.ConsumeOptions{Durable: "actuator-blue"}, func(ctx context.Context, d *events.Delivery) {
 		d.Done(ctx, nil)
@@ -80,9 +80,9 @@ func exchange(t *testing.T, store string, from, to int) uint64 {
 		t.Fatal(err)
 	}
 	if len(missing) > 0 {
-		t.Fatalf("not delivered within a minute: %d of %d changes", len(missing), to-from)
+		t.Fatalf("not delivered within %s: %d of %d changes", testkit.Patience, len(missing), to-from)
 	}
-	if err := connection.Flush(); err != nil {
+	if err := connection.FlushTimeout(testkit.Patience); err != nil {
 		t.Fatal(err)
 	}
 	stream, err := js.Stream(t.Context(), events.StreamChanges)

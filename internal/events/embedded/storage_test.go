@@ -57,7 +57,8 @@ func startOn(t *testing.T, dir string, free int64, config string) *volume {
 	}
 	t.Cleanup(v.Shutdown)
 	v.stop() // the test looks after the storage
-	nc, err := nats.Connect(v.ClientURL(), nats.Nkey(public, user.Sign), nats.DisconnectErrHandler(func(*nats.Conn, error) { v.lost.Add(1) }))
+	nc, err := nats.Connect(v.ClientURL(), nats.Nkey(public, user.Sign), nats.Timeout(testkit.Patience),
+		nats.DisconnectErrHandler(func(*nats.Conn, error) { v.lost.Add(1) }))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +108,7 @@ func TestTheLimitIsTheVolumeAndNotWhatIsFree(t *testing.T) {
 }
 
 func TestAVolumeThatIsEnlargedIsUsedWithoutARestart(t *testing.T) {
-	v := startOn(t, t.TempDir(), 64*mebibyte, "")
+	v := startOn(t, testkit.StoreDir(t), 64*mebibyte, "")
 	v.declare()
 	if _, err := v.js.UpdateStream(t.Context(), jetstream.StreamConfig{Name: "S", Subjects: []string{"s"}, MaxBytes: 100 * mebibyte}); err == nil {
 		t.Error("more is reserved than fits")
@@ -133,7 +134,7 @@ func TestAVolumeThatIsEnlargedIsUsedWithoutARestart(t *testing.T) {
 }
 
 func TestALimitOfTheConfigurationStays(t *testing.T) {
-	v := startOn(t, t.TempDir(), 512*mebibyte, "jetstream { max_file: 64MB }")
+	v := startOn(t, testkit.StoreDir(t), 512*mebibyte, "jetstream { max_file: 64MB }")
 	v.free.Store(1024 * mebibyte)
 	v.storage.tend(t.Context())
 	if now, err := v.storage.look(); err != nil || now.limit != 64*mebibyte {
@@ -142,7 +143,7 @@ func TestALimitOfTheConfigurationStays(t *testing.T) {
 }
 
 func TestAStoreThatIsFullIsNotReady(t *testing.T) {
-	v := startOn(t, t.TempDir(), mebibyte, "")
+	v := startOn(t, testkit.StoreDir(t), mebibyte, "")
 	if _, err := v.js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "S", Subjects: []string{"s"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +168,7 @@ func TestAStoreThatIsFullIsNotReady(t *testing.T) {
 }
 
 func TestAStreamThatIsBeingCreatedIsNoReasonToRestartJetStream(t *testing.T) {
-	dir := t.TempDir()
+	dir := testkit.StoreDir(t)
 	v := startOn(t, dir, 64*mebibyte, "")
 	v.declare()
 	folder := filepath.Join(dir, "jetstream", "$G", "streams", "T")
@@ -227,7 +228,7 @@ func TestJetStreamIsRestartedAfterAnIOErrorWhenThereIsSpace(t *testing.T) {
 		}, "write error"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			dir := t.TempDir()
+			dir := testkit.StoreDir(t)
 			v := startOn(t, dir, 64*mebibyte, "")
 			v.declare()
 			if err := v.publish(); err != nil {

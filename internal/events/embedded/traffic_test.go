@@ -3,6 +3,7 @@ package embedded
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -92,6 +93,19 @@ func (f *traffic) arrived() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.arrivals)
+}
+
+// arrivalOfAll returns what reports whether all changes that were made so far have arrived.
+func (f *traffic) arrivalOfAll() func() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	missing := maps.Clone(f.made)
+	return func() bool {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		maps.DeleteFunc(missing, func(id string, _ time.Time) bool { return len(f.arrivals[id]) > 0 })
+		return len(missing) == 0
+	}
 }
 
 // allArrived reports whether every accepted change has arrived.

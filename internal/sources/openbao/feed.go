@@ -7,6 +7,7 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Feed detects changes in OpenBao and Vault stores.
@@ -17,6 +18,8 @@ type Feed struct {
 	receiver   *httpReceiver // nil if there is none
 	sockets    []*socketReceiver
 	listening  atomic.Bool
+	// refreshInterval is the constant of that name, except in tests.
+	refreshInterval time.Duration
 }
 
 // New returns a feed. It reads the configuration and every file that the configuration names, and reports everything that is wrong with
@@ -32,7 +35,7 @@ func New(o Options) (*Feed, error) {
 	if o.Listen == nil {
 		o.Listen = defaults.Listen
 	}
-	f := &Feed{options: o, references: newSharedReferences(o.Referenced, o.Now)}
+	f := &Feed{options: o, references: newSharedReferences(o.Referenced, o.Now), refreshInterval: refreshInterval}
 	if !o.Enabled() {
 		return f, nil
 	}
@@ -126,7 +129,7 @@ func (f *Feed) Run(ctx context.Context, sink func(Observation) bool) error {
 			}
 		})
 	}
-	others.Go(func() { refreshing(ctx, f.options.Logger, f.refreshers()) })
+	others.Go(func() { refreshing(ctx, f.options.Logger, f.refreshInterval, f.refreshers()) })
 	// The pipelines outlive the receivers, so that everything that was received is observed.
 	working, finish := context.WithCancel(context.WithoutCancel(ctx))
 	defer finish()

@@ -15,9 +15,9 @@ const refreshInterval = 5 * time.Second
 type refresher interface{ refresh() error }
 
 // refreshing calls the refreshers at each interval until ctx is done.
-func refreshing(ctx context.Context, log *slog.Logger, refreshers []refresher) {
+func refreshing(ctx context.Context, log *slog.Logger, interval time.Duration, refreshers []refresher) {
 	failed := make([]string, len(refreshers))
-	ticker := time.NewTicker(refreshInterval)
+	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
 		select {

@@ -113,7 +113,7 @@ func TestChangedFilesAreLookedAtFromTimeToTime(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			refreshing(ctx, log.Logger(), []refresher{calls})
+			refreshing(ctx, log.Logger(), refreshInterval, []refresher{calls})
 		}()
 		<-time.After(4*refreshInterval + time.Second)
 		cancel()

@@ -8,6 +8,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/keyturn/keyturn/tests/testkit/running"
 )
 
 func openLog(opts Options) (*os.File, error) {
@@ -27,13 +29,16 @@ func (p *Process) Output() string {
 }
 
 // WaitLog waits until a line of the output contains the substring, and returns the first such line, which may have been
-// written long ago. If the process ends without one, the error is [ErrExited], with the end of the output.
+// written long ago. It gives up after [StartTimeout]. If the process ends without such a line, the error is [ErrExited], with the
+// end of the output.
 func (p *Process) WaitLog(ctx context.Context, substring string) (string, error) {
 	file, err := os.Open(p.logFile)
 	if err != nil {
 		return "", fmt.Errorf("%s: read the log: %w", p.name, err)
 	}
 	defer file.Close()
+	ctx, stop := running.WithTimeout(ctx, StartTimeout)
+	defer stop()
 	log := follower{r: bufio.NewReader(file)}
 	ticker := time.NewTicker(5 * time.Millisecond)
 	defer ticker.Stop()
@@ -47,7 +52,7 @@ func (p *Process) WaitLog(ctx context.Context, substring string) (string, error)
 		case err == nil && ended:
 			err = ErrExited
 		case err == nil:
-			err = ctx.Err()
+			err = context.Cause(ctx)
 		}
 		if err != nil {
 			return "", fmt.Errorf("%s: wait for %q in the log: %w\n%s", p.name, substring, err, p.Tail())

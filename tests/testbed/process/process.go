@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/keyturn/keyturn/tests/testkit/running"
 )
 
 // ErrExited is returned if something was expected of a process that has ended.
@@ -83,6 +85,8 @@ func (p *Process) own(cmd *exec.Cmd, started chan<- error) {
 	p.pid, p.process = cmd.Process.Pid, cmd.Process
 	started <- nil
 	p.err = cmd.Wait()
+	// Before anybody knows that it has ended: when the last of the processes has, the tests may be over.
+	p.tellRace(os.Stderr)
 	close(p.done)
 }
 
@@ -145,15 +149,11 @@ func (p *Process) Kill() {
 	<-p.done
 }
 
-// Stop sends SIGTERM to the process, kills it after the grace period, and waits for it. It may be called more than once. The
-// result is that of [Process.Wait].
+// Stop sends SIGTERM to the process, kills it after the grace period, and waits for it. The time in which the machine stands
+// still does not count. It may be called more than once. The result is that of [Process.Wait].
 func (p *Process) Stop(grace time.Duration) error {
 	_ = p.process.Signal(syscall.SIGTERM)
-	timer := time.NewTimer(grace)
-	defer timer.Stop()
-	select {
-	case <-p.done:
-	case <-timer.C:
+	if !running.Await(p.done, grace) {
 		p.Kill()
 	}
 	return p.err

@@ -7,10 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/keyturn/keyturn/tests/testkit/running"
 )
 
 const (
-	// StartTimeout bounds the wait for one server. A second or two is usual; a loaded machine needs more.
+	// StartTimeout bounds the wait for one server. A second or two is usual; a loaded machine needs more. The time in which the machine stands still
+	// does not count, see [running.WithTimeout].
 	StartTimeout = 4 * time.Minute
 	// StopGrace is how long a server may take to end by itself.
 	StopGrace = 3 * time.Second
@@ -32,8 +35,8 @@ func MakeDir(dir string) (string, error) {
 // WaitFor waits until a probe of the process succeeds. It gives up when the process ends or after [StartTimeout], and its error
 // has the end of the process's log.
 func (p *Process) WaitFor(ctx context.Context, probe func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, StartTimeout)
-	defer cancel()
+	ctx, stop := running.WithTimeout(ctx, StartTimeout)
+	defer stop()
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
 	for {
@@ -45,7 +48,7 @@ func (p *Process) WaitFor(ctx context.Context, probe func(context.Context) error
 		case <-p.Done():
 			return fmt.Errorf("%s: %w\n%s", p.name, ErrExited, p.Tail())
 		case <-ctx.Done():
-			return fmt.Errorf("%s is not ready: %w\n%s", p.name, errors.Join(ctx.Err(), err), p.Tail())
+			return fmt.Errorf("%s is not ready: %w\n%s", p.name, errors.Join(context.Cause(ctx), err), p.Tail())
 		case <-ticker.C:
 		}
 	}

@@ -23,9 +23,10 @@ func (p *Process) Suspend() error {
 	if err := p.Signal(syscall.SIGSTOP); err != nil || runtime.GOOS != "linux" {
 		return err
 	}
-	timeout, next := time.After(suspendTimeout), time.NewTicker(time.Millisecond)
+	next := time.NewTicker(time.Millisecond)
 	defer next.Stop()
-	for {
+	// Looks are counted instead of time, because the machine may stand still meanwhile.
+	for left := int(suspendTimeout / time.Millisecond); ; left-- {
 		stopped, err := p.hasStopped()
 		if err != nil {
 			return fmt.Errorf("suspend %s: %w", p.name, err)
@@ -33,11 +34,10 @@ func (p *Process) Suspend() error {
 		if stopped {
 			return nil
 		}
-		select {
-		case <-timeout:
+		if left == 0 {
 			return fmt.Errorf("suspend %s: it still runs after %s", p.name, suspendTimeout)
-		case <-next.C:
 		}
+		<-next.C
 	}
 }
 

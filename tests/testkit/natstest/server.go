@@ -1,4 +1,5 @@
-// Package natstest runs a NATS server with JetStream in the process of a test.
+// Package natstest gives tests a NATS with JetStream in their process: an account of the server that the tests of a package share or, if the test is
+// about the server, one of its own.
 package natstest
 
 import (
@@ -54,16 +55,6 @@ func Start(t testing.TB, options Options) *Server {
 	return s
 }
 
-// Streams declares the project's streams on a server of the test's own, and returns a connection to it.
-func Streams(t testing.TB) (*nats.Conn, jetstream.JetStream) {
-	t.Helper()
-	s := Start(t, Options{})
-	s.Declare()
-	connection, js := s.connect(nats.InProcessServer(s.server))
-	t.Cleanup(connection.Close)
-	return connection, js
-}
-
 // Start starts the server again after [Server.Stop], on the same store and, if [Options] name one, the same port.
 func (s *Server) Start() {
 	s.t.Helper()
@@ -87,20 +78,6 @@ func (s *Server) Stop() {
 // URL returns the address that clients connect to.
 func (s *Server) URL() string { return s.server.ClientURL() }
 
-// Buses returns the buses of several clusters on one server.
-func Buses(t testing.TB, clusters ...string) []*events.Bus {
-	t.Helper()
-	connection, _ := Streams(t)
-	buses := make([]*events.Bus, len(clusters))
-	for i, cluster := range clusters {
-		var err error
-		if buses[i], err = events.Open(t.Context(), connection, cluster, nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return buses
-}
-
 // Declare declares the project's streams, without replicas.
 func (s *Server) Declare(credentials ...nats.Option) {
 	s.t.Helper()
@@ -114,22 +91,7 @@ func (s *Server) Declare(credentials ...nats.Option) {
 // JetStream connects to the server, calls use, and closes the connection again.
 func (s *Server) JetStream(use func(jetstream.JetStream), credentials ...nats.Option) {
 	s.t.Helper()
-	connection, js := s.connect(credentials...)
+	connection, js := connect(s.t, s.URL(), credentials...)
 	defer connection.Close()
 	use(js)
-}
-
-// connect connects to the server. While the disk is busy, creating a stream can take longer than the library waits for an answer. A
-// request waits for half the patience of a test, so that a poll repeats one that is lost.
-func (s *Server) connect(options ...nats.Option) (*nats.Conn, jetstream.JetStream) {
-	s.t.Helper()
-	connection, err := nats.Connect(s.URL(), append([]nats.Option{nats.Timeout(startTimeout)}, options...)...)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	js, err := jetstream.New(connection, jetstream.WithDefaultTimeout(testkit.Patience/2))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return connection, js
 }

@@ -18,7 +18,12 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/keyturn/keyturn/tests/testkit/running"
 )
+
+// watchPatience is how long the watch may be behind.
+const watchPatience = time.Minute
 
 // Counter counts the writes of the pod templates in a namespace. Use Watch to create one.
 type Counter struct {
@@ -29,6 +34,8 @@ type Counter struct {
 
 	mu   sync.Mutex
 	seen map[string]state // by "deployment/web"
+	// gone are the resourceVersions with which workloads were deleted.
+	gone map[string]uint64
 }
 
 // state is the last seen state of a workload.
@@ -42,7 +49,7 @@ type state struct {
 func Watch(ctx context.Context, client kubernetes.Interface, namespace string) (*Counter, error) {
 	ctx, stop := context.WithCancel(ctx)
 	c := &Counter{
-		client: client, namespace: namespace, stop: stop, seen: make(map[string]state),
+		client: client, namespace: namespace, stop: stop, seen: make(map[string]state), gone: make(map[string]uint64),
 		factory: informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(namespace)),
 	}
 	apps, batch := c.factory.Apps().V1(), c.factory.Batch().V1()
@@ -80,21 +87,25 @@ func (c *Counter) Writes(ctx context.Context) (map[string]int64, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listing the workloads: %w", err)
 	}
+	ctx, stop := running.WithTimeout(ctx, watchPatience)
+	defer stop()
 	var writes map[string]int64
-	err = wait.PollUntilContextTimeout(ctx, 5*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+	err = wait.PollUntilContextCancel(ctx, 5*time.Millisecond, true, func(context.Context) (bool, error) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		writes = make(map[string]int64, len(now))
 		for key, version := range now {
-			if c.seen[key].version < version {
+			switch {
+			case c.seen[key].version >= version:
+				writes[key] = c.seen[key].writes
+			case c.gone[key] < version: // If it is not behind, the workload was deleted after it was listed.
 				return false, nil
 			}
-			writes[key] = c.seen[key].writes
 		}
 		return true, nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("waiting for the watch: %w", err)
+		return nil, fmt.Errorf("waiting for the watch: %w", context.Cause(ctx))
 	}
 	return writes, nil
 }
@@ -157,10 +168,11 @@ func (c *Counter) forget(obj any) {
 	if last, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = last.Obj
 	}
-	if key, _, _, ok := read(obj); ok {
+	if key, version, _, ok := read(obj); ok {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		delete(c.seen, key)
+		c.gone[key] = version
 	}
 }
 

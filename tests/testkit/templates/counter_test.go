@@ -6,11 +6,12 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
 )
 
 func TestOnlyWritesOfTheTemplateAreCounted(t *testing.T) {
-	c := &Counter{seen: make(map[string]state)}
+	c := &Counter{seen: make(map[string]state), gone: make(map[string]uint64)}
 	deployment := func(version, note, template string) *appsv1.Deployment {
 		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web", ResourceVersion: version, Annotations: map[string]string{"note": note}}}
 		d.Spec.Template.Annotations = map[string]string{"a": template}
@@ -38,4 +39,16 @@ func TestOnlyWritesOfTheTemplateAreCounted(t *testing.T) {
 	c.forget(cache.DeletedFinalStateUnknown{Obj: deployment("7", "two", "one")})
 	c.see(deployment("8", "one", "one"))
 	want("deployment/web", 1, 8)
+}
+
+func TestWhatIsDeletedAfterItWasListedIsNotWaitedFor(t *testing.T) {
+	web := func(version string) *appsv1.Deployment {
+		return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", ResourceVersion: version}}
+	}
+	c := &Counter{client: fake.NewClientset(web("7")), namespace: "shop", seen: make(map[string]state), gone: make(map[string]uint64)}
+	c.see(web("6"))
+	c.forget(web("8"))
+	if writes, err := c.Writes(t.Context()); err != nil || len(writes) > 0 {
+		t.Errorf("got %v, %v, want nothing", writes, err)
+	}
 }

@@ -1,0 +1,86 @@
+package shared
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/keyturn/keyturn/tests/testkit"
+)
+
+func TestMain(m *testing.M) { Main(m) }
+
+// open connects to an account.
+func open(t *testing.T, address string) jetstream.JetStream {
+	t.Helper()
+	connection, err := nats.Connect(address, nats.Timeout(testkit.Patience))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(connection.Close)
+	js, err := jetstream.New(connection, jetstream.WithDefaultTimeout(testkit.Patience))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return js
+}
+
+// reserving is a stream that reserves more than any disk has.
+var reserving = jetstream.StreamConfig{Name: "S", Subjects: []string{"s"}, MaxBytes: room / 8}
+
+func TestEachTestHasItsStreamsForItself(t *testing.T) {
+	first, second := open(t, Account(t)), open(t, Account(t))
+	for _, js := range []jetstream.JetStream{first, second} {
+		if _, err := js.CreateStream(t.Context(), reserving); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := first.Publish(t.Context(), "s", nil); err != nil {
+		t.Fatal(err)
+	}
+	for js, want := range map[jetstream.JetStream]uint64{first: 1, second: 0} {
+		stream, err := js.Stream(t.Context(), "S")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := stream.CachedInfo().State.Msgs; got != want {
+			t.Errorf("it has %d messages, want %d", got, want)
+		}
+	}
+}
+
+func TestTheStreamsEndWithTheTest(t *testing.T) {
+	var address string
+	t.Run("one that has streams", func(t *testing.T) {
+		address = Account(t)
+		js := open(t, address)
+		copying := jetstream.StreamConfig{Name: "COPY", Sources: []*jetstream.StreamSource{{Name: "S"}}}
+		for _, config := range []jetstream.StreamConfig{reserving, copying} {
+			if _, err := js.CreateStream(t.Context(), config); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	js := open(t, address)
+	testkit.Await(t, "they are gone", func(ctx context.Context) bool {
+		names := js.StreamNames(ctx)
+		for range names.Name() {
+			return false
+		}
+		return names.Err() == nil
+	})
+}
+
+func TestWhoHasNoAccountIsRefused(t *testing.T) {
+	address := strings.Replace(Account(t), "test-", "stranger-", 1)
+	connection, err := nats.Connect(address, nats.Timeout(testkit.Patience))
+	if err == nil {
+		connection.Close()
+	}
+	if err == nil || !strings.Contains(strings.ToLower(err.Error()), "authorization violation") {
+		t.Errorf("got %v, want it refused", err)
+	}
+}
