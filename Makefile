@@ -1,5 +1,11 @@
 # Run `make` to list the targets.
 MAKEFLAGS += --no-print-directory
+# One set of flags, that of a release, so that the programs, the tests, their servers and the linter compile each package once. Without the tag,
+# gRPC's request traces import text/template, which calls methods by name: the linker then keeps every method of every Kubernetes type, a third of
+# the binary and of its memory.
+TAGS := grpcnotrace
+export CGO_ENABLED := 0
+export GOFLAGS := $(strip $(filter-out -trimpath -tags=$(TAGS),$(shell go env GOFLAGS)) -trimpath -tags=$(TAGS))
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 IMAGE ?= keyturn:$(VERSION)
@@ -17,53 +23,110 @@ version = $(shell sed -n 's|^require $1 ||p' tests/tools/$2/go.mod)
 tool = $(TOOLS)/$2-$(call version,$1,$2)-$(shell go env GOVERSION)/$2
 LINT := $(call tool,github.com/golangci/golangci-lint/v2,golangci-lint)
 GOTESTSUM := $(call tool,gotest.tools/gotestsum,gotestsum)
-GO_TEST := $(GOTESTSUM) --format standard-quiet --hide-summary skipped
-# e2e runs failed tests once more, unless there are more than three or there was a data race: many servers share the machine, and a test
-# that loses a race against the clock should not hide what the others show. Unit tests are never run again.
-RETRIED := bin/retried-e2e.txt
-RETRY := --rerun-fails=1 --rerun-fails-max-failures=3 --rerun-fails-run-root-test --rerun-fails-abort-on-data-race --rerun-fails-report '$(RETRIED)'
+GO_TEST = @GOTESTSUM='$(GOTESTSUM)' .ci/gotest $@
 
 say = @printf '\n==> %s %s\n' "$$(date +%T)"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-secrets demo-trace test unit e2e e2e-oldest bench bench-nightly scale soak fuzz lint fmt generate generate-check build image release publish clean
+.PHONY: help demo demo-secrets demo-trace test test-all test-nightly vet unit unit-race core servers e2e e2e-race e2e-nightly e2e-oldest slowest yardstick soak-short \
+	bench bench-nightly scale soak fuzz lint fmt generate generate-check build image release publish clean
 
 #? help: list the targets
 help:
 	@sed -n 's/^#? \([a-z0-9-]*\): /  make \1\t/p' Makefile | expand -t 26
 
-DEMO_SERVERS := etcd kube-apiserver kube-controller-manager kube-scheduler kwok
+DEMO_SERVERS := etcd kube-apiserver kube-controller-manager simulated-node
 demo-secrets: DEMO_SERVERS += $(if $(BAO_BIN),,vault) external-secrets cert-manager
 demo-trace: DEMO_SERVERS += jaeger
 
 #? demo: show rollouts on a local control plane
 #? demo-secrets: show a rotation in Vault, or the OpenBao that BAO_BIN names, reach the pods
 #? demo-trace: show the trace of a change in Jaeger, which stays up until you press Enter
-# As a release is built: without a C compiler, and with the standard library that the servers are built with, too.
-demo demo-secrets demo-trace bench bench-nightly scale soak: export CGO_ENABLED := 0
 demo demo-secrets demo-trace:
-	$(say) '$@: building what is not in the cache yet; the first time takes minutes, and docs/concepts.md is worth reading meanwhile'
+	$(say) '$@: building what is not in the cache yet; docs/concepts.md is worth reading meanwhile'
 	@go run ./tests/testbed/cmd/build $(DEMO_SERVERS) ./cmd/actuator ./cmd/watcher
 	$(say) '$@: starting a control plane and both programs on this machine'
 	@go run ./tools/demo $(patsubst demo%,%,$@)
 
-#? test: run everything that must pass before a change is merged
-test: lint generate-check unit e2e
-	$(say) 'test: passed'
+# A tier runs its targets in turn, and ends with what it cost, its slowest tests and what passed only when it was run again.
+TIER := .ci/tier
 
-#? unit: run the unit tests with the race detector
+#? test: vet, unit tests, and the tests on a control plane that hold each promise
+test:
+	@$(TIER) test vet unit core
+
+#? test-all: the linter, the race detector, and all tests that need no peer of test-nightly; what lands has passed it
+test-all:
+	@$(TIER) test-all lint servers unit-race e2e
+
+#? test-nightly: all of e2e with the race detector and with peers, packaging, floods, the oldest versions and a short soak
+test-nightly:
+	@$(TIER) test-nightly e2e-race e2e-nightly e2e-oldest soak-short
+
+#? vet: check the code with go vet and gofmt
+vet:
+	$(say) 'vet: checking the code'
+	@go vet ./...
+	@unformatted=$$("$$(go env GOROOT)/bin/gofmt" -l cmd examples internal tests tools) && [ -z "$$unformatted" ] || { printf 'gofmt changes %s\n' $$unformatted; exit 1; }
+
+# Those that need no server which must be built.
+UNIT := ./internal/... ./cmd/... ./examples/... ./tools/... ./tests/docs ./tests/monitoring ./tests/rights ./tests/testkit/... ./tests/testbed/build ./tests/testbed/process
+# RUN chooses tests by their names, in each target: make e2e E2E=./tests RUN=TestValuesNeverLeave
+RUN :=
+SELECTED = $(if $(RUN),-run '$(RUN)')
+
+#? unit: run the unit tests (RUN=TestName)
 unit: $(GOTESTSUM)
-	$(say) 'unit: testing the packages with the race detector'
-	@$(GO_TEST) --packages './internal/... ./cmd/... ./examples/...' -- -race -vet=off
+	$(say) 'unit: testing the packages'
+	$(GO_TEST) '$(UNIT)' -vet=off -short -p 4 $(SELECTED)
 
-#? e2e: run the tests on a control plane; the first run spends a quarter of an hour building its servers
-e2e: $(GOTESTSUM)
-	$(say) 'e2e: building the test servers that are not in the cache yet'
+#? unit-race: run the unit tests, also the slow ones, with the race detector
+unit-race: export CGO_ENABLED := 1
+unit-race: $(GOTESTSUM)
+	$(say) 'unit-race: testing the packages with the race detector'
+	$(GO_TEST) '$(UNIT)' -race -vet=off -p 4 $(SELECTED)
+
+# The tests of programs are run each time: Go's cache of results does not see what a test compiles and starts.
+ON_SERVERS := -vet=off -count=1 -timeout 60m -p 1 -parallel 4
+CORE := ^($(subst $() $(),|,$(strip $(shell sed '/^\#/d' tests/core.txt))))$$
+
+#? core: run the tests of tests/core.txt on a control plane
+core: $(GOTESTSUM)
+	$(say) 'core: testing on a control plane'
+	@go run ./tests/testbed/cmd/build $(DEMO_SERVERS) ./cmd/actuator ./cmd/watcher ./cmd/projector
+	$(GO_TEST) ./tests $(ON_SERVERS) -short -run '$(or $(RUN),$(CORE))'
+
+# The last five are needed for their custom resource definitions only.
+SERVERS := $(DEMO_SERVERS) kubectl nats-server nk helm $(if $(BAO_BIN),,vault) external-secrets cert-manager argo-rollouts source-controller \
+	kustomize-controller secrets-store-csi-driver cloudnative-pg knative-serving clickhouse-operator helm-controller
+#? servers: build the servers of test-all that are not in the cache yet
+servers:
+	$(say) 'servers: building those that are not in the cache yet'
+	@go run ./tests/testbed/cmd/build $(SERVERS)
+
+# One package at a time, and so one control plane. The unit tests of secret stores are here once more, because some need a real one.
+E2E := ./tests ./tests/install ./tests/reloader ./tests/chart ./tests/fleet ./internal/sources/openbao
+#? e2e: run the tests on a control plane (E2E=./tests RUN=TestName for some of them)
+e2e: $(GOTESTSUM) $(if $(RUN),,servers)
+	$(say) 'e2e: testing on a control plane'
+	$(GO_TEST) '$(E2E)' $(ON_SERVERS) $(SELECTED)
+
+#? e2e-race: run them with the race detector, also in the programs, and with peers and floods
+e2e-race: export CGO_ENABLED := 1
+e2e-race: export KEYTURN_TEST_RACE := 1
+e2e-race: export KEYTURN_TEST_NIGHTLY := 1
+e2e-race: $(GOTESTSUM)
+	$(say) 'e2e-race: building the servers that are not in the cache yet'
 	@CGO_ENABLED=0 go run ./tests/testbed/cmd/build
-	$(say) 'e2e: testing on a control plane with the race detector'
-	@mkdir -p bin && rm -f '$(RETRIED)'
-	@$(GO_TEST) $(RETRY) --packages './tests/... ./tools/...' -- -race -vet=off -timeout 75m -p 2 -parallel 4
-	@[ ! -s '$(RETRIED)' ] || { printf '\n==> e2e: passed only when run again, which is a bug in the test or in the code:\n' && cat '$(RETRIED)'; }
+	$(say) 'e2e-race: testing on a control plane with the race detector'
+	$(GO_TEST) '$(E2E)' -race $(ON_SERVERS) $(SELECTED)
+
+NIGHTLY := ./tests/monitoring ./tests/testbed ./tests/testbed/secretstore ./tests/image ./tests/release ./tools/...
+#? e2e-nightly: test packaging, the test bed, alerts, and the programs in tools
+e2e-nightly: export KEYTURN_TEST_NIGHTLY := 1
+e2e-nightly: $(GOTESTSUM)
+	$(say) 'e2e-nightly: testing packaging, the test bed and the programs in tools'
+	$(GO_TEST) '$(NIGHTLY)' $(ON_SERVERS) $(SELECTED)
 
 # What would notice an older version: the chart from the first change to its removal, the permissions, the admission policies, a rotation, and a hub.
 OLDEST := TestHelmInstallsUpgradesAndRemovesKeyturn|TestEachProgramHasExactlyTheRightsThatItNeeds
@@ -73,8 +136,15 @@ OLDEST := $(OLDEST)|TestTheActuatorsToken|TestTheWatchersTokenWritesNothing|Test
 #? e2e-oldest: run some of e2e on the oldest Kubernetes, Helm, NATS and External Secrets; the first run spends a quarter of an hour building them
 e2e-oldest: export KEYTURN_TEST_VERSIONS := oldest
 e2e-oldest: $(GOTESTSUM)
-	$(say) 'e2e-oldest: testing on the oldest supported versions with the race detector'
-	@$(GO_TEST) --packages './tests ./tests/install ./tests/fleet' -- -race -vet=off -timeout 40m -p 1 -parallel 4 -run '$(OLDEST)'
+	$(say) 'e2e-oldest: testing on the oldest supported versions'
+	$(GO_TEST) './tests ./tests/install ./tests/fleet' $(ON_SERVERS) -run '$(OLDEST)'
+
+slowest:
+	@grep -hE '"Action":"(pass|fail|skip)"' bin/events-*.json | grep -v '"Test":"[^"]*/' | $(GOTESTSUM) tool slowest --num 10 --threshold 1s
+
+#? yardstick: print the processor seconds that this machine takes to compile Go's standard library
+yardstick:
+	@.ci/yardstick
 
 #? bench: measure latency and cost against a bare watch and patch (BENCH_FLAGS="-reloader" adds Reloader's mode)
 bench:
@@ -95,6 +165,9 @@ scale:
 soak:
 	$(say) 'soak: changing sources while the programs, NATS, the API server and etcd are killed'
 	@go run ./tools/soak $(SOAK_FLAGS)
+
+soak-short:
+	@$(MAKE) soak SOAK_FLAGS='-duration 5m -seed 1'
 
 #? fuzz: fuzz each decoder for FUZZTIME
 fuzz:
@@ -117,7 +190,7 @@ $(GOTESTSUM): PACKAGE := gotest.tools/gotestsum
 $(LINT) $(GOTESTSUM):
 	$(say) 'building $(@F) in the cache, once; golangci-lint takes some minutes'
 	@mkdir -p $(@D)
-	@cd tests/tools/$(@F) && CGO_ENABLED=0 go build -trimpath -ldflags='-s -w $(LDFLAGS)' -o $@.$$$$ $(PACKAGE) && mv $@.$$$$ $@
+	@cd tests/tools/$(@F) && CGO_ENABLED=0 go build -ldflags='-s -w $(LDFLAGS)' -o $@.$$$$ $(PACKAGE) && mv $@.$$$$ $@
 
 #? generate: write the generated files: references of flags, metrics and values, stream manifests, golden events, the version
 generate:
@@ -126,7 +199,7 @@ generate:
 #? generate-check: check that the generated files are up to date
 generate-check:
 	$(say) 'generate-check: comparing the generated files with the code; `make generate` writes them'
-	@go test -race $(GENERATED_PACKAGES) -run '$(GENERATED)'
+	@go test $(GENERATED_PACKAGES) -run '$(GENERATED)'
 
 # What else decides the bytes of a binary than the commit and the version is fixed here. Of the settings that `go env -w` wrote, only where modules
 # come from is kept.
@@ -140,9 +213,7 @@ build image release: export GOARM64 := v8.0
 MODULES := GOPROXY GOSUMDB GOPRIVATE GONOPROXY GONOSUMDB GOINSECURE GOAUTH GOMODCACHE GOCACHE
 GO_SETTINGS := $(foreach setting,$(MODULES),$(setting)="$$(go env $(setting))") GOENV=off
 
-# Without the tag, gRPC's request traces import text/template, which calls methods by name: the linker then keeps every method of every
-# Kubernetes type, a third of the binary and of its memory.
-BUILD := $(GO_SETTINGS) CGO_ENABLED=0 go build -trimpath -buildvcs=auto -tags grpcnotrace -ldflags='-s -w -X main.version=$(VERSION)'
+BUILD := $(GO_SETTINGS) CGO_ENABLED=0 go build -trimpath -buildvcs=auto -tags $(TAGS) -ldflags='-s -w -X main.version=$(VERSION)'
 
 # What the image has. The plugin of kubectl is for people's machines.
 PROGRAMS := ./cmd/actuator ./cmd/projector ./cmd/reloader ./cmd/watcher

@@ -126,10 +126,7 @@ func TestAWorkloadThatCannotBePatchedCostsOnlyItself(t *testing.T) {
 		return len(list) == 1 && strings.HasPrefix(list[0].Message, "patch-denied: ") && strings.Contains(list[0].Message, "this workload is frozen")
 	})
 	r.quiet()
-	letters, err := r.connect().DeadLetters(t.Context(), 10)
-	if err != nil {
-		t.Fatal(err)
-	}
+	letters := r.deadLetters()
 	reasons := make([]string, 0, len(letters))
 	for _, letter := range letters {
 		reasons = append(reasons, letter.Reason+" "+letter.Subject)

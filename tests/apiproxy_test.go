@@ -2,6 +2,7 @@ package tests
 
 import (
 	"bytes"
+	"context"
 	"encoding/pem"
 	"io"
 	"net/http"
@@ -9,6 +10,8 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"path/filepath"
+	"strings"
+	"sync/atomic"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -18,8 +21,9 @@ import (
 )
 
 // throughProxy returns a kubeconfig of the actuator's account for a proxy in front of the API server. It has handle called with the body of
-// each patch: pass passes the patch on, and returns the status of the answer. The calls are made one at a time by who patches one workload.
-func (r *rig) throughProxy(handle func(patch string, pass func() int)) string {
+// each patch: pass passes the patch on, and returns the status of the answer. Lose does, too, but whoever sent the patch gets no answer before handle
+// returns. The calls are made one at a time by who patches one workload.
+func (r *rig) throughProxy(handle func(patch string, pass, lose func() int)) string {
 	r.Helper()
 	config, err := plane.ServiceAccountConfig(r.Context(), programs.SystemNamespace, "keyturn-actuator")
 	if err != nil {
@@ -50,6 +54,11 @@ func (r *rig) throughProxy(handle func(patch string, pass func() int)) string {
 			answered := &answer{ResponseWriter: w}
 			proxy.ServeHTTP(answered, request)
 			return answered.status
+		}, func() int {
+			lost := httptest.NewRecorder()
+			// The API server is to have it even if the sender waits no longer.
+			proxy.ServeHTTP(lost, request.WithContext(context.WithoutCancel(request.Context())))
+			return lost.Code
 		})
 	}))
 	r.Cleanup(func() {
@@ -68,6 +77,36 @@ func (r *rig) throughProxy(handle func(patch string, pass func() int)) string {
 		r.Fatal(err)
 	}
 	return path
+}
+
+// lostAnswers is how many rolls of stallingAfter have no answer. It is half of those that an actuator has under way at a time.
+const lostAnswers = 8
+
+// stallingAfter returns a kubeconfig with which the actuator rolls so many workloads. It also rolls the next [lostAnswers], but has no answer for them
+// until the test ends, as for all patches after those, which never arrive.
+func (r *rig) stallingAfter(rolls int64) string {
+	r.Helper()
+	var sent atomic.Int64
+	ended := make(chan struct{})
+	kubeconfig := r.throughProxy(func(patch string, pass, lose func() int) {
+		if !strings.Contains(patch, "keyturn.dev~1revision") {
+			pass()
+			return
+		}
+		nth := sent.Add(1)
+		send := pass
+		if nth > rolls {
+			send = lose
+		}
+		if nth <= rolls+lostAnswers && send() != http.StatusOK {
+			sent.Add(-1) // It has rolled nothing.
+		}
+		if nth > rolls {
+			<-ended
+		}
+	})
+	r.Cleanup(func() { close(ended) })
+	return kubeconfig
 }
 
 // answer knows the status of a response.

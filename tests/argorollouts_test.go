@@ -17,9 +17,37 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
+// It is the first of the tests with Rollouts, which then share one controller. It is not parallel: it removes the kind, and has no controller run.
+func TestRolloutsAreRolledWheneverTheirKindIsInstalled(t *testing.T) {
+	stopArgoRollouts()
+	uninstallRollouts(t)
+	r := newArgoRig(t, programs.Options{})
+	r.secret("db", map[string]string{"password": "one"})
+	r.deploy(r.reading("api", "db", 1, nil))
+	r.start()
+	r.secret("db", map[string]string{"password": "two"})
+	r.outcomeOf("api", events.VerbCompleted)
+
+	for _, name := range []string{"first", "again"} {
+		if err := plane.ApplyKindsOf(t.Context(), build.ArgoRollouts); err != nil {
+			t.Fatal(err)
+		}
+		r.createRollout(argoRollout{name: name, secret: "db", annotations: `{keyturn.dev/roll-on: auto}`})
+		r.awaitKnown("1")
+		r.secret("db", map[string]string{"password": name})
+		r.eventually(name+" is rolled", func(context.Context) bool { return r.templateRevision(name) != "" })
+		uninstallRollouts(t)
+		r.awaitKnown("0")
+		// No controller has taken care of it, so its rollout was in progress.
+		r.eventually("the rollout of "+name+" has ended as workload-gone", func(context.Context) bool {
+			return slices.ContainsFunc(r.outcomes(), func(o events.Outcome) bool { return o.Workload.Name == name && o.Reason == "workload-gone" })
+		})
+	}
+}
+
 func TestARolloutOfArgoRolloutsIsRolledAndFollowedToItsEnd(t *testing.T) {
 	r := newArgoRig(t, programs.Options{})
-	r.startController()
+	startArgoRollouts(t)
 	r.secret("db", map[string]string{"password": "one"})
 	r.createRollout(argoRollout{name: "web", secret: "db", annotations: `{keyturn.dev/roll-on: auto}`})
 	r.createRollout(argoRollout{name: "other", secret: "db", annotations: `{}`})
@@ -48,32 +76,6 @@ func TestARolloutOfArgoRolloutsIsRolledAndFollowedToItsEnd(t *testing.T) {
 	}
 	if got := r.replicaSets("other"); got != 1 {
 		t.Errorf("ReplicaSets of the one that asks for nothing: got %d, want 1", got)
-	}
-}
-
-func TestRolloutsAreRolledWheneverTheirKindIsInstalled(t *testing.T) {
-	uninstallRollouts(t)
-	r := newArgoRig(t, programs.Options{})
-	r.secret("db", map[string]string{"password": "one"})
-	r.deploy(r.reading("api", "db", 1, nil))
-	r.start()
-	r.secret("db", map[string]string{"password": "two"})
-	r.outcomeOf("api", events.VerbCompleted)
-
-	for _, name := range []string{"first", "again"} {
-		if err := plane.ApplyKindsOf(t.Context(), build.ArgoRollouts); err != nil {
-			t.Fatal(err)
-		}
-		r.createRollout(argoRollout{name: name, secret: "db", annotations: `{keyturn.dev/roll-on: auto}`})
-		r.awaitKnown("1")
-		r.secret("db", map[string]string{"password": name})
-		r.eventually(name+" is rolled", func(context.Context) bool { return r.templateRevision(name) != "" })
-		uninstallRollouts(t)
-		r.awaitKnown("0")
-		// No controller has taken care of it, so its rollout was in progress.
-		r.eventually("the rollout of "+name+" has ended as workload-gone", func(context.Context) bool {
-			return slices.ContainsFunc(r.outcomes(), func(o events.Outcome) bool { return o.Workload.Name == name && o.Reason == "workload-gone" })
-		})
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 
 func TestAnAbortedRolloutIsHeldUntilSomeoneLiftsTheAbort(t *testing.T) {
 	r := newArgoRig(t, programs.Options{})
-	r.startController()
+	startArgoRollouts(t)
 	r.secret("db", map[string]string{"password": "one"})
 	r.createRollout(argoRollout{name: "web", secret: "db", steps: `[{setWeight: 50}, {pause: {}}]`, annotations: `{keyturn.dev/roll-on: auto}`})
 	r.createRollout(argoRollout{

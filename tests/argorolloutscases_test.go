@@ -91,7 +91,7 @@ func argoCases() []argoCase {
 
 func TestRolloutsThatWaitHoldNobodyAndEndAsTheirPhaseSays(t *testing.T) {
 	r := newArgoRig(t, programs.Options{ActuatorArgs: []string{"--max-rollouts", "1", "--rollout-timeout", "20s"}})
-	r.startController()
+	startArgoRollouts(t)
 	r.createAnalysis()
 	cases := argoCases()
 	for _, c := range cases {

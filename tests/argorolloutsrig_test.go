@@ -26,7 +26,7 @@ type argoRig struct {
 	custom dynamic.ResourceInterface
 }
 
-// newArgoRig is newRig with an actuator that rolls Rollouts. It starts no controller of them.
+// newArgoRig is newRig with an actuator that rolls Rollouts. It starts no controller of them, which one of another test may take care of all the same.
 func newArgoRig(t *testing.T, options programs.Options) *argoRig {
 	t.Helper()
 	options.ActuatorArgs = append([]string{"--settle", "50ms", "--argo-rollouts"}, options.ActuatorArgs...)
@@ -36,16 +36,6 @@ func newArgoRig(t *testing.T, options programs.Options) *argoRig {
 	}
 	resource := schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "rollouts"}
 	return &argoRig{r, dynamic.NewForConfigOrDie(plane.Config()).Resource(resource).Namespace(r.namespace)}
-}
-
-// startController starts the controller of Argo Rollouts, with its kinds, for as long as the test runs.
-func (r *argoRig) startController() {
-	r.Helper()
-	controller, err := plane.StartArgoRollouts(r.Context())
-	if err != nil {
-		r.Fatal(err)
-	}
-	controller.StopAfter(r.T)
 }
 
 // argoRollout is a Rollout of two pods, whose container is to read a Secret.

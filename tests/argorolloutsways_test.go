@@ -19,7 +19,7 @@ import (
 func TestARolloutIsRestartedOnceWithoutANewPodTemplate(t *testing.T) {
 	n := startOutsideNATS(t)
 	r := newArgoRig(t, programs.Options{NATSURL: n.URL()})
-	r.startController()
+	startArgoRollouts(t)
 	r.secret("db", map[string]string{"password": "one"})
 	r.placeFence()
 	r.createRollout(argoRollout{
@@ -63,7 +63,7 @@ func TestARolloutIsRestartedOnceWithoutANewPodTemplate(t *testing.T) {
 
 func TestARestartIsRightWhateverTheClockOfTheWatcherSays(t *testing.T) {
 	r := newArgoRig(t, programs.Options{})
-	r.startController()
+	startArgoRollouts(t)
 	tests := []struct {
 		name  string
 		ahead time.Duration
@@ -131,7 +131,7 @@ func (r *argoRig) pods(name string) []string {
 
 func TestTheDeploymentWhosePodsARolloutRunsIsRolledOnceAndFollowedThere(t *testing.T) {
 	r := newArgoRig(t, programs.Options{})
-	r.startController()
+	startArgoRollouts(t)
 	r.secret("db", map[string]string{"password": "one"})
 	r.placeFence()
 	// As Argo Rollouts' documentation has it, the Deployment has no pods of its own.

@@ -14,6 +14,7 @@ import (
 )
 
 func TestAProgramThatCannotBeginSaysWhy(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, programs.Options{})
 	dir := t.TempDir()
 	file := func(name, content string) string {

@@ -232,9 +232,7 @@ func (c *canaries) tellBadly() {
 	c.Helper()
 	msg := c.message(c.forge("bad"))
 	msg.Data = msg.Data[1:]
-	if _, err := c.jetstream().PublishMsg(c.Context(), msg); err != nil {
-		c.Fatal(err)
-	}
+	c.publish(msg)
 }
 
 // causedBy waits until a Deployment was last rolled for a source.

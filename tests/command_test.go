@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/keyturn/keyturn/tests/testkit/running"
 )
 
 // result is the output and exit status of a program that has ended by itself.
@@ -27,8 +29,8 @@ type command struct {
 // run fails the test where the program does not end.
 func (c command) run(t *testing.T) result {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
+	ctx, stop := running.WithTimeout(t.Context(), patience)
+	defer stop()
 	cmd := exec.CommandContext(ctx, c.binary, c.args...)
 	cmd.Env = append(os.Environ(), c.env...)
 	var stdout, stderr bytes.Buffer
@@ -37,7 +39,7 @@ func (c command) run(t *testing.T) result {
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
-		t.Fatalf("%s %s did not end within %s:\n%s", c.binary, strings.Join(c.args, " "), patience, stderr.String())
+		t.Fatalf("%s %s: %v\n%s", c.binary, strings.Join(c.args, " "), context.Cause(ctx), stderr.String())
 	case err != nil && !errors.As(err, &exit):
 		t.Fatal(err)
 	}

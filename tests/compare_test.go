@@ -101,13 +101,10 @@ func TestADryRunBesideReloaderIsComparedWithItAndEndsWithoutARoll(t *testing.T) 
 			r.set(events.KindConfigMap, "app", "a", "two")
 			r.reload("two", strategy, events.KindConfigMap, "app", changed)
 			var got []string
-			r.eventually("all is decided", func(context.Context) bool {
+			r.eventually("all is decided and compared", func(context.Context) bool {
 				got = r.compared()
-				return len(got) == len(want)
-			})
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("compared (-want +got):\n%s", diff)
-			}
+				return slices.Equal(got, want)
+			}, func() string { return "compared (-want +got):\n" + cmp.Diff(want, got) })
 			r.stop(r.actuator)
 			r.scale("web", 0)
 			r.rolls("the dry run ends", once("deployment/missed", "cronjob/web"), func() { r.startActuator("--dry-run=false") })

@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -51,4 +52,9 @@ func BenchmarkAPatchUnderThePolicy(b *testing.B) {
 		b.ReportMetric(float64(with.Microseconds())/1000, who+"-ms-with")
 		b.ReportMetric(float64(with)/float64(without), who+"-ratio")
 	}
+}
+
+func median(list []time.Duration) time.Duration {
+	list = slices.Sorted(slices.Values(list))
+	return list[len(list)/2].Round(100 * time.Microsecond)
 }

@@ -167,6 +167,7 @@ func TestReloadersStrategiesAreAllowedByName(t *testing.T) {
 	const (
 		marker    = `{op: add, path: TEMPLATE/metadata/annotations/reloader.stakater.com~1last-reloaded-from, value: x}`
 		pause     = `{op: add, path: /metadata/annotations/deployment.reloader.stakater.com~1paused-at, value: x}`
+		unpause   = `{op: remove, path: /metadata/annotations/deployment.reloader.stakater.com~1paused-at}`
 		first     = `{op: add, path: TEMPLATE/spec/containers/1/env, value: [{name: STAKATER_DB_SECRET, value: ` + digest + `}]}`
 		another   = `{op: add, path: TEMPLATE/spec/containers/0/env/-, value: {name: STAKATER_APP_CONFIGMAP, value: ` + digest + `}}`
 		anything  = `{op: add, path: TEMPLATE/spec/containers/0/env/-, value: {name: STAKATER_APP_CONFIGMAP, value: sh}}`
@@ -196,8 +197,11 @@ func TestReloadersStrategiesAreAllowedByName(t *testing.T) {
 					}
 				}
 			}
-			if err := c.patch(c.namespace, deployment, pause); err != nil {
-				t.Errorf("a pause of a Deployment: %v", err)
+			// Only what is there can be removed.
+			for _, operations := range []string{pause, unpause} {
+				if err := c.send(c.namespace, deployment, operations); err != nil {
+					t.Errorf("%s of a Deployment: %v", operations, err)
+				}
 			}
 			if err := c.patch(c.namespace, statefulSet, pause); !c.refused(err) {
 				t.Errorf("a pause of a StatefulSet: got %v, want that the policy refuses it", err)

@@ -13,15 +13,16 @@ import (
 var comesAndGoes = []struct {
 	name string
 	kind events.Kind
-	on   string
 	read func(kind events.Kind, source string) func(*corev1.PodSpec)
+	// isNamed marks a source that a workload asks for by its name.
+	isNamed bool
 	// waits marks a source that the pods cannot start without.
 	waits bool
 }{
 	{name: "optional variables", kind: events.KindSecret, read: optionalAll},
 	{name: "an optional variable", kind: events.KindConfigMap, read: optionalKey},
 	{name: "optional files", kind: events.KindSecret, read: optionalFiles},
-	{name: "a name that is not read", kind: events.KindSecret, on: "secret/a-name-that-is-not-read", read: readsNothing},
+	{name: "a name that is not read", kind: events.KindSecret, isNamed: true, read: readsNothing},
 	{name: "required variables", kind: events.KindConfigMap, read: readsAll, waits: true},
 	{name: "a required variable", kind: events.KindSecret, read: requiredKey, waits: true},
 	{name: "required files", kind: events.KindSecret, read: volume(files, ""), waits: true},
@@ -52,13 +53,16 @@ func requiredKey(kind events.Kind, source string) func(*corev1.PodSpec) {
 	return readsKey(kind, source, "a")
 }
 
-func TestSourcesThatComeAndGoRollWhoDidNotWaitForThem(t *testing.T) {
-	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "100ms"}})
-	all, optional := tally{}, tally{}
+// createOptional creates the workloads that use sources that come and go, whose names have a prefix, and returns all of them, and those that do not
+// wait for their sources.
+func (r *rig) createOptional(prefix string) (all, optional tally) {
+	r.Helper()
+	all, optional = tally{}, tally{}
 	for _, c := range comesAndGoes {
-		w := workload{name: slug(c.name), on: "auto", read: c.read(c.kind, slug(c.name))}
-		if c.on != "" {
-			w.on = c.on
+		name := prefix + slug(c.name)
+		w := workload{name: name, on: "auto", read: c.read(c.kind, name)}
+		if c.isNamed {
+			w.on = string(c.kind) + "/" + name
 		}
 		r.create(w)
 		all[w.String()] = 1
@@ -66,21 +70,85 @@ func TestSourcesThatComeAndGoRollWhoDidNotWaitForThem(t *testing.T) {
 			optional[w.String()] = 1
 		}
 	}
-	r.placeFence()
-	r.start()
-	write := func(value string) func() {
-		return func() {
-			for _, c := range comesAndGoes {
-				r.write(c.kind, slug(c.name), map[string]string{"a": value, "b": value})
-			}
-		}
-	}
-	remove := func() {
-		for _, c := range comesAndGoes {
-			r.remove(c.kind, slug(c.name))
-		}
-	}
+	return all, optional
+}
 
+// writeSources writes the sources of the workloads with a prefix, whether they are there or not.
+func (r *rig) writeSources(prefix, a, b string) {
+	r.Helper()
+	for _, c := range comesAndGoes {
+		r.write(c.kind, prefix+slug(c.name), map[string]string{"a": a, "b": b})
+	}
+}
+
+func (r *rig) removeSources(prefix string) {
+	r.Helper()
+	for _, c := range comesAndGoes {
+		r.remove(c.kind, prefix+slug(c.name))
+	}
+}
+
+func TestSourcesThatComeAndGoRollWhoDidNotWaitForThem(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "100ms"}})
+	r.writeSources("early-", "one", "one")
+	r.write(events.KindSecret, "db", map[string]string{"a": "one", "b": "one"})
+	r.placeFence()
+	r.awaitLaterSecond()
+	all, optional := r.createOptional("")
+	r.create(workload{name: "all", on: "auto", read: readsAll(events.KindSecret, "db")})
+	r.create(workload{name: "optional", on: "auto", read: optionalKey(events.KindSecret, "db")})
+	r.create(workload{name: "required", on: "auto", read: requiredKey(events.KindSecret, "db")})
+	r.createOptional("early-")
+	_, late := r.createOptional("late-")
+	r.awaitLaterSecond()
+	r.writeSources("late-", "one", "one")
+
+	r.step("a first installation rolls who started before its sources were created", func(r *rig) {
+		r.rolls("Keyturn is installed", late, r.start)
+		r.rollsNothing("both programs start once more", func() {
+			r.stop(r.watcher)
+			r.stop(r.actuator)
+			r.start()
+		})
+	})
+	r.step("sources that come and go roll who did not wait for them", func(r *rig) { r.seesSourcesComeAndGo(all, optional) })
+	r.step("an app that is installed again rolls who did not wait for its sources", (*rig).seesAnAppInstalledAgain)
+	r.step("sources that are created while the watcher is down roll who did not wait for them", func(r *rig) {
+		_, optional := r.createOptional("down-")
+		r.passFence()
+		r.awaitLaterSecond()
+		r.stop(r.watcher)
+		r.rolls("the sources are created before the watcher is back", optional, func() {
+			r.writeSources("down-", "one", "one")
+			r.startWatcher()
+		})
+		r.rollsNothing("the watcher starts once more", func() {
+			r.stop(r.watcher)
+			r.startWatcher()
+		})
+	})
+	r.step("a key that goes rolls who can start without it", func(r *rig) {
+		r.rolls("the key goes", once("statefulset/all", "statefulset/optional"), func() {
+			r.unset(events.KindSecret, "db", "a")
+		})
+		r.rolls("the key comes back with other content", once("statefulset/all", "statefulset/optional", "statefulset/required"), func() {
+			r.set(events.KindSecret, "db", "a", "two")
+		})
+		r.rolls("the key goes again", once("statefulset/all", "statefulset/optional"), func() {
+			r.unset(events.KindSecret, "db", "a")
+		})
+		r.rolls("the key comes back as it was", once("statefulset/all", "statefulset/optional"), func() {
+			r.set(events.KindSecret, "db", "a", "two")
+		})
+	})
+}
+
+// seesSourcesComeAndGo is for workloads that were created without their sources.
+func (r *rig) seesSourcesComeAndGo(all, optional tally) {
+	r.Helper()
+	write := func(value string) func() { return func() { r.writeSources("", value, value) } }
+	remove := func() { r.removeSources("") }
 	r.rolls("the sources are created", optional, write("one"))
 	r.rollsNothing("the sources are deleted", remove)
 	r.rollsNothing("the sources are created with the content that they had", write("one"))
@@ -92,113 +160,18 @@ func TestSourcesThatComeAndGoRollWhoDidNotWaitForThem(t *testing.T) {
 	})
 }
 
-// createOptional creates the workloads that use sources that come and go, and returns those that do not wait for them.
-func (r *rig) createOptional(prefix string) tally {
+// seesAnAppInstalledAgain has two apps removed and installed again, one with the content that it had.
+func (r *rig) seesAnAppInstalledAgain() {
 	r.Helper()
-	optional := tally{}
-	for _, c := range comesAndGoes {
-		name := prefix + slug(c.name)
-		w := workload{name: name, on: "auto", read: c.read(c.kind, name)}
-		if c.on != "" {
-			w.on = string(c.kind) + "/" + name
-		}
-		r.create(w)
-		if !c.waits {
-			optional[w.String()] = 1
-		}
-	}
-	return optional
-}
-
-func (r *rig) createSources(prefix string) {
-	r.Helper()
-	for _, c := range comesAndGoes {
-		r.write(c.kind, prefix+slug(c.name), map[string]string{"a": "one", "b": "one"})
-	}
-}
-
-func TestAnAppThatIsInstalledAgainRollsWhoDidNotWaitForItsSources(t *testing.T) {
-	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "100ms"}})
-	r.placeFence()
-	r.start()
-	r.rollsNothing("the sources of the app are created", func() { r.createSources("") })
-	r.rollsNothing("the app is removed", func() {
-		for _, c := range comesAndGoes {
-			r.remove(c.kind, slug(c.name))
-		}
-	})
-	optional := r.createOptional("")
+	r.rollsNothing("the sources of the app are created", func() { r.writeSources("app-", "one", "one") })
+	r.rollsNothing("the app is removed", func() { r.removeSources("app-") })
+	_, optional := r.createOptional("app-")
 	r.passFence()
-	r.rolls("the sources are created with the content that they had", optional, func() { r.createSources("") })
+	r.rolls("the sources are created with the content that they had", optional, func() { r.writeSources("app-", "one", "one") })
 
-	r.rollsNothing("the sources of another app are created", func() { r.createSources("other-") })
-	r.rollsNothing("the other app is removed", func() {
-		for _, c := range comesAndGoes {
-			r.remove(c.kind, "other-"+slug(c.name))
-		}
-	})
-	optional = r.createOptional("other-")
+	r.rollsNothing("the sources of another app are created", func() { r.writeSources("other-", "one", "one") })
+	r.rollsNothing("the other app is removed", func() { r.removeSources("other-") })
+	_, optional = r.createOptional("other-")
 	r.passFence()
-	r.rolls("its sources are created with other content", optional, func() {
-		for _, c := range comesAndGoes {
-			r.write(c.kind, "other-"+slug(c.name), map[string]string{"a": "one", "b": "two"})
-		}
-	})
-}
-
-func TestSourcesThatAreCreatedWhileTheWatcherIsDownRollWhoDidNotWaitForThem(t *testing.T) {
-	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "100ms"}})
-	optional := r.createOptional("")
-	r.placeFence()
-	r.start()
-	r.rollsNothing("nothing happens", func() {})
-	r.stop(r.watcher)
-	r.rolls("the sources are created before the watcher is back", optional, func() {
-		r.createSources("")
-		r.startWatcher()
-	})
-	r.rollsNothing("the watcher starts once more", func() {
-		r.stop(r.watcher)
-		r.startWatcher()
-	})
-}
-
-func TestAFirstInstallationRollsWhoStartedBeforeItsSourcesWereCreated(t *testing.T) {
-	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "100ms"}})
-	r.createSources("early-")
-	r.placeFence()
-	r.awaitLaterSecond()
-	r.createOptional("early-")
-	late := r.createOptional("late-")
-	r.awaitLaterSecond()
-	r.createSources("late-")
-	r.rolls("Keyturn is installed", late, r.start)
-	r.rollsNothing("both programs start once more", func() {
-		r.stop(r.watcher)
-		r.stop(r.actuator)
-		r.start()
-	})
-}
-
-func TestAKeyThatGoesRollsWhoCanStartWithoutIt(t *testing.T) {
-	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "100ms"}})
-	r.write(events.KindSecret, "db", map[string]string{"a": "one", "b": "one"})
-	r.create(workload{name: "all", on: "auto", read: readsAll(events.KindSecret, "db")})
-	r.create(workload{name: "optional", on: "auto", read: optionalKey(events.KindSecret, "db")})
-	r.create(workload{name: "required", on: "auto", read: requiredKey(events.KindSecret, "db")})
-	r.placeFence()
-	r.start()
-
-	r.rolls("the key goes", once("statefulset/all", "statefulset/optional"), func() {
-		r.unset(events.KindSecret, "db", "a")
-	})
-	r.rolls("the key comes back with other content", once("statefulset/all", "statefulset/optional", "statefulset/required"), func() {
-		r.set(events.KindSecret, "db", "a", "two")
-	})
-	r.rolls("the key goes again", once("statefulset/all", "statefulset/optional"), func() {
-		r.unset(events.KindSecret, "db", "a")
-	})
-	r.rolls("the key comes back as it was", once("statefulset/all", "statefulset/optional"), func() {
-		r.set(events.KindSecret, "db", "a", "two")
-	})
+	r.rolls("its sources are created with other content", optional, func() { r.writeSources("other-", "one", "two") })
 }

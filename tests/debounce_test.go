@@ -10,18 +10,64 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/keyturn/keyturn/internal/actuate"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
+// debounced is an actuator whose debounce ends when the test has the time pass.
+type debounced struct {
+	*rig
+	clock *shiftedClock
+	log   *testkit.Log
+}
+
+// runDebounced runs one until the test ends. The fence must have been placed.
+func (r *rig) runDebounced(settle, most time.Duration, set ...func(*actuate.Options)) *debounced {
+	r.Helper()
+	d := &debounced{rig: r, clock: &shiftedClock{}, log: &testkit.Log{}}
+	r.runAt(d.clock, func(o *actuate.Options) {
+		o.Settle, o.SettleMax, o.Logger = settle, most, d.log.Logger()
+		for _, change := range set {
+			change(o)
+		}
+	})
+	r.Cleanup(func() {
+		if r.Failed() {
+			r.Logf("log of the debounced actuator:\n%s", d.log)
+		}
+	})
+	return d
+}
+
+// takesAll waits, without a fixed time, until the actuator has taken all earlier changes: their debounce has begun. It is [rig.reachFence] for events
+// instead of rollouts.
+func (d *debounced) takesAll() {
+	d.Helper()
+	d.publishFence()
+	for source, stored := range d.publishFence() {
+		d.eventually("the actuator has taken the event of "+source.String(), func(context.Context) bool {
+			return len(lines(d.log.String(), `msg="event received"`, "source="+source.String()+" ", fmt.Sprintf("seq=%d ", stored.Seq))) > 0
+		})
+	}
+}
+
+// settles has the debounce end, and waits until all changes have had their effect.
+func (d *debounced) settles(after time.Duration) {
+	d.Helper()
+	d.clock.pass(after)
+	d.quiet()
+}
+
 func TestChangesThatComeTogetherMakeOneRollout(t *testing.T) {
-	t.Parallel() // most of it is waiting until it is quiet
-	// Far longer than the pauses of a test on a slow machine.
-	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "10s", "--settle-max", "30s"}})
+	t.Parallel()
+	const settle = time.Hour
+	r := newRig(t, programs.Options{NATSURL: startOutsideNATS(t).URL()})
 	secret, configMap := events.KindSecret, events.KindConfigMap
 	for _, name := range []string{"burst", "pair", "back", "rolled", "forth"} {
 		r.write(secret, name, map[string]string{"password": "A"})
@@ -40,37 +86,46 @@ func TestChangesThatComeTogetherMakeOneRollout(t *testing.T) {
 	r.create(workload{kind: "deployment", name: "release", on: "auto", read: readsAll(configMap, "release")})
 	r.create(workload{kind: "deployment", name: "late", on: "auto", read: readsAll(configMap, "late")})
 	r.placeFence()
-	r.start()
+	actuator := r.runDebounced(settle, 24*time.Hour)
+	r.startWatcher()
 	before := r.tally()
+	rolled := func(what string, want tally) {
+		t.Helper()
+		if diff := cmp.Diff(want, r.tally().since(before).withoutFence()); diff != "" {
+			t.Errorf("%s: rollouts (-want +got):\n%s", what, diff)
+		}
+	}
 	r.set(secret, "rolled", "password", "B")
-	r.eventually("one of them has rolled before", func(context.Context) bool {
-		return r.tally().since(before).covers(once("statefulset/rolled"))
-	})
+	actuator.takesAll()
+	actuator.settles(settle)
+	rolled("one of them before", once("statefulset/rolled"))
 
-	want := once("deployment/burst", "statefulset/pair", "statefulset/forth")
-	// Its own change of the template, for the record that it needs no other leaves the template alone; then its own change and
-	// a roll, for its pods may have been made before the ConfigMap was changed.
-	maps.Copy(want, tally{"deployment/release": 1, "deployment/late": 2})
-	r.rolls("changes that come together", want, func() {
-		for i := range 20 {
-			r.set(secret, "burst", "password", strconv.Itoa(i))
-		}
-		r.set(secret, "pair", "password", "B")
-		r.set(configMap, "pair", "color", "B")
-		r.set(configMap, "release", "color", "B")
-		r.setImage("release", "example.com/app:2")
-		r.setImage("late", "example.com/app:2")
-		r.set(configMap, "late", "color", "B")
-		for _, password := range []string{"B", "A"} {
-			r.set(secret, "back", "password", password)
-		}
-		for _, password := range []string{"C", "B"} {
-			r.set(secret, "rolled", "password", password)
-		}
-		for _, password := range []string{"B", "A", "C"} {
-			r.set(secret, "forth", "password", password)
-		}
-	})
+	before = r.tally()
+	for i := range 20 {
+		r.set(secret, "burst", "password", strconv.Itoa(i))
+	}
+	r.set(secret, "pair", "password", "B")
+	r.set(configMap, "pair", "color", "B")
+	r.set(configMap, "release", "color", "B")
+	r.setImage("release", "example.com/app:2")
+	r.setImage("late", "example.com/app:2")
+	r.set(configMap, "late", "color", "B")
+	for _, password := range []string{"B", "A"} {
+		r.set(secret, "back", "password", password)
+	}
+	for _, password := range []string{"C", "B"} {
+		r.set(secret, "rolled", "password", password)
+	}
+	for _, password := range []string{"B", "A", "C"} {
+		r.set(secret, "forth", "password", password)
+	}
+	actuator.takesAll()
+	want := once("deployment/release", "deployment/late") // their own changes of the template
+	rolled("before the debounce ends", want)
+	actuator.settles(settle)
+	// For release, the record that it needs no rollout leaves the template alone. The pods of late may have been made before the ConfigMap was changed.
+	maps.Copy(want, tally{"deployment/burst": 1, "statefulset/pair": 1, "statefulset/forth": 1, "deployment/late": 2})
+	rolled("changes that come together", want)
 
 	r.hasRolledForTheLast("deployment/burst", events.Source{Kind: secret, Name: "burst"})
 	r.hasRolledForTheLast("statefulset/pair", events.Source{Kind: secret, Name: "pair"})
@@ -86,30 +141,40 @@ func TestChangesThatComeTogetherMakeOneRollout(t *testing.T) {
 }
 
 func TestSettleMaxBoundsHowLongAWorkloadWaits(t *testing.T) {
-	t.Parallel() // most of it is waiting until it is quiet
-	// Far longer than the pauses of a test on a slow machine.
-	const settle, most = 10 * time.Second, 12 * time.Second
-	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", settle.String(), "--settle-max", most.String()}})
+	t.Parallel()
+	const settle, most, pause = time.Hour, 90 * time.Minute, 40 * time.Minute
+	r := newRig(t, programs.Options{NATSURL: startOutsideNATS(t).URL()})
 	r.write(events.KindSecret, "db", map[string]string{"password": "none"})
 	r.create(workload{name: "web", on: "auto", read: readsAll(events.KindSecret, "db")})
 	r.placeFence()
-	r.start()
+	actuator := r.runDebounced(settle, most)
+	r.startWatcher()
+	before, changes := r.tally(), 0
+	change := func() {
+		changes++
+		r.set(events.KindSecret, "db", "password", strconv.Itoa(changes))
+		actuator.takesAll()
+	}
 
-	// Once while the changes go on, and once when they have ended.
-	r.rolls("changes that do not end", tally{"statefulset/web": 2}, func() {
-		change := func() {
-			r.set(events.KindSecret, "db", "password", strconv.FormatInt(time.Now().UnixNano(), 10))
-		}
-		before, started := r.tally(), time.Now()
-		r.eventually("it rolls although the changes go on", func(context.Context) bool {
-			change()
-			return r.tally().since(before).covers(once("statefulset/web"))
-		})
-		if waited := time.Since(started); waited < most {
-			t.Errorf("it rolled after %s, want the %s of --settle-max or more: it was never quiet for --settle", waited, most)
-		}
+	change()
+	// There is never a pause as long as the debounce.
+	for range most / pause {
+		actuator.clock.pass(pause)
 		change()
-	})
+	}
+	if rolled := r.tally().since(before); len(rolled) > 0 {
+		t.Errorf("rolled before --settle-max is over: %v", rolled)
+	}
+	actuator.settles(most % pause)
+	if diff := cmp.Diff(once("statefulset/web"), r.tally().since(before).withoutFence()); diff != "" {
+		t.Errorf("rolled when --settle-max is over (-want +got):\n%s", diff)
+	}
+
+	change()
+	actuator.settles(settle)
+	if diff := cmp.Diff(tally{"statefulset/web": 2}, r.tally().since(before).withoutFence()); diff != "" {
+		t.Errorf("rolled when the changes have ended (-want +got):\n%s", diff)
+	}
 	r.hasRolledForTheLast("statefulset/web", events.Source{Kind: events.KindSecret, Name: "db"})
 }
 

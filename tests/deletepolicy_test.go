@@ -2,7 +2,6 @@ package tests
 
 import (
 	"context"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,8 +13,10 @@ import (
 )
 
 func TestADeletionRollsWhoCanStartWithoutTheSource(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "100ms", "--roll-on-delete"}})
-	all, optional := r.placeCreated()
+	r.placeFence()
+	all, optional := r.placeCreated("")
 	db := func(value string) { r.write(events.KindSecret, "db", map[string]string{"a": value}) }
 	db("one")
 	r.start()
@@ -34,13 +35,15 @@ func TestADeletionRollsWhoCanStartWithoutTheSource(t *testing.T) {
 		r.startActuator()
 	})
 	r.rolls("it is created with other content", all, func() { db("three") })
+	r.step("the deletion of the namespace rolls nothing", (*rig).deletesTheNamespace)
 }
 
-func TestTheDeletionOfANamespaceRollsNothing(t *testing.T) {
-	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "100ms", "--roll-on-delete"}})
-	r.write(events.KindSecret, "db", map[string]string{"a": "one"})
-	r.create(workload{name: "web", on: "auto", read: optionalAll(events.KindSecret, "db")})
-	// It stays for as long as the test looks at it, as with an operator that has something to clean up.
+// deletesTheNamespace deletes the namespace of the rig, with a workload that stays for as long as the test looks at it, as with an operator that has
+// something to clean up.
+func (r *rig) deletesTheNamespace() {
+	r.Helper()
+	r.write(events.KindSecret, "kept", map[string]string{"a": "one"})
+	r.create(workload{name: "web", on: "auto", read: optionalAll(events.KindSecret, "kept")})
 	finalize := func(patch string) {
 		sets := r.client.AppsV1().StatefulSets(r.namespace)
 		if _, err := sets.Patch(r.Context(), "web", types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
@@ -48,16 +51,16 @@ func TestTheDeletionOfANamespaceRollsNothing(t *testing.T) {
 		}
 	}
 	finalize(`{"metadata":{"finalizers":["example.com/keep"]}}`)
-	r.start()
+	r.passFence()
 	before := r.tally()
 	if err := r.client.CoreV1().Namespaces().Delete(r.Context(), r.namespace, metav1.DeleteOptions{}); err != nil {
 		r.Fatal(err)
 	}
 	r.eventually("it is decided that nothing is rolled", func(context.Context) bool {
-		return strings.Contains(r.actuator.Output(), "namespace-terminating")
+		return len(lines(r.actuator.Output(), `"statefulset/web"`, `"namespace-terminating"`)) > 0
 	})
 	if diff := cmp.Diff(tally{}, r.tally().since(before)); diff != "" {
-		t.Errorf("rollouts (-want +got):\n%s", diff)
+		r.Errorf("rollouts (-want +got):\n%s", diff)
 	}
 	finalize(`{"metadata":{"finalizers":null}}`)
 }

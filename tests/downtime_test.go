@@ -14,6 +14,7 @@ import (
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed/process"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
+	"github.com/keyturn/keyturn/tests/testkit/running"
 )
 
 // fleet creates Deployments without pods. Each reads the Secret that secretOf names; one more reads a Secret that never
@@ -126,17 +127,18 @@ func (r *rig) eachToldOnce(fleet map[string]int64) {
 // connect connects to the bus of the test's programs.
 func (r *rig) connect() *events.Bus {
 	r.Helper()
-	ctx, cancel := context.WithTimeout(r.Context(), patience)
-	defer cancel()
+	ctx, stop := running.WithTimeout(r.Context(), patience)
+	defer stop()
 	connection, err := events.Connect(ctx, events.ConnectOptions{URL: r.programs.NATSURL(), Cluster: r.programs.Cluster(), Name: "test"})
 	if err != nil {
 		r.Fatal(err)
 	}
 	r.Cleanup(connection.Close)
-	bus, err := events.Open(ctx, connection, r.programs.Cluster(), nil)
-	if err != nil {
-		r.Fatal(err)
-	}
+	var bus *events.Bus
+	natstest.Publish(r.T, func() (err error) {
+		bus, err = events.Open(r.Context(), connection, r.programs.Cluster(), nil)
+		return err
+	})
 	return bus
 }
 
@@ -174,6 +176,7 @@ func (r *rig) rotate(size int, secretOf func(int) string) {
 }
 
 func TestChangesMadeWhileAPartIsDownAreFound(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name string
 		// outside means that NATS is a separate server, not the one embedded in the actuator.
@@ -234,33 +237,46 @@ func (r *rig) stop(program *programs.Program) {
 }
 
 func TestAnActuatorThatIsKilledInTheMiddleOfAFanOutRollsTheRestOnce(t *testing.T) {
+	t.Parallel()
+	size := fanOutSize()
+	answered := int64(size) / 2
 	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "50ms"}})
-	r.fleet(500, oneSecret)
-	r.start()
+	r.fleet(size, oneSecret)
+	r.startActuator("--kubeconfig", r.stallingAfter(answered))
+	r.startWatcher()
 	before := r.generations()
-	r.rotate(500, oneSecret)
-	r.killInTheMiddle(r.actuator, before)
+	r.rotate(size, oneSecret)
+	r.killInTheMiddle(r.actuator, before, answered)
 	r.startActuator()
 	r.eachRolledOnce(before)
 	r.eachToldOnce(before)
 }
 
-// killInTheMiddle kills a program when some, and not all, of a fleet are rolled.
-func (r *rig) killInTheMiddle(program *programs.Program, before map[string]int64) {
+// fanOutSize is how many Deployments one change rolls in the middle of which an actuator is killed.
+func fanOutSize() int {
+	if testing.Short() {
+		return 100
+	}
+	return 500
+}
+
+// killInTheMiddle kills a program of [rig.stallingAfter] when more of a fleet are rolled than it has answers for.
+func (r *rig) killInTheMiddle(program *programs.Program, before map[string]int64, answered int64) {
 	r.Helper()
-	rolled := 0
-	r.eventually("the fan-out has begun", func(context.Context) bool {
+	rolled := int64(0)
+	r.eventually("one is rolled whose patch has no answer", func(context.Context) bool {
 		rolled = 0
 		for name, generation := range r.generations() {
 			if generation > before[name] {
 				rolled++
 			}
 		}
-		return rolled >= 20
+		return rolled > answered
 	})
 	program.Kill()
-	if rolled >= len(before)-1 {
+	all := int64(len(before)) - 1 // all but the bystander
+	if rolled >= all {
 		r.Fatalf("all %d had rolled before the kill, which must happen in between", rolled)
 	}
-	r.Logf("killed after %d of %d", rolled, len(before)-1)
+	r.Logf("killed after %d of %d, of which %d had an answer", rolled, all, answered)
 }

@@ -2,16 +2,19 @@ package tests
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
+	"os/exec"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
-	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed/process"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // hangingOTLP is an endpoint that takes spans and never answers.
@@ -36,8 +39,8 @@ func TestAnExporterThatIsNotThereDelaysNoRolloutAndLosesNoEvent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// export is the timeout of an export in milliseconds, and limit is how long what does not wait for one may take.
-	const export, limit = "120000", 30 * time.Second
+	// export is the timeout of an export in milliseconds: an hour, so that whatever waits for one never ends.
+	const export = "3600000"
 	for _, test := range []struct {
 		name, endpoint string
 		asked          <-chan struct{}
@@ -50,7 +53,6 @@ func TestAnExporterThatIsNotThereDelaysNoRolloutAndLosesNoEvent(t *testing.T) {
 				ActuatorArgs: []string{"--settle", "50ms"},
 				Env: []string{
 					"OTEL_EXPORTER_OTLP_ENDPOINT=" + test.endpoint, "OTEL_BSP_SCHEDULE_DELAY=50",
-					// An export that hangs does so for far longer than anything else here takes on a slow machine.
 					"OTEL_EXPORTER_OTLP_TIMEOUT=" + export, "OTEL_BSP_EXPORT_TIMEOUT=" + export,
 					// So few that spans are lost for lack of space, not of time.
 					"OTEL_BSP_MAX_QUEUE_SIZE=4", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE=2",
@@ -65,16 +67,7 @@ func TestAnExporterThatIsNotThereDelaysNoRolloutAndLosesNoEvent(t *testing.T) {
 				r.eventually("the change is rolled out", func(context.Context) bool { return r.count("web", events.VerbCompleted) == i+1 })
 			}
 			if test.asked != nil {
-				select {
-				case <-test.asked:
-				default:
-					t.Error("nothing was sent to the endpoint")
-				}
-			}
-			for _, outcome := range r.outcomes() {
-				if took := outcome.Time.Sub(outcome.StartedAt); outcome.Verb == events.VerbCompleted && took > limit {
-					t.Errorf("a rollout took %s", took)
-				}
+				testkit.Receive(t, "the request of an export", test.asked)
 			}
 			r.quiet()
 			r.eventually("the spans that are lost are counted", func(ctx context.Context) bool {
@@ -91,11 +84,10 @@ func TestAnExporterThatIsNotThereDelaysNoRolloutAndLosesNoEvent(t *testing.T) {
 				return false
 			})
 			for _, program := range []*programs.Program{r.watcher, r.actuator} {
-				start := time.Now()
-				// An error is that not all spans could be sent.
-				_ = program.Stop(patience)
-				if took := time.Since(start); took > limit {
-					t.Errorf("the %s took %s to end", program.Name(), took)
+				// Any other error is that not all spans could be sent.
+				var exit *exec.ExitError
+				if err := program.Stop(patience); errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signaled() {
+					t.Errorf("the %s does not end by itself: %v", program.Name(), err)
 				}
 			}
 		})

@@ -9,6 +9,7 @@ import (
 )
 
 func TestEqualValuesHaveDifferentFingerprints(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "50ms"}})
 	other := plane.Namespace(t)
 	data := map[string]string{"one": "4711", "two": "4711"}

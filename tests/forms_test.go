@@ -103,6 +103,7 @@ func digestsOf(key string, value []byte) map[string][]byte {
 }
 
 func TestALeakIsFoundInEveryForm(t *testing.T) {
+	t.Parallel()
 	value := []byte("m\x00rker\"<&>\\ \u00e9\n\x80\xff of 32 bytes and some more")
 	secret := &corev1.Secret{Data: map[string][]byte{"a": value}}
 	protobuf, err := secret.Marshal()

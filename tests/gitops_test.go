@@ -5,6 +5,7 @@ import (
 
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed/build"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // gitopsApps are one application for each way in which a tool applies it.
@@ -57,6 +58,7 @@ type gitopsStep struct {
 }
 
 func TestGitOpsToolsAndKeyturnShareWorkloads(t *testing.T) {
+	testkit.Nightly(t)
 	t.Parallel()
 	r := newGitopsRig(t, gitopsApps(t), programs.Options{ActuatorArgs: []string{"--recreate-jobs", "--start-cronjobs"}})
 	begin := r.auditEnd()

@@ -49,20 +49,34 @@ func (r *rig) isHeld(name, reason, text string) {
 }
 
 func TestWhatIsOnHoldRollsOnceWithTheLastContentWhenTheHoldIsTakenOff(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "50ms"}})
-	r.secret("db", map[string]string{"password": "one"})
-	r.secret("cache", map[string]string{"password": "one"})
+	for _, name := range []string{"db", "cache", "moved", "asked"} {
+		r.secret(name, map[string]string{"password": "one"})
+	}
 	r.deploy(r.reading("held", "db", 1, map[string]string{"keyturn.dev/hold": "tofu apply"}))
 	// The others of its source wait for it neither as a lower wave nor for its slot.
 	r.deploy(r.reading("later", "db", 1, map[string]string{"keyturn.dev/wave": "1"}))
 	r.deploy(r.reading("reader", "cache", 1, nil))
+	r.deploy(r.reading("moved", "moved", 1, nil))
+	r.deploy(r.reading("asked", "asked", 1, map[string]string{"keyturn.dev/hold": "tofu apply"}))
+	r.annotateNamespace("keyturn.dev/hold", `"moving"`)
 	r.start()
+
+	r.step("a namespace on hold holds its workloads over a restart", (*rig).holdsANamespace)
+	r.step("a hold on a workload and one on a source outlast a restart", (*rig).holdsAWorkloadAndASource)
+	r.step("it is rolled when somebody asks for it, and once for each request", (*rig).rollsOnRequest)
+}
+
+// holdsAWorkloadAndASource has the Deployment held on hold, and the Secret cache, which the Deployment reader reads.
+func (r *rig) holdsAWorkloadAndASource() {
+	r.Helper()
 	before := r.tally()
 	rolled := func() tally { return r.tally().since(before) }
 	want := func(what string, want tally) {
-		t.Helper()
+		r.Helper()
 		if diff := cmp.Diff(want, rolled()); diff != "" {
-			t.Errorf("%s: rollouts (-want +got):\n%s", what, diff)
+			r.Errorf("%s: rollouts (-want +got):\n%s", what, diff)
 		}
 	}
 
@@ -77,10 +91,10 @@ func TestWhatIsOnHoldRollsOnceWithTheLastContentWhenTheHoldIsTakenOff(t *testing
 	r.outcomeOf("later", events.VerbCompleted)
 	want("on hold", once("deployment/later"))
 	if got := r.explain("deployment/held"); !strings.Contains(got, "It is on hold: tofu apply (on-hold).") {
-		t.Errorf("explain says\n%s", got)
+		r.Errorf("explain says\n%s", got)
 	}
 	if got := r.explain("deployment/reader"); !strings.Contains(got, "hold (source-on-hold): somebody has put the source on hold: migration until Monday") {
-		t.Errorf("explain says\n%s", got)
+		r.Errorf("explain says\n%s", got)
 	}
 	r.eventually("Kubernetes Events say so", func(context.Context) bool {
 		return len(r.kubeEvents("held", "RolloutHeld")) == 1 && len(r.kubeEvents("reader", "RolloutHeld")) == 1
@@ -102,35 +116,33 @@ func TestWhatIsOnHoldRollsOnceWithTheLastContentWhenTheHoldIsTakenOff(t *testing
 	want("when the holds are taken off", tally{"deployment/held": 1, "deployment/later": 2, "deployment/reader": 1})
 }
 
-func TestAWorkloadOnHoldIsRolledWhenSomebodyAsksForItAndOnceForEachRequest(t *testing.T) {
-	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "50ms"}})
-	r.secret("db", map[string]string{"password": "one"})
-	r.deploy(r.reading("web", "db", 1, map[string]string{"keyturn.dev/hold": "tofu apply"}))
-	r.start()
+// rollsOnRequest has the Deployment asked on hold.
+func (r *rig) rollsOnRequest() {
+	r.Helper()
 	before := r.tally()
 	rolled := func(times int64) func(context.Context) bool {
-		return func(context.Context) bool { return r.tally().since(before)["deployment/web"] == times }
+		return func(context.Context) bool { return r.tally().since(before)["deployment/asked"] == times }
 	}
-	r.set(events.KindSecret, "db", "password", "two")
-	r.isHeld("web", "on-hold", "tofu apply")
-	r.annotateDeployment("web", "keyturn.dev/roll-now", "1")
+	r.set(events.KindSecret, "asked", "password", "two")
+	r.isHeld("asked", "on-hold", "tofu apply")
+	r.annotateDeployment("asked", "keyturn.dev/roll-now", "1")
 	r.eventually("it is rolled", rolled(1))
-	if got := r.deployment("web").Annotations["keyturn.dev/rolled-now"]; got != "1" {
-		t.Errorf("what is recorded of it is %q", got)
+	if got := r.deployment("asked").Annotations["keyturn.dev/rolled-now"]; got != "1" {
+		r.Errorf("what is recorded of it is %q", got)
 	}
-	r.outcomeOf("web", events.VerbCompleted)
+	r.outcomeOf("asked", events.VerbCompleted)
 
-	r.set(events.KindSecret, "db", "password", "three")
-	r.eventually("the next change is held again", func(context.Context) bool { return len(r.told(events.VerbHeld)) == 2 })
-	r.annotateDeployment("web", "keyturn.dev/roll-now", "2")
+	r.set(events.KindSecret, "asked", "password", "three")
+	r.eventually("the next change is held again", func(context.Context) bool { return r.count("asked", events.VerbHeld) == 2 })
+	r.annotateDeployment("asked", "keyturn.dev/roll-now", "2")
 	r.eventually("it is rolled again", rolled(2))
 	r.quiet()
-	r.annotateDeployment("web", "keyturn.dev/roll-now", "3")
-	r.annotateDeployment("web", "keyturn.dev/roll-now", "4")
-	r.set(events.KindSecret, "db", "password", "four")
+	r.annotateDeployment("asked", "keyturn.dev/roll-now", "3")
+	r.annotateDeployment("asked", "keyturn.dev/roll-now", "4")
+	r.set(events.KindSecret, "asked", "password", "four")
 	r.eventually("asked for before the change, it is rolled for that", rolled(3))
 	r.quiet()
-	if !rolled(3)(t.Context()) {
-		t.Errorf("it was rolled %d times, want 3", r.tally().since(before)["deployment/web"])
+	if !rolled(3)(r.Context()) {
+		r.Errorf("it was rolled %d times, want 3", r.tally().since(before)["deployment/asked"])
 	}
 }

@@ -14,8 +14,24 @@ import (
 	"github.com/keyturn/keyturn/internal/actuate"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testbed"
 	"github.com/keyturn/keyturn/tests/testkit/kubelet"
 )
+
+// inPlaceRights is what the actuator may do with pods.
+const inPlaceRights = "../deploy/components/reload-in-place/rbac.yaml"
+
+// newInPlaceRig returns a rig, with a NATS outside of the programs, for an actuator that may list the pods that it asks to reload.
+func newInPlaceRig(t *testing.T) *rig {
+	t.Helper()
+	if err := plane.ApplyKinds(t.Context(), testbed.RBACKinds(), inPlaceRights); err != nil {
+		t.Fatal(err)
+	}
+	r := newRig(t, programs.Options{NATSURL: startOutsideNATS(t).URL()})
+	actuator := clientOf(t, actuatorAccount)
+	r.eventually("the actuator may list pods", func(context.Context) bool { return may(t, actuator, r.namespace, "list pods") })
+	return r
+}
 
 // toldAt is the annotation of a workload whose pods are processes of a kubelet.
 var toldAt = map[string]string{"keyturn.dev/reload": "http://:9090" + kubelet.ReloadPath}
@@ -52,7 +68,7 @@ func (r *rig) serves(k *kubelet.Kubelet, want string) (int, bool) {
 }
 
 func TestPodsAreToldOfAChangeOnceTheirFilesAreNewAlsoByTheNextLeader(t *testing.T) {
-	r := newRig(t, programs.Options{NATSURL: startOutsideNATS(t).URL()})
+	r := newInPlaceRig(t)
 	r.secret("db", map[string]string{"password": "one"})
 	r.deploy(r.mounting("web", "db", 3))
 	r.deploy(r.reading("variable", "db", 1, toldAt))

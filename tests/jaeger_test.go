@@ -14,11 +14,13 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestJaegerShowsAChangeFromTheSecretToTheReadyPods(t *testing.T) {
+	testkit.Nightly(t)
 	t.Parallel()
-	r := newTracedRig(t, programs.Options{ActuatorArgs: []string{"--settle", "50ms"}})
+	r := newJaegerRig(t, programs.Options{ActuatorArgs: []string{"--settle", "50ms"}})
 	r.secret("db", map[string]string{"password": "one"})
 	r.deploy(r.reading("web", "db", 2, nil))
 	r.start()
@@ -101,27 +103,34 @@ func (r *tracedRig) leadsEverywhere(trace testbed.Trace, completed events.Outcom
 	r.command("explain", "deployment/web", "--trace-url", "http://jaeger").run(r.T).refused(r.T, "--trace-url: ")
 }
 
-func TestJaegerShowsAllChangesThatOneRolloutIsFor(t *testing.T) {
+func TestATraceShowsAllChangesThatOneRolloutIsFor(t *testing.T) {
 	t.Parallel()
-	// Far longer than the pauses of a test on a slow machine.
-	r := newTracedRig(t, programs.Options{ActuatorArgs: []string{"--settle", "10s", "--settle-max", "30s"}})
+	r := newTracedRig(t, programs.Options{ActuatorArgs: []string{"--settle", "50ms"}})
 	r.secret("first", map[string]string{"password": "one"})
 	r.secret("second", map[string]string{"password": "one"})
-	web := r.reading("web", "first", 1, nil)
+	web := r.reading("web", "first", 1, map[string]string{"keyturn.dev/hold": "until both have changed"})
 	programs.ReadSecret(&web.Spec.Template, "second")
 	r.deploy(web)
 	r.start()
 	r.secret("first", map[string]string{"password": "two"})
+	r.isHeld("web", "on-hold", "until both have changed")
 	r.secret("second", map[string]string{"password": "two"})
+	r.eventually("the actuator has taken the second change", func(context.Context) bool {
+		return len(lines(r.actuator.Output(), `"msg":"event received"`, `"source":"secret/second"`, `"verb":"changed"`)) > 0
+	})
+	r.annotateDeployment("web", "keyturn.dev/hold", "")
 	r.outcomeOf("web", events.VerbCompleted)
 
 	newest := r.trace("second", "detect secret", "process "+secretDestination, "rollout deployment")
 	r.looksLike(newest, plainOutline)
 	older := r.trace("first", "detect secret", "process "+secretDestination)
 	before, _, _ := strings.Cut(plainOutline, "      keyturn-actuator: plan")
-	r.looksLike(older, before)
+	r.looksLike(older, before+"      keyturn-actuator: plan (internal)\n") // by which it was held
 
 	plan, received := r.only(newest, "plan"), r.only(older, "process "+secretDestination)
+	if noted := r.only(older, "plan").Events; !slices.Equal(noted, []string{"content-changed", "on-hold"}) {
+		t.Errorf("what the plan of the older change notes: got %q, want its decision and why it is held", noted)
+	}
 	if want := (testbed.SpanLink{Trace: older.ID, Span: received.ID}); !slices.Contains(plan.Links, want) {
 		t.Errorf("links of the plan: got %v, want one to the older change, %v", plan.Links, want)
 	}
@@ -133,7 +142,7 @@ func TestJaegerShowsAllChangesThatOneRolloutIsFor(t *testing.T) {
 	}
 }
 
-func TestJaegerShowsThatARolloutFailed(t *testing.T) {
+func TestATraceShowsThatARolloutFailed(t *testing.T) {
 	t.Parallel()
 	r := newTracedRig(t, programs.Options{ActuatorArgs: []string{"--settle", "50ms"}})
 	r.secret("db", map[string]string{"password": "one"})
@@ -150,13 +159,13 @@ func TestJaegerShowsThatARolloutFailed(t *testing.T) {
 	})
 	// The event was processed. That the pods do not start is not a failure of that.
 	r.tagged(r.only(trace, "process "+secretDestination), map[string]string{"error": ""})
-	found, err := r.jaeger.Traces(t.Context(), "keyturn-actuator", map[string]string{"error": "true", "k8s.namespace.name": r.namespace})
+	found, err := r.traces.Traces(t.Context(), "keyturn-actuator", map[string]string{"error": "true", "k8s.namespace.name": r.namespace})
 	if err != nil || len(found) != 1 || found[0].ID != trace.ID {
 		t.Errorf("a search for errors: got %d traces, %v, want this one", len(found), err)
 	}
 }
 
-func TestJaegerShowsEachTryOfAPatch(t *testing.T) {
+func TestATraceShowsEachTryOfAPatch(t *testing.T) {
 	t.Parallel()
 	r := newTracedRig(t, programs.Options{ActuatorArgs: []string{"--settle", "50ms"}})
 	r.secret("db", map[string]string{"password": "one"})
@@ -198,7 +207,7 @@ func TestJaegerShowsEachTryOfAPatch(t *testing.T) {
 	r.pointsTo(trace, r.actuator, refused)
 }
 
-func TestJaegerShowsARolloutOnceAlsoWhenTheActuatorIsAnother(t *testing.T) {
+func TestATraceShowsARolloutOnceAlsoWhenTheActuatorIsAnother(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name string

@@ -12,6 +12,7 @@ import (
 
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // What the spans of the events of a secret in a store, and of an ExternalSecret, are named by.
@@ -34,6 +35,7 @@ var (
 // Two clusters share one NATS and one secret store, which a third watcher watches for both. Here the clusters are two
 // namespaces of one control plane, each with its own programs and fingerprint keys.
 func TestARotationThatIsSeenOnceIsRolledInTwoClustersInOneTrace(t *testing.T) {
+	testkit.Nightly(t)
 	t.Parallel()
 	n := startOutsideNATS(t)
 	jaeger, err := testbed.StartJaeger(t.Context(), testbed.JaegerOptions{Log: os.Stderr})

@@ -18,13 +18,30 @@ import (
 // secretDestination is in the names of the spans of Secrets' events.
 const secretDestination = "keyturn.v1.{cluster}.secret.{namespace}.{name}"
 
-// tracedRig is a rig whose programs send their spans to a Jaeger.
+// tracedRig is a rig whose programs send their spans to a Jaeger, or to the test itself.
 type tracedRig struct {
 	*rig
+	traces traceSource
+	// jaeger is nil if it is the test that has the spans.
 	jaeger *testbed.Jaeger
 }
 
+// traceSource returns the traces in which one span of a service has all of the tags, oldest first. A testbed.Jaeger implements it.
+type traceSource interface {
+	Traces(ctx context.Context, service string, tags map[string]string) ([]testbed.Trace, error)
+}
+
+// newTracedRig is newRig with programs that send their spans to the test.
 func newTracedRig(t *testing.T, options programs.Options) *tracedRig {
+	t.Helper()
+	received, endpoint := receiveOTLP(t)
+	options.Env = append(options.Env,
+		"OTEL_EXPORTER_OTLP_ENDPOINT="+endpoint, "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf", "OTEL_BSP_SCHEDULE_DELAY=100")
+	return &tracedRig{rig: newRig(t, options), traces: received}
+}
+
+// newJaegerRig is newRig with programs that send their spans to a Jaeger of the test.
+func newJaegerRig(t *testing.T, options programs.Options) *tracedRig {
 	t.Helper()
 	jaeger, err := testbed.StartJaeger(t.Context(), testbed.JaegerOptions{Log: os.Stderr})
 	if err != nil {
@@ -32,7 +49,7 @@ func newTracedRig(t *testing.T, options programs.Options) *tracedRig {
 	}
 	t.Cleanup(jaeger.Stop)
 	options.Env = append(options.Env, "OTEL_EXPORTER_OTLP_ENDPOINT="+jaeger.OTLPHTTP(), "OTEL_BSP_SCHEDULE_DELAY=100")
-	return &tracedRig{rig: newRig(t, options), jaeger: jaeger}
+	return &tracedRig{rig: newRig(t, options), traces: jaeger, jaeger: jaeger}
 }
 
 // trace waits for the one trace of a Secret's change that has the spans. It searches by the Secret, as a person does.
@@ -40,9 +57,9 @@ func (r *tracedRig) trace(secret string, operations ...string) testbed.Trace {
 	r.Helper()
 	subject := "/api/v1/namespaces/" + r.namespace + "/secrets/" + secret
 	var found []testbed.Trace
-	r.eventually(fmt.Sprintf("Jaeger has %v of %s", operations, subject), func(ctx context.Context) bool {
+	r.eventually(fmt.Sprintf("there are %v of %s", operations, subject), func(ctx context.Context) bool {
 		var err error
-		found, err = r.jaeger.Traces(ctx, "keyturn-watcher", map[string]string{"cloudevents.event_subject": subject})
+		found, err = r.traces.Traces(ctx, "keyturn-watcher", map[string]string{"cloudevents.event_subject": subject})
 		if err != nil {
 			r.Fatal(err)
 		}

@@ -11,16 +11,18 @@ func TestTheStandbyTakesOverFromALeaderThatIsKilled(t *testing.T) {
 	t.Parallel()
 	n := startOutsideNATS(t)
 	r := newRig(t, programs.Options{NATSURL: n.URL(), ActuatorArgs: []string{"--settle", "50ms", "--leader-elect"}})
-	r.fleet(500, oneSecret)
-	r.startActuator()
+	size := fanOutSize()
+	answered := int64(size) / 2
+	r.fleet(size, oneSecret)
+	r.startActuator("--kubeconfig", r.stallingAfter(answered))
 	leader := r.actuator
 	r.eventually("the first actuator leads", func(context.Context) bool { return leader.Leads() })
 	r.startActuator()
 	r.startWatcher()
 	r.startWatcher()
 	before := r.generations()
-	r.rotate(500, oneSecret)
-	r.killInTheMiddle(leader, before)
+	r.rotate(size, oneSecret)
+	r.killInTheMiddle(leader, before, answered)
 	r.eachRolledOnce(before)
 	r.eachToldOnce(before)
 	if !r.actuator.Leads() {

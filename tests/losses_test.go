@@ -16,6 +16,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // loss is a test of a stream that loses events: a fleet, what it must have rolled, and what it has.
@@ -141,23 +142,29 @@ func (l *loss) restoreVolume() {
 // TestNoChangeIsLostWithTheStream changes Secrets before, while and after the stream loses its events. Each change must change one pod
 // template once, and nothing else may.
 func TestNoChangeIsLostWithTheStream(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name string
 		lose func(*loss)
+		// short means that -short is no reason to leave it out.
+		short bool
 		// ends means that the loss ends the actuator, and with it NATS.
 		ends bool
 		// restarts means that the watcher is down while the events are lost. It is not otherwise.
 		restarts bool
 	}{
-		{name: "it is emptied", lose: (*loss).empty},
+		{name: "it is emptied", lose: (*loss).empty, short: true},
 		{name: "it is emptied and the watcher restarts", lose: (*loss).empty, restarts: true},
 		{name: "it is restored from a copy", lose: (*loss).restoreVolume, ends: true},
 		{name: "it is restored from a copy and the watcher restarts", lose: (*loss).restoreVolume, ends: true, restarts: true},
 		{name: "its volume is deleted", lose: (*loss).deleteVolume, ends: true},
-		{name: "its volume is deleted and the watcher restarts", lose: (*loss).deleteVolume, ends: true, restarts: true},
+		{name: "its volume is deleted and the watcher restarts", lose: (*loss).deleteVolume, ends: true, restarts: true, short: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
+			if !tt.short {
+				testkit.Slow(t)
+			}
 			dir := t.TempDir()
 			r := newRig(t, programs.Options{Dir: dir, ActuatorArgs: []string{"--settle", "50ms"}})
 			r.fleet(fleetSize, ownSecret)

@@ -9,10 +9,11 @@ import (
 
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testbed/build"
 	"github.com/keyturn/keyturn/tests/testkit/kubelet"
 )
 
-// plane is the control plane that the tests share, and binaries are the programs that they run, with the race detector.
+// plane is the control plane that the tests share, and binaries are the programs that they run.
 // Each test has a namespace, and processes, of its own.
 var (
 	plane    *testbed.ControlPlane
@@ -28,7 +29,7 @@ func TestMain(m *testing.M) {
 
 func run(m *testing.M) int {
 	var err error
-	if binaries, err = programs.Build(context.Background(), true); err != nil {
+	if binaries, err = programs.Build(context.Background(), build.Race()); err != nil {
 		fmt.Fprintln(os.Stderr, "building the programs:", err)
 		return 1
 	}
@@ -39,5 +40,6 @@ func run(m *testing.M) int {
 	}
 	defer plane.Stop()
 	defer stopOperator()
+	defer stopArgoRollouts()
 	return m.Run()
 }

@@ -20,6 +20,7 @@ import (
 // teamA is the namespace that deploy/namespaced is written for.
 const teamA = "team-a"
 
+// It is not parallel: it takes away the cluster-wide rights that the programs of other tests need.
 func TestProgramsForOneNamespaceHaveNoRightInAnyOther(t *testing.T) {
 	other := plane.Namespace(t)
 	client := kubernetes.NewForConfigOrDie(plane.Config())

@@ -14,6 +14,7 @@ import (
 )
 
 func TestTheProgramsWaitForANATSThatIsUnreachable(t *testing.T) {
+	t.Parallel()
 	n := startOutsideNATS(t)
 	n.Stop()
 	r := newRig(t, programs.Options{NATSURL: n.URL(), ActuatorArgs: []string{"--settle", "50ms"}})

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -83,12 +82,8 @@ func (r *keysRig) run(name string) (string, error) {
 	if err != nil {
 		r.Fatal(err)
 	}
-	select {
-	case <-p.Done():
-	case <-time.After(patience):
-		p.Kill()
-		r.Fatalf("%s did not end:\n%s", name, p.Output())
-	}
+	defer p.Kill()
+	testkit.Receive(r.T, "the end of "+name, p.Done(), p.Output)
 	return p.Output(), p.Wait()
 }
 

@@ -2,6 +2,7 @@ package tests
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
 // settledRig returns a rig with workloads of each kind that have rolled for a change of their sources, and one workload whose
@@ -44,6 +46,7 @@ func settledRig(t *testing.T) *rig {
 }
 
 func TestWhatIsNoChangeRollsNothing(t *testing.T) {
+	t.Parallel()
 	r := settledRig(t)
 	sources := []events.Source{
 		{Kind: events.KindSecret, Name: "db"}, {Kind: events.KindSecret, Name: "still"}, {Kind: events.KindConfigMap, Name: "app"},
@@ -170,21 +173,24 @@ func TestAReplayOfTheStreamRollsNothing(t *testing.T) {
 // replay deletes the actuator's consumer, does something, and waits until there is a new one that was given all events.
 func (r *rig) replay(do func()) {
 	r.Helper()
-	connection, err := nats.Connect(r.programs.NATSURL(), nats.MaxReconnects(-1))
+	connection, err := nats.Connect(r.programs.NATSURL(), nats.Timeout(patience), nats.MaxReconnects(-1))
 	if err != nil {
 		r.Fatal(err)
 	}
 	defer connection.Close()
-	js, err := jetstream.New(connection)
+	js, err := jetstream.New(connection, jetstream.WithDefaultTimeout(patience/2))
 	if err != nil {
 		r.Fatal(err)
 	}
 	const durable = "actuator-demo"
-	before, err := js.Consumer(r.Context(), events.StreamChanges, durable)
-	if err != nil {
-		r.Fatal(err)
-	}
-	if err := js.DeleteConsumer(r.Context(), events.StreamChanges, durable); err != nil {
+	var before jetstream.Consumer
+	natstest.Publish(r.T, func() (err error) {
+		before, err = js.Consumer(r.Context(), events.StreamChanges, durable)
+		return err
+	})
+	err = natstest.Answered(r.T, func() error { return js.DeleteConsumer(r.Context(), events.StreamChanges, durable) })
+	// It may be gone by an earlier request that has no answer.
+	if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
 		r.Fatal(err)
 	}
 	do()

@@ -5,19 +5,17 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"testing"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
-func TestAnOldEventIsSkippedWithAReason(t *testing.T) {
-	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "50ms"}})
-	r.secret("db", map[string]string{"password": "one"})
-	r.deploy(r.reading("web", "db", 1, nil))
-	r.start()
+// skipsOldEvents publishes again what stood on the stream before.
+func (r *rig) skipsOldEvents() {
+	r.Helper()
 	r.changesTo("two", func() {})
 	earlier := r.lastMessage("db")
 	r.changesTo("three", func() {})
@@ -35,22 +33,22 @@ func TestAnOldEventIsSkippedWithAReason(t *testing.T) {
 		})
 		r.quiet()
 		if now := r.generations(); !maps.Equal(now, before) {
-			t.Errorf("generations: got %v, want %v as before", now, before)
+			r.Errorf("generations: got %v, want %v as before", now, before)
 		}
 	}
-	if letters, err := r.connect().DeadLetters(t.Context(), 10); err != nil || len(letters) > 0 {
-		t.Errorf("dead letters: got %v, %v, want none", letters, err)
+	if letters := r.deadLetters(); len(letters) > 0 {
+		r.Errorf("dead letters: got %v, want none", letters)
 	}
 }
 
-func TestAChangeSupersedesWhateverStandsOnItsSubject(t *testing.T) {
-	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "50ms"}})
-	r.secret("db", map[string]string{"password": "one"})
-	r.deploy(r.reading("web", "db", 1, nil))
-	r.start()
-	r.changesTo("two", func() {})
+// supersedesWhatStandsThere has something else than its last event stand on the subject of the Secret db when that changes.
+func (r *rig) supersedesWhatStandsThere() {
+	r.Helper()
+	r.changesTo("before them", func() {})
 	stale := r.lastMessage("db")
-	r.changesTo("three", func() {})
+	r.changesTo("then", func() {})
+	const complaint = "cannot read an event on the stream"
+	earlier := strings.Count(r.watcher.Output(), complaint)
 	for _, tt := range []struct {
 		name string
 		msg  *nats.Msg
@@ -66,15 +64,13 @@ func TestAChangeSupersedesWhateverStandsOnItsSubject(t *testing.T) {
 			})
 		})
 	}
-	if complaints := strings.Count(r.watcher.Output(), "cannot read an event on the stream"); complaints != 2 {
-		t.Errorf("the watcher complained %d times of events that cannot be read, want once for each", complaints)
+	if complaints := strings.Count(r.watcher.Output(), complaint) - earlier; complaints != 2 {
+		r.Errorf("the watcher complained %d times of events that cannot be read, want once for each", complaints)
 	}
 	// A watcher that finds a stale one when it starts puts it right, and nothing rolls for that.
 	r.changesTo("after the start", func() {
 		r.publish(stale)
-		if err := r.watcher.Stop(patience); err != nil {
-			t.Fatalf("stopping the watcher: %v", err)
-		}
+		r.stop(r.watcher)
 		r.startWatcher()
 	})
 }
@@ -96,22 +92,17 @@ func (r *rig) changesTo(password string, after func()) {
 // lastMessage returns the last message about a Secret, without the headers by which the server drops duplicates.
 func (r *rig) lastMessage(secret string) *nats.Msg {
 	r.Helper()
-	stream, err := r.jetstream().Stream(r.Context(), events.StreamChanges)
-	if err != nil {
-		r.Fatal(err)
-	}
+	js := r.jetstream()
 	subject := events.Subject("demo", events.Source{Kind: events.KindSecret, Namespace: r.namespace, Name: secret})
-	raw, err := stream.GetLastMsgForSubject(r.Context(), subject)
-	if err != nil {
-		r.Fatal(err)
-	}
+	var raw *jetstream.RawStreamMsg
+	natstest.Publish(r.T, func() error {
+		stream, err := js.Stream(r.Context(), events.StreamChanges)
+		if err != nil {
+			return err
+		}
+		raw, err = stream.GetLastMsgForSubject(r.Context(), subject)
+		return err
+	})
 	maps.DeleteFunc(raw.Header, func(key string, _ []string) bool { return strings.HasPrefix(key, "Nats-") })
 	return &nats.Msg{Subject: subject, Header: raw.Header, Data: raw.Data}
-}
-
-func (r *rig) publish(msg *nats.Msg) {
-	r.Helper()
-	if _, err := r.jetstream().PublishMsg(r.Context(), msg); err != nil {
-		r.Fatal(err)
-	}
 }

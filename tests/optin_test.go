@@ -166,6 +166,7 @@ func (c optIn) subject() events.Source {
 }
 
 func TestAWorkloadRollsOnWhatItAsksForAndOnNothingElse(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "100ms"}})
 	want := tally{}
 	for _, c := range optIns {

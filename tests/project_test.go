@@ -40,6 +40,7 @@ func (r *projectRig) publish(name, version string, trace events.TraceContext) st
 }
 
 func TestAFieldIsKeptEqualToAKeyOfASecret(t *testing.T) {
+	t.Parallel()
 	r := newProjectRig(t, nil)
 	r.resync = "1h"
 	r.secret("db", map[string]string{"user": "app", "password": "first-value-0123456789"})

@@ -45,6 +45,7 @@ func (r *projectRig) confine(paths string) {
 }
 
 func TestTheProjectorsTokenWritesTheFieldsThatItWasGiven(t *testing.T) {
+	t.Parallel()
 	r := newProjectRig(t, nil)
 	r.confine("")
 	config, err := plane.ServiceAccountConfig(t.Context(), r.namespace, projectorAccount)

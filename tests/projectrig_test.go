@@ -29,6 +29,7 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed/process"
 	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
+	"github.com/keyturn/keyturn/tests/testkit/running"
 )
 
 const (
@@ -53,8 +54,8 @@ type projectRig struct {
 	begin int64
 }
 
-// projectorBinary is the program, with the race detector.
-var projectorBinary = sync.OnceValues(func() (string, error) { return build.Program(context.Background(), "./cmd/projector", true) })
+// projectorBinary is the path of the program, which has the race detector if the tests have it.
+var projectorBinary = sync.OnceValues(func() (string, error) { return build.Program(context.Background(), "./cmd/projector", build.Race()) })
 
 // exampleOf returns a file of deploy/projections/example for the namespace of a test.
 func exampleOf(t *testing.T, file, namespace string) []byte {
@@ -182,8 +183,8 @@ func (r *projectRig) start(env ...string) {
 func (r *projectRig) startReady(env ...string) {
 	r.Helper()
 	r.start(env...)
-	ctx, cancel := context.WithTimeout(r.Context(), patience)
-	defer cancel()
+	ctx, stop := running.WithTimeout(r.Context(), patience)
+	defer stop()
 	if err := r.projector.Ready(ctx); err != nil {
 		r.Fatal(err)
 	}

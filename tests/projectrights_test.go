@@ -18,6 +18,7 @@ import (
 )
 
 func TestTheProjectorCannotReadASecretThatItWasNotGiven(t *testing.T) {
+	t.Parallel()
 	const secret = "the-password-of-another-0123456789"
 	r := newProjectRig(t, nil)
 	r.secret("db", map[string]string{"user": "app", "password": "one"})

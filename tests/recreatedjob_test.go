@@ -3,7 +3,6 @@ package tests
 import (
 	"context"
 	"strings"
-	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -46,73 +45,74 @@ func (r *rig) job(name string) *batchv1.Job {
 	return job
 }
 
-func TestAJobIsMadeAnewUnderItsName(t *testing.T) {
-	r := newJobsRig(t, programs.Options{ActuatorArgs: []string{"--recreate-jobs", "--settle", "50ms"}})
-	r.secret("db", map[string]string{"password": "one"})
-	r.schedule("nightly", "other", true)
-	before := r.runJob("import", "db")
-	yes, nightly := true, r.cronJob("nightly")
-	owned := r.runJob("owned", "db", metav1.OwnerReference{
-		APIVersion: "batch/v1", Kind: "CronJob", Name: nightly.Name, UID: nightly.UID, Controller: &yes,
+// runOwnedJob is runJob for a Job of a CronJob, whose name is that of the Job with -schedule behind it.
+func (r *rig) runOwnedJob(name, secret string) *batchv1.Job {
+	r.Helper()
+	r.schedule(name+"-schedule", "none", true)
+	yes, owner := true, r.cronJob(name+"-schedule")
+	return r.runJob(name, secret, metav1.OwnerReference{
+		APIVersion: "batch/v1", Kind: "CronJob", Name: owner.Name, UID: owner.UID, Controller: &yes,
 	})
-	r.start()
-	r.secret("db", map[string]string{"password": "two"})
+}
+
+// makesAnew is for the Job import and for one of a CronJob, which both read the Secret import.
+func (r *rig) makesAnew(before, owned *batchv1.Job) {
+	r.Helper()
+	r.secret("import", map[string]string{"password": "two"})
 
 	completed := r.outcomeOf("import", events.VerbCompleted)
 	after := r.job("import")
 	if after == nil || after.UID == before.UID || string(after.UID) != completed.Workload.UID {
-		t.Fatalf("the Job is %v, want another one than %s, which the outcome names", after, before.UID)
+		r.Fatalf("the Job is %v, want another one than %s, which the outcome names", after, before.UID)
 	}
 	if got := after.Spec.Template.Annotations["keyturn.dev/revision"]; got != completed.Revision {
-		t.Errorf("revision of its pods: got %q, want %q", got, completed.Revision)
+		r.Errorf("revision of its pods: got %q, want %q", got, completed.Revision)
 	}
 	r.eventually("its pod is made", func(ctx context.Context) bool {
 		pods, err := r.client.CoreV1().Pods(r.namespace).List(ctx, metav1.ListOptions{LabelSelector: batchv1.ControllerUidLabel + "=" + string(after.UID)})
 		return err == nil && len(pods.Items) == 1
 	})
 	if r.job("import-keyturn") != nil {
-		t.Error("the shadow is still there")
+		r.Error("the shadow is still there")
 	}
 	if got := r.job("owned"); got == nil || got.UID != owned.UID {
-		t.Errorf("the Job of a CronJob is %v, want it left alone", got)
+		r.Errorf("the Job of a CronJob is %v, want it left alone", got)
 	}
-	r.secret("db", map[string]string{"password": "three"})
+	r.secret("import", map[string]string{"password": "three"})
 	r.eventually("it is made anew for the next change", func(context.Context) bool {
 		job := r.job("import")
 		return job != nil && job.UID != after.UID
 	})
 }
 
-func TestAJobThatWasDeletedByAnActuatorThatWasKilledIsMade(t *testing.T) {
-	r := newJobsRig(t, programs.Options{ActuatorArgs: []string{"--recreate-jobs", "--settle", "50ms"}})
-	r.secret("db", map[string]string{"password": "one"})
-	before := r.runJob("import", "db")
+// makesWhatWasDeleted is for the Job export.
+func (r *rig) makesWhatWasDeleted(before *batchv1.Job) {
+	r.Helper()
 	// While it has a finalizer, the Job that was deleted is in the way of the new one.
 	finalize := func(finalizers string) {
 		patch := []byte(`{"metadata":{"finalizers":` + finalizers + `}}`)
-		if _, err := r.client.BatchV1().Jobs(r.namespace).Patch(t.Context(), "import", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-			t.Fatal(err)
+		if _, err := r.client.BatchV1().Jobs(r.namespace).Patch(r.Context(), "export", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+			r.Fatal(err)
 		}
 	}
 	finalize(`["example.com/hold"]`)
-	r.start()
-	r.secret("db", map[string]string{"password": "two"})
-	r.eventually("the Job is deleted", func(context.Context) bool { return r.job("import").DeletionTimestamp != nil })
+	r.secret("export", map[string]string{"password": "two"})
+	r.eventually("the Job is deleted", func(context.Context) bool { return r.job("export").DeletionTimestamp != nil })
 	r.actuator.Kill()
-	shadow := r.job("import-keyturn")
-	if shadow == nil || !strings.HasPrefix(shadow.Annotations["keyturn.dev/recreates"], "import/") {
-		t.Fatalf("nothing keeps the manifest of the Job: %v", shadow)
+	shadow := r.job("export-keyturn")
+	if shadow == nil || !strings.HasPrefix(shadow.Annotations["keyturn.dev/recreates"], "export/") {
+		r.Fatalf("nothing keeps the manifest of the Job: %v", shadow)
 	}
 	finalize("null")
-	r.eventually("the Job is gone", func(context.Context) bool { return r.job("import") == nil })
+	r.eventually("the Job is gone", func(context.Context) bool { return r.job("export") == nil })
 	r.startActuator()
-	r.eventually("the Job is there again", func(context.Context) bool { return r.job("import") != nil })
-	after := r.job("import")
+	r.eventually("the Job is there again", func(context.Context) bool { return r.job("export") != nil })
+	after := r.job("export")
 	if after.UID == before.UID || after.Spec.Suspend != nil && *after.Spec.Suspend || after.Annotations[recordAnnotation] == "" {
-		t.Errorf("it is %v, want another one with the record of the change", after)
+		r.Errorf("it is %v, want another one with the record of the change", after)
 	}
-	r.eventually("the shadow is gone", func(context.Context) bool { return r.job("import-keyturn") == nil })
-	if got := r.outcomeOf("import", events.VerbCompleted).Workload.UID; got != string(after.UID) {
-		t.Errorf("the outcome is of the Job %s, want %s", got, after.UID)
+	r.eventually("the shadow is gone", func(context.Context) bool { return r.job("export-keyturn") == nil })
+	if got := r.outcomeOf("export", events.VerbCompleted).Workload.UID; got != string(after.UID) {
+		r.Errorf("the outcome is of the Job %s, want %s", got, after.UID)
 	}
 }

@@ -140,6 +140,7 @@ func slug(name string) string {
 }
 
 func TestEveryFormOfReferenceRollsEveryKindOfWorkload(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "100ms"}})
 	all, whole := tally{}, tally{}
 	for _, form := range references {

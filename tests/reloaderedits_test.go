@@ -57,7 +57,7 @@ func TestAnEditOfTheTemplateDuringARollIsNotLost(t *testing.T) {
 	}
 	// edits has what is done to the template that a patch was made of before the API server gets the patch, and answers what it answers.
 	edits, answers := make(chan func(*corev1.PodSpec), 1), make(chan int, 100)
-	r.startActuator("--kubeconfig", r.throughProxy(func(patch string, pass func() int) {
+	r.startActuator("--kubeconfig", r.throughProxy(func(patch string, pass, _ func() int) {
 		if !strings.Contains(patch, "STAKATER_DB_SECRET") {
 			pass()
 			return

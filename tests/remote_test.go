@@ -19,7 +19,7 @@ import (
 func newRemoteRig(t *testing.T, options programs.Options) *rig {
 	t.Helper()
 	remote, err := testbed.Start(t.Context(), testbed.Options{
-		Log: os.Stderr, WithoutControllers: true, WithoutScheduler: true, WithoutKwok: true,
+		Log: os.Stderr, WithoutControllers: true, WithoutNode: true,
 	})
 	if err != nil {
 		t.Fatal(err)

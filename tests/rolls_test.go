@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/metadata"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit/running"
 )
 
 // tally is how often the pod template of each workload in a namespace was written, by "deployment/web", or the growth of it. A record that
@@ -62,6 +63,14 @@ func (t tally) since(before tally) tally {
 	return grown
 }
 
+// withoutFence returns the tally of all workloads but those of the fence.
+func (t tally) withoutFence() tally {
+	others := maps.Clone(t)
+	delete(others, fenceSecret)
+	delete(others, fenceConfigMap)
+	return others
+}
+
 func (t tally) covers(want tally) bool {
 	for workload, rolls := range want {
 		if t[workload] < rolls {
@@ -77,14 +86,14 @@ func (r *rig) rolls(what string, want tally, do func()) {
 	r.Helper()
 	before := r.tally()
 	do()
+	ctx, stop := running.WithTimeout(r.Context(), patience)
+	defer stop()
 	// That time runs out is seen in the tally.
-	_ = wait.PollUntilContextTimeout(r.Context(), 50*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+	_ = wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(context.Context) (bool, error) {
 		return r.tally().since(before).covers(want), nil
 	})
 	r.passFence()
-	got := r.tally().since(before)
-	maps.DeleteFunc(got, func(workload string, _ int64) bool { return workload == fenceSecret || workload == fenceConfigMap })
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, r.tally().since(before).withoutFence()); diff != "" {
 		r.Errorf("%s: rollouts (-want +got):\n%s", what, diff)
 	}
 }
@@ -101,13 +110,15 @@ const (
 	fenceConfigMap = "deployment/fence-configmap"
 )
 
-// placeFence makes the fence. Call it before the programs start.
+// placeFence makes the fence, which may be passed any number of times. Call it before the programs start.
 func (r *rig) placeFence() {
 	r.Helper()
 	for _, kind := range []events.Kind{events.KindSecret, events.KindConfigMap} {
 		name := "fence-" + string(kind)
 		r.write(kind, name, map[string]string{"round": "none"})
-		r.create(workload{kind: "deployment", name: name, on: "auto", read: readsAll(kind, name)})
+		r.create(workload{
+			kind: "deployment", name: name, on: "auto", annotations: map[string]string{"keyturn.dev/max-rolls-per-hour": "0"}, read: readsAll(kind, name),
+		})
 	}
 }
 
@@ -117,23 +128,37 @@ func (r *rig) placeFence() {
 // published. At the end nothing may be in flight, such as a patch that is retried.
 func (r *rig) passFence() {
 	r.Helper()
-	bus := r.connect()
+	r.reachFence()
+	r.quiet()
+}
+
+// reachFence is passFence where something is held, which stays in flight.
+func (r *rig) reachFence() {
+	r.Helper()
+	r.publishFence()
+	for source, version := range r.changeFence() {
+		r.eventually(source.String()+" rolls its Deployment", func(context.Context) bool {
+			return strings.Contains(r.deployment(source.Name).Annotations["keyturn.dev/rolled"], "@"+version+"/")
+		})
+	}
+}
+
+// publishFence changes the sources of the fence, waits until that is published, and returns the events.
+func (r *rig) publishFence() map[events.Source]events.Stored {
+	r.Helper()
+	bus, published := r.connect(), map[events.Source]events.Stored{}
 	for source, version := range r.changeFence() {
 		r.eventually("the event of "+source.String()+" is published", func(ctx context.Context) bool {
 			last, err := bus.Last(ctx, events.Subject(bus.Cluster(), source))
 			if err != nil {
 				return false // NATS comes back with the actuator that embeds it
 			}
+			published[source] = last
 			change, err := last.Change()
 			return err == nil && change.ResourceVersion == version
 		})
 	}
-	for source, version := range r.changeFence() {
-		r.eventually(source.String()+" rolls its Deployment", func(context.Context) bool {
-			return strings.Contains(r.deployment(source.Name).Annotations["keyturn.dev/rolled"], "@"+version+"/")
-		})
-	}
-	r.quiet()
+	return published
 }
 
 // changeFence changes the sources of the fence and returns them with the resourceVersions that they have then.

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -19,24 +20,50 @@ import (
 // tierLabel is what selects sources and namespaces in the tests of this file.
 const tierLabel = "example.com/tier"
 
-func TestASelectorNarrowsTheSources(t *testing.T) {
-	r := newClusterRig(t, programs.Options{
-		WatcherArgs: []string{"--selector", tierLabel + "=web"}, ActuatorArgs: []string{"--settle", "100ms"},
-	})
+// It is not parallel: it grants a right to the account that all watchers share, and takes it back.
+func TestSelectorsNarrowTheSourcesAndTheNamespaces(t *testing.T) {
+	letWatchersSeeNamespaces(t)
+	outside := plane.Namespace(t)
+	r := newClusterRig(t, programs.Options{ActuatorArgs: []string{"--settle", "100ms", "--namespaces", outside}})
+	there := *r // the same programs, seen from the other namespace
+	there.namespace = outside
+	var err error
+	if there.templates, err = templates.Watch(t.Context(), r.client, outside); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(there.templates.Stop)
 	secret := events.KindSecret
 	for _, name := range []string{"in", "out"} {
 		r.write(secret, name, map[string]string{"password": "one"})
 		r.create(workload{name: name, on: "auto", read: readsAll(secret, name)})
 		r.create(workload{name: name + "-optional", on: "auto", read: optionalAll(secret, name)})
 	}
+	for _, place := range []*rig{r, &there} {
+		place.write(secret, "db", map[string]string{"password": "one"})
+		place.create(workload{name: "web", on: "auto", read: readsAll(secret, "db")})
+		place.create(workload{name: "optional", on: "auto", read: optionalAll(secret, "db")})
+	}
+	r.placeFence()
+	r.startActuator()
+	r.step("a selector narrows the sources", (*rig).selectsSources)
+	r.step("a selector of namespaces narrows the namespaces", func(r *rig) {
+		place := there
+		place.T = r.T
+		r.selectsNamespaces(&place)
+	})
+}
+
+// selectsSources starts a watcher of the Secrets and ConfigMaps of a tier.
+func (r *rig) selectsSources() {
+	r.Helper()
+	secret := events.KindSecret
 	in, out := once("statefulset/in", "statefulset/in-optional"), once("statefulset/out", "statefulset/out-optional")
 	r.label(secret, "in", tierLabel, "web")
 	r.label(secret, "out", tierLabel, "data")
-	r.placeFence()
 	for _, kind := range []events.Kind{events.KindSecret, events.KindConfigMap} {
 		r.label(kind, "fence-"+string(kind), tierLabel, "web")
 	}
-	r.start()
+	r.startWatcher("--selector", tierLabel+"=web")
 
 	r.rolls("sources change that are selected and not", in, func() {
 		r.set(secret, "in", "password", "two")
@@ -57,47 +84,30 @@ func TestASelectorNarrowsTheSources(t *testing.T) {
 	r.rolls("the source comes back changed", out, func() { r.label(secret, "out", tierLabel, "web") })
 }
 
-func TestANamespaceSelectorNarrowsTheNamespaces(t *testing.T) {
-	letWatchersSeeNamespaces(t)
-	outside := plane.Namespace(t)
-	r := newClusterRig(t, programs.Options{
-		WatcherArgs:  []string{"--namespace-selector", tierLabel + "=web"},
-		ActuatorArgs: []string{"--settle", "100ms", "--namespaces", outside},
-	})
-	there := *r // the same programs, seen from the other namespace
-	there.namespace = outside
-	var err error
-	if there.templates, err = templates.Watch(t.Context(), r.client, outside); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(there.templates.Stop)
-	secret := events.KindSecret
-	for _, place := range []*rig{r, &there} {
-		place.write(secret, "db", map[string]string{"password": "one"})
-		place.create(workload{name: "web", on: "auto", read: readsAll(secret, "db")})
-		place.create(workload{name: "optional", on: "auto", read: optionalAll(secret, "db")})
-	}
+// selectsNamespaces starts a watcher of the namespaces of a tier, of which the rig's is one.
+func (r *rig) selectsNamespaces(there *rig) {
+	r.Helper()
+	secret, both := events.KindSecret, once("statefulset/web", "statefulset/optional")
+	r.stop(r.watcher)
 	r.labelNamespace("web")
-	r.placeFence()
-	r.start()
+	r.startWatcher("--namespace-selector", tierLabel+"=web")
+	r.passFence()
 
 	before := there.tally()
-	r.rolls("a source changes in each of the namespaces", once("statefulset/web", "statefulset/optional"), func() {
+	r.rolls("a source changes in each of the namespaces", both, func() {
 		there.set(secret, "db", "password", "two")
 		r.set(secret, "db", "password", "two")
 	})
 	r.rollsNothing("the other namespace comes into scope", func() { there.labelNamespace("web") })
 	if rolled := there.tally().since(before); len(rolled) > 0 {
-		t.Errorf("rollouts in the other namespace: got %v, want none for what happened out of scope", rolled)
+		r.Errorf("rollouts in the other namespace: got %v, want none for what happened out of scope", rolled)
 	}
 	r.rollsNothing("a source changes there", func() {
 		there.set(secret, "db", "password", "three")
-		r.eventually("the workloads there roll", func(context.Context) bool {
-			return there.tally().since(before).covers(once("statefulset/web", "statefulset/optional"))
-		})
+		r.eventually("the workloads there roll", func(context.Context) bool { return there.tally().since(before).covers(both) })
 	})
-	if rolled := there.tally().since(before); rolled["statefulset/web"] != 1 || rolled["statefulset/optional"] != 1 {
-		t.Errorf("rollouts in the other namespace: got %v, want one of each workload", rolled)
+	if diff := cmp.Diff(both, there.tally().since(before)); diff != "" {
+		r.Errorf("rollouts in the other namespace (-want +got):\n%s", diff)
 	}
 }
 

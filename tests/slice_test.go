@@ -8,6 +8,7 @@ import (
 )
 
 func TestAChangedSecretRollsTheDeploymentThatReadsIt(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "100ms"}})
 	r.secret("db", map[string]string{"password": "one"})
 	web := programs.NewDeployment(r.namespace, "web", 3, map[string]string{"keyturn.dev/roll-on": "auto"})

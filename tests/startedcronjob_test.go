@@ -16,20 +16,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
-	"github.com/keyturn/keyturn/tests/testbed"
 )
-
-// jobsRights is what the actuator may do with Jobs.
-const jobsRights = "../deploy/components/jobs/rbac.yaml"
-
-// newJobsRig returns a rig for an actuator with permissions on Jobs.
-func newJobsRig(t *testing.T, options programs.Options) *rig {
-	t.Helper()
-	if err := plane.ApplyKinds(t.Context(), testbed.RBACKinds(), jobsRights); err != nil {
-		t.Fatal(err)
-	}
-	return newRig(t, options)
-}
 
 // schedule creates a CronJob that reads a Secret and whose time never comes.
 func (r *rig) schedule(name, secret string, suspended bool) {
@@ -73,23 +60,20 @@ func (r *rig) cronJob(name string) *batchv1.CronJob {
 	return cronJob
 }
 
-func TestAJobOfACronJobIsStartedOnceForEachChange(t *testing.T) {
-	r := newJobsRig(t, programs.Options{ActuatorArgs: []string{"--start-cronjobs", "--settle", "50ms"}})
-	r.secret("db", map[string]string{"password": "one"})
-	r.schedule("report", "db", false)
-	r.schedule("asleep", "db", true)
-	r.start()
+// startsOneForEachChange is for the CronJobs report and asleep.
+func (r *rig) startsOneForEachChange() {
+	r.Helper()
 	generation := r.cronJob("report").Generation
 
 	r.secret("db", map[string]string{"password": "two"})
 	completed := r.outcomeOf("report", events.VerbCompleted)
 	jobs := r.started("report")
 	if len(jobs) != 1 {
-		t.Fatalf("Jobs after a change: got %d, want 1", len(jobs))
+		r.Fatalf("Jobs after a change: got %d, want 1", len(jobs))
 	}
 	annotations := jobs[0].Annotations
 	if annotations["cronjob.kubernetes.io/instantiate"] != "manual" || annotations["keyturn.dev/revision"] != completed.Revision {
-		t.Errorf("annotations of the Job: got %v, want those of one started by hand at the revision %s", annotations, completed.Revision)
+		r.Errorf("annotations of the Job: got %v, want those of one started by hand at the revision %s", annotations, completed.Revision)
 	}
 	version := r.source(events.KindSecret, "db").GetResourceVersion()
 	r.eventually("the suspended one has the change recorded", func(context.Context) bool {
@@ -99,10 +83,10 @@ func TestAJobOfACronJobIsStartedOnceForEachChange(t *testing.T) {
 	// A new leader finds everything done.
 	r.actuator.Kill()
 	r.startActuator()
-	_, err := r.client.BatchV1().CronJobs(r.namespace).Patch(t.Context(), "asleep", types.MergePatchType,
+	_, err := r.client.BatchV1().CronJobs(r.namespace).Patch(r.Context(), "asleep", types.MergePatchType,
 		[]byte(`{"spec":{"suspend":false}}`), metav1.PatchOptions{})
 	if err != nil {
-		t.Fatal(err)
+		r.Fatal(err)
 	}
 	r.secret("other", map[string]string{"password": "one"})
 	r.schedule("sentinel", "other", false)
@@ -112,10 +96,10 @@ func TestAJobOfACronJobIsStartedOnceForEachChange(t *testing.T) {
 	r.secret("other", map[string]string{"password": "two"})
 	r.outcomeOf("sentinel", events.VerbCompleted)
 	if got := len(r.started("report")); got != 1 {
-		t.Errorf("Jobs after a restart: got %d, want 1", got)
+		r.Errorf("Jobs after a restart: got %d, want 1", got)
 	}
 	if got := len(r.started("asleep")); got != 0 {
-		t.Errorf("Jobs of the one that was suspended: got %d, want none for a change that its next run reads", got)
+		r.Errorf("Jobs of the one that was suspended: got %d, want none for a change that its next run reads", got)
 	}
 
 	r.secret("db", map[string]string{"password": "three"})
@@ -123,8 +107,9 @@ func TestAJobOfACronJobIsStartedOnceForEachChange(t *testing.T) {
 		return len(r.started("report")) == 2 && len(r.started("asleep")) == 1
 	})
 	if got := r.cronJob("report").Generation; got != generation {
-		t.Errorf("generation of the CronJob: got %d, want %d as before, because only a Job is started", got, generation)
+		r.Errorf("generation of the CronJob: got %d, want %d as before, because only a Job is started", got, generation)
 	}
+	r.quiet()
 }
 
 // denyRecords has admission deny what is written on a CronJob, but not what is only tried.
@@ -138,13 +123,12 @@ func (r *rig) denyRecords(cronJob string) {
 	})
 }
 
-func TestAJobThatWasStartedByAnActuatorThatWasKilledIsFound(t *testing.T) {
-	r := newJobsRig(t, programs.Options{ActuatorArgs: []string{"--start-cronjobs", "--settle", "50ms"}})
-	r.secret("db", map[string]string{"password": "one"})
-	r.schedule("report", "db", false)
+// findsWhatWasStarted is for the CronJob found.
+func (r *rig) findsWhatWasStarted() {
+	r.Helper()
 	var sent atomic.Int32
 	killed := make(chan struct{})
-	kubeconfig := r.throughProxy(func(patch string, pass func() int) {
+	kubeconfig := r.throughProxy(func(patch string, pass, _ func() int) {
 		if strings.Contains(patch, "keyturn.dev~1revision") && sent.Add(1) > 1 {
 			<-killed // The first only tries what this one is to write.
 			return
@@ -152,25 +136,25 @@ func TestAJobThatWasStartedByAnActuatorThatWasKilledIsFound(t *testing.T) {
 		pass()
 	})
 	end := sync.OnceFunc(func() { close(killed) })
-	t.Cleanup(end)
+	r.Cleanup(end)
+	r.stop(r.actuator)
 	r.startActuator("--kubeconfig", kubeconfig)
-	r.startWatcher()
-	r.secret("db", map[string]string{"password": "two"})
-	r.eventually("a Job is started", func(context.Context) bool { return len(r.started("report")) > 0 })
+	r.secret("found", map[string]string{"password": "two"})
+	r.eventually("a Job is started", func(context.Context) bool { return len(r.started("found")) > 0 })
 	r.eventually("it is to be recorded", func(context.Context) bool { return sent.Load() > 1 })
 	r.actuator.Kill()
 	end()
-	version := "@" + r.source(events.KindSecret, "db").GetResourceVersion() + "/"
-	if strings.Contains(r.cronJob("report").Annotations[recordAnnotation], version) {
-		t.Fatal("the change is recorded, want the actuator killed before")
+	version := "@" + r.source(events.KindSecret, "found").GetResourceVersion() + "/"
+	if strings.Contains(r.cronJob("found").Annotations[recordAnnotation], version) {
+		r.Fatal("the change is recorded, want the actuator killed before")
 	}
 	r.startActuator()
 	r.eventually("the change is recorded", func(context.Context) bool {
-		return strings.Contains(r.cronJob("report").Annotations[recordAnnotation], version)
+		return strings.Contains(r.cronJob("found").Annotations[recordAnnotation], version)
 	})
-	r.outcomeOf("report", events.VerbCompleted)
-	if got := len(r.started("report")); got != 1 {
-		t.Errorf("Jobs: got %d, want the one that was there", got)
+	r.outcomeOf("found", events.VerbCompleted)
+	if got := len(r.started("found")); got != 1 {
+		r.Errorf("Jobs: got %d, want the one that was there", got)
 	}
 }
 
@@ -186,40 +170,38 @@ func (r *rig) endsStarted(cronJob string) {
 	}
 }
 
-// deliverAgain has the last change of the Secret db delivered again, and skipped as one that is known.
-func (r *rig) deliverAgain() {
+// deliverAgain has the last change of a Secret delivered again, and skipped as one that is known.
+func (r *rig) deliverAgain(secret string) {
 	r.Helper()
 	skips := func() int {
-		return strings.Count(r.actuator.Output(), `"source":"secret/db","reason":"already-rolled"`)
+		return strings.Count(r.actuator.Output(), `"source":"secret/`+secret+`","reason":"already-rolled"`)
 	}
 	before := skips()
-	r.publish(r.lastMessage("db"))
+	r.publish(r.lastMessage(secret))
 	r.eventually("the change is skipped", func(context.Context) bool { return skips() > before })
 }
 
-func TestAJobIsStartedOnceThoughItsRecordIsRefused(t *testing.T) {
-	r := newJobsRig(t, programs.Options{ActuatorArgs: []string{"--start-cronjobs", "--settle", "50ms"}})
-	r.secret("db", map[string]string{"password": "one"})
-	r.schedule("report", "db", false)
-	r.start()
-	r.secret("db", map[string]string{"password": "two"})
-	recorded := r.outcomeOf("report", events.VerbCompleted)
-	r.endsStarted("report")
-	r.denyRecords("report")
-	r.secret("db", map[string]string{"password": "three"})
-	r.eventually("a Job is started", func(context.Context) bool { return len(r.started("report")) > 0 })
-	r.endsStarted("report")
+// startsOneWithoutARecord is for the CronJob refused.
+func (r *rig) startsOneWithoutARecord() {
+	r.Helper()
+	r.secret("refused", map[string]string{"password": "two"})
+	recorded := r.outcomeOf("refused", events.VerbCompleted)
+	r.endsStarted("refused")
+	r.denyRecords("refused")
+	r.secret("refused", map[string]string{"password": "three"})
+	r.eventually("a Job is started", func(context.Context) bool { return len(r.started("refused")) > 0 })
+	r.endsStarted("refused")
 	r.eventually("it is reported", func(context.Context) bool {
 		return slices.ContainsFunc(r.outcomes(), func(o events.Outcome) bool {
-			return o.Workload.Name == "report" && o.Verb == events.VerbCompleted && o.Revision != recorded.Revision
+			return o.Workload.Name == "refused" && o.Verb == events.VerbCompleted && o.Revision != recorded.Revision
 		})
 	})
-	r.deliverAgain()
+	r.deliverAgain("refused")
 	r.actuator.Kill()
 	r.startActuator()
-	r.deliverAgain()
-	if got := len(r.started("report")); got != 0 {
-		t.Errorf("Jobs: got %d beside the one that is gone, want none", got)
+	r.deliverAgain("refused")
+	if got := len(r.started("refused")); got != 0 {
+		r.Errorf("Jobs: got %d beside the one that is gone, want none", got)
 	}
 }
 
@@ -237,6 +219,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: cronjobs}
 subjects: [{kind: ServiceAccount, name: keyturn-actuator, namespace: keyturn-system}]
 `
 
+// It is not parallel: it takes a right away from the account that all actuators share.
 func TestAChangeThatCannotBeRecordedStartsOneJob(t *testing.T) {
 	r := newJobsRig(t, programs.Options{ActuatorArgs: []string{"--start-cronjobs", "--reloader", "--settle", "50ms"}})
 	r.secret("db", map[string]string{"password": "one"})
@@ -254,10 +237,10 @@ func TestAChangeThatCannotBeRecordedStartsOneJob(t *testing.T) {
 		t.Fatalf("Jobs after a change: got %d, want 1", len(jobs))
 	}
 	r.endsStarted("report")
-	r.deliverAgain()
+	r.deliverAgain("db")
 	r.actuator.Kill()
 	r.startActuator()
-	r.deliverAgain()
+	r.deliverAgain("db")
 	if got := len(r.started("report")); got != 0 {
 		t.Errorf("Jobs for a change that was delivered again: got %d, want none", got)
 	}

@@ -12,26 +12,26 @@ import (
 	"time"
 
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // floodWrites is how many secrets are written for each measurement.
 const floodWrites = 100
 
-// TestTheStoreIsNotSlowedByAReceiverThatIsFloodedHangsOrIsGone measures how long writes take. The file device beside the
-// receiver is there all the time.
-func TestTheStoreIsNotSlowedByAReceiverThatIsFloodedHangsOrIsGone(t *testing.T) {
+// The file device beside the receiver is there all the time. The log says how long the writes take. That is a measurement, not a test: whatever else runs
+// on the machine makes them slower.
+func TestTheStoreTakesWritesAndNoneIsMissedWhileAReceiverIsFloodedHangsOrIsGone(t *testing.T) {
+	testkit.Nightly(t)
 	s := newStoreRig(t, bySocket, programs.Options{})
 	s.startActuator()
 	s.startWatcher()
-	writes := func(round string) time.Duration {
+	writes := func(round string) {
 		t.Helper()
 		start := time.Now()
 		for i := range floodWrites {
 			s.put("flood/"+round+"/"+strconv.Itoa(i), "one")
 		}
-		took := time.Since(start)
-		t.Logf("%d writes, %s: %v", floodWrites, round, took.Round(time.Millisecond))
-		return took
+		t.Logf("%d writes, %s: %v", floodWrites, round, time.Since(start).Round(time.Millisecond))
 	}
 	allFound := func(round string) {
 		t.Helper()
@@ -39,23 +39,22 @@ func TestTheStoreIsNotSlowedByAReceiverThatIsFloodedHangsOrIsGone(t *testing.T) 
 			return strings.Count(strings.Join(s.storeEvents(), "\n"), "/flood/"+round+"/") == floodWrites
 		})
 	}
-	writes("warming-up")
-	alone := writes("alone")
+	writes("alone")
 	s.feed()
-	fed := writes("fed")
+	writes("fed")
 	allFound("fed")
 
 	// Lines that the watcher checks, about paths that do not exist. It uses a line without the id of a request each time.
 	lies := strings.ReplaceAll(lie("secret/data/ghost", "read", "null")+lie("nowhere/data/ghost", "update", "null"), `"id":"x"`, `"id":""`)
 	stop := flood(t, s.listen, 4, strings.Repeat(lies, 100))
-	flooded := writes("flooded")
+	writes("flooded")
 	t.Logf("meanwhile the receiver took %d MB", stop()>>20)
 	allFound("flooded")
 
 	if err := s.watcher.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	hung := writes("hung")
+	writes("hung")
 	if err := s.watcher.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
@@ -64,20 +63,11 @@ func TestTheStoreIsNotSlowedByAReceiverThatIsFloodedHangsOrIsGone(t *testing.T) 
 	if err := s.watcher.Stop(patience); err != nil {
 		t.Fatal(err)
 	}
-	gone := writes("gone")
+	writes("gone")
 	s.startWatcher()
 	s.put("flood/last", "one")
 	s.awaitEvent("flood/last", "rotated create 1")
 	allFound("gone")
-
-	// The machines that this runs on are noisy, and the flood needs a processor itself. A store that waits for a receiver waits
-	// for seconds at every write.
-	limit := 10*alone + 30*time.Second
-	for round, took := range map[string]time.Duration{"fed": fed, "flooded": flooded, "hung": hung, "gone": gone} {
-		if took > limit {
-			t.Errorf("%d writes, %s: got %v, want at most %v", floodWrites, round, took, limit)
-		}
-	}
 }
 
 // flood sends a text repeatedly on several connections. The returned function stops it and returns the number of bytes sent.

@@ -2,26 +2,31 @@ package tests
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/manifests"
+	"github.com/keyturn/keyturn/tests/testkit/running"
 )
 
 const (
-	// stormSize is how many ExternalSecrets read one path. KEYTURN_STORM_SIZE is another number, such as 500.
-	stormSize = 200
+	// stormSize is how many ExternalSecrets read one path, and nightlyStorm how many in make test-nightly. KEYTURN_STORM_SIZE is another number, such as 500.
+	stormSize, nightlyStorm = 60, 200
 	// stormPatience is how long the operator may take to sync all of them, one at a time.
 	stormPatience = 10 * time.Minute
 	// maxSyncs is the default of --max-syncs.
@@ -32,6 +37,9 @@ const (
 // another one does.
 func TestAStormOfSyncsFloodsNobodyAndHoldsUpNoOther(t *testing.T) {
 	size := stormSize
+	if testkit.IsNightly() {
+		size = nightlyStorm
+	}
 	if text := os.Getenv("KEYTURN_STORM_SIZE"); text != "" {
 		var err error
 		if size, err = strconv.Atoi(text); err != nil {
@@ -67,51 +75,58 @@ func TestAStormOfSyncsFloodsNobodyAndHoldsUpNoOther(t *testing.T) {
 	start = time.Now()
 	s.put("shop/shared", "two")
 	s.awaitMany(size/4, "two")
-	ahead, written := s.count("two"), time.Now()
 	s.put("shop/other", "two")
-	waited := s.awaitContent("other", "two").Sub(written)
-	overtaken := s.count("two") - 1 - ahead
-	s.awaitMany(size, "two")
+	ahead := len(s.written("two"))
+	s.awaitMany(size+1, "two")
 	took := time.Since(start)
+	// However long the test takes to look, etcd has the order of the writes.
+	overtaken := slices.Index(s.written("two"), "other") - ahead
 	depth := deepest()
-	t.Logf("%d synced in %v, %v each; the other within %v, after %d of them; the operator's queue had at most %d",
-		size, took.Round(time.Millisecond), (took / time.Duration(size)).Round(time.Millisecond), waited.Round(time.Millisecond), overtaken, depth)
+	t.Logf("%d synced in %v, %v each; the other after %d of them; the operator's queue had at most %d",
+		size, took.Round(time.Millisecond), (took / time.Duration(size)).Round(time.Millisecond), overtaken, depth)
 	// The operator looks at an ExternalSecret again when its Secret has changed.
 	if limit := 6 * maxSyncs; depth > limit {
 		t.Errorf("the operator's queue had up to %d, want at most %d", depth, limit)
 	}
-	if limit := 16 * maxSyncs; overtaken > limit {
+	// It would come after three quarters of the storm if it had to wait for its turn. Of a smaller storm no more than the limit is left by then: there
+	// this says nothing.
+	if limit := 16 * maxSyncs; size >= nightlyStorm && overtaken > limit {
 		t.Errorf("the other waited for %d of the storm, want at most %d", overtaken, limit)
 	}
 	s.eachRolledOnce(before)
 }
 
-// count is how many Secrets hold a value.
-func (s *storeRig) count(value string) int {
+// written are the names of the Secrets that hold a value, in the order in which they were last written.
+func (s *storeRig) written(value string) []string {
 	s.Helper()
-	list, err := s.client.CoreV1().Secrets(s.namespace).List(s.Context(), metav1.ListOptions{ResourceVersion: "0"})
+	list, err := s.client.CoreV1().Secrets(s.namespace).List(s.Context(), metav1.ListOptions{})
 	if err != nil {
 		s.Fatal(err)
 	}
-	count := 0
-	for i := range list.Items {
-		if string(list.Items[i].Data["password"]) == value {
-			count++
-		}
+	holding := slices.DeleteFunc(list.Items, func(secret corev1.Secret) bool { return string(secret.Data["password"]) != value })
+	slices.SortFunc(holding, func(a, b corev1.Secret) int {
+		// They are decimal numbers.
+		return cmp.Or(cmp.Compare(len(a.ResourceVersion), len(b.ResourceVersion)), cmp.Compare(a.ResourceVersion, b.ResourceVersion))
+	})
+	names := make([]string, len(holding))
+	for i := range holding {
+		names[i] = holding[i].Name
 	}
-	return count
+	return names
 }
 
 // awaitMany waits until so many Secrets hold a value.
 func (s *storeRig) awaitMany(want int, value string) {
 	s.Helper()
+	ctx, stop := running.WithTimeout(s.Context(), stormPatience)
+	defer stop()
 	got := 0
-	err := wait.PollUntilContextTimeout(s.Context(), 100*time.Millisecond, stormPatience, true, func(context.Context) (bool, error) {
-		got = s.count(value)
+	err := wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(context.Context) (bool, error) {
+		got = len(s.written(value))
 		return got >= want, nil
 	})
 	if err != nil {
-		s.Fatalf("%d of %d Secrets hold %q: %v", got, want, value, err)
+		s.Fatalf("%d of %d Secrets hold %q: %v", got, want, value, context.Cause(ctx))
 	}
 }
 

@@ -118,26 +118,15 @@ func (s *storeRig) putTraced(path, value, traceparent string) {
 // ofTrace returns the spans of a trace by name. Each name must occur once.
 func (s *spans) ofTrace(t *testing.T, trace string) map[string]*otlp.Span {
 	t.Helper()
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	found := make(map[string]*otlp.Span)
-	for name, list := range s.byName {
-		for _, span := range list {
-			if hex.EncodeToString(span.GetTraceId()) != trace {
-				continue
-			}
-			if found[name] != nil {
-				t.Fatalf("trace %s has more than one span %q", trace, name)
-			}
-			found[name] = span
+	for _, span := range s.Spans() {
+		if hex.EncodeToString(span.GetTraceId()) != trace {
+			continue
 		}
+		if found[span.GetName()] != nil {
+			t.Fatalf("trace %s has more than one span %q", trace, span.GetName())
+		}
+		found[span.GetName()] = span.Span
 	}
 	return found
-}
-
-// serviceOf returns the name of the program of a span.
-func (s *spans) serviceOf(span *otlp.Span) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.service[string(span.GetSpanId())]
 }

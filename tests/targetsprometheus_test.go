@@ -14,6 +14,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed/build"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 var (
@@ -50,6 +51,7 @@ func (r *targetRig) set(name string) *appsv1.StatefulSet {
 }
 
 func TestAPrometheusIsRolledAndFollowedToItsEnd(t *testing.T) {
+	testkit.Nightly(t)
 	r := newTargetRig(t, prometheusRecipe, prometheuses, programs.Options{})
 	r.startPrometheusOperator()
 	r.secret("db", map[string]string{"password": "one"})
@@ -103,6 +105,7 @@ func TestAPrometheusIsRolledAndFollowedToItsEnd(t *testing.T) {
 }
 
 func TestAPrometheusIsRolledForWhatItsStatefulSetAsksFor(t *testing.T) {
+	testkit.Nightly(t)
 	r := newTargetRig(t, prometheusRecipe, prometheuses, programs.Options{})
 	r.startPrometheusOperator()
 	r.secret("db", map[string]string{"password": "one"})

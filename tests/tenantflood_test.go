@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,8 +21,8 @@ import (
 	"github.com/keyturn/keyturn/tests/programs"
 )
 
-// floodEnv is the variable with the duration of a flood that is measured, such as 10m. Without it the flood takes a moment, with a budget that is
-// as small.
+// floodEnv is the variable with the duration of a flood that is measured, such as 10m. Without it the flood takes as long as two changes of the other
+// tenant, with a budget that is as small.
 const floodEnv = "KEYTURN_FLOOD"
 
 // memoryLimit is that of both programs in deploy.
@@ -32,7 +33,7 @@ type tenantFlood struct {
 	*rig
 	// unthrottled is a client that sends as fast as the API server answers.
 	unthrottled kubernetes.Interface
-	churned     int
+	churned     atomic.Int64
 }
 
 // newTenantFlood prepares a tenant with broken pods of the lowest wave, that are to be rolled for each ConfigMap.
@@ -76,7 +77,7 @@ func (f *tenantFlood) churn(ctx context.Context, i int) error {
 	if err := programs.SetConfigMap(ctx, f.unthrottled, f.namespace, name, data); err != nil {
 		return err
 	}
-	f.churned++
+	f.churned.Add(1)
 	return f.unthrottled.CoreV1().ConfigMaps(f.namespace).Delete(ctx, name, metav1.DeleteOptions{})
 }
 
@@ -112,8 +113,8 @@ func (r *rig) rotation(number int) time.Duration {
 
 // A tenant with rights in its own namespace does all it can to the streams and the memory that it shares with another.
 func TestATenantThatFloodsTheStreamsHarmsNoOther(t *testing.T) {
-	takes, pause, quiet, budget := 2*time.Second, time.Duration(0), 2, []string{"--namespace-budget", "100000"}
-	text := os.Getenv(floodEnv)
+	var takes, pause time.Duration
+	quiet, budget, text := 2, []string{"--namespace-budget", "100000"}, os.Getenv(floodEnv)
 	if text != "" {
 		var err error
 		if takes, err = time.ParseDuration(text); err != nil {
@@ -141,15 +142,13 @@ func TestATenantThatFloodsTheStreamsHarmsNoOther(t *testing.T) {
 	for range quiet {
 		calm = append(calm, rotate())
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), takes)
+	ctx, cancel := context.WithCancel(t.Context())
 	var flooding sync.WaitGroup
 	flooding.Go(func() { flood.run(ctx) })
-	for len(flooded) < quiet || ctx.Err() == nil {
+	shop.eventually("the flood has begun", func(context.Context) bool { return flood.churned.Load() > 0 })
+	for began := time.Now(); len(flooded) < quiet || time.Since(began) < takes; {
 		flooded = append(flooded, rotate())
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause):
-		}
+		<-time.After(pause)
 	}
 	cancel()
 	flooding.Wait()
@@ -175,7 +174,7 @@ func TestATenantThatFloodsTheStreamsHarmsNoOther(t *testing.T) {
 	slices.Sort(flooded)
 	t.Logf("a change was patched after %s, %s at most; during the flood after %s, %s at most (%d changes)",
 		calm[len(calm)/2], calm[len(calm)-1], flooded[len(flooded)/2], flooded[len(flooded)-1], len(flooded))
-	t.Logf("%d names churned; %s sources wait; CHANGES %s bytes, %s events; HISTORY %s bytes", flood.churned,
+	t.Logf("%d names churned; %s sources wait; CHANGES %s bytes, %s events; HISTORY %s bytes", flood.churned.Load(),
 		shop.series(shop.watcher, "keyturn_watcher_throttled"),
 		shop.series(shop.watcher, "keyturn_stream_used_bytes", `stream="CHANGES"`),
 		shop.series(shop.watcher, "keyturn_stream_events", `stream="CHANGES"`),

@@ -126,9 +126,7 @@ func (r *rig) rotateShared() {
 		Verb: events.VerbRotated, UID: "bao", ResourceVersion: version, ChangedAt: version, Time: time.Now().UTC(), Truncated: true,
 		Fingerprint: "k00000000:" + strings.Repeat("0", 32), Store: &events.StoreState{Engine: events.EngineKV, Version: 2, Revision: "2"},
 	}
-	if _, err := r.jetstream().PublishMsg(r.Context(), r.message(change)); err != nil {
-		r.Fatal(err)
-	}
+	r.publish(r.message(change))
 }
 
 func TestATenantRollsOnNoSecretInAStoreThatItMayNotName(t *testing.T) {

@@ -43,9 +43,6 @@ func drawn(east, west *storeRig, url string) {
 	if err := os.WriteFile(path, []byte(page), 0o600); err != nil {
 		east.Fatal(err)
 	}
-	if err := testbed.Inputs("tools/browser"); err != nil {
-		east.Fatal(err)
-	}
 	found, err := testbed.OpenPage(east.Context(), os.Stderr, path, dir)
 	switch {
 	case errors.Is(err, build.ErrNoChromium):

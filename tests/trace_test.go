@@ -1,97 +1,47 @@
 package tests
 
 import (
-	"compress/gzip"
 	"context"
 	"encoding/hex"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit/traces"
 )
 
-// spans is an OTLP receiver that keeps the spans by name.
-type spans struct {
-	mu     sync.Mutex
-	byName map[string][]*otlp.Span
-	// service is the service.name of each span, by its id.
-	service map[string]string
-}
+// spans are those that the programs of a test have sent.
+type spans struct{ *traces.Receiver }
 
+// receiveOTLP returns the spans that programs send to an endpoint, and that.
 func receiveOTLP(t *testing.T) (*spans, string) {
 	t.Helper()
-	s := &spans{byName: make(map[string][]*otlp.Span), service: make(map[string]string)}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
-		body := io.Reader(request.Body)
-		if request.Header.Get("Content-Encoding") == "gzip" {
-			unzipped, err := gzip.NewReader(request.Body)
-			if err != nil {
-				http.Error(w, err.Error(), http.StatusBadRequest)
-				return
-			}
-			body = unzipped
-		}
-		content, err := io.ReadAll(body)
-		var export collector.ExportTraceServiceRequest
-		if err != nil || proto.Unmarshal(content, &export) != nil {
-			http.Error(w, "not an export", http.StatusBadRequest)
-			return
-		}
-		s.add(&export)
-	}))
-	t.Cleanup(server.Close)
-	return s, server.URL
-}
-
-func (s *spans) add(export *collector.ExportTraceServiceRequest) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, resource := range export.GetResourceSpans() {
-		service := ""
-		for _, attribute := range resource.GetResource().GetAttributes() {
-			if attribute.GetKey() == "service.name" {
-				service = attribute.GetValue().GetStringValue()
-			}
-		}
-		for _, scope := range resource.GetScopeSpans() {
-			for _, span := range scope.GetSpans() {
-				s.byName[span.GetName()] = append(s.byName[span.GetName()], span)
-				s.service[string(span.GetSpanId())] = service
-			}
-		}
-	}
+	receiver := traces.Receive(t)
+	return &spans{receiver}, receiver.URL()
 }
 
 // addTo adds the content of every span.
 func (s *spans) addTo(h *haystack) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for name, found := range s.byName {
-		for _, span := range found {
-			h.add("span "+name, []byte(span.String()))
-		}
+	for _, span := range s.Spans() {
+		h.add("span "+span.GetName(), []byte(span.String()))
 	}
 }
 
 // one returns the only span of a name, or nil while there is none. Patches of records, which belong to no change, do not count.
 func (s *spans) one(t *testing.T, name string) *otlp.Span {
 	t.Helper()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	found := slices.DeleteFunc(slices.Clone(s.byName[name]), func(span *otlp.Span) bool {
-		return strings.HasPrefix(name, "patch ") && len(span.GetParentSpanId()) == 0
-	})
+	var found []*otlp.Span
+	for _, span := range s.Spans() {
+		isRecord := strings.HasPrefix(name, "patch ") && len(span.GetParentSpanId()) == 0
+		if span.GetName() == name && !isRecord {
+			found = append(found, span.Span)
+		}
+	}
 	if len(found) > 1 {
 		t.Fatalf("spans called %q: got %d, want 1", name, len(found))
 	}
@@ -101,7 +51,18 @@ func (s *spans) one(t *testing.T, name string) *otlp.Span {
 	return found[0]
 }
 
+// serviceOf returns the name of the program of a span.
+func (s *spans) serviceOf(span *otlp.Span) string {
+	for _, received := range s.Spans() {
+		if received.Span == span {
+			return received.Service
+		}
+	}
+	return ""
+}
+
 func TestOneTraceLeadsFromTheChangeToTheLastReadyPod(t *testing.T) {
+	t.Parallel()
 	received, endpoint := receiveOTLP(t)
 	r := newRig(t, programs.Options{
 		ActuatorArgs: []string{"--settle", "50ms"},
@@ -138,7 +99,7 @@ func TestOneTraceLeadsFromTheChangeToTheLastReadyPod(t *testing.T) {
 		if !slices.Equal(span.GetTraceId(), trace) {
 			t.Errorf("%s is in another trace", link.name)
 		}
-		if service := received.service[string(span.GetSpanId())]; service != link.service {
+		if service := received.serviceOf(span); service != link.service {
 			t.Errorf("service of %s: got %s, want %s", link.name, service, link.service)
 		}
 		if parent := received.one(t, link.parent); !slices.Equal(span.GetParentSpanId(), parent.GetSpanId()) {

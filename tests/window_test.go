@@ -32,13 +32,18 @@ func (c *shiftedClock) now() time.Time { return time.Now().Add(time.Duration(c.a
 // goTo has the clock show a time.
 func (c *shiftedClock) goTo(at time.Time) { c.ahead.Store(int64(time.Until(at))) }
 
-// runAt runs an actuator with a clock, until the returned function is called. It uses the NATS of the programs, and no leader election.
+// pass has a time pass by the clock.
+func (c *shiftedClock) pass(d time.Duration) { c.ahead.Add(int64(d)) }
+
+// runAt runs an actuator with a clock, until the returned function is called. It has the account of the actuator, uses the NATS of the programs, and
+// no leader election. No rollout times out there because the clock goes forward.
 func (r *rig) runAt(clock *shiftedClock, set func(*actuate.Options)) (stop func()) {
 	r.Helper()
 	var log testkit.Log
 	options := actuate.DefaultOptions()
 	options.Cluster, options.Namespaces, options.LeaderElect = r.programs.Cluster(), []string{r.namespace}, false
-	options.Settle, options.Client, options.Now = 50*time.Millisecond, r.client, clock.now
+	options.Settle, options.Client, options.Now = 50*time.Millisecond, clientOf(r.T, actuatorAccount), clock.now
+	options.RolloutTimeout = 24 * time.Hour
 	options.Logger = slog.New(slog.NewJSONHandler(&log, nil))
 	options.Tracer, options.Meter = tracenoop.NewTracerProvider().Tracer(""), noop.NewMeterProvider().Meter("")
 	set(&options)

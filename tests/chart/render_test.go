@@ -2,7 +2,6 @@ package chart
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -29,7 +28,7 @@ const (
 func helm(t *testing.T, values string, args ...string) (string, error) {
 	t.Helper()
 	binary, err := build.Binary(t.Context(), os.Stderr, build.Helm)
-	if err := errors.Join(err, testbed.Inputs(folder)); err != nil {
+	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), binary, append(args, "--values", "-")...)
@@ -71,7 +70,7 @@ func rendered(t *testing.T, values string) map[string]object {
 func kustomized(t *testing.T, base string, components ...string) map[string]object {
 	t.Helper()
 	out, err := overlaid(t, base, components...)
-	if err := errors.Join(err, testbed.Inputs("../../deploy")); err != nil {
+	if err != nil {
 		t.Fatal(err)
 	}
 	return objects(t, string(out))

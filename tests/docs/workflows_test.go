@@ -80,7 +80,7 @@ func TestWorkflowsCallWhatIsThere(t *testing.T) {
 			}
 		}
 	}
-	for _, target := range []string{"test", "e2e-oldest", "release", "publish"} {
+	for _, target := range []string{"test-all", "test-nightly", "release", "publish"} {
 		if !called[target] {
 			t.Errorf("no workflow calls make %s", target)
 		}
@@ -90,24 +90,12 @@ func TestWorkflowsCallWhatIsThere(t *testing.T) {
 // TestTheOldestKubernetesIsTestedByTestsThatExist holds the names in OLDEST of the Makefile to tests: go test passes where a name is of none.
 func TestTheOldestKubernetesIsTestedByTestsThatExist(t *testing.T) {
 	var functions []string
-	packages := regexp.MustCompile(`(?m)--packages '([^']+)'.*-run '\$\(OLDEST\)'`).FindStringSubmatch(makefile(t))
+	packages := regexp.MustCompile(`(?m)GO_TEST\) '([^']+)'.*-run '\$\(OLDEST\)'`).FindStringSubmatch(makefile(t))
 	if packages == nil {
 		t.Fatal("no command of the Makefile runs OLDEST")
 	}
 	for folder := range strings.FieldsSeq(packages[1]) {
-		files, err := filepath.Glob(filepath.Join(root, folder, "*_test.go"))
-		if err != nil || len(files) == 0 {
-			t.Fatalf("%s has no tests, %v", folder, err)
-		}
-		for _, file := range files {
-			content, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, function := range regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`).FindAllStringSubmatch(string(content), -1) {
-				functions = append(functions, function[1])
-			}
-		}
+		functions = append(functions, functionsOf(t, folder)...)
 	}
 	found := 0
 	for _, line := range regexp.MustCompile(`(?m)^OLDEST := (?:\$\(OLDEST\)\|)?(\S+)$`).FindAllStringSubmatch(makefile(t), -1) {
@@ -133,11 +121,7 @@ func TestTheCommitNamesOneVersionOfGo(t *testing.T) {
 
 func makefile(t *testing.T) string {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join(root, "Makefile"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(content)
+	return file(t, "Makefile")
 }
 
 // TestTheSigningKeyStaysNowhere runs the step of the workflow that makes the release, with a program in place of make that has the key or has not.

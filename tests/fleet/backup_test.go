@@ -9,25 +9,23 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // TestTheOperatorOfFleetKeepsWhatAClusterHasDelivered takes a snapshot as docs/alerts.md says, which is larger than what a server sends before
 // it wants an answer on another subject.
 func TestTheOperatorOfFleetKeepsWhatAClusterHasDelivered(t *testing.T) {
+	testkit.Nightly(t)
 	t.Parallel()
 	h := render(t, "eu")
 	h.start("eu")
 	h.declareFleet()
-	watcher, content := h.jetstream("eu-watcher"), make([]byte, 16<<10)
+	content := make([]byte, 16<<10)
 	for i := range 4 {
 		if _, err := rand.Read(content); err != nil { // which cannot be compressed
 			t.Fatal(err)
 		}
-		subject := events.Subject("eu", events.Source{Kind: events.KindSecret, Namespace: "default", Name: fmt.Sprint("db", i)})
-		if _, err := watcher.Publish(t.Context(), subject, content, jetstream.WithMsgID(fmt.Sprint("eu/", i))); err != nil {
-			t.Fatal(err)
-		}
+		h.publishData("eu", fmt.Sprint("secret.default.db", i), fmt.Sprint("eu/", i), content)
 	}
 	h.caughtUp("eu")
 	if size := snapshot(t, h.connect("fleet-operator", nil), "FLEET-eu", 4<<10); size < 4*len(content) {
@@ -47,7 +45,7 @@ func snapshot(t *testing.T, connection *nats.Conn, stream string, chunk int) (si
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := connection.Request("$JS.API.STREAM.SNAPSHOT."+stream, request, patience)
+	answer, err := connection.Request("$JS.API.STREAM.SNAPSHOT."+stream, request, testkit.Patience)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +54,7 @@ func snapshot(t *testing.T, connection *nats.Conn, stream string, chunk int) (si
 		t.Fatal(err, refused.Error)
 	}
 	for {
-		msg, err := chunks.NextMsg(patience)
+		msg, err := chunks.NextMsg(testkit.Patience)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,20 +5,18 @@ import (
 	"crypto/rand"
 	"fmt"
 	"maps"
+	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testkit"
+	"github.com/keyturn/keyturn/tests/testkit/running"
 	"github.com/keyturn/keyturn/tests/testkit/templates"
 )
-
-// patience is how long anything may take that is expected to happen.
-const patience = 60 * time.Second
 
 // cluster is a site, as a part of a test sees it.
 type cluster struct {
@@ -37,6 +35,8 @@ type site struct {
 	watcher   *programs.Program
 	actuator  *programs.Program
 	templates *templates.Counter
+	// crowd are the names of Deployments, and of the Secret that each of them reads, for what happens in the middle of something.
+	crowd []string
 	// values are those of the Secrets.
 	values map[string]map[string]string
 }
@@ -90,13 +90,13 @@ func (c *cluster) own(program *programs.Program, err error) *programs.Program {
 	}
 	c.whole.Cleanup(func() {
 		// The error is the exit status of a program that the test has killed.
-		_ = program.Stop(20 * time.Second)
+		_ = program.Stop(testkit.Patience)
 		if c.whole.Failed() {
 			c.whole.Logf("log of %s of %s:\n%s", program.Name(), c.name, program.Output())
 		}
 	})
-	ctx, cancel := context.WithTimeout(c.Context(), patience)
-	defer cancel()
+	ctx, stop := running.WithTimeout(c.Context(), testkit.Patience)
+	defer stop()
 	if err := program.Ready(ctx); err != nil {
 		c.Fatal(err)
 	}
@@ -117,7 +117,37 @@ func (c *cluster) rotate(secret string, keys ...string) {
 	}
 }
 
-// deploy creates a Deployment that reads the key password of a Secret, and waits until its pods are available.
+// rotateCrowd rotates the Secrets of the crowd, one after the other, so that midway is called while the watcher publishes.
+func (c *cluster) rotateCrowd(midway func()) {
+	c.Helper()
+	for i, name := range c.crowd {
+		if i == len(c.crowd)/2 {
+			midway()
+		}
+		c.rotate(name, "password")
+	}
+}
+
+// populate creates the workloads of a cluster before the programs start: web, which reads the Secret db; api and worker, which
+// share another one; as many of the crowd; and fence.
+func (c *cluster) populate(crowd int) {
+	c.Helper()
+	for _, secret := range []string{"db", "shared", "fence"} {
+		c.rotate(secret, "password", "unused")
+	}
+	for i := range crowd {
+		name := "crowd-" + strconv.Itoa(i)
+		c.crowd = append(c.crowd, name)
+		c.rotate(name, "password")
+		c.deploy(name, name, 0)
+	}
+	c.deploy("fence", "fence", 0)
+	c.deploy("api", "shared", 0)
+	c.deploy("worker", "shared", 0)
+	c.deploy("web", "db", 1)
+}
+
+// deploy creates a Deployment that reads the key password of a Secret.
 func (c *cluster) deploy(name, secret string, replicas int32) {
 	c.Helper()
 	deployment := programs.NewDeployment(c.namespace, name, replicas, map[string]string{"keyturn.dev/roll-on": "auto"})
@@ -125,12 +155,14 @@ func (c *cluster) deploy(name, secret string, replicas int32) {
 	if _, err := c.client.AppsV1().Deployments(c.namespace).Create(c.Context(), deployment, metav1.CreateOptions{}); err != nil {
 		c.Fatal(err)
 	}
-	if replicas == 0 {
-		return
-	}
+}
+
+// available waits until all pods of a Deployment are available.
+func (c *cluster) available(name string) {
+	c.Helper()
 	c.eventually("the pods of "+name+" are available", func(ctx context.Context) bool {
 		found, err := c.client.AppsV1().Deployments(c.namespace).Get(ctx, name, metav1.GetOptions{})
-		return err == nil && found.Status.AvailableReplicas == replicas
+		return err == nil && found.Status.AvailableReplicas == *found.Spec.Replicas
 	})
 }
 

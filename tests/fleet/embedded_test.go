@@ -11,7 +11,7 @@ import (
 
 func TestClustersOnTheirOwn(t *testing.T) {
 	t.Parallel()
-	clusters := startAll(t, func(name string) programs.Options {
+	clusters := startAll(t, 12, func(name string) programs.Options {
 		dir := t.TempDir()
 		testkit.NewCA(t).Issue(t, dir, time.Now().Add(time.Hour))
 		return programs.Options{
@@ -24,5 +24,18 @@ func TestClustersOnTheirOwn(t *testing.T) {
 			ActuatorArgs: []string{"--nats-creds", filepath.Join(dir, "actuator.nk"), "--nats-config", "../../deploy/programs/nats.conf"},
 		}
 	})
-	accept(t, clusters)
+	t.Run("an actuator is killed, and its NATS with it, in the middle of publishing", func(t *testing.T) {
+		c := clusters["eu"].with(t)
+		before := c.generations()
+		c.rotateCrowd(c.actuator.Kill)
+		c.startActuator()
+		c.rolls(before, c.crowd...)
+	})
+	t.Run("a watcher is killed in the middle of publishing", func(t *testing.T) {
+		c := clusters["us"].with(t)
+		before := c.generations()
+		c.rotateCrowd(c.watcher.Kill)
+		c.startWatcher()
+		c.rolls(before, c.crowd...)
+	})
 }

@@ -1,11 +1,10 @@
-// Package fleet holds the acceptance tests of many clusters: three real control planes, each with both programs, on real NATS
+// Package fleet holds the acceptance tests of many clusters: two real control planes, each with both programs, on real NATS
 // servers that run with the very files of deploy/nats.
 package fleet
 
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"sync"
@@ -16,11 +15,11 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed/build"
 )
 
-// names are the names of the clusters.
-var names = []string{"eu", "us", "ap"}
+// names are the names of the clusters that have a control plane. Two show everything that is between clusters.
+var names = []string{"eu", "us"}
 
-// bed is shared by the tests: the control planes of the clusters, and the binaries of the programs, with the race detector. Each
-// test has its own namespaces, servers and processes.
+// bed is shared by the tests: the control planes of the clusters, and the binaries of the programs. Each test has its own namespaces,
+// servers and processes.
 type bed struct {
 	planes   map[string]*testbed.ControlPlane
 	binaries programs.Binaries
@@ -41,12 +40,6 @@ func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
 	defer func() { made.stop() }()
-	// The tests mostly wait, so more of them run in parallel than there are processors. A flag on the command line takes
-	// precedence, because it is parsed later.
-	if err := flag.Set("test.parallel", "16"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
 	return m.Run()
 }
 
@@ -54,10 +47,10 @@ func run(m *testing.M) int {
 // error.
 func newBed(ctx context.Context) (b *bed, err error) {
 	b = &bed{planes: map[string]*testbed.ControlPlane{}}
-	if b.binaries, err = programs.Build(ctx, true); err != nil {
+	if b.binaries, err = programs.Build(ctx, build.Race()); err != nil {
 		return b, fmt.Errorf("building the programs: %w", err)
 	}
-	if err := build.All(ctx, os.Stderr, build.Etcd, build.APIServer, build.ControllerManager, build.Scheduler, build.Kwok); err != nil {
+	if err := build.All(ctx, os.Stderr, build.Etcd, build.APIServer, build.ControllerManager, build.Node); err != nil {
 		return b, err
 	}
 	started, errs := make([]*testbed.ControlPlane, len(names)), make([]error, len(names))

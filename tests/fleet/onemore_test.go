@@ -6,8 +6,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
@@ -17,15 +15,8 @@ func TestOneMoreClusterDisturbsNobody(t *testing.T) {
 	h := render(t, "eu:leaf", "us")
 	h.start("eu", "us")
 	h.declareFleet()
-	publish := func(cluster string) {
-		t.Helper()
-		subject := "keyturn.v1." + cluster + ".secret.shop.db"
-		if _, err := h.jetstream(cluster+"-watcher").Publish(t.Context(), subject, nil, jetstream.WithMsgID(cluster+"/1"), retried); err != nil {
-			t.Fatal(err)
-		}
-	}
-	publish("eu")
-	publish("us")
+	h.publish("eu", "secret.shop.db", "eu/1")
+	h.publish("us", "secret.shop.db", "us/1")
 	h.caughtUp("eu", "us")
 	there := h.connect("us-actuator", nil)
 
@@ -43,10 +34,10 @@ func TestOneMoreClusterDisturbsNobody(t *testing.T) {
 	}
 	h.startClusters("ap", "edge")
 	h.declareFleet()
-	publish("ap")
-	publish("edge")
+	h.publish("ap", "secret.shop.db", "ap/1")
+	h.publish("edge", "secret.shop.db", "edge/1")
 	h.caughtUp("eu", "us", "ap", "edge")
-	if err := there.FlushTimeout(patience); err != nil || there.Stats().Reconnects > 0 {
+	if err := there.FlushTimeout(testkit.Patience); err != nil || there.Stats().Reconnects > 0 {
 		t.Errorf("who was there had to connect %d times again: %v", there.Stats().Reconnects, err)
 	}
 }

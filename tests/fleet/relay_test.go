@@ -58,6 +58,13 @@ func (r *relay) mend() {
 	r.isDown = false
 }
 
+// links returns how many connections there are.
+func (r *relay) links() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.open) / 2
+}
+
 func (r *relay) serve(ctx context.Context) {
 	for {
 		near, err := r.listener.Accept()

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/testbed"
@@ -32,11 +31,7 @@ func TestKeysAndCertificatesAreReplacedWithoutARestart(t *testing.T) {
 	options := events.ConnectOptions{
 		URL: "tls://" + way.address(), Cluster: "eu", Role: "watcher", CredsFile: h.Seed("eu-watcher"), CAFile: mine.CA,
 	}
-	soon, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-	defer cancel()
-	if _, err := events.Connect(soon, options); err == nil || !strings.Contains(server.Process().Output(), "client didn't provide a certificate") {
-		t.Fatalf("without a certificate: got %v, want it refused", err)
-	}
+	untilRefused(t, server, options)
 	options.CertFile, options.KeyFile = mine.Cert, mine.Key
 	connection, err := events.Connect(t.Context(), options)
 	if err != nil {
@@ -82,6 +77,28 @@ func TestKeysAndCertificatesAreReplacedWithoutARestart(t *testing.T) {
 		way.mend()
 		connectsAgain(before + 1)
 	})
+}
+
+// untilRefused has a program without a certificate try to connect until the server refuses it.
+func untilRefused(t *testing.T, server *testbed.NATSServer, options events.ConnectOptions) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		connection, err := events.Connect(ctx, options)
+		if err == nil {
+			connection.Close()
+		}
+		ended <- err
+	}()
+	testkit.Await(t, "the server refuses who has no certificate", func(context.Context) bool {
+		return strings.Contains(server.Process().Output(), "client didn't provide a certificate")
+	}, server.Process().Output)
+	cancel()
+	if err := testkit.Receive(t, "the end of the attempt", ended); err == nil {
+		t.Fatal("the program is connected without a certificate")
+	}
 }
 
 // substitute replaces a part of a file, which must be there.

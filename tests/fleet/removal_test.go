@@ -8,18 +8,19 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/testkit"
+	"github.com/keyturn/keyturn/tests/testkit/running"
 )
 
 // TestClustersLeaveAHubHealthy removes one cluster from a hub, and moves another one to a leaf node, as docs/many-clusters.md says. Streams that
 // stay without their account, or in one without JetStream, make each server of the hub unhealthy for good.
 func TestClustersLeaveAHubHealthy(t *testing.T) {
+	testkit.Nightly(t)
 	t.Parallel()
 	for name, after := range map[string][]string{
 		"one is removed":           {"eu"},
 		"one moves to a leaf node": {"eu", "ap:leaf"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			h := render(t, "eu", "ap")
 			h.start("eu", "ap")
 			h.declareFleet()
@@ -45,8 +46,8 @@ func TestClustersLeaveAHubHealthy(t *testing.T) {
 					return strings.Contains(server.Process().Output(), "Reloaded server configuration")
 				})
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
-			defer cancel()
+			ctx, stop := running.WithTimeout(t.Context(), testkit.Patience)
+			defer stop()
 			for _, server := range h.Servers {
 				if err := server.Ready(ctx); err != nil {
 					t.Errorf("%s: %v", server.Process().Name(), err)

@@ -149,14 +149,6 @@ func TestRenderKeepsWhatIsThere(t *testing.T) {
 	}
 }
 
-// A server takes a word of digits for a number, unless it stands in quotes.
-func TestAClusterMayBeCalledByANumber(t *testing.T) {
-	t.Parallel()
-	h := renderWithStores(t, "7", "7", "42:leaf")
-	h.start("7", "42")
-	h.declareFleet()
-}
-
 // files returns the files that render.sh has written.
 func (h *hub) files() map[string]string {
 	h.Helper()

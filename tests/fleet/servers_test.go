@@ -1,13 +1,10 @@
 package fleet
 
 import (
-	"context"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -16,6 +13,7 @@ import (
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed"
 	"github.com/keyturn/keyturn/tests/testkit"
+	"github.com/keyturn/keyturn/tests/testkit/running"
 )
 
 // deployed is the folder with the files that operators apply.
@@ -170,8 +168,8 @@ func (h *hub) connect(user string, complaints func(error)) *nats.Conn {
 	if complaints == nil {
 		complaints = func(error) {}
 	}
-	ctx, cancel := context.WithTimeout(h.Context(), patience)
-	defer cancel()
+	ctx, stop := running.WithTimeout(h.Context(), testkit.Patience)
+	defer stop()
 	connection, err := events.Connect(ctx, options, nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { complaints(err) }))
 	if err != nil {
 		h.Fatal(err)
@@ -205,74 +203,4 @@ func (h *hub) declareFleet() {
 		h.Fatal(err)
 	}
 	h.declare("fleet", files...)
-}
-
-// message is a message of a stream.
-type message struct{ subject, id string }
-
-// messages returns a stream's messages on the subjects, in order.
-func messages(t *testing.T, js jetstream.JetStream, stream string, subjects ...string) []message {
-	t.Helper()
-	var consumer jetstream.Consumer
-	// A request that a server takes immediately before it is killed gets no answer.
-	testkit.Await(t, "a consumer of "+stream+" is there", func(ctx context.Context) bool {
-		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-		defer cancel()
-		var err error
-		// Who waits asks again and again, and an account may have so many consumers only.
-		config := jetstream.OrderedConsumerConfig{FilterSubjects: subjects, HeadersOnly: true, InactiveThreshold: 5 * time.Second}
-		consumer, err = js.OrderedConsumer(ctx, stream, config)
-		return err == nil
-	})
-	left := consumer.CachedInfo().NumPending
-	if left == 0 {
-		return nil
-	}
-	batch, err := consumer.Messages()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer batch.Stop()
-	var got []message
-	for ; left > 0; left-- {
-		msg, err := batch.Next(jetstream.NextMaxWait(patience))
-		if err != nil {
-			t.Fatal(err)
-		}
-		got = append(got, message{subject: msg.Subject(), id: msg.Headers().Get(nats.MsgIdHdr)})
-	}
-	return got
-}
-
-// caughtUp waits until FLEET has the last event on each subject of the clusters' CHANGES, and checks that it has none twice,
-// and none of another cluster's.
-func (h *hub) caughtUp(clusters ...string) {
-	h.Helper()
-	reader := h.jetstream("fleet-reader")
-	for _, cluster := range clusters {
-		own := h.jetstream(cluster + "-actuator")
-		filter := "keyturn.v1." + cluster + ".>"
-		var missing []message
-		testkit.Await(h.T, "FLEET has all of "+cluster, func(context.Context) bool {
-			last := map[string]string{}
-			for _, msg := range messages(h.T, reader, "FLEET", filter) {
-				last[msg.subject] = msg.id
-			}
-			missing = slices.DeleteFunc(messages(h.T, own, events.StreamChanges, filter), func(msg message) bool { return last[msg.subject] == msg.id })
-			return len(missing) == 0
-		})
-		seen := map[string]bool{}
-		for _, msg := range messages(h.T, reader, "FLEET", filter) {
-			if msg.id == "" {
-				continue // no program has published it
-			}
-			if seen[msg.id] {
-				h.Errorf("FLEET has %s on %s twice", msg.id, msg.subject)
-			}
-			seen[msg.id] = true
-			if !strings.HasPrefix(msg.id, cluster+"/") {
-				h.Errorf("FLEET has %s on %s, which is not of cluster %s", msg.id, msg.subject, cluster)
-			}
-		}
-	}
 }

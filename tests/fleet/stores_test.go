@@ -3,58 +3,51 @@ package fleet
 import (
 	"context"
 	"strings"
-	"testing"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-// TestOneClusterWatchesTheStoresForAll checks that one watcher's events about secret stores reach the streams of the other
-// clusters, on the hub and beyond a leaf node, and that its other events do not.
-func TestOneClusterWatchesTheStoresForAll(t *testing.T) {
-	t.Parallel()
-	h := renderWithStores(t, "hub", "hub", "us", "eu:leaf")
-	h.start("hub", "us", "eu")
-	h.declareFleet()
-	watcher := h.jetstream("hub-watcher")
-	publish := func(subject, id string) {
-		t.Helper()
-		if _, err := watcher.Publish(t.Context(), subject, nil, jetstream.WithMsgID("hub/"+id), retried); err != nil {
-			t.Fatal(err)
-		}
-	}
-	const path = "keyturn.v1.hub.openbao._.bao/_/kv/db"
-	receives := func(id string) {
-		t.Helper()
-		for _, name := range []string{"us", "eu"} {
-			js := h.jetstream(name + "-actuator")
-			testkit.Await(t, name+" has the last state of the path", func(context.Context) bool {
-				got := messages(t, js, events.StreamChanges, "keyturn.v1.hub.>")
-				return len(got) == 1 && got[0] == message{subject: path, id: "hub/" + id}
-			})
-		}
-	}
-	publish("keyturn.v1.hub.secret.shop.db", "0")
-	publish(path, "1")
-	receives("1")
-	h.caughtUp("hub")
+// aPath ends the subject of the events about a path of a secret store.
+const aPath = "openbao._.bao/_/kv/db"
 
-	h.links["eu"].cut()
-	publish(path, "2")
-	publish(path, "3")
-	h.links["eu"].mend()
-	receives("3")
+// shareStores checks that one watcher's events about secret stores reach the streams of the other clusters, on the hub and beyond a leaf node, and
+// that its other events do not.
+func (h *hub) shareStores(stores, member, spoke string) {
+	h.publish(stores, "secret.shop.db", stores+"/0")
+	h.publish(stores, aPath, stores+"/1")
+	h.haveOf(stores, stores+"/1", member, spoke)
+	h.caughtUp(stores)
+
+	h.links[spoke].cut()
+	h.publish(stores, aPath, stores+"/2")
+	h.publish(stores, aPath, stores+"/3")
+	h.links[spoke].mend()
+	h.haveOf(stores, stores+"/3", member, spoke)
 
 	// The others may read events about stores, but not publish them.
+	subject := "keyturn.v1." + stores + "." + aPath
 	refused := make(chan error, 8)
-	connection := h.connect("us-watcher", func(err error) { refused <- err })
-	if err := connection.PublishMsg(nats.NewMsg(path)); err != nil {
-		t.Fatal(err)
+	connection := h.connect(member+"-watcher", func(err error) { refused <- err })
+	if err := connection.PublishMsg(nats.NewMsg(subject)); err != nil {
+		h.Fatal(err)
 	}
-	if err := testkit.Receive(t, "the refusal", refused); !strings.Contains(err.Error(), path) {
-		t.Errorf("got %v, want a refusal of %s", err, path)
+	if err := testkit.Receive(h.T, "the refusal", refused); !strings.Contains(err.Error(), subject) {
+		h.Errorf("got %v, want a refusal of %s", err, subject)
+	}
+}
+
+// haveOf waits until each of the clusters has the event with the ID about aPath, and no other event, of the cluster that watches the stores.
+func (h *hub) haveOf(stores, id string, clusters ...string) {
+	h.Helper()
+	prefix := "keyturn.v1." + stores + "."
+	for _, name := range clusters {
+		js := h.jetstream(name + "-actuator")
+		testkit.Await(h.T, name+" has the last state of the path, with the ID "+id, func(context.Context) bool {
+			got := messages(h.T, js, events.StreamChanges, prefix+">")
+			return len(got) == 1 && got[0] == message{subject: prefix + aPath, id: id}
+		})
 	}
 }

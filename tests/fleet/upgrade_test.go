@@ -15,6 +15,7 @@ import (
 
 // TestAFleetThatTookFromTheClustersDirectlyLosesNothingInTheUpgrade has a stream FLEET as releases before the streams FLEET-<cluster> declared it.
 func TestAFleetThatTookFromTheClustersDirectlyLosesNothingInTheUpgrade(t *testing.T) {
+	testkit.Nightly(t)
 	t.Parallel()
 	h := render(t, "eu:leaf", "us")
 	h.start("eu", "us")
@@ -33,28 +34,29 @@ func TestAFleetThatTookFromTheClustersDirectlyLosesNothingInTheUpgrade(t *testin
 			External: &jetstream.ExternalStream{APIPrefix: "$JS." + cluster + ".API", DeliverPrefix: "keyturn.fleet." + cluster},
 		})
 	}
+	operator, reader := h.jetstream("fleet-operator"), h.jetstream("fleet-reader")
 	testkit.Await(t, "the stream of old is declared", func(ctx context.Context) bool {
-		_, err := h.jetstream("fleet-operator").CreateStream(ctx, old)
+		_, err := operator.CreateStream(ctx, old)
 		return err == nil
 	})
 	ids := func(cluster string) (ids []string) {
-		for _, msg := range messages(t, h.jetstream("fleet-reader"), "FLEET", "keyturn.v1."+cluster+".>") {
+		for _, msg := range messages(t, reader, "FLEET", "keyturn.v1."+cluster+".>") {
 			ids = append(ids, msg.id)
 		}
 		return ids
 	}
 	for _, cluster := range []string{"eu", "us"} {
-		h.publish(cluster, "secret", "db", cluster+"/1")
+		h.publish(cluster, "secret.shop.db", cluster+"/1")
 	}
 	h.caughtUp("eu", "us")
 	for _, cluster := range []string{"eu", "us"} {
-		h.publish(cluster, "secret", "db", cluster+"/2")
+		h.publish(cluster, "secret.shop.db", cluster+"/2")
 	}
 	h.caughtUp("eu", "us")
 
 	h.declareFleet()
 	for _, cluster := range []string{"eu", "us"} {
-		h.publish(cluster, "secret", "db", cluster+"/3")
+		h.publish(cluster, "secret.shop.db", cluster+"/3")
 		want := []string{cluster + "/1", cluster + "/2", cluster + "/3"}
 		var got []string
 		testkit.Await(t, "FLEET has the next event of "+cluster, func(context.Context) bool {

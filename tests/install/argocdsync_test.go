@@ -34,6 +34,7 @@ spec:
 
 // The Job expires ten minutes after it has ended. That must not make the application differ from its repository for ever.
 func TestArgoCDIsSyncedWithAndWithoutTheJobOfTheKeys(t *testing.T) {
+	testkit.Nightly(t)
 	server, err := plane.StartArgoCD(t.Context())
 	if err != nil {
 		t.Fatal(err)

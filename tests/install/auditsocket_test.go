@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestTheSocketComponentReceivesTheAuditOfAVault(t *testing.T) {
@@ -42,7 +43,7 @@ func (c *components) send(line []byte) {
 		c.Fatal(err)
 	}
 	defer connection.Close()
-	if err := connection.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := connection.SetDeadline(time.Now().Add(testkit.Patience)); err != nil {
 		c.Fatal(err)
 	}
 	if _, err := connection.Write(line); err != nil {

@@ -76,7 +76,7 @@ func (r *release) tests() {
 	r.Helper()
 	done := make(chan error, 1)
 	go func() {
-		out, err := r.try("test", "keyturn", "--timeout", patience.String())
+		out, err := r.try("test", "keyturn", "--timeout", testkit.Patience.String())
 		if err != nil {
 			err = fmt.Errorf("%w:\n%s", err, out)
 		}
@@ -109,7 +109,7 @@ func (r *release) tests() {
 	testkit.Await(r.T, "the pod has ended", func(ctx context.Context) bool {
 		pod, err := pods.Get(ctx, "keyturn-test", metav1.GetOptions{})
 		if err != nil || pod.Status.Phase == corev1.PodPending {
-			return false // kwok has not seen it yet, and would start it after its end.
+			return false // The node has not seen it yet, and would start it after its end.
 		}
 		pod.Status.Phase = corev1.PodSucceeded
 		_, err = pods.UpdateStatus(ctx, pod, metav1.UpdateOptions{})

@@ -1,8 +1,6 @@
 package install
 
 import (
-	"context"
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,9 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/keyturn/keyturn/tests/testbed"
 	"github.com/keyturn/keyturn/tests/testbed/build"
+	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/docpages"
+	"github.com/keyturn/keyturn/tests/testkit/running"
 )
 
 // commands are those of a page of docs. A shell runs them as the cluster's admin, in a folder of their own that has deploy.
@@ -42,7 +41,7 @@ func (c *commands) link(name, path string) {
 	if err == nil {
 		err = os.Symlink(path, filepath.Join(c.dir, name))
 	}
-	if err := errors.Join(err, testbed.Inputs(path)); err != nil {
+	if err != nil {
 		c.Fatal(err)
 	}
 }
@@ -76,8 +75,8 @@ func (c *commands) shell(command string) string {
 		}
 		path = append(path, filepath.Dir(binary))
 	}
-	ctx, cancel := context.WithTimeout(c.Context(), 2*patience)
-	defer cancel()
+	ctx, stop := running.WithTimeout(c.Context(), 2*testkit.Patience)
+	defer stop()
 	cmd := exec.CommandContext(ctx, "sh", "-c", command)
 	cmd.WaitDelay = time.Second // Its programs have the pipes, too.
 	cmd.Dir = c.dir

@@ -2,6 +2,7 @@ package install
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/testbed"
 	"github.com/keyturn/keyturn/tests/testkit"
+	"github.com/keyturn/keyturn/tests/testkit/traces"
 )
 
 // componentsOverlay is deploy/base in a namespace of the test, with components that another program talks to, or is talked to by. The
@@ -56,11 +58,7 @@ type components struct {
 
 func TestTheComponentsReceiveTheAuditOfAStoreAndSendTraces(t *testing.T) {
 	t.Parallel()
-	jaeger, err := testbed.StartJaeger(t.Context(), testbed.JaegerOptions{Log: os.Stderr})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(jaeger.Stop)
+	received := traces.Receive(t)
 	c := newComponents(t, "openbao-audit", "otlp")
 	files, err := testbed.NewCertificates(t.TempDir())
 	if err != nil {
@@ -73,7 +71,7 @@ func TestTheComponentsReceiveTheAuditOfAStoreAndSendTraces(t *testing.T) {
 	})
 	c.await(c.run("keys"))
 	c.receives("keyturn-audit", "openbao")
-	c.sends(jaeger, "audit", "actuator")
+	c.sends(received, "audit", "actuator")
 	c.runReady("actuator")
 	c.runReady("audit")
 
@@ -91,7 +89,7 @@ func TestTheComponentsReceiveTheAuditOfAStoreAndSendTraces(t *testing.T) {
 		}
 	}
 	c.awaitRotated(events.StorePath{Store: "bao", Namespace: events.RootNamespace, Mount: "secret", Path: "shop/db"})
-	c.awaitTrace(jaeger, "openbao://bao/secret/shop/db")
+	c.awaitTrace(received, "openbao://bao/secret/shop/db")
 }
 
 // newComponents applies all of it.
@@ -171,22 +169,20 @@ func (c *components) awaitRotated(path events.StorePath) {
 }
 
 // awaitTrace waits for the one trace of a change, with spans of both programs that name the cluster.
-func (c *components) awaitTrace(jaeger *testbed.Jaeger, subject string) {
+func (c *components) awaitTrace(received *traces.Receiver, subject string) {
 	c.Helper()
 	var found []testbed.Trace
 	by := map[string]bool{}
-	testkit.Await(c.T, "Jaeger has spans of both programs about the write", func(ctx context.Context) bool {
-		var err error
-		if found, err = jaeger.Traces(ctx, "keyturn-watcher", map[string]string{"cloudevents.event_subject": subject}); err != nil {
-			c.Fatal(err)
-		}
+	testkit.Await(c.T, "both programs have sent spans about the write", func(ctx context.Context) bool {
+		found, _ = received.Traces(ctx, "keyturn-watcher", map[string]string{"cloudevents.event_subject": subject})
+		clear(by)
 		for _, trace := range found {
 			for _, span := range trace.Spans {
 				by[span.Service] = true
 			}
 		}
 		return by["keyturn-watcher"] && by["keyturn-actuator"]
-	})
+	}, func() string { return fmt.Sprintf("spans are of %v", by) })
 	if len(found) != 1 {
 		c.Errorf("traces of %s: got %d, want one", subject, len(found))
 	}

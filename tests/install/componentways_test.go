@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/keyturn/keyturn/tests/programs"
-	"github.com/keyturn/keyturn/tests/testbed"
 	"github.com/keyturn/keyturn/tests/testbed/process"
+	"github.com/keyturn/keyturn/tests/testkit/traces"
 )
 
 // openBao writes the Secret that the components for a store's audit leave to the operator.
@@ -90,8 +90,8 @@ func (c *components) isOnThePage(service *corev1.Service) {
 	}
 }
 
-// sends has the endpoint that both programs send traces to be a Jaeger on this machine.
-func (c *components) sends(jaeger *testbed.Jaeger, programs ...string) {
+// sends has the endpoint that programs send traces to be a receiver on this machine.
+func (c *components) sends(receiver *traces.Receiver, programs ...string) {
 	c.Helper()
 	for _, program := range programs {
 		pod := c.pod(program)
@@ -108,7 +108,7 @@ func (c *components) sends(jaeger *testbed.Jaeger, programs ...string) {
 		if !c.opens(program, namespace, false, port) {
 			c.Errorf("no policy lets the %s send traces to %s", program, endpoint)
 		}
-		c.further = append(c.further, endpoint, jaeger.OTLPHTTP())
+		c.further = append(c.further, endpoint, receiver.URL())
 	}
 }
 

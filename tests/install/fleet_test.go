@@ -19,6 +19,7 @@ import (
 
 	"github.com/keyturn/keyturn/tests/testbed"
 	"github.com/keyturn/keyturn/tests/testkit"
+	"github.com/keyturn/keyturn/tests/testkit/running"
 )
 
 var (
@@ -81,8 +82,8 @@ func newFleet(t *testing.T) *fleet {
 
 // remove deletes Flux's own objects. If the test has failed, Flux prunes what they have applied.
 func (f *fleet) remove() {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(f.Context()), patience)
-	defer cancel()
+	ctx, stop := running.WithTimeout(context.WithoutCancel(f.Context()), testkit.Patience)
+	defer stop()
 	if f.Failed() {
 		f.describe(ctx)
 	}

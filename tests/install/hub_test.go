@@ -3,6 +3,7 @@ package install
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/testbed"
 	"github.com/keyturn/keyturn/tests/testkit"
+	"github.com/keyturn/keyturn/tests/testkit/running"
 )
 
 // hub is the NATS of an operator of many clusters.
@@ -61,8 +63,8 @@ func (h *hub) start(cluster string) {
 // declare makes streams of an account, as its operator does.
 func (h *hub) declare(account string, files ...string) {
 	h.Helper()
-	ctx, cancel := context.WithTimeout(h.Context(), patience)
-	defer cancel()
+	ctx, stop := running.WithTimeout(h.Context(), testkit.Patience)
+	defer stop()
 	connection, err := events.Connect(ctx, events.ConnectOptions{
 		URL: h.URL(), CredsFile: h.Seed(account + "-operator"), CAFile: h.Certificates.CA, Name: "test", Cluster: account,
 	})
@@ -74,9 +76,10 @@ func (h *hub) declare(account string, files ...string) {
 	if err != nil {
 		h.Fatal(err)
 	}
-	if err := h.Declare(ctx, js, files...); err != nil {
-		h.Fatal(err)
-	}
+	testkit.Await(h.T, "the streams of "+account+" are declared", func(ctx context.Context) bool {
+		err = h.Declare(ctx, js, files...)
+		return err == nil
+	}, func() string { return fmt.Sprint(err) })
 }
 
 // declareFleet makes FLEET, and what is before it.
@@ -90,32 +93,34 @@ func (h *hub) declareFleet() {
 }
 
 // ask runs a command of the actuator that reads FLEET, and returns the lines after the heading.
-func (h *hub) ask(command ...string) []string {
-	h.Helper()
+func (h *hub) ask(ctx context.Context, command ...string) ([]string, error) {
 	args := append(command, "--cluster=hub", "--stream=FLEET",
 		"--nats-url="+h.URL(), "--nats-ca="+h.Certificates.CA, "--nats-creds="+h.Seed("fleet-reader"))
-	program := exec.CommandContext(h.Context(), binaries.Actuator, args...)
+	program := exec.CommandContext(ctx, binaries.Actuator, args...)
 	program.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
 	out, err := program.CombinedOutput()
 	if err != nil {
-		h.Fatalf("actuator %s: %v\n%s", strings.Join(command, " "), err, out)
+		return nil, fmt.Errorf("actuator %s: %w\n%s", strings.Join(command, " "), err, out)
 	}
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-	return lines[1:]
+	return lines[1:], nil
 }
 
 // tells waits until FLEET has events in a namespace, each given as cluster, object and verb. It returns all events that it found.
 func (h *hub) tells(namespace string, want ...string) []string {
 	h.Helper()
 	var got []string
-	testkit.Await(h.T, "FLEET tells of "+strings.Join(want, ", "), func(context.Context) bool {
+	var last error // While the servers elect the leader of a stream, a request may have no answer.
+	testkit.Await(h.T, "FLEET tells of "+strings.Join(want, ", "), func(ctx context.Context) bool {
+		var lines []string
+		lines, last = h.ask(ctx, "history", "--all-clusters", "--namespace="+namespace)
 		got = nil
-		for _, line := range h.ask("history", "--all-clusters", "--namespace="+namespace) {
+		for _, line := range lines {
 			if fields := strings.Fields(line); len(fields) >= 5 && fields[2] == namespace {
 				got = append(got, strings.Join([]string{fields[1], fields[3], fields[4]}, " "))
 			}
 		}
 		return !slices.ContainsFunc(want, func(event string) bool { return !slices.Contains(got, event) })
-	})
+	}, func() string { return fmt.Sprintf("it tells of %q, %v", got, last) })
 	return got
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // fluxInstallation is an installation by the operator's repository.
@@ -124,7 +126,7 @@ func install(t *testing.T, folder, namespace string) {
 	i.part("flux and Keyturn do not fight over a workload", i.sharesWorkloadsWithFlux)
 	i.part("a second reconciliation changes nothing", i.changesNothingAgain)
 	i.part("each program asks for what its role has, and uses all of it", func() { i.usesItsRole(begin) })
-	if folder == "cluster" {
+	if folder == "cluster" && testkit.IsNightly() {
 		i.part("flux goes on from a registry, and installs what is pushed there", i.goesOnFromARegistry)
 	}
 	i.part("what is taken out of the repository is taken out of the cluster, but for the keys and the stream", i.isPruned)

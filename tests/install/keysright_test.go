@@ -14,12 +14,10 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/keyturn/keyturn/internal/keys"
+	"github.com/keyturn/keyturn/tests/rights"
 	"github.com/keyturn/keyturn/tests/testbed"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
-
-// The account of the Job of deploy/keys.
-const keysAccount = "keyturn-keys"
 
 // installationKeys are the Secrets that the Job makes.
 var installationKeys = append(
@@ -28,14 +26,15 @@ var installationKeys = append(
 // secretsOfNATS are the only ones that the Job may read and change.
 var secretsOfNATS = []string{"keyturn-nats-ca", "keyturn-nats-tls"}
 
-// keysNeeds has a row for each of its rights, with what the Job says without it.
-func keysNeeds() []need {
-	return []need{
-		{account: keysAccount, right: "create secrets", breaks: "creating secret keyturn-fingerprint-key"},
-		{account: keysAccount, right: "get secrets", breaks: "reading secret keyturn-nats-tls"},
-		{account: keysAccount, right: "update secrets", breaks: "updating secret keyturn-nats-tls"},
-	}
+// keysRefusals has what the Job says without one of its rights.
+var keysRefusals = []struct{ right, says string }{
+	{"create secrets", "creating secret keyturn-fingerprint-key"},
+	{"get secrets", "reading secret keyturn-nats-tls"},
+	{updateSecrets, "updating secret keyturn-nats-ca"},
 }
+
+// updateSecrets is the right that is needed when a certificate is due.
+const updateSecrets = "update secrets"
 
 // keysOverlay is deploy/keys without its rights.
 const keysOverlay = `
@@ -51,25 +50,26 @@ patches:
 `
 
 func TestWithoutOneOfItsRightsTheJobOfTheKeysFails(t *testing.T) {
-	for _, need := range keysNeeds() {
-		t.Run(need.right, func(t *testing.T) {
+	for _, tt := range keysRefusals {
+		t.Run(tt.right, func(t *testing.T) {
 			t.Parallel()
 			j := newKeysJob(t)
-			user := testbed.ServiceAccountUser(j.namespace, keysAccount)
-			if need.right == "update secrets" {
-				j.makeCertificate(time.Now().AddDate(-2, 0, 0)) // Of three years, so it must be renewed.
+			user := testbed.ServiceAccountUser(j.namespace, rights.KeysAccount)
+			if tt.right == updateSecrets {
+				j.makeCertificate(time.Now().AddDate(-8, 0, 0)) // Of three years, by a CA of ten: both must be renewed.
 			}
 			before := j.secrets()
-			j.grant(without(rulesOf(t, "keys/rbac.yaml")[keysAccount], need.right))
+			given := rights.GrantsOf(t, "keys/rbac.yaml")
+			j.grant(withoutRight(t, given, rights.KeysAccount, tt.right)[0].Rules)
 			begin, err := plane.AuditEnd()
 			if err != nil {
 				t.Fatal(err)
 			}
-			j.failsFor(need.breaks)
+			j.failsFor(tt.says)
 			testkit.Await(t, "the API server has refused it", func(context.Context) bool {
 				entries, _, err := plane.AuditSince(begin)
 				return err == nil && slices.ContainsFunc(testbed.Requests(entries, user), func(entry testbed.AuditEntry) bool {
-					return entry.Code == 403 && right(entry.Verb, entry.Group, entry.Resource) == need.right
+					return entry.Code == 403 && rights.Right(entry.Verb, entry.Group, entry.Resource) == tt.right
 				})
 			})
 			for _, name := range secretsOfNATS {
@@ -77,15 +77,20 @@ func TestWithoutOneOfItsRightsTheJobOfTheKeysFails(t *testing.T) {
 					t.Errorf("the Secret %s was written: got version %q, want %q", name, got, before[name])
 				}
 			}
-			j.grant(rulesOf(t, "keys/rbac.yaml")[keysAccount])
+			j.grant(given[0].Rules)
 			testkit.Await(t, "a further try of the Job succeeds", func(context.Context) bool { return j.end(j.run("keys")) == nil })
 			for _, name := range installationKeys {
 				if len(j.secret(name)) == 0 {
 					t.Errorf("the Secret %s is empty", name)
 				}
 			}
-			if after := j.secrets()["keyturn-nats-tls"]; after == before["keyturn-nats-tls"] {
-				t.Errorf("the certificate was not renewed")
+			for _, name := range secretsOfNATS {
+				if after := j.secrets()[name]; after == before[name] {
+					t.Errorf("the Secret %s was not made or renewed", name)
+				}
+			}
+			if tt.right == updateSecrets {
+				j.uses(begin, rights.PermissionsOf(given))
 			}
 		})
 	}
@@ -104,11 +109,24 @@ func newKeysJob(t *testing.T) keysJob {
 	return j
 }
 
+// uses waits until the Job was seen to use each of its permissions since an offset of the audit log.
+func (j keysJob) uses(begin int64, permissions []rights.Permission) {
+	j.Helper()
+	user, left := testbed.ServiceAccountUser(j.namespace, rights.KeysAccount), permissions
+	testkit.Await(j.T, "each right of the Job is used", func(context.Context) bool {
+		entries, _, err := plane.AuditSince(begin)
+		left = slices.DeleteFunc(slices.Clone(permissions), func(p rights.Permission) bool {
+			return slices.ContainsFunc(entries, func(entry testbed.AuditEntry) bool { return p.IsUsedBy(entry, user, j.namespace) })
+		})
+		return err == nil && len(left) == 0
+	}, func() string { return "rights that it has not used:\n" + rights.Tell(left) })
+}
+
 // grant replaces the rules of the Job's role, and waits until the API server follows them.
 func (j keysJob) grant(rules []rbacv1.PolicyRule) {
 	j.Helper()
 	roles := j.client.RbacV1().Roles(j.namespace)
-	role, err := roles.Get(j.Context(), keysAccount, metav1.GetOptions{})
+	role, err := roles.Get(j.Context(), rights.KeysAccount, metav1.GetOptions{})
 	if err != nil {
 		j.Fatal(err)
 	}

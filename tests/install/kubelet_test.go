@@ -1,7 +1,6 @@
 package install
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,6 +19,7 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed/build"
 	"github.com/keyturn/keyturn/tests/testbed/process"
 	"github.com/keyturn/keyturn/tests/testkit"
+	"github.com/keyturn/keyturn/tests/testkit/running"
 )
 
 // kubelet runs the containers of pods as processes on this machine, as they are in the cluster: command, arguments, environment
@@ -115,7 +114,7 @@ func (k *kubelet) runPod(pod *corev1.Pod, name string) *programs.Program {
 	p := &programs.Program{Process: process}
 	k.Cleanup(func() {
 		// The error is the exit status of a program that the test has killed.
-		_ = p.Stop(20 * time.Second)
+		_ = p.Stop(testkit.Patience)
 		if k.Failed() {
 			k.Logf("log of %s %v:\n%s", name, args, p.Output())
 		}
@@ -148,8 +147,8 @@ func (k *kubelet) runReady(program string) *programs.Program {
 
 func (k *kubelet) ready(p *programs.Program) *programs.Program {
 	k.Helper()
-	ctx, cancel := context.WithTimeout(k.Context(), patience)
-	defer cancel()
+	ctx, stop := running.WithTimeout(k.Context(), testkit.Patience)
+	defer stop()
 	if err := p.Ready(ctx); err != nil {
 		k.Fatal(err)
 	}
@@ -161,7 +160,7 @@ func (k *kubelet) binary(command string) string {
 	path, ok := map[string]string{"watcher": binaries.Watcher, "actuator": binaries.Actuator}[command]
 	if command == entrypoint || command == "projector" {
 		var err error
-		if path, err = build.Program(k.Context(), "./cmd/"+command, true); err != nil {
+		if path, err = build.Program(k.Context(), "./cmd/"+command, build.Race()); err != nil {
 			k.Fatal(err)
 		}
 		ok = true

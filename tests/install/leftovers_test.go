@@ -13,6 +13,8 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit"
+	"github.com/keyturn/keyturn/tests/testkit/running"
 )
 
 // item is an object that was found in the namespace of the programs.
@@ -54,8 +56,8 @@ func (i item) String() string { return i.kind + " " + i.name }
 
 // clear removes all that an installation has made, but the namespace, which takes its time to go.
 func (r *release) clear() {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), patience)
-	defer cancel()
+	ctx, stop := running.WithTimeout(context.WithoutCancel(r.Context()), testkit.Patience)
+	defer stop()
 	background := metav1.DeletePropagationBackground
 	remove := func(what dynamic.ResourceInterface, name string) {
 		err := what.Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &background})

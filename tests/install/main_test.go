@@ -7,23 +7,20 @@ import (
 	"fmt"
 	"os"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testbed/build"
 )
 
-// plane is the control plane, with Flux, that the tests share, and binaries are the programs, with the race detector. The tests that
+// plane is the control plane, with Flux, that the tests share, and binaries are the programs. The tests that
 // install by Flux run one after the other, for the namespace of the programs has one name; those that do not, run after them.
 var (
 	plane    *testbed.ControlPlane
 	binaries programs.Binaries
 )
-
-// patience is how long anything may take that is expected to happen. These machines are slow at times.
-const patience = 60 * time.Second
 
 func TestMain(m *testing.M) {
 	os.Exit(run(m))
@@ -32,7 +29,7 @@ func TestMain(m *testing.M) {
 func run(m *testing.M) int {
 	ctx := context.Background()
 	var err error
-	if binaries, err = programs.Build(ctx, true); err != nil {
+	if binaries, err = programs.Build(ctx, build.Race()); err != nil {
 		fmt.Fprintln(os.Stderr, "building the programs:", err)
 		return 1
 	}

@@ -18,6 +18,7 @@ import (
 // TestTheFilesOfAReleaseAreAppliedAsTheyAre applies install.yaml and install-namespaced.yaml of a release, and waits until the API server has taken
 // every pod of theirs.
 func TestTheFilesOfAReleaseAreAppliedAsTheyAre(t *testing.T) {
+	testkit.Nightly(t)
 	r, tool := newRelease(t), releases.New(t)
 	c := &commands{release: r, dir: tool.Make("registry.example.com"), kubeconfig: plane.Kubeconfig()}
 	image := "registry.example.com/keyturn:" + tool.Version

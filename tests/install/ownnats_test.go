@@ -64,7 +64,7 @@ func TestWithANATSOfItsOwnAnActuatorTakesOverFromAnother(t *testing.T) {
 	if !leader.Leads() || standby.Leads() {
 		t.Fatal("it is not so that one of two actuators leads")
 	}
-	if err := leader.Stop(patience); err != nil {
+	if err := leader.Stop(testkit.Patience); err != nil {
 		t.Fatal(err)
 	}
 	before = w.revisions()

@@ -14,7 +14,7 @@ const pluginPage = "../../docs/kubectl-keyturn.md"
 // plugin makes kubectl know its plugin, for the commands of pages.
 func (c *commands) plugin() {
 	c.Helper()
-	binary, err := build.Program(c.Context(), "./cmd/kubectl-keyturn", true)
+	binary, err := build.Program(c.Context(), "./cmd/kubectl-keyturn", build.Race())
 	if err != nil {
 		c.Fatal(err)
 	}

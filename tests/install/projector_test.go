@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/keyturn/keyturn/tests/programs"
-	"github.com/keyturn/keyturn/tests/testbed"
 	"github.com/keyturn/keyturn/tests/testkit"
+	"github.com/keyturn/keyturn/tests/testkit/traces"
 )
 
 // ofTheExample has the projector compare what only an event tells it of, and gives the file of the example for the namespace of the test.
@@ -33,11 +33,7 @@ func TestAChangeOfASecretReachesAFieldInOneTrace(t *testing.T) {
 	if err := plane.Apply(t.Context(), "../testdata/widgets.yaml"); err != nil {
 		t.Fatal(err)
 	}
-	jaeger, err := testbed.StartJaeger(t.Context(), testbed.JaegerOptions{Log: os.Stderr})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(jaeger.Stop)
+	received := traces.Receive(t)
 	file, err := os.ReadFile("../../deploy/projections/example/projections.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +69,7 @@ metadata: {name: main, annotations: {keyturn.dev/project: "spec.auth.password=se
 	}
 	setPassword("one")
 	c.await(c.run("keys"))
-	c.sends(jaeger, "watcher", "actuator", "projector")
+	c.sends(received, "watcher", "actuator", "projector")
 	c.runReady("actuator")
 	c.runReady("watcher")
 	c.runReady("projector")
@@ -86,12 +82,9 @@ metadata: {name: main, annotations: {keyturn.dev/project: "spec.auth.password=se
 	awaitPassword("two")
 
 	var operations []string
-	testkit.Await(t, "Jaeger has one trace of the watcher and the projector", func(ctx context.Context) bool {
+	testkit.Await(t, "there is one trace of the watcher and the projector", func(ctx context.Context) bool {
 		tags := map[string]string{"cloudevents.event_subject": "/api/v1/namespaces/" + c.namespace + "/secrets/db"}
-		found, err := jaeger.Traces(ctx, "keyturn-watcher", tags)
-		if err != nil {
-			t.Fatal(err)
-		}
+		found, _ := received.Traces(ctx, "keyturn-watcher", tags)
 		operations = nil
 		by := map[string]string{}
 		for _, trace := range found {

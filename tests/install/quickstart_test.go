@@ -2,7 +2,6 @@ package install
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -94,12 +93,12 @@ func (r *release) examples(c *commands) {
 // knows applies kinds of an operator. All of them would take many seconds.
 func (r *release) knows(operator string, kinds []string) {
 	r.Helper()
-	binary, err := build.Binary(r.Context(), os.Stderr, operator)
+	dir, err := build.Kinds(r.Context(), operator)
 	if err != nil {
 		r.Fatal(err)
 	}
 	for _, kind := range kinds {
-		if err := plane.Apply(r.Context(), filepath.Join(build.CRDsPath(filepath.Dir(binary)), kind)); err != nil {
+		if err := plane.Apply(r.Context(), filepath.Join(dir, kind)); err != nil {
 			r.Fatal(err)
 		}
 	}

@@ -2,7 +2,6 @@ package install
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -29,8 +28,8 @@ var (
 		"--set", "cluster=prod-eu", "--set", "image.repository=registry.example.com/keyturn", "--set", "image.tag=v0.1.0",
 		"--set", "env.KEYTURN_SETTLE=50ms",
 	}
-	// untilReady has Helm wait until pods are ready, which they are for kwok as soon as they have a node.
-	untilReady = []string{"--wait", "--timeout", patience.String()}
+	// untilReady has Helm wait until pods are ready, which they are on the simulated node as soon as they have it.
+	untilReady = []string{"--wait", "--timeout", testkit.Patience.String()}
 )
 
 // release is an installation by Helm.
@@ -46,7 +45,7 @@ func newRelease(t *testing.T) *release {
 	r := &release{installation: newInstallation(t, plane.Namespace(t)), home: t.TempDir()}
 	var err error
 	r.binary, err = build.Binary(t.Context(), os.Stderr, build.Helm)
-	if err := errors.Join(err, testbed.Inputs(chart)); err != nil {
+	if err != nil {
 		t.Fatal(err)
 	}
 	out := r.helm(slices.Concat([]string{"template", "keyturn", chart, "--skip-tests"}, operatorsValues)...)
@@ -81,7 +80,7 @@ func (r *release) try(args ...string) (string, error) {
 func (r *release) stop() {
 	r.Helper()
 	for _, program := range []*programs.Program{r.watcher, r.actuator} {
-		if err := program.Stop(patience); err != nil {
+		if err := program.Stop(testkit.Patience); err != nil {
 			r.Fatalf("stopping the %s: %v", program.Name(), err)
 		}
 	}

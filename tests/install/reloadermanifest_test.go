@@ -63,7 +63,7 @@ func TestReloadersManifestNeedsOnlyTheImage(t *testing.T) {
 		}
 	})
 	i.part("a changed ConfigMap rolls what reads it, after a restart of the container", func() {
-		if err := program.Stop(patience); err != nil {
+		if err := program.Stop(testkit.Patience); err != nil {
 			t.Fatal(err)
 		}
 		program = i.runReloader(pod)

@@ -45,7 +45,7 @@ func (i *installation) scenarios() []scenario {
 			}
 		}},
 		{"a change while the watcher is down is found when it is back", func() {
-			if err := i.watcher.Stop(patience); err != nil {
+			if err := i.watcher.Stop(testkit.Patience); err != nil {
 				i.Fatal(err)
 			}
 			before := i.revisions()

@@ -14,6 +14,8 @@ import (
 
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testkit"
+	"github.com/keyturn/keyturn/tests/testkit/running"
 )
 
 // fleetOverlay is all that an operator commits for a cluster of a fleet, and spokeOverlay goes on from it for one that is not the hub's. Flux
@@ -150,7 +152,7 @@ func (i *fluxInstallation) isReady() {
 func (i *fluxInstallation) isTakenOut() {
 	i.Helper()
 	for _, program := range []*programs.Program{i.watcher, i.actuator} {
-		if err := program.Stop(patience); err != nil {
+		if err := program.Stop(testkit.Patience); err != nil {
 			i.Fatalf("stopping the %s: %v", program.Name(), err)
 		}
 	}
@@ -160,8 +162,8 @@ func (i *fluxInstallation) isTakenOut() {
 
 // clear removes what operators bring, and what programs have made.
 func (i *fluxInstallation) clear() {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(i.Context()), patience)
-	defer cancel()
+	ctx, stop := running.WithTimeout(context.WithoutCancel(i.Context()), testkit.Patience)
+	defer stop()
 	core, now, all := i.kube.CoreV1(), metav1.DeleteOptions{}, metav1.ListOptions{}
 	err := errors.Join(
 		core.Secrets(programs.SystemNamespace).DeleteCollection(ctx, now, all),

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +16,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/rights"
 	"github.com/keyturn/keyturn/tests/testbed"
 	"github.com/keyturn/keyturn/tests/testbed/build"
 	"github.com/keyturn/keyturn/tests/testbed/process"
@@ -49,8 +49,8 @@ func startStore(t *testing.T) *secretstore.Store {
 	return store
 }
 
-// storeScene uses testdata/readers.yaml, whose objects read changing secrets in the store. The store is polled by reference, which
-// is the only use of the permission to list stores.
+// storeScene uses testdata/readers.yaml, whose objects read secrets in the store that change. The store is polled by reference, which is the only
+// use of the watcher's permission to list stores.
 func storeScene(store *secretstore.Store) scene {
 	put := func(ctx context.Context, b *bench, value string) error {
 		var problems []error
@@ -67,7 +67,13 @@ func storeScene(store *secretstore.Store) scene {
 			}
 			b.prepareStore(store)
 		},
-		change: func(ctx context.Context, b *bench, number int) { _ = put(ctx, b, strconv.Itoa(number)) },
+		change: func(b *bench) {
+			// What was written before the first poll is no change.
+			testkit.Await(b.T, "both secrets were polled", func(context.Context) bool {
+				return b.isTold(b.storePath("plain").Source()) && b.isTold(b.storePath("fanned-out").Source())
+			})
+			testkit.Await(b.T, "both secrets are written", func(ctx context.Context) bool { return put(ctx, b, "two") == nil })
+		},
 	}
 }
 
@@ -93,10 +99,10 @@ func (b *bench) prepareStore(store *secretstore.Store) {
   auth: {tokenFile: %s}
   poll: {interval: 1s, referenced: true}
 `, store.Address(), b.file("store-token", store.Token()+"\n")))
-	b.args[watcherAccount] = []string{
+	b.args[rights.WatcherAccount] = []string{
 		"--namespaces", b.namespace, "--sources", "secret,configmap,externalsecret,certificate", "--openbao-config", config,
 	}
-	b.args[actuatorAccount] = []string{"--force-sync"}
+	b.args[rights.ActuatorAccount] = []string{"--force-sync"}
 }
 
 // removeReaders removes the ExternalSecrets, which the operator would sync in vain without the store.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/rights"
 	"github.com/keyturn/keyturn/tests/testbed"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
@@ -59,16 +60,16 @@ func TestFluxReconcilesAKustomizationWhenWhatItSubstitutesChanges(t *testing.T) 
 			if err := plane.ApplyYAML(b.Context(), strings.NewReader(manifests)); err != nil {
 				b.Fatal(err)
 			}
-			b.args[watcherAccount] = []string{"--namespaces", b.namespace}
-			b.args[actuatorAccount] = []string{"--targets-config", "../../deploy/targets/flux-kustomize/flux-kustomize.yaml"}
+			b.args[rights.WatcherAccount] = []string{"--namespaces", b.namespace}
+			b.args[rights.ActuatorAccount] = []string{"--targets-config", "../../deploy/targets/flux-kustomize/flux-kustomize.yaml"}
 		},
-		change: func(ctx context.Context, b *bench, _ int) {
-			known := b.isTold(events.Source{Kind: events.KindSecret, Namespace: b.namespace, Name: "db"})
-			if known && b.leads() && b.applied(ctx) == "one" {
-				_ = programs.SetSecret(ctx, b.kube, b.namespace, "db", map[string]string{"password": "two"})
-			}
+		change: func(b *bench) {
+			testkit.Await(b.T, "the watcher knows the Secret, and Flux has applied it", func(ctx context.Context) bool {
+				return b.isTold(events.Source{Kind: events.KindSecret, Namespace: b.namespace, Name: "db"}) && b.leads() && b.applied(ctx) == "one"
+			})
+			b.secret("db", "two")
 		},
-	}, rulesOf(t, "base/rbac.yaml", "targets/flux-kustomize/rbac.yaml"), "")
+	}, rights.GrantsOf(t, "base/rbac.yaml", "targets/flux-kustomize/rbac.yaml"), "")
 	b.run()
 	testkit.Await(t, "Flux applies what the Secret has", func(ctx context.Context) bool { return b.applied(ctx) == "two" })
 	bus, err := events.Open(t.Context(), b.connection, benchCluster, nil)

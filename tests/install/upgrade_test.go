@@ -14,6 +14,7 @@ import (
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed/build"
 	"github.com/keyturn/keyturn/tests/testkit"
+	"github.com/keyturn/keyturn/tests/testkit/running"
 	"github.com/keyturn/keyturn/tests/testkit/templates"
 )
 
@@ -130,7 +131,7 @@ func (u *upgrade) change(ctx context.Context) <-chan struct{} {
 // await waits until so many Secrets in all have changed.
 func (u *upgrade) await(written <-chan struct{}, count int) {
 	u.Helper()
-	testkit.Await(u.T, fmt.Sprintf("%d secrets have changed", count), func(context.Context) bool { return len(written) >= count })
+	testkit.Eventually(u.T, fmt.Sprintf("%d secrets have changed", count), func() bool { return len(written) >= count })
 }
 
 // eachRollsOnce waits until each Deployment is rolled, and holds that none is rolled twice.
@@ -153,8 +154,8 @@ func (u *upgrade) ready(program *programs.Program, err error) *programs.Program 
 		u.Fatal(err)
 	}
 	program.StopAfter(u.T)
-	ctx, cancel := context.WithTimeout(u.Context(), patience)
-	defer cancel()
+	ctx, stop := running.WithTimeout(u.Context(), testkit.Patience)
+	defer stop()
 	if err := program.Ready(ctx); err != nil {
 		u.Fatal(err)
 	}
@@ -163,7 +164,7 @@ func (u *upgrade) ready(program *programs.Program, err error) *programs.Program 
 
 func (u *upgrade) stop(program *programs.Program) {
 	u.Helper()
-	if err := program.Stop(patience); err != nil {
+	if err := program.Stop(testkit.Patience); err != nil {
 		u.Fatalf("stopping the %s: %v", program.Name(), err)
 	}
 }

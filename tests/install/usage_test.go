@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/rights"
 	"github.com/keyturn/keyturn/tests/testbed"
 )
 
@@ -49,7 +50,7 @@ func (i *installation) usesItsRole(begin int64) {
 			if i.namespaced && entry.Namespace != i.namespace && entry.Namespace != programs.SystemNamespace {
 				i.Errorf("%s: %s %s: outside of its namespace", program, entry.Verb, entry.URI)
 			}
-			used[right(entry.Verb, entry.Group, entry.Resource)] = true
+			used[rights.Right(entry.Verb, entry.Group, entry.Resource)] = true
 		}
 		for name := range used {
 			if !allowed[name] {
@@ -57,7 +58,7 @@ func (i *installation) usesItsRole(begin int64) {
 			}
 		}
 		for name := range allowed {
-			// An API server that streams lists is not asked for any: TestEachRuleIsNeeded has another one. And a certificate is renewed after
+			// An API server that streams lists is not asked for any: TestEachRightIsUsed has another one. And a certificate is renewed after
 			// years: TestWithoutOneOfItsRightsTheJobOfTheKeysFails has one that is due.
 			if verb, _, _ := strings.Cut(name, " "); !used[name] && verb != "list" && name != "update secrets" {
 				i.Errorf("the %s did not use %s", program, name)
@@ -112,21 +113,17 @@ func (i *installation) granted(account string) map[string]bool {
 
 // rightsOf splits rules into permissions: a verb and a resource each.
 func rightsOf(rules []rbacv1.PolicyRule) map[string]bool {
-	rights := map[string]bool{}
+	split := map[string]bool{}
 	for _, rule := range rules {
 		for _, group := range rule.APIGroups {
 			for _, resource := range rule.Resources {
 				for _, verb := range rule.Verbs {
-					rights[right(verb, group, resource)] = true
+					split[rights.Right(verb, group, resource)] = true
 				}
 			}
 		}
 	}
-	return rights
-}
-
-func right(verb, group, resource string) string {
-	return strings.TrimSuffix(verb+" "+resource+"."+group, ".")
+	return split
 }
 
 // replace changes a file of the operator's repository.

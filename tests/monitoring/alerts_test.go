@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/keyturn/keyturn/tests/testbed/build"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 const alertsFile = "../../deploy/monitoring/alerts.yaml"
@@ -137,9 +138,7 @@ func promtool(t *testing.T, rules ruleFile, args ...string) {
 }
 
 func TestAlertsFireWhenTheyShouldAndOnlyThen(t *testing.T) {
-	if testing.Short() {
-		t.Skip("promtool may have to be built")
-	}
+	testkit.Nightly(t)
 	rules := readRules(t)
 	promtool(t, rules, "check", "rules", "--lint-fatal", "rules.yaml")
 	// promtool wants every annotation of every alert to the letter. That their templates are right it has just checked.

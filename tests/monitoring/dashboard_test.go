@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // dashboard is what of a dashboard of Grafana asks for metrics.
@@ -155,9 +156,7 @@ func TestNoTwoPanelsAreInOnePlace(t *testing.T) {
 }
 
 func TestTheQueriesOfTheDashboardAreWellFormed(t *testing.T) {
-	if testing.Short() {
-		t.Skip("promtool may have to be built")
-	}
+	testkit.Nightly(t)
 	var queries ruleFile
 	if err := json.Unmarshal([]byte(`{"groups": [{"name": "dashboard"}]}`), &queries); err != nil {
 		t.Fatal(err)

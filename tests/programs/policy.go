@@ -15,7 +15,11 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testkit/running"
 )
+
+// policyPatience is how long the API server may take to enforce a policy.
+const policyPatience = time.Minute
 
 // ReadPolicy returns the admission policies of the actuator in a folder of deploy, and their bindings, for an actuator with a strategy of Reloader,
 // empty for one without --reloader. That which AwaitPolicy waits for is the last.
@@ -59,14 +63,16 @@ func confine(ctx context.Context, cp *testbed.ControlPlane, options Options) err
 
 // AwaitPolicy waits until the API server enforces the admission policy of the account of a client, whose Lease is in a namespace.
 func AwaitPolicy(ctx context.Context, client kubernetes.Interface, namespace string) error {
+	ctx, stop := running.WithTimeout(ctx, policyPatience)
+	defer stop()
 	var last error
 	other := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "is-it-confined"}}
-	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		_, last = client.CoordinationV1().Leases(namespace).Create(ctx, other, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return last != nil && strings.Contains(last.Error(), "ValidatingAdmissionPolicy"), nil
 	})
 	if err != nil {
-		return fmt.Errorf("waiting for the admission policy: %w", errors.Join(err, last))
+		return fmt.Errorf("waiting for the admission policy: %w", errors.Join(context.Cause(ctx), last))
 	}
 	return nil
 }

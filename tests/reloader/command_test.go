@@ -17,6 +17,7 @@ import (
 )
 
 func TestMetricsAndProbesAreServedAtOneAddress(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.secret("db", map[string]string{"password": "one"})
 	r.deploy("web", auto(), readDB)
@@ -46,6 +47,7 @@ func TestMetricsAndProbesAreServedAtOneAddress(t *testing.T) {
 }
 
 func TestWhatItCannotDoIsRefused(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name string
 		args []string
@@ -75,6 +77,7 @@ func TestWhatItCannotDoIsRefused(t *testing.T) {
 }
 
 func TestTheKubeconfigOfTheEnvironmentIsUsed(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	theirs, err := plane.ServiceAccountKubeconfig(t.Context(), programs.SystemNamespace, "reloader")
 	if err != nil {

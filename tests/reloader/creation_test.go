@@ -8,6 +8,7 @@ import (
 )
 
 func TestCreationsAndDeletionsRollIfTheFlagsSaySo(t *testing.T) {
+	t.Parallel()
 	named := map[string]string{"secret.reloader.stakater.com/reload": "later"}
 	readsNothing := func(*corev1.PodTemplateSpec) {}
 	remove := func(r *rig, name string) {
@@ -16,6 +17,7 @@ func TestCreationsAndDeletionsRollIfTheFlagsSaySo(t *testing.T) {
 		}
 	}
 	t.Run("by default they do not", func(t *testing.T) {
+		t.Parallel()
 		r := newRig(t)
 		r.deploy("web", named, readsNothing)
 		r.start()
@@ -24,6 +26,7 @@ func TestCreationsAndDeletionsRollIfTheFlagsSaySo(t *testing.T) {
 		r.leaves("web", func() { remove(r, "later") })
 	})
 	t.Run("with the flags they do", func(t *testing.T) {
+		t.Parallel()
 		r := newRig(t)
 		r.secret("earlier", map[string]string{"password": "one"})
 		r.deploy("web", named, readsNothing)
@@ -44,6 +47,7 @@ func TestCreationsAndDeletionsRollIfTheFlagsSaySo(t *testing.T) {
 
 // The command hears of the creation and the change at once.
 func TestAChangeRightAfterTheCreationRolls(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.start()
 	if err := r.program.Suspend(); err != nil {

@@ -25,6 +25,7 @@ func (r *rig) theirs(manifest string) string {
 	return kubeconfig
 }
 
+// The command rolls in the namespaces of other tests, too, so that they must not run meanwhile.
 func TestNamespacesAreIgnoredWithoutPermissionToSeeThem(t *testing.T) {
 	in, out := newRig(t), newRig(t)
 	kubeconfig := in.theirs(reloadersClusterRole())

@@ -54,6 +54,7 @@ func (r *rig) jobs() (started int, uid string) {
 }
 
 func TestJobsAreStartedAndMadeAnewUnlessTheyAreIgnored(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name, ignored     string
 		starts, recreates bool
@@ -64,18 +65,18 @@ func TestJobsAreStartedAndMadeAnewUnlessTheyAreIgnored(t *testing.T) {
 		{"ignoring both", "jobs,cronjobs", false, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			r := newRig(t)
 			r.secret("db", map[string]string{"password": "one"})
 			before := r.runJobs(readDB)
 			r.start("--ignored-workload-types", test.ignored)
-			r.secret("sentinel", map[string]string{"value": "0"})
-			r.deploy("sentinel", auto(), func(template *corev1.PodTemplateSpec) { programs.ReadSecret(template, "sentinel") })
+			r.placeSentinels(auto())
 			r.secret("db", map[string]string{"password": "two"})
 			testkit.Await(r.T, "what is not ignored has the change", func(context.Context) bool {
 				started, uid := r.jobs()
 				return (started == 1 || !test.starts) && (uid != "" && uid != before || !test.recreates)
 			})
-			r.rolls("sentinel", func() { r.secret("sentinel", map[string]string{"value": "last"}) })
+			r.passSentinels()
 			started, uid := r.jobs()
 			if starts := started == 1; starts != test.starts || started > 1 {
 				t.Errorf("Jobs that were started: got %d, want one: %t", started, test.starts)

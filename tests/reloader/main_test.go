@@ -10,9 +10,10 @@ import (
 
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testbed/build"
 )
 
-// plane is the control plane that the tests share, and command is what they start, with the race detector. Each test has a namespace and a
+// plane is the control plane that the tests share, and command is what they start. Each test has a namespace and a
 // process of its own.
 var (
 	plane   *testbed.ControlPlane
@@ -28,7 +29,7 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer plane.Stop()
-	if command, err = programs.NewReloader(context.Background(), plane, "../../deploy", true); err != nil {
+	if command, err = programs.NewReloader(context.Background(), plane, "../../deploy", build.Race()); err != nil {
 		fmt.Fprintln(os.Stderr, "building the command:", err)
 		return 1
 	}

@@ -56,12 +56,14 @@ func (d *driver) rotate(version string) {
 }
 
 func TestWhatTheSecretsStoreDriverMountsRollsAsReloaderRollsIt(t *testing.T) {
+	t.Parallel()
 	serveRollouts(t)
 	serveClasses(t)
 	for _, strategy := range []string{"annotations", "env-vars"} {
 		t.Run(strategy, func(t *testing.T) {
+			t.Parallel()
 			r := newRig(t)
-			for _, class := range []string{"db", "unread"} {
+			for _, class := range []string{"db", "unread", "last"} {
 				if err := plane.ApplyYAML(t.Context(), strings.NewReader(manifests.SecretProviderClass(r.namespace, class, "{}"))); err != nil {
 					t.Fatal(err)
 				}
@@ -70,12 +72,13 @@ func TestWhatTheSecretsStoreDriverMountsRollsAsReloaderRollsIt(t *testing.T) {
 			excluded := auto()
 			excluded["secretproviderclasses.exclude.reloader.stakater.com/reload"] = "db"
 			r.deploy("web", auto(), mountsDB)
+			r.deploy("last", auto(), func(template *corev1.PodTemplateSpec) { mounts(template, "last") })
 			r.deploy("typed", map[string]string{"secretproviderclass.reloader.stakater.com/auto": "true"}, mountsDB)
 			r.deploy("named", map[string]string{"secretproviderclass.reloader.stakater.com/reload": "db"}, func(*corev1.PodTemplateSpec) {})
 			r.deploy("excluded", excluded, mountsDB)
 			r.rollout("canary", rolloutCase{annotations: auto(), read: func(template *corev1.PodTemplateSpec, _ string) { mountsDB(template) }})
 			job := r.runJobs(mountsDB)
-			pod, unread := r.mount("pod", "db"), r.mount("unread", "unread")
+			pod, unread, last := r.mount("pod", "db"), r.mount("unread", "unread"), r.mount("last", "last")
 			r.start("--enable-csi-integration", "--is-Argo-Rollouts", "true", "--reload-strategy", strategy)
 			excludedBefore := r.writes("excluded")
 
@@ -117,6 +120,8 @@ func TestWhatTheSecretsStoreDriverMountsRollsAsReloaderRollsIt(t *testing.T) {
 			r.leaves("web", func() {
 				r.mount("another", "db")
 				unread.rotate("VERSION-2")
+				// What is mounted is seen in order, and the sentinels mount nothing.
+				r.rolls("last", func() { last.rotate("VERSION-2") })
 			})
 			if now := r.writes("excluded"); now != excludedBefore {
 				t.Errorf("excluded was rolled %d times, want none", now-excludedBefore)

@@ -3,10 +3,8 @@ package reloader
 import (
 	"context"
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/keyturn/keyturn/tests/programs"
@@ -41,8 +39,7 @@ func newMovers(t *testing.T, strategy string) *movers {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.secret("sentinel", map[string]string{"value": "0"})
-	m.deploy("sentinel", auto(), func(template *corev1.PodTemplateSpec) { programs.ReadSecret(template, "sentinel") })
+	m.placeSentinels(auto())
 	return m
 }
 
@@ -81,7 +78,7 @@ func (m *movers) frozen(do func()) {
 	}
 }
 
-// rollsEach does something, and fails the test unless it rolls each workload so often, and no more until later changes have rolled the sentinel.
+// rollsEach does something, and fails the test unless it rolls each workload so often, and no more until later changes have rolled the sentinels.
 func (m *movers) rollsEach(what string, want int64, do func()) {
 	m.Helper()
 	count := func(ctx context.Context) map[string]int64 {
@@ -102,10 +99,7 @@ func (m *movers) rollsEach(what string, want int64, do func()) {
 		}
 		return true
 	})
-	for range 2 {
-		// The first may have been changed with what is counted.
-		m.rolls("sentinel", func() { m.secret("sentinel", map[string]string{"value": time.Now().String()}) })
-	}
+	m.passSentinels()
 	for now, i := count(m.Context()), 0; i < len(moved); i++ {
 		if got := now[moved[i]] - before[moved[i]]; got != want {
 			m.Errorf("%s: %s was rolled %d times, want %d", what, moved[i], got, want)
@@ -114,8 +108,10 @@ func (m *movers) rollsEach(what string, want int64, do func()) {
 }
 
 func TestAMoveFromReloaderAndBackRollsOnceForEachChange(t *testing.T) {
+	t.Parallel()
 	for _, strategy := range []string{"env-vars", "annotations"} {
 		t.Run(strategy, func(t *testing.T) {
+			t.Parallel()
 			m := newMovers(t, strategy)
 			m.change("one", true) // What is left in the templates since Reloader's last roll.
 			m.rollsEach("the command starts beside Reloader", 0, m.startBeside)

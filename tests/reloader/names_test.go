@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -24,6 +23,7 @@ var newKeys = map[string]string{
 }
 
 func TestTheKeyOfEachAnnotationIsThatOfItsFlag(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	const (
 		defaultAuto = "reloader.stakater.com/auto"
@@ -65,18 +65,19 @@ func TestTheKeyOfEachAnnotationIsThatOfItsFlag(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(newKeys)) {
 		flags = append(flags, "--"+name, newKeys[name])
 	}
+	r.placeSentinels(ours)
 	r.start(flags...)
 	before := make(map[string]int64)
 	for _, c := range cases {
 		before[c.name] = r.writes(c.name)
-		r.change(c.name, c.change)
+		r.change(c.name, c.change, "two")
 	}
 	for _, c := range cases {
 		if c.rolls {
 			r.awaitRoll(c.name, before[c.name])
 		}
 	}
-	<-time.After(quiet)
+	r.passSentinels()
 	for _, c := range cases {
 		if rolled := r.writes(c.name) > before[c.name]; rolled != c.rolls {
 			t.Errorf("%s was rolled: got %t, want %t", c.name, rolled, c.rolls)

@@ -31,6 +31,7 @@ spec:
 `
 
 func TestTheAPIServerLeavesOutIgnoredNamespaces(t *testing.T) {
+	t.Parallel()
 	const pods = `{metadata: {labels: {app: x}}, spec: {restartPolicy: %s, containers: [{name: x, image: x}]}}`
 	serving := "{selector: {matchLabels: {app: x}}, serviceName: x, template: " + fmt.Sprintf(pods, "Always") + "}"
 	job := "{template: " + fmt.Sprintf(pods, "Never") + "}"

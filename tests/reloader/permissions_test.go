@@ -65,6 +65,7 @@ func (r *rig) says(text string, times int) {
 }
 
 func TestThePermissionsOfReloaderAreEnough(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.secret("db", map[string]string{"password": "one"})
 	r.startAsReloader(reloadersRole)
@@ -90,6 +91,7 @@ func TestThePermissionsOfReloaderAreEnough(t *testing.T) {
 }
 
 func TestThePermissionsOfReloaderAreEnoughForJobs(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.secret("db", map[string]string{"password": "one"})
 	uid := r.runJobs(readDB)
@@ -116,6 +118,7 @@ func TestThePermissionsOfReloaderAreEnoughForJobs(t *testing.T) {
 }
 
 func TestMetricsAreServedOnceTheSourcesAreSeen(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	account, role, _ := strings.Cut(reloadersRole, "---\n")
 	r.apply(account)
@@ -139,6 +142,7 @@ func TestMetricsAreServedOnceTheSourcesAreSeen(t *testing.T) {
 }
 
 func TestWithoutPermissionForJobsOnlyThoseOfCronJobsAreNotStarted(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.secret("db", map[string]string{"password": "one"})
 	before := r.runJobs(readDB)

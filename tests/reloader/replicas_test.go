@@ -29,6 +29,7 @@ func (r *rig) replica(deployment, number string, args ...string) *rig {
 }
 
 func TestTwoReleasesInANamespaceRollWhatEachOfThemWatches(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.secret("db", map[string]string{"password": "one"})
 	r.configMap("app", map[string]string{"level": "one"})
@@ -41,6 +42,7 @@ func TestTwoReleasesInANamespaceRollWhatEachOfThemWatches(t *testing.T) {
 }
 
 func TestAnotherReplicaTakesOver(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	for _, name := range []string{"earlier", "web"} {
 		r.secret(name, map[string]string{"password": "one"})
@@ -76,6 +78,7 @@ func TestAnotherReplicaTakesOver(t *testing.T) {
 }
 
 func TestAnotherReplicaStartsNoJobForChangesThatTheFirstHasStartedOneForEach(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	for _, name := range []string{"db", "queue", "web"} {
 		r.secret(name, map[string]string{"password": "one"})

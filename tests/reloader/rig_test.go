@@ -13,11 +13,9 @@ import (
 
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testkit"
+	"github.com/keyturn/keyturn/tests/testkit/running"
 	"github.com/keyturn/keyturn/tests/testkit/templates"
 )
-
-// quiet is how long a roll that must not happen is waited for, as in Reloader's own tests.
-const quiet = 3 * time.Second
 
 // rig is one test's namespace and process.
 type rig struct {
@@ -50,8 +48,8 @@ func (r *rig) start(args ...string) {
 func (r *rig) startWith(env []string, args ...string) {
 	r.Helper()
 	r.launch(env, args...)
-	ctx, cancel := context.WithTimeout(r.Context(), testkit.Patience)
-	defer cancel()
+	ctx, stop := running.WithTimeout(r.Context(), testkit.Patience)
+	defer stop()
 	if err := r.program.Ready(ctx); err != nil {
 		r.Fatal(err)
 	}
@@ -94,6 +92,15 @@ func (r *rig) label(secret string) {
 	r.Helper()
 	labels := []byte(`{"metadata":{"labels":{"team":"shop"}}}`)
 	if _, err := r.client.CoreV1().Secrets(r.namespace).Patch(r.Context(), secret, types.MergePatchType, labels, metav1.PatchOptions{}); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// labelConfigMap is label for a ConfigMap.
+func (r *rig) labelConfigMap(name string) {
+	r.Helper()
+	labels := []byte(`{"metadata":{"labels":{"team":"shop"}}}`)
+	if _, err := r.client.CoreV1().ConfigMaps(r.namespace).Patch(r.Context(), name, types.MergePatchType, labels, metav1.PatchOptions{}); err != nil {
 		r.Fatal(err)
 	}
 }
@@ -157,26 +164,4 @@ func (r *rig) awaitRoll(name string, before int64) {
 	began := time.Now()
 	testkit.Await(r.T, name+" is rolled", func(context.Context) bool { return r.writes(name) != before })
 	r.Logf("%s was rolled after %s", name, time.Since(began).Round(time.Millisecond))
-}
-
-// leaves makes a change, and fails the test if it rolls the Deployment: neither within the time that Reloader's tests wait, nor before a
-// later change of the source of a sentinel, which shows that changes are acted on.
-func (r *rig) leaves(name string, change func()) {
-	r.Helper()
-	if !r.hasSentinel() {
-		r.secret("sentinel", map[string]string{"value": "0"})
-		r.deploy("sentinel", auto(), func(template *corev1.PodTemplateSpec) { programs.ReadSecret(template, "sentinel") })
-	}
-	before := r.writes(name)
-	change()
-	<-time.After(quiet)
-	r.rolls("sentinel", func() { r.secret("sentinel", map[string]string{"value": time.Now().String()}) })
-	if now := r.writes(name); now != before {
-		r.Errorf("%s was rolled %d times, want none", name, now-before)
-	}
-}
-
-func (r *rig) hasSentinel() bool {
-	r.Helper()
-	return r.writes("sentinel") > 0
 }

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,6 +20,7 @@ import (
 )
 
 func TestRolloutsOfArgoRolloutsRollAsReloaderRollsThem(t *testing.T) {
+	t.Parallel()
 	serveRollouts(t)
 	r := newRig(t)
 	cases := rolloutCases()
@@ -28,18 +28,19 @@ func TestRolloutsOfArgoRolloutsRollAsReloaderRollsThem(t *testing.T) {
 		r.sources(sourceOf(i), "one", c.sourced)
 		r.rollout(sourceOf(i), c)
 	}
-	r.secret("sentinel", map[string]string{"value": "0"})
-	r.deploy("sentinel", auto(), func(template *corev1.PodTemplateSpec) { programs.ReadSecret(template, "sentinel") })
+	r.placeSentinels(auto())
 	r.start("--is-Argo-Rollouts", "true", "--reload-strategy", "annotations")
 	for i, c := range cases {
-		r.change(sourceOf(i), c.change)
+		r.change(sourceOf(i), c.change, "two")
 	}
-	until := time.Now().Add(testkit.Patience)
-	<-time.After(quiet)
-	r.rolls("sentinel", func() { r.secret("sentinel", map[string]string{"value": "1"}) })
+	r.awaitRollouts(cases)
+	r.passSentinels()
 	for i, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			object := r.awaitRollout(t, sourceOf(i), c.rolls || c.restarts, until)
+			object, err := r.rollouts().Get(t.Context(), sourceOf(i), metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
 			want := int64(1)
 			if c.rolls || c.restarts {
 				want = 2
@@ -79,13 +80,14 @@ func (r *rig) sources(name, value string, annotations map[string]string) {
 }
 
 // change changes the content of one of the two, and nothing else.
-func (r *rig) change(name, kind string) {
+func (r *rig) change(name, kind, value string) {
 	r.Helper()
-	patch := []byte(`{"data":{"value":"dHdv"}}`)
 	var err error
 	if kind == "secret" {
+		patch := fmt.Appendf(nil, `{"stringData":{"value":%q}}`, value)
 		_, err = r.client.CoreV1().Secrets(r.namespace).Patch(r.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{})
 	} else {
+		patch := fmt.Appendf(nil, `{"data":{"value":%q}}`, value)
 		_, err = r.client.CoreV1().ConfigMaps(r.namespace).Patch(r.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{})
 	}
 	if err != nil {
@@ -121,16 +123,25 @@ func (r *rig) rollout(name string, c rolloutCase) {
 	}
 }
 
-// awaitRollout returns a Rollout, when its spec has been written if it is to be, or when it is late.
-func (r *rig) awaitRollout(t *testing.T, name string, written bool, until time.Time) *unstructured.Unstructured {
-	t.Helper()
-	var object *unstructured.Unstructured
-	testkit.Await(t, "there is the Rollout "+name, func(ctx context.Context) bool {
-		var err error
-		if object, err = r.rollouts().Get(ctx, name, metav1.GetOptions{}); err != nil {
-			t.Fatal(err)
+// awaitRollouts waits until the spec of each Rollout has been written for which a case says so.
+func (r *rig) awaitRollouts(cases []rolloutCase) {
+	r.Helper()
+	var late []string
+	testkit.Await(r.T, "the Rollouts are written that are to be", func(ctx context.Context) bool {
+		list, err := r.rollouts().List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return false
 		}
-		return !written || object.GetGeneration() > 1 || time.Now().After(until)
-	})
-	return object
+		written := map[string]bool{}
+		for _, object := range list.Items {
+			written[object.GetName()] = object.GetGeneration() > 1
+		}
+		late = nil
+		for i, c := range cases {
+			if (c.rolls || c.restarts) && !written[sourceOf(i)] {
+				late = append(late, c.name)
+			}
+		}
+		return len(late) == 0
+	}, func() string { return "not written: " + strings.Join(late, "; ") })
 }

@@ -14,6 +14,7 @@ import (
 )
 
 func TestAStartRollsNothingThatHasNotChanged(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name string
 		// lost are the parts of the state that are gone when the command starts again.
@@ -25,6 +26,7 @@ func TestAStartRollsNothingThatHasNotChanged(t *testing.T) {
 		{"without its state", []string{"."}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			r := newRig(t)
 			for _, name := range []string{"rolled", "never"} {
 				r.secret(name, map[string]string{"password": "one"})
@@ -52,6 +54,7 @@ func TestAStartRollsNothingThatHasNotChanged(t *testing.T) {
 }
 
 func TestAChangeMadeWhileItIsDownIsFoundAtTheStart(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.secret("db", map[string]string{"password": "one"})
 	r.deploy("web", auto(), readDB)
@@ -63,6 +66,7 @@ func TestAChangeMadeWhileItIsDownIsFoundAtTheStart(t *testing.T) {
 
 // TestTheRecordsOfWorkloadsStandForALostState keeps the key, under which the records were made.
 func TestTheRecordsOfWorkloadsStandForALostState(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	key := filepath.Join(r.dir, "key")
 	if err := os.WriteFile(key, []byte("cmVwbGFjZSB0aGlzIGtleSBieSBvbmUgb2YgeW91ciBvd24h\n"), 0o600); err != nil {
@@ -90,6 +94,7 @@ func TestTheRecordsOfWorkloadsStandForALostState(t *testing.T) {
 }
 
 func TestAStateOfAnotherProcessIsRefused(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.start()
 	dir := filepath.Join(r.dir, "state")

@@ -49,8 +49,10 @@ func (r *rig) markedBy(annotations map[string]string) string {
 }
 
 func TestARollLeavesWhatTheStrategyOfReloaderLeaves(t *testing.T) {
+	t.Parallel()
 	for _, strategy := range []string{"env-vars", "annotations"} {
 		t.Run(strategy, func(t *testing.T) {
+			t.Parallel()
 			r := newRig(t)
 			r.secret("db", map[string]string{"password": "one"})
 			r.configMap("app.settings", map[string]string{"colour": "red"})
@@ -97,6 +99,7 @@ func TestARollLeavesWhatTheStrategyOfReloaderLeaves(t *testing.T) {
 }
 
 func TestNamesMeanWhatTheyMeanToReloader(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	for _, name := range []string{"foo", "foobaz", "rebar", "baz"} {
 		r.configMap(name, map[string]string{"read": "one", "unread": "one"})

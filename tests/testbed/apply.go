@@ -14,6 +14,8 @@ import (
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/restmapper"
+
+	"github.com/keyturn/keyturn/tests/testkit/running"
 )
 
 // fieldManager owns the fields that Apply sets.
@@ -101,31 +103,35 @@ const applyPatience = 30 * time.Second
 // mapping finds the resource of an object. It retries an unknown kind, because a custom resource definition appears in discovery a moment
 // after it is established, and any other error: on a busy machine a request may run into a timeout.
 func (a applier) mapping(ctx context.Context, object *unstructured.Unstructured) (*meta.RESTMapping, error) {
+	ctx, stop := running.WithTimeout(ctx, applyPatience)
+	defer stop()
 	var mapping *meta.RESTMapping
 	var last error
 	gvk := object.GroupVersionKind()
-	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, applyPatience, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(context.Context) (bool, error) {
 		mapping, last = a.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 		if last != nil {
 			a.mapper.Reset()
 		}
 		return last == nil, nil
 	})
-	if err != nil && last != nil {
-		return nil, last
+	if err != nil {
+		return nil, cmp.Or(last, context.Cause(ctx))
 	}
-	return mapping, err
+	return mapping, nil
 }
 
 func (a applier) waitEstablished(ctx context.Context, client dynamic.ResourceInterface, name string) error {
+	ctx, stop := running.WithTimeout(ctx, applyPatience)
+	defer stop()
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, applyPatience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		var crd *unstructured.Unstructured
 		crd, last = client.Get(ctx, name, metav1.GetOptions{})
 		return last == nil && isEstablished(crd), nil
 	})
 	if err != nil {
-		return fmt.Errorf("wait until it is established: %w", cmp.Or(last, err))
+		return fmt.Errorf("wait until it is established: %w", cmp.Or(last, context.Cause(ctx)))
 	}
 	return nil
 }

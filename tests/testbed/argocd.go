@@ -74,8 +74,11 @@ func (cp *ControlPlane) StartArgoCD(ctx context.Context) (*process.Process, erro
 
 // prepareArgoCD creates what Argo CD's programs need at their start, and returns the path of the binary.
 func (cp *ControlPlane) prepareArgoCD(ctx context.Context) (string, error) {
-	binary, err := cp.applyKindsOf(ctx, build.ArgoCD)
+	binary, err := build.Binary(ctx, cp.opts.Log, build.ArgoCD)
 	if err != nil {
+		return "", err
+	}
+	if err := cp.ApplyKindsOf(ctx, build.ArgoCD); err != nil {
 		return "", err
 	}
 	config, err := os.ReadFile(build.ArgoCDConfigPath(filepath.Dir(binary)))

@@ -8,8 +8,9 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
-// startControllers starts the controller manager. As in any real cluster, each of its controllers uses its own service
-// account, and so is a separate user in the audit log.
+// startControllers starts the controllers. As in any real cluster, each of them uses its own service account, and so is a separate user in the
+// audit log. The flags are those of upstream's controller manager, which the oldest version runs. The newest one runs our own main over the
+// controllers that tests need, see tests/tools/control-plane, which ignores the flags that it does not know.
 func (cp *ControlPlane) startControllers() (ready, error) {
 	const syncs = "20" // of Deployments and the like that are worked on at a time; upstream: 5
 	args := []string{
@@ -22,8 +23,8 @@ func (cp *ControlPlane) startControllers() (ready, error) {
 		"--use-service-account-credentials=true",
 		"--service-account-private-key-file=" + cp.pki.accountsKey,
 		"--root-ca-file=" + cp.pki.ca,
-		// If the machine is busy or the API server is down, the heartbeats of kwok's nodes are delayed. The controller would then make all
-		// pods of a node unready, and kwok, unlike a kubelet, does not make them ready again.
+		// If the machine is busy or the API server is down, the heartbeats of the node are delayed. Upstream's controller would then make all
+		// its pods unready, and the node, unlike a kubelet, does not make them ready again.
 		"--node-monitor-grace-period=24h",
 		"--kube-api-qps=" + strconv.Itoa(cp.opts.ControllerQPS),
 		"--kube-api-burst=" + strconv.Itoa(cp.opts.ControllerBurst),

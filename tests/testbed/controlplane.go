@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -38,9 +39,9 @@ type ControlPlane struct {
 }
 
 // ports are the ports on which the servers of one control plane listen.
-type ports struct{ etcd, apiServer, controllers, scheduler, kwok int }
+type ports struct{ etcd, apiServer, controllers, node int }
 
-// Start starts a control plane and waits until every part of it serves and its nodes are ready, which takes four to six
+// Start starts a control plane and waits until every part of it serves and its node is ready, which takes four to six
 // seconds. Servers that have not been built yet are built first, which the context also bounds. The control plane outlives
 // the context: the caller ends it with [ControlPlane.Stop]. An error names the server that failed, and has the end of its
 // log.
@@ -74,11 +75,11 @@ func (cp *ControlPlane) prepare() error {
 		return err
 	}
 	cp.dir = dir
-	free, err := process.FreePorts(5)
+	free, err := process.FreePorts(4)
 	if err != nil {
 		return err
 	}
-	cp.ports = ports{etcd: free[0], apiServer: free[1], controllers: free[2], scheduler: free[3], kwok: free[4]}
+	cp.ports = ports{etcd: free[0], apiServer: free[1], controllers: free[2], node: free[3]}
 	if cp.pki, err = newPKI(dir); err != nil {
 		return err
 	}
@@ -93,7 +94,7 @@ func (cp *ControlPlane) prepare() error {
 }
 
 // start starts the servers in the order of their dependencies: nothing starts before the servers that it connects to are
-// ready, because some servers exit otherwise. The last three do not depend on each other and start together.
+// ready, because some servers exit otherwise. The last two do not depend on each other and start together.
 func (cp *ControlPlane) start(ctx context.Context) error {
 	if err := cp.startEtcd(ctx); err != nil {
 		return err
@@ -105,14 +106,8 @@ func (cp *ControlPlane) start(ctx context.Context) error {
 	if !cp.opts.WithoutControllers {
 		starts = append(starts, cp.startControllers)
 	}
-	if !cp.opts.WithoutScheduler {
-		starts = append(starts, cp.startScheduler)
-	}
-	if !cp.opts.WithoutKwok {
-		if err := cp.makeNode(ctx); err != nil {
-			return err
-		}
-		starts = append(starts, cp.startKwok)
+	if !cp.opts.WithoutNode {
+		starts = append(starts, cp.startNode)
 	}
 	var waits []ready
 	for _, start := range starts {
@@ -127,7 +122,11 @@ func (cp *ControlPlane) start(ctx context.Context) error {
 			return err
 		}
 	}
-	return cp.waitUsable(ctx)
+	if cp.opts.WithoutControllers {
+		return nil
+	}
+	// Tests rely on it, and the controllers only create it after they are ready.
+	return cp.waitServiceAccount(ctx, metav1.NamespaceDefault)
 }
 
 // Stop ends the servers in the reverse order of their start, and waits for each. It removes the folder if Start created it.

@@ -139,8 +139,8 @@ func TestStopLeavesNothing(t *testing.T) {
 	cp.Stop()
 	t.Logf("stop: %v", time.Since(start))
 	cp.Stop()
-	if len(processes) != 4 {
-		t.Errorf("%d processes, want 4", len(processes))
+	if len(processes) != 3 {
+		t.Errorf("%d processes, want 3", len(processes))
 	}
 	for _, p := range processes {
 		if err := syscall.Kill(p.Pid(), 0); !errors.Is(err, syscall.ESRCH) {

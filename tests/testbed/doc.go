@@ -1,14 +1,13 @@
-// Package testbed runs a real Kubernetes control plane for tests, benchmarks and the demo: etcd, the API server, the
-// controller manager, the scheduler and kwok, whose nodes run no containers but whose pods become ready like real ones.
+// Package testbed runs a real Kubernetes control plane for tests, benchmarks and the demo: etcd, the API server and the controllers of workloads,
+// with a simulated node, which runs no containers but whose pods become ready like real ones.
 //
 // On request, it also runs the External Secrets Operator ([ControlPlane.StartExternalSecrets]) and the controllers of cert-manager
 // ([ControlPlane.StartCertManager]), Argo Rollouts ([ControlPlane.StartArgoRollouts]) and Flux ([ControlPlane.StartFlux]), with Git
 // repositories for the latter ([NewRepository]). All of them are the real ones. Package secretstore runs the secret store.
 //
 // Package build builds the servers from their own Go modules (see tests/tools) when they are first needed, and keeps them in the user's
-// cache folder, one folder per server and version. On two cores this takes about six minutes for a control plane and sixteen for the
-// others, once; "go run ./tests/testbed/cmd/build" does it before the tests. The servers of the control plane are one binary, called by
-// their names, because they share most of their packages. If the folder that KUBEBUILDER_ASSETS names has a binary, that is used instead.
+// cache folder, one folder per server and version; "make servers" does it before the tests. The servers of the control plane are one binary,
+// called by their names, because they share most of their packages. If the folder that KUBEBUILDER_ASSETS names has a binary, that is used instead.
 // The secret store is Vault, because OpenBao is not a module that could be built; to use OpenBao, set BAO_BIN to the path of its binary.
 //
 // Guarantees: a control plane listens on loopback only; nothing of it outlives the process that started it (on Linux, however

@@ -2,14 +2,16 @@ package testbed
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // unordered returns an account with its permissions, and a ConfigMap, in an order in which they cannot be applied.
@@ -73,13 +75,14 @@ func TestApplyCustomResource(t *testing.T) {
 	if err := bed.Apply(t.Context(), "testdata"); err != nil {
 		t.Fatal(err)
 	}
-	// It is waited for, because it may be known a moment later.
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-	defer cancel()
-	err := bed.ApplyYAML(ctx, strings.NewReader("{apiVersion: keyturn.test/v1, kind: Unknown, metadata: {name: x}}"))
-	if !meta.IsNoMatchError(err) {
-		t.Errorf("got %v, want that there is no such kind", err)
-	}
+	// A kind may be known a moment later, so Apply looks again until the context is done.
+	once, cancel := context.WithCancel(t.Context())
+	cancel()
+	var err error
+	testkit.Await(t, "the error says that there is no such kind", func(context.Context) bool {
+		err = bed.ApplyYAML(once, strings.NewReader("{apiVersion: keyturn.test/v1, kind: Unknown, metadata: {name: x}}"))
+		return meta.IsNoMatchError(err)
+	}, func() string { return fmt.Sprint(err) })
 }
 
 func TestReadManifestsRefusesWhatIsNoYAML(t *testing.T) {

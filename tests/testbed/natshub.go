@@ -47,7 +47,7 @@ func NewNATSHub(deployed, dir string) (*NATSHub, error) {
 // the cluster whose watcher watches the secret stores for all clusters. Empty means none.
 func (h *NATSHub) Render(ctx context.Context, stores string, clusters ...string) error {
 	nk, err := build.Binary(ctx, io.Discard, build.NATSKeys)
-	if err := errors.Join(err, Inputs(h.deployed)); err != nil {
+	if err != nil {
 		return err
 	}
 	script := exec.CommandContext(ctx, "sh", append([]string{filepath.Join(h.deployed, "render.sh"), h.Dir}, clusters...)...)

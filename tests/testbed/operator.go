@@ -3,7 +3,6 @@ package testbed
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 
 	"github.com/keyturn/keyturn/tests/testbed/build"
 	"github.com/keyturn/keyturn/tests/testbed/process"
@@ -12,8 +11,11 @@ import (
 // startOperator starts an operator with its own kinds. If necessary, it is built first. Stop ends it with the control plane,
 // if it has not been ended before.
 func (cp *ControlPlane) startOperator(ctx context.Context, env []string, name string, args ...string) (*process.Process, error) {
-	path, err := cp.applyKindsOf(ctx, name)
+	path, err := build.Binary(ctx, cp.opts.Log, name)
 	if err != nil {
+		return nil, err
+	}
+	if err := cp.ApplyKindsOf(ctx, name); err != nil {
 		return nil, err
 	}
 	cp.mu.Lock()
@@ -23,19 +25,14 @@ func (cp *ControlPlane) startOperator(ctx context.Context, env []string, name st
 }
 
 // ApplyKindsOf applies the custom resource definitions of an operator, such as [CertManager], but does not start it, so objects of its
-// kinds stay as they are. If necessary, it is built first.
+// kinds stay as they are.
 func (cp *ControlPlane) ApplyKindsOf(ctx context.Context, operator string) error {
-	if _, err := cp.applyKindsOf(ctx, operator); err != nil {
+	kinds, err := build.Kinds(ctx, operator)
+	if err == nil {
+		err = cp.Apply(ctx, kinds)
+	}
+	if err != nil {
 		return fmt.Errorf("apply the kinds of %s: %w", operator, err)
 	}
 	return nil
-}
-
-// applyKindsOf is like [ControlPlane.ApplyKindsOf], and returns the path of the operator's binary.
-func (cp *ControlPlane) applyKindsOf(ctx context.Context, name string) (string, error) {
-	path, err := build.Binary(ctx, cp.opts.Log, name)
-	if err != nil {
-		return "", err
-	}
-	return path, cp.Apply(ctx, build.CRDsPath(filepath.Dir(path)))
 }

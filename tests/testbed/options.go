@@ -22,10 +22,8 @@ type Options struct {
 
 	// WithoutControllers leaves out the controller manager: nothing rolls, and namespaces get no service account.
 	WithoutControllers bool
-	// WithoutScheduler leaves out the scheduler: pods stay pending.
-	WithoutScheduler bool
-	// WithoutKwok leaves out kwok and its node: pods stay pending.
-	WithoutKwok bool
+	// WithoutNode leaves out the node: pods stay pending.
+	WithoutNode bool
 
 	// APIServerArgs are further arguments of the API server. They take precedence over those of the test bed.
 	APIServerArgs []string
@@ -46,11 +44,8 @@ func (o Options) servers() []string {
 	if !o.WithoutControllers {
 		names = append(names, build.ControllerManager)
 	}
-	if !o.WithoutScheduler {
-		names = append(names, build.Scheduler)
-	}
-	if !o.WithoutKwok {
-		names = append(names, build.Kwok)
+	if !o.WithoutNode {
+		names = append(names, build.Node)
 	}
 	return names
 }

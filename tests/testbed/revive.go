@@ -6,9 +6,8 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed/build"
 )
 
-// Revive restarts the controller manager, the scheduler and kwok if they have ended, like a kubelet, and returns the names of those that it
-// has restarted. It does not wait until they are ready. A scheduler exits if it finds its cache inconsistent, which may happen after the API
-// server or etcd was killed.
+// Revive restarts the controllers and the node if they have ended, like a kubelet, and returns the names of those that it has restarted. It does
+// not wait until they are ready. They end if the API server is down when they start.
 func (cp *ControlPlane) Revive() ([]string, error) {
 	cp.reviving.Lock()
 	defer cp.reviving.Unlock()
@@ -17,7 +16,7 @@ func (cp *ControlPlane) Revive() ([]string, error) {
 	for _, server := range []struct {
 		name  string
 		start func() (ready, error)
-	}{{build.ControllerManager, cp.startControllers}, {build.Scheduler, cp.startScheduler}, {build.Kwok, cp.startKwok}} {
+	}{{build.ControllerManager, cp.startControllers}, {build.Node, cp.startNode}} {
 		if p := cp.Server(server.name); p == nil || !p.Ended() {
 			continue
 		}

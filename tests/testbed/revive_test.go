@@ -10,8 +10,7 @@ import (
 )
 
 func TestServersThatHaveEndedAreRevived(t *testing.T) {
-	// kwok is left out, because a new one waits 40 seconds until the previous one's lease on the node has expired.
-	ended := []string{build.ControllerManager, build.Scheduler}
+	ended := []string{build.ControllerManager, build.Node}
 	for _, name := range ended {
 		bed.Server(name).Kill()
 	}

@@ -15,9 +15,8 @@ import (
 // The users of a control plane other than service accounts, as they appear in the audit log.
 const (
 	adminUser       = "testbed-admin"
-	kwokUser        = "testbed-kwok"
+	nodeUser        = "testbed-node"
 	controllersUser = "system:kube-controller-manager"
-	schedulerUser   = "system:kube-scheduler"
 
 	// externalSecretsUser, certManagerUser, argoRolloutsUser and prometheusUser are the users of the operators, FluxUser that of Flux's
 	// controllers, and ArgoCDUser that of Argo CD.
@@ -38,7 +37,7 @@ func (cp *ControlPlane) makeUsers() error {
 	cp.tokens = map[string]string{}
 	var file strings.Builder
 	for user, group := range map[string]string{
-		adminUser: mastersGroup, kwokUser: mastersGroup, controllersUser: "", schedulerUser: "",
+		adminUser: mastersGroup, nodeUser: mastersGroup, controllersUser: "",
 		externalSecretsUser: mastersGroup, certManagerUser: mastersGroup, argoRolloutsUser: mastersGroup,
 		prometheusUser: mastersGroup, FluxUser: mastersGroup, ArgoCDUser: mastersGroup,
 	} {

@@ -103,7 +103,7 @@ func (b *bench) start(ctx context.Context, options testbed.Options, kept string)
 // measureWithoutPods measures everything except the fan-out, on a control plane whose Deployments have no pods.
 func (b *bench) measureWithoutPods(ctx context.Context) error {
 	var err error
-	options := testbed.Options{Log: os.Stdout, WithoutKwok: true, WithoutScheduler: true}
+	options := testbed.Options{Log: os.Stdout, WithoutNode: true}
 	if b.cp, b.cluster.client, err = b.start(ctx, options, "controlplane"); err != nil {
 		return err
 	}

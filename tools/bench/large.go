@@ -35,7 +35,7 @@ const largeBelow = 250
 func (b *bench) measureLarge(ctx context.Context) error {
 	// Nobody reads the audit log of the requests that fill it.
 	cp, client, err := b.start(ctx, testbed.Options{
-		Log: os.Stdout, WithoutKwok: true, WithoutScheduler: true, APIServerArgs: []string{"--audit-log-path="},
+		Log: os.Stdout, WithoutNode: true, APIServerArgs: []string{"--audit-log-path="},
 	}, "controlplane-large")
 	if err != nil {
 		return err

@@ -6,9 +6,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestEachDemoEndsAsExpected(t *testing.T) {
+	testkit.Nightly(t)
 	// The demos run from the root of the repository.
 	t.Chdir("../..")
 	page := filepath.Join(t.TempDir(), "bin", "rotations.html")

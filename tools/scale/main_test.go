@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -54,6 +56,7 @@ func TestFlags(t *testing.T) {
 }
 
 func TestASmallRunMeasuresEverything(t *testing.T) {
+	testkit.Nightly(t)
 	page := filepath.Join(t.TempDir(), "scale.md")
 	args := []string{"-clusters", "2,4", "-sources", "20", "-sustain", "200ms", "-changed", "0.5", "-shared", "-write", page}
 	if err := run(t.Context(), "../../deploy/nats", args); err != nil {

@@ -1,30 +1,15 @@
 package main
 
 import (
-	"context"
-	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
-
-	"github.com/keyturn/keyturn/tests/programs"
 )
 
-// binaries are the programs that the tests run, with the race detector.
-var binaries programs.Binaries
-
-func TestMain(m *testing.M) {
-	var err error
-	if binaries, err = programs.Build(context.Background(), true); err != nil {
-		fmt.Fprintln(os.Stderr, "building the programs:", err)
-		os.Exit(1)
-	}
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestParse(t *testing.T) {
 	defaults := settings{duration: time.Hour, seed: 7, workloads: 200, actuators: 1, kinds: kindsFor(1), root: "."}

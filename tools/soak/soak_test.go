@@ -4,12 +4,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testbed/build"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // TestAShortRunLosesNothing is a whole run, with a minute of faults of every kind on few workloads.
 func TestAShortRunLosesNothing(t *testing.T) {
-	if err := testbed.Inputs("../../cmd", "../../internal", "../../deploy/base"); err != nil {
+	testkit.Nightly(t)
+	binaries, err := programs.Build(t.Context(), build.Race())
+	if err != nil {
 		t.Fatal(err)
 	}
 	s, err := parse([]string{"-duration", "1m", "-workloads", "40"}, 1)

@@ -22,8 +22,8 @@ func BrowserTool(ctx context.Context) (string, error) {
 	}
 	defer unlock()
 	binary := filepath.Join(dir, "browser")
-	args := []string{"-mod=readonly", "-trimpath", "-ldflags=-s -w"}
-	if err := goBuild(ctx, filepath.Join(root, "tests", "tools", "browser"), binary, ".", args, "CGO_ENABLED=0"); err != nil {
+	args := append(buildFlags(), "-mod=readonly", "-ldflags=-s -w")
+	if err := goBuild(ctx, nil, filepath.Join(root, "tests", "tools", "browser"), binary, ".", args, "CGO_ENABLED=0"); err != nil {
 		return "", fmt.Errorf("build the browser tool: %w", err)
 	}
 	return binary, nil

@@ -5,14 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
 // modulePath is the module that this package and its tools belong to.
@@ -31,10 +27,24 @@ func All(ctx context.Context, log io.Writer, names ...string) error {
 	var err error
 	for _, name := range names {
 		if err == nil && !slices.Contains(programs, name) {
-			_, err = Binary(ctx, log, name)
+			err = buildOrExtract(ctx, log, name)
 		}
 	}
 	return errors.Join(err, <-beside)
+}
+
+// buildOrExtract builds a server, and extracts the kinds of an operator that is not run.
+func buildOrExtract(ctx context.Context, log io.Writer, name string) error {
+	s, err := findServer(name)
+	switch {
+	case err != nil:
+		return err
+	case s.pkg == "":
+		_, err = Kinds(ctx, name)
+	default:
+		_, err = Binary(ctx, log, name)
+	}
+	return err
 }
 
 func buildPrograms(ctx context.Context, programs []string) error {
@@ -75,7 +85,7 @@ func Binary(ctx context.Context, log io.Writer, name string) (string, error) {
 	return path, nil
 }
 
-func buildServer(ctx context.Context, log io.Writer, name string, s server, dir string) (err error) {
+func buildServer(ctx context.Context, log io.Writer, name string, s server, dir string) error {
 	unlock, err := lockFile(ctx, filepath.Join(dir, ".lock"))
 	if err != nil {
 		return err
@@ -85,67 +95,59 @@ func buildServer(ctx context.Context, log io.Writer, name string, s server, dir 
 	if isFile(path) {
 		return nil // another process built it while this one waited for the lock
 	}
-	root, err := moduleDir(ctx, ".", modulePath)
-	if err != nil {
-		return err
-	}
-	tools := filepath.Join(root, "tests", "tools", s.tools)
-	if s.program == "" || !isFile(filepath.Join(dir, s.program)) {
-		built := tell(log, s.title(name), s.estimate)
-		defer func() { built(err) }()
-	}
-	if err := extract(ctx, s, tools, dir); err != nil {
-		return err
-	}
-	switch {
-	case s.pkg == "":
-		return os.WriteFile(path, nil, 0o600) // this marks the folder as complete
-	case s.program == "":
-		return compile(ctx, s, tools, path)
+	if s.program == "" {
+		return buildApart(ctx, log, name, s, dir)
 	}
 	if program := filepath.Join(dir, s.program); !isFile(program) {
-		if err := compile(ctx, s, tools, program); err != nil {
+		if err := compile(ctx, log, name, s, program, []string{"CGO_ENABLED=0"}); err != nil {
 			return err
 		}
 	}
 	return os.Symlink(s.program, path)
 }
 
-// extract copies the additional files of a server to the folder of its binary.
-func extract(ctx context.Context, s server, tools, dir string) error {
-	if s.extract == nil {
-		return nil
-	}
-	// Building the server would download its source, too, but only later.
-	if _, err := goCommand(ctx, tools, []string{"mod", "download", s.module}); err != nil {
-		return err
-	}
-	module, err := moduleDir(ctx, tools, s.module)
+// buildApart builds a server in a scratch folder. What the control plane compiles stays in Go's cache instead, because the programs share most of it.
+func buildApart(ctx context.Context, log io.Writer, name string, s server, dir string) error {
+	place, err := newScratch(ctx)
 	if err != nil {
 		return err
 	}
-	return s.extract(module, dir)
-}
-
-func compile(ctx context.Context, s server, tools, path string) error {
-	args := []string{"-mod=readonly", "-trimpath", "-tags=" + s.tags, "-ldflags=-s -w" + s.flags}
-	return goBuild(ctx, tools, path, s.pkg, args, "CGO_ENABLED=0")
-}
-
-// goBuild builds a package to a path. The binary is renamed into place, so that the path never has an incomplete one, and a
-// program that runs from it is not disturbed.
-func goBuild(ctx context.Context, dir, path, pkg string, args []string, env ...string) error {
-	temp := fmt.Sprintf("%s.%d.tmp", path, os.Getpid())
-	defer os.Remove(temp)
-	// If the existing binary is what it would build, the go command keeps it, which saves the linking.
-	if err := copyFile(path, temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("copy the binary: %w", err)
-	}
-	args = append([]string{"build", "-o", temp}, args...)
-	if _, err := goCommand(ctx, dir, append(args, pkg), env...); err != nil {
+	defer place.remove()
+	fmt.Fprintf(log, "testbed: downloading %s\n", s.title(name))
+	module, err := s.download(ctx, place)
+	if err != nil {
 		return err
 	}
-	return os.Rename(temp, path)
+	if s.kinds != nil {
+		if _, err := s.saveKinds(ctx, module, dir); err != nil {
+			return err
+		}
+	}
+	if s.extract != nil {
+		if err := s.extract(module, dir); err != nil {
+			return err
+		}
+	}
+	if err := s.trim(ctx, module); err != nil {
+		return err
+	}
+	return compile(ctx, log, name, s, filepath.Join(dir, name), place.env)
+}
+
+func compile(ctx context.Context, log io.Writer, name string, s server, path string, env []string) error {
+	tools, err := s.toolsDir(ctx)
+	if err != nil {
+		return err
+	}
+	flags := append(buildFlags(s.tags...), "-mod=readonly")
+	total, err := packagesToCompile(ctx, tools, s.pkg, flags, env)
+	if err != nil {
+		return err
+	}
+	built := newProgress(log, s.title(name), total)
+	err = goBuild(ctx, built, tools, path, s.pkg, append(flags, "-v", "-ldflags=-s -w"+s.flags), env...)
+	built.end(err)
+	return err
 }
 
 func copyFile(from, to string) error {
@@ -160,32 +162,6 @@ func copyFile(from, to string) error {
 	}
 	_, err = io.Copy(target, source)
 	return errors.Join(err, target.Close())
-}
-
-// moduleDir returns the folder with a module's source, as seen from the module in dir.
-func moduleDir(ctx context.Context, dir, module string) (string, error) {
-	out, err := goCommand(ctx, dir, []string{"list", "-mod=readonly", "-m", "-f", "{{.Dir}}", module})
-	if err != nil {
-		return "", err
-	}
-	if out == "" {
-		return "", fmt.Errorf("module %s is not downloaded", module)
-	}
-	return out, nil
-}
-
-// goCommand runs the go command and returns its output.
-func goCommand(ctx context.Context, dir string, args []string, env ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir = dir
-	// Setting GOFLAGS, even without a new flag, overrides those of the environment and of "go env -w": the -race of a test
-	// run would otherwise build every server a second time.
-	cmd.Env = append(append(os.Environ(), "GOFLAGS=-buildvcs=false", "GOWORK=off"), env...)
-	out, err := process.Capture(cmd)
-	if err != nil {
-		return "", fmt.Errorf("go %s: %w", args[0], err)
-	}
-	return strings.TrimSpace(string(out)), nil
 }
 
 func cacheDir(elem ...string) (string, error) {

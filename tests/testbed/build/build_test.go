@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -65,7 +66,7 @@ func TestBinaryPrefersAssets(t *testing.T) {
 	if got, err := Binary(t.Context(), io.Discard, Etcd); err != nil || got != want {
 		t.Errorf("%s, %v, want %s", got, err, want)
 	}
-	if got, err := Binary(t.Context(), io.Discard, Scheduler); err != nil || filepath.Dir(got) == assets {
+	if got, err := Binary(t.Context(), io.Discard, Node); err != nil || filepath.Dir(got) == assets {
 		t.Errorf("%s, %v, want one that was built", got, err)
 	}
 }
@@ -89,11 +90,40 @@ func hasTheVersionOfItsTools(t *testing.T, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tools := filepath.Join("..", "..", "tools", s.tools)
-	got, err := goCommand(t.Context(), tools, []string{"list", "-mod=readonly", "-m", "-f", "{{.Version}}", s.module})
-	if err != nil || got != s.version {
-		t.Errorf("%s, %v, want %s", got, err, s.version)
+	if got := required(t, filepath.Join("..", "..", "tools", s.tools))[s.module]; got != s.version {
+		t.Errorf("%s, want %s", got, s.version)
 	}
+}
+
+// Equal packages are compiled once for the programs and for the control plane, which are most of what make test compiles.
+func TestTheControlPlaneHasTheVersionsOfThePrograms(t *testing.T) {
+	programs, shared := required(t, filepath.Join("..", "..", "..")), 0
+	for module, version := range required(t, filepath.Join("..", "..", "tools", controlPlane)) {
+		want, both := programs[module]
+		if !both {
+			continue
+		}
+		if shared++; version != want {
+			t.Errorf("tests/tools/%s has %s %s, and /go.mod %s", controlPlane, module, version, want)
+		}
+	}
+	if shared < 50 {
+		t.Errorf("they share %d modules, want most", shared)
+	}
+}
+
+// required returns the versions in a go.mod, by module.
+func required(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	versions := map[string]string{}
+	for _, line := range regexp.MustCompile(`(?m)^(?:require )?\s*([a-z0-9.-]+\.[a-z]+/\S+) (v\S+)( // indirect)?$`).FindAllStringSubmatch(string(content), -1) {
+		versions[line[1]] = line[2]
+	}
+	return versions
 }
 
 func TestBuildCommitSaysThatTheCommitIsNotThere(t *testing.T) {

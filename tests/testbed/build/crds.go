@@ -2,28 +2,84 @@ package build
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 )
 
-// extractCRDs returns a function that copies the folder of an operator's module with its custom resource definitions next
-// to its binary.
+// kindsFolder is the folder of an operator's custom resource definitions in the folder of its binary.
+const kindsFolder = "crds"
+
+// Kinds returns the folder of an operator's custom resource definitions. If necessary, it downloads the operator's module and copies them into the
+// cache; the operator is not built.
+func Kinds(ctx context.Context, name string) (string, error) {
+	if err := checkEnvironment(); err != nil {
+		return "", err
+	}
+	s, err := findServer(name)
+	if err != nil {
+		return "", err
+	}
+	if s.kinds == nil {
+		return "", fmt.Errorf("%s has no custom resource definitions", name)
+	}
+	dir, err := cacheDir(s.folder(name))
+	if err != nil {
+		return "", err
+	}
+	if kinds := filepath.Join(dir, kindsFolder); isFolder(kinds) {
+		return kinds, nil
+	}
+	place, err := newScratch(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer place.remove()
+	module, err := s.download(ctx, place)
+	if err != nil {
+		return "", fmt.Errorf("download %s %s: %w", name, s.version, err)
+	}
+	return s.saveKinds(ctx, module, dir)
+}
+
+// saveKinds copies an operator's custom resource definitions out of its module to the folder of its binary, unless they are there, and returns their
+// folder.
+func (s server) saveKinds(ctx context.Context, module, dir string) (string, error) {
+	unlock, err := lockFile(ctx, filepath.Join(dir, ".kinds"))
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	kinds := filepath.Join(dir, kindsFolder)
+	if isFolder(kinds) {
+		return kinds, nil
+	}
+	// What an interrupted copy has left is no folder of this name.
+	copied := kinds + ".tmp"
+	if err := os.RemoveAll(copied); err != nil {
+		return "", err
+	}
+	if err := s.kinds(module, copied); err != nil {
+		return "", fmt.Errorf("copy custom resource definitions: %w", err)
+	}
+	return kinds, os.Rename(copied, kinds)
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// extractCRDs returns a function that copies a folder of an operator's module with its custom resource definitions.
 func extractCRDs(folder string) func(moduleDir, dir string) error {
 	return func(moduleDir, dir string) error {
-		// Remove what an interrupted build may have left.
-		if err := os.RemoveAll(CRDsPath(dir)); err != nil {
-			return fmt.Errorf("remove custom resource definitions: %w", err)
-		}
-		from := os.DirFS(filepath.Join(moduleDir, filepath.FromSlash(folder)))
-		if err := os.CopyFS(CRDsPath(dir), from); err != nil {
-			return fmt.Errorf("copy custom resource definitions: %w", err)
+		if err := os.CopyFS(dir, os.DirFS(filepath.Join(moduleDir, filepath.FromSlash(folder)))); err != nil {
+			return err
 		}
 		// Some folders also have a list of their files, which is not an object of a cluster.
-		if err := os.RemoveAll(filepath.Join(CRDsPath(dir), "kustomization.yaml")); err != nil {
-			return fmt.Errorf("remove the list of custom resource definitions: %w", err)
-		}
-		return nil
+		return os.RemoveAll(filepath.Join(dir, "kustomization.yaml"))
 	}
 }
 
@@ -38,27 +94,14 @@ func extractCRD(file, name string) func(moduleDir, dir string) error {
 			if !bytes.Contains(document, []byte("\nkind: CustomResourceDefinition\n")) || !bytes.Contains(document, []byte("\n  name: "+name+"\n")) {
 				continue
 			}
-			if err := os.MkdirAll(CRDsPath(dir), 0o755); err != nil {
-				return fmt.Errorf("make the folder of custom resource definitions: %w", err)
-			}
-			if err := os.WriteFile(filepath.Join(CRDsPath(dir), name+".yaml"), document, 0o644); err != nil {
-				return fmt.Errorf("write a custom resource definition: %w", err)
-			}
-			return nil
+			return errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, name+".yaml"), document, 0o644))
 		}
 		return fmt.Errorf("%s has no custom resource definition %s", file, name)
 	}
 }
 
-// CRDsPath returns the folder of an operator's custom resource definitions in the folder of its binary.
-func CRDsPath(dir string) string { return filepath.Join(dir, "crds") }
-
-// extractArgoCD copies Argo CD's custom resource definitions, its configuration as upstream installs it, and the script that its repository
-// server looks for in PATH.
+// extractArgoCD copies Argo CD's configuration as upstream installs it, and the script that its repository server looks for in PATH.
 func extractArgoCD(moduleDir, dir string) error {
-	if err := extractCRDs("manifests/crds")(moduleDir, dir); err != nil {
-		return err
-	}
 	for from, to := range map[string]string{
 		"manifests/base/config/argocd-cm.yaml": ArgoCDConfigPath(dir), "hack/git-verify-wrapper.sh": filepath.Join(dir, "git-verify-wrapper.sh"),
 	} {

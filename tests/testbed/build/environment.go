@@ -12,11 +12,16 @@ const (
 	// assetsVariable is the environment variable with a folder of binaries to use instead.
 	assetsVariable = "KUBEBUILDER_ASSETS"
 	oldest         = "oldest"
+	// raceVariable is the environment variable that make test-nightly sets.
+	raceVariable = "KEYTURN_TEST_RACE"
 )
 
 // Oldest reports whether KEYTURN_TEST_VERSIONS is oldest: Kubernetes, Helm, NATS and External Secrets are then of the oldest releases
 // that docs/compatibility.md names, and otherwise of the newest.
 func Oldest() bool { return os.Getenv(versionsVariable) == oldest }
+
+// Race reports whether the programs that tests start have the race detector, which takes several times the processor time.
+func Race() bool { return os.Getenv(raceVariable) != "" }
 
 // checkEnvironment returns an error if the environment would use another Kubernetes than the one that it selects.
 func checkEnvironment() error {

@@ -32,3 +32,16 @@ func lockFile(ctx context.Context, path string) (unlock func(), err error) {
 	}
 	return func() { f.Close() }, nil
 }
+
+// tryLock takes the lock that lockFile takes, if it is free, and reports whether it was.
+func tryLock(path string) (unlock func(), free bool) {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return nil, false
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		f.Close()
+		return nil, false
+	}
+	return func() { f.Close() }, true
+}

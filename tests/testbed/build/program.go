@@ -10,17 +10,16 @@ import (
 )
 
 // Program builds a main package of the root module, such as "./cmd/actuator", with the race detector if race is true, and returns the path
-// of the binary. The path is the same each time, and only what has changed is compiled. With the race detector, the flags are those of a
-// plain "go test -race", so that tests and programs share their compiled packages. Without it, the binary is built without cgo, like a
-// release, and shares the standard library with the servers.
+// of the binary. The path is the same each time, and only what has changed is compiled. It is built as for a release, but for the race detector.
 func Program(ctx context.Context, pkg string, race bool) (string, error) {
 	root, err := moduleDir(ctx, ".", modulePath)
 	if err != nil {
 		return "", fmt.Errorf("build %s: %w", pkg, err)
 	}
-	name, args, env := path.Base(pkg), []string(nil), []string{"CGO_ENABLED=0"}
+	args := append(buildFlags(), "-ldflags=-s -w")
+	name, env := path.Base(pkg), "CGO_ENABLED=0"
 	if race {
-		name, args, env = name+"-race", []string{"-race"}, nil
+		name, args, env = name+"-race", append(args, "-race"), "CGO_ENABLED=1"
 	}
 	dir, err := programsDir(root)
 	if err != nil {
@@ -32,7 +31,7 @@ func Program(ctx context.Context, pkg string, race bool) (string, error) {
 	}
 	defer unlock()
 	binary := filepath.Join(dir, name)
-	if err := goBuild(ctx, root, binary, pkg, args, env...); err != nil {
+	if err := goBuild(ctx, nil, root, binary, pkg, args, env); err != nil {
 		return "", fmt.Errorf("build %s: %w", pkg, err)
 	}
 	return binary, nil

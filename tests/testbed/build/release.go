@@ -16,8 +16,8 @@ import (
 var ErrNoCommit = errors.New("the commit is not in this clone")
 
 // Commit builds main packages of another commit of the root module, such as "./cmd/actuator" of "HEAD~1", and returns the paths of
-// the binaries in the same order. They have the race detector, like everything that tests build, so that only packages of this
-// module are compiled again. They are kept until those of another commit are built.
+// the binaries in the same order. They are built as by [Program] without the race detector, so that only packages of this module that differ are
+// compiled again. They are kept until those of another commit are built.
 func Commit(ctx context.Context, revision string, pkgs ...string) ([]string, error) {
 	root, err := moduleDir(ctx, ".", modulePath)
 	if err != nil {
@@ -56,7 +56,7 @@ func Commit(ctx context.Context, revision string, pkgs ...string) ([]string, err
 		return nil, fmt.Errorf("build %s: %w", revision, err)
 	}
 	for i, pkg := range pkgs {
-		if err := goBuild(ctx, source, binaries[i], pkg, []string{"-race"}); err != nil {
+		if err := goBuild(ctx, nil, source, binaries[i], pkg, append(buildFlags(), "-ldflags=-s -w"), "CGO_ENABLED=0"); err != nil {
 			return nil, fmt.Errorf("build %s of %s: %w", pkg, revision, err)
 		}
 	}

@@ -1,8 +1,10 @@
 package build
 
 import (
+	"context"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -12,8 +14,7 @@ const (
 	Etcd               = "etcd"
 	APIServer          = "kube-apiserver"
 	ControllerManager  = "kube-controller-manager"
-	Scheduler          = "kube-scheduler"
-	Kwok               = "kwok"
+	Node               = "simulated-node"
 	Kubectl            = "kubectl"
 	Vault              = "vault"
 	ExternalSecrets    = "external-secrets"
@@ -40,7 +41,6 @@ const (
 	etcdVersion               = "v3.6.8"
 	kubernetesVersion         = "v1.36.3"
 	oldestKubernetesVersion   = "v1.30.14"
-	kwokVersion               = "v0.8.0"
 	vaultVersion              = "v1.13.0"
 	externalSecretsVersion    = "v0.20.4"
 	oldestESOVersion          = "v0.16.1" // v0.16.0 is on no module proxy
@@ -66,8 +66,8 @@ const (
 // server describes how to build a binary.
 type server struct {
 	version string
-	// revision is the revision of a main package of ours, which follows the version. It must change with each change of the
-	// package, so that an outdated binary in the cache is not used. It is empty if the main package is the server's own.
+	// revision is the revision of a main package of ours, or of the files in trimmed. It follows the version, and must change with each change
+	// of them, so that an outdated binary in the cache is not used. It is empty if all is the server's own.
 	revision string
 	// tools is the folder under tests/tools with the module that pins the server and its dependencies.
 	tools string
@@ -75,15 +75,18 @@ type server struct {
 	module string
 	// pkg is the main package, as tools sees it.
 	pkg string
+	// trimmed is a folder under tests/tools with files that the build uses in place of those of the server's module, so that it imports less.
+	// Empty means none. It is only for a server that has its own binary.
+	trimmed string
 	// program is the binary that acts as this server when it is called by its name, if several servers share one. Empty means that the
 	// server has its own binary.
 	program string
-	// estimate is how long a first build takes on two cores, for the progress line.
-	estimate string
 	// flags are further linker flags.
 	flags string
 	// tags are build tags.
-	tags string
+	tags []string
+	// kinds copies the custom resource definitions of an operator out of its module.
+	kinds func(moduleDir, dir string) error
 	// extract copies further files out of the server's module into the folder of the binary.
 	extract func(moduleDir, dir string) error
 }
@@ -99,106 +102,99 @@ func kubernetesFlags(version string) string {
 // controlPlane is the binary of all servers of the control plane. They share most of their packages, which are compiled and linked once.
 const controlPlane = "control-plane"
 
-// controlPlaneRevision contains the version of each of its servers.
-const controlPlaneRevision = "-" + kubernetesVersion + "-etcd-" + etcdVersion + "-kwok-" + kwokVersion + "-1"
+// controlPlaneRevision contains the versions of its servers.
+const controlPlaneRevision = "-" + kubernetesVersion + "-etcd-" + etcdVersion + "-1"
 
 func servers() map[string]server {
 	part := func(module, version string) server {
 		return server{
 			version: version, tools: "control-plane", module: module, pkg: ".", program: controlPlane, revision: controlPlaneRevision,
-			estimate: "6 minutes", flags: kubernetesFlags(kubernetesVersion),
+			flags: kubernetesFlags(kubernetesVersion),
 		}
 	}
-	command := func(version, tools, name, estimate string) server {
+	command := func(version, tools, name string) server {
 		return server{
 			version: version, tools: tools, module: "k8s.io/kubernetes", pkg: "k8s.io/kubernetes/cmd/" + name,
-			estimate: estimate, flags: kubernetesFlags(version),
+			flags: kubernetesFlags(version),
 		}
 	}
-	kubernetes := func(name, estimate string) server {
+	kubernetes := func(name string) server {
 		switch {
 		case Oldest():
-			return command(oldestKubernetesVersion, "kubernetes-oldest", name, estimate)
+			return command(oldestKubernetesVersion, "kubernetes-oldest", name)
 		case name == Kubectl:
-			return command(kubernetesVersion, "control-plane", name, estimate)
+			return command(kubernetesVersion, "control-plane", name)
 		}
 		return part("k8s.io/kubernetes", kubernetesVersion)
 	}
-	kwok := part("sigs.k8s.io/kwok", kwokVersion)
-	kwok.extract = extractStages
 	flux := func(name string) server {
 		module := "github.com/fluxcd/" + name
 		return server{
-			version: fluxVersion, tools: name, module: module, pkg: module, estimate: "2 minutes", extract: extractCRDs("config/crd/bases"),
+			version: fluxVersion, tools: name, module: module, pkg: module, kinds: extractCRDs("config/crd/bases"),
 		}
 	}
 	return map[string]server{
 		SourceController:    flux(SourceController),
 		KustomizeController: flux(KustomizeController),
 		Etcd:                part("go.etcd.io/etcd/server/v3", etcdVersion),
-		APIServer:           kubernetes(APIServer, "3 minutes"),
-		ControllerManager:   kubernetes(ControllerManager, "a minute"),
-		Scheduler:           kubernetes(Scheduler, "half a minute"),
-		Kwok:                kwok,
-		Kubectl:             kubernetes(Kubectl, "half a minute"),
+		APIServer:           kubernetes(APIServer),
+		ControllerManager:   kubernetes(ControllerManager),
+		Node:                part("k8s.io/kubernetes", kubernetesVersion),
+		Kubectl:             kubernetes(Kubectl),
 		Vault: {
-			version: vaultVersion, tools: "vault", module: "github.com/hashicorp/vault", pkg: "github.com/hashicorp/vault",
-			estimate: "4 minutes",
+			version: vaultVersion, revision: "-1", tools: "vault", module: "github.com/hashicorp/vault", pkg: ".",
 		},
 		ExternalSecrets: externalSecrets(),
 		CertManager: {
 			version: certManagerVersion, revision: "-1", tools: "cert-manager", module: "github.com/cert-manager/cert-manager",
-			pkg: ".", estimate: "a minute and a half", extract: extractCRDs("deploy/crds"),
+			pkg: ".", kinds: extractCRDs("deploy/crds"),
 		},
 		ArgoRollouts: {
 			version: argoRolloutsVersion, tools: "argo-rollouts", module: "github.com/argoproj/argo-rollouts",
-			pkg: "github.com/argoproj/argo-rollouts/cmd/rollouts-controller", estimate: "2 minutes", extract: extractCRDs("manifests/crds"),
+			pkg: "github.com/argoproj/argo-rollouts/cmd/rollouts-controller", kinds: extractCRDs("manifests/crds"),
 		},
 		ArgoCD: {
 			version: argoCDVersion, revision: "-1", tools: "argo-cd", module: "github.com/argoproj/argo-cd/v3", pkg: ".",
-			estimate: "3 minutes", extract: extractArgoCD,
+			kinds: extractCRDs("manifests/crds"), extract: extractArgoCD,
 		},
 		PrometheusOperator: {
 			version: prometheusOperatorVersion, tools: "prometheus-operator", module: "github.com/prometheus-operator/prometheus-operator",
-			pkg: "github.com/prometheus-operator/prometheus-operator/cmd/operator", estimate: "2 minutes",
-			extract: extractCRDs("example/prometheus-operator-crd"),
+			pkg:   "github.com/prometheus-operator/prometheus-operator/cmd/operator",
+			kinds: extractCRDs("example/prometheus-operator-crd"),
 		},
 		// It mounts volumes on nodes, and there are none. Only its kinds are needed.
 		SecretsStore: {
 			version: secretsStoreVersion, tools: "secrets-store-csi-driver", module: "sigs.k8s.io/secrets-store-csi-driver",
-			estimate: "some seconds", extract: extractCRDs("config/crd/bases"),
+			kinds: extractCRDs("config/crd/bases"),
 		},
 		// Of these, too, only the kinds are needed: they communicate with their pods, or with a registry.
 		CloudNativePG: {
 			version: cloudNativePGVersion, tools: "cloudnative-pg", module: "github.com/cloudnative-pg/cloudnative-pg",
-			estimate: "some seconds", extract: extractCRDs("config/crd/bases"),
+			kinds: extractCRDs("config/crd/bases"),
 		},
 		KnativeServing: {
-			version: knativeVersion, tools: "knative-serving", module: "knative.dev/serving",
-			estimate: "some seconds", extract: extractCRDs("config/core/300-resources"),
+			version: knativeVersion, tools: "knative-serving", module: "knative.dev/serving", kinds: extractCRDs("config/core/300-resources"),
 		},
 		ClickHouseOperator: {
 			version: clickHouseVersion, tools: "clickhouse-operator", module: "github.com/altinity/clickhouse-operator",
-			estimate: "some seconds",
-			extract:  extractCRD("deploy/operator/clickhouse-operator-install-bundle.yaml", "clickhouseinstallations.clickhouse.altinity.com"),
+			kinds: extractCRD("deploy/operator/clickhouse-operator-install-bundle.yaml", "clickhouseinstallations.clickhouse.altinity.com"),
 		},
 		HelmController: {
 			version: helmControllerVersion, tools: "helm-controller", module: "github.com/fluxcd/helm-controller",
-			estimate: "some seconds", extract: extractCRDs("config/crd/bases"),
+			kinds: extractCRDs("config/crd/bases"),
 		},
 		JaegerServer: {
 			version: jaegerVersion, tools: "jaeger", module: "github.com/jaegertracing/jaeger",
-			pkg: "github.com/jaegertracing/jaeger/cmd/all-in-one", estimate: "2 minutes",
+			pkg: "github.com/jaegertracing/jaeger/cmd/all-in-one",
 		},
 		NATS: nats(),
 		NATSKeys: {
 			version: natsKeysVersion, tools: "nats", module: "github.com/nats-io/nkeys", pkg: "github.com/nats-io/nkeys/nk",
-			estimate: "some seconds",
 		},
 		Promtool: {
 			// Without the tag, it includes a client for every cloud in which Prometheus can discover targets.
-			version: promtoolVersion, tools: "promtool", module: "github.com/prometheus/prometheus", tags: "remove_all_sd",
-			pkg: "github.com/prometheus/prometheus/cmd/promtool", estimate: "3 minutes",
+			version: promtoolVersion, tools: "promtool", module: "github.com/prometheus/prometheus", tags: []string{"remove_all_sd"},
+			pkg: "github.com/prometheus/prometheus/cmd/promtool",
 		},
 		Helm: helm(),
 	}
@@ -207,8 +203,8 @@ func servers() map[string]server {
 func externalSecrets() server {
 	const module = "github.com/external-secrets/external-secrets"
 	s := server{
-		version: externalSecretsVersion, tools: "external-secrets", module: module, pkg: module, estimate: "4 minutes",
-		extract: extractCRDs("config/crds/bases"),
+		version: externalSecretsVersion, revision: "-1", tools: "external-secrets", module: module, pkg: module,
+		trimmed: "external-secrets/trimmed", kinds: extractCRDs("config/crds/bases"),
 	}
 	if Oldest() {
 		s.version, s.tools = oldestESOVersion, "external-secrets-oldest"
@@ -218,7 +214,7 @@ func externalSecrets() server {
 
 func nats() server {
 	const module = "github.com/nats-io/nats-server/v2"
-	s := server{version: natsVersion, tools: "nats", module: module, pkg: module, estimate: "a quarter of a minute"}
+	s := server{version: natsVersion, tools: "nats", module: module, pkg: module}
 	if Oldest() {
 		s.version, s.tools = oldestNATSVersion, "nats-oldest"
 	}
@@ -226,7 +222,7 @@ func nats() server {
 }
 
 func helm() server {
-	s := server{version: helmVersion, tools: "helm", module: "helm.sh/helm/v4", estimate: "3 minutes"}
+	s := server{version: helmVersion, tools: "helm", module: "helm.sh/helm/v4"}
 	if Oldest() {
 		s.version, s.tools, s.module = oldestHelmVersion, "helm-oldest", "helm.sh/helm/v3"
 		// These flags set the version of Kubernetes that it assumes without a cluster. A release build sets it in its
@@ -235,6 +231,24 @@ func helm() server {
 	}
 	s.pkg = s.module + "/cmd/helm"
 	return s
+}
+
+// toolsDir returns the folder of the module that pins the server.
+func (s server) toolsDir(ctx context.Context) (string, error) {
+	root, err := moduleDir(ctx, ".", modulePath)
+	return filepath.Join(root, "tests", "tools", s.tools), err
+}
+
+// download downloads the server's module into a scratch folder, and returns its folder.
+func (s server) download(ctx context.Context, place *scratch) (string, error) {
+	tools, err := s.toolsDir(ctx)
+	if err != nil {
+		return "", err
+	}
+	if _, err := goCommand(ctx, tools, []string{"mod", "download", s.module}, place.env...); err != nil {
+		return "", err
+	}
+	return moduleDir(ctx, tools, s.module, place.env...)
 }
 
 // folder returns the name of the cache folder with the server's binary. It changes with everything that is in the binary.
@@ -248,7 +262,7 @@ func (s server) folder(name string) string {
 // title returns what is being built, for the progress line.
 func (s server) title(name string) string {
 	if s.program != "" {
-		return "etcd " + etcdVersion + ", kwok " + kwokVersion + " and the servers of Kubernetes " + kubernetesVersion
+		return "etcd " + etcdVersion + " and the servers of Kubernetes " + kubernetesVersion
 	}
 	return name + " " + s.version
 }

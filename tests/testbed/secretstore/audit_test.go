@@ -13,9 +13,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/keyturn/keyturn/tests/testbed/process"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 const traceParent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -161,25 +161,19 @@ func writeTraced(t *testing.T, store *Store, path string) {
 // waitTraced waits for the line about the secret of writeTraced.
 func waitTraced(t *testing.T, lines <-chan string, path string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
 	for {
-		select {
-		case line := <-lines:
-			var got auditLine
-			if err := json.Unmarshal([]byte(line), &got); err != nil {
-				t.Fatalf("a line that is no JSON: %v", err)
-			}
-			if got.Type != "response" || got.Request.Path != "secret/data/"+path {
-				continue
-			}
-			header := got.Request.Headers["traceparent"]
-			if got.Request.Operation != "create" || got.Response.Data.Version != 1 || len(header) != 1 || header[0] != traceParent {
-				t.Errorf("unexpected line %+v", got)
-			}
-			return
-		case <-ctx.Done():
-			t.Fatal("no line about what was written")
+		line := testkit.Receive(t, "the line about what was written", lines)
+		var got auditLine
+		if err := json.Unmarshal([]byte(line), &got); err != nil {
+			t.Fatalf("a line that is no JSON: %v", err)
 		}
+		if got.Type != "response" || got.Request.Path != "secret/data/"+path {
+			continue
+		}
+		header := got.Request.Headers["traceparent"]
+		if got.Request.Operation != "create" || got.Response.Data.Version != 1 || len(header) != 1 || header[0] != traceParent {
+			t.Errorf("unexpected line %+v", got)
+		}
+		return
 	}
 }

@@ -204,8 +204,6 @@ func (s *Store) launch() (*process.Process, error) {
 		Env: []string{
 			// The server looks for a token and for plugins in the home directory, and a developer's home may have some.
 			"HOME=" + s.dir,
-			// A dependency of Vault has a certificate with a negative serial number.
-			"GODEBUG=x509negativeserial=1",
 		},
 	})
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/keyturn/keyturn/tests/testbed"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
@@ -29,9 +28,6 @@ type Tool struct {
 // New builds the tool, and creates a key.
 func New(t *testing.T) Tool {
 	t.Helper()
-	if err := testbed.Inputs("../../deploy", "../../CHANGELOG.md", "../../LICENSE", "../tools/image", "../tools/release"); err != nil {
-		t.Fatal(err)
-	}
 	r := Tool{T: t, Version: testkit.Version(t, Root), Keys: t.TempDir(), binary: filepath.Join(t.TempDir(), "release")}
 	if out, err := r.Command("go", "build", "-C", "../tools/release", "-o", r.binary, "."); err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -1,0 +1,41 @@
+package tests
+
+import (
+	"testing"
+
+	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testbed"
+)
+
+// jobsRights is what the actuator may do with Jobs.
+const jobsRights = "../deploy/components/jobs/rbac.yaml"
+
+// newJobsRig returns a rig for an actuator with permissions on Jobs.
+func newJobsRig(t *testing.T, options programs.Options) *rig {
+	t.Helper()
+	if err := plane.ApplyKinds(t.Context(), testbed.RBACKinds(), jobsRights); err != nil {
+		t.Fatal(err)
+	}
+	return newRig(t, options)
+}
+
+func TestJobsAreStartedAndMadeAnewOnceForEachChange(t *testing.T) {
+	t.Parallel()
+	r := newJobsRig(t, programs.Options{ActuatorArgs: []string{"--start-cronjobs", "--recreate-jobs", "--settle", "50ms"}})
+	for _, name := range []string{"db", "found", "refused", "import", "export"} {
+		r.secret(name, map[string]string{"password": "one"})
+	}
+	r.schedule("report", "db", false)
+	r.schedule("asleep", "db", true)
+	r.schedule("found", "found", false)
+	r.schedule("refused", "refused", false)
+	imported, owned := r.runJob("import", "import"), r.runOwnedJob("owned", "import")
+	exported := r.runJob("export", "export")
+	r.start()
+
+	r.step("a Job of a CronJob is started once for each change", (*rig).startsOneForEachChange)
+	r.step("a Job that was started by an actuator that was killed is found", (*rig).findsWhatWasStarted)
+	r.step("a Job is started once though its record is refused", (*rig).startsOneWithoutARecord)
+	r.step("a Job is made anew under its name", func(r *rig) { r.makesAnew(imported, owned) })
+	r.step("a Job that was deleted by an actuator that was killed is made", func(r *rig) { r.makesWhatWasDeleted(exported) })
+}

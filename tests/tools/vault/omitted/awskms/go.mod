@@ -1,0 +1,8 @@
+module github.com/hashicorp/go-kms-wrapping/wrappers/awskms/v2
+
+go 1.26.0
+
+require (
+	github.com/hashicorp/go-hclog v1.4.0
+	github.com/hashicorp/go-kms-wrapping/v2 v2.0.8
+)

@@ -1,0 +1,3 @@
+module google.golang.org/api
+
+go 1.26.0

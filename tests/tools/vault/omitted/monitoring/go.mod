@@ -1,0 +1,3 @@
+module cloud.google.com/go/monitoring
+
+go 1.26.0
