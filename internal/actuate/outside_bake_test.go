@@ -1,0 +1,345 @@
+//go:build !race
+
+package actuate_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// trial plays a scene with --canary.
+func trial(t *testing.T, story func(s *scene)) {
+	t.Helper()
+	play(t, func(s *scene) {
+		s.options.Canary = true
+		story(s)
+	})
+}
+
+func TestOneWorkloadBakesBeforeTheOthersRoll(t *testing.T) {
+	trial(t, func(s *scene) {
+		s.workload("c", auto, inWave(1), reads("secret/db"))
+		s.workload("a-large", auto, reads("secret/db"))
+		s.scale("a-large", 3)
+		s.workload("b", auto, reads("secret/db"))
+		s.workload("d", auto, reads("secret/db"))
+		s.begin("secret/db")
+		s.pods("a-large", 3, 3)
+		s.stall("b")
+		s.stall("d")
+		s.set("secret/db", "password", "two")
+		s.settle()
+		s.wantRolls("b")
+		s.wantTold("a-large held canary-first", "b started content-changed", "c held canary-first", "d held canary-first")
+		s.pass(time.Minute)
+		s.finish("b")
+		s.pass(bakeTime - time.Second)
+		s.wantRolls()
+		s.wantTold()
+		s.pass(bakeCheck)
+		s.wantRolls("a-large", "d")
+		s.wantTold("a-large started content-changed", "b completed rolled-out", "c held lower-wave", "d started content-changed")
+		s.pods("a-large", 3, 3)
+		s.finish("d")
+		s.pass(time.Second)
+		s.wantRolls("c") // The others of the wave need not bake.
+		s.wantTold("a-large completed rolled-out", "c started content-changed", "c completed rolled-out", "d completed rolled-out")
+	})
+}
+
+func TestACanaryThatBakesTakesNoSlot(t *testing.T) {
+	trial(t, func(s *scene) {
+		s.options.MaxRollouts = 1
+		s.workload("a", auto, reads("secret/db"))
+		s.workload("b", auto, reads("secret/db"))
+		s.workload("other", auto, reads("secret/other"))
+		s.begin("secret/db", "secret/other")
+		s.stall("a")
+		s.set("secret/db", "password", "two")
+		s.settle()
+		s.wantRolls("a")
+		s.set("secret/other", "password", "two")
+		s.pass(10 * time.Second)
+		s.wantRolls()
+		s.wantAmongTold("other held limit-reached")
+		s.finish("a")
+		s.pass(time.Second)
+		s.wantRolls("other")
+	})
+}
+
+func TestOthersWaitForACanaryThatDoesNotStayReady(t *testing.T) {
+	trial(t, func(s *scene) {
+		s.workload("a", auto, annotated(workload.AnnotationBake, "2m"), reads("secret/db"))
+		s.workload("b", auto, reads("secret/db"))
+		s.workload("held", auto, onHold, reads("secret/db"))
+		s.begin("secret/db")
+		s.set("secret/db", "password", "two")
+		s.settle()
+		s.wantRolls("a")
+		s.pass(time.Minute)
+		s.pods("a", 1, 0)
+		s.pass(time.Second)
+		s.wantAmongTold("a failed bake-failed", "b held peer-failed")
+		s.pods("a", 1, 1)
+		s.pass(time.Minute)
+		s.pods("a", 1, 0)
+		s.pass(time.Minute)
+		s.pods("a", 1, 1)
+		s.restart()
+		s.pass(2*time.Minute - time.Second)
+		s.wantRolls()
+		s.pass(bakeCheck)
+		s.wantRolls("b")
+		s.wantAmongTold("a completed rolled-out")
+		s.restart()
+		s.pass(time.Minute)
+		s.edit("held", without("keyturn.dev/hold"))
+		s.pass(time.Second)
+		s.wantRolls("held") // Another leader does not take a for failed.
+	})
+}
+
+func TestOthersGoAfterARestartDuringOrAfterAFailedBake(t *testing.T) {
+	for name, readyFor := range map[string]time.Duration{"its pods have just become ready": 0, "they had nearly baked": bakeTime - time.Second} {
+		t.Run(name, func(t *testing.T) {
+			trial(t, func(s *scene) {
+				s.workload("a", auto, reads("secret/db"))
+				s.workload("b", auto, reads("secret/db"))
+				s.begin("secret/db")
+				s.set("secret/db", "password", "two")
+				s.settle()
+				s.pods("a", 1, 0)
+				s.pass(time.Second)
+				s.wantAmongTold("a failed bake-failed")
+				s.pods("a", 1, 1)
+				s.pass(readyFor)
+				s.restart()
+				s.pass(bakeTime - time.Second)
+				s.wantRolls("a")
+				s.pass(bakeCheck)
+				s.wantRolls("b")
+			})
+		})
+	}
+}
+
+func TestABakeSurvivesARestart(t *testing.T) {
+	trial(t, func(s *scene) {
+		s.workload("a", auto, reads("secret/db"))
+		s.workload("b", auto, reads("secret/db"))
+		s.workload("c", auto, inWave(1), reads("secret/db"))
+		s.begin("secret/db")
+		s.stall("a")
+		s.stall("b")
+		s.set("secret/db", "password", "two")
+		s.settle()
+		s.wantRolls("a")
+		s.restart()
+		s.pass(time.Minute)
+		s.wantRolls()
+		s.finish("a")
+		s.pass(bakeTime - time.Second)
+		s.restart()
+		s.pass(bakeTime - time.Second)
+		s.wantRolls() // The bake has begun again.
+		s.pass(bakeCheck)
+		s.wantRolls("b")
+		s.restart()
+		s.pass(time.Minute)
+		s.wantRolls()
+		s.finish("b")
+		s.pass(time.Second)
+		s.wantRolls("c") // Nobody bakes again.
+	})
+}
+
+func TestACanaryThatCannotGoIsNotWaitedFor(t *testing.T) {
+	nothing := func(*scene) {}
+	tests := []struct {
+		name string
+		// first are aspects of the one that goes first if it can.
+		first         []aspect
+		before, after func(s *scene)
+		want          []string
+	}{
+		{"it is on hold", []aspect{inWave(-1), onHold}, nothing, nothing, []string{"b"}},
+		{"its window is closed", []aspect{annotated(workload.AnnotationWindow, "0 0 29 2 * for 1m")}, nothing, nothing, []string{"b"}},
+		{
+			"it was rolled recently",
+			[]aspect{annotated(workload.AnnotationMinInterval, "1h"), annotated("keyturn.dev/rolled-at", midnight.Format(time.RFC3339))},
+			nothing, nothing,
+			[]string{"b"},
+		},
+		{"somebody has paused it", nil, nothing, func(s *scene) { s.pauseRollout("a") }, []string{"a", "b"}},
+		{"it cannot be patched", nil, func(s *scene) { s.refuse("a", errors.New("connection reset")) }, nothing, []string{"b"}},
+		{"it is scaled to zero", nil, nothing, func(s *scene) {
+			s.loosen("a")
+			s.scale("a", 0)
+		}, []string{"a", "b"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			trial(t, func(s *scene) {
+				s.workload("a", append(tt.first, auto, reads("secret/db"))...)
+				s.workload("b", auto, reads("secret/db"))
+				s.workload("c", auto, reads("secret/db"))
+				s.begin("secret/db")
+				s.stall("a")
+				s.stall("b")
+				tt.before(s)
+				s.set("secret/db", "password", "two")
+				s.settle()
+				tt.after(s)
+				s.pass(time.Minute)
+				if rolls := s.whoRolled(); !slices.Equal(rolls, tt.want) {
+					s.Errorf("rolled are %q, want %q", rolls, tt.want)
+				}
+			})
+		})
+	}
+}
+
+func TestACanaryWhosePodsAreBeingReplacedAnywayIsNotWaitedFor(t *testing.T) {
+	trial(t, func(s *scene) {
+		s.workload("a", auto, reads("secret/db"))
+		s.workload("b", auto, reads("secret/db"))
+		s.begin("secret/db")
+		s.stall("a")
+		s.set("secret/db", "password", "two")
+		s.edit("a", image("app:2"))
+		s.pass(10 * time.Second)
+		s.wantRolls("b")
+	})
+}
+
+func TestAnotherRollOfACanaryIsBakedToo(t *testing.T) {
+	trial(t, func(s *scene) {
+		s.workload("a", auto, reads("secret/db", "secret/cache"))
+		s.workload("b", auto, reads("secret/db"))
+		s.begin("secret/db", "secret/cache")
+		s.set("secret/db", "password", "two")
+		s.settle()
+		s.wantRolls("a")
+		s.stall("a")
+		s.pass(time.Minute)
+		s.set("secret/cache", "password", "two")
+		s.settle()
+		s.wantRolls("a")
+		s.pass(time.Minute)
+		s.finish("a")
+		s.pass(bakeTime - time.Second)
+		s.wantRolls() // The bake has begun again.
+		s.pass(bakeCheck)
+		s.wantRolls("b")
+		s.wantAmongTold("a skipped superseded", "a completed rolled-out")
+	})
+}
+
+func TestABakeBeginsAgainWhenSomebodyChangesThePods(t *testing.T) {
+	trial(t, func(s *scene) {
+		s.workload("a", auto, reads("secret/db"))
+		s.workload("b", auto, reads("secret/db"))
+		s.begin("secret/db")
+		s.set("secret/db", "password", "two")
+		s.settle()
+		s.stall("a")
+		s.pass(bakeTime - time.Minute)
+		s.edit("a", image("app:2"))
+		s.pass(2 * time.Minute)
+		s.finish("a")
+		s.pass(bakeTime - time.Second)
+		s.wantRolls("a") // The new pods have not baked.
+		s.pass(bakeCheck)
+		s.wantRolls("b")
+	})
+}
+
+func TestTheOnlyReaderOfASourceNeedNotBake(t *testing.T) {
+	trial(t, func(s *scene) {
+		s.workload("a", auto, reads("secret/db"))
+		s.begin("secret/db")
+		s.set("secret/db", "password", "two")
+		s.settle()
+		s.wantTold("a started content-changed", "a completed rolled-out")
+	})
+}
+
+func TestABakeGoesOnWhileACanaryIsScaled(t *testing.T) {
+	trial(t, func(s *scene) {
+		s.workload("a", auto, reads("secret/db"))
+		s.workload("b", auto, reads("secret/db"))
+		s.begin("secret/db")
+		s.set("secret/db", "password", "two")
+		s.settle()
+		s.wantRolls("a")
+		s.pass(bakeTime - time.Minute)
+		s.scale("a", 2)
+		s.pods("a", 2, 1)
+		s.pass(2 * time.Minute)
+		s.wantRolls() // A further pod is not ready.
+		s.pods("a", 2, 2)
+		s.pass(time.Second)
+		s.wantRolls("b")
+		s.wantTold("a started content-changed", "a completed rolled-out", "b held canary-first", "b started content-changed", "b completed rolled-out")
+	})
+}
+
+func TestANewChangeIsBakedInstead(t *testing.T) {
+	trial(t, func(s *scene) {
+		s.workload("a", auto, reads("secret/db"))
+		s.workload("b", auto, reads("secret/db"))
+		s.begin("secret/db")
+		s.set("secret/db", "password", "two")
+		s.settle()
+		s.wantRolls("a")
+		s.pass(bakeTime - 10*time.Second)
+		s.set("secret/db", "password", "three")
+		s.settle()
+		s.wantRolls("a")
+		s.pass(bakeTime - 2*time.Second)
+		s.wantRolls()
+		s.pass(bakeCheck)
+		s.wantRolls("b")
+	})
+}
+
+func TestWithoutPodsAWorkloadTriesNothing(t *testing.T) {
+	trial(t, func(s *scene) {
+		s.workload("a", auto, reads("secret/db"))
+		s.scale("a", 0)
+		s.workload("b", auto, reads("secret/db"))
+		s.begin("secret/db")
+		s.set("secret/db", "password", "two")
+		s.pass(time.Minute)
+		s.wantRolls("b")
+		s.wantTold("a held canary-first", "b started content-changed")
+		s.pass(bakeTime)
+		s.wantRolls("a")
+	})
+}
+
+func TestAWorkloadThatWasHeldWhileOthersBakedNeedsNoCanary(t *testing.T) {
+	trial(t, func(s *scene) {
+		s.workload("a", auto, reads("secret/db"))
+		s.workload("b", auto, reads("secret/db"))
+		s.workload("held", auto, onHold, reads("secret/db"))
+		s.begin("secret/db")
+		for _, password := range []string{"two", "three", "four"} {
+			s.set("secret/db", "password", password)
+			s.settle()
+			s.wantRolls("a")
+			s.pass(bakeTime + bakeCheck)
+			s.wantRolls("b")
+		}
+		s.pass(time.Hour)
+		s.wantRolls()
+		s.edit("held", without("keyturn.dev/hold"))
+		s.pass(time.Second)
+		s.wantRolls("held")
+	})
+}

@@ -1,0 +1,108 @@
+//go:build !race
+
+package actuate_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// A workload that names sources by a pattern has no record of them before its first roll. Whether content that comes back within the debounce window
+// is what its pods have is known only from the event before the window.
+func TestContentThatComesBackInTheWindowIsComparedWithWhatWasThereBefore(t *testing.T) {
+	const team = "configmap/team-a"
+	pattern := func(s *scene) { s.workload("web", on("configmap/team-*")) }
+	// began has the workload and its source there, and the actuator know them.
+	began := func(s *scene) {
+		pattern(s)
+		s.observe(team)
+		s.start()
+		s.pass(time.Minute)
+	}
+	flips := func(s *scene, there, back string) {
+		s.set(team, "password", there)
+		s.pass(100 * time.Millisecond)
+		s.set(team, "password", back)
+	}
+	thereAndBack := func(s *scene) { flips(s, "two", "one") }
+	rolled := []string{"web started content-changed", "web completed rolled-out"}
+	tests := []struct {
+		name            string
+		prepare, change func(*scene)
+		want            []string
+	}{
+		{"it is the same", began, thereAndBack, []string{"web skipped changed-back"}},
+		{
+			"a new leader has seen none before",
+			func(s *scene) {
+				began(s)
+				s.restart()
+				s.pass(time.Minute)
+			},
+			thereAndBack, rolled,
+		},
+		{
+			"nobody wanted the source then",
+			func(s *scene) {
+				s.observe(team)
+				s.start()
+				s.pass(time.Minute)
+				pattern(s)
+				s.pass(time.Minute)
+			},
+			thereAndBack, rolled,
+		},
+		{
+			"it was ignored, so no pod may have got it",
+			func(s *scene) {
+				began(s)
+				s.mark(team, func(change *events.Change) { change.Ignore = true })
+				s.pass(time.Minute)
+			},
+			thereAndBack, rolled,
+		},
+		{
+			"the source was deleted, so pods may have started without it",
+			func(s *scene) {
+				began(s)
+				s.erase(team)
+				s.pass(time.Minute)
+			},
+			func(s *scene) { s.reappear(team) },
+			[]string{"web started appeared", "web completed rolled-out"},
+		},
+		{
+			"the roll for it was refused, so no pod has got it",
+			func(s *scene) {
+				began(s)
+				s.refuse("web", deniedByAdmission())
+				s.set(team, "password", "two")
+				s.pass(2 * time.Minute)
+				s.refuse("web", nil)
+			},
+			func(s *scene) { flips(s, "three", "two") },
+			rolled,
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			play(t, func(s *scene) {
+				test.prepare(s)
+				s.wantRolls()
+				s.told()
+				test.change(s)
+				s.settle()
+				s.wantTold(test.want...)
+				if len(test.want) == 1 {
+					s.wantWrites("web recorded")
+				} else {
+					s.wantWrites("web rolled")
+				}
+				s.pass(time.Hour)
+				s.wantNothing()
+			})
+		})
+	}
+}

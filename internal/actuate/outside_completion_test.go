@@ -1,0 +1,196 @@
+//go:build !race
+
+package actuate_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	k8stesting "k8s.io/client-go/testing"
+
+	"github.com/keyturn/keyturn/internal/kube"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+func TestAPatchIsGivenUpAfterSixDenials(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("web", auto, reads("secret/db"))
+		s.observe("secret/db")
+		s.start()
+		s.pass(time.Minute)
+		s.refuse("web", deniedByAdmission())
+		s.set("secret/db", "password", "two")
+		s.pass(30 * time.Second) // The sixth is 31 seconds after the first.
+		s.wantTold()
+		s.pass(10 * time.Second)
+		s.wantTold("web failed patch-denied")
+		s.wantLast("web", "failed patch-denied", "not today")
+		s.refuse("web", nil)
+		s.pass(time.Hour)
+		s.wantRolls()
+		s.wantTold()
+	})
+}
+
+func TestOnlyDenialsCountTowardsGivingUp(t *testing.T) {
+	for _, tt := range []struct {
+		name, workload string
+		prepare        func(s *scene)
+		deny           func(s *scene)
+	}{
+		{
+			"by admission", "web",
+			func(s *scene) { s.workload("web", auto, reads("secret/db")) },
+			func(s *scene) { s.refuse("web", deniedByAdmission()) },
+		},
+		{
+			"because another Job has the name that is needed", "job/import",
+			func(s *scene) {
+				s.options.RecreateJobs = true
+				s.job("import", auto, reads("secret/db"))
+				s.job("import-keyturn")
+			},
+			func(*scene) {},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			play(t, func(s *scene) {
+				tt.prepare(s)
+				s.observe("secret/db")
+				s.start()
+				s.honorDryRuns()
+				s.pass(time.Minute)
+				mend := s.onPatch(func(k8stesting.PatchActionImpl) (bool, runtime.Object, error) { return true, nil, unavailable() })
+				s.set("secret/db", "password", "two")
+				s.pass(10 * time.Minute) // That is twice as many attempts as there may be denials.
+				s.wantTold()
+				tt.deny(s)
+				mend()
+				// By now, an attempt is made each minute, or up to six seconds later.
+				s.pass(295 * time.Second)
+				s.wantTold()
+				s.pass(2 * time.Minute)
+				s.wantTold(tt.workload + " failed patch-denied")
+			})
+		})
+	}
+}
+
+func TestDenialsAreCountedForOneContent(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("web", auto, reads("secret/db"))
+		s.observe("secret/db")
+		s.start()
+		s.pass(time.Minute)
+		s.refuse("web", deniedByAdmission())
+		s.set("secret/db", "password", "two")
+		s.pass(10 * time.Second) // four denials
+		s.set("secret/db", "password", "three")
+		s.pass(4 * time.Minute) // five more
+		s.wantTold()
+		s.pass(time.Minute)
+		s.wantTold("web failed patch-denied")
+	})
+}
+
+func TestDenialsOfACorrectionAreCountedApart(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		times time.Duration // for how long the correction is denied, about once a minute
+		rolls []string
+	}{
+		{"it is made after five denials", 270 * time.Second, []string{"web"}},
+		{"it is given up after six", 8 * time.Minute, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			play(t, func(s *scene) {
+				s.workload("web", auto, reads("secret/db"))
+				s.observe("secret/db")
+				s.start()
+				s.pass(time.Minute)
+				s.stall("web")
+				s.set("secret/db", "password", "two")
+				s.settle()
+				s.wantRolls("web")
+				s.refuse("web", unavailable())
+				s.edit("web", unrolled)
+				s.pass(10 * time.Minute)
+				s.wantTold("web started content-changed", "web failed reverted")
+				s.refuse("web", deniedByAdmission())
+				s.pass(tt.times)
+				s.refuse("web", nil)
+				s.pass(10 * time.Minute) // After a correction, the change is decided again a minute later.
+				s.wantRolls(tt.rolls...)
+			})
+		})
+	}
+}
+
+// The watch is late for moments after another leader has written the record, but not for half a minute.
+func TestAPatchThatIsNeverAppliedIsAFailedOneInTheEnd(t *testing.T) {
+	levers := schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "levers"}
+	const targets = `targets:
+- apiVersion: example.org/v1
+  kind: Lever
+  resource: levers
+  reads: [{kind: secret, path: spec.secret}]
+  trigger: {field: "metadata.annotations['example.org/roll']", text: now}
+`
+	deployment := func(s *scene) {
+		s.workload("web", auto, reads("secret/db"))
+		s.refuse("web", kube.NotApplied())
+	}
+	lever := func(annotations map[string]string) func(*scene) {
+		return func(s *scene) {
+			s.options.TargetsConfig = filepath.Join(s.TempDir(), "targets.yaml")
+			if err := os.WriteFile(s.options.TargetsConfig, []byte(targets), 0o600); err != nil {
+				s.Fatal(err)
+			}
+			client := s.serveCustom(map[schema.GroupVersionResource]string{levers: "LeverList"})
+			client.PrependReactor("patch", "levers", func(k8stesting.Action) (bool, runtime.Object, error) { return true, nil, kube.NotApplied() })
+			object := &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": "example.org/v1", "kind": "Lever", "spec": map[string]any{"secret": "db"},
+			}}
+			object.SetName("web")
+			object.SetAnnotations(annotations)
+			s.putCustom(client, levers, object)
+		}
+	}
+	tests := []struct {
+		name    string
+		prepare func(s *scene)
+		fails   bool
+	}{
+		{"a Deployment", deployment, true},
+		{"an object of a target", lever(map[string]string{workload.AnnotationRollOn: "auto"}), true},
+		{
+			"one that waits until its operator has acted on the last roll",
+			lever(map[string]string{workload.AnnotationRollOn: "auto", "example.org/roll": "now"}), false,
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			play(t, func(s *scene) {
+				test.prepare(s)
+				s.observe("secret/db")
+				s.start()
+				s.pass(time.Minute)
+				s.set("secret/db", "password", "two")
+				s.pass(30 * time.Second)
+				if s.logged("deciding again") == 0 || s.logged("patch failed; retrying") != 0 {
+					s.Error("within half a minute, it is not only decided again")
+				}
+				s.pass(10 * time.Minute)
+				if failed := s.logged("patch failed; retrying") > 0; failed != test.fails {
+					s.Errorf("after that, it counts as failed: %t, want %t", failed, test.fails)
+				}
+				s.wantTold() // It is never given up.
+			})
+		})
+	}
+}

@@ -1,0 +1,212 @@
+//go:build !race
+
+package actuate_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	k8stesting "k8s.io/client-go/testing"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/externalsecret"
+)
+
+// externalSecrets are ExternalSecrets that read one secret in a store, and the operator that syncs them.
+type externalSecrets struct {
+	*dynamicfake.FakeDynamicClient
+	s *scene
+
+	mu sync.Mutex
+	// denied are those whose patches the API server denies, and ignored those that the operator never gets to.
+	denied, ignored map[string]bool
+}
+
+// syncs has the next actuators sync ExternalSecrets with these names, which the operator has synced before.
+func (s *scene) syncs(names ...string) *externalSecrets {
+	s.Helper()
+	objects := []runtime.Object{&unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": externalsecret.APIVersion, "kind": "SecretStore",
+		"metadata": map[string]any{"name": "bao", "namespace": namespace, "uid": "uid-bao", "resourceVersion": "1"},
+		"spec":     map[string]any{"provider": map[string]any{"vault": map[string]any{"server": "https://bao", "path": "secret"}}},
+	}}}
+	for _, name := range names {
+		objects = append(objects, &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": externalsecret.APIVersion, "kind": "ExternalSecret",
+			"metadata": map[string]any{"name": name, "namespace": namespace, "uid": "uid-" + name, "resourceVersion": "1"},
+			"spec": map[string]any{
+				"secretStoreRef": map[string]any{"name": "bao"},
+				"data":           []any{map[string]any{"remoteRef": map[string]any{"key": "shop/db"}}},
+			},
+			"status": map[string]any{
+				"syncedResourceVersion": "1-1", "conditions": []any{map[string]any{"type": "Ready", "status": "True"}},
+			},
+		}})
+	}
+	x := &externalSecrets{s: s, denied: make(map[string]bool), ignored: make(map[string]bool)}
+	x.FakeDynamicClient = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
+		externalsecret.ExternalSecrets:        "ExternalSecretList",
+		externalsecret.SecretStores:           "SecretStoreList",
+		externalsecret.ClusterSecretStores:    "ClusterSecretStoreList",
+		externalsecret.ClusterExternalSecrets: "ClusterExternalSecretList",
+	}, objects...)
+	x.PrependReactor("patch", "externalsecrets", func(action k8stesting.Action) (bool, runtime.Object, error) {
+		request, ok := action.(k8stesting.PatchAction)
+		if !ok {
+			return false, nil, nil
+		}
+		answer, err := x.patch(request)
+		return true, answer, err
+	})
+	s.options.ForceSync, s.options.Dynamic = true, x
+	return x
+}
+
+// patch answers a patch, after which the operator syncs at once.
+func (x *externalSecrets) patch(request k8stesting.PatchAction) (runtime.Object, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	resource, name := request.GetResource(), request.GetName()
+	if x.denied[name] {
+		return nil, apierrors.NewForbidden(resource.GroupResource(), name, errors.New("policy denied request: no"))
+	}
+	found, err := x.Tracker().Get(resource, request.GetNamespace(), name)
+	if err != nil {
+		return nil, err
+	}
+	object, ok := found.DeepCopyObject().(*unstructured.Unstructured)
+	if !ok {
+		return nil, fmt.Errorf("it is a %T", found)
+	}
+	var body struct{ Metadata metav1.ObjectMeta }
+	if err := json.Unmarshal(request.GetPatch(), &body); err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	object.SetAnnotations(body.Metadata.Annotations)
+	object.SetResourceVersion(x.s.nextVersion())
+	synced := object.DeepCopy()
+	if !x.ignored[name] {
+		synced.SetResourceVersion(x.s.nextVersion())
+		synced.Object["status"] = map[string]any{
+			"syncedResourceVersion": "1-" + synced.GetResourceVersion(),
+			"conditions":            []any{map[string]any{"type": "Ready", "status": "True"}},
+		}
+	}
+	return object, x.Tracker().Update(resource, synced, request.GetNamespace())
+}
+
+// rotated is a new version of the secret that they read.
+func rotated() events.Change {
+	return events.Change{
+		Cluster: "demo", Source: events.StorePath{Store: "main", Namespace: events.RootNamespace, Mount: "secret", Path: "shop/db"}.Source(),
+		Verb: events.VerbRotated, UID: "main", ResourceVersion: "1002", ChangedAt: "1", Fingerprint: "k0a1b2c3d:" + strings.Repeat("0", 32),
+		Time: time.Now(), Trace: events.TraceContext{Parent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"},
+		Store: &events.StoreState{Servers: []string{"https://bao"}, Engine: events.EngineKV, Version: 2, Revision: "2", Operation: "update"},
+	}
+}
+
+func TestAnActuatorSyncsWhatReadsASecretInAStoreInOneTrace(t *testing.T) {
+	play(t, func(s *scene) {
+		seen := s.instrument()
+		s.syncs("db")
+		s.observe("secret/db")
+		actuator := s.start()
+		s.pass(time.Minute)
+		rotation := rotated()
+		s.send(rotation, 0)
+		s.pass(time.Second)
+		s.set("secret/db", "password", "two") // The sync has written it.
+		s.pass(time.Second)
+		s.wantTold("externalsecret/db completed synced")
+		for _, outcome := range s.outcomesSoFar() {
+			if outcome.Cause != rotation.ID() {
+				t.Errorf("the cause is %s, want %s", outcome.Cause, rotation.ID())
+			}
+		}
+		actuator.stop()
+
+		processing := trace.SpanID{}
+		byName := make(map[string]sdktrace.ReadOnlySpan)
+		for _, span := range seen.spans.Ended() {
+			if span.SpanContext().TraceID().String() == rotation.Trace.Parent[3:35] {
+				byName[span.Name()] = span
+				if span.SpanKind() == trace.SpanKindConsumer {
+					processing = span.SpanContext().SpanID()
+				}
+			}
+		}
+		for _, name := range []string{"force-sync externalsecret", "wait for sync"} {
+			if span := byName[name]; span == nil || span.Parent().SpanID() != processing {
+				t.Errorf("the trace of the rotation has no span %q below its processing", name)
+			}
+		}
+	})
+}
+
+func TestTheForceSyncReportsThroughTheActuator(t *testing.T) {
+	play(t, func(s *scene) {
+		s.syncs("db").ignored["db"] = true
+		s.start()
+		s.pass(time.Minute)
+		s.send(rotated(), 0)
+		s.pass(4 * time.Minute)
+		s.wantTold()
+		s.pass(2 * time.Minute)
+		s.wantTold("externalsecret/db failed timed-out")
+		written := s.kubernetesEvents()
+		if len(written) != 1 {
+			t.Fatalf("%d Kubernetes Events were written, want one", len(written))
+		}
+		event := written[0]
+		about := event.InvolvedObject
+		if about.Kind != "ExternalSecret" || about.APIVersion != externalsecret.APIVersion || about.Name != "db" || about.UID != "uid-db" {
+			t.Errorf("the Kubernetes Event is about %+v", about)
+		}
+		if event.Type != "Warning" || event.Reason != "SyncFailed" || !strings.HasPrefix(event.Message, "timed-out: ") {
+			t.Errorf("it is a %s %s: %s", event.Type, event.Reason, event.Message)
+		}
+	})
+}
+
+func TestAnEventIsSettledAfterItsLastSync(t *testing.T) {
+	play(t, func(s *scene) {
+		secrets := s.syncs("db", "mail")
+		secrets.denied["db"], secrets.ignored["mail"] = true, true
+		s.start()
+		s.pass(time.Minute)
+		s.send(rotated(), 0)
+		letters := func() []events.DeadLetter {
+			t.Helper()
+			letters, err := s.bus.DeadLetters(s.Context(), 10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return letters
+		}
+		s.pass(4 * time.Minute)
+		s.wantTold("externalsecret/db failed patch-denied")
+		if got := letters(); len(got) > 0 {
+			t.Errorf("it is settled before its last sync: %+v", got)
+		}
+		s.pass(2 * time.Minute)
+		s.wantTold("externalsecret/mail failed timed-out")
+		s.pass(time.Hour)
+		s.wantTold()
+		if got := letters(); len(got) != 1 || got[0].Reason != events.ReasonPatchDenied {
+			t.Errorf("it is settled with %+v, want once, with the denial", got)
+		}
+	})
+}

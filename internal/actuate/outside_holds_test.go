@@ -1,0 +1,156 @@
+//go:build !race
+
+package actuate_test
+
+import (
+	"errors"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/keyturn/keyturn/internal/actuate"
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// The source changes each hour while the workload is on hold.
+func TestALongHoldIsNotedAsLongAndNotAsLate(t *testing.T) {
+	const hours = 9
+	play(t, func(s *scene) {
+		reader := s.measures()
+		s.workload("web", auto, reads("secret/db"), onHold)
+		s.observe("secret/db")
+		s.start()
+		s.pass(time.Minute)
+		for hour := range hours {
+			s.set("secret/db", "password", strconv.Itoa(hour))
+			s.pass(time.Hour)
+		}
+		oldest := int64(-1)
+		gauge, _ := s.measured(reader, "keyturn.workloads.held.oldest").(metricdata.Gauge[int64])
+		for _, point := range gauge.DataPoints {
+			if reason, _ := point.Attributes.Value(attribute.Key("reason")); reason.AsString() == "on-hold" {
+				oldest = point.Value
+			}
+		}
+		if oldest < hours*3600-10 || oldest > hours*3600 {
+			s.Errorf("it has waited for %d s, want %d hours", oldest, hours)
+		}
+		s.refuse("web", errors.New("no"))
+		s.edit("web", without(events.AnnotationHold))
+		s.pass(2 * time.Second) // Two attempts are refused, and the third one comes three seconds after the first.
+		s.refuse("web", nil)
+		s.pass(10 * time.Second)
+		s.wantRolls("web")
+		for _, name := range []string{"keyturn.change.patch.duration", "keyturn.change.ready.duration"} {
+			if count, sum := s.spent(reader, name); count != 1 || sum < 3 || sum > 3.5 {
+				s.Errorf("%s: %d times, %g s together; want once, three seconds", name, count, sum)
+			}
+		}
+	})
+}
+
+func TestASourceOnHoldDelaysNoRecordOfAnother(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("web", on("secret/db, configmap/app"), reads("secret/db", "configmap/app"))
+		s.observe("secret/db", "configmap/app")
+		s.start()
+		s.pass(time.Minute)
+		s.set("configmap/app", "password", "two")
+		s.edit("web", image("example.com/app:2")) // Its pods are newer than this change.
+		s.setAs("secret/db", "password", "two", sourceHeld("migration"))
+		s.settle()
+		s.wantRolls()
+		s.wantToldInAnyOrder("web held source-on-hold", "web skipped pods-newer")
+		s.restart()
+		s.pass(time.Minute)
+		s.wantRolls()
+		s.wantTold()
+		s.mark("secret/db", nil)
+		s.settle()
+		s.wantRolls("web")
+		s.wantRolledForLast("web", "secret/db")
+	})
+}
+
+func TestTheEndOfARolloutLetsWhatWaitsForItGoAtOnce(t *testing.T) {
+	tests := []struct {
+		name    string
+		options func(*actuate.Options)
+		// wave is that of the workload that waits. fails says that the rollout has failed before it is complete after all.
+		wave  int
+		fails bool
+		waits string
+	}{
+		{name: "for that of a lower wave", wave: 1, waits: "held lower-wave"},
+		{name: "for that of the one that goes first", options: func(o *actuate.Options) { o.Canary, o.Bake = true, 0 }, waits: "held canary-first"},
+		{
+			name: "for its slot", options: func(o *actuate.Options) { o.MaxRollouts, o.Namespaces = 1, []string{namespace} },
+			waits: "held limit-reached",
+		},
+		{name: "for its repair", wave: 1, fails: true, waits: "held peer-failed"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			play(t, func(s *scene) {
+				if tt.options != nil {
+					tt.options(&s.options)
+				}
+				s.workload("first", auto, reads("secret/db"))
+				s.workload("web", auto, reads("secret/db"), inWave(tt.wave))
+				s.observe("secret/db")
+				s.start()
+				s.pass(time.Minute)
+				s.stall("first")
+				s.stall("web")
+				s.set("secret/db", "password", "two")
+				s.settle()
+				began := s.whoRolled()
+				if len(began) != 1 {
+					s.Fatalf("%v have begun, want one of the two", began)
+				}
+				other := map[string]string{"first": "web", "web": "first"}[began[0]]
+				if tt.fails {
+					s.fail(began[0])
+					s.settle()
+				}
+				s.wantLast(other, tt.waits, "")
+				s.finish(began[0])
+				s.pass(100 * time.Millisecond)
+				s.wantRolls(other)
+			})
+		})
+	}
+}
+
+// One that has not failed waits for the lower wave, and that waits for the repair.
+func TestAWorkloadThatFailedNeedNotWaitForOneThatWaitsForItsRepair(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("waits", auto, reads("secret/db", "configmap/app"), onHold)
+		s.workload("failed", auto, reads("secret/db", "configmap/app"), inWave(1))
+		s.workload("other", auto, reads("configmap/app"), inWave(1))
+		s.observe("secret/db", "configmap/app")
+		s.start()
+		s.pass(time.Minute)
+		s.stall("failed")
+		s.set("secret/db", "password", "two")
+		s.settle()
+		s.wantRolls("failed")
+		s.fail("failed")
+		s.settle()
+		s.edit("waits", without(events.AnnotationHold))
+		s.settle()
+		s.wantRolls()
+		s.wantLast("waits", "held peer-failed", "deployment/failed")
+		s.loosen("failed")
+		s.set("configmap/app", "password", "two") // the repair
+		s.pass(10 * time.Second)
+		if diff := cmp.Diff([]string{"failed", "waits", "other"}, s.whoRolled()); diff != "" {
+			s.Errorf("rolled, in this order (-want +got):\n%s", diff)
+		}
+		s.wantAmongTold("waits held peer-failed", "other held lower-wave")
+	})
+}

@@ -1,0 +1,154 @@
+//go:build !race
+
+package actuate_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+func TestAChangeIsNotForgottenWhileAWorkloadWaitsWithItAndIsRolledForOnce(t *testing.T) {
+	play(t, func(s *scene) {
+		s.options.LeaderElect = true
+		s.workload("other", auto, reads("secret/db"))
+		s.workload("web", auto, onHold, reads("secret/db"))
+		s.observe("secret/db")
+		first := s.start()
+		s.start()
+		s.pass(time.Minute)
+		s.set("secret/db", "password", "two")
+		s.pass(11 * time.Minute)
+		s.wantRolls("other")
+		s.wantTold("other started content-changed", "other completed rolled-out", "web held on-hold")
+		first.kill()
+		s.pass(time.Minute)
+		s.wantWrites()
+		s.wantTold("other skipped already-rolled")
+		s.restart()
+		s.pass(time.Minute)
+		s.wantWrites()
+		s.told()
+		s.edit("web", without(events.AnnotationHold))
+		s.settle()
+		s.wantWrites("web rolled")
+		s.wantTold("web started content-changed", "web completed rolled-out")
+		s.restart()
+		s.pass(time.Hour)
+		s.wantNothing()
+	})
+}
+
+func TestADeadLetterThatIsReplayedRollsWhoDidNotGetIt(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("other", auto, reads("secret/db"))
+		s.workload("web", auto, reads("secret/db"))
+		s.observe("secret/db")
+		s.start()
+		s.pass(time.Minute)
+		s.refuse("web", deniedByAdmission())
+		s.set("secret/db", "password", "two")
+		s.pass(2 * time.Minute)
+		s.wantRolls("other")
+		s.wantTold("other started content-changed", "other completed rolled-out", "web failed patch-denied")
+		s.refuse("web", nil)
+		s.pass(time.Hour)
+		s.wantNothing()
+		s.replayDeadLetters()
+		s.pass(5 * time.Second)
+		s.wantWrites("web rolled")
+		s.wantRecord("web", "secret/db")
+		s.wantTold("other skipped already-rolled", "web started content-changed", "web completed rolled-out")
+		s.restart()
+		s.pass(time.Hour)
+		s.wantNothing()
+	})
+}
+
+// A change is on the stream until everybody has it. If the stream loses it, the watcher publishes it again.
+func TestAChangeThatWaitsOutlivesItsStream(t *testing.T) {
+	tests := []struct {
+		name   string
+		lose   func(*scene)
+		leader func(*scene)
+	}{
+		{"which is emptied", func(s *scene) { s.loseEvents() }, func(*scene) {}},
+		{"which is emptied, and its leader", func(s *scene) { s.loseEvents() }, func(s *scene) { s.restart() }},
+		{"which is made anew", (*scene).remakeStream, func(*scene) {}},
+		{"which is made anew, and its leader", (*scene).remakeStream, func(s *scene) { s.restart() }},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			play(t, func(s *scene) {
+				s.workload("web", auto, onHold, reads("secret/db"))
+				s.workload("other", auto, reads("secret/other"))
+				s.observe("secret/other", "secret/db")
+				s.start()
+				s.pass(time.Minute)
+				s.set("secret/db", "password", "two")
+				s.pass(11 * time.Minute)
+				s.wantRolls()
+				s.wantTold("web held on-hold")
+				test.lose(s)
+				test.leader(s)
+				s.again("secret/other") // It gets a sequence that another event had.
+				s.again("secret/db")
+				s.pass(11 * time.Minute)
+				s.wantWrites()
+				s.told()
+				s.edit("web", without(events.AnnotationHold))
+				s.settle()
+				s.wantWrites("web rolled")
+				s.wantRecord("web", "secret/db")
+				s.wantTold("web started content-changed", "web completed rolled-out")
+				s.set("secret/other", "password", "two")
+				s.settle()
+				s.wantWrites("other rolled")
+				s.told()
+				s.restart()
+				s.pass(time.Hour)
+				s.wantNothing()
+			})
+		})
+	}
+}
+
+func TestAStreamThatIsRolledBackRollsNoWorkloadBack(t *testing.T) {
+	tests := []struct {
+		name   string
+		leader func(*scene)
+	}{
+		{"with the same leader", func(*scene) {}},
+		{"with another leader", func(s *scene) { s.restart() }},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			play(t, func(s *scene) {
+				s.workload("web", auto, reads("secret/db"))
+				s.observe("secret/db")
+				s.start()
+				s.pass(time.Minute)
+				restore := s.backup("")
+				s.set("secret/db", "password", "two")
+				s.pass(11 * time.Minute)
+				s.wantRolls("web")
+				s.told()
+				test.leader(s)
+				restore()
+				s.pass(11 * time.Minute)
+				s.wantWrites()
+				s.told()
+				// The watcher finds that the stream has something else than the cluster.
+				s.catchUp("secret/db")
+				s.pass(11 * time.Minute)
+				s.wantWrites()
+				s.wantTold("web skipped already-rolled")
+				s.set("secret/db", "password", "three")
+				s.settle()
+				s.wantWrites("web rolled")
+				s.wantRecord("web", "secret/db")
+			})
+		})
+	}
+}

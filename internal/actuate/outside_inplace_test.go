@@ -1,0 +1,168 @@
+//go:build !race
+
+package actuate_test
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+func TestPodsAreAskedToReloadWhenTheirFilesAreNewAndOnlyThenItIsRecorded(t *testing.T) {
+	play(t, func(s *scene) {
+		pods := s.askPods()
+		pods.of("web")
+		s.observe("secret/db")
+		s.start()
+		s.pass(time.Minute)
+		s.set("secret/db", "password", "two")
+		s.settle()
+		s.wantTold("web held files-pending")
+		s.pass(s.options.ReloadDelay - 2*time.Second)
+		// It changes again before the files are new.
+		s.set("secret/db", "password", "three")
+		s.pass(s.options.ReloadDelay - time.Second)
+		pods.wantAsked("web", 0)
+		s.wantTold()
+		s.pass(2 * time.Second)
+		pods.wantAsked("web", 1)
+		s.wantRolls()
+		want := "1 pod answered the request to reload at http://:9090/-/reload for secret/db (password)"
+		if got := s.messageOf("web", "reloaded-in-place"); got != want {
+			t.Errorf("it is told that %s, want %s", got, want)
+		}
+		s.wantTold("web completed reloaded-in-place")
+		// It is recorded, so the next leader does not ask again.
+		s.restart()
+		s.pass(time.Hour)
+		s.wantNothing()
+		pods.wantAsked("web", 1)
+	})
+}
+
+func TestPodsThatHaveReloadedAreAskedAgainOnlyForALaterChange(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		later bool
+		want  int
+	}{{"not while the patch fails", false, 1}, {"for a change that came meanwhile", true, 2}} {
+		t.Run(tt.name, func(t *testing.T) {
+			play(t, func(s *scene) {
+				pods := s.askPods()
+				s.options.ReloadDelay = 0
+				pods.of("web")
+				s.observe("secret/db")
+				s.start()
+				s.pass(time.Minute)
+				s.refuse("web", apierrors.NewInternalError(errors.New("failed calling webhook")))
+				s.set("secret/db", "password", "two")
+				s.settle()
+				pods.wantAsked("web", 1)
+				if tt.later {
+					s.set("secret/db", "password", "three")
+				}
+				s.pass(time.Minute)
+				s.wantTold()
+				s.refuse("web", nil)
+				s.pass(2 * time.Minute)
+				s.wantRolls()
+				s.wantTold("web completed reloaded-in-place")
+				pods.wantAsked("web", tt.want)
+			})
+		})
+	}
+}
+
+func TestPodsThatCannotBeAskedToReloadAreReplaced(t *testing.T) {
+	for name, answer := range map[string]int{"they do not listen": refusing, "they do not take it": http.StatusInternalServerError} {
+		t.Run(name, func(t *testing.T) {
+			play(t, func(s *scene) {
+				pods := s.askPods()
+				s.options.ReloadDelay = 0
+				pods.of("web")
+				pods.answer("web", answer)
+				s.observe("secret/db")
+				s.start()
+				s.pass(time.Minute)
+				s.set("secret/db", "password", "two")
+				s.settle()
+				s.wantRolls()
+				s.pass(time.Minute)
+				s.wantRolls("web")
+				s.wantTold("web started content-changed", "web completed rolled-out")
+				want := "; not in place: not every pod confirmed the reload: pod web-1: "
+				if got := s.messageOf("web", "content-changed"); !strings.Contains(got, want) {
+					t.Errorf("it is told that %s, want a text with %s", got, want)
+				}
+			})
+		})
+	}
+}
+
+func TestARequestToReloadThatIsCutShortIsNoReasonToReplacePods(t *testing.T) {
+	play(t, func(s *scene) {
+		pods := s.askPods()
+		s.options.ReloadDelay = 0
+		pods.of("web")
+		pods.answer("web", refusing)
+		s.observe("secret/db")
+		first := s.start()
+		s.pass(time.Minute)
+		s.set("secret/db", "password", "two")
+		s.settle()
+		first.stop()
+		pods.answer("web", http.StatusOK)
+		s.restart()
+		s.pass(time.Minute)
+		pods.wantAsked("web", 1)
+		s.wantRolls()
+		s.wantTold("web completed reloaded-in-place")
+	})
+}
+
+func TestPeopleWhoHoldRolloutsHoldReloadsInPlace(t *testing.T) {
+	play(t, func(s *scene) {
+		pods := s.askPods()
+		s.options.ReloadDelay = 0
+		pods.of("web", annotated(events.AnnotationHold, "audit"))
+		s.observe("secret/db")
+		s.start()
+		s.pass(time.Minute)
+		s.set("secret/db", "password", "two")
+		s.pass(time.Hour)
+		pods.wantAsked("web", 0)
+		s.wantRolls()
+		s.wantTold("web held on-hold")
+		s.edit("web", without(events.AnnotationHold))
+		s.settle()
+		pods.wantAsked("web", 1)
+		s.wantTold("web completed reloaded-in-place")
+	})
+}
+
+func TestWhoeverAsksForARollNowGetsARollout(t *testing.T) {
+	play(t, func(s *scene) {
+		pods := s.askPods()
+		pods.of("web")
+		s.observe("secret/db")
+		s.start()
+		s.pass(time.Minute)
+		s.edit("web", annotated(workload.AnnotationRollNow, "1"))
+		s.set("secret/db", "password", "two")
+		s.settle()
+		s.wantRolls("web")
+		want := "; not in place: keyturn.dev/roll-now asks for a rollout"
+		if got := s.messageOf("web", "content-changed"); !strings.HasSuffix(got, want) {
+			t.Errorf("it is told that %s, want a text that ends with %s", got, want)
+		}
+		s.pass(time.Hour)
+		pods.wantAsked("web", 0)
+	})
+}

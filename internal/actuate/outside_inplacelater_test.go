@@ -1,0 +1,147 @@
+//go:build !race
+
+package actuate_test
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	k8stesting "k8s.io/client-go/testing"
+)
+
+func TestAskingPodsToReloadTakesNoWorkerFromPatches(t *testing.T) {
+	play(t, func(s *scene) {
+		pods := s.askPods()
+		s.options.ReloadDelay, s.options.PatchWorkers = 0, 4
+		for _, namespace := range []string{"", "bank/", "tower/"} {
+			for i := range 4 {
+				name := namespace + "web-" + strconv.Itoa(i)
+				pods.of(name)
+				pods.answer(name, silent)
+			}
+		}
+		s.workload("other", auto, reads("secret/other"))
+		s.workload("park/other", auto, reads("secret/other"))
+		s.observe("secret/db", "bank/secret/db", "tower/secret/db", "secret/other", "park/secret/other")
+		s.start()
+		s.pass(time.Minute)
+		s.set("secret/db", "password", "two")
+		s.settle()
+		pods.wantAsking(namespace, 2) // One namespace takes half of the places.
+		s.set("bank/secret/db", "password", "two")
+		s.set("tower/secret/db", "password", "two")
+		s.set("secret/other", "password", "two")
+		s.set("park/secret/other", "password", "two")
+		s.settle()
+		pods.wantAsking(namespace, 2)
+		pods.wantAsking("bank", 1)
+		pods.wantAsking("tower", 1)
+		s.wantRolls("other", "park/other")
+	})
+}
+
+func TestAWorkloadWaitsForAPlaceToHaveItsPodsAskedToReload(t *testing.T) {
+	play(t, func(s *scene) {
+		pods := s.askPods()
+		s.options.ReloadDelay, s.options.PatchWorkers = 0, 1
+		pods.of("web")
+		pods.of("bank/web")
+		pods.answer("bank/web", silent)
+		s.observe("secret/db", "bank/secret/db")
+		s.start()
+		s.pass(time.Minute)
+		s.set("bank/secret/db", "password", "two")
+		s.settle()
+		pods.wantAsking("bank", 1)
+		s.set("secret/db", "password", "two")
+		s.settle()
+		pods.wantAsked("web", 0) // There is one place.
+		pods.answer("bank/web", http.StatusOK)
+		s.pass(10 * time.Second)
+		pods.wantAsked("web", 1)
+		s.wantRolls()
+		s.wantTold("bank/web completed reloaded-in-place", "web held files-pending", "web completed reloaded-in-place")
+	})
+}
+
+func TestPodsAreReplacedIfTheirSourceChangesAllTheTime(t *testing.T) {
+	play(t, func(s *scene) {
+		pods := s.askPods()
+		pods.of("web")
+		s.observe("secret/db")
+		s.start()
+		s.pass(time.Minute)
+		s.set("secret/db", "password", "0")
+		for i := range 7 { // In three times the delay, the files are not new once.
+			if i < 5 {
+				s.wantRolls()
+			}
+			s.pass(time.Minute)
+			s.set("secret/db", "password", strconv.Itoa(i+1))
+		}
+		pods.wantAsked("web", 0)
+		s.wantRolls("web")
+		want := "; not in place: its sources change too often"
+		if got := s.messageOf("web", "content-changed"); !strings.HasSuffix(got, want) {
+			t.Errorf("it is told that %s, want a text that ends with %s", got, want)
+		}
+	})
+}
+
+func TestAListThatFailsIsNoReasonToReplacePods(t *testing.T) {
+	play(t, func(s *scene) {
+		pods := s.askPods()
+		s.options.ReloadDelay = 0
+		pods.of("web")
+		s.observe("secret/db")
+		s.start()
+		var fails atomic.Bool
+		fails.Store(true)
+		s.intercept("list", "pods", func(k8stesting.Action) (bool, runtime.Object, error) {
+			return fails.Load(), nil, apierrors.NewServerTimeout(corev1.Resource("pods"), "list", 1)
+		})
+		s.pass(time.Minute)
+		s.set("secret/db", "password", "two")
+		s.pass(time.Hour)
+		if lists := len(s.requests("list", "pods")); lists < 20 {
+			t.Errorf("the pods were listed %d times within an hour", lists)
+		}
+		s.wantRolls()
+		fails.Store(false)
+		s.pass(2 * time.Minute)
+		pods.wantAsked("web", 1)
+		s.wantRolls()
+		s.wantTold("web completed reloaded-in-place")
+	})
+}
+
+func TestPodsOfWhichOneIsNotReadyAreAskedForAWhileBeforeTheyAreReplaced(t *testing.T) {
+	play(t, func(s *scene) {
+		pods := s.askPods()
+		s.options.ReloadDelay = 0
+		pods.of("web")
+		pods.unready("web")
+		pods.answer("web", http.StatusInternalServerError)
+		s.observe("secret/db")
+		s.start()
+		s.pass(time.Minute)
+		s.set("secret/db", "password", "two")
+		// One attempt makes five requests within 15 seconds, and the waits between the first seven attempts are a minute together.
+		s.pass(2 * time.Minute)
+		s.wantRolls()
+		s.pass(10 * time.Minute)
+		pods.wantAsked("web", 7*5)
+		s.wantRolls("web")
+		want := "; not in place: not every pod confirmed the reload: pod web-1: it is not ready: "
+		if got := s.messageOf("web", "content-changed"); !strings.Contains(got, want) {
+			t.Errorf("it is told that %s, want a text with %s", got, want)
+		}
+	})
+}

@@ -1,0 +1,123 @@
+//go:build !race
+
+package actuate_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+func TestAChangeThatNeedsNothingIsToldAtOnce(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("web", auto, reads("secret/db"))
+		s.observe("secret/db")
+		first := s.start()
+		s.pass(time.Minute)
+		s.wantWrites("web recorded")
+		first.stop()
+		s.set("secret/db", "password", "two")
+		s.set("secret/db", "password", "one")
+		s.start()
+		s.pass(s.options.Settle / 2)
+		s.wantTold("web skipped same-content")
+		s.pass(time.Hour)
+		s.wantNothing()
+	})
+}
+
+// A tenant creates and deletes one new name after the other, and a workload that reads all of them waits.
+func TestNamesThatComeAndGoWhileAWorkloadWaitsAreForgotten(t *testing.T) {
+	const count = 100
+	play(t, func(s *scene) {
+		s.workload("web", on("configmap/*, secret/db"), onHold, reads("secret/db"))
+		s.start()
+		s.appear("configmap/stays")
+		s.settle()
+		s.wantTold("web held on-hold")
+		var want []string
+		for i := range count {
+			name := fmt.Sprintf("configmap/churned-%d", i)
+			s.appear(name)
+			s.pass(time.Second)
+			s.erase(name)
+			s.pass(time.Second)
+			want = append(want, "web skipped source-deleted")
+		}
+		s.wantTold(want...)
+		s.wantWrites()
+		s.edit("web", without(events.AnnotationHold))
+		s.settle()
+		s.wantRolls("web")
+		s.wantTold("web started appeared", "web completed rolled-out")
+		all := s.outcomesSoFar()
+		var causes []string
+		for _, cause := range all[len(all)-1].Sources {
+			causes = append(causes, cause.Source)
+		}
+		if diff := cmp.Diff([]string{"configmap/stays"}, causes); diff != "" {
+			s.Errorf("it was rolled for (-want +got):\n%s", diff)
+		}
+		// When the last source is gone, it has nothing to wait for.
+		s.edit("web", onHold)
+		s.appear("configmap/last")
+		s.settle()
+		s.wantTold("web held on-hold")
+		s.erase("configmap/last")
+		s.pass(time.Minute)
+		s.wantTold("web skipped source-deleted")
+		s.edit("web", without(events.AnnotationHold))
+		s.pass(time.Hour)
+		s.wantNothing()
+	})
+}
+
+// `kubectl rollout undo` also restores the annotations of the earlier revision, and starts pods with the current content.
+func TestARecordThatSomeoneHasPutBackDoesNotTellWhatPodsHave(t *testing.T) {
+	tests := []struct {
+		name string
+		// since are the contents that the workload was rolled for after the record, and then those of the source once that was put back.
+		since, then []string
+		rolls, want []string
+	}{
+		{
+			"other content was decided last",
+			[]string{"three"},
+			[]string{"two"},
+			[]string{"web"},
+			[]string{"web started content-changed", "web completed rolled-out"},
+		},
+		{"the content of the record was decided last", nil, []string{"three", "two"}, nil, []string{"web skipped same-content"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			play(t, func(s *scene) {
+				s.workload("web", auto, reads("secret/db"))
+				s.observe("secret/db")
+				s.start()
+				s.pass(time.Minute)
+				s.set("secret/db", "password", "two")
+				s.settle()
+				record := s.annotation("web", recordAnnotation)
+				for _, content := range test.since {
+					s.set("secret/db", "password", content)
+					s.settle()
+				}
+				s.edit("web", annotated(recordAnnotation, record))
+				s.pass(time.Minute)
+				s.soFar()
+				for _, content := range test.then {
+					s.set("secret/db", "password", content)
+					s.pass(100 * time.Millisecond)
+				}
+				s.settle()
+				s.wantRolls(test.rolls...)
+				s.wantTold(test.want...)
+			})
+		})
+	}
+}

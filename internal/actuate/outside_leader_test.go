@@ -1,0 +1,155 @@
+//go:build !race
+
+package actuate_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	k8stesting "k8s.io/client-go/testing"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// startAs starts an actuator that has this name in the Lease.
+func startAs(s *scene, identity string) *running {
+	s.Helper()
+	s.options.LeaderElect, s.options.Identity = true, identity
+	return s.start()
+}
+
+func TestAnActuatorThatNeverLeadsEndsWhenItIsTold(t *testing.T) {
+	play(t, func(s *scene) {
+		led := false
+		startAs(s, "one")
+		s.pass(time.Second)
+		s.options.WhileLeading = func(context.Context, *events.Bus) { led = true }
+		standby := startAs(s, "two")
+		s.pass(time.Minute)
+		told := s.elapsed()
+		standby.stop()
+		if took := s.elapsed() - told; took > 3*time.Second {
+			s.Errorf("it ends after %s", took)
+		}
+		if led {
+			s.Error("it has led")
+		}
+		if got := s.holder(); got != "one" {
+			s.Errorf("the Lease is held by %q, want it as it was", got)
+		}
+	})
+}
+
+func TestAnActuatorLeadsOnlyWhileItIsFit(t *testing.T) {
+	play(t, func(s *scene) {
+		var leads, cutOff [2]atomic.Bool
+		start := func(i int, identity string) {
+			s.options.Unfit = func() error {
+				if cutOff[i].Load() {
+					return errors.New("cut off")
+				}
+				return nil
+			}
+			s.options.WhileLeading = func(ctx context.Context, _ *events.Bus) {
+				if leads[1-i].Load() {
+					s.Error("both lead")
+				}
+				leads[i].Store(true)
+				<-ctx.Done()
+				leads[i].Store(false)
+			}
+			startAs(s, identity)
+		}
+		want := func(why string, first, second bool, holder string) {
+			s.Helper()
+			s.pass(15 * time.Second)
+			if leads[0].Load() != first || leads[1].Load() != second {
+				s.Errorf("%s: leading are %t, %t, want %t, %t", why, leads[0].Load(), leads[1].Load(), first, second)
+			}
+			if got := s.holder(); got != holder {
+				s.Errorf("%s: the Lease is held by %q, want %q", why, got, holder)
+			}
+		}
+		start(0, "one")
+		want("there is one", true, false, "one")
+		cutOff[1].Store(true)
+		start(1, "two")
+		want("there are two", true, false, "one")
+		cutOff[0].Store(true)
+		want("none is fit", false, false, "")
+		cutOff[1].Store(false)
+		want("one is fit again", false, true, "two")
+		cutOff[0].Store(false)
+		want("both are", false, true, "two")
+	})
+}
+
+func TestALeaderThatCannotRenewTheLeaseStopsBeforeAnotherMayLead(t *testing.T) {
+	play(t, func(s *scene) {
+		held := make(chan string, 1)
+		s.options.WhileLeading = func(ctx context.Context, _ *events.Bus) {
+			<-ctx.Done()
+			held <- s.holder()
+		}
+		startAs(s, "one")
+		s.pass(time.Second)
+		var fails atomic.Bool
+		s.intercept("update", "leases", func(action k8stesting.Action) (bool, runtime.Object, error) {
+			update, ok := action.(k8stesting.UpdateActionImpl)
+			if !ok || !fails.Load() {
+				return false, nil, nil
+			}
+			lease, ok := update.GetObject().(*coordinationv1.Lease)
+			renews := ok && lease.Spec.HolderIdentity != nil && *lease.Spec.HolderIdentity == "one"
+			return renews, nil, apierrors.NewServerTimeout(coordinationv1.Resource("leases"), "update", 1)
+		})
+		s.options.WhileLeading = nil
+		startAs(s, "two")
+		s.pass(10 * time.Second)
+		if got := s.holder(); got != "one" {
+			s.Errorf("the Lease is held by %q, want the first one", got)
+		}
+		fails.Store(true)
+		s.pass(6 * time.Second) // The Lease lasts for seven.
+		select {
+		case got := <-held:
+			if got != "one" {
+				s.Errorf("when it stops, the Lease is held by %q", got)
+			}
+		default:
+			s.Error("it still leads")
+		}
+		s.pass(10 * time.Second)
+		if got := s.holder(); got != "two" {
+			s.Errorf("after that, the Lease is held by %q, want the second one", got)
+		}
+	})
+}
+
+func TestWhatIsNotDoneIsTakenOverFromALeaderThatIsKilled(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("web", auto, reads("secret/db"))
+		s.observe("secret/db")
+		first := startAs(s, "one")
+		startAs(s, "two")
+		s.pass(time.Minute)
+		first.kill()
+		s.set("secret/db", "password", "two")
+		s.settle()
+		s.wantRolls()
+		if got := s.holder(); got != "one" {
+			s.Errorf("the Lease is held by %q, want it to last", got)
+		}
+		s.pass(20 * time.Second)
+		s.wantRolls("web")
+		if got := s.holder(); got != "two" {
+			s.Errorf("the Lease is held by %q", got)
+		}
+	})
+}

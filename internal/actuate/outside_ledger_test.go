@@ -1,0 +1,95 @@
+//go:build !race
+
+package actuate_test
+
+import (
+	"strings"
+	"testing"
+)
+
+// The fixtures of the tests whose names begin with TestLedger are of one review: they say what happens today where a record, an event or a leader is
+// lost, is from somebody else, or comes late. From a step of the ledger on, some of them end otherwise.
+
+// landed is the last step of the ledger that is there.
+const landed = 0
+
+// fixture is something that happens, and what comes of it.
+type fixture struct {
+	name string
+	play func(s *scene)
+	// today is what comes of it, until then takes its place with a step of the ledger. Zero means that no step changes it.
+	today ends
+	step  int
+	then  ends
+}
+
+// ends is what a play has led to since it has last called soFar or rest.
+type ends struct {
+	// rolls are the workloads that were rolled, separated by spaces, and told are the outcomes, separated by semicolons.
+	rolls, told string
+	// quiet says that nothing was patched at all, not even a record.
+	quiet bool
+}
+
+// rolled is the end of a play in which these workloads are rolled for content that has changed, one after the other if one is named again.
+func rolled(workloads ...string) ends {
+	var told []string
+	for _, name := range workloads {
+		told = append(told, name+" started content-changed", name+" completed rolled-out")
+	}
+	return ends{rolls: strings.Join(workloads, " "), told: strings.Join(told, "; ")}
+}
+
+// testFixtures plays each fixture, once for each of its ends.
+func testFixtures(t *testing.T, fixtures []fixture) {
+	t.Helper()
+	for _, f := range fixtures {
+		t.Run(f.name, func(t *testing.T) {
+			t.Run("today", func(t *testing.T) {
+				if f.step > 0 && f.step <= landed {
+					t.Skipf("until step %d of the ledger", f.step)
+				}
+				f.test(t, f.today)
+			})
+			if f.step == 0 {
+				return
+			}
+			t.Run("then", func(t *testing.T) {
+				if f.step > landed {
+					t.Skipf("step %d of the ledger", f.step)
+				}
+				f.test(t, f.then)
+			})
+		})
+	}
+}
+
+func (f fixture) test(t *testing.T, want ends) {
+	t.Helper()
+	play(t, func(s *scene) {
+		s.manage()
+		f.play(s)
+		s.wantEnds(want)
+	})
+}
+
+// wantEnds wants this to have happened since the last call of soFar or rest.
+func (s *scene) wantEnds(want ends) {
+	s.Helper()
+	seen := s.seen
+	for _, w := range s.writesSince(&seen) {
+		if want.quiet && !w.rolls {
+			s.Errorf("a record of %s is written: %s", w.workload, w.body)
+		}
+	}
+	s.wantRolls(listed(want.rolls, " ")...)
+	s.wantTold(listed(want.told, "; ")...)
+}
+
+// listed returns what a text lists.
+func listed(text, separator string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, separator)
+}

@@ -1,0 +1,158 @@
+//go:build !race
+
+package actuate_test
+
+import (
+	"testing"
+	"time"
+)
+
+// M2, 3.9: a person puts back what was there before a roll, and with it the record of that time.
+func TestLedgerAPersonUndoesARoll(t *testing.T) {
+	// undoing rolls a workload to its end, undoes that, and lets something happen.
+	undoing := func(name string, reading aspect, happens func(*scene)) func(*scene) {
+		return func(s *scene) {
+			s.workload(name, auto, reading)
+			s.observe("secret/db")
+			s.start()
+			s.pass(time.Minute)
+			undo := s.revisionOf(name)
+			s.set("secret/db", "password", "two")
+			s.rest()
+			undo()
+			s.pass(time.Minute)
+			happens(s)
+			s.pass(11 * time.Minute)
+		}
+	}
+	nothing := func(*scene) {}
+	whole, password := reads("secret/db"), reads("secret/db#password")
+	testFixtures(t, []fixture{
+		{name: "and nothing rolls it again", play: undoing("web", whole, nothing)},
+		{name: "and the next leader does not roll it again", play: undoing("web", whole, func(s *scene) { s.restart(); s.pass(time.Hour) })},
+		{name: "of a StatefulSet, whose annotations stay, and nothing rolls it again", play: undoing("statefulset/db", whole, nothing)},
+		{
+			name: "of a StatefulSet, whose annotations stay, and the next leader does not roll it again",
+			play: undoing("statefulset/db", whole, func(s *scene) { s.restart(); s.pass(time.Hour) }),
+		},
+		{
+			name: "and the next change rolls it", play: undoing("web", whole, func(s *scene) { s.set("secret/db", "password", "three") }),
+			today: rolled("web"),
+		},
+		{
+			name: "and a change back rolls it, because its pods were started with the other content",
+			play: undoing("web", whole, func(s *scene) { s.set("secret/db", "password", "one") }), today: rolled("web"),
+		},
+		{
+			name: "and a change back rolls it with the next leader, too",
+			play: undoing("web", whole, func(s *scene) {
+				s.restart()
+				s.pass(time.Minute)
+				s.set("secret/db", "password", "one")
+			}),
+			today: ends{told: "web skipped same-content"}, step: 1, then: rolled("web"),
+		},
+		{
+			name: "and a change of what it does not read does not roll it",
+			play: undoing("web", password, func(s *scene) { s.set("secret/db", "user", "two") }), today: rolled("web"),
+			step: 1, then: ends{told: "web skipped keys-not-consumed"},
+		},
+		{
+			name: "and the next leader does not roll it again when another workload still waits for the same change",
+			play: func(s *scene) {
+				s.workload("api", auto, heldBack, reads("secret/db"))
+				undoing("web", whole, func(s *scene) { s.restart() })(s)
+			},
+			today: rolled("web"), step: 5,
+		},
+		{
+			name: "that is in progress, and nothing rolls it again",
+			play: func(s *scene) {
+				s.workload("web", auto, reads("secret/db"))
+				s.observe("secret/db")
+				s.start()
+				s.rest()
+				undo := s.revisionOf("web")
+				s.stall("web")
+				s.set("secret/db", "password", "two")
+				s.pass(time.Minute)
+				s.soFar()
+				undo()
+				s.pass(time.Hour)
+			},
+			today: ends{rolls: "web", told: "web failed reverted; web started content-changed; web completed rolled-out"},
+			step:  6, then: ends{told: "web skipped undone"},
+		},
+		{
+			name: "that has failed, and one of the others tries it next",
+			play: func(s *scene) {
+				s.workload("web", auto, reads("secret/db"))
+				s.workload("api", auto, annotated("keyturn.dev/wave", "1"), reads("secret/db"))
+				s.observe("secret/db")
+				s.start()
+				s.rest()
+				undo := s.revisionOf("web")
+				s.stall("web")
+				s.set("secret/db", "password", "two")
+				s.pass(time.Minute)
+				s.fail("web")
+				s.rest()
+				undo()
+				s.pass(11 * time.Minute)
+			},
+			today: rolled("api"),
+		},
+	})
+}
+
+// M8: an operator removes what it does not know.
+func TestLedgerAnOperatorRevertsARoll(t *testing.T) {
+	reverting := func(happens func(*scene)) func(*scene) {
+		return func(s *scene) {
+			s.workload("web", auto, reads("secret/db"))
+			s.observe("secret/db")
+			s.start()
+			s.rest()
+			happens(s)
+			s.pass(4 * time.Minute)
+		}
+	}
+	revert := func(s *scene) { s.writeAs("operator", "web", withoutOurMarks) }
+	stall := func(s *scene) {
+		s.stall("web")
+		s.set("secret/db", "password", "two")
+		s.pass(time.Minute)
+		s.soFar()
+	}
+	again := ends{rolls: "web", told: "web failed reverted; web started content-changed"}
+	testFixtures(t, []fixture{
+		{
+			name: "that is complete, and nothing rolls it again",
+			play: reverting(func(s *scene) {
+				s.set("secret/db", "password", "two")
+				s.rest()
+				revert(s)
+				s.pass(11 * time.Minute)
+				s.restart()
+				s.pass(11 * time.Minute)
+			}),
+		},
+		{name: "that is in progress, and it is rolled again", play: reverting(func(s *scene) { stall(s); revert(s) }), today: again},
+		{
+			name:  "that is in progress under the next leader, and it is rolled again",
+			play:  reverting(func(s *scene) { stall(s); s.restart(); s.pass(time.Minute); revert(s) }),
+			today: again,
+		},
+		{
+			name: "that is in progress while nobody leads, and it is rolled again",
+			play: reverting(func(s *scene) {
+				stall(s)
+				s.running[0].stop()
+				revert(s)
+				s.pass(time.Minute)
+				s.restart()
+			}),
+			today: again,
+		},
+	})
+}

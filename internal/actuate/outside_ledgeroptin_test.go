@@ -1,0 +1,228 @@
+//go:build !race
+
+package actuate_test
+
+import (
+	"testing"
+	"time"
+)
+
+// whileNobodyLeads is a play: each of these happens ten minutes after the other, between the end of the only leader and the start of the next one.
+func whileNobodyLeads(happenings ...func(*scene)) func(*scene) {
+	return func(s *scene) {
+		s.options.LeaderElect = true
+		s.workload("web", reads("secret/db"))
+		s.observe("secret/db")
+		leader := s.start()
+		s.rest()
+		leader.stop()
+		for _, happens := range happenings {
+			s.pass(10 * time.Minute)
+			happens(s)
+		}
+		s.pass(10 * time.Minute)
+		s.start()
+		s.pass(11 * time.Minute)
+	}
+}
+
+func webOptsIn(s *scene) { s.edit("web", auto) }
+
+func dbChanges(s *scene) { s.set("secret/db", "password", "two") }
+
+func TestLedgerAnOptInWhileNobodyLeads(t *testing.T) {
+	testFixtures(t, []fixture{
+		{
+			name: "a workload is rolled for a change after its opt-in",
+			play: whileNobodyLeads(webOptsIn, dbChanges), today: rolled("web"),
+		},
+		{
+			name: "a workload is not rolled for a change before its opt-in",
+			play: whileNobodyLeads(dbChanges, webOptsIn), today: rolled("web"), step: 5,
+		},
+		{
+			name: "a workload is rolled for a change of a source that only a pattern names, after its opt-in",
+			play: whileNobodyLeads(
+				func(s *scene) { s.observe("configmap/release-1") },
+				func(s *scene) { s.edit("web", on("configmap/release-*")) },
+				func(s *scene) { s.set("configmap/release-1", "password", "two") },
+			),
+			today: rolled("web"),
+		},
+		{
+			name: "a workload is rolled for a change in a store after its opt-in",
+			play: whileNobodyLeads(
+				func(s *scene) { s.edit("web", on("openbao:secret/shop/db")) },
+				func(s *scene) { s.rotateInStore("demo", "secret/shop/db", 1) },
+			),
+			today: rolled("web"),
+		},
+		{
+			name: "a workload that --roll-all adds is rolled once for what changed meanwhile, because nobody knows since when it was to be rolled",
+			play: whileNobodyLeads(dbChanges, func(s *scene) { s.options.RollAll = true }), today: rolled("web"),
+		},
+		{
+			name: "a workload that is created before the change is rolled",
+			play: whileNobodyLeads(func(s *scene) { s.workload("api", auto, reads("secret/db")) }, dbChanges), today: rolled("api"),
+		},
+		{
+			name: "a workload that is created after the change has it",
+			play: whileNobodyLeads(dbChanges, func(s *scene) { s.workload("api", auto, reads("secret/db")) }),
+			// It takes up a record and nothing else.
+			today: ends{told: "api skipped pods-newer"}, step: 5,
+		},
+		{
+			name: "a dry run leads nobody",
+			play: func(s *scene) {
+				s.options.LeaderElect = true
+				s.workload("web", reads("secret/db"))
+				s.observe("secret/db")
+				leader := s.start()
+				s.rest()
+				leader.stop()
+				s.options.DryRun = true
+				dry := s.start()
+				s.pass(10 * time.Minute)
+				webOptsIn(s)
+				s.pass(10 * time.Minute)
+				dbChanges(s)
+				s.pass(10 * time.Minute)
+				dry.stop()
+				s.options.DryRun = false
+				s.start()
+				s.pass(11 * time.Minute)
+			},
+			today: ends{rolls: "web", told: "web skipped dry-run; web started content-changed; web completed rolled-out"},
+		},
+	})
+}
+
+// R1, R2: nobody has led before.
+func TestLedgerTheFirstActuatorFindsAFilledStream(t *testing.T) {
+	testFixtures(t, []fixture{
+		{
+			name: "what changed before it was installed rolls nothing that is older",
+			play: func(s *scene) {
+				s.workload("web", auto, reads("secret/db"))
+				s.observe("secret/db")
+				s.pass(time.Minute)
+				dbChanges(s)
+				s.pass(time.Hour)
+				s.start()
+				s.pass(11 * time.Minute)
+			},
+			today: rolled("web"), step: 5,
+		},
+		{
+			name: "what changed before it was installed rolls nothing that is younger",
+			play: func(s *scene) {
+				s.observe("secret/db")
+				dbChanges(s)
+				s.pass(time.Minute)
+				s.workload("web", auto, reads("secret/db"))
+				s.pass(time.Hour)
+				s.start()
+				s.pass(11 * time.Minute)
+			},
+			today: ends{told: "web skipped pods-newer"}, step: 5,
+		},
+		{
+			name: "what has not changed since it was watched rolls nothing",
+			play: func(s *scene) {
+				s.workload("web", auto, reads("secret/db"))
+				s.observe("secret/db")
+				s.pass(time.Hour)
+				s.start()
+				s.pass(11 * time.Minute)
+			},
+		},
+		{
+			name: "what changes next rolls",
+			play: func(s *scene) {
+				s.workload("web", auto, reads("secret/db"))
+				s.observe("secret/db")
+				dbChanges(s)
+				s.start()
+				s.rest()
+				s.set("secret/db", "password", "three")
+				s.pass(11 * time.Minute)
+			},
+			today: rolled("web"),
+		},
+	})
+}
+
+// R6: a record may be older than the last opt-in.
+func TestLedgerAnOptInAgain(t *testing.T) {
+	again := func(happens func(*scene)) func(*scene) {
+		return func(s *scene) {
+			s.workload("web", auto, reads("secret/db#password"))
+			s.observe("secret/db")
+			s.start()
+			s.rest()
+			s.edit("web", on("none"))
+			s.pass(time.Minute)
+			dbChanges(s)
+			s.pass(time.Minute)
+			s.edit("web", auto)
+			s.rest()
+			happens(s)
+			s.pass(11 * time.Minute)
+		}
+	}
+	testFixtures(t, []fixture{
+		{name: "a change of before rolls nothing", play: again(func(*scene) {})},
+		{name: "a change of before rolls nothing with the next leader", play: again(func(s *scene) { s.restart() })},
+		{
+			name: "a change of before rolls nothing when another key changes", play: again(func(s *scene) { s.set("secret/db", "user", "two") }),
+			today: rolled("web"), step: 5, then: ends{told: "web skipped keys-not-consumed"},
+		},
+		{
+			name: "the next change rolls", play: again(func(s *scene) { s.set("secret/db", "password", "three") }),
+			today: rolled("web"),
+		},
+		{
+			name: "a change after the opt-in is not missed, however soon it comes",
+			play: func(s *scene) {
+				s.workload("web", reads("secret/db"))
+				s.observe("secret/db")
+				s.start()
+				s.rest()
+				webOptsIn(s)
+				dbChanges(s)
+				s.pass(11 * time.Minute)
+			},
+			today: rolled("web"),
+		},
+		{
+			name: "a change just before the opt-in rolls nothing, with the next leader neither",
+			play: func(s *scene) {
+				s.workload("web", reads("secret/db"))
+				s.observe("secret/db")
+				s.start()
+				s.rest()
+				dbChanges(s)
+				s.pass(time.Millisecond)
+				webOptsIn(s)
+				s.pass(11 * time.Minute)
+				s.restart()
+				s.pass(11 * time.Minute)
+			},
+		},
+		{
+			name: "a pattern that is added names nothing that changed before",
+			play: func(s *scene) {
+				s.workload("web", auto, reads("secret/db"))
+				s.observe("secret/db", "configmap/release-1")
+				s.start()
+				s.pass(time.Minute)
+				s.set("configmap/release-1", "password", "two")
+				s.rest()
+				s.edit("web", on("secret/db, configmap/release-*"))
+				s.pass(11 * time.Minute)
+				s.restart()
+				s.pass(11 * time.Minute)
+			},
+		},
+	})
+}

@@ -1,0 +1,191 @@
+//go:build !race
+
+package actuate_test
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/keyturn/keyturn/internal/plan"
+)
+
+// switching is a play: secret/db of the namespaces changes at rest, with the options and workloads of before. Then an actuator with those of after
+// takes over.
+func switching(before, after func(*scene)) func(*scene) {
+	return func(s *scene) {
+		before(s)
+		s.observe("secret/db", "office/secret/db")
+		s.start()
+		s.pass(time.Minute)
+		s.set("secret/db", "password", "two")
+		s.set("office/secret/db", "password", "two")
+		s.rest()
+		after(s)
+		s.restart()
+		s.pass(11 * time.Minute)
+	}
+}
+
+// R1: what a workload begins to want by an option has changed before it did.
+func TestLedgerAnOptionThatAddsWorkloadsRollsNone(t *testing.T) {
+	testFixtures(t, []fixture{
+		{
+			name: "a workload that --roll-all adds is not rolled for what changed before",
+			play: switching(func(s *scene) { s.workload("web", reads("secret/db")) }, func(s *scene) { s.options.RollAll = true }),
+		},
+		{
+			name: "a workload of a kind that is no longer ignored is not rolled for what changed before",
+			play: switching(func(s *scene) {
+				s.options.IgnoreWorkloadKinds = []string{"statefulsets"}
+				s.workload("statefulset/db", auto, reads("secret/db"))
+			}, func(s *scene) { s.options.IgnoreWorkloadKinds = nil }),
+		},
+		{
+			name: "a workload of a namespace that is added is not rolled for what changed before",
+			play: switching(func(s *scene) {
+				s.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "office"}})
+				s.options.Namespaces = []string{namespace}
+				s.workload("office/web", auto, reads("secret/db"))
+			}, func(s *scene) { s.options.Namespaces = []string{namespace, "office"} }),
+		},
+		{
+			name: "a workload that a grant lets read a store is not rolled for what changed there before",
+			play: func(s *scene) {
+				granted := s.options.StoreAccess
+				s.options.StoreAccess = ""
+				s.workload("web", on("openbao:secret/shop/db"))
+				s.start()
+				s.rotateInStore("demo", "secret/shop/db", 1)
+				s.pass(time.Minute)
+				s.rotateInStore("demo", "secret/shop/db", 2)
+				s.rest()
+				s.options.StoreAccess = granted
+				s.restart()
+				s.pass(11 * time.Minute)
+			},
+		},
+		{
+			name: "a workload that --roll-all has added is rolled for the next change",
+			play: switching(func(s *scene) { s.workload("web", reads("secret/db")) }, func(s *scene) {
+				s.options.RollAll = true
+				s.restart()
+				s.pass(time.Minute)
+				s.set("secret/db", "password", "three")
+				s.pass(time.Minute)
+			}),
+			today: rolled("web"),
+		},
+	})
+}
+
+// M7: an option that makes an edge count does not make those count that came before it.
+func TestLedgerAnOptionThatAddsReasonsRollsNothing(t *testing.T) {
+	// gone deletes what a workload can start without, and again makes that of another one once more as it was.
+	gone := func(s *scene) {
+		s.workload("web", auto, reads("configmap/app?"))
+		s.workload("api", auto, reads("secret/db"))
+		s.observe("configmap/app", "secret/db")
+		s.start()
+		s.pass(time.Minute)
+		s.erase("configmap/app")
+		s.erase("secret/db")
+		s.pass(time.Minute)
+		s.publish("secret/db", map[string]string{"password": "one", "user": "app"}, asRecreated)
+		s.rest()
+	}
+	with := func(switchOn func(*scene)) func(*scene) {
+		return func(s *scene) {
+			gone(s)
+			switchOn(s)
+			s.restart()
+			s.pass(11 * time.Minute)
+		}
+	}
+	testFixtures(t, []fixture{
+		{
+			name: "--roll-on-create=always rolls nothing for what was created again with its content before",
+			play: with(func(s *scene) { s.options.RollOnCreate = plan.CreateAlways }),
+		},
+		{
+			name: "--roll-on-create=never rolls nothing",
+			play: with(func(s *scene) { s.options.RollOnCreate = plan.CreateNever }),
+		},
+		{
+			name: "--roll-on-delete rolls nothing for what was deleted before",
+			play: with(func(s *scene) { s.options.RollOnDelete = true }),
+		},
+		{
+			name: "everything that is switched on at once rolls nothing",
+			play: with(func(s *scene) {
+				s.options.RollAll, s.options.RollOnDelete, s.options.RollOnCreate = true, true, plan.CreateAlways
+				s.options.Canary, s.options.InPlace, s.options.MinInterval = true, true, time.Minute
+			}),
+		},
+		{
+			name: "everything that is switched off again rolls nothing",
+			play: func(s *scene) {
+				s.options.RollAll, s.options.RollOnDelete, s.options.RollOnCreate = true, true, plan.CreateAlways
+				gone(s)
+				s.options.RollAll, s.options.RollOnDelete, s.options.RollOnCreate = false, false, plan.CreateAuto
+				s.restart()
+				s.pass(11 * time.Minute)
+			},
+		},
+	})
+}
+
+// I2: the decisions of a leader at rest are on the workloads.
+func TestLedgerANewLeaderAtRestWritesAndTellsNothing(t *testing.T) {
+	everyKind := func(s *scene) {
+		s.workload("web", auto, reads("secret/db"))
+		s.workload("silent", reads("secret/db"))
+		s.workload("statefulset/db", auto, reads("secret/db#password"))
+		s.workload("daemonset/agent", auto, reads("secret/db", "configmap/app?"))
+		s.workload("cronjob/report", auto, reads("secret/db"))
+		s.workload("named", on("secret/d*, openbao:secret/shop/db"))
+		s.observe("secret/db")
+		s.start()
+		s.rest()
+	}
+	testFixtures(t, []fixture{
+		{
+			name: "after the first records",
+			play: func(s *scene) {
+				everyKind(s)
+				s.restart()
+				s.pass(time.Hour)
+				s.wantNotices()
+			},
+			today: ends{quiet: true},
+		},
+		{
+			name: "after rolls for Secrets, for what appeared, and for a store",
+			play: func(s *scene) {
+				everyKind(s)
+				s.set("secret/db", "password", "two")
+				s.publish("configmap/app", map[string]string{"level": "debug"}, asCreated)
+				s.rotateInStore("demo", "secret/shop/db", 1)
+				s.rest()
+				s.restart()
+				s.pass(time.Hour)
+				s.wantNotices()
+			},
+			today: ends{quiet: true},
+		},
+		{
+			name: "after a change that does not concern all of them",
+			play: func(s *scene) {
+				everyKind(s)
+				s.set("secret/db", "user", "two")
+				s.rest()
+				s.restart()
+				s.pass(time.Hour)
+				s.wantNotices()
+			},
+			today: ends{quiet: true},
+		},
+	})
+}

@@ -1,0 +1,199 @@
+//go:build !race
+
+package actuate_test
+
+import (
+	"testing"
+	"time"
+)
+
+// R3: what waits may be no difference between a content and a record.
+func TestLedgerWhatIsNoChangeOfContentWaitsOnTheWorkload(t *testing.T) {
+	testFixtures(t, []fixture{
+		{
+			name: "a deletion that a workload on hold waits for outlives its event and the leader",
+			play: func(s *scene) {
+				s.options.RollOnDelete = true
+				s.workload("web", auto, heldBack, reads("configmap/app?"))
+				s.observe("configmap/app")
+				leader := s.start()
+				s.pass(time.Minute)
+				s.erase("configmap/app")
+				s.pass(time.Minute)
+				leader.stop()
+				s.loseEvents("configmap/app") // as after a day
+				s.restart()
+				s.pass(time.Minute)
+				s.soFar()
+				s.edit("web", letGo)
+				s.pass(time.Minute)
+			},
+			today: ends{rolls: "web", told: "web started deleted; web completed rolled-out"},
+		},
+		{
+			name: "a deletion that a workload on hold waits for counts once the source is back, because pods that started meanwhile lack it",
+			play: func(s *scene) {
+				s.options.RollOnDelete = true
+				s.workload("web", auto, heldBack, reads("configmap/app?"))
+				s.publish("configmap/app", map[string]string{"level": "info"}, nil)
+				s.start()
+				s.rest()
+				s.erase("configmap/app")
+				s.pass(time.Minute)
+				s.publish("configmap/app", map[string]string{"level": "info"}, asRecreated)
+				s.rest()
+				s.restart()
+				s.pass(time.Minute)
+				s.soFar()
+				s.edit("web", letGo)
+				s.pass(11 * time.Minute)
+			},
+			today: ends{rolls: "web", told: "web started appeared; web completed rolled-out"},
+		},
+		{
+			name: "an appearance that a workload on hold waits for outlives the leader",
+			play: func(s *scene) {
+				s.workload("web", auto, heldBack, reads("configmap/app?"))
+				s.start()
+				s.pass(time.Minute)
+				s.publish("configmap/app", map[string]string{"level": "debug"}, asCreated)
+				s.rest()
+				s.restart()
+				s.pass(time.Minute)
+				s.soFar()
+				s.edit("web", letGo)
+				s.pass(time.Minute)
+			},
+			today: ends{rolls: "web", told: "web started appeared; web completed rolled-out"},
+		},
+	})
+}
+
+// holding is a play: a workload on hold waits for a change. Then something happens, and the hold ends.
+func holding(happens func(*scene)) func(*scene) {
+	return func(s *scene) {
+		s.workload("web", auto, heldBack, reads("secret/db"))
+		s.observe("secret/db")
+		s.start()
+		s.rest()
+		s.set("secret/db", "password", "two")
+		s.pass(time.Minute)
+		happens(s)
+		s.soFar()
+		s.edit("web", letGo)
+		s.pass(time.Minute)
+	}
+}
+
+// R4: somebody removes the record of a workload that waits.
+func TestLedgerAToolDropsTheRecordOfAWorkloadThatWaits(t *testing.T) {
+	drop := func(s *scene) { s.writeAs("kubectl-replace", "web", withoutOurs) }
+	testFixtures(t, []fixture{
+		{name: "it still waits", play: holding(func(s *scene) { drop(s); s.pass(time.Hour) }), today: rolled("web")},
+		{
+			name:  "it still waits with the next leader",
+			play:  holding(func(s *scene) { drop(s); s.pass(time.Minute); s.restart(); s.pass(time.Hour) }),
+			today: rolled("web"),
+		},
+		{
+			name: "it still waits with the next leader if the tool does so every few minutes",
+			play: holding(func(s *scene) {
+				for range 20 {
+					drop(s)
+					s.pass(3 * time.Minute)
+				}
+				s.restart()
+				s.pass(3 * time.Minute)
+			}),
+			today: rolled("web"),
+		},
+		{
+			name: "a workload that does not wait is recorded again, and rolls for nothing",
+			play: func(s *scene) {
+				s.workload("web", auto, reads("secret/db"))
+				s.observe("secret/db")
+				s.start()
+				s.pass(time.Minute)
+				s.set("secret/db", "password", "two")
+				s.rest()
+				for range 5 {
+					drop(s)
+					s.pass(3 * time.Minute)
+				}
+				s.restart()
+				s.pass(11 * time.Minute)
+			},
+		},
+	})
+}
+
+// R7: a content comes and goes, and pods that start in between have it.
+func TestLedgerAContentComesAndGoes(t *testing.T) {
+	back := func(s *scene) { s.set("secret/db", "password", "one"); s.pass(time.Minute) }
+	meanwhile := ends{rolls: "web", told: "web started changed-meanwhile; web completed rolled-out"}
+	testFixtures(t, []fixture{
+		{name: "while a workload waits, it rolls for that", play: holding(back), today: meanwhile},
+		{
+			name: "while a workload waits, it rolls for that with the next leader",
+			play: holding(func(s *scene) { back(s); s.restart(); s.pass(time.Minute) }),
+			step: 5, then: meanwhile,
+		},
+		{
+			name: "within a second, nothing rolls for that",
+			play: func(s *scene) {
+				s.workload("web", auto, reads("secret/db"))
+				s.observe("secret/db")
+				s.start()
+				s.rest()
+				s.set("secret/db", "password", "two")
+				s.pass(100 * time.Millisecond)
+				s.set("secret/db", "password", "one")
+				s.pass(11 * time.Minute)
+			},
+			today: ends{told: "web skipped same-content"},
+		},
+		{
+			name: "within a second, nothing rolls for that with the next leader either",
+			play: func(s *scene) {
+				s.workload("web", auto, reads("secret/db"))
+				s.observe("secret/db")
+				s.start()
+				s.rest()
+				s.set("secret/db", "password", "two")
+				s.pass(100 * time.Millisecond)
+				s.set("secret/db", "password", "one")
+				s.rest()
+				s.restart()
+				s.pass(11 * time.Minute)
+			},
+		},
+	})
+}
+
+// R8: what changed while a source was ignored is to be forgotten.
+func TestLedgerAnIgnoredSourceChanges(t *testing.T) {
+	testFixtures(t, []fixture{
+		{
+			name: "nothing rolls for that once a person puts it on hold and ends that",
+			play: func(s *scene) {
+				s.workload("web", auto, reads("secret/db"))
+				s.observe("secret/db")
+				s.start()
+				s.pass(time.Minute)
+				s.mark("secret/db", asIgnored)
+				s.publish("secret/db", map[string]string{"password": "two", "user": "app"}, asIgnored)
+				s.rest()
+				s.mark("secret/db", asHeld)
+				s.pass(time.Minute)
+				s.mark("secret/db", nil)
+				s.pass(11 * time.Minute)
+			},
+			today: ends{rolls: "web", told: "web held source-on-hold; web started content-changed; web completed rolled-out"},
+			step:  5, then: ends{told: "web skipped keys-not-consumed; web skipped keys-not-consumed"},
+		},
+		{
+			name: "what a workload waits for is forgotten with the next leader, too",
+			play: holding(func(s *scene) { s.mark("secret/db", asIgnored); s.pass(time.Minute); s.restart(); s.pass(time.Minute) }),
+		},
+	})
+}

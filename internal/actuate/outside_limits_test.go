@@ -1,0 +1,250 @@
+//go:build !race
+
+package actuate_test
+
+import (
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/actuate"
+)
+
+// makeCrowd makes so many workloads of a namespace that all read the Secret crowd there, and returns their names.
+func makeCrowd(s *scene, of string, count int) []string {
+	var names []string
+	for i := range count {
+		name := of + "/crowd-" + strconv.Itoa(i)
+		if of == namespace {
+			name = "crowd-" + strconv.Itoa(i)
+		}
+		s.workload(name, auto, reads("secret/crowd"))
+		names = append(names, name)
+	}
+	if count > 0 {
+		s.observe(of + "/secret/crowd")
+	}
+	return names
+}
+
+// rollForEver has an actuator without limits begin rollouts of crowds, which do not end.
+func rollForEver(s *scene, crowds ...[]string) {
+	s.Helper()
+	s.options.MaxRollouts, s.options.MaxRolloutsPerNamespace, s.options.RolloutTimeout = 0, 0, 24*time.Hour
+	s.start()
+	s.pass(time.Minute)
+	for _, crowd := range crowds {
+		for _, name := range crowd {
+			s.stall(name)
+		}
+		if len(crowd) > 0 {
+			s.set(parse(crowd[0]).namespace+"/secret/crowd", "password", "two")
+		}
+	}
+	s.settle()
+	s.wantRolls(slices.Concat(crowds...)...)
+}
+
+// leadWith has an actuator with other options lead.
+func leadWith(s *scene, options func(*actuate.Options)) {
+	s.Helper()
+	options(&s.options)
+	s.restart()
+	s.pass(time.Minute)
+	s.wantRolls()
+	s.told()
+}
+
+func TestNoMoreRolloutsAreInProgressThanAllowed(t *testing.T) {
+	withoutPods := func(s *scene, name string) { s.scale(name, 0) }
+	tests := []struct {
+		name  string
+		limit int
+		// others are how many rollouts are in progress. Before and after say what happens to each of them before it begins, or then.
+		others        int
+		before, after func(*scene, string)
+		// web is what happens to the one that is to be rolled.
+		web  func(*scene, string)
+		want string
+	}{
+		{name: "a place is free", limit: 2, others: 1},
+		{name: "no place is free", limit: 2, others: 2, want: "web held limit-reached"},
+		{name: "a rollout without pods takes none", limit: 1, others: 1, before: withoutPods},
+		{name: "nor does one that waits for a person", limit: 1, others: 1, after: func(s *scene, name string) { s.pauseRollout(name) }},
+		{name: "a workload without pods needs none", limit: 1, others: 1, web: withoutPods},
+		{name: "there is no limit", limit: 0, others: 3},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			play(t, func(s *scene) {
+				each := func(names []string, happens func(*scene, string)) {
+					for _, name := range names {
+						if happens != nil {
+							happens(s, name)
+						}
+					}
+				}
+				s.options.Namespaces = []string{namespace}
+				s.workload("web", auto, reads("secret/db"))
+				s.observe("secret/db")
+				others := makeCrowd(s, namespace, tt.others)
+				each([]string{"web"}, tt.web)
+				each(others, tt.before)
+				rollForEver(s, others)
+				each(others, tt.after)
+				leadWith(s, func(o *actuate.Options) { o.MaxRollouts = tt.limit })
+				s.set("secret/db", "password", "two")
+				s.settle()
+				if tt.want == "" {
+					s.wantRolls("web")
+					return
+				}
+				s.wantRolls()
+				s.wantTold(tt.want)
+			})
+		})
+	}
+}
+
+// Of the two places, one is taken by a rollout in progress, and the other one by a patch that the API server takes its time to answer.
+func TestAPatchThatIsUnderWayTakesAPlace(t *testing.T) {
+	tests := []struct {
+		name   string
+		canary bool
+		// before happens to the workload before it is being patched.
+		before func(*scene)
+	}{
+		{name: "of one that was not rolled before", before: func(*scene) {}},
+		{name: "also of one whose rollout waits for a person, as several may", before: func(s *scene) {
+			s.stall("patched")
+			s.set("secret/patched", "password", "two")
+			s.settle()
+			s.wantRolls("patched")
+			s.pauseRollout("patched")
+		}},
+		{name: "also of one whose pods have to stay ready", canary: true, before: func(s *scene) {
+			s.set("secret/patched", "password", "two")
+			s.settle()
+			s.wantRolls("patched")
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			play(t, func(s *scene) {
+				s.options.MaxRollouts, s.options.Namespaces, s.options.RolloutTimeout = 2, []string{namespace}, 24*time.Hour
+				s.workload("web", auto, reads("secret/db"))
+				s.workload("patched", auto, reads("secret/patched"))
+				if tt.canary {
+					s.options.Canary = true
+					s.workload("second", auto, reads("secret/patched")) // It waits for the pods of the other one to stay ready.
+				}
+				others := makeCrowd(s, namespace, 1)
+				s.observe("secret/db", "secret/patched")
+				s.start()
+				s.pass(time.Minute)
+				s.stall(others[0])
+				s.set("shop/secret/crowd", "password", "two")
+				s.settle()
+				s.wantRolls(others...)
+				tt.before(s)
+				s.patchesTake("patched", 10*time.Second)
+				s.set("secret/patched", "password", "three")
+				s.settle()
+				s.set("secret/db", "password", "two")
+				s.settle()
+				s.pass(6 * time.Second) // Outcomes wait for patches, but not for longer.
+				s.wantRolls()
+				s.wantLast("web", "held limit-reached", "")
+			})
+		})
+	}
+}
+
+func TestANamespaceHasItsShareOfTheLimit(t *testing.T) {
+	tests := []struct {
+		name    string
+		options actuate.Options
+		// shop and bank are how many workloads of each are being rolled out.
+		shop, bank int
+		want       string
+	}{
+		{"alone it may take half", actuate.Options{MaxRollouts: 10}, 4, 0, ""},
+		{"and no more, so that another finds a slot at once", actuate.Options{MaxRollouts: 10}, 5, 0, "web held namespace-limit-reached"},
+		{"of two each may take a third", actuate.Options{MaxRollouts: 9}, 2, 3, ""},
+		{"and no more", actuate.Options{MaxRollouts: 9}, 3, 3, "web held namespace-limit-reached"},
+		{"one that has none may take the last slot", actuate.Options{MaxRollouts: 2}, 0, 1, ""},
+		{"but none where none is left", actuate.Options{MaxRollouts: 1}, 0, 1, "web held limit-reached"},
+		{"it may take all where no other is watched", actuate.Options{MaxRollouts: 10, Namespaces: []string{namespace}}, 9, 0, ""},
+		{"and no more than those", actuate.Options{MaxRollouts: 10, Namespaces: []string{namespace}}, 10, 0, "web held limit-reached"},
+		{"it has a limit of its own", actuate.Options{MaxRollouts: 10, MaxRolloutsPerNamespace: 2}, 2, 0, "web held namespace-limit-reached"},
+		{"in which others do not count", actuate.Options{MaxRollouts: 10, MaxRolloutsPerNamespace: 2}, 1, 4, ""},
+		{"also where the cluster has none", actuate.Options{MaxRolloutsPerNamespace: 2}, 2, 0, "web held namespace-limit-reached"},
+		{
+			"also where no other is watched",
+			actuate.Options{MaxRollouts: 10, MaxRolloutsPerNamespace: 2, Namespaces: []string{namespace}},
+			2, 0,
+			"web held namespace-limit-reached",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			play(t, func(s *scene) {
+				s.workload("web", auto, reads("secret/db"))
+				s.observe("secret/db")
+				rollForEver(s, makeCrowd(s, namespace, tt.shop), makeCrowd(s, "bank", tt.bank))
+				leadWith(s, func(o *actuate.Options) {
+					o.MaxRollouts, o.MaxRolloutsPerNamespace, o.Namespaces = tt.options.MaxRollouts, tt.options.MaxRolloutsPerNamespace, tt.options.Namespaces
+				})
+				s.set("secret/db", "password", "two")
+				s.settle()
+				if tt.want == "" {
+					s.wantRolls("web")
+					return
+				}
+				s.wantRolls()
+				s.wantTold(tt.want)
+			})
+		})
+	}
+}
+
+// What has changed meanwhile may repair the rollout.
+func TestAWorkloadThatIsBeingRolledHasItsSlotAlready(t *testing.T) {
+	tests := []struct {
+		name    string
+		options actuate.Options
+		other   string
+	}{
+		{"of the cluster", actuate.Options{MaxRollouts: 1, Namespaces: []string{namespace}}, "held limit-reached"},
+		{"of its namespace", actuate.Options{MaxRollouts: 10, MaxRolloutsPerNamespace: 1}, "held namespace-limit-reached"},
+		{"of the half of a namespace", actuate.Options{MaxRollouts: 2}, "held namespace-limit-reached"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			play(t, func(s *scene) {
+				s.options.MaxRollouts, s.options.MaxRolloutsPerNamespace = tt.options.MaxRollouts, tt.options.MaxRolloutsPerNamespace
+				s.options.Namespaces = tt.options.Namespaces
+				s.workload("web", auto, reads("secret/db"))
+				s.workload("other", auto, reads("secret/other"))
+				s.observe("secret/db", "secret/other")
+				s.start()
+				s.pass(time.Minute)
+				s.stall("web")
+				s.set("secret/db", "password", "two")
+				s.settle()
+				s.wantRolls("web")
+				s.set("secret/db", "password", "three")
+				s.settle()
+				s.wantRolls("web")
+				s.set("secret/other", "password", "two")
+				s.settle()
+				s.wantRolls()
+				s.wantLast("other", tt.other, "")
+				s.finish("web")
+				s.settle()
+				s.wantRolls("other")
+			})
+		})
+	}
+}

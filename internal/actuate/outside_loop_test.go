@@ -1,0 +1,112 @@
+//go:build !race
+
+package actuate_test
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/health"
+)
+
+func TestARollThatALeaderDidNotLiveToTellIsToldByTheNext(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("web", auto, reads("secret/db"))
+		s.observe("secret/db")
+		first := s.start()
+		s.pass(time.Minute)
+		s.wantWrites("web recorded")
+		s.set("secret/db", "password", "two")
+		// Nothing can be told without HISTORY.
+		if err := s.jetStream().DeleteStream(s.Context(), events.StreamHistory); err != nil {
+			s.Fatal(err)
+		}
+		s.settle()
+		s.wantWrites("web rolled")
+		first.kill()
+		if err := events.Declare(s.Context(), s.jetStream(), 1); err != nil {
+			s.Fatal(err)
+		}
+		s.read = 0
+		s.start()
+		s.pass(time.Minute)
+		s.wantWrites()
+		s.wantTold("web started already-rolled", "web completed rolled-out", "web skipped already-rolled")
+		s.restart()
+		s.pass(time.Hour)
+		s.wantNothing()
+	})
+}
+
+func TestWhatIsHeldIsCountedAlthoughItIsLookedAtAgainAndAgain(t *testing.T) {
+	play(t, func(s *scene) {
+		reader := s.measures()
+		s.options.MaxRollouts = 1
+		s.workload("one", auto, reads("secret/db"))
+		s.workload("another", auto, reads("secret/db"))
+		s.observe("secret/db")
+		s.start()
+		s.pass(time.Minute)
+		s.wantRolls()
+		s.stall("one")
+		s.stall("another")
+		s.set("secret/db", "password", "two")
+		s.settle()
+		for _, w := range s.writesSince(&s.seen) {
+			s.fail(w.workload)
+		}
+		s.pass(time.Minute)
+		s.wantWrites()
+		for range 3 {
+			s.pass(5 * time.Second)
+			count := int64(-1)
+			held, _ := s.measured(reader, "keyturn.workloads.held").(metricdata.Gauge[int64])
+			for _, point := range held.DataPoints {
+				if reason, _ := point.Attributes.Value("reason"); reason.AsString() == "peer-failed" {
+					count = point.Value
+				}
+			}
+			if count != 1 {
+				s.Errorf("after %s, %d workloads are held, want 1", s.elapsed(), count)
+			}
+		}
+	})
+}
+
+func TestTheProbeSeesTheLoopHang(t *testing.T) {
+	play(t, func(s *scene) {
+		var hangs atomic.Bool
+		goesOn := make(chan struct{})
+		s.options.Now = func() time.Time {
+			if hangs.Load() {
+				<-goesOn
+			}
+			return time.Now()
+		}
+		s.options.Progress = health.NewProgress(time.Now, time.Minute)
+		s.workload("web", auto, reads("secret/db"))
+		s.observe("secret/db")
+		s.start()
+		s.pass(10 * time.Minute)
+		if err := s.options.Progress.Check(); err != nil {
+			s.Errorf("it waits for work, and the probe says %v", err)
+		}
+		hangs.Store(true)
+		s.set("secret/db", "password", "two")
+		s.pass(2 * time.Minute)
+		if s.options.Progress.Check() == nil {
+			s.Error("it hangs, and the probe does not say so")
+		}
+		hangs.Store(false)
+		close(goesOn)
+		s.pass(time.Minute)
+		if err := s.options.Progress.Check(); err != nil {
+			s.Errorf("it waits for work again, and the probe says %v", err)
+		}
+		s.wantRolls("web")
+	})
+}

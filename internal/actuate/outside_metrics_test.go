@@ -1,0 +1,248 @@
+//go:build !race
+
+package actuate_test
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	"sigs.k8s.io/yaml"
+
+	"github.com/keyturn/keyturn/internal/actuate"
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/externalsecret"
+)
+
+// everythingHappens plays what an actuator measures, failures included, and returns what was measured while it led, and after its end.
+func everythingHappens(s *scene) []measurements {
+	seen := s.instrument()
+	s.options.ReloaderMetrics = true
+	s.options.ForceSync, s.options.Dynamic = true, withoutOperator(s)
+	s.workload("web", auto, reads("secret/db"))
+	s.workload("refused", auto, reads("secret/db"))
+	actuator := s.begin("secret/db")
+
+	s.refuse("refused", deniedByAdmission())
+	s.setAs("secret/db", "password", "two", traced("a", ""))
+	s.pass(2 * time.Minute)
+	s.refuse("refused", nil)
+
+	s.send(rotationInBao(), 0) // Nobody syncs what reads it, until that is given up.
+	s.pass(10 * time.Minute)
+
+	s.set("secret/db", "password", "three")
+	s.pass(500 * time.Millisecond)
+	s.nats.Stop() // Nobody takes the outcomes.
+	s.pass(20 * time.Second)
+	s.nats.Start()
+	s.pass(time.Minute)
+	leading := seen.measurements()
+
+	for i := range 30 { // More Kubernetes Events than can be written when the actuator ends.
+		s.edit("web", annotated("keyturn.dev/wave", "x"+strconv.Itoa(i)))
+		s.pass(0)
+	}
+	actuator.stop()
+	return []measurements{leading, seen.measurements()}
+}
+
+// withoutOperator returns an API server with an ExternalSecret and its store, where External Secrets Operator does not run.
+func withoutOperator(s *scene) *dynamicfake.FakeDynamicClient {
+	var objects []runtime.Object
+	for kind, text := range map[string]string{
+		"ExternalSecret": "{metadata: {name: db, namespace: shop, uid: u}, spec: {secretStoreRef: {name: bao}, data: [{remoteRef: {key: shop/db}}]}, " +
+			"status: {syncedResourceVersion: 1-1, conditions: [{type: Ready, status: 'True'}]}}",
+		"SecretStore": "{metadata: {name: bao, namespace: shop, uid: s}, spec: {provider: {vault: {server: 'https://bao', path: secret}}}}",
+	} {
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(text), &object.Object); err != nil {
+			s.Fatal(err)
+		}
+		object.SetResourceVersion("1")
+		object.SetAPIVersion(externalsecret.APIVersion)
+		object.SetKind(kind)
+		objects = append(objects, object)
+	}
+	return dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
+		externalsecret.ExternalSecrets:        "ExternalSecretList",
+		externalsecret.SecretStores:           "SecretStoreList",
+		externalsecret.ClusterSecretStores:    "ClusterSecretStoreList",
+		externalsecret.ClusterExternalSecrets: "ClusterExternalSecretList",
+	}, objects...)
+}
+
+// rotationInBao returns the event of a new version of the secret that the ExternalSecret reads.
+func rotationInBao() events.Change {
+	_, fingerprint := fingerprints(map[string]string{"password": "two"})
+	return events.Change{
+		Cluster: "demo", Source: events.StorePath{Store: "main", Namespace: events.RootNamespace, Mount: "secret", Path: "shop/db"}.Source(),
+		Verb: events.VerbRotated, UID: "main", ResourceVersion: "1002", ChangedAt: "1", Fingerprint: fingerprint, Time: time.Now(),
+		Store: &events.StoreState{Servers: []string{"https://bao"}, Engine: events.EngineKV, Version: 2, Revision: "2", Operation: "update"},
+	}
+}
+
+func TestWhatIsMeasuredHasTheLabelsOfItsDefinition(t *testing.T) {
+	play(t, func(s *scene) {
+		labels := make(map[string]map[string]bool)
+		for _, measured := range everythingHappens(s) {
+			for name := range measured {
+				if labels[name] == nil {
+					labels[name] = make(map[string]bool)
+				}
+				for _, one := range measured.points(name) {
+					for _, label := range one.labels.ToSlice() {
+						labels[name][string(label.Key)] = true
+					}
+				}
+			}
+		}
+		for _, instrument := range slices.Concat(actuate.Instruments(), actuate.ReloaderInstruments()) {
+			got, measured := labels[instrument.Name]
+			if !measured {
+				s.Errorf("%s is not measured", instrument.Name)
+				continue
+			}
+			delete(labels, instrument.Name)
+			want := make(map[string]bool)
+			for _, label := range instrument.Labels {
+				want[label] = true
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				s.Errorf("labels of %s (-definition +measured):\n%s", instrument.Name, diff)
+			}
+		}
+		for name := range labels {
+			s.Errorf("%s is measured and not defined", name)
+		}
+	})
+}
+
+func TestTheNamesOfReloaderAreThereOnlyWhenTheyAreWanted(t *testing.T) {
+	play(t, func(s *scene) {
+		seen := s.instrument()
+		s.workload("web", auto, reads("secret/db"))
+		s.workload("refused", auto, reads("secret/db"))
+		s.begin("secret/db")
+		s.refuse("refused", deniedByAdmission())
+		s.set("secret/db", "password", "two")
+		s.pass(2 * time.Minute)
+		s.wantRolls("web")
+		for name := range seen.measurements() {
+			if strings.HasPrefix(name, "reloader.") {
+				s.Errorf("there is %s", name)
+			}
+		}
+	})
+}
+
+func TestAHistogramLeadsToTheTrace(t *testing.T) {
+	play(t, func(s *scene) {
+		seen := s.instrument()
+		s.workload("web", auto, reads("secret/db"))
+		s.begin("secret/db")
+		s.setAs("secret/db", "password", "two", traced("a", ""))
+		s.pass(10 * time.Second)
+		measured := seen.measurements()
+		for _, name := range []string{
+			"keyturn.change.patch.duration", "keyturn.change.ready.duration", "keyturn.rollout.duration", "messaging.process.duration",
+		} {
+			data, ok := measured[name].(metricdata.Histogram[float64])
+			if !ok {
+				s.Errorf("%s is not measured", name)
+				continue
+			}
+			var traces []string
+			for _, one := range data.DataPoints {
+				for _, exemplar := range one.Exemplars {
+					traces = append(traces, fmt.Sprintf("%x", exemplar.TraceID))
+				}
+			}
+			if !slices.Contains(traces, strings.Repeat("a", 32)) {
+				s.Errorf("the exemplars of %s are of the traces %q", name, traces)
+			}
+		}
+	})
+}
+
+func TestAnEventThatGoesToTheDeadLettersIsCountedOnce(t *testing.T) {
+	play(t, func(s *scene) {
+		seen := s.instrument()
+		s.workload("refused", auto, reads("secret/db"))
+		s.workload("waiting", auto, reads("secret/other"), onHold)
+		actuator := s.begin("secret/db", "secret/other")
+		done := func() int64 {
+			count, _ := seen.measurements().value("messaging.process.duration", "", "")
+			return count
+		}
+		if got := done(); got != 2 {
+			s.Errorf("%d events were measured, want the first 2", got)
+		}
+		s.refuse("refused", deniedByAdmission())
+		s.set("secret/db", "password", "two")
+		s.set("secret/other", "password", "two")
+		s.pass(2 * time.Minute)
+		if got, _ := seen.measurements().value("keyturn.events.rejected", "reason", events.ReasonPatchDenied); got != 1 {
+			s.Errorf("%d were counted, want 1", got)
+		}
+		if got := done(); got != 3 {
+			s.Errorf("%d events were measured, want 3 with the one that goes to the dead letters", got)
+		}
+		actuator.stop() // An event that is given back is not finished.
+		if got := done(); got != 3 {
+			s.Errorf("at the end %d events were measured, want 3", got)
+		}
+	})
+}
+
+// Prometheus' increase() does not see the first sample of a series: if it is that of the failures, nobody is told of them.
+func TestFailuresAreCountedFromZero(t *testing.T) {
+	const name = "keyturn.rollouts"
+	play(t, func(s *scene) {
+		seen := s.instrument()
+		s.workload("web", auto, reads("secret/db"))
+		s.begin("secret/db")
+		kinds, err := s.options.Kinds()
+		if err != nil {
+			s.Fatal(err)
+		}
+		var want []string
+		for _, kind := range kinds {
+			for _, reason := range []string{"aborted", "bake-failed", "deadline-exceeded", "reverted", "timed-out"} {
+				want = append(want, fmt.Sprintf("%s failed %s 0", kind.Name, reason))
+			}
+		}
+		series := func() []string {
+			var all []string
+			for _, one := range seen.measurements().points(name) {
+				labels := one.labels.ToSlice()
+				all = append(all, fmt.Sprintf("%s %s %s %d",
+					attributeOf(labels, "kind"), attributeOf(labels, "outcome"), attributeOf(labels, "reason"), one.value))
+			}
+			slices.Sort(all)
+			return all
+		}
+		slices.Sort(want)
+		if diff := cmp.Diff(want, series()); diff != "" {
+			s.Errorf("before a rollout failed (-want +got):\n%s", diff)
+		}
+		s.stall("web")
+		s.set("secret/db", "password", "two")
+		s.settle()
+		s.fail("web")
+		s.pass(10 * time.Second)
+		want[slices.Index(want, "deployment failed deadline-exceeded 0")] = "deployment failed deadline-exceeded 1"
+		if diff := cmp.Diff(want, series()); diff != "" {
+			s.Errorf("after one failed (-want +got):\n%s", diff)
+		}
+	})
+}

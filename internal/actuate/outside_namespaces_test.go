@@ -1,0 +1,134 @@
+//go:build !race
+
+package actuate_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes/fake"
+	k8stesting "k8s.io/client-go/testing"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// forbidNamespaces returns what has the API server refuse requests about namespaces, for startAfter.
+func forbidNamespaces(verbs ...string) func(*fake.Clientset) {
+	refusal := apierrors.NewForbidden(corev1.Resource("namespaces"), "", nil)
+	return func(client *fake.Clientset) {
+		for _, verb := range verbs {
+			client.PrependReactor(verb, "namespaces", func(k8stesting.Action) (bool, runtime.Object, error) { return true, nil, refusal })
+		}
+		if slices.Contains(verbs, "watch") {
+			client.PrependWatchReactor("namespaces", func(k8stesting.Action) (bool, watch.Interface, error) { return true, nil, refusal })
+		}
+	}
+}
+
+func TestAHoldOnANamespaceHoldsItsWorkloadsUntilItIsTakenOff(t *testing.T) {
+	tests := []struct {
+		name      string
+		forbidden []string
+		watched   []string
+	}{
+		{"where all may be watched", nil, nil},
+		{"where it may only be read", []string{"list", "watch"}, []string{namespace}},
+		{"where it may only be watched", []string{"get"}, []string{namespace}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			play(t, func(s *scene) {
+				s.options.Namespaces = tt.watched
+				s.workload("web", auto, reads("secret/db"))
+				s.workload("now", auto, reads("secret/db"), annotated(workload.AnnotationRollNow, "1"))
+				s.namespaceSays(namespace, map[string]string{events.AnnotationHold: "moving"})
+				s.observe("secret/db")
+				s.startAfter(forbidNamespaces(tt.forbidden...))
+				s.pass(time.Minute)
+				s.set("secret/db", "password", "two")
+				s.settle()
+				s.wantRolls("now")
+				s.wantTold("now started content-changed", "now completed rolled-out", "web held on-hold")
+				s.wantLast("web", "held on-hold", "somebody has put the workload on hold: namespace shop: moving")
+				s.pass(time.Minute)
+				s.wantRolls()
+				s.namespaceSays(namespace, nil)
+				s.pass(10 * time.Second)
+				s.wantRolls("web")
+			})
+		})
+	}
+}
+
+func TestWithoutPermissionToReadNamespacesTheyHoldNothing(t *testing.T) {
+	for name, watched := range map[string][]string{"all": nil, "one": {namespace}} {
+		t.Run(name, func(t *testing.T) {
+			play(t, func(s *scene) {
+				s.options.Namespaces = watched
+				s.workload("web", auto, reads("secret/db"))
+				s.namespaceSays(namespace, map[string]string{events.AnnotationHold: "moving"})
+				s.observe("secret/db")
+				s.startAfter(forbidNamespaces("get", "list", "watch"))
+				s.pass(time.Minute)
+				s.set("secret/db", "password", "two")
+				s.settle()
+				s.wantRolls("web")
+				if !strings.Contains(s.logText(), "no permission to read namespaces") {
+					s.Error("nothing says so")
+				}
+			})
+		})
+	}
+}
+
+// The time is a minute after midnight.
+func TestTheWindowOfAWorkloadCountsRatherThanThatOfItsNamespace(t *testing.T) {
+	const open, closed = "0 23 * * * for 2h", "0 3 * * * for 1h"
+	tests := []struct {
+		name      string
+		namespace map[string]string
+		own, flag string
+		// want is empty if it is rolled.
+		want, said string
+	}{
+		{"that of the namespace counts", map[string]string{workload.AnnotationWindow: closed}, "", "", "held window-closed", closed},
+		{"and not that of the flag", map[string]string{workload.AnnotationWindow: open}, "", closed, "", ""},
+		{"but that of the workload", map[string]string{workload.AnnotationWindow: closed}, "always", closed, "", ""},
+		{"whatever it is", map[string]string{workload.AnnotationWindow: open}, closed, open, "held window-closed", closed},
+		{
+			"one that is not valid is closed",
+			map[string]string{workload.AnnotationWindow: "at night"},
+			"", "",
+			"held window-closed", "keyturn.dev/window of the namespace is not valid",
+		},
+		{"the flag counts where the namespace says nothing", nil, "", closed, "held window-closed", closed},
+		{"a hold holds in an open window, too", map[string]string{events.AnnotationHold: "moving"}, open, "", "held on-hold", "namespace shop: moving"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			play(t, func(s *scene) {
+				s.options.Window = tt.flag
+				s.workload("web", auto, reads("secret/db"), annotated(workload.AnnotationWindow, tt.own))
+				s.namespaceSays(namespace, tt.namespace)
+				s.observe("secret/db")
+				s.start()
+				s.pass(time.Minute)
+				s.set("secret/db", "password", "two")
+				s.settle()
+				if tt.want == "" {
+					s.wantRolls("web")
+					return
+				}
+				s.wantRolls()
+				s.wantLast("web", tt.want, tt.said)
+			})
+		})
+	}
+}

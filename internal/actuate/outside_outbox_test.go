@@ -1,0 +1,74 @@
+//go:build !race
+
+package actuate_test
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/keyturn/keyturn/tests/testkit"
+)
+
+// outboxPatience is how long outcomes wait at most while patches are under way, and outboxSize how many do.
+const (
+	outboxPatience = 5 * time.Second
+	outboxSize     = 4096
+)
+
+func TestOutcomesLetPatchesGoFirst(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("web", auto, reads("secret/db", "secret/own"))
+		s.workload("slow", auto, reads("secret/db"))
+		s.begin("secret/db", "secret/own")
+		s.patchesTake("slow", 2*outboxPatience)
+		s.set("secret/own", "password", "two")
+		s.settle()
+		s.wantTold("web started content-changed", "web completed rolled-out") // No patch is under way.
+
+		s.set("secret/db", "password", "two")
+		s.settle()
+		s.wantRolls("web", "web")
+		s.pass(outboxPatience - time.Second)
+		s.wantTold()
+		s.pass(2 * time.Second) // The patch of the other one is still under way.
+		s.wantRolls()
+		s.wantTold("web started content-changed", "web completed rolled-out")
+		s.pass(outboxPatience)
+		s.wantRolls("slow")
+		s.wantTold("slow started content-changed", "slow completed rolled-out")
+	})
+}
+
+func TestAsManyOutcomesAsMayWaitDoNotWaitForPatches(t *testing.T) {
+	testkit.Slow(t)
+	for _, tt := range []struct {
+		name       string
+		many, told int
+	}{
+		{"fewer", outboxSize / 2, 0},
+		{"as many as there may be", outboxSize, outboxSize},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			play(t, func(s *scene) {
+				s.workload("slow", auto, reads("secret/db"))
+				for i := range tt.many {
+					s.workload("web-"+strconv.Itoa(i), auto, reads("secret/many#user"))
+				}
+				s.begin("secret/db", "secret/many")
+				s.patchesTake("slow", 2*outboxPatience)
+				s.set("secret/db", "password", "two")
+				s.settle()
+				s.set("secret/many", "password", "two") // Nobody reads that, and each is told so.
+				s.pass(time.Second)
+				if got := len(s.told()); got != tt.told {
+					s.Errorf("while a patch is under way, %d outcomes are told, want %d", got, tt.told)
+				}
+				s.pass(2 * outboxPatience)
+				if got := len(s.told()); got != tt.many-tt.told+2 {
+					s.Errorf("after that, %d outcomes are told, want %d", got, tt.many-tt.told+2)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,143 @@
+//go:build !race
+
+package actuate_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// The event was decided before anybody knew that the workload wants it, so the stream does not deliver it to the next leader.
+func TestAChangeThatWasReadAgainAndRestsOutlivesTheActuator(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("web", reads("secret/db"))
+		s.observe("secret/db")
+		s.start()
+		s.pass(time.Minute)
+		moment := s.reserve()
+		s.set("secret/db", "password", "two")
+		s.settle()
+		s.at(moment, func() { s.edit("web", auto, onHold) })
+		s.pass(11 * time.Minute)
+		s.wantTold("web held on-hold")
+		s.wantWrites("web recorded") // what it waits for
+		// Somebody who removes all that is not in a manifest does not make it be forgotten.
+		s.edit("web", without(recordAnnotation))
+		s.pass(time.Minute)
+		s.wantWrites("web recorded")
+		s.wantTold()
+		for range 2 {
+			s.restart()
+			s.pass(11 * time.Minute)
+			s.wantWrites()
+			s.told()
+		}
+		s.edit("web", without(events.AnnotationHold))
+		s.settle()
+		s.wantWrites("web rolled")
+		s.wantRecord("web", "secret/db")
+		s.wantTold("web started content-changed", "web completed rolled-out")
+		s.restart()
+		s.pass(time.Hour)
+		s.wantNothing()
+	})
+}
+
+func TestADeletionThatRestsOutlivesItsEventAndTheActuator(t *testing.T) {
+	play(t, func(s *scene) {
+		s.options.RollOnDelete = true
+		s.workload("web", auto, reads("secret/db?"))
+		s.observe("secret/db")
+		first := s.start()
+		s.pass(time.Minute)
+		s.wantWrites("web recorded")
+		s.edit("web", onHold)
+		s.erase("secret/db")
+		s.pass(11 * time.Minute)
+		s.wantTold("web held on-hold")
+		s.wantWrites("web recorded") // what it waits for
+		first.stop()
+		s.loseEvents("secret/db") // The stream drops the event of a deletion after a day.
+		s.start()
+		s.pass(11 * time.Minute)
+		s.wantWrites()
+		s.told()
+		s.edit("web", without(events.AnnotationHold))
+		s.settle()
+		s.wantWrites("web rolled")
+		s.wantTold("web started deleted", "web completed rolled-out")
+		if record := s.recordOf("web")["secret/db"]; !strings.Contains(record, ":deleted@") {
+			s.Errorf("the record says %q, want that it was rolled because the source is gone", record)
+		}
+		s.restart()
+		s.pass(time.Hour)
+		s.wantNothing()
+	})
+}
+
+func TestAChangeThatWasReadAgainAndWaitsForASlotOutlivesTheActuator(t *testing.T) {
+	play(t, func(s *scene) {
+		s.options.MaxRollouts, s.options.Namespaces = 1, []string{namespace}
+		s.options.RolloutTimeout = time.Hour
+		s.workload("other", auto, reads("secret/db"))
+		s.workload("web", reads("secret/db"))
+		s.observe("secret/db")
+		s.start()
+		s.pass(time.Minute)
+		moment := s.reserve()
+		s.stall("other")
+		s.set("secret/db", "password", "two")
+		s.settle()
+		s.wantRolls("other")
+		s.at(moment, func() { s.edit("web", auto) })
+		s.pass(11 * time.Minute)
+		s.wantTold("other started content-changed", "web held limit-reached")
+		s.wantWrites("web recorded") // what it waits for
+		s.restart()
+		s.pass(11 * time.Minute)
+		s.wantWrites()
+		s.told()
+		s.finish("other")
+		s.pass(time.Minute)
+		s.wantWrites("web rolled")
+		s.wantRecord("web", "secret/db")
+		s.wantTold("other completed rolled-out", "web started content-changed", "web completed rolled-out")
+	})
+}
+
+func TestWhatAWorkloadWaitsForIsNotedAsFarAsTheRecordHasRoom(t *testing.T) {
+	const count, room = 250, 200
+	play(t, func(s *scene) {
+		s.options.RollOnDelete = true
+		s.workload("web", on("configmap/release-*"), onHold)
+		var names []string
+		for i := range count {
+			names = append(names, fmt.Sprintf("configmap/release-%d", i))
+		}
+		s.observe(names...)
+		s.start()
+		s.pass(time.Minute)
+		s.wantNothing()
+		for _, name := range names {
+			s.erase(name)
+		}
+		s.pass(11 * time.Minute)
+		s.wantWrites("web recorded") // Once, however often it is looked at.
+		if noted := len(s.recordOf("web")); noted != room {
+			s.Errorf("%d of %d deletions are noted, want %d", noted, count, room)
+		}
+		s.restart()
+		s.pass(11 * time.Minute)
+		s.wantWrites()
+		s.edit("web", without(events.AnnotationHold))
+		s.pass(time.Minute)
+		s.wantWrites("web rolled")
+		s.restart()
+		s.pass(time.Hour)
+		s.wantWrites()
+	})
+}

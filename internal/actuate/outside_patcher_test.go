@@ -1,0 +1,69 @@
+//go:build !race
+
+package actuate_test
+
+import (
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	k8stesting "k8s.io/client-go/testing"
+)
+
+func TestWorkloadsAreChangedByJSONPatchesOfOneFieldManager(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("web", auto, reads("secret/db"))
+		s.observe("secret/db")
+		s.start()
+		s.pass(time.Minute)
+		s.set("secret/db", "password", "two")
+		s.settle()
+		s.wantRolls("web")
+		patches := s.requests("patch", "deployments")
+		if len(patches) < 2 {
+			s.Fatalf("there are %d patches, want one of the record and a roll", len(patches))
+		}
+		for _, action := range patches {
+			request, ok := action.(k8stesting.PatchActionImpl)
+			if !ok || request.PatchType != types.JSONPatchType || request.PatchOptions.FieldManager != "keyturn" {
+				s.Errorf("sent was %+v, want a JSON patch of the field manager keyturn", action)
+			}
+		}
+	})
+}
+
+func TestAPatchThatIsRefusedSaysWhatItWasOf(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("web", auto, reads("secret/db"))
+		s.observe("secret/db")
+		s.start()
+		s.pass(time.Minute)
+		s.refuse("web", apierrors.NewBadRequest("no"))
+		s.set("secret/db", "password", "two")
+		s.pass(time.Minute)
+		s.wantTold("web failed patch-denied")
+		const want = "patching deployment/web in namespace shop: no"
+		if got := s.lastOf("web").Message; got != want {
+			s.Errorf("the message is %q, want %q", got, want)
+		}
+	})
+}
+
+// The watch is late: the workload is gone, and the actuator does not know.
+func TestAPatchOfAWorkloadThatIsGoneIsNotDenied(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("web", auto, reads("secret/db"))
+		s.observe("secret/db")
+		s.start()
+		s.pass(time.Minute)
+		s.refuse("web", apierrors.NewNotFound(appsv1.Resource("deployments"), "web"))
+		s.set("secret/db", "password", "two")
+		s.pass(10 * time.Minute)
+		s.wantTold()
+		s.delete("web")
+		s.pass(2 * time.Minute)
+		s.wantTold("web skipped workload-gone")
+	})
+}

@@ -1,0 +1,178 @@
+//go:build !race
+
+package actuate_test
+
+import (
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+)
+
+func TestAWorkloadWaitsForAPeerThatFailed(t *testing.T) {
+	tests := []struct {
+		name string
+		// reads is what the peer reads, by default what web reads. It fails when that has changed.
+		reads string
+		// then happens before web is on hold no more. The peer is on hold from then on.
+		then  func(s *scene)
+		waits bool
+	}{
+		{name: "that was rolled for the same change", waits: true},
+		{
+			name: "also when an event about another key came since", waits: true,
+			then: func(s *scene) { s.set("secret/db", "user", "other") },
+		},
+		{
+			name: "but not when the content has changed since: that may mend it",
+			then: func(s *scene) { s.set("secret/db", "password", "three") },
+		},
+		{
+			name: "but not when it was rolled for another source of this name",
+			then: func(s *scene) {
+				s.erase("secret/db")
+				s.pass(time.Minute)
+				s.set("secret/db", "password", "three")
+			},
+		},
+		{
+			name: "but not when it was never rolled for the source", reads: "secret/other",
+			then: func(s *scene) { s.set("secret/db", "password", "two") },
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			play(t, func(s *scene) {
+				source, key := "secret/db", "#password"
+				if tt.reads != "" {
+					source = tt.reads
+				}
+				s.workload("peer", auto, reads(source+key))
+				s.workload("web", auto, onHold, reads("secret/db"+key))
+				s.begin("secret/db", "secret/other")
+				s.stall("peer")
+				s.set(source, "password", "two")
+				s.settle()
+				s.fail("peer")
+				s.pass(time.Minute)
+				s.wantRolls("peer")
+				s.edit("peer", onHold)
+				if tt.then != nil {
+					tt.then(s)
+				}
+				s.pass(time.Minute)
+				s.wantRolls()
+				s.edit("web", without("keyturn.dev/hold"))
+				s.pass(time.Minute)
+				if tt.waits {
+					s.wantRolls()
+					s.wantAmongTold("web held peer-failed")
+				} else {
+					s.wantRolls("web")
+				}
+			})
+		})
+	}
+	t.Run("but not for itself", func(t *testing.T) {
+		play(t, func(s *scene) {
+			s.workload("web", auto, reads("secret/db", "secret/other"))
+			s.begin("secret/db", "secret/other")
+			s.stall("web")
+			s.set("secret/db", "password", "two")
+			s.settle()
+			s.fail("web")
+			s.pass(time.Minute)
+			s.wantRolls("web")
+			s.set("secret/other", "password", "two")
+			s.settle()
+			s.wantRolls("web")
+		})
+	})
+}
+
+// timedOut has the rollout of a workload time out. A workload of a higher wave waits for it.
+func timedOut(s *scene) *running {
+	s.Helper()
+	s.workload("a", auto, reads("secret/db"))
+	s.workload("b", auto, inWave(1), reads("secret/db"))
+	r := s.begin("secret/db")
+	s.stall("a")
+	s.set("secret/db", "password", "two")
+	s.settle()
+	s.wantRolls("a")
+	s.wantTold("a started content-changed", "b held lower-wave")
+	s.pass(s.options.RolloutTimeout + 15*time.Second)
+	s.wantRolls()
+	s.wantTold("a failed timed-out", "b held peer-failed")
+	return r
+}
+
+func TestARolloutThatTimedOutHoldsItsPeers(t *testing.T) {
+	tests := []struct {
+		name    string
+		then    func(s *scene)
+		failing int64
+		want    []string
+	}{
+		{"while nothing happens", func(*scene) {}, 1, nil},
+		{"until it is complete after all", func(s *scene) { s.finish("a") }, 0, []string{"b"}},
+		{"until it is rolled again", func(s *scene) { s.repair("a") }, 0, []string{"b"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			play(t, func(s *scene) {
+				reader := s.measures()
+				timedOut(s)
+				s.wantFailing(reader, 1)
+				tt.then(s)
+				s.pass(time.Hour)
+				s.wantFailing(reader, tt.failing)
+				s.wantRolls(tt.want...)
+			})
+		})
+	}
+}
+
+// The generation goes back, for example after a restore of etcd.
+func TestARolloutWhoseGenerationNeverComesHoldsNobodyForEver(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("a", auto, reads("secret/db"))
+		s.workload("b", auto, inWave(1), reads("secret/db"))
+		s.begin("secret/db")
+		s.stall("a")
+		s.set("secret/db", "password", "two")
+		s.settle()
+		s.wantRolls("a")
+		s.overwrite("a", func(d *appsv1.Deployment) { d.Generation = 1 })
+		s.pods("a", 1, 1)
+		s.pass(s.options.RolloutTimeout - time.Minute)
+		s.wantRolls()
+		s.wantTold("a started content-changed", "b held lower-wave")
+		s.pass(2 * time.Minute)
+		s.wantRolls("b") // The pods of a are ready.
+		s.wantTold("a failed timed-out", "b held peer-failed", "b started content-changed", "b completed rolled-out")
+	})
+}
+
+func TestTheNextLeaderKnowsWhoseRolloutTimedOut(t *testing.T) {
+	t.Run("and holds its peers", func(t *testing.T) {
+		play(t, func(s *scene) {
+			timedOut(s)
+			s.restart()
+			s.pass(time.Hour)
+			s.wantRolls()
+			s.finish("a")
+			s.pass(time.Second)
+			s.wantRolls("b")
+		})
+	})
+	t.Run("unless it has recovered meanwhile", func(t *testing.T) {
+		play(t, func(s *scene) {
+			timedOut(s).stop()
+			s.finish("a")
+			s.start()
+			s.pass(time.Minute)
+			s.wantRolls("b")
+		})
+	})
+}

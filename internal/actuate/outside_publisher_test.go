@@ -1,0 +1,73 @@
+//go:build !race
+
+package actuate_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// More outcomes than are published at a time wait until NATS is there again.
+func TestOutcomesArePublishedUntilNoneIsLeft(t *testing.T) {
+	const many = 300
+	play(t, func(s *scene) {
+		s.options.MaxRollouts = 0
+		var names []string
+		for i := range many {
+			name := fmt.Sprintf("web-%03d", i)
+			names = append(names, name)
+			s.workload(name, auto, reads("secret/db"))
+		}
+		s.begin("secret/db")
+		s.set("secret/db", "password", "two")
+		s.pass(s.options.Settle / 2)
+		s.nats.Stop()
+		s.pass(20 * time.Second)
+		s.wantRolls(names...)
+		s.nats.Start()
+		s.pass(2 * time.Minute)
+		told := make(map[string][]string)
+		for _, outcome := range s.told() {
+			name, what, _ := strings.Cut(outcome, " ")
+			if !strings.HasPrefix(what, "skipped already-rolled") { // The event may have been delivered again.
+				told[name] = append(told[name], what)
+			}
+		}
+		want := []string{"started content-changed", "completed rolled-out"}
+		for _, name := range names {
+			if got := told[name]; !slices.Equal(got, want) {
+				s.Errorf("of %s it is told %q, want %q", name, got, want)
+			}
+		}
+		s.wantRolls()
+	})
+}
+
+func TestAnActuatorEndsWithoutNATS(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("web", auto, reads("secret/db"))
+		actuator := s.begin("secret/db")
+		s.set("secret/db", "password", "two")
+		s.pass(s.options.Settle / 2)
+		s.nats.Stop()
+		s.pass(2 * time.Second)
+		s.wantRolls("web")
+		began := s.elapsed()
+		actuator.stop()
+		if took := s.elapsed() - began; took > 20*time.Second {
+			s.Errorf("it took %s, want some attempts of 5s each", took)
+		}
+		if !strings.Contains(s.logText(), "outcomes not published") {
+			s.Error("the log does not say that outcomes are lost")
+		}
+		s.nats.Start()
+		s.pass(time.Second)
+		s.wantTold()
+		s.start()
+		s.pass(time.Minute)
+		s.wantRolls()
+	})
+}

@@ -1,0 +1,232 @@
+//go:build !race
+
+package actuate_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/kube"
+)
+
+func TestAWorkloadWithoutARecordGetsOne(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("web", auto, reads("secret/db"))
+		s.workload("silent", annotated("team", "a"), reads("secret/db"))
+		s.observe("secret/db")
+		s.start()
+		s.pass(time.Minute)
+		s.wantWrites("web recorded")
+		s.wantRecord("web", "secret/db")
+		s.pass(time.Hour)
+		s.wantNothing()
+		s.set("secret/db", "password", "two")
+		s.settle()
+		s.wantWrites("web rolled")
+		s.wantTold("web started content-changed", "web completed rolled-out")
+		// The change was before it.
+		s.workload("late", auto, reads("secret/db"))
+		s.pass(time.Minute)
+		s.wantWrites("late recorded")
+		s.wantRecord("late", "secret/db")
+		s.pass(time.Hour)
+		s.wantNothing()
+	})
+}
+
+func TestWhatIsNotSettledIsRecordedLater(t *testing.T) {
+	tests := []struct {
+		name            string
+		prepare, settle func(*scene)
+		want            []string
+	}{
+		{
+			"a workload with a pending change",
+			func(s *scene) {
+				s.workload("web", auto, onHold, reads("secret/db", "configmap/app"))
+				s.observe("secret/db")
+				s.set("secret/db", "password", "two")
+				s.observe("configmap/app")
+			},
+			func(s *scene) { s.edit("web", without(events.AnnotationHold)) },
+			[]string{"web recorded", "web rolled"},
+		},
+		{
+			"a workload that is written meanwhile, again and again",
+			func(s *scene) {
+				s.workload("web", auto, reads("secret/db"))
+				s.observe("secret/db")
+				s.refuse("web", kube.NotApplied())
+			},
+			func(s *scene) { s.refuse("web", nil) },
+			[]string{"web recorded"},
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			play(t, func(s *scene) {
+				test.prepare(s)
+				s.start()
+				s.pass(5 * time.Minute)
+				s.wantWrites()
+				test.settle(s)
+				s.pass(15 * time.Minute)
+				s.wantWrites(test.want...)
+			})
+		})
+	}
+}
+
+// Whether the change is decided is up to the next leader, which has not seen it yet.
+func TestAChangeThatALeaderHadInItsWindowWhenItDiedIsRolledAndNotRecorded(t *testing.T) {
+	play(t, func(s *scene) {
+		s.options.LeaderElect, s.options.Settle, s.options.SettleMax = true, 30*time.Second, time.Minute
+		s.workload("web", auto, reads("secret/db"))
+		s.observe("secret/db")
+		s.set("secret/db", "password", "two")
+		first := s.start()
+		s.start()
+		s.pass(5 * time.Second)
+		first.kill()
+		s.pass(25 * time.Second)
+		s.wantNothing()
+		s.pass(time.Minute)
+		s.wantWrites("web rolled")
+		s.wantRecord("web", "secret/db")
+		s.wantTold("web started content-changed", "web completed rolled-out")
+	})
+}
+
+// The event is not acked as long as another workload waits with it.
+func TestAnEventThatIsTakenIsDecidedForAWorkloadWithoutPendingChanges(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("held", auto, onHold, reads("secret/db"))
+		s.workload("web", auto, reads("secret/db#password"))
+		s.observe("secret/db")
+		s.set("secret/db", "user", "other")
+		s.start()
+		s.pass(time.Hour)
+		s.wantWrites("web recorded")
+		s.wantTold("held held on-hold", "web skipped keys-not-consumed")
+	})
+}
+
+func TestNothingIsRecordedOfARefusedChangeWhenTheWorkloadHasAnotherOutcome(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("web", auto, reads("secret/db", "configmap/app#mode?"))
+		s.observe("secret/db", "configmap/app")
+		s.set("secret/db", "password", "two")
+		s.refuse("web", deniedByAdmission())
+		s.start()
+		s.pass(2 * time.Minute)
+		s.refuse("web", nil)
+		s.set("configmap/app", "unrelated", "text")
+		s.pass(time.Hour)
+		s.wantTold("web failed patch-denied", "web skipped keys-not-consumed")
+		s.wantWrites("web recorded")
+		if record := s.recordOf("web"); record["configmap/app"] == "" || record["secret/db"] != "" {
+			s.Errorf("the record is %v, want it to say nothing of a change that the pods do not have", record)
+		}
+		s.restart()
+		s.pass(time.Hour)
+		s.wantNothing()
+		s.set("secret/db", "password", "three")
+		s.settle()
+		s.wantWrites("web rolled")
+		s.wantRecord("web", "secret/db")
+	})
+}
+
+func TestADryRunRecordsNothing(t *testing.T) {
+	play(t, func(s *scene) {
+		s.options.DryRun = true
+		s.workload("web", auto, reads("secret/db"))
+		s.observe("secret/db")
+		s.start()
+		s.pass(time.Hour)
+		s.wantNothing()
+		s.set("secret/db", "password", "two")
+		s.pass(time.Hour)
+		s.wantWrites()
+		s.wantTold("web skipped dry-run")
+	})
+}
+
+func TestARecordThatIsRemovedAgainAndAgainIsWrittenEverMoreSeldom(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("web", auto, reads("secret/db"))
+		s.observe("secret/db")
+		s.start()
+		s.pass(time.Minute)
+		s.wantWrites("web recorded")
+		var counts []int
+		for range 2 {
+			for range 4 * 12 {
+				s.pass(5 * time.Minute)
+				s.edit("web", without(recordAnnotation))
+			}
+			counts = append(counts, len(s.writesSince(&s.seen)))
+		}
+		if counts[0] < 3 || counts[0] > 15 || counts[1] > 2 {
+			s.Errorf("removed every five minutes, it is written %v times in four hours each", counts)
+		}
+		// It may opt in to more sources at any time.
+		s.edit("web", without(recordAnnotation), on("auto, configmap/app"))
+		s.pass(2 * time.Minute)
+		s.wantWrites("web recorded")
+		s.wantTold()
+	})
+}
+
+func TestRecordsArePacedAndTakeNoPlaceOfRolls(t *testing.T) {
+	const count, pause = 40, 50 * time.Millisecond
+	play(t, func(s *scene) {
+		s.options.PatchWorkers = 1
+		s.workload("web", auto, reads("configmap/app"))
+		s.observe("secret/db", "configmap/app")
+		s.start()
+		s.pass(time.Minute)
+		s.wantWrites("web recorded")
+		s.set("configmap/app", "mode", "fast")
+		for i := range count {
+			s.workload(fmt.Sprintf("new-%d", i), auto, reads("secret/db"))
+		}
+		s.settle()
+		soon := s.writesSince(&s.seen)
+		s.pass(time.Minute)
+		all := append(soon, s.writesSince(&s.seen)...)
+		records, rolled, last := 0, false, time.Time{}
+		for i, w := range all {
+			if w.rolls {
+				rolled = w.workload == "web" && i < len(soon)
+				continue
+			}
+			if records++; w.at.Sub(last) < pause {
+				s.Errorf("%s gets its record %s after another one", w.workload, w.at.Sub(last))
+			}
+			last = w.at
+		}
+		if !rolled || records != count {
+			s.Errorf("web is rolled in time: %t, and %d get a record, want %d", rolled, records, count)
+		}
+		if len(soon) > count/2+10 {
+			s.Errorf("%d patches are sent in a second", len(soon))
+		}
+	})
+}
+
+// An actuator that restarts finds every event acked.
+func TestAnActuatorThatStartsWritesTheRecordsThatAreMissing(t *testing.T) {
+	play(t, func(s *scene) {
+		s.observe("secret/db")
+		s.start().stop()
+		s.workload("web", auto, reads("secret/db"))
+		s.start()
+		s.pass(time.Minute)
+		s.wantWrites("web recorded")
+		s.wantRecord("web", "secret/db")
+		s.wantTold()
+	})
+}

@@ -1,0 +1,78 @@
+//go:build !race
+
+package actuate_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+func TestAWorkloadWhoseSourceIsCreatedLateGetsARecordSoonAfter(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("web", auto, reads("secret/db"))
+		s.start()
+		s.pass(5 * time.Hour) // By then, it is looked for every few hours.
+		s.wantNothing()
+		s.observe("secret/db")
+		s.pass(2 * time.Minute)
+		s.wantWrites("web recorded")
+		s.wantRecord("web", "secret/db")
+		s.wantTold()
+	})
+}
+
+func TestEventsWithoutAChangeWriteNothingWhileAnotherSourceHasNoEvent(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("web", on("auto, configmap/app"), reads("secret/db"))
+		s.observe("secret/db")
+		s.start()
+		s.pass(time.Minute)
+		s.wantWrites("web recorded")
+		for range 20 {
+			s.mark("secret/db", nil)
+			s.pass(time.Minute)
+		}
+		s.wantNothing()
+		s.observe("configmap/app")
+		s.pass(2 * time.Minute)
+		s.wantWrites("web recorded")
+		if record := s.recordOf("web"); len(record) != 2 {
+			s.Errorf("the record is %v, want an entry of each source", record)
+		}
+	})
+}
+
+func TestAnOutcomeThatCannotBeReadKeepsNoRecordBack(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("web", auto, reads("secret/db"))
+		s.observe("secret/db")
+		subject := events.OutcomeSubject("demo", events.Workload{Kind: "deployment", Namespace: namespace, Name: "web"})
+		if _, err := s.jetStream().Publish(s.Context(), subject, []byte("of a later version")); err != nil {
+			s.Fatal(err)
+		}
+		s.start()
+		s.pass(time.Minute)
+		s.wantWrites("web recorded")
+	})
+}
+
+func TestARecordThatIsRefusedIsNoFailedPatch(t *testing.T) {
+	play(t, func(s *scene) {
+		reader := s.measures()
+		s.workload("web", auto, reads("secret/db"))
+		s.observe("secret/db")
+		s.refuse("web", deniedByAdmission())
+		s.start()
+		s.pass(time.Minute)
+		s.wantNothing()
+		if failed := s.measured(reader, "keyturn.patch.errors"); failed != nil {
+			s.Errorf("counted: %+v", failed)
+		}
+		s.refuse("web", nil)
+		s.pass(10 * time.Minute)
+		s.wantWrites("web recorded")
+		s.wantTold()
+	})
+}

@@ -1,0 +1,201 @@
+//go:build !race
+
+package actuate_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/plan"
+)
+
+// An operator that knows nothing of a roll restores the pod template of before, again and again, while the new pods start.
+func TestARollThatIsRevertedIsRepeatedAndAtLastGivenUp(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("web", auto, reads("secret/db#password"))
+		s.observe("secret/db")
+		s.start()
+		s.pass(time.Minute)
+		s.stall("web")
+		s.set("secret/db", "password", "two")
+		s.settle()
+		delays := []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute}
+		revisions := map[string]bool{}
+		for round := range plan.RevertRetries + 1 {
+			s.wantRolls("web")
+			s.edit("web", unrolled, writtenBy("operator"))
+			s.pass(time.Second)
+			s.wantTold("web started content-changed", "web failed reverted")
+			last, next := s.lastOf("web"), "it is not rolled again for this change"
+			if round < len(delays) {
+				next = "it is rolled again in " + delays[round].String()
+			}
+			if !strings.Contains(last.Message, `"operator"`) || !strings.Contains(last.Message, next) {
+				s.Errorf("round %d: the message is %q, want who reverted it, and that %s", round, last.Message, next)
+			}
+			revisions[last.Revision] = true
+			if round < len(delays) {
+				s.pass(delays[round] - 10*time.Second)
+				s.wantRolls()
+				s.pass(15 * time.Second)
+			}
+		}
+		if len(revisions) != plan.RevertRetries+1 {
+			s.Errorf("there are %d revisions, want one for each roll", len(revisions))
+		}
+		s.pass(time.Hour)
+		s.wantRolls()
+		s.wantTold()
+
+		s.set("secret/db", "user", "two") // which web does not read: for web, that is the same change
+		s.settle()
+		s.wantRolls()
+		s.wantTold("web skipped reverted")
+		s.set("secret/db", "password", "three")
+		s.settle()
+		s.wantRolls("web")
+	})
+}
+
+func TestRevertsAreCountedWhenTheCountIsRemovedToo(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("web", auto, reads("secret/db"))
+		s.observe("secret/db")
+		s.start()
+		s.pass(time.Minute)
+		s.stall("web")
+		s.set("secret/db", "password", "two")
+		s.settle()
+		for _, delay := range []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour} {
+			s.wantRolls("web")
+			s.edit("web", wiped)
+			s.pass(time.Second)
+			s.wantTold("web started content-changed", "web failed reverted")
+			s.edit("web", wiped) // of what was written after the revert
+			s.pass(delay - 10*time.Second)
+			s.wantRolls()
+			s.pass(15 * time.Second)
+		}
+		s.wantRolls()
+		s.set("secret/db", "password", "three")
+		s.settle()
+		s.wantRolls("web")
+	})
+}
+
+func TestARevertedRollLeavesTheRecordOfBefore(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("web", auto, reads("secret/db"))
+		s.observe("secret/db")
+		s.start()
+		s.pass(time.Minute)
+		before := s.annotation("web", annotationRecord)
+		if before == "" {
+			s.Fatal("the first content is not recorded")
+		}
+		s.stall("web")
+		s.set("secret/db", "password", "two")
+		s.settle()
+		s.wantRolls("web")
+		if s.annotation("web", annotationRecord) == before {
+			s.Fatal("the roll is not recorded")
+		}
+		s.edit("web", unrolled)
+		s.pass(time.Second)
+		s.wantTold("web started content-changed", "web failed reverted")
+		if got := s.annotation("web", annotationRecord); got != before {
+			s.Errorf("the record is %s, want %s", got, before)
+		}
+		// For the next leader, which has not seen the other content, the pods have this one.
+		s.restart()
+		s.set("secret/db", "password", "one")
+		s.pass(time.Hour)
+		s.wantRolls()
+		s.wantTold("web skipped same-content")
+	})
+}
+
+func TestAnotherPodTemplateSupersedesARoll(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("web", auto, reads("secret/db"))
+		s.observe("secret/db")
+		s.start()
+		s.pass(time.Minute)
+		s.stall("web")
+		s.set("secret/db", "password", "two")
+		s.settle()
+		s.wantRolls("web")
+		record := s.annotation("web", annotationRecord)
+		s.edit("web", unrolled, image("example.com/app:2"))
+		s.pass(time.Hour)
+		s.wantTold("web started content-changed", "web skipped superseded")
+		s.wantRolls()
+		if got := s.annotation("web", annotationRecord); got != record {
+			s.Errorf("the record is %s, want %s: the pods are new", got, record)
+		}
+	})
+}
+
+func TestTheNextLeaderGoesOnWithWhatWasReverted(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("web", auto, reads("secret/db"))
+		s.observe("secret/db")
+		first := s.start()
+		s.pass(time.Minute)
+		s.stall("web")
+		s.set("secret/db", "password", "two")
+		s.settle()
+		s.wantRolls("web")
+		s.refuse("web", unavailable())
+		s.edit("web", unrolled)
+		s.pass(time.Second)
+		s.wantTold("web started content-changed", "web failed reverted")
+		claims := s.annotation("web", annotationRecord)
+		first.kill()
+
+		s.refuse("web", nil)
+		s.start()
+		s.pass(5 * time.Second)
+		s.wantRolls()
+		if s.annotation("web", annotationRecord) == claims {
+			s.Error("the record still says that the pods are new")
+		}
+		s.restart()
+		s.pass(50 * time.Second)
+		s.wantRolls()
+		s.pass(15 * time.Second)
+		s.wantRolls("web")
+		s.wantTold("web started content-changed")
+	})
+}
+
+func TestARollThatAdmissionStripsIsDenied(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("web", auto, reads("secret/db"))
+		s.observe("secret/db")
+		s.start()
+		s.pass(time.Minute)
+		before := s.annotation("web", annotationRecord)
+		allow := s.strip()
+		s.set("secret/db", "password", "two")
+		s.pass(30 * time.Second)
+		s.wantTold()
+		if got := s.annotation("web", annotationRecord); got != before {
+			s.Errorf("the record is %s, want %s", got, before)
+		}
+		s.pass(10 * time.Second)
+		s.wantTold("web failed patch-denied")
+		s.wantLast("web", "failed patch-denied", "webhook")
+		s.pass(time.Hour)
+		s.wantRolls()
+		s.wantTold()
+		if got := s.annotation("web", annotationRecord); got != before {
+			s.Errorf("after it was given up, the record is %s, want %s", got, before)
+		}
+		allow()
+		s.set("secret/db", "password", "three")
+		s.settle()
+		s.wantRolls("web")
+	})
+}

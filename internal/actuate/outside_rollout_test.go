@@ -1,0 +1,144 @@
+//go:build !race
+
+package actuate_test
+
+import (
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+func TestARolloutTimesOutWithoutProgressOnly(t *testing.T) {
+	const pods = 30
+	type step struct {
+		after time.Duration
+		do    func(s *scene)
+	}
+	progress := func(updated, available int32) func(*scene) {
+		return func(s *scene) { s.pods("web", updated, available) }
+	}
+	pause := func(s *scene) { s.pauseRollout("web") }
+	resume := func(s *scene) { s.alter("web", func(d *appsv1.Deployment) { d.Spec.Paused = false }) }
+	tests := []struct {
+		name  string
+		steps []step
+		// last is how long after the last step nothing has happened, and ends says that it then times out.
+		last time.Duration
+		ends bool
+	}{
+		{
+			name:  "it has been slow for long, and a pod was replaced a minute ago",
+			steps: []step{{14 * time.Minute, progress(28, pods)}}, last: 2 * time.Minute,
+		},
+		{name: "it is paused", steps: []step{{0, pause}}, last: 3 * time.Hour},
+		{name: "it is resumed after it was paused for long", steps: []step{{0, pause}, {16 * time.Minute, resume}}, last: time.Minute},
+		{name: "it makes no progress after it is resumed", steps: []step{{0, pause}, {time.Minute, resume}}, last: 15 * time.Minute, ends: true},
+		{name: "it makes no progress", last: 15 * time.Minute, ends: true},
+		{
+			name:  "a pod crashes and comes up again",
+			steps: []step{{0, progress(3, pods)}, {10 * time.Minute, progress(3, pods-1)}, {4 * time.Minute, progress(3, pods)}},
+			last:  time.Minute, ends: true,
+		},
+		{
+			name:  "it was scaled",
+			steps: []step{{0, progress(3, pods)}, {14 * time.Minute, func(s *scene) { s.scale("web", pods-10) }}}, last: 2 * time.Minute,
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			play(t, func(s *scene) {
+				s.workload("web", auto, reads("secret/db"))
+				s.stall("web")
+				s.scale("web", pods)
+				s.pods("web", pods, pods)
+				s.observe("secret/db")
+				s.start()
+				s.pass(time.Minute)
+				s.set("secret/db", "password", "two")
+				s.settle()
+				s.wantRolls("web")
+				s.wantTold("web started content-changed")
+				for _, step := range test.steps {
+					s.pass(step.after)
+					s.wantTold()
+					step.do(s)
+				}
+				s.pass(test.last - 10*time.Second)
+				s.wantTold()
+				s.pass(20 * time.Second)
+				if test.ends {
+					s.wantTold("web failed timed-out")
+				} else {
+					s.wantTold()
+				}
+			})
+		})
+	}
+}
+
+func TestARolloutThatRestartsPodsLaterHasItsTimeFromThenOn(t *testing.T) {
+	play(t, func(s *scene) {
+		restart := midnight.Add(17 * time.Minute).Format(time.RFC3339)
+		s.serveRollout(func(object *unstructured.Unstructured) {
+			object.SetAnnotations(map[string]string{workload.AnnotationRollOn: "auto", "reloader.stakater.com/rollout-strategy": "restart"})
+			if err := unstructured.SetNestedField(object.Object, restart, "spec", "restartAt"); err != nil {
+				s.Fatal(err)
+			}
+		})
+		s.observe("secret/db")
+		s.start()
+		s.pass(time.Minute)
+		s.set("secret/db", "password", "two")
+		s.settle()
+		s.wantTold("rollout/web started content-changed")
+		s.pass(30 * time.Minute) // 14 of them after the restart
+		s.wantTold()
+		s.pass(2 * time.Minute)
+		s.wantTold("rollout/web failed timed-out")
+	})
+}
+
+// The generation that the patch has made is gone after a restore of etcd.
+func TestARolloutWhoseGenerationNeverComesTimesOut(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("web", auto, reads("secret/db"))
+		s.observe("secret/db")
+		s.start()
+		s.pass(time.Minute)
+		s.stall("web")
+		s.set("secret/db", "password", "two")
+		s.settle()
+		s.wantRolls("web")
+		s.overwrite("web", func(d *appsv1.Deployment) {
+			d.Generation = 1
+			d.Status = appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1}
+		})
+		s.pass(14*time.Minute + 50*time.Second)
+		s.wantTold("web started content-changed")
+		s.pass(30 * time.Second)
+		s.wantTold("web failed timed-out")
+	})
+}
+
+func TestARolloutThatIsResumedByTheNextLeaderHasItsTime(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("web", auto, reads("secret/db"))
+		s.observe("secret/db")
+		s.start()
+		s.pass(time.Minute)
+		s.stall("web")
+		s.set("secret/db", "password", "two")
+		s.settle()
+		s.wantRolls("web")
+		s.pass(14 * time.Minute)
+		s.restart()
+		s.pass(14 * time.Minute)
+		s.wantTold("web started content-changed")
+		s.pass(2 * time.Minute)
+		s.wantTold("web failed timed-out")
+	})
+}

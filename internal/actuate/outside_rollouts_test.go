@@ -1,0 +1,293 @@
+//go:build !race
+
+package actuate_test
+
+import (
+	"maps"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+func TestAPatchWhoseAnswerWasLostIsFollowed(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("web", auto, reads("secret/db"))
+		s.observe("secret/db")
+		s.start()
+		s.pass(time.Minute)
+		s.stall("web")
+		s.loseAnswers()
+		s.set("secret/db", "password", "two")
+		s.settle()
+		s.wantRolls("web")
+		s.wantTold()
+		s.pass(2 * time.Second)
+		s.wantTold("web started already-rolled", "web skipped already-rolled")
+		s.finish("web")
+		s.pass(time.Hour)
+		s.wantTold("web completed rolled-out")
+		s.wantRolls()
+	})
+}
+
+// killAfterPatch lets a leader roll web for a new password, and kills it before it can tell anybody. Until the next leader comes, another key of the
+// Secret changes, so that the event of the roll is not delivered again.
+func killAfterPatch(s *scene, leader *running, password string) {
+	s.Helper()
+	s.set("secret/db", "password", password)
+	s.pass(500 * time.Millisecond)
+	s.nats.Stop()
+	s.settle()
+	s.wantRolls("web")
+	s.edit("web", writtenBy(workload.FieldManager))
+	leader.kill()
+	s.nats.Start()
+	s.pass(5 * time.Second)
+	s.set("secret/db", "user", password)
+}
+
+func TestARolloutThatNobodyHasReportedIsFound(t *testing.T) {
+	found := []string{"web started already-rolled", "web completed rolled-out", "web skipped keys-not-consumed"}
+	left := []string{"web skipped keys-not-consumed"}
+	for _, tt := range []struct {
+		name string
+		// earlier says that an earlier rollout of the workload was reported, and old that the stream has an event from long before.
+		earlier, old bool
+		// stalled says that the pods have not started when the next leader comes.
+		stalled bool
+		// private says that the last leader had a stream of its own.
+		private bool
+		// later is how long after the patch the next leader comes.
+		later time.Duration
+		want  []string
+	}{
+		{name: "after one that was reported", earlier: true, want: found},
+		{name: "if the stream is older, and so has no outcome of it", old: true, want: found},
+		{name: "while it is in progress", stalled: true, want: []string{"web started already-rolled", "web skipped keys-not-consumed"}},
+		{name: "unless the outcome may have expired", old: true, later: events.FullOutcomeTTL, want: left},
+		{name: "also not while pods start, a day later", stalled: true, later: events.CrowdedOutcomeTTL + time.Hour, want: left},
+		{name: "unless the stream may have been lost, and the outcome with it", want: left},
+		{name: "unless the last leader has reported it on a stream of its own", earlier: true, private: true, want: left},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			play(t, func(s *scene) {
+				s.options.LeaderElect, s.options.PrivateStream = tt.private, tt.private
+				s.workload("web", auto, reads("secret/db#password"))
+				s.observe("secret/db")
+				if tt.old {
+					s.observe("secret/old")
+				}
+				leader := s.start()
+				s.pass(time.Minute)
+				if tt.earlier {
+					s.set("secret/db", "password", "two")
+					s.settle()
+					s.wantRolls("web")
+					s.wantTold("web started content-changed", "web completed rolled-out")
+					s.pass(time.Minute)
+				}
+				if tt.stalled {
+					s.stall("web")
+				}
+				killAfterPatch(s, leader, "three")
+				s.pass(tt.later)
+				s.start()
+				s.pass(30 * time.Second)
+				s.wantTold(tt.want...)
+				s.wantRolls()
+				if tt.stalled && len(tt.want) > 1 {
+					s.finish("web")
+					s.pass(time.Second)
+					s.wantTold("web completed rolled-out")
+				}
+			})
+		})
+	}
+}
+
+func TestAFoundRolloutIsToldForTheNewestChangeOfTheRecord(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("web", auto, reads("secret/db#password", "configmap/app"))
+		s.observe("secret/db", "configmap/app")
+		leader := s.start()
+		s.pass(time.Minute)
+		s.set("configmap/app", "password", "two")
+		s.settle()
+		s.wantRolls("web")
+		s.pass(time.Minute)
+		s.stall("web")
+		killAfterPatch(s, leader, "two")
+		s.start()
+		s.pass(30 * time.Second)
+		for _, outcome := range s.outcomesOf("web") {
+			if outcome.Verb == events.VerbStarted && outcome.Reason == "already-rolled" {
+				if len(outcome.Sources) != 1 || outcome.Sources[0].Source != "secret/db" {
+					s.Errorf("it is told for %+v, want secret/db alone", outcome.Sources)
+				}
+				return
+			}
+		}
+		s.Error("it is not told")
+	})
+}
+
+func TestARestoredWorkloadIsNoRolloutOfAnEarlierLeader(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("web", auto, reads("secret/db#password"))
+		s.observe("secret/db", "secret/old")
+		leader := s.start()
+		s.pass(time.Minute)
+		killAfterPatch(s, leader, "two")
+		backup, ok := s.object("web").(*appsv1.Deployment)
+		if !ok {
+			s.Fatal("it is no Deployment")
+		}
+		s.delete("web")
+		s.pass(time.Minute)
+		s.stall("web")
+		backup.UID, backup.CreationTimestamp = "", metav1.Time{}
+		s.create(backup)
+		s.start()
+		s.pass(time.Minute)
+		s.wantTold("web skipped keys-not-consumed")
+		s.wantRolls()
+	})
+}
+
+func TestAnEarlierRollThatSomebodyBringsBackIsNoRolloutOfAnEarlierLeader(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		// record says that the record of that roll comes back, too, and stalled that the pods have not come back when the next leader comes.
+		record, stalled bool
+	}{
+		{name: "without its record"},
+		{name: "with its record", record: true},
+		{name: "with its record, and while its pods start", record: true, stalled: true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			play(t, func(s *scene) {
+				s.workload("web", auto, reads("secret/db#password"))
+				s.observe("secret/db")
+				leader := s.start()
+				s.pass(time.Minute)
+				s.set("secret/db", "password", "two")
+				s.settle()
+				s.wantRolls("web")
+				was, template := partsOf(s.object("web"))
+				s.pass(time.Hour)
+				s.set("secret/db", "password", "three")
+				s.settle()
+				s.wantRolls("web")
+				s.edit("web", writtenBy(workload.FieldManager))
+				s.pass(time.Second)
+				s.told()
+				leader.stop()
+				if tt.stalled {
+					s.stall("web")
+				}
+				s.edit("web", func(object *metav1.ObjectMeta, pod *corev1.PodTemplateSpec) {
+					pod.Annotations = maps.Clone(template.Annotations)
+					if tt.record {
+						object.Annotations = maps.Clone(was.Annotations)
+					}
+				})
+				s.start()
+				s.pass(time.Hour)
+				s.wantTold()
+				s.wantRolls()
+			})
+		})
+	}
+}
+
+func TestARolloutIsNotToldAgainAfterTheRefusalOfTheNextChange(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("web", auto, reads("secret/db#password"))
+		s.observe("secret/db")
+		s.start()
+		s.pass(time.Minute)
+		s.set("secret/db", "password", "two")
+		s.settle()
+		s.wantRolls("web")
+		s.edit("web", writtenBy(workload.FieldManager))
+		s.pass(time.Minute)
+		s.refuse("web", deniedByAdmission())
+		s.set("secret/db", "password", "three")
+		s.pass(time.Minute)
+		s.wantTold("web started content-changed", "web completed rolled-out", "web failed patch-denied")
+		s.refuse("web", nil)
+		s.restart()
+		s.pass(time.Minute)
+		s.wantTold()
+		s.wantRolls()
+	})
+}
+
+func TestANewLeaderTellsTheEndOfRolloutsWhoseWorkloadsAreGone(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("begun", auto, reads("secret/db"))
+		s.workload("done", auto, reads("secret/db"))
+		s.observe("secret/db")
+		leader := s.start()
+		s.pass(time.Minute)
+		s.stall("begun")
+		s.set("secret/db", "password", "two")
+		s.settle()
+		s.wantRolls("begun", "done")
+		s.wantTold("begun started content-changed", "done started content-changed", "done completed rolled-out")
+		leader.stop()
+		s.delete("begun")
+		s.delete("done")
+		s.start()
+		s.pass(time.Minute)
+		s.wantTold("begun skipped workload-gone")
+	})
+}
+
+// The workload has the revision of a roll in another life, of which nothing was told.
+func TestAChangeThatWasOnlyRecordedIsNoRolloutOfAnEarlierLeader(t *testing.T) {
+	t.Run("when the answer to the patch was lost", func(t *testing.T) {
+		play(t, func(s *scene) {
+			s.workload("web", auto, reads("secret/db"), podAnnotated(annotationRevision, "0123456789abcdef"))
+			s.observe("secret/db")
+			s.start()
+			s.pass(time.Minute)
+			s.loseAnswers()
+			s.set("secret/db", "password", "two")
+			s.edit("web", image("example.com/app:2"))
+			s.pass(10 * time.Second)
+			s.wantTold("web skipped already-rolled")
+			s.wantRolls()
+		})
+	})
+	t.Run("when the event is delivered again to the next leader", func(t *testing.T) {
+		play(t, func(s *scene) {
+			s.workload("web", auto, reads("secret/db"), podAnnotated(annotationRevision, "0123456789abcdef"))
+			s.observe("secret/db")
+			leader := s.start()
+			s.pass(time.Minute)
+			s.writesSince(&s.seen)
+			s.set("secret/db", "password", "two")
+			s.edit("web", image("example.com/app:2"))
+			s.pass(500 * time.Millisecond)
+			s.nats.Stop()
+			s.settle()
+			if writes := s.writesSince(&s.seen); len(writes) != 1 || writes[0].rolls {
+				s.Errorf("written are %+v, want a record", writes)
+			}
+			leader.kill()
+			s.nats.Start()
+			s.pass(5 * time.Second)
+			s.start()
+			s.pass(time.Minute)
+			s.wantTold("web skipped already-rolled")
+			s.wantRolls()
+		})
+	})
+}

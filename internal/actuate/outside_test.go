@@ -1,0 +1,26 @@
+//go:build !race
+
+package actuate_test
+
+import (
+	"testing"
+	"time"
+)
+
+func TestAChangeRollsWhoReadsIt(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("web", auto, reads("secret/db"))
+		s.workload("other", auto, reads("secret/other"))
+		s.observe("secret/db", "secret/other")
+		s.start()
+		s.pass(time.Minute)
+		s.wantRolls()
+		s.set("secret/db", "password", "two")
+		s.settle()
+		s.wantRolls("web")
+		s.wantTold("web started content-changed", "web completed rolled-out")
+		s.restart()
+		s.pass(time.Hour)
+		s.wantNothing()
+	})
+}

@@ -1,0 +1,320 @@
+//go:build !race
+
+package actuate_test
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/actuate"
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+func TestWhyAWorkloadRestsIsToldAgainOnlyForAnotherChange(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("web", auto, reads("secret/db"), onHold)
+		s.observe("secret/db")
+		s.start()
+		s.pass(time.Minute)
+		s.set("secret/db", "password", "two")
+		s.settle()
+		s.wantTold("web held on-hold")
+		s.pass(15 * time.Minute) // The stream does not recognize it as told any more.
+		next := s.restart()
+		s.pass(time.Minute)
+		s.wantTold()
+		next.stop()
+		s.set("secret/db", "password", "three")
+		s.start()
+		s.pass(time.Minute)
+		s.wantTold("web held on-hold")
+		s.wantRolls()
+	})
+}
+
+func TestASourceOnHoldRollsNothingUntilTheHoldIsTakenOff(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("web", auto, reads("secret/db"))
+		s.workload("now", auto, reads("secret/db"), annotated(workload.AnnotationRollNow, "1"))
+		s.observe("secret/db")
+		s.start()
+		s.pass(time.Minute)
+		s.setAs("secret/db", "password", "two", sourceHeld("migration"))
+		s.settle()
+		s.wantRolls("now") // Somebody has asked for it.
+		s.wantTold("now started content-changed", "now completed rolled-out", "web held source-on-hold")
+		s.wantLast("web", "held source-on-hold", "somebody has put the source on hold: secret/db: migration")
+		s.setAs("secret/db", "password", "three", sourceHeld("migration"))
+		s.pass(time.Minute)
+		s.wantRolls()
+		s.wantTold("now held source-on-hold")
+		s.mark("secret/db", nil)
+		s.settle()
+		s.wantRolls("now", "web")
+		s.wantRolledForLast("now", "secret/db")
+		s.wantRolledForLast("web", "secret/db")
+	})
+}
+
+func TestAChangeThatWaitsIsForgottenWhenItsSourceIsIgnored(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("web", auto, reads("secret/db"), onHold)
+		s.observe("secret/db")
+		s.start()
+		s.pass(time.Minute)
+		s.set("secret/db", "password", "two")
+		s.settle()
+		s.wantTold("web held on-hold")
+		s.mark("secret/db", func(change *events.Change) { change.Ignore = true })
+		s.settle()
+		s.wantTold("web skipped source-ignored")
+		s.edit("web", without(events.AnnotationHold))
+		s.pass(time.Minute)
+		s.wantRolls()
+		s.wantTold()
+		s.set("secret/db", "password", "three")
+		s.settle()
+		s.wantRolls("web")
+		s.wantRolledForLast("web", "secret/db")
+	})
+}
+
+func TestAskedToRollNowAWorkloadOnHoldRollsOnceForEachValue(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("web", auto, reads("secret/db"), onHold)
+		s.observe("secret/db")
+		s.start()
+		s.pass(time.Minute)
+		s.set("secret/db", "password", "two")
+		s.settle()
+		s.wantTold("web held on-hold")
+		s.edit("web", annotated(workload.AnnotationRollNow, "1")) // after the change
+		s.settle()
+		s.wantRolls("web")
+		s.wantTold("web started content-changed", "web completed rolled-out")
+		if got := s.annotation("web", "keyturn.dev/rolled-now"); got != "1" {
+			s.Errorf("what is recorded of it is %q", got)
+		}
+		s.set("secret/db", "password", "three")
+		s.pass(time.Minute)
+		s.wantRolls()
+		s.wantTold("web held on-hold")
+		s.edit("web", annotated(workload.AnnotationRollNow, "2"))
+		s.settle()
+		s.wantRolls("web")
+		s.wantTold("web started content-changed", "web completed rolled-out")
+		s.edit("web", annotated(workload.AnnotationRollNow, "3")) // before the change, which rolls nothing
+		s.pass(time.Minute)
+		s.wantRolls()
+		s.set("secret/db", "password", "four")
+		s.settle()
+		s.wantRolls("web")
+		s.wantTold("web started content-changed", "web completed rolled-out")
+	})
+}
+
+func TestARollForOneSourceTakesThePendingChangeOfOneOnHoldAlong(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("web", auto, reads("secret/db", "configmap/app"))
+		s.observe("secret/db", "configmap/app")
+		s.start()
+		s.pass(time.Minute)
+		s.setAs("secret/db", "password", "two", sourceHeld("migration"))
+		s.settle()
+		s.wantRolls()
+		s.wantTold("web held source-on-hold")
+		s.set("configmap/app", "password", "two")
+		s.settle()
+		s.wantRolls("web")
+		s.wantRolledForLast("web", "configmap/app")
+		s.wantToldInAnyOrder("web started content-changed", "web completed rolled-out", "web skipped pods-newer")
+		s.mark("secret/db", nil)
+		s.pass(time.Minute)
+		s.wantRolls()
+	})
+}
+
+func TestWhatWaitsForPeopleGoesAtOnceWhenTheyHaveChangedItsWorkload(t *testing.T) {
+	const pause = "deployment.reloader.stakater.com/pause-period"
+	tests := []struct {
+		name    string
+		options func(*actuate.Options)
+		// on is what the workload waits for, auto if that is its source.
+		on aspect
+		// held puts the source on hold. again says that the workload waits only when it has been rolled once.
+		held, again bool
+		want        string
+		then        aspect
+	}{
+		{name: "a hold", on: onHold, want: "held on-hold", then: without(events.AnnotationHold)},
+		{name: "a hold of its source", on: auto, held: true, want: "held source-on-hold", then: annotated(workload.AnnotationRollNow, "1")},
+		{
+			name: "a window", on: annotated(workload.AnnotationWindow, "0 3 * * * for 1h"), want: "held window-closed",
+			then: without(workload.AnnotationWindow),
+		},
+		{
+			name: "an interval", on: annotated(workload.AnnotationMinInterval, "1h"), again: true, want: "held rolled-recently",
+			then: without(workload.AnnotationMinInterval),
+		},
+		{
+			name: "a limit of its rolls", on: annotated(workload.AnnotationMaxRollsPerHour, "1"), again: true, want: "held rolled-too-often",
+			then: annotated(workload.AnnotationMaxRollsPerHour, "2"),
+		},
+		{
+			name: "a pause", options: func(o *actuate.Options) { o.Reloader = true }, on: annotated(pause, "30s"), want: "held pause-period",
+			then: without(pause),
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			play(t, func(s *scene) {
+				if tt.options != nil {
+					tt.options(&s.options)
+				}
+				s.workload("web", auto, reads("secret/db"), tt.on)
+				s.observe("secret/db")
+				s.start()
+				s.pass(time.Minute)
+				if tt.again {
+					s.set("secret/db", "password", "two")
+					s.settle()
+					s.wantRolls("web")
+				}
+				s.setAs("secret/db", "password", "three", func(change *events.Change) {
+					if tt.held {
+						change.Hold = "migration"
+					}
+				})
+				s.pass(3 * time.Second)
+				s.wantRolls()
+				s.wantLast("web", tt.want, "")
+				s.edit("web", tt.then)
+				s.pass(100 * time.Millisecond)
+				s.wantRolls("web")
+			})
+		})
+	}
+}
+
+func TestAWorkloadWaitsForItsWindow(t *testing.T) {
+	// Berlin is an hour ahead, so this window opens half past one.
+	const nightly = "30 2 * * * for 1h Europe/Berlin"
+	const (
+		atOnce = iota
+		inTheWindow
+		never
+	)
+	tests := []struct {
+		name string
+		flag string
+		on   []aspect
+		want int
+		said string
+	}{
+		{name: "at any time without one", want: atOnce},
+		{name: "of its annotation", on: []aspect{annotated(workload.AnnotationWindow, nightly)}, want: inTheWindow, said: nightly},
+		{name: "of the flag", flag: nightly, want: inTheWindow, said: nightly},
+		{name: "of the annotation rather than of the flag", flag: nightly, on: []aspect{annotated(workload.AnnotationWindow, "always")}, want: atOnce},
+		{name: "an empty annotation is none", flag: nightly, on: []aspect{annotated(workload.AnnotationWindow, " ")}, want: inTheWindow, said: nightly},
+		{name: "one that is open", on: []aspect{annotated(workload.AnnotationWindow, "0 23 * * * for 2h")}, want: atOnce},
+		{
+			name: "unless somebody asks", want: atOnce,
+			on: []aspect{annotated(workload.AnnotationWindow, nightly), annotated(workload.AnnotationRollNow, "1")},
+		},
+		{
+			name: "for ever with a typo", want: never, said: "keyturn.dev/window is not valid",
+			on: []aspect{annotated(workload.AnnotationWindow, "30 2 * * * Europe/Berlin for 1h")},
+		},
+		{
+			name: "for ever with a typo, whatever the flag says", flag: "* * * * * for 1h", want: never, said: "keyturn.dev/window is not valid",
+			on: []aspect{annotated(workload.AnnotationWindow, "nightly")},
+		},
+		{
+			name: "but not with a typo if somebody asks", want: atOnce,
+			on: []aspect{annotated(workload.AnnotationWindow, "nightly"), annotated(workload.AnnotationRollNow, "1")},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			play(t, func(s *scene) {
+				s.options.Window = tt.flag
+				s.workload("web", append([]aspect{auto, reads("secret/db")}, tt.on...)...)
+				s.observe("secret/db")
+				s.start()
+				s.pass(time.Minute)
+				s.set("secret/db", "password", "two")
+				s.settle()
+				if tt.want == atOnce {
+					s.wantRolls("web")
+					return
+				}
+				s.wantRolls()
+				s.wantTold("web held window-closed")
+				s.wantLast("web", "held window-closed", tt.said)
+				if tt.want == never {
+					s.pass(3 * time.Hour)
+					s.wantRolls()
+					return
+				}
+				s.wantHeldUntilWindow("web", midnight.Add(90*time.Minute))
+				s.passUntil(s.heldUntil("web").Add(-time.Second))
+				s.wantRolls()
+				s.pass(2 * time.Second)
+				s.wantRolls("web")
+			})
+		})
+	}
+}
+
+// The event was delivered to an earlier leader, which has told another reason.
+func TestAHoldThatBeginsAfterARestartIsTold(t *testing.T) {
+	play(t, func(s *scene) {
+		s.options.MaxRollouts, s.options.RolloutTimeout = 1, 24*time.Hour
+		s.workload("web", auto, reads("secret/db"))
+		s.workload("other", auto, reads("secret/other"))
+		s.observe("secret/db", "secret/other")
+		s.start()
+		s.pass(time.Minute)
+		s.stall("other")
+		s.set("secret/other", "password", "two")
+		s.settle()
+		s.set("secret/db", "password", "two")
+		s.settle()
+		s.wantRolls("other")
+		s.wantTold("other started content-changed", "web held limit-reached")
+		s.pass(15 * time.Minute) // The stream does not recognize it as told any more.
+		s.restart()
+		s.pass(10 * time.Second)
+		s.wantTold("web held limit-reached")
+		s.edit("web", onHold)
+		s.pass(10 * time.Second)
+		s.wantTold("web held on-hold")
+		s.wantRolls()
+	})
+}
+
+// It changes every five seconds for ten minutes.
+func TestASourceThatChangesAllTheTimeRollsAWorkloadOnceInEachInterval(t *testing.T) {
+	const every, during = 5 * time.Second, 10 * time.Minute
+	play(t, func(s *scene) {
+		s.workload("web", auto, reads("secret/db"), annotated(workload.AnnotationMinInterval, "2m"))
+		s.observe("secret/db")
+		s.start()
+		s.pass(time.Minute)
+		for i := range int(during / every) {
+			s.set("secret/db", "password", strconv.Itoa(i))
+			s.pass(every)
+		}
+		inTime := len(s.whoRolled())
+		if inTime < 5 || inTime > 6 {
+			s.Errorf("it is rolled %d times in ten minutes, want once in two", inTime)
+		}
+		s.pass(2 * time.Minute)
+		if rolls := inTime + len(s.whoRolled()); rolls > 6 {
+			s.Errorf("it is rolled %d times in twelve minutes, want once in two", rolls)
+		}
+		s.wantRolledForLast("web", "secret/db")
+	})
+}

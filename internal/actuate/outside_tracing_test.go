@@ -1,0 +1,153 @@
+//go:build !race
+
+package actuate_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// traced puts a change into a trace of its own, whose IDs repeat the digit. With a resourceVersion it was written then, and not now.
+func traced(digit, version string) func(*events.Change) {
+	return func(change *events.Change) {
+		change.Trace = events.TraceContext{Parent: "00-" + strings.Repeat(digit, 32) + "-" + strings.Repeat(digit, 16) + "-01"}
+		now := change.ResourceVersion
+		if version == "" {
+			return
+		}
+		change.ResourceVersion, change.ChangedAt = version, version
+		for name, key := range change.Keys {
+			if key.ChangedAt == now {
+				key.ChangedAt = version
+				change.Keys[name] = key
+			}
+		}
+	}
+}
+
+// isProcess reports whether a span is that of the processing of an event.
+func isProcess(span sdktrace.ReadOnlySpan) bool { return span.SpanKind() == trace.SpanKindConsumer }
+
+// createdIn returns the span of the processing of the event that was made in the trace of a digit, nil if there is none.
+func (m *telemetry) createdIn(digit string) sdktrace.ReadOnlySpan {
+	for _, span := range m.spans.Ended() {
+		if isProcess(span) && span.Parent().SpanID().String() == strings.Repeat(digit, 16) {
+			return span
+		}
+	}
+	return nil
+}
+
+func TestAChangeWithoutATraceBeginsOne(t *testing.T) {
+	play(t, func(s *scene) {
+		seen := s.instrument()
+		s.workload("web", auto, reads("secret/db"))
+		s.begin("secret/db")
+		s.set("secret/db", "password", "two")
+		s.pass(10 * time.Second)
+		var roots []sdktrace.ReadOnlySpan
+		for _, span := range seen.spans.Ended() {
+			if isProcess(span) {
+				roots = append(roots, span)
+			}
+		}
+		if len(roots) != 1 || roots[0].Parent().IsValid() || len(roots[0].Links()) > 0 || !roots[0].SpanContext().IsValid() {
+			s.Errorf("the events have the spans %v, want one root without links", roots)
+		}
+	})
+}
+
+func TestAWorkloadThatGoesOnWaitingMakesNoMoreSpans(t *testing.T) {
+	play(t, func(s *scene) {
+		seen := s.instrument()
+		s.options.MaxRollouts = 1
+		s.workload("web", auto, reads("secret/db"), onHold)
+		s.workload("busy", auto, reads("secret/db"))
+		s.begin("secret/db")
+		s.stall("busy")
+		s.set("secret/db", "password", "two")
+		s.settle()
+		s.wantRolls("busy")
+		s.edit("web", without(events.AnnotationHold))
+		s.pass(time.Second)
+
+		// reasons returns those of the plans of the workload that waits, one for each plan.
+		reasons := func() []string {
+			var reasons []string
+			for _, span := range seen.spansNamed("plan") {
+				if attributeOf(span.Attributes(), "k8s.deployment.name") == "web" {
+					last := span.Events()[len(span.Events())-1]
+					reasons = append(reasons, last.Name)
+				}
+			}
+			return reasons
+		}
+		want := []string{"on-hold", "limit-reached"}
+		if got := reasons(); !slices.Equal(got, want) {
+			s.Errorf("the plans say %q, want %q", got, want)
+		}
+		s.pass(10 * time.Minute) // It is looked at every few seconds.
+		if got := reasons(); !slices.Equal(got, want) {
+			s.Errorf("after ten minutes the plans say %q, want %q", got, want)
+		}
+		s.fail("busy") // A decision to wait for something else is a new one.
+		s.pass(10 * time.Minute)
+		if got, want := reasons(), append(want, "peer-failed"); !slices.Equal(got, want) {
+			s.Errorf("after a failure the plans say %q, want %q", got, want)
+		}
+		s.wantRolls()
+	})
+}
+
+func TestSpansSayHowAPatchFailedAndNotWhatTheAPIServerSaid(t *testing.T) {
+	const secret = "hunter2"
+	play(t, func(s *scene) {
+		seen := s.instrument()
+		s.workload("web", auto, reads("secret/db"))
+		s.begin("secret/db")
+		s.refuse("web", apierrors.NewForbidden(appsv1.Resource("deployments"), "web", errors.New("denied: token "+secret)))
+		s.setAs("secret/db", "password", "two", traced("a", ""))
+		s.pass(2 * time.Minute)
+		s.wantTold("web failed patch-denied")
+		if !strings.Contains(s.logText(), secret) {
+			s.Error("not even the log has what the API server said")
+		}
+
+		failed := 0
+		for _, span := range seen.spans.Ended() {
+			if text := fmt.Sprint(span.Name(), span.Attributes(), span.Events(), span.Status()); strings.Contains(text, secret) {
+				s.Errorf("a span has what the API server said: %s", text)
+			}
+			kind, code := attributeOf(span.Attributes(), "error.type"), attributeOf(span.Attributes(), "http.response.status_code")
+			switch description := span.Status().Description; {
+			case span.Name() != "patch deployment" || description == "":
+			case description != "not patched" || kind != "Forbidden" || code != "403":
+				s.Errorf("a patch has the status %q, error.type %s and the code %s", description, kind, code)
+			default:
+				failed++
+			}
+		}
+		if failed == 0 {
+			s.Error("no patch has failed")
+		}
+		rejected := seen.createdIn("a")
+		if rejected == nil {
+			s.Fatal("the event has no span")
+		}
+		kind := attributeOf(rejected.Attributes(), "error.type")
+		if description := rejected.Status().Description; description != events.ReasonPatchDenied || kind != events.ReasonPatchDenied {
+			s.Errorf("the event has the status %q and error.type %s, want %s", description, kind, events.ReasonPatchDenied)
+		}
+	})
+}

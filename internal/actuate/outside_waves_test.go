@@ -1,0 +1,220 @@
+//go:build !race
+
+package actuate_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+func TestAWorkloadWaitsForLowerWaves(t *testing.T) {
+	failing := func(s *scene) { s.refuse("peer", errors.New("connection reset")) }
+	releasing := func(s *scene) { s.edit("peer", image("app:2")) }
+	pausing := func(s *scene) { s.pauseRollout("peer") }
+	holding := func(s *scene) { s.edit("peer", onHold) }
+	tests := []struct {
+		name string
+		// web and peer are the waves, and reads is what the peer reads, by default what web reads.
+		web, peer int
+		reads     string
+		// before happens before the change, during while it is gathered, and after when the peer was rolled, if it may be.
+		before, during, after func(s *scene)
+		waits                 bool
+	}{
+		{name: "that are being rolled out for the same source", web: 1, waits: true},
+		{name: "that wait to be rolled for it", web: 1, before: failing, waits: true},
+		{name: "a wave may be negative", peer: -1, waits: true},
+		{name: "but not for those of its own wave", web: 1, peer: 1},
+		{name: "nor for those of a higher one", peer: 1, before: failing},
+		{name: "nor for those that have nothing to do", web: 1, reads: "secret/other"},
+		{
+			name: "nor for those that are rolled out for another source", web: 1, reads: "secret/other",
+			before: func(s *scene) { s.set("secret/other", "password", "two") },
+		},
+		{name: "nor for those that wait for people in the rollout", web: 1, after: pausing},
+		{name: "nor for those that are on hold", web: 1, before: holding},
+		{name: "but for those that are being rolled out although they are on hold since", web: 1, after: holding, waits: true},
+		{
+			name: "nor for those whose source is on hold", web: 1,
+			before: func(s *scene) { s.edit("web", annotated(workload.AnnotationRollNow, "1")) },
+			during: func(s *scene) { s.mark("secret/db", func(c *events.Change) { c.Hold = "tofu apply" }) },
+		},
+		{name: "but for those whose own rollout is replacing the pods", web: 1, during: releasing, waits: true},
+		{name: "nor for those whose own rollout is to replace the pods and waits for people", web: 1, during: releasing, after: pausing},
+		{
+			name: "and for those whose own rollout waits and that are to be rolled", web: 1,
+			before: func(s *scene) {
+				pausing(s)
+				failing(s)
+			},
+			waits: true,
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			play(t, func(s *scene) {
+				at := func(do func(s *scene)) {
+					if do != nil {
+						do(s)
+					}
+				}
+				if test.reads == "" {
+					test.reads = "secret/db"
+				}
+				s.workload("web", auto, inWave(test.web), reads("secret/db"))
+				s.workload("peer", auto, inWave(test.peer), reads(test.reads))
+				s.begin("secret/db", "secret/other")
+				s.stall("peer")
+				at(test.before)
+				s.set("secret/db", "password", "two")
+				at(test.during)
+				s.settle()
+				at(test.after)
+				s.pass(10 * time.Second)
+				rolls := s.whoRolled()
+				if got := !slices.Contains(rolls, "web"); got != test.waits {
+					s.Fatalf("it waits: %t, want %t; rolled are %q", got, test.waits, rolls)
+				}
+				if !test.waits {
+					return
+				}
+				s.refuse("peer", nil)
+				s.finish("peer")
+				s.pass(time.Minute)
+				if rolls := s.whoRolled(); !slices.Contains(rolls, "web") {
+					s.Errorf("it still waits when the other one is finished; rolled are %q", rolls)
+				}
+			})
+		})
+	}
+}
+
+// argoPeer makes a Rollout of Argo Rollouts that reads secret/db, and is of the wave 0. The returned function changes it. With restarts,
+// a roll restarts its pods instead of changing their template.
+func argoPeer(s *scene, status map[string]any, restarts bool) (change func(how func(peer map[string]any))) {
+	s.Helper()
+	rollouts := schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "rollouts"}
+	s.options.ArgoRollouts = true
+	client := s.serveCustom(map[schema.GroupVersionResource]string{rollouts: "RolloutList"})
+	annotations := map[string]any{workload.AnnotationRollOn: "auto"}
+	if restarts {
+		annotations["reloader.stakater.com/rollout-strategy"] = "restart"
+	}
+	container := map[string]any{
+		"name": "app", "image": "example.com/app", "envFrom": []any{map[string]any{"secretRef": map[string]any{"name": "db"}}},
+	}
+	s.putCustom(client, rollouts, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout",
+		"metadata": map[string]any{"name": "peer", "annotations": annotations},
+		"spec": map[string]any{"template": map[string]any{
+			"metadata": map[string]any{"labels": map[string]any{"app": "peer"}},
+			"spec":     map[string]any{"containers": []any{container}},
+		}},
+		"status": status,
+	}})
+	return func(how func(peer map[string]any)) {
+		s.Helper()
+		stored, err := client.Tracker().Get(rollouts, namespace, "peer")
+		if err != nil {
+			s.Fatal(err)
+		}
+		peer, ok := stored.DeepCopyObject().(*unstructured.Unstructured)
+		if !ok {
+			s.Fatalf("it is a %T", stored)
+		}
+		how(peer.Object)
+		s.putCustom(client, rollouts, peer)
+	}
+}
+
+// restartAt has the pods of a Rollout be restarted at a time, as a person does.
+func restartAt(at time.Time) func(peer map[string]any) {
+	return func(peer map[string]any) {
+		if spec, ok := peer["spec"].(map[string]any); ok {
+			spec["restartAt"] = at.Format(time.RFC3339)
+		}
+	}
+}
+
+// labeled changes the pod template of a Rollout.
+func labeled(peer map[string]any) {
+	if spec, ok := peer["spec"].(map[string]any); ok {
+		_ = unstructured.SetNestedField(spec, "2", "template", "metadata", "labels", "version")
+	}
+}
+
+func TestALowerWaveThatWasAbortedIsNotWaitedFor(t *testing.T) {
+	play(t, func(s *scene) {
+		argoPeer(s, map[string]any{"phase": "Degraded", "abort": true, "observedGeneration": "1"}, false)
+		s.workload("web", auto, inWave(1), reads("secret/db"))
+		s.begin("secret/db")
+		s.set("secret/db", "password", "two")
+		s.pass(10 * time.Second)
+		s.wantRolls("web")
+		s.wantAmongTold("rollout/peer held rollout-aborted")
+	})
+}
+
+func TestALowerWaveThatIsRestartedLaterIsNotWaitedFor(t *testing.T) {
+	play(t, func(s *scene) {
+		change := argoPeer(s, map[string]any{"phase": "Healthy", "observedGeneration": "1"}, true)
+		s.workload("web", auto, inWave(1), reads("secret/db"))
+		s.begin("secret/db")
+		s.set("secret/db", "password", "two")
+		s.pass(time.Minute)
+		s.wantRolls() // The restart has begun.
+		s.wantTold("rollout/peer started content-changed", "web held lower-wave")
+		change(restartAt(midnight.AddDate(100, 0, 0)))
+		s.pass(10 * time.Second)
+		s.wantRolls("web")
+	})
+}
+
+// Somebody has changed the pods of the lower wave after the change, and has them restarted in an hour. web is on hold until it is looked at.
+func TestARestartThatSomebodyHasScheduledIsWaitedForOnceItsTimeHasCome(t *testing.T) {
+	scheduled := midnight.Add(time.Hour)
+	tests := []struct {
+		name string
+		at   time.Time
+		want []string
+	}{
+		{"before that", scheduled.Add(-time.Minute), []string{"web"}},
+		{"then", scheduled.Add(time.Minute), nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			play(t, func(s *scene) {
+				change := argoPeer(s, map[string]any{"phase": "Healthy", "observedGeneration": "1"}, true)
+				s.workload("web", auto, inWave(1), onHold, reads("secret/db"))
+				s.begin("secret/db")
+				s.set("secret/db", "password", "two")
+				change(func(peer map[string]any) {
+					labeled(peer)
+					restartAt(scheduled)(peer)
+				})
+				s.passUntil(tt.at)
+				s.wantRolls()
+				s.edit("web", without("keyturn.dev/hold"))
+				s.pass(10 * time.Second)
+				s.wantRolls(tt.want...)
+				if tt.want != nil {
+					return
+				}
+				s.wantAmongTold("web held lower-wave")
+				change(func(peer map[string]any) {
+					peer["status"] = map[string]any{"phase": "Healthy", "observedGeneration": "1", "restartedAt": scheduled.Format(time.RFC3339)}
+				})
+				s.pass(10 * time.Second)
+				s.wantRolls("web")
+			})
+		})
+	}
+}

@@ -1,0 +1,196 @@
+//go:build !race
+
+package actuate_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/kubernetes/fake"
+	k8stesting "k8s.io/client-go/testing"
+
+	"github.com/keyturn/keyturn/internal/actuate"
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// These are the words for when people let workloads roll: holds, windows, intervals and limits.
+
+// startAfter is like start, but first the function may prepare what answers the requests of the actuator.
+func (s *scene) startAfter(prepare func(*fake.Clientset)) *running {
+	s.Helper()
+	api := s.connect()
+	prepare(api.client)
+	s.options.Client = api.client
+	a, err := actuate.New(s.options)
+	if err != nil {
+		s.Fatal(err)
+	}
+	nc := s.nats.Connect()
+	bus, err := events.Open(s.Context(), nc, "demo", nil)
+	if err != nil {
+		s.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(s.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- a.Run(ctx, bus) }()
+	stop := sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			s.Errorf("the actuator ended with an error: %v", err)
+		}
+		nc.Close()
+	})
+	r := &running{Actuator: a, stop: stop, kill: func() {
+		api.cut.Store(true)
+		nc.Close()
+		stop()
+	}}
+	s.running = append(s.running, r)
+	synctest.Wait()
+	return r
+}
+
+// clockAt sets the clock of the actuators that are started from now on, which then goes on. The API server and the stream keep theirs.
+func (s *scene) clockAt(now time.Time) {
+	ahead := time.Until(now)
+	s.options.Now = func() time.Time { return time.Now().Add(ahead) }
+}
+
+// passUntilClock lets time pass until the clock of the actuators shows a time.
+func (s *scene) passUntilClock(at time.Time) { s.pass(at.Sub(s.options.Now())) }
+
+// outcomesOf returns all outcomes of a workload that were told, the oldest first.
+func (s *scene) outcomesOf(name string) []events.Outcome {
+	s.Helper()
+	return slices.DeleteFunc(s.outcomesSoFar(), func(o events.Outcome) bool { return nameOf(o.Workload) != name })
+}
+
+// lastOf returns the last outcome of a workload.
+func (s *scene) lastOf(name string) events.Outcome {
+	s.Helper()
+	outcomes := s.outcomesOf(name)
+	if len(outcomes) == 0 {
+		s.Fatalf("after %s, nothing was told of %s", s.elapsed(), name)
+	}
+	return outcomes[len(outcomes)-1]
+}
+
+// wantLast wants the last outcome of a workload to be one, "held on-hold", and its message to have a text.
+func (s *scene) wantLast(name, outcome, text string) {
+	s.Helper()
+	last := s.lastOf(name)
+	if got := string(last.Verb) + " " + last.Reason; got != outcome || !strings.Contains(last.Message, text) {
+		s.Errorf("after %s, the last outcome of %s is %s: %s; want %s: %s", s.elapsed(), name, got, last.Message, outcome, text)
+	}
+}
+
+// wantToldInAnyOrder is wantTold where the outcomes of one workload may come in any order, too.
+func (s *scene) wantToldInAnyOrder(outcomes ...string) {
+	s.Helper()
+	got := s.told()
+	slices.Sort(got)
+	slices.Sort(outcomes)
+	if diff := cmp.Diff(outcomes, got); diff != "" {
+		s.Errorf("told after %s (-want +got):\n%s", s.elapsed(), diff)
+	}
+}
+
+// heldUntil returns the time until which a workload is held, by its last outcome.
+func (s *scene) heldUntil(name string) time.Time {
+	s.Helper()
+	last := s.lastOf(name)
+	_, text, _ := strings.Cut(last.Message, ": until ")
+	text, _, _ = strings.Cut(text, ": ")
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil || last.Verb != events.VerbHeld {
+		s.Fatalf("after %s, %s is %s until no time: %s", s.elapsed(), name, last.Verb, last.Message)
+	}
+	return at
+}
+
+// wantHeldUntilWindow wants a workload to be held until its own moment in a window of an hour that opens at a time: within three minutes after that.
+func (s *scene) wantHeldUntilWindow(name string, opens time.Time) {
+	s.Helper()
+	s.wantLast(name, "held window-closed", "")
+	if until := s.heldUntil(name); until.Before(opens) || until.After(opens.Add(3*time.Minute)) {
+		s.Errorf("%s is held until %s, want %s and a moment", name, until, opens)
+	}
+}
+
+// wantRolledForLast wants the last roll of a workload to have been for the last events of these sources, and for nothing else.
+func (s *scene) wantRolledForLast(name string, sources ...string) {
+	s.Helper()
+	var want, got []string
+	for _, source := range sources {
+		want = append(want, s.of(source).published.ID())
+	}
+	for _, outcome := range s.outcomesOf(name) {
+		if outcome.Verb != events.VerbStarted {
+			continue
+		}
+		got = nil
+		for _, cause := range outcome.Sources {
+			got = append(got, cause.Event)
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		s.Errorf("after %s, %s was last rolled for (-want +got):\n%s", s.elapsed(), name, diff)
+	}
+}
+
+// sourceHeld puts a source on hold, as the last argument of setAs or mark.
+func sourceHeld(text string) func(*events.Change) {
+	return func(change *events.Change) { change.Hold = text }
+}
+
+// serveCustom has the API server serve custom resources, given the kinds of their lists, for the actuators that are started from now on.
+func (s *scene) serveCustom(lists map[schema.GroupVersionResource]string) *dynamicfake.FakeDynamicClient {
+	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), lists)
+	client.PrependReactor("patch", "*", func(action k8stesting.Action) (bool, runtime.Object, error) {
+		request, ok := action.(k8stesting.PatchActionImpl)
+		if !ok {
+			return false, nil, nil
+		}
+		before, err := client.Tracker().Get(request.GetResource(), request.GetNamespace(), request.GetName())
+		if err != nil {
+			return true, nil, err
+		}
+		after, err := patched(before, request.GetPatch())
+		if err != nil {
+			return true, nil, err
+		}
+		metaOf(after).SetResourceVersion(s.nextVersion())
+		return true, after, client.Tracker().Update(request.GetResource(), after, request.GetNamespace())
+	})
+	s.options.Dynamic = client
+	return client
+}
+
+// putCustom makes a custom resource of the scene's namespace, or changes it.
+func (s *scene) putCustom(client *dynamicfake.FakeDynamicClient, resource schema.GroupVersionResource, object *unstructured.Unstructured) {
+	s.Helper()
+	object = object.DeepCopy()
+	object.SetNamespace(namespace)
+	object.SetUID(types.UID("uid-" + object.GetName()))
+	object.SetResourceVersion(s.nextVersion())
+	err := client.Tracker().Update(resource, object, namespace)
+	if apierrors.IsNotFound(err) {
+		err = client.Tracker().Create(resource, object, namespace)
+	}
+	if err != nil {
+		s.Fatal(err)
+	}
+}

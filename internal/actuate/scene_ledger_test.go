@@ -1,0 +1,235 @@
+//go:build !race
+
+package actuate_test
+
+import (
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit/natstest"
+)
+
+// soFar ends the first part of a play: what it has led to is not compared.
+func (s *scene) soFar() {
+	s.Helper()
+	s.writesSince(&s.seen)
+	s.told()
+	s.cluster.mu.Lock()
+	defer s.cluster.mu.Unlock()
+	s.notices = nil
+}
+
+// rest lets everything come to rest, and ends the first part of a play. It takes longer than HISTORY takes an outcome that is told twice for one.
+func (s *scene) rest() {
+	s.Helper()
+	s.pass(11 * time.Minute)
+	s.soFar()
+}
+
+// heldBack puts a workload on hold, and letGo ends that.
+var (
+	heldBack = annotated(events.AnnotationHold, "moving")
+	letGo    = without(events.AnnotationHold)
+)
+
+// writeAs changes a workload as a program with this ownedField manager does.
+func (s *scene) writeAs(manager, name string, aspects ...aspect) {
+	s.Helper()
+	s.change(name, func(object runtime.Object) {
+		edited, pod := partsOf(object)
+		for _, aspect := range aspects {
+			aspect(edited, pod)
+		}
+		if m, ok := s.storage.(*fieldManagers); ok {
+			m.next = manager
+		}
+	})
+}
+
+// partsNow returns the metadata of a workload, and its pod template.
+func (s *scene) partsNow(name string) (*metav1.ObjectMeta, *corev1.PodTemplateSpec) {
+	s.Helper()
+	id := parse(name)
+	s.cluster.mu.Lock()
+	defer s.cluster.mu.Unlock()
+	object, err := s.storage.Get(id.resource(), id.namespace, id.name)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return partsOf(object.DeepCopyObject())
+}
+
+// revisionOf keeps a workload as it is, as its ReplicaSet or its ControllerRevision does. What it returns brings that back as `kubectl rollout undo`
+// does: of a Deployment with its annotations, of others the pod template alone. The pods of that revision are ready.
+func (s *scene) revisionOf(name string) (undo func()) {
+	s.Helper()
+	was, template := s.partsNow(name)
+	return func() {
+		s.Helper()
+		s.cluster.mu.Lock()
+		s.stalled[name] = false
+		s.cluster.mu.Unlock()
+		s.writeAs("kubectl", name, func(now *metav1.ObjectMeta, pod *corev1.PodTemplateSpec) {
+			template.DeepCopyInto(pod)
+			if parse(name).kind == "deployment" {
+				now.Annotations = maps.Clone(was.Annotations)
+			}
+		})
+	}
+}
+
+// withoutOurs removes everything from a workload that the actuator has written: nothing of that is in its manifest.
+func withoutOurs(object *metav1.ObjectMeta, pod *corev1.PodTemplateSpec) {
+	maps.DeleteFunc(object.Annotations, func(name, _ string) bool { return isWrittenByUs(name) })
+	withoutOurMarks(object, pod)
+}
+
+// withoutOurMarks removes from the pod template what the actuator has written.
+func withoutOurMarks(_ *metav1.ObjectMeta, pod *corev1.PodTemplateSpec) {
+	maps.DeleteFunc(pod.Annotations, func(name, _ string) bool { return isWrittenByUs(name) })
+}
+
+// The last argument of publish and mark: the source is ignored; it is on hold; it was created; it was created again with the content that it had; its
+// fingerprints are made with another key.
+func asIgnored(change *events.Change) { change.Ignore = true }
+
+func asHeld(change *events.Change) { change.Hold = "moving" }
+
+func asCreated(change *events.Change) {
+	change.Verb, change.Created = events.VerbChanged, true
+	change.CreatedAt, change.ChangedAt = change.ResourceVersion, change.ResourceVersion
+}
+
+func asRecreated(change *events.Change) { change.Verb, change.Created = events.VerbObserved, false }
+
+func underAnotherKey(change *events.Change) {
+	another := func(print string) string {
+		_, sum, _ := strings.Cut(print, ":")
+		return "kffffffff:" + sum
+	}
+	change.Fingerprint = another(change.Fingerprint)
+	for name, key := range change.Keys {
+		if key.Fingerprint != "" {
+			key.Fingerprint = another(key.Fingerprint)
+			change.Keys[name] = key
+		}
+	}
+}
+
+// observeAnew publishes a source as a watcher does that finds no event of it: with the data that it has, and without what was known of it.
+func (s *scene) observeAnew(name string, data map[string]string, how ...func(*events.Change)) {
+	s.Helper()
+	known := s.of(name)
+	uid := known.published.UID
+	known.seq = 0
+	s.publish(name, data, func(change *events.Change) {
+		change.UID, change.ChangedAt, change.CreatedAt = uid, "", ""
+		for _, more := range how {
+			more(change)
+		}
+	})
+}
+
+// rotateInStore publishes a new version of a secret in a store, "secret/shop/db", as the watcher of a cluster does.
+func (s *scene) rotateInStore(cluster, path string, version int64) {
+	s.Helper()
+	bus, err := events.Open(s.Context(), s.nc, cluster, nil)
+	if err != nil {
+		s.Fatal(err)
+	}
+	mount, path, _ := strings.Cut(path, "/")
+	at, revision := time.Now(), strconv.FormatInt(version, 10)
+	change := events.Change{
+		Cluster: cluster, Verb: events.VerbRotated, UID: "bao", ResourceVersion: strconv.FormatInt(at.UnixNano(), 10), Time: at, WrittenAt: at,
+		Source:    events.StorePath{Store: "bao", Namespace: events.RootNamespace, Mount: mount, Path: path}.Source(),
+		Truncated: true, Store: &events.StoreState{Engine: events.EngineKV, Version: version, Revision: revision},
+	}
+	change.ChangedAt = change.ResourceVersion
+	_, change.Fingerprint = fingerprints(map[string]string{"version": revision})
+	last, err := bus.Last(s.Context(), events.Subject(cluster, change.Source))
+	if err != nil && !errors.Is(err, events.ErrNotFound) {
+		s.Fatal(err)
+	}
+	natstest.Publish(s.T, func() error {
+		_, err := bus.PublishChange(s.Context(), change, last.Seq)
+		return err
+	})
+}
+
+// jetStream returns the interface of the streams.
+func (s *scene) jetStream() jetstream.JetStream {
+	s.Helper()
+	js, err := jetstream.New(s.nc)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return js
+}
+
+// loseEvents removes the events of sources from the stream, or all events if no sources are named.
+func (s *scene) loseEvents(names ...string) {
+	s.Helper()
+	stream, err := s.jetStream().Stream(s.Context(), events.StreamChanges)
+	if err != nil {
+		s.Fatal(err)
+	}
+	if len(names) == 0 {
+		natstest.Publish(s.T, func() error { return stream.Purge(s.Context()) })
+	}
+	for _, name := range names {
+		subject := events.Subject("demo", sourceNamed(name))
+		natstest.Publish(s.T, func() error { return stream.Purge(s.Context(), jetstream.WithPurgeSubject(subject)) })
+	}
+}
+
+// remakeStream deletes the stream, and with it the position of the actuator, and makes it again without events.
+func (s *scene) remakeStream() {
+	s.Helper()
+	js := s.jetStream()
+	natstest.Publish(s.T, func() error { return js.DeleteStream(s.Context(), events.StreamChanges) })
+	natstest.Publish(s.T, func() error { return events.Declare(s.Context(), js, 1) })
+}
+
+// backup stops NATS for a moment and copies a folder of its volume, "" for all of it. What it returns does the same and puts the copy back.
+func (s *scene) backup(folder string) (restore func()) {
+	s.Helper()
+	// The volume is the only temporary folder of the test with JetStream's files.
+	found, err := filepath.Glob(filepath.Join(filepath.Dir(s.TempDir()), "*", "jetstream", folder))
+	if err != nil || len(found) != 1 {
+		s.Fatalf("the volume has %q, and the error is %v", found, err)
+	}
+	from, saved := found[0], filepath.Join(s.TempDir(), "saved")
+	whileStopped := func(work func() error) {
+		s.Helper()
+		s.nats.Stop()
+		err := work()
+		s.nats.Start()
+		if err != nil {
+			s.Fatal(err)
+		}
+		s.pass(30 * time.Second)
+	}
+	whileStopped(func() error { return os.CopyFS(saved, os.DirFS(from)) })
+	return func() {
+		s.Helper()
+		whileStopped(func() error {
+			if err := os.RemoveAll(from); err != nil {
+				return err
+			}
+			return os.CopyFS(from, os.DirFS(saved))
+		})
+		s.read = 0 // HISTORY may have gone back, too.
+		s.soFar()
+	}
+}

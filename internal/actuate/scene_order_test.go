@@ -1,0 +1,219 @@
+//go:build !race
+
+package actuate_test
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// These are the words for what workloads wait for: waves, canaries, and others that failed.
+
+// bakeTime is how long the pods of a canary must stay ready by default, and bakeCheck is longer than it takes until that is noticed.
+const bakeTime, bakeCheck = 5 * time.Minute, 15 * time.Second
+
+// onHold puts a workload on hold.
+var onHold = annotated(events.AnnotationHold, "tofu apply")
+
+// inWave puts a workload in a wave.
+func inWave(number int) aspect { return annotated("keyturn.dev/wave", strconv.Itoa(number)) }
+
+// mountsSecret lets the pods read all of a Secret as files.
+func mountsSecret(name string) aspect {
+	return func(_ *metav1.ObjectMeta, pod *corev1.PodTemplateSpec) {
+		volume, container := fmt.Sprintf("files-%d", len(pod.Spec.Volumes)), &pod.Spec.Containers[0]
+		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{
+			Name: volume, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: name}},
+		})
+		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: volume, MountPath: "/etc/" + volume})
+	}
+}
+
+// writtenByReloader is what Reloader leaves on a workload when it writes it.
+func writtenByReloader(object *metav1.ObjectMeta, _ *corev1.PodTemplateSpec) {
+	now := metav1.Now()
+	object.ManagedFields = append(object.ManagedFields, metav1.ManagedFieldsEntry{
+		Manager: workload.ReloaderManager, Operation: metav1.ManagedFieldsOperationUpdate, Time: &now,
+	})
+}
+
+// begin has sources observed and an actuator started, and lets the records of the workloads be completed.
+func (s *scene) begin(sources ...string) *running {
+	s.Helper()
+	s.observe(sources...)
+	r := s.start()
+	s.pass(time.Minute)
+	return r
+}
+
+// lineUp changes a Secret of each of the workloads' own, which has the name of the workload, one after the other. Whenever several of them are due
+// at a time after that, they are looked at in this order.
+func (s *scene) lineUp(names ...string) {
+	s.Helper()
+	for _, name := range names {
+		s.set("secret/"+name, "password", s.elapsed().String())
+		s.pass(100 * time.Millisecond)
+	}
+}
+
+// passUntil lets time pass until a moment that is to come.
+func (s *scene) passUntil(moment time.Time) { s.pass(time.Until(moment)) }
+
+// whoRolled returns the workloads that were rolled since a want compared them, in the order of their rolls. It counts as a want.
+func (s *scene) whoRolled() []string {
+	var names []string
+	for _, w := range s.writesSince(&s.seen) {
+		if w.rolls {
+			names = append(names, w.workload)
+		}
+	}
+	return names
+}
+
+// wantAmongTold wants these outcomes to be among those that were told since the last want.
+func (s *scene) wantAmongTold(outcomes ...string) {
+	s.Helper()
+	told := s.told()
+	for _, outcome := range outcomes {
+		if !slices.Contains(told, outcome) {
+			s.Errorf("after %s, nobody is told %q, but %q", s.elapsed(), outcome, told)
+		}
+	}
+}
+
+// messageOf returns the message of the last outcome of a workload with a reason, empty if there is none.
+func (s *scene) messageOf(name, reason string) string {
+	s.Helper()
+	var message string
+	err := s.bus.History(s.Context(), events.HistoryQuery{Kind: events.KindRollout}, func(stored events.Stored) error {
+		outcome, err := stored.Outcome()
+		if err == nil && nameOf(outcome.Workload) == name && outcome.Reason == reason {
+			message = outcome.Message
+		}
+		return err
+	})
+	if err != nil {
+		s.Fatal(err)
+	}
+	return message
+}
+
+// measures has the next actuators measure, and returns what reads it.
+func (s *scene) measures() *sdkmetric.ManualReader {
+	reader := sdkmetric.NewManualReader()
+	s.options.Meter = sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("")
+	return reader
+}
+
+// measured returns what was measured under a name.
+func (s *scene) measured(reader *sdkmetric.ManualReader, name string) metricdata.Aggregation {
+	s.Helper()
+	var collected metricdata.ResourceMetrics
+	if err := reader.Collect(s.Context(), &collected); err != nil {
+		s.Fatal(err)
+	}
+	for _, scope := range collected.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			if m.Name == name {
+				return m.Data
+			}
+		}
+	}
+	return nil
+}
+
+// spent returns how often a time was measured, and the sum in seconds.
+func (s *scene) spent(reader *sdkmetric.ManualReader, name string) (count uint64, sum float64) {
+	s.Helper()
+	data, _ := s.measured(reader, name).(metricdata.Histogram[float64])
+	for _, point := range data.DataPoints {
+		count, sum = count+point.Count, sum+point.Sum
+	}
+	return count, sum
+}
+
+// wantFailing wants so many workloads to be shown as failing.
+func (s *scene) wantFailing(reader *sdkmetric.ManualReader, want int64) {
+	s.Helper()
+	data, ok := s.measured(reader, "keyturn.rollouts.failing").(metricdata.Gauge[int64])
+	if !ok {
+		s.Errorf("after %s, it is not measured how many are failing", s.elapsed())
+	}
+	got := int64(0)
+	for _, point := range data.DataPoints {
+		got += point.Value
+	}
+	if got != want {
+		s.Errorf("after %s, %d are failing, want %d", s.elapsed(), got, want)
+	}
+}
+
+// alter changes a Deployment in a way that no aspect describes.
+func (c *cluster) alter(name string, how func(*appsv1.Deployment)) {
+	c.t.Helper()
+	c.change(name, func(object runtime.Object) {
+		deployment, ok := object.(*appsv1.Deployment)
+		if !ok {
+			c.t.Fatalf("%s is no Deployment", name)
+		}
+		how(deployment)
+	})
+}
+
+// scale sets how many pods a Deployment is to have. How many it has is up to the method pods.
+func (c *cluster) scale(name string, pods int32) {
+	c.t.Helper()
+	c.alter(name, func(d *appsv1.Deployment) { d.Spec.Replicas = &pods })
+}
+
+// pauseRollout pauses a Deployment, as `kubectl rollout pause` does.
+func (c *cluster) pauseRollout(name string) {
+	c.t.Helper()
+	c.alter(name, func(d *appsv1.Deployment) { d.Spec.Paused = true })
+}
+
+// loosen lets the next rollout of a stalled workload make progress, and leaves the one that is under way as it is.
+func (c *cluster) loosen(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stalled[name] = false
+}
+
+// repair replaces what a Deployment was rolled to by a pod template that works, as a person does, and removes its record.
+func (c *cluster) repair(name string) {
+	c.t.Helper()
+	c.loosen(name)
+	c.alter(name, func(d *appsv1.Deployment) {
+		delete(d.Annotations, "keyturn.dev/rolled")
+		d.Spec.Template.Annotations, d.Spec.Template.Labels = nil, map[string]string{"version": "2"}
+	})
+}
+
+// namespaceSays sets the annotations of a namespace, none if nil.
+func (c *cluster) namespaceSays(name string, annotations map[string]string) {
+	c.t.Helper()
+	resource := corev1.SchemeGroupVersion.WithResource("namespaces")
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before, err := c.storage.Get(resource, "", name)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	after := before.DeepCopyObject()
+	metaOf(after).SetAnnotations(annotations)
+	if err := c.store(resource, before, after, ""); err != nil {
+		c.t.Fatal(err)
+	}
+}

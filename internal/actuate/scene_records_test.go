@@ -1,0 +1,146 @@
+//go:build !race
+
+package actuate_test
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// These are the words for records, for what watches show late, and for what becomes of sources and events.
+
+// recordAnnotation is where a workload has its record.
+const recordAnnotation = "keyturn.dev/rolled"
+
+// wantWrites wants these patches to have been applied since a want last compared them, in any order, and no others: "web rolled", or "web recorded"
+// if a patch writes a record alone.
+func (s *scene) wantWrites(writes ...string) {
+	s.Helper()
+	var got []string
+	for _, w := range s.writesSince(&s.seen) {
+		if w.rolls {
+			got = append(got, w.workload+" rolled")
+		} else {
+			got = append(got, w.workload+" recorded")
+		}
+	}
+	slices.Sort(got)
+	slices.Sort(writes)
+	if diff := cmp.Diff(writes, got); diff != "" {
+		s.Errorf("patched after %s (-want +got):\n%s", s.elapsed(), diff)
+	}
+}
+
+// recordOf returns the record of a workload, by source.
+func (s *scene) recordOf(name string) map[string]string {
+	s.Helper()
+	text, record := s.annotation(name, recordAnnotation), make(map[string]string)
+	if text == "" {
+		return record
+	}
+	if err := json.Unmarshal([]byte(text), &record); err != nil {
+		s.Fatalf("the record of %s: %v", name, err)
+	}
+	return record
+}
+
+// wantRecord wants the record of a workload to say that its pods have all of a source as it is now.
+func (s *scene) wantRecord(name, source string) {
+	s.Helper()
+	if got, want := s.recordOf(name)[sourceNamed(source).String()], s.whole(source); got != want {
+		s.Errorf("after %s, the record of %s says of %s: %q, want %q", s.elapsed(), name, source, got, want)
+	}
+}
+
+// whole returns the entry in the record of a workload whose pods have all of a source as it is now.
+func (w *watcher) whole(name string) string {
+	last := w.of(name).published
+	entry := workload.RolledFor{Fingerprint: last.Fingerprint, Version: last.ChangedAt, UID: last.UID, Scope: workload.ScopeOf(nil)}
+	if entry.Version == "" {
+		entry.Version = workload.NoVersion
+	}
+	return entry.String()
+}
+
+// reserve returns a moment in the history of the cluster, for at.
+func (c *cluster) reserve() (moment int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	const enough = 20 // for what is written at that moment, and what follows from it
+	moment = c.version
+	c.version += enough
+	return moment
+}
+
+// at writes something at an earlier moment: its resourceVersions are before those of everything since, and the watches show it only now.
+func (c *cluster) at(moment int, write func()) {
+	c.t.Helper()
+	set := func(version int) (before int) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		before, c.version = c.version, version
+		return before
+	}
+	now := set(moment)
+	write()
+	set(now)
+}
+
+// firstContent is what sources have that are observed.
+func firstContent() map[string]string { return map[string]string{"password": "one", "user": "app"} }
+
+// appear publishes sources that somebody makes while the cluster is watched.
+func (w *watcher) appear(names ...string) {
+	w.t.Helper()
+	for _, name := range names {
+		w.publish(name, firstContent(), func(change *events.Change) {
+			change.Verb, change.Created, change.CreatedAt, change.ChangedAt = events.VerbChanged, true, change.ResourceVersion, change.ResourceVersion
+			change.Changed = slices.Sorted(maps.Keys(change.Keys))
+		})
+	}
+}
+
+// reappear publishes a source that was deleted and is made anew with the content that it was first observed with.
+func (w *watcher) reappear(name string) {
+	w.t.Helper()
+	w.publish(name, firstContent(), func(change *events.Change) {
+		if change.Fingerprint == change.Previous {
+			change.Verb, change.Created = events.VerbObserved, false
+		}
+	})
+}
+
+// catchUp publishes what sources are now, after whatever the stream has of them, as a watcher does that finds a difference.
+func (w *watcher) catchUp(names ...string) {
+	w.t.Helper()
+	for _, name := range names {
+		s := w.of(name)
+		stored, err := w.bus.Last(w.t.Context(), events.Subject("demo", s.published.Source))
+		if err != nil && !errors.Is(err, events.ErrNotFound) {
+			w.t.Fatal(err)
+		}
+		s.seq = w.send(s.published, stored.Seq)
+	}
+}
+
+// replayDeadLetters has the events of all dead letters be handled again.
+func (s *scene) replayDeadLetters() {
+	s.Helper()
+	const most = 100
+	letters, err := s.bus.DeadLetters(s.Context(), most)
+	if err != nil || len(letters) == 0 {
+		s.Fatalf("there are %d dead letters to replay, and the error is %v", len(letters), err)
+	}
+	for _, letter := range letters {
+		if err := s.bus.Replay(s.Context(), letter); err != nil {
+			s.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,235 @@
+//go:build !race
+
+package actuate_test
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	k8stesting "k8s.io/client-go/testing"
+
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// The annotations in which people see what was rolled.
+const (
+	annotationRecord   = "keyturn.dev/rolled"
+	annotationRevision = "keyturn.dev/revision"
+)
+
+// patchReaction answers a patch, or leaves that to the API server.
+type patchReaction func(request k8stesting.PatchActionImpl) (handled bool, answer runtime.Object, err error)
+
+// onPatch lets a test answer the patches of the actuator that was started last, until the returned function is called.
+func (s *scene) onPatch(react patchReaction) (end func()) {
+	s.Helper()
+	var ended atomic.Bool
+	s.intercept("patch", "*", func(action k8stesting.Action) (bool, runtime.Object, error) {
+		request, ok := action.(k8stesting.PatchActionImpl)
+		if !ok || ended.Load() {
+			return false, nil, nil
+		}
+		return react(request)
+	})
+	return func() { ended.Store(true) }
+}
+
+// apply carries out a patch.
+func (c *cluster) apply(request k8stesting.PatchActionImpl) (runtime.Object, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.patch(request)
+}
+
+// strip lets admission remove what rolls write on pod templates, until the returned function is called.
+func (s *scene) strip() (end func()) {
+	s.Helper()
+	return s.onPatch(func(request k8stesting.PatchActionImpl) (bool, runtime.Object, error) {
+		var err error
+		request.Patch, err = json.Marshal(slices.DeleteFunc(stepsOf(request.Patch), func(step patchStep) bool {
+			return strings.HasPrefix(step.Path, "/spec/")
+		}))
+		if err != nil {
+			return true, nil, err
+		}
+		answer, err := s.apply(request)
+		return true, answer, err
+	})
+}
+
+// loseAnswers lets patches be carried out, and their answers be lost, until the returned function is called.
+func (s *scene) loseAnswers() (end func()) {
+	s.Helper()
+	return s.onPatch(func(request k8stesting.PatchActionImpl) (bool, runtime.Object, error) {
+		if _, err := s.apply(request); err != nil {
+			return true, nil, err
+		}
+		return true, nil, errors.New("connection reset by peer")
+	})
+}
+
+// patchStep is one step of a JSON patch.
+type patchStep struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value"`
+}
+
+// stepsOf returns the steps of a JSON patch.
+func stepsOf(body []byte) []patchStep {
+	var steps []patchStep
+	if err := json.Unmarshal(body, &steps); err != nil {
+		panic(err)
+	}
+	return steps
+}
+
+// logged counts how often the actuators have logged a text.
+func (s *scene) logged(text string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Count(s.log.String(), text)
+}
+
+// object returns the object of a workload.
+func (c *cluster) object(name string) runtime.Object {
+	c.t.Helper()
+	id := parse(name)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	object, err := c.storage.Get(id.resource(), id.namespace, id.name)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return object.DeepCopyObject()
+}
+
+// podAnnotation returns an annotation of the pod template of a workload, empty if it has none.
+func (c *cluster) podAnnotation(name, key string) string {
+	c.t.Helper()
+	_, pod := partsOf(c.object(name))
+	return pod.Annotations[key]
+}
+
+// overwrite replaces a Deployment as its controller does that reports a status, or a restore of etcd: no controller acts on it, and its generation is
+// what it says.
+func (c *cluster) overwrite(name string, how func(*appsv1.Deployment)) {
+	c.t.Helper()
+	id := parse(name)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before, err := c.storage.Get(id.resource(), id.namespace, id.name)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	deployment, ok := before.DeepCopyObject().(*appsv1.Deployment)
+	if !ok {
+		c.t.Fatalf("%s is no Deployment", name)
+	}
+	how(deployment)
+	if err := c.store(id.resource(), before, deployment, "status"); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// pods says how many pods of a Deployment are of the new template, and how many of all are available.
+func (c *cluster) pods(name string, updated, available int32) {
+	c.t.Helper()
+	c.overwrite(name, func(d *appsv1.Deployment) {
+		d.Status = appsv1.DeploymentStatus{
+			ObservedGeneration: d.Generation, Replicas: *d.Spec.Replicas, UpdatedReplicas: updated, ReadyReplicas: available, AvailableReplicas: available,
+		}
+	})
+}
+
+// serveRollout has the API server serve the Rollout web of Argo Rollouts, which rolls on secret/db, for the actuators that are started from now on.
+// The returned function changes it, as its controller or a person does.
+func (s *scene) serveRollout(how func(*unstructured.Unstructured)) (change func(how func(*unstructured.Unstructured))) {
+	s.Helper()
+	s.options.ArgoRollouts = true
+	client := s.serveCustom(map[schema.GroupVersionResource]string{rolloutResource: "RolloutList"})
+	reads := map[string]any{"secretRef": map[string]any{"name": "db"}}
+	object := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout",
+		"metadata": map[string]any{"name": "web", "annotations": map[string]any{workload.AnnotationRollOn: "auto"}},
+		"spec": map[string]any{"template": map[string]any{
+			"metadata": map[string]any{"labels": map[string]any{"app": "web"}},
+			"spec":     map[string]any{"containers": []any{map[string]any{"name": "app", "image": "example.com/app", "envFrom": []any{reads}}}},
+		}},
+		"status": map[string]any{"phase": "Progressing", "observedGeneration": "1"},
+	}}
+	how(object)
+	s.putCustom(client, rolloutResource, object)
+	return func(how func(*unstructured.Unstructured)) {
+		s.Helper()
+		stored, err := client.Tracker().Get(rolloutResource, namespace, "web")
+		if err != nil {
+			s.Fatal(err)
+		}
+		object, ok := stored.DeepCopyObject().(*unstructured.Unstructured)
+		if !ok {
+			s.Fatalf("it is a %T", stored)
+		}
+		how(object)
+		s.putCustom(client, rolloutResource, object)
+	}
+}
+
+// holder returns who holds the Lease of the actuators, empty if nobody does.
+func (c *cluster) holder() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	object, err := c.storage.Get(coordinationv1.SchemeGroupVersion.WithResource("leases"), "keyturn-system", "keyturn-actuator")
+	if err != nil {
+		return ""
+	}
+	lease, ok := object.(*coordinationv1.Lease)
+	if !ok || lease.Spec.HolderIdentity == nil {
+		return ""
+	}
+	return *lease.Spec.HolderIdentity
+}
+
+// writtenBy notes in the managedFields of a workload that a manager writes it now, which the API server of a scene does not do by itself.
+func writtenBy(manager string) aspect {
+	return func(object *metav1.ObjectMeta, _ *corev1.PodTemplateSpec) {
+		at := metav1.NewTime(time.Now().Truncate(time.Second))
+		others := slices.DeleteFunc(object.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool { return entry.Manager == manager })
+		object.ManagedFields = append(others, metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, Time: &at})
+	}
+}
+
+// podAnnotated gives the pod template an annotation.
+func podAnnotated(key, value string) aspect {
+	return func(_ *metav1.ObjectMeta, pod *corev1.PodTemplateSpec) {
+		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, key, value)
+	}
+}
+
+// unrolled restores the pod template from before all rolls.
+func unrolled(_ *metav1.ObjectMeta, pod *corev1.PodTemplateSpec) { pod.Annotations = nil }
+
+// wiped is what is left of a workload that rolls on all that it reads, after a tool that removes all annotations that are not its own.
+func wiped(object *metav1.ObjectMeta, pod *corev1.PodTemplateSpec) {
+	object.Annotations, pod.Annotations = map[string]string{workload.AnnotationRollOn: "auto"}, nil
+}
+
+// deniedByAdmission is the answer to a patch of a Deployment that an admission webhook denies.
+func deniedByAdmission() error {
+	return apierrors.NewForbidden(appsv1.Resource("deployments"), "web", errors.New("admission webhook denied the request: not today"))
+}
+
+// unavailable is the answer of an API server that is not well.
+func unavailable() error { return errors.New("etcdserver: request timed out") }

@@ -1,0 +1,200 @@
+//go:build !race
+
+package actuate_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	k8stesting "k8s.io/client-go/testing"
+
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// These are the words for requests to the API server, and for the ways in which workloads get a change other than by a new pod template: Jobs that are
+// started or recreated, and what Reloader does.
+
+// lastClient returns the client of the actuator that was started last.
+func (s *scene) lastClient() *fake.Clientset {
+	s.Helper()
+	client, ok := s.options.Client.(*fake.Clientset)
+	if !ok {
+		s.Fatal("no actuator was started")
+	}
+	return client
+}
+
+// intercept lets a reaction answer requests of the actuator that was started last, before the API server does.
+func (s *scene) intercept(verb, resource string, reaction k8stesting.ReactionFunc) {
+	s.Helper()
+	client := s.lastClient()
+	client.Lock()
+	defer client.Unlock()
+	client.PrependReactor(verb, resource, reaction)
+}
+
+// requests returns what the actuator that was started last has sent so far, refused requests included: those with a verb, about a resource.
+func (s *scene) requests(verb, resource string) []k8stesting.Action {
+	s.Helper()
+	return slices.DeleteFunc(s.lastClient().Actions(), func(action k8stesting.Action) bool { return !action.Matches(verb, resource) })
+}
+
+// kubernetesEvents returns the Kubernetes Events that the actuator that was started last has tried to write so far. Where the names of workloads and
+// reasons are enough, use wantNotices.
+func (s *scene) kubernetesEvents() []*corev1.Event {
+	s.Helper()
+	var list []*corev1.Event
+	for _, action := range s.requests("create", "events") {
+		if create, ok := action.(k8stesting.CreateAction); ok {
+			// One about a namespace only asks whether that is being deleted.
+			if event, ok := create.GetObject().(*corev1.Event); ok && event.InvolvedObject.Kind != "Namespace" {
+				list = append(list, event)
+			}
+		}
+	}
+	return list
+}
+
+// reloadedAt is what Reloader writes on a workload that it rolls for a source, and when.
+func reloadedAt(at time.Time, source string) aspect {
+	return func(object *metav1.ObjectMeta, pod *corev1.PodTemplateSpec) {
+		kind, name, _ := strings.Cut(source, "/")
+		marker := fmt.Sprintf(`{"type":%q,"name":%q,"namespace":%q,"hash":"0","containerRefs":["app"],"observedAt":%d}`,
+			strings.ToUpper(kind), name, object.Namespace, at.Unix())
+		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, workload.AnnotationReloadedFrom, marker)
+		object.ManagedFields = []metav1.ManagedFieldsEntry{{
+			Manager: workload.ReloaderManager, Operation: metav1.ManagedFieldsOperationUpdate, Time: &metav1.Time{Time: at.Truncate(time.Second)},
+		}}
+	}
+}
+
+// reloaderRolls has Reloader roll a workload for a source now.
+func (s *scene) reloaderRolls(name, source string) {
+	s.Helper()
+	s.edit(name, reloadedAt(time.Now(), source))
+}
+
+// jobsResource has the Jobs.
+var jobsResource = batchv1.SchemeGroupVersion.WithResource("jobs")
+
+// withUID gives an object its UID.
+func withUID(uid types.UID) aspect {
+	return func(object *metav1.ObjectMeta, _ *corev1.PodTemplateSpec) { object.UID = uid }
+}
+
+// job makes a Job of the scene's namespace, which no controller runs.
+func (s *scene) job(name string, aspects ...aspect) {
+	s.Helper()
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	job.Spec.Suspend = new(false) // The API server sets it.
+	job.Spec.Template.Spec = corev1.PodSpec{
+		RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "app", Image: "example.com/app"}},
+	}
+	for _, aspect := range aspects {
+		aspect(&job.ObjectMeta, &job.Spec.Template)
+	}
+	s.create(job)
+}
+
+// shadow makes a Job that keeps the manifest of another one, "import/uid", as an actuator does that rolls it.
+func (s *scene) shadow(name, of string) {
+	s.Helper()
+	s.job(name, auto, reads("secret/db"), annotated("keyturn.dev/recreates", of))
+	s.editJob(name, func(job *batchv1.Job) { job.Spec.Suspend = new(true) })
+}
+
+// jobs returns the Jobs of the scene's namespace by their names.
+func (s *scene) jobs() map[string]*batchv1.Job {
+	s.Helper()
+	s.cluster.mu.Lock()
+	defer s.cluster.mu.Unlock()
+	list, err := s.storage.List(jobsResource, batchv1.SchemeGroupVersion.WithKind("Job"), namespace)
+	if err != nil {
+		s.Fatal(err)
+	}
+	jobs := make(map[string]*batchv1.Job)
+	if found, ok := list.(*batchv1.JobList); ok {
+		for i := range found.Items {
+			jobs[found.Items[i].Name] = &found.Items[i]
+		}
+	}
+	return jobs
+}
+
+// wantJobs wants there to be these Jobs, and no others.
+func (s *scene) wantJobs(names ...string) {
+	s.Helper()
+	var got []string
+	for name := range s.jobs() {
+		got = append(got, name)
+	}
+	slices.Sort(got)
+	slices.Sort(names)
+	if diff := cmp.Diff(names, got); diff != "" {
+		s.Errorf("Jobs after %s (-want +got):\n%s", s.elapsed(), diff)
+	}
+}
+
+// editJob changes a Job, as a person or its controller does.
+func (s *scene) editJob(name string, how func(*batchv1.Job)) {
+	s.Helper()
+	s.cluster.mu.Lock()
+	defer s.cluster.mu.Unlock()
+	before, err := s.storage.Get(jobsResource, namespace, name)
+	if err != nil {
+		s.Fatal(err)
+	}
+	job, ok := before.DeepCopyObject().(*batchv1.Job)
+	if !ok {
+		s.Fatalf("%s is a %T", name, before)
+	}
+	how(job)
+	if err := s.store(jobsResource, before, job, ""); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// deleteJob deletes a Job.
+func (s *scene) deleteJob(name string) {
+	s.Helper()
+	s.cluster.mu.Lock()
+	defer s.cluster.mu.Unlock()
+	if err := s.remove(jobsResource, namespace, name); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// honorDryRuns keeps dry runs of the actuator that was started last from having an effect. Rolls of Jobs begin with one.
+func (s *scene) honorDryRuns() {
+	s.Helper()
+	s.intercept("patch", "*", func(action k8stesting.Action) (bool, runtime.Object, error) {
+		request, ok := action.(k8stesting.PatchActionImpl)
+		if !ok || len(request.PatchOptions.DryRun) == 0 {
+			return false, nil, nil
+		}
+		s.cluster.mu.Lock()
+		defer s.cluster.mu.Unlock()
+		resource := request.GetResource()
+		before, err := s.storage.Get(resource, request.GetNamespace(), request.GetName())
+		if err != nil {
+			return true, nil, err
+		}
+		after, err := patched(before, request.GetPatch())
+		if err != nil {
+			return true, nil, apierrors.NewGenericServerResponse(
+				http.StatusUnprocessableEntity, "patch", resource.GroupResource(), request.GetName(), err.Error(), 0, false)
+		}
+		return true, after, nil
+	})
+}
