@@ -3,11 +3,8 @@
 package actuate_test
 
 import (
-	"context"
 	"slices"
 	"strings"
-	"sync"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,49 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
-	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
 
-	"github.com/keyturn/keyturn/internal/actuate"
 	"github.com/keyturn/keyturn/internal/events"
 )
 
 // These are the words for when people let workloads roll: holds, windows, intervals and limits.
-
-// startAfter is like start, but first the function may prepare what answers the requests of the actuator.
-func (s *scene) startAfter(prepare func(*fake.Clientset)) *running {
-	s.Helper()
-	api := s.connect()
-	prepare(api.client)
-	s.options.Client = api.client
-	a, err := actuate.New(s.options)
-	if err != nil {
-		s.Fatal(err)
-	}
-	nc := s.nats.Connect()
-	bus, err := events.Open(s.Context(), nc, "demo", nil)
-	if err != nil {
-		s.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(s.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- a.Run(ctx, bus) }()
-	stop := sync.OnceFunc(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			s.Errorf("the actuator ended with an error: %v", err)
-		}
-		nc.Close()
-	})
-	r := &running{Actuator: a, stop: stop, kill: func() {
-		api.cut.Store(true)
-		nc.Close()
-		stop()
-	}}
-	s.running = append(s.running, r)
-	synctest.Wait()
-	return r
-}
 
 // clockAt sets the clock of the actuators that are started from now on, which then goes on. The API server and the stream keep theirs.
 func (s *scene) clockAt(now time.Time) {

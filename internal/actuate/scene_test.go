@@ -20,6 +20,7 @@ import (
 	"github.com/nats-io/nats.go"
 	metricnoop "go.opentelemetry.io/otel/metric/noop"
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
+	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/keyturn/keyturn/internal/actuate"
 	"github.com/keyturn/keyturn/internal/events"
@@ -102,7 +103,14 @@ type running struct {
 // start starts an actuator, and waits until it has nothing more to do. Several need options.LeaderElect.
 func (s *scene) start() *running {
 	s.Helper()
+	return s.startAfter(func(*fake.Clientset) {})
+}
+
+// startAfter is like start, but first the function may prepare what answers the requests of the actuator.
+func (s *scene) startAfter(prepare func(*fake.Clientset)) *running {
+	s.Helper()
 	api := s.connect()
+	prepare(api.client)
 	s.options.Client = api.client
 	a, err := actuate.New(s.options)
 	if err != nil {
