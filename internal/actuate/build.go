@@ -111,7 +111,6 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		completion: &completion{
 			patcher: patcher, debounce: debounce, baselines: baselines, rollouts: rollouts, denied: denied, concluder: concluder,
 			reporter: reporter, outcomes: outcomes, metrics: s.metrics, log: s.log, now: now, unrecorded: make(map[string]bool),
-			uncounted: make(map[string]bool),
 		},
 	}
 }

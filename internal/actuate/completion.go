@@ -32,8 +32,6 @@ type completion struct {
 
 	// unrecorded has the kinds for which it was logged that nothing can be recorded on them.
 	unrecorded map[string]bool
-	// uncounted has the kinds for which it was logged that rolls cannot be counted on them.
-	uncounted map[string]bool
 }
 
 // finish handles the result of a patch.
@@ -43,9 +41,6 @@ func (c *completion) finish(ctx context.Context, result patchResult) {
 	c.debounce.patched(r.key(), c.now())
 	if result.unrecorded != nil {
 		c.warn(ctx, r, result.unrecorded)
-	}
-	if result.uncounted != nil && result.err == nil {
-		c.warnUncounted(ctx, r, result.uncounted)
 	}
 	if result.reloaded > 0 && result.err != nil {
 		r.pending.answered = answered{content: r.content, pods: result.reloaded}
@@ -82,16 +77,6 @@ func (c *completion) warn(ctx context.Context, r *task, err error) {
 		c.unrecorded[r.kind.Name] = true
 		c.log.WarnContext(ctx, "no permission to patch; nothing is recorded on the workloads", "resource", r.kind.Resource, "err", err)
 	}
-}
-
-// warnUncounted says once for a kind that rolls cannot be counted on its workloads.
-func (c *completion) warnUncounted(ctx context.Context, r *task, err error) {
-	if c.uncounted[r.kind.Name] {
-		return
-	}
-	c.uncounted[r.kind.Name] = true
-	c.log.WarnContext(ctx, "an admission policy refuses the annotation keyturn.dev/rolls; rolls are counted in memory only; update the policy",
-		"workload", r.workload.ID.String(), "namespace", r.workload.ID.Namespace, "err", err)
 }
 
 func (c *completion) succeeded(ctx context.Context, result patchResult) {

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/inplace"
@@ -50,9 +48,7 @@ type patchResult struct {
 	reloaded int
 	// unrecorded is why the record could not be written on the workload, or nil if it could.
 	unrecorded error
-	// uncounted is why a roll could not be counted on the workload, or nil if it could.
-	uncounted error
-	err       error
+	err        error
 }
 
 // newPatcher returns a patcher with the workers of the options.
@@ -182,8 +178,7 @@ func (p *patcher) send(ctx context.Context, r *task) patchResult {
 		return patchResult{task: r, err: errTerminating}
 	}
 	result := patchResult{task: r}
-	obj, uncounted, err := p.apply(callCtx, r)
-	result.uncounted = uncounted
+	obj, err := r.kind.Objects(p.clients, id.Namespace).Patch(callCtx, id.Name, r.patch)
 	if errors.Is(err, workload.ErrUnrecorded) {
 		result.unrecorded, err = err, nil
 	}
@@ -196,9 +191,6 @@ func (p *patcher) send(ctx context.Context, r *task) patchResult {
 	after, ok := p.index.Read(r.kind, obj)
 	if !ok {
 		return patchResult{task: r, err: fmt.Errorf("patching %s in namespace %s: the response is not a %s", id, id.Namespace, r.kind.Title)}
-	}
-	if uncounted != nil {
-		after.Recount(r.workload, r.write.RolledAt)
 	}
 	if r.rolls {
 		if err := r.kind.Accepted(after, r.patch); err != nil {
@@ -218,29 +210,4 @@ func (p *patcher) send(ctx context.Context, r *task) patchResult {
 		result.started = reloadedOutcome(r.started, after, p.now())
 	}
 	return result
-}
-
-// apply sends a patch. If admission refuses one that counts a roll, apply sends it once more without the count: the policy of an earlier release,
-// which did not count, must not stop all rolls. Uncounted is then the refusal, and nil otherwise. Both attempts share the time limit of one patch,
-// because others rely on it.
-func (p *patcher) apply(ctx context.Context, r *task) (obj runtime.Object, uncounted, err error) {
-	objects := r.kind.Objects(p.clients, r.workload.ID.Namespace)
-	obj, err = objects.Patch(ctx, r.workload.ID.Name, r.patch)
-	if errors.Is(err, workload.ErrUnrecorded) || !apierrors.IsForbidden(err) || !kube.IsDenied(err) || !r.workload.Counts(r.write) {
-		return obj, nil, err // What is unrecorded is done: a Job runs.
-	}
-	write := r.write
-	write.Uncounted = true
-	patch, madeErr := r.kind.Patch(r.workload, write)
-	if madeErr != nil {
-		return obj, nil, err
-	}
-	rolled, againErr := objects.Patch(ctx, r.workload.ID.Name, patch)
-	switch {
-	case againErr == nil, errors.Is(againErr, workload.ErrUnrecorded):
-		return rolled, err, againErr
-	case kube.IsDenied(againErr):
-		return obj, nil, err // It was not the count.
-	}
-	return nil, nil, againErr
 }

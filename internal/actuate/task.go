@@ -36,9 +36,7 @@ type task struct {
 	reloaded int
 	// forDeletion says that one of the sources was deleted, which may be with the whole namespace.
 	forDeletion bool
-	// patch is what write makes of the workload. A patch that is for no change has no write.
-	patch workload.Patch
-	write workload.Write
+	patch       workload.Patch
 	// started is the outcome of a patch that rolls, without what only its answer shows.
 	started events.Outcome
 	// finish is called with the result of a patch that is for no pending change. If nil, the patch is for changes, and completion handles its result.
@@ -93,16 +91,16 @@ func newTask(k workload.Kind, w *workload.Workload, decisions []plan.Decision, p
 			r.reloaded = p.answered.pods
 		}
 	}
-	r.write = workload.Write{Rolled: r.content, Rolls: r.rolls, InPlace: r.way.inPlace, RolledAt: p.decided, Cause: r.cause}
+	write := workload.Write{Rolled: r.content, Rolls: r.rolls, InPlace: r.way.inPlace, RolledAt: p.decided, Cause: r.cause}
 	if r.rolls {
 		// The context of the change, not of the decision: that one would be another at each attempt.
-		r.write.Traceparent = r.newest().change.Trace.Parent
+		write.Traceparent = r.newest().change.Trace.Parent
 		for _, c := range r.causes {
-			r.write.Changes = append(r.write.Changes, workload.Change{Source: c.change.Source, At: c.change.Time, Written: writtenAt(c.change)})
+			write.Changes = append(write.Changes, workload.Change{Source: c.change.Source, At: c.change.Time, Written: writtenAt(c.change)})
 		}
 	}
 	var err error
-	r.patch, err = k.Patch(w, r.write)
+	r.patch, err = k.Patch(w, write)
 	return r, err
 }
 

@@ -116,16 +116,6 @@ func (b breaker) or(other breaker) breaker {
 	return b
 }
 
-// Counts reports whether a patch counts as a roll. A reload in place counts, too. Nothing is counted without a limit.
-func (w *Workload) Counts(write Write) bool {
-	return write.acts() && w.breaker.most > 0 && !write.RolledAt.IsZero() && !write.Uncounted
-}
-
-// Recount counts a roll on the snapshot of a workload that was rolled without the patch counting it. Before is the state before the roll.
-func (w *Workload) Recount(before *Workload, at time.Time) {
-	w.breaker.rolls = before.breaker.rolls.and(at)
-}
-
 // Uncounting returns the workload without a roll that was none. Stripped is the state after that, and before the one before it. It is the workload
 // itself unless that was the last roll that it knows of.
 func (w *Workload) Uncounting(stripped, before *Workload) *Workload {
@@ -138,9 +128,9 @@ func (w *Workload) Uncounting(stripped, before *Workload) *Workload {
 	return &uncounted
 }
 
-// rollsAfter returns the operations that count a roll.
+// rollsAfter returns the operations that count a roll. A reload in place counts, too. Nothing is counted without a limit.
 func (w *Workload) rollsAfter(write Write) []operation {
-	if !w.Counts(write) {
+	if !write.acts() || w.breaker.most == 0 || write.RolledAt.IsZero() {
 		return nil
 	}
 	return w.stored.write(annotationRolls, w.breaker.rolls.and(write.RolledAt).String())

@@ -30,8 +30,6 @@ type Write struct {
 	PausedAt time.Time
 	// RolledAt is when a roll was decided. It is recorded if an interval applies, and the roll is counted at this time.
 	RolledAt time.Time
-	// Uncounted says that the roll is not counted on the workload.
-	Uncounted bool
 	// Before is the state before a roll that had no effect. Its AnnotationRollNow, its time and its count are restored from there. Nil means that
 	// they stay.
 	Before *Workload
