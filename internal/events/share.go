@@ -22,7 +22,7 @@ type historyShare struct {
 	kept []keeping
 	// half is the size of the stream, in bytes, above which shares are enforced.
 	half uint64
-	// look returns the current state and configuration of the stream.
+	// look returns the current state of the stream.
 	look func(context.Context) (*jetstream.StreamInfo, error)
 	now  func() time.Time
 	log  *slog.Logger
@@ -35,8 +35,6 @@ type historyShare struct {
 	// looked is when the stream was last looked at. stored is the number of bytes that it held then, plus what this program has stored since.
 	looked time.Time
 	stored uint64
-	// hasTTL says that an event may have a TTL of its own. A stream that was declared by an earlier version does not allow that.
-	hasTTL bool
 }
 
 // keeping is how long events that fit into a budget are kept.
@@ -107,7 +105,7 @@ func (h *historyShare) take(ctx context.Context, sharer string, size int) (room,
 	if len(h.kept) == 0 {
 		return room{}, true
 	}
-	crowded, hasTTL := h.crowded(ctx, size)
+	crowded := h.crowded(ctx, size)
 	taken := room{sharer: sharer, size: size, share: h}
 	if sharer == "" {
 		return taken, true
@@ -116,7 +114,7 @@ func (h *historyShare) take(ctx context.Context, sharer string, size int) (room,
 	var ttl time.Duration
 	var ok bool
 	for _, k := range h.kept {
-		if (k.ttl == 0 || hasTTL) && k.budget.Take(sharer, size, now) {
+		if k.budget.Take(sharer, size, now) {
 			taken.budget, ttl, ok = k.budget, k.ttl, true
 			break
 		}
@@ -139,9 +137,8 @@ func (h *historyShare) take(ctx context.Context, sharer string, size int) (room,
 	return taken, ok
 }
 
-// crowded reports whether the stream is more than half full, including an event of the given size that is about to be stored, and whether an
-// event may have a TTL of its own.
-func (h *historyShare) crowded(ctx context.Context, size int) (crowded, hasTTL bool) {
+// crowded reports whether the stream is more than half full, including an event of the given size that is about to be stored.
+func (h *historyShare) crowded(ctx context.Context, size int) bool {
 	var seen *jetstream.StreamInfo
 	if h.isDue() {
 		// Concurrent calls do not wait for the answer but use the previous one. Without an answer, this call uses it, too.
@@ -150,10 +147,10 @@ func (h *historyShare) crowded(ctx context.Context, size int) (crowded, hasTTL b
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if seen != nil {
-		h.stored, h.hasTTL = seen.State.Bytes, seen.Config.AllowMsgTTL
+		h.stored = seen.State.Bytes
 	}
 	h.stored += uint64(size)
-	return h.stored > h.half, h.hasTTL
+	return h.stored > h.half
 }
 
 // isDue reports whether it is time to look at the stream. If so, the caller must do that.

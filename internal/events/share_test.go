@@ -196,7 +196,6 @@ func TestSharesCountFromHalfOfTheHistory(t *testing.T) {
 		stored  uint64
 		failure error
 		asked   int
-		hasTTL  = true
 		log     strings.Builder
 		now     = testTime
 	)
@@ -206,9 +205,7 @@ func TestSharesCountFromHalfOfTheHistory(t *testing.T) {
 			if failure != nil {
 				return nil, failure
 			}
-			return &jetstream.StreamInfo{
-				Config: jetstream.StreamConfig{AllowMsgTTL: hasTTL}, State: jetstream.StreamState{Bytes: stored},
-			}, nil
+			return &jetstream.StreamInfo{State: jetstream.StreamState{Bytes: stored}}, nil
 		},
 		func() time.Time { return now }, slog.New(slog.NewTextHandler(&log, nil)))
 	take := func(namespace string) (time.Duration, bool) {
@@ -248,12 +245,8 @@ func TestSharesCountFromHalfOfTheHistory(t *testing.T) {
 	if ttl, _ := take("noisy"); ttl != shortly {
 		t.Errorf("without an answer: kept for %s, want an hour", ttl)
 	}
-	hasTTL, failure, now = false, nil, now.Add(shortly)
-	if _, ok := take("noisy"); ok {
-		t.Error("on a stream without times of their own: stored, want not")
-	}
 	// Within a month a namespace earns its share again.
-	now = now.Add(retention)
+	failure, now = nil, now.Add(retention)
 	if ttl, ok := take("noisy"); ttl != 0 || !ok {
 		t.Errorf("a month later: kept for %s, %t", ttl, ok)
 	}

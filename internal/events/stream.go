@@ -100,7 +100,7 @@ func declare(ctx context.Context, js jetstream.JetStream, want jetstream.StreamC
 		return create(ctx, js, want)
 	}
 	if err != nil {
-		return err // it may exist: an update without knowing it could change what a server does not take back
+		return err // it may exist: repair needs to know it
 	}
 	if _, _, err = repair(ctx, js, stream.CachedInfo().Config, want); isStorage(err) {
 		return nil // it exists; Open verifies it
@@ -123,7 +123,7 @@ func create(ctx context.Context, js jetstream.JetStream, want jetstream.StreamCo
 // wanted in the end, which is smaller if the server has no room, and the current configuration of the stream. A server that is short of storage
 // refuses any update of a stream, even one that changes nothing. That is no reason to make a stream smaller than it is.
 func repair(ctx context.Context, js jetstream.JetStream, have, want jetstream.StreamConfig) (wanted, now jetstream.StreamConfig, err error) {
-	want, now = keepTTL(have, want), have
+	now = have
 	for _, want.MaxBytes = range sizes(want) {
 		if len(streamDifferences(have, want)) == 0 {
 			return want, have, nil
@@ -151,14 +151,4 @@ func sizes(want jetstream.StreamConfig) []int64 {
 		list = append(list, size)
 	}
 	return list
-}
-
-// keepTTL returns the wanted configuration, without message TTLs if the stream is StreamHistory and does not have them yet. A server cannot turn
-// them off again, so after a rollback the version that declared the stream would no longer start. Without them, the only loss is that fewer of
-// the events beyond a namespace's share are kept. An attacker gains nothing: whoever may update the stream can only turn on what is wanted anyway.
-func keepTTL(have, want jetstream.StreamConfig) jetstream.StreamConfig {
-	if want.Name == StreamHistory {
-		want.AllowMsgTTL = have.AllowMsgTTL
-	}
-	return want
 }

@@ -70,38 +70,6 @@ func TestWhatAServerDoesNotTakeBackIsNoReasonNotToStart(t *testing.T) {
 	}
 }
 
-// earlierHistory replaces the history by the stream of a version without message TTLs, and returns its configuration.
-func earlierHistory(t *testing.T, js jetstream.JetStream) jetstream.StreamConfig {
-	t.Helper()
-	if err := js.DeleteStream(t.Context(), StreamHistory); err != nil {
-		t.Fatal(err)
-	}
-	earlier := Streams(1)[1]
-	earlier.AllowMsgTTL = false
-	if _, err := js.CreateStream(t.Context(), earlier); err != nil {
-		t.Fatal(err)
-	}
-	return earlier
-}
-
-// A server does not turn message TTLs off again, and would refuse the stream of a version without them.
-func TestAnEarlierVersionDeclaresItsHistoryAgainAfterThisOne(t *testing.T) {
-	s := sharedServer(t)
-	js := s.jetstream()
-	earlier := earlierHistory(t, js)
-	if err := Declare(t.Context(), js, 1); err != nil {
-		t.Fatal(err)
-	}
-	guard, log := guardOf(s, Declared(1))
-	guard.Compare(t.Context())
-	if log.String() != "" {
-		t.Errorf("the guard logged %s, want nothing", log.String())
-	}
-	if _, err := js.UpdateStream(t.Context(), earlier); err != nil {
-		t.Errorf("the stream of the earlier version: %v", err)
-	}
-}
-
 // mute is a JetStream that does not say what streams there are, as while the servers of one have no leader. Those that update it have.
 type mute struct{ jetstream.JetStream }
 
@@ -112,7 +80,11 @@ func (mute) Stream(context.Context, string) (jetstream.Stream, error) {
 func TestAStreamOfWhichNothingIsKnownIsLeftAsItIs(t *testing.T) {
 	s := sharedServer(t)
 	js := s.jetstream()
-	earlierHistory(t, js)
+	altered := Streams(1)[1]
+	altered.MaxMsgs = 1
+	if _, err := js.UpdateStream(t.Context(), altered); err != nil {
+		t.Fatal(err)
+	}
 	for _, config := range Declared(1) {
 		if err := declare(t.Context(), mute{js}, config); !IsSilence(err) {
 			t.Errorf("%s: got %v, want to be told that nobody answers", config.Name, err)
@@ -122,8 +94,8 @@ func TestAStreamOfWhichNothingIsKnownIsLeftAsItIs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if stream.CachedInfo().Config.AllowMsgTTL {
-		t.Error("HISTORY has message TTLs, which no server turns off again")
+	if got := stream.CachedInfo().Config.MaxMsgs; got != 1 {
+		t.Errorf("max_msgs of HISTORY is %d, want it left at 1", got)
 	}
 }
 
@@ -154,6 +126,7 @@ func TestVerify(t *testing.T) {
 		{"a queue is drained by its reader", StreamHistory, func(c *jetstream.StreamConfig) { c.Retention = jetstream.WorkQueuePolicy }, "HISTORY: retention is WorkQueue, want Limits"},
 		{"a full history that refuses new events stops everything", StreamHistory, func(c *jetstream.StreamConfig) { c.Discard = jetstream.DiscardNew }, "HISTORY: discard is DiscardNew, want DiscardOld"},
 		{"a history of one event a subject is none", StreamHistory, func(c *jetstream.StreamConfig) { c.MaxMsgsPerSubject = 1 }, "HISTORY: max_msgs_per_subject is 1, want -1"},
+		{"a history without message TTLs keeps nothing for an hour", StreamHistory, func(c *jetstream.StreamConfig) { c.AllowMsgTTL = false }, "HISTORY: allow_msg_ttl is false, want true"},
 		{"a transform moves events where nobody looks", StreamHistory, func(c *jetstream.StreamConfig) {
 			c.SubjectTransform = &jetstream.SubjectTransformConfig{Source: ">", Destination: "moved.>"}
 		}, "HISTORY: subject_transform is set, want unset"},

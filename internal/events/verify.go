@@ -104,6 +104,7 @@ func differences(have, want jetstream.StreamConfig, cluster string) []error {
 	must(!have.DiscardNewPerSubject, "discard_new_per_subject", have.DiscardNewPerSubject, false)
 	must(have.MaxMsgsPerSubject == want.MaxMsgsPerSubject, "max_msgs_per_subject", have.MaxMsgsPerSubject, want.MaxMsgsPerSubject)
 	must(have.AllowDirect, "allow_direct", have.AllowDirect, true)
+	must(have.AllowMsgTTL || !want.AllowMsgTTL, "allow_msg_ttl", have.AllowMsgTTL, want.AllowMsgTTL)
 	must(!have.NoAck, "no_ack", have.NoAck, false)
 	must(!have.Sealed, "sealed", have.Sealed, false)
 	must(have.Mirror == nil, "mirror", "set", "unset")
@@ -117,7 +118,6 @@ func differences(have, want jetstream.StreamConfig, cluster string) []error {
 		// If the state of a source expired, the next change of the source would look like its creation.
 		must(have.MaxAge == 0, "max_age", have.MaxAge, "0")
 		must(have.MaxMsgs < 1, "max_msgs", have.MaxMsgs, -1)
-		must(have.AllowMsgTTL, "allow_msg_ttl", have.AllowMsgTTL, true)
 	}
 	return errs
 }
