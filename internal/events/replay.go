@@ -18,9 +18,6 @@ import (
 // headerEvent is the header of a replay request with the id of the event.
 const headerEvent = "Keyturn-Event"
 
-// reasonReplay is the reason in a replay request. With it, earlier versions list the request as what it is.
-const reasonReplay = "replay"
-
 // replaySubject returns the subject of replay requests. No kind and no cluster has such a name, so no dead letter is on it.
 func replaySubject(cluster string) string { return deadLetterRoot + cluster + "._replay" }
 
@@ -90,7 +87,6 @@ func (b *Bus) Replay(ctx context.Context, letter DeadLetter) error {
 	defer cancel()
 	event := letter.event()
 	request := &nats.Msg{Subject: replaySubject(b.cluster), Header: nats.Header{}}
-	request.Header.Set(headerReason, reasonReplay)
 	request.Header.Set(headerSubject, percentEncode(event.subject))
 	request.Header.Set(headerSequence, strconv.FormatUint(event.seq, 10))
 	request.Header.Set(headerEvent, percentEncode(event.id))

@@ -57,8 +57,7 @@ func compare(before *lastEvent, now *object, created bool) (events.Change, bool)
 		names := changedKeys(earlier, current)
 		if now.derived && !current.truncated {
 			names = withoutGenerated(names, earlier)
-			// An object with the same resourceVersion was not written: an earlier version of the watcher counted fewer keys.
-			if before.verb != events.VerbDeleted && (len(names) == 0 || before.isOf(now)) {
+			if before.verb != events.VerbDeleted && len(names) == 0 {
 				return holds(before, now)
 			}
 		}

@@ -28,7 +28,7 @@ type RolledFor struct {
 	Version     string
 	UID         string
 	// Scope says what the fingerprint covers: two fingerprints with the same scope and key differ only if the content differs. It is empty
-	// if not known, as in the records of earlier versions, which end after the UID.
+	// if not known, as for the changes of an outcome. The text form then ends after the UID.
 	Scope string
 }
 

@@ -35,19 +35,13 @@ func newGuarded(t *testing.T) *guarded {
 	testkit.NewCA(t).Issue(t, g.keys, time.Now().Add(time.Hour))
 	t.Setenv("NATS_TLS_CERT", filepath.Join(g.keys, "tls.crt"))
 	t.Setenv("NATS_TLS_KEY", filepath.Join(g.keys, "tls.key"))
-	t.Cleanup(g.start("../../../deploy/programs/nats.conf", testkit.StoreDir(t)))
-	return g
-}
-
-// start starts the server and returns what stops it.
-func (g *guarded) start(config, store string) (stop func()) {
-	g.Helper()
-	s, err := Start(Options{Listen: "127.0.0.1:-1", StoreDir: store, ConfigFile: config}, nil)
+	s, err := Start(Options{Listen: "127.0.0.1:-1", StoreDir: testkit.StoreDir(t), ConfigFile: "../../../deploy/programs/nats.conf"}, nil)
 	if err != nil {
-		g.Fatal(err)
+		t.Fatal(err)
 	}
+	t.Cleanup(s.Shutdown)
 	g.url, g.own = s.ClientURL(), s.ClientOption()
-	return s.Shutdown
+	return g
 }
 
 // connect connects as a user. What the server refuses goes to the channel.
