@@ -117,10 +117,6 @@ shift
 stores=${STORES-$(setting STORES)}
 member_mib=${MEMBER_MIB:-$(setting MEMBER_MIB)} member_mib=${member_mib:-8192}
 fleet_mib=${FLEET_MIB:-$(setting FLEET_MIB)} fleet_mib=${fleet_mib:-4096}
-# An earlier render.sh has written no settings.
-if [ -z "${STORES+set}" ] && [ ! -f "$out/settings" ] && cat "$out"/hub/*.conf 2>/dev/null | grep -qF '"$JS.S.>"'; then
-	fail "STORES: the clusters of $out share secret stores: set it as before, or STORES=\"\" to end that"
-fi
 clusters=
 for arg in "$@"; do
 	cluster=${arg%:leaf}

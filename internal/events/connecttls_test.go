@@ -92,7 +92,7 @@ func TestAConnectionTakesTheCAsOfARenewedFile(t *testing.T) {
 	testkit.Eventually(t, "the connection is back", connection.IsConnected)
 }
 
-// In an upgrade one program is replaced before the other.
+// When TLS is turned on, one program is replaced before the other.
 func TestAProgramWaitsUntilTheServerHasTLSAsItsConfiguration(t *testing.T) {
 	s := newServer(t, testkit.StoreDir(t))
 	s.start(freeAddress(t)) // which stays free while the server is restarted
@@ -105,8 +105,8 @@ func TestAProgramWaitsUntilTheServerHasTLSAsItsConfiguration(t *testing.T) {
 		before, after string
 		want          string
 	}{
-		{"a new program and an old server", ConnectOptions{CAFile: filepath.Join(dir, "ca.crt")}, plain, encrypted, "secure connection not available"},
-		{"an old program and a new server", ConnectOptions{}, encrypted, plain, "unknown authority"},
+		{"a program with TLS and a server without", ConnectOptions{CAFile: filepath.Join(dir, "ca.crt")}, plain, encrypted, "secure connection not available"},
+		{"a program without TLS and a server with it", ConnectOptions{}, encrypted, plain, "unknown authority"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s.restart(func() { s.config = tt.before })

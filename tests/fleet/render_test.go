@@ -74,14 +74,6 @@ func TestRenderKeepsItsSettings(t *testing.T) {
 		t.Errorf("what was refused is written (-before +after):\n%s", diff)
 	}
 
-	// As an earlier render.sh has left it.
-	if err := os.Remove(filepath.Join(h.Dir, "settings")); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := h.run()("eu:leaf", "us"); err == nil || !strings.Contains(out, "STORES: the clusters of "+h.Dir+" share secret stores") {
-		t.Errorf("without settings: got %v, %s", err, out)
-	}
-
 	h.must(h.run("STORES=")("eu:leaf", "us"))
 	if files := h.files(); strings.Contains(files["hub/us-accounts.conf"]+files["hub/us.conf"]+files["eu/accounts.conf"], "$JS.S.>") {
 		t.Error("with STORES=\"\" the stores are shared still")
