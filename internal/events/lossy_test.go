@@ -75,7 +75,7 @@ func (c *lossyConn) Close() error {
 	return errors.Join(c.reader.Close(), c.Conn.Close())
 }
 
-// It used to wait forever: the server does not resend anything, whether it has sent everything or has lost the consumer.
+// Otherwise it would wait forever: the server does not resend anything, whether it has sent everything or has lost the consumer.
 func TestAReadingThatHasMissedAMessageEndsWithAnError(t *testing.T) {
 	s := sharedServer(t)
 	b := s.bus()
