@@ -105,8 +105,8 @@ func TestAProgramWaitsUntilTheServerHasTLSAsItsConfiguration(t *testing.T) {
 		before, after string
 		want          string
 	}{
-		{"a program with TLS and a server without", ConnectOptions{CAFile: filepath.Join(dir, "ca.crt")}, plain, encrypted, "secure connection not available"},
-		{"a program without TLS and a server with it", ConnectOptions{}, encrypted, plain, "unknown authority"},
+		{"the program has it first", ConnectOptions{CAFile: filepath.Join(dir, "ca.crt")}, plain, encrypted, "secure connection not available"},
+		{"the server has it first", ConnectOptions{}, encrypted, plain, "unknown authority"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s.restart(func() { s.config = tt.before })
