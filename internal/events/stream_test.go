@@ -119,6 +119,7 @@ func TestVerify(t *testing.T) {
 		{"a state in memory is lost", StreamChanges, func(c *jetstream.StreamConfig) { c.Storage = jetstream.MemoryStorage }, "CHANGES: storage is Memory, want File"},
 		{"a state that ages is forgotten", StreamChanges, func(c *jetstream.StreamConfig) { c.MaxAge = time.Hour }, "CHANGES: max_age is 1h0m0s, want 0"},
 		{"a limit of messages forgets sources", StreamChanges, func(c *jetstream.StreamConfig) { c.MaxMsgs = 100 }, "CHANGES: max_msgs is 100, want -1"},
+		{"a limit of bytes forgets sources", StreamChanges, func(c *jetstream.StreamConfig) { c.MaxBytes = 1 << 20 }, "CHANGES: max_bytes is 1048576, want -1"},
 		{"a publisher could erase the stream by a header", StreamChanges, func(c *jetstream.StreamConfig) { c.AllowRollup = true }, "CHANGES: allow_rollup_hdrs is true, want false"},
 		{"small messages only", StreamChanges, func(c *jetstream.StreamConfig) { c.MaxMsgSize = 1024 }, "CHANGES: max_msg_size is 1024, want at least"},
 		{"no direct access", StreamChanges, func(c *jetstream.StreamConfig) { c.AllowDirect = false }, "CHANGES: allow_direct is false, want true"},

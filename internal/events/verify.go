@@ -118,6 +118,7 @@ func differences(have, want jetstream.StreamConfig, cluster string) []error {
 		// If the state of a source expired, the next change of the source would look like its creation.
 		must(have.MaxAge == 0, "max_age", have.MaxAge, "0")
 		must(have.MaxMsgs < 1, "max_msgs", have.MaxMsgs, -1)
+		must(have.MaxBytes < 1, "max_bytes", have.MaxBytes, -1)
 	}
 	return errs
 }
