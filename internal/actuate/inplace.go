@@ -54,7 +54,8 @@ type ways struct {
 }
 
 // choose returns how a workload gets the changes of decisions. The API does not show when the kubelet has refreshed the files of a pod, so choose
-// goes by the time since the watcher saw the last of the changes, whoever was the leader meanwhile.
+// goes by the time since the last of the changes, whoever was the leader meanwhile. Pods that are asked too early keep the old content, so that is
+// the later of when the watcher saw the change and when the stream stored it: one of these clocks may be behind.
 func (c ways) choose(p *pending, w *workload.Workload, doing []plan.Decision) way {
 	why, ok := plan.InPlace(w, doing)
 	switch {
@@ -65,8 +66,11 @@ func (c ways) choose(p *pending, w *workload.Workload, doing []plan.Decision) wa
 	}
 	chosen := way{inPlace: true}
 	for _, decision := range doing {
-		if seen := p.changes[decision.Source].change.Time.Add(c.delay); seen.After(chosen.refreshed) {
-			chosen.refreshed = seen
+		event := p.changes[decision.Source].event.delivery
+		for _, at := range []time.Time{event.Change.Time, event.StoredAt} {
+			if refreshed := at.Add(c.delay); refreshed.After(chosen.refreshed) {
+				chosen.refreshed = refreshed
+			}
 		}
 	}
 	if c.now().Before(chosen.refreshed) && !p.filesSince.IsZero() && chosen.refreshed.After(p.filesSince.Add(maxDelays*c.delay)) {

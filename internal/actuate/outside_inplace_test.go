@@ -47,6 +47,23 @@ func TestPodsAreAskedToReloadWhenTheirFilesAreNewAndOnlyThenItIsRecorded(t *test
 	})
 }
 
+func TestPodsAreNotAskedTooEarlyIfTheClockOfTheWatcherIsBehind(t *testing.T) {
+	play(t, func(s *scene) {
+		pods := s.askPods()
+		pods.of("web")
+		s.observe("secret/db")
+		s.start()
+		s.pass(time.Minute)
+		s.setAs("secret/db", "password", "two", func(change *events.Change) { change.Time = change.Time.Add(-time.Hour) })
+		s.pass(s.options.ReloadDelay - time.Second)
+		pods.wantAsked("web", 0)
+		s.wantTold("web held files-pending")
+		s.pass(2 * time.Second)
+		pods.wantAsked("web", 1)
+		s.wantTold("web completed reloaded-in-place")
+	})
+}
+
 func TestPodsThatHaveReloadedAreAskedAgainOnlyForALaterChange(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
