@@ -36,7 +36,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	baselines := make(baselines)
 	inFlight := newInFlightEvents(o.Tracer, durable(o), s.metrics, now)
 	debounce := newDebounce(o.Settle, o.SettleMax)
-	patcher := newPatcher(o.clients(), s.index, o)
+	patcher := newPatcher(o.clients(), s.index, s.namespaces, o)
 	following := newFollowing(s.index, s.kinds, o)
 	peers := newFailedPeers(s.index)
 	begun := begun(patcher, following)

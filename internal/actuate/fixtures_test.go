@@ -129,7 +129,7 @@ func inAny(string) bool { return true }
 
 // patcherOf returns a patcher with the options of an actuator.
 func patcherOf(options Options, x *inventory.Index) *patcher {
-	return newPatcher(workload.Clients{Typed: options.Client}, x, options)
+	return newPatcher(workload.Clients{Typed: options.Client}, x, new(inventory.Namespaces), options)
 }
 
 // followingOf returns a following with the options of an actuator.

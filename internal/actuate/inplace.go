@@ -20,6 +20,8 @@ var (
 	errNotReloaded = errors.New("not every pod confirmed the reload")
 	// errNotYet is returned if another attempt may succeed.
 	errNotYet = errors.New("not every pod reloads yet")
+	// errStopped is returned if people have stopped a workload after it was decided that its pods are asked.
+	errStopped = errors.New("the workload may not be rolled now")
 )
 
 // way is how a workload gets changes that roll it.
@@ -96,9 +98,10 @@ func (p *patcher) reload(ctx context.Context, r *task) (int, error) {
 	reloaded, err := p.pods.Reload(ctx, inplace.Pods{
 		Namespace: r.workload.ID.Namespace, Selector: to.Selector, Controller: to.Controller, Deployment: r.workload.ID.Name,
 		Port: to.Endpoint.Port, Path: to.Endpoint.Path, Refreshed: r.way.refreshed,
+		Begin: func() error { return p.stopped(r.key()) },
 	})
 	switch {
-	case errors.Is(err, inplace.ErrNotListed) || errors.Is(err, inplace.ErrStarting) && r.attempts < maxStarting:
+	case errors.Is(err, errStopped) || errors.Is(err, inplace.ErrNotListed) || errors.Is(err, inplace.ErrStarting) && r.attempts < maxStarting:
 		span.SetStatus(codes.Error, "not reloaded yet")
 		return reloaded, fmt.Errorf("%w: %w", errNotYet, err)
 	case kube.IsMissingRight(err, "list"):
@@ -109,4 +112,16 @@ func (p *patcher) reload(ctx context.Context, r *task) (int, error) {
 		return reloaded, fmt.Errorf("%w: %w", errNotReloaded, err)
 	}
 	return reloaded, nil
+}
+
+// stopped returns errStopped if a workload may not be rolled by the choices of people. A patch that rolls tests that itself, but pods cannot.
+func (p *patcher) stopped(key workload.Key) error {
+	w := p.index.Get(key)
+	if w == nil {
+		return nil // Its pods end as well.
+	}
+	if gate := plan.GateOf(w.In(p.namespaces.Get(key.Namespace)), time.Time{}, p.now()); gate.Reason != plan.None {
+		return fmt.Errorf("%w: %s", errStopped, gate.Reason)
+	}
+	return nil
 }

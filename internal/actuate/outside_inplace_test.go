@@ -6,10 +6,13 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
@@ -161,6 +164,56 @@ func TestPeopleWhoHoldRolloutsHoldReloadsInPlace(t *testing.T) {
 		s.settle()
 		pods.wantAsked("web", 1)
 		s.wantTold("web completed reloaded-in-place")
+	})
+}
+
+func TestAHoldStopsAReloadInPlaceBeforeTheFirstPodIsAsked(t *testing.T) {
+	play(t, func(s *scene) {
+		pods := s.askPods()
+		s.options.ReloadDelay = 0
+		pods.of("web")
+		s.observe("secret/db")
+		s.start()
+		s.pass(time.Minute)
+		client, hold := s.lastClient(), sync.OnceFunc(func() { s.edit("web", onHold) })
+		s.intercept("list", "pods", func(k8stesting.Action) (bool, runtime.Object, error) {
+			// Unlike an API server, the client answers one request at a time.
+			client.Unlock()
+			hold()
+			<-time.After(time.Second)
+			client.Lock()
+			return false, nil, nil
+		})
+		s.set("secret/db", "password", "two")
+		s.pass(time.Hour)
+		pods.wantAsked("web", 0)
+		s.wantTold("web held on-hold")
+		s.edit("web", without(events.AnnotationHold))
+		s.pass(time.Minute)
+		pods.wantAsked("web", 1)
+		s.wantTold("web completed reloaded-in-place")
+	})
+}
+
+func TestAReloadInPlaceThatHasBegunIsFinishedAndRecordedDespiteAHold(t *testing.T) {
+	play(t, func(s *scene) {
+		pods := s.askPods()
+		s.options.ReloadDelay = 0
+		pods.of("web")
+		pods.answer("web", silent)
+		s.observe("secret/db")
+		s.start()
+		s.pass(time.Minute)
+		s.set("secret/db", "password", "two")
+		s.settle()
+		pods.wantAsking(namespace, 1)
+		s.edit("web", onHold)
+		s.pass(time.Second)
+		pods.answer("web", http.StatusOK)
+		s.pass(10 * time.Second)
+		s.wantRolls()
+		s.wantTold("web completed reloaded-in-place")
+		s.wantRecord("web", "secret/db")
 	})
 }
 

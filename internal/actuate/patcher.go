@@ -24,6 +24,8 @@ type patcher struct {
 	tracer  trace.Tracer
 	now     func() time.Time
 	index   *inventory.Index
+	// namespaces are kept by the inventory, like the index.
+	namespaces *inventory.Namespaces
 	// workers is --patch-workers; the same number of further workers ask pods to reload. alone says that only one namespace is watched.
 	workers int
 	alone   bool
@@ -52,9 +54,9 @@ type patchResult struct {
 }
 
 // newPatcher returns a patcher with the workers of the options.
-func newPatcher(clients workload.Clients, index *inventory.Index, o Options) *patcher {
+func newPatcher(clients workload.Clients, index *inventory.Index, namespaces *inventory.Namespaces, o Options) *patcher {
 	return &patcher{
-		clients: clients, pods: inplace.New(clients.Typed, o.Tracer, o.DialPod), index: index, workers: o.PatchWorkers,
+		clients: clients, pods: inplace.New(clients.Typed, o.Tracer, o.DialPod), index: index, namespaces: namespaces, workers: o.PatchWorkers,
 		alone: len(o.Namespaces) == 1, tracer: o.Tracer, now: o.Now,
 		underWay: make(map[workload.Key]*task), moved: func(workload.Key) {}, results: make(chan patchResult),
 	}

@@ -51,13 +51,18 @@ func callBackoff() wait.Backoff {
 
 // Reload calls each of the pods until it answers with a 2xx status, and returns the number of pods. An error names the first pod that did not
 // confirm. Others may have confirmed by then. The error wraps ErrStarting if that pod is not ready, and ErrNotListed if listing the pods may succeed
-// later.
+// later. It is that of Begin if that returned one.
 func (c *Client) Reload(ctx context.Context, pods Pods) (int, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, reloadTimeout, errAllTimeout)
 	defer cancel()
 	found, err := c.find(ctx, pods)
 	if err != nil {
 		return 0, err
+	}
+	if pods.Begin != nil {
+		if err := pods.Begin(); err != nil {
+			return 0, err
+		}
 	}
 	// Ask pods that are not ready first: if one of them must be asked later, the ready ones are not asked twice.
 	var starting, ready []pod

@@ -28,6 +28,8 @@ type Pods struct {
 	name string
 	// Refreshed is when the kubelets have refreshed the files of running pods. Pods created well after that started with the new files.
 	Refreshed time.Time
+	// Begin is called before the first pod is asked. If it returns an error, none is asked. If nil, nothing is called.
+	Begin func() error
 }
 
 const (

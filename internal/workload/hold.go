@@ -76,11 +76,11 @@ func (w *Workload) readHold(on map[string]string) {
 	w.now = w.now.ask(asked)
 }
 
-// mayRoll returns the tests that make the API server refuse a patch that rolls, or that records a reload in place, if the workload has been
-// put on hold since. If somebody has asked for the roll, it records that instead.
+// mayRoll returns the tests that make the API server refuse a patch that rolls if the workload has been put on hold since. If somebody has asked for
+// the roll, it records that instead.
 func (w *Workload) mayRoll(write Write) []operation {
 	switch {
-	case !write.acts():
+	case !write.Rolls:
 		return nil
 	case w.RollsNow():
 		return w.stored.write(annotationRolledNow, w.now.text())

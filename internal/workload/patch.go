@@ -18,7 +18,7 @@ type Write struct {
 	Rolled map[string]RolledFor
 	// Rolls causes the pods to be replaced. If false, the patch only records.
 	Rolls bool
-	// InPlace says that the pods have reloaded instead. As with a roll, the patch fails if the workload has been put on hold meanwhile.
+	// InPlace says that the pods have reloaded instead. Unlike a roll, it is recorded also if the workload has been put on hold meanwhile.
 	InPlace bool
 	// Changes are the changes that a roll is for, the newest last.
 	Changes []Change
