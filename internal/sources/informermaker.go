@@ -62,8 +62,17 @@ func (m *informerMaker) makeAll(kind sourceKind, namespaces []string) (*kindInfo
 	return made, nil
 }
 
+// upToDate makes a first list include all that was written before. Informers ask for resourceVersion 0, for which an API server without streaming
+// lists answers from its cache, however late that is: what it lacks would count as deleted.
+func upToDate(list *metav1.ListOptions) {
+	if list.ResourceVersion == "0" {
+		list.ResourceVersion = ""
+	}
+}
+
 func (m *informerMaker) make(kind sourceKind, namespace string) (cache.SharedIndexInformer, error) {
 	narrow := func(list *metav1.ListOptions) {
+		upToDate(list)
 		if kind.options != nil {
 			kind.options(list)
 		}

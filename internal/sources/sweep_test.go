@@ -4,8 +4,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
+	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
@@ -64,4 +67,16 @@ func TestSweepFindsWhatWasDeletedInANamespaceThatIsNotSelected(t *testing.T) {
 	if change, ok := assess(there, known.get(there), false); ok {
 		t.Errorf("of a source that is not selected any more: event %+v", change)
 	}
+}
+
+func TestAStartFindsNoDeletionInAListThatIsBehind(t *testing.T) {
+	b := newBench(t, secretOf("shop", "db", "u1", "1", "one"))
+	b.ready(b.options())()
+	b.client.PrependReactor("list", "secrets", func(action k8stesting.Action) (bool, runtime.Object, error) {
+		// From resourceVersion 0, the cache of an API server may answer that does not have the Secret yet.
+		request, ok := action.(k8stesting.ListActionImpl)
+		return ok && request.ListOptions.ResourceVersion == "0", &corev1.SecretList{}, nil
+	})
+	b.ready(b.options())()
+	diffLines(t, []string{"secret/db observed u1/1 {a b} []"}, b.history())
 }
