@@ -104,6 +104,51 @@ func TestAnOlderVersionCountsWhenReadsAgreeOnItForLong(t *testing.T) {
 	}
 }
 
+func TestARotationThatTheClocksOfAStoreMakeLookOldCountsWhenReadsAgreeOnIt(t *testing.T) {
+	source := storePath.Source()
+	role := func(at, read int) openbao.Observation {
+		seen := polled(0, openbao.Live, at, read)
+		seen.Engine = events.EngineDatabase
+		return seen
+	}
+	for _, test := range []struct {
+		name string
+		seen []openbao.Observation
+		want string
+	}{
+		{name: "the rotation of the last event", seen: []openbao.Observation{role(14, 12), role(14, 18)}},
+		{name: "a server that lags behind now and then", seen: []openbao.Observation{role(2, 12), role(14, 14), role(2, 18)}},
+		{name: "a server that lags behind for a while", seen: []openbao.Observation{role(2, 12), role(2, 16)}},
+		{name: "a role of which no rotation is known", seen: []openbao.Observation{role(-1, 12), role(-1, 18)}},
+		{
+			name: "a rotation by a server whose clock is behind that of the one before", seen: []openbao.Observation{role(12, 13), role(12, 15), role(12, 18)},
+			want: "rotated rotated/" + nanos(12) + "/restored/" + nanos(14),
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s, _ := storesOf()
+			s.sight(role(14, 11)) // The clock of this server is ahead.
+			change, _ := s.assess(source, nil, false)
+			change.Time = minute(11)
+			s.ledger.set(source, mustLast(t, change))
+			for _, seen := range test.seen {
+				s.sight(seen)
+			}
+			got := ""
+			if change, ok := s.assess(source, s.ledger.get(source), false); ok {
+				got = string(change.Verb) + " " + change.Store.Revision
+				change.Time = minute(19)
+				s.ledger.set(source, mustLast(t, change))
+				s.sight(role(12, 20))
+				s.sight(role(12, 40))
+			}
+			if got != test.want || s.sightings.get(source) != nil {
+				t.Errorf("event %q, want %q; left %+v", got, test.want, s.sightings.get(source))
+			}
+		})
+	}
+}
+
 func TestAChangeOfVersionsIsComparedWithTheVersionThatWaits(t *testing.T) {
 	source := storePath.Source()
 	for _, test := range []struct {
