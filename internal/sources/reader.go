@@ -91,6 +91,10 @@ func (r *ledgerReader) refresh(ctx context.Context, source events.Source) error 
 // the next event has to supersede. It returns false if the subject is not that of a source.
 func (r *ledgerReader) parse(ctx context.Context, stored events.Stored) (events.Source, *lastEvent, bool) {
 	change, err := stored.Change()
+	if now := r.now().UTC(); change.Time.After(now) {
+		// The clock of its watcher is ahead. What this one sees from now on is later.
+		change.Time = now
+	}
 	if err == nil {
 		var entry *lastEvent
 		if entry, err = newLastEvent(stored.Seq, change); err == nil {

@@ -35,6 +35,13 @@ func polled(version int64, state openbao.State, at, read int) openbao.Observatio
 	return seen
 }
 
+// role is the observation of a static role that was read, and was last rotated at a minute.
+func role(at, read int) openbao.Observation {
+	seen := polled(0, openbao.Live, at, read)
+	seen.Engine = events.EngineDatabase
+	return seen
+}
+
 // unnamed is the observation of a write whose line lacks the time at which the version was created.
 func unnamed(version int64, request string, at int) openbao.Observation {
 	seen := written(version, "update", at)

@@ -2,6 +2,7 @@ package sources
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -106,11 +107,6 @@ func TestAnOlderVersionCountsWhenReadsAgreeOnItForLong(t *testing.T) {
 
 func TestARotationThatTheClocksOfAStoreMakeLookOldCountsWhenReadsAgreeOnIt(t *testing.T) {
 	source := storePath.Source()
-	role := func(at, read int) openbao.Observation {
-		seen := polled(0, openbao.Live, at, read)
-		seen.Engine = events.EngineDatabase
-		return seen
-	}
 	for _, test := range []struct {
 		name string
 		seen []openbao.Observation
@@ -146,6 +142,28 @@ func TestARotationThatTheClocksOfAStoreMakeLookOldCountsWhenReadsAgreeOnIt(t *te
 				t.Errorf("event %q, want %q; left %+v", got, test.want, s.sightings.get(source))
 			}
 		})
+	}
+}
+
+func TestWhatIsReadAfterTheStartIsLaterThanWhatAWatcherSawWhoseClockWasAhead(t *testing.T) {
+	first, _ := storesOf()
+	source := storePath.Source()
+	first.sight(role(10, 10))
+	seen, _ := first.assess(source, nil, false)
+	seen.Cluster, seen.Time = testCluster, minute(13)
+	event, err := seen.Event()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, queued := storesOf()
+	reader, _ := readerOf(&stateOf{stored: []events.Stored{{Seq: 3, Subject: events.Subject(testCluster, source), Event: event}}})
+	reader.ledger, reader.now = s.ledger, func() time.Time { return minute(11) }
+	if !reader.readAll(t.Context()) {
+		t.Fatal("the stream is not read")
+	}
+	s.sight(role(12, 12))
+	if change, ok := s.assess(source, s.ledger.get(source), false); !ok || change.Verb != events.VerbRotated || len(*queued) != 1 {
+		t.Errorf("event %+v, %t; queued %v", change, ok, *queued)
 	}
 }
 

@@ -17,7 +17,7 @@ type storeState struct {
 	revision string
 	// at orders the events, and writtenAt is the store's time of the state.
 	at, writtenAt time.Time
-	// seenAt is when the watcher saw the state, by the watcher's clock.
+	// seenAt is when the watcher saw the state, by its clock, but no later than when this one read that, by its own.
 	seenAt time.Time
 }
 
