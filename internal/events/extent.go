@@ -12,6 +12,8 @@ type Extent struct {
 	Created time.Time
 	// FirstSeq is the sequence of the oldest event. If there are no events, it is the sequence of the next one.
 	FirstSeq uint64
+	// LastSeq is the sequence of the newest event that there was.
+	LastSeq uint64
 	// Events is the number of events, which equals the number of subjects.
 	Events uint64
 }
@@ -22,7 +24,7 @@ func (b *Bus) Extent(ctx context.Context) (Extent, error) {
 	if err != nil {
 		return Extent{}, fmt.Errorf("reading stream %s: %w", StreamChanges, err)
 	}
-	return Extent{Created: info.Created, FirstSeq: info.State.FirstSeq, Events: info.State.Msgs}, nil
+	return Extent{Created: info.Created, FirstSeq: info.State.FirstSeq, LastSeq: info.State.LastSeq, Events: info.State.Msgs}, nil
 }
 
 // HistorySpan returns the sequences of the oldest and the newest event on StreamHistory. Events with lower sequences have been dropped.

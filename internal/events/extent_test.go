@@ -17,7 +17,7 @@ func TestExtent(t *testing.T) {
 	last := mustPublish(t, b, version("db", "1"), 0)
 	mustPublish(t, b, version("web", "1"), 0)
 	mustPublish(t, b, version("db", "2"), last)
-	if want.FirstSeq, want.Events = 2, 2; extent() != want {
+	if want.FirstSeq, want.LastSeq, want.Events = 2, 3, 2; extent() != want {
 		t.Errorf("got %+v, want %+v", extent(), want)
 	}
 	purge(t, js)

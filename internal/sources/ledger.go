@@ -121,13 +121,18 @@ type holdings struct {
 // tombstoneMargin is how much earlier than due the ledger expects the stream to drop a tombstone, because their clocks may differ.
 const tombstoneMargin = time.Hour
 
+// isHeld reports whether the stream must hold the event.
+func (l *lastEvent) isHeld(now time.Time) bool {
+	return l.seq != 0 && !l.isExpired(now, events.TombstoneTTL-tombstoneMargin)
+}
+
 // holdings returns what the stream must hold for the sources for which watched returns true.
 func (l *ledger) holdings(now time.Time, watched func(events.Source) bool) holdings {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	var held holdings
 	for source, entry := range l.entries {
-		if entry.seq == 0 || entry.isExpired(now, events.TombstoneTTL-tombstoneMargin) || !watched(source) {
+		if !entry.isHeld(now) || !watched(source) {
 			continue
 		}
 		held.events++

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -145,6 +146,28 @@ func TestWatcherPublishesAgainWhatTheStreamHasLost(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestWatcherPublishesAgainWhatTheStreamHasLostInItsMiddle(t *testing.T) {
+	b := newBench(t, secretOf("shop", "db", "u1", "1", "one"))
+	defer b.ready(b.watchful())()
+	b.hasWatched()
+	for i, name := range []string{"mid", "last"} {
+		version := strconv.Itoa(i + 2)
+		b.create(secretOf("shop", name, "u"+version, version, "one"))
+		b.eventually(name+" is published", func() bool { return len(b.history()) == i+2 })
+	}
+	natstest.Publish(b.T, func() error {
+		stream, err := b.js.Stream(b.Context(), events.StreamChanges)
+		if err != nil {
+			return err
+		}
+		lost := events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "mid"}
+		return stream.Purge(b.Context(), jetstream.WithPurgeSubject(events.Subject(testCluster, lost)))
+	})
+	b.wantState(map[string]string{
+		"secret/db": "observed u1/1 {a b} []", "secret/mid": "changed u2/2@2 {a b} [a b] created", "secret/last": "changed u3/3@3 {a b} [a b] created",
+	})
 }
 
 func TestWatchersPublishALostEventOnce(t *testing.T) {

@@ -16,10 +16,11 @@ import (
 // extentReader reads what the stream holds. An events.Bus implements it.
 type extentReader interface {
 	Extent(ctx context.Context) (events.Extent, error)
+	Subjects(ctx context.Context, filter string) (map[string]struct{}, error)
 }
 
 // recovery notices that the stream was purged, rolled back or created again, and queues the sources of the lost events, so that they are published
-// again. One check is a few short requests, unless something is lost.
+// again. One check is a few short requests, unless the stream has changed since the last one: then it also reads which subjects the stream has.
 type recovery struct {
 	bus    extentReader
 	reader *ledgerReader
@@ -34,8 +35,8 @@ type recovery struct {
 	metrics *metrics
 	log     *slog.Logger
 
-	// created is when the stream whose events the ledger has was created.
-	created time.Time
+	// seen is the extent of the stream at the last check. The ledger has its events.
+	seen events.Extent
 }
 
 // lossBackoff is the factor by which the interval may grow while the stream loses events.
@@ -80,7 +81,7 @@ func (r *recovery) check(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	suspected := !r.created.IsZero() && !r.created.Equal(extent.Created)
+	suspected := !r.seen.Created.IsZero() && !r.seen.Created.Equal(extent.Created)
 	if !suspected {
 		if suspected, err = r.suspect(bounded, extent); err != nil {
 			return false, err
@@ -92,7 +93,7 @@ func (r *recovery) check(ctx context.Context) (bool, error) {
 			return false, err
 		}
 	}
-	r.created = extent.Created
+	r.seen = extent
 	return lost, nil
 }
 
@@ -112,8 +113,32 @@ func (r *recovery) suspect(ctx context.Context, extent events.Extent) (bool, err
 		return true, nil
 	case err != nil:
 		return false, fmt.Errorf("reading the last event of %s: %w", held.last, err)
+	case stored.Seq != held.newest:
+		return true, nil
+	case extent.LastSeq == r.seen.LastSeq && extent.Events == r.seen.Events:
+		return false, nil // Nothing came, and so nothing hides that something has gone.
 	}
-	return stored.Seq != held.newest, nil
+	return r.lacks(ctx)
+}
+
+// lacks reports whether the stream has no event on the subject of one that the ledger has.
+func (r *recovery) lacks(ctx context.Context) (bool, error) {
+	known, now := r.reader.ledger.all(), r.reader.now()
+	for _, kind := range r.reader.kinds {
+		subjects, err := r.bus.Subjects(ctx, events.KindFilter(r.reader.cluster, kind))
+		if err != nil {
+			return false, err
+		}
+		for source, entry := range known {
+			if source.Kind != kind || !entry.isReadable() || !entry.isHeld(now) || !r.watched(source) {
+				continue
+			}
+			if _, there := subjects[events.Subject(r.reader.cluster, source)]; !there {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
 }
 
 // compare compares the whole ledger with the stream. It queues each source whose event differs from the one in the ledger.

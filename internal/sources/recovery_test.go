@@ -16,16 +16,30 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// extents is a stream of which only the extent is known. It records when the extent is read.
+// extents is a stream of which only the extent and the subjects are known. It records when the extent is read, and counts how often the subjects are.
 type extents struct {
 	extent events.Extent
 	err    error
 	reads  []time.Time
+	// purged is the source whose subject is gone.
+	purged events.Source
+	named  int
 }
 
 func (e *extents) Extent(context.Context) (events.Extent, error) {
 	e.reads = append(e.reads, time.Now())
 	return e.extent, e.err
+}
+
+func (e *extents) Subjects(context.Context, string) (map[string]struct{}, error) {
+	e.named++
+	subjects := make(map[string]struct{})
+	for _, source := range []events.Source{testSource, otherSource} {
+		if source != e.purged {
+			subjects[events.Subject(testCluster, source)] = struct{}{}
+		}
+	}
+	return subjects, nil
 }
 
 // recoveryOf is a recovery of a stream whose last events are stored, and the sources that it queues.
@@ -56,16 +70,22 @@ func TestTheStreamIsSuspectedOfALoss(t *testing.T) {
 		name   string
 		extent events.Extent
 		stored []events.Stored
+		purged events.Source
 		want   bool
 	}{
-		{"not if it has what the ledger has", events.Extent{FirstSeq: 3, Events: 2}, []events.Stored{unreadable(otherSource, 7)}, false},
-		{"if it has fewer events", events.Extent{FirstSeq: 3, Events: 1}, []events.Stored{unreadable(otherSource, 7)}, true},
-		{"if its oldest event is newer", events.Extent{FirstSeq: 4, Events: 2}, []events.Stored{unreadable(otherSource, 7)}, true},
-		{"if it has another event where the newest was", events.Extent{FirstSeq: 1, Events: 9}, []events.Stored{unreadable(otherSource, 5)}, true},
-		{"if it has none where the newest was", events.Extent{FirstSeq: 1, Events: 9}, nil, true},
+		{"not if it has what the ledger has", events.Extent{FirstSeq: 3, Events: 2}, []events.Stored{unreadable(otherSource, 7)}, events.Source{}, false},
+		{"if it has fewer events", events.Extent{FirstSeq: 3, Events: 1}, []events.Stored{unreadable(otherSource, 7)}, events.Source{}, true},
+		{"if its oldest event is newer", events.Extent{FirstSeq: 4, Events: 2}, []events.Stored{unreadable(otherSource, 7)}, events.Source{}, true},
+		{
+			"if it has another event where the newest was", events.Extent{FirstSeq: 1, Events: 9}, []events.Stored{unreadable(otherSource, 5)},
+			events.Source{}, true,
+		},
+		{"if it has none where the newest was", events.Extent{FirstSeq: 1, Events: 9}, nil, events.Source{}, true},
+		{"if it lacks one of many", events.Extent{FirstSeq: 1, Events: 9}, []events.Stored{unreadable(otherSource, 7)}, testSource, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r, _, _ := recoveryOf(t, tt.extent, tt.stored...)
+			r.bus = &extents{extent: tt.extent, purged: tt.purged}
 			r.reader.ledger.set(testSource, &lastEvent{seq: 3, verb: events.VerbObserved})
 			r.reader.ledger.set(otherSource, &lastEvent{seq: 7, verb: events.VerbObserved})
 			r.reader.ledger.set(unwatched, &lastEvent{seq: 9, verb: events.VerbObserved})
@@ -77,6 +97,23 @@ func TestTheStreamIsSuspectedOfALoss(t *testing.T) {
 				t.Errorf("got %t, %v; want %t", got, err, tt.want)
 			}
 		})
+	}
+}
+
+func TestTheSubjectsOfAStreamAreReadOnlyAfterItHasChanged(t *testing.T) {
+	r, _, _ := recoveryOf(t, events.Extent{}, unreadable(otherSource, 7))
+	bus := &extents{extent: events.Extent{Created: epoch, FirstSeq: 1, LastSeq: 8, Events: 9}}
+	r.bus = bus
+	r.reader.ledger.set(testSource, &lastEvent{seq: 3, verb: events.VerbObserved})
+	r.reader.ledger.set(otherSource, &lastEvent{seq: 7, verb: events.VerbObserved})
+	for i, count := range []uint64{9, 9, 8, 8} {
+		bus.extent.Events = count
+		if lost, err := r.check(t.Context()); err != nil || lost {
+			t.Fatalf("lost %t, %v", lost, err)
+		}
+		if want := 1 + i/2; bus.named != want {
+			t.Errorf("after check %d they were read %d times, want %d", i+1, bus.named, want)
+		}
 	}
 }
 
