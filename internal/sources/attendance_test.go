@@ -107,6 +107,16 @@ func TestAnInformerThatFailsMayHaveMissedSomething(t *testing.T) {
 	}
 }
 
+func TestAKindThatIsNotInstalledAnyMoreHasNothingToMiss(t *testing.T) {
+	ready := &readiness{}
+	failures := &watchErrors{readiness: ready, now: func() time.Time { return epoch }, log: slog.New(slog.DiscardHandler)}
+	gone := apierrors.NewNotFound(schema.GroupResource{Group: "external-secrets.io", Resource: "externalsecrets"}, "")
+	failures.of("externalsecrets", grantCustom, &installState{})(t.Context(), nil, gone)
+	if !ready.isWatching(epoch.Add(time.Minute)) {
+		t.Error("it is said not to watch the other kinds")
+	}
+}
+
 // The next watcher would take an object created before that time for one that was always there, and roll nothing for it.
 func TestNothingIsSaidToBePublishedThatWaitsSinceItWasCreated(t *testing.T) {
 	pendingTest(t, func(t *testing.T, p *pendingSources) {

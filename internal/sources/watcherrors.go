@@ -29,22 +29,22 @@ type watchErrors struct {
 // of returns the handler for a resource that the manifest grants. state is the installation state of a custom kind, or nil.
 func (w *watchErrors) of(resource, manifest string, state *installState) cache.WatchErrorHandlerWithContext {
 	return func(ctx context.Context, reflector *cache.Reflector, err error) {
-		w.readiness.fail(w.now())
 		missing := kube.MissingPermission(resource, manifest, err)
 		if state != nil {
 			state.denied.Store(missing != nil)
 			state.troubled.Store(true)
 		}
-		if missing != nil {
-			w.readiness.deny(resource, missing)
-			w.log.ErrorContext(ctx, "permission missing", "resource", resource, "err", missing)
-			return
-		}
 		if state != nil && apierrors.IsNotFound(err) {
-			// The informer itself retries.
+			// There is nothing to miss of a kind that is not installed. The informer itself retries.
 			if state.absent.CompareAndSwap(false, true) {
 				w.log.WarnContext(ctx, "kind of sources no longer installed", "resource", resource)
 			}
+			return
+		}
+		w.readiness.fail(w.now())
+		if missing != nil {
+			w.readiness.deny(resource, missing)
+			w.log.ErrorContext(ctx, "permission missing", "resource", resource, "err", missing)
 			return
 		}
 		cache.DefaultWatchErrorHandler(ctx, reflector, err)
