@@ -9,18 +9,23 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// These limit the part of the record for sources of one kind that only patterns match, such as one ConfigMap for each release. Kubernetes
-// allows 256 KiB for all annotations of an object.
+// These limit the part of the record, and of the counts of rolls that were undone, for sources of one kind that only patterns match, such as one
+// ConfigMap for each release. Kubernetes allows 256 KiB for all annotations of an object.
 const (
 	maxMatched      = 200
 	maxMatchedBytes = 32 << 10
 )
 
-// newRecord returns the record with new entries added. It drops sources that no longer concern the workload, and, of those that only patterns
-// match, the ones beyond the limits.
+// newRecord returns the record with new entries added, as bounded does.
 func (w *Workload) newRecord(write map[string]RolledFor) map[string]RolledFor {
-	rolled := make(map[string]RolledFor, len(w.Rolled)+len(write))
-	maps.Copy(rolled, w.Rolled)
+	return w.bounded(w.Rolled, write)
+}
+
+// bounded returns entries by source with new ones added. It drops sources that no longer concern the workload, and, of those that only patterns
+// match, the ones beyond the limits.
+func (w *Workload) bounded(entries, write map[string]RolledFor) map[string]RolledFor {
+	rolled := make(map[string]RolledFor, len(entries)+len(write))
+	maps.Copy(rolled, entries)
 	maps.Copy(rolled, write)
 	matched, names := make(map[events.Kind][]string), w.naming()
 	for text := range rolled {

@@ -2,7 +2,6 @@ package workload
 
 import (
 	"fmt"
-	"maps"
 	"strconv"
 	"strings"
 )
@@ -94,25 +93,30 @@ func (w *Workload) recallReverted(earlier *Workload) {
 	}
 }
 
-// revertedAfter returns the value of the annotation after a write, or "" if there is none.
+// entry returns the text form of the count.
+func (r Reverted) entry() RolledFor {
+	return RolledFor{Fingerprint: strconv.Itoa(r.Count) + ":" + r.Template, Version: r.Version, UID: r.UID}
+}
+
+// revertedAfter returns the value of the annotation after a write, or "" if there is none. It is bounded like the record.
 func (w *Workload) revertedAfter(write Write) (string, error) {
-	reverted := maps.Clone(w.Reverted)
-	if reverted == nil {
-		reverted = make(map[string]Reverted)
-	}
-	maps.DeleteFunc(reverted, func(source string, r Reverted) bool {
+	kept, added := make(map[string]RolledFor, len(w.Reverted)), make(map[string]RolledFor, len(write.Reverted))
+	for source, r := range w.Reverted {
 		next, written := write.Rolled[source]
-		return r.Template != w.TemplateID() || write.Rolls && written && !next.SameChange(RolledFor{Version: r.Version, UID: r.UID})
-	})
-	maps.Copy(reverted, write.Reverted)
-	if len(reverted) == 0 {
+		if isOver := write.Rolls && written && !next.SameChange(r.entry()); r.Template == w.TemplateID() && !isOver {
+			kept[source] = r.entry()
+		}
+	}
+	for source, r := range write.Reverted {
+		added[source] = r.entry()
+	}
+	if len(kept)+len(added) > 0 {
+		kept = w.bounded(kept, added)
+	}
+	if len(kept) == 0 {
 		return "", nil
 	}
-	entries := make(map[string]RolledFor, len(reverted))
-	for source, r := range reverted {
-		entries[source] = RolledFor{Fingerprint: strconv.Itoa(r.Count) + ":" + r.Template, Version: r.Version, UID: r.UID}
-	}
-	return formatRolled(entries)
+	return formatRolled(kept)
 }
 
 // parseReverted reads the annotation. It skips invalid entries.

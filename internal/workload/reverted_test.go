@@ -2,6 +2,7 @@ package workload
 
 import (
 	"encoding/json"
+	"strconv"
 	"testing"
 	"time"
 
@@ -149,6 +150,38 @@ func TestARollCountsItsRevertsUntilItIsForAnotherChange(t *testing.T) {
 	}
 }
 
+func TestTheCountsOfRevertsOfAPatternStayFew(t *testing.T) {
+	w := workloadThat(t, "secret/db, configmap/app-*")
+	count := func(version int) Reverted {
+		return Reverted{Count: 1, Template: w.TemplateID(), Version: strconv.Itoa(version), UID: "u"}
+	}
+	w.Reverted = map[string]Reverted{"secret/db": count(1), "configmap/other": count(9000)}
+	for i := range 3000 {
+		w.Reverted["configmap/app-"+strconv.Itoa(i)] = count(1000 + i)
+	}
+	p, err := deployments.Patch(w, Write{Reverted: map[string]Reverted{"configmap/app-5": count(7)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	value, _ := writtenBy(t, p, annotationReverted)
+	text, _ := value.(string)
+	reverted := parseReverted(text)
+	for source, want := range map[string]bool{
+		"secret/db":          true,  // it is named
+		"configmap/app-5":    true,  // it is new
+		"configmap/app-2999": true,  // it changed last
+		"configmap/app-9":    false, // it is old
+		"configmap/other":    false, // nothing matches it
+	} {
+		if _, kept := reverted[source]; kept != want {
+			t.Errorf("it has %s: %t, want %t", source, kept, want)
+		}
+	}
+	if len(reverted) != maxMatched+1 {
+		t.Errorf("it has %d entries, want %d and one that is named", len(reverted), maxMatched)
+	}
+}
+
 func TestTheRecordIsAsBeforeARollThatWasReverted(t *testing.T) {
 	rolled := map[string]RolledFor{"secret/db": entryAt("x", "100", "uid"), "configmap/app": entryAt("y", "90", "u")}
 	w := &Workload{Rolled: map[string]RolledFor{"secret/db": entryAt("x", "100", "uid"), "configmap/app": entryAt("z", "95", "u")}}
@@ -202,7 +235,11 @@ func FuzzParseReverted(f *testing.F) {
 				t.Errorf("%q was taken back %d times", source, reverted.Count)
 			}
 		}
-		written, err := (&Workload{}).revertedAfter(Write{Reverted: read})
+		entries := make(map[string]RolledFor, len(read))
+		for source, reverted := range read {
+			entries[source] = reverted.entry()
+		}
+		written, err := formatRolled(entries)
 		if err != nil {
 			t.Fatal(err)
 		}
