@@ -60,6 +60,23 @@ func TestWorkloadsAreLeftToReloaderWhileItRolls(t *testing.T) {
 	r.review(workload.Key{Kind: "deployment", Namespace: "shop", Name: "gone"})
 }
 
+func TestANamespaceInWhichReloaderHasNothingLeftToRollIsForgotten(t *testing.T) {
+	web, db := reloadedAt(t, "web", "50", written), reloadedAt(t, "db", "51", written)
+	x := indexOf(web, db)
+	r := &besideReloader{index: x, debounce: newDebounce(time.Second, time.Second), now: func() time.Time { return written }, by: make(map[string]reloaderRoll)}
+	r.resume()
+	for i, w := range []*workload.Workload{web, db} {
+		if len(r.by) != 1 {
+			t.Errorf("%d namespaces are known while %d workloads are left", len(r.by), 2-i)
+		}
+		x.Forget(w.Key(), w.ID.UID, "")
+		r.review(w.Key())
+	}
+	if len(r.by) > 0 {
+		t.Errorf("%v is known", r.by)
+	}
+}
+
 func TestAChangeThatIsLeftToReloaderIsRolledWhenReloaderDoesNot(t *testing.T) {
 	for _, test := range []struct {
 		name string

@@ -7,7 +7,8 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// CountLinks returns a number that changes when Dependents may return other workloads of a namespace, or some of other waves.
+// CountLinks returns a number that changes when Dependents may return other workloads of a namespace, or some of other waves. It is zero for a
+// namespace without workloads.
 func (x *Index) CountLinks(namespace string) uint64 {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
