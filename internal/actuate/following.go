@@ -29,6 +29,9 @@ const (
 	reasonUnwatched        = "unwatched"
 )
 
+// restoredMessage says that the rollout itself is gone, and not only its pod template.
+const restoredMessage = "the workload is as it was before the rollout, as after a restore of etcd"
+
 // failureReasons are those of a rollout that has failed.
 var failureReasons = []string{reasonAborted, reasonBakeFailed, reasonDeadlineExceeded, reasonReverted, reasonTimedOut}
 
@@ -189,7 +192,9 @@ func (f *following) review(key workload.Key, w *workload.Workload, bake time.Dur
 		return f.end(key, events.VerbSkipped, reasonUnwatched, "the actuator no longer watches workloads of this kind or namespace"), true
 	case w == nil || w.ID.UID != r.started.Workload.UID:
 		return f.end(key, events.VerbSkipped, plan.WorkloadGone.String(), plan.WorkloadGone.Sentence()), true
-	case w.Generation < r.started.Generation: // a state from before the rollout
+	case r.isAheadOf(w) && workload.Newer(w.Version, r.started.ResourceVersion):
+		return f.end(key, events.VerbSkipped, reasonSuperseded, restoredMessage), true
+	case r.isAheadOf(w): // The list of a new leader may be behind.
 		return ending{}, false
 	case w.Revision != r.started.Revision && r.isReverted(w):
 		return f.end(key, events.VerbFailed, reasonReverted, revertedMessage(w, r.started, f.revertDelays)), true
@@ -221,7 +226,11 @@ func (f *following) overdue() []ending {
 			continue
 		}
 		r.observe(w, now)
-		if now.Sub(r.moved) >= f.timeout {
+		switch {
+		case now.Sub(r.moved) < f.timeout:
+		case r.isAheadOf(w):
+			ended = append(ended, f.end(key, events.VerbSkipped, reasonSuperseded, restoredMessage))
+		default:
 			message := fmt.Sprintf("no progress for %s: %s", f.timeout, w.Progress.Message)
 			ended = append(ended, f.end(key, events.VerbFailed, reasonTimedOut, message))
 		}

@@ -11,7 +11,7 @@ import (
 // rolledOut returns the outcome of a rollout of a workload that has begun.
 func rolledOut(w *workload.Workload, revision string, generation int64) events.Outcome {
 	return events.Outcome{
-		Verb: events.VerbStarted, Workload: w.ID, Revision: revision, Generation: generation, StartedAt: written,
+		Verb: events.VerbStarted, Workload: w.ID, ResourceVersion: w.Version, Revision: revision, Generation: generation, StartedAt: written,
 		Sources: []events.OutcomeSource{{Source: "secret/db"}},
 	}
 }
@@ -26,6 +26,8 @@ func TestARolloutIsFollowedToItsEnd(t *testing.T) {
 	aborted.Progress.Aborted = true
 	other, _ := workload.Read(deployments, webDeployment("50", rollOn("auto")), workload.Reading{})
 	other.Revision, other.Generation = "r2", 3
+	restored := at("r0", 1, workload.Complete)
+	restored.Version = "70"
 	successor := at("r1", 2, workload.Complete)
 	successor.ID.UID = "another"
 	tests := []struct {
@@ -35,6 +37,8 @@ func TestARolloutIsFollowedToItsEnd(t *testing.T) {
 		reason string
 	}{
 		{"a state from before the patch says nothing", at("r0", 1, workload.Complete), "", ""},
+		{"a later state is from before the patch, as after a restore of etcd", restored, events.VerbSkipped, "superseded"},
+		{"all pods are new, and the generation has gone back", at("r1", 1, workload.Complete), events.VerbCompleted, "rolled-out"},
 		{"pods are still replaced", at("r1", 2, workload.Progressing), "", ""},
 		{"someone has paused it", at("r1", 2, workload.Waiting), "", ""},
 		{"all pods are new", at("r1", 2, workload.Complete), events.VerbCompleted, "rolled-out"},
@@ -85,7 +89,9 @@ func TestARolloutThatTakesTooLongEnds(t *testing.T) {
 	options := testOptions()
 	now := written
 	options.Now = func() time.Time { return now }
-	slow := workloadOf(t, "auto", wholeDB, named("slow", func(w *workload.Workload) { w.Progress.Pods = 1 }))
+	slow := workloadOf(t, "auto", wholeDB, named("slow", func(w *workload.Workload) {
+		w.Revision, w.Generation, w.Progress.Pods = "r1", 2, 1
+	}))
 	paused := workloadOf(t, "auto", wholeDB, named("paused", func(w *workload.Workload) {
 		w.Progress = workload.Progress{State: workload.Waiting, Pods: 1}
 	}))

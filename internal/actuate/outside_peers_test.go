@@ -134,7 +134,7 @@ func TestARolloutThatTimedOutHoldsItsPeers(t *testing.T) {
 }
 
 // The generation goes back, for example after a restore of etcd.
-func TestARolloutWhoseGenerationNeverComesHoldsNobodyForEver(t *testing.T) {
+func TestARolloutWhoseGenerationHasGoneBackHoldsNobody(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("a", auto, reads("secret/db"))
 		s.workload("b", auto, inWave(1), reads("secret/db"))
@@ -145,12 +145,9 @@ func TestARolloutWhoseGenerationNeverComesHoldsNobodyForEver(t *testing.T) {
 		s.wantRolls("a")
 		s.overwrite("a", func(d *appsv1.Deployment) { d.Generation = 1 })
 		s.pods("a", 1, 1)
-		s.pass(s.options.RolloutTimeout - time.Minute)
-		s.wantRolls()
-		s.wantTold("a started content-changed", "b held lower-wave")
-		s.pass(2 * time.Minute)
-		s.wantRolls("b") // The pods of a are ready.
-		s.wantTold("a failed timed-out", "b held peer-failed", "b started content-changed", "b completed rolled-out")
+		s.pass(time.Minute)
+		s.wantRolls("b")
+		s.wantTold("a started content-changed", "a completed rolled-out", "b held lower-wave", "b started content-changed", "b completed rolled-out")
 	})
 }
 

@@ -114,25 +114,6 @@ func TestARolloutThatTimedOutHoldsItsPeers(t *testing.T) {
 	}
 }
 
-func TestARolloutWhoseGenerationNeverComesHoldsNobodyForEver(t *testing.T) {
-	options, now := testOptions(), written
-	options.Now = func() time.Time { return now }
-	w := workloadOf(t, "auto", wholeDB, func(w *workload.Workload) {
-		w.Revision, w.Generation, w.Progress = "r1", 2, workload.Progress{State: workload.Complete, Pods: 3, Done: 3}
-	})
-	l := loopOf(t, options, w)
-	l.rollouts.following.begin(t.Context(), rolledOut(w, "r1", 3))
-	now = now.Add(options.RolloutTimeout)
-	l.rollouts.reviewOverdue(t.Context())
-	if l.rollouts.following.follows(w.Key()) || !l.rollouts.peers.has(w.Key()) {
-		t.Fatal("its rollout has not timed out")
-	}
-	l.rollouts.reviewOverdue(t.Context())
-	if l.rollouts.peers.has(w.Key()) {
-		t.Error("it is taken for failed although its pods are ready")
-	}
-}
-
 func TestTheNextLeaderKnowsWhoseRolloutTimedOut(t *testing.T) {
 	l, w := timedOut(t)
 	last := l.outbox.waiting[len(l.outbox.waiting)-1].outcome

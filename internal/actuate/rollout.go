@@ -84,6 +84,11 @@ func (r *rollout) rolledOut(now time.Time) time.Time {
 	return r.ready
 }
 
+// isAheadOf reports whether a state is one from before the rollout.
+func (r *rollout) isAheadOf(w *workload.Workload) bool {
+	return w.Revision != r.started.Revision && w.Generation < r.started.Generation
+}
+
 // isReverted reports whether someone else has restored the earlier pod template, given a state of the workload with another revision. If that
 // revision comes from a roll whose answer was lost, the record shows it.
 func (r *rollout) isReverted(w *workload.Workload) bool {

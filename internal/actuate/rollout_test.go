@@ -69,24 +69,24 @@ func TestARolloutTimesOutWithoutProgressOnly(t *testing.T) {
 	}
 }
 
-func TestARolloutWhoseGenerationNeverComesTimesOut(t *testing.T) {
+func TestAStateFromBeforeTheRolloutThatStaysSupersedesIt(t *testing.T) {
 	options, now := testOptions(), written
 	options.Now = func() time.Time { return now }
 	x := indexOf()
 	w := progressOf(t, x, workload.Progress{State: workload.Complete, Pods: 3, Done: 3}, "60")
 	f := followingOf(options, x)
-	f.begin(t.Context(), rolledOut(w, "r1", w.Generation+1)) // as after etcd was restored
+	f.begin(t.Context(), rolledOut(w, "r2", w.Generation+1)) // as a new leader does after etcd was restored
 	for range 2 {
 		now = now.Add(options.RolloutTimeout / 2)
 		if _, ended := f.review(w.Key(), w, 0); ended {
 			t.Fatal("a state from before the rollout has ended it")
 		}
 		if now.Sub(written) < options.RolloutTimeout && len(f.overdue()) > 0 {
-			t.Fatal("it has timed out too early")
+			t.Fatal("it has ended too early")
 		}
 	}
-	if ended := f.overdue(); len(ended) != 1 || ended[0].outcome.Reason != reasonTimedOut {
-		t.Errorf("it has not timed out: %v", ended)
+	if ended := f.overdue(); len(ended) != 1 || ended[0].outcome.Reason != reasonSuperseded {
+		t.Errorf("it is not superseded: %v", ended)
 	}
 }
 
