@@ -54,9 +54,10 @@ func (s *sightings) resolve(seen openbao.Observation) (openbao.Observation, bool
 	return seen, current
 }
 
-// laterThan reports whether a is certainly about a later state than b.
+// laterThan reports whether a is certainly about a later state than b. A version alone does not tell: they start at one again if a secret is created
+// again. Nor does a time: another server of the store may have another clock.
 func laterThan(a, b *openbao.Observation) bool {
-	if a.Version != b.Version && a.At.After(b.At) {
+	if a.Version > b.Version && a.At.After(b.At) {
 		return true
 	}
 	return !b.ReadAt.IsZero() && a.Received.After(b.Received) && a.ReadAt.After(b.ReadAt)

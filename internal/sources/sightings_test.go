@@ -17,6 +17,7 @@ func TestSightingsKeepTheLatestOfEachSecret(t *testing.T) {
 	}{
 		{"the later version", []openbao.Observation{written(7, "update", 1), written(8, "update", 2)}, written(8, "update", 2)},
 		{"the later version, whichever came first", []openbao.Observation{written(8, "update", 2), written(7, "update", 1)}, written(8, "update", 2)},
+		{"the later version, by a server whose clock is behind", []openbao.Observation{written(7, "update", 4), written(8, "update", 2)}, written(8, "update", 2)},
 		{"the audit log has more details", []openbao.Observation{written(7, "update", 1), polled(7, openbao.Live, 1, 2)}, written(7, "update", 1)},
 		{"the later state of one version", []openbao.Observation{written(7, "update", 1), polled(7, openbao.Deleted, 2, 3)}, polled(7, openbao.Deleted, 2, 3)},
 	}
