@@ -4,11 +4,17 @@ package actuate_test
 
 import (
 	"errors"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
@@ -155,5 +161,32 @@ func TestAnElectedActuatorLeadsAndGivesItsLeaseBack(t *testing.T) {
 		if got := s.holder(); got != "" {
 			s.Errorf("the Lease is held by %q", got)
 		}
+	})
+}
+
+func TestAnActuatorSaysWhichRightIsMissing(t *testing.T) {
+	const want = "no permission to list and watch cronjobs in namespace shop; grant it as in deploy/base/rbac.yaml: "
+	play(t, func(s *scene) {
+		var granted atomic.Bool
+		s.options.Namespaces = []string{namespace}
+		s.workload("web", auto, reads("secret/db"))
+		s.observe("secret/db")
+		actuator := s.startAfter(func(client *fake.Clientset) {
+			client.PrependReactor("list", "cronjobs", func(k8stesting.Action) (bool, runtime.Object, error) {
+				return !granted.Load(), nil, apierrors.NewForbidden(batchv1.Resource("cronjobs"), "", errors.New("no"))
+			})
+		})
+		s.set("secret/db", "password", "two")
+		s.pass(time.Minute)
+		if err := actuator.Ready(); err == nil || !strings.Contains(err.Error(), want) || !apierrors.IsForbidden(err) {
+			s.Errorf("its readiness is %v, want what is missing", err)
+		}
+		s.wantWrites()
+		granted.Store(true)
+		s.pass(2 * time.Minute)
+		if err := actuator.Ready(); err != nil {
+			s.Errorf("with the permission it is not ready: %v", err)
+		}
+		s.wantRolls("web")
 	})
 }

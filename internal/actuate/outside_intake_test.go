@@ -34,6 +34,7 @@ func TestAChangeThatNeedsNothingIsToldAtOnce(t *testing.T) {
 func TestNamesThatComeAndGoWhileAWorkloadWaitsAreForgotten(t *testing.T) {
 	const count = 100
 	play(t, func(s *scene) {
+		seen := s.instrument()
 		s.workload("web", on("configmap/*, secret/db"), onHold, reads("secret/db"))
 		s.start()
 		s.appear("configmap/stays")
@@ -50,6 +51,9 @@ func TestNamesThatComeAndGoWhileAWorkloadWaitsAreForgotten(t *testing.T) {
 		}
 		s.wantTold(want...)
 		s.wantWrites()
+		if got, _ := seen.measurements().value("keyturn.consumer.ack.pending", "", ""); got != 1 {
+			s.Errorf("%d events are in flight, want that of the source that is there", got)
+		}
 		s.edit("web", without(events.AnnotationHold))
 		s.settle()
 		s.wantRolls("web")
@@ -120,4 +124,22 @@ func TestARecordThatSomeoneHasPutBackDoesNotTellWhatPodsHave(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The content comes back while the pods get the other one, and the record still says that they have it.
+func TestNothingIsConcludedWhileAPatchIsUnderWay(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("web", auto, reads("secret/db"))
+		s.begin("secret/db")
+		s.patchesTake("web", 5*time.Second)
+		s.set("secret/db", "password", "two")
+		s.settle()
+		s.set("secret/db", "password", "one")
+		s.pass(time.Minute)
+		s.wantRolls("web")
+		s.wantRecord("web", "secret/db")
+		s.restart()
+		s.pass(time.Minute)
+		s.wantWrites()
+	})
 }

@@ -248,3 +248,23 @@ func TestAWorkloadThatIsBeingRolledHasItsSlotAlready(t *testing.T) {
 		})
 	}
 }
+
+// Its pods are restarted in a hundred years.
+func TestARolloutThatRestartsPodsLaterTakesNoPlace(t *testing.T) {
+	play(t, func(s *scene) {
+		s.options.MaxRollouts, s.options.Namespaces = 1, []string{namespace}
+		change := argoPeer(s, map[string]any{"phase": "Healthy", "observedGeneration": "1"}, true)
+		s.workload("web", auto, reads("secret/other"))
+		s.begin("secret/db", "secret/other")
+		s.set("secret/db", "password", "two")
+		s.pass(time.Minute) // The restart has begun.
+		s.wantTold("rollout/peer started content-changed")
+		s.set("secret/other", "password", "two")
+		s.pass(time.Minute)
+		s.wantRolls()
+		s.wantTold("web held limit-reached")
+		change(restartAt(midnight.AddDate(100, 0, 0)))
+		s.pass(10 * time.Second)
+		s.wantRolls("web")
+	})
+}

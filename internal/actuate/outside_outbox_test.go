@@ -7,7 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/testkit"
+	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
 // outboxPatience is how long outcomes wait at most while patches are under way, and outboxSize how many do.
@@ -71,4 +73,60 @@ func TestAsManyOutcomesAsMayWaitDoNotWaitForPatches(t *testing.T) {
 			})
 		})
 	}
+}
+
+// takeOnly lets the stream take nothing but the events of sources, until the returned function is called.
+func (s *scene) takeOnly(names ...string) (end func()) {
+	s.Helper()
+	js := s.jetStream()
+	stream, err := js.Stream(s.Context(), events.StreamChanges)
+	if err != nil {
+		s.Fatal(err)
+	}
+	all := stream.CachedInfo().Config
+	take := func(subjects []string) {
+		s.Helper()
+		config := all
+		config.Subjects = subjects
+		natstest.Publish(s.T, func() error {
+			_, err := js.UpdateStream(s.Context(), config)
+			return err
+		})
+	}
+	var subjects []string
+	for _, name := range names {
+		subjects = append(subjects, events.Subject("demo", sourceNamed(name)))
+	}
+	take(subjects)
+	return func() {
+		s.Helper()
+		take(all.Subjects)
+	}
+}
+
+// Nobody reads what changes again and again, and each workload is told so each time.
+func TestNothingIsDecidedWhileTooManyOutcomesWait(t *testing.T) {
+	testkit.Slow(t)
+	const readers = 64
+	play(t, func(s *scene) {
+		s.workload("web", auto, reads("secret/db"))
+		for i := range readers {
+			s.workload("reader-"+strconv.Itoa(i), auto, reads("secret/many#user"))
+		}
+		s.begin("secret/db", "secret/many")
+		end := s.takeOnly("secret/db", "secret/many")
+		s.set("secret/db", "password", "two")
+		s.settle()
+		s.wantRolls("web") // A few may wait.
+		for i := range outboxSize/readers + 2 {
+			s.set("secret/many", "password", strconv.Itoa(i))
+			s.pass(100 * time.Millisecond)
+		}
+		s.set("secret/db", "password", "three")
+		s.pass(time.Minute)
+		s.wantRolls()
+		end()
+		s.pass(time.Minute)
+		s.wantRolls("web")
+	})
 }

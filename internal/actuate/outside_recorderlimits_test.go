@@ -3,6 +3,7 @@
 package actuate_test
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -73,6 +74,24 @@ func TestARecordThatIsRefusedIsNoFailedPatch(t *testing.T) {
 		s.refuse("web", nil)
 		s.pass(10 * time.Minute)
 		s.wantWrites("web recorded")
+		s.wantTold()
+	})
+}
+
+// An operator that knows nothing of the record removes it each time.
+func TestAWorkloadThatIsAnnotatedAgainAndAgainGetsARecordOnceAMinute(t *testing.T) {
+	const every, during = 5 * time.Second, 10 * time.Minute
+	play(t, func(s *scene) {
+		s.workload("web", auto, reads("secret/db"))
+		s.observe("secret/db")
+		s.start()
+		for i := range int(during / every) {
+			s.pass(every)
+			s.edit("web", without(recordAnnotation), on("auto, configmap/app-"+strconv.Itoa(i)))
+		}
+		if got := len(s.writesSince(&s.seen)); got < 8 || got > 14 {
+			s.Errorf("%d records are written in ten minutes, want about one a minute", got)
+		}
 		s.wantTold()
 	})
 }

@@ -13,6 +13,7 @@ import (
 
 func TestALaterEventTakesThePlaceOfTheOneBefore(t *testing.T) {
 	play(t, func(s *scene) {
+		seen := s.instrument()
 		s.options.MaxRollouts = 1
 		s.workload("busy", auto, reads("configmap/app"))
 		s.workload("web", auto, reads("secret/db"))
@@ -29,6 +30,9 @@ func TestALaterEventTakesThePlaceOfTheOneBefore(t *testing.T) {
 		}
 		s.wantWrites()
 		s.wantTold("busy started content-changed", "web held limit-reached")
+		if got, _ := seen.measurements().value("keyturn.consumer.ack.pending", "", ""); got != 1 {
+			s.Errorf("%d events are in flight, want the last", got)
+		}
 		s.finish("busy")
 		s.pass(time.Minute)
 		s.wantWrites("web rolled")

@@ -49,6 +49,73 @@ func (m *telemetry) createdIn(digit string) sdktrace.ReadOnlySpan {
 	return nil
 }
 
+// isLinked reports whether a span has a link to another one.
+func isLinked(from, to sdktrace.ReadOnlySpan) bool {
+	return slices.ContainsFunc(from.Links(), func(link sdktrace.Link) bool { return link.SpanContext.SpanID() == to.SpanContext().SpanID() })
+}
+
+func TestAPlanIsAChildOfTheNewestChangeAndLinkedWithAll(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		// digits are those of the traces of the changes, in the order in which they are published. Reversed says that they were written in the
+		// opposite order.
+		digits   []string
+		reversed bool
+		newest   string
+	}{
+		{"one change", []string{"a"}, false, "a"},
+		{"the newest last", []string{"a", "b", "c"}, false, "c"},
+		{"the newest first", []string{"a", "b"}, true, "a"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			play(t, func(s *scene) {
+				seen := s.instrument()
+				s.workload("web", auto, reads("secret/a", "secret/b", "secret/c"))
+				s.begin("secret/a", "secret/b", "secret/c")
+				var versions []string
+				for range tt.digits {
+					versions = append(versions, s.nextVersion())
+				}
+				if tt.reversed {
+					slices.Reverse(versions)
+				}
+				for i, digit := range tt.digits {
+					s.setAs("secret/"+digit, "password", "two", traced(digit, versions[i]))
+				}
+				s.pass(10 * time.Second)
+				s.wantRolls("web")
+
+				newest := seen.createdIn(tt.newest)
+				if newest == nil {
+					s.Fatal("the newest change has no span")
+				}
+				plans := seen.spansNamed("plan")
+				made := slices.IndexFunc(plans, func(plan sdktrace.ReadOnlySpan) bool {
+					return plan.Parent().SpanID() == newest.SpanContext().SpanID()
+				})
+				if made < 0 {
+					s.Fatalf("none of the plans %v is a child of the newest change", plans)
+				}
+				plan := plans[made]
+				if got := len(plan.Links()); got != len(tt.digits) {
+					s.Errorf("the plan has %d links, want one to each of %d changes", got, len(tt.digits))
+				}
+				for _, digit := range tt.digits {
+					process := seen.createdIn(digit)
+					switch {
+					case process == nil:
+						s.Errorf("change %s is not a child of what made it", digit)
+					case !isLinked(plan, process):
+						s.Errorf("the plan has no link to change %s", digit)
+					case isLinked(process, plan) != (digit != tt.newest):
+						s.Errorf("change %s is linked to the plan: %t", digit, isLinked(process, plan))
+					}
+				}
+			})
+		})
+	}
+}
+
 func TestAChangeWithoutATraceBeginsOne(t *testing.T) {
 	play(t, func(s *scene) {
 		seen := s.instrument()
