@@ -5,6 +5,9 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
@@ -49,7 +52,13 @@ func newSimulation(t *testing.T, seed uint64) *simulation {
 	if s.calm {
 		secret.Required, secret.Optional = nil, true
 	}
-	s.w = workloadOf(t, "auto", config, func(w *workload.Workload) { w.Refs = append(w.Refs, secret) })
+	d := deploymentOf("web", "db", rollOn("auto"))
+	d.ResourceVersion, d.CreationTimestamp = "50", metav1.NewTime(written.Add(-time.Hour))
+	var ok bool
+	if s.w, ok = workload.Read(deployments, d, workload.Reading{}); !ok {
+		t.Fatal("it is no workload")
+	}
+	s.w.Refs, s.w.Progress = []workload.Reference{config, secret}, workload.Progress{}
 	s.opt.all = s.w.OptIn
 	for _, ref := range s.w.Refs {
 		s.sources = append(s.sources, &simulatedSource{
