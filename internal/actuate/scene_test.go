@@ -1,6 +1,6 @@
 //go:build !race
 
-// Hours of a bubble take minutes with the race detector, under which the tests of the parts still run.
+// Hours of a bubble take minutes with the race detector, under which TestActuatorsThatTakeTurnsHaveNoDataRace runs.
 
 package actuate_test
 
