@@ -5,8 +5,6 @@ package actuate_test
 import (
 	"testing"
 	"time"
-
-	"github.com/keyturn/keyturn/internal/events"
 )
 
 // A workload that names sources by a pattern has no record of them before its first roll. Whether content that comes back within the debounce window
@@ -58,7 +56,7 @@ func TestContentThatComesBackInTheWindowIsComparedWithWhatWasThereBefore(t *test
 			"it was ignored, so no pod may have got it",
 			func(s *scene) {
 				began(s)
-				s.mark(team, func(change *events.Change) { change.Ignore = true })
+				s.mark(team, asIgnored)
 				s.pass(time.Minute)
 			},
 			thereAndBack, rolled,
@@ -70,7 +68,7 @@ func TestContentThatComesBackInTheWindowIsComparedWithWhatWasThereBefore(t *test
 				s.erase(team)
 				s.pass(time.Minute)
 			},
-			func(s *scene) { s.reappear(team) },
+			func(s *scene) { s.appear(team) },
 			[]string{"web started appeared", "web completed rolled-out"},
 		},
 		{

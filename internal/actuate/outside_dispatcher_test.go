@@ -181,7 +181,7 @@ func TestADryRunReportsWhatWouldWait(t *testing.T) {
 			change, "rollout/web skipped rollout-aborted",
 		},
 		{
-			"a source on hold", nil, func(s *scene) { s.setAs("secret/db", "password", "two", sourceHeld("tofu apply")) },
+			"a source on hold", nil, func(s *scene) { s.set("secret/db", "password", "two", sourceHeld("tofu apply")) },
 			"web skipped source-on-hold",
 		},
 		{"nothing", nil, change, "web skipped dry-run"},

@@ -126,7 +126,7 @@ func TestAnActuatorSyncsWhatReadsASecretInAStoreInOneTrace(t *testing.T) {
 		actuator := s.start()
 		s.pass(time.Minute)
 		rotation := rotated()
-		s.send(rotation, 0)
+		s.send(rotation)
 		s.pass(time.Second)
 		s.set("secret/db", "password", "two") // The sync has written it.
 		s.pass(time.Second)
@@ -161,7 +161,7 @@ func TestTheForceSyncReportsThroughTheActuator(t *testing.T) {
 		s.syncs("db").ignored["db"] = true
 		s.start()
 		s.pass(time.Minute)
-		s.send(rotated(), 0)
+		s.send(rotated())
 		s.pass(4 * time.Minute)
 		s.wantTold()
 		s.pass(2 * time.Minute)
@@ -187,7 +187,7 @@ func TestAnEventIsSettledAfterItsLastSync(t *testing.T) {
 		secrets.denied["db"], secrets.ignored["mail"] = true, true
 		s.start()
 		s.pass(time.Minute)
-		s.send(rotated(), 0)
+		s.send(rotated())
 		letters := func() []events.DeadLetter {
 			t.Helper()
 			letters, err := s.bus.DeadLetters(s.Context(), 10)

@@ -61,7 +61,7 @@ func TestASourceOnHoldDelaysNoRecordOfAnother(t *testing.T) {
 		s.pass(time.Minute)
 		s.set("configmap/app", "password", "two")
 		s.edit("web", image("example.com/app:2")) // Its pods are newer than this change.
-		s.setAs("secret/db", "password", "two", sourceHeld("migration"))
+		s.set("secret/db", "password", "two", sourceHeld("migration"))
 		s.settle()
 		s.wantRolls()
 		s.wantToldInAnyOrder("web held source-on-hold", "web skipped pods-newer")
@@ -69,7 +69,7 @@ func TestASourceOnHoldDelaysNoRecordOfAnother(t *testing.T) {
 		s.pass(time.Minute)
 		s.wantRolls()
 		s.wantTold()
-		s.mark("secret/db", nil)
+		s.mark("secret/db")
 		s.settle()
 		s.wantRolls("web")
 		s.wantRolledForLast("web", "secret/db")

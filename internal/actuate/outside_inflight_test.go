@@ -140,7 +140,7 @@ func TestAStreamThatIsRolledBackRollsNoWorkloadBack(t *testing.T) {
 				s.wantWrites()
 				s.told()
 				// The watcher finds that the stream has something else than the cluster.
-				s.catchUp("secret/db")
+				s.again("secret/db")
 				s.pass(11 * time.Minute)
 				s.wantWrites()
 				s.wantTold("web skipped already-rolled")

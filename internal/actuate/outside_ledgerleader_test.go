@@ -253,7 +253,7 @@ func TestLedgerTheTraceOfAChangeOutlivesTheLeaderThatHeldIt(t *testing.T) {
 		s.manage()
 		const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 		holding(func(s *scene) {
-			s.publish("secret/db", map[string]string{"password": "three", "user": "app"}, func(change *events.Change) { change.Trace.Parent = parent })
+			s.set("secret/db", "password", "three", func(change *events.Change) { change.Trace.Parent = parent })
 			s.pass(time.Minute)
 			s.restart()
 			s.pass(time.Minute)

@@ -30,13 +30,13 @@ func TestLedgerTheKeyOfFingerprintsIsAnother(t *testing.T) {
 	testFixtures(t, []fixture{
 		{
 			name: "a watcher that finds an empty stream rolls nothing",
-			play: recorded(func(s *scene) { s.loseEvents(); s.observeAnew("secret/db", same, underAnotherKey) }),
+			play: recorded(func(s *scene) { s.loseEvents(); s.find("secret/db", same, underAnotherKey) }),
 		},
 		{
 			name: "a watcher that finds an empty stream rolls nothing with the next leader",
 			play: recorded(func(s *scene) {
 				s.loseEvents()
-				s.observeAnew("secret/db", same, underAnotherKey)
+				s.find("secret/db", same, underAnotherKey)
 				s.pass(time.Minute)
 				s.restart()
 			}),
@@ -121,7 +121,7 @@ func TestLedgerAPatternNamesMoreThanARecordHolds(t *testing.T) {
 			s.workload("web", on("configmap/release-*"))
 			s.start()
 			for i := range many {
-				s.publish(name(i), map[string]string{"version": "one"}, nil)
+				s.find(name(i), map[string]string{"version": "one"})
 			}
 			s.pass(time.Minute)
 			for i := range many {

@@ -93,7 +93,7 @@ func TestLedgerAnOptionThatAddsReasonsRollsNothing(t *testing.T) {
 		s.erase("configmap/app")
 		s.erase("secret/db")
 		s.pass(time.Minute)
-		s.publish("secret/db", map[string]string{"password": "one", "user": "app"}, asRecreated)
+		s.appear("secret/db")
 		s.rest()
 	}
 	with := func(switchOn func(*scene)) func(*scene) {
@@ -166,7 +166,7 @@ func TestLedgerANewLeaderAtRestWritesAndTellsNothing(t *testing.T) {
 			play: func(s *scene) {
 				everyKind(s)
 				s.set("secret/db", "password", "two")
-				s.publish("configmap/app", map[string]string{"level": "debug"}, asCreated)
+				s.appear("configmap/app")
 				s.rotateInStore("demo", "secret/shop/db", 1)
 				s.rest()
 				s.restart()

@@ -35,12 +35,12 @@ func TestLedgerWhatIsNoChangeOfContentWaitsOnTheWorkload(t *testing.T) {
 			play: func(s *scene) {
 				s.options.RollOnDelete = true
 				s.workload("web", auto, heldBack, reads("configmap/app?"))
-				s.publish("configmap/app", map[string]string{"level": "info"}, nil)
+				s.observe("configmap/app")
 				s.start()
 				s.rest()
 				s.erase("configmap/app")
 				s.pass(time.Minute)
-				s.publish("configmap/app", map[string]string{"level": "info"}, asRecreated)
+				s.appear("configmap/app")
 				s.rest()
 				s.restart()
 				s.pass(time.Minute)
@@ -56,7 +56,7 @@ func TestLedgerWhatIsNoChangeOfContentWaitsOnTheWorkload(t *testing.T) {
 				s.workload("web", auto, heldBack, reads("configmap/app?"))
 				s.start()
 				s.pass(time.Minute)
-				s.publish("configmap/app", map[string]string{"level": "debug"}, asCreated)
+				s.appear("configmap/app")
 				s.rest()
 				s.restart()
 				s.pass(time.Minute)
@@ -181,11 +181,11 @@ func TestLedgerAnIgnoredSourceChanges(t *testing.T) {
 				s.start()
 				s.pass(time.Minute)
 				s.mark("secret/db", asIgnored)
-				s.publish("secret/db", map[string]string{"password": "two", "user": "app"}, asIgnored)
+				s.set("secret/db", "password", "two", asIgnored)
 				s.rest()
-				s.mark("secret/db", asHeld)
+				s.mark("secret/db", sourceHeld("moving"))
 				s.pass(time.Minute)
-				s.mark("secret/db", nil)
+				s.mark("secret/db")
 				s.pass(11 * time.Minute)
 			},
 			today: ends{rolls: "web", told: "web held source-on-hold; web started content-changed; web completed rolled-out"},

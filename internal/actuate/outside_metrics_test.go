@@ -33,11 +33,11 @@ func everythingHappens(s *scene) []measurements {
 	actuator := s.begin("secret/db")
 
 	s.refuse("refused", deniedByAdmission())
-	s.setAs("secret/db", "password", "two", traced("a", ""))
+	s.set("secret/db", "password", "two", traced("a", ""))
 	s.pass(2 * time.Minute)
 	s.refuse("refused", nil)
 
-	s.send(rotationInBao(), 0) // Nobody syncs what reads it, until that is given up.
+	s.send(rotationInBao()) // Nobody syncs what reads it, until that is given up.
 	s.pass(10 * time.Minute)
 
 	s.set("secret/db", "password", "three")
@@ -150,7 +150,7 @@ func TestAHistogramLeadsToTheTrace(t *testing.T) {
 		seen := s.instrument()
 		s.workload("web", auto, reads("secret/db"))
 		s.begin("secret/db")
-		s.setAs("secret/db", "password", "two", traced("a", ""))
+		s.set("secret/db", "password", "two", traced("a", ""))
 		s.pass(10 * time.Second)
 		measured := seen.measurements()
 		for _, name := range []string{

@@ -11,8 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	k8stesting "k8s.io/client-go/testing"
-
-	"github.com/keyturn/keyturn/internal/events"
 )
 
 const (
@@ -232,7 +230,7 @@ func TestAPauseBeginsWithTheFirstChangeThatRollsAndEndsEvenIfItIsWrittenNowhere(
 				}
 			}
 		}
-		s.publish("secret/db", map[string]string{"password": "two", "user": "app"}, func(c *events.Change) { c.Hold = "rotation" })
+		s.set("secret/db", "password", "two", sourceHeld("rotation"))
 		s.pass(time.Hour)
 		s.wantTold("web held source-on-hold")
 		looked(0)

@@ -32,7 +32,7 @@ func TestEventsWithoutAChangeWriteNothingWhileAnotherSourceHasNoEvent(t *testing
 		s.pass(time.Minute)
 		s.wantWrites("web recorded")
 		for range 20 {
-			s.mark("secret/db", nil)
+			s.mark("secret/db")
 			s.pass(time.Minute)
 		}
 		s.wantNothing()

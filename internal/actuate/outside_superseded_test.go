@@ -56,7 +56,7 @@ func TestContentThatComesBackWhileAWorkloadWaitsRollsIt(t *testing.T) {
 			func(s *scene) {
 				s.erase("secret/db")
 				s.pass(time.Second)
-				s.reappear("secret/db")
+				s.appear("secret/db")
 			},
 		},
 	}
@@ -135,7 +135,7 @@ func TestAnEventOfAnEarlierVersionRollsNothingBack(t *testing.T) {
 		s.wantRolls("web")
 		s.wantTold("web started content-changed", "web completed rolled-out")
 		record := s.recordOf("web")["secret/db"]
-		s.publish("secret/db", map[string]string{"password": "between", "user": "app"}, func(change *events.Change) {
+		s.set("secret/db", "password", "between", func(change *events.Change) {
 			change.ResourceVersion, change.ChangedAt = earlier, earlier
 		})
 		s.pass(time.Hour)
@@ -157,11 +157,10 @@ func TestAnEventThatComesAfterADeletionRollsNothing(t *testing.T) {
 		s.set("secret/db", "password", "two")
 		s.settle()
 		s.wantRolls("web")
-		db := s.of("secret/db")
-		earlier := db.published
+		earlier := s.of("secret/db").published
 		s.erase("secret/db")
 		s.pass(time.Minute)
-		db.seq = s.send(earlier, db.seq) // by another watcher, which is behind
+		s.send(earlier) // by another watcher, which is behind
 		s.pass(time.Hour)
 		s.wantWrites()
 		s.wantTold("web started content-changed", "web completed rolled-out", "web skipped source-deleted", "web skipped already-rolled")

@@ -64,7 +64,7 @@ func TestThePatchWritesItsOwnAnnotationsAndNothingElse(t *testing.T) {
 		s.start()
 		s.pass(time.Minute)
 		s.writesSince(&s.seen)
-		s.publish("secret/db", map[string]string{"password": "two", "user": "app"}, func(c *events.Change) { c.Trace.Parent = traceparent })
+		s.set("secret/db", "password", "two", func(c *events.Change) { c.Trace.Parent = traceparent })
 		s.settle()
 		writes := s.writesSince(&s.seen)
 		if len(writes) != len(templates) {
@@ -141,7 +141,7 @@ func TestTheCauseNamesAHandfulOfKeys(t *testing.T) {
 		for _, key := range []string{"a", "b", "c", "d", "e", "f", "g"} {
 			data[key] = "new"
 		}
-		s.publish("secret/db", data, nil)
+		s.publish("secret/db", data)
 		if got, want := causeOf(s), "secret/db (a, b, c, d, e, 2 more)"; got != want {
 			s.Errorf("got %q, want %q", got, want)
 		}
@@ -174,7 +174,7 @@ func TestTheCauseNamesWhatIsBehindASecret(t *testing.T) {
 		s.observe("secret/db")
 		s.start()
 		s.pass(time.Minute)
-		s.publish("secret/db", map[string]string{"password": "two", "user": "app"}, func(c *events.Change) {
+		s.set("secret/db", "password", "two", func(c *events.Change) {
 			c.Cause = &events.Cause{Source: "externalsecret/db", Event: "bao/root/secret/shop/db/7"}
 		})
 		if got, want := causeOf(s), "secret/db (password) by externalsecret/db for bao/root/secret/shop/db/7"; got != want {

@@ -41,16 +41,16 @@ func TestASourceOnHoldRollsNothingUntilTheHoldIsTakenOff(t *testing.T) {
 		s.observe("secret/db")
 		s.start()
 		s.pass(time.Minute)
-		s.setAs("secret/db", "password", "two", sourceHeld("migration"))
+		s.set("secret/db", "password", "two", sourceHeld("migration"))
 		s.settle()
 		s.wantRolls("now") // Somebody has asked for it.
 		s.wantTold("now started content-changed", "now completed rolled-out", "web held source-on-hold")
 		s.wantLast("web", "held source-on-hold", "somebody has put the source on hold: secret/db: migration")
-		s.setAs("secret/db", "password", "three", sourceHeld("migration"))
+		s.set("secret/db", "password", "three", sourceHeld("migration"))
 		s.pass(time.Minute)
 		s.wantRolls()
 		s.wantTold("now held source-on-hold")
-		s.mark("secret/db", nil)
+		s.mark("secret/db")
 		s.settle()
 		s.wantRolls("now", "web")
 		s.wantRolledForLast("now", "secret/db")
@@ -67,7 +67,7 @@ func TestAChangeThatWaitsIsForgottenWhenItsSourceIsIgnored(t *testing.T) {
 		s.set("secret/db", "password", "two")
 		s.settle()
 		s.wantTold("web held on-hold")
-		s.mark("secret/db", func(change *events.Change) { change.Ignore = true })
+		s.mark("secret/db", asIgnored)
 		s.settle()
 		s.wantTold("web skipped source-ignored")
 		s.edit("web", without(events.AnnotationHold))
@@ -121,7 +121,7 @@ func TestARollForOneSourceTakesThePendingChangeOfOneOnHoldAlong(t *testing.T) {
 		s.observe("secret/db", "configmap/app")
 		s.start()
 		s.pass(time.Minute)
-		s.setAs("secret/db", "password", "two", sourceHeld("migration"))
+		s.set("secret/db", "password", "two", sourceHeld("migration"))
 		s.settle()
 		s.wantRolls()
 		s.wantTold("web held source-on-hold")
@@ -130,7 +130,7 @@ func TestARollForOneSourceTakesThePendingChangeOfOneOnHoldAlong(t *testing.T) {
 		s.wantRolls("web")
 		s.wantRolledForLast("web", "configmap/app")
 		s.wantToldInAnyOrder("web started content-changed", "web completed rolled-out", "web skipped pods-newer")
-		s.mark("secret/db", nil)
+		s.mark("secret/db")
 		s.pass(time.Minute)
 		s.wantRolls()
 	})
@@ -182,7 +182,7 @@ func TestWhatWaitsForPeopleGoesAtOnceWhenTheyHaveChangedItsWorkload(t *testing.T
 					s.settle()
 					s.wantRolls("web")
 				}
-				s.setAs("secret/db", "password", "three", func(change *events.Change) {
+				s.set("secret/db", "password", "three", func(change *events.Change) {
 					if tt.held {
 						change.Hold = "migration"
 					}

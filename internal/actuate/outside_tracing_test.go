@@ -184,7 +184,7 @@ func TestSpansSayHowAPatchFailedAndNotWhatTheAPIServerSaid(t *testing.T) {
 		s.workload("web", auto, reads("secret/db"))
 		s.begin("secret/db")
 		s.refuse("web", apierrors.NewForbidden(appsv1.Resource("deployments"), "web", errors.New("denied: token "+secret)))
-		s.setAs("secret/db", "password", "two", traced("a", ""))
+		s.set("secret/db", "password", "two", traced("a", ""))
 		s.pass(2 * time.Minute)
 		s.wantTold("web failed patch-denied")
 		if !strings.Contains(s.logText(), secret) {

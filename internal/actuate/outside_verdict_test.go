@@ -27,7 +27,7 @@ func TestAChangeToRollForIsNotHeldUpByAnotherThatWaits(t *testing.T) {
 		{
 			"for the end of the hold of its source",
 			func(s *scene) {
-				s.publish("configmap/app", map[string]string{"password": "two", "user": "app"}, func(c *events.Change) { c.Hold = "migration" })
+				s.set("configmap/app", "password", "two", sourceHeld("migration"))
 			},
 			[]string{"web held source-on-hold"},
 		},

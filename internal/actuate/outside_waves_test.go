@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -45,7 +44,7 @@ func TestAWorkloadWaitsForLowerWaves(t *testing.T) {
 		{
 			name: "nor for those whose source is on hold", web: 1,
 			before: func(s *scene) { s.edit("web", annotated(workload.AnnotationRollNow, "1")) },
-			during: func(s *scene) { s.mark("secret/db", func(c *events.Change) { c.Hold = "tofu apply" }) },
+			during: func(s *scene) { s.mark("secret/db", sourceHeld("tofu apply")) },
 		},
 		{name: "but for those whose own rollout is replacing the pods", web: 1, during: releasing, waits: true},
 		{name: "nor for those whose own rollout is to replace the pods and waits for people", web: 1, during: releasing, after: pausing},

@@ -111,11 +111,6 @@ func (s *scene) wantRolledForLast(name string, sources ...string) {
 	}
 }
 
-// sourceHeld puts a source on hold, as the last argument of setAs or mark.
-func sourceHeld(text string) func(*events.Change) {
-	return func(change *events.Change) { change.Hold = text }
-}
-
 // serveCustom has the API server serve custom resources, given the kinds of their lists, for the actuators that are started from now on.
 func (s *scene) serveCustom(lists map[schema.GroupVersionResource]string) *dynamicfake.FakeDynamicClient {
 	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), lists)

@@ -3,7 +3,6 @@
 package actuate_test
 
 import (
-	"errors"
 	"maps"
 	"os"
 	"path/filepath"
@@ -100,19 +99,7 @@ func withoutOurMarks(_ *metav1.ObjectMeta, pod *corev1.PodTemplateSpec) {
 	maps.DeleteFunc(pod.Annotations, func(name, _ string) bool { return isWrittenByUs(name) })
 }
 
-// The last argument of publish and mark: the source is ignored; it is on hold; it was created; it was created again with the content that it had; its
-// fingerprints are made with another key.
-func asIgnored(change *events.Change) { change.Ignore = true }
-
-func asHeld(change *events.Change) { change.Hold = "moving" }
-
-func asCreated(change *events.Change) {
-	change.Verb, change.Created = events.VerbChanged, true
-	change.CreatedAt, change.ChangedAt = change.ResourceVersion, change.ResourceVersion
-}
-
-func asRecreated(change *events.Change) { change.Verb, change.Created = events.VerbObserved, false }
-
+// underAnotherKey says of an event that its fingerprints are made with another key.
 func underAnotherKey(change *events.Change) {
 	another := func(print string) string {
 		_, sum, _ := strings.Cut(print, ":")
@@ -125,20 +112,6 @@ func underAnotherKey(change *events.Change) {
 			change.Keys[name] = key
 		}
 	}
-}
-
-// observeAnew publishes a source as a watcher does that finds no event of it: with the data that it has, and without what was known of it.
-func (s *scene) observeAnew(name string, data map[string]string, how ...func(*events.Change)) {
-	s.Helper()
-	known := s.of(name)
-	uid := known.published.UID
-	known.seq = 0
-	s.publish(name, data, func(change *events.Change) {
-		change.UID, change.ChangedAt, change.CreatedAt = uid, "", ""
-		for _, more := range how {
-			more(change)
-		}
-	})
 }
 
 // rotateInStore publishes a new version of a secret in a store, "secret/shop/db", as the watcher of a cluster does.
@@ -157,14 +130,7 @@ func (s *scene) rotateInStore(cluster, path string, version int64) {
 	}
 	change.ChangedAt = change.ResourceVersion
 	_, change.Fingerprint = fingerprints(map[string]string{"version": revision})
-	last, err := bus.Last(s.Context(), events.Subject(cluster, change.Source))
-	if err != nil && !errors.Is(err, events.ErrNotFound) {
-		s.Fatal(err)
-	}
-	natstest.Publish(s.T, func() error {
-		_, err := bus.PublishChange(s.Context(), change, last.Seq)
-		return err
-	})
+	publishOn(s.T, bus, change)
 }
 
 // jetStream returns the interface of the streams.

@@ -4,13 +4,10 @@ package actuate_test
 
 import (
 	"encoding/json"
-	"errors"
-	"maps"
 	"slices"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -91,43 +88,6 @@ func (c *cluster) at(moment int, write func()) {
 	now := set(moment)
 	write()
 	set(now)
-}
-
-// firstContent is what sources have that are observed.
-func firstContent() map[string]string { return map[string]string{"password": "one", "user": "app"} }
-
-// appear publishes sources that somebody makes while the cluster is watched.
-func (w *watcher) appear(names ...string) {
-	w.t.Helper()
-	for _, name := range names {
-		w.publish(name, firstContent(), func(change *events.Change) {
-			change.Verb, change.Created, change.CreatedAt, change.ChangedAt = events.VerbChanged, true, change.ResourceVersion, change.ResourceVersion
-			change.Changed = slices.Sorted(maps.Keys(change.Keys))
-		})
-	}
-}
-
-// reappear publishes a source that was deleted and is made anew with the content that it was first observed with.
-func (w *watcher) reappear(name string) {
-	w.t.Helper()
-	w.publish(name, firstContent(), func(change *events.Change) {
-		if change.Fingerprint == change.Previous {
-			change.Verb, change.Created = events.VerbObserved, false
-		}
-	})
-}
-
-// catchUp publishes what sources are now, after whatever the stream has of them, as a watcher does that finds a difference.
-func (w *watcher) catchUp(names ...string) {
-	w.t.Helper()
-	for _, name := range names {
-		s := w.of(name)
-		stored, err := w.bus.Last(w.t.Context(), events.Subject("demo", s.published.Source))
-		if err != nil && !errors.Is(err, events.ErrNotFound) {
-			w.t.Fatal(err)
-		}
-		s.seq = w.send(s.published, stored.Seq)
-	}
 }
 
 // replayDeadLetters has the events of all dead letters be handled again.

@@ -152,17 +152,5 @@ func (s *scene) patchesTake(name string, d time.Duration) {
 	})
 }
 
-// setAs is like set, with an event that differs.
-func (w *watcher) setAs(name, key, value string, how func(*events.Change)) {
-	w.t.Helper()
-	data := map[string]string{key: value}
-	for other, kept := range w.of(name).data {
-		if other != key {
-			data[other] = kept
-		}
-	}
-	w.publish(name, data, how)
-}
-
 // rolloutResource has the Rollouts of Argo Rollouts.
 var rolloutResource = schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "rollouts"}
