@@ -98,7 +98,7 @@ func TestOthersWaitForACanaryThatDoesNotStayReady(t *testing.T) {
 		s.wantAmongTold("a completed rolled-out")
 		s.restart()
 		s.pass(time.Minute)
-		s.edit("held", without("keyturn.dev/hold"))
+		s.edit("held", letGo)
 		s.pass(time.Second)
 		s.wantRolls("held") // Another leader does not take a for failed.
 	})
@@ -338,7 +338,7 @@ func TestAWorkloadThatWasHeldWhileOthersBakedNeedsNoCanary(t *testing.T) {
 		}
 		s.pass(time.Hour)
 		s.wantRolls()
-		s.edit("held", without("keyturn.dev/hold"))
+		s.edit("held", letGo)
 		s.pass(time.Second)
 		s.wantRolls("held")
 	})

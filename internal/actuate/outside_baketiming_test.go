@@ -12,7 +12,7 @@ import (
 // An alert fires if pods are ready later than five minutes after a change, which is as long as the default bake.
 func TestTheWaitForACanaryIsNoTimeThatAChangeTook(t *testing.T) {
 	trial(t, func(s *scene) {
-		reader := s.measures()
+		seen := s.instrument()
 		for _, name := range []string{"a", "b"} {
 			s.workload(name, auto, reads("secret/db"))
 		}
@@ -33,10 +33,10 @@ func TestTheWaitForACanaryIsNoTimeThatAChangeTook(t *testing.T) {
 		s.finish("c")
 		s.pass(time.Second)
 		// The time that c waits for the lower wave counts, which is 20 seconds and up to bakeCheck.
-		if count, sum := s.spent(reader, "keyturn.change.patch.duration"); count != 3 || sum < 20 || sum > 20+20 {
+		if count, sum := seen.spent("keyturn.change.patch.duration"); count != 3 || sum < 20 || sum > 20+20 {
 			s.Errorf("%d patches took %v s, want 3 and 20 s, or somewhat more", count, sum)
 		}
-		if count, sum := s.spent(reader, "keyturn.change.ready.duration"); count != 3 || sum < 30+20+30 || sum > 30+20+30+40 {
+		if count, sum := seen.spent("keyturn.change.ready.duration"); count != 3 || sum < 30+20+30 || sum > 30+20+30+40 {
 			s.Errorf("the pods of %d workloads took %v s to be ready, want 3 and 80 s, or somewhat more", count, sum)
 		}
 	})
@@ -59,7 +59,7 @@ func TestWhoseWaitIsChosen(t *testing.T) {
 			"somebody has put it on hold", func(s *scene) { s.workload("web", auto, onHold, reads("secret/db")) },
 			func(s *scene) {
 				s.pass(10 * time.Minute)
-				s.edit("web", without("keyturn.dev/hold"))
+				s.edit("web", letGo)
 			}, true,
 		},
 		{
@@ -131,7 +131,7 @@ func TestWhoseWaitIsChosen(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			play(t, func(s *scene) {
-				reader := s.measures()
+				seen := s.instrument()
 				tt.workloads(s)
 				s.begin("secret/db")
 				for _, name := range []string{"failed", "peer", "web"} {
@@ -140,7 +140,7 @@ func TestWhoseWaitIsChosen(t *testing.T) {
 				s.set("secret/db", "password", "two")
 				tt.wait(s)
 				s.pass(time.Minute)
-				if count, sum := s.spent(reader, "keyturn.change.patch.duration"); count == 0 || (sum < 60) != tt.chosen {
+				if count, sum := seen.spent("keyturn.change.patch.duration"); count == 0 || (sum < 60) != tt.chosen {
 					s.Errorf("%d patches took %v s; chosen is the wait: %t", count, sum, tt.chosen)
 				}
 			})

@@ -29,7 +29,7 @@ func TestARepairWaitsForNobodyWhoWaitsForItThroughAnother(t *testing.T) {
 				s.lineUp(order...)
 				s.set("secret/other", "password", "two")
 				s.set("secret/repair", "password", "two")
-				s.edit("first", without("keyturn.dev/hold"))
+				s.edit("first", letGo)
 				s.settle()
 				// Once another rollout has replaced the failed one, whoever waited for that goes first with the change for which it failed.
 				s.wantRolls("failed", "first")

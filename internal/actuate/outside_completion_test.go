@@ -63,7 +63,6 @@ func TestOnlyDenialsCountTowardsGivingUp(t *testing.T) {
 				tt.prepare(s)
 				s.observe("secret/db")
 				s.start()
-				s.honorDryRuns()
 				s.pass(time.Minute)
 				mend := s.onPatch(func(k8stesting.PatchActionImpl) (bool, runtime.Object, error) { return true, nil, unavailable() })
 				s.set("secret/db", "password", "two")

@@ -12,8 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/keyturn/keyturn/internal/events"
 )
 
 func TestAWorkloadThatIsHeldForTwoReasonsIsReportedOnce(t *testing.T) {
@@ -82,7 +80,7 @@ func TestEachLimitThatHoldsAWorkloadIsReportedOnce(t *testing.T) {
 		}
 		s.edit("web", onHold)
 		s.pass(10 * time.Second)
-		s.edit("web", without(events.AnnotationHold))
+		s.edit("web", letGo)
 		s.pass(10 * time.Second)
 		want = append(want, "held on-hold", "held namespace-limit-reached")
 		if diff := cmp.Diff(want, waitedFor()); diff != "" {

@@ -94,7 +94,7 @@ func TestARestartSparesNoFailedCanaryItsBake(t *testing.T) {
 func TestAFailedWorkloadForWhichNobodyWaitsNeedNotBake(t *testing.T) {
 	play(t, func(s *scene) {
 		s.options.Canary = true
-		reader := s.measures()
+		seen := s.instrument()
 		s.workload("a", auto, reads("secret/db"))
 		s.begin("secret/db")
 		s.stall("a")
@@ -103,13 +103,13 @@ func TestAFailedWorkloadForWhichNobodyWaitsNeedNotBake(t *testing.T) {
 		s.wantRolls("a")
 		s.pass(s.options.RolloutTimeout + 15*time.Second)
 		s.wantTold("a started content-changed", "a failed timed-out")
-		s.wantFailing(reader, 1)
+		seen.wantFailing(1)
 		s.finish("a")
 		s.pass(10 * time.Second)
-		s.wantFailing(reader, 0)
+		seen.wantFailing(0)
 		s.restart()
 		s.pass(10 * time.Second)
-		s.wantFailing(reader, 0)
+		seen.wantFailing(0)
 		s.pass(time.Hour)
 		s.wantNothing()
 	})

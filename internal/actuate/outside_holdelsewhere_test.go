@@ -85,7 +85,6 @@ func TestAHoldCountsWhereverItIsAnnotated(t *testing.T) {
 				takeOff := tt.hold(s)
 				s.observe("secret/db")
 				s.start()
-				s.honorDryRuns()
 				s.pass(time.Minute)
 				s.set("secret/db", "password", "two")
 				s.settle()

@@ -9,18 +9,15 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/keyturn/keyturn/internal/actuate"
-	"github.com/keyturn/keyturn/internal/events"
 )
 
 // The source changes each hour while the workload is on hold.
 func TestALongHoldIsNotedAsLongAndNotAsLate(t *testing.T) {
 	const hours = 9
 	play(t, func(s *scene) {
-		reader := s.measures()
+		seen := s.instrument()
 		s.workload("web", auto, reads("secret/db"), onHold)
 		s.observe("secret/db")
 		s.start()
@@ -29,24 +26,17 @@ func TestALongHoldIsNotedAsLongAndNotAsLate(t *testing.T) {
 			s.set("secret/db", "password", strconv.Itoa(hour))
 			s.pass(time.Hour)
 		}
-		oldest := int64(-1)
-		gauge, _ := s.measured(reader, "keyturn.workloads.held.oldest").(metricdata.Gauge[int64])
-		for _, point := range gauge.DataPoints {
-			if reason, _ := point.Attributes.Value(attribute.Key("reason")); reason.AsString() == "on-hold" {
-				oldest = point.Value
-			}
-		}
-		if oldest < hours*3600-10 || oldest > hours*3600 {
+		if oldest, _ := seen.measurements().value("keyturn.workloads.held.oldest", "reason", "on-hold"); oldest < hours*3600-10 || oldest > hours*3600 {
 			s.Errorf("it has waited for %d s, want %d hours", oldest, hours)
 		}
 		s.refuse("web", errors.New("no"))
-		s.edit("web", without(events.AnnotationHold))
+		s.edit("web", letGo)
 		s.pass(2 * time.Second) // Two attempts are refused, and the third one comes three seconds after the first.
 		s.refuse("web", nil)
 		s.pass(10 * time.Second)
 		s.wantRolls("web")
 		for _, name := range []string{"keyturn.change.patch.duration", "keyturn.change.ready.duration"} {
-			if count, sum := s.spent(reader, name); count != 1 || sum < 3 || sum > 3.5 {
+			if count, sum := seen.spent(name); count != 1 || sum < 3 || sum > 3.5 {
 				s.Errorf("%s: %d times, %g s together; want once, three seconds", name, count, sum)
 			}
 		}
@@ -141,7 +131,7 @@ func TestAWorkloadThatFailedNeedNotWaitForOneThatWaitsForItsRepair(t *testing.T)
 		s.wantRolls("failed")
 		s.fail("failed")
 		s.settle()
-		s.edit("waits", without(events.AnnotationHold))
+		s.edit("waits", letGo)
 		s.settle()
 		s.wantRolls()
 		s.wantLast("waits", "held peer-failed", "deployment/failed")

@@ -5,8 +5,6 @@ package actuate_test
 import (
 	"testing"
 	"time"
-
-	"github.com/keyturn/keyturn/internal/events"
 )
 
 func TestAChangeIsNotForgottenWhileAWorkloadWaitsWithItAndIsRolledForOnce(t *testing.T) {
@@ -30,7 +28,7 @@ func TestAChangeIsNotForgottenWhileAWorkloadWaitsWithItAndIsRolledForOnce(t *tes
 		s.pass(time.Minute)
 		s.wantWrites()
 		s.told()
-		s.edit("web", without(events.AnnotationHold))
+		s.edit("web", letGo)
 		s.settle()
 		s.wantWrites("web rolled")
 		s.wantTold("web started content-changed", "web completed rolled-out")
@@ -97,7 +95,7 @@ func TestAChangeThatWaitsOutlivesItsStream(t *testing.T) {
 				s.pass(11 * time.Minute)
 				s.wantWrites()
 				s.told()
-				s.edit("web", without(events.AnnotationHold))
+				s.edit("web", letGo)
 				s.settle()
 				s.wantWrites("web rolled")
 				s.wantRecord("web", "secret/db")

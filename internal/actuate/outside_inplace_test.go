@@ -160,7 +160,7 @@ func TestPeopleWhoHoldRolloutsHoldReloadsInPlace(t *testing.T) {
 		pods.wantAsked("web", 0)
 		s.wantRolls()
 		s.wantTold("web held on-hold")
-		s.edit("web", without(events.AnnotationHold))
+		s.edit("web", letGo)
 		s.settle()
 		pods.wantAsked("web", 1)
 		s.wantTold("web completed reloaded-in-place")

@@ -18,7 +18,7 @@ func TestTheDelayOfAReloadIsNoTimeThatAChangeTook(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			play(t, func(s *scene) {
-				pods, reader := s.askPods(), s.measures()
+				pods, seen := s.askPods(), s.instrument()
 				pods.of("web")
 				pods.answer("web", tt.answer)
 				s.observe("secret/db")
@@ -28,7 +28,7 @@ func TestTheDelayOfAReloadIsNoTimeThatAChangeTook(t *testing.T) {
 				s.pass(s.options.ReloadDelay + time.Minute)
 				// The attempts to reach the pods take 15 seconds. Whether pods have reloaded, nobody has seen.
 				for _, histogram := range []string{"keyturn.change.patch.duration", "keyturn.change.ready.duration"} {
-					if count, sum := s.spent(reader, histogram); count != tt.rollouts || sum > 30 {
+					if count, sum := seen.spent(histogram); count != tt.rollouts || sum > 30 {
 						t.Errorf("%s: %d times took %v s, want %d, of at most 30 s", histogram, count, sum, tt.rollouts)
 					}
 				}

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/keyturn/keyturn/internal/events"
 )
 
 func TestAChangeThatNeedsNothingIsToldAtOnce(t *testing.T) {
@@ -54,7 +52,7 @@ func TestNamesThatComeAndGoWhileAWorkloadWaitsAreForgotten(t *testing.T) {
 		if got, _ := seen.measurements().value("keyturn.consumer.ack.pending", "", ""); got != 1 {
 			s.Errorf("%d events are in flight, want that of the source that is there", got)
 		}
-		s.edit("web", without(events.AnnotationHold))
+		s.edit("web", letGo)
 		s.settle()
 		s.wantRolls("web")
 		s.wantTold("web started appeared", "web completed rolled-out")
@@ -74,7 +72,7 @@ func TestNamesThatComeAndGoWhileAWorkloadWaitsAreForgotten(t *testing.T) {
 		s.erase("configmap/last")
 		s.pass(time.Minute)
 		s.wantTold("web skipped source-deleted")
-		s.edit("web", without(events.AnnotationHold))
+		s.edit("web", letGo)
 		s.pass(time.Hour)
 		s.wantNothing()
 	})
@@ -106,12 +104,12 @@ func TestARecordThatSomeoneHasPutBackDoesNotTellWhatPodsHave(t *testing.T) {
 				s.pass(time.Minute)
 				s.set("secret/db", "password", "two")
 				s.settle()
-				record := s.annotation("web", recordAnnotation)
+				record := s.annotation("web", annotationRecord)
 				for _, content := range test.since {
 					s.set("secret/db", "password", content)
 					s.settle()
 				}
-				s.edit("web", annotated(recordAnnotation, record))
+				s.edit("web", annotated(annotationRecord, record))
 				s.pass(time.Minute)
 				s.soFar()
 				for _, content := range test.then {

@@ -60,7 +60,7 @@ func TestLedgerAPersonUndoesARoll(t *testing.T) {
 		{
 			name: "and the next leader does not roll it again when another workload still waits for the same change",
 			play: func(s *scene) {
-				s.workload("api", auto, heldBack, reads("secret/db"))
+				s.workload("api", auto, onHold, reads("secret/db"))
 				undoing("web", whole, func(s *scene) { s.restart() })(s)
 			},
 			today: rolled("web"), step: 5,

@@ -196,7 +196,7 @@ func TestLedgerWhoWaitsIsToldAboutOnce(t *testing.T) {
 		return func(s *scene) {
 			s.options.LeaderElect, s.options.MaxRollouts = true, 0
 			for _, name := range everybody {
-				s.workload(name, auto, heldBack, reads("secret/db"))
+				s.workload(name, auto, onHold, reads("secret/db"))
 			}
 			s.observe("secret/db")
 			s.start()
@@ -221,7 +221,7 @@ func TestLedgerWhoWaitsIsToldAboutOnce(t *testing.T) {
 		{
 			name: "and again when the source has changed again",
 			play: func(s *scene) {
-				s.workload("web", auto, heldBack, reads("secret/db"))
+				s.workload("web", auto, onHold, reads("secret/db"))
 				s.observe("secret/db")
 				leader := s.start()
 				s.rest()
@@ -259,8 +259,8 @@ func TestLedgerTheTraceOfAChangeOutlivesTheLeaderThatHeldIt(t *testing.T) {
 			s.pass(time.Minute)
 		})(s)
 		s.wantRolls("web")
-		if _, pods := s.partsNow("web"); pods.Annotations[events.AnnotationTraceparent] != parent {
-			s.Errorf("the pod template says %v, want the trace %s", pods.Annotations, parent)
+		if got := s.podAnnotation("web", events.AnnotationTraceparent); got != parent {
+			s.Errorf("the pod template says %q, want the trace %s", got, parent)
 		}
 	})
 }

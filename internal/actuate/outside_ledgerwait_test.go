@@ -14,7 +14,7 @@ func TestLedgerWhatIsNoChangeOfContentWaitsOnTheWorkload(t *testing.T) {
 			name: "a deletion that a workload on hold waits for outlives its event and the leader",
 			play: func(s *scene) {
 				s.options.RollOnDelete = true
-				s.workload("web", auto, heldBack, reads("configmap/app?"))
+				s.workload("web", auto, onHold, reads("configmap/app?"))
 				s.observe("configmap/app")
 				leader := s.start()
 				s.pass(time.Minute)
@@ -34,7 +34,7 @@ func TestLedgerWhatIsNoChangeOfContentWaitsOnTheWorkload(t *testing.T) {
 			name: "a deletion that a workload on hold waits for counts once the source is back, because pods that started meanwhile lack it",
 			play: func(s *scene) {
 				s.options.RollOnDelete = true
-				s.workload("web", auto, heldBack, reads("configmap/app?"))
+				s.workload("web", auto, onHold, reads("configmap/app?"))
 				s.observe("configmap/app")
 				s.start()
 				s.rest()
@@ -53,7 +53,7 @@ func TestLedgerWhatIsNoChangeOfContentWaitsOnTheWorkload(t *testing.T) {
 		{
 			name: "an appearance that a workload on hold waits for outlives the leader",
 			play: func(s *scene) {
-				s.workload("web", auto, heldBack, reads("configmap/app?"))
+				s.workload("web", auto, onHold, reads("configmap/app?"))
 				s.start()
 				s.pass(time.Minute)
 				s.appear("configmap/app")
@@ -72,7 +72,7 @@ func TestLedgerWhatIsNoChangeOfContentWaitsOnTheWorkload(t *testing.T) {
 // holding is a play: a workload on hold waits for a change. Then something happens, and the hold ends.
 func holding(happens func(*scene)) func(*scene) {
 	return func(s *scene) {
-		s.workload("web", auto, heldBack, reads("secret/db"))
+		s.workload("web", auto, onHold, reads("secret/db"))
 		s.observe("secret/db")
 		s.start()
 		s.rest()

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"go.opentelemetry.io/otel/sdk/metric/metricdata"
-
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/health"
 )
@@ -44,7 +42,7 @@ func TestARollThatALeaderDidNotLiveToTellIsToldByTheNext(t *testing.T) {
 
 func TestWhatIsHeldIsCountedAlthoughItIsLookedAtAgainAndAgain(t *testing.T) {
 	play(t, func(s *scene) {
-		reader := s.measures()
+		seen := s.instrument()
 		s.options.MaxRollouts = 1
 		s.workload("one", auto, reads("secret/db"))
 		s.workload("another", auto, reads("secret/db"))
@@ -63,14 +61,7 @@ func TestWhatIsHeldIsCountedAlthoughItIsLookedAtAgainAndAgain(t *testing.T) {
 		s.wantWrites()
 		for range 3 {
 			s.pass(5 * time.Second)
-			count := int64(-1)
-			held, _ := s.measured(reader, "keyturn.workloads.held").(metricdata.Gauge[int64])
-			for _, point := range held.DataPoints {
-				if reason, _ := point.Attributes.Value("reason"); reason.AsString() == "peer-failed" {
-					count = point.Value
-				}
-			}
-			if count != 1 {
+			if count, _ := seen.measurements().value("keyturn.workloads.held", "reason", "peer-failed"); count != 1 {
 				s.Errorf("after %s, %d workloads are held, want 1", s.elapsed(), count)
 			}
 		}

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/keyturn/keyturn/internal/events"
 )
 
 // The event was decided before anybody knew that the workload wants it, so the stream does not deliver it to the next leader.
@@ -26,7 +24,7 @@ func TestAChangeThatWasReadAgainAndRestsOutlivesTheActuator(t *testing.T) {
 		s.wantTold("web held on-hold")
 		s.wantWrites("web recorded") // what it waits for
 		// Somebody who removes all that is not in a manifest does not make it be forgotten.
-		s.edit("web", without(recordAnnotation))
+		s.edit("web", without(annotationRecord))
 		s.pass(time.Minute)
 		s.wantWrites("web recorded")
 		s.wantTold()
@@ -36,7 +34,7 @@ func TestAChangeThatWasReadAgainAndRestsOutlivesTheActuator(t *testing.T) {
 			s.wantWrites()
 			s.told()
 		}
-		s.edit("web", without(events.AnnotationHold))
+		s.edit("web", letGo)
 		s.settle()
 		s.wantWrites("web rolled")
 		s.wantRecord("web", "secret/db")
@@ -66,7 +64,7 @@ func TestADeletionThatRestsOutlivesItsEventAndTheActuator(t *testing.T) {
 		s.pass(11 * time.Minute)
 		s.wantWrites()
 		s.told()
-		s.edit("web", without(events.AnnotationHold))
+		s.edit("web", letGo)
 		s.settle()
 		s.wantWrites("web rolled")
 		s.wantTold("web started deleted", "web completed rolled-out")
@@ -133,7 +131,7 @@ func TestWhatAWorkloadWaitsForIsNotedAsFarAsTheRecordHasRoom(t *testing.T) {
 		s.restart()
 		s.pass(11 * time.Minute)
 		s.wantWrites()
-		s.edit("web", without(events.AnnotationHold))
+		s.edit("web", letGo)
 		s.pass(time.Minute)
 		s.wantWrites("web rolled")
 		s.restart()

@@ -62,7 +62,7 @@ func TestAWorkloadWaitsForAPeerThatFailed(t *testing.T) {
 				}
 				s.pass(time.Minute)
 				s.wantRolls()
-				s.edit("web", without("keyturn.dev/hold"))
+				s.edit("web", letGo)
 				s.pass(time.Minute)
 				if tt.waits {
 					s.wantRolls()
@@ -121,12 +121,12 @@ func TestARolloutThatTimedOutHoldsItsPeers(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			play(t, func(s *scene) {
-				reader := s.measures()
+				seen := s.instrument()
 				timedOut(s)
-				s.wantFailing(reader, 1)
+				seen.wantFailing(1)
 				tt.then(s)
 				s.pass(time.Hour)
-				s.wantFailing(reader, tt.failing)
+				seen.wantFailing(tt.failing)
 				s.wantRolls(tt.want...)
 			})
 		})

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/kube"
 )
 
@@ -50,7 +49,7 @@ func TestWhatIsNotSettledIsRecordedLater(t *testing.T) {
 				s.set("secret/db", "password", "two")
 				s.observe("configmap/app")
 			},
-			func(s *scene) { s.edit("web", without(events.AnnotationHold)) },
+			func(s *scene) { s.edit("web", letGo) },
 			[]string{"web recorded", "web rolled"},
 		},
 		{
@@ -165,7 +164,7 @@ func TestARecordThatIsRemovedAgainAndAgainIsWrittenEverMoreSeldom(t *testing.T) 
 		for range 2 {
 			for range 4 * 12 {
 				s.pass(5 * time.Minute)
-				s.edit("web", without(recordAnnotation))
+				s.edit("web", without(annotationRecord))
 			}
 			counts = append(counts, len(s.writesSince(&s.seen)))
 		}
@@ -173,7 +172,7 @@ func TestARecordThatIsRemovedAgainAndAgainIsWrittenEverMoreSeldom(t *testing.T) 
 			s.Errorf("removed every five minutes, it is written %v times in four hours each", counts)
 		}
 		// It may opt in to more sources at any time.
-		s.edit("web", without(recordAnnotation), on("auto, configmap/app"))
+		s.edit("web", without(annotationRecord), on("auto, configmap/app"))
 		s.pass(2 * time.Minute)
 		s.wantWrites("web recorded")
 		s.wantTold()

@@ -61,14 +61,14 @@ func TestAnOutcomeThatCannotBeReadKeepsNoRecordBack(t *testing.T) {
 
 func TestARecordThatIsRefusedIsNoFailedPatch(t *testing.T) {
 	play(t, func(s *scene) {
-		reader := s.measures()
+		seen := s.instrument()
 		s.workload("web", auto, reads("secret/db"))
 		s.observe("secret/db")
 		s.refuse("web", deniedByAdmission())
 		s.start()
 		s.pass(time.Minute)
 		s.wantNothing()
-		if failed := s.measured(reader, "keyturn.patch.errors"); failed != nil {
+		if failed := seen.measurements()["keyturn.patch.errors"]; failed != nil {
 			s.Errorf("counted: %+v", failed)
 		}
 		s.refuse("web", nil)

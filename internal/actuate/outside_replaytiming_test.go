@@ -9,7 +9,7 @@ import (
 
 func TestAReplayIsTimedFromItsRequest(t *testing.T) {
 	play(t, func(s *scene) {
-		reader := s.measures()
+		seen := s.instrument()
 		s.workload("web", auto, reads("secret/db"))
 		s.observe("secret/db")
 		s.start()
@@ -24,7 +24,7 @@ func TestAReplayIsTimedFromItsRequest(t *testing.T) {
 		s.pass(time.Minute)
 		s.wantRolls("web")
 		for _, name := range []string{"keyturn.change.patch.duration", "keyturn.change.ready.duration"} {
-			if count, sum := s.spent(reader, name); count != 1 || sum < 0.9 || sum > 2 {
+			if count, sum := seen.spent(name); count != 1 || sum < 0.9 || sum > 2 {
 				s.Errorf("%s: %d changes took %g s together, want one that took a second", name, count, sum)
 			}
 		}

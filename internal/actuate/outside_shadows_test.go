@@ -84,7 +84,6 @@ func leftBehind(s *scene) types.UID {
 	uid := s.jobs()["import"].UID
 	s.observe("secret/db")
 	first := s.start()
-	s.honorDryRuns()
 	s.intercept("create", "jobs", func(action k8stesting.Action) (bool, runtime.Object, error) {
 		create, ok := action.(k8stesting.CreateAction)
 		if !ok || metaOf(create.GetObject()).GetName() != "import" {

@@ -40,13 +40,13 @@ func TestAnActuatorActsOnWhatAnotherClusterSaysOfASecretStore(t *testing.T) {
 		s.wantTold("web started content-changed")
 
 		// The next leader finds what the rollout is for, so that it is measured.
-		reader := s.measures()
+		seen := s.instrument()
 		s.restart()
 		s.pass(time.Minute)
 		s.finish("web")
 		s.settle()
 		s.wantTold("web completed rolled-out")
-		if count, sum := s.spent(reader, "keyturn.change.ready.duration"); count != 1 || sum < 61 || sum > 63 {
+		if count, sum := seen.spent("keyturn.change.ready.duration"); count != 1 || sum < 61 || sum > 63 {
 			s.Errorf("it was measured %d times, %g s together; want once, a good minute", count, sum)
 		}
 		s.wantRolls()

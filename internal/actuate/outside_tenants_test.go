@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/keyturn/keyturn/internal/events"
 )
 
 // nameIn returns the name of a workload of a namespace.
@@ -52,7 +50,7 @@ func TestNoWorkloadOfAnotherNamespaceHoldsOne(t *testing.T) {
 		{
 			name: "by going first after one that was repaired", want: "held canary-first",
 			way: func(s *scene, other, third string) {
-				s.edit(third, without(events.AnnotationHold))
+				s.edit(third, letGo)
 				s.edit(other, onHold)
 				s.stall(third)
 				s.stall(other)
@@ -62,7 +60,7 @@ func TestNoWorkloadOfAnotherNamespaceHoldsOne(t *testing.T) {
 				s.settle()
 				s.repair(third)
 				s.settle()
-				s.edit(other, without(events.AnnotationHold))
+				s.edit(other, letGo)
 				s.settle()
 				s.wantRolls(other)
 			},
@@ -81,7 +79,7 @@ func TestNoWorkloadOfAnotherNamespaceHoldsOne(t *testing.T) {
 					tt.way(s, nameIn(of, "other"), nameIn(of, "third"))
 					s.settle()
 					s.wantRolls()
-					s.edit("web", without(events.AnnotationHold))
+					s.edit("web", letGo)
 					s.settle()
 					if of != namespace {
 						s.wantRolls("web")
@@ -121,7 +119,7 @@ func TestARequirementToGoFirstEndsThatOfItsOwnNamespaceOnly(t *testing.T) {
 		}
 		for _, name := range []string{"first", "second"} {
 			for _, of := range both {
-				s.edit(nameIn(of, name), without(events.AnnotationHold))
+				s.edit(nameIn(of, name), letGo)
 			}
 			s.settle()
 		}

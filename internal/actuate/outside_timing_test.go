@@ -70,7 +70,7 @@ func TestAChangeThatWaitsIsForgottenWhenItsSourceIsIgnored(t *testing.T) {
 		s.mark("secret/db", asIgnored)
 		s.settle()
 		s.wantTold("web skipped source-ignored")
-		s.edit("web", without(events.AnnotationHold))
+		s.edit("web", letGo)
 		s.pass(time.Minute)
 		s.wantRolls()
 		s.wantTold()
@@ -148,7 +148,7 @@ func TestWhatWaitsForPeopleGoesAtOnceWhenTheyHaveChangedItsWorkload(t *testing.T
 		want        string
 		then        aspect
 	}{
-		{name: "a hold", on: onHold, want: "held on-hold", then: without(events.AnnotationHold)},
+		{name: "a hold", on: onHold, want: "held on-hold", then: letGo},
 		{name: "a hold of its source", on: auto, held: true, want: "held source-on-hold", then: annotated(workload.AnnotationRollNow, "1")},
 		{
 			name: "a window", on: annotated(workload.AnnotationWindow, "0 3 * * * for 1h"), want: "held window-closed",

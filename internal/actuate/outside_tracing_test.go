@@ -146,7 +146,7 @@ func TestAWorkloadThatGoesOnWaitingMakesNoMoreSpans(t *testing.T) {
 		s.set("secret/db", "password", "two")
 		s.settle()
 		s.wantRolls("busy")
-		s.edit("web", without(events.AnnotationHold))
+		s.edit("web", letGo)
 		s.pass(time.Second)
 
 		// reasons returns those of the plans of the workload that waits, one for each plan.

@@ -48,7 +48,7 @@ func TestARollThatAdmissionStripsBeginsNoIntervalAndUsesNothingUp(t *testing.T) 
 					s.Errorf("that roll does not use up that it was asked for: %q", got)
 				}
 
-				s.edit("web", without(events.AnnotationHold))
+				s.edit("web", letGo)
 				s.set("secret/db", "password", "three")
 				s.settle()
 				s.wantRolls()

@@ -201,7 +201,7 @@ func TestARestartThatSomebodyHasScheduledIsWaitedForOnceItsTimeHasCome(t *testin
 				})
 				s.passUntil(tt.at)
 				s.wantRolls()
-				s.edit("web", without("keyturn.dev/hold"))
+				s.edit("web", letGo)
 				s.pass(10 * time.Second)
 				s.wantRolls(tt.want...)
 				if tt.want != nil {

@@ -36,12 +36,6 @@ func (s *scene) rest() {
 	s.soFar()
 }
 
-// heldBack puts a workload on hold, and letGo ends that.
-var (
-	heldBack = annotated(events.AnnotationHold, "moving")
-	letGo    = without(events.AnnotationHold)
-)
-
 // writeAs changes a workload as a program with this ownedField manager does.
 func (s *scene) writeAs(manager, name string, aspects ...aspect) {
 	s.Helper()
@@ -56,24 +50,11 @@ func (s *scene) writeAs(manager, name string, aspects ...aspect) {
 	})
 }
 
-// partsNow returns the metadata of a workload, and its pod template.
-func (s *scene) partsNow(name string) (*metav1.ObjectMeta, *corev1.PodTemplateSpec) {
-	s.Helper()
-	id := parse(name)
-	s.cluster.mu.Lock()
-	defer s.cluster.mu.Unlock()
-	object, err := s.storage.Get(id.resource(), id.namespace, id.name)
-	if err != nil {
-		s.Fatal(err)
-	}
-	return partsOf(object.DeepCopyObject())
-}
-
 // revisionOf keeps a workload as it is, as its ReplicaSet or its ControllerRevision does. What it returns brings that back as `kubectl rollout undo`
 // does: of a Deployment with its annotations, of others the pod template alone. The pods of that revision are ready.
 func (s *scene) revisionOf(name string) (undo func()) {
 	s.Helper()
-	was, template := s.partsNow(name)
+	was, template := partsOf(s.object(name))
 	return func() {
 		s.Helper()
 		s.cluster.mu.Lock()

@@ -8,15 +8,12 @@ import (
 	"strconv"
 	"time"
 
-	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
-	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // These are the words for what workloads wait for: waves, canaries, and others that failed.
@@ -24,8 +21,11 @@ import (
 // bakeTime is how long the pods of a canary must stay ready by default, and bakeCheck is longer than it takes until that is noticed.
 const bakeTime, bakeCheck = 5 * time.Minute, 15 * time.Second
 
-// onHold puts a workload on hold.
-var onHold = annotated(events.AnnotationHold, "tofu apply")
+// onHold puts a workload on hold, and letGo ends that.
+var (
+	onHold = annotated(events.AnnotationHold, "tofu apply")
+	letGo  = without(events.AnnotationHold)
+)
 
 // inWave puts a workload in a wave.
 func inWave(number int) aspect { return annotated("keyturn.dev/wave", strconv.Itoa(number)) }
@@ -39,14 +39,6 @@ func mountsSecret(name string) aspect {
 		})
 		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: volume, MountPath: "/etc/" + volume})
 	}
-}
-
-// writtenByReloader is what Reloader leaves on a workload when it writes it.
-func writtenByReloader(object *metav1.ObjectMeta, _ *corev1.PodTemplateSpec) {
-	now := metav1.Now()
-	object.ManagedFields = append(object.ManagedFields, metav1.ManagedFieldsEntry{
-		Manager: workload.ReloaderManager, Operation: metav1.ManagedFieldsOperationUpdate, Time: &now,
-	})
 }
 
 // begin has sources observed and an actuator started, and lets the records of the workloads be completed.
@@ -97,79 +89,12 @@ func (s *scene) wantAmongTold(outcomes ...string) {
 func (s *scene) messageOf(name, reason string) string {
 	s.Helper()
 	var message string
-	err := s.bus.History(s.Context(), events.HistoryQuery{Kind: events.KindRollout}, func(stored events.Stored) error {
-		outcome, err := stored.Outcome()
-		if err == nil && nameOf(outcome.Workload) == name && outcome.Reason == reason {
+	for _, outcome := range s.outcomesOf(name) {
+		if outcome.Reason == reason {
 			message = outcome.Message
 		}
-		return err
-	})
-	if err != nil {
-		s.Fatal(err)
 	}
 	return message
-}
-
-// measures has the next actuators measure, and returns what reads it.
-func (s *scene) measures() *sdkmetric.ManualReader {
-	reader := sdkmetric.NewManualReader()
-	s.options.Meter = sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("")
-	return reader
-}
-
-// measured returns what was measured under a name.
-func (s *scene) measured(reader *sdkmetric.ManualReader, name string) metricdata.Aggregation {
-	s.Helper()
-	var collected metricdata.ResourceMetrics
-	if err := reader.Collect(s.Context(), &collected); err != nil {
-		s.Fatal(err)
-	}
-	for _, scope := range collected.ScopeMetrics {
-		for _, m := range scope.Metrics {
-			if m.Name == name {
-				return m.Data
-			}
-		}
-	}
-	return nil
-}
-
-// spent returns how often a time was measured, and the sum in seconds.
-func (s *scene) spent(reader *sdkmetric.ManualReader, name string) (count uint64, sum float64) {
-	s.Helper()
-	data, _ := s.measured(reader, name).(metricdata.Histogram[float64])
-	for _, point := range data.DataPoints {
-		count, sum = count+point.Count, sum+point.Sum
-	}
-	return count, sum
-}
-
-// wantFailing wants so many workloads to be shown as failing.
-func (s *scene) wantFailing(reader *sdkmetric.ManualReader, want int64) {
-	s.Helper()
-	data, ok := s.measured(reader, "keyturn.rollouts.failing").(metricdata.Gauge[int64])
-	if !ok {
-		s.Errorf("after %s, it is not measured how many are failing", s.elapsed())
-	}
-	got := int64(0)
-	for _, point := range data.DataPoints {
-		got += point.Value
-	}
-	if got != want {
-		s.Errorf("after %s, %d are failing, want %d", s.elapsed(), got, want)
-	}
-}
-
-// alter changes a Deployment in a way that no aspect describes.
-func (c *cluster) alter(name string, how func(*appsv1.Deployment)) {
-	c.t.Helper()
-	c.change(name, func(object runtime.Object) {
-		deployment, ok := object.(*appsv1.Deployment)
-		if !ok {
-			c.t.Fatalf("%s is no Deployment", name)
-		}
-		how(deployment)
-	})
 }
 
 // scale sets how many pods a Deployment is to have. How many it has is up to the method pods.
@@ -204,16 +129,7 @@ func (c *cluster) repair(name string) {
 // namespaceSays sets the annotations of a namespace, none if nil.
 func (c *cluster) namespaceSays(name string, annotations map[string]string) {
 	c.t.Helper()
-	resource := corev1.SchemeGroupVersion.WithResource("namespaces")
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	before, err := c.storage.Get(resource, "", name)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	after := before.DeepCopyObject()
-	metaOf(after).SetAnnotations(annotations)
-	if err := c.store(resource, before, after, ""); err != nil {
-		c.t.Fatal(err)
-	}
+	c.rewrite(corev1.SchemeGroupVersion.WithResource("namespaces"), "", name, "", func(object runtime.Object) {
+		metaOf(object).SetAnnotations(annotations)
+	})
 }

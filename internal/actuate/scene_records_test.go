@@ -13,9 +13,6 @@ import (
 
 // These are the words for records, for what watches show late, and for what becomes of sources and events.
 
-// recordAnnotation is where a workload has its record.
-const recordAnnotation = "keyturn.dev/rolled"
-
 // wantWrites wants these patches to have been applied since a want last compared them, in any order, and no others: "web rolled", or "web recorded"
 // if a patch writes a record alone.
 func (s *scene) wantWrites(writes ...string) {
@@ -38,7 +35,7 @@ func (s *scene) wantWrites(writes ...string) {
 // recordOf returns the record of a workload, by source.
 func (s *scene) recordOf(name string) map[string]string {
 	s.Helper()
-	text, record := s.annotation(name, recordAnnotation), make(map[string]string)
+	text, record := s.annotation(name, annotationRecord), make(map[string]string)
 	if text == "" {
 		return record
 	}

@@ -98,50 +98,7 @@ func stepsOf(body []byte) []patchStep {
 
 // logged counts how often the actuators have logged a text.
 func (s *scene) logged(text string) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return strings.Count(s.log.String(), text)
-}
-
-// object returns the object of a workload.
-func (c *cluster) object(name string) runtime.Object {
-	c.t.Helper()
-	id := parse(name)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	object, err := c.storage.Get(id.resource(), id.namespace, id.name)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return object.DeepCopyObject()
-}
-
-// podAnnotation returns an annotation of the pod template of a workload, empty if it has none.
-func (c *cluster) podAnnotation(name, key string) string {
-	c.t.Helper()
-	_, pod := partsOf(c.object(name))
-	return pod.Annotations[key]
-}
-
-// overwrite replaces a Deployment as its controller does that reports a status, or a restore of etcd: no controller acts on it, and its generation is
-// what it says.
-func (c *cluster) overwrite(name string, how func(*appsv1.Deployment)) {
-	c.t.Helper()
-	id := parse(name)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	before, err := c.storage.Get(id.resource(), id.namespace, id.name)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	deployment, ok := before.DeepCopyObject().(*appsv1.Deployment)
-	if !ok {
-		c.t.Fatalf("%s is no Deployment", name)
-	}
-	how(deployment)
-	if err := c.store(id.resource(), before, deployment, "status"); err != nil {
-		c.t.Fatal(err)
-	}
+	return strings.Count(s.logText(), text)
 }
 
 // pods says how many pods of a Deployment are of the new template, and how many of all are available.

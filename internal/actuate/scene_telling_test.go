@@ -107,6 +107,24 @@ func (m measurements) value(name, key, label string) (sum int64, ok bool) {
 	return sum, ok
 }
 
+// spent returns how often a time was measured, and the sum in seconds.
+func (m *telemetry) spent(name string) (count uint64, sum float64) {
+	m.s.Helper()
+	data, _ := m.measurements()[name].(metricdata.Histogram[float64])
+	for _, one := range data.DataPoints {
+		count, sum = count+one.Count, sum+one.Sum
+	}
+	return count, sum
+}
+
+// wantFailing wants so many workloads to be shown as failing.
+func (m *telemetry) wantFailing(want int64) {
+	m.s.Helper()
+	if got, ok := m.measurements().value("keyturn.rollouts.failing", "", ""); !ok || got != want {
+		m.s.Errorf("after %s, %d are failing, there: %t, want %d", m.s.elapsed(), got, ok, want)
+	}
+}
+
 // logText returns what was logged so far.
 func (s *scene) logText() string {
 	s.mu.Lock()

@@ -4,7 +4,6 @@ package actuate_test
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -12,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -149,20 +147,13 @@ func (s *scene) wantJobs(names ...string) {
 // editJob changes a Job, as a person or its controller does.
 func (s *scene) editJob(name string, how func(*batchv1.Job)) {
 	s.Helper()
-	s.cluster.mu.Lock()
-	defer s.cluster.mu.Unlock()
-	before, err := s.storage.Get(jobsResource, namespace, name)
-	if err != nil {
-		s.Fatal(err)
-	}
-	job, ok := before.DeepCopyObject().(*batchv1.Job)
-	if !ok {
-		s.Fatalf("%s is a %T", name, before)
-	}
-	how(job)
-	if err := s.store(jobsResource, before, job, ""); err != nil {
-		s.Fatal(err)
-	}
+	s.rewrite(jobsResource, namespace, name, "", func(object runtime.Object) {
+		job, ok := object.(*batchv1.Job)
+		if !ok {
+			s.Fatalf("%s is a %T", name, object)
+		}
+		how(job)
+	})
 }
 
 // deleteJob deletes a Job.
@@ -173,28 +164,4 @@ func (s *scene) deleteJob(name string) {
 	if err := s.remove(jobsResource, namespace, name); err != nil {
 		s.Fatal(err)
 	}
-}
-
-// honorDryRuns keeps dry runs of the actuator that was started last from having an effect. Rolls of Jobs begin with one.
-func (s *scene) honorDryRuns() {
-	s.Helper()
-	s.intercept("patch", "*", func(action k8stesting.Action) (bool, runtime.Object, error) {
-		request, ok := action.(k8stesting.PatchActionImpl)
-		if !ok || len(request.PatchOptions.DryRun) == 0 {
-			return false, nil, nil
-		}
-		s.cluster.mu.Lock()
-		defer s.cluster.mu.Unlock()
-		resource := request.GetResource()
-		before, err := s.storage.Get(resource, request.GetNamespace(), request.GetName())
-		if err != nil {
-			return true, nil, err
-		}
-		after, err := patched(before, request.GetPatch())
-		if err != nil {
-			return true, nil, apierrors.NewGenericServerResponse(
-				http.StatusUnprocessableEntity, "patch", resource.GroupResource(), request.GetName(), err.Error(), 0, false)
-		}
-		return true, after, nil
-	})
 }

@@ -54,12 +54,8 @@ func (p *askedPods) of(name string, aspects ...aspect) {
 	p.s.Helper()
 	id := parse(name)
 	p.s.workload(name, append([]aspect{auto, mountsSecret("db"), annotated(workload.AnnotationReload, "http://:9090/-/reload")}, aspects...)...)
-	p.s.change(name, func(object runtime.Object) {
-		deployment, ok := object.(*appsv1.Deployment)
-		if !ok {
-			p.s.Fatalf("%s is a %T", name, object)
-		}
-		deployment.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": id.name}}
+	p.s.alter(name, func(d *appsv1.Deployment) {
+		d.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": id.name}}
 	})
 	p.answer(name, http.StatusOK)
 	address := fmt.Sprintf("10.0.0.%d", len(p.names)+1)
@@ -81,21 +77,14 @@ func (p *askedPods) of(name string, aspects ...aspect) {
 // unready says that the pod of a Deployment is not ready.
 func (p *askedPods) unready(name string) {
 	p.s.Helper()
-	id, pods := parse(name), corev1.SchemeGroupVersion.WithResource("pods")
-	p.s.cluster.mu.Lock()
-	defer p.s.cluster.mu.Unlock()
-	before, err := p.s.storage.Get(pods, id.namespace, id.name+"-1")
-	if err != nil {
-		p.s.Fatal(err)
-	}
-	pod, ok := before.DeepCopyObject().(*corev1.Pod)
-	if !ok {
-		p.s.Fatalf("it is a %T", before)
-	}
-	pod.Status.Conditions = nil
-	if err := p.s.store(pods, before, pod, "status"); err != nil {
-		p.s.Fatal(err)
-	}
+	id := parse(name)
+	p.s.rewrite(corev1.SchemeGroupVersion.WithResource("pods"), id.namespace, id.name+"-1", "status", func(object runtime.Object) {
+		pod, ok := object.(*corev1.Pod)
+		if !ok {
+			p.s.Fatalf("it is a %T", object)
+		}
+		pod.Status.Conditions = nil
+	})
 }
 
 // answer says what the pod of a Deployment does from now on, with the requests that wait for an answer, too.

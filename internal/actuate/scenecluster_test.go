@@ -117,6 +117,9 @@ func (c *cluster) answer(action k8stesting.Action) (runtime.Object, error) {
 	case k8stesting.ListActionImpl:
 		return c.list(request)
 	case k8stesting.CreateActionImpl:
+		if len(request.CreateOptions.DryRun) > 0 {
+			return request.GetObject(), nil
+		}
 		if event, ok := request.GetObject().(*corev1.Event); ok {
 			about := event.InvolvedObject
 			name := nameOf(events.Workload{Kind: strings.ToLower(about.Kind), Namespace: about.Namespace, Name: about.Name})
@@ -230,6 +233,9 @@ func (c *cluster) patch(request k8stesting.PatchActionImpl) (runtime.Object, err
 	after, err := patched(before, request.GetPatch())
 	if err != nil {
 		return nil, kube.NotApplied()
+	}
+	if len(request.PatchOptions.DryRun) > 0 {
+		return after, nil
 	}
 	rolls := !equality.Semantic.DeepEqual(templateOf(before), templateOf(after))
 	if err := c.store(resource, before, after, ""); err != nil {

@@ -160,15 +160,21 @@ func image(name string) aspect {
 func (c *cluster) change(name string, how func(runtime.Object)) {
 	c.t.Helper()
 	id := parse(name)
+	c.rewrite(id.resource(), id.namespace, id.name, "", how)
+}
+
+// rewrite changes an object, or one of its subresources if that is not empty.
+func (c *cluster) rewrite(resource schema.GroupVersionResource, namespace, name, subresource string, how func(runtime.Object)) {
+	c.t.Helper()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	before, err := c.storage.Get(id.resource(), id.namespace, id.name)
+	before, err := c.storage.Get(resource, namespace, name)
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	object := before.DeepCopyObject()
-	how(object)
-	if err := c.store(id.resource(), before, object, ""); err != nil {
+	after := before.DeepCopyObject()
+	how(after)
+	if err := c.store(resource, before, after, subresource); err != nil {
 		c.t.Fatal(err)
 	}
 }
@@ -184,8 +190,8 @@ func (c *cluster) delete(name string) {
 	}
 }
 
-// annotation returns an annotation of a workload, empty if it has none.
-func (c *cluster) annotation(name, key string) string {
+// object returns the object of a workload.
+func (c *cluster) object(name string) runtime.Object {
 	c.t.Helper()
 	id := parse(name)
 	c.mu.Lock()
@@ -194,7 +200,20 @@ func (c *cluster) annotation(name, key string) string {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	return metaOf(object).GetAnnotations()[key]
+	return object.DeepCopyObject()
+}
+
+// annotation returns an annotation of a workload, empty if it has none.
+func (c *cluster) annotation(name, key string) string {
+	c.t.Helper()
+	return metaOf(c.object(name)).GetAnnotations()[key]
+}
+
+// podAnnotation returns an annotation of the pod template of a workload, empty if it has none.
+func (c *cluster) podAnnotation(name, key string) string {
+	c.t.Helper()
+	_, pod := partsOf(c.object(name))
+	return pod.Annotations[key]
 }
 
 // refuse lets the API server refuse all patches of a workload, until the error is nil.
@@ -222,23 +241,34 @@ func (c *cluster) finish(name string) {
 // fail says, as the controller of a Deployment does, that its rollout has failed.
 func (c *cluster) fail(name string) {
 	c.t.Helper()
+	c.overwrite(name, func(d *appsv1.Deployment) {
+		d.Status.Conditions = []appsv1.DeploymentCondition{{
+			Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded",
+		}}
+	})
+}
+
+// alter changes a Deployment in a way that no aspect describes.
+func (c *cluster) alter(name string, how func(*appsv1.Deployment)) {
+	c.t.Helper()
+	c.change(name, func(object runtime.Object) { how(c.deployment(object)) })
+}
+
+// overwrite replaces a Deployment as its controller does that reports a status, or a restore of etcd: no controller acts on it, and its generation is
+// what it says.
+func (c *cluster) overwrite(name string, how func(*appsv1.Deployment)) {
+	c.t.Helper()
 	id := parse(name)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	before, err := c.storage.Get(id.resource(), id.namespace, id.name)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	failed, ok := before.DeepCopyObject().(*appsv1.Deployment)
+	c.rewrite(id.resource(), id.namespace, id.name, "status", func(object runtime.Object) { how(c.deployment(object)) })
+}
+
+func (c *cluster) deployment(object runtime.Object) *appsv1.Deployment {
+	c.t.Helper()
+	deployment, ok := object.(*appsv1.Deployment)
 	if !ok {
-		c.t.Fatalf("only a Deployment says that it has failed, and not %s", name)
+		c.t.Fatalf("%T is no Deployment", object)
 	}
-	failed.Status.Conditions = []appsv1.DeploymentCondition{{
-		Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded",
-	}}
-	if err := c.store(id.resource(), before, failed, "status"); err != nil {
-		c.t.Fatal(err)
-	}
+	return deployment
 }
 
 // partsOf returns the parts of a workload that an aspect changes.
