@@ -23,9 +23,7 @@ func TestAnActuatorRollsWhatDependsOnAChangeAndFollowsIt(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db"))
 		s.workload("other", auto, reads("secret/else"))
-		s.observe("secret/db", "secret/else")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db", "secret/else")
 		s.stall("web")
 		s.set("secret/db", "password", "two")
 		s.settle()
@@ -54,9 +52,7 @@ func TestAnActuatorHoldsBackWhatMustWaitForAPlace(t *testing.T) {
 		s.options.MaxRollouts = 1
 		s.workload("one", auto, reads("secret/one"))
 		s.workload("two", auto, reads("secret/two"))
-		s.observe("secret/one", "secret/two")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/one", "secret/two")
 		s.stall("one")
 		s.set("secret/one", "password", "two")
 		s.settle()
@@ -76,9 +72,7 @@ func TestAnActuatorHoldsBackWhatMustWaitForALowerWaveUntilThatIsWell(t *testing.
 	play(t, func(s *scene) {
 		s.workload("one", auto, annotated("keyturn.dev/wave", "-1"), reads("secret/db"))
 		s.workload("two", auto, reads("secret/db"))
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		s.stall("one")
 		s.set("secret/db", "password", "two")
 		s.pass(10 * time.Minute)
@@ -107,9 +101,7 @@ func TestAnActuatorHoldsBackWhatMustWaitForALowerWaveUntilThatIsWell(t *testing.
 func TestAnActuatorThatMayNotPatchTriesUntilItMay(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db"))
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		s.refuse("web", apierrors.NewForbidden(appsv1.Resource("deployments"), "web",
 			errors.New(`User "x" cannot patch resource "deployments" in API group "apps"`)))
 		s.set("secret/db", "password", "two")
@@ -129,9 +121,7 @@ func TestADryRunPatchesNothingAndLeavesItToBeDone(t *testing.T) {
 	play(t, func(s *scene) {
 		s.options.DryRun = true
 		s.workload("web", auto, reads("secret/db"))
-		s.observe("secret/db")
-		dry := s.start()
-		s.pass(time.Minute)
+		dry := s.begin("secret/db")
 		s.set("secret/db", "password", "two")
 		s.pass(time.Hour)
 		s.wantTold("web skipped dry-run")

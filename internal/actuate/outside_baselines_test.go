@@ -15,9 +15,7 @@ func TestContentThatComesBackInTheWindowIsComparedWithWhatWasThereBefore(t *test
 	// began has the workload and its source there, and the actuator know them.
 	began := func(s *scene) {
 		pattern(s)
-		s.observe(team)
-		s.start()
-		s.pass(time.Minute)
+		s.begin(team)
 	}
 	flips := func(s *scene, there, back string) {
 		s.set(team, "password", there)
@@ -44,9 +42,7 @@ func TestContentThatComesBackInTheWindowIsComparedWithWhatWasThereBefore(t *test
 		{
 			"nobody wanted the source then",
 			func(s *scene) {
-				s.observe(team)
-				s.start()
-				s.pass(time.Minute)
+				s.begin(team)
 				pattern(s)
 				s.pass(time.Minute)
 			},

@@ -15,9 +15,7 @@ func TestWorkloadsAreLeftToReloaderWhileItRolls(t *testing.T) {
 		s.workload("web", auto, reads("secret/db"), earlier)
 		s.workload("api", auto, reads("configmap/app"), earlier)
 		s.workload("office/web", auto, reads("secret/db"))
-		s.observe("secret/db", "configmap/app", "office/secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db", "configmap/app", "office/secret/db")
 		password := 0
 		change := func(names ...string) {
 			password++
@@ -97,9 +95,7 @@ func TestAChangeThatIsLeftToReloaderIsRolledWhenReloaderDoesNot(t *testing.T) {
 				earlier := reloadedAt(time.Now().Add(-time.Hour), "secret/db")
 				s.workload("web", auto, reads("secret/db"), earlier)
 				s.workload("peer", auto, reads("secret/other"), earlier)
-				s.observe("secret/db", "secret/other")
-				s.start()
-				s.pass(time.Minute)
+				s.begin("secret/db", "secret/other")
 				s.reloaderRolls("peer", "secret/other")
 				s.set("secret/db", "password", "two")
 				s.settle()

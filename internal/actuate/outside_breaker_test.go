@@ -17,9 +17,7 @@ func TestASourceThatChangesWithoutEndRollsAWorkloadNoMoreThanTheLimit(t *testing
 	play(t, func(s *scene) {
 		s.options.MaxRollsPerHour = most
 		s.workload("web", auto, reads("secret/db"))
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		for i := range int(hours * time.Hour / every) {
 			if i%15 == 0 {
 				s.restart()
@@ -45,9 +43,7 @@ func TestRollsThatAreRevertedCountAlthoughNothingIsLeftOfThem(t *testing.T) {
 	play(t, func(s *scene) {
 		s.options.MaxRollsPerHour = most
 		s.workload("web", auto, reads("secret/db"))
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		s.stall("web")
 		rolls := 0
 		for i := range most + 2 {

@@ -20,9 +20,7 @@ import (
 func TestAPatchIsGivenUpAfterSixDenials(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db"))
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		s.refuse("web", deniedByAdmission())
 		s.set("secret/db", "password", "two")
 		s.pass(30 * time.Second) // The sixth is 31 seconds after the first.
@@ -61,9 +59,7 @@ func TestOnlyDenialsCountTowardsGivingUp(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			play(t, func(s *scene) {
 				tt.prepare(s)
-				s.observe("secret/db")
-				s.start()
-				s.pass(time.Minute)
+				s.begin("secret/db")
 				mend := s.onPatch(func(k8stesting.PatchActionImpl) (bool, runtime.Object, error) { return true, nil, unavailable() })
 				s.set("secret/db", "password", "two")
 				s.pass(10 * time.Minute) // That is twice as many attempts as there may be denials.
@@ -83,9 +79,7 @@ func TestOnlyDenialsCountTowardsGivingUp(t *testing.T) {
 func TestDenialsAreCountedForOneContent(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db"))
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		s.refuse("web", deniedByAdmission())
 		s.set("secret/db", "password", "two")
 		s.pass(10 * time.Second) // four denials
@@ -108,13 +102,7 @@ func TestDenialsOfACorrectionAreCountedApart(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			play(t, func(s *scene) {
-				s.workload("web", auto, reads("secret/db"))
-				s.observe("secret/db")
-				s.start()
-				s.pass(time.Minute)
-				s.stall("web")
-				s.set("secret/db", "password", "two")
-				s.settle()
+				s.rolling()
 				s.wantRolls("web")
 				s.refuse("web", unavailable())
 				s.edit("web", unrolled)
@@ -176,9 +164,7 @@ func TestAPatchThatIsNeverAppliedIsAFailedOneInTheEnd(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			play(t, func(s *scene) {
 				test.prepare(s)
-				s.observe("secret/db")
-				s.start()
-				s.pass(time.Minute)
+				s.begin("secret/db")
 				s.set("secret/db", "password", "two")
 				s.pass(30 * time.Second)
 				if s.logged("deciding again") == 0 || s.logged("patch failed; retrying") != 0 {

@@ -37,9 +37,7 @@ func consumers(s *scene) []string {
 func TestADryRunHasAConsumerOfItsOwnThatTheServerForgets(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db"))
-		s.observe("secret/db")
-		actual := s.start()
-		s.pass(time.Minute)
+		actual := s.begin("secret/db")
 		actual.stop()
 		s.options.DryRun = true
 		dry := s.start()

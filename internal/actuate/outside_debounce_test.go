@@ -12,9 +12,7 @@ import (
 func TestAChangeThatConcernsAWorkloadWaitsUntilItIsQuiet(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db"))
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		s.set("secret/db", "password", "two")
 		s.pass(600 * time.Millisecond)
 		s.set("secret/db", "password", "three")
@@ -32,9 +30,7 @@ func TestAChangeThatConcernsAWorkloadWaitsUntilItIsQuiet(t *testing.T) {
 func TestAChangeWaitsNoLongerForQuietThanTheLimit(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db"))
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		for i := range 20 {
 			s.set("secret/db", "password", strconv.Itoa(i))
 			s.pass(490 * time.Millisecond)
@@ -52,9 +48,7 @@ func TestAChangeWaitsNoLongerForQuietThanTheLimit(t *testing.T) {
 func TestAFailedPatchIsTriedAgainLaterAndLater(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db"))
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		// How long after the first attempt the API server begins to take patches, and how long after that attempt the next one comes, or up to a tenth later.
 		for i, tt := range []struct{ refused, next time.Duration }{
 			{200 * time.Millisecond, time.Second},
@@ -88,9 +82,7 @@ func TestAFailedPatchIsTriedAgainLaterAndLater(t *testing.T) {
 func TestAFailedPatchIsTriedAgainWithWhatCameSince(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db", "configmap/app"))
-		s.observe("secret/db", "configmap/app")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db", "configmap/app")
 		s.refuse("web", errors.New("no"))
 		s.set("secret/db", "password", "two")
 		s.settle()
@@ -111,9 +103,7 @@ func TestAFailedPatchIsTriedAgainWithWhatCameSince(t *testing.T) {
 func TestANewChangeDoesNotShortenTheDelayAfterAFailure(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db"))
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		s.refuse("web", errors.New("no"))
 		s.set("secret/db", "password", "two")
 		s.pass(s.options.Settle)

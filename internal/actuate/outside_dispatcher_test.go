@@ -19,9 +19,7 @@ func TestAWorkloadThatIsHeldForTwoReasonsIsReportedOnce(t *testing.T) {
 		s.workload("failed", auto, reads("secret/db"))
 		s.workload("lower", auto, reads("configmap/app"))
 		s.workload("web", auto, reads("secret/db", "configmap/app"), inWave(1))
-		s.observe("secret/db", "configmap/app")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db", "configmap/app")
 		s.stall("failed")
 		s.set("secret/db", "password", "two")
 		s.settle()
@@ -50,9 +48,7 @@ func TestEachLimitThatHoldsAWorkloadIsReportedOnce(t *testing.T) {
 			s.workload(name, auto, reads("secret/other"))
 			s.stall(name)
 		}
-		s.observe("secret/db", "secret/other", "bank/secret/other", "office/secret/other")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db", "secret/other", "bank/secret/other", "office/secret/other")
 		s.set("secret/other", "password", "two")
 		s.set("bank/secret/other", "password", "two")
 		s.settle()
@@ -111,9 +107,7 @@ func TestWhatNewerPodsMakeNeedlessWaitsUntilTheyAreThere(t *testing.T) {
 			play(t, func(s *scene) {
 				s.options.RolloutTimeout = 24 * time.Hour
 				s.workload("web", auto, reads("secret/db"))
-				s.observe("secret/db")
-				s.start()
-				s.pass(time.Minute)
+				s.begin("secret/db")
 				s.stall("web")
 				s.set("secret/db", "password", "two")
 				s.edit("web", image("example.com/app:bad"))
@@ -137,9 +131,7 @@ func TestVersionsThatCannotBeComparedAreLoggedOnce(t *testing.T) {
 	}
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db"))
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		for _, value := range []string{"two", "three"} {
 			s.set("secret/db", "password", value)
 			s.edit("web", image("example.com/app:"+value), anHourAgo)
@@ -193,9 +185,7 @@ func TestADryRunReportsWhatWouldWait(t *testing.T) {
 				} else {
 					tt.given(s)
 				}
-				s.observe("secret/db")
-				s.start()
-				s.pass(time.Minute)
+				s.begin("secret/db")
 				tt.act(s)
 				s.settle()
 				s.wantTold(tt.want)

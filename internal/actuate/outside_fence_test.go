@@ -17,9 +17,7 @@ import (
 func TestAWorkloadThatAnotherLeaderRolledIsDecidedAgain(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db"))
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		s.stall("web")
 		s.onPatch(func(request k8stesting.PatchActionImpl) (bool, runtime.Object, error) {
 			if _, err := s.apply(request); err != nil {
@@ -48,13 +46,7 @@ func TestAWorkloadThatAnotherLeaderRolledIsDecidedAgain(t *testing.T) {
 // Another leader writes a later record just before the correction arrives.
 func TestACorrectionOfAnEarlierRecordChangesNothing(t *testing.T) {
 	play(t, func(s *scene) {
-		s.workload("web", auto, reads("secret/db"))
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
-		s.stall("web")
-		s.set("secret/db", "password", "two")
-		s.settle()
+		s.rolling()
 		s.wantRolls("web")
 		record := fmt.Sprintf(`{"secret/db":"k0a1b2c3d:0000000000000000000000000000000c@%s/%s"}`, s.nextVersion(), s.of("secret/db").published.UID)
 		var written atomic.Bool

@@ -45,13 +45,7 @@ func TestARolloutIsFollowedToItsEnd(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			play(t, func(s *scene) {
-				s.workload("web", auto, reads("secret/db"))
-				s.observe("secret/db")
-				s.start()
-				s.pass(time.Minute)
-				s.stall("web")
-				s.set("secret/db", "password", "two")
-				s.settle()
+				s.rolling()
 				s.wantRolls("web")
 				s.pass(time.Minute)
 				s.wantTold("web started content-changed")
@@ -67,9 +61,7 @@ func TestARolloutIsFollowedToItsEnd(t *testing.T) {
 func TestARolloutThatIsAbortedHasFailed(t *testing.T) {
 	play(t, func(s *scene) {
 		change := s.serveRollout(func(*unstructured.Unstructured) {})
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		s.set("secret/db", "password", "two")
 		s.settle()
 		s.wantTold("rollout/web started content-changed")
@@ -84,13 +76,7 @@ func TestARolloutThatIsAbortedHasFailed(t *testing.T) {
 
 func TestALaterRolloutSupersedesTheOneInProgress(t *testing.T) {
 	play(t, func(s *scene) {
-		s.workload("web", auto, reads("secret/db"))
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
-		s.stall("web")
-		s.set("secret/db", "password", "two")
-		s.settle()
+		s.rolling()
 		s.wantRolls("web")
 		s.wantTold("web started content-changed")
 		s.pass(time.Minute)
@@ -110,9 +96,7 @@ func TestARolloutThatTakesTooLongEndsAndLeavesItsPlaceToOthers(t *testing.T) {
 		s.workload("paused", auto, reads("secret/one"))
 		s.workload("slow", auto, reads("secret/two"))
 		s.workload("next", auto, reads("secret/three"))
-		s.observe("secret/one", "secret/two", "secret/three")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/one", "secret/two", "secret/three")
 		s.stall("paused")
 		s.stall("slow")
 		s.set("secret/one", "password", "two")
@@ -155,13 +139,7 @@ func TestARolloutThatIsNoLongerWatchedDoesNotEndAsDeleted(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			play(t, func(s *scene) {
 				s.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "another"}})
-				s.workload("web", auto, reads("secret/db"))
-				s.observe("secret/db")
-				leader := s.start()
-				s.pass(time.Minute)
-				s.stall("web")
-				s.set("secret/db", "password", "two")
-				s.settle()
+				leader := s.rolling()
 				s.wantTold("web started content-changed")
 				leader.stop()
 				if tt.gone {

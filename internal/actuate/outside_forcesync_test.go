@@ -122,9 +122,7 @@ func TestAnActuatorSyncsWhatReadsASecretInAStoreInOneTrace(t *testing.T) {
 	play(t, func(s *scene) {
 		seen := s.instrument()
 		s.syncs("db")
-		s.observe("secret/db")
-		actuator := s.start()
-		s.pass(time.Minute)
+		actuator := s.begin("secret/db")
 		rotation := rotated()
 		s.send(rotation)
 		s.pass(time.Second)

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -83,9 +82,7 @@ func TestAHoldCountsWhereverItIsAnnotated(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			play(t, func(s *scene) {
 				takeOff := tt.hold(s)
-				s.observe("secret/db")
-				s.start()
-				s.pass(time.Minute)
+				s.begin("secret/db")
 				s.set("secret/db", "password", "two")
 				s.settle()
 				s.wantTold(tt.rolled + " held on-hold")

@@ -19,9 +19,7 @@ func TestALongHoldIsNotedAsLongAndNotAsLate(t *testing.T) {
 	play(t, func(s *scene) {
 		seen := s.instrument()
 		s.workload("web", auto, reads("secret/db"), onHold)
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		for hour := range hours {
 			s.set("secret/db", "password", strconv.Itoa(hour))
 			s.pass(time.Hour)
@@ -46,9 +44,7 @@ func TestALongHoldIsNotedAsLongAndNotAsLate(t *testing.T) {
 func TestASourceOnHoldDelaysNoRecordOfAnother(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", on("secret/db, configmap/app"), reads("secret/db", "configmap/app"))
-		s.observe("secret/db", "configmap/app")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db", "configmap/app")
 		s.set("configmap/app", "password", "two")
 		s.edit("web", image("example.com/app:2")) // Its pods are newer than this change.
 		s.set("secret/db", "password", "two", sourceHeld("migration"))
@@ -91,9 +87,7 @@ func TestTheEndOfARolloutLetsWhatWaitsForItGoAtOnce(t *testing.T) {
 				}
 				s.workload("first", auto, reads("secret/db"))
 				s.workload("web", auto, reads("secret/db"), inWave(tt.wave))
-				s.observe("secret/db")
-				s.start()
-				s.pass(time.Minute)
+				s.begin("secret/db")
 				s.stall("first")
 				s.stall("web")
 				s.set("secret/db", "password", "two")
@@ -122,9 +116,7 @@ func TestAWorkloadThatFailedNeedNotWaitForOneThatWaitsForItsRepair(t *testing.T)
 		s.workload("waits", auto, reads("secret/db", "configmap/app"), onHold)
 		s.workload("failed", auto, reads("secret/db", "configmap/app"), inWave(1))
 		s.workload("other", auto, reads("configmap/app"), inWave(1))
-		s.observe("secret/db", "configmap/app")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db", "configmap/app")
 		s.stall("failed")
 		s.set("secret/db", "password", "two")
 		s.settle()

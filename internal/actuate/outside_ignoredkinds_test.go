@@ -2,10 +2,7 @@
 
 package actuate_test
 
-import (
-	"testing"
-	"time"
-)
+import "testing"
 
 func TestAKindThatIsIgnoredIsNeitherListedNorWatched(t *testing.T) {
 	play(t, func(s *scene) {
@@ -13,9 +10,7 @@ func TestAKindThatIsIgnoredIsNeitherListedNorWatched(t *testing.T) {
 		for _, name := range []string{"web", "statefulset/web", "daemonset/web", "cronjob/web"} {
 			s.workload(name, auto, reads("secret/db"))
 		}
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		for resource, want := range map[string]bool{"deployments": true, "statefulsets": true, "daemonsets": false, "cronjobs": false} {
 			for _, verb := range []string{"list", "watch"} {
 				if got := len(s.requests(verb, resource)) > 0; got != want {

@@ -42,9 +42,7 @@ func TestADeadLetterThatIsReplayedRollsWhoDidNotGetIt(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("other", auto, reads("secret/db"))
 		s.workload("web", auto, reads("secret/db"))
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		s.refuse("web", deniedByAdmission())
 		s.set("secret/db", "password", "two")
 		s.pass(2 * time.Minute)
@@ -81,9 +79,7 @@ func TestAChangeThatWaitsOutlivesItsStream(t *testing.T) {
 			play(t, func(s *scene) {
 				s.workload("web", auto, onHold, reads("secret/db"))
 				s.workload("other", auto, reads("secret/other"))
-				s.observe("secret/other", "secret/db")
-				s.start()
-				s.pass(time.Minute)
+				s.begin("secret/other", "secret/db")
 				s.set("secret/db", "password", "two")
 				s.pass(11 * time.Minute)
 				s.wantRolls()
@@ -124,9 +120,7 @@ func TestAStreamThatIsRolledBackRollsNoWorkloadBack(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			play(t, func(s *scene) {
 				s.workload("web", auto, reads("secret/db"))
-				s.observe("secret/db")
-				s.start()
-				s.pass(time.Minute)
+				s.begin("secret/db")
 				restore := s.backup("")
 				s.set("secret/db", "password", "two")
 				s.pass(11 * time.Minute)

@@ -29,9 +29,7 @@ func TestAskingPodsToReloadTakesNoWorkerFromPatches(t *testing.T) {
 		}
 		s.workload("other", auto, reads("secret/other"))
 		s.workload("park/other", auto, reads("secret/other"))
-		s.observe("secret/db", "bank/secret/db", "tower/secret/db", "secret/other", "park/secret/other")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db", "bank/secret/db", "tower/secret/db", "secret/other", "park/secret/other")
 		s.set("secret/db", "password", "two")
 		s.settle()
 		pods.wantAsking(namespace, 2) // One namespace takes half of the places.
@@ -54,9 +52,7 @@ func TestAWorkloadWaitsForAPlaceToHaveItsPodsAskedToReload(t *testing.T) {
 		pods.of("web")
 		pods.of("bank/web")
 		pods.answer("bank/web", silent)
-		s.observe("secret/db", "bank/secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db", "bank/secret/db")
 		s.set("bank/secret/db", "password", "two")
 		s.settle()
 		pods.wantAsking("bank", 1)
@@ -75,9 +71,7 @@ func TestPodsAreReplacedIfTheirSourceChangesAllTheTime(t *testing.T) {
 	play(t, func(s *scene) {
 		pods := s.askPods()
 		pods.of("web")
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		s.set("secret/db", "password", "0")
 		for i := range 7 { // In three times the delay, the files are not new once.
 			if i < 5 {
@@ -129,9 +123,7 @@ func TestPodsOfWhichOneIsNotReadyAreAskedForAWhileBeforeTheyAreReplaced(t *testi
 		pods.of("web")
 		pods.unready("web")
 		pods.answer("web", http.StatusInternalServerError)
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		s.set("secret/db", "password", "two")
 		// One attempt makes five requests within 15 seconds, and the waits between the first seven attempts are a minute together.
 		s.pass(2 * time.Minute)

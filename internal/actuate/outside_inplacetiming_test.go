@@ -21,9 +21,7 @@ func TestTheDelayOfAReloadIsNoTimeThatAChangeTook(t *testing.T) {
 				pods, seen := s.askPods(), s.instrument()
 				pods.of("web")
 				pods.answer("web", tt.answer)
-				s.observe("secret/db")
-				s.start()
-				s.pass(time.Minute)
+				s.begin("secret/db")
 				s.set("secret/db", "password", "two")
 				s.pass(s.options.ReloadDelay + time.Minute)
 				// The attempts to reach the pods take 15 seconds. Whether pods have reloaded, nobody has seen.

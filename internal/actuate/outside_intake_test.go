@@ -13,9 +13,7 @@ import (
 func TestAChangeThatNeedsNothingIsToldAtOnce(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db"))
-		s.observe("secret/db")
-		first := s.start()
-		s.pass(time.Minute)
+		first := s.begin("secret/db")
 		s.wantWrites("web recorded")
 		first.stop()
 		s.set("secret/db", "password", "two")
@@ -99,9 +97,7 @@ func TestARecordThatSomeoneHasPutBackDoesNotTellWhatPodsHave(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			play(t, func(s *scene) {
 				s.workload("web", auto, reads("secret/db"))
-				s.observe("secret/db")
-				s.start()
-				s.pass(time.Minute)
+				s.begin("secret/db")
 				s.set("secret/db", "password", "two")
 				s.settle()
 				record := s.annotation("web", annotationRecord)

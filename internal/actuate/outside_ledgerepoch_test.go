@@ -14,9 +14,7 @@ import (
 func rolledOnce(happens func(*scene)) func(*scene) {
 	return func(s *scene) {
 		s.workload("web", auto, reads("secret/db", "configmap/app?"))
-		s.observe("secret/db", "configmap/app")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db", "configmap/app")
 		s.set("secret/db", "password", "two")
 		s.rest()
 		happens(s)

@@ -13,9 +13,7 @@ func TestLedgerAPersonUndoesARoll(t *testing.T) {
 	undoing := func(name string, reading aspect, happens func(*scene)) func(*scene) {
 		return func(s *scene) {
 			s.workload(name, auto, reading)
-			s.observe("secret/db")
-			s.start()
-			s.pass(time.Minute)
+			s.begin("secret/db")
 			undo := s.revisionOf(name)
 			s.set("secret/db", "password", "two")
 			s.rest()

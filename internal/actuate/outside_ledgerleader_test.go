@@ -122,9 +122,7 @@ func TestLedgerTwoActuatorsThatBothLead(t *testing.T) {
 			name: "leave a workload that has not changed as it is",
 			play: func(s *scene) {
 				s.workload("web", auto, reads("secret/db"))
-				s.observe("secret/db")
-				s.start()
-				s.pass(time.Minute)
+				s.begin("secret/db")
 				s.set("secret/db", "password", "two")
 				s.rest()
 				s.start()

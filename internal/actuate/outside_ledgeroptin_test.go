@@ -213,9 +213,7 @@ func TestLedgerAnOptInAgain(t *testing.T) {
 			name: "a pattern that is added names nothing that changed before",
 			play: func(s *scene) {
 				s.workload("web", auto, reads("secret/db"))
-				s.observe("secret/db", "configmap/release-1")
-				s.start()
-				s.pass(time.Minute)
+				s.begin("secret/db", "configmap/release-1")
 				s.set("configmap/release-1", "password", "two")
 				s.rest()
 				s.edit("web", on("secret/db, configmap/release-*"))

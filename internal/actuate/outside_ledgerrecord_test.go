@@ -17,9 +17,7 @@ func TestLedgerTheKeyOfFingerprintsIsAnother(t *testing.T) {
 	recorded := func(happens func(*scene)) func(*scene) {
 		return func(s *scene) {
 			s.workload("web", auto, reads("secret/db"))
-			s.observe("secret/db")
-			s.start()
-			s.pass(time.Minute)
+			s.begin("secret/db")
 			s.set("secret/db", "password", "two")
 			s.rest()
 			happens(s)
@@ -160,9 +158,7 @@ func TestLedgerAPatternNamesMoreThanARecordHolds(t *testing.T) {
 			name: "and somebody has written a record that is too large to be one",
 			play: func(s *scene) {
 				s.workload("web", auto, reads("secret/db"))
-				s.observe("secret/db")
-				s.start()
-				s.pass(time.Minute)
+				s.begin("secret/db")
 				s.set("secret/db", "password", "two")
 				s.rest()
 				entry := workload.RolledFor{Fingerprint: "k0a1b2c3d:00000000000000000000000000000000", Version: "1", UID: "uid"}.String()

@@ -17,9 +17,7 @@ import (
 func switching(before, after func(*scene)) func(*scene) {
 	return func(s *scene) {
 		before(s)
-		s.observe("secret/db", "office/secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db", "office/secret/db")
 		s.set("secret/db", "password", "two")
 		s.set("office/secret/db", "password", "two")
 		s.rest()
@@ -87,9 +85,7 @@ func TestLedgerAnOptionThatAddsReasonsRollsNothing(t *testing.T) {
 	gone := func(s *scene) {
 		s.workload("web", auto, reads("configmap/app?"))
 		s.workload("api", auto, reads("secret/db"))
-		s.observe("configmap/app", "secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("configmap/app", "secret/db")
 		s.erase("configmap/app")
 		s.erase("secret/db")
 		s.pass(time.Minute)

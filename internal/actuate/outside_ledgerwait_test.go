@@ -15,9 +15,7 @@ func TestLedgerWhatIsNoChangeOfContentWaitsOnTheWorkload(t *testing.T) {
 			play: func(s *scene) {
 				s.options.RollOnDelete = true
 				s.workload("web", auto, onHold, reads("configmap/app?"))
-				s.observe("configmap/app")
-				leader := s.start()
-				s.pass(time.Minute)
+				leader := s.begin("configmap/app")
 				s.erase("configmap/app")
 				s.pass(time.Minute)
 				leader.stop()
@@ -111,9 +109,7 @@ func TestLedgerAToolDropsTheRecordOfAWorkloadThatWaits(t *testing.T) {
 			name: "a workload that does not wait is recorded again, and rolls for nothing",
 			play: func(s *scene) {
 				s.workload("web", auto, reads("secret/db"))
-				s.observe("secret/db")
-				s.start()
-				s.pass(time.Minute)
+				s.begin("secret/db")
 				s.set("secret/db", "password", "two")
 				s.rest()
 				for range 5 {
@@ -177,9 +173,7 @@ func TestLedgerAnIgnoredSourceChanges(t *testing.T) {
 			name: "nothing rolls for that once a person puts it on hold and ends that",
 			play: func(s *scene) {
 				s.workload("web", auto, reads("secret/db"))
-				s.observe("secret/db")
-				s.start()
-				s.pass(time.Minute)
+				s.begin("secret/db")
 				s.mark("secret/db", asIgnored)
 				s.set("secret/db", "password", "two", asIgnored)
 				s.rest()

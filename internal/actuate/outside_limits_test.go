@@ -140,9 +140,7 @@ func TestAPatchThatIsUnderWayTakesAPlace(t *testing.T) {
 					s.workload("second", auto, reads("secret/patched")) // It waits for the pods of the other one to stay ready.
 				}
 				others := makeCrowd(s, namespace, 1)
-				s.observe("secret/db", "secret/patched")
-				s.start()
-				s.pass(time.Minute)
+				s.begin("secret/db", "secret/patched")
 				s.stall(others[0])
 				s.set("shop/secret/crowd", "password", "two")
 				s.settle()
@@ -227,9 +225,7 @@ func TestAWorkloadThatIsBeingRolledHasItsSlotAlready(t *testing.T) {
 				s.options.Namespaces = tt.options.Namespaces
 				s.workload("web", auto, reads("secret/db"))
 				s.workload("other", auto, reads("secret/other"))
-				s.observe("secret/db", "secret/other")
-				s.start()
-				s.pass(time.Minute)
+				s.begin("secret/db", "secret/other")
 				s.stall("web")
 				s.set("secret/db", "password", "two")
 				s.settle()

@@ -34,9 +34,7 @@ func TestAChangeIsNotMissedByAWorkloadThatHasJustComeToWantIt(t *testing.T) {
 			play(t, func(s *scene) {
 				test.before(s)
 				s.workload("other", auto, reads("secret/db"))
-				s.observe("secret/db")
-				s.start()
-				s.pass(time.Minute)
+				s.begin("secret/db")
 				moment := s.reserve()
 				s.set("secret/db", "password", "two")
 				s.settle()
@@ -59,9 +57,7 @@ func TestAChangeIsNotMissedByAWorkloadThatHasJustComeToWantIt(t *testing.T) {
 func TestAWorkloadThatHasJustComeToWantAChangeIsRolledOnceWithALaterOne(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", reads("secret/db"))
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		moment := s.reserve()
 		s.set("secret/db", "password", "two")
 		s.settle()
@@ -77,9 +73,7 @@ func TestAWorkloadThatHasJustComeToWantAChangeIsRolledOnceWithALaterOne(t *testi
 func TestAnOptInAfterAChangeRollsNothing(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", reads("secret/db"))
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		s.set("secret/db", "password", "two")
 		s.settle()
 		s.edit("web", auto)

@@ -14,9 +14,7 @@ import (
 func TestARollThatALeaderDidNotLiveToTellIsToldByTheNext(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db"))
-		s.observe("secret/db")
-		first := s.start()
-		s.pass(time.Minute)
+		first := s.begin("secret/db")
 		s.wantWrites("web recorded")
 		s.set("secret/db", "password", "two")
 		// Nothing can be told without HISTORY.
@@ -46,9 +44,7 @@ func TestWhatIsHeldIsCountedAlthoughItIsLookedAtAgainAndAgain(t *testing.T) {
 		s.options.MaxRollouts = 1
 		s.workload("one", auto, reads("secret/db"))
 		s.workload("another", auto, reads("secret/db"))
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		s.wantRolls()
 		s.stall("one")
 		s.stall("another")

@@ -117,9 +117,7 @@ func TestTheWindowOfAWorkloadCountsRatherThanThatOfItsNamespace(t *testing.T) {
 				s.options.Window = tt.flag
 				s.workload("web", auto, reads("secret/db"), annotated(workload.AnnotationWindow, tt.own))
 				s.namespaceSays(namespace, tt.namespace)
-				s.observe("secret/db")
-				s.start()
-				s.pass(time.Minute)
+				s.begin("secret/db")
 				s.set("secret/db", "password", "two")
 				s.settle()
 				if tt.want == "" {

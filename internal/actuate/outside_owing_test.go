@@ -13,9 +13,7 @@ import (
 func TestAChangeThatWasReadAgainAndRestsOutlivesTheActuator(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", reads("secret/db"))
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		moment := s.reserve()
 		s.set("secret/db", "password", "two")
 		s.settle()
@@ -49,9 +47,7 @@ func TestADeletionThatRestsOutlivesItsEventAndTheActuator(t *testing.T) {
 	play(t, func(s *scene) {
 		s.options.RollOnDelete = true
 		s.workload("web", auto, reads("secret/db?"))
-		s.observe("secret/db")
-		first := s.start()
-		s.pass(time.Minute)
+		first := s.begin("secret/db")
 		s.wantWrites("web recorded")
 		s.edit("web", onHold)
 		s.erase("secret/db")
@@ -83,9 +79,7 @@ func TestAChangeThatWasReadAgainAndWaitsForASlotOutlivesTheActuator(t *testing.T
 		s.options.RolloutTimeout = time.Hour
 		s.workload("other", auto, reads("secret/db"))
 		s.workload("web", reads("secret/db"))
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		moment := s.reserve()
 		s.stall("other")
 		s.set("secret/db", "password", "two")
@@ -116,9 +110,7 @@ func TestWhatAWorkloadWaitsForIsNotedAsFarAsTheRecordHasRoom(t *testing.T) {
 		for i := range count {
 			names = append(names, fmt.Sprintf("configmap/release-%d", i))
 		}
-		s.observe(names...)
-		s.start()
-		s.pass(time.Minute)
+		s.begin(names...)
 		s.wantNothing()
 		for _, name := range names {
 			s.erase(name)

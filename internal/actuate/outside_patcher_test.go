@@ -15,9 +15,7 @@ import (
 func TestWorkloadsAreChangedByJSONPatchesOfOneFieldManager(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db"))
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		s.set("secret/db", "password", "two")
 		s.settle()
 		s.wantRolls("web")
@@ -37,9 +35,7 @@ func TestWorkloadsAreChangedByJSONPatchesOfOneFieldManager(t *testing.T) {
 func TestAPatchThatIsRefusedSaysWhatItWasOf(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db"))
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		s.refuse("web", apierrors.NewBadRequest("no"))
 		s.set("secret/db", "password", "two")
 		s.pass(time.Minute)
@@ -55,9 +51,7 @@ func TestAPatchThatIsRefusedSaysWhatItWasOf(t *testing.T) {
 func TestAPatchOfAWorkloadThatIsGoneIsNotDenied(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db"))
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		s.refuse("web", apierrors.NewNotFound(appsv1.Resource("deployments"), "web"))
 		s.set("secret/db", "password", "two")
 		s.pass(10 * time.Minute)

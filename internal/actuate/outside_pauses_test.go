@@ -33,9 +33,7 @@ func TestChangesWithinAPauseMakeOneRollAtItsEnd(t *testing.T) {
 		const period = time.Hour
 		s.options.Reloader = true
 		s.workload("web", auto, reads("secret/db"), pausing(period))
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		s.set("secret/db", "password", "two")
 		s.settle()
 		s.wantTold("web held pause-period")
@@ -74,9 +72,7 @@ func TestContentThatComesBackWithinAPauseRollsNothing(t *testing.T) {
 	play(t, func(s *scene) {
 		s.options.Reloader = true
 		s.workload("web", auto, reads("secret/db"), pausing(time.Minute))
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		s.set("secret/db", "password", "two")
 		s.settle()
 		s.wantTold("web held pause-period")
@@ -147,9 +143,7 @@ func TestADeploymentThatIsStillPausedAfterItsPauseIsReportedOnce(t *testing.T) {
 func TestAPauseIsNoneWithoutReloader(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db"), pausing(time.Hour))
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		for _, password := range []string{"two", "three"} {
 			s.set("secret/db", "password", password)
 			s.settle()
@@ -165,9 +159,7 @@ func TestARollThatIsRepeatedWaitsForNoOtherPause(t *testing.T) {
 	paused := func(s *scene) {
 		s.options.Reloader = true
 		s.workload("web", auto, reads("secret/db"), pausing(time.Minute))
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		s.set("secret/db", "password", "two")
 		s.pass(50 * time.Second)
 		s.wantRolls()
@@ -206,9 +198,7 @@ func TestAPauseBeginsWithTheFirstChangeThatRollsAndEndsEvenIfItIsWrittenNowhere(
 		const period = 5 * time.Minute
 		s.options.Reloader = true
 		s.workload("web", auto, reads("secret/db", "configmap/app"), pausing(period))
-		s.observe("secret/db", "configmap/app")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db", "configmap/app")
 		s.refuse("web", errors.New("no answer"))
 		asked := func() int {
 			count := 0
@@ -277,9 +267,7 @@ func TestAfterAPauseAWaitCountsAgain(t *testing.T) {
 				s.options.Reloader, s.options.PatchWorkers = true, 1
 				s.workload("web", auto, reads("secret/db", "configmap/app"), pausing(period))
 				s.workload("other", auto, reads("secret/other"))
-				s.observe("secret/db", "configmap/app", "secret/other")
-				s.start()
-				s.pass(time.Minute)
+				s.begin("secret/db", "configmap/app", "secret/other")
 				end := time.Now().Add(period)
 				s.set("secret/db", "password", "two")
 				s.pass(20 * time.Second)

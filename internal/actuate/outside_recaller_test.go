@@ -12,9 +12,7 @@ func TestARecalledEventIsReadUntilItIsThere(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", reads("secret/db"))
 		s.workload("other", auto, reads("secret/db"))
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		moment := s.reserve()
 		s.set("secret/db", "password", "two")
 		s.settle()
@@ -37,9 +35,7 @@ func TestAChangeThatAWorkloadHasMissedIsToldOnceInADryRun(t *testing.T) {
 	play(t, func(s *scene) {
 		s.options.DryRun = true
 		s.workload("web", reads("secret/db"))
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		moment := s.reserve()
 		s.set("secret/db", "password", "two")
 		s.settle()

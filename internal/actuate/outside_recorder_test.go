@@ -14,9 +14,7 @@ func TestAWorkloadWithoutARecordGetsOne(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db"))
 		s.workload("silent", annotated("team", "a"), reads("secret/db"))
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		s.wantWrites("web recorded")
 		s.wantRecord("web", "secret/db")
 		s.pass(time.Hour)
@@ -156,9 +154,7 @@ func TestADryRunRecordsNothing(t *testing.T) {
 func TestARecordThatIsRemovedAgainAndAgainIsWrittenEverMoreSeldom(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db"))
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		s.wantWrites("web recorded")
 		var counts []int
 		for range 2 {
@@ -184,9 +180,7 @@ func TestRecordsArePacedAndTakeNoPlaceOfRolls(t *testing.T) {
 	play(t, func(s *scene) {
 		s.options.PatchWorkers = 1
 		s.workload("web", auto, reads("configmap/app"))
-		s.observe("secret/db", "configmap/app")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db", "configmap/app")
 		s.wantWrites("web recorded")
 		s.set("configmap/app", "mode", "fast")
 		for i := range count {

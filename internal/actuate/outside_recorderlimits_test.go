@@ -27,9 +27,7 @@ func TestAWorkloadWhoseSourceIsCreatedLateGetsARecordSoonAfter(t *testing.T) {
 func TestEventsWithoutAChangeWriteNothingWhileAnotherSourceHasNoEvent(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", on("auto, configmap/app"), reads("secret/db"))
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		s.wantWrites("web recorded")
 		for range 20 {
 			s.mark("secret/db")

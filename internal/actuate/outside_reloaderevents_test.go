@@ -65,9 +65,7 @@ func TestReloadersKubernetesEventsAreWrittenBesideOurs(t *testing.T) {
 			play(t, func(s *scene) {
 				s.options.Reloader = true
 				s.workload(tt.workload, auto, reads("secret/db", "configmap/app"))
-				s.observe("secret/db", "configmap/app")
-				s.start()
-				s.pass(time.Minute)
+				s.begin("secret/db", "configmap/app")
 				tt.happens(s)
 				s.pass(2 * time.Minute)
 				var got []string

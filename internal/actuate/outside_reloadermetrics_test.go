@@ -41,9 +41,7 @@ func TestReloaderMetricsCountAsReloaderDoes(t *testing.T) {
 		measured := s.instrument()
 		s.options.ReloaderMetrics = true
 		s.workload("web", auto, reads("secret/db#password"))
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		s.set("secret/db", "password", "two")
 		s.settle()
 		s.set("secret/db", "user", "two") // It is not read.

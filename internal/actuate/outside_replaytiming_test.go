@@ -11,9 +11,7 @@ func TestAReplayIsTimedFromItsRequest(t *testing.T) {
 	play(t, func(s *scene) {
 		seen := s.instrument()
 		s.workload("web", auto, reads("secret/db"))
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		s.refuse("web", deniedByAdmission())
 		s.set("secret/db", "password", "two")
 		s.pass(2 * time.Minute)

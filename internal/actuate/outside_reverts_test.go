@@ -14,9 +14,7 @@ import (
 func TestARollThatIsRevertedIsRepeatedAndAtLastGivenUp(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db#password"))
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		s.stall("web")
 		s.set("secret/db", "password", "two")
 		s.settle()
@@ -24,9 +22,7 @@ func TestARollThatIsRevertedIsRepeatedAndAtLastGivenUp(t *testing.T) {
 		revisions := map[string]bool{}
 		for round := range plan.RevertRetries + 1 {
 			s.wantRolls("web")
-			s.edit("web", unrolled, writtenBy("operator"))
-			s.pass(time.Second)
-			s.wantTold("web started content-changed", "web failed reverted")
+			s.revert("web", writtenBy("operator"))
 			last, next := s.lastOf("web"), "it is not rolled again for this change"
 			if round < len(delays) {
 				next = "it is rolled again in " + delays[round].String()
@@ -60,18 +56,10 @@ func TestARollThatIsRevertedIsRepeatedAndAtLastGivenUp(t *testing.T) {
 
 func TestRevertsAreCountedWhenTheCountIsRemovedToo(t *testing.T) {
 	play(t, func(s *scene) {
-		s.workload("web", auto, reads("secret/db"))
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
-		s.stall("web")
-		s.set("secret/db", "password", "two")
-		s.settle()
+		s.rolling()
 		for _, delay := range []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour} {
 			s.wantRolls("web")
-			s.edit("web", wiped)
-			s.pass(time.Second)
-			s.wantTold("web started content-changed", "web failed reverted")
+			s.revert("web", wiped)
 			s.edit("web", wiped) // of what was written after the revert
 			s.pass(delay - 10*time.Second)
 			s.wantRolls()
@@ -87,9 +75,7 @@ func TestRevertsAreCountedWhenTheCountIsRemovedToo(t *testing.T) {
 func TestARevertedRollLeavesTheRecordOfBefore(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db"))
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		before := s.annotation("web", annotationRecord)
 		if before == "" {
 			s.Fatal("the first content is not recorded")
@@ -101,9 +87,7 @@ func TestARevertedRollLeavesTheRecordOfBefore(t *testing.T) {
 		if s.annotation("web", annotationRecord) == before {
 			s.Fatal("the roll is not recorded")
 		}
-		s.edit("web", unrolled)
-		s.pass(time.Second)
-		s.wantTold("web started content-changed", "web failed reverted")
+		s.revert("web")
 		if got := s.annotation("web", annotationRecord); got != before {
 			s.Errorf("the record is %s, want %s", got, before)
 		}
@@ -118,13 +102,7 @@ func TestARevertedRollLeavesTheRecordOfBefore(t *testing.T) {
 
 func TestAnotherPodTemplateSupersedesARoll(t *testing.T) {
 	play(t, func(s *scene) {
-		s.workload("web", auto, reads("secret/db"))
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
-		s.stall("web")
-		s.set("secret/db", "password", "two")
-		s.settle()
+		s.rolling()
 		s.wantRolls("web")
 		record := s.annotation("web", annotationRecord)
 		s.edit("web", unrolled, image("example.com/app:2"))
@@ -139,18 +117,10 @@ func TestAnotherPodTemplateSupersedesARoll(t *testing.T) {
 
 func TestTheNextLeaderGoesOnWithWhatWasReverted(t *testing.T) {
 	play(t, func(s *scene) {
-		s.workload("web", auto, reads("secret/db"))
-		s.observe("secret/db")
-		first := s.start()
-		s.pass(time.Minute)
-		s.stall("web")
-		s.set("secret/db", "password", "two")
-		s.settle()
+		first := s.rolling()
 		s.wantRolls("web")
 		s.refuse("web", unavailable())
-		s.edit("web", unrolled)
-		s.pass(time.Second)
-		s.wantTold("web started content-changed", "web failed reverted")
+		s.revert("web")
 		claims := s.annotation("web", annotationRecord)
 		first.kill()
 
@@ -173,9 +143,7 @@ func TestTheNextLeaderGoesOnWithWhatWasReverted(t *testing.T) {
 func TestARollThatAdmissionStripsIsDenied(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db"))
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		before := s.annotation("web", annotationRecord)
 		allow := s.strip()
 		s.set("secret/db", "password", "two")

@@ -55,9 +55,7 @@ func TestARolloutTimesOutWithoutProgressOnly(t *testing.T) {
 				s.stall("web")
 				s.scale("web", pods)
 				s.pods("web", pods, pods)
-				s.observe("secret/db")
-				s.start()
-				s.pass(time.Minute)
+				s.begin("secret/db")
 				s.set("secret/db", "password", "two")
 				s.settle()
 				s.wantRolls("web")
@@ -89,9 +87,7 @@ func TestARolloutThatRestartsPodsLaterHasItsTimeFromThenOn(t *testing.T) {
 				s.Fatal(err)
 			}
 		})
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		s.set("secret/db", "password", "two")
 		s.settle()
 		s.wantTold("rollout/web started content-changed")
@@ -140,13 +136,7 @@ func TestAGenerationThatHasGoneBackFailsNoRollout(t *testing.T) {
 
 func TestARolloutThatIsResumedByTheNextLeaderHasItsTime(t *testing.T) {
 	play(t, func(s *scene) {
-		s.workload("web", auto, reads("secret/db"))
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
-		s.stall("web")
-		s.set("secret/db", "password", "two")
-		s.settle()
+		s.rolling()
 		s.wantRolls("web")
 		s.pass(14 * time.Minute)
 		s.restart()

@@ -18,9 +18,7 @@ import (
 func TestAPatchWhoseAnswerWasLostIsFollowed(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db"))
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		s.stall("web")
 		s.loseAnswers()
 		s.set("secret/db", "password", "two")
@@ -114,9 +112,7 @@ func TestARolloutThatNobodyHasReportedIsFound(t *testing.T) {
 func TestAFoundRolloutIsToldForTheNewestChangeOfTheRecord(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db#password", "configmap/app"))
-		s.observe("secret/db", "configmap/app")
-		leader := s.start()
-		s.pass(time.Minute)
+		leader := s.begin("secret/db", "configmap/app")
 		s.set("configmap/app", "password", "two")
 		s.settle()
 		s.wantRolls("web")
@@ -140,9 +136,7 @@ func TestAFoundRolloutIsToldForTheNewestChangeOfTheRecord(t *testing.T) {
 func TestARestoredWorkloadIsNoRolloutOfAnEarlierLeader(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db#password"))
-		s.observe("secret/db", "secret/old")
-		leader := s.start()
-		s.pass(time.Minute)
+		leader := s.begin("secret/db", "secret/old")
 		killAfterPatch(s, leader, "two")
 		backup, ok := s.object("web").(*appsv1.Deployment)
 		if !ok {
@@ -173,9 +167,7 @@ func TestAnEarlierRollThatSomebodyBringsBackIsNoRolloutOfAnEarlierLeader(t *test
 		t.Run(tt.name, func(t *testing.T) {
 			play(t, func(s *scene) {
 				s.workload("web", auto, reads("secret/db#password"))
-				s.observe("secret/db")
-				leader := s.start()
-				s.pass(time.Minute)
+				leader := s.begin("secret/db")
 				s.set("secret/db", "password", "two")
 				s.settle()
 				s.wantRolls("web")
@@ -209,9 +201,7 @@ func TestAnEarlierRollThatSomebodyBringsBackIsNoRolloutOfAnEarlierLeader(t *test
 func TestARolloutIsNotToldAgainAfterTheRefusalOfTheNextChange(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db#password"))
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		s.set("secret/db", "password", "two")
 		s.settle()
 		s.wantRolls("web")
@@ -233,9 +223,7 @@ func TestANewLeaderTellsTheEndOfRolloutsWhoseWorkloadsAreGone(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("begun", auto, reads("secret/db"))
 		s.workload("done", auto, reads("secret/db"))
-		s.observe("secret/db")
-		leader := s.start()
-		s.pass(time.Minute)
+		leader := s.begin("secret/db")
 		s.stall("begun")
 		s.set("secret/db", "password", "two")
 		s.settle()
@@ -255,9 +243,7 @@ func TestAChangeThatWasOnlyRecordedIsNoRolloutOfAnEarlierLeader(t *testing.T) {
 	t.Run("when the answer to the patch was lost", func(t *testing.T) {
 		play(t, func(s *scene) {
 			s.workload("web", auto, reads("secret/db"), podAnnotated(annotationRevision, "0123456789abcdef"))
-			s.observe("secret/db")
-			s.start()
-			s.pass(time.Minute)
+			s.begin("secret/db")
 			s.loseAnswers()
 			s.set("secret/db", "password", "two")
 			s.edit("web", image("example.com/app:2"))
@@ -269,9 +255,7 @@ func TestAChangeThatWasOnlyRecordedIsNoRolloutOfAnEarlierLeader(t *testing.T) {
 	t.Run("when the event is delivered again to the next leader", func(t *testing.T) {
 		play(t, func(s *scene) {
 			s.workload("web", auto, reads("secret/db"), podAnnotated(annotationRevision, "0123456789abcdef"))
-			s.observe("secret/db")
-			leader := s.start()
-			s.pass(time.Minute)
+			leader := s.begin("secret/db")
 			s.writesSince(&s.seen)
 			s.set("secret/db", "password", "two")
 			s.edit("web", image("example.com/app:2"))

@@ -57,9 +57,7 @@ func TestAManifestIsKeptWhileItsJobIsStillToBeRolled(t *testing.T) {
 	play(t, func(s *scene) {
 		s.options.RecreateJobs = true
 		s.job("import", auto, reads("secret/db"), annotated(events.AnnotationHold, "audit"), withUID("u"))
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		s.set("secret/db", "password", "two")
 		s.settle()
 		s.wantTold("job/import held on-hold")

@@ -17,9 +17,7 @@ func TestALaterEventTakesThePlaceOfTheOneBefore(t *testing.T) {
 		s.options.MaxRollouts = 1
 		s.workload("busy", auto, reads("configmap/app"))
 		s.workload("web", auto, reads("secret/db"))
-		s.observe("configmap/app", "secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("configmap/app", "secret/db")
 		s.stall("busy")
 		s.set("configmap/app", "mode", "fast")
 		s.settle()
@@ -64,9 +62,7 @@ func TestContentThatComesBackWhileAWorkloadWaitsRollsIt(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			play(t, func(s *scene) {
 				s.workload("web", auto, reads("secret/db"))
-				s.observe("secret/db")
-				s.start()
-				s.pass(time.Minute)
+				s.begin("secret/db")
 				s.wantWrites("web recorded")
 				// Before any pod can have started, it does not.
 				s.set("secret/db", "password", "two")
@@ -95,9 +91,7 @@ func TestContentThatComesBackWhileAWorkloadWaitsRollsIt(t *testing.T) {
 func TestAnEventThatIsDeliveredAgainIsActedOnOnce(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db"))
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		s.wantWrites("web recorded")
 		s.edit("web", onHold)
 		s.set("secret/db", "password", "two")
@@ -126,9 +120,7 @@ func TestAnEventThatIsDeliveredAgainIsActedOnOnce(t *testing.T) {
 func TestAnEventOfAnEarlierVersionRollsNothingBack(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db"))
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		earlier := s.nextVersion()
 		s.set("secret/db", "password", "two")
 		s.settle()
@@ -151,9 +143,7 @@ func TestAnEventOfAnEarlierVersionRollsNothingBack(t *testing.T) {
 func TestAnEventThatComesAfterADeletionRollsNothing(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db"))
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		s.set("secret/db", "password", "two")
 		s.settle()
 		s.wantRolls("web")
@@ -186,9 +176,7 @@ func TestAnEventOfANewStreamTakesThePlaceOfOneBefore(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			play(t, func(s *scene) {
 				s.workload("web", auto, onHold, reads("secret/db"))
-				s.observe("secret/db")
-				s.start()
-				s.pass(time.Minute)
+				s.begin("secret/db")
 				for i := range 10 {
 					s.set("secret/db", "password", strconv.Itoa(i))
 					s.pass(time.Second)
@@ -213,9 +201,7 @@ func TestAnEventOfANewStreamTakesThePlaceOfOneBefore(t *testing.T) {
 func TestWhatAFailedPatchWasForGivesWayToWhatCameSince(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db"))
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		s.wantWrites("web recorded")
 		s.refuse("web", errors.New("no answer"))
 		s.set("secret/db", "password", "two")

@@ -22,9 +22,7 @@ func TestThePatchIsTheSameHoweverItIsMade(t *testing.T) {
 	play(t, func(s *scene) {
 		s.options.MaxRollsPerHour = 0 // The count has the time of the first roll.
 		s.workload("web", auto, reads("secret/db", "configmap/app"))
-		s.observe("secret/db", "configmap/app")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db", "configmap/app")
 		var bodies []string
 		refuse := func(request k8stesting.PatchActionImpl) (bool, runtime.Object, error) {
 			bodies = append(bodies, string(request.Patch))
@@ -60,9 +58,7 @@ func TestThePatchWritesItsOwnAnnotationsAndNothingElse(t *testing.T) {
 		for name := range templates {
 			s.workload(name, auto, reads("secret/db", "configmap/app"), gone)
 		}
-		s.observe("secret/db", "configmap/app")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db", "configmap/app")
 		s.writesSince(&s.seen)
 		s.set("secret/db", "password", "two", func(c *events.Change) { c.Trace.Parent = traceparent })
 		s.settle()
@@ -108,9 +104,7 @@ func TestThePatchWritesItsOwnAnnotationsAndNothingElse(t *testing.T) {
 func TestARecordAloneLeavesThePodTemplateAlone(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db"))
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		s.writesSince(&s.seen)
 		s.set("secret/db", "password", "two")
 		s.edit("web", image("example.com/app:2")) // Its pods start with the new content.
@@ -134,9 +128,7 @@ func causeOf(s *scene) string {
 func TestTheCauseNamesAHandfulOfKeys(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db"))
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		data := map[string]string{"password": "one", "user": "app"}
 		for _, key := range []string{"a", "b", "c", "d", "e", "f", "g"} {
 			data[key] = "new"
@@ -155,9 +147,7 @@ func TestTheCauseOfManySourcesCountsTheLastOnes(t *testing.T) {
 			names = append(names, fmt.Sprintf("configmap/%s-%d", strings.Repeat("a", 100), 10+i))
 		}
 		s.workload("web", auto, reads(names...))
-		s.observe(names...)
-		s.start()
-		s.pass(time.Minute)
+		s.begin(names...)
 		for _, name := range names {
 			s.set(name, "password", "two")
 		}
@@ -171,9 +161,7 @@ func TestTheCauseOfManySourcesCountsTheLastOnes(t *testing.T) {
 func TestTheCauseNamesWhatIsBehindASecret(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db"))
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		s.set("secret/db", "password", "two", func(c *events.Change) {
 			c.Cause = &events.Cause{Source: "externalsecret/db", Event: "bao/root/secret/shop/db/7"}
 		})

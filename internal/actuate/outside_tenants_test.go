@@ -137,9 +137,7 @@ func TestTheWorkloadsOfOneNamespaceLeaveSlotsToAnother(t *testing.T) {
 		for _, name := range makeCrowd(s, "bank", 20) {
 			s.stall(name)
 		}
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		s.set("bank/secret/crowd", "password", "two")
 		s.settle()
 		if n := len(s.whoRolled()); n != 5 {

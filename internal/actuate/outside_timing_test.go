@@ -15,9 +15,7 @@ import (
 func TestWhyAWorkloadRestsIsToldAgainOnlyForAnotherChange(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db"), onHold)
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		s.set("secret/db", "password", "two")
 		s.settle()
 		s.wantTold("web held on-hold")
@@ -38,9 +36,7 @@ func TestASourceOnHoldRollsNothingUntilTheHoldIsTakenOff(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db"))
 		s.workload("now", auto, reads("secret/db"), annotated(workload.AnnotationRollNow, "1"))
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		s.set("secret/db", "password", "two", sourceHeld("migration"))
 		s.settle()
 		s.wantRolls("now") // Somebody has asked for it.
@@ -61,9 +57,7 @@ func TestASourceOnHoldRollsNothingUntilTheHoldIsTakenOff(t *testing.T) {
 func TestAChangeThatWaitsIsForgottenWhenItsSourceIsIgnored(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db"), onHold)
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		s.set("secret/db", "password", "two")
 		s.settle()
 		s.wantTold("web held on-hold")
@@ -84,9 +78,7 @@ func TestAChangeThatWaitsIsForgottenWhenItsSourceIsIgnored(t *testing.T) {
 func TestAskedToRollNowAWorkloadOnHoldRollsOnceForEachValue(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db"), onHold)
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		s.set("secret/db", "password", "two")
 		s.settle()
 		s.wantTold("web held on-hold")
@@ -118,9 +110,7 @@ func TestAskedToRollNowAWorkloadOnHoldRollsOnceForEachValue(t *testing.T) {
 func TestARollForOneSourceTakesThePendingChangeOfOneOnHoldAlong(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db", "configmap/app"))
-		s.observe("secret/db", "configmap/app")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db", "configmap/app")
 		s.set("secret/db", "password", "two", sourceHeld("migration"))
 		s.settle()
 		s.wantRolls()
@@ -174,9 +164,7 @@ func TestWhatWaitsForPeopleGoesAtOnceWhenTheyHaveChangedItsWorkload(t *testing.T
 					tt.options(&s.options)
 				}
 				s.workload("web", auto, reads("secret/db"), tt.on)
-				s.observe("secret/db")
-				s.start()
-				s.pass(time.Minute)
+				s.begin("secret/db")
 				if tt.again {
 					s.set("secret/db", "password", "two")
 					s.settle()
@@ -241,9 +229,7 @@ func TestAWorkloadWaitsForItsWindow(t *testing.T) {
 			play(t, func(s *scene) {
 				s.options.Window = tt.flag
 				s.workload("web", append([]aspect{auto, reads("secret/db")}, tt.on...)...)
-				s.observe("secret/db")
-				s.start()
-				s.pass(time.Minute)
+				s.begin("secret/db")
 				s.set("secret/db", "password", "two")
 				s.settle()
 				if tt.want == atOnce {
@@ -274,9 +260,7 @@ func TestAHoldThatBeginsAfterARestartIsTold(t *testing.T) {
 		s.options.MaxRollouts, s.options.RolloutTimeout = 1, 24*time.Hour
 		s.workload("web", auto, reads("secret/db"))
 		s.workload("other", auto, reads("secret/other"))
-		s.observe("secret/db", "secret/other")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db", "secret/other")
 		s.stall("other")
 		s.set("secret/other", "password", "two")
 		s.settle()
@@ -300,9 +284,7 @@ func TestASourceThatChangesAllTheTimeRollsAWorkloadOnceInEachInterval(t *testing
 	const every, during = 5 * time.Second, 10 * time.Minute
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db"), annotated(workload.AnnotationMinInterval, "2m"))
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		for i := range int(during / every) {
 			s.set("secret/db", "password", strconv.Itoa(i))
 			s.pass(every)

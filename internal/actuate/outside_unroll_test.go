@@ -25,9 +25,7 @@ func TestARollThatAdmissionStripsBeginsNoIntervalAndUsesNothingUp(t *testing.T) 
 					aspects = append(aspects, annotated("keyturn.dev/rolled-now", doneBefore), annotated("keyturn.dev/rolled-at", had))
 				}
 				s.workload("web", aspects...)
-				s.observe("secret/db")
-				s.start()
-				s.pass(time.Minute)
+				s.begin("secret/db")
 				allow := s.strip()
 				s.set("secret/db", "password", "two")
 				s.pass(1500 * time.Millisecond)
@@ -64,9 +62,7 @@ func TestARollThatAdmissionStripsIsNotCounted(t *testing.T) {
 	play(t, func(s *scene) {
 		s.options.MaxRollsPerHour = 2
 		s.workload("web", auto, reads("secret/db"))
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		allow := s.strip()
 		s.set("secret/db", "password", "two")
 		s.pass(40 * time.Second) // All six attempts are made.

@@ -35,9 +35,7 @@ func TestAChangeToRollForIsNotHeldUpByAnotherThatWaits(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			play(t, func(s *scene) {
 				s.workload("web", auto, reads("secret/db", "configmap/app"))
-				s.observe("secret/db", "configmap/app")
-				s.start()
-				s.pass(time.Minute)
+				s.begin("secret/db", "configmap/app")
 				s.stall("web")
 				tt.wait(s)
 				s.pass(10 * time.Minute)

@@ -23,9 +23,7 @@ func TestTheSlowPatchesOfOneNamespaceLeaveWorkersToAnother(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db"))
 		crowd := makeCrowd(s, "bank", 30)
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		for _, name := range crowd {
 			s.patchesTake(name, 10*time.Second)
 		}

@@ -96,6 +96,25 @@ func stepsOf(body []byte) []patchStep {
 	return steps
 }
 
+// rolling makes web, which reads all of secret/db, has an actuator started, and rolls it for a change. Its new pods do not become ready.
+func (s *scene) rolling() *running {
+	s.Helper()
+	s.workload("web", auto, reads("secret/db"))
+	r := s.begin("secret/db")
+	s.stall("web")
+	s.set("secret/db", "password", "two")
+	s.settle()
+	return r
+}
+
+// revert has an operator that knows nothing of the last roll of a workload restore the pod template of before. It wants both to be told.
+func (s *scene) revert(name string, more ...aspect) {
+	s.Helper()
+	s.edit(name, append([]aspect{unrolled}, more...)...)
+	s.pass(time.Second)
+	s.wantTold(name+" started content-changed", name+" failed reverted")
+}
+
 // logged counts how often the actuators have logged a text.
 func (s *scene) logged(text string) int {
 	return strings.Count(s.logText(), text)
