@@ -145,7 +145,7 @@ func TestAPatchThatIsNeverAppliedIsAFailedOneInTheEnd(t *testing.T) {
 			}}
 			object.SetName("web")
 			object.SetAnnotations(annotations)
-			s.putCustom(client, levers, object)
+			client.put(levers, object)
 		}
 	}
 	tests := []struct {

@@ -60,12 +60,12 @@ func TestARolloutIsFollowedToItsEnd(t *testing.T) {
 
 func TestARolloutThatIsAbortedHasFailed(t *testing.T) {
 	play(t, func(s *scene) {
-		change := s.serveRollout(func(*unstructured.Unstructured) {})
+		rollouts := s.serveRollout(nil)
 		s.begin("secret/db")
 		s.set("secret/db", "password", "two")
 		s.settle()
 		s.wantTold("rollout/web started content-changed")
-		change(func(object *unstructured.Unstructured) {
+		rollouts.change(rolloutResource, "web", func(object *unstructured.Unstructured) {
 			object.Object["status"] = map[string]any{"phase": "Degraded", "observedGeneration": "1", "abort": true, "message": "the analysis has failed"}
 		})
 		s.pass(time.Second)

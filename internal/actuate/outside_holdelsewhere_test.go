@@ -42,16 +42,15 @@ func TestAHoldCountsWhereverItIsAnnotated(t *testing.T) {
 	}{
 		{"on a Rollout that runs a Deployment", "web", func(s *scene) func() {
 			s.options.ArgoRollouts = true
-			rollouts := schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "rollouts"}
-			server := s.serveCustom(map[schema.GroupVersionResource]string{rollouts: "RolloutList"})
+			server := s.serveCustom(map[schema.GroupVersionResource]string{rolloutResource: "RolloutList"})
 			s.workload("web", reads("secret/db"))
 			s.scale("web", 0)
 			rollout := holdingObject("argoproj.io/v1alpha1", "Rollout", "edge", map[string]any{
 				"spec":   map[string]any{"workloadRef": map[string]any{"kind": "Deployment", "name": "web"}},
 				"status": map[string]any{"phase": "Healthy", "observedGeneration": "0", "workloadObservedGeneration": "99"},
 			})
-			s.putCustom(server, rollouts, rollout)
-			return func() { s.putCustom(server, rollouts, withoutHold(rollout)) }
+			server.put(rolloutResource, rollout)
+			return func() { server.put(rolloutResource, withoutHold(rollout)) }
 		}},
 		{"on what a custom resource owns", "widget/all", func(s *scene) func() {
 			const targets = `targets:
@@ -68,9 +67,9 @@ func TestAHoldCountsWhereverItIsAnnotated(t *testing.T) {
 			widget := holdingObject("example.org/v1", "Widget", "all", map[string]any{"spec": map[string]any{"secret": "db"}})
 			gadget := holdingObject("example.org/v1", "Gadget", "web", map[string]any{"spec": map[string]any{"secret": "db"}})
 			gadget.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "example.org/v1", Kind: "Widget", Name: "all", Controller: new(true)}})
-			s.putCustom(server, widgets, withoutHold(widget))
-			s.putCustom(server, gadgets, gadget)
-			return func() { s.putCustom(server, gadgets, withoutHold(gadget)) }
+			server.put(widgets, withoutHold(widget))
+			server.put(gadgets, gadget)
+			return func() { server.put(gadgets, withoutHold(gadget)) }
 		}},
 		{"on a Job that is made anew", "job/report", func(s *scene) func() {
 			s.options.RecreateJobs = true

@@ -112,12 +112,10 @@ func TestTheLogSaysOnceThatAWorkloadIsRolledWithoutItsController(t *testing.T) {
 		}}
 		widget.SetName("all")
 		widget.SetAnnotations(map[string]string{workload.AnnotationRollOn: "auto"})
-		s.putCustom(client, widgets, widget)
+		client.put(widgets, widget)
 		s.pass(10 * time.Second)
 		said("when it is there", 1)
-		if err := client.Tracker().Delete(widgets, namespace, "all"); err != nil {
-			s.Fatal(err)
-		}
+		client.remove(widgets, "all")
 		s.pass(10 * time.Second)
 		said("when it has gone", 2)
 	})

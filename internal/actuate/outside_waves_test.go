@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -98,56 +97,31 @@ func TestAWorkloadWaitsForLowerWaves(t *testing.T) {
 
 // argoPeer makes a Rollout of Argo Rollouts that reads secret/db, and is of the wave 0. The returned function changes it. With restarts,
 // a roll restarts its pods instead of changing their template.
-func argoPeer(s *scene, status map[string]any, restarts bool) (change func(how func(peer map[string]any))) {
+func argoPeer(s *scene, status map[string]any, restarts bool) (change func(how func(*unstructured.Unstructured))) {
 	s.Helper()
-	rollouts := schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "rollouts"}
-	s.options.ArgoRollouts = true
-	client := s.serveCustom(map[schema.GroupVersionResource]string{rollouts: "RolloutList"})
-	annotations := map[string]any{workload.AnnotationRollOn: "auto"}
-	if restarts {
-		annotations["reloader.stakater.com/rollout-strategy"] = "restart"
-	}
-	container := map[string]any{
-		"name": "app", "image": "example.com/app", "envFrom": []any{map[string]any{"secretRef": map[string]any{"name": "db"}}},
-	}
-	s.putCustom(client, rollouts, &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout",
-		"metadata": map[string]any{"name": "peer", "annotations": annotations},
-		"spec": map[string]any{"template": map[string]any{
-			"metadata": map[string]any{"labels": map[string]any{"app": "peer"}},
-			"spec":     map[string]any{"containers": []any{container}},
-		}},
-		"status": status,
-	}})
-	return func(how func(peer map[string]any)) {
+	rollouts := s.serveRollout(func(peer *unstructured.Unstructured) {
+		peer.SetName("peer")
+		peer.Object["status"] = status
+		if restarts {
+			onObject(peer, annotated("reloader.stakater.com/rollout-strategy", "restart"))
+		}
+	})
+	return func(how func(*unstructured.Unstructured)) {
 		s.Helper()
-		stored, err := client.Tracker().Get(rollouts, namespace, "peer")
-		if err != nil {
-			s.Fatal(err)
-		}
-		peer, ok := stored.DeepCopyObject().(*unstructured.Unstructured)
-		if !ok {
-			s.Fatalf("it is a %T", stored)
-		}
-		how(peer.Object)
-		s.putCustom(client, rollouts, peer)
+		rollouts.change(rolloutResource, "peer", how)
 	}
 }
 
 // restartAt has the pods of a Rollout be restarted at a time, as a person does.
-func restartAt(at time.Time) func(peer map[string]any) {
-	return func(peer map[string]any) {
-		if spec, ok := peer["spec"].(map[string]any); ok {
-			spec["restartAt"] = at.Format(time.RFC3339)
-		}
+func restartAt(at time.Time) func(*unstructured.Unstructured) {
+	return func(peer *unstructured.Unstructured) {
+		_ = unstructured.SetNestedField(peer.Object, at.Format(time.RFC3339), "spec", "restartAt")
 	}
 }
 
 // labeled changes the pod template of a Rollout.
-func labeled(peer map[string]any) {
-	if spec, ok := peer["spec"].(map[string]any); ok {
-		_ = unstructured.SetNestedField(spec, "2", "template", "metadata", "labels", "version")
-	}
+func labeled(peer *unstructured.Unstructured) {
+	_ = unstructured.SetNestedField(peer.Object, "2", "spec", "template", "metadata", "labels", "version")
 }
 
 func TestALowerWaveThatWasAbortedIsNotWaitedFor(t *testing.T) {
@@ -195,7 +169,7 @@ func TestARestartThatSomebodyHasScheduledIsWaitedForOnceItsTimeHasCome(t *testin
 				s.workload("web", auto, inWave(1), onHold, reads("secret/db"))
 				s.begin("secret/db")
 				s.set("secret/db", "password", "two")
-				change(func(peer map[string]any) {
+				change(func(peer *unstructured.Unstructured) {
 					labeled(peer)
 					restartAt(scheduled)(peer)
 				})
@@ -208,8 +182,8 @@ func TestARestartThatSomebodyHasScheduledIsWaitedForOnceItsTimeHasCome(t *testin
 					return
 				}
 				s.wantAmongTold("web held lower-wave")
-				change(func(peer map[string]any) {
-					peer["status"] = map[string]any{"phase": "Healthy", "observedGeneration": "1", "restartedAt": scheduled.Format(time.RFC3339)}
+				change(func(peer *unstructured.Unstructured) {
+					peer.Object["status"] = map[string]any{"phase": "Healthy", "observedGeneration": "1", "restartedAt": scheduled.Format(time.RFC3339)}
 				})
 				s.pass(10 * time.Second)
 				s.wantRolls("web")

@@ -8,13 +8,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	dynamicfake "k8s.io/client-go/dynamic/fake"
-	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
@@ -108,44 +101,5 @@ func (s *scene) wantRolledForLast(name string, sources ...string) {
 	slices.Sort(got)
 	if diff := cmp.Diff(want, got); diff != "" {
 		s.Errorf("after %s, %s was last rolled for (-want +got):\n%s", s.elapsed(), name, diff)
-	}
-}
-
-// serveCustom has the API server serve custom resources, given the kinds of their lists, for the actuators that are started from now on.
-func (s *scene) serveCustom(lists map[schema.GroupVersionResource]string) *dynamicfake.FakeDynamicClient {
-	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), lists)
-	client.PrependReactor("patch", "*", func(action k8stesting.Action) (bool, runtime.Object, error) {
-		request, ok := action.(k8stesting.PatchActionImpl)
-		if !ok {
-			return false, nil, nil
-		}
-		before, err := client.Tracker().Get(request.GetResource(), request.GetNamespace(), request.GetName())
-		if err != nil {
-			return true, nil, err
-		}
-		after, err := patched(before, request.GetPatch())
-		if err != nil {
-			return true, nil, err
-		}
-		metaOf(after).SetResourceVersion(s.nextVersion())
-		return true, after, client.Tracker().Update(request.GetResource(), after, request.GetNamespace())
-	})
-	s.options.Dynamic = client
-	return client
-}
-
-// putCustom makes a custom resource of the scene's namespace, or changes it.
-func (s *scene) putCustom(client *dynamicfake.FakeDynamicClient, resource schema.GroupVersionResource, object *unstructured.Unstructured) {
-	s.Helper()
-	object = object.DeepCopy()
-	object.SetNamespace(namespace)
-	object.SetUID(types.UID("uid-" + object.GetName()))
-	object.SetResourceVersion(s.nextVersion())
-	err := client.Tracker().Update(resource, object, namespace)
-	if apierrors.IsNotFound(err) {
-		err = client.Tracker().Create(resource, object, namespace)
-	}
-	if err != nil {
-		s.Fatal(err)
 	}
 }

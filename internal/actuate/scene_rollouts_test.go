@@ -15,9 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/keyturn/keyturn/internal/workload"
@@ -128,39 +126,6 @@ func (c *cluster) pods(name string, updated, available int32) {
 			ObservedGeneration: d.Generation, Replicas: *d.Spec.Replicas, UpdatedReplicas: updated, ReadyReplicas: available, AvailableReplicas: available,
 		}
 	})
-}
-
-// serveRollout has the API server serve the Rollout web of Argo Rollouts, which rolls on secret/db, for the actuators that are started from now on.
-// The returned function changes it, as its controller or a person does.
-func (s *scene) serveRollout(how func(*unstructured.Unstructured)) (change func(how func(*unstructured.Unstructured))) {
-	s.Helper()
-	s.options.ArgoRollouts = true
-	client := s.serveCustom(map[schema.GroupVersionResource]string{rolloutResource: "RolloutList"})
-	reads := map[string]any{"secretRef": map[string]any{"name": "db"}}
-	object := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout",
-		"metadata": map[string]any{"name": "web", "annotations": map[string]any{workload.AnnotationRollOn: "auto"}},
-		"spec": map[string]any{"template": map[string]any{
-			"metadata": map[string]any{"labels": map[string]any{"app": "web"}},
-			"spec":     map[string]any{"containers": []any{map[string]any{"name": "app", "image": "example.com/app", "envFrom": []any{reads}}}},
-		}},
-		"status": map[string]any{"phase": "Progressing", "observedGeneration": "1"},
-	}}
-	how(object)
-	s.putCustom(client, rolloutResource, object)
-	return func(how func(*unstructured.Unstructured)) {
-		s.Helper()
-		stored, err := client.Tracker().Get(rolloutResource, namespace, "web")
-		if err != nil {
-			s.Fatal(err)
-		}
-		object, ok := stored.DeepCopyObject().(*unstructured.Unstructured)
-		if !ok {
-			s.Fatalf("it is a %T", stored)
-		}
-		how(object)
-		s.putCustom(client, rolloutResource, object)
-	}
 }
 
 // holder returns who holds the Lease of the actuators, empty if nobody does.

@@ -22,6 +22,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -237,12 +238,19 @@ func (c *cluster) patch(request k8stesting.PatchActionImpl) (runtime.Object, err
 	if len(request.PatchOptions.DryRun) > 0 {
 		return after, nil
 	}
-	rolls := !equality.Semantic.DeepEqual(templateOf(before), templateOf(after))
 	if err := c.store(resource, before, after, ""); err != nil {
 		return nil, err
 	}
-	c.writes = append(c.writes, write{at: time.Now(), workload: name, rolls: rolls, body: string(request.GetPatch())})
+	c.writes = append(c.writes, writeOf(resource, before, after, request.GetPatch()))
 	return after, nil
+}
+
+// writeOf returns what a patch has done that was applied.
+func writeOf(resource schema.GroupVersionResource, before, after runtime.Object, body []byte) write {
+	return write{
+		at: time.Now(), workload: workloadName(resource, metaOf(before)), body: string(body),
+		rolls: !equality.Semantic.DeepEqual(templateOf(before), templateOf(after)),
+	}
 }
 
 func patched(object runtime.Object, body []byte) (runtime.Object, error) {
@@ -426,6 +434,9 @@ func templateOf(object runtime.Object) any {
 		return o.Spec.Template
 	case *batchv1.CronJob:
 		return o.Spec.JobTemplate
+	case *unstructured.Unstructured:
+		template, _, _ := unstructured.NestedFieldNoCopy(o.Object, "spec", "template")
+		return template
 	default:
 		return nil
 	}
