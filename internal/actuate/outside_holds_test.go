@@ -11,7 +11,59 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/keyturn/keyturn/internal/actuate"
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
 )
+
+func TestAWorkloadOnHoldRollsOnceForWhatIsPendingWhenTheHoldIsTakenOff(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("web", auto, reads("secret/db"), annotated(events.AnnotationHold, "tofu\napply"))
+		s.begin("secret/db")
+		s.set("secret/db", "password", "two")
+		s.settle()
+		s.wantTold("web held on-hold")
+		s.wantLast("web", "held on-hold", "somebody has put the workload on hold: tofu apply")
+		s.restart() // The stream and the workload remember it for the next leader.
+		s.pass(time.Minute)
+		s.set("secret/db", "password", "three")
+		s.settle()
+		s.wantRolls()
+		s.edit("web", letGo)
+		s.settle()
+		s.wantRolls("web")
+		s.wantTold("web started content-changed", "web completed rolled-out")
+		s.wantRolledForLast("web", "secret/db")
+		s.restart()
+		s.pass(time.Hour)
+		s.wantNothing()
+	})
+}
+
+func TestAWorkloadThatGetsNoSlotWhileItsWindowIsOpenWaitsForTheNext(t *testing.T) {
+	play(t, func(s *scene) {
+		s.options.Window, s.options.MaxRollouts, s.options.RolloutTimeout = "30 * * * * for 10m", 1, 24*time.Hour
+		s.workload("web", auto, reads("secret/db"))
+		s.workload("bank/other", auto, reads("secret/db"), annotated(workload.AnnotationWindow, "always"))
+		s.begin("secret/db", "bank/secret/db")
+		s.stall("bank/other")
+		s.set("bank/secret/db", "password", "two")
+		s.settle()
+		s.wantRolls("bank/other")
+		s.passUntil(midnight.Add(35 * time.Minute))
+		s.set("secret/db", "password", "two")
+		s.settle()
+		s.wantLast("web", "held limit-reached", "")
+		s.passUntil(midnight.Add(45 * time.Minute))
+		s.finish("bank/other")
+		s.settle()
+		s.wantRolls()
+		s.wantHeldUntilWindow("web", midnight.Add(90*time.Minute))
+		s.passUntil(s.heldUntil("web").Add(-time.Second))
+		s.wantRolls()
+		s.pass(2 * time.Second)
+		s.wantRolls("web")
+	})
+}
 
 // The source changes each hour while the workload is on hold.
 func TestALongHoldIsNotedAsLongAndNotAsLate(t *testing.T) {

@@ -154,3 +154,82 @@ func TestLedgerAnOperatorRevertsARoll(t *testing.T) {
 		},
 	})
 }
+
+// M2: a tool writes what it has, or what it had.
+func TestLedgerAToolWritesAWorkload(t *testing.T) {
+	recorded := func(happens func(s *scene, record string)) func(*scene) {
+		return func(s *scene) {
+			s.workload("web", auto, reads("secret/db#password"))
+			s.begin("secret/db")
+			record := s.annotation("web", annotationRecord)
+			s.set("secret/db", "password", "two")
+			s.rest()
+			happens(s, record)
+			s.pass(11 * time.Minute)
+		}
+	}
+	const gitOps = "argocd-controller"
+	testFixtures(t, []fixture{
+		{
+			name: "with an earlier record from Git again and again, and it is not rolled",
+			play: recorded(func(s *scene, record string) {
+				for range 5 {
+					s.writeAs(gitOps, "web", annotated(annotationRecord, record))
+					s.pass(3 * time.Minute)
+				}
+			}),
+		},
+		{
+			name: "with an earlier record from Git, and the next leader does not roll it",
+			play: recorded(func(s *scene, record string) {
+				s.writeAs(gitOps, "web", annotated(annotationRecord, record))
+				s.pass(time.Minute)
+				s.restart()
+			}),
+		},
+		{
+			name: "with an earlier record from Git, and a change of what it does not read does not roll it",
+			play: recorded(func(s *scene, record string) {
+				s.writeAs(gitOps, "web", annotated(annotationRecord, record))
+				s.pass(time.Minute)
+				s.set("secret/db", "user", "two")
+			}),
+			// This leader has seen its pods being replaced after the change of what it reads.
+			today: ends{told: "web skipped pods-newer"}, step: 1, then: ends{told: "web skipped keys-not-consumed"},
+		},
+		{
+			name: "without what is not in its manifest, at rest, and it is not rolled",
+			play: recorded(func(s *scene, _ string) { s.writeAs("kubectl-replace", "web", withoutOurs) }),
+		},
+		{
+			name: "without what is not in its manifest, at rest, and the next leader does not roll it",
+			play: recorded(func(s *scene, _ string) {
+				s.writeAs("kubectl-replace", "web", withoutOurs)
+				s.pass(time.Minute)
+				s.restart()
+			}),
+		},
+		{
+			name: "without what is not in its manifest while it rolls, and it is rolled again",
+			play: func(s *scene) {
+				s.rolling()
+				s.soFar()
+				s.writeAs("kubectl-replace", "web", withoutOurs)
+				s.pass(10 * time.Second)
+				s.finish("web")
+				s.pass(11 * time.Minute)
+			},
+			today: ends{rolls: "web", told: "web failed reverted; web started content-changed; web completed rolled-out"},
+		},
+		{
+			name: "anew from a backup with its record of that time, and it is not rolled",
+			play: recorded(func(s *scene, record string) {
+				s.delete("web")
+				s.pass(time.Minute)
+				s.workload("web", auto, annotated(annotationRecord, record), reads("secret/db#password"))
+				s.pass(11 * time.Minute)
+				s.restart()
+			}),
+		},
+	})
+}

@@ -55,60 +55,53 @@ func isLinked(from, to sdktrace.ReadOnlySpan) bool {
 }
 
 func TestAPlanIsAChildOfTheNewestChangeAndLinkedWithAll(t *testing.T) {
-	for _, tt := range []struct {
+	for _, test := range []struct {
 		name string
-		// digits are those of the traces of the changes, in the order in which they are published. Reversed says that they were written in the
-		// opposite order.
-		digits   []string
-		reversed bool
-		newest   string
+		// digits are those of the traces of the changes, in the order in which they come, and newest is the last in the order of resourceVersions.
+		digits []string
+		newest string
 	}{
-		{"one change", []string{"a"}, false, "a"},
-		{"the newest last", []string{"a", "b", "c"}, false, "c"},
-		{"the newest first", []string{"a", "b"}, true, "a"},
+		{"one change", []string{"a"}, "a"},
+		{"the newest last", []string{"a", "b", "c"}, "c"},
+		{"the newest first", []string{"a", "b"}, "a"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			play(t, func(s *scene) {
 				seen := s.instrument()
 				s.workload("web", auto, reads("secret/a", "secret/b", "secret/c"))
 				s.begin("secret/a", "secret/b", "secret/c")
-				var versions []string
-				for range tt.digits {
-					versions = append(versions, s.nextVersion())
-				}
-				if tt.reversed {
-					slices.Reverse(versions)
-				}
-				for i, digit := range tt.digits {
-					s.setAs("secret/"+digit, "password", "two", traced(digit, versions[i]))
+				before := s.nextVersion()
+				for i, digit := range test.digits {
+					version := ""
+					if i > 0 && test.digits[0] == test.newest {
+						version = before
+					}
+					s.set("secret/"+digit, "password", "two", traced(digit, version))
 				}
 				s.pass(10 * time.Second)
 				s.wantRolls("web")
 
-				newest := seen.createdIn(tt.newest)
-				if newest == nil {
-					s.Fatal("the newest change has no span")
+				plans, newest := seen.spansNamed("plan"), seen.createdIn(test.newest)
+				if len(plans) != 1 || newest == nil {
+					s.Fatalf("there are %d plans, and the newest change has the span %v, want one plan", len(plans), newest)
 				}
-				plans := seen.spansNamed("plan")
-				made := slices.IndexFunc(plans, func(plan sdktrace.ReadOnlySpan) bool {
-					return plan.Parent().SpanID() == newest.SpanContext().SpanID()
-				})
-				if made < 0 {
-					s.Fatalf("none of the plans %v is a child of the newest change", plans)
+				plan := plans[0]
+				if plan.Parent().SpanID() != newest.SpanContext().SpanID() {
+					s.Errorf("the parent of the plan is not the newest change: %v", plan.Parent())
 				}
-				plan := plans[made]
-				if got := len(plan.Links()); got != len(tt.digits) {
-					s.Errorf("the plan has %d links, want one to each of %d changes", got, len(tt.digits))
+				if got := len(plan.Links()); got != len(test.digits) {
+					s.Errorf("the plan has %d links, want one to each of %d changes", got, len(test.digits))
 				}
-				for _, digit := range tt.digits {
+				for _, digit := range test.digits {
 					process := seen.createdIn(digit)
-					switch {
-					case process == nil:
-						s.Errorf("change %s is not a child of what made it", digit)
-					case !isLinked(plan, process):
+					if process == nil {
+						s.Fatalf("change %s has no span below what made it", digit)
+					}
+					if !isLinked(plan, process) {
 						s.Errorf("the plan has no link to change %s", digit)
-					case isLinked(process, plan) != (digit != tt.newest):
-						s.Errorf("change %s is linked to the plan: %t", digit, isLinked(process, plan))
+					}
+					if got := isLinked(process, plan); got != (digit != test.newest) {
+						s.Errorf("change %s is linked to the plan: %t", digit, got)
 					}
 				}
 			})

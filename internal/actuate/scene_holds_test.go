@@ -72,7 +72,8 @@ func (s *scene) heldUntil(name string) time.Time {
 	return at
 }
 
-// wantHeldUntilWindow wants a workload to be held until its own moment in a window of an hour that opens at a time: within three minutes after that.
+// wantHeldUntilWindow wants a workload to be held until its own moment in a window that opens at a time: within three minutes after that. It is later
+// only in windows of more than an hour.
 func (s *scene) wantHeldUntilWindow(name string, opens time.Time) {
 	s.Helper()
 	s.wantLast(name, "held window-closed", "")
