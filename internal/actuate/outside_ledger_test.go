@@ -3,6 +3,7 @@
 package actuate_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -84,6 +85,15 @@ func (s *scene) wantEnds(want ends) {
 	}
 	s.wantRolls(listed(want.rolls, " ")...)
 	s.wantTold(listed(want.told, "; ")...)
+}
+
+// namesOf returns the names of so many workloads.
+func namesOf(what string, count int) []string {
+	names := make([]string, count)
+	for i := range names {
+		names[i] = fmt.Sprintf("%s-%03d", what, i)
+	}
+	return names
 }
 
 // listed returns what a text lists.

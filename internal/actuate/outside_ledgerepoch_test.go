@@ -208,6 +208,20 @@ func TestLedgerNATSIsSilent(t *testing.T) {
 			play: silent(func(s *scene) { s.set("secret/db", "password", "two"); s.pass(500 * time.Millisecond) }), today: rolled("web"),
 		},
 		{
+			name: "for five minutes while a workload waits on hold, and then it rolls once people let it",
+			play: func(s *scene) {
+				silent(func(s *scene) {
+					s.edit("web", onHold)
+					s.set("secret/db", "password", "two")
+					s.rest()
+				})(s)
+				s.soFar()
+				s.edit("web", letGo)
+				s.pass(time.Minute)
+			},
+			today: rolled("web"),
+		},
+		{
 			name: "for five minutes while a rollout is in progress, and then its end is told",
 			play: func(s *scene) {
 				silent(func(s *scene) {

@@ -146,6 +146,9 @@ func TestLedgerManyChangesOfOneWorkload(t *testing.T) {
 					s.pass(2 * time.Second)
 				}
 				s.pass(11 * time.Minute)
+				for _, name := range secrets {
+					s.wantRecord("web", name)
+				}
 			},
 			today: rolled(slices.Repeat([]string{"web"}, 12)...), step: 7, then: rolled(slices.Repeat([]string{"web"}, 5)...),
 		},

@@ -3,7 +3,6 @@
 package actuate_test
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -186,10 +185,7 @@ func TestLedgerWhatIsSkippedIsToldOnce(t *testing.T) {
 
 // R13: people know that it waits.
 func TestLedgerWhoWaitsIsToldAboutOnce(t *testing.T) {
-	var everybody []string
-	for i := range 50 {
-		everybody = append(everybody, fmt.Sprintf("web-%02d", i))
-	}
+	everybody := namesOf("web", 50)
 	waiting := func(happens func(*scene)) func(*scene) {
 		return func(s *scene) {
 			s.options.LeaderElect, s.options.MaxRollouts = true, 0

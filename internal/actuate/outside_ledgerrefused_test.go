@@ -33,6 +33,7 @@ func TestLedgerARefusalThatEnds(t *testing.T) {
 		}
 	}
 	tenMinutes := func(s *scene) { s.pass(10 * time.Minute) }
+	everybody := namesOf("web", 20)
 	testFixtures(t, []fixture{
 		{
 			name: "after ten minutes by a policy rolls what it has refused",
@@ -68,6 +69,25 @@ func TestLedgerARefusalThatEnds(t *testing.T) {
 			name: "over a change of the leader after it was told rolls what it has refused",
 			play: refusing(forbidden("it is Friday"), func(s *scene) { tenMinutes(s); s.restart(); tenMinutes(s) }),
 			step: 7, then: rolled("web"),
+		},
+		{
+			name: "of everybody after ten minutes rolls everybody",
+			play: func(s *scene) {
+				for _, name := range everybody {
+					s.workload(name, auto, reads("secret/db"))
+				}
+				s.begin("secret/db")
+				for _, name := range everybody {
+					s.refuse(name, forbidden("ValidatingAdmissionPolicy 'frozen' denied request: it is Friday"))
+				}
+				s.set("secret/db", "password", "two")
+				s.rest()
+				for _, name := range everybody {
+					s.refuse(name, nil)
+				}
+				s.pass(30 * time.Minute)
+			},
+			step: 7, then: rolled(everybody...),
 		},
 		{
 			name: "before a later change rolls for that",

@@ -6,8 +6,10 @@ import (
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/keyturn/keyturn/internal/plan"
 )
@@ -48,6 +50,24 @@ func TestLedgerAnOptionThatAddsWorkloadsRollsNone(t *testing.T) {
 				s.options.Namespaces = []string{namespace}
 				s.workload("office/web", auto, reads("secret/db"))
 			}, func(s *scene) { s.options.Namespaces = []string{namespace, "office"} }),
+		},
+		{
+			name: "a Rollout of Argo Rollouts, once its kind is on, is not rolled for what changed before",
+			play: switching(func(s *scene) {
+				s.serveRollout(nil)
+				s.options.ArgoRollouts = false
+			}, func(s *scene) { s.options.ArgoRollouts = true }),
+		},
+		{
+			name: "a Job, once Jobs are recreated, is not recreated for what changed before",
+			play: switching(func(s *scene) { s.job("import", auto, reads("secret/db")) }, func(s *scene) { s.options.RecreateJobs = true }),
+		},
+		{
+			name: "a CronJob, once Jobs are started, starts none for what changed before",
+			play: func(s *scene) {
+				switching(func(s *scene) { s.workload("cronjob/report", auto, reads("secret/db")) }, func(s *scene) { s.options.StartCronJobs = true })(s)
+				s.wantJobs()
+			},
 		},
 		{
 			name: "a workload that a grant lets read a store is not rolled for what changed there before",
@@ -167,6 +187,44 @@ func TestLedgerANewLeaderAtRestWritesAndTellsNothing(t *testing.T) {
 				s.rest()
 				s.restart()
 				s.pass(time.Hour)
+				s.wantNotices()
+			},
+			today: ends{quiet: true},
+		},
+		{
+			name: "after the rolls of two hundred workloads",
+			play: func(s *scene) {
+				for _, kind := range []string{"", "statefulset/", "daemonset/", "cronjob/"} {
+					for _, name := range namesOf("web", 50) {
+						s.workload(kind+name, auto, reads("secret/db"))
+					}
+				}
+				s.begin("secret/db")
+				s.set("secret/db", "password", "two")
+				s.rest()
+				s.restart()
+				s.pass(11 * time.Minute)
+				s.wantNotices()
+			},
+			today: ends{quiet: true},
+		},
+		{
+			name: "after rolls of a Rollout, of a Job that is recreated, and of a CronJob that starts one",
+			play: func(s *scene) {
+				serveHealthy(s)
+				s.options.RecreateJobs, s.options.StartCronJobs = true, true
+				s.job("import", auto, reads("secret/db"))
+				s.workload("cronjob/report", auto, reads("secret/db"))
+				s.change("cronjob/report", func(object runtime.Object) {
+					if report, ok := object.(*batchv1.CronJob); ok {
+						report.Spec.Suspend = new(false) // The API server sets it.
+					}
+				})
+				s.begin("secret/db")
+				s.set("secret/db", "password", "two")
+				s.rest()
+				s.restart()
+				s.pass(11 * time.Minute)
 				s.wantNotices()
 			},
 			today: ends{quiet: true},

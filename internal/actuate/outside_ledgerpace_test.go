@@ -1,0 +1,116 @@
+//go:build !race
+
+package actuate_test
+
+import (
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/actuate"
+)
+
+// M13: a source may change all the time, and its last content is not missed.
+func TestLedgerASourceThatFlipsEverySecondRollsAFewTimes(t *testing.T) {
+	const most, soon = 7, 70 * time.Second
+	play(t, func(s *scene) {
+		s.workload("web", auto, reads("secret/db"))
+		s.begin("secret/db")
+		s.soFar()
+		const every = 990 * time.Millisecond // It is never quiet for as long as the debounce window.
+		for i := range int(time.Minute / every) {
+			s.set("secret/db", "password", []string{"two", "one"}[i%2])
+			s.pass(every)
+		}
+		s.set("secret/db", "password", "three")
+		changed := time.Now()
+		s.pass(11 * time.Minute)
+		rolls := slices.DeleteFunc(s.writesSince(&s.seen), func(w write) bool { return !w.rolls })
+		if len(rolls) == 0 || len(rolls) > most {
+			s.Fatalf("it is rolled %d times, want %d at most", len(rolls), most)
+		}
+		if took := rolls[len(rolls)-1].at.Sub(changed); took < 0 || took > soon {
+			s.Errorf("the last roll is %s after the last change, want %s at most", took, soon)
+		}
+		s.wantRecord("web", "secret/db")
+	})
+}
+
+func TestLedgerASourceThatChangesMoreOftenThanItMayRoll(t *testing.T) {
+	testFixtures(t, []fixture{
+		{
+			name: "every two seconds for a minute",
+			play: func(s *scene) {
+				s.workload("web", auto, reads("secret/db"))
+				s.begin("secret/db")
+				s.rest()
+				for i := range 30 {
+					s.set("secret/db", "password", strconv.Itoa(i))
+					s.pass(2 * time.Second)
+				}
+				s.set("secret/db", "password", "last")
+				s.pass(11 * time.Minute)
+			},
+			// The last content has to wait for an hour.
+			today: ends{rolls: rolledTimes(30).rolls, told: rolledTimes(30).told + "; web held rolled-too-often"},
+			step:  7, then: rolledTimes(6),
+		},
+	})
+}
+
+// rolledTimes is the end of a play in which web is rolled so often for content that has changed.
+func rolledTimes(count int) ends { return rolled(slices.Repeat([]string{"web"}, count)...) }
+
+// A fix is not delayed by what was rolled before.
+func TestLedgerAFixDuringABrokenRolloutRollsSoon(t *testing.T) {
+	const soon = 12 * time.Second
+	tests := []struct {
+		name    string
+		options func(*actuate.Options)
+		// broken is what happens between the roll that breaks web and the fix.
+		broken func(*scene)
+	}{
+		{name: "a moment after it has begun", broken: func(s *scene) { s.pass(3 * time.Second) }},
+		{name: "when it has stood still for long", broken: func(s *scene) { s.pass(5 * time.Minute) }},
+		{
+			name: "when its controller has given up",
+			broken: func(s *scene) {
+				s.fail("web")
+				s.pass(time.Minute)
+			},
+		},
+		{
+			name: "when it has timed out, and there is no other slot", options: func(o *actuate.Options) { o.MaxRollouts = 1 },
+			broken: func(s *scene) { s.pass(20 * time.Minute) },
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			play(t, func(s *scene) {
+				if tt.options != nil {
+					tt.options(&s.options)
+				}
+				s.workload("web", auto, reads("secret/db"))
+				s.begin("secret/db")
+				for i := range 6 { // so that it would have to wait longest
+					s.set("secret/db", "password", strconv.Itoa(i))
+					s.pass(10 * time.Second)
+				}
+				s.stall("web")
+				s.set("secret/db", "password", "broken")
+				s.pass(2 * time.Minute)
+				s.set("secret/db", "user", "broken")
+				s.settle()
+				s.soFar()
+				tt.broken(s)
+				s.wantRolls()
+				s.loosen("web")
+				s.set("secret/db", "password", "fixed")
+				s.pass(soon)
+				s.wantRolls("web")
+				s.wantRecord("web", "secret/db")
+			})
+		})
+	}
+}
