@@ -4,6 +4,7 @@ package actuate_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -40,6 +41,9 @@ func rolled(workloads ...string) ends {
 	}
 	return ends{rolls: strings.Join(workloads, " "), told: strings.Join(told, "; ")}
 }
+
+// rolledTimes is the end of a play in which web is rolled so often for content that has changed.
+func rolledTimes(count int) ends { return rolled(slices.Repeat([]string{"web"}, count)...) }
 
 // testFixtures plays each fixture, once for each of its ends.
 func testFixtures(t *testing.T, fixtures []fixture) {

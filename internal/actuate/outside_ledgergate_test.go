@@ -3,7 +3,6 @@
 package actuate_test
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -150,7 +149,7 @@ func TestLedgerManyChangesOfOneWorkload(t *testing.T) {
 					s.wantRecord("web", name)
 				}
 			},
-			today: rolled(slices.Repeat([]string{"web"}, 12)...), step: 7, then: rolled(slices.Repeat([]string{"web"}, 5)...),
+			today: rolledTimes(12), step: 7, then: rolledTimes(5),
 		},
 	})
 }

@@ -59,9 +59,6 @@ func TestLedgerASourceThatChangesMoreOftenThanItMayRoll(t *testing.T) {
 	})
 }
 
-// rolledTimes is the end of a play in which web is rolled so often for content that has changed.
-func rolledTimes(count int) ends { return rolled(slices.Repeat([]string{"web"}, count)...) }
-
 // A fix is not delayed by what was rolled before.
 func TestLedgerAFixDuringABrokenRolloutRollsSoon(t *testing.T) {
 	const soon = 12 * time.Second
