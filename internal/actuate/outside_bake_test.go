@@ -20,6 +20,16 @@ func trial(t *testing.T, story func(s *scene)) {
 	})
 }
 
+// aGoesFirst makes two workloads that read secret/db, and has that change, for which a is rolled first.
+func aGoesFirst(s *scene) {
+	s.Helper()
+	s.workload("a", auto, reads("secret/db"))
+	s.workload("b", auto, reads("secret/db"))
+	s.begin("secret/db")
+	s.set("secret/db", "password", "two")
+	s.settle()
+}
+
 func TestOneWorkloadBakesBeforeTheOthersRoll(t *testing.T) {
 	trial(t, func(s *scene) {
 		s.workload("c", auto, inWave(1), reads("secret/db"))
@@ -108,11 +118,7 @@ func TestOthersGoAfterARestartDuringOrAfterAFailedBake(t *testing.T) {
 	for name, readyFor := range map[string]time.Duration{"its pods have just become ready": 0, "they had nearly baked": bakeTime - time.Second} {
 		t.Run(name, func(t *testing.T) {
 			trial(t, func(s *scene) {
-				s.workload("a", auto, reads("secret/db"))
-				s.workload("b", auto, reads("secret/db"))
-				s.begin("secret/db")
-				s.set("secret/db", "password", "two")
-				s.settle()
+				aGoesFirst(s)
 				s.pods("a", 1, 0)
 				s.pass(time.Second)
 				s.wantAmongTold("a failed bake-failed")
@@ -242,11 +248,7 @@ func TestAnotherRollOfACanaryIsBakedToo(t *testing.T) {
 
 func TestABakeBeginsAgainWhenSomebodyChangesThePods(t *testing.T) {
 	trial(t, func(s *scene) {
-		s.workload("a", auto, reads("secret/db"))
-		s.workload("b", auto, reads("secret/db"))
-		s.begin("secret/db")
-		s.set("secret/db", "password", "two")
-		s.settle()
+		aGoesFirst(s)
 		s.stall("a")
 		s.pass(bakeTime - time.Minute)
 		s.edit("a", image("app:2"))
@@ -271,11 +273,7 @@ func TestTheOnlyReaderOfASourceNeedNotBake(t *testing.T) {
 
 func TestABakeGoesOnWhileACanaryIsScaled(t *testing.T) {
 	trial(t, func(s *scene) {
-		s.workload("a", auto, reads("secret/db"))
-		s.workload("b", auto, reads("secret/db"))
-		s.begin("secret/db")
-		s.set("secret/db", "password", "two")
-		s.settle()
+		aGoesFirst(s)
 		s.wantRolls("a")
 		s.pass(bakeTime - time.Minute)
 		s.scale("a", 2)
@@ -291,11 +289,7 @@ func TestABakeGoesOnWhileACanaryIsScaled(t *testing.T) {
 
 func TestANewChangeIsBakedInstead(t *testing.T) {
 	trial(t, func(s *scene) {
-		s.workload("a", auto, reads("secret/db"))
-		s.workload("b", auto, reads("secret/db"))
-		s.begin("secret/db")
-		s.set("secret/db", "password", "two")
-		s.settle()
+		aGoesFirst(s)
 		s.wantRolls("a")
 		s.pass(bakeTime - 10*time.Second)
 		s.set("secret/db", "password", "three")
