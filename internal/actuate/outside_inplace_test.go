@@ -57,7 +57,7 @@ func TestPodsAreNotAskedTooEarlyIfTheClockOfTheWatcherIsBehind(t *testing.T) {
 		s.observe("secret/db")
 		s.start()
 		s.pass(time.Minute)
-		s.setAs("secret/db", "password", "two", func(change *events.Change) { change.Time = change.Time.Add(-time.Hour) })
+		s.set("secret/db", "password", "two", func(change *events.Change) { change.Time = change.Time.Add(-time.Hour) })
 		s.pass(s.options.ReloadDelay - time.Second)
 		pods.wantAsked("web", 0)
 		s.wantTold("web held files-pending")

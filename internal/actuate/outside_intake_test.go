@@ -26,25 +26,6 @@ func TestAChangeThatNeedsNothingIsToldAtOnce(t *testing.T) {
 	})
 }
 
-// According to its record, the workload has this content, but the patch under way is about to write another record.
-func TestNothingIsConcludedWhileAPatchIsUnderWay(t *testing.T) {
-	play(t, func(s *scene) {
-		s.workload("web", auto, reads("secret/db"))
-		s.begin("secret/db")
-		s.wantWrites("web recorded")
-		s.patchesTake("web", 3*time.Second)
-		s.set("secret/db", "password", "two")
-		s.settle()
-		s.set("secret/db", "password", "one")
-		s.pass(time.Second)
-		s.wantNothing()
-		s.pass(time.Minute)
-		s.wantWrites("web recorded", "web rolled") // The new pods have started with the last content.
-		s.wantRecord("web", "secret/db")
-		s.wantToldInAnyOrder("web started content-changed", "web completed rolled-out", "web skipped pods-newer")
-	})
-}
-
 // A tenant creates and deletes one new name after the other, and a workload that reads all of them waits.
 func TestNamesThatComeAndGoWhileAWorkloadWaitsAreForgotten(t *testing.T) {
 	const count = 100

@@ -300,32 +300,3 @@ func TestASourceThatChangesAllTheTimeRollsAWorkloadOnceInEachInterval(t *testing
 		s.wantRolledForLast("web", "secret/db")
 	})
 }
-
-// The window opens every two hours. It is closed again when there is a slot.
-func TestAWorkloadThatGetsNoSlotWhileItsWindowIsOpenWaitsForTheNext(t *testing.T) {
-	play(t, func(s *scene) {
-		s.options.MaxRollouts, s.options.RolloutTimeout = 1, 24*time.Hour
-		s.workload("web", auto, reads("secret/db"), annotated(workload.AnnotationWindow, "0 */2 * * * for 1h"))
-		s.workload("other", auto, reads("secret/other"))
-		s.observe("secret/db", "secret/other")
-		s.start()
-		s.pass(10 * time.Minute) // Each workload has its own moment within the first few.
-		s.stall("other")
-		s.set("secret/other", "password", "two")
-		s.settle()
-		s.wantRolls("other")
-		s.set("secret/db", "password", "two")
-		s.settle()
-		s.wantRolls()
-		s.wantLast("web", "held limit-reached", "")
-		s.passUntil(midnight.Add(time.Hour + time.Minute))
-		s.finish("other")
-		s.pass(10 * time.Second)
-		s.wantRolls()
-		s.wantHeldUntilWindow("web", midnight.Add(2*time.Hour))
-		s.passUntil(midnight.Add(2*time.Hour - time.Second))
-		s.wantRolls()
-		s.passUntil(midnight.Add(2*time.Hour + 3*time.Minute + time.Second))
-		s.wantRolls("web")
-	})
-}
