@@ -206,9 +206,9 @@ func (r *recorder) answered(ctx context.Context, found recordable) {
 		r.lookLater(turn)
 		return
 	}
+	r.postpone(turn) // Before the answer: the watch may show the workload, which still lacks what has no event, before that.
 	note := r.note(ctx, w, workload.Write{Rolled: entries, Version: w.Version}, r.finish)
 	if note == nil {
-		r.postpone(turn)
 		return
 	}
 	r.busy, turn.wrote, turn.looks = true, r.now(), lookBackoff()
@@ -243,15 +243,12 @@ func (r *recorder) finish(ctx context.Context, result patchResult) {
 		// It does not count as a failed patch: no roll is late because of it, and no one need look.
 		r.log.WarnContext(ctx, "completing the record failed; retrying later", "workload", id.String(), "namespace", id.Namespace, "err", result.err)
 	}
-	if turn := r.turns[workload.KeyOf(id)]; turn != nil {
-		r.postpone(turn)
-	}
 }
 
 // lookLater makes a workload wait for which nothing could be recorded, longer than the last time.
 func (r *recorder) lookLater(turn *recordTurn) { turn.due = r.now().Add(turn.looks.Step()) }
 
-// postpone makes a workload wait whose record was written, or refused, longer than the last time.
+// postpone makes a workload wait whose record is being written, longer than the last time.
 func (r *recorder) postpone(turn *recordTurn) {
 	turn.due = r.now().Add(turn.backoff.Step())
 }
