@@ -38,6 +38,9 @@ func OutcomeSubject(cluster string, w Workload) string {
 	return Address{Cluster: cluster, Kind: KindRollout, Namespace: w.Namespace, Name: w.Kind + "-" + w.Name}.subject()
 }
 
+// Source returns the source that the address identifies.
+func (a Address) Source() Source { return Source{Kind: a.Kind, Namespace: a.Namespace, Name: a.Name} }
+
 // subject encodes the address. ParseSubject is its inverse for the address of any legal object.
 func (a Address) subject() string {
 	namespace := encodeToken(a.Namespace)

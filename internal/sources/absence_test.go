@@ -80,7 +80,7 @@ func TestAnObjectOfTheFirstListIsNewIfItWasCreatedAfterItsScopeWasWatched(t *tes
 	}
 	t.Run("the last event of a source cannot be read", func(t *testing.T) {
 		a := &absence{scope: scope, known: newLedger(nil), began: epoch, earlier: []events.Watched{until(0, scope)}}
-		a.known.set(testSource, &lastEvent{seq: 7})
+		a.known.set(testSource, unreadableEvent(7))
 		o := createdObject(epoch, 0)
 		if a.isNew(o, true) {
 			t.Error("it is new in the first list, want it known")
@@ -98,7 +98,7 @@ func TestAnObjectOfTheFirstListIsNewIfItWasCreatedAfterItsScopeWasWatched(t *tes
 }
 
 func TestASourceIsRecentOnlyIfTheStreamHasNoEventOfIt(t *testing.T) {
-	now, unreadable := objectOf(keyringOf(1), "u", 5, nil), &lastEvent{seq: 7}
+	now, unreadable := objectOf(keyringOf(1), "u", 5, nil), unreadableEvent(7)
 	recent := view{isRecent: func(*object) bool { return true }}
 	if change, _ := assessContent(recent, unreadable, now, false); !change.Since.IsZero() || change.CreatedAt != "" {
 		t.Errorf("since %s, created at %q; want neither, because the source was known", change.Since, change.CreatedAt)

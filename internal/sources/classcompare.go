@@ -20,7 +20,7 @@ func compareClass(before *lastEvent, class *object, pods, news []podState) (even
 	switch {
 	case len(news) > 0:
 		return changedClass(before, class, pods, news), true
-	case before.verb == events.VerbDeleted:
+	case before.Verb() == events.VerbDeleted:
 		again := before.content(events.VerbObserved)
 		again.UID, again.ResourceVersion, again.Previous = string(class.UID), class.ResourceVersion, again.Fingerprint
 		again.Ignore, again.Match = class.ignore, class.match
@@ -50,8 +50,8 @@ func newsOfClass(before *lastEvent, class *object, pods []podState) []podState {
 	var news []podState
 	for _, p := range pods {
 		// The publisher of a later state has seen this one.
-		isKnown := before.uid == string(class.UID) && compareVersions(before.version, p.now.ResourceVersion) >= 0
-		if !isKnown && p.isNews(before.keyID, recent) {
+		isKnown := before.UID == string(class.UID) && compareVersions(before.ResourceVersion, p.now.ResourceVersion) >= 0
+		if !isKnown && p.isNews(before.KeyID(), recent) {
 			news = append(news, p)
 		}
 	}
@@ -91,19 +91,19 @@ func changedClass(before *lastEvent, class *object, pods, news []podState) event
 		recent = append(slices.DeleteFunc(recent, func(s sum) bool { return s == told }), told)
 	}
 	change := describeClass(class, events.VerbChanged, newest, recent[max(0, len(recent)-events.MaxRecent):])
-	change.Previous, change.ChangedAt = before.all.text(before.keyID), newest.ResourceVersion
+	change.Previous, change.ChangedAt = before.Fingerprint(), newest.ResourceVersion
 	return change
 }
 
 // recentUnder returns the recent contents under the current key. Under another key, only contents that a pod has or had are known.
 func recentUnder(keyID string, before *lastEvent, pods []podState) []sum {
-	if before.keyID == keyID {
+	if before.KeyID() == keyID {
 		return slices.Clone(before.recentSums())
 	}
 	translated := make(map[sum]sum)
 	for _, p := range pods {
 		for _, content := range [][]fingerprints{p.now.fingerprints, p.had} {
-			if old, ok := under(content, before.keyID); ok {
+			if old, ok := under(content, before.KeyID()); ok {
 				translated[old.all] = content[0].all
 			}
 		}
@@ -122,7 +122,7 @@ func describeClass(class *object, verb events.Verb, content *object, recent []su
 	current := content.fingerprints[0]
 	return events.Change{
 		Verb: verb, Source: class.source, UID: string(class.UID), ResourceVersion: content.ResourceVersion,
-		Fingerprint: current.all.text(current.keyID), Truncated: true, Recent: sumTexts(recent, current.keyID),
+		Fingerprint: current.all.Text(current.keyID), Truncated: true, Recent: sumTexts(recent, current.keyID),
 		Ignore: class.ignore, Match: class.match, WrittenAt: content.written(),
 	}
 }
@@ -130,7 +130,7 @@ func describeClass(class *object, verb events.Verb, content *object, recent []su
 func sumTexts(sums []sum, keyID string) []string {
 	list := make([]string, 0, len(sums))
 	for _, s := range sums {
-		list = append(list, s.text(keyID))
+		list = append(list, s.Text(keyID))
 	}
 	return list
 }

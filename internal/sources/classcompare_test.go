@@ -114,7 +114,7 @@ func (p *classPlay) write(name string, change func(*mountedPod), away bool) {
 func (p *classPlay) see(name string) {
 	now := newPodStatus(p.ring, p.pods[name].status(p, name))
 	for _, under := range now.fingerprints {
-		p.names[under.all.text(under.keyID)] = p.pods[name].version
+		p.names[under.all.Text(under.keyID)] = p.pods[name].version
 	}
 	if before := p.seen[name]; before != nil {
 		p.contents.updated(before, now)
@@ -275,7 +275,7 @@ func TestAnotherWatcherThatHasSeenMoreIsRight(t *testing.T) {
 	// The other watcher has seen only the end.
 	p.before = mustLast(t, events.Change{
 		Verb: events.VerbChanged, Source: classOfPlay, UID: string(p.class.UID), ResourceVersion: strconv.Itoa(p.version + 1),
-		Fingerprint: sum{1}.text(p.before.keyID), Truncated: true, Recent: []string{p.before.all.text(p.before.keyID), sum{1}.text(p.before.keyID)},
+		Fingerprint: sum{1}.Text(p.before.KeyID()), Truncated: true, Recent: []string{p.before.Fingerprint(), sum{1}.Text(p.before.KeyID())},
 	})
 	if got := p.told(); got != "" {
 		t.Errorf("event %q, want none", got)
@@ -283,11 +283,11 @@ func TestAnotherWatcherThatHasSeenMoreIsRight(t *testing.T) {
 }
 
 func TestTheRecentContentsOfAnEventAreUnderItsKey(t *testing.T) {
-	change := events.Change{Verb: events.VerbChanged, Fingerprint: sum{1}.text("a"), Recent: []string{sum{2}.text("a"), sum{1}.text("a")}}
+	change := events.Change{Verb: events.VerbChanged, Fingerprint: sum{1}.Text("a"), Recent: []string{sum{2}.Text("a"), sum{1}.Text("a")}}
 	if diff := cmp.Diff([]sum{{2}, {1}}, mustLast(t, change).recentSums()); diff != "" {
 		t.Errorf("contents (-want +got):\n%s", diff)
 	}
-	for _, other := range []string{sum{1}.text("b"), "none"} {
+	for _, other := range []string{sum{1}.Text("b"), "none"} {
 		change.Recent = []string{other}
 		if _, err := newLastEvent(1, change); err == nil {
 			t.Errorf("%q is taken", other)

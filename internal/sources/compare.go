@@ -30,11 +30,11 @@ const maxGone = 64
 // Every event repeats when each key last changed: see events.Key.
 func compare(before *lastEvent, now *object, created bool) (events.Change, bool) {
 	switch {
-	case now == nil && (!before.isReadable() || before.verb == events.VerbDeleted):
+	case now == nil && (!before.isReadable() || before.Verb() == events.VerbDeleted):
 		return events.Change{}, false
 	case now == nil:
 		gone := before.content(events.VerbDeleted)
-		gone.Ignore, gone.Match = before.ignore, before.match
+		gone.Ignore, gone.Match = before.Ignore, before.Match
 		return gone, true
 	case !before.isReadable():
 		return appeared(now, created), true
@@ -43,21 +43,21 @@ func compare(before *lastEvent, now *object, created bool) (events.Change, bool)
 	case now.details != nil && now.details.temporary:
 		return events.Change{}, false
 	}
-	current, comparable := under(now.fingerprints, before.keyID)
+	current, comparable := under(now.fingerprints, before.KeyID())
 	if !comparable {
 		// The key of the last event was removed from the key file. The same object at the same resourceVersion has the same
 		// content. Any other may have changed, and only the names of its keys can be compared.
-		if before.verb != events.VerbDeleted && before.isOf(now) {
+		if before.Verb() != events.VerbDeleted && before.isOf(now) {
 			return events.Change{}, false
 		}
 		return differs(before, now, created, changedKeys(before.texts(), now.fingerprints[0])), true
 	}
-	if current.all != before.all {
+	if current.all != before.All {
 		earlier := before.texts()
 		names := changedKeys(earlier, current)
 		if now.derived && !current.truncated {
 			names = withoutGenerated(names, earlier)
-			if before.verb != events.VerbDeleted && len(names) == 0 {
+			if before.Verb() != events.VerbDeleted && len(names) == 0 {
 				return holds(before, now)
 			}
 		}
@@ -65,8 +65,8 @@ func compare(before *lastEvent, now *object, created bool) (events.Change, bool)
 	}
 	// An object with the same content that was created meanwhile is a different one. That cannot be concluded for an object found in a list: after
 	// a cluster is rebuilt, all of its objects are different ones.
-	isAnother := created && before.uid != string(now.UID) && compareVersions(now.ResourceVersion, before.version) > 0
-	if before.verb == events.VerbDeleted || isAnother {
+	isAnother := created && before.UID != string(now.UID) && compareVersions(now.ResourceVersion, before.ResourceVersion) > 0
+	if before.Verb() == events.VerbDeleted || isAnother {
 		return reappeared(before, now, created), true
 	}
 	return holds(before, now)
@@ -76,8 +76,8 @@ func compare(before *lastEvent, now *object, created bool) (events.Change, bool)
 // for the hold or for something else, and there may be no other event that reports it. That it is not ignored any more is not reported: changes
 // that were forgotten stay so.
 func holds(before *lastEvent, now *object) (events.Change, bool) {
-	isIgnored := now.ignore && !before.ignore
-	if before.verb == events.VerbDeleted || now.hold() == before.hold() && !isIgnored {
+	isIgnored := now.ignore && !before.Ignore
+	if before.Verb() == events.VerbDeleted || now.hold() == before.rare().Hold && !isIgnored {
 		return events.Change{}, false
 	}
 	return describe(now, events.VerbObserved, before), true
@@ -91,7 +91,7 @@ func isOfHold(before *lastEvent, change events.Change) bool {
 
 // isAheadOf reports whether the event is about a later state of the object.
 func (l *lastEvent) isAheadOf(now *object) bool {
-	return l.uid == string(now.UID) && compareVersions(l.version, now.ResourceVersion) > 0
+	return l.UID == string(now.UID) && compareVersions(l.ResourceVersion, now.ResourceVersion) > 0
 }
 
 func appeared(now *object, created bool) events.Change {
@@ -109,8 +109,8 @@ func appeared(now *object, created bool) events.Change {
 // reappeared returns the event for a source that exists again with the content of the last event.
 func reappeared(before *lastEvent, now *object, created bool) events.Change {
 	change := describe(now, events.VerbObserved, before)
-	change.Previous = before.all.text(before.keyID)
-	if created && before.verb == events.VerbDeleted {
+	change.Previous = before.Fingerprint()
+	if created && before.Verb() == events.VerbDeleted {
 		markAppeared(&change)
 	}
 	return change
@@ -125,8 +125,8 @@ func markAppeared(change *events.Change) {
 // differs returns the event for changed content. The names are the keys that may have changed.
 func differs(before *lastEvent, now *object, created bool, names []string) events.Change {
 	change := describe(now, events.VerbChanged, before)
-	change.Previous = before.all.text(before.keyID)
-	change.Created = before.verb == events.VerbDeleted
+	change.Previous = before.Fingerprint()
+	change.Created = before.Verb() == events.VerbDeleted
 	if created && change.Created {
 		markAppeared(&change)
 	}
@@ -141,18 +141,18 @@ func describe(now *object, verb events.Verb, before *lastEvent) events.Change {
 	current := now.fingerprints[0]
 	change := events.Change{
 		Verb: verb, Source: now.source, UID: string(now.UID), ResourceVersion: now.ResourceVersion,
-		Fingerprint: current.all.text(current.keyID),
+		Fingerprint: current.all.Text(current.keyID),
 		Ignore:      now.ignore, Match: now.match, Hold: now.hold(), WrittenAt: now.written(),
 	}
 	var earlier []lastKey
 	here := func(version string) bool { return compareVersions(version, now.ResourceVersion) <= 0 }
 	if before != nil {
-		change.Since, earlier = before.since(), before.keys
-		if here(before.changedAt) {
-			change.ChangedAt = before.changedAt
+		change.Since, earlier = before.rare().Since, before.Keys
+		if here(before.ChangedAt) {
+			change.ChangedAt = before.ChangedAt
 		}
-		if here(before.createdAt) {
-			change.CreatedAt = before.createdAt
+		if here(before.CreatedAt) {
+			change.CreatedAt = before.CreatedAt
 		}
 	}
 	if current.truncated {
@@ -161,26 +161,26 @@ func describe(now *object, verb events.Verb, before *lastEvent) events.Change {
 	}
 	change.Keys = make(map[string]events.Key, len(current.keys))
 	for _, k := range current.keys {
-		change.Keys[k.name] = events.Key{Fingerprint: k.sum.text(current.keyID)}
+		change.Keys[k.name] = events.Key{Fingerprint: k.sum.Text(current.keyID)}
 	}
 	var gone []lastKey
 	for _, k := range earlier {
-		if !here(k.changedAt) {
+		if !here(k.ChangedAt) {
 			continue
 		}
-		if entry, ok := change.Keys[k.name]; ok {
-			entry.ChangedAt = k.changedAt
-			change.Keys[k.name] = entry
-		} else if k.gone {
+		if entry, ok := change.Keys[k.Name]; ok {
+			entry.ChangedAt = k.ChangedAt
+			change.Keys[k.Name] = entry
+		} else if k.IsGone() {
 			gone = append(gone, k)
 		}
 	}
 	// Keys of equal age are sorted by name, so that two watchers publish the same event.
 	slices.SortFunc(gone, func(a, b lastKey) int {
-		return cmp.Or(compareVersions(b.changedAt, a.changedAt), cmp.Compare(a.name, b.name))
+		return cmp.Or(compareVersions(b.ChangedAt, a.ChangedAt), cmp.Compare(a.Name, b.Name))
 	})
 	for _, k := range gone[:min(len(gone), maxGone)] {
-		change.Keys[k.name] = events.Key{ChangedAt: k.changedAt}
+		change.Keys[k.Name] = events.Key{ChangedAt: k.ChangedAt}
 	}
 	return change
 }

@@ -285,7 +285,7 @@ func TestASourceThatWasGoneHasAppearedWhereItsReturnWasSeen(t *testing.T) {
 }
 
 func TestCompareAfterAnEventThatCannotBeRead(t *testing.T) {
-	unreadable := &lastEvent{seq: 7}
+	unreadable := unreadableEvent(7)
 	now := objectOf(keyringOf(1), "u", 5, content{"a": "1"})
 	if change, worthSaying := compare(unreadable, now, false); !worthSaying || told(change) != "observed u/5 {a} []" {
 		t.Errorf("event %s (%t), want observed", told(change), worthSaying)

@@ -60,8 +60,8 @@ func (d *doubts) about(source events.Source, before *lastEvent, now *object, ver
 		d.end(source)
 		return false
 	}
-	isOfCached := before.verb == events.VerbDeleted && now != nil && before.uid == string(now.UID)
-	order, err := resourceversion.CompareResourceVersion(version, before.version)
+	isOfCached := before.Verb() == events.VerbDeleted && now != nil && before.UID == string(now.UID)
+	order, err := resourceversion.CompareResourceVersion(version, before.ResourceVersion)
 	if err == nil && order >= 0 && !isOfCached || d.isLong(source, before, version) {
 		d.ledger.confirm(source, before)
 		d.end(source)

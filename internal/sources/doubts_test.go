@@ -22,9 +22,7 @@ func heardOf(known, heard *lastEvent) *ledger {
 
 func TestWhatIsCachedMayBeOlderThanWhatAnotherWatcherHasPublished(t *testing.T) {
 	gone := func(seq uint64, uid, version string) *lastEvent {
-		entry := eventAt(seq, uid, version, "")
-		entry.verb = events.VerbDeleted
-		return entry
+		return eventOf(seq, events.VerbDeleted, uid, version, "")
 	}
 	cached := func(uid string, version int) *object { return objectOf(keyringOf(1), uid, version, nil) }
 	for _, tt := range []struct {
@@ -44,7 +42,7 @@ func TestWhatIsCachedMayBeOlderThanWhatAnotherWatcherHasPublished(t *testing.T) 
 		{"the deletion of what is not cached any more", eventAt(1, "u", "5", "5"), gone(3, "u", "5"), nil, "9", false},
 		{"a deletion, and another object since", eventAt(1, "u", "5", "5"), gone(3, "u", "5"), cached("v", 9), "9", false},
 		{"the event of another cluster, which was known, on a new stream", eventAt(9, "u", "500", "500"), eventAt(1, "u", "500", "500"), nil, "9", false},
-		{"an event that cannot be read", nil, &lastEvent{seq: 3}, nil, "", false},
+		{"an event that cannot be read", nil, unreadableEvent(3), nil, "", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			v := viewOf(t, epoch)

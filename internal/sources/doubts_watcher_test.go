@@ -42,7 +42,7 @@ func (b *twoWatchers) tell(name string) {
 		if !ok {
 			return false
 		}
-		if entry := b.second.ledger.get(source); entry != nil && entry.seq == stored.Seq {
+		if entry := b.second.ledger.get(source); entry != nil && entry.Seq == stored.Seq {
 			return true
 		}
 		newest := b.second.ledger.holdings(b.second.options.Now(), b.second.watches).last.Name

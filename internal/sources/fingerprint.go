@@ -4,19 +4,16 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
-	"fmt"
 	"hash"
 	"slices"
-	"strings"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// sumSize is the number of bytes that are kept of an HMAC: 128 bits.
-const sumSize = 16
+type sum = events.Sum
 
-type sum [sumSize]byte
+// sumSize is the number of bytes that are kept of an HMAC.
+const sumSize = len(sum{})
 
 // fingerprints has the fingerprints of one object, made with one key of the ring.
 type fingerprints struct {
@@ -84,25 +81,6 @@ func truncated(mac hash.Hash) sum {
 	return sum(mac.Sum(full[:0])[:sumSize])
 }
 
-// text returns the form used in events and annotations: k<key id>:<hex>.
-func (s sum) text(keyID string) string {
-	var digits [2 * sumSize]byte
-	hex.Encode(digits[:], s[:])
-	return "k" + keyID + ":" + string(digits[:])
-}
-
-// parseSum is the inverse of text.
-func parseSum(text string) (keyID string, s sum, err error) {
-	id, digits, _ := strings.Cut(strings.TrimPrefix(text, "k"), ":")
-	if len(digits) == 2*sumSize {
-		_, err = hex.Decode(s[:], []byte(digits))
-	}
-	if err != nil || s.text(id) != text {
-		return "", sum{}, fmt.Errorf("fingerprint %q is not k<key id>:<%d hex digits>", text, 2*sumSize)
-	}
-	return id, s, nil
-}
-
 // under returns the fingerprints that were made with the key of the id.
 func under(list []fingerprints, keyID string) (fingerprints, bool) {
 	for _, f := range list {
@@ -119,7 +97,7 @@ func changedKeys(before map[string]string, after fingerprints) []string {
 	seen := make(map[string]bool, len(after.keys))
 	for _, k := range after.keys {
 		seen[k.name] = true
-		if before[k.name] != k.sum.text(after.keyID) {
+		if before[k.name] != k.sum.Text(after.keyID) {
 			names = append(names, k.name)
 		}
 	}

@@ -18,9 +18,9 @@ import (
 
 // flat returns fingerprints as text: that of all keys under "", and each key's under its name.
 func flat(p fingerprints) map[string]string {
-	texts := map[string]string{"": p.all.text(p.keyID)}
+	texts := map[string]string{"": p.all.Text(p.keyID)}
 	for _, print := range p.keys {
-		texts[print.name] = print.sum.text(p.keyID)
+		texts[print.name] = print.sum.Text(p.keyID)
 	}
 	return texts
 }
@@ -78,7 +78,7 @@ func TestFingerprintsTellContentsApart(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			a, b := ring.fingerprint(testSource, tt.a.data())[0], ring.fingerprint(testSource, tt.b.data())[0]
 			if a.all == b.all {
-				t.Errorf("both have the fingerprint %s", a.all.text(a.keyID))
+				t.Errorf("both have the fingerprint %s", a.all.Text(a.keyID))
 			}
 		})
 	}
@@ -110,10 +110,10 @@ func TestFingerprintsBelongToOnePlace(t *testing.T) {
 func TestFingerprintsOfEqualValuesInOneObjectDiffer(t *testing.T) {
 	p := keyringOf(1).fingerprint(testSource, content{"a": "same", "b": "same"}.data())[0]
 	if p.keys[0].sum == p.keys[1].sum {
-		t.Errorf("two keys with one value have the fingerprint %s", p.keys[0].sum.text(p.keyID))
+		t.Errorf("two keys with one value have the fingerprint %s", p.keys[0].sum.Text(p.keyID))
 	}
 	if alone := keyringOf(1).fingerprint(testSource, content{"a": "same"}.data())[0]; alone.all == alone.keys[0].sum {
-		t.Errorf("the only key and all keys have the fingerprint %s", alone.all.text(alone.keyID))
+		t.Errorf("the only key and all keys have the fingerprint %s", alone.all.Text(alone.keyID))
 	}
 }
 

@@ -8,10 +8,12 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"math/big"
+	"reflect"
 	"strconv"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -59,6 +61,28 @@ func mustLast(t testing.TB, change events.Change) *lastEvent {
 	}
 	return entry
 }
+
+// eventOf is the last event of a source in a few words.
+func eventOf(seq uint64, verb events.Verb, uid, version, changedAt string) *lastEvent {
+	entry, err := newLastEvent(seq, events.Change{
+		Verb: verb, UID: uid, ResourceVersion: version, ChangedAt: changedAt, Fingerprint: printed("0a", "1"), Time: epoch,
+	})
+	if err != nil {
+		panic(err) // The fingerprint is one.
+	}
+	return entry
+}
+
+// eventAt is that of a change.
+func eventAt(seq uint64, uid, version, changedAt string) *lastEvent {
+	return eventOf(seq, events.VerbChanged, uid, version, changedAt)
+}
+
+// lastOf is one of which only the verb matters.
+func lastOf(seq uint64, verb events.Verb) *lastEvent { return eventOf(seq, verb, "u", "1", "") }
+
+// everyField compares structs by all of their fields.
+var everyField = cmp.Exporter(func(reflect.Type) bool { return true })
 
 // customOf is a custom resource with the content, in JSON.
 func customOf(t testing.TB, content string) *unstructured.Unstructured {

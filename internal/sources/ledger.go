@@ -84,7 +84,7 @@ func (l *ledger) put(source events.Source, entry *lastEvent) {
 		delete(l.entries, source)
 		return
 	}
-	// The strings are copied for the same reason as in newLastEvent.
+	// The strings are copied for the same reason as in events.NewLastChange.
 	source.Namespace, source.Name = unique.Make(source.Namespace).Value(), strings.Clone(source.Name)
 	l.entries[source] = entry
 }
@@ -123,7 +123,7 @@ const tombstoneMargin = time.Hour
 
 // isHeld reports whether the stream must hold the event.
 func (l *lastEvent) isHeld(now time.Time) bool {
-	return l.seq != 0 && !l.isExpired(now, events.TombstoneTTL-tombstoneMargin)
+	return l.Seq != 0 && !l.isExpired(now, events.TombstoneTTL-tombstoneMargin)
 }
 
 // holdings returns what the stream must hold for the sources for which watched returns true.
@@ -136,11 +136,11 @@ func (l *ledger) holdings(now time.Time, watched func(events.Source) bool) holdi
 			continue
 		}
 		held.events++
-		if held.oldest == 0 || entry.seq < held.oldest {
-			held.oldest = entry.seq
+		if held.oldest == 0 || entry.Seq < held.oldest {
+			held.oldest = entry.Seq
 		}
-		if entry.seq > held.newest {
-			held.newest, held.last = entry.seq, source
+		if entry.Seq > held.newest {
+			held.newest, held.last = entry.Seq, source
 		}
 	}
 	return held
@@ -156,12 +156,12 @@ func (l *ledger) count(watched func(events.Source) bool) map[events.Kind]count {
 	defer l.mu.RUnlock()
 	counts := make(map[events.Kind]count)
 	for source, entry := range l.entries {
-		if !entry.isReadable() || entry.verb == events.VerbDeleted || !watched(source) {
+		if !entry.isReadable() || entry.Verb() == events.VerbDeleted || !watched(source) {
 			continue
 		}
 		n := counts[source.Kind]
 		n.existing++
-		if entry.verb == events.VerbFailed {
+		if entry.Verb() == events.VerbFailed {
 			n.failing++
 		}
 		counts[source.Kind] = n
@@ -175,7 +175,7 @@ func (l *ledger) sources() []events.Source {
 	defer l.mu.RUnlock()
 	list := make([]events.Source, 0, len(l.entries))
 	for source, entry := range l.entries {
-		if entry.isReadable() && entry.verb != events.VerbDeleted {
+		if entry.isReadable() && entry.Verb() != events.VerbDeleted {
 			list = append(list, source)
 		}
 	}

@@ -180,7 +180,7 @@ func TestWatchersPublishALostEventOnce(t *testing.T) {
 	want := []string{"secret/db observed u1/1 {a b} []", "secret/db changed u1/2@2 {a@2 b} [a] previous"}
 	b.want(want...)
 	for _, w := range []*Watcher{one, other} {
-		b.eventually("the watcher knows the change", func() bool { return w.ledger.get(testSource).version == "2" })
+		b.eventually("the watcher knows the change", func() bool { return w.ledger.get(testSource).ResourceVersion == "2" })
 	}
 	for range 3 {
 		b.purge()
@@ -189,7 +189,7 @@ func TestWatchersPublishALostEventOnce(t *testing.T) {
 		for _, w := range []*Watcher{one, other} {
 			b.eventually("the watcher knows that it is on the stream", func() bool {
 				entry := w.ledger.get(testSource)
-				return entry.seq == seq && !entry.lost
+				return entry.Seq == seq && !entry.Lost
 			})
 		}
 		<-one.pending.quiet()

@@ -10,13 +10,8 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// eventAt is the last event of a source in a few words.
-func eventAt(seq uint64, uid, version, changedAt string) *lastEvent {
-	return &lastEvent{seq: seq, verb: events.VerbChanged, uid: uid, version: version, changedAt: changedAt}
-}
-
 func TestMerge(t *testing.T) {
-	unreadable := &lastEvent{seq: 9}
+	unreadable := unreadableEvent(9)
 	for _, tt := range []struct {
 		name          string
 		known, stored *lastEvent
@@ -61,10 +56,10 @@ func TestMerge(t *testing.T) {
 				*known = *tt.known
 			}
 			got := merge(tt.known, tt.stored)
-			if diff := cmp.Diff(tt.want, got, cmp.AllowUnexported(lastEvent{})); diff != "" {
+			if diff := cmp.Diff(tt.want, got, everyField); diff != "" {
 				t.Errorf("merged (-want +got):\n%s", diff)
 			}
-			if tt.known != nil && cmp.Diff(known, tt.known, cmp.AllowUnexported(lastEvent{})) != "" {
+			if tt.known != nil && cmp.Diff(known, tt.known, everyField) != "" {
 				t.Errorf("what was handed out before is now %+v", tt.known)
 			}
 		})
@@ -73,13 +68,11 @@ func TestMerge(t *testing.T) {
 
 // deletedAt is the deletion of what eventAt has at this version.
 func deletedAt(seq uint64, uid, version string) *lastEvent {
-	entry := eventAt(seq, uid, version, version)
-	entry.verb = events.VerbDeleted
-	return entry
+	return eventOf(seq, events.VerbDeleted, uid, version, version)
 }
 
 func lostAt(seq uint64, entry *lastEvent) *lastEvent {
-	entry.seq, entry.lost = seq, true
+	entry.Seq, entry.Lost = seq, true
 	return entry
 }
 
@@ -93,14 +86,14 @@ func TestMissing(t *testing.T) {
 		lost  bool
 	}{
 		{"a source that nobody knows", nil, false},
-		{"a source whose event could not be read", &lastEvent{seq: 3}, false},
+		{"a source whose event could not be read", unreadableEvent(3), false},
 		{"a source that exists", eventAt(3, "u", "5", ""), true},
 		{"a source that was deleted today", tombstone(events.TombstoneTTL - time.Second), true},
 		{"a source that was deleted yesterday", tombstone(events.TombstoneTTL), false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := missing(tt.known, epoch)
-			if (got != nil) != tt.lost || got != nil && (!got.lost || got.seq != 0) {
+			if (got != nil) != tt.lost || got != nil && (!got.Lost || got.Seq != 0) {
 				t.Errorf("got %+v, want a lost event: %t", got, tt.lost)
 			}
 		})

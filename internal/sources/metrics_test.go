@@ -23,13 +23,13 @@ func allOf(events.Source) bool { return true }
 func TestWhatTheWatcherMeasuresHasTheLabelsOfItsDefinition(t *testing.T) {
 	reader, known := sdkmetric.NewManualReader(), newLedger(nil)
 	certificate := func(name string) events.Source { return events.Source{Kind: events.KindCertificate, Name: name} }
-	known.set(testSource, &lastEvent{verb: events.VerbChanged})
-	known.set(events.Source{Kind: events.KindSecret, Name: "gone"}, &lastEvent{verb: events.VerbDeleted})
-	known.set(certificate("good"), &lastEvent{verb: events.VerbIssued})
-	known.set(certificate("bad"), &lastEvent{verb: events.VerbFailed})
-	known.set(certificate("unreadable"), &lastEvent{seq: 7})
+	known.set(testSource, lastOf(1, events.VerbChanged))
+	known.set(events.Source{Kind: events.KindSecret, Name: "gone"}, lastOf(1, events.VerbDeleted))
+	known.set(certificate("good"), lastOf(1, events.VerbIssued))
+	known.set(certificate("bad"), lastOf(1, events.VerbFailed))
+	known.set(certificate("unreadable"), unreadableEvent(7))
 	unwatched := certificate("unwatched")
-	known.set(unwatched, &lastEvent{verb: events.VerbFailed})
+	known.set(unwatched, lastOf(1, events.VerbFailed))
 	meter := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("")
 	m, err := newMetrics(meter, func() int { return 3 }, func() int { return 2 }, known, func(source events.Source) bool { return source != unwatched })
 	if err != nil {

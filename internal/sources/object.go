@@ -1,6 +1,7 @@
 package sources
 
 import (
+	"math"
 	"time"
 	"unique"
 
@@ -90,6 +91,17 @@ func (o *object) created() time.Time { return timeOf(o.createdAt) }
 
 // written returns the time of the newest write, or zero if that is unknown.
 func (o *object) written() time.Time { return timeOf(o.writtenAt) }
+
+// seconds returns the seconds since 1970, or zero for the zero time.
+func seconds(t time.Time) uint32 { return uint32(min(max(t.Unix(), 0), math.MaxUint32)) }
+
+// timeOf is the inverse of seconds.
+func timeOf(seconds uint32) time.Time {
+	if seconds == 0 {
+		return time.Time{}
+	}
+	return time.Unix(int64(seconds), 0).UTC()
+}
 
 // about returns the source that the object belongs to: itself, unless it is a part of another one.
 func (o *object) about() events.Source {

@@ -45,7 +45,7 @@ func TestTheContentOfAPod(t *testing.T) {
 		if now.fingerprints == nil {
 			return nothing
 		}
-		return now.fingerprints[0].all.text("")
+		return now.fingerprints[0].all.Text("")
 	}
 	mounted := func(objects string) string {
 		return `{"mounted": true, "secretProviderClassName": "db", "podName": "a", "objects": ` + objects + `}`

@@ -103,6 +103,5 @@ func (r *ledgerReader) parse(ctx context.Context, stored events.Stored) (events.
 	}
 	r.log.WarnContext(ctx, "cannot read an event on the stream", "subject", stored.Subject, "err", err)
 	address, err := events.ParseSubject(stored.Subject)
-	source := events.Source{Kind: address.Kind, Namespace: address.Namespace, Name: address.Name}
-	return source, &lastEvent{seq: stored.Seq}, err == nil
+	return address.Source(), unreadableEvent(stored.Seq), err == nil
 }

@@ -75,7 +75,7 @@ func TestTheLastEventsAreReadAgainUntilTheyCanBe(t *testing.T) {
 		if times := strings.Count(log.String(), "cannot read the stream"); times != 8 {
 			t.Errorf("it is said %d times, want 8", times)
 		}
-		if entry := reader.ledger.get(testSource); entry == nil || entry.seq != 5 || entry.isReadable() {
+		if entry := reader.ledger.get(testSource); entry == nil || entry.Seq != 5 || entry.isReadable() {
 			t.Errorf("the ledger has %+v", entry)
 		}
 	})
@@ -93,7 +93,7 @@ func TestReadingTheLastEventsEndsWithTheContext(t *testing.T) {
 }
 
 func TestRefreshTakesWhatTheStreamHas(t *testing.T) {
-	known := &lastEvent{seq: 1, verb: events.VerbObserved}
+	known := lastOf(1, events.VerbObserved)
 	for _, tt := range []struct {
 		name string
 		bus  stateOf
@@ -103,13 +103,13 @@ func TestRefreshTakesWhatTheStreamHas(t *testing.T) {
 		{
 			"what it was as lost, where the stream has lost it",
 			stateOf{last: events.ErrNotFound},
-			&lastEvent{verb: events.VerbObserved, lost: true}, false,
+			lostAt(0, lastOf(0, events.VerbObserved)), false,
 		},
 		{"what it was, where the stream does not answer", stateOf{last: errors.New("no answer")}, known, true},
 		{
 			"what it was with another sequence, where it cannot be read",
 			stateOf{stored: []events.Stored{unreadable(testSource, 7)}},
-			&lastEvent{seq: 7, verb: events.VerbObserved}, false,
+			lastOf(7, events.VerbObserved), false,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -118,7 +118,7 @@ func TestRefreshTakesWhatTheStreamHas(t *testing.T) {
 			if err := reader.refresh(t.Context(), testSource); (err != nil) != tt.err {
 				t.Errorf("error %v", err)
 			}
-			if diff := cmp.Diff(tt.want, reader.ledger.get(testSource), cmp.AllowUnexported(lastEvent{})); diff != "" {
+			if diff := cmp.Diff(tt.want, reader.ledger.get(testSource), everyField); diff != "" {
 				t.Errorf("the ledger has (-want +got):\n%s", diff)
 			}
 		})

@@ -66,7 +66,7 @@ func (r *reconciler) reconcile(ctx context.Context, source events.Source, entry 
 		}
 		var expected uint64
 		if before != nil {
-			expected = before.seq
+			expected = before.Seq
 		}
 		if r.isLimited(before, change, entry.created) {
 			if after := r.throttle.wait(ctx, change, &entry.held); after > 0 {
@@ -89,7 +89,7 @@ func (r *reconciler) reconcile(ctx context.Context, source events.Source, entry 
 // event does not have it: the first list does not end while a permission is missing.
 func (r *reconciler) leave(source events.Source, before *lastEvent, entry *queueEntry) error {
 	r.throttle.dropped(source.Namespace, &entry.held)
-	exists := before.isReadable() && before.verb != events.VerbDeleted
+	exists := before.isReadable() && before.Verb() != events.VerbDeleted
 	if exists && entry.gone && !r.hasListed(source.Kind) {
 		return errUndecided
 	}
@@ -131,7 +131,7 @@ func (r *reconciler) isLimited(before *lastEvent, change events.Change, created 
 	case before == nil:
 		return created || change.ChangedAt != ""
 	}
-	return !before.lost
+	return !before.Lost
 }
 
 // assess compares a source with its last event. An object that was created and then changed before anything was published is compared with its
@@ -162,6 +162,6 @@ func (r *reconciler) assess(source events.Source, before *lastEvent, entry queue
 // mayBeUnselected reports whether the source of a deletion may still exist without the labels of the selector, because its removal was not seen.
 // Such a source is left alone, like the sources of a namespace that is no longer watched.
 func (r *reconciler) mayBeUnselected(source events.Source, before *lastEvent, change events.Change, entry queueEntry) bool {
-	isDeletion := change.Verb == events.VerbDeleted && before.verb != events.VerbDeleted
+	isDeletion := change.Verb == events.VerbDeleted && before.Verb() != events.VerbDeleted
 	return isDeletion && r.selector != "" && source.Kind != events.KindOpenBao && !entry.gone
 }

@@ -62,7 +62,7 @@ func TestReconcilePublishesTheSuccessorOfTheLastEvent(t *testing.T) {
 	if err := r.reconcile(t.Context(), testSource, &queueEntry{at: epoch, created: true}); err != nil {
 		t.Fatal(err)
 	}
-	r.ledger.set(testSource, &lastEvent{seq: 4})
+	r.ledger.set(testSource, unreadableEvent(4))
 	if err := r.reconcile(t.Context(), testSource, &queueEntry{at: epoch}); err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestReconcilePublishesTheSuccessorOfTheLastEvent(t *testing.T) {
 	if first.Cluster != testCluster || first.Source != testSource || !first.Time.Equal(epoch) || !first.Created || bus.published[1].Created {
 		t.Errorf("published %+v", bus.published)
 	}
-	if entry := r.ledger.get(testSource); entry.seq != 12 || entry.verb != events.VerbChanged {
+	if entry := r.ledger.get(testSource); entry.Seq != 12 || entry.Verb() != events.VerbChanged {
 		t.Errorf("the ledger has %+v", entry)
 	}
 	if times := strings.Count(log.String(), `"msg":"change published"`); times != 2 {
@@ -134,8 +134,8 @@ func TestADeletionWithoutAnEventIsNotKept(t *testing.T) {
 		before *lastEvent
 	}{
 		{"the source has no event", nil},
-		{"its event cannot be read", &lastEvent{seq: 3}},
-		{"its deletion is known", &lastEvent{seq: 3, verb: events.VerbDeleted}},
+		{"its event cannot be read", unreadableEvent(3)},
+		{"its deletion is known", lastOf(3, events.VerbDeleted)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			bus := &publications{}

@@ -149,7 +149,7 @@ func (r *recovery) compare(ctx context.Context) (bool, error) {
 	err := r.reader.each(ctx, func(source events.Source, stored *lastEvent) {
 		seen[source] = struct{}{}
 		entry := merge(known[source], stored)
-		if r.update(source, known[source], entry) && entry.lost {
+		if r.update(source, known[source], entry) && entry.Lost {
 			outdated++
 		}
 		known[source] = entry

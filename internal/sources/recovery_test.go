@@ -86,10 +86,10 @@ func TestTheStreamIsSuspectedOfALoss(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			r, _, _ := recoveryOf(t, tt.extent, tt.stored...)
 			r.bus = &extents{extent: tt.extent, purged: tt.purged}
-			r.reader.ledger.set(testSource, &lastEvent{seq: 3, verb: events.VerbObserved})
-			r.reader.ledger.set(otherSource, &lastEvent{seq: 7, verb: events.VerbObserved})
-			r.reader.ledger.set(unwatched, &lastEvent{seq: 9, verb: events.VerbObserved})
-			r.reader.ledger.set(events.Source{Namespace: "shop", Name: "lost"}, &lastEvent{verb: events.VerbObserved, lost: true})
+			r.reader.ledger.set(testSource, lastOf(3, events.VerbObserved))
+			r.reader.ledger.set(otherSource, lastOf(7, events.VerbObserved))
+			r.reader.ledger.set(unwatched, lastOf(9, events.VerbObserved))
+			r.reader.ledger.set(events.Source{Namespace: "shop", Name: "lost"}, lostAt(0, lastOf(0, events.VerbObserved)))
 			old := mustLast(t, events.Change{Verb: events.VerbDeleted, Fingerprint: printed("0a", "1"), Time: epoch.Add(-events.TombstoneTTL)})
 			r.reader.ledger.set(events.Source{Namespace: "shop", Name: "gone"}, old)
 			got, err := r.suspect(t.Context(), tt.extent)
@@ -121,9 +121,9 @@ func TestWhatTheStreamLacksIsQueued(t *testing.T) {
 	unwatched := events.Source{Kind: events.KindSecret, Namespace: "bank", Name: "db"}
 	r, queued, log := recoveryOf(t, events.Extent{Created: epoch}, unreadable(otherSource, 7))
 	for _, source := range []events.Source{testSource, unwatched} {
-		r.reader.ledger.set(source, &lastEvent{seq: 3, verb: events.VerbObserved})
+		r.reader.ledger.set(source, lastOf(3, events.VerbObserved))
 	}
-	r.reader.ledger.set(otherSource, &lastEvent{seq: 7, verb: events.VerbObserved})
+	r.reader.ledger.set(otherSource, lastOf(7, events.VerbObserved))
 	for _, want := range []bool{true, false} {
 		if lost, err := r.compare(t.Context()); err != nil || lost != want {
 			t.Errorf("lost %t, %v; want %t", lost, err, want)
@@ -133,7 +133,7 @@ func TestWhatTheStreamLacksIsQueued(t *testing.T) {
 		t.Errorf("queued (-want +got):\n%s", diff)
 	}
 	for _, source := range []events.Source{testSource, unwatched} {
-		if entry := r.reader.ledger.get(source); !entry.lost || entry.seq != 0 {
+		if entry := r.reader.ledger.get(source); !entry.Lost || entry.Seq != 0 {
 			t.Errorf("the ledger has %+v of what the stream lacks", entry)
 		}
 	}
@@ -144,7 +144,7 @@ func TestWhatTheStreamLacksIsQueued(t *testing.T) {
 
 func TestAnEventPublishedWhileTheStreamIsReadIsKept(t *testing.T) {
 	r, queued, _ := recoveryOf(t, events.Extent{})
-	known, published := &lastEvent{seq: 3, verb: events.VerbObserved}, &lastEvent{seq: 8, verb: events.VerbChanged}
+	known, published := lastOf(3, events.VerbObserved), lastOf(8, events.VerbChanged)
 	r.reader.ledger.set(testSource, published)
 	if r.update(testSource, known, missing(known, epoch)) || len(*queued) > 0 || r.reader.ledger.get(testSource) != published {
 		t.Errorf("queued %v, and the ledger has %+v", *queued, r.reader.ledger.get(testSource))
@@ -163,7 +163,7 @@ func TestTheStreamIsCheckedAtIntervals(t *testing.T) {
 			bus.err = errors.New("no answer")
 		}, []int{1, 2, 4, 8, 16, 30, 30}},
 		{"that grow while it loses events again and again", func(r *recovery, _ *extents) {
-			r.notice = func(source events.Source) { r.reader.ledger.set(source, &lastEvent{seq: 3, verb: events.VerbObserved}) }
+			r.notice = func(source events.Source) { r.reader.ledger.set(source, lastOf(3, events.VerbObserved)) }
 			r.notice(testSource)
 		}, []int{60, 120, 240, 480, 960, 960, 960}},
 	} {

@@ -43,7 +43,7 @@ var secretProviderClassSource = sourceKind{
 
 // goneClass returns the event for a class that does not exist. A pod's status may be listed before its class.
 func goneClass(v view, before *lastEvent) (events.Change, bool) {
-	if !before.isReadable() || before.verb == events.VerbDeleted || !v.hasListed(events.KindSecretProviderClass) {
+	if !before.isReadable() || before.Verb() == events.VerbDeleted || !v.hasListed(events.KindSecretProviderClass) {
 		return events.Change{}, false
 	}
 	return before.content(events.VerbDeleted), true

@@ -40,7 +40,7 @@ func TestWatcherPublishesWhatIsMounted(t *testing.T) {
 	// Classes and the statuses of pods are watched separately.
 	b.eventually("the annotations are seen", func() bool { return w.cached.lookup(classOfPlay).match })
 	// What comes back is news only to a watcher that knows that the other content is on the stream.
-	b.eventually("the change is noted", func() bool { return w.ledger.get(classOfPlay).version == "4" })
+	b.eventually("the change is noted", func() bool { return w.ledger.get(classOfPlay).ResourceVersion == "4" })
 	<-w.pending.quiet()
 	b.put(pod("a", "1", 3, 8)) // back
 	want = append(want, "secretproviderclass/db changed c/8@8 {} [] truncated previous ignore match")

@@ -32,8 +32,7 @@ func TestWhatIsNotSelectedIsGoneOnlyIfItWasSeenToGo(t *testing.T) {
 	gone := func(_ events.Source, before *lastEvent, _ bool) (events.Change, bool) {
 		return before.content(events.VerbDeleted), true
 	}
-	tombstone := eventAt(3, "u", "5", "5")
-	tombstone.verb = events.VerbDeleted
+	tombstone := deletedAt(3, "u", "5")
 	for _, tt := range []struct {
 		name     string
 		selector string

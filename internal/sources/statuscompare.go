@@ -6,7 +6,7 @@ import "github.com/keyturn/keyturn/internal/events"
 // publish. Like compare, it is a pure function, and it handles deleted and recreated objects in the same way.
 func compareStatus(before *lastEvent, now *object, current status, content []fingerprints) (events.Change, bool) {
 	switch {
-	case now == nil && (!before.isReadable() || before.verb == events.VerbDeleted):
+	case now == nil && (!before.isReadable() || before.Verb() == events.VerbDeleted):
 		return events.Change{}, false
 	case now == nil:
 		return before.content(events.VerbDeleted), true
@@ -15,12 +15,12 @@ func compareStatus(before *lastEvent, now *object, current status, content []fin
 	case before.isAheadOf(now):
 		return events.Change{}, false
 	}
-	comparable, found := under(content, before.keyID)
-	same := found && comparable.all == before.all ||
+	comparable, found := under(content, before.KeyID())
+	same := found && comparable.all == before.All ||
 		// Without the key of the last event nothing can be compared, but an object that was not written since has the same status.
-		!found && before.uid == string(now.UID) && before.version == now.ResourceVersion
+		!found && before.isOf(now)
 	switch {
-	case before.verb == events.VerbDeleted && (same || current.verb == ""):
+	case before.Verb() == events.VerbDeleted && (same || current.verb == ""):
 		return describeStatus(now, current, events.VerbObserved, before, content[0]), true
 	case same, current.verb == "":
 		return events.Change{}, false
@@ -34,10 +34,10 @@ func compareStatus(before *lastEvent, now *object, current status, content []fin
 func describeStatus(now *object, current status, verb events.Verb, before *lastEvent, content fingerprints) events.Change {
 	change := events.Change{
 		Verb: verb, Source: now.source, UID: string(now.UID), ResourceVersion: now.ResourceVersion,
-		Fingerprint: content.all.text(content.keyID), Status: &current.fields,
+		Fingerprint: content.all.Text(content.keyID), Status: &current.fields,
 	}
 	if before != nil {
-		change.ChangedAt, change.Previous = before.changedAt, before.all.text(before.keyID)
+		change.ChangedAt, change.Previous = before.ChangedAt, before.Fingerprint()
 	}
 	if verb != events.VerbObserved {
 		change.ChangedAt = now.ResourceVersion

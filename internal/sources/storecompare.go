@@ -51,8 +51,8 @@ func compareStore(before *lastEvent, seen openbao.Observation, first time.Time) 
 	case isKnown(before, seen):
 		return events.Change{}, false
 	default:
-		change.ChangedAt, change.CreatedAt = before.changedAt, before.createdAt
-		change.Previous = before.all.text(before.keyID)
+		change.ChangedAt, change.CreatedAt = before.ChangedAt, before.CreatedAt
+		change.Previous = before.Fingerprint()
 		if !at.After(recorded.at) {
 			// The store reports no time for an undeletion, or for the removal of the metadata. Its clock may also have been set back.
 			at = latest(seen.Received, recorded.at.Add(1))
@@ -90,7 +90,7 @@ func isKnown(before *lastEvent, seen openbao.Observation) bool {
 	if recorded == nil {
 		return false
 	}
-	live, wasLive := seen.State == openbao.Live, before.verb != events.VerbDeleted
+	live, wasLive := seen.State == openbao.Live, before.Verb() != events.VerbDeleted
 	switch {
 	case len(seen.Versions) > 0 && (live && wasLive || !slices.Contains(seen.Versions, recorded.version)):
 		return true // the current version is not among them, or was already live
@@ -115,7 +115,7 @@ func isKnown(before *lastEvent, seen openbao.Observation) bool {
 // isOlder reports whether a state that was read is earlier than that of the last event. Such a state comes from a server that lags behind. A state
 // that was written later does not count as older: then the secret was created again.
 func isOlder(before *lastEvent, seen openbao.Observation) bool {
-	recorded, wasLive := before.inStore(), before.verb != events.VerbDeleted
+	recorded, wasLive := before.inStore(), before.Verb() != events.VerbDeleted
 	return seen.State == openbao.Live && !seen.At.After(recorded.at) && (wasLive || seen.Version < recorded.version)
 }
 

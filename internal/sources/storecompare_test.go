@@ -175,7 +175,7 @@ func TestWhatIsSeenInAStore(t *testing.T) {
 				}
 				ids[change.ID()] = true
 				print := ring.fingerprint(change.Source, storeContent(change))[0]
-				change.Fingerprint = print.all.text(print.keyID)
+				change.Fingerprint = print.all.Text(print.keyID)
 				if _, err := change.Event(); err != nil {
 					t.Fatalf("step %d: the event is refused: %v", n, err)
 				}
@@ -192,7 +192,7 @@ func TestWhatIsSeenInAStore(t *testing.T) {
 					t.Fatal(err)
 				}
 				if earlier != nil && !before.inStore().at.After(earlier.inStore().at) {
-					t.Errorf("step %d: is of %s, not later than the event before, of %s", n, before.version, earlier.version)
+					t.Errorf("step %d: is of %s, not later than the event before, of %s", n, before.ResourceVersion, earlier.ResourceVersion)
 				}
 			}
 		})

@@ -66,7 +66,7 @@ func (s *storeKind) assess(source events.Source, before *lastEvent, _ bool) (eve
 		return before.again()
 	}
 	current := s.ring.fingerprint(source, storeContent(change))[0]
-	change.Fingerprint, change.Trace = current.all.text(current.keyID), seen.Trace
+	change.Fingerprint, change.Trace = current.all.Text(current.keyID), seen.Trace
 	return change, true
 }
 

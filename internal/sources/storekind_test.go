@@ -236,10 +236,10 @@ func TestTheKnownPathsAreThoseOfTheMountThatExist(t *testing.T) {
 	at := func(mount, path string) events.Source {
 		return events.StorePath{Store: "bao", Namespace: events.RootNamespace, Mount: mount, Path: path}.Source()
 	}
-	s.ledger.set(at("secret", "a"), &lastEvent{verb: events.VerbRotated})
-	s.ledger.set(at("secret", "gone"), &lastEvent{verb: events.VerbDeleted})
-	s.ledger.set(at("kv", "b"), &lastEvent{verb: events.VerbRotated})
-	s.ledger.set(testSource, &lastEvent{verb: events.VerbObserved})
+	s.ledger.set(at("secret", "a"), lastOf(1, events.VerbRotated))
+	s.ledger.set(at("secret", "gone"), lastOf(1, events.VerbDeleted))
+	s.ledger.set(at("kv", "b"), lastOf(1, events.VerbRotated))
+	s.ledger.set(testSource, lastOf(1, events.VerbObserved))
 	if diff := cmp.Diff([]string{"a"}, s.knownPaths("bao", events.RootNamespace, "secret")); diff != "" {
 		t.Errorf("paths (-want +got):\n%s", diff)
 	}

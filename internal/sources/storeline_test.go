@@ -148,7 +148,7 @@ func publishedOf(t *testing.T, ring *keyring, change events.Change, at time.Time
 	t.Helper()
 	change.Cluster, change.Time = testCluster, at
 	print := ring.fingerprint(change.Source, storeContent(change))[0]
-	change.Fingerprint = print.all.text(print.keyID)
+	change.Fingerprint = print.all.Text(print.keyID)
 	event, err := change.Event()
 	if err != nil {
 		t.Fatalf("%+v: %v", change, err)

@@ -32,16 +32,16 @@ func storeRevision(seen openbao.Observation) string {
 // nextRevision is storeRevision after an event. The store reports no time for some changes, so the previous event is used to distinguish them.
 func nextRevision(before *lastEvent, seen openbao.Observation) string {
 	version := strconv.FormatInt(seen.Version, 10)
-	switch wasLive := before.verb != events.VerbDeleted; {
+	switch wasLive := before.Verb() != events.VerbDeleted; {
 	case seen.Request != "":
 	case seen.State == openbao.Gone:
-		return "gone/" + before.version
+		return "gone/" + before.ResourceVersion
 	case seen.State == openbao.Destroyed:
-		return version + "/destroyed/" + before.version
+		return version + "/destroyed/" + before.ResourceVersion
 	case seen.Lasting:
-		return storeRevision(seen) + "/restored/" + before.version
+		return storeRevision(seen) + "/restored/" + before.ResourceVersion
 	case seen.State == openbao.Live && !wasLive && seen.Version > 0 && seen.Version == before.inStore().version:
-		return version + "/undeleted/" + before.version
+		return version + "/undeleted/" + before.ResourceVersion
 	}
 	return storeRevision(seen)
 }

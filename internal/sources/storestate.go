@@ -1,13 +1,8 @@
 package sources
 
 import (
-	"slices"
 	"strconv"
-	"strings"
 	"time"
-	"unique"
-
-	"github.com/keyturn/keyturn/internal/events"
 )
 
 // storeState is the state of a secret in a store according to the last event.
@@ -21,25 +16,17 @@ type storeState struct {
 	seenAt time.Time
 }
 
-// newStoreState returns nil for an event whose resourceVersion is not a time.
-func newStoreState(change events.Change) *storeState {
-	nanoseconds, err := strconv.ParseInt(change.ResourceVersion, 10, 64)
+// inStore returns the state of a secret in a store. It is nil if there is no event, or one whose resourceVersion is not a time.
+func (l *lastEvent) inStore() *storeState {
+	store := l.rare().Store
+	if store == nil {
+		return nil
+	}
+	nanoseconds, err := strconv.ParseInt(l.ResourceVersion, 10, 64)
 	if err != nil {
 		return nil
 	}
 	return &storeState{
-		version: change.Store.Version, revision: strings.Clone(change.Store.Revision),
-		at: time.Unix(0, nanoseconds), writtenAt: change.WrittenAt, seenAt: change.Time,
+		version: store.Version, revision: store.Revision, at: time.Unix(0, nanoseconds), writtenAt: l.WrittenAt(), seenAt: l.Time(),
 	}
-}
-
-// internStore returns a copy that shares the texts that are the same for most secrets of a store.
-func internStore(state events.StoreState) *events.StoreState {
-	intern := func(text string) string { return unique.Make(text).Value() }
-	state.Engine, state.Operation, state.By = intern(state.Engine), intern(state.Operation), intern(state.By)
-	state.Servers = slices.Clone(state.Servers)
-	for i, server := range state.Servers {
-		state.Servers[i] = intern(server)
-	}
-	return &state
 }

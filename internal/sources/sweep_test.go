@@ -17,9 +17,9 @@ func TestSweepFindsWhatWasDeletedWhileNobodyLooked(t *testing.T) {
 	known := newLedger(nil)
 	outOfScope, otherKind := events.Source{Kind: events.KindSecret, Namespace: "bank", Name: "db"}, events.Source{Kind: events.KindConfigMap, Namespace: "shop", Name: "app"}
 	for _, source := range []events.Source{testSource, otherSource, outOfScope, otherKind} {
-		known.set(source, &lastEvent{verb: events.VerbObserved})
+		known.set(source, lastOf(1, events.VerbObserved))
 	}
-	known.set(events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "gone"}, &lastEvent{verb: events.VerbDeleted})
+	known.set(events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "gone"}, lastOf(1, events.VerbDeleted))
 	var gone []events.Source
 	s := &sweeper{
 		ledger: known, cached: cacheOf(t, &object{source: testSource}), gone: func(source events.Source) { gone = append(gone, source) },
@@ -33,7 +33,7 @@ func TestSweepFindsWhatWasDeletedWhileNobodyLooked(t *testing.T) {
 
 func TestSweepLeavesIgnoredNamespacesAlone(t *testing.T) {
 	known := newLedger(nil)
-	known.set(testSource, &lastEvent{verb: events.VerbObserved})
+	known.set(testSource, lastOf(1, events.VerbObserved))
 	s := &sweeper{
 		ledger: known, cached: cacheOf(t), gone: func(source events.Source) { t.Errorf("%v is gone", source) },
 		scope: scope{ignored: []string{testSource.Namespace}, selected: newNamespaceFilter(nil, labels.Everything(), nil)},
@@ -50,7 +50,7 @@ func TestSweepFindsWhatWasDeletedInANamespaceThatIsNotSelected(t *testing.T) {
 	known := newLedger(nil)
 	there := events.Source{Kind: events.KindSecret, Namespace: "bank", Name: "there"}
 	for _, source := range []events.Source{testSource, there} {
-		known.set(source, &lastEvent{verb: events.VerbObserved})
+		known.set(source, lastOf(1, events.VerbObserved))
 	}
 	within := scope{selected: newNamespaceFilter(fake.NewClientset(), selector, nil)}
 	v := viewOf(t, epoch, &object{source: there})

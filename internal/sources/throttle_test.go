@@ -129,14 +129,14 @@ func TestWhatDoesNotCountTowardsTheBudget(t *testing.T) {
 		unsettled bool
 		want      bool
 	}{
-		{name: "a change does", source: testSource, before: &lastEvent{seq: 1}, changedAt: "1", want: true},
+		{name: "a change does", source: testSource, before: unreadableEvent(1), changedAt: "1", want: true},
 		{name: "the creation of a source does", source: testSource, changedAt: "1", want: true},
 		{name: "the creation of a source that is only observed does", source: testSource, created: true, want: true},
-		{name: "a deletion does", source: testSource, before: &lastEvent{seq: 1}, want: true},
+		{name: "a deletion does", source: testSource, before: unreadableEvent(1), want: true},
 		{name: "the first event of a source that was there does not", source: testSource},
-		{name: "an event that the stream has lost does not", source: testSource, before: &lastEvent{lost: true}, changedAt: "1"},
-		{name: "what was found at the start does not", source: testSource, before: &lastEvent{seq: 1}, changedAt: "1", unsettled: true},
-		{name: "a secret in a store does not", source: events.Source{Kind: events.KindOpenBao, Name: "x"}, before: &lastEvent{seq: 1}, changedAt: "1"},
+		{name: "an event that the stream has lost does not", source: testSource, before: lostAt(0, unreadableEvent(0)), changedAt: "1"},
+		{name: "what was found at the start does not", source: testSource, before: unreadableEvent(1), changedAt: "1", unsettled: true},
+		{name: "a secret in a store does not", source: events.Source{Kind: events.KindOpenBao, Name: "x"}, before: unreadableEvent(1), changedAt: "1"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := &reconciler{settled: func() bool { return !tt.unsettled }}
