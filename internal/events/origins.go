@@ -15,13 +15,20 @@ type Origins struct {
 	StoresFrom []string
 }
 
+// clusters returns the clusters whose changes of a kind are acted on. The actuator's own cluster is first.
+func (o Origins) clusters(kind Kind) []string {
+	clusters := []string{o.Cluster}
+	if kind == KindOpenBao {
+		clusters = append(clusters, o.StoresFrom...)
+	}
+	return clusters
+}
+
 // subjects returns the subjects on which the last event of a source may be. The subject of the actuator's own cluster is first.
 func (o Origins) subjects(source Source) []string {
-	subjects := []string{Subject(o.Cluster, source)}
-	if source.Kind == KindOpenBao {
-		for _, cluster := range o.StoresFrom {
-			subjects = append(subjects, Subject(cluster, source))
-		}
+	var subjects []string
+	for _, cluster := range o.clusters(source.Kind) {
+		subjects = append(subjects, Subject(cluster, source))
 	}
 	return subjects
 }
@@ -31,8 +38,8 @@ func (o Origins) Filters(kind Kind, namespace string) []string {
 	if kind != KindOpenBao {
 		return []string{NamespaceFilter(o.Cluster, kind, namespace)}
 	}
-	filters := []string{KindFilter(o.Cluster, kind)}
-	for _, cluster := range o.StoresFrom {
+	var filters []string
+	for _, cluster := range o.clusters(kind) {
 		filters = append(filters, KindFilter(cluster, kind))
 	}
 	return filters

@@ -1,0 +1,175 @@
+package events
+
+import (
+	"cmp"
+	"maps"
+	"strings"
+	"sync"
+	"time"
+	"unique"
+)
+
+// tombstoneKept is how long a deletion is kept after it was stored. It is longer than the stream keeps it, because their clocks may differ.
+const tombstoneKept = TombstoneTTL + time.Hour
+
+// LastChanges has the last change of each source, as far as it is known. The changes may be put in any order, and more than once. It never
+// concludes anything from the absence of a change: what the stream has lost stays. It is safe for concurrent use.
+type LastChanges struct {
+	origins Origins
+
+	mu sync.RWMutex
+	// changes has those of each kind and namespace in a cluster, an Address without a name, by the name of the source.
+	changes map[Address]map[string]*LastChange
+	// unreadable has the last event that could not be read, where no later one could.
+	unreadable map[Address]*LastChange
+}
+
+// NewLastChanges returns a LastChanges that knows nothing. It is about the sources of the clusters.
+func NewLastChanges(origins Origins) *LastChanges {
+	return &LastChanges{origins: origins, changes: make(map[Address]map[string]*LastChange), unreadable: make(map[Address]*LastChange)}
+}
+
+// Put takes an event of a source. It reports whether the source has changed by it, or what is said of the source, and returns what was known
+// before. It does not take an earlier event than the one it knows. If it knows the same one at another place of the stream, which has lost it and to
+// which it was published again, nothing is new. An event that could not be read leaves what was known as it is, see IsUnreadable.
+func (l *LastChanges) Put(at Address, c *LastChange) (before *LastChange, isNew bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	group := at
+	group.Name = ""
+	known, unreadable := l.changes[group][at.Name], l.unreadable[at]
+	switch {
+	case known != nil && c.isBefore(known):
+		return nil, false
+	case c.verb == 0:
+		if unreadable == nil || unreadable.isBefore(c) {
+			l.unreadable[at] = c
+		}
+		return nil, false
+	case unreadable != nil && unreadable.isBefore(c):
+		delete(l.unreadable, at)
+	}
+	isSame := known != nil && known.isSame(c)
+	if isSame {
+		moved := *known
+		moved.Seq, moved.storedAt, moved.epoch = c.Seq, c.storedAt, c.epoch
+		c = &moved
+	}
+	source := at.Source()
+	before = l.last(source)
+	l.set(group, at.Name, c)
+	if isSame || l.last(source) != c {
+		return nil, false
+	}
+	return before, true
+}
+
+// set copies the strings that it keeps, for the same reason as NewLastChange.
+func (l *LastChanges) set(group Address, name string, c *LastChange) {
+	sources := l.changes[group]
+	if sources == nil {
+		intern := func(text string) string { return unique.Make(text).Value() }
+		group = Address{Cluster: intern(group.Cluster), Kind: Kind(intern(string(group.Kind))), Namespace: intern(group.Namespace)}
+		sources = make(map[string]*LastChange)
+		l.changes[group] = sources
+	}
+	sources[strings.Clone(name)] = c
+}
+
+// Last returns the last change of a source. It is nil if none is known, which does not mean that the source does not exist. The last change of a
+// secret in a store, about which several clusters may have events, is the one with the latest time in the store.
+func (l *LastChanges) Last(source Source) *LastChange {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.last(source)
+}
+
+func (l *LastChanges) last(source Source) (newest *LastChange) {
+	for _, cluster := range l.origins.clusters(source.Kind) {
+		c := l.changes[Address{Cluster: cluster, Kind: source.Kind, Namespace: source.Namespace}][source.Name]
+		if c != nil && (newest == nil || compareVersions(c.ResourceVersion, newest.ResourceVersion) > 0) {
+			newest = c
+		}
+	}
+	return newest
+}
+
+// IsUnreadable reports whether there is a later event of a source than those that could be read.
+func (l *LastChanges) IsUnreadable(source Source) bool {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	for _, cluster := range l.origins.clusters(source.Kind) {
+		at := Address{Cluster: cluster, Kind: source.Kind, Namespace: source.Namespace, Name: source.Name}
+		if l.unreadable[at] != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// Each calls fn with what Last returns for each source of a kind that a namespace can reference, in no order. Secrets in stores have no namespace. fn
+// must not call Put or Forget.
+func (l *LastChanges) Each(kind Kind, namespace string, fn func(name string, c *LastChange)) {
+	if kind == KindOpenBao {
+		namespace = ""
+	}
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	for _, cluster := range l.origins.clusters(kind) {
+		for name, c := range l.changes[Address{Cluster: cluster, Kind: kind, Namespace: namespace}] {
+			if c == l.last(Source{Kind: kind, Namespace: namespace, Name: name}) {
+				fn(name, c)
+			}
+		}
+	}
+}
+
+// Forget drops the deletions that are so old that the stream no longer has them. Nothing is then known of their sources.
+func (l *LastChanges) Forget(now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for group, sources := range l.changes {
+		maps.DeleteFunc(sources, func(_ string, c *LastChange) bool {
+			return c.Verb() == VerbDeleted && now.Sub(c.StoredAt()) >= tombstoneKept
+		})
+		if len(sources) == 0 {
+			delete(l.changes, group)
+		}
+	}
+}
+
+// isBefore reports whether an event on a subject is earlier than another one. The resourceVersions of one object tell, except that a deletion has the
+// last one of the object. So do the sequences of one epoch. After that the stream may have been restored or created again, so that only the time is
+// left, by the clock of NATS.
+func (c *LastChange) isBefore(other *LastChange) bool {
+	if c.UID == other.UID {
+		if order := compareVersions(c.ResourceVersion, other.ResourceVersion); order != 0 {
+			return order < 0
+		}
+	}
+	switch {
+	case c.epoch == other.epoch:
+		return c.Seq < other.Seq
+	case c.storedAt == other.storedAt:
+		return c.epoch < other.epoch
+	}
+	return c.storedAt < other.storedAt
+}
+
+// isSame reports whether two events say the same of the same state of an object.
+func (c *LastChange) isSame(other *LastChange) bool {
+	var hold, otherHold string
+	if c.Rare != nil {
+		hold = c.Rare.Hold
+	}
+	if other.Rare != nil {
+		otherHold = other.Rare.Hold
+	}
+	return c.UID == other.UID && c.ResourceVersion == other.ResourceVersion && (c.Verb() == VerbDeleted) == (other.Verb() == VerbDeleted) &&
+		c.keyID == other.keyID && c.All == other.All && c.ChangedAt == other.ChangedAt && c.Ignore == other.Ignore && hold == otherHold
+}
+
+// compareVersions compares two resourceVersions, which are decimal numbers.
+func compareVersions(a, b string) int {
+	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
+}

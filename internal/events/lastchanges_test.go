@@ -1,0 +1,240 @@
+package events
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// place is where an event is on the stream: its epoch, its sequence there, and how many seconds after testTime it was stored.
+type place struct {
+	epoch  uint32
+	seq    uint64
+	second int
+}
+
+// at returns what is kept of a change of db that is stored at a place.
+func at(t testing.TB, p place, alter func(*Change)) *LastChange {
+	t.Helper()
+	c := version("db", "10")
+	alter(&c)
+	last, err := NewLastChange(p.seq, testTime.Add(time.Duration(p.second)*time.Second), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last.epoch = p.epoch
+	return &last
+}
+
+// of alters the object and the version of a change, and with that its content.
+func of(uid, resourceVersion string) func(*Change) {
+	return func(c *Change) {
+		*c = version("db", resourceVersion)
+		c.UID = uid
+	}
+}
+
+func gone(uid, resourceVersion string) func(*Change) {
+	return func(c *Change) {
+		of(uid, resourceVersion)(c)
+		c.Verb = VerbDeleted
+	}
+}
+
+func TestPut(t *testing.T) {
+	var (
+		db      = Address{Cluster: testCluster, Kind: KindSecret, Namespace: "shop", Name: "db"}
+		changed = func(p place, uid, resourceVersion string) *LastChange { return at(t, p, of(uid, resourceVersion)) }
+		deleted = func(p place, uid, resourceVersion string) *LastChange { return at(t, p, gone(uid, resourceVersion)) }
+	)
+	first := place{1, 5, 5}
+	for _, tt := range []struct {
+		name       string
+		known, put *LastChange
+		isNew      bool
+		// seq is the sequence of what is known in the end, and uid its object.
+		seq uint64
+		uid string
+	}{
+		{"the first event is new", nil, changed(first, "u", "10"), true, 5, "u"},
+		{"the same event is not", changed(first, "u", "10"), changed(first, "u", "10"), false, 5, "u"},
+		{"a later version is", changed(first, "u", "10"), changed(place{1, 6, 6}, "u", "11"), true, 6, "u"},
+		{"an earlier version is not", changed(first, "u", "10"), changed(place{1, 4, 4}, "u", "9"), false, 5, "u"},
+		{"an earlier version that is stored later is not", changed(first, "u", "10"), changed(place{1, 6, 6}, "u", "9"), false, 5, "u"},
+		{"the longer version is the later one", changed(first, "u", "9"), changed(place{1, 6, 6}, "u", "10"), true, 6, "u"},
+		{"a deletion is", changed(first, "u", "10"), deleted(place{1, 6, 6}, "u", "10"), true, 6, "u"},
+		{"what was before a deletion is not", deleted(place{1, 6, 6}, "u", "10"), changed(first, "u", "10"), false, 6, "u"},
+		{"what comes after one is", deleted(first, "u", "10"), changed(place{1, 6, 6}, "u", "10"), true, 6, "u"},
+		{"another object is", changed(first, "u", "10"), changed(place{1, 6, 6}, "v", "3"), true, 6, "v"},
+		{"the object before it is not", changed(first, "v", "3"), changed(place{1, 4, 4}, "u", "10"), false, 5, "v"},
+		{"on one stream the clock of a server does not count", changed(first, "u", "10"), changed(place{1, 6, 3}, "v", "3"), true, 6, "v"},
+		{"on another stream the sequence does not count", changed(first, "u", "10"), changed(place{2, 1, 6}, "v", "3"), true, 1, "v"},
+		{"what a restored stream has from before is not new", changed(first, "v", "3"), changed(place{2, 5, 4}, "u", "10"), false, 5, "v"},
+		{"what is published again is not new, but is there", changed(first, "u", "10"), changed(place{2, 1, 6}, "u", "10"), false, 1, "u"},
+		{
+			"another fingerprint of the same version is new", changed(first, "u", "10"),
+			at(t, place{1, 6, 6}, func(c *Change) { of("u", "10")(c); c.Fingerprint = sum("9") }), true, 6, "u",
+		},
+		{
+			"that it is ignored now is new", changed(first, "u", "10"),
+			at(t, place{1, 6, 6}, func(c *Change) { of("u", "10")(c); c.Ignore = true }), true, 6, "u",
+		},
+		{
+			"that it is on hold now is new", changed(first, "u", "10"),
+			at(t, place{1, 6, 6}, func(c *Change) { of("u", "10")(c); c.Hold = "not today" }), true, 6, "u",
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l := NewLastChanges(Origins{Cluster: testCluster})
+			if tt.known != nil {
+				l.Put(db, tt.known)
+			}
+			before, isNew := l.Put(db, tt.put)
+			if isNew != tt.isNew {
+				t.Errorf("new: %t", isNew)
+			}
+			if want := tt.known; isNew && before != want {
+				t.Errorf("before it was %+v, want %+v", before, want)
+			}
+			if got := l.Last(db.Source()); got.Seq != tt.seq || got.UID != tt.uid {
+				t.Errorf("known is %s at %d, want %s at %d", got.UID, got.Seq, tt.uid, tt.seq)
+			}
+		})
+	}
+}
+
+func TestAnEventThatCannotBeReadLeavesWhatIsKnown(t *testing.T) {
+	l := NewLastChanges(Origins{Cluster: testCluster})
+	db := Address{Cluster: testCluster, Kind: KindSecret, Namespace: "shop", Name: "db"}
+	unreadable := func(seq uint64) *LastChange { return &LastChange{Seq: seq, epoch: 1} }
+	want := func(version string, isUnreadable bool) {
+		t.Helper()
+		var got string
+		if last := l.Last(db.Source()); last != nil {
+			got = last.ResourceVersion
+		}
+		if got != version || l.IsUnreadable(db.Source()) != isUnreadable {
+			t.Errorf("known is %q, unreadable: %t; want %q, %t", got, l.IsUnreadable(db.Source()), version, isUnreadable)
+		}
+	}
+	put := func(c *LastChange, wantNew bool) {
+		t.Helper()
+		if _, isNew := l.Put(db, c); isNew != wantNew {
+			t.Errorf("%d: new: %t", c.Seq, isNew)
+		}
+	}
+	want("", false)
+	put(unreadable(1), false)
+	want("", true)
+	put(at(t, place{1, 2, 2}, of("u", "10")), true)
+	want("10", false)
+	put(unreadable(1), false)
+	want("10", false)
+	put(unreadable(5), false)
+	want("10", true)
+	put(at(t, place{1, 3, 3}, of("u", "11")), true) // It was on its way when the unreadable one was read.
+	want("11", true)
+	put(at(t, place{1, 6, 6}, of("u", "11")), false)
+	want("11", false)
+}
+
+func TestTheLastChangeOfAStoreIsTheNewestOfAllClusters(t *testing.T) {
+	l := NewLastChanges(Origins{Cluster: testCluster, StoresFrom: []string{"hub"}})
+	source := storePath.Source()
+	put := func(cluster, version string, seq uint64) (before *LastChange, isNew bool) {
+		t.Helper()
+		c := changeOf(KindOpenBao, VerbRotated)
+		c.ResourceVersion, c.ChangedAt, c.Fingerprint = version, version, sum(version[:1])
+		return l.Put(Address{Cluster: cluster, Kind: KindOpenBao, Name: source.Name}, kept(t, seq, c))
+	}
+	for i, step := range []struct {
+		cluster, version string
+		isNew            bool
+		// before is the version before, and last the one in the end.
+		before, last string
+	}{
+		{"hub", "100", true, "", "100"},
+		{testCluster, "90", false, "", "100"},
+		{testCluster, "200", true, "100", "200"}, // This cluster watches it again.
+		{"hub", "200", false, "", "200"},
+		{"hub", "300", true, "200", "300"},
+		{"west", "400", false, "", "300"}, // Nobody watches for this cluster there.
+	} {
+		before, isNew := put(step.cluster, step.version, uint64(i+1))
+		if isNew != step.isNew || before != nil && before.ResourceVersion != step.before || before == nil && step.before != "" {
+			t.Errorf("step %d: new: %t, before it was %+v", i+1, isNew, before)
+		}
+		if got := l.Last(source).ResourceVersion; got != step.last {
+			t.Errorf("step %d: the last is %s, want %s", i+1, got, step.last)
+		}
+	}
+	var names []string
+	l.Each(KindOpenBao, "shop", func(name string, c *LastChange) { names = append(names, name+" "+c.ResourceVersion) })
+	if diff := cmp.Diff([]string{source.Name + " 300"}, names); diff != "" {
+		t.Errorf("each (-want +got):\n%s", diff)
+	}
+}
+
+func TestEachIsOfOneKindAndNamespace(t *testing.T) {
+	l := NewLastChanges(Origins{Cluster: testCluster})
+	for _, source := range []Source{
+		{KindSecret, "shop", "a"}, {KindSecret, "shop", "b"}, {KindConfigMap, "shop", "c"}, {KindSecret, "bank", "d"},
+	} {
+		l.Put(Address{Cluster: testCluster, Kind: source.Kind, Namespace: source.Namespace, Name: source.Name}, at(t, place{1, 1, 1}, of("u", "10")))
+	}
+	var names []string
+	l.Each(KindSecret, "shop", func(name string, _ *LastChange) { names = append(names, name) })
+	slices.Sort(names)
+	if diff := cmp.Diff([]string{"a", "b"}, names); diff != "" {
+		t.Errorf("each (-want +got):\n%s", diff)
+	}
+}
+
+func TestADeletionIsForgottenWhenTheStreamHasDroppedIt(t *testing.T) {
+	l := NewLastChanges(Origins{Cluster: testCluster})
+	there, away := Source{KindSecret, "shop", "there"}, Source{KindSecret, "bank", "away"}
+	put := func(source Source, alter func(*Change)) {
+		l.Put(Address{Cluster: testCluster, Kind: source.Kind, Namespace: source.Namespace, Name: source.Name}, at(t, place{1, 1, 0}, alter))
+	}
+	put(there, of("u", "10"))
+	put(away, gone("u", "10"))
+	l.Forget(testTime.Add(TombstoneTTL))
+	if l.Last(away) == nil {
+		t.Error("the deletion is forgotten while the stream may still have it")
+	}
+	l.Forget(testTime.Add(TombstoneTTL + time.Hour))
+	if l.Last(there) == nil || l.Last(away) != nil || len(l.changes) != 1 {
+		t.Errorf("it has %+v", l.changes)
+	}
+}
+
+func TestWhatIsKeptIsNoPartOfTheMessage(t *testing.T) {
+	l := NewLastChanges(Origins{Cluster: testCluster})
+	var subjects []string
+	for _, p := range []place{{1, 1, 1}, {1, 2, 2}} {
+		subject := strings.Clone("keyturn.v1." + testCluster + ".secret.shop.db")
+		address, err := ParseSubject(subject)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Put(address, at(t, p, of("u", "10")))
+		subjects = append(subjects, subject)
+	}
+	isPart := func(text, of string) bool {
+		begin, part := uintptr(unsafe.Pointer(unsafe.StringData(of))), uintptr(unsafe.Pointer(unsafe.StringData(text)))
+		return part >= begin && part < begin+uintptr(len(of))
+	}
+	for group, sources := range l.changes {
+		for name := range sources {
+			for _, text := range []string{group.Cluster, string(group.Kind), group.Namespace, name} {
+				if isPart(text, subjects[0]) || isPart(text, subjects[1]) {
+					t.Errorf("%q keeps a subject in memory", text)
+				}
+			}
+		}
+	}
+}
