@@ -32,6 +32,13 @@ var errUnasked = errors.New("the consumer was not asked for its messages")
 // errLost is the error of a reading whose consumer was lost with its server, or whose messages were lost on their way.
 var errLost = fmt.Errorf("the consumer is silent, and messages are missing: %w", nats.ErrTimeout)
 
+var (
+	// errOtherStream means that the stream is not as a Follower left it: it was restored or created again, or messages were removed.
+	errOtherStream = errors.New("the stream has lost events")
+	// errReconnected means that a Follower may have missed events while it had no connection.
+	errReconnected = errors.New("the connection was lost")
+)
+
 // errHeadersOnly finishes a delivery without data, which means that someone has configured the consumer to send only headers. The event is
 // redelivered when the consumer has been repaired.
 var errHeadersOnly = errors.New("the consumer sends headers only")

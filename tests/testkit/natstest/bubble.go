@@ -91,6 +91,9 @@ func (s *BubbleServer) running() *server.Server {
 	return s.server
 }
 
+// Dir is the folder with what the server has stored, which a test may replace while the server is stopped.
+func (s *BubbleServer) Dir() string { return s.dir }
+
 // InProcessConn returns a new connection to the server, as the client library wants it.
 func (s *BubbleServer) InProcessConn() (net.Conn, error) { return s.running().InProcessConn() }
 

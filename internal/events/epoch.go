@@ -1,0 +1,189 @@
+package events
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	// consumerHeartbeat is how often the server of a consumer says that there is nothing new. After two that are missing the consumer is lost.
+	consumerHeartbeat = 5 * time.Second
+	// completePoll is how long an epoch waits for another message before it asks whether there is one.
+	completePoll = 100 * time.Millisecond
+)
+
+// epoch is one reading of the last event of every source, and what follows it.
+//
+// Each filter has a consumer of its own, for the reason that Reader.State has. It begins with the last event of each subject and goes on with new
+// events. If another consumer had those, it could be on a server that is ahead of the first one, and what is between the two would be missed.
+type epoch struct {
+	bus    *Bus
+	taker  Taker
+	number uint32
+	// created is when the stream was created, and began is the sequence of its last message when the epoch began. last is what began is now.
+	created     time.Time
+	began, last uint64
+	// complete has a value for each filter of which everything up to began has been put, and failed one for each that is not followed any more.
+	complete chan struct{}
+	failed   chan error
+	// stop ends the epoch, and parts are the goroutines to wait for.
+	stop  context.CancelFunc
+	parts sync.WaitGroup
+
+	mu sync.Mutex
+	// newest is the message with the highest sequence that was put.
+	newest struct {
+		subject string
+		seq     uint64
+		at      time.Time
+	}
+}
+
+func (e *epoch) end() {
+	e.stop()
+	e.parts.Wait()
+}
+
+// follow reads what matches a filter until ctx is done or reading fails.
+func (e *epoch) follow(ctx context.Context, filter string) {
+	err := e.consume(ctx, filter)
+	for errors.Is(err, errUnasked) {
+		err = e.consume(ctx, filter)
+	}
+	if ctx.Err() == nil {
+		e.failed <- fmt.Errorf("following %s: %w", filter, err)
+	}
+}
+
+// consumer creates a consumer of what matches a filter.
+func (e *epoch) consumer(ctx context.Context, filter string) (jetstream.Consumer, error) {
+	bounded, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	return e.bus.changes.CreateConsumer(bounded, jetstream.ConsumerConfig{
+		FilterSubject: filter, DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, AckPolicy: jetstream.AckNonePolicy,
+		MemoryStorage: true, Replicas: 1, InactiveThreshold: time.Minute,
+	})
+}
+
+// consume reads with one consumer. The error wraps errUnasked if another one must begin again.
+func (e *epoch) consume(ctx context.Context, filter string) error {
+	consumer, err := e.consumer(ctx, filter)
+	if err != nil {
+		return err
+	}
+	messages, stop, err := iterate(ctx, consumer, jetstream.PullHeartbeat(consumerHeartbeat))
+	if err != nil {
+		return err
+	}
+	defer stop()
+	received, since, complete := uint64(0), time.Now(), false
+	for {
+		var wait []jetstream.NextOpt
+		if !complete {
+			wait = append(wait, jetstream.NextMaxWait(completePoll))
+		}
+		msg, err := messages.Next(wait...)
+		reached := uint64(0)
+		switch {
+		case errors.Is(err, nats.ErrTimeout):
+			if reached, err = e.reached(ctx, consumer, received, since); err != nil {
+				return err
+			}
+		case err != nil:
+			return err
+		default:
+			meta, err := msg.Metadata()
+			if err != nil {
+				return err
+			}
+			if received++; meta.Sequence.Consumer != received {
+				return errLost
+			}
+			e.put(ctx, newStored(msg.Subject(), meta.Sequence.Stream, meta.Timestamp, msg.Headers(), msg.Data()))
+			reached, since = meta.Sequence.Stream, time.Now()
+		}
+		if !complete && reached >= e.began {
+			complete = true
+			e.complete <- struct{}{}
+		}
+	}
+}
+
+// reached returns the sequence up to which a consumer has looked at the stream if all that it has sent was received, and zero otherwise. The error
+// wraps errUnasked if nothing will come, and errLost if nothing has come for too long. Other errors are ignored: the next call asks again.
+func (e *epoch) reached(ctx context.Context, consumer jetstream.Consumer, received uint64, since time.Time) (uint64, error) {
+	bounded, cancel := context.WithTimeout(ctx, infoTimeout)
+	defer cancel()
+	info, err := consumer.Info(bounded)
+	isReceived := err == nil && info.Delivered.Consumer == received
+	switch {
+	case isReceived && info.Delivered.Stream >= e.began:
+		return info.Delivered.Stream, nil
+	case time.Since(since) > e.bus.lostAfter:
+		return 0, errLost
+	case isReceived && info.NumWaiting == 0:
+		return 0, errUnasked
+	}
+	return 0, nil
+}
+
+// put hands over an event.
+func (e *epoch) put(ctx context.Context, stored Stored) {
+	e.mu.Lock()
+	if stored.Seq > e.newest.seq {
+		e.newest.subject, e.newest.seq, e.newest.at = stored.Subject, stored.Seq, stored.Time
+	}
+	e.mu.Unlock()
+	at, err := ParseSubject(stored.Subject)
+	if err != nil {
+		e.bus.logger.WarnContext(ctx, "ignoring an event on the stream", "err", err)
+		return
+	}
+	change, err := stored.Change()
+	var c LastChange
+	if err == nil {
+		c, err = NewLastChange(stored.Seq, stored.Time, change)
+	}
+	if err != nil {
+		e.bus.logger.WarnContext(ctx, "cannot read an event on the stream", "subject", stored.Subject, "err", err)
+		c = LastChange{Seq: stored.Seq, storedAt: nanoseconds(stored.Time)}
+	}
+	c.epoch = e.number
+	e.taker.Put(at, &c)
+}
+
+// check returns an error that wraps errOtherStream if the stream does not have what was put, or has more. On another error nothing is known.
+func (e *epoch) check(ctx context.Context) error {
+	bounded, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	e.mu.Lock()
+	newest := e.newest
+	e.mu.Unlock()
+	info, err := e.bus.changes.Info(bounded)
+	switch {
+	case err != nil:
+		return fmt.Errorf("reading stream %s: %w", StreamChanges, err)
+	case !info.Created.Equal(e.created), info.State.LastSeq < max(e.last, newest.seq):
+		return errOtherStream
+	}
+	e.last = info.State.LastSeq
+	if newest.seq == 0 {
+		return nil
+	}
+	raw, err := e.bus.last(ctx, newest.subject)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return errOtherStream
+	case err != nil:
+		return err
+	case raw.Sequence != newest.seq, !raw.Time.Equal(newest.at):
+		return errOtherStream
+	}
+	return nil
+}
