@@ -104,8 +104,8 @@ func TestTheSubjectsOfAStreamAreReadOnlyAfterItHasChanged(t *testing.T) {
 	r, _, _ := recoveryOf(t, events.Extent{}, unreadable(otherSource, 7))
 	bus := &extents{extent: events.Extent{Created: epoch, FirstSeq: 1, LastSeq: 8, Events: 9}}
 	r.bus = bus
-	r.reader.ledger.set(testSource, &lastEvent{seq: 3, verb: events.VerbObserved})
-	r.reader.ledger.set(otherSource, &lastEvent{seq: 7, verb: events.VerbObserved})
+	r.reader.ledger.set(testSource, lastOf(3, events.VerbObserved))
+	r.reader.ledger.set(otherSource, lastOf(7, events.VerbObserved))
 	for i, count := range []uint64{9, 9, 8, 8} {
 		bus.extent.Events = count
 		if lost, err := r.check(t.Context()); err != nil || lost {
