@@ -26,10 +26,12 @@ type epoch struct {
 	bus    *Bus
 	taker  Taker
 	number uint32
-	// created is when the stream was created, and began is the sequence of its last message when the epoch began. last is what began is now.
+	// created is when the stream was created, and first is the sequence of its last message when the epoch began. last is what first is now.
 	created     time.Time
-	began, last uint64
-	// complete has a value for each filter of which everything up to began has been put, and failed one for each that is not followed any more.
+	first, last uint64
+	// settled is when no server of the stream lacks anything any more that it had when the epoch began.
+	settled time.Time
+	// complete has a value for each filter of which everything up to first has been put, and failed one for each that is not followed any more.
 	complete chan struct{}
 	failed   chan error
 	// stop ends the epoch, and parts are the goroutines to wait for.
@@ -89,10 +91,10 @@ func (e *epoch) consume(ctx context.Context, filter string) error {
 			wait = append(wait, jetstream.NextMaxWait(completePoll))
 		}
 		msg, err := messages.Next(wait...)
-		reached := uint64(0)
+		isPut := false
 		switch {
 		case errors.Is(err, nats.ErrTimeout):
-			if reached, err = e.reached(ctx, consumer, received, since); err != nil {
+			if isPut, err = e.isPut(ctx, consumer, received, since); err != nil {
 				return err
 			}
 		case err != nil:
@@ -106,31 +108,34 @@ func (e *epoch) consume(ctx context.Context, filter string) error {
 				return errLost
 			}
 			e.put(ctx, newStored(msg.Subject(), meta.Sequence.Stream, meta.Timestamp, msg.Headers(), msg.Data()))
-			reached, since = meta.Sequence.Stream, time.Now()
+			isPut, since = meta.Sequence.Stream >= e.first, time.Now()
 		}
-		if !complete && reached >= e.began {
+		if !complete && isPut {
 			complete = true
 			e.complete <- struct{}{}
 		}
 	}
 }
 
-// reached returns the sequence up to which a consumer has looked at the stream if all that it has sent was received, and zero otherwise. The error
-// wraps errUnasked if nothing will come, and errLost if nothing has come for too long. Other errors are ignored: the next call asks again.
-func (e *epoch) reached(ctx context.Context, consumer jetstream.Consumer, received uint64, since time.Time) (uint64, error) {
+// isPut reports whether everything up to first was put of what a consumer looks at. The error wraps errUnasked if nothing will come, and errLost if
+// nothing has come for too long. Other errors are ignored: the next call asks again.
+//
+// A consumer with nothing pending does not look further into the stream, so how far it has come proves nothing. Its server may lack the newest
+// events, but not for long.
+func (e *epoch) isPut(ctx context.Context, consumer jetstream.Consumer, received uint64, since time.Time) (bool, error) {
 	bounded, cancel := context.WithTimeout(ctx, infoTimeout)
 	defer cancel()
 	info, err := consumer.Info(bounded)
 	isReceived := err == nil && info.Delivered.Consumer == received
 	switch {
-	case isReceived && info.Delivered.Stream >= e.began:
-		return info.Delivered.Stream, nil
+	case isReceived && info.NumPending == 0 && !time.Now().Before(e.settled):
+		return true, nil
 	case time.Since(since) > e.bus.lostAfter:
-		return 0, errLost
+		return false, errLost
 	case isReceived && info.NumWaiting == 0:
-		return 0, errUnasked
+		return false, errUnasked
 	}
-	return 0, nil
+	return false, nil
 }
 
 // put hands over an event.

@@ -74,7 +74,7 @@ func TestTheStreamIsReadAgainIfItIsNotAsItWas(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				log := &testkit.Log{}
 				bus := &Bus{Reader: Reader{changes: &answering{info: tt.info, err: tt.err, last: tt.last}}, logger: log.Logger()}
-				e := &epoch{bus: bus, created: testTime, began: 11, last: 11}
+				e := &epoch{bus: bus, created: testTime, first: 11, last: 11}
 				e.newest.subject, e.newest.seq, e.newest.at = "keyturn.v1.prod-eu.secret.shop.db", 9, testTime
 				f, began := &Follower{bus: bus}, time.Now()
 				if err := f.watch(t.Context(), e, nil); !errors.Is(err, tt.want) {
@@ -112,32 +112,35 @@ func (l lagging) Info(context.Context) (*jetstream.ConsumerInfo, error) {
 	return l.info, nil
 }
 
-func TestAnEpochIsCompleteWhenTheServerOfItsConsumerHasWhatTheStreamHad(t *testing.T) {
-	info := func(delivered, stream uint64, waiting int) *jetstream.ConsumerInfo {
-		return &jetstream.ConsumerInfo{Delivered: jetstream.SequenceInfo{Consumer: delivered, Stream: stream}, NumWaiting: waiting}
+func TestAnEpochIsCompleteWhenNothingIsLeftThatTheStreamHad(t *testing.T) {
+	info := func(delivered, pending uint64, waiting int) *jetstream.ConsumerInfo {
+		return &jetstream.ConsumerInfo{Delivered: jetstream.SequenceInfo{Consumer: delivered}, NumPending: pending, NumWaiting: waiting}
 	}
 	for _, tt := range []struct {
-		name   string
-		info   *jetstream.ConsumerInfo
-		silent time.Duration
-		want   uint64
-		err    error
+		name string
+		info *jetstream.ConsumerInfo
+		// settles is how long a server of the stream may still lack something, and silent since when nothing has come.
+		settles, silent time.Duration
+		want            bool
+		err             error
 	}{
-		{"everything was received", info(3, 9, 1), 0, 9, nil},
-		{"so was what has come since", info(3, 12, 1), 0, 12, nil},
-		{"something is on its way", info(4, 9, 1), 0, 0, nil},
-		{"the server lags behind", info(3, 8, 1), 0, 0, nil},
-		{"the server lags behind for long", info(3, 8, 1), lostAfter + time.Second, 0, errLost},
-		{"nobody asks for what follows", info(3, 8, 0), 0, 0, errUnasked},
-		{"there is no answer", nil, 0, 0, nil},
-		{"there is none for long", nil, lostAfter + time.Second, 0, errLost},
+		{"everything was received", info(3, 0, 1), 0, 0, true, nil},
+		{"something is on its way", info(4, 0, 1), 0, 0, false, nil},
+		{"something is left", info(3, 1, 1), 0, 0, false, nil},
+		{"something is left for long", info(3, 1, 1), 0, lostAfter + time.Second, false, errLost},
+		{"the server may lag behind", info(3, 0, 1), time.Second, 0, false, nil},
+		{"nobody asks for what follows", info(3, 1, 0), 0, 0, false, errUnasked},
+		{"there is no answer", nil, 0, 0, false, nil},
+		{"there is none for long", nil, 0, lostAfter + time.Second, false, errLost},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			e := &epoch{bus: &Bus{Reader: Reader{lostAfter: lostAfter}}, began: 9}
-			got, err := e.reached(t.Context(), lagging{info: tt.info}, 3, time.Now().Add(-tt.silent))
-			if got != tt.want || !errors.Is(err, tt.err) {
-				t.Errorf("reached %d, %v; want %d, %v", got, err, tt.want, tt.err)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				e := &epoch{bus: &Bus{Reader: Reader{lostAfter: lostAfter}}, settled: time.Now().Add(tt.settles)}
+				got, err := e.isPut(t.Context(), lagging{info: tt.info}, 3, time.Now().Add(-tt.silent))
+				if got != tt.want || !errors.Is(err, tt.err) {
+					t.Errorf("everything is put: %t, %v; want %t, %v", got, err, tt.want, tt.err)
+				}
+			})
 		})
 	}
 }

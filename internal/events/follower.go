@@ -98,8 +98,11 @@ func (f *Follower) begin(ctx context.Context, number uint32) (*epoch, error) {
 		return nil, fmt.Errorf("reading stream %s: %w", StreamChanges, err)
 	}
 	e := &epoch{
-		bus: f.bus, taker: f.taker, number: number, created: info.Created, began: info.State.LastSeq, last: info.State.LastSeq,
+		bus: f.bus, taker: f.taker, number: number, created: info.Created, first: info.State.LastSeq, last: info.State.LastSeq, settled: time.Now(),
 		complete: make(chan struct{}, len(f.filters)), failed: make(chan error, len(f.filters)),
+	}
+	if info.Config.Replicas > 1 {
+		e.settled = e.settled.Add(replicaLag)
 	}
 	following, stop := context.WithCancel(ctx)
 	e.stop = stop
