@@ -29,7 +29,7 @@ func TestRolloutsAreRolledWheneverTheirKindIsInstalled(t *testing.T) {
 	r.outcomeOf("api", events.VerbCompleted)
 
 	for _, name := range []string{"first", "again"} {
-		if err := plane.ApplyKindsOf(t.Context(), build.ArgoRollouts); err != nil {
+		if err := plane.ApplyKindsOf(t.Context(), build.ArgoRollouts, "Rollout"); err != nil {
 			t.Fatal(err)
 		}
 		r.createRollout(argoRollout{name: name, secret: "db", annotations: `{keyturn.dev/roll-on: auto}`})

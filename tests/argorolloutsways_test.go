@@ -161,7 +161,7 @@ func TestTheDeploymentWhosePodsARolloutRunsIsRolledOnceAndFollowedThere(t *testi
 }
 
 func TestARolloutCarriesWhatReloaderWrites(t *testing.T) {
-	if err := plane.ApplyKindsOf(t.Context(), build.ArgoRollouts); err != nil {
+	if err := plane.ApplyKindsOf(t.Context(), build.ArgoRollouts, "Rollout"); err != nil {
 		t.Fatal(err)
 	}
 	tests := []struct {

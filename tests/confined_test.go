@@ -55,8 +55,10 @@ type confined struct {
 
 func newConfined(t testing.TB) *confined {
 	t.Helper()
-	for _, operator := range []string{build.ArgoRollouts, build.ExternalSecrets} {
-		if err := plane.ApplyKindsOf(t.Context(), operator); err != nil {
+	for operator, kinds := range map[string][]string{
+		build.ArgoRollouts: {"Rollout"}, build.ExternalSecrets: {"ExternalSecret", "ClusterExternalSecret"},
+	} {
+		if err := plane.ApplyKindsOf(t.Context(), operator, kinds...); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -139,7 +139,7 @@ func TestTheActuatorsTokenWritesOfATargetWhatARollWrites(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.recipe, func(t *testing.T) {
 			t.Parallel()
-			if err := plane.ApplyKindsOf(t.Context(), tt.operator); err != nil {
+			if err := plane.ApplyKindsOf(t.Context(), tt.operator, tt.kind); err != nil {
 				t.Fatal(err)
 			}
 			c := newConfined(t)

@@ -148,7 +148,7 @@ func TestTargetsAreRolledWheneverTheirKindIsInstalled(t *testing.T) {
 	r.start()
 	r.secret("db", map[string]string{"password": "two"})
 	r.outcomeOf("api", events.VerbCompleted)
-	if err := plane.ApplyKindsOf(t.Context(), build.PrometheusOperator); err != nil {
+	if err := plane.ApplyKindsOf(t.Context(), build.PrometheusOperator, "Alertmanager"); err != nil {
 		t.Fatal(err)
 	}
 	r.create("apiVersion: monitoring.coreos.com/v1\nkind: Alertmanager\nmetadata: {name: main, annotations: {keyturn.dev/roll-on: auto}}\nspec: {secrets: [db]}\n")

@@ -50,8 +50,8 @@ func componentScene() scene {
 // kindsScene is the shop with a Rollout and a SecretProviderClass, which nobody takes care of.
 func kindsScene(t *testing.T) scene {
 	t.Helper()
-	for _, operator := range []string{build.ArgoRollouts, build.SecretsStore} {
-		if err := plane.ApplyKindsOf(t.Context(), operator); err != nil {
+	for operator, kinds := range map[string][]string{build.ArgoRollouts: {"Rollout"}, build.SecretsStore: nil} {
+		if err := plane.ApplyKindsOf(t.Context(), operator, kinds...); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -63,7 +63,7 @@ func kindsScene(t *testing.T) scene {
 // targetScene is the shop with the custom resources of a recipe, which nobody takes care of.
 func targetScene(t *testing.T) scene {
 	t.Helper()
-	if err := plane.ApplyKindsOf(t.Context(), build.PrometheusOperator); err != nil {
+	if err := plane.ApplyKindsOf(t.Context(), build.PrometheusOperator, "Prometheus", "Alertmanager"); err != nil {
 		t.Fatal(err)
 	}
 	return shopScene().with("testdata/prometheus.yaml", rights.ActuatorAccount, "--targets-config", "../../deploy/targets/prometheus-operator/prometheus-operator.yaml")

@@ -20,7 +20,7 @@ subjects: [{kind: ServiceAccount, name: reloader, namespace: keyturn-system}]
 // serveRollouts has the API server serve Rollouts, and lets the command roll them.
 func serveRollouts(t *testing.T) {
 	t.Helper()
-	serve(t, build.ArgoRollouts, "argo-rollouts/rbac.yaml", "keyturn-actuator-argo-rollouts")
+	serve(t, build.ArgoRollouts, "argo-rollouts/rbac.yaml", "keyturn-actuator-argo-rollouts", "Rollout")
 }
 
 // serveClasses has the API server serve the kinds of the Secrets Store CSI driver, and lets the command see them.
@@ -29,10 +29,10 @@ func serveClasses(t *testing.T) {
 	serve(t, build.SecretsStore, "secret-provider-classes/watcher.yaml", "keyturn-watcher-secret-provider-classes")
 }
 
-// serve has the API server serve the kinds of an operator, and grants the command the role that a component in deploy has for them.
-func serve(t *testing.T, operator, component, role string) {
+// serve has the API server serve kinds of an operator, or all that it has, and grants the command the role that a component in deploy has for them.
+func serve(t *testing.T, operator, component, role string, kinds ...string) {
 	t.Helper()
-	if err := plane.ApplyKindsOf(t.Context(), operator); err != nil {
+	if err := plane.ApplyKindsOf(t.Context(), operator, kinds...); err != nil {
 		t.Fatal(err)
 	}
 	if err := plane.ApplyKinds(t.Context(), testbed.RBACKinds(), "../../deploy/components/"+component); err != nil {

@@ -27,6 +27,9 @@ type ControlPlane struct {
 	binaries map[string]string
 	config   *rest.Config
 	client   *kubernetes.Clientset
+	applier  *applier
+	// installed are the kinds of operators that it serves.
+	installed installed
 
 	// reviving is held while servers are restarted that have ended.
 	reviving sync.Mutex
@@ -47,7 +50,7 @@ type ports struct{ etcd, apiServer, controllers, node int }
 // log.
 func Start(ctx context.Context, opts Options) (*ControlPlane, error) {
 	opts = opts.withDefaults()
-	cp := &ControlPlane{opts: opts, binaries: map[string]string{}}
+	cp := &ControlPlane{opts: opts, binaries: map[string]string{}, installed: installed{names: map[string][]string{}}}
 	for _, name := range opts.servers() {
 		path, err := build.Binary(ctx, opts.Log, name)
 		if err != nil {
@@ -89,7 +92,10 @@ func (cp *ControlPlane) prepare() error {
 	if cp.config, err = cp.adminConfig(); err != nil {
 		return err
 	}
-	cp.client, err = kubernetes.NewForConfig(cp.config)
+	if cp.client, err = kubernetes.NewForConfig(cp.config); err != nil {
+		return err
+	}
+	cp.applier, err = newApplier(cp.config, cp.client.Discovery())
 	return err
 }
 

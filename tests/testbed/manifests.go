@@ -106,8 +106,6 @@ func selectKinds(objects []*unstructured.Unstructured, kinds []string) []*unstru
 	return selected
 }
 
-const crdKind = "CustomResourceDefinition"
-
 // Kustomize returns the output of "kubectl kustomize" for a folder. If necessary, kubectl is built first, with progress to
 // log.
 func Kustomize(ctx context.Context, log io.Writer, dir string) ([]byte, error) {

@@ -2,15 +2,19 @@ package testbed
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/keyturn/keyturn/tests/testbed/build"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
@@ -62,12 +66,65 @@ func TestApply(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got, err := configMaps.Get(t.Context(), "settings", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
+	check := func(when string) {
+		t.Helper()
+		got, err := configMaps.Get(t.Context(), "settings", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Data["color"] != "blue" || got.ManagedFields[0].Manager != fieldManager {
+			t.Errorf("%s: got %v, managed by %q", when, got.Data, got.ManagedFields[0].Manager)
+		}
 	}
-	if got.Data["color"] != "blue" || got.ManagedFields[0].Manager != fieldManager {
-		t.Errorf("unexpected %v, managed by %q", got.Data, got.ManagedFields[0].Manager)
+	check("applied")
+	for when, change := range map[string]func() error{
+		"after a change by somebody else": func() error {
+			_, err := configMaps.Patch(t.Context(), "settings", types.MergePatchType, []byte(`{"data":{"color":"red"}}`), metav1.PatchOptions{})
+			return err
+		},
+		"after it was deleted": func() error { return configMaps.Delete(t.Context(), "settings", metav1.DeleteOptions{}) },
+	} {
+		if err := errors.Join(change(), bed.ApplyYAML(t.Context(), unordered(namespace))); err != nil {
+			t.Fatal(err)
+		}
+		check(when)
+	}
+}
+
+func TestKindsOfAnOperatorAreAppliedAsLongAsTheyAreNotThere(t *testing.T) {
+	served := func() (names []string) {
+		t.Helper()
+		list, err := bed.applier.metadata.Resource(definitions).List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range list.Items {
+			if name := list.Items[i].Name; strings.HasSuffix(name, ".secrets-store.csi.x-k8s.io") {
+				names = append(names, name)
+			}
+		}
+		return names
+	}
+	apply := func(kinds ...string) {
+		t.Helper()
+		if err := bed.ApplyKindsOf(t.Context(), build.SecretsStore, kinds...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const class = "secretproviderclasses.secrets-store.csi.x-k8s.io"
+	for range 2 {
+		apply("SecretProviderClass")
+		if got := served(); !slices.Equal(got, []string{class}) {
+			t.Fatalf("one kind was applied: got %q", got)
+		}
+		if err := bed.applier.metadata.Resource(definitions).Delete(t.Context(), class, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		testkit.Await(t, "the kind is gone", func(context.Context) bool { return len(served()) == 0 })
+	}
+	apply()
+	if got := served(); len(got) < 2 {
+		t.Errorf("all kinds were applied: got %q", got)
 	}
 }
 

@@ -2,7 +2,6 @@ package testbed
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/keyturn/keyturn/tests/testbed/build"
 	"github.com/keyturn/keyturn/tests/testbed/process"
@@ -22,17 +21,4 @@ func (cp *ControlPlane) startOperator(ctx context.Context, env []string, name st
 	cp.binaries[name] = path
 	cp.mu.Unlock()
 	return cp.launchWith(env, name, args...)
-}
-
-// ApplyKindsOf applies the custom resource definitions of an operator, such as [CertManager], but does not start it, so objects of its
-// kinds stay as they are.
-func (cp *ControlPlane) ApplyKindsOf(ctx context.Context, operator string) error {
-	kinds, err := build.Kinds(ctx, operator)
-	if err == nil {
-		err = cp.Apply(ctx, kinds)
-	}
-	if err != nil {
-		return fmt.Errorf("apply the kinds of %s: %w", operator, err)
-	}
-	return nil
 }
