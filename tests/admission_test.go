@@ -164,7 +164,7 @@ func TestAWorkloadThatCannotBePatchedCostsOnlyItself(t *testing.T) {
 	// So does the next change. After it, the dead letter has nothing to say any more.
 	before = r.generations()
 	r.secret("db", map[string]string{"password": "three"})
-	r.eventually("it is rolled for the next change", func(context.Context) bool { return r.generations()["frozen"] == before["frozen"]+1 })
+	r.eventually("it is rolled for the next change", func(context.Context) bool { return r.seen()["deployment/frozen"] == before["frozen"]+1 })
 	r.quiet()
 	if refused := r.command("dead-letters", "replay", id).run(t); refused.code == 0 || !strings.Contains(refused.stdout, "a later event") {
 		t.Errorf("replay of an event that was superseded: got %d,\n%s", refused.code, refused.stdout)

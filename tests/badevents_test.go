@@ -204,6 +204,6 @@ func (r *rig) refusesBadEvents() {
 	r.sub("a good event after them rolls", func(r *rig) { r.changesTo("after them", func() {}) })
 	r.sub("an event that is right in all of this would have rolled", func(r *rig) {
 		r.publish(r.message(r.forge("right")))
-		r.eventually("it is rolled", func(context.Context) bool { return r.generations()["web"] == before["web"]+2 })
+		r.eventually("it is rolled", func(context.Context) bool { return r.seen()["deployment/web"] == before["web"]+2 })
 	})
 }

@@ -69,7 +69,7 @@ func TestAProgramThatMeetsALaterVersionDoesWhatIsPromised(t *testing.T) {
 			r.Fatal(err)
 		}
 		r.publish(more)
-		r.eventually("post is rolled", func(context.Context) bool { return r.generations()["post"] == before["post"]+1 })
+		r.eventually("post is rolled", func(context.Context) bool { return r.seen()["deployment/post"] == before["post"]+1 })
 	})
 	r.sub("the earlier watcher goes on after the later one, and by its record web is rolled for what only that has said", func(r *rig) {
 		r.startWatcher()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -52,13 +51,7 @@ func oneSecret(int) string { return "shared" }
 // generations returns how often the pod template of each Deployment in the namespace was written, its creation included.
 func (r *rig) generations() map[string]int64 {
 	r.Helper()
-	generations := make(map[string]int64)
-	for workload, writes := range r.tally() {
-		if name, ok := strings.CutPrefix(workload, "deployment/"); ok {
-			generations[name] = writes
-		}
-	}
-	return generations
+	return r.tally().deployments()
 }
 
 // eachRolledOnce waits until every Deployment of a fleet has rolled and no event is pending, and checks that each rolled once and the
@@ -72,7 +65,7 @@ func (r *rig) eachRolledOnce(before map[string]int64) {
 		}
 	}
 	r.eventually("every Deployment of the fleet is rolled", func(context.Context) bool {
-		now := r.generations()
+		now := r.seen().deployments()
 		for name, generation := range want {
 			if now[name] < generation {
 				return false
@@ -266,7 +259,7 @@ func (r *rig) killInTheMiddle(program *programs.Program, before map[string]int64
 	rolled := int64(0)
 	r.eventually("one is rolled whose patch has no answer", func(context.Context) bool {
 		rolled = 0
-		for name, generation := range r.generations() {
+		for name, generation := range r.seen().deployments() {
 			if generation > before[name] {
 				rolled++
 			}

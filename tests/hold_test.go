@@ -72,10 +72,9 @@ func TestWhatIsOnHoldRollsOnceWithTheLastContentWhenTheHoldIsTakenOff(t *testing
 func (r *rig) holdsAWorkloadAndASource() {
 	r.Helper()
 	before := r.tally()
-	rolled := func() tally { return r.tally().since(before) }
 	want := func(what string, want tally) {
 		r.Helper()
-		if diff := cmp.Diff(want, rolled()); diff != "" {
+		if diff := cmp.Diff(want, r.tally().since(before)); diff != "" {
 			r.Errorf("%s: rollouts (-want +got):\n%s", what, diff)
 		}
 	}
@@ -105,11 +104,11 @@ func (r *rig) holdsAWorkloadAndASource() {
 	r.startActuator()
 	r.set(events.KindSecret, "db", "password", "three")
 	r.set(events.KindSecret, "cache", "password", "three")
-	r.eventually("the other one is rolled for the last content", func(context.Context) bool { return rolled()["deployment/later"] == 2 })
+	r.eventually("the other one is rolled for the last content", func(context.Context) bool { return r.seen().since(before)["deployment/later"] == 2 })
 	r.annotateDeployment("held", "keyturn.dev/hold", "")
 	r.removeAnnotation(events.KindSecret, "cache", "keyturn.dev/hold")
 	for name, source := range map[string]string{"held": "db", "reader": "cache"} {
-		r.eventually(name+" is rolled", func(context.Context) bool { return rolled()["deployment/"+name] > 0 })
+		r.eventually(name+" is rolled", func(context.Context) bool { return r.seen().since(before)["deployment/"+name] > 0 })
 		r.hasRolledForTheLast("deployment/"+name, events.Source{Kind: events.KindSecret, Name: source})
 	}
 	r.quiet()
@@ -121,7 +120,7 @@ func (r *rig) rollsOnRequest() {
 	r.Helper()
 	before := r.tally()
 	rolled := func(times int64) func(context.Context) bool {
-		return func(context.Context) bool { return r.tally().since(before)["deployment/asked"] == times }
+		return func(context.Context) bool { return r.seen().since(before)["deployment/asked"] == times }
 	}
 	r.set(events.KindSecret, "asked", "password", "two")
 	r.isHeld("asked", "on-hold", "tofu apply")
@@ -142,7 +141,7 @@ func (r *rig) rollsOnRequest() {
 	r.set(events.KindSecret, "asked", "password", "four")
 	r.eventually("asked for before the change, it is rolled for that", rolled(3))
 	r.quiet()
-	if !rolled(3)(r.Context()) {
-		r.Errorf("it was rolled %d times, want 3", r.tally().since(before)["deployment/asked"])
+	if got := r.tally().since(before)["deployment/asked"]; got != 3 {
+		r.Errorf("it was rolled %d times, want 3", got)
 	}
 }

@@ -66,7 +66,7 @@ func (l *loss) change(round string, part func(int) bool) {
 // rolled waits until every change is rolled, and checks that no template has changed more often than that.
 func (l *loss) rolled(when string) {
 	l.Helper()
-	l.eventually("the changes "+when+" are rolled", func(context.Context) bool { return l.tally().since(l.before).covers(l.want) })
+	l.eventually("the changes "+when+" are rolled", func(context.Context) bool { return l.seen().since(l.before).covers(l.want) })
 	l.streamIsCurrent()
 	l.passFence()
 	got := l.tally().since(l.before)

@@ -40,7 +40,7 @@ func (r *rig) holdsANamespace() {
 		r.Errorf("on hold it is rolled: %v", got)
 	}
 	r.annotateNamespace("keyturn.dev/hold", "null")
-	r.eventually("it is rolled", func(context.Context) bool { return r.tally().since(before)["deployment/moved"] > 0 })
+	r.eventually("it is rolled", func(context.Context) bool { return r.seen().since(before)["deployment/moved"] > 0 })
 	r.hasRolledForTheLast("deployment/moved", events.Source{Kind: events.KindSecret, Name: "moved"})
 	r.quiet()
 	if diff := cmp.Diff(once("deployment/moved"), r.tally().since(before)); diff != "" {

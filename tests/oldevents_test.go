@@ -82,7 +82,7 @@ func (r *rig) changesTo(password string, after func()) {
 	before := r.generations()["web"]
 	after()
 	r.secret("db", map[string]string{"password": password})
-	r.eventually("web is rolled for "+password, func(context.Context) bool { return r.generations()["web"] > before })
+	r.eventually("web is rolled for "+password, func(context.Context) bool { return r.seen()["deployment/web"] > before })
 	r.quiet()
 	if got, want := r.generations()["web"], before+1; got != want {
 		r.Fatalf("generation: got %d, want %d", got, want)

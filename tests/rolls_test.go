@@ -39,6 +39,9 @@ func (r *rig) tally() tally {
 	return writes
 }
 
+// seen is tally as far as the watch has come, for what is waited for: it asks the API server nothing.
+func (r *rig) seen() tally { return r.templates.Seen() }
+
 // workload returns the metadata of a workload, named as in a tally.
 func (r *rig) workload(workload string) *metav1.PartialObjectMetadata {
 	r.Helper()
@@ -71,6 +74,17 @@ func (t tally) withoutFence() tally {
 	return others
 }
 
+// deployments returns the part of a tally that is about Deployments, by their names.
+func (t tally) deployments() map[string]int64 {
+	some := make(map[string]int64)
+	for workload, writes := range t {
+		if name, ok := strings.CutPrefix(workload, "deployment/"); ok {
+			some[name] = writes
+		}
+	}
+	return some
+}
+
 func (t tally) covers(want tally) bool {
 	for workload, rolls := range want {
 		if t[workload] < rolls {
@@ -89,8 +103,8 @@ func (r *rig) rolls(what string, want tally, do func()) {
 	ctx, stop := running.WithTimeout(r.Context(), patience)
 	defer stop()
 	// That time runs out is seen in the tally.
-	_ = wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(context.Context) (bool, error) {
-		return r.tally().since(before).covers(want), nil
+	_ = wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(context.Context) (bool, error) {
+		return r.seen().since(before).covers(want), nil
 	})
 	r.passFence()
 	if diff := cmp.Diff(want, r.tally().since(before).withoutFence()); diff != "" {

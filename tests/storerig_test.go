@@ -251,7 +251,7 @@ func (s *storeRig) awaitContent(secret, value string) time.Time {
 func (s *storeRig) awaitGeneration(name string, generation int64) {
 	s.Helper()
 	s.eventually(fmt.Sprintf("the template of %s was written %d times, and it has new pods", name, generation), func(context.Context) bool {
-		return s.generations()[name] >= generation && complete(s.deployment(name))
+		return s.seen().deployments()[name] >= generation && complete(s.deployment(name))
 	})
 	if got := s.generations()[name]; got != generation {
 		s.Errorf("the template of %s was written %d times, want %d", name, got, generation)

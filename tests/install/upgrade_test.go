@@ -140,7 +140,7 @@ func (u *upgrade) eachRollsOnce() {
 	testkit.Await(u.T, "each Deployment is rolled", func(context.Context) bool { return u.rolls() >= upgraded })
 	// What is done twice is done by then: it was on the stream before this.
 	u.write("last")
-	testkit.Await(u.T, "the last Deployment is rolled", func(context.Context) bool { return u.writes()["last"] > 1 })
+	testkit.Await(u.T, "the last Deployment is rolled", func(context.Context) bool { return u.templates.Seen()["deployment/last"] > 1 })
 	for name, writes := range u.writes() {
 		if writes != 2 {
 			u.Errorf("%s was rolled %d times, want once", name, writes-1)
@@ -183,11 +183,10 @@ func (u *upgrade) writes() map[string]int64 {
 	return writes
 }
 
-// rolls is how many Deployments were rolled.
+// rolls is how many Deployments are seen to be rolled.
 func (u *upgrade) rolls() int {
-	u.Helper()
 	count := 0
-	for _, writes := range u.writes() {
+	for _, writes := range u.templates.Seen() {
 		if writes > 1 {
 			count++
 		}

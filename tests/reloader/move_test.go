@@ -81,17 +81,17 @@ func (m *movers) frozen(do func()) {
 // rollsEach does something, and fails the test unless it rolls each workload so often, and no more until later changes have rolled the sentinels.
 func (m *movers) rollsEach(what string, want int64, do func()) {
 	m.Helper()
-	count := func(ctx context.Context) map[string]int64 {
-		writes, err := m.templates.Writes(ctx)
+	count := func() map[string]int64 {
+		writes, err := m.templates.Writes(m.Context())
 		if err != nil {
 			m.Fatal(err)
 		}
 		return writes
 	}
-	before := count(m.Context())
+	before := count()
 	do()
-	testkit.Await(m.T, what, func(ctx context.Context) bool {
-		now := count(ctx)
+	testkit.Await(m.T, what, func(context.Context) bool {
+		now := m.templates.Seen()
 		for _, workload := range moved {
 			if now[workload]-before[workload] < want {
 				return false
@@ -100,7 +100,7 @@ func (m *movers) rollsEach(what string, want int64, do func()) {
 		return true
 	})
 	m.passSentinels()
-	for now, i := count(m.Context()), 0; i < len(moved); i++ {
+	for now, i := count(), 0; i < len(moved); i++ {
 		if got := now[moved[i]] - before[moved[i]]; got != want {
 			m.Errorf("%s: %s was rolled %d times, want %d", what, moved[i], got, want)
 		}

@@ -162,6 +162,6 @@ func (r *rig) rolls(name string, change func()) {
 func (r *rig) awaitRoll(name string, before int64) {
 	r.Helper()
 	began := time.Now()
-	testkit.Await(r.T, name+" is rolled", func(context.Context) bool { return r.writes(name) != before })
+	testkit.Await(r.T, name+" is rolled", func(context.Context) bool { return r.templates.Seen()["deployment/"+name] != before })
 	r.Logf("%s was rolled after %s", name, time.Since(began).Round(time.Millisecond))
 }

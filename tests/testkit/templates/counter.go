@@ -13,7 +13,9 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
@@ -110,41 +112,48 @@ func (c *Counter) Writes(ctx context.Context) (map[string]int64, error) {
 	return writes, nil
 }
 
-// list returns the resourceVersions of the workloads that currently exist.
+// Seen is [Counter.Writes] as far as the watch has come. It asks the API server nothing, so it is for waiting: what has been written and not seen yet
+// is not in it.
+func (c *Counter) Seen() map[string]int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	writes := make(map[string]int64, len(c.seen))
+	for key, s := range c.seen {
+		writes[key] = s.writes
+	}
+	return writes
+}
+
+// list returns the resourceVersions of the workloads that currently exist. It asks for all kinds at once: the API server answers from a cache that
+// must be as new as the newest write of anything, and waits up to a tenth of a second until that of a kind is.
 func (c *Counter) list(ctx context.Context) (map[string]uint64, error) {
+	apps, batch, all := c.client.AppsV1(), c.client.BatchV1(), metav1.ListOptions{}
+	requests := []func() (runtime.Object, error){
+		func() (runtime.Object, error) { return apps.Deployments(c.namespace).List(ctx, all) },
+		func() (runtime.Object, error) { return apps.StatefulSets(c.namespace).List(ctx, all) },
+		func() (runtime.Object, error) { return apps.DaemonSets(c.namespace).List(ctx, all) },
+		func() (runtime.Object, error) { return batch.CronJobs(c.namespace).List(ctx, all) },
+	}
+	lists, failed := make([]runtime.Object, len(requests)), make([]error, len(requests))
+	var listing sync.WaitGroup
+	for i, request := range requests {
+		listing.Go(func() { lists[i], failed[i] = request() })
+	}
+	listing.Wait()
+	if err := errors.Join(failed...); err != nil {
+		return nil, err
+	}
 	versions := make(map[string]uint64)
-	add := func(obj any) {
-		if key, version, _, ok := read(obj); ok {
-			versions[key] = version
+	for _, list := range lists {
+		err := meta.EachListItem(list, func(object runtime.Object) error {
+			if key, version, _, ok := read(object); ok {
+				versions[key] = version
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
 		}
-	}
-	deployments, err := c.client.AppsV1().Deployments(c.namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, err
-	}
-	for i := range deployments.Items {
-		add(&deployments.Items[i])
-	}
-	sets, err := c.client.AppsV1().StatefulSets(c.namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, err
-	}
-	for i := range sets.Items {
-		add(&sets.Items[i])
-	}
-	daemons, err := c.client.AppsV1().DaemonSets(c.namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, err
-	}
-	for i := range daemons.Items {
-		add(&daemons.Items[i])
-	}
-	jobs, err := c.client.BatchV1().CronJobs(c.namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, err
-	}
-	for i := range jobs.Items {
-		add(&jobs.Items[i])
 	}
 	return versions, nil
 }
@@ -178,21 +187,21 @@ func (c *Counter) forget(obj any) {
 
 // read returns the key of a workload, its resourceVersion, and its template as a text.
 func read(obj any) (key string, version uint64, template string, ok bool) {
-	var meta metav1.ObjectMeta
+	var of metav1.ObjectMeta
 	var pod corev1.PodTemplateSpec
 	switch o := obj.(type) {
 	case *appsv1.Deployment:
-		key, meta, pod = "deployment/", o.ObjectMeta, o.Spec.Template
+		key, of, pod = "deployment/", o.ObjectMeta, o.Spec.Template
 	case *appsv1.StatefulSet:
-		key, meta, pod = "statefulset/", o.ObjectMeta, o.Spec.Template
+		key, of, pod = "statefulset/", o.ObjectMeta, o.Spec.Template
 	case *appsv1.DaemonSet:
-		key, meta, pod = "daemonset/", o.ObjectMeta, o.Spec.Template
+		key, of, pod = "daemonset/", o.ObjectMeta, o.Spec.Template
 	case *batchv1.CronJob:
-		key, meta, pod = "cronjob/", o.ObjectMeta, o.Spec.JobTemplate.Spec.Template
+		key, of, pod = "cronjob/", o.ObjectMeta, o.Spec.JobTemplate.Spec.Template
 	default:
 		return "", 0, "", false
 	}
-	version, err := strconv.ParseUint(meta.ResourceVersion, 10, 64)
+	version, err := strconv.ParseUint(of.ResourceVersion, 10, 64)
 	encoded, encodingErr := pod.Marshal()
-	return key + meta.Name, version, string(encoded), err == nil && encodingErr == nil
+	return key + of.Name, version, string(encoded), err == nil && encodingErr == nil
 }

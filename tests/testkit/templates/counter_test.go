@@ -30,6 +30,9 @@ func TestOnlyWritesOfTheTemplateAreCounted(t *testing.T) {
 	c.see(deployment("3", "two", "two"))
 	c.see(deployment("4", "two", "one"))
 	want("deployment/web", 3, 4)
+	if got := c.Seen()["deployment/web"]; got != 3 {
+		t.Errorf("what was seen: got %d writes, want 3", got)
+	}
 	for i, version := range []string{"5", "6"} {
 		job := &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Name: "web", ResourceVersion: version}}
 		job.Spec.JobTemplate.Spec.Template.Labels = map[string]string{"version": version}
