@@ -12,6 +12,7 @@ import (
 )
 
 func TestASecretWithTheTokenOfAServiceAccountRollsItsReaders(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "100ms"}})
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "agent"}}
 	if _, err := r.client.CoreV1().ServiceAccounts(r.namespace).Create(r.Context(), account, metav1.CreateOptions{}); err != nil {

@@ -46,6 +46,7 @@ func TestRolloutsAreRolledWheneverTheirKindIsInstalled(t *testing.T) {
 }
 
 func TestARolloutOfArgoRolloutsIsRolledAndFollowedToItsEnd(t *testing.T) {
+	t.Parallel()
 	r := newArgoRig(t, programs.Options{})
 	startArgoRollouts(t)
 	r.secret("db", map[string]string{"password": "one"})

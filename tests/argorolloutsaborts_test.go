@@ -10,6 +10,7 @@ import (
 )
 
 func TestAnAbortedRolloutIsHeldUntilSomeoneLiftsTheAbort(t *testing.T) {
+	t.Parallel()
 	r := newArgoRig(t, programs.Options{})
 	startArgoRollouts(t)
 	r.secret("db", map[string]string{"password": "one"})

@@ -90,6 +90,7 @@ func argoCases() []argoCase {
 }
 
 func TestRolloutsThatWaitHoldNobodyAndEndAsTheirPhaseSays(t *testing.T) {
+	t.Parallel()
 	r := newArgoRig(t, programs.Options{ActuatorArgs: []string{"--max-rollouts", "1", "--rollout-timeout", "20s"}})
 	startArgoRollouts(t)
 	r.createAnalysis()

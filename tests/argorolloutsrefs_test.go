@@ -10,6 +10,7 @@ import (
 )
 
 func TestADeploymentIsRolledOnceHoweverManyRunItsPods(t *testing.T) {
+	t.Parallel()
 	r := newArgoRig(t, programs.Options{ActuatorArgs: []string{"--max-rollouts", "1"}})
 	startArgoRollouts(t)
 	tests := []struct {

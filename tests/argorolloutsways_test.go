@@ -17,6 +17,7 @@ import (
 )
 
 func TestARolloutIsRestartedOnceWithoutANewPodTemplate(t *testing.T) {
+	t.Parallel()
 	n := startOutsideNATS(t)
 	r := newArgoRig(t, programs.Options{NATSURL: n.URL()})
 	startArgoRollouts(t)
@@ -62,6 +63,7 @@ func TestARolloutIsRestartedOnceWithoutANewPodTemplate(t *testing.T) {
 }
 
 func TestARestartIsRightWhateverTheClockOfTheWatcherSays(t *testing.T) {
+	t.Parallel()
 	r := newArgoRig(t, programs.Options{})
 	startArgoRollouts(t)
 	tests := []struct {
@@ -130,6 +132,7 @@ func (r *argoRig) pods(name string) []string {
 }
 
 func TestTheDeploymentWhosePodsARolloutRunsIsRolledOnceAndFollowedThere(t *testing.T) {
+	t.Parallel()
 	r := newArgoRig(t, programs.Options{})
 	startArgoRollouts(t)
 	r.secret("db", map[string]string{"password": "one"})
@@ -161,6 +164,7 @@ func TestTheDeploymentWhosePodsARolloutRunsIsRolledOnceAndFollowedThere(t *testi
 }
 
 func TestARolloutCarriesWhatReloaderWrites(t *testing.T) {
+	t.Parallel()
 	if err := plane.ApplyKindsOf(t.Context(), build.ArgoRollouts, "Rollout"); err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 )
 
 func TestAWorkloadThatBankVaultsGivesASecretRolls(t *testing.T) {
+	t.Parallel()
 	s := newStoreRig(t, bySocket, programs.Options{})
 	s.put("shop/db", "one")
 	s.put("shop/mail", "one")

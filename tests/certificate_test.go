@@ -51,6 +51,7 @@ type certificateRig struct {
 }
 
 func TestACertificateRollsItsUsersOnceWhenItIsIssuedAnewAndForNothingElse(t *testing.T) {
+	t.Parallel()
 	manager, err := plane.StartCertManager(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -59,6 +59,7 @@ func (r *rig) compared() []string {
 }
 
 func TestADryRunBesideReloaderIsComparedWithItAndEndsWithoutARoll(t *testing.T) {
+	t.Parallel()
 	for strategy, want := range map[string][]string{
 		"env-vars": {
 			"keyturn only deployment/missed secret/db", "reloader only deployment/none secret/db", "unclear cronjob/web secret/db",

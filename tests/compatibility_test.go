@@ -16,6 +16,7 @@ import (
 // During an upgrade, programs of two versions run side by side. No later version exists yet, so the test publishes in the
 // place of its watcher. It checks the promises of docs/compatibility.md.
 func TestAProgramThatMeetsALaterVersionDoesWhatIsPromised(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "50ms"}})
 	r.secret("db", map[string]string{"password": "one"})
 	r.secret("mail", map[string]string{"password": "one"})

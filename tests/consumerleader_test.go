@@ -52,6 +52,7 @@ func (r *rig) moveConsumer(js jetstream.JetStream) string {
 // An event that a workload waits with stays on the stream for as long as that takes, whichever server delivers it and whichever actuator leads.
 func TestNothingIsLostOrDoubledWhileTheConsumersLeaderChangesAndAnEventIsHeld(t *testing.T) {
 	t.Parallel() // most of it is waiting for elections
+	holdElections(t)
 	const size, moves = 5, 3
 	r := newRig(t, programs.Options{Actuators: 3, ActuatorArgs: []string{"--settle", "50ms", "--leader-elect", "--max-rollouts", "1"}})
 	r.fleet(size, ownSecret)

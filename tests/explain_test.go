@@ -114,6 +114,7 @@ func TestExplainSaysWhatAWorkloadDependsOnAndWhatWouldHappen(t *testing.T) {
 }
 
 func TestAnAnnotationThatCannotBeReadIsReportedAndTheRestOfItWorks(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "50ms"}})
 	r.secret("db", map[string]string{"password": "one"})
 	r.secret("cache", map[string]string{"password": "one"})

@@ -34,6 +34,7 @@ func hangingOTLP(t *testing.T) (endpoint string, asked <-chan struct{}) {
 }
 
 func TestAnExporterThatIsNotThereDelaysNoRolloutAndLosesNoEvent(t *testing.T) {
+	t.Parallel()
 	hanging, asked := hangingOTLP(t)
 	port, err := process.FreePort()
 	if err != nil {

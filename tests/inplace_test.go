@@ -68,6 +68,7 @@ func (r *rig) serves(k *kubelet.Kubelet, want string) (int, bool) {
 }
 
 func TestPodsAreToldOfAChangeOnceTheirFilesAreNewAlsoByTheNextLeader(t *testing.T) {
+	t.Parallel()
 	r := newInPlaceRig(t)
 	r.secret("db", map[string]string{"password": "one"})
 	r.deploy(r.mounting("web", "db", 3))

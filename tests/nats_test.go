@@ -45,6 +45,7 @@ func TestTheProgramsWaitForANATSThatIsUnreachable(t *testing.T) {
 }
 
 func TestTheProgramsRefuseANATSThatIsNotConfiguredForThem(t *testing.T) {
+	t.Parallel()
 	declare := func(alter func(*jetstream.StreamConfig)) func(*testing.T, jetstream.JetStream) {
 		return func(t *testing.T, js jetstream.JetStream) {
 			for _, config := range events.Streams(1) {

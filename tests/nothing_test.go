@@ -122,6 +122,7 @@ func TestARestartOfAProgramRollsNothing(t *testing.T) {
 	}
 }
 
+// It is not parallel: it restarts the API server that the tests share.
 func TestARelistOfTheInformersRollsNothing(t *testing.T) {
 	r := settledRig(t)
 	r.rollsNothing("the API server is restarted", func() {

@@ -116,6 +116,7 @@ func TestAFieldIsKeptEqualToAKeyOfASecret(t *testing.T) {
 }
 
 func TestASecretWithoutAnEventIsComparedAgain(t *testing.T) {
+	t.Parallel()
 	r := newProjectRig(t, nil)
 	r.configure(strings.Replace(string(exampleOf(t, "projections.yaml", r.namespace)), "    paths:\n", "    paths:\n      - spec.box.token\n", 1))
 	r.secret("db", map[string]string{"password": "one"})
@@ -154,6 +155,7 @@ func TestASecretWithoutAnEventIsComparedAgain(t *testing.T) {
 }
 
 func TestWhatIsNotListedIsRefused(t *testing.T) {
+	t.Parallel()
 	r := newProjectRig(t, nil)
 	r.secret("db", map[string]string{"password": "one", "token": "two", "binary": "\xff\xfe"})
 	tests := []struct{ name, wants, reason, message string }{
@@ -183,6 +185,7 @@ func TestWhatIsNotListedIsRefused(t *testing.T) {
 }
 
 func TestAnotherOwnerOfAFieldIsToldBeforeItsValueChanges(t *testing.T) {
+	t.Parallel()
 	r := newProjectRig(t, nil)
 	r.secret("db", map[string]string{"password": "one"})
 	r.widget("main", wantsPassword)
@@ -210,6 +213,7 @@ func TestAnotherOwnerOfAFieldIsToldBeforeItsValueChanges(t *testing.T) {
 }
 
 func TestNothingIsForced(t *testing.T) {
+	t.Parallel()
 	r := newProjectRig(t, nil)
 	r.secret("db", map[string]string{"password": "one"})
 	r.widget("main", wantsPassword)

@@ -43,6 +43,7 @@ func applyTo(ctx context.Context, widgets dynamic.ResourceInterface, spec map[st
 }
 
 func TestTheProjectorsTokenWritesAFieldBesideADefault(t *testing.T) {
+	t.Parallel()
 	r := newProjectRig(t, nil)
 	r.widget("main", wantsPassword)
 	widgets := r.confinedTo("[['spec', 'login', 'password'], ['spec', 'box', 'token']]")
@@ -90,6 +91,7 @@ func TestTheProjectorsTokenWritesAFieldBesideADefault(t *testing.T) {
 
 // The API server bounds the cost of an expression, and refuses everything of the kind beyond that.
 func TestThePolicyOfTheProjectorHoldsForTheLargestFile(t *testing.T) {
+	t.Parallel()
 	const fields, names = 16, 8
 	long := strings.Repeat("n", 253)
 	for name, own := range map[string]int{"all in one object": names - 1, "each in one of its own": 1} {

@@ -80,6 +80,7 @@ func TestTheProjectorCannotReadASecretThatItWasNotGiven(t *testing.T) {
 }
 
 func TestEachRuleOfTheProjectorIsNeeded(t *testing.T) {
+	t.Parallel()
 	hasEvent := func(r *projectRig) bool {
 		list, err := r.kube.CoreV1().Events(r.namespace).List(r.Context(), metav1.ListOptions{FieldSelector: "involvedObject.name=main"})
 		return err == nil && len(list.Items) > 0

@@ -59,6 +59,7 @@ type warnings string
 func (w *warnings) HandleWarningHeader(_ int, _, text string) { *w += warnings(text + "\n") }
 
 func TestWhatTheAPIServerSaysAboutAValueIsNotRepeated(t *testing.T) {
+	t.Parallel()
 	r := newProjectRig(t, nil)
 	more := "    paths:\n      - spec.size\n      - spec.nowhere\n"
 	r.configure(strings.Replace(string(exampleOf(t, "projections.yaml", r.namespace)), "    paths:\n", more, 1))

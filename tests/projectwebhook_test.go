@@ -62,6 +62,7 @@ spec:
     - {name: v2, served: true, storage: false, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
 `
 
+// It is not parallel: controllers that want to know of all kinds wait in vain for the objects of this one.
 func TestWhatAWebhookSaysAboutAListIsNotRepeated(t *testing.T) {
 	const value = "quoted-by-a-webhook-0123456789"
 	client := webhook(t, func(request map[string]any) map[string]any {
@@ -157,6 +158,7 @@ func alter(request map[string]any) map[string]any {
 }
 
 func TestAValueThatTheAPIServerDoesNotKeepIsToldOnce(t *testing.T) {
+	t.Parallel()
 	const value = "altered-value-0123456789"
 	r := newProjectRig(t, nil)
 	configuration := strings.NewReplacer("NAMESPACE", r.namespace, "CLIENT", webhook(t, alter)).Replace(altering)

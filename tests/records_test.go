@@ -37,6 +37,7 @@ func (r *rig) awaitRecords() {
 
 // Nothing but the records of the workloads tells what has changed.
 func TestWhatChangesWhileTheStreamAndTheWatcherAreLostIsFound(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	r := newRig(t, programs.Options{Dir: dir, ActuatorArgs: []string{"--settle", "50ms"}})
 	r.fleet(20, ownSecret)
@@ -99,6 +100,7 @@ func (c *race) ask(ctx context.Context, r *rig) error {
 }
 
 func TestAWorkloadThatComesToWantASourceWhileItChangesIsNotMissed(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "50ms"}})
 	races := make([]race, 60)
 	for i := range races {

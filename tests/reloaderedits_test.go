@@ -41,6 +41,7 @@ func (r *rig) editPods(name string, edit func(*corev1.PodSpec)) {
 
 // An edit of the template replaces the pods, which then have the change: whoever was to roll for it leaves the edit as it is.
 func TestAnEditOfTheTemplateDuringARollIsNotLost(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "1ms", "--settle-max", "1ms", "--reloader", "--reloader-strategy", "env-vars"}})
 	r.write(events.KindSecret, "db", map[string]string{"a": "one"})
 	r.create(workload{kind: "deployment", name: "web", on: "secret/db", read: func(pod *corev1.PodSpec) {

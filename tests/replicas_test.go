@@ -211,6 +211,8 @@ func (r *rig) replica(i int) *programs.Program {
 }
 
 func TestNoChangeIsLostWhileEachActuatorLosesItsVolumeInTurn(t *testing.T) {
+	t.Parallel()
+	holdElections(t)
 	const size = 36
 	r := newRig(t, programs.Options{Actuators: 3, ActuatorArgs: []string{"--settle", "50ms", "--leader-elect", "--max-rolls-per-hour", "0"}})
 	r.fleet(size, ownSecret)

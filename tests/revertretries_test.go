@@ -85,6 +85,7 @@ func operated(t *testing.T, strict bool, delays [plan.RevertRetries]time.Duratio
 }
 
 func TestARolloutThatAnOperatorKeepsRevertingIsRepeatedAndThenGivenUp(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name string
 		// strict means that the operator removes Keyturn's record and count from the Deployment, too.
@@ -139,6 +140,7 @@ func TestARolloutThatAnOperatorKeepsRevertingIsRepeatedAndThenGivenUp(t *testing
 }
 
 func TestARevertedRolloutIsRepeatedOnceTheOperatorStopsReverting(t *testing.T) {
+	t.Parallel()
 	for name, stop := range map[string]func(*owner){
 		"it has learned to keep the annotations": func(o *owner) { o.keeps.Store(true) },
 		"it is stopped":                          func(o *owner) { o.end() },

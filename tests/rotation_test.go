@@ -16,8 +16,10 @@ import (
 // TestARotationInTheStoreReachesThePods is the main job of the secret store chain, by each of the ways in: nobody waits for
 // the refresh interval of an hour.
 func TestARotationInTheStoreReachesThePods(t *testing.T) {
+	t.Parallel()
 	for _, w := range []way{bySocket, byHTTP, byPoll, byReference} {
 		t.Run(string(w), func(t *testing.T) {
+			t.Parallel()
 			s := newStoreRig(t, w, programs.Options{})
 			s.put("shop/db", "one")
 			s.put("shop/mail", "one")
@@ -50,6 +52,7 @@ func TestARotationInTheStoreReachesThePods(t *testing.T) {
 }
 
 func TestWhatIsWrittenWhileTheWatcherIsDownIsFoundWhenItIsBack(t *testing.T) {
+	t.Parallel()
 	s := newStoreRig(t, bySocket, programs.Options{})
 	s.put("shop/db", "one")
 	s.externalSecret("db", "shop/db")
@@ -65,6 +68,7 @@ func TestWhatIsWrittenWhileTheWatcherIsDownIsFoundWhenItIsBack(t *testing.T) {
 	s.awaitGeneration("web", 2)
 }
 
+// It is not parallel: it stops the operator that the tests share.
 func TestWhatIsWrittenWhileTheOperatorIsDownIsSyncedWhenItIsBack(t *testing.T) {
 	s := newStoreRig(t, bySocket, programs.Options{})
 	s.put("shop/db", "one")
@@ -82,6 +86,7 @@ func TestWhatIsWrittenWhileTheOperatorIsDownIsSyncedWhenItIsBack(t *testing.T) {
 }
 
 func TestAWorkloadThatReadsTheStoreItselfRolls(t *testing.T) {
+	t.Parallel()
 	s := newStoreRig(t, bySocket, programs.Options{
 		ActuatorArgs: []string{grantStores(t, `- {namespaces: [test-*], store: bao, paths: [secret/shop]}`)},
 	})
@@ -113,6 +118,7 @@ func TestAWorkloadThatReadsTheStoreItselfRolls(t *testing.T) {
 }
 
 func TestAnExternalSecretThatCannotBeForcedIsToldAbout(t *testing.T) {
+	t.Parallel()
 	s := newStoreRig(t, bySocket, programs.Options{})
 	s.put("shop/db", "one")
 	s.apply(manifests.ExternalSecret{

@@ -20,8 +20,9 @@ import (
 // tierLabel is what selects sources and namespaces in the tests of this file.
 const tierLabel = "example.com/tier"
 
-// It is not parallel: it grants a right to the account that all watchers share, and takes it back.
+// The right that it grants to the account that all watchers share disturbs nobody: tests that look at all rights are not parallel, and so over by then.
 func TestSelectorsNarrowTheSourcesAndTheNamespaces(t *testing.T) {
+	t.Parallel()
 	letWatchersSeeNamespaces(t)
 	outside := plane.Namespace(t)
 	r := newClusterRig(t, programs.Options{ActuatorArgs: []string{"--settle", "100ms", "--namespaces", outside}})

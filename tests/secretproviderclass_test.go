@@ -100,6 +100,7 @@ func mountsClass(class string) func(*corev1.PodSpec) {
 }
 
 func TestWhatTheSecretsStoreDriverMountsRollsOnceForAllPods(t *testing.T) {
+	t.Parallel()
 	m := newMountRig(t)
 	m.class("db", "{}")
 	m.class("ignored", `{reloader.stakater.com/ignore: "true"}`)

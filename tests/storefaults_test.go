@@ -11,7 +11,7 @@ import (
 )
 
 // TestNothingIsLostAndNothingRollsTwiceWhateverIsDown has one part of the chain after the other fail while a secret is
-// written.
+// written. It is not parallel: it stops the operator that the tests share.
 func TestNothingIsLostAndNothingRollsTwiceWhateverIsDown(t *testing.T) {
 	for _, w := range []way{bySocket, byHTTP} {
 		t.Run(string(w), func(t *testing.T) { failEach(t, w) })

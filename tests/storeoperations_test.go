@@ -18,6 +18,7 @@ import (
 
 // TestEveryOperationOnASecretIsAnEventAndIsReadAnew does to one secret what can be done to it, one after the other.
 func TestEveryOperationOnASecretIsAnEventAndIsReadAnew(t *testing.T) {
+	t.Parallel()
 	password := func(value string) map[string]any { return map[string]any{"password": value} }
 	steps := []struct {
 		name    string
@@ -113,6 +114,7 @@ func TestEveryOperationOnASecretIsAnEventAndIsReadAnew(t *testing.T) {
 func second[T any](_ T, err error) error { return err }
 
 func TestALineOfAnyLengthIsRead(t *testing.T) {
+	t.Parallel()
 	for _, w := range []way{bySocket, byHTTP} {
 		t.Run(string(w), func(t *testing.T) {
 			t.Parallel()

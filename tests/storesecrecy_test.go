@@ -16,6 +16,7 @@ import (
 )
 
 func TestNothingOfTheAuditFeedButNamesLeaves(t *testing.T) {
+	t.Parallel()
 	for _, w := range []way{bySocket, byHTTP} {
 		t.Run(string(w), func(t *testing.T) {
 			t.Parallel()

@@ -34,7 +34,7 @@ const (
 )
 
 // TestAStormOfSyncsFloodsNobodyAndHoldsUpNoOther rotates what very many ExternalSecrets read, and in the middle of it what
-// another one does.
+// another one does. It is not parallel: it keeps the operator busy that the tests share, and counts what waits for that.
 func TestAStormOfSyncsFloodsNobodyAndHoldsUpNoOther(t *testing.T) {
 	size := stormSize
 	if testkit.IsNightly() {

@@ -30,6 +30,7 @@ var storeChain = []struct{ name, parent, service string }{
 }
 
 func TestOneTraceLeadsFromTheWriteInTheStoreToTheLastReadyPod(t *testing.T) {
+	t.Parallel()
 	for _, w := range []way{bySocket, byHTTP} {
 		t.Run(string(w), func(t *testing.T) {
 			t.Parallel()

@@ -57,6 +57,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: keyturn-
 subjects: [{kind: ServiceAccount, name: keyturn-actuator, namespace: keyturn-system}]
 `
 
+// It is not parallel: tests of the projector have another definition of the same kind.
 func TestMistakesInAFileOfTargetsLoseNothing(t *testing.T) {
 	testkit.Await(t, "the kinds are served", func(ctx context.Context) bool {
 		return plane.ApplyYAML(ctx, strings.NewReader(mistakenKinds)) == nil

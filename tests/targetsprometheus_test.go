@@ -140,6 +140,7 @@ spec:
 	}
 }
 
+// It is not parallel: it removes a kind.
 func TestTargetsAreRolledWheneverTheirKindIsInstalled(t *testing.T) {
 	uninstall(t, "alertmanagers.monitoring.coreos.com")
 	r := newTargetRig(t, prometheusRecipe, alertmanagers, programs.Options{})

@@ -123,6 +123,7 @@ spec:
 `
 
 func TestTheResourceOfARecipeIsRolledOnceForAChange(t *testing.T) {
+	t.Parallel()
 	for _, c := range recipeCases() {
 		t.Run(c.recipe, func(t *testing.T) {
 			if err := plane.ApplyKindsOf(t.Context(), c.operator); err != nil {

@@ -111,7 +111,8 @@ func (r *rig) rotation(number int) time.Duration {
 	return took
 }
 
-// A tenant with rights in its own namespace does all it can to the streams and the memory that it shares with another.
+// A tenant with rights in its own namespace does all it can to the streams and the memory that it shares with another. It is not parallel: the flood
+// takes all that the API server can do, for as long as two changes of the other take.
 func TestATenantThatFloodsTheStreamsHarmsNoOther(t *testing.T) {
 	var takes, pause time.Duration
 	quiet, budget, text := 2, []string{"--namespace-budget", "100000"}, os.Getenv(floodEnv)

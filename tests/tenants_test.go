@@ -61,6 +61,7 @@ func (r *rig) awaitTold(verb events.Verb, count int) {
 }
 
 func TestATenantWhoseRolloutsNeverEndHoldsNoOther(t *testing.T) {
+	t.Parallel()
 	const slots, crowd = 4, 8
 	shop, bank := tenants(t, "--max-rollouts", strconv.Itoa(slots))
 	shop.secret("db", map[string]string{"password": "one"})
@@ -130,6 +131,7 @@ func (r *rig) rotateShared() {
 }
 
 func TestATenantRollsOnNoSecretInAStoreThatItMayNotName(t *testing.T) {
+	t.Parallel()
 	granted := plane.Namespace(t)
 	shop, bank := tenantsIn(t, granted, grantStores(t, "- {namespaces: ["+granted+"], store: bao, paths: [secret/shared]}"))
 	shop.deploy(shop.naming("web", shared, "0"))
@@ -154,6 +156,7 @@ func TestATenantRollsOnNoSecretInAStoreThatItMayNotName(t *testing.T) {
 }
 
 func TestATenantHoldsNoOtherThroughASecretInAStore(t *testing.T) {
+	t.Parallel()
 	shop, bank := tenants(t, grantStores(t, `- {namespaces: ["*"], store: bao, paths: ["*"]}`))
 	shop.deploy(shop.naming("web", shared, "0"))
 	bank.deployStuck(bank.naming("first", shared, "-1000"))
