@@ -50,8 +50,9 @@ type projectRig struct {
 	// resync is how often the projector compares everything. Empty: each second.
 	resync    string
 	projector *programs.Program
-	// begin is how far the audit log was before.
-	begin int64
+	// asked are the entries of the account in the audit log, and read is how far that was read.
+	asked []testbed.AuditEntry
+	read  int64
 }
 
 // projectorBinary is the path of the program, which has the race detector if the tests have it.
@@ -103,7 +104,7 @@ func newProjectRig(t *testing.T, change func([]rbacv1.PolicyRule) []rbacv1.Polic
 	}
 	r.grant(rules)
 	var err error
-	if r.begin, err = plane.AuditEnd(); err != nil {
+	if r.read, err = plane.AuditEnd(); err != nil {
 		t.Fatal(err)
 	}
 	r.config = filepath.Join(t.TempDir(), "projections.yaml")
@@ -152,11 +153,14 @@ func (r *projectRig) configure(content string) {
 // requests are those of the account of the projector.
 func (r *projectRig) requests() []testbed.AuditEntry {
 	r.Helper()
-	entries, _, err := plane.AuditSince(r.begin)
+	entries, end, err := plane.AuditSince(r.read)
 	if err != nil {
 		r.Fatal(err)
 	}
-	return testbed.Requests(entries, testbed.ServiceAccountUser(r.namespace, projectorAccount))
+	user := testbed.ServiceAccountUser(r.namespace, projectorAccount)
+	r.read = end
+	r.asked = append(r.asked, slices.DeleteFunc(entries, func(entry testbed.AuditEntry) bool { return entry.User != user })...)
+	return testbed.Requests(r.asked, user)
 }
 
 // start starts the projector, with more in its environment, and returns at once.

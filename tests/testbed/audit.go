@@ -71,7 +71,8 @@ func (e auditEvent) entry() AuditEntry {
 	}
 }
 
-// auditLog returns the path of the audit log. It has a JSON line for every request of any user, without bodies.
+// auditLog returns the path of the audit log. It has a JSON line for every request, without bodies, but for those of the control plane's own servers
+// and what the admin reads.
 func (cp *ControlPlane) auditLog() string { return filepath.Join(cp.dir, "audit.log") }
 
 // AuditSince returns the entries from an offset of the audit log on, which is 0 at first, and the offset for the next call.

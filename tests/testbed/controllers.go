@@ -8,9 +8,9 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
-// startControllers starts the controllers. As in any real cluster, each of them uses its own service account, and so is a separate user in the
-// audit log. The flags are those of upstream's controller manager, which the oldest version runs. The newest one runs our own main over the
-// controllers that tests need, see tests/tools/control-plane, which ignores the flags that it does not know.
+// startControllers starts the controllers. As in any real cluster, each of them uses its own service account. The flags are those of upstream's
+// controller manager, which the oldest version runs. The newest one runs our own main over the controllers that tests need, see
+// tests/tools/control-plane, which ignores the flags that it does not know.
 func (cp *ControlPlane) startControllers() (ready, error) {
 	const syncs = "20" // of Deployments and the like that are worked on at a time; upstream: 5
 	args := []string{
