@@ -103,7 +103,7 @@ func kubernetesFlags(version string) string {
 const controlPlane = "control-plane"
 
 // controlPlaneRevision contains the versions of its servers.
-const controlPlaneRevision = "-" + kubernetesVersion + "-etcd-" + etcdVersion + "-1"
+const controlPlaneRevision = "-" + kubernetesVersion + "-etcd-" + etcdVersion + "-2"
 
 func servers() map[string]server {
 	part := func(module, version string) server {

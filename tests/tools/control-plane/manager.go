@@ -90,7 +90,8 @@ func (m *manager) client(account string) (kubernetes.Interface, error) {
 	if account == "" {
 		return m.user.Client("controllers")
 	}
-	return m.accounts.Client(account)
+	client, err := m.accounts.Client(account)
+	return silent{client}, err
 }
 
 // start starts the informers, and waits until those of built-in kinds have their first lists.
