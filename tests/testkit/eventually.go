@@ -16,6 +16,9 @@ const Patience = time.Minute
 // the end would never repeat it.
 const attempt = Patience / 2
 
+// longestPause is how long a test waits for its next poll, at most.
+const longestPause = time.Second
+
 // Eventually polls until a condition holds, and fails the test if it does not hold within [Patience]. The failure message names the
 // condition and ends with what each detail returns, such as a log.
 func Eventually(t testing.TB, what string, condition func() bool, details ...func() string) {
@@ -35,16 +38,20 @@ func await(t testing.TB, every time.Duration, what string, condition func(contex
 	t.Helper()
 	ctx, stop := running.WithTimeout(t.Context(), Patience)
 	defer stop()
-	tick := time.NewTicker(every)
-	defer tick.Stop()
 	holds := func() bool {
 		ctx, cancel := context.WithTimeout(ctx, attempt)
 		defer cancel()
 		return condition(ctx)
 	}
-	for !holds() {
+	for {
+		began := time.Now()
+		if holds() {
+			return
+		}
+		// A poll that takes long, of hundreds of objects or on a busy machine, is not to take most of the time of what it waits for.
+		pause := max(every, min(4*time.Since(began), longestPause))
 		select {
-		case <-tick.C:
+		case <-time.After(pause):
 		case <-ctx.Done():
 			giveUp(ctx, t, what, details)
 		}

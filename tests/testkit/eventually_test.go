@@ -16,8 +16,8 @@ func TestAwaitRepeatsARequestThatHasNoAnswer(t *testing.T) {
 			}
 			return requests == 2
 		})
-		if took := time.Since(began); took != attempt {
-			t.Errorf("it is repeated after %s, want %s", took, attempt)
+		if took := time.Since(began); took != attempt+longestPause {
+			t.Errorf("it is repeated after %s, want %s", took, attempt+longestPause)
 		}
 	})
 }
