@@ -12,6 +12,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed/process"
+	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 	"github.com/keyturn/keyturn/tests/testkit/running"
 )
@@ -207,11 +208,12 @@ func TestChangesMadeWhileAPartIsDownAreFound(t *testing.T) {
 				options.NATSURL = n.URL()
 			}
 			r := newRig(t, options)
-			r.fleet(100, ownSecret)
+			const size = 50
+			r.fleet(size, ownSecret)
 			r.start()
 			before := r.generations()
 			tt.stop(r, n)
-			r.rotate(100, ownSecret)
+			r.rotate(size, ownSecret)
 			tt.startAgain(r, n)
 			r.eachRolledOnce(before)
 			if tt.told {
@@ -247,10 +249,10 @@ func TestAnActuatorThatIsKilledInTheMiddleOfAFanOutRollsTheRestOnce(t *testing.T
 
 // fanOutSize is how many Deployments one change rolls in the middle of which an actuator is killed.
 func fanOutSize() int {
-	if testing.Short() {
-		return 100
+	if testkit.IsNightly() {
+		return 500
 	}
-	return 500
+	return 100
 }
 
 // killInTheMiddle kills a program of [rig.stallingAfter] when more of a fleet are rolled than it has answers for.

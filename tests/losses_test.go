@@ -29,7 +29,7 @@ type loss struct {
 }
 
 // fleetSize is the number of Deployments that change. Each reads a Secret of its own, and one more reads a Secret that never changes.
-const fleetSize = 80
+const fleetSize = 40
 
 // quarter returns a function that says whether a Deployment is in one of these quarters of the fleet, 0 to 3.
 func quarter(quarters ...int) func(int) bool {

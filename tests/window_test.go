@@ -108,7 +108,11 @@ func (r *rig) deferred(count int) map[string]time.Time {
 
 // The test does not run beside others: it kills the API server that they share.
 func TestWorkloadsDeferredOverARestartOfEverythingRollOnceWithTheLastContentWhenTheirWindowOpens(t *testing.T) {
-	const size, limit = 500, 40
+	const limit = 40
+	size := 4 * limit
+	if testkit.IsNightly() {
+		size = 500
+	}
 	n := startOutsideNATS(t)
 	r := newRig(t, programs.Options{NATSURL: n.URL()})
 	r.fleetOf(1, size, ownSecret)
