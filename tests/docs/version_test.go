@@ -52,6 +52,9 @@ func naming(content, bare string) string {
 func TestAReleaseAfterAPreReleaseNamesItselfAlone(t *testing.T) {
 	bare := strings.TrimPrefix(testkit.Version(t, root), "v")
 	for path, content := range releasedFiles(t) {
+		if !version.MatchString(content) {
+			continue // Looking for references takes seconds with the race detector, and there is nothing to name.
+		}
 		for _, before := range []string{"9.9.9-rc.1", "9.9.9-beta.12", "9.9.9"} {
 			if naming(naming(content, before), bare) != content {
 				t.Errorf("%s: is not the same after %s", path, before)
