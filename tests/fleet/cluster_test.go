@@ -189,9 +189,9 @@ func (c *cluster) rolls(before map[string]int64, deployments ...string) {
 		want[name]++
 	}
 	c.eventually(fmt.Sprintf("%v are rolled", deployments), func(context.Context) bool {
-		now := c.generations()
+		now := c.templates.Seen()
 		for name, generation := range want {
-			if now[name] < generation {
+			if now["deployment/"+name] < generation {
 				return false
 			}
 		}
@@ -207,7 +207,7 @@ func (c *cluster) fence(want map[string]int64) {
 	want = maps.Clone(want)
 	want["fence"]++
 	c.rotate("fence", "password")
-	c.eventually("the last change of all is rolled for", func(context.Context) bool { return c.generations()["fence"] >= want["fence"] })
+	c.eventually("the last change of all is rolled for", func(context.Context) bool { return c.templates.Seen()["deployment/fence"] >= want["fence"] })
 	for name, generation := range c.generations() {
 		if generation != want[name] {
 			c.Errorf("%s in %s: generation is %d, want %d", name, c.name, generation, want[name])
