@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/keyturn/keyturn/internal/actuate"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed/build"
@@ -30,7 +31,9 @@ func TestAToolThatReplacesAWorkloadDuringItsRolloutLosesNoChange(t *testing.T) {
 	r.install()
 	r.placeFence()
 	r.startWatcher()
-	r.runImpatient([...]time.Duration{200 * time.Millisecond, 400 * time.Millisecond, 600 * time.Millisecond})
+	r.runAt(&shiftedClock{}, func(o *actuate.Options) {
+		o.RevertDelays = [...]time.Duration{200 * time.Millisecond, 400 * time.Millisecond, 600 * time.Millisecond}
+	})
 
 	for _, app := range r.apps {
 		// No rollout is complete before the tool takes this back, too.

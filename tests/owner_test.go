@@ -29,8 +29,6 @@ const byOwner = `another client, perhaps the field manager "` + ownerManager + `
 type owner struct {
 	*rig
 	desired *appsv1.Deployment
-	// strict also removes annotations of the Deployment itself that it does not know, but for those of the Deployment's controller.
-	strict bool
 	// keeps means that it has learned to leave Keyturn's annotations alone.
 	keeps atomic.Bool
 
@@ -40,12 +38,12 @@ type owner struct {
 }
 
 // operate starts an owner of a Deployment, which wants it to stay as it is. It ends with the test, or when end is called.
-func (r *rig) operate(name string, strict bool) *owner {
+func (r *rig) operate(name string) *owner {
 	r.Helper()
 	factory := informers.NewSharedInformerFactoryWithOptions(r.client, 0, informers.WithNamespace(r.namespace))
 	deployments := factory.Apps().V1().Deployments()
 	o := &owner{
-		rig: r, desired: r.deployment(name), strict: strict, live: deployments.Lister().Deployments(r.namespace),
+		rig: r, desired: r.deployment(name), live: deployments.Lister().Deployments(r.namespace),
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]()),
 	}
 	_, err := deployments.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(_, current any) {
@@ -99,9 +97,6 @@ func (o *owner) reconcile(ctx context.Context, name string) error {
 	wanted := live.DeepCopy()
 	o.desired.Spec.DeepCopyInto(&wanted.Spec)
 	wanted.Spec.Template.Annotations = o.annotations(o.desired.Spec.Template.Annotations, live.Spec.Template.Annotations)
-	if o.strict {
-		wanted.Annotations = o.annotations(o.desired.Annotations, live.Annotations)
-	}
 	if apiequality.Semantic.DeepEqual(wanted, live) {
 		return nil
 	}

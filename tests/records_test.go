@@ -3,8 +3,6 @@ package tests
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -33,36 +31,6 @@ func (r *rig) awaitRecords() {
 		}
 		return true
 	})
-}
-
-// Nothing but the records of the workloads tells what has changed.
-func TestWhatChangesWhileTheStreamAndTheWatcherAreLostIsFound(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	r := newRig(t, programs.Options{Dir: dir, ActuatorArgs: []string{"--settle", "50ms"}})
-	r.fleet(20, ownSecret)
-	r.start()
-	before := r.generations()
-	r.awaitRecords()
-	// A client that replaces the metadata takes the record away.
-	if _, err := r.client.AppsV1().Deployments(r.namespace).Patch(t.Context(), "app-0", types.MergePatchType,
-		[]byte(`{"metadata":{"annotations":{"`+recordAnnotation+`":null}}}`), metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	r.awaitRecords()
-	for name, generation := range r.generations() {
-		if generation != before[name] {
-			t.Errorf("generation of %s: got %d, want %d: a record rolls nothing", name, generation, before[name])
-		}
-	}
-	r.stop(r.watcher)
-	r.stop(r.actuator)
-	if err := os.RemoveAll(filepath.Join(dir, "nats")); err != nil {
-		t.Fatal(err)
-	}
-	r.rotate(20, ownSecret)
-	r.start()
-	r.eachRolledOnce(before)
 }
 
 // race is a change of a Secret and a write by which a workload comes to want it, both at once. It has the resourceVersions that they made.

@@ -236,7 +236,7 @@ func (r *rig) replacesWhatReloaderLeft(strategy string) {
 // seesARevertOfWhatReloaderWrites has an owner revert a roll of the Deployment owned.
 func (r *rig) seesARevertOfWhatReloaderWrites() {
 	r.Helper()
-	operator := r.operate("owned", false)
+	operator := r.operate("owned")
 	r.secret("owned", map[string]string{"password": "two"})
 	failed := r.outcomeOf("owned", events.VerbFailed)
 	if failed.Reason != "reverted" {

@@ -70,7 +70,7 @@ func TestARolloutThatAnOperatorRevertsIsReportedAndNotCounted(t *testing.T) {
 	write(0)
 	r.deployOwned("web", "db")
 	r.start()
-	operator := r.operate("web", false)
+	operator := r.operate("web")
 	write(1)
 
 	failed := r.outcomeOf("web", events.VerbFailed)

@@ -157,22 +157,20 @@ func (r *rig) reachFence() {
 	}
 }
 
-// publishFence changes the sources of the fence, waits until that is published, and returns the events.
-func (r *rig) publishFence() map[events.Source]events.Stored {
+// publishFence changes the sources of the fence, and waits until that is published.
+func (r *rig) publishFence() {
 	r.Helper()
-	bus, published := r.connect(), map[events.Source]events.Stored{}
+	bus := r.connect()
 	for source, version := range r.changeFence() {
 		r.eventually("the event of "+source.String()+" is published", func(ctx context.Context) bool {
 			last, err := bus.Last(ctx, events.Subject(bus.Cluster(), source))
 			if err != nil {
 				return false // NATS comes back with the actuator that embeds it
 			}
-			published[source] = last
 			change, err := last.Change()
 			return err == nil && change.ResourceVersion == version
 		})
 	}
-	return published
 }
 
 // changeFence changes the sources of the fence and returns them with the resourceVersions that they have then.

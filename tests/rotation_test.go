@@ -51,40 +51,6 @@ func TestARotationInTheStoreReachesThePods(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrittenWhileTheWatcherIsDownIsFoundWhenItIsBack(t *testing.T) {
-	t.Parallel()
-	s := newStoreRig(t, bySocket, programs.Options{})
-	s.put("shop/db", "one")
-	s.externalSecret("db", "shop/db")
-	s.reader("web", "db")
-	s.start()
-	if err := s.watcher.Stop(20 * time.Second); err != nil {
-		t.Fatal(err)
-	}
-	// The file device takes the lines alone.
-	s.put("shop/db", "two")
-	s.startWatcher()
-	s.awaitContent("db", "two")
-	s.awaitGeneration("web", 2)
-}
-
-// It is not parallel: it stops the operator that the tests share.
-func TestWhatIsWrittenWhileTheOperatorIsDownIsSyncedWhenItIsBack(t *testing.T) {
-	s := newStoreRig(t, bySocket, programs.Options{})
-	s.put("shop/db", "one")
-	s.externalSecret("db", "shop/db")
-	s.reader("web", "db")
-	s.start()
-	stopOperator()
-	s.put("shop/db", "two")
-	s.eventually("the ExternalSecret is asked to sync", func(context.Context) bool {
-		return strings.HasPrefix(s.causeOf("db"), "bao/root/secret/shop/db/2/")
-	})
-	startOperator(t)
-	s.awaitContent("db", "two")
-	s.awaitGeneration("web", 2)
-}
-
 func TestAWorkloadThatReadsTheStoreItselfRolls(t *testing.T) {
 	t.Parallel()
 	s := newStoreRig(t, bySocket, programs.Options{
