@@ -50,6 +50,7 @@ patches:
 `
 
 func TestWithoutOneOfItsRightsTheJobOfTheKeysFails(t *testing.T) {
+	t.Parallel()
 	for _, tt := range keysRefusals {
 		t.Run(tt.right, func(t *testing.T) {
 			t.Parallel()

@@ -2,7 +2,6 @@ package install
 
 import (
 	"context"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -64,11 +63,11 @@ func TestTheCommandsOfThePagesWork(t *testing.T) {
 func (r *release) examples(c *commands) {
 	r.Helper()
 	for operator, kinds := range map[string][]string{
-		build.ExternalSecrets: {"external-secrets.io_externalsecrets.yaml", "external-secrets.io_secretstores.yaml"},
-		build.CertManager:     {"cert-manager.io_certificates.yaml", "cert-manager.io_issuers.yaml"},
-		build.ArgoCD:          {"application-crd.yaml"},
+		build.ExternalSecrets: {"ExternalSecret", "SecretStore"}, build.CertManager: {"Certificate", "Issuer"}, build.ArgoCD: {"Application"},
 	} {
-		r.knows(operator, kinds)
+		if err := plane.ApplyKindsOf(r.Context(), operator, kinds...); err != nil {
+			r.Fatal(err)
+		}
 	}
 	for _, one := range []struct{ file, secret, deployment string }{
 		{"external-secret.yaml", "mail", "mail"},
@@ -88,20 +87,6 @@ func (r *release) examples(c *commands) {
 
 	c.shell("kubectl create namespace argocd --dry-run=client -o yaml | kubectl apply -f -")
 	c.shell("kubectl apply -f examples/argo-cd.yaml && kubectl delete -f examples/argo-cd.yaml")
-}
-
-// knows applies kinds of an operator. All of them would take many seconds.
-func (r *release) knows(operator string, kinds []string) {
-	r.Helper()
-	dir, err := build.Kinds(r.Context(), operator)
-	if err != nil {
-		r.Fatal(err)
-	}
-	for _, kind := range kinds {
-		if err := plane.Apply(r.Context(), filepath.Join(dir, kind)); err != nil {
-			r.Fatal(err)
-		}
-	}
 }
 
 // notifies applies the example with the notifications, whose file the actuator reads when it starts.

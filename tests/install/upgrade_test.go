@@ -20,7 +20,7 @@ import (
 
 const (
 	// upgraded is how many Secrets change during an upgrade, each once, and changeEvery how long after one another.
-	upgraded    = 120
+	upgraded    = 60
 	changeEvery = 80 * time.Millisecond
 )
 
