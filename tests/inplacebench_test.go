@@ -74,7 +74,7 @@ func (r *rig) arrives(k *kubelet.Kubelet, want string, count int, since, refresh
 	return a
 }
 
-// It measures what docs/benchmarks.md has.
+// It measures what docs/benchmarks.md has, and so runs alone.
 func TestAReloadInPlaceReplacesNoPodWhereARestartReplacesAll(t *testing.T) {
 	const count = 3
 	delay, refresh := 2*time.Minute, time.Duration(0)

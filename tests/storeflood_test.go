@@ -19,7 +19,7 @@ import (
 const floodWrites = 100
 
 // The file device beside the receiver is there all the time. The log says how long the writes take. That is a measurement, not a test: whatever else runs
-// on the machine makes them slower.
+// on the machine makes them slower. So the test runs alone.
 func TestTheStoreTakesWritesAndNoneIsMissedWhileAReceiverIsFloodedHangsOrIsGone(t *testing.T) {
 	testkit.Nightly(t)
 	s := newStoreRig(t, bySocket, programs.Options{})

@@ -50,6 +50,7 @@ func (r *targetRig) set(name string) *appsv1.StatefulSet {
 	return set
 }
 
+// It is not parallel: the operator takes care of all namespaces.
 func TestAPrometheusIsRolledAndFollowedToItsEnd(t *testing.T) {
 	testkit.Nightly(t)
 	r := newTargetRig(t, prometheusRecipe, prometheuses, programs.Options{})
@@ -104,6 +105,7 @@ func TestAPrometheusIsRolledAndFollowedToItsEnd(t *testing.T) {
 	}
 }
 
+// It is not parallel: the operator takes care of all namespaces.
 func TestAPrometheusIsRolledForWhatItsStatefulSetAsksFor(t *testing.T) {
 	testkit.Nightly(t)
 	r := newTargetRig(t, prometheusRecipe, prometheuses, programs.Options{})
