@@ -58,8 +58,8 @@ func play(t *testing.T, story func(s *scene)) {
 	t.Helper()
 	// client-go keeps two errors a millisecond apart. If the last one was outside of the bubble, it would wait until the year of that.
 	handlers := utilruntime.ErrorHandlers
-	utilruntime.ErrorHandlers = nil
-	defer func() { utilruntime.ErrorHandlers = handlers }()
+	utilruntime.ErrorHandlers = nil                         //nolint:reassign // It is meant to be set.
+	defer func() { utilruntime.ErrorHandlers = handlers }() //nolint:reassign // See above.
 	natstest.InBubble(t, func(t *testing.T, server *natstest.BubbleServer) {
 		s := &scene{T: t, cluster: newCluster(t), nats: server, nc: server.Connect()}
 		defer s.end()

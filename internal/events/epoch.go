@@ -91,7 +91,7 @@ func (e *epoch) consume(ctx context.Context, filter string) error {
 			wait = append(wait, jetstream.NextMaxWait(completePoll))
 		}
 		msg, err := messages.Next(wait...)
-		isPut := false
+		var isPut bool
 		switch {
 		case errors.Is(err, nats.ErrTimeout):
 			if isPut, err = e.isPut(ctx, consumer, received, since); err != nil {

@@ -60,11 +60,13 @@ func TestTheStreamIsReadAgainIfItIsNotAsItWas(t *testing.T) {
 		{"an earlier one is in its place", stream(testTime, 12), nil, []*jetstream.RawStreamMsg{older}, checkInterval + replicaLag, errOtherStream},
 		{
 			"another one has its sequence", stream(testTime, 12), nil,
-			[]*jetstream.RawStreamMsg{message(9, testTime.Add(time.Second))}, checkInterval + replicaLag, errOtherStream,
+			[]*jetstream.RawStreamMsg{message(9, testTime.Add(time.Second))},
+			checkInterval + replicaLag, errOtherStream,
 		},
 		{
 			"a later one has not come", stream(testTime, 12), nil,
-			[]*jetstream.RawStreamMsg{message(11, testTime.Add(time.Second))}, checkInterval + replicaLag, errOtherStream,
+			[]*jetstream.RawStreamMsg{message(11, testTime.Add(time.Second))},
+			checkInterval + replicaLag, errOtherStream,
 		},
 		{"it was created again", stream(testTime.Add(time.Hour), 12), nil, []*jetstream.RawStreamMsg{same}, checkInterval + replicaLag, errOtherStream},
 		{"it ends before the message", stream(testTime, 8), nil, []*jetstream.RawStreamMsg{same}, checkInterval + replicaLag, errOtherStream},

@@ -44,8 +44,12 @@ type putEvent struct {
 var (
 	lifeOrigins = Origins{Cluster: testCluster, StoresFrom: []string{"hub"}}
 	lifeSources = []Address{
-		{testCluster, KindSecret, "shop", "a"}, {testCluster, KindSecret, "shop", "b"}, {testCluster, KindConfigMap, "bank", "c"},
-		{testCluster, KindOpenBao, "", "bao/root/kv/d"}, {"hub", KindOpenBao, "", "bao/root/kv/d"}, {"hub", KindOpenBao, "", "bao/root/kv/e"},
+		{testCluster, KindSecret, "shop", "a"},
+		{testCluster, KindSecret, "shop", "b"},
+		{testCluster, KindConfigMap, "bank", "c"},
+		{testCluster, KindOpenBao, "", "bao/root/kv/d"},
+		{"hub", KindOpenBao, "", "bao/root/kv/d"},
+		{"hub", KindOpenBao, "", "bao/root/kv/e"},
 	}
 )
 

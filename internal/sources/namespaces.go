@@ -41,7 +41,9 @@ const (
 func newNamespaceFilter(client kubernetes.Interface, selector labels.Selector, entered func(namespace string, as arrival)) *namespaceFilter {
 	filter := &namespaceFilter{selector: selector, entered: entered}
 	if !selector.Empty() {
-		factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(labelsOnly), informers.WithTweakListOptions(upToDate))
+		factory := informers.NewSharedInformerFactoryWithOptions(
+			client, 0, informers.WithTransform(labelsOnly), informers.WithTweakListOptions(upToDate),
+		)
 		filter.informer = factory.Core().V1().Namespaces().Informer()
 	}
 	return filter

@@ -77,8 +77,11 @@ func TestTheStreamIsSuspectedOfALoss(t *testing.T) {
 		{"if it has fewer events", events.Extent{FirstSeq: 3, Events: 1}, []events.Stored{unreadable(otherSource, 7)}, events.Source{}, true},
 		{"if its oldest event is newer", events.Extent{FirstSeq: 4, Events: 2}, []events.Stored{unreadable(otherSource, 7)}, events.Source{}, true},
 		{
-			"if it has another event where the newest was", events.Extent{FirstSeq: 1, Events: 9}, []events.Stored{unreadable(otherSource, 5)},
-			events.Source{}, true,
+			"if it has another event where the newest was",
+			events.Extent{FirstSeq: 1, Events: 9},
+			[]events.Stored{unreadable(otherSource, 5)},
+			events.Source{},
+			true,
 		},
 		{"if it has none where the newest was", events.Extent{FirstSeq: 1, Events: 9}, nil, events.Source{}, true},
 		{"if it lacks one of many", events.Extent{FirstSeq: 1, Events: 9}, []events.Stored{unreadable(otherSource, 7)}, testSource, true},
