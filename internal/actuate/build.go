@@ -43,8 +43,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	timing := &timing{index: s.index, namespaces: s.namespaces, debounce: debounce, now: now}
 	unfinished := unfinished(debounce, following, timing, begun)
 	canaries := newCanaries(o.Canary, &candidates{
-		index: s.index, debounce: debounce, following: following, timing: timing, peers: peers, now: now,
-		best: make(map[sourceChange]*workload.Workload),
+		index: s.index, debounce: debounce, following: following, timing: timing, peers: peers, best: make(map[sourceChange]*workload.Workload),
 	}, unfinished, begun)
 	outbox := newOutbox(now)
 	reporter := &reporter{outbox: outbox, kube: kube}
@@ -70,7 +69,8 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	recorder := &recorder{
 		notes: notes, reads: recordReadsOf(s, last),
 		isUnsettled: func(key workload.Key) bool {
-			return debounce.byKey[key] != nil || patcher.busy(key) || following.follows(key) || reverts.open[key] != nil
+			return debounce.byKey[key] != nil || patcher.busy(key) || following.follows(key) || reverts.open[key] != nil ||
+				s.index.IsUnserved(key, now())
 		},
 		isDecided: baselines.isDecided, acks: &acks{inFlight: inFlight, now: now}, denied: denied,
 		turns: make(map[workload.Key]*recordTurn), answers: make(chan recordable),

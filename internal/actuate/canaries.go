@@ -92,12 +92,12 @@ func (c *canaries) stop(w *workload.Workload, decision *plan.Decision) *workload
 		c.chosen[of] = workload.Key{}
 	case canary != nil && (c.unfinished(key, source) || c.always && c.candidates.isUnderWay(canary)):
 		return canary
-	case canary != nil && of.isOf(canary) && (!c.always || isReady(canary)):
+	case canary != nil && !canary.Unserved && of.isOf(canary) && (!c.always || isReady(canary)):
 		// It succeeded. If it had failed, it would be a failed peer.
 		c.pass(of)
 		return nil
 	default:
-		// The canary is gone, could not be rolled, has no pods any more, or waits for people. Another workload goes first.
+		// The canary is gone, its kind is not served, it could not be rolled, has no pods any more, or waits for people. Another workload goes first.
 		c.chosen[of] = workload.Key{}
 	}
 	if !c.always {

@@ -3,7 +3,6 @@ package actuate
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/inventory"
@@ -18,7 +17,6 @@ type candidates struct {
 	following *following
 	timing    *timing
 	peers     *failedPeers
-	now       func() time.Time
 	// best maps a change to the workload that goes before all others, or to nil if there is none. It is looked up once for each dispatch, and again
 	// if that workload cannot go.
 	best map[sourceChange]*workload.Workload
@@ -110,7 +108,7 @@ func (c *candidates) isMissing(of sourceChange, source events.Source) bool {
 func isReady(w *workload.Workload) bool { return w.Tries() && w.Progress.State == workload.Complete }
 
 // found returns the workload that went first with a change, judging by which workloads are rolled, and whether it is done with the change. It
-// returns the zero Key if none did.
+// returns the zero Key if none did. If someone has replaced what a workload was rolled to, its record does not show that its pods got ready.
 func (c *candidates) found(of sourceChange, source events.Source) (key workload.Key, done bool) {
 	var first *workload.Workload
 	for _, peer := range c.index.Dependents(source) {
@@ -119,7 +117,7 @@ func (c *candidates) found(of sourceChange, source events.Source) (key workload.
 		}
 		failed := c.peers.has(peer.Key())
 		switch {
-		case !failed && !c.following.follows(peer.Key()) && isReady(peer):
+		case !failed && !c.following.follows(peer.Key()) && !c.following.isReplaced(peer) && isReady(peer):
 			return workload.Key{}, true
 		case (failed || c.isUnderWay(peer)) && peer.Tries() && (first == nil || goesBefore(peer, first)):
 			first = peer
@@ -133,5 +131,5 @@ func (c *candidates) found(of sourceChange, source events.Source) (key workload.
 
 // isUnderWay reports whether a rollout of a workload is in progress, or its pods have to stay ready, and it does not wait for people.
 func (c *candidates) isUnderWay(w *workload.Workload) bool {
-	return c.following.follows(w.Key()) && !w.Progress.Waits(c.now())
+	return c.following.follows(w.Key()) && !c.following.waits(w.Key())
 }

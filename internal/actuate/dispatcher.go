@@ -54,11 +54,17 @@ func (d *dispatcher) dispatch(ctx context.Context) {
 			d.debounce.hold(p, plan.Busy)
 			continue
 		}
-		if w := d.index.Get(p.key); w != nil {
+		w := d.index.Get(p.key)
+		switch {
+		case d.index.IsUnserved(p.key, d.now()):
+			d.awaitKind(ctx, p)
+		case w != nil:
 			d.act(ctx, p, w)
-			continue
+		default:
+			d.debounce.drop(p)
+			d.concluder.releaseAll(ctx, p, plan.WorkloadGone)
+			d.debounce.releaseHeld(p.key, d.now())
 		}
-		d.miss(ctx, p)
 	}
 }
 

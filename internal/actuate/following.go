@@ -85,10 +85,10 @@ func (f *following) isUnfinished(key workload.Key, source events.Source) bool {
 	return f.has(key, source) && !f.waits(key)
 }
 
-// waits reports whether the rollout of a workload, whoever started it, waits for people or for a time.
+// waits reports whether the rollout of a workload, whoever started it, waits for people or for a time, or for its kind to be served.
 func (f *following) waits(key workload.Key) bool {
 	w := f.index.Get(key)
-	return w != nil && w.Progress.Waits(f.now())
+	return w != nil && (w.Unserved || w.Progress.Waits(f.now()))
 }
 
 // isAborted reports whether the rollout of a workload, whoever started it, was aborted and is held because of that.
@@ -103,7 +103,7 @@ func (f *following) replaces(key workload.Key) bool {
 		return false
 	}
 	w := f.index.Get(key)
-	return w != nil && w.Progress.Pods > 0 && w.Progress.State != workload.Complete && !w.Progress.Waits(f.now())
+	return w != nil && w.Progress.Pods > 0 && w.Progress.State != workload.Complete && !f.waits(key)
 }
 
 // reported is what an outcome says about the last roll of a workload.
@@ -131,6 +131,12 @@ func (f *following) unreported(w *workload.Workload) bool {
 func (f *following) isUndone(w *workload.Workload) bool {
 	last := f.reported[w.Key()]
 	return last.revision != "" && !w.Patched.After(last.at)
+}
+
+// isReplaced reports whether someone has replaced what a workload was last rolled to, by its last outcome.
+func (f *following) isReplaced(w *workload.Workload) bool {
+	last := f.reported[w.Key()]
+	return last.revision != "" && last.revision != w.Revision
 }
 
 // begin follows the rollout that, according to an outcome, has begun, possibly by another actuator. Call supersede first if an earlier rollout of
@@ -216,13 +222,14 @@ func (f *following) review(key workload.Key, w *workload.Workload, bake time.Dur
 	return ending{}, false
 }
 
-// overdue ends the rollouts that make no progress, so that they do not keep their slots forever.
+// overdue ends the rollouts that make no progress, so that they do not keep their slots forever. While nobody knows whether they do, no time counts.
 func (f *following) overdue() []ending {
 	var ended []ending
 	now := f.now()
 	for key, r := range f.rollouts {
 		w := f.index.Get(key)
-		if w == nil {
+		if w == nil || w.Unserved {
+			r.moved = now
 			continue
 		}
 		r.observe(w, now)

@@ -59,17 +59,6 @@ func (d *dispatcher) hold(ctx context.Context, p *pending, w *workload.Workload,
 	}
 }
 
-// miss decides what becomes of a workload with changes that is not there.
-func (d *dispatcher) miss(ctx context.Context, p *pending) {
-	if d.index.IsUnserved(p.key, d.now()) {
-		d.awaitKind(ctx, p)
-		return
-	}
-	d.debounce.drop(p)
-	d.concluder.releaseAll(ctx, p, plan.WorkloadGone)
-	d.debounce.releaseHeld(p.key, d.now())
-}
-
 // awaitKind holds a workload until its kind may be served again.
 func (d *dispatcher) awaitKind(ctx context.Context, p *pending) {
 	why := obstacle{reason: plan.KindNotServed}

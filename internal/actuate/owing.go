@@ -75,7 +75,7 @@ func (o *owing) advance(ctx context.Context, ending bool) {
 			continue // There may be thousands, and for most of them this is the only check.
 		}
 		w := o.index.Get(key)
-		if w == nil || o.patcher.busy(key) || !o.patcher.hasRoom(key.Namespace) {
+		if w == nil || w.Unserved || o.patcher.busy(key) || !o.patcher.hasRoom(key.Namespace) {
 			continue
 		}
 		entries := w.Notable(o.entries(p, w))
@@ -107,7 +107,7 @@ func (o *owing) entries(p *pending, w *workload.Workload) map[string]workload.Ro
 		if action := decision.Reason.Action(); action != plan.Roll && action != plan.Hold {
 			continue
 		}
-		if owed := workload.Owed(decision.Record); w.Rolled[source.String()] != owed {
+		if owed := workload.Owed(decision.Record); w.Rolled[source.String()] != owed || w.IsRecordLost() {
 			entries[source.String()] = owed
 		}
 	}

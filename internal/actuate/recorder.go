@@ -35,11 +35,12 @@ func lookBackoff() wait.Backoff {
 	return wait.Backoff{Duration: 5 * time.Second, Factor: 3, Jitter: 0.1, Steps: 20, Cap: 10 * time.Minute}
 }
 
-// recorder completes the records of workloads that have no entry for a source, without rolling them. It works slowly on one workload at a time, and
-// only on those that have nothing else to do. The state of the workloads shows what is left to do, so nothing is lost with the leader.
+// recorder completes the records of workloads that have no entry for a source, without rolling them, and writes those again that others have removed
+// or replaced. It works slowly on one workload at a time, and only on those that have nothing else to do. The state of the workloads shows what is left
+// to do, so nothing is lost with the leader, except a record that is not written again by then.
 type recorder struct {
 	notes
-	// isUnsettled reports whether a workload has pending changes, a rollout in progress, or a roll to be corrected.
+	// isUnsettled reports whether a workload has pending changes, a rollout in progress, or a roll to be corrected, or its kind is not served.
 	isUnsettled func(workload.Key) bool
 	// isDecided reports whether an event is decided, given whether it was acked.
 	isDecided func(last events.Change, acked bool) bool
@@ -72,6 +73,9 @@ type recordTurn struct {
 	// backoff has the delays after patches, looks those after looks that led to no patch, and waits those after looks that found no event at all.
 	backoff, looks, waits wait.Backoff
 }
+
+// isLacking reports whether something is to be written into the record of a workload.
+func isLacking(w *workload.Workload) bool { return w.IsRecordLost() || len(w.Unrecorded()) > 0 }
 
 // resume looks at all workloads.
 func (r *recorder) resume() {
@@ -115,7 +119,7 @@ func (r *recorder) review(key workload.Key) {
 		delete(r.turns, key)
 		delete(r.denied, key)
 		return
-	case len(w.Unrecorded()) == 0:
+	case !isLacking(w):
 		delete(r.denied, key)
 		if turn != nil {
 			turn.lacking = false
@@ -161,7 +165,7 @@ func (r *recorder) advance(ctx context.Context) {
 			continue // It has gone meanwhile.
 		}
 		turn.queued = false
-		if w == nil || len(w.Unrecorded()) == 0 {
+		if w == nil || !isLacking(w) {
 			turn.lacking = false
 			continue
 		}
@@ -194,7 +198,7 @@ func (r *recorder) answered(ctx context.Context, found recordable) {
 		r.lookLater(turn)
 		return
 	}
-	if len(found.absent) > 0 && len(found.last) == 0 {
+	if len(found.absent) > 0 && len(found.last) == 0 && !w.IsRecordLost() {
 		turn.due = r.now().Add(turn.waits.Step()) // Unless an event comes.
 		return
 	}
@@ -202,7 +206,7 @@ func (r *recorder) answered(ctx context.Context, found recordable) {
 		r.acks.observe(found.lag)
 	}
 	entries := r.entries(w, found)
-	if len(entries) == 0 || r.isUnsettled(found.workload) {
+	if len(entries) == 0 && !w.IsRecordLost() || r.isUnsettled(found.workload) {
 		r.lookLater(turn)
 		return
 	}

@@ -85,6 +85,9 @@ func (v *reverts) advance(ctx context.Context) {
 			continue
 		}
 		w := v.index.Get(key)
+		if w != nil && w.Unserved {
+			continue
+		}
 		if w == nil || w.ID.UID != c.uid || w.Revision != c.revision {
 			delete(v.open, key) // The workload is gone, or has a different pod template by now.
 			continue

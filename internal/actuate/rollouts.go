@@ -158,8 +158,11 @@ func (o *rollouts) isNeverReported(w *workload.Workload, began func() time.Time)
 	return !at.IsZero() && w.Patched.After(at.Add(clockMargin)) && o.now().Sub(w.Patched) < events.FullOutcomeTTL
 }
 
-// review looks at a workload that has changed or gone.
+// review looks at a workload that has changed or gone. While its kind is not served, nobody knows what has become of it.
 func (o *rollouts) review(ctx context.Context, key workload.Key) {
+	if o.index.IsUnserved(key, o.now()) {
+		return
+	}
 	w := o.index.Get(key)
 	failed := o.peers.keys[key]
 	bakes := w != nil && w.Revision == failed.revision && (failed.lostPods() || o.canaries.isTrying(w, failed.rolled, failed.own))
@@ -192,10 +195,11 @@ func (o *rollouts) bake(key workload.Key, w *workload.Workload) time.Duration {
 	return o.canaries.bake(w, r)
 }
 
-// reviewBaking looks at the workloads whose pods have to stay ready, and at those that have failed, which may have recovered without a change.
+// reviewBaking looks at the workloads whose pods have to stay ready, at those that have failed, which may have recovered without a change, and at
+// those that were not there when this leader began, because their kind was not served.
 func (o *rollouts) reviewBaking(ctx context.Context) {
 	for key, r := range o.following.rollouts {
-		if !r.ready.IsZero() {
+		if !r.ready.IsZero() || o.index.Get(key) == nil {
 			o.review(ctx, key)
 		}
 	}

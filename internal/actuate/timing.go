@@ -42,8 +42,11 @@ func (t *timing) mayGo(w *workload.Workload) time.Time {
 // stops reports whether a workload may not be rolled now, nor in a moment.
 func (t *timing) stops(key workload.Key) bool {
 	w := t.index.Get(key)
-	if w == nil {
+	switch {
+	case w == nil:
 		return false
+	case w.Unserved:
+		return true
 	}
 	why := t.stop(w)
 	return why.reason != plan.None && !why.soon

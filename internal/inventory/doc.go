@@ -6,15 +6,18 @@
 // known where a watch has shown every write. A list may be the result of many writes: what it leaves open counts as not known. Nothing is written
 // down, so after a restart everything is listed again.
 //
+// The record of a workload is what the actuator wrote last. If someone else removes the annotation, or brings back or copies an earlier one, the
+// index remembers the record for as long as the workload exists.
+//
 // The index is filled by its methods Written, Listed, Forget, Serve and Unserve, and Namespaces by Set. Reflectors call them, and so do tests of
 // other packages, which have no API server.
 //
 // Concurrency: Index and Namespaces are safe for concurrent use. A workload from the index must not be changed. The index does not change it either,
 // but replaces it.
 //
-// Failure: what cannot be listed stays as it was known. When the API server does not serve a kind any more, its workloads are gone, but
-// Index.IsUnserved says for a day that they may come back. A hold or a window of a namespace does not end because the permission to read the
-// namespace did.
+// Failure: what cannot be listed stays as it was known. When the API server does not serve a kind any more, its workloads stay, too, and
+// Index.IsUnserved says for a day that nobody knows what has become of them. A hold or a window of a namespace does not end because the permission to
+// read the namespace did.
 //
 //	inventory.go                                       assembles the parts, and says when everything is known
 //	index.go, dependents.go, keyset.go, links.go       the workloads, by key and by what they read

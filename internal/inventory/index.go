@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -29,10 +30,12 @@ type Index struct {
 	waves  map[string]int
 	// linked counts how often a workload was added or removed, or changed its sources or its wave. links has the count as of the last time that
 	// this happened in each namespace that has workloads.
-	linked   uint64
-	links    map[string]uint64
-	unserved unserved
-	served   served
+	linked uint64
+	links  map[string]uint64
+	// unserved has the kinds that the API server does not serve, and since when that is known, and served how often kinds have come to be served
+	// that were not.
+	unserved map[Place]time.Time
+	served   map[Place]int
 }
 
 // newIndex returns an index without workloads. Changed is called after a workload has changed or gone, and relinked with the sources that a workload
@@ -47,8 +50,8 @@ func newIndex(reading workload.Reading, changed func(workload.Key), relinked fun
 		spaces:    make(map[string]int),
 		waves:     make(map[string]int),
 		links:     make(map[string]uint64),
-		unserved:  make(unserved),
-		served:    make(served),
+		unserved:  make(map[Place]time.Time),
+		served:    make(map[Place]int),
 	}
 }
 

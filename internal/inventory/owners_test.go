@@ -117,11 +117,20 @@ func TestWhatOwnsAWorkloadAndIsGoneHandsOverWhatHasChangedSince(t *testing.T) {
 	wantDependents(t, x, "at first", widget.Key())
 	k, _ := kinds.Named("widget")
 	store := &kindStore{Index: x, kind: k, synced: func() {}, seen: "20"}
-	store.clear(written)
-	wantDependents(t, x, "when the kind of the owner is not served any more", gadget.Key())
+	store.unserve(written)
+	if owner := x.Get(gadget.Key()).Runs; owner != (workload.Key{}) {
+		t.Errorf("when the kind of the owner is not served any more, it is rolled through %v", owner)
+	}
 	if link, linked := x.Get(gadget.Key()).Link(db); !linked || link.Version != "20" || len(fresh) != 1 || fresh[0] != gadget.Key() {
 		t.Errorf("secret/db: got %v, %t, asked for %v, want that it is asked about what has changed since version 20", link, linked, fresh)
 	}
+	if err := store.Replace([]any{widget}, "30"); err != nil {
+		t.Fatal(err)
+	}
+	if x.IsUnserved(widget.Key(), written) {
+		t.Error("when the kind is served again, nobody knows that")
+	}
+	wantDependents(t, x, "when the kind is served again", widget.Key())
 }
 
 func TestOwnersInACircleEndNowhere(t *testing.T) {

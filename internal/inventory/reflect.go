@@ -79,9 +79,7 @@ func (r *reflectors) reflect(ctx context.Context, k workload.Kind, namespace str
 		installed, remove := context.WithCancel(ctx)
 		r.keep(installed, k, store, remove)
 		remove()
-		if !r.isBack(ctx, k, namespace) {
-			store.clear(r.now())
-		}
+		r.awaitAgain(ctx, k, store)
 	}
 }
 

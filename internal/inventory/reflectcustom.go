@@ -11,9 +11,9 @@ import (
 // installInterval is how often to look whether the CRD of a kind is installed, while it is not.
 const installInterval = 10 * time.Second
 
-// goneAfter is how long the API server must not have served a kind before no other waits for its workloads. Until then an answer that it knows no
-// such kind may be that of one of several API servers that has not heard of it yet.
-const goneAfter = time.Minute
+// unservedAfter is how long the API server must not have served a kind before no other waits for its workloads. Until then an answer that it knows
+// no such kind may be that of one of several API servers that has not heard of it yet.
+const unservedAfter = time.Minute
 
 // manifestOf is what grants the permissions on a kind.
 func manifestOf(k workload.Kind) string {
@@ -32,20 +32,27 @@ func (r *reflectors) awaitInstalled(ctx context.Context, k workload.Kind, namesp
 	where := kindScope(k, namespace)
 	return kube.AwaitInstalled(ctx, k.Objects(r.clients, namespace).List, installInterval, func() {
 		r.log.InfoContext(ctx, "kind of workloads not installed; waiting for it", "resource", where, "retry_in", installInterval)
-		r.index.Unserve(Place{k.Name, namespace}, r.now())
+		r.index.Unserve(Place{k.Name, namespace}, "", r.now())
 		r.lists.Listed(where)
 	})
 }
 
-// isBack waits until the API server serves a kind again that it has served. It returns false if that takes longer than goneAfter, and true if the
-// context ended first.
-func (r *reflectors) isBack(ctx context.Context, k workload.Kind, namespace string) bool {
-	patience, end := context.WithTimeout(ctx, goneAfter)
+// awaitAgain waits until the API server serves a kind again that it has served, or until that is not expected any more.
+func (r *reflectors) awaitAgain(ctx context.Context, k workload.Kind, store *kindStore) {
+	if r.isBack(ctx, k, store.namespace, unservedAfter) {
+		return
+	}
+	r.log.WarnContext(ctx, "kind of workloads not served any more; its workloads wait for it", "resource", kindScope(k, store.namespace),
+		"retry_in", installInterval, "forgotten_in", unservedFor)
+	store.unserve(r.now())
+	if !r.isBack(ctx, k, store.namespace, unservedFor) {
+		store.forget()
+	}
+}
+
+// isBack waits until the API server serves a kind. It returns false if that takes longer than a time, and true if the context ended first.
+func (r *reflectors) isBack(ctx context.Context, k workload.Kind, namespace string, within time.Duration) bool {
+	patience, end := context.WithTimeout(ctx, within)
 	defer end()
-	where := kindScope(k, namespace)
-	back := kube.AwaitInstalled(patience, k.Objects(r.clients, namespace).List, installInterval, func() {
-		r.log.WarnContext(ctx, "kind of workloads not served any more; its workloads wait for it", "resource", where,
-			"retry_in", installInterval, "forgotten_in", unservedFor)
-	})
-	return back || ctx.Err() != nil
+	return kube.AwaitInstalled(patience, k.Objects(r.clients, namespace).List, installInterval, func() {}) || ctx.Err() != nil
 }

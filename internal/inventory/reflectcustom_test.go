@@ -117,15 +117,18 @@ func TestAKindThatIsNotServedForAMomentLosesNoWorkload(t *testing.T) {
 		key := workload.Key{Kind: "widget", Namespace: "shop", Name: "web"}
 		wantDependents(t, x, "at first", key)
 		s.serve(false)
-		pass(goneAfter / 2)
+		pass(unservedAfter / 2)
 		wantDependents(t, x, "while the API server answers that it does not know the kind", key)
+		if x.IsUnserved(key, time.Now()) {
+			t.Error("after half a minute, its kind counts as not served")
+		}
 		s.serve(true)
-		pass(goneAfter)
+		pass(unservedAfter)
 		wantDependents(t, x, "when it is back", key)
 	})
 }
 
-func TestAKindThatIsServedAgainIsAskedForWhatHasChangedSince(t *testing.T) {
+func TestAKindThatIsNotServedKeepsItsWorkloadsForADay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &widgetServer{}
 		var mu sync.Mutex
@@ -135,18 +138,42 @@ func TestAKindThatIsServedAgainIsAskedForWhatHasChangedSince(t *testing.T) {
 			defer mu.Unlock()
 			fresh = append(fresh, sources...)
 		})
+		key := workload.Key{Kind: "widget", Namespace: "shop", Name: "web"}
+		wantUnserved := func(when string, want bool) {
+			t.Helper()
+			if got := x.IsUnserved(key, time.Now()); got != want {
+				t.Errorf("%s, its kind counts as not served: %t, want %t", when, got, want)
+			}
+		}
+		// wantLinked wants it to have been asked what has changed since a version, empty if it was not asked.
+		wantLinked := func(when, since string) {
+			t.Helper()
+			mu.Lock()
+			defer mu.Unlock()
+			if link, _ := x.Get(key).Link(db); link.Version != since || (len(fresh) > 0) != (since != "") {
+				t.Errorf("%s, it is linked since %q and asked about %v, want since %q", when, link.Version, fresh, since)
+			}
+		}
 		s.serve(false)
-		pass(goneAfter + 3*installInterval)
-		wantDependents(t, x, "when it was gone for long")
+		pass(unservedAfter + 3*installInterval)
+		wantDependents(t, x, "when it was gone for a minute", key)
+		wantUnserved("when it was gone for a minute", true)
 		s.serve(true)
 		pass(3 * installInterval)
-		key := workload.Key{Kind: "widget", Namespace: "shop", Name: "web"}
 		wantDependents(t, x, "when it is back", key)
-		mu.Lock()
-		defer mu.Unlock()
-		if link, linked := x.Get(key).Link(db); !linked || link.Version != "100" || len(fresh) != 1 {
-			t.Errorf("secret/db: got %v, %t, and asked about %v, want what has changed since version 100", link, linked, fresh)
-		}
+		wantUnserved("when it is back", false)
+		wantLinked("when it is back", "") // The events were passed to it.
+
+		s.serve(false)
+		pass(unservedAfter + unservedFor - installInterval)
+		wantDependents(t, x, "when it was gone for almost a day", key)
+		pass(3 * installInterval)
+		wantDependents(t, x, "when it was gone for a day")
+		wantUnserved("when it was gone for a day", false)
+		s.serve(true)
+		pass(3 * installInterval)
+		wantDependents(t, x, "when it is back after that", key)
+		wantLinked("when it is back after that", "102")
 	})
 }
 

@@ -39,13 +39,13 @@ func (x *Index) rejoin(earlier, w *workload.Workload, since string) {
 		x.joinAnew(before, since)
 	}
 	x.joinAnew(now, since)
-	if earlier == nil || w == nil || before != now {
+	if earlier == nil || w == nil || before != now || earlier.Unserved != w.Unserved {
 		x.settleOwned(cmp.Or(w, earlier).Key(), since)
 	}
 }
 
-// settleOwned makes the workloads that a workload controls be rolled through it while it exists, and by themselves while it does not. Call it
-// without the lock.
+// settleOwned makes the workloads that a workload controls be rolled through it while it exists and its kind is served, and by themselves otherwise.
+// Call it without the lock.
 func (x *Index) settleOwned(key workload.Key, since string) {
 	x.mu.RLock()
 	owned := slices.Collect(maps.Keys(x.runners[key]))
@@ -72,8 +72,8 @@ func (x *Index) joinAnew(key workload.Key, since string) {
 	x.replace(w, w, false, since) // It unlocks.
 }
 
-// settled returns a workload as it is rolled: through its controller, or by itself while the controller does not exist. If workloads are each
-// other's controllers, the one that is seen last counts as having none. Call it with the lock.
+// settled returns a workload as it is rolled: through its controller, or by itself while the controller does not exist or its kind is not served. If
+// workloads are each other's controllers, the one that is seen last counts as having none. Call it with the lock.
 func (x *Index) settled(w *workload.Workload) *workload.Workload {
 	if w.Owner == (workload.Key{}) {
 		return w
@@ -81,7 +81,7 @@ func (x *Index) settled(w *workload.Workload) *workload.Workload {
 	at := w.Owner
 	for range workload.MaxOwners {
 		switch next := x.workloads[at]; {
-		case at == w.Key() || next == nil:
+		case at == w.Key() || next == nil || next.Unserved:
 			return w.Unowned()
 		case next.Runs == (workload.Key{}):
 			return w.Owned()

@@ -115,3 +115,20 @@ func TestADeploymentFollowsEachRolloutThatRunsItsPods(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatRunsThePodsOfADeploymentIsKnownWhileItsKindIsServed(t *testing.T) {
+	web := scaledDown(t, "10")
+	x := indexOf(web, runnerOf(t, "20", "web", "Paused"))
+	rollouts := Place{Kind: "rollout"}
+	want := func(when string, unserved bool) {
+		t.Helper()
+		if got := x.IsUnserved(web.Key(), written); got != unserved || len(x.Dependents(db)) != 1 {
+			t.Errorf("%s, nobody knows what became of it: %t, want %t; there are %d dependents, want it", when, got, unserved, len(x.Dependents(db)))
+		}
+	}
+	want("at first", false)
+	x.Unserve(rollouts, "25", written)
+	want("while the kind of its Rollout is not served", true)
+	x.Serve(rollouts, "30")
+	want("when it is served again", false)
+}

@@ -73,7 +73,7 @@ func (s *kindStore) Delete(obj any) error {
 // Replace is called with the result of a list.
 func (s *kindStore) Replace(list []any, version string) error {
 	s.replace(list, version)
-	s.Serve(s.place())
+	s.Serve(s.place(), version)
 	s.synced()
 	return nil
 }
@@ -98,13 +98,15 @@ func (s *kindStore) replace(list []any, version string) {
 	s.seen = version
 }
 
-// clear is called when the API server no longer serves the kind. It keeps how far the kind was seen, because later changes were not decided for
-// workloads that come back with the kind. The workloads were not deleted, so what is pending for them waits.
-func (s *kindStore) clear(now time.Time) {
-	s.Unserve(s.place(), now)
-	s.replace(nil, s.seen)
+// unserve is called when the API server no longer serves the kind. Its workloads are kept, because they may still be there.
+func (s *kindStore) unserve(now time.Time) {
+	s.Unserve(s.place(), s.seen, now)
 	s.synced()
 }
+
+// forget is called when the kind is not expected back. It keeps how far the kind was seen, because later changes were not decided for workloads that
+// come back with the kind nevertheless.
+func (s *kindStore) forget() { s.replace(nil, s.seen) }
 
 func (s *kindStore) place() Place { return Place{s.kind.Name, s.namespace} }
 

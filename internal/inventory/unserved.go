@@ -19,41 +19,59 @@ func (p Place) Has(w *workload.Workload) bool {
 	return w.ID.Kind == p.Kind && (p.Namespace == "" || w.ID.Namespace == p.Namespace)
 }
 
-// unserved has the kinds that the API server does not serve, and since when that is known. Whether their workloads are there is not.
-type unserved map[Place]time.Time
-
-// served has how often kinds have come to be served that were not.
-type served map[Place]int
-
-// Unserve records that the API server does not serve a kind.
-func (x *Index) Unserve(place Place, now time.Time) {
+// Unserve records that the API server does not serve a kind. Its workloads stay as they were, and are marked. Since is how far the kind was seen, empty
+// if it was not.
+func (x *Index) Unserve(place Place, since string, now time.Time) {
 	x.mu.Lock()
-	defer x.mu.Unlock()
 	if _, known := x.unserved[place]; !known {
 		x.unserved[place] = now
 	}
+	x.mu.Unlock()
+	x.mark(place, false, since)
 }
 
-// Serve records that all workloads of a kind are known.
-func (x *Index) Serve(place Place) {
+// Serve records that all workloads of a kind are known. Since is how far the kind was seen.
+func (x *Index) Serve(place Place, since string) {
 	x.mu.Lock()
-	defer x.mu.Unlock()
-	if _, was := x.unserved[place]; was {
+	_, was := x.unserved[place]
+	if was {
 		delete(x.unserved, place)
 		x.served[place]++
 	}
+	x.mu.Unlock()
+	if was {
+		x.mark(place, true, since)
+	}
 }
 
-// IsUnserved reports whether nobody knows if a workload is there, because its kind is not served. After a day without the kind, it is gone.
+// mark marks the workloads of a kind as those of one that is served, or is not.
+func (x *Index) mark(place Place, served bool, since string) {
+	for _, w := range x.All() {
+		if !place.Has(w) {
+			continue
+		}
+		x.mu.Lock()
+		if w = x.workloads[w.Key()]; w == nil || w.Unserved != served {
+			x.mu.Unlock()
+			continue
+		}
+		x.replace(w, w.Serving(served), false, since) // It unlocks.
+	}
+}
+
+// IsUnserved reports whether nobody knows what has become of a workload, because its kind is not served. After a day without the kind, it is gone.
 func (x *Index) IsUnserved(key workload.Key, now time.Time) bool {
-	return x.isUnservedIn(Place{key.Kind, ""}, now) || x.isUnservedIn(Place{key.Kind, key.Namespace}, now)
-}
-
-func (x *Index) isUnservedIn(place Place, now time.Time) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	since, is := x.unserved[place]
-	return is && now.Sub(since) < unservedFor
+	if w := x.workloads[key]; w != nil {
+		return w.Unserved
+	}
+	for _, place := range []Place{{key.Kind, ""}, {key.Kind, key.Namespace}} {
+		if since, is := x.unserved[place]; is && now.Sub(since) < unservedFor {
+			return true
+		}
+	}
+	return false
 }
 
 // ServedAgain returns how often each kind has come to be served that was not.

@@ -6,9 +6,9 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-func TestAKindThatIsNotServedForADayIsNotWaitedFor(t *testing.T) {
+func TestAKindThatWasNeverServedIsWaitedForForADay(t *testing.T) {
 	x, now := indexOf(), written
-	x.Unserve(Place{Kind: "widget"}, now)
+	x.Unserve(Place{Kind: "widget"}, "", now)
 	key := workload.Key{Kind: "widget", Namespace: "shop", Name: "web"}
 	if !x.IsUnserved(key, now) {
 		t.Fatal("it is not waited for")

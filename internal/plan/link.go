@@ -5,22 +5,12 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// isRecordOutdated reports whether the record is older than the write that made the workload want the source in the current way. Pods that
-// started before that write have the content of that time, which was not recorded.
+// isRecordOutdated reports whether pods may have content that the record does not name: that of the time before the write that made the workload want
+// the source in the current way, or that of a roll which somebody has reverted, if this leader has decided about it.
 func (q *question) isRecordOutdated() bool {
 	_, linked := q.w.Link(q.now.Source)
-	return linked && q.recorded || q.isRecordReplaced()
-}
-
-// isRecordReplaced reports whether the record differs from the content that was decided last. This happens when `kubectl rollout undo` restores
-// the annotations of an earlier revision: the pods that it starts have the later content. Content that lacked a required key was not recorded.
-func (q *question) isRecordReplaced() bool {
-	from := q.past.From
-	if from == nil || q.ref != nil && lacks(*from, q.ref.Required) {
-		return false
-	}
-	had := viewOf(*from, q.keys)
-	return q.last.Differs(workload.RolledFor{Fingerprint: had.fingerprint, Scope: had.scope})
+	_, reverted := q.w.Reverted[q.now.Source.String()]
+	return linked || reverted && q.past.From != nil
 }
 
 // IsLaterThanLink reports whether what a workload reads of a source has changed after the workload began to want it, judging by the last event of
@@ -34,8 +24,8 @@ func IsLaterThanLink(w *workload.Workload, now events.Change) bool {
 	if !linked || !want.Wanted() {
 		return false
 	}
-	if now.Verb == events.VerbDeleted {
-		// The event does not have the resourceVersion of the deletion, only a time by another clock. As elsewhere, roll if in doubt.
+	if now.Verb == events.VerbDeleted || now.Source.Kind == events.KindOpenBao {
+		// The event does not have the resourceVersion of the deletion, nor has a store any, only a time by another clock. As elsewhere, roll if in doubt.
 		return !link.Written.IsZero() && now.Time.Add(clockMargin).After(link.Written)
 	}
 	q := newQuestion(w, ref, want.Keys, now, Past{})

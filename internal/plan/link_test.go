@@ -12,8 +12,8 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// linkedAt is a Deployment that reads the key password of db and was annotated by a write.
-func linkedAt(t *testing.T, version string, at time.Time) *workload.Workload {
+// linkedAt is a Deployment that reads the key password of db, has a record, and was annotated by a write.
+func linkedAt(t *testing.T, version string, at time.Time, record map[string]workload.RolledFor) *workload.Workload {
 	t.Helper()
 	deployments, _ := workload.BuiltIn().Named("deployment")
 	states := make([]*workload.Workload, 2)
@@ -32,6 +32,7 @@ func linkedAt(t *testing.T, version string, at time.Time) *workload.Workload {
 		if !ok {
 			t.Fatal("no workload")
 		}
+		w.Rolled = record
 		states[i] = w
 	}
 	states[1].LinkAfter(states[0], version)
@@ -40,10 +41,9 @@ func linkedAt(t *testing.T, version string, at time.Time) *workload.Workload {
 
 // It was opted out when the source had other content, and pods may have started with that.
 func TestARecordOfBeforeTheLinkDoesNotTellWhatPodsHave(t *testing.T) {
-	w := linkedAt(t, "99", written)
-	record := decisionOf(w, changeOf(nil), nil).Record
+	record := decisionOf(linkedAt(t, "99", written, nil), changeOf(nil), nil).Record
 	record.Version = "90"
-	w.Rolled = map[string]workload.RolledFor{"secret/db": record}
+	w := linkedAt(t, "99", written, map[string]workload.RolledFor{"secret/db": record})
 	if decision := decisionOf(w, changeOf(nil), nil); decision.Reason != Changed {
 		t.Errorf("with a link: got %s, want %s", decision.Reason, Changed)
 	}
@@ -61,15 +61,15 @@ func TestOnlyAChangeAfterTheLinkIsMissed(t *testing.T) {
 		change func(*events.Change)
 		want   bool
 	}{
-		{"the change is newer", linkedAt(t, "99", written), nil, true},
-		{"the change is older", linkedAt(t, "101", written), nil, false},
-		{"another key has changed since", linkedAt(t, "99", written), func(c *events.Change) {
+		{"the change is newer", linkedAt(t, "99", written, nil), nil, true},
+		{"the change is older", linkedAt(t, "101", written, nil), nil, false},
+		{"another key has changed since", linkedAt(t, "99", written, nil), func(c *events.Change) {
 			c.Keys["password"], c.Keys["user"] = events.Key{Fingerprint: fp("2"), ChangedAt: "80"}, events.Key{Fingerprint: fp("3"), ChangedAt: "100"}
 		}, false},
-		{"nothing has changed since the source was first seen", linkedAt(t, "99", written), func(c *events.Change) {
+		{"nothing has changed since the source was first seen", linkedAt(t, "99", written, nil), func(c *events.Change) {
 			c.Verb, c.ChangedAt, c.Keys["password"] = events.VerbObserved, "", events.Key{Fingerprint: fp("2")}
 		}, false},
-		{"the times contradict the versions", linkedAt(t, "101", written.Add(-time.Minute)), nil, true},
+		{"the times contradict the versions", linkedAt(t, "101", written.Add(-time.Minute), nil), nil, true},
 		{"the link was there from the beginning", workloadOf(t, "auto", workload.Reference{Kind: events.KindSecret, Name: "db"}, nil), nil, false},
 	}
 	for _, test := range tests {
@@ -78,6 +78,34 @@ func TestOnlyAChangeAfterTheLinkIsMissed(t *testing.T) {
 				t.Errorf("got %t, want %t", got, test.want)
 			}
 		})
+	}
+}
+
+// Its version is a time of the store, which compares with no resourceVersion.
+func TestAChangeInAStoreAfterAnOptInIsLaterThanThat(t *testing.T) {
+	stores := workload.StoreAccess{Grants: []workload.StoreGrant{{Namespaces: []string{"*"}, Store: "*", Paths: []string{"*"}}}}
+	deployments, _ := workload.BuiltIn().Named("deployment")
+	read := func(rollOn string) *workload.Workload {
+		w, ok := workload.Read(deployments, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: "web", UID: "w", ResourceVersion: "99", Annotations: map[string]string{workload.AnnotationRollOn: rollOn},
+		}}, workload.Reading{Stores: stores})
+		if !ok || len(w.Problems) > 0 {
+			t.Fatal(w.Problems)
+		}
+		w.Written = written
+		return w
+	}
+	w := read("openbao:secret/shop/db")
+	w.LinkAfter(read("none"), "99")
+	for after, want := range map[time.Duration]bool{-time.Minute: false, time.Minute: true} {
+		change := changeOf(func(c *events.Change) {
+			c.Source = events.StorePath{Store: "bao", Namespace: events.RootNamespace, Mount: "secret", Path: "shop/db"}.Source()
+			c.Verb, c.Keys, c.Truncated, c.Time = events.VerbRotated, nil, true, written.Add(after)
+			c.ResourceVersion, c.ChangedAt = "1794796013000000000", "1794796013000000000"
+		})
+		if got := IsLaterThanLink(w, change); got != want {
+			t.Errorf("seen %s after it: got %t, want %t", after, got, want)
+		}
 	}
 }
 

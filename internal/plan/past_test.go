@@ -239,32 +239,30 @@ func TestContentThatRevertsWhileAWorkloadWaitsIsRolledOut(t *testing.T) {
 	}
 }
 
-// The record says that the pods have the content of now.
-func TestARecordThatIsNotOfWhatWasDecidedLastTellsNothing(t *testing.T) {
-	password := workload.Reference{Kind: events.KindSecret, Name: "db", Keys: []string{"password"}, Required: []string{"password"}}
+// The record says that the pods have the content of now. A roll for other content was reverted, and pods of that may be left.
+func TestARecordOfBeforeARevertedRollTellsNothingToWhoDecidedTheRoll(t *testing.T) {
+	whole := workload.Reference{Kind: events.KindSecret, Name: "db"}
+	from := changeOf(func(c *events.Change) { c.ResourceVersion, c.ChangedAt, c.Fingerprint = "90", "90", fp("7") })
+	reverted := func(w *workload.Workload) {
+		w.Reverted = map[string]workload.Reverted{"secret/db": {Count: 1, Template: w.TemplateID(), Version: "90", UID: "uid"}}
+	}
 	tests := []struct {
-		name    string
-		decided func(*events.Change)
-		want    Reason
+		name  string
+		state func(*workload.Workload)
+		from  *events.Change
+		want  Reason
 	}{
-		{"other content was decided", func(c *events.Change) { c.Keys["password"] = events.Key{Fingerprint: fp("7"), ChangedAt: "90"} }, Changed},
-		{"the same content was decided", func(*events.Change) {}, SameContent},
-		{"what was decided lacked the key, so nothing was rolled", func(c *events.Change) { delete(c.Keys, "password") }, SameContent},
-		{"what was decided has a fingerprint under another key of the installation", func(c *events.Change) {
-			c.Fingerprint, c.Keys["password"] = "kffffffff:1", events.Key{Fingerprint: "kffffffff:2", ChangedAt: "90"}
-		}, SameContent},
+		{"this leader has decided it", reverted, &from, Changed},
+		{"an earlier leader has decided it", reverted, nil, SameContent},
+		{"no roll was reverted", nil, &from, SameContent},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			w := workloadOf(t, "auto", password, nil)
+			w := workloadOf(t, "auto", whole, test.state)
 			record := decisionOf(w, changeOf(nil), nil).Record
 			record.Version = "80"
 			w.Rolled = map[string]workload.RolledFor{"secret/db": record}
-			from := changeOf(func(c *events.Change) {
-				c.ResourceVersion, c.ChangedAt = "90", "90"
-				test.decided(c)
-			})
-			if got := decisionOf(w, changeOf(nil), &from).Reason; got != test.want {
+			if got := decisionOf(w, changeOf(nil), test.from).Reason; got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
 		})

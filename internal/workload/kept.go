@@ -20,7 +20,7 @@ type kept struct {
 	rolledAt time.Time
 	// rolls is the count with this roll.
 	rolls rolls
-	// instead is the record on the workload meanwhile. Once someone writes another one, that one counts, and this is dropped.
+	// instead is the record on the workload meanwhile. Once the actuator writes another one, that one counts, and this is dropped.
 	instead string
 }
 
@@ -55,7 +55,7 @@ func (w *Workload) KeepingStart(last events.Outcome) (*Workload, bool) {
 
 // NeedsStarts reports whether Jobs of the workload may be the only ones to say what they were started for.
 func (w *Workload) NeedsStarts() bool {
-	return w.starts && !w.OptIn.Empty() && w.stored.text(annotationRolled) == ""
+	return w.starts && !w.OptIn.Empty() && (!w.ours || w.stored.text(annotationRolled) == "")
 }
 
 // KeepingStarts returns the workload with the changes that its Jobs were started for, according to the Jobs. It returns false if the workload
@@ -101,9 +101,9 @@ func (w *Workload) with(k kept) *Workload {
 	return &keeping
 }
 
-// recallKept takes over what an earlier state keeps, unless someone has written another record since.
+// recallKept takes over what an earlier state keeps, unless the actuator has written another record since.
 func (w *Workload) recallKept(earlier *Workload) {
-	if k := earlier.kept; k != nil && w.kept == nil && k.instead == w.stored.text(annotationRolled) {
+	if k := earlier.kept; k != nil && w.kept == nil && (!w.ours || k.instead == w.stored.text(annotationRolled)) {
 		*w = *w.with(*k)
 	}
 }

@@ -15,63 +15,89 @@ type Link struct {
 	Written time.Time
 }
 
-// Link returns since when the workload has wanted a source as it does now. It returns false if the workload already did when it was first seen.
+// maxLinks is how many writes are remembered that changed what a workload wants. What an earlier one made it want counts as wanted all along.
+const maxLinks = 4
+
+// linking is a write that changed what a workload wants.
+type linking struct {
+	Link
+	// before is what the workload wanted until then, and rolled was its record.
+	before wishes
+	rolled map[string]RolledFor
+}
+
+// wishes is what a workload wants. The zero value wants nothing.
+type wishes struct {
+	namespace string
+	optIn     OptIn
+	refs      []Reference
+}
+
+// want returns whether a source is wanted, assuming that it has the match annotation.
+func (v wishes) want(source events.Source) Want {
+	return v.optIn.Wants(source, referenceTo(source, v.refs, v.namespace), true)
+}
+
+func (v wishes) areLike(other wishes) bool {
+	return v.optIn.isLike(other.optIn) && slices.EqualFunc(v.refs, other.refs, Reference.isLike)
+}
+
+func (w *Workload) wishes() wishes {
+	return wishes{namespace: w.ID.Namespace, optIn: w.OptIn, refs: w.Refs}
+}
+
+// Link returns since when the workload has wanted a source as it does now. It returns false if the workload already did when it was first seen, and
+// once the source is recorded.
 func (w *Workload) Link(source events.Source) (Link, bool) {
-	link, ok := w.links[source]
-	return link, ok
+	want, text := w.wants(source), source.String()
+	if !want.Wanted() {
+		return Link{}, false
+	}
+	for _, link := range slices.Backward(w.links) {
+		switch {
+		case link.rolled[text] != w.Rolled[text]:
+			return Link{}, false
+		case !want.within(link.before.want(source)):
+			return link.Link, true
+		}
+	}
+	return Link{}, false
 }
 
-// Linked returns the sources that have a Link, in no particular order.
+// Linked returns the sources with a Link that the workload references or names exactly, except secrets in stores, in no particular order.
 func (w *Workload) Linked() []events.Source {
-	list := make([]events.Source, 0, len(w.links))
-	for source := range w.links {
-		list = append(list, source)
-	}
-	return list
-}
-
-// LinkAfter copies the links of an earlier state to w, and returns the sources that w wants and that the earlier state did not want in this
-// way. Earlier is nil if there is no earlier state. Since is the Version of the new links. If it is empty, nothing is known of the time
-// before, and no links are made.
-//
-// A link ends when the source is recorded. Sources that only a pattern names have no link, nor have secrets in stores, which a workload
-// names without their store.
-func (w *Workload) LinkAfter(earlier *Workload, since string) []events.Source {
-	w.links = nil
-	if earlier != nil && earlier.ID.UID != w.ID.UID {
-		earlier = nil
-	}
-	if earlier == nil && since == "" {
+	if len(w.links) == 0 {
 		return nil
 	}
-	var fresh []events.Source
-	for _, source := range w.namedSources() {
-		want, before := w.wants(source), Want{}
-		if earlier != nil {
-			before = earlier.wants(source)
-		}
-		link, linked := Link{Version: since, Written: w.WantedBy()}, since != ""
-		switch {
-		case !want.Wanted():
-			continue
-		case want.within(before):
-			link, linked = earlier.Link(source)
-			linked = linked && w.Rolled[source.String()] == earlier.Rolled[source.String()]
-		case linked:
-			fresh = append(fresh, source)
-		}
-		if linked && w.links == nil {
-			w.links = make(map[events.Source]Link)
-		}
-		if linked {
-			w.links[source] = link
-		}
-	}
-	return fresh
+	return slices.DeleteFunc(w.namedSources(), func(source events.Source) bool {
+		_, linked := w.Link(source)
+		return !linked
+	})
 }
 
-// Unrecorded returns the sources that the workload may want and that are not in its record. Like LinkAfter, it leaves out sources that only a
-// pattern names, and secrets in stores.
+// LinkAfter sets the links of w, the state after an earlier one, and returns the sources that w wants and that the earlier state did not want in this
+// way, as far as they are named: sources that only a pattern names, and secrets in stores, which a workload names without their store, have a Link,
+// but are not listed. Earlier is nil if there is no earlier state. Since is the Version of a new link. If it is empty, nothing is known of the time
+// before, and no link is made.
+func (w *Workload) LinkAfter(earlier *Workload, since string) []events.Source {
+	var links []linking
+	var before wishes
+	if earlier != nil && earlier.ID.UID == w.ID.UID {
+		links, before = earlier.links, earlier.wishes()
+	}
+	if w.links = links; since == "" || w.OptIn.Empty() || before.areLike(w.wishes()) {
+		return nil
+	}
+	link := linking{Link: Link{Version: since, Written: w.WantedBy()}, before: before, rolled: w.Rolled}
+	w.links = append(slices.Clone(links[max(0, len(links)-maxLinks+1):]), link)
+	return slices.DeleteFunc(w.namedSources(), func(source events.Source) bool {
+		want := w.wants(source)
+		return !want.Wanted() || want.within(before.want(source))
+	})
+}
+
+// Unrecorded returns the sources that the workload may want and that are not in its record. Like Linked, it leaves out sources that only a pattern
+// names, and secrets in stores.
 func (w *Workload) Unrecorded() []events.Source {
 	var list []events.Source
 	for _, source := range w.namedSources() {
@@ -97,9 +123,7 @@ func (w *Workload) namedSources() []events.Source {
 }
 
 // wants returns whether the workload wants a source, assuming that the source has the match annotation.
-func (w *Workload) wants(source events.Source) Want {
-	return w.OptIn.Wants(source, w.Reference(source), true)
-}
+func (w *Workload) wants(source events.Source) Want { return w.wishes().want(source) }
 
 // within reports whether other covers all keys of the source that w covers.
 func (w Want) within(other Want) bool {

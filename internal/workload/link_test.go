@@ -132,6 +132,27 @@ func TestALinkIsAsOldAsTheWriteThatMadeIt(t *testing.T) {
 			nil, "20",
 		},
 		{
+			"a write of something else that it wants keeps it",
+			[]linkState{
+				{version: "10", rollOn: "auto", reads: user, since: "10"},
+				{version: "20", rollOn: "auto", reads: []string{"db#user", "other#a"}, since: "20"},
+			},
+			[]string{"other"},
+			"10",
+		},
+		{
+			"many writes of what else it wants forget it",
+			[]linkState{
+				{version: "10", rollOn: "secret/db", since: "10"},
+				{version: "20", rollOn: "secret/db, secret/a", since: "20"},
+				{version: "30", rollOn: "secret/db, secret/b", since: "30"},
+				{version: "40", rollOn: "secret/db, secret/c", since: "40"},
+				{version: "50", rollOn: "secret/db, secret/d", since: "50"},
+			},
+			[]string{"d"},
+			"",
+		},
+		{
 			"another workload of this name",
 			[]linkState{{version: "10", rollOn: "auto", reads: user}, {version: "5", rollOn: "auto", reads: user, since: "5", uid: "2"}},
 			[]string{"db"},
@@ -158,8 +179,8 @@ func TestALinkIsAsOldAsTheWriteThatMadeIt(t *testing.T) {
 			if link.Version != test.version || ok != (test.version != "") {
 				t.Errorf("got %+v (%t), want since %q", link, ok, test.version)
 			}
-			if linked := len(w.Linked()); linked != 0 && !ok {
-				t.Errorf("it has %d links", linked)
+			if slices.ContainsFunc(w.Linked(), func(source events.Source) bool { return source.Name == "db" }) != ok {
+				t.Errorf("the linked sources are %v", w.Linked())
 			}
 		})
 	}
@@ -181,5 +202,55 @@ func TestWhatARecordSaysNothingOfIsListed(t *testing.T) {
 	w.Rolled = map[string]RolledFor{"secret/db": {Fingerprint: fp("a"), Version: "9", UID: "u"}}
 	if diff := cmp.Diff([]string{"named"}, names()); diff != "" {
 		t.Errorf("with a record (-want +got):\n%s", diff)
+	}
+}
+
+func TestWhatAPatternNamesAndWhatIsInAStoreIsLinked(t *testing.T) {
+	everyStore := StoreAccess{Grants: []StoreGrant{{Namespaces: []string{"*"}, Store: "*", Paths: []string{"*"}}}}
+	release := events.Source{Kind: events.KindConfigMap, Namespace: "shop", Name: "release-1"}
+	inStore := events.StorePath{Store: "bao", Namespace: events.RootNamespace, Mount: "secret", Path: "shop/db"}.Source()
+	read := func(version string, annotations map[string]string) *Workload {
+		w, ok := Read(deployments, &appsv1.Deployment{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "w", ResourceVersion: version, Annotations: annotations},
+		}, Reading{Stores: everyStore})
+		if !ok || len(w.Problems) > 0 {
+			t.Fatal(w.Problems)
+		}
+		return w
+	}
+	tests := []struct {
+		name           string
+		before, after  map[string]string
+		source         events.Source
+		record, linked bool
+	}{
+		{"a pattern", rollOn("auto"), rollOn("configmap/release-*"), release, false, true},
+		{"an expression", rollOn("auto"), map[string]string{"configmap.reloader.stakater.com/reload": "release-.*"}, release, false, true},
+		{"a path", rollOn("auto"), rollOn("openbao:secret/shop/db"), inStore, false, true},
+		{"a pattern of a path", rollOn("auto"), rollOn("openbao:secret/*"), inStore, false, true},
+		{"a pattern that was there", rollOn("configmap/release-*"), rollOn("configmap/release-*, secret/db"), release, false, false},
+		{"a wider pattern", rollOn("configmap/release-*"), rollOn("configmap/*"), release, false, false},
+		{"a pattern whose source is recorded since", rollOn("auto"), rollOn("configmap/release-*"), release, true, false},
+		{"a pattern of other names", rollOn("auto"), rollOn("configmap/other-*"), release, false, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			before, w := read("10", test.before), read("20", test.after)
+			if fresh := w.LinkAfter(before, "20"); slices.Contains(fresh, test.source) {
+				t.Errorf("it is listed: %v", fresh)
+			}
+			if test.record {
+				later := read("30", test.after)
+				later.Rolled = map[string]RolledFor{test.source.String(): {Fingerprint: fp("a"), Version: "25", UID: "u"}}
+				later.LinkAfter(w, "30")
+				w = later
+			}
+			if link, linked := w.Link(test.source); linked != test.linked || linked && link.Version != "20" {
+				t.Errorf("got %+v (%t), want since 20: %t", link, linked, test.linked)
+			}
+			if len(w.Linked()) != 0 && test.source != release {
+				t.Errorf("listed are %v", w.Linked())
+			}
+		})
 	}
 }

@@ -95,6 +95,11 @@ func (o OptIn) rollsAll(kind events.Kind) bool {
 	return slices.ContainsFunc(o.include, func(r rule) bool { return r.reason == byAll && r.kind == kind })
 }
 
+// isLike reports whether both are read from the same items.
+func (o OptIn) isLike(other OptIn) bool {
+	return o.none == other.none && slices.EqualFunc(o.include, other.include, rule.isLike) && slices.EqualFunc(o.exclude, other.exclude, rule.isLike)
+}
+
 // Empty reports whether the workload never rolls, whatever changes.
 func (o OptIn) Empty() bool { return len(o.include) == 0 }
 

@@ -51,6 +51,9 @@ func (k Kind) Patch(w *Workload, write Write) (Patch, error) {
 	if err != nil {
 		return Patch{}, err
 	}
+	if !w.ours && record == w.stored.text(annotationRolled) {
+		record += " " // The API server leaves a value to who has written it.
+	}
 	reverted, err := w.revertedAfter(write)
 	if err != nil {
 		return Patch{}, err

@@ -20,12 +20,16 @@ func Read(k Kind, obj runtime.Object, reading Reading) (*Workload, bool) {
 		return nil, false
 	}
 	meta, template := parts.meta, parts.template
+	ours, record := isOurs(meta, annotationRolled), ""
+	if ours {
+		record = meta.Annotations[annotationRolled]
+	}
 	w := &Workload{
 		ID:         k.id(meta),
 		Version:    meta.ResourceVersion,
 		Created:    meta.CreationTimestamp.Time,
 		Refs:       references(template),
-		Rolled:     parseRolled(meta.Annotations[annotationRolled]),
+		Rolled:     parseRolled(record),
 		Revision:   k.strategy.revision(parts),
 		Generation: meta.Generation,
 		Progress:   parts.progress,
@@ -39,13 +43,14 @@ func Read(k Kind, obj runtime.Object, reading Reading) (*Workload, bool) {
 		Suspended:      parts.suspended,
 		Deaf:           parts.deaf,
 		StandsFor:      parts.standsFor,
+		ours:           ours,
 		starts:         parts.starts,
 		Aborted:        parts.aborted,
 		restarts:       parts.restarts,
 		restartAt:      parts.restartAt,
 		touched:        parts.touched,
 		unaborted:      parts.unaborted,
-		recordRevision: revisionOf(meta.Annotations[annotationRolled], meta.Annotations[annotationReverted]),
+		recordRevision: revisionOf(record, meta.Annotations[annotationReverted]),
 	}
 	w.Manager, w.ManagerIsLast = lastManager(meta)
 	w.bare = w.template

@@ -24,7 +24,10 @@ func rolledDeployment() *appsv1.Deployment {
 			},
 			ManagedFields: []metav1.ManagedFieldsEntry{
 				{Manager: "kubectl", Time: &written},
-				{Manager: FieldManager, Time: &written},
+				{
+					Manager: FieldManager, Operation: metav1.ManagedFieldsOperationUpdate, Time: &written, FieldsType: "FieldsV1",
+					FieldsV1: metav1.NewFieldsV1(ownsRecord),
+				},
 				{Manager: "kube-controller-manager", Time: &written, Subresource: "status"},
 			},
 		},

@@ -25,6 +25,22 @@ type Reference struct {
 	ByPull bool
 }
 
+// referenceTo returns the reference to a source among those of a workload in a namespace, or nil if there is none.
+func referenceTo(source events.Source, refs []Reference, namespace string) *Reference {
+	for i := range refs {
+		if ref := &refs[i]; RefersTo(ref.Kind, ref.Name, source) && SourceNamed(ref.Kind, namespace, "").Namespace == source.Namespace {
+			return ref
+		}
+	}
+	return nil
+}
+
+// isLike reports whether both concern a workload in the same way.
+func (r Reference) isLike(other Reference) bool {
+	return r.Kind == other.Kind && r.Name == other.Name && r.ByPull == other.ByPull &&
+		(r.Keys == nil) == (other.Keys == nil) && slices.Equal(r.Keys, other.Keys)
+}
+
 // limited returns the first references, at most maxReferences.
 func limited(list []Reference) []Reference {
 	if len(list) <= maxReferences {

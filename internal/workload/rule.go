@@ -46,6 +46,11 @@ func (r rule) compare(other rule) int {
 	return 1
 }
 
+// isLike reports whether both rules are read from the same item.
+func (r rule) isLike(other rule) bool {
+	return r.reason == other.reason && r.annotation == other.annotation && r.item == other.item && r.kind == other.kind
+}
+
 // covers reports whether the rule is about a source.
 func (r *rule) covers(source events.Source) bool {
 	return (r.kind == "" || r.kind == source.Kind) && (r.store == "" || isIn(r.store, source)) && (r.name == nil || isCalled(source, r.name))

@@ -9,6 +9,8 @@ import (
 // RunBy returns the state of w while other workloads run the pods of its template, as Rollouts do whose workloadRef names a Deployment, or while
 // w is the controller of other workloads and is rolled instead of them. Its progress then combines theirs, and its own if it has pods, and the
 // annotations of all of them count. Without runners, it returns w by itself. It does not change w.
+//
+// What w controls counts as gone while its kind is not served. Whether w is rolled is not known while the kind of another runner is not.
 func (w *Workload) RunBy(runners ...*Workload) *Workload {
 	alone := w.byItself()
 	joined := *alone
@@ -29,6 +31,10 @@ func (w *Workload) RunBy(runners ...*Workload) *Workload {
 		serving = append(serving, alone.ServingSince)
 	}
 	for _, runner := range runners {
+		if runner.Unserved && runner.owned {
+			continue
+		}
+		joined.Unserved = joined.Unserved || runner.Unserved
 		joined.lend(runner)
 		joined.Aborted = joined.Aborted || runner.Aborted
 		joined.Hold = cmp.Or(joined.Hold, runner.Hold)
@@ -66,8 +72,11 @@ func (w *Workload) RunBy(runners ...*Workload) *Workload {
 	return &joined
 }
 
-// sinceAll returns the newest of the resourceVersions, or "" if one of them is empty.
+// sinceAll returns the newest of the resourceVersions, or "" if one of them is empty, or if there are none.
 func sinceAll(versions []string) string {
+	if len(versions) == 0 {
+		return ""
+	}
 	newest := versions[0]
 	for _, version := range versions[1:] {
 		switch {
@@ -86,6 +95,13 @@ func (w *Workload) byItself() *Workload {
 		return w.alone
 	}
 	return w
+}
+
+// Serving returns the state of w in which the API server serves its kind, or does not.
+func (w *Workload) Serving(serves bool) *Workload {
+	as := *w.byItself()
+	as.Unserved, as.Reverted = !serves, maps.Clone(as.Reverted)
+	return &as
 }
 
 // IsRun reports whether another workload runs the pods of the template.

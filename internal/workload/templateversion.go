@@ -30,6 +30,7 @@ func (w *Workload) After(earlier *Workload, exact bool) *Workload {
 		return w
 	}
 	w.recallKept(earlier)
+	w.recallRecord(earlier)
 	w.recallReverted(earlier)
 	w.recallRolls(earlier)
 	w.templates = earlier.templates

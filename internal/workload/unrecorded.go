@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -64,5 +65,10 @@ func (p Patch) apply(obj, after runtime.Object) error {
 	if err := json.Unmarshal(made, after); err != nil {
 		return fmt.Errorf("decoding what may not be patched: %w", err)
 	}
+	about, err := meta.Accessor(after)
+	if err != nil {
+		return fmt.Errorf("decoding what may not be patched: %w", err)
+	}
+	about.SetManagedFields(nil) // They say nothing of what the patch would have written.
 	return nil
 }

@@ -17,7 +17,8 @@ type Workload struct {
 	Problems []error
 	// Refs are what the pods read.
 	Refs []Reference
-	// Rolled is the record: what the workload was last rolled for, by source.
+	// Rolled is the record: what the workload was last rolled for, by source. While the annotation is not as the actuator wrote it, this is
+	// what the actuator wrote last, as far as that is known.
 	Rolled map[string]RolledFor
 	// Wave orders workloads: for one change, those with a lower wave are rolled first.
 	Wave int
@@ -38,9 +39,14 @@ type Workload struct {
 	// ManagerIsLast says that the write by Manager is not older than the actuator's own last one.
 	ManagerIsLast bool
 
+	// ours says that the annotation of the record is as the actuator wrote it.
+	ours bool
 	// kept is what could not be written on the workload, or nil. starts is as in parts.
 	kept   *kept
 	starts bool
+
+	// Unserved says that the API server does not serve the kind of the workload, or of one that runs its pods: nobody knows what has become of it.
+	Unserved bool
 
 	// Suspended says that someone has suspended a workload whose rolls start pods. When it is resumed, its pods read what is current then.
 	Suspended bool
@@ -107,9 +113,8 @@ type Workload struct {
 	TemplateVersion string
 	// TemplateWritten is the time of that write by the API server's clock, to the second. It is zero if not known.
 	TemplateWritten time.Time
-	// links says since when the workload has wanted sources as it does now. It has no entries for sources that it already
-	// wanted so when it was first seen.
-	links map[events.Source]Link
+	// links are the last writes that changed what the workload wants, the newest last.
+	links []linking
 	// Written is the time of the newest write by the API server's clock, to the second, except to subresources such as the status. It is
 	// zero if not known.
 	Written time.Time
@@ -138,12 +143,7 @@ func (w *Workload) RunsOnce() bool { return w.starts || w.ID.Kind == jobs.Name }
 
 // Reference returns the pod spec's reference to a source, or nil if there is none.
 func (w *Workload) Reference(source events.Source) *Reference {
-	for i := range w.Refs {
-		if ref := &w.Refs[i]; RefersTo(ref.Kind, ref.Name, source) && SourceNamed(ref.Kind, w.ID.Namespace, "").Namespace == source.Namespace {
-			return ref
-		}
-	}
-	return nil
+	return referenceTo(source, w.Refs, w.ID.Namespace)
 }
 
 // Sources returns the sources that may concern the workload by name: those that it references and those that its annotations name.
