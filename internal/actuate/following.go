@@ -126,13 +126,6 @@ func (f *following) unreported(w *workload.Workload) bool {
 	return w.Revision != "" && f.reported[w.Key()].revision != w.Revision
 }
 
-// isUndone reports whether somebody has brought back what an earlier rollout had written: nothing was written since the one that was reported last.
-// If the API server's clock is ahead of that of the last leader, this is not noticed.
-func (f *following) isUndone(w *workload.Workload) bool {
-	last := f.reported[w.Key()]
-	return last.revision != "" && !w.Patched.After(last.at)
-}
-
 // isReplaced reports whether someone has replaced what a workload was last rolled to, by its last outcome.
 func (f *following) isReplaced(w *workload.Workload) bool {
 	last := f.reported[w.Key()]

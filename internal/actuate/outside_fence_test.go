@@ -11,6 +11,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	k8stesting "k8s.io/client-go/testing"
+
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // A patch of another leader arrives just before that of this one, which the watch has not shown.
@@ -52,7 +54,7 @@ func TestACorrectionOfAnEarlierRecordChangesNothing(t *testing.T) {
 		var written atomic.Bool
 		s.onPatch(func(request k8stesting.PatchActionImpl) (bool, runtime.Object, error) {
 			if bytes.Contains(request.Patch, []byte("keyturn.dev~1reverted")) && written.CompareAndSwap(false, true) {
-				s.edit("web", annotated(annotationRecord, record))
+				s.writeAs(workload.FieldManager, "web", annotated(annotationRecord, record))
 			}
 			return false, nil, nil
 		})

@@ -5,8 +5,6 @@ package actuate_test
 import (
 	"testing"
 	"time"
-
-	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // manyWait has workloads with --canary of which c has to go first, although all others are looked at before it: b has more pods, and z1 and z2 have
@@ -74,7 +72,7 @@ func TestOneGoesFirstWhenWhatHeldAllIsOver(t *testing.T) {
 			s.workload("of-reloader")
 			manyWait(s)
 			allChange(s)
-			s.edit("of-reloader", writtenBy(workload.ReloaderManager))
+			s.reloaderRolls("of-reloader", "secret/of-reloader")
 			s.settle()
 			s.wantRolls()
 			s.pass(3 * time.Second)

@@ -13,7 +13,7 @@ import (
 // lost, is from somebody else, or comes late. From a step of the ledger on, some of them end otherwise.
 
 // landed is the last step of the ledger that is there.
-const landed = 0
+const landed = 1
 
 // fixture is something that happens, and what comes of it.
 type fixture struct {
@@ -72,7 +72,6 @@ func testFixtures(t *testing.T, fixtures []fixture) {
 func (f fixture) test(t *testing.T, want ends) {
 	t.Helper()
 	play(t, func(s *scene) {
-		s.manage()
 		f.play(s)
 		s.wantEnds(want)
 	})

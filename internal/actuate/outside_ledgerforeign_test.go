@@ -5,6 +5,10 @@ package actuate_test
 import (
 	"testing"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // M2, 3.9: a person puts back what was there before a roll, and with it the record of that time.
@@ -61,7 +65,7 @@ func TestLedgerAPersonUndoesARoll(t *testing.T) {
 				s.workload("api", auto, onHold, reads("secret/db"))
 				undoing("web", whole, func(s *scene) { s.restart() })(s)
 			},
-			today: rolled("web"), step: 5,
+			today: ends{told: "web skipped already-rolled"}, step: 7,
 		},
 		{
 			name: "that is in progress, and nothing rolls it again",
@@ -99,6 +103,90 @@ func TestLedgerAPersonUndoesARoll(t *testing.T) {
 				s.pass(11 * time.Minute)
 			},
 			today: rolled("api"),
+		},
+	})
+}
+
+// M2: a record may be in a manifest, or in a backup.
+func TestLedgerOthersBringBackARecord(t *testing.T) {
+	// bringing rolls web, and then brings back the record of before.
+	bringing := func(back func(s *scene, record string), happens func(*scene)) func(*scene) {
+		return func(s *scene) {
+			s.workload("web", auto, reads("secret/db#password"))
+			s.begin("secret/db")
+			record := s.annotation("web", annotationRecord)
+			s.set("secret/db", "password", "two")
+			s.rest()
+			back(s, record)
+			s.pass(2 * time.Minute)
+			s.soFar()
+			happens(s)
+			s.pass(11 * time.Minute)
+		}
+	}
+	apply := func(s *scene, record string) {
+		s.applyAs("argocd-controller", "web", annotated(annotationRecord, record))
+	}
+	replace := func(s *scene, record string) {
+		s.writeAs("kubectl-replace", "web", annotated(annotationRecord, record))
+	}
+	// restore makes the workload anew, as a tool does that restores managedFields, too.
+	restore := func(s *scene, record string) {
+		backup := s.object("web")
+		object := metaOf(backup)
+		object.SetAnnotations(map[string]string{workload.AnnotationRollOn: "auto", annotationRecord: record})
+		object.SetUID("")
+		object.SetCreationTimestamp(metav1.Time{})
+		s.delete("web")
+		s.pass(time.Minute)
+		s.create(backup)
+	}
+	notRead := func(s *scene) { s.set("secret/db", "user", "two") }
+	back := func(s *scene) { s.set("secret/db", "password", "one") }
+	next := func(happens func(*scene)) func(*scene) {
+		return func(s *scene) {
+			s.restart()
+			s.pass(time.Minute)
+			happens(s)
+		}
+	}
+	skipped := ends{told: "web skipped keys-not-consumed"}
+	testFixtures(t, []fixture{
+		{
+			name: "with a manifest that is applied, and a change of what it does not read rolls nothing", play: bringing(apply, notRead),
+			today: ends{told: "web skipped pods-newer"}, step: 1, then: skipped,
+		},
+		{
+			name: "with a manifest that is applied again and again, and nothing rolls",
+			play: func(s *scene) {
+				bringing(func(s *scene, record string) {
+					for range 20 {
+						apply(s, record)
+						s.pass(3 * time.Minute)
+					}
+				}, func(s *scene) { s.restart() })(s)
+			},
+		},
+		{
+			name: "with a manifest that is replaced, and a change back rolls it with the next leader", play: bringing(replace, next(back)),
+			today: ends{told: "web skipped same-content"}, step: 1, then: rolled("web"),
+		},
+		{
+			name: "from a backup, and a change of what it does not read rolls nothing", play: bringing(restore, notRead),
+			today: ends{told: "web skipped pods-newer"}, step: 1, then: skipped,
+		},
+		{
+			name: "from a backup, and a change back rolls it with the next leader", play: bringing(restore, next(back)),
+			today: ends{told: "web skipped same-content"}, step: 1, then: rolled("web"),
+		},
+		{
+			name: "with the manifest of another workload, and the next leader knows what its pods have",
+			play: func(s *scene) {
+				bringing(func(s *scene, _ string) {
+					s.workload("api", auto, reads("secret/db#password"), annotated(annotationRecord, s.annotation("web", annotationRecord)))
+				}, func(s *scene) { s.restart() })(s)
+			},
+			today: ends{quiet: true},
 		},
 	})
 }

@@ -244,7 +244,6 @@ func TestLedgerWhoWaitsIsToldAboutOnce(t *testing.T) {
 
 func TestLedgerTheTraceOfAChangeOutlivesTheLeaderThatHeldIt(t *testing.T) {
 	play(t, func(s *scene) {
-		s.manage()
 		const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 		holding(func(s *scene) {
 			s.set("secret/db", "password", "three", func(change *events.Change) { change.Trace.Parent = parent })

@@ -5,8 +5,6 @@ package actuate_test
 import (
 	"testing"
 	"time"
-
-	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // R19: whatever web waits for, it is rolled once, when that is over, by whoever leads then.
@@ -94,7 +92,7 @@ func TestLedgerALeaderChangesInTheMiddleOfAWait(t *testing.T) {
 				s.options.Reloader = true
 				s.workload("peer", auto, reads("secret/other"))
 				alone(s)
-				s.edit("peer", writtenBy(workload.ReloaderManager))
+				s.reloaderRolls("peer", "secret/other")
 				dbChanges(s)
 				s.pass(2 * time.Second)
 			},

@@ -203,7 +203,7 @@ func holdSituations() []situation {
 		{
 			reason: plan.ReloaderFirst, unexplained: true, options: reloader, peer: reading("secret/other"),
 			act: func(s *scene) {
-				s.edit("peer", writtenBy(workload.ReloaderManager))
+				s.reloaderRolls("peer", "secret/other")
 				dbChanges(s)
 			},
 		},

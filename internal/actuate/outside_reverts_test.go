@@ -22,7 +22,7 @@ func TestARollThatIsRevertedIsRepeatedAndAtLastGivenUp(t *testing.T) {
 		revisions := map[string]bool{}
 		for round := range plan.RevertRetries + 1 {
 			s.wantRolls("web")
-			s.revert("web", writtenBy("operator"))
+			s.revert("web")
 			last, next := s.lastOf("web"), "it is not rolled again for this change"
 			if round < len(delays) {
 				next = "it is rolled again in " + delays[round].String()

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // startsJobs makes the CronJob report, of which changes start Jobs, and on which nothing may be written: Reloader's own role does not allow that.
@@ -91,12 +91,11 @@ func TestAJobWithTheRecordOfItsCronJobIsNotReported(t *testing.T) {
 		s.start()
 		s.pass(time.Minute)
 		started := startOne(s)
-		written := metav1.NewTime(time.Now().Truncate(time.Second))
-		ours := []metav1.ManagedFieldsEntry{{Manager: "keyturn", Operation: metav1.ManagedFieldsOperationUpdate, Time: &written}}
-		s.editJob(started.Name, func(job *batchv1.Job) { job.ManagedFields = ours })
 		// Another Job with the same record has nobody who reports it.
-		s.job("lonely", func(object *metav1.ObjectMeta, _ *corev1.PodTemplateSpec) {
-			object.Annotations, object.ManagedFields = started.Annotations, ours
+		s.job("lonely")
+		s.editJob("lonely", func(job *batchv1.Job) {
+			job.Annotations = started.Annotations
+			s.storage.writes(workload.FieldManager)
 		})
 		s.restart()
 		s.pass(time.Minute)

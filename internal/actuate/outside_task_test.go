@@ -16,6 +16,7 @@ import (
 	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 func TestThePatchIsTheSameHoweverItIsMade(t *testing.T) {
@@ -56,7 +57,8 @@ func TestThePatchWritesItsOwnAnnotationsAndNothingElse(t *testing.T) {
 		}
 		gone := annotated(annotationRecord, `{"secret/gone":"k0a1b2c3d:00000000000000000000000000000001@3/u"}`)
 		for name := range templates {
-			s.workload(name, auto, reads("secret/db", "configmap/app"), gone)
+			s.workload(name, auto, reads("secret/db", "configmap/app"))
+			s.writeAs(workload.FieldManager, name, gone)
 		}
 		s.begin("secret/db", "configmap/app")
 		s.writesSince(&s.seen)

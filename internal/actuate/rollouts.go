@@ -130,11 +130,8 @@ func (o *rollouts) find(ctx context.Context, stream *resumer) {
 	began := sync.OnceValue(func() time.Time { return stream.began(ctx) })
 	for _, w := range o.index.All() {
 		young := w.AtRecord() && o.now().Sub(w.Patched) < events.CrowdedOutcomeTTL
-		if !young || !o.following.unreported(w) || o.following.isUndone(w) || w.Deaf {
+		if !young || !o.following.unreported(w) || w.Deaf {
 			continue // Such a Job has the record of another one, whose rollout is reported.
-		}
-		if w.Patched.Add(clockMargin).Before(w.Created) {
-			continue // It is from a backup, with the record and the times of an object that is gone.
 		}
 		if w.Progress.State != workload.Complete || o.isNeverReported(w, began) {
 			o.adopt(ctx, w, o.outcomes.found(w))

@@ -92,6 +92,7 @@ func (c *customs) patch(action k8stesting.Action) (bool, runtime.Object, error) 
 		return true, nil, kube.NotApplied()
 	}
 	metaOf(after).SetResourceVersion(c.s.nextVersion())
+	c.note(request.PatchOptions.FieldManager, before, after)
 	if err := c.Tracker().Update(resource, after, request.GetNamespace()); err != nil {
 		return true, nil, err
 	}
@@ -108,13 +109,27 @@ func (c *customs) put(resource schema.GroupVersionResource, object *unstructured
 	object.SetNamespace(namespace)
 	object.SetUID(types.UID("uid-" + object.GetName()))
 	object.SetResourceVersion(c.s.nextVersion())
-	err := c.Tracker().Update(resource, object, namespace)
-	if apierrors.IsNotFound(err) {
+	before, err := c.Tracker().Get(resource, namespace, object.GetName())
+	switch {
+	case err == nil:
+		object.SetManagedFields(metaOf(before).GetManagedFields())
+		c.note("", before, object)
+		err = c.Tracker().Update(resource, object, namespace)
+	case apierrors.IsNotFound(err):
+		c.note("", nil, object)
 		err = c.Tracker().Create(resource, object, namespace)
 	}
 	if err != nil {
 		c.s.Fatal(err)
 	}
+}
+
+// note notes who writes a custom resource. Before is nil for a new one.
+func (c *customs) note(manager string, before, after runtime.Object) {
+	c.s.cluster.mu.Lock()
+	defer c.s.cluster.mu.Unlock()
+	c.s.storage.writes(manager)
+	c.s.storage.note(before, after)
 }
 
 // change changes a custom resource of the scene's namespace, as its controller or a person does.
@@ -164,6 +179,13 @@ func (s *scene) serveRollout(how func(*unstructured.Unstructured)) *customs {
 	}
 	rollouts.put(rolloutResource, object)
 	return rollouts
+}
+
+// inPhase is what the controller of Rollouts says of one.
+func inPhase(phase string) func(*unstructured.Unstructured) {
+	return func(object *unstructured.Unstructured) {
+		object.Object["status"] = map[string]any{"phase": phase, "observedGeneration": "1"}
+	}
 }
 
 // onObject gives a custom resource what an aspect gives a workload, as far as that is in its metadata.

@@ -13,7 +13,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
@@ -34,20 +33,6 @@ func (s *scene) rest() {
 	s.Helper()
 	s.pass(11 * time.Minute)
 	s.soFar()
-}
-
-// writeAs changes a workload as a program with this ownedField manager does.
-func (s *scene) writeAs(manager, name string, aspects ...aspect) {
-	s.Helper()
-	s.change(name, func(object runtime.Object) {
-		edited, pod := partsOf(object)
-		for _, aspect := range aspects {
-			aspect(edited, pod)
-		}
-		if m, ok := s.storage.(*fieldManagers); ok {
-			m.next = manager
-		}
-	})
 }
 
 // revisionOf keeps a workload as it is, as its ReplicaSet or its ControllerRevision does. What it returns brings that back as `kubectl rollout undo`

@@ -105,10 +105,12 @@ func (s *scene) rolling() *running {
 	return r
 }
 
-// revert has an operator that knows nothing of the last roll of a workload restore the pod template of before. It wants both to be told.
+// revert has an operator that knows nothing of the last roll of a workload restore the pod template of before, and note on the workload when it did.
+// It wants both to be told.
 func (s *scene) revert(name string, more ...aspect) {
 	s.Helper()
-	s.edit(name, append([]aspect{unrolled}, more...)...)
+	aspects := append([]aspect{unrolled}, more...)
+	s.writeAs("operator", name, append(aspects, annotated("example.org/synced", s.elapsed().String()))...)
 	s.pass(time.Second)
 	s.wantTold(name+" started content-changed", name+" failed reverted")
 }
@@ -141,15 +143,6 @@ func (c *cluster) holder() string {
 		return ""
 	}
 	return *lease.Spec.HolderIdentity
-}
-
-// writtenBy notes in the managedFields of a workload that a manager writes it now, which the API server of a scene does not do by itself.
-func writtenBy(manager string) aspect {
-	return func(object *metav1.ObjectMeta, _ *corev1.PodTemplateSpec) {
-		at := metav1.NewTime(time.Now().Truncate(time.Second))
-		others := slices.DeleteFunc(object.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool { return entry.Manager == manager })
-		object.ManagedFields = append(others, metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, Time: &at})
-	}
 }
 
 // podAnnotated gives the pod template an annotation.

@@ -64,13 +64,20 @@ func (s *scene) kubernetesEvents() []*corev1.Event {
 	return list
 }
 
-// reloadedAt is what Reloader writes on a workload that it rolls for a source, and when.
-func reloadedAt(at time.Time, source string) aspect {
+// reloaded is what Reloader writes on a workload that it rolls for a source at a time.
+func reloaded(at time.Time, source string) aspect {
 	return func(object *metav1.ObjectMeta, pod *corev1.PodTemplateSpec) {
 		kind, name, _ := strings.Cut(source, "/")
 		marker := fmt.Sprintf(`{"type":%q,"name":%q,"namespace":%q,"hash":"0","containerRefs":["app"],"observedAt":%d}`,
 			strings.ToUpper(kind), name, object.Namespace, at.Unix())
 		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, workload.AnnotationReloadedFrom, marker)
+	}
+}
+
+// reloadedAt is what a workload has that Reloader rolled for a source at an earlier time.
+func reloadedAt(at time.Time, source string) aspect {
+	return func(object *metav1.ObjectMeta, pod *corev1.PodTemplateSpec) {
+		reloaded(at, source)(object, pod)
 		object.ManagedFields = []metav1.ManagedFieldsEntry{{
 			Manager: workload.ReloaderManager, Operation: metav1.ManagedFieldsOperationUpdate, Time: &metav1.Time{Time: at.Truncate(time.Second)},
 		}}
@@ -80,7 +87,7 @@ func reloadedAt(at time.Time, source string) aspect {
 // reloaderRolls has Reloader roll a workload for a source now.
 func (s *scene) reloaderRolls(name, source string) {
 	s.Helper()
-	s.edit(name, reloadedAt(time.Now(), source))
+	s.writeAs(workload.ReloaderManager, name, reloaded(time.Now(), source))
 }
 
 // jobsResource has the Jobs.

@@ -41,7 +41,7 @@ import (
 // object, and loses nothing between a list and the watch that follows it.
 type cluster struct {
 	t       *testing.T
-	storage k8stesting.ObjectTracker
+	storage *fieldManagers
 
 	mu      sync.Mutex
 	version int
@@ -67,7 +67,7 @@ type write struct {
 
 func newCluster(t *testing.T) *cluster {
 	c := &cluster{
-		t: t, storage: k8stesting.NewObjectTracker(scheme.Scheme, scheme.Codecs.UniversalDecoder()), version: 1000,
+		t: t, storage: newFieldManagers(k8stesting.NewObjectTracker(scheme.Scheme, scheme.Codecs.UniversalDecoder())), version: 1000,
 		past: make(map[schema.GroupVersionResource][]watch.Event), watches: make(map[schema.GroupVersionResource]*watch.Broadcaster),
 		refusals: make(map[string]error), stalled: make(map[string]bool),
 	}
@@ -127,8 +127,10 @@ func (c *cluster) answer(action k8stesting.Action) (runtime.Object, error) {
 			c.notices = append(c.notices, name+" "+event.Reason)
 			return event, nil
 		}
+		c.storage.writes(request.CreateOptions.FieldManager)
 		return c.add(resource, request.GetObject())
 	case k8stesting.UpdateActionImpl:
+		c.storage.writes(request.UpdateOptions.FieldManager)
 		return c.update(resource, request.GetObject(), request.GetSubresource())
 	case k8stesting.PatchActionImpl:
 		return c.patch(request)
@@ -238,6 +240,7 @@ func (c *cluster) patch(request k8stesting.PatchActionImpl) (runtime.Object, err
 	if len(request.PatchOptions.DryRun) > 0 {
 		return after, nil
 	}
+	c.storage.writes(request.PatchOptions.FieldManager)
 	if err := c.store(resource, before, after, ""); err != nil {
 		return nil, err
 	}

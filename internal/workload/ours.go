@@ -24,7 +24,11 @@ func isOurs(meta *metav1.ObjectMeta, annotation string) bool {
 	}
 	for i := range meta.ManagedFields {
 		entry := &meta.ManagedFields[i]
-		if mayBeOurs(entry, meta.CreationTimestamp.Time) && owns(entry.FieldsV1.GetRawBytes(), "f:metadata", "f:annotations", "f:"+annotation) {
+		if entry.FieldsV1 == nil || !mayBeOurs(entry, meta.CreationTimestamp.Time) {
+			continue
+		}
+		fields, err := entry.FieldsV1.MarshalJSON() // It is kept as it came, which may be CBOR.
+		if err == nil && owns(fields, "f:metadata", "f:annotations", "f:"+annotation) {
 			return true
 		}
 	}
