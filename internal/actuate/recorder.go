@@ -36,8 +36,8 @@ func lookBackoff() wait.Backoff {
 }
 
 // recorder completes the records of workloads that have no entry for a source, without rolling them, and writes those again that others have removed
-// or replaced. It works slowly on one workload at a time, and only on those that have nothing else to do. The state of the workloads shows what is left
-// to do, so nothing is lost with the leader, except a record that is not written again by then.
+// or replaced. It works slowly on one workload at a time, and only on those that have nothing else to do. The state of the workloads shows what is
+// left to do, so nothing is lost with the leader, except a record that is not written again by then.
 type recorder struct {
 	notes
 	// isUnsettled reports whether a workload has pending changes, a rollout in progress, or a roll to be corrected, or its kind is not served.

@@ -19,8 +19,8 @@ func (p Place) Has(w *workload.Workload) bool {
 	return w.ID.Kind == p.Kind && (p.Namespace == "" || w.ID.Namespace == p.Namespace)
 }
 
-// Unserve records that the API server does not serve a kind. Its workloads stay as they were, and are marked. Since is how far the kind was seen, empty
-// if it was not.
+// Unserve records that the API server does not serve a kind. Its workloads stay as they were, and are marked. Since is how far the kind was seen,
+// empty if it was not.
 func (x *Index) Unserve(place Place, since string, now time.Time) {
 	x.mu.Lock()
 	if _, known := x.unserved[place]; !known {

@@ -10,8 +10,8 @@ import (
 )
 
 // ownsRecord is a set of fields with the record, and of others as they are beside it.
-const ownsRecord = `{"f:metadata":{"f:annotations":{".":{},"f:keyturn.dev/rolled":{},"f:keyturn.dev/rolls":{}}},` +
-	`"f:spec":{"f:template":{"f:metadata":{"f:annotations":{"f:keyturn.dev/revision":{}}},"f:spec":{"f:containers":{"k:{\"name\":\"app\"}":{"f:image":{}}}}}}}`
+const ownsRecord = `{"f:metadata":{"f:annotations":{".":{},"f:keyturn.dev/rolled":{},"f:keyturn.dev/rolls":{}}},"f:spec":{"f:template":{` +
+	`"f:metadata":{"f:annotations":{"f:keyturn.dev/revision":{}}},"f:spec":{"f:containers":{"k:{\"name\":\"app\"}":{"f:image":{}}}}}}}`
 
 // entryOf is what managedFields say about the writes of a manager.
 func entryOf(manager, fields string) metav1.ManagedFieldsEntry {
