@@ -87,7 +87,7 @@ func (i *intake) recall(ctx context.Context, recalled answer) {
 // isNeeded reports whether the workload needs an event that was read again for it.
 func (i *intake) isNeeded(w *workload.Workload, delivery *events.Delivery, why recallReason) bool {
 	key := w.Key()
-	// A pending change, or a patch under way, may already be for this event or a later one. The workload got no events while its kind was not served.
+	// A pending change, or a patch under way, may already be for this event or a later one.
 	if i.debounce.byKey[key].hasUpTo(delivery) || i.patcher.patching(key).covers(delivery) {
 		return false
 	}

@@ -149,7 +149,7 @@ func (s *simulation) apply(r *task) {
 		s.startPods()
 	}
 	after.LinkAfter(s.w, "")
-	s.w = &after
+	s.w, s.removed = &after, false
 }
 
 // restart makes the actuator forget what it knows. What is not acked is delivered again.
@@ -160,11 +160,26 @@ func (s *simulation) restart() {
 	after.TemplateVersion = ""
 	s.w = &after
 	s.forgetLinks()
+	s.forgetRecord()
 	s.lose()
 	for _, source := range s.sources {
 		source.sent, source.superseded = false, nil
 	}
 	s.notef("restarted")
+}
+
+// forgetRecord makes the actuator forget a record that is no longer on the workload.
+func (s *simulation) forgetRecord() {
+	if !s.removed {
+		return
+	}
+	s.removed = false
+	after := *s.w
+	after.Rolled = nil
+	s.w = &after
+	for _, source := range s.sources {
+		source.unknown = source.unknown || !source.acked
+	}
 }
 
 // lose makes it unknown whether the pods started before or after a change that is not decided yet.

@@ -36,10 +36,7 @@ func (s *simulation) stepRecords() {
 	case n < 9:
 		s.recall()
 	case !s.calm:
-		s.rewrite(func(after *workload.Workload) { after.Rolled = nil })
-		for _, source := range s.sources {
-			source.unknown = source.unknown || !source.acked
-		}
+		s.removed = true
 		s.notef("%d: the record is removed", s.version)
 	}
 }
@@ -58,6 +55,7 @@ func (s *simulation) record() {
 	if s.pending != nil || s.inFlight != nil {
 		return
 	}
+	s.removed = false
 	for _, source := range s.sources {
 		baseline, ok := plan.Baseline(s.w, source.event)
 		if !ok || !source.acked {

@@ -32,6 +32,8 @@ type simulation struct {
 	// startedAt is when they started.
 	startedAt int
 	opt       optIns
+	// removed says that somebody has removed the record from the workload, so that only the actuator knows it.
+	removed bool
 
 	baselines baselines
 	// buffer is what was delivered but not taken yet.
