@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -63,6 +65,46 @@ func TestTheVersionOfTheTemplateIsThatOfTheWriteThatChangedIt(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestARecordThatSomeoneRemovesIsKnownForAsLongAsTheWorkload(t *testing.T) {
+	x := newIndex(workload.Reading{}, func(workload.Key) {}, unlinked)
+	// read returns the workload web at a resourceVersion, with a record that the actuator wrote, or without one.
+	read := func(version string, recorded bool) *workload.Workload {
+		deployment, fields := webDeployment(version, rollOn("auto")), "{}"
+		if recorded {
+			deployment.Annotations["keyturn.dev/rolled"] = `{"secret/db":"k1:a@5/u"}`
+			fields = `{"f:metadata":{"f:annotations":{"f:keyturn.dev/rolled":{}}}}`
+		}
+		deployment.ManagedFields = []metav1.ManagedFieldsEntry{{
+			Manager: workload.FieldManager, Operation: metav1.ManagedFieldsOperationUpdate, FieldsV1: metav1.NewFieldsV1(fields),
+		}}
+		w, ok := workload.Read(deployments, deployment, workload.Reading{})
+		if !ok {
+			t.Fatal("it cannot be read")
+		}
+		return w
+	}
+	want := func(when, version string) {
+		t.Helper()
+		w := x.Get(workload.Key{Kind: "deployment", Namespace: "shop", Name: "web"})
+		if got := w.Rolled["secret/db"].Version; got != version || w.IsRecordLost() != (version != "") {
+			t.Errorf("%s, the record has version %q, lost: %t; want %q", when, got, w.IsRecordLost(), version)
+		}
+	}
+	x.Listed(read("10", true), "")
+	x.Written(read("11", false))
+	want("when a watch shows that it is removed", "5")
+	x.Listed(read("12", false), "11")
+	want("when a list shows that it is removed", "5")
+	x.Written(runnerOf(t, "13", "web", "Paused"))
+	want("when a Rollout runs the pods", "5")
+	x.Unserve(Place{Kind: "deployment"}, "13", written)
+	x.Serve(Place{Kind: "deployment"}, "13")
+	want("when its kind is served again", "5")
+	x.Forget(workload.Key{Kind: "deployment", Namespace: "shop", Name: "web"}, "w", "14")
+	x.Listed(read("15", false), "14")
+	want("when it was gone", "")
 }
 
 func TestAnotherWorkloadOfTheSameNameIsAnother(t *testing.T) {
