@@ -5,8 +5,8 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// returned asks for what workloads have missed while their kind was not served. Those that were known meanwhile got their events. But an actuator that began
-// without the kind, this one or that of an earlier leader, may have taken events without a workload to pass them to.
+// returned asks for what workloads have missed while their kind was not served. Those that were known meanwhile got their events. But an actuator
+// that began without the kind, this one or that of an earlier leader, may have taken events without a workload to pass them to.
 type returned struct {
 	index *inventory.Index
 	// asked has how often each kind had come back when its workloads were last asked for.

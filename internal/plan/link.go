@@ -25,7 +25,7 @@ func IsLaterThanLink(w *workload.Workload, now events.Change) bool {
 		return false
 	}
 	if now.Verb == events.VerbDeleted || now.Source.Kind == events.KindOpenBao {
-		// The event does not have the resourceVersion of the deletion, nor has a store any, only a time by another clock. As elsewhere, roll if in doubt.
+		// Neither a deletion nor a store has a resourceVersion to compare, only a time by another clock. As elsewhere, roll if in doubt.
 		return !link.Written.IsZero() && now.Time.Add(clockMargin).After(link.Written)
 	}
 	q := newQuestion(w, ref, want.Keys, now, Past{})
