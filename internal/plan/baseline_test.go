@@ -82,10 +82,10 @@ func TestAWorkloadThatRollsForNothingNowHasABaseline(t *testing.T) {
 }
 
 func TestAChangeAfterTheLinkIsNoBaseline(t *testing.T) {
-	if record, ok := Baseline(linkedAt(t, "99", written), changeOf(nil)); ok {
+	if record, ok := Baseline(linkedAt(t, "99", written, nil), changeOf(nil)); ok {
 		t.Errorf("got %q: the change is to be rolled for", record)
 	}
-	if _, ok := Baseline(linkedAt(t, "101", written), changeOf(nil)); !ok {
+	if _, ok := Baseline(linkedAt(t, "101", written, nil), changeOf(nil)); !ok {
 		t.Error("got none of a change before the workload was annotated")
 	}
 }
