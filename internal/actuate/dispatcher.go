@@ -54,12 +54,11 @@ func (d *dispatcher) dispatch(ctx context.Context) {
 			d.debounce.hold(p, plan.Busy)
 			continue
 		}
-		w := d.index.Get(p.key)
-		switch {
+		switch w := d.index.Get(p.key); {
+		case w != nil && !w.Unserved:
+			d.act(ctx, p, w)
 		case d.index.IsUnserved(p.key, d.now()):
 			d.awaitKind(ctx, p)
-		case w != nil:
-			d.act(ctx, p, w)
 		default:
 			d.debounce.drop(p)
 			d.concluder.releaseAll(ctx, p, plan.WorkloadGone)

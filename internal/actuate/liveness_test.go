@@ -88,7 +88,7 @@ func (b *bed) patch(action k8stesting.Action) (bool, runtime.Object, error) {
 	if setIn(patch.GetPatch(), annotationRevision) != "" {
 		d.Generation++
 	}
-	return true, d, b.client.Tracker().Update(patch.GetResource(), d, patch.GetNamespace())
+	return true, d, b.client.Tracker().Update(patch.GetResource(), d, patch.GetNamespace(), metav1.UpdateOptions{FieldManager: patch.PatchOptions.FieldManager})
 }
 
 func (b *bed) fails(name string) bool {

@@ -20,11 +20,11 @@ import (
 	"github.com/nats-io/nats.go"
 	metricnoop "go.opentelemetry.io/otel/metric/noop"
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/keyturn/keyturn/internal/actuate"
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
@@ -56,10 +56,7 @@ type scene struct {
 // play runs a test in a scene, whose clock begins at midnight of the year 2000.
 func play(t *testing.T, story func(s *scene)) {
 	t.Helper()
-	// client-go keeps two errors a millisecond apart. If the last one was outside of the bubble, it would wait until the year of that.
-	handlers := utilruntime.ErrorHandlers
-	utilruntime.ErrorHandlers = nil                         //nolint:reassign // It is meant to be set.
-	defer func() { utilruntime.ErrorHandlers = handlers }() //nolint:reassign // See above.
+	testkit.HandleNoErrors(t)
 	natstest.InBubble(t, func(t *testing.T, server *natstest.BubbleServer) {
 		s := &scene{T: t, cluster: newCluster(t), nats: server, nc: server.Connect()}
 		defer s.end()

@@ -12,6 +12,7 @@ func (s *simulation) forget(source *simulatedSource) {
 	if source.data != nil {
 		source.lostUID = source.uid
 	}
+	source.unknown = source.unknown || s.removed && !source.acked // Only this leader knows what is to be done.
 	source.event, source.said, source.sent, source.acked = events.Change{}, nil, false, true
 	source.seq, source.superseded = 0, nil
 	s.notef("%d: the stream lost %s", s.version, source)

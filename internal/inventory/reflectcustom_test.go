@@ -19,6 +19,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // widgetServer is an API server with the widget web, whose kind it may not serve for a time.
@@ -129,6 +130,7 @@ func TestAKindThatIsNotServedForAMomentLosesNoWorkload(t *testing.T) {
 }
 
 func TestAKindThatIsNotServedKeepsItsWorkloadsForADay(t *testing.T) {
+	testkit.HandleNoErrors(t)
 	synctest.Test(t, func(t *testing.T) {
 		s := &widgetServer{}
 		var mu sync.Mutex

@@ -81,6 +81,9 @@ func patched(t testing.TB, object *unstructured.Unstructured, p Patch) *unstruct
 	if err := after.UnmarshalJSON(made); err != nil {
 		t.Fatal(err)
 	}
+	entry := entryOf(FieldManager, `{"f:metadata":{"f:annotations":{"f:keyturn.dev/rolled":{}}}}`)
+	entry.Time = nil
+	after.SetManagedFields(append(after.GetManagedFields(), entry))
 	return after
 }
 
