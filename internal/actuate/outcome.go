@@ -43,7 +43,7 @@ func (o outcomes) found(w *workload.Workload) events.Outcome {
 	newest := ""
 	for _, source := range slices.Sorted(maps.Keys(w.Rolled)) {
 		last := w.Rolled[source]
-		if last.Version == workload.NoVersion {
+		if last.Version == workload.NoVersion || last.IsLowWater() {
 			continue
 		}
 		if newest == "" || workload.Newer(last.Version, newest) {

@@ -86,6 +86,18 @@ func lengthOf(text []byte) int {
 	return len(text)
 }
 
+// readRecord returns the record of an object, and its text. It returns false if the annotation is not as the actuator wrote it, or is no record.
+func readRecord(meta *metav1.ObjectMeta) (rolled map[string]RolledFor, text string, ours bool) {
+	if !isOurs(meta, annotationRolled) {
+		return nil, "", false
+	}
+	text = meta.Annotations[annotationRolled]
+	if rolled = parseRolled(text); rolled == nil && text != "" {
+		return nil, "", false
+	}
+	return rolled, text, true
+}
+
 // recallRecord takes over the record of an earlier state, unless the annotation is as the actuator wrote it.
 func (w *Workload) recallRecord(earlier *Workload) {
 	if !w.ours && w.kept == nil {

@@ -29,13 +29,14 @@ func (r RolledFor) OwesDeletion() bool {
 	return content == owedDeletion
 }
 
-func (r RolledFor) isOwed() bool {
+// IsOwed reports whether the workload is still to be rolled for the source, whatever the source has.
+func (r RolledFor) IsOwed() bool {
 	_, content, _ := strings.Cut(r.Fingerprint, ":")
 	return content == owedContent || content == owedDeletion
 }
 
 // Owed returns the sources that the workload wants and is still to be rolled for according to its record, in no particular order.
-func (w *Workload) Owed() []events.Source { return w.recorded(RolledFor.isOwed) }
+func (w *Workload) Owed() []events.Source { return w.recorded(RolledFor.IsOwed) }
 
 // Recorded returns the sources that the workload wants and that are in its record, in no particular order.
 func (w *Workload) Recorded() []events.Source {
@@ -46,7 +47,7 @@ func (w *Workload) recorded(is func(RolledFor) bool) []events.Source {
 	var list []events.Source
 	for text, entry := range w.Rolled {
 		source, err := events.ParseSource(text)
-		if err != nil || !is(entry) {
+		if err != nil || entry.IsLowWater() || !is(entry) {
 			continue
 		}
 		// The record is an annotation: whoever may write it must not make the actuator read the stream for each line.

@@ -20,16 +20,13 @@ func Read(k Kind, obj runtime.Object, reading Reading) (*Workload, bool) {
 		return nil, false
 	}
 	meta, template := parts.meta, parts.template
-	ours, record := isOurs(meta, annotationRolled), ""
-	if ours {
-		record = meta.Annotations[annotationRolled]
-	}
+	rolled, record, ours := readRecord(meta)
 	w := &Workload{
 		ID:         k.id(meta),
 		Version:    meta.ResourceVersion,
 		Created:    meta.CreationTimestamp.Time,
 		Refs:       references(template),
-		Rolled:     parseRolled(record),
+		Rolled:     rolled,
 		Revision:   k.strategy.revision(parts),
 		Generation: meta.Generation,
 		Progress:   parts.progress,

@@ -16,37 +16,82 @@ const (
 	maxMatchedBytes = 32 << 10
 )
 
-// newRecord returns the record with new entries added, as bounded does.
-func (w *Workload) newRecord(write map[string]RolledFor) map[string]RolledFor {
-	return w.bounded(w.Rolled, write)
+// lowWater replaces the fingerprint in an entry of a record about what the record had no room for: the sources of one kind that only patterns
+// match, or those in one store, because each store has its own clock. The workload is done with their changes up to the version of the entry. The
+// UID is the name of the store, or lowWater, too.
+const lowWater = "-"
+
+// IsLowWater reports whether the entry is about sources that the record had no room for.
+func (r RolledFor) IsLowWater() bool { return r.Fingerprint == lowWater }
+
+// lowWaterOf returns the key and the UID of the entry that takes the place of a dropped one, whose key is text. The key is "configmap/*", or
+// "openbao/<store>/*".
+func lowWaterOf(text string) (key, uid string) {
+	kind, name, _ := strings.Cut(text, "/")
+	if events.Kind(kind) != events.KindOpenBao {
+		return kind + "/" + everything, lowWater
+	}
+	store, _, _ := strings.Cut(name, "/")
+	return kind + "/" + store + "/" + everything, store
 }
 
-// bounded returns entries by source with new ones added. It drops sources that no longer concern the workload, and, of those that only patterns
-// match, the ones beyond the limits.
-func (w *Workload) bounded(entries, write map[string]RolledFor) map[string]RolledFor {
-	rolled := make(map[string]RolledFor, len(entries)+len(write))
-	maps.Copy(rolled, entries)
-	maps.Copy(rolled, write)
+// newRecord returns the record with new entries added, and without those that it has no room for.
+func (w *Workload) newRecord(write map[string]RolledFor) map[string]RolledFor {
+	rolled, dropped := w.bounded(w.Rolled, write)
+	for text, last := range dropped {
+		key, uid := lowWaterOf(text)
+		mark := rolled[key]
+		if !mark.IsLowWater() || !isVersion(mark.Version) {
+			mark = RolledFor{Fingerprint: lowWater, Version: NoVersion, UID: uid}
+		}
+		if Newer(last.Version, mark.Version) {
+			mark.Version = last.Version
+		}
+		rolled[key] = mark
+	}
+	return rolled
+}
+
+// HasDropped reports whether the record has no entry of a source for want of room, and the workload is done with what the source has had since a
+// version. An empty version means that the source has not changed since it was first seen.
+func (w *Workload) HasDropped(source events.Source, version string) bool {
+	key, _ := lowWaterOf(source.String())
+	mark := w.Rolled[key]
+	if !mark.IsLowWater() || w.naming()(source) || !w.OptIn.matches(source) {
+		return false // Only sources that nothing but a pattern names are dropped.
+	}
+	version = cmp.Or(version, NoVersion)
+	return version == mark.Version || Newer(mark.Version, version)
+}
+
+// bounded returns entries by source with new ones added. It leaves out sources that no longer concern the workload and, of those that only patterns
+// match, the ones beyond the limits, which it returns, too.
+func (w *Workload) bounded(entries, write map[string]RolledFor) (kept, dropped map[string]RolledFor) {
+	kept, dropped = make(map[string]RolledFor, len(entries)+len(write)), make(map[string]RolledFor)
+	maps.Copy(kept, entries)
+	maps.Copy(kept, write)
 	matched, names := make(map[events.Kind][]string), w.naming()
-	for text := range rolled {
+	for text, entry := range kept {
 		source, err := events.ParseSource(text)
 		if err == nil {
 			source = SourceNamed(source.Kind, w.ID.Namespace, source.Name)
 		}
 		switch {
+		case err == nil && entry.IsLowWater() && w.OptIn.HasPatterns(source.Kind):
 		case err == nil && names(source):
 		case err == nil && w.OptIn.matches(source):
 			matched[source.Kind] = append(matched[source.Kind], text)
 		default:
-			delete(rolled, text)
+			delete(kept, text)
 		}
 	}
 	for _, texts := range matched {
-		for _, text := range surplus(texts, rolled, write) {
-			delete(rolled, text)
+		for _, text := range surplus(texts, kept, write) {
+			dropped[text] = kept[text]
+			delete(kept, text)
 		}
 	}
-	return rolled
+	return kept, dropped
 }
 
 // Notable returns the entries that the record of the workload has room for.
@@ -88,7 +133,7 @@ func surplus(texts []string, rolled, write map[string]RolledFor) []string {
 // rank returns the priority of an entry of a record. The lowest ranks stay.
 func rank(text string, rolled, write map[string]RolledFor) int {
 	_, isNew := write[text]
-	switch isOwed := rolled[text].isOwed(); {
+	switch isOwed := rolled[text].IsOwed(); {
 	case isNew && !isOwed:
 		return 0
 	case isOwed && !isNew:

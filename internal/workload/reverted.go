@@ -112,7 +112,7 @@ func (w *Workload) revertedAfter(write Write) (string, error) {
 		added[source] = r.entry()
 	}
 	if len(kept)+len(added) > 0 {
-		kept = w.bounded(kept, added)
+		kept, _ = w.bounded(kept, added)
 	}
 	if len(kept) == 0 {
 		return "", nil

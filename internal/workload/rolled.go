@@ -77,7 +77,7 @@ func parseRolledFor(text string) (RolledFor, error) {
 const maxRolled = 2000
 
 // parseRolled reads the annotation. It skips invalid entries, as after a manual edit: the workload then counts as never rolled for that source.
-// It skips all if there are more than maxRolled.
+// It returns nil if the annotation is no record, as one with more than maxRolled entries.
 func parseRolled(annotation string) map[string]RolledFor {
 	if annotation == "" {
 		return nil

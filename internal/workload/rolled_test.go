@@ -44,6 +44,25 @@ func TestABrokenRecordLosesOnlyWhatIsBroken(t *testing.T) {
 	}
 }
 
+func TestARecordThatCannotBeReadIsNotAnEmptyOne(t *testing.T) {
+	read := func(version, text string) *Workload {
+		w, _ := Read(deployments, webDeployment(version, map[string]string{AnnotationRollOn: "auto", annotationRolled: text}), Reading{})
+		return w
+	}
+	for name, text := range map[string]string{"no JSON": "{", "more entries than a record has": entries(maxRolled + 1)} {
+		t.Run(name, func(t *testing.T) {
+			before := read("50", `{"secret/db":"x@7/u"}`)
+			after := read("52", text).After(read("51", text).After(before, true), true)
+			if diff := cmp.Diff(before.Rolled, after.Rolled); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if before.IsRecordLost() || !after.IsRecordLost() {
+				t.Errorf("it is lost: %t, and %t after it was overwritten", before.IsRecordLost(), after.IsRecordLost())
+			}
+		})
+	}
+}
+
 // entries returns the text of a record with so many entries, and parsed what is read of it.
 func entries(count int) string {
 	text, _ := formatRolled(parsed(count))
