@@ -13,9 +13,6 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// longWait is how long a change may wait before pods are assumed to have possibly started meanwhile.
-const longWait = 5 * time.Second
-
 // pending is a workload with changes that are not decided yet.
 type pending struct {
 	key workload.Key
@@ -145,7 +142,7 @@ func (p *pending) past(c *pendingChange, now time.Time) plan.Past {
 		since = p.gathered
 	}
 	within := !p.gathered.IsZero() && !c.event.delivery.Received.After(p.gathered)
-	past.Waited = !within && now.Sub(since) > longWait
+	past.Waited = !within && now.Sub(since) > plan.LongWait
 	return past
 }
 

@@ -29,11 +29,11 @@ func (q *question) hasAppeared() bool {
 // object of the name has its own UID, which is in the record once the workload was rolled for it. A secret in a store is not an object.
 func (q *question) isRecreated() bool {
 	now := q.now
-	if q.policy.Create != CreateAlways || now.Source.Kind == events.KindOpenBao {
+	if q.policy.Create != CreateAlways || now.Source.Kind == events.KindOpenBao || !q.isNoted() && !q.isNews(now.ResourceVersion) {
 		return false
 	}
-	if q.recorded {
-		return q.last.UID != now.UID && !q.last.Differs(q.record())
+	if q.recorded && !q.isNoted() {
+		return q.last.UID != now.UID && !q.isOfEarlierObject() && !q.last.Differs(q.record())
 	}
 	return now.Verb == events.VerbObserved && now.Previous != "" && now.Previous == now.Fingerprint
 }

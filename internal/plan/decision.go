@@ -19,6 +19,9 @@ type Decision struct {
 	Anew bool
 	// Hold is why the source is on hold. It is set with SourceOnHold.
 	Hold string
+	// Records says that the record is to take up Record with the next patch, or alone once the workload has nothing else to do. Unnoted says that the
+	// workload is to be rolled, and that nothing on it shows that. Only Decide sets them.
+	Records, Unnoted bool
 	// Undated says that the decision is to roll only because it is not known when the change was written. Past.Written may show that the pods
 	// are newer.
 	Undated bool

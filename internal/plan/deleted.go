@@ -1,11 +1,25 @@
 package plan
 
-import "github.com/keyturn/keyturn/internal/events"
+import (
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
+)
 
-// isDeletion reports whether the source was deleted and the policy rolls workloads for that. Secrets in a store do not count: they keep the same
-// identity after a deletion, so one deletion could not be told from the next.
+// isDeletion reports whether the source was deleted while the workload wanted it, and the policy rolls workloads for that. Secrets in a store do not
+// count: they keep the same identity after a deletion, so one deletion could not be told from the next.
 func (q *question) isDeletion() bool {
-	return q.now.Verb == events.VerbDeleted && q.policy.Delete && q.now.Source.Kind != events.KindOpenBao
+	return q.now.Verb == events.VerbDeleted && q.policy.Delete && q.now.Source.Kind != events.KindOpenBao &&
+		(q.last.OwesDeletion() || q.isNews(q.now.ResourceVersion))
+}
+
+// forgotten returns the deletion of a source that nothing is known of: the stream forgets a deletion after a day, and the workload may have noted it.
+func forgotten(w *workload.Workload, source events.Source) events.Change {
+	noted := w.Rolled[source.String()]
+	return events.Change{
+		Source: source, Verb: events.VerbDeleted, UID: noted.UID, ResourceVersion: noted.Version, Fingerprint: noted.Fingerprint,
+		Match: true,      // as far as anybody knows
+		Time:  w.Patched, // It was noted then, or earlier.
+	}
 }
 
 // byDeletion decides about a source that was deleted.
@@ -20,6 +34,8 @@ func (q *question) byDeletion() Reason {
 		return SourceNeeded
 	case reverts > RevertRetries:
 		return Reverted
+	case q.memory.Undone:
+		return Undone
 	case reverts == 0 && q.isMadeAfter() && q.w.IsReplacingPods():
 		return PodsStarting
 	case reverts == 0 && q.isMadeAfter():

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"time"
+
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -24,21 +26,32 @@ func IsLaterThanLink(w *workload.Workload, now events.Change) bool {
 	if !linked || !want.Wanted() {
 		return false
 	}
-	if now.Verb == events.VerbDeleted || now.Source.Kind == events.KindOpenBao {
-		// Neither a deletion nor a store has a resourceVersion to compare, only a time by another clock. As elsewhere, roll if in doubt.
-		return !link.Written.IsZero() && now.Time.Add(clockMargin).After(link.Written)
-	}
-	q := newQuestion(w, ref, want.Keys, now, Past{})
+	q := newQuestion(w, ref, want.Keys, now)
 	q.date()
-	changedAt := q.seen.changedAt
+	return q.isAfter(link, q.seen.changedAt)
+}
+
+// isAfter reports whether a change at a version came after the workload began to want the source.
+func (q *question) isAfter(link workload.Link, version string) bool {
+	now, isDated := q.now, !link.Written.IsZero()
 	switch {
-	case changedAt == "":
-		return false
-	case workload.Newer(changedAt, link.Version):
+	case now.Verb == events.VerbDeleted || now.Source.Kind == events.KindOpenBao:
+		// The event does not have the resourceVersion of the deletion, nor has a store any, only a time by another clock. As elsewhere, roll if in doubt.
+		return isDated && q.at().Add(clockMargin).After(link.Written)
+	case workload.Newer(version, link.Version):
 		return true
 	}
 	// If workloads and sources are not in the same etcd, only the times can be compared.
-	return changedAt == now.ResourceVersion && !link.Written.IsZero() && link.Written.Add(clockMargin).Before(now.WrittenAt)
+	return version != "" && version == now.ResourceVersion && isDated && link.Written.Add(clockMargin).Before(now.WrittenAt)
+}
+
+// at returns when the last event came to be: when the object was written, or when a watcher saw the change if that is not known.
+func (q *question) at() time.Time {
+	now := q.now
+	if now.Verb == events.VerbDeleted || now.Source.Kind == events.KindOpenBao || now.WrittenAt.IsZero() {
+		return now.Time
+	}
+	return now.WrittenAt
 }
 
 // IsLaterThanWish reports whether, by the times of the writes, a source has certainly changed after the workload came to want what it wants.

@@ -8,7 +8,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// Past is what is known of the time before an event. The zero value knows nothing.
+// Past is what is known of the time before an event that is news. The zero value knows nothing.
 type Past struct {
 	// From is the content before the first change that is not decided yet, or nil if that is not known.
 	From *events.Change

@@ -31,6 +31,8 @@ type question struct {
 	keys []string
 	now  events.Change
 	past Past
+	// memory is what the leader remembers, or zero if the question is not asked by Decide.
+	memory Memory
 	// policy is that of the installation, or the zero Policy if the question is only about times.
 	policy Policy
 	// seen is what the pods read of the source.
@@ -40,10 +42,44 @@ type question struct {
 	recorded bool
 }
 
-func newQuestion(w *workload.Workload, ref *workload.Reference, keys []string, now events.Change, past Past) question {
-	q := question{w: w, ref: ref, keys: keys, now: now, past: past, seen: viewOf(now, keys)}
+func newQuestion(w *workload.Workload, ref *workload.Reference, keys []string, now events.Change) *question {
+	q := question{w: w, ref: ref, keys: keys, now: now, seen: viewOf(now, keys)}
 	q.last, q.recorded = w.Rolled[now.Source.String()]
-	return q
+	return &q
+}
+
+// ask returns the question of what a change of a source does to a workload, and the decision so far. If the workload does not want the source, that
+// is the decision, and there is no question.
+func (p Policy) ask(w *workload.Workload, now events.Change, memory Memory) (*question, Decision) {
+	ref := w.Reference(now.Source)
+	want := w.OptIn.Wants(now.Source, ref, now.Match)
+	decision := Decision{Source: now.Source, Want: want}
+	if !want.Wanted() {
+		decision.Reason = unwanted[want.Reason]
+		return nil, decision
+	}
+	q := newQuestion(w, ref, want.Keys, now)
+	q.memory, q.policy = memory, p
+	q.date()
+	return q, decision
+}
+
+// answer completes a decision, and returns its reason as it is without what holds a roll.
+func (q *question) answer(decision *Decision) Reason {
+	why := q.reason()
+	decision.Keys, decision.Record, decision.Reason = q.seen.changed, q.record(), why
+	rolls := why.Action() == Roll
+	switch {
+	case rolls && q.w.Suspended:
+		decision.Reason = Suspended
+	case q.w.Aborted && (rolls || why == PodsStarting):
+		decision.Reason = Aborted
+	case rolls && q.now.Hold != "" && !q.w.RollsNow():
+		decision.Reason, decision.Hold = SourceOnHold, q.now.Hold
+	}
+	decision.Anew = q.isAnew()
+	decision.Contradicted = q.isContradicted()
+	return why
 }
 
 // record returns the entry to record once the pods have the content of the event.
@@ -65,7 +101,7 @@ func (q *question) date() {
 	}
 	// The source was gone in between, and is back with what it had. Pods may have started without it. If nothing is to roll for that, an earlier
 	// change counts, which may still wait.
-	if q.policy.Create != CreateNever && !q.recorded && !needs(q.ref) && workload.Newer(q.now.CreatedAt, q.seen.changedAt) {
+	if q.policy.Create != CreateNever && (!q.recorded || q.isNoted()) && !needs(q.ref) && workload.Newer(q.now.CreatedAt, q.seen.changedAt) {
 		q.seen.changedAt = q.now.CreatedAt
 	}
 	if q.seen.changedAt != "" || !q.recorded {
@@ -73,7 +109,7 @@ func (q *question) date() {
 	}
 	// The event does not say when the content changed, because the stream has no earlier event. The workload's record shows whether it did.
 	this := q.last.UID == q.now.UID && q.last.Version == q.now.ResourceVersion
-	if this || q.last.Differs(q.record()) {
+	if this || q.isNoted() || q.last.Differs(q.record()) {
 		q.seen.changedAt = q.now.ResourceVersion
 	}
 }
@@ -107,13 +143,16 @@ func (q *question) mayHaveOther(has Reason) bool {
 
 // lacksContent decides about content that the pods are not known to have. With cameBack, they had the same content before the workload waited.
 func (q *question) lacksContent(cameBack bool) Reason {
-	now := q.now
-	reverts := q.w.Reverts(now.Source.String(), q.record())
+	reverts := q.w.Reverts(q.now.Source.String(), q.record())
 	switch {
 	case reverts > RevertRetries:
 		return Reverted
-	case q.ref != nil && !now.Truncated && lacks(now, q.ref.Required):
+	case q.lacksRequired():
 		return KeyMissing
+	case reverts == 0 && q.isBeforeOptIn():
+		return BeforeOptIn
+	case q.memory.Undone:
+		return Undone
 	case reverts > 0:
 		return Changed // The template is that from before the roll, and the pods may be, too.
 	case q.isTemplateNewer() && q.w.IsReplacingPods():
@@ -130,17 +169,22 @@ func (q *question) lacksContent(cameBack bool) Reason {
 
 // hasContent returns the reason why the pods already have the content, or None if they are not known to have it.
 func (q *question) hasContent() Reason {
+	changedAt := q.seen.changedAt
 	if !q.recorded {
-		if from := q.past.From; from != nil && viewOf(*from, q.keys).fingerprint == q.seen.fingerprint {
+		switch from := q.past.From; {
+		case q.w.HasDropped(q.now.Source, changedAt):
+			return AlreadyRolled
+		case from != nil && viewOf(*from, q.keys).fingerprint == q.seen.fingerprint:
 			return ChangedBack
 		}
 		return None
 	}
-	changedAt := q.seen.changedAt
 	// The resourceVersions of another object of this name may come from another cluster, for example after a restore from a backup.
 	same := q.last.UID == q.now.UID
 	switch {
 	case same && workload.Newer(q.last.Version, changedAt):
+		return Stale
+	case q.isOfEarlierObject():
 		return Stale
 	case same && q.last.Version == changedAt && changedAt != q.now.ResourceVersion:
 		return KeysNotConsumed
@@ -151,6 +195,17 @@ func (q *question) hasContent() Reason {
 	}
 	return None
 }
+
+// isOfEarlierObject reports whether the record is certainly about a later object of this name, as after a restore of the stream. The record must be
+// of this cluster for that, whose resourceVersions are compared: then the workload was created before it was recorded.
+func (q *question) isOfEarlierObject() bool {
+	isObject := q.now.Source.Kind != events.KindOpenBao && q.recorded && q.last.UID != q.now.UID
+	return isObject && workload.Newer(q.last.Version, q.now.ResourceVersion) && workload.Newer(q.w.Version, q.last.Version) &&
+		q.w.Patched.After(q.w.Created)
+}
+
+// isNoted reports whether the record has nothing about the source but that the workload is to be rolled for it.
+func (q *question) isNoted() bool { return q.recorded && q.last.IsOwed() }
 
 // startedWithout reports whether pods may have started before the source was created. If the source existed when the cluster was first watched,
 // pods may have done so if nobody else has written the workload since the source's creation: then at least its template is older. The actuator may
@@ -182,6 +237,11 @@ func (q *question) hasReadIt() bool {
 
 // needs reports whether the pods cannot start without the source. If so, they have read what it was created with.
 func needs(ref *workload.Reference) bool { return ref != nil && !ref.Optional && !ref.ByPull }
+
+// lacksRequired reports whether the source lacks a key without which new pods could not start.
+func (q *question) lacksRequired() bool {
+	return q.ref != nil && !q.now.Truncated && lacks(q.now, q.ref.Required)
+}
 
 // lacks reports whether the source lacks any of the keys.
 func lacks(change events.Change, keys []string) bool {

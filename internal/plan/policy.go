@@ -34,32 +34,15 @@ type Policy struct {
 //	now   the last event of the source
 //	past  what is known about the time before it
 //
-// It compares states, not steps: events that are redelivered, late or superseded lead to the same end.
+// It compares states, not steps: events that are redelivered, late or superseded lead to the same end. Its event must be news: use Decide for the
+// last event of a source that may have been decided long ago. It goes when nobody passes events on any more.
 func (p Policy) Decide(w *workload.Workload, now events.Change, past Past) Decision {
-	ref := w.Reference(now.Source)
-	want := w.OptIn.Wants(now.Source, ref, now.Match)
-	decision := Decision{Source: now.Source, Want: want}
-	if !want.Wanted() {
-		decision.Reason = unwanted[want.Reason]
+	q, decision := p.ask(w, now, Memory{})
+	if q == nil {
 		return decision
 	}
-	q := newQuestion(w, ref, want.Keys, now, past)
-	q.policy = p
-	q.date()
-	decision.Keys = q.seen.changed
-	decision.Record = q.record()
-	decision.Reason = q.reason()
-	rolls := decision.Reason.Action() == Roll
-	switch {
-	case rolls && w.Suspended:
-		decision.Reason = Suspended
-	case w.Aborted && (rolls || decision.Reason == PodsStarting):
-		decision.Reason = Aborted
-	case rolls && now.Hold != "" && !w.RollsNow():
-		decision.Reason, decision.Hold = SourceOnHold, now.Hold
-	}
-	decision.Anew = q.isAnew()
-	decision.Contradicted = q.isContradicted()
+	q.past = past
+	q.answer(&decision)
 	decision.Undated = decision.Reason.Action() == Roll && !q.recorded && past.From == nil && !q.isDated()
 	return decision
 }

@@ -57,6 +57,8 @@ const (
 	AlreadyRolled
 	SameContent
 	ChangedBack
+	BeforeOptIn
+	Undone
 	Reverted
 	ChangedMeanwhile
 	PodsNewer
@@ -128,6 +130,10 @@ var verdicts = map[Reason]verdict{
 	AlreadyRolled:   {"already-rolled", Skip, history, "the workload was rolled for this change"},
 	SameContent:     {"same-content", Skip, history, "the workload was last rolled for the same content"},
 	ChangedBack:     {"changed-back", Record, history, "the content reverted before the workload could be rolled"},
+	BeforeOptIn:     {"before-opt-in", Record, nobody, "the workload did not want the source yet when it changed, and is rolled for its next change"},
+	Undone: {
+		"undone", Record, people, "a person has undone the rollout for this change, and the workload is left as it is; the next change rolls it again",
+	},
 	Reverted: {
 		"reverted", Skip, people, "another field manager undid every rollout for this change, and must leave the keyturn.dev/* " +
 			"annotations on the pod template alone; the next change rolls the workload again",

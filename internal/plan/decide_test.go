@@ -1,0 +1,198 @@
+package plan
+
+import (
+	"cmp"
+	"testing"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// decideTest is a case of Decide.
+type decideTest struct {
+	name   string
+	rollOn string             // default: auto
+	ref    workload.Reference // default: all of db
+	state  func(*workload.Workload)
+	change func(*events.Change)
+	memory Memory
+	policy Policy
+	want   Reason
+	// records is the resourceVersion in the entry that the record takes up, or empty if it takes up none.
+	records string
+	unnoted bool
+}
+
+func testDecide(t *testing.T, tests []decideTest) {
+	t.Helper()
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.ref.Kind == "" {
+				tt.ref = workload.Reference{Kind: events.KindSecret, Name: "db"}
+			}
+			w := workloadOf(t, cmp.Or(tt.rollOn, "auto"), tt.ref, tt.state)
+			decision := Decide(w, changeOf(tt.change), tt.memory, tt.policy)
+			if decision.Reason != tt.want {
+				t.Fatalf("got %s, want %s", decision.Reason, tt.want)
+			}
+			records := ""
+			if decision.Records {
+				records = decision.Record.Version
+			}
+			if records != tt.records {
+				t.Errorf("the record takes up %q, want %q", records, tt.records)
+			}
+			if decision.Unnoted != tt.unnoted {
+				t.Errorf("another leader would not know: %t, want %t", decision.Unnoted, tt.unnoted)
+			}
+		})
+	}
+}
+
+// What a leader remembers of a change at 100: it has seen it come; it has found it; it has found it, and nobody led for the two hours before.
+var (
+	cameLive = Memory{Base: &Base{Version: "99"}, GapFrom: written.Add(-24 * time.Hour)}
+	wasThere = Memory{Base: &Base{Version: "100"}, GapFrom: written.Add(time.Hour)}
+	inTheGap = Memory{Base: &Base{Version: "100"}, GapFrom: written.Add(-time.Hour)}
+)
+
+// The references of workloads to db.
+var (
+	optionalDB = workload.Reference{Kind: events.KindSecret, Name: "db", Optional: true}
+	passwordDB = workload.Reference{Kind: events.KindSecret, Name: "db", Keys: []string{"password"}, Required: []string{"password"}}
+	userDB     = workload.Reference{Kind: events.KindSecret, Name: "db", Keys: []string{"user"}, Required: []string{"user"}}
+)
+
+// states does all of this to a workload.
+func states(list ...func(*workload.Workload)) func(*workload.Workload) {
+	return func(w *workload.Workload) {
+		for _, state := range list {
+			state(w)
+		}
+	}
+}
+
+// recordOf gives a workload a record of all of db. The content of changeOf is b.
+func recordOf(letter, version, uid string) func(*workload.Workload) {
+	return entryOf(workload.RolledFor{Fingerprint: fp(letter), Version: version, UID: uid})
+}
+
+func entryOf(entry workload.RolledFor) func(*workload.Workload) {
+	return func(w *workload.Workload) { w.Rolled = map[string]workload.RolledFor{"secret/db": entry} }
+}
+
+// owesTo notes on a workload that it is to be rolled for the content of an object, and owesDeletion that it is for its deletion.
+func owesTo(uid string) func(*workload.Workload) {
+	return entryOf(workload.Owed(workload.RolledFor{Fingerprint: fp("b"), Version: "100", UID: uid}))
+}
+
+func owesDeletion(w *workload.Workload) {
+	entryOf(workload.Owed(workload.DeletedAfter(workload.RolledFor{Fingerprint: fp("b"), Version: "100", UID: "uid"})))(w)
+}
+
+// editedAt is when somebody last wrote the workload: so long after the change.
+func editedAt(after time.Duration) func(*workload.Workload) {
+	return func(w *workload.Workload) { w.Written = written.Add(after) }
+}
+
+// optsIn makes a workload opt in with a write at a resourceVersion, so long after the change.
+func optsIn(version string, after time.Duration) func(*workload.Workload) {
+	return func(w *workload.Workload) {
+		out := *w
+		out.OptIn = workload.OptIn{}
+		w.Written = written.Add(after)
+		w.LinkAfter(&out, version)
+	}
+}
+
+func hasPods(w *workload.Workload) { w.Progress = workload.Progress{State: workload.Complete, Pods: 3} }
+
+func isFirstSeen(c *events.Change) {
+	c.Verb, c.ChangedAt, c.Previous, c.Changed = events.VerbObserved, "", "", nil
+	c.Keys["password"] = events.Key{Fingerprint: fp("2")}
+}
+
+func lacksPassword(c *events.Change) { c.Keys["password"] = events.Key{ChangedAt: "100"} }
+
+func isIgnored(c *events.Change) { c.Ignore = true }
+
+// isUnknown says that there is no event of the source.
+func isUnknown(c *events.Change) { *c = events.Change{Source: db} }
+
+func isDeleted(c *events.Change) {
+	c.Verb, c.Time, c.WrittenAt = events.VerbDeleted, written, time.Time{}
+}
+
+func TestDecideLeavesAloneWhatIsNotWanted(t *testing.T) {
+	testDecide(t, []decideTest{
+		{name: "nothing asks for the source", rollOn: "configmaps", memory: cameLive, want: NotOptedIn},
+		{name: "the key that is asked for is not read", rollOn: "secret/db#password", ref: userDB, memory: cameLive, want: KeysNotConsumed},
+		{name: "nothing is known of the source", change: isUnknown, memory: cameLive, want: Unknown},
+		{
+			name: "nothing is known any more of a source that is recorded, which is not the same as that it is gone", ref: optionalDB,
+			state: recordOf("b", "100", "uid"), change: isUnknown, policy: Policy{Delete: true}, want: Unknown,
+		},
+		{name: "nothing is known of a source that it waits for", state: owesTo("uid"), change: isUnknown, want: Unknown},
+	})
+}
+
+// R8: what changes while a source is ignored is not to be found later.
+func TestDecideRecordsWhatAnIgnoredSourceHas(t *testing.T) {
+	testDecide(t, []decideTest{
+		{name: "it has changed", change: isIgnored, state: recordOf("a", "90", "uid"), memory: cameLive, want: SourceIgnored, records: "100"},
+		{name: "there is no record", change: isIgnored, memory: wasThere, want: SourceIgnored, records: "100"},
+		{name: "it is recorded", change: isIgnored, state: recordOf("b", "100", "uid"), want: SourceIgnored},
+		{name: "the workload waited for it", change: isIgnored, state: owesTo("uid"), want: SourceIgnored, records: "100"},
+		{name: "the record is of something later", change: isIgnored, state: recordOf("c", "101", "uid"), want: SourceIgnored},
+		{name: "it is gone", change: func(c *events.Change) { isDeleted(c); isIgnored(c) }, state: recordOf("a", "90", "uid"), want: SourceIgnored},
+		{
+			name: "it lacks a key that the pods need", ref: passwordDB, change: func(c *events.Change) { lacksPassword(c); isIgnored(c) },
+			want: SourceIgnored,
+		},
+	})
+}
+
+func TestDecideRecordsWhatHasNotChanged(t *testing.T) {
+	underAnotherKey := entryOf(workload.RolledFor{Fingerprint: "kffffffff:00", Version: "900", UID: "elsewhere"})
+	testDecide(t, []decideTest{
+		{name: "a source that was first seen", change: isFirstSeen, memory: wasThere, want: FirstSeen, records: workload.NoVersion},
+		{name: "a source that was first seen, and is recorded", change: isFirstSeen, state: recordOf("b", "80", "uid"), want: FirstSeen},
+		{
+			name: "a source that was first seen and lacks a key that the pods need", ref: passwordDB,
+			change: func(c *events.Change) { isFirstSeen(c); delete(c.Keys, "password") }, want: FirstSeen,
+		},
+		{
+			name: "another object with the same content, as after a restore", change: isFirstSeen, state: recordOf("b", "900", "elsewhere"),
+			want: FirstSeen, records: workload.NoVersion,
+		},
+		{name: "not another object whose content cannot be compared", change: isFirstSeen, state: underAnotherKey, want: FirstSeen},
+		{name: "a source of which another key has changed", ref: userDB, memory: cameLive, want: KeysNotConsumed, records: workload.NoVersion},
+		{
+			name: "nothing if the change was decided, and another key has changed since", ref: passwordDB,
+			state: entryOf(workload.RolledFor{Fingerprint: fp("9"), Version: "95", UID: "uid"}),
+			change: func(c *events.Change) {
+				c.Keys["password"], c.Keys["user"] = events.Key{Fingerprint: fp("2"), ChangedAt: "95"}, events.Key{Fingerprint: fp("4"), ChangedAt: "100"}
+			},
+			want: KeysNotConsumed,
+		},
+	})
+}
+
+// M9: a record has no room for all sources that a pattern matches.
+func TestDecideIsDoneWithWhatARecordHasNoRoomFor(t *testing.T) {
+	other := workload.Reference{Kind: events.KindSecret, Name: "other"}
+	done := func(version string) func(*workload.Workload) {
+		return func(w *workload.Workload) {
+			w.Rolled = map[string]workload.RolledFor{"secret/*": {Fingerprint: "-", Version: version, UID: "-"}}
+		}
+	}
+	testDecide(t, []decideTest{
+		{name: "a change that was dropped", rollOn: "secret/d*", ref: other, state: done("100"), want: AlreadyRolled},
+		{name: "one that came while nobody led", rollOn: "secret/d*", ref: other, state: done("100"), memory: inTheGap, want: AlreadyRolled},
+		{name: "a later one", rollOn: "secret/d*", ref: other, state: done("99"), memory: cameLive, want: Changed, unnoted: true},
+		{name: "a later one that was there", rollOn: "secret/d*", ref: other, state: done("99"), memory: wasThere, want: BeforeOptIn, records: "100"},
+		{name: "a source that was first seen", rollOn: "secret/d*", ref: other, state: done("99"), change: isFirstSeen, want: FirstSeen},
+		{name: "a source that it references is never dropped", rollOn: "secret/d*", state: done("100"), memory: cameLive, want: Changed, unnoted: true},
+	})
+}

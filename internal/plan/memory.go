@@ -1,0 +1,71 @@
+package plan
+
+import (
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// LongWait is how long a change may wait before pods are assumed to have possibly started meanwhile.
+const LongWait = 5 * time.Second
+
+// Memory is what a leader remembers of one workload and one source, besides what is on the workload. The zero value knows nothing. If the workload
+// has a record of the source, then what is remembered may spare it a roll, and never causes one.
+type Memory struct {
+	// Now is the time, and Since is when this leader first saw a change that is not decided yet: if content comes and goes, the pods may have either.
+	// Since is zero if that is not known.
+	Now, Since time.Time
+	// From is the content before that change, or nil if it is not known. It counts only for a workload without a record.
+	From *events.Change
+	// Base is what was there when the leader began to read. It is nil if that is not known: then every change counts as made since.
+	Base *Base
+	// GapFrom is the time until which leaders have certainly seen each change, before Base was read. A change between the two may not be decided. It
+	// is zero if nobody knows.
+	GapFrom time.Time
+	// Owed says that this leader has decided to roll the workload for the source, and has not done so yet. Base and GapFrom do not matter any more.
+	Owed bool
+	// Undone says that a person has undone the last roll, and that this is not recorded yet. The workload is left as it is until the next change.
+	Undone bool
+}
+
+// Base is the last event of a source in the first complete reading of the stream.
+type Base struct {
+	// Version is its resourceVersion. It is empty if the source had no event.
+	Version string
+	// Deleted says that it was a deletion, which has the resourceVersion of the event before it.
+	Deleted bool
+}
+
+// isFresh reports whether no pods have started since the first change that is not decided yet.
+func (m Memory) isFresh() bool { return !m.Since.IsZero() && m.Now.Sub(m.Since) <= LongWait }
+
+// isBeforeOptIn reports whether the content changed before the workload began to want the source. A record does not show that if it is from before
+// the workload was opted out.
+func (q *question) isBeforeOptIn() bool {
+	_, linked := q.w.Link(q.now.Source)
+	return (linked || !q.recorded) && !q.isNoted() && !q.isNews(q.seen.changedAt)
+}
+
+// isNews reports whether a change at a version came after the workload began to want the source, or may have come then while nobody led. Nothing on
+// the workload says so.
+func (q *question) isNews(version string) bool {
+	base := q.memory.Base
+	if base == nil || q.memory.Owed {
+		return true
+	}
+	if link, linked := q.w.Link(q.now.Source); linked {
+		return q.isAfter(link, version)
+	}
+	isGone := q.now.Verb == events.VerbDeleted && !base.Deleted && version == base.Version
+	if base.Version != "" && (isGone || workload.Newer(version, base.Version)) {
+		return true
+	}
+	// An event that was not there, and is about an earlier time, was lost and published again.
+	return q.at().After(q.memory.GapFrom) && (base.Version == "" || IsLaterThanWish(q.w, q.now))
+}
+
+// isFlip reports whether the content has changed since it was recorded, and is what was recorded again. Such a change is recorded once it is decided.
+func (q *question) isFlip() bool {
+	return workload.Newer(q.seen.changedAt, q.last.Version) && q.seen.changedAt != q.now.CreatedAt
+}
