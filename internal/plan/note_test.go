@@ -1,0 +1,104 @@
+package plan
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// annotatedWith is a Deployment that can start without db, with the text of a record.
+func annotatedWith(t *testing.T, record string) *workload.Workload {
+	t.Helper()
+	annotations := map[string]string{workload.AnnotationRollOn: "auto"}
+	if record != "" {
+		annotations["keyturn.dev/rolled"] = record
+	}
+	deployments, _ := workload.BuiltIn().Named("deployment")
+	w, ok := workload.Read(deployments, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "shop", Name: "web", UID: "w", ResourceVersion: "50", Annotations: annotations,
+	}}, workload.Reading{})
+	if !ok {
+		t.Fatal("it is no Deployment")
+	}
+	w.Refs = []workload.Reference{optionalDB}
+	return w
+}
+
+func TestANoteHasEverythingThatARecordLacks(t *testing.T) {
+	had := workload.RolledFor{Fingerprint: fp("a"), Version: "90", UID: "uid"}
+	got := workload.RolledFor{Fingerprint: fp("b"), Version: "100", UID: "uid"}
+	ofDB := func(entry workload.RolledFor) map[string]workload.RolledFor {
+		return map[string]workload.RolledFor{"secret/db": entry}
+	}
+	text := func(entry workload.RolledFor) string { return `{"secret/db":"` + entry.String() + `"}` }
+	tests := []struct {
+		name, record     string
+		change           func(*events.Change)
+		memory           Memory
+		waits            bool
+		reverted, before map[string]workload.RolledFor
+		want             string // the entry of db
+		counts           int
+	}{
+		{name: "what was first seen", change: isFirstSeen, memory: wasThere, want: fp("b") + "@0/uid#*"},
+		{name: "that, while it waits for something else", change: isFirstSeen, memory: wasThere, waits: true, want: fp("b") + "@0/uid#*"},
+		{name: "what it waits for", memory: cameLive, waits: true, want: "k0a1b2c3d:owed@0/uid"},
+		{name: "nothing of what it does not have to wait for", memory: cameLive},
+		{name: "nothing of what the record shows", record: text(had), memory: cameLive, waits: true},
+		{name: "nothing of what it has noted", record: text(workload.Owed(got)), memory: cameLive, waits: true},
+		{name: "a deletion that it waits for", record: text(got), change: isDeleted, waits: true, want: "k0a1b2c3d:owed-for-deletion@0/uid"},
+		{
+			name: "a deletion that it waits for since it waited for a change", record: text(workload.Owed(had)), change: isDeleted, waits: true,
+			want: "k0a1b2c3d:owed-for-deletion@0/uid",
+		},
+		{name: "nothing of a deletion that it has noted", record: text(workload.Owed(workload.DeletedAfter(got))), change: isDeleted, waits: true},
+		{
+			name: "the record from before a roll that was reverted, and the count", record: text(got), reverted: ofDB(got), before: ofDB(had),
+			want: had.String(), counts: 1,
+		},
+		{
+			name: "that nobody knows what pods have after a roll that was reverted, and the count", record: text(got), reverted: ofDB(got),
+			want: "k0a1b2c3d:none@0/none", counts: 1,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := annotatedWith(t, tt.record)
+			decision := Decide(w, changeOf(tt.change), tt.memory, Policy{Delete: true})
+			write, needed := Note(w, []Decision{decision}, tt.waits, tt.reverted, tt.before)
+			entry := ""
+			if noted, ok := write.Rolled["secret/db"]; ok {
+				entry = noted.String()
+			}
+			if entry != tt.want || needed != (tt.want != "") {
+				t.Errorf("got %q (%t), want %q", entry, needed, tt.want)
+			}
+			if counts := write.Reverted["secret/db"].Count; counts != tt.counts {
+				t.Errorf("it was reverted %d times, want %d", counts, tt.counts)
+			}
+		})
+	}
+}
+
+func TestANoteRestoresARecordThatSomebodyOverwrote(t *testing.T) {
+	record := `{"secret/db":"` + workload.RolledFor{Fingerprint: fp("b"), Version: "100", UID: "uid"}.String() + `"}`
+	before := annotatedWith(t, record)
+	decide := func(w *workload.Workload) (workload.Write, bool) {
+		return Note(w, []Decision{Decide(w, changeOf(nil), cameLive, Policy{})}, false, nil, nil)
+	}
+	if write, needed := decide(before); needed {
+		t.Errorf("the record is complete, and the note has %v", write.Rolled)
+	}
+	after := annotatedWith(t, "{").After(before, true)
+	if _, needed := decide(after); !needed {
+		t.Error("the note is not needed")
+	}
+	if diff := cmp.Diff(before.Rolled, after.Rolled); diff != "" {
+		t.Errorf("what counts (-want +got):\n%s", diff)
+	}
+}
