@@ -58,6 +58,10 @@ func TestOneMoreRollIsKnownWithoutTheValidations(t *testing.T) {
 		refused(to, "writes too much into a mark", strings.Replace(again, "keyturn.dev~1cause, value: z", "keyturn.dev~1cause, value: "+long, 1))
 		refused(to, "writes too much into the record", strings.Replace(again, "keyturn.dev~1rolled, value: z", "keyturn.dev~1rolled, value: "+
 			strings.Repeat(long, 10), 1))
+		// Its bound is in bytes.
+		for _, text := range []string{long, strings.Repeat("é", 1001)} {
+			refused(to, "writes too much about the last roll", strings.Replace(again, "keyturn.dev~1last, value: z", "keyturn.dev~1last, value: "+text, 1))
+		}
 		refused(to, "removes the record", `{op: remove, path: /metadata/annotations/keyturn.dev~1rolled}`)
 		refused(to, "writes what it never wrote", again+`, {op: add, path: /metadata/annotations/keyturn.dev~1rolled-now, value: z}`)
 		for _, forged := range reownings {

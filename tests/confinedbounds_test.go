@@ -37,6 +37,8 @@ func TestTheActuatorsTokenLeavesRoomForOthersAnnotations(t *testing.T) {
 		{"a revision that is a book", annotate("TEMPLATE/metadata", "keyturn.dev/revision", 8<<10+1), true},
 		{"a marker that is a book", annotate("TEMPLATE/metadata", "reloader.stakater.com/last-reloaded-from", 8<<10+1), true},
 		{"a request that is a book", annotate("/metadata", "keyturn.dev/rolled-now", 8<<10+1), true},
+		{"the longest text about the last roll", annotate("/metadata", "keyturn.dev/last", 2000), false},
+		{"a longer text about the last roll", annotate("/metadata", "keyturn.dev/last", 2001), true},
 		{"a time that is a book", annotate("/metadata", "deployment.reloader.stakater.com/paused-at", 8<<10+1), true},
 	}
 	for _, tt := range tests {

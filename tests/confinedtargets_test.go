@@ -166,6 +166,7 @@ func TestTheActuatorsTokenWritesOfATargetWhatARollWrites(t *testing.T) {
 			refused("fills the annotations", c.namespace,
 				`{op: add, path: /metadata/annotations/keyturn.dev~1rolled, value: `+strings.Repeat("x", 170<<10)+`}`)
 			refused("writes a long text", c.namespace, tt.long)
+			refused("writes a long text about the last roll", c.namespace, annotate("/metadata", "keyturn.dev/last", 2001))
 			for operations, to := range tt.allowed {
 				if err := c.patch(c.namespace, to, operations); err != nil {
 					t.Errorf("what a roll of %s writes, %s: %v", to.name, operations, err)

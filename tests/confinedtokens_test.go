@@ -16,10 +16,11 @@ func (c *confined) wantMissingRight(to target, verb string, err error) {
 	}
 }
 
-// What Keyturn writes: a record, and the marks of a roll AT the metadata of an object or of its pod template.
+// What Keyturn writes: a record with the mark of the last roll, and the marks of a roll AT the metadata of an object or of its pod template.
 const (
 	recordOf = `{op: add, path: /metadata/annotations/keyturn.dev~1rolled, value: x}, ` +
-		`{op: add, path: /metadata/annotations/keyturn.dev~1reverted, value: x}`
+		`{op: add, path: /metadata/annotations/keyturn.dev~1reverted, value: x}, ` +
+		`{op: add, path: /metadata/annotations/keyturn.dev~1last, value: x}`
 	marksOf = `{op: add, path: AT/annotations/keyturn.dev~1revision, value: x}, {op: add, path: AT/annotations/keyturn.dev~1cause, value: x}, ` +
 		`{op: add, path: AT/annotations/keyturn.dev~1traceparent, value: x}`
 )
