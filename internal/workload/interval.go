@@ -62,14 +62,14 @@ func (i interval) or(other interval) interval {
 	return i
 }
 
-// asBefore returns the operations that undo what was recorded for a roll that had no effect: its AnnotationRollNow, its time, and
-// its count. Before is nil if there is nothing to undo.
+// asBefore returns the operations that undo what was recorded for a roll that had no effect: its AnnotationRollNow, its time, its count, and
+// its mark. Before is nil if there is nothing to undo.
 func (w *Workload) asBefore(before *Workload) []operation {
 	if before == nil {
 		return nil
 	}
 	var operations []operation
-	for _, name := range []string{annotationRolledNow, annotationRolledAt, annotationRolls} {
+	for _, name := range []string{annotationRolledNow, annotationRolledAt, annotationRolls, annotationLast} {
 		if text := before.stored.text(name); text != w.stored.text(name) {
 			operations = append(operations, w.stored.write(name, text)...)
 		}

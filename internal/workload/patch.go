@@ -30,11 +30,13 @@ type Write struct {
 	PausedAt time.Time
 	// RolledAt is when a roll was decided. It is recorded if an interval applies, and the roll is counted at this time.
 	RolledAt time.Time
-	// Before is the state before a roll that had no effect. Its AnnotationRollNow, its time and its count are restored from there. Nil means that
-	// they stay.
+	// Before is the state before a roll that had no effect. Its AnnotationRollNow, its time, its count and its mark are restored from there. Nil
+	// means that they stay.
 	Before *Workload
 	// EndsPause removes the time at which a pause began.
 	EndsPause bool
+	// Last is the mark that is written: of a roll, to which its revision is added, or with what has become of one. Nil means that it stays.
+	Last *Last
 	// Cause says for people what a roll is for, and Traceparent is the trace context of the change, empty if it has none.
 	Cause, Traceparent string
 }
@@ -90,6 +92,11 @@ func (k Kind) Patch(w *Workload, write Write) (Patch, error) {
 		}
 		operations = append(operations, k.strategy.change(w, k.template, m)...)
 	}
+	last, err := w.lastAfter(write, p.Revision)
+	if err != nil {
+		return Patch{}, err
+	}
+	operations = append(operations, last...)
 	if p.Body, err = json.Marshal(operations); err != nil {
 		return Patch{}, fmt.Errorf("encoding the patch of %s: %w", w.ID, err)
 	}

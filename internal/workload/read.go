@@ -33,6 +33,7 @@ func Read(k Kind, obj runtime.Object, reading Reading) (*Workload, bool) {
 		stored:     storedOf(meta, template, reading),
 		template:   digest(template),
 		Reverted:   parseReverted(meta.Annotations[annotationReverted]),
+		Last:       readLast(meta),
 		Patched:    newestWrite(meta, isOwn),
 		Edited:     newestWrite(meta, isOther),
 		Written:    newestWrite(meta, isAnyone),

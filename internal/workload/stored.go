@@ -31,7 +31,7 @@ func storedOf(meta *metav1.ObjectMeta, template *corev1.PodTemplateSpec, reading
 	}
 	_, s.metaTraced = meta.Annotations[events.AnnotationTraceparent]
 	_, s.traced = template.Annotations[events.AnnotationTraceparent]
-	for _, name := range []string{annotationRolled, annotationReverted} {
+	for _, name := range []string{annotationRolled, annotationReverted, annotationLast} {
 		if text, ok := meta.Annotations[name]; ok {
 			s.keep(name, text)
 		}
