@@ -40,11 +40,15 @@ func deploymentProgress(deployment *appsv1.Deployment) Progress {
 	if status.ObservedGeneration < deployment.Generation {
 		return p.unobserved()
 	}
+	wasComplete := false
 	for _, condition := range status.Conditions {
-		if condition.Type == appsv1.DeploymentProgressing && condition.Status == corev1.ConditionFalse &&
-			condition.Reason == "ProgressDeadlineExceeded" {
+		if condition.Type != appsv1.DeploymentProgressing {
+			continue
+		}
+		if condition.Status == corev1.ConditionFalse && condition.Reason == "ProgressDeadlineExceeded" {
 			return p.is(Failed, condition.Message)
 		}
+		wasComplete = condition.Reason == "NewReplicaSetAvailable" // It stays so until there is another template.
 	}
 	switch {
 	case status.UpdatedReplicas < pods:
@@ -52,6 +56,7 @@ func deploymentProgress(deployment *appsv1.Deployment) Progress {
 	case old > 0:
 		return p.is(Progressing, fmt.Sprintf("%d old pods are left", old))
 	case status.AvailableReplicas < status.UpdatedReplicas:
+		p.Unready = wasComplete
 		return p.is(Progressing, fmt.Sprintf("%d of %d new pods are available", status.AvailableReplicas, pods))
 	}
 	return p.is(Complete, "")

@@ -28,6 +28,9 @@ type Progress struct {
 	Aborted bool
 	// Partial says that pods of an earlier template may stay, because the rollout may end half way, as with a canary.
 	Partial bool
+	// Unready says, while progressing, that the rollout of the current template was complete, and that pods are not ready: they have failed since,
+	// or are those of a new StatefulSet or of more replicas. A DaemonSet or a target does not say so.
+	Unready bool
 	// Frozen says that a new template replaces no pod, because of the partition of a StatefulSet.
 	Frozen bool
 	// NotBefore is the earliest time at which the next pod is replaced. It is zero if there is no such limit.
@@ -65,6 +68,7 @@ func (p Progress) with(other Progress) Progress {
 	if stateOrder[other.State] > stateOrder[p.State] || other.State == p.State && other.Aborted {
 		behind = other
 	}
+	behind.Unready = behind.Unready && (p.Unready || p.State == Complete) && (other.Unready || other.State == Complete)
 	behind.Partial, behind.Frozen = p.Partial || other.Partial, p.Frozen || other.Frozen
 	behind.Pods, behind.Done = p.Pods+other.Pods, p.Done+other.Done
 	if p.Done == nothingDone || other.Done == nothingDone {

@@ -34,6 +34,7 @@ func Read(k Kind, obj runtime.Object, reading Reading) (*Workload, bool) {
 		template:   digest(template),
 		Reverted:   parseReverted(meta.Annotations[annotationReverted]),
 		Last:       readLast(meta),
+		UndoneBy:   undoneBy(meta),
 		Patched:    newestWrite(meta, isOwn),
 		Edited:     newestWrite(meta, isOther),
 		Written:    newestWrite(meta, isAnyone),

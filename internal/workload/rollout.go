@@ -138,6 +138,7 @@ func (r *rollout) progress() Progress {
 		// of the current template.
 		return p.is(Complete, "")
 	}
+	p.Unready = restarted && status.StableRS != "" && status.StableRS == status.CurrentPodHash && status.UpdatedReplicas >= pods
 	return p.is(Progressing, status.Message)
 }
 

@@ -49,6 +49,8 @@ func statefulSetProgress(set *appsv1.StatefulSet) Progress {
 	case status.Replicas > pods && status.UpdatedReplicas < status.Replicas: // The old ones may be those that stay.
 		return p.is(Progressing, fmt.Sprintf("%d pods are being deleted", status.Replicas-pods))
 	case status.AvailableReplicas < pods:
+		// The revisions are the same once all pods have been ready, which may be before they are available.
+		p.Unready = status.UpdateRevision != "" && status.CurrentRevision == status.UpdateRevision && status.ReadyReplicas < pods
 		return p.is(Progressing, fmt.Sprintf("%d of %d pods are available", status.AvailableReplicas, pods))
 	case old > 0:
 		return p.is(Complete, fmt.Sprintf("the partition keeps %d of %d pods as they are", old, pods))

@@ -30,6 +30,8 @@ type Workload struct {
 	Reverted map[string]Reverted
 	// Last is the mark of the last roll. It is zero if there is none, or if someone else has written it.
 	Last Last
+	// UndoneBy is the field manager of a person who has put back what an earlier roll wrote, or empty if nobody has since the last roll.
+	UndoneBy string
 	// Patched is the time of the actuator's newest write by the API server's clock, to the second. It is zero if not known.
 	Patched time.Time
 	// Edited is the time of the newest write by someone else by the API server's clock, to the second, except to subresources such as the

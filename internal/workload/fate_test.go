@@ -1,0 +1,180 @@
+package workload
+
+import (
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// The sets of fields of those who write what a roll writes.
+const (
+	ownsRevision = `{"f:spec":{"f:template":{"f:metadata":{"f:annotations":{"f:keyturn.dev/revision":{}}}}}}`
+	ownsRolled   = `{"f:metadata":{"f:annotations":{".":{},"f:keyturn.dev/rolled":{}}}}`
+	ownsMark     = `{"f:metadata":{"f:annotations":{".":{},"f:keyturn.dev/last":{},"f:keyturn.dev/rolled":{}}}}`
+)
+
+// ownedBy is what managedFields say of an update by a manager.
+func ownedBy(manager, fields string) metav1.ManagedFieldsEntry {
+	return metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, FieldsV1: metav1.NewFieldsV1(fields)}
+}
+
+// undoable is the Deployment web with a mark, a revision on its pod template and an image. The actuator wrote the mark, unless others are given.
+func undoable(t *testing.T, mark, revision, image string, managers ...metav1.ManagedFieldsEntry) *Workload {
+	t.Helper()
+	d := webDeployment("50", rollOn("auto"))
+	if mark != "" {
+		d.Annotations[annotationLast] = formatted(t, lastRoll(func(l *Last) { l.Revision = mark }))
+	}
+	if revision != "" {
+		d.Spec.Template.Annotations = map[string]string{annotationRevision: revision}
+	}
+	d.Spec.Template.Spec.Containers[0].Image = image
+	d.ManagedFields = append([]metav1.ManagedFieldsEntry{ownedBy(FieldManager, ownsMark)}, managers...)
+	if len(managers) > 0 && managers[0].Manager == FieldManager {
+		d.ManagedFields = managers
+	}
+	w, ok := Read(deployments, d, Reading{})
+	if !ok {
+		t.Fatal("it cannot be read")
+	}
+	return w
+}
+
+func TestWhatBecomesOfARollIsSeenFromTheWorkload(t *testing.T) {
+	kubectl, record := ownedBy("kubectl", ownsRevision), ownedBy("kubectl", ownsRolled)
+	operator, replaced := ownedBy("operator", ownsRevision), ownedBy("kubectl-replace", ownsRevision)
+	nothingOurs := ownedBy(FieldManager, `{}`)
+	live := func(ended bool) Seen { return Seen{Before: undoable(t, "r2", "r2", "a"), Ended: ended} }
+	start := func(ended bool, ago time.Duration) Seen {
+		return Seen{Ended: ended, Since: written.Add(ago - 10*time.Minute)}
+	}
+	justNow, longAgo := time.Minute, time.Hour
+	tests := []struct {
+		name string
+		now  *Workload
+		seen Seen
+		want Fate
+	}{
+		{"its revision is on the pod template", undoable(t, "r2", "r2", "a"), live(false), RollStands},
+		{"its revision is on a pod template with another image", undoable(t, "r2", "r2", "b"), live(false), RollStands},
+		{"there is a later roll", undoable(t, "r3", "r3", "a"), live(false), RollStands},
+		{"an operator put back the one before", undoable(t, "r2", "r1", "a", operator), live(false), RollReverted},
+		{"an operator put back a pod template without any", undoable(t, "r2", "", "a"), live(false), RollReverted},
+		{"a tool removed the mark as well", undoable(t, "", "", "a"), live(false), RollReverted},
+		{"`kubectl replace` put back the one before", undoable(t, "r2", "r1", "a", replaced), live(false), RollReverted},
+		{"an operator put it back once it was complete", undoable(t, "r2", "r1", "a", operator), live(true), RollStands},
+		{"somebody wrote another pod template", undoable(t, "r2", "", "b"), live(false), RollSuperseded},
+		{"somebody wrote another pod template once it was complete", undoable(t, "r2", "", "b"), live(true), RollSuperseded},
+		{"a person put back the one before", undoable(t, "r2", "r1", "a", kubectl), live(false), RollUndone},
+		{"a person put it back once it was complete", undoable(t, "r2", "r1", "a", kubectl), live(true), RollUndone},
+		{"a person put back one with another image", undoable(t, "r2", "r1", "b", kubectl), live(false), RollUndone},
+		{"a person put back the record of a Deployment, too", undoable(t, "r1", "r1", "a", nothingOurs, kubectl, record), live(false), RollUndone},
+		{"a person undid the first roll of a Deployment", undoable(t, "", "", "a", nothingOurs, record), live(false), RollUndone},
+		{"a person undid the undoing", undoable(t, "r2", "r2", "a", kubectl), live(false), RollStands},
+
+		{"a start finds its revision", undoable(t, "r2", "r2", "a"), start(false, justNow), RollStands},
+		{"a start finds another one", undoable(t, "r2", "r1", "a", operator), start(false, justNow), RollReverted},
+		{"a start finds none, as after a webhook that removes it", undoable(t, "r2", "", "a"), start(false, justNow), RollReverted},
+		{"a start finds another one, and an outcome of the end", undoable(t, "r2", "r1", "a", operator), start(true, justNow), RollStands},
+		{"a start finds another one long after", undoable(t, "r2", "r1", "a", operator), start(false, longAgo), RollStands},
+		{"a start finds one that a person put back", undoable(t, "r2", "r1", "a", kubectl), start(false, justNow), RollUndone},
+		{"a start finds a record that a person put back", undoable(t, "r1", "r1", "a", nothingOurs, kubectl, record), start(true, longAgo), RollUndone},
+		{"a start finds no mark", undoable(t, "", "r1", "a"), start(false, justNow), RollStands},
+		{"a start finds a mark of somebody else", undoable(t, "r2", "r1", "a", nothingOurs), start(false, justNow), RollStands},
+		{"a start finds a workload that was never rolled", undoable(t, "", "", "a"), start(false, justNow), RollStands},
+	}
+	for _, test := range tests {
+		if got := test.now.Fate(test.seen); got != test.want {
+			t.Errorf("%s: got %s, want %s", test.name, got, test.want)
+		}
+	}
+}
+
+// The API server gives the name of its program to a client that names no field manager.
+func TestPeopleAreToldFromToolsByTheirFieldManagers(t *testing.T) {
+	const other = `{"f:metadata":{"f:annotations":{"f:keyturn.dev/hold":{}},"f:labels":{"f:keyturn.dev/rolled":{}}},"f:spec":{"f:replicas":{}}}`
+	update := metav1.ManagedFieldsOperationUpdate
+	tests := []struct {
+		manager     string
+		operation   metav1.ManagedFieldsOperationType
+		subresource string
+		fields      string
+		want        bool
+	}{
+		{"kubectl", update, "", ownsRevision, true},
+		{"kubectl", update, "", ownsRolled, true},
+		{"kubectl.exe", update, "", ownsRevision, true},
+		{"kubectl-1.34.exe", update, "", ownsRevision, true},
+		{"oc", update, "", ownsRevision, true},
+		{"oc.exe", update, "", ownsRevision, true},
+		{"kubectl-argo-rollouts", update, "", ownsRevision, true},
+		{"kubectl-argo-rollouts.exe", update, "", ownsRevision, true},
+
+		{"kubectl", metav1.ManagedFieldsOperationApply, "", ownsRevision, false},
+		{"kubectl", update, "status", ownsRevision, false},
+		{"kubectl", update, "scale", other, false},
+		{"kubectl", update, "", other, false},
+		{"kubectl-replace", update, "", ownsRevision, false},
+		{"kubectl-rollout", update, "", ownsRevision, false},
+		{"kubectl-edit", update, "", ownsRevision, false},
+		{"kubectl-patch", update, "", ownsRevision, false},
+		{"kubectl-set", update, "", ownsRevision, false},
+		{"kubectl-create", update, "", ownsRevision, false},
+		{"kubectl-client-side-apply", update, "", ownsRevision, false},
+		{"kubectl-annotate", update, "", ownsRolled, false},
+		{"kubectlx", update, "", ownsRevision, false},
+		{"helm", update, "", ownsRevision, false},
+		{"argocd-controller", metav1.ManagedFieldsOperationApply, "", ownsRevision, false},
+		{"node-fetch", update, "", ownsRevision, false},
+		{"Mozilla", update, "", ownsRevision, false},
+		{"", update, "", ownsRevision, false},
+		{ancientManager, update, "", ownsRevision, false},
+		{FieldManager, update, "", ownsRevision, false},
+	}
+	for _, test := range tests {
+		entry := ownedBy(test.manager, test.fields)
+		entry.Operation, entry.Subresource = test.operation, test.subresource
+		got := undoneBy(&metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{ownedBy("helm", other), entry}})
+		if want := test.manager; got != want && test.want || got != "" && !test.want {
+			t.Errorf("%s of %q, subresource %q: got %q, want that it undoes: %t", test.operation, test.manager, test.subresource, got, test.want)
+		}
+	}
+	if got := undoneBy(&metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubectl", Operation: update}}}); got != "" {
+		t.Errorf("of an entry without fields: got %q", got)
+	}
+}
+
+// This is a known limit: managedFields do not say who has removed an annotation.
+func TestTheFirstRollOfAStatefulSetOrADaemonSetThatAPersonUndidCountsAsReverted(t *testing.T) {
+	template := webDeployment("50", nil).Spec.Template
+	meta := metav1.ObjectMeta{
+		Namespace: "shop", Name: "web", UID: "w", ResourceVersion: "50",
+		Annotations:   map[string]string{annotationLast: formatted(t, lastRoll(nil)), annotationRolled: "{}"},
+		ManagedFields: []metav1.ManagedFieldsEntry{ownedBy(FieldManager, ownsMark)},
+	}
+	rolled := *template.DeepCopy()
+	rolled.Annotations = map[string]string{annotationRevision: lastRoll(nil).Revision}
+	tests := []struct {
+		kind           Kind
+		rolled, undone runtime.Object
+	}{
+		{
+			statefulSets, &appsv1.StatefulSet{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{Template: rolled}},
+			&appsv1.StatefulSet{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{Template: template}},
+		},
+		{
+			daemonSets, &appsv1.DaemonSet{ObjectMeta: meta, Spec: appsv1.DaemonSetSpec{Template: rolled}},
+			&appsv1.DaemonSet{ObjectMeta: meta, Spec: appsv1.DaemonSetSpec{Template: template}},
+		},
+	}
+	for _, test := range tests {
+		before, _ := Read(test.kind, test.rolled, Reading{})
+		after, _ := Read(test.kind, test.undone, Reading{})
+		if got := after.Fate(Seen{Before: before}); got != RollReverted {
+			t.Errorf("%s: got %s", test.kind.Name, got)
+		}
+	}
+}

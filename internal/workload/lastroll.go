@@ -1,0 +1,80 @@
+package workload
+
+import (
+	"slices"
+	"strings"
+)
+
+// AtLast reports whether the pod template has the revision of the mark.
+func (w *Workload) AtLast() bool { return w.Last.Revision != "" && w.Revision == w.Last.Revision }
+
+// IsRolling reports whether the rollout of the last roll is in progress, or has failed. One of a pod template that someone has changed since
+// counts as well if it still has the revision.
+func (w *Workload) IsRolling() bool {
+	return w.AtLast() && w.Progress.State != Complete && !w.Progress.Unready
+}
+
+// IsFailing reports whether the rollout of the last roll failed although the workload was not failing before. Others wait for it until it has
+// recovered, and the mark is corrected, or until the pod template has another revision.
+func (w *Workload) IsFailing() bool {
+	return w.AtLast() && w.Last.Failed != "" && w.Last.Was != wasFailing
+}
+
+// FailsBefore reports whether the workload fails before it is rolled, so that a failure afterwards says nothing about the changes: its controller has
+// given up, or its pods are not ready although no rollout is in progress. What cannot be told counts as not failing: a DaemonSet does not say
+// whether its rollout is over, and of one that is late only the mark knows.
+func (w *Workload) FailsBefore() bool {
+	switch {
+	case w.Progress.Unready:
+		return true
+	case w.IsRolling():
+		return w.Last.Was == wasFailing // Otherwise it is the roll that fails.
+	}
+	return w.Progress.State == Failed
+}
+
+// Suspects returns the changes of which one may be why the workload failed. It keeps them after the roll is undone, which says nothing about the
+// changes.
+func (w *Workload) Suspects() Marked {
+	switch last := w.Last; {
+	case last.Failed != "":
+		return last.For.and(last.With)
+	case w.AtLast() && !w.IsRolling():
+		return nil
+	default:
+		return last.With
+	}
+}
+
+// IsMarked reports whether a list of the mark has a change.
+func (w *Workload) IsMarked(list Marked, source string, change RolledFor) bool {
+	named, others := list.split()
+	return slices.Contains(named, changeText(source, change)) || others > 0 && w.Rolled[source].SameChange(change)
+}
+
+// IsUntold reports whether the pod template has a roll that nobody has told of, given the revision of the last one that was told of: the actuator
+// was killed before it told, or the answer to its patch was lost.
+func (w *Workload) IsUntold(told string) bool { return w.AtLast() && w.Last.Revision != told }
+
+// NextLast returns the mark of a roll, or of a reload in place, for Write.Last.
+func (w *Workload) NextLast(write Write) Last {
+	next := Last{At: toSecond(write.RolledAt), Was: wasFine}
+	if w.FailsBefore() {
+		next.Was = wasFailing
+	}
+	replaced := make(map[string]bool, len(write.Changes))
+	for _, change := range slices.Backward(write.Changes) {
+		source := change.Source.String()
+		replaced[source] = true
+		next.For = append(next.For, changeText(source, write.Rolled[source]))
+	}
+	next.With = w.Suspects()
+	if w.IsRolling() {
+		next.With = w.Last.For.and(w.Last.With)
+	}
+	next.With = slices.DeleteFunc(slices.Clone(next.With), func(text string) bool {
+		at := strings.LastIndex(text, "@")
+		return at >= 0 && replaced[text[:at]] // There is a newer change of the source.
+	})
+	return next
+}

@@ -1,0 +1,222 @@
+package workload
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// How far the rollout of a workload may be.
+var (
+	rolledOut     = Progress{State: Complete, Pods: 1}
+	rollingOut    = Progress{State: Progressing, Pods: 1}
+	givenUp       = Progress{State: Failed, Pods: 1}
+	crashingSince = Progress{State: Progressing, Unready: true, Pods: 1}
+)
+
+// afterRoll is a workload with a mark, at its revision or at another one, and with a record of the change of db.
+func afterRoll(last Last, revision string, progress Progress) *Workload {
+	return &Workload{Last: last, Revision: revision, Progress: progress, Rolled: map[string]RolledFor{"secret/db": {Version: "123", UID: "u"}}}
+}
+
+func TestAMarkSaysWhatBecomesOfItsRoll(t *testing.T) {
+	const at, elsewhere = "2f6e9a530d3c1b0f", "r0"
+	fine, failing := lastRoll(nil), lastRoll(func(l *Last) { l.Was = wasFailing })
+	failed := lastRoll(func(l *Last) { l.Failed, l.Since, l.With = "timed-out", written, Marked{"configmap/app@99/u"} })
+	failedAgain := lastRoll(func(l *Last) { l.Was, l.Failed, l.Since = wasFailing, "timed-out", written })
+	repairing := lastRoll(func(l *Last) { l.With = Marked{"configmap/app@99/u"} })
+	inPlace := lastRoll(func(l *Last) { l.Revision = "" })
+	all := Marked{failed.For[0], failed.With[0]}
+	tests := []struct {
+		name                          string
+		w                             *Workload
+		rolling, failing, failsBefore bool
+		suspects                      Marked
+	}{
+		{"it is in progress", afterRoll(fine, at, rollingOut), true, false, false, nil},
+		{"it is complete", afterRoll(fine, at, rolledOut), false, false, false, nil},
+		{"it was complete, and pods crash since", afterRoll(fine, at, crashingSince), false, false, true, nil},
+		{"its controller has given up, which nobody has noted", afterRoll(fine, at, givenUp), true, false, false, nil},
+		{"it has failed", afterRoll(failed, at, givenUp), true, true, false, all},
+		{"it has failed without a deadline of its controller", afterRoll(failed, at, rollingOut), true, true, false, all},
+		{"it had failed and is complete, which nobody has noted", afterRoll(failed, at, rolledOut), false, true, false, all},
+		{"it had failed and was undone", afterRoll(failed, elsewhere, rolledOut), false, false, false, all},
+		{"the workload was failing before", afterRoll(failing, at, rollingOut), true, false, true, nil},
+		{"the workload was failing before, and the roll did not help", afterRoll(failedAgain, at, givenUp), true, false, true, failedAgain.For},
+		{"the workload was failing before, and the roll helped", afterRoll(failing, at, rolledOut), false, false, false, nil},
+		{"it is to repair one that failed", afterRoll(repairing, at, rollingOut), true, false, false, repairing.With},
+		{"it has repaired one that failed", afterRoll(repairing, at, rolledOut), false, false, false, nil},
+		{"it was to repair one that failed, and was undone", afterRoll(repairing, elsewhere, rollingOut), false, false, false, repairing.With},
+		{"another roll is in progress, whoever began it", afterRoll(fine, elsewhere, rollingOut), false, false, false, nil},
+		{"another roll has failed, whoever began it", afterRoll(fine, elsewhere, givenUp), false, false, true, nil},
+		{"the pods reloaded in place", afterRoll(inPlace, at, rolledOut), false, false, false, nil},
+		{"there is no mark", afterRoll(Last{}, at, rollingOut), false, false, false, nil},
+		{"there is neither a mark nor a revision", afterRoll(Last{}, "", rollingOut), false, false, false, nil},
+		{"there is no mark, and the workload fails", afterRoll(Last{}, at, givenUp), false, false, true, nil},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got := test.w.IsRolling(); got != test.rolling {
+				t.Errorf("it is rolling: %t, want %t", got, test.rolling)
+			}
+			if got := test.w.IsFailing(); got != test.failing {
+				t.Errorf("it is failing: %t, want %t", got, test.failing)
+			}
+			if got := test.w.FailsBefore(); got != test.failsBefore {
+				t.Errorf("it fails before the next roll: %t, want %t", got, test.failsBefore)
+			}
+			if diff := cmp.Diff(test.suspects, test.w.Suspects(), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("suspects (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestARollIsUntoldUntilItsRevisionIsTold(t *testing.T) {
+	last := lastRoll(nil)
+	tests := []struct {
+		name string
+		w    *Workload
+		told string
+		want bool
+	}{
+		{"nothing was told", afterRoll(last, last.Revision, rolledOut), "", true},
+		{"the roll before was told", afterRoll(last, last.Revision, rolledOut), "r0", true},
+		{"it was told", afterRoll(last, last.Revision, rolledOut), last.Revision, false},
+		{"it is no longer on the pod template", afterRoll(last, "r0", rolledOut), "", false},
+		{"there is no mark", afterRoll(Last{}, "r0", rolledOut), "", false},
+		{"there was no roll", afterRoll(Last{}, "", rolledOut), "r0", false},
+	}
+	for _, test := range tests {
+		if got := test.w.IsUntold(test.told); got != test.want {
+			t.Errorf("%s: got %t, want %t", test.name, got, test.want)
+		}
+	}
+}
+
+func TestAListOfAMarkHasItsChanges(t *testing.T) {
+	this, later := RolledFor{Version: "123", UID: "u"}, RolledFor{Version: "124", UID: "u"}
+	named := Marked{changeText("secret/db", this)}
+	tests := []struct {
+		name   string
+		list   Marked
+		source string
+		change RolledFor
+		want   bool
+	}{
+		{"one that it names", named, "secret/db", this, true},
+		{"not a later one", named, "secret/db", later, false},
+		{"not one of another source", named, "secret/other", this, false},
+		{"one in the record, if it leaves some out", Marked{"configmap/app@99/u", "+1"}, "secret/db", this, true},
+		{"not one that is not in the record", Marked{"configmap/app@99/u", "+1"}, "secret/db", later, false},
+		{"not if it is empty", nil, "secret/db", this, false},
+	}
+	for _, test := range tests {
+		if got := afterRoll(Last{}, "", rolledOut).IsMarked(test.list, test.source, test.change); got != test.want {
+			t.Errorf("%s: got %t, want %t", test.name, got, test.want)
+		}
+	}
+}
+
+func TestTheMarkOfARollKeepsWhatMayBeWhyTheOneBeforeFailed(t *testing.T) {
+	const at = "2f6e9a530d3c1b0f"
+	of := func(list ...string) Last {
+		return lastRoll(func(l *Last) { l.For = list })
+	}
+	failed := func(last Last) Last {
+		last.Failed, last.Since = "timed-out", written
+		return last
+	}
+	suspected := func(last Last, with ...string) Last {
+		last.With = with
+		return last
+	}
+	// The roll is for a change of db, and then for one of app.
+	write := Write{
+		Rolls: true, RolledAt: written.Add(1500 * time.Millisecond),
+		Changes: []Change{{Source: db}, {Source: app}},
+		Rolled:  map[string]RolledFor{"secret/db": entryAt("x", "130", "u"), "configmap/app": entryAt("x", "140", "u")},
+	}
+	tests := []struct {
+		name string
+		w    *Workload
+		was  string
+		with Marked
+	}{
+		{"the first roll", afterRoll(Last{}, "", rolledOut), wasFine, nil},
+		{"one after a complete roll", afterRoll(of("secret/other@1/u"), at, rolledOut), wasFine, nil},
+		{"one that replaces a roll in progress", afterRoll(of("secret/other@1/u"), at, rollingOut), wasFine, Marked{"secret/other@1/u"}},
+		{"one that replaces a failed roll", afterRoll(failed(of("secret/other@1/u")), at, givenUp), wasFine, Marked{"secret/other@1/u"}},
+		{"one after a failed roll that was undone", afterRoll(failed(of("secret/other@1/u")), "r0", rolledOut), wasFine, Marked{"secret/other@1/u"}},
+		{
+			"one that replaces a roll that was to repair another", afterRoll(suspected(of("secret/other@1/u"), "secret/more@2/u", "+2"), at, rollingOut),
+			wasFine, Marked{"secret/other@1/u", "secret/more@2/u", "+2"},
+		},
+		{"one for a newer change of what failed", afterRoll(failed(of("secret/db@123/u", "secret/db@home@1/u")), at, givenUp), wasFine, Marked{"secret/db@home@1/u"}},
+		{"one of a workload whose pods crash", afterRoll(of("secret/other@1/u"), at, crashingSince), wasFailing, nil},
+		{"one of a workload that has failed without us", afterRoll(Last{}, "", givenUp), wasFailing, nil},
+		{
+			"one that replaces a roll of a workload that was failing before",
+			afterRoll(lastRoll(func(l *Last) { l.Was, l.For = wasFailing, nil }), at, rollingOut), wasFailing, nil,
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			before := append(Marked{}, test.w.Last.For...)
+			want := Last{At: written.Add(time.Second), For: Marked{"configmap/app@140/u", "secret/db@130/u"}, With: test.with, Was: test.was}
+			if diff := cmp.Diff(want, test.w.NextLast(write), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(before, test.w.Last.For, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("the mark of before is changed (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestPodsThatAreNotReadyAreNoRollout(t *testing.T) {
+	three := int32(3)
+	available := func(reason string) []appsv1.DeploymentCondition {
+		return []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: reason}}
+	}
+	deployment := func(updated int32, reason string) Progress {
+		return deploymentProgress(&appsv1.Deployment{Spec: appsv1.DeploymentSpec{Replicas: &three}, Status: appsv1.DeploymentStatus{
+			Replicas: 3, UpdatedReplicas: updated, AvailableReplicas: 2, Conditions: available(reason),
+		}})
+	}
+	set := func(current string, ready int32) Progress {
+		return statefulSetProgress(&appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Replicas: &three}, Status: appsv1.StatefulSetStatus{
+			Replicas: 3, UpdatedReplicas: 3, ReadyReplicas: ready, AvailableReplicas: 2, CurrentRevision: current, UpdateRevision: "b",
+		}})
+	}
+	rollout := func(stable, updated string) Progress {
+		return readRollout(t, `{"replicas":3}`, `{"observedGeneration":"2","phase":"Progressing","stableRS":"`+stable+`","currentPodHash":"b","replicas":3,`+
+			`"updatedReplicas":`+updated+`,"availableReplicas":2}`).Progress
+	}
+	tests := []struct {
+		name string
+		got  Progress
+		want bool
+	}{
+		{"a Deployment whose rollout was complete", deployment(3, "NewReplicaSetAvailable"), true},
+		{"a Deployment whose rollout goes on", deployment(3, "ReplicaSetUpdated"), false},
+		{"a Deployment with another template, which its controller has not begun with", deployment(0, "NewReplicaSetAvailable"), false},
+		{"a StatefulSet whose rollout was complete", set("b", 2), true},
+		{"a StatefulSet whose rollout goes on", set("a", 2), false},
+		{"a StatefulSet whose pods are ready, but not for long enough", set("b", 3), false},
+		{"a Rollout that was promoted", rollout("b", "3"), true},
+		{"a Rollout that was not", rollout("a", "3"), false},
+		{"a Rollout that was promoted and scaled up", rollout("b", "2"), false},
+		{"two controllers, of which one rolls", deployment(3, "NewReplicaSetAvailable").with(rollingOut), false},
+		{"two controllers, of which one is complete", rolledOut.with(deployment(3, "NewReplicaSetAvailable")), true},
+	}
+	for _, test := range tests {
+		if test.got.State != Progressing || test.got.Unready != test.want {
+			t.Errorf("%s: got state %d, unready %t, want state %d, %t", test.name, test.got.State, test.got.Unready, Progressing, test.want)
+		}
+	}
+}
