@@ -36,7 +36,7 @@ func (q *question) isAfter(link workload.Link, version string) bool {
 	now, isDated := q.now, !link.Written.IsZero()
 	switch {
 	case now.Verb == events.VerbDeleted || now.Source.Kind == events.KindOpenBao:
-		// The event does not have the resourceVersion of the deletion, nor has a store any, only a time by another clock. As elsewhere, roll if in doubt.
+		// The event does not have the resourceVersion of the deletion, nor has a store any, only a time by another clock. If in doubt, roll.
 		return isDated && q.at().Add(clockMargin).After(link.Written)
 	case workload.Newer(version, link.Version):
 		return true

@@ -154,7 +154,8 @@ func TestTheMarkOfARollKeepsWhatMayBeWhyTheOneBeforeFailed(t *testing.T) {
 		{"one after a failed roll that was undone", afterRoll(failed(of("secret/other@1/u")), "r0", rolledOut), wasFine, Marked{"secret/other@1/u"}},
 		{
 			"one that replaces a roll that was to repair another", afterRoll(suspected(of("secret/other@1/u"), "secret/more@2/u", "+2"), at, rollingOut),
-			wasFine, Marked{"secret/other@1/u", "secret/more@2/u", "+2"},
+			wasFine,
+			Marked{"secret/other@1/u", "secret/more@2/u", "+2"},
 		},
 		{"one for a newer change of what failed", afterRoll(failed(of("secret/db@123/u", "secret/db@home@1/u")), at, givenUp), wasFine, Marked{"secret/db@home@1/u"}},
 		{"one of a workload whose pods crash", afterRoll(of("secret/other@1/u"), at, crashingSince), wasFailing, nil},

@@ -92,11 +92,13 @@ func TestARecordThatOthersWriteDoesNotCount(t *testing.T) {
 		{"it is removed", []*appsv1.Deployment{recordedBy("10", record("8"), ours), recordedBy("11", "", removed)}, "8", true},
 		{
 			"it stays removed while others write",
-			[]*appsv1.Deployment{recordedBy("10", record("8"), ours), recordedBy("11", "", removed), recordedBy("12", record("3"), undone)}, "8", true,
+			[]*appsv1.Deployment{recordedBy("10", record("8"), ours), recordedBy("11", "", removed), recordedBy("12", record("3"), undone)},
+			"8", true,
 		},
 		{
 			"the actuator has written it again",
-			[]*appsv1.Deployment{recordedBy("10", record("8"), ours), recordedBy("11", "", removed), recordedBy("12", record("8"), ours)}, "8", false,
+			[]*appsv1.Deployment{recordedBy("10", record("8"), ours), recordedBy("11", "", removed), recordedBy("12", record("8"), ours)},
+			"8", false,
 		},
 		{
 			"the actuator corrects it", []*appsv1.Deployment{recordedBy("10", record("8"), ours), recordedBy("11", record("5"), ours)}, "5", false,
@@ -107,7 +109,8 @@ func TestARecordThatOthersWriteDoesNotCount(t *testing.T) {
 				d := recordedBy("11", record("5"), undone)
 				d.UID = "another"
 				return d
-			}()}, "", false,
+			}()},
+			"", false,
 		},
 	}
 	for _, test := range tests {

@@ -77,8 +77,8 @@ func (w *Workload) RevertedAgain(changes map[string]RolledFor) map[string]Revert
 }
 
 // recallReverted adds the counts of an earlier state whose annotation is gone: a client that undoes rolls may remove everything that it does not
-// know. A count is dropped once the workload was rolled for that change or a later one, or has another pod template. Of a roll that is only remembered,
-// the record was removed, too: it may be the one that was undone.
+// know. A count is dropped once the workload was rolled for that change or a later one, or has another pod template. A record that is only
+// remembered says nothing: the roll may be the one that was undone.
 func (w *Workload) recallReverted(earlier *Workload) {
 	for source, reverted := range earlier.Reverted {
 		_, counted := w.Reverted[source]

@@ -51,16 +51,7 @@ func (w *Workload) RunBy(runners ...*Workload) *Workload {
 		if runner.Written.After(joined.asked) {
 			joined.asked = runner.Written
 		}
-		progress, since := runner.Progress, runner.ServingSince
-		switch {
-		case runner.owned:
-			progress, since = alone.ownedProgress(runner)
-		case runner.observes < alone.Generation:
-			progress, since = Progress{Pods: progress.Pods}.unobserved(), ""
-		case since != "":
-			// At an earlier time it may have had pods of another template.
-			since = runner.Version
-		}
+		progress, since := alone.progressOf(runner)
 		joined.Progress = joined.Progress.with(progress)
 		serving = append(serving, since)
 	}
@@ -70,6 +61,19 @@ func (w *Workload) RunBy(runners ...*Workload) *Workload {
 	}
 	joined.ServingSince = sinceAll(serving)
 	return &joined
+}
+
+// progressOf returns the progress of a workload that runs the pods of w, and since when these serve.
+func (w *Workload) progressOf(runner *Workload) (Progress, string) {
+	switch {
+	case runner.owned:
+		return w.ownedProgress(runner)
+	case runner.observes < w.Generation:
+		return Progress{Pods: runner.Progress.Pods}.unobserved(), ""
+	case runner.ServingSince != "":
+		return runner.Progress, runner.Version // At an earlier time it may have had pods of another template.
+	}
+	return runner.Progress, ""
 }
 
 // sinceAll returns the newest of the resourceVersions, or "" if one of them is empty, or if there are none.
