@@ -38,11 +38,17 @@ func verify(ctx context.Context, js jetstream.JetStream, cluster string) (patien
 }
 
 // IsSilence reports whether an error means that nobody answered, as happens while the servers of a stream, or those of the cluster, have no
-// leader. The request is worth repeating.
+// leader, or a server has not started JetStream yet. The request is worth repeating.
 func IsSilence(err error) bool {
+	for _, silence := range []error{
+		context.DeadlineExceeded, nats.ErrTimeout, nats.ErrNoResponders, jetstream.ErrAsyncPublishTimeout, jetstream.ErrJetStreamNotEnabled,
+	} {
+		if errors.Is(err, silence) {
+			return true
+		}
+	}
 	var answer *jetstream.APIError
-	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, jetstream.ErrAsyncPublishTimeout) ||
-		errors.As(err, &answer) && answer.ErrorCode == errCodeNoClusterLeader
+	return errors.As(err, &answer) && answer.ErrorCode == errCodeNoClusterLeader
 }
 
 // errCodeNoClusterLeader is the server's JSClusterNotAvailErr.

@@ -20,6 +20,8 @@ func TestWhatIsSilenceIsWorthRepeating(t *testing.T) {
 		{"the time of a request is over", context.DeadlineExceeded, true},
 		{"nobody answers a request", nats.ErrTimeout, true},
 		{"nobody answers an outcome", jetstream.ErrAsyncPublishTimeout, true},
+		{"a server runs, and not JetStream", nats.ErrNoResponders, true},
+		{"JetStream is not ready", &jetstream.APIError{Code: 503, ErrorCode: jetstream.JSErrCodeJetStreamNotEnabled}, true},
 		{"the servers have no leader", &jetstream.APIError{Code: 503, ErrorCode: errCodeNoClusterLeader}, true},
 		{"another answer", &jetstream.APIError{Code: 400, ErrorCode: jetstream.JSErrCodeStreamWrongLastSequence}, false},
 		{"the caller has ended", context.Canceled, false},
