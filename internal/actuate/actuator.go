@@ -49,13 +49,13 @@ func New(options Options) (*Actuator, error) {
 	}
 	a := &Actuator{surroundings: surroundings{
 		options: options, kinds: kinds, log: options.Logger.With("component", "actuator"),
-		dirty: newDirtySet(), syncIndex: forcesync.NewIndex(),
+		dirty: newDirtySet(), state: newState(options), syncIndex: forcesync.NewIndex(),
 	}}
 	a.snapshots = &a.newest
 	a.inventory = inventory.New(inventory.Options{
 		Clients: options.clients(), Kinds: kinds, Reading: reading, Namespaces: options.Namespaces, IgnoreNamespaces: options.IgnoreNamespaces,
 		ReadNamespaces: options.readsNamespaces(), Reloader: options.Reloader,
-		Changed: a.dirty.add, Relinked: a.dirty.link, Log: a.log, Now: options.Now,
+		Changed: a.dirty.add, Relinked: a.dirty.relink, Returned: a.dirty.comeBack, Log: a.log, Now: options.Now,
 	})
 	a.index, a.namespaces = a.inventory.Index, a.inventory.Namespaces
 	if options.ForceSync {
@@ -86,6 +86,7 @@ func (a *Actuator) Run(ctx context.Context, bus *events.Bus) error {
 	reflecting, stop := context.WithCancel(ctx)
 	defer stop()
 	running.Go(func() { a.inventory.Run(reflecting) })
+	running.Go(func() { events.NewFollower(bus, a.options.StoresFrom, a.state).Run(reflecting) })
 	if a.syncWatch != nil {
 		running.Go(func() { a.syncWatch.Run(reflecting) })
 	}
@@ -132,7 +133,6 @@ func (a *Actuator) lead(ctx context.Context) error {
 			}
 		})
 	})
-	consuming.Go(func() { l.recaller.run(leading) })
 	if beside := a.options.WhileLeading; beside != nil {
 		consuming.Go(func() { beside(leading, a.bus) })
 	}

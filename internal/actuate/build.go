@@ -23,6 +23,7 @@ type surroundings struct {
 	// namespaces are kept by the inventory, like the index.
 	namespaces *inventory.Namespaces
 	dirty      *dirtySet
+	state      *state
 	syncIndex  *forcesync.Index
 	snapshots  *atomic.Pointer[snapshot]
 }
@@ -32,7 +33,6 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	o, now := s.options, s.options.Now
 	s.dirty.begin()
 	outcomes := outcomes{cluster: o.Cluster, now: now}
-	origins := events.Origins{Cluster: o.Cluster, StoresFrom: o.StoresFrom}
 	baselines := make(baselines)
 	inFlight := newInFlightEvents(o.Tracer, durable(o), s.metrics, now)
 	debounce := newDebounce(o.Settle, o.SettleMax)
@@ -48,26 +48,23 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	outbox := newOutbox(now)
 	reporter := &reporter{outbox: outbox, kube: kube}
 	syncer := forcesync.New(syncHost(o, s.log, s.metrics, reporter), s.syncIndex)
-	last := func(ctx context.Context, source events.Source) (*events.Delivery, error) {
-		return origins.Recall(ctx, s.bus, source, now())
-	}
-	recaller := newRecaller(last, s.log, now)
 	notes := notes{
 		dryRun: o.DryRun, kinds: s.kinds, index: s.index, patcher: patcher, debounce: debounce, metrics: s.metrics, log: s.log, now: now,
 	}
-	reverts := &reverts{notes: notes, delays: o.RevertDelays, ask: recaller.askAfter, open: make(map[workload.Key]*correction)}
+	reverts := &reverts{
+		notes: notes, delays: o.RevertDelays, open: make(map[workload.Key]*correction), repetitions: make(map[repetition]time.Time),
+	}
 	dater := newDater(func(ctx context.Context, change events.Change) (map[string]time.Time, error) {
 		return writtenBy(ctx, &s.bus.Reader, change)
 	}, s.log)
-	rollouts := &rollouts{
-		private: o.LeaderElect && o.PrivateStream,
-		dryRun:  o.DryRun, index: s.index, following: following, peers: peers, canaries: canaries, reverts: reverts, patcher: patcher,
-		debounce: debounce, problems: newProblems(s.log, kube), reporter: reporter,
-		outcomes: outcomes, metrics: s.metrics, log: s.log, now: now,
-	}
 	denied := make(denials)
+	rollouts := &rollouts{
+		private: o.LeaderElect && o.PrivateStream, dryRun: o.DryRun, index: s.index, state: s.state, following: following, peers: peers,
+		canaries: canaries, reverts: reverts, denied: denied, patcher: patcher, debounce: debounce, problems: newProblems(s.log, kube),
+		reporter: reporter, outcomes: outcomes, metrics: s.metrics, log: s.log, now: now,
+	}
 	recorder := &recorder{
-		notes: notes, reads: recordReadsOf(s, last),
+		notes: notes, state: s.state, lag: func(ctx context.Context) (events.Lag, error) { return s.bus.Lag(ctx, durable(o)) },
 		isUnsettled: func(key workload.Key) bool {
 			return debounce.byKey[key] != nil || patcher.busy(key) || following.follows(key) || reverts.open[key] != nil ||
 				s.index.IsUnserved(key, now())
@@ -89,19 +86,19 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	concluder := &concluder{
 		inFlight: inFlight, rollouts: rollouts, reporter: reporter, outcomes: outcomes, metrics: s.metrics, log: s.log,
 	}
+	intake := &intake{
+		policy: o.Policy(), index: s.index, state: s.state, baselines: baselines, inFlight: inFlight, debounce: debounce, patcher: patcher,
+		concluder: concluder, syncer: syncer, arrived: recorder.arrived, metrics: s.metrics, log: s.log, now: now,
+	}
+	reverts.recallFor = intake.recallFor
 	return &loop{
 		progress: o.Progress, now: now, deliveries: make(chan *events.Delivery, deliveryQueue), dirty: s.dirty, snapshots: s.snapshots,
-		stream:   &resumer{bus: s.bus, origins: origins, log: s.log},
-		recaller: recaller,
-		index:    s.index, baselines: baselines, admission: admission, canaries: canaries, reverts: reverts,
+		state: s.state, stream: &resumer{bus: s.bus, cluster: o.Cluster, log: s.log},
+		index: s.index, baselines: baselines, admission: admission, canaries: canaries, reverts: reverts, intake: intake,
 		inFlight: inFlight, debounce: debounce, patcher: patcher, rollouts: rollouts, recorder: recorder, pauses: pauses, shadows: shadows,
-		owing: owing, returned: newReturned(s.index), besideReloader: beside, concluder: concluder, syncer: syncer,
+		owing: owing, besideReloader: beside, concluder: concluder, syncer: syncer,
 		starts: &starts{clients: o.clients(), namespaces: o.Namespaces, index: s.index, log: s.log},
 		dater:  dater, outbox: outbox, publisher: newPublisher(s.bus, s.log, s.metrics),
-		intake: &intake{
-			policy: o.Policy(), index: s.index, baselines: baselines, inFlight: inFlight, debounce: debounce, patcher: patcher,
-			concluder: concluder, syncer: syncer, arrived: recorder.arrived, metrics: s.metrics, log: s.log, now: now,
-		},
 		dispatcher: &dispatcher{
 			dryRun: o.DryRun, policy: o.Policy(), kinds: s.kinds, index: s.index, debounce: debounce, dater: dater, admission: admission,
 			ways:    ways{delay: o.ReloadDelay, now: now},
@@ -111,21 +108,6 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		completion: &completion{
 			patcher: patcher, debounce: debounce, baselines: baselines, rollouts: rollouts, denied: denied, concluder: concluder,
 			reporter: reporter, outcomes: outcomes, metrics: s.metrics, log: s.log, now: now, unrecorded: make(map[string]bool),
-		},
-	}
-}
-
-// recordReadsOf returns what reads the stream for the recorder.
-func recordReadsOf(s surroundings, last func(context.Context, events.Source) (*events.Delivery, error)) recordReads {
-	return recordReads{
-		last: last, log: s.log,
-		lag: func(ctx context.Context) (events.Lag, error) { return s.bus.Lag(ctx, durable(s.options)) },
-		outcome: func(ctx context.Context, w events.Workload) (events.Outcome, error) {
-			stored, err := s.bus.Last(ctx, events.OutcomeSubject(s.options.Cluster, w))
-			if err != nil {
-				return events.Outcome{}, err
-			}
-			return stored.Outcome()
 		},
 	}
 }

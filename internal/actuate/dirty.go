@@ -3,53 +3,50 @@ package actuate
 import (
 	"sync"
 
-	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// dirtySet gathers the workloads that have changed, for the loop to review, and the sources that they have come to want. It keeps nothing
-// while there is no loop: the next one begins with a look at everything in the index.
+// keySet is a set of workloads.
+type keySet map[workload.Key]struct{}
+
+// dirtySet gathers for the loop the workloads that have changed, those that may have come to want other sources, and those whose kind is served
+// again. Only the last are kept while there is no loop: the next one begins with a look at everything in the index.
 type dirtySet struct {
 	signal chan struct{}
 	mu     sync.Mutex
-	keys   map[workload.Key]struct{} // nil: there is no loop
-	links  map[question]struct{}
+	// changed and relinked are nil if there is no loop.
+	changed, relinked, returned keySet
 }
 
-func newDirtySet() *dirtySet { return &dirtySet{signal: make(chan struct{}, 1)} }
+func newDirtySet() *dirtySet {
+	return &dirtySet{signal: make(chan struct{}, 1), returned: make(keySet)}
+}
 
 // begin has the set gather for a loop. Call it before the loop looks at the index.
 func (d *dirtySet) begin() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.keys, d.links = make(map[workload.Key]struct{}), make(map[question]struct{})
+	d.changed, d.relinked = make(keySet), make(keySet)
 }
 
-// end drops what the loop has not taken, and everything that comes later.
+// end drops what the loop has not taken, and what comes later.
 func (d *dirtySet) end() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.keys, d.links = nil, nil
+	d.changed, d.relinked = nil, nil
 }
 
-func (d *dirtySet) add(key workload.Key) {
-	d.put(func() { d.keys[key] = struct{}{} })
-}
+func (d *dirtySet) add(key workload.Key) { d.put(&d.changed, key) }
 
-// link takes the sources that a workload has come to want.
-func (d *dirtySet) link(key workload.Key, sources []events.Source) {
-	d.put(func() {
-		for _, source := range sources {
-			d.links[question{workload: key, source: source, why: recallLinked}] = struct{}{}
-		}
-	})
-}
+func (d *dirtySet) relink(key workload.Key) { d.put(&d.relinked, key) }
 
-func (d *dirtySet) put(write func()) {
+func (d *dirtySet) comeBack(key workload.Key) { d.put(&d.returned, key) }
+
+func (d *dirtySet) put(to *keySet, key workload.Key) {
 	d.mu.Lock()
-	gathers := d.keys != nil
+	gathers := *to != nil
 	if gathers {
-		write()
+		(*to)[key] = struct{}{}
 	}
 	d.mu.Unlock()
 	if !gathers {
@@ -62,12 +59,12 @@ func (d *dirtySet) put(write func()) {
 }
 
 // take empties the set and returns what was in it.
-func (d *dirtySet) take() (keys map[workload.Key]struct{}, links map[question]struct{}) {
+func (d *dirtySet) take() (changed, relinked, returned keySet) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	keys, links = d.keys, d.links
-	if keys != nil {
-		d.keys, d.links = make(map[workload.Key]struct{}), make(map[question]struct{})
+	changed, relinked, returned = d.changed, d.relinked, d.returned
+	if changed != nil {
+		d.changed, d.relinked, d.returned = make(keySet), make(keySet), make(keySet)
 	}
-	return keys, links
+	return changed, relinked, returned
 }

@@ -21,16 +21,18 @@
 //	inplace.go                      whether pods are asked to reload instead of being replaced
 //	patcher.go, task.go             sends the patch
 //	completion.go                   follows, releases, retries or gives up
-//	recorder.go, recordreads.go     completes records of workloads that nothing was decided for yet; acks.go knows which events are acked
+//	recorder.go                     completes records of workloads that nothing was decided for yet; acks.go knows which events are acked
 //	denials.go                      what the recorder must not record: rolls that the API server refused
 //	following.go, rollouts.go       follows a rollout to its end; resumer.go continues with the rollouts of an earlier leader
 //	notes.go                        makes the patches that only write a record, for the parts below
 //	pauses.go, owing.go             note on workloads, for the next leader, that a pause has begun, and what they wait for
-//	returned.go                     asks for what was missed while a kind was not served
 //	starts.go, shadows.go           continue with the Jobs that others have started or deleted
-//	reverts.go                      repeats rolls that someone else reverted; recaller.go reads the change again
+//	reverts.go                      repeats rolls that someone else reverted
 //	concluder.go                    releases what needs no patch
 //	reporter.go, outbox.go, publisher.go, kubeevents.go, problems.go   report outcomes and problems
+//
+// Nothing else asks the stream for a change: state.go has the last one of each source, in every term and between them. Intake recalls changes from
+// it that no event comes for.
 //
 // Four words: a workload with changes is pending, and is gathered, held or due; a task is its patch; a rollout is what follows, until the new pods
 // are ready; an outcome is what is reported.
@@ -40,7 +42,7 @@
 //
 //	                at the start  event    workload changed  patch ended  every 5 s      after a step  at the end
 //	starts          resume
-//	intake          resume        take
+//	intake          resume        take     relinked
 //	debounce                      add      wake              patched
 //	admission                              review            review       forget
 //	dispatcher                                                                           dispatch
@@ -50,8 +52,7 @@
 //	recorder        resume        arrived  review            finish       collect        advance
 //	pauses          resume                 review            finish       advance
 //	shadows         resume                 review            finish       advance
-//	owing           resume                                   finish       advance                      advance
-//	returned                                                              advance
+//	owing                                                    finish       advance                      advance
 //	besideReloader  resume                 review
 //	forcesync                     Take                                                   Advance       Stop
 //

@@ -16,7 +16,7 @@ type inFlightEvent struct {
 	delivery *events.Delivery
 	// span is the span of its processing.
 	span trace.Span
-	// recalled says that it was read again, so no consumer waits for an answer, and the stream does not redeliver it.
+	// recalled says that no consumer waits for an answer, and that the stream does not redeliver it: see intake.
 	recalled bool
 	// open counts what holds it: pending changes of workloads, and syncs of ExternalSecrets.
 	open int
@@ -134,7 +134,7 @@ func (f *inFlightEvents) sources(upTo uint64) int {
 	return count
 }
 
-// recall handles an event that was read again. The caller finishes or holds it.
+// recall handles an event that intake has recalled. The caller holds it.
 func (f *inFlightEvents) recall(ctx context.Context, delivery *events.Delivery) *inFlightEvent {
 	e := f.begin(ctx, delivery)
 	e.recalled = true

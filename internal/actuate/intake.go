@@ -17,6 +17,7 @@ import (
 type intake struct {
 	policy    plan.Policy
 	index     *inventory.Index
+	state     *state
 	baselines baselines
 	inFlight  *inFlightEvents
 	debounce  *debounce
@@ -33,6 +34,7 @@ type intake struct {
 // take handles a delivered event: it adds the event to the debounce of the workloads that it may change, and concludes it for the others.
 func (i *intake) take(ctx context.Context, delivery *events.Delivery) {
 	change := delivery.Change
+	i.state.take(delivery)
 	e := i.inFlight.deliver(ctx, delivery)
 	eventCtx := e.context(ctx)
 	dependents := i.index.Dependents(change.Source)
@@ -56,49 +58,79 @@ func (i *intake) take(ctx context.Context, delivery *events.Delivery) {
 	}
 }
 
-// resume asks about the sources that workloads came to want, because an earlier leader may not have known that.
-func (i *intake) resume(ask func(question)) {
+// resume has workloads get what an earlier leader may not have known that they want, and what it has noted that they wait for.
+func (i *intake) resume(ctx context.Context) {
 	for _, w := range i.index.All() {
-		for _, source := range w.Linked() {
-			if _, recorded := w.Rolled[source.String()]; !recorded {
-				ask(question{workload: w.Key(), source: source, why: recallLinked})
-			}
+		if w.IsRelinked() {
+			i.recallMissed(ctx, w, plan.IsLaterThanLink)
+		}
+		i.recallOwed(ctx, w)
+	}
+}
+
+// relinked has a workload get the changes of sources that it has come to want. They may have been taken before anybody knew that.
+func (i *intake) relinked(ctx context.Context, key workload.Key) {
+	if w := i.index.Get(key); w != nil {
+		i.recallMissed(ctx, w, plan.IsLaterThanLink)
+	}
+}
+
+// returned has a workload whose kind is served again get what it has missed meanwhile. A workload that was known got its events. But an actuator that
+// began without the kind, this one or that of an earlier leader, may have taken events without a workload to pass them to.
+func (i *intake) returned(ctx context.Context, key workload.Key) {
+	if w := i.index.Get(key); w != nil {
+		i.recallMissed(ctx, w, isMissedByKind)
+		i.recallOwed(ctx, w)
+	}
+}
+
+// isMissedByKind reports whether a change may have been taken while the kind of a workload was not served. A workload without a record of the source
+// may be new: what happened before it wanted the source does not roll it.
+func isMissedByKind(w *workload.Workload, change events.Change) bool {
+	_, recorded := w.Rolled[change.Source.String()]
+	return recorded || plan.IsLaterThanWish(w, change)
+}
+
+// recallMissed recalls the changes that a workload has missed.
+func (i *intake) recallMissed(ctx context.Context, w *workload.Workload, isMissed func(*workload.Workload, events.Change) bool) {
+	for _, source := range i.state.concerning(w) {
+		if last := i.state.Recall(source, i.now()); last != nil && isMissed(w, last.Change) {
+			i.recall(ctx, w, last)
 		}
 	}
 }
 
-// recall passes the last event of a source to the one workload for which it was read again.
-func (i *intake) recall(ctx context.Context, recalled answer) {
-	key, delivery := recalled.workload, recalled.delivery
-	w := i.index.Get(key)
-	if w != nil && delivery == nil {
-		delivery = i.forgotten(w, recalled.source)
-	}
-	if w == nil || delivery == nil || !i.isNeeded(w, delivery, recalled.why) {
-		return
-	}
-	e := i.inFlight.recall(ctx, delivery)
-	i.consider(e.context(ctx), e, w, nil)
-	if e.open == 0 {
-		i.inFlight.finish(ctx, e, nil)
+// recallOwed recalls what is noted on a workload.
+func (i *intake) recallOwed(ctx context.Context, w *workload.Workload) {
+	for _, source := range w.Owed() {
+		last := i.state.Recall(source, i.now())
+		if last == nil && !i.state.IsUnreadable(source) {
+			last = i.forgotten(w, source)
+		}
+		if last != nil {
+			i.recall(ctx, w, last)
+		}
 	}
 }
 
-// isNeeded reports whether the workload needs an event that was read again for it.
-func (i *intake) isNeeded(w *workload.Workload, delivery *events.Delivery, why recallReason) bool {
+// recallFor recalls the last change of a source for one workload.
+func (i *intake) recallFor(ctx context.Context, key workload.Key, source events.Source) {
+	if w, last := i.index.Get(key), i.state.Recall(source, i.now()); w != nil && last != nil {
+		i.recall(ctx, w, last)
+	}
+}
+
+// recall gathers the last change of a source for one workload as if it had just been delivered, unless that would have no effect.
+func (i *intake) recall(ctx context.Context, w *workload.Workload, last *events.Delivery) {
 	key := w.Key()
-	// A pending change, or a patch under way, may already be for this event or a later one.
-	if i.debounce.byKey[key].hasUpTo(delivery) || i.patcher.patching(key).covers(delivery) {
-		return false
+	isBusy := i.patcher.busy(key) // The state of the workload after the patch is not known yet.
+	switch {
+	case i.debounce.byKey[key].hasUpTo(last), i.patcher.patching(key).covers(last):
+		return // A pending change, or a patch under way, may already be for this event or a later one.
+	case !isBusy && i.policy.Decide(w, last.Change, plan.Past{}).Reason.Action() == plan.Skip:
+		return
 	}
-	switch why {
-	case recallLinked:
-		return i.isMissed(w, delivery.Change)
-	case recallReturned:
-		return i.isMissedByKind(w, delivery.Change)
-	default:
-		return true // A reverted roll is repeated, and an owed one is decided, whatever the event is.
-	}
+	i.inFlight.replace(ctx, i.debounce.add(w, i.inFlight.recall(ctx, last), nil, i.now()))
 }
 
 // forgotten returns the event of a deletion that a workload waits to be rolled for, and that the stream has dropped meanwhile. It returns nil if
@@ -112,24 +144,6 @@ func (i *intake) forgotten(w *workload.Workload, source events.Source) *events.D
 		Source: source, Verb: events.VerbDeleted, UID: owed.UID, ResourceVersion: owed.Version, Fingerprint: owed.Fingerprint,
 		Time: cmp.Or(w.Patched, i.now()), // It was noted then, or earlier: see owing.
 	}}
-}
-
-// isMissed reports whether the event of a source that a workload has come to want has an effect on the workload, and may have been handled before
-// the index knew that the workload wants the source.
-func (i *intake) isMissed(w *workload.Workload, change events.Change) bool {
-	return plan.IsLaterThanLink(w, change) && i.affects(w, change)
-}
-
-// isMissedByKind reports whether the event of a source has an effect on a workload, and may have been handled while the workload's kind was not
-// served. A workload without a record of the source may be new: what happened before it wanted the source does not roll it.
-func (i *intake) isMissedByKind(w *workload.Workload, change events.Change) bool {
-	_, recorded := w.Rolled[change.Source.String()]
-	return (recorded || plan.IsLaterThanWish(w, change)) && i.affects(w, change)
-}
-
-// affects reports whether an event would have an effect on a workload with no pending changes.
-func (i *intake) affects(w *workload.Workload, change events.Change) bool {
-	return i.policy.Decide(w, change, plan.Past{}).Reason.Action() != plan.Skip
 }
 
 // consider handles an event for one workload. From is the baseline of its change; the context is the event's.

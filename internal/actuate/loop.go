@@ -29,8 +29,8 @@ type loop struct {
 
 	deliveries chan *events.Delivery
 	dirty      *dirtySet
+	state      *state
 	stream     *resumer
-	recaller   *recaller
 	dater      *dater
 
 	index          *inventory.Index
@@ -50,7 +50,6 @@ type loop struct {
 	besideReloader *besideReloader
 	shadows        *shadows
 	owing          *owing
-	returned       *returned
 	starts         *starts
 	concluder      *concluder
 	syncer         *forcesync.Syncer
@@ -64,15 +63,16 @@ type loop struct {
 func (l *loop) run(ctx context.Context) {
 	defer l.drain(ctx)
 	l.starts.resume(ctx)
-	l.rollouts.resume(ctx, l.stream)
-	l.resume()
+	if !l.state.wait(ctx) || !l.rollouts.resume(ctx, l.stream) {
+		return
+	}
+	l.resume(ctx)
 	l.work(ctx)
 }
 
 // resume has the parts go on with what the workloads say.
-func (l *loop) resume() {
-	l.intake.resume(l.recaller.ask)
-	l.owing.resume(l.recaller.ask)
+func (l *loop) resume(ctx context.Context) {
+	l.intake.resume(ctx)
 	l.recorder.resume()
 	l.pauses.resume()
 	l.besideReloader.resume()
@@ -117,8 +117,6 @@ func (l *loop) await(ctx context.Context, due, overdue, prune <-chan time.Time) 
 		return func(ctx context.Context) { l.confirm(ctx, reports) }
 	case delivery := <-deliveries:
 		return func(ctx context.Context) { l.intake.take(ctx, delivery) }
-	case recalled := <-l.recalled():
-		return func(ctx context.Context) { l.intake.recall(ctx, recalled) }
 	case answer := <-l.dater.answers:
 		return func(context.Context) { l.debounce.date(l.dater.waited(answer), answer, l.now()) }
 	case found := <-l.recorder.answers:
@@ -155,7 +153,6 @@ func (l *loop) reviewOverdue(ctx context.Context) {
 	l.takeSnapshot()
 	l.admission.forget()
 	l.owing.advance(ctx, false)
-	l.returned.advance(l.recaller.ask)
 	l.rollouts.reviewOverdue(ctx)
 	l.recorder.collect()
 	l.pauses.advance(ctx)
@@ -164,8 +161,8 @@ func (l *loop) reviewOverdue(ctx context.Context) {
 
 // review reviews the workloads that have changed.
 func (l *loop) review(ctx context.Context) {
-	keys, links := l.dirty.take()
-	for key := range keys {
+	changed, relinked, returned := l.dirty.take()
+	for key := range changed {
 		l.admission.review(key)
 		l.rollouts.review(ctx, key)
 		l.debounce.wake(key, l.now())
@@ -174,18 +171,13 @@ func (l *loop) review(ctx context.Context) {
 		l.besideReloader.review(key)
 		l.shadows.review(key)
 	}
-	for link := range links {
-		l.recaller.ask(link)
-		l.recorder.renew(link.workload)
+	for key := range relinked {
+		l.intake.relinked(ctx, key)
+		l.recorder.renew(key)
 	}
-}
-
-// recalled returns the channel with the answers of the recaller, or nil while the outbox is full.
-func (l *loop) recalled() <-chan answer {
-	if l.outbox.full() {
-		return nil
+	for key := range returned {
+		l.intake.returned(ctx, key)
 	}
-	return l.recaller.answers
 }
 
 // wake sets the timer to the next time at which there is something to do.
@@ -204,6 +196,9 @@ func (l *loop) wake(timer *time.Timer) {
 			sooner(due.Sub(now))
 		}
 		if due, ok := l.recorder.nextDue(); ok {
+			sooner(due.Sub(now))
+		}
+		if due, ok := l.reverts.next(); ok {
 			sooner(due.Sub(now))
 		}
 	}

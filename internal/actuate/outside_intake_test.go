@@ -33,6 +33,7 @@ func TestNamesThatComeAndGoWhileAWorkloadWaitsAreForgotten(t *testing.T) {
 		seen := s.instrument()
 		s.workload("web", on("configmap/*, secret/db"), onHold, reads("secret/db"))
 		s.start()
+		s.pass(time.Second)
 		s.appear("configmap/stays")
 		s.settle()
 		s.wantTold("web held on-hold")

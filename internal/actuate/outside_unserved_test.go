@@ -16,27 +16,38 @@ func TestWhatChangesWhileTheKindOfAWorkloadIsNotServedRollsItAfterwards(t *testi
 		{"a source that only a pattern names", "configmap/release-*", func(s *scene) { s.set("configmap/release-1", "password", "two") }},
 		{"a secret in a store", "openbao:secret/shop/db", func(s *scene) { s.rotateInStore("demo", "secret/shop/db", 2) }},
 	}
+	leaders := []struct {
+		name      string
+		meanwhile func(*scene)
+		told      []string
+	}{
+		{"with the same leader", func(*scene) {}, []string{"rollout/web held kind-not-served"}},
+		{"with another leader, which does not know it", func(s *scene) { s.restart() }, nil},
+	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				rollouts := serveHealthy(s, on(tt.rollOn))
-				s.rotateInStore("demo", "secret/shop/db", 1)
-				s.begin("secret/db", "configmap/release-1")
-				s.rest()
-				rollouts.serve(false)
-				s.pass(unserved)
-				s.wantTold()
-				tt.changes(s)
-				s.pass(time.Hour)
-				s.wantTold("rollout/web held kind-not-served")
-				rollouts.serve(true)
-				s.pass(time.Minute)
-				s.wantTold("rollout/web started content-changed", "rollout/web completed rolled-out")
-				s.restart()
-				s.pass(time.Hour)
-				s.wantTold()
+		for _, leader := range leaders {
+			t.Run(tt.name+", "+leader.name, func(t *testing.T) {
+				play(t, func(s *scene) {
+					rollouts := serveHealthy(s, on(tt.rollOn))
+					s.rotateInStore("demo", "secret/shop/db", 1)
+					s.begin("secret/db", "configmap/release-1")
+					s.rest()
+					rollouts.serve(false)
+					s.pass(unserved)
+					leader.meanwhile(s)
+					s.wantTold()
+					tt.changes(s)
+					s.pass(time.Hour)
+					s.wantTold(leader.told...)
+					rollouts.serve(true)
+					s.pass(time.Minute)
+					s.wantTold("rollout/web started content-changed", "rollout/web completed rolled-out")
+					s.restart()
+					s.pass(time.Hour)
+					s.wantTold()
+				})
 			})
-		})
+		}
 	}
 }
 

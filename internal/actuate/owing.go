@@ -18,8 +18,8 @@ const owingPatience = 2 * time.Second
 // owingLook is how long a workload for which everything is noted is not looked at again, unless another change comes.
 const owingLook = time.Minute
 
-// owing notes in the records of waiting workloads what they are to be rolled for, if the stream may forget that: an event that was read again is
-// not in flight, and the event of a deletion expires. The next leader asks for what is noted.
+// owing notes in the records of waiting workloads what they are to be rolled for, if the stream may forget that: an event that was recalled is
+// not in flight, and the event of a deletion expires. The next leader recalls what is noted.
 type owing struct {
 	notes
 	policy plan.Policy
@@ -48,20 +48,6 @@ func (t *owingTurn) begin(entries map[string]workload.RolledFor, now time.Time) 
 	maps.Copy(t.tried, entries)
 	t.due = now.Add(t.backoff.Step())
 	return true
-}
-
-// resume asks for what earlier leaders have noted.
-func (o *owing) resume(ask func(question)) {
-	for _, w := range o.index.All() {
-		askOwed(w, ask)
-	}
-}
-
-// askOwed asks for what earlier leaders have noted on a workload.
-func askOwed(w *workload.Workload, ask func(question)) {
-	for _, source := range w.Owed() {
-		ask(question{workload: w.Key(), source: source, why: recallOwed})
-	}
 }
 
 // advance notes what is not noted yet. Ending says that the term of this leader ends: it will not patch any of the changes that it gathers.

@@ -19,6 +19,8 @@ const (
 	recordPause = 50 * time.Millisecond
 	// renewPause is the shortest time between two records of a workload that repeatedly comes to want other sources.
 	renewPause = time.Minute
+	// ackedTimeout bounds the question which events are acked.
+	ackedTimeout = 10 * time.Second
 	// recordMemory is how long a workload with a complete record is remembered, in case someone removes the record again.
 	recordMemory = 12 * time.Hour
 )
@@ -30,7 +32,7 @@ func recordBackoff() wait.Backoff {
 }
 
 // lookBackoff returns the delays between looks at a workload for which nothing can be recorded yet, because it has something else to do. A look
-// costs a read of the stream.
+// costs a request to NATS.
 func lookBackoff() wait.Backoff {
 	return wait.Backoff{Duration: 5 * time.Second, Factor: 3, Jitter: 0.1, Steps: 20, Cap: 10 * time.Minute}
 }
@@ -45,19 +47,27 @@ type recorder struct {
 	// isDecided reports whether an event is decided, given whether it was acked.
 	isDecided func(last events.Change, acked bool) bool
 	acks      *acks
-	denied    denials
-	reads     recordReads
+	// lag returns which events are delivered and acked.
+	lag    func(context.Context) (events.Lag, error)
+	denied denials
+	state  *state
 
 	turns map[workload.Key]*recordTurn
 	queue []workload.Key
-	// busy says that a read or a patch is under way. next is when another may begin.
-	busy bool
-	next time.Time
-	// reading is the workload whose read is under way. came has its sources for which an event has come since the read began.
-	reading workload.Key
-	came    []events.Source
+	// busy says that a question or a patch is under way. next is when another may begin.
+	busy    bool
+	next    time.Time
 	answers chan recordable
 	running sync.WaitGroup
+}
+
+// recordable is what is known of the sources for which a workload has no record.
+type recordable struct {
+	workload workload.Key
+	// last are the last events of these sources. lag says which events were delivered and acked after that, or err why nobody knows.
+	last []*events.Delivery
+	lag  events.Lag
+	err  error
 }
 
 // recordTurn is a workload whose record is to be completed, or was.
@@ -97,9 +107,6 @@ func (r *recorder) renew(key workload.Key) {
 
 // arrived shortens the wait of a workload if the last look found no event for a source that has one now.
 func (r *recorder) arrived(key workload.Key, source events.Source) {
-	if key == r.reading && !slices.Contains(r.came, source) {
-		r.came = append(r.came, source)
-	}
 	turn := r.turns[key]
 	if turn == nil || !slices.Contains(turn.absent, source) {
 		return
@@ -173,37 +180,49 @@ func (r *recorder) advance(ctx context.Context) {
 			r.lookLater(turn)
 			continue
 		}
+		found := r.look(w, turn)
+		if len(found.last) == 0 && !w.IsRecordLost() {
+			turn.due = r.now().Add(turn.waits.Step()) // Unless an event comes.
+			continue
+		}
 		r.busy, r.next = true, r.now().Add(recordPause)
-		r.reading, r.came = key, nil
 		r.running.Go(func() {
+			bounded, cancel := context.WithTimeout(ctx, ackedTimeout)
+			defer cancel()
+			found.lag, found.err = r.lag(bounded)
 			select {
-			case r.answers <- r.reads.read(ctx, w):
+			case r.answers <- found:
 			case <-ctx.Done():
 			}
 		})
 	}
 }
 
+// look looks for the last events of the sources for which a workload has no record.
+func (r *recorder) look(w *workload.Workload, turn *recordTurn) recordable {
+	found := recordable{workload: w.Key()}
+	turn.absent = nil
+	for _, source := range w.Unrecorded() {
+		if last := r.state.Recall(source, r.now()); last != nil {
+			found.last = append(found.last, last)
+		} else {
+			turn.absent = append(turn.absent, source)
+		}
+	}
+	return found
+}
+
 // answered writes what was found for a workload into its record.
 func (r *recorder) answered(ctx context.Context, found recordable) {
-	r.busy, r.reading = false, workload.Key{}
+	r.busy = false
 	w, turn := r.index.Get(found.workload), r.turns[found.workload]
 	if w == nil || turn == nil {
 		return
 	}
-	turn.absent = found.absent
-	if slices.ContainsFunc(found.absent, func(source events.Source) bool { return slices.Contains(r.came, source) }) {
-		// The event came after it was looked for. On a replicated stream, it may not be found immediately either.
-		turn.looks, turn.waits = lookBackoff(), recordBackoff()
-		r.lookLater(turn)
-		return
-	}
-	if len(found.absent) > 0 && len(found.last) == 0 && !w.IsRecordLost() {
-		turn.due = r.now().Add(turn.waits.Step()) // Unless an event comes.
-		return
-	}
-	if len(found.last) > 0 {
+	if found.err == nil {
 		r.acks.observe(found.lag)
+	} else {
+		r.log.DebugContext(ctx, "cannot ask which events are acked", "workload", w.ID.String(), "namespace", w.ID.Namespace, "err", found.err)
 	}
 	entries := r.entries(w, found)
 	if len(entries) == 0 && !w.IsRecordLost() || r.isUnsettled(found.workload) {
@@ -226,7 +245,8 @@ func (r *recorder) entries(w *workload.Workload, found recordable) map[string]wo
 	entries := make(map[string]workload.RolledFor)
 	for _, last := range found.last {
 		change := last.Change
-		if !r.isDecided(change, r.acks.has(last.Seq, found.lag)) || r.denied.has(w.Key(), change) || found.isRefused(change) {
+		isAcked := found.err == nil && r.acks.has(last.Seq, found.lag)
+		if !r.isDecided(change, isAcked) || r.denied.has(w.Key(), change) {
 			continue
 		}
 		if record, ok := plan.Baseline(w, change); ok {

@@ -21,10 +21,17 @@ type reverts struct {
 	notes
 	// delays are Options.RevertDelays.
 	delays [plan.RevertRetries]time.Duration
-	// ask makes the last event of a source be decided for a workload after a delay.
-	ask func(question, time.Duration)
+	// recallFor is that of intake.
+	recallFor func(context.Context, workload.Key, events.Source)
 
 	open map[workload.Key]*correction
+	// repetitions says when the last change of a source is to be decided again for a workload.
+	repetitions map[repetition]time.Time
+}
+
+type repetition struct {
+	workload workload.Key
+	source   events.Source
 }
 
 // correction is for a record that still says that a workload was rolled.
@@ -74,12 +81,29 @@ func (v *reverts) resumeOutcome(ctx context.Context, last events.Outcome) {
 // resume makes the changes be decided again that an earlier leader would have had decided again.
 func (v *reverts) resume() {
 	for _, w := range v.index.All() {
-		v.askAgain(w)
+		v.repeat(w)
 	}
 }
 
-// advance sends the patches that can be sent now.
+// next returns when a change is to be decided again, and false if none is.
+func (v *reverts) next() (time.Time, bool) {
+	var next time.Time
+	for _, due := range v.repetitions {
+		if next.IsZero() || due.Before(next) {
+			next = due
+		}
+	}
+	return next, !next.IsZero()
+}
+
+// advance decides again what is due, and sends the patches that can be sent now.
 func (v *reverts) advance(ctx context.Context) {
+	for r, due := range v.repetitions {
+		if !v.now().Before(due) {
+			delete(v.repetitions, r)
+			v.recallFor(ctx, r.workload, r.source)
+		}
+	}
 	for key, c := range v.open {
 		if v.patcher.busy(key) || v.now().Before(c.due) || !v.patcher.hasRoom(key.Namespace) {
 			continue
@@ -110,7 +134,7 @@ func (v *reverts) finish(ctx context.Context, c *correction, result patchResult)
 	if result.err == nil {
 		v.metrics.patched(ctx, id, false)
 		v.close(id, c)
-		v.askAgain(result.after)
+		v.repeat(result.after)
 		return
 	}
 	if kube.HasChanged(result.err) {
@@ -141,8 +165,8 @@ func (v *reverts) close(id events.Workload, c *correction) {
 	}
 }
 
-// askAgain makes the changes whose rolls were reverted be decided again later, except those that were reverted too often.
-func (v *reverts) askAgain(w *workload.Workload) {
+// repeat makes the changes whose rolls were reverted be decided again later, except those that were reverted too often.
+func (v *reverts) repeat(w *workload.Workload) {
 	for text, reverted := range w.Reverted {
 		change := workload.RolledFor{Version: reverted.Version, UID: reverted.UID}
 		count := w.Reverts(text, change)
@@ -150,8 +174,11 @@ func (v *reverts) askAgain(w *workload.Workload) {
 		if err != nil || count == 0 || count > plan.RevertRetries || w.Rolled[text].SameChange(change) {
 			continue
 		}
-		about := workload.SourceNamed(source.Kind, w.ID.Namespace, source.Name)
-		v.ask(question{workload: w.Key(), source: about, why: recallReverted}, v.delays[count-1])
+		r := repetition{w.Key(), workload.SourceNamed(source.Kind, w.ID.Namespace, source.Name)}
+		due := v.now().Add(v.delays[count-1])
+		if earlier, known := v.repetitions[r]; !known || due.Before(earlier) {
+			v.repetitions[r] = due
+		}
 	}
 }
 

@@ -18,10 +18,12 @@ type rollouts struct {
 	// dryRun publishes nothing about rollouts that the actuator has not started.
 	dryRun    bool
 	index     *inventory.Index
+	state     *state
 	following *following
 	peers     *failedPeers
 	canaries  *canaries
 	reverts   *reverts
+	denied    denials
 	patcher   *patcher
 	debounce  *debounce
 	problems  *problems
@@ -84,28 +86,47 @@ func (o *rollouts) begin(ctx context.Context, started events.Outcome) {
 }
 
 // resume follows the rollouts that were in progress when the last leader stopped: those whose last outcome on the stream says that
-// they started.
-func (o *rollouts) resume(ctx context.Context, stream *resumer) {
+// they started. It returns false if the context ended before the outcomes were known.
+func (o *rollouts) resume(ctx context.Context, stream *resumer) bool {
 	for _, w := range o.index.All() {
 		o.problems.report(ctx, w)
 	}
 	o.peers.resume()
-	complete := stream.outcomes(ctx, o.concerns, func(outcome events.Outcome) {
+	isKnown := stream.outcomes(ctx, o.concerns, func(outcome events.Outcome) {
 		o.index.KeepStart(outcome)
 		o.following.resume(ctx, outcome)
 		o.peers.resumeOutcome(outcome)
 		o.reverts.resumeOutcome(ctx, outcome)
+		o.denied.resume(outcome)
 	})
+	if !isKnown {
+		return false
+	}
 	o.reverts.resume()
-	bounded, cancel := context.WithTimeout(ctx, changedPatience)
-	defer cancel()
 	for _, r := range o.following.rollouts {
-		r.changed = stream.changed(bounded, r.started)
+		r.changed = o.changed(r.started)
 	}
 	o.reviewResumed(ctx)
-	if complete && !o.dryRun {
+	if !o.dryRun {
 		o.find(ctx, stream)
 	}
+	return true
+}
+
+// changed returns when the watcher saw the changes that a rollout is for, as far as they are the last ones of their sources. Only metrics need that.
+func (o *rollouts) changed(started events.Outcome) []time.Time {
+	var times []time.Time
+	for _, cause := range started.Sources {
+		source, err := events.ParseSource(cause.Source)
+		if err != nil {
+			continue
+		}
+		last := o.state.Recall(workload.SourceNamed(source.Kind, started.Workload.Namespace, source.Name), o.now())
+		if last != nil && last.Change.ID() == cause.Event {
+			times = append(times, last.Change.Time)
+		}
+	}
+	return times
 }
 
 // concerns reports whether the last outcome of a workload matters to a new leader. The stream also has those of workloads that are gone, which may be

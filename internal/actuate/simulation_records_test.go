@@ -18,7 +18,7 @@ type optIns struct {
 	// at is the version of the write by which it last opted in, and unseen says that the actuator has not seen that write.
 	at     int
 	unseen bool
-	// asked are the sources whose last event is to be read again.
+	// asked are the sources whose last event is to be looked at again.
 	asked []*simulatedSource
 }
 
@@ -98,18 +98,14 @@ func (s *simulation) seeOptIn() {
 	s.opt.unseen = false
 	after := *s.w
 	after.Version, after.OptIn, after.Written = strconv.Itoa(s.version), s.opt.all, timeOf(s.opt.at)
-	for _, fresh := range after.LinkAfter(s.w, strconv.Itoa(s.opt.at)) {
-		for _, source := range s.sources {
-			if source.Source == fresh {
-				s.opt.asked = append(s.opt.asked, source)
-			}
-		}
+	if after.LinkAfter(s.w, strconv.Itoa(s.opt.at)) {
+		s.opt.asked = append(s.opt.asked, s.sources...)
 	}
 	s.w = &after
 	s.notef("%d: the opt-in at %d is seen", s.version, s.opt.at)
 }
 
-// recall does what the recaller and intake.recall do.
+// recall does what intake does for a workload that may have come to want other sources.
 func (s *simulation) recall() {
 	for _, source := range s.opt.asked {
 		waits := s.pending != nil && s.pending.changes[source.Source] != nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
@@ -30,8 +29,6 @@ type Bus struct {
 	guardInterval time.Duration
 	// share is how much of StreamHistory a namespace may take.
 	share *historyShare
-	// rejecting holds the rejections of Consume. It is nil until Consume runs.
-	rejecting atomic.Pointer[rejections]
 
 	deadLetters jetstream.Stream
 }

@@ -86,7 +86,6 @@ func (b *Bus) Consume(ctx context.Context, opts ConsumeOptions, handler func(ctx
 		return c.run(ctx)
 	}
 	c.rejections = newRejections(b.deadLetter)
-	b.rejecting.Store(c.rejections)
 	c.handler = oneAtATime(handler)
 	var replaying sync.WaitGroup
 	defer replaying.Wait()

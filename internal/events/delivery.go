@@ -96,10 +96,7 @@ func (d *Delivery) Done(ctx context.Context, err error) {
 	}
 	var reject *RejectError
 	switch {
-	case d.msg == nil:
-		if errors.As(err, &reject) && d.rejections != nil {
-			d.reject(ctx, reject)
-		}
+	case d.msg == nil: // No consumer waits for an answer.
 	case errors.Is(err, ErrRedelivered):
 		d.heartbeat.remove(d.msg)
 	case err == nil:
@@ -128,26 +125,17 @@ func (d *Delivery) reject(ctx context.Context, reject *RejectError) {
 // terminate tells the server never to redeliver the event.
 func (d *Delivery) terminate(ctx context.Context, reject *RejectError) {
 	d.logger.WarnContext(ctx, "event rejected", d.attrs("reason", reject.Reason, "err", reject.Err)...)
-	if d.msg == nil {
-		return
-	}
 	d.heartbeat.remove(d.msg)
 	d.logLost(ctx, "term", d.msg.TermWithReason(reject.Reason))
 }
 
 func (d *Delivery) nak(ctx context.Context) {
-	if d.msg == nil {
-		return
-	}
 	d.heartbeat.remove(d.msg)
 	d.logLost(ctx, "nak", d.msg.Nak())
 }
 
 // nakLater naks the event with the delay of the backoff. It removes the heartbeat first, because a heartbeat after the nak would cancel the delay.
 func (d *Delivery) nakLater(ctx context.Context) {
-	if d.msg == nil {
-		return
-	}
 	d.heartbeat.remove(d.msg)
 	d.logLost(ctx, "nak", d.msg.NakWithDelay(d.backoff(d.Deliveries)))
 }

@@ -37,7 +37,8 @@
 //     never redelivered, unless [Bus.Replay] asks for it.
 //   - [Open] returns an error that lists every wrong field if a stream is not declared as required. The programs need no
 //     permission to declare streams.
-//   - Only in-flight events are held in memory, at most ConsumeOptions.MaxAckPending of them.
+//   - A consumer holds only in-flight events in memory, at most ConsumeOptions.MaxAckPending of them. A [Follower] holds none: [LastChanges] has
+//     the last one of each source.
 //
 // # Permissions
 //
@@ -45,10 +46,10 @@
 // _INBOX_actuator.<cluster>.>. Both publish on:
 //
 //	keyturn.v1.<cluster>.>, keyturn.history.v1.<cluster>.>    events
-//	$JS.API.STREAM.INFO.*                                     Open, Bus.CanReplay
-//	$JS.API.DIRECT.GET.CHANGES.keyturn.v1.<cluster>.>         Bus.Last, Bus.Claim
-//	$JS.API.CONSUMER.{CREATE,INFO,DELETE}.CHANGES.>           Bus.State, Bus.Watched
-//	$JS.API.CONSUMER.MSG.NEXT.CHANGES.>                       Bus.State, Bus.Consume
+//	$JS.API.STREAM.INFO.*                                     Open, Bus.CanReplay, Follower
+//	$JS.API.DIRECT.GET.CHANGES.keyturn.v1.<cluster>.>         Bus.Last, Bus.Claim, Follower
+//	$JS.API.CONSUMER.{CREATE,INFO,DELETE}.CHANGES.>           Bus.State, Bus.Watched, Follower
+//	$JS.API.CONSUMER.MSG.NEXT.CHANGES.>                       Bus.State, Bus.Consume, Follower
 //
 // The projector, which subscribes to _INBOX_projector.<cluster>.>, publishes on these and no others:
 //
@@ -64,5 +65,5 @@
 //	$JS.API.CONSUMER.{CREATE,INFO,MSG.NEXT}.DEADLETTERS.>     Bus.DeadLetters, and Bus.Consume for replays
 //	$JS.API.CONSUMER.{CREATE,INFO,MSG.NEXT}.HISTORY.>         Bus.ConsumeOutcomes
 //	$JS.ACK.>                                                 Delivery.Done
-//	$JS.API.DIRECT.GET.CHANGES.keyturn.v1.<other>.openbao.>   Bus.Last, for each of ConsumeOptions.StoresFrom
+//	$JS.API.DIRECT.GET.CHANGES.keyturn.v1.<other>.openbao.>   Follower, for each of the clusters that watch stores for this one
 package events

@@ -56,9 +56,9 @@ func (l *LastChanges) Put(at Address, c *LastChange) (before *LastChange, isNew 
 		c = &moved
 	}
 	source := at.Source()
-	before = l.last(source)
+	before, _ = l.last(source)
 	l.set(group, at.Name, c)
-	if isSame || l.last(source) != c {
+	if last, _ := l.last(source); isSame || last != c {
 		return nil, false
 	}
 	return before, true
@@ -81,23 +81,41 @@ func (l *LastChanges) set(group Address, name string, c *LastChange) {
 func (l *LastChanges) Last(source Source) *LastChange {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	return l.last(source)
+	last, _ := l.last(source)
+	return last
 }
 
-func (l *LastChanges) last(source Source) (newest *LastChange) {
+// Recall returns what Last does as a delivery that no consumer waits for: its Done has no effect. It is nil if none is known, or if there is a later
+// event that could not be read.
+func (l *LastChanges) Recall(source Source, now time.Time) *Delivery {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	last, cluster := l.last(source)
+	if last == nil || l.isUnreadable(source) {
+		return nil
+	}
+	return &Delivery{Change: last.Change(cluster, source), Seq: last.Seq, StoredAt: last.StoredAt(), Deliveries: 1, Received: now}
+}
+
+// last also returns the cluster whose event it is.
+func (l *LastChanges) last(source Source) (newest *LastChange, of string) {
 	for _, cluster := range l.origins.clusters(source.Kind) {
 		c := l.changes[Address{Cluster: cluster, Kind: source.Kind, Namespace: source.Namespace}][source.Name]
 		if c != nil && (newest == nil || compareVersions(c.ResourceVersion, newest.ResourceVersion) > 0) {
-			newest = c
+			newest, of = c, cluster
 		}
 	}
-	return newest
+	return newest, of
 }
 
 // IsUnreadable reports whether there is a later event of a source than those that could be read.
 func (l *LastChanges) IsUnreadable(source Source) bool {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
+	return l.isUnreadable(source)
+}
+
+func (l *LastChanges) isUnreadable(source Source) bool {
 	for _, cluster := range l.origins.clusters(source.Kind) {
 		at := Address{Cluster: cluster, Kind: source.Kind, Namespace: source.Namespace, Name: source.Name}
 		if l.unreadable[at] != nil {
@@ -117,7 +135,7 @@ func (l *LastChanges) Each(kind Kind, namespace string, fn func(name string, c *
 	defer l.mu.RUnlock()
 	for _, cluster := range l.origins.clusters(kind) {
 		for name, c := range l.changes[Address{Cluster: cluster, Kind: kind, Namespace: namespace}] {
-			if c == l.last(Source{Kind: kind, Namespace: namespace, Name: name}) {
+			if last, _ := l.last(Source{Kind: kind, Namespace: namespace, Name: name}); c == last {
 				fn(name, c)
 			}
 		}

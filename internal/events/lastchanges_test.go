@@ -120,6 +120,9 @@ func TestAnEventThatCannotBeReadLeavesWhatIsKnown(t *testing.T) {
 		if got != version || l.IsUnreadable(db.Source()) != isUnreadable {
 			t.Errorf("known is %q, unreadable: %t; want %q, %t", got, l.IsUnreadable(db.Source()), version, isUnreadable)
 		}
+		if recalled := l.Recall(db.Source(), testTime) != nil; recalled != (version != "" && !isUnreadable) {
+			t.Errorf("%q is recalled: %t", version, recalled)
+		}
 	}
 	put := func(c *LastChange, wantNew bool) {
 		t.Helper()
@@ -172,6 +175,12 @@ func TestTheLastChangeOfAStoreIsTheNewestOfAllClusters(t *testing.T) {
 			t.Errorf("step %d: the last is %s, want %s", i+1, got, step.last)
 		}
 	}
+	recalled := l.Recall(source, testTime)
+	if recalled == nil || recalled.Change.Cluster != "hub" || recalled.Change.ResourceVersion != "300" || recalled.Seq != 5 ||
+		recalled.Received != testTime {
+		t.Errorf("recalled is %+v, want the fifth event, which is of the hub", recalled)
+	}
+	recalled.Done(t.Context(), rejectf("not-wanted", "no")) // Nobody waits for that.
 	var names []string
 	l.Each(KindOpenBao, "shop", func(name string, c *LastChange) { names = append(names, name+" "+c.ResourceVersion) })
 	if diff := cmp.Diff([]string{source.Name + " 300"}, names); diff != "" {

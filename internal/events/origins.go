@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 )
 
 // Origins names the clusters whose changes an actuator acts on.
@@ -59,26 +58,4 @@ func (o Origins) Last(ctx context.Context, reader *Reader, source Source) (Store
 		}
 	}
 	return stored, err
-}
-
-// Recall reads the last event of a source again, and returns it as a delivery that no consumer waits for. Its Done has no effect, except that a
-// *RejectError is dead-lettered while the bus consumes. The error is a *RejectError if the event is unreadable, and wraps ErrNotFound if there
-// is none.
-func (o Origins) Recall(ctx context.Context, bus *Bus, source Source, now time.Time) (*Delivery, error) {
-	stored, err := o.Last(ctx, &bus.Reader, source)
-	if err != nil {
-		return nil, err
-	}
-	change, err := stored.Change()
-	if err != nil {
-		return nil, err
-	}
-	msg, err := ToMsg(stored.Event, stored.Subject)
-	if err != nil {
-		return nil, err
-	}
-	return &Delivery{
-		Change: change, Seq: stored.Seq, Deliveries: 1, Received: now, subject: stored.Subject, header: msg.Header, data: msg.Data,
-		StoredAt: stored.Time, rejections: bus.rejecting.Load(), logger: bus.logger,
-	}, nil
 }

@@ -9,8 +9,17 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"github.com/keyturn/keyturn/tests/testkit"
 )
+
+// unanswered is a message whose answers nobody receives.
+type unanswered struct{ jetstream.Msg }
+
+func (unanswered) Nak() error { return nil }
+
+func (unanswered) TermWithReason(string) error { return nil }
 
 func TestARejectionDoesNotWaitForTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -24,7 +33,7 @@ func TestARejectionDoesNotWaitForTheServer(t *testing.T) {
 		var running sync.WaitGroup
 		running.Go(func() { r.run(ctx) })
 		reject := func() {
-			d := &Delivery{rejections: r, logger: slog.New(slog.DiscardHandler)}
+			d := &Delivery{msg: unanswered{}, heartbeat: newHeartbeat(), rejections: r, logger: slog.New(slog.DiscardHandler)}
 			d.Done(t.Context(), rejectf("not-wanted", "no"))
 		}
 		began := time.Now()

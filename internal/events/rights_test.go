@@ -39,6 +39,18 @@ func TestEmbeddedWithoutAListener(t *testing.T) {
 	}
 }
 
+// completed is a Taker that only knows whether everything was read.
+type completed chan struct{}
+
+func (completed) Put(Address, *LastChange) {}
+
+func (c completed) Complete() {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
 // TestRights grants the users of a cluster exactly the permissions that the package documentation lists, and does everything
 // with them that the programs do. Any other subject is denied.
 func TestRights(t *testing.T) {
@@ -108,6 +120,15 @@ func TestRights(t *testing.T) {
 	mustTell(t, b, outcome())
 	outcomes.next().Done(t.Context(), nil)
 	outcomes.stop()
+	complete, follower := make(completed, 1), make(chan struct{})
+	following, stop := context.WithCancel(t.Context())
+	go func() {
+		defer close(follower)
+		NewFollower(b, nil, complete).Run(following)
+	}()
+	testkit.Eventually(t, "the whole stream is read", func() bool { return len(complete) > 0 })
+	stop()
+	<-follower
 	c := consume(t, b, ConsumeOptions{Durable: "actuator"})
 	c.reject(c.next(), rejectf("not-wanted", "no"))
 	testkit.Await(t, "the refused event is a dead letter", func(ctx context.Context) bool {

@@ -57,8 +57,8 @@ func workloadOf(t *testing.T, annotation string, ref workload.Reference, mutate 
 	return w
 }
 
-// unlinked is called with new links, and does nothing.
-func unlinked(workload.Key, []events.Source) {}
+// unlinked is called after a workload may have come to want other sources, and does nothing.
+func unlinked(workload.Key) {}
 
 // indexOf returns an index that knows the workloads.
 func indexOf(workloads ...*workload.Workload) *Index {

@@ -14,9 +14,8 @@ import (
 // namespace fills it. It is safe for concurrent use.
 type Index struct {
 	reading workload.Reading
-	// changed and relinked are those of newIndex.
-	changed  func(workload.Key)
-	relinked func(workload.Key, []events.Source)
+	// changed and relinked are those of newIndex. returned is called with each workload of a kind that is served again, and as they are otherwise.
+	changed, relinked, returned func(workload.Key)
 
 	mu        sync.RWMutex
 	workloads map[workload.Key]*workload.Workload
@@ -32,17 +31,15 @@ type Index struct {
 	// this happened in each namespace that has workloads.
 	linked uint64
 	links  map[string]uint64
-	// unserved has the kinds that the API server does not serve, and since when that is known, and served how often kinds have come to be served
-	// that were not.
+	// unserved has the kinds that the API server does not serve, and since when that is known.
 	unserved map[Place]time.Time
-	served   map[Place]int
 }
 
-// newIndex returns an index without workloads. Changed is called after a workload has changed or gone, and relinked with the sources that a workload
-// has come to want, or wants in a different way. Both are called without the lock of the index, and must not block.
-func newIndex(reading workload.Reading, changed func(workload.Key), relinked func(workload.Key, []events.Source)) *Index {
+// newIndex returns an index without workloads. Changed is called after a workload has changed or gone, and relinked after it may have come to want
+// other sources. Both are called without the lock of the index, and must not block.
+func newIndex(reading workload.Reading, changed, relinked func(workload.Key)) *Index {
 	return &Index{
-		reading: reading, changed: changed, relinked: relinked,
+		reading: reading, changed: changed, relinked: relinked, returned: func(workload.Key) {},
 		workloads: make(map[workload.Key]*workload.Workload),
 		bySource:  make(map[events.Source]keySet),
 		runners:   make(map[workload.Key]map[workload.Key]struct{}),
@@ -51,7 +48,6 @@ func newIndex(reading workload.Reading, changed func(workload.Key), relinked fun
 		waves:     make(map[string]int),
 		links:     make(map[string]uint64),
 		unserved:  make(map[Place]time.Time),
-		served:    make(map[Place]int),
 	}
 }
 
@@ -201,15 +197,15 @@ func (x *Index) changedIn(namespace string) {
 func (x *Index) replace(earlier, w *workload.Workload, exact bool, since string) {
 	x.remove(earlier)
 	w = x.joined(x.settled(w)).After(earlier, exact)
-	fresh := w.LinkAfter(earlier, since)
+	relinks := w.LinkAfter(earlier, since)
 	x.add(w)
 	if !sameLinks(earlier, w) {
 		x.link(w.ID.Namespace)
 	}
 	x.mu.Unlock()
 	x.changed(w.Key())
-	if len(fresh) > 0 {
-		x.relinked(w.Key(), fresh)
+	if relinks {
+		x.relinked(w.Key())
 	}
 	x.rejoin(earlier, w, since)
 }

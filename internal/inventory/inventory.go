@@ -26,8 +26,10 @@ type Options struct {
 	Reloader bool
 	// Changed is called after a workload, or what its namespace says, has changed or gone. It must not block.
 	Changed func(workload.Key)
-	// Relinked is called with the sources that a workload has come to want, or wants in a different way. It must not block.
-	Relinked func(workload.Key, []events.Source)
+	// Relinked is called after a workload may have come to want other sources. It must not block.
+	Relinked func(workload.Key)
+	// Returned is called with each workload of a kind that is served again. It must not block.
+	Returned func(workload.Key)
 	Log      *slog.Logger
 	Now      func() time.Time
 }
@@ -47,6 +49,7 @@ type Inventory struct {
 // New returns an Inventory that knows nothing yet.
 func New(options Options) *Inventory {
 	index := newIndex(options.Reading, options.Changed, options.Relinked)
+	index.returned = options.Returned
 	r := newReflectors(options, index)
 	i := &Inventory{
 		Index: index, Namespaces: newNamespaces(options.Clients.Typed, options.Log, r.lists.Listed, index.changedIn), reflectors: r,

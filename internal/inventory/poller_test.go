@@ -19,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -89,7 +88,7 @@ func polled(t *testing.T, namespaces ...string) (*listing, *Index, *poller) {
 	for _, namespace := range namespaces {
 		l.write(namespace)
 	}
-	x := newIndex(workload.Reading{}, func(workload.Key) {}, func(workload.Key, []events.Source) {})
+	x := newIndex(workload.Reading{}, func(workload.Key) {}, unlinked)
 	kinds := workload.BuiltIn()
 	deployment := kinds[slices.IndexFunc(kinds, func(k workload.Kind) bool { return k.Name == "deployment" })]
 	p := newPoller(&kindStore{Index: x, kind: deployment, synced: func() {}}, l.list, slog.New(slog.NewTextHandler(l, nil)), time.Now)

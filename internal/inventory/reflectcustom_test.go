@@ -17,7 +17,6 @@ import (
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	k8stesting "k8s.io/client-go/testing"
 
-	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
@@ -78,7 +77,7 @@ func (s *widgetServer) client() *dynamicfake.FakeDynamicClient {
 }
 
 // reflectWidgets reflects widgets into an index, which calls linked, until the test ends.
-func reflectWidgets(t *testing.T, s *widgetServer, linked func(workload.Key, []events.Source)) *Index {
+func reflectWidgets(t *testing.T, s *widgetServer, linked func(workload.Key)) *Index {
 	t.Helper()
 	kinds, reading := targetsOf(t)
 	x := newIndex(reading, func(workload.Key) {}, linked)
@@ -134,11 +133,11 @@ func TestAKindThatIsNotServedKeepsItsWorkloadsForADay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &widgetServer{}
 		var mu sync.Mutex
-		var fresh []events.Source
-		x := reflectWidgets(t, s, func(_ workload.Key, sources []events.Source) {
+		relinked := 0
+		x := reflectWidgets(t, s, func(workload.Key) {
 			mu.Lock()
 			defer mu.Unlock()
-			fresh = append(fresh, sources...)
+			relinked++
 		})
 		key := workload.Key{Kind: "widget", Namespace: "shop", Name: "web"}
 		wantUnserved := func(when string, want bool) {
@@ -147,13 +146,13 @@ func TestAKindThatIsNotServedKeepsItsWorkloadsForADay(t *testing.T) {
 				t.Errorf("%s, its kind counts as not served: %t, want %t", when, got, want)
 			}
 		}
-		// wantLinked wants it to have been asked what has changed since a version, empty if it was not asked.
+		// wantLinked wants it to be linked since a version, empty if it is not.
 		wantLinked := func(when, since string) {
 			t.Helper()
 			mu.Lock()
 			defer mu.Unlock()
-			if link, _ := x.Get(key).Link(db); link.Version != since || (len(fresh) > 0) != (since != "") {
-				t.Errorf("%s, it is linked since %q and asked about %v, want since %q", when, link.Version, fresh, since)
+			if link, _ := x.Get(key).Link(db); link.Version != since || (relinked > 0) != (since != "") {
+				t.Errorf("%s, it is linked since %q, and that was told %d times, want since %q", when, link.Version, relinked, since)
 			}
 		}
 		s.serve(false)

@@ -1,7 +1,6 @@
 package inventory
 
 import (
-	"maps"
 	"time"
 
 	"github.com/keyturn/keyturn/internal/workload"
@@ -14,8 +13,8 @@ const unservedFor = 24 * time.Hour
 // Place is where a kind is listed. An empty namespace is all of them.
 type Place struct{ Kind, Namespace string }
 
-// Has reports whether a workload is listed there.
-func (p Place) Has(w *workload.Workload) bool {
+// has reports whether a workload is listed there.
+func (p Place) has(w *workload.Workload) bool {
 	return w.ID.Kind == p.Kind && (p.Namespace == "" || w.ID.Namespace == p.Namespace)
 }
 
@@ -34,20 +33,23 @@ func (x *Index) Unserve(place Place, since string, now time.Time) {
 func (x *Index) Serve(place Place, since string) {
 	x.mu.Lock()
 	_, was := x.unserved[place]
-	if was {
-		delete(x.unserved, place)
-		x.served[place]++
-	}
+	delete(x.unserved, place)
 	x.mu.Unlock()
-	if was {
-		x.mark(place, true, since)
+	if !was {
+		return
+	}
+	x.mark(place, true, since)
+	for _, w := range x.All() {
+		if place.has(w) {
+			x.returned(w.Key())
+		}
 	}
 }
 
 // mark marks the workloads of a kind as those of one that is served, or is not.
 func (x *Index) mark(place Place, served bool, since string) {
 	for _, w := range x.All() {
-		if !place.Has(w) {
+		if !place.has(w) {
 			continue
 		}
 		x.mu.Lock()
@@ -72,11 +74,4 @@ func (x *Index) IsUnserved(key workload.Key, now time.Time) bool {
 		}
 	}
 	return false
-}
-
-// ServedAgain returns how often each kind has come to be served that was not.
-func (x *Index) ServedAgain() map[Place]int {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return maps.Clone(x.served)
 }

@@ -64,40 +64,28 @@ func (w *Workload) Link(source events.Source) (Link, bool) {
 	return Link{}, false
 }
 
-// Linked returns the sources with a Link that the workload references or names exactly, except secrets in stores, in no particular order.
-func (w *Workload) Linked() []events.Source {
-	if len(w.links) == 0 {
-		return nil
-	}
-	return slices.DeleteFunc(w.namedSources(), func(source events.Source) bool {
-		_, linked := w.Link(source)
-		return !linked
-	})
-}
+// IsRelinked reports whether sources may have a Link.
+func (w *Workload) IsRelinked() bool { return len(w.links) > 0 }
 
-// LinkAfter sets the links of w, the state after an earlier one, and returns the sources that w wants and that the earlier state did not want in this
-// way, as far as they are named: sources that only a pattern names, and secrets in stores, which a workload names without their store, have a Link,
-// but are not listed. Earlier is nil if there is no earlier state. Since is the Version of a new link. If it is empty, nothing is known of the time
-// before, and no link is made.
-func (w *Workload) LinkAfter(earlier *Workload, since string) []events.Source {
+// LinkAfter sets the links of w, the state after an earlier one, and reports whether w may want sources that the earlier state did not want in this
+// way. Earlier is nil if there is no earlier state. Since is the Version of a new link. If it is empty, nothing is known of the time before, and no
+// link is made.
+func (w *Workload) LinkAfter(earlier *Workload, since string) bool {
 	var links []linking
 	var before wishes
 	if earlier != nil && earlier.ID.UID == w.ID.UID {
 		links, before = earlier.links, earlier.wishes()
 	}
 	if w.links = links; since == "" || w.OptIn.Empty() || before.areLike(w.wishes()) {
-		return nil
+		return false
 	}
 	link := linking{Link: Link{Version: since, Written: w.WantedBy()}, before: before, rolled: w.Rolled}
 	w.links = append(slices.Clone(links[max(0, len(links)-maxLinks+1):]), link)
-	return slices.DeleteFunc(w.namedSources(), func(source events.Source) bool {
-		want := w.wants(source)
-		return !want.Wanted() || want.within(before.want(source))
-	})
+	return true
 }
 
-// Unrecorded returns the sources that the workload may want and that are not in its record. Like Linked, it leaves out sources that only a pattern
-// names, and secrets in stores.
+// Unrecorded returns the sources that the workload may want and that are not in its record. It leaves out sources that only a pattern names, and
+// secrets in stores, which a workload names without their store.
 func (w *Workload) Unrecorded() []events.Source {
 	var list []events.Source
 	for _, source := range w.namedSources() {

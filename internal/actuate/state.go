@@ -1,0 +1,73 @@
+package actuate
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// state has the last change of each source. A Follower fills it beside the loop, also while another actuator leads, so that nobody asks NATS for a
+// change. It is safe for concurrent use.
+type state struct {
+	*events.LastChanges
+	now func() time.Time
+	// complete is closed when the stream has been read for the first time.
+	complete chan struct{}
+	once     sync.Once
+}
+
+func newState(o Options) *state {
+	origins := events.Origins{Cluster: o.Cluster, StoresFrom: o.StoresFrom}
+	return &state{LastChanges: events.NewLastChanges(origins), now: o.Now, complete: make(chan struct{})}
+}
+
+// Put implements events.Taker.
+func (s *state) Put(at events.Address, c *events.LastChange) { s.LastChanges.Put(at, c) }
+
+// Complete implements events.Taker. The stream is read often enough to forget then what it does not keep.
+func (s *state) Complete() {
+	s.Forget(s.now())
+	s.once.Do(func() { close(s.complete) })
+}
+
+// wait blocks until the stream has been read, and returns false if the context ended first.
+func (s *state) wait(ctx context.Context) bool {
+	select {
+	case <-s.complete:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// take puts what was delivered: the consumer may be ahead of the Follower.
+func (s *state) take(delivery *events.Delivery) {
+	change := delivery.Change
+	if c, err := events.NewLastChange(delivery.Seq, delivery.StoredAt, change); err == nil {
+		source := change.Source
+		s.Put(events.Address{Cluster: change.Cluster, Kind: source.Kind, Namespace: source.Namespace, Name: source.Name}, &c)
+	}
+}
+
+// concerning returns the sources that may concern a workload, and have an event if it does not name them.
+func (s *state) concerning(w *workload.Workload) []events.Source {
+	list := w.Sources()
+	for _, kind := range events.SourceKinds() {
+		// A workload names a secret in a store without the store.
+		inStores := kind == events.KindOpenBao && slices.ContainsFunc(list, func(named events.Source) bool { return named.Kind == kind })
+		if !inStores && !w.OptIn.HasPatterns(kind) {
+			continue
+		}
+		s.Each(kind, w.ID.Namespace, func(name string, c *events.LastChange) {
+			source := workload.SourceNamed(kind, w.ID.Namespace, name)
+			if w.OptIn.Wants(source, w.Reference(source), c.Match).Wanted() {
+				list = append(list, source)
+			}
+		})
+	}
+	return list
+}
