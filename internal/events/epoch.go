@@ -13,7 +13,7 @@ import (
 
 const (
 	// consumerHeartbeat is how often the server of a consumer says that there is nothing new. After two that are missing the consumer is lost.
-	consumerHeartbeat = 5 * time.Second
+	consumerHeartbeat = 15 * time.Second
 	// completePoll is how long an epoch waits for another message before it asks whether there is one.
 	completePoll = 100 * time.Millisecond
 )
