@@ -177,7 +177,7 @@ func TestTheLastChangeOfAStoreIsTheNewestOfAllClusters(t *testing.T) {
 	}
 	recalled := l.Recall(source, testTime)
 	if recalled == nil || recalled.Change.Cluster != "hub" || recalled.Change.ResourceVersion != "300" || recalled.Seq != 5 ||
-		recalled.Received != testTime {
+		!recalled.Received.Equal(testTime) {
 		t.Errorf("recalled is %+v, want the fifth event, which is of the hub", recalled)
 	}
 	recalled.Done(t.Context(), rejectf("not-wanted", "no")) // Nobody waits for that.
