@@ -14,13 +14,13 @@ const createdTolerance = 10 * time.Second
 
 // isOurs reports whether an annotation of an object, which the actuator never removes, is as the actuator wrote it. Others remove it, bring back an
 // earlier value, as `kubectl rollout undo` of a Deployment does, or copy it to another object. managedFields say who wrote it. It counts as the
-// actuator's own if there are none.
+// actuator's own if there are none, as where an admission webhook drops them.
 func isOurs(meta *metav1.ObjectMeta, annotation string) bool {
-	if len(meta.ManagedFields) == 0 {
-		return true
-	}
 	if _, has := meta.Annotations[annotation]; !has {
 		return false
+	}
+	if len(meta.ManagedFields) == 0 {
+		return true
 	}
 	for i := range meta.ManagedFields {
 		entry := &meta.ManagedFields[i]

@@ -64,6 +64,7 @@ func TestAnAnnotationIsOursIfManagedFieldsSaySo(t *testing.T) {
 			e.Time = &metav1.Time{Time: written.Add(-createdTolerance)}
 		})), true},
 		{"somebody has removed it", "", of(entryOf(FieldManager, ofTemplate)), false},
+		{"somebody has removed it, and nothing is said", "", nil, false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -90,6 +91,9 @@ func TestARecordThatOthersWriteDoesNotCount(t *testing.T) {
 		{"the workload was created with it", []*appsv1.Deployment{recordedBy("10", record("5"), undone)}, "", false},
 		{"an earlier one is back", []*appsv1.Deployment{recordedBy("10", record("8"), ours), recordedBy("11", record("5"), undone)}, "8", true},
 		{"it is removed", []*appsv1.Deployment{recordedBy("10", record("8"), ours), recordedBy("11", "", removed)}, "8", true},
+		{
+			"it is removed where managedFields are dropped", []*appsv1.Deployment{recordedBy("10", record("8")), recordedBy("11", "")}, "8", true,
+		},
 		{
 			"it stays removed while others write",
 			[]*appsv1.Deployment{recordedBy("10", record("8"), ours), recordedBy("11", "", removed), recordedBy("12", record("3"), undone)},
