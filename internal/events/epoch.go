@@ -16,6 +16,9 @@ const (
 	consumerHeartbeat = 15 * time.Second
 	// completePoll is how long an epoch waits for another message before it asks whether there is one.
 	completePoll = 100 * time.Millisecond
+	// maxUnasked is how many consumers of a filter may get no request for their messages, one after the other. Then requests are not lost on their way:
+	// there is no permission to send them.
+	maxUnasked = 4
 )
 
 // epoch is one reading of the last event of every source, and what follows it.
@@ -55,7 +58,7 @@ func (e *epoch) end() {
 // follow reads what matches a filter until ctx is done or reading fails.
 func (e *epoch) follow(ctx context.Context, filter string) {
 	err := e.consume(ctx, filter)
-	for errors.Is(err, errUnasked) {
+	for unasked := 1; errors.Is(err, errUnasked) && unasked < maxUnasked; unasked++ {
 		err = e.consume(ctx, filter)
 	}
 	if ctx.Err() == nil {
@@ -132,7 +135,7 @@ func (e *epoch) isPut(ctx context.Context, consumer jetstream.Consumer, received
 		return true, nil
 	case time.Since(since) > e.bus.lostAfter:
 		return false, errLost
-	case isReceived && info.NumWaiting == 0:
+	case isReceived && info.NumWaiting == 0 && time.Since(since) >= e.bus.stall:
 		return false, errUnasked
 	}
 	return false, nil

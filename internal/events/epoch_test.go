@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/keyturn/keyturn/tests/testkit"
@@ -145,4 +146,49 @@ func TestAnEpochIsCompleteWhenNothingIsLeftThatTheStreamHad(t *testing.T) {
 			})
 		})
 	}
+}
+
+// deaf is a stream whose consumers get no request for their messages, as without the permission to send one.
+type deaf struct {
+	jetstream.Stream
+	consumers int
+}
+
+func (d *deaf) CreateConsumer(context.Context, jetstream.ConsumerConfig) (jetstream.Consumer, error) {
+	if d.consumers++; d.consumers > 50 {
+		return nil, errors.New("there are too many consumers")
+	}
+	return unasked{lagging{info: &jetstream.ConsumerInfo{NumPending: 1}}}, nil
+}
+
+// unasked is a consumer of such a stream.
+type unasked struct{ lagging }
+
+func (unasked) Messages(...jetstream.PullMessagesOpt) (jetstream.MessagesContext, error) {
+	return noMessages{}, nil
+}
+
+// noMessages never has a message.
+type noMessages struct{ jetstream.MessagesContext }
+
+func (noMessages) Next(...jetstream.NextOpt) (jetstream.Msg, error) {
+	<-time.After(completePoll)
+	return nil, nats.ErrTimeout
+}
+
+func (noMessages) Stop() {}
+
+// Each consumer stays on the server for a minute.
+func TestAReadingThatMayNotAskForMessagesFailsAfterFewConsumers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stream := &deaf{}
+		e := &epoch{
+			bus: &Bus{Reader: Reader{changes: stream, stall: stall, lostAfter: lostAfter}}, settled: time.Now(),
+			complete: make(chan struct{}, 1), failed: make(chan error, 1),
+		}
+		e.follow(t.Context(), KindFilter(testCluster, KindSecret))
+		if err := <-e.failed; !errors.Is(err, errUnasked) || stream.consumers > 5 {
+			t.Errorf("after %d consumers the error is %v, want %v", stream.consumers, err, errUnasked)
+		}
+	})
 }
