@@ -19,6 +19,8 @@ const (
 	// maxUnasked is how many consumers of a filter may get no request for their messages, one after the other. Then requests are not lost on their way:
 	// there is no permission to send them.
 	maxUnasked = 4
+	// tombstoneDue is the age from which the stream may have dropped a deletion, whatever the difference of the clocks.
+	tombstoneDue = TombstoneTTL - time.Hour
 )
 
 // epoch is one reading of the last event of every source, and what follows it.
@@ -47,6 +49,8 @@ type epoch struct {
 		subject string
 		seq     uint64
 		at      time.Time
+		// expires says that it is a deletion, which the stream drops.
+		expires bool
 	}
 }
 
@@ -143,17 +147,18 @@ func (e *epoch) isPut(ctx context.Context, consumer jetstream.Consumer, received
 
 // put hands over an event.
 func (e *epoch) put(ctx context.Context, stored Stored) {
+	change, err := stored.Change()
 	e.mu.Lock()
 	if stored.Seq > e.newest.seq {
 		e.newest.subject, e.newest.seq, e.newest.at = stored.Subject, stored.Seq, stored.Time
+		e.newest.expires = change.Verb == VerbDeleted
 	}
 	e.mu.Unlock()
-	at, err := ParseSubject(stored.Subject)
-	if err != nil {
-		e.bus.logger.WarnContext(ctx, "ignoring an event on the stream", "err", err)
+	at, illegal := ParseSubject(stored.Subject)
+	if illegal != nil {
+		e.bus.logger.WarnContext(ctx, "ignoring an event on the stream", "err", illegal)
 		return
 	}
-	change, err := stored.Change()
 	var c LastChange
 	if err == nil {
 		c, err = NewLastChange(stored.Seq, stored.Time, change)
@@ -186,6 +191,8 @@ func (e *epoch) check(ctx context.Context) error {
 	}
 	raw, err := e.bus.last(ctx, newest.subject)
 	switch {
+	case errors.Is(err, ErrNotFound) && newest.expires && time.Since(newest.at) >= tombstoneDue:
+		return nil
 	case errors.Is(err, ErrNotFound):
 		return errOtherStream
 	case err != nil:

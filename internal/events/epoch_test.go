@@ -102,6 +102,35 @@ func TestAnEmptyStreamIsAsItWas(t *testing.T) {
 	}
 }
 
+// ignoring is a Taker that takes nothing.
+type ignoring struct{}
+
+func (ignoring) Put(Address, *LastChange) {}
+func (ignoring) Complete()                {}
+
+// Nothing is lost when the stream drops a deletion.
+func TestADeletionIsOnTheStreamForADay(t *testing.T) {
+	for age, want := range map[time.Duration]error{time.Hour: errOtherStream, TombstoneTTL: nil} {
+		t.Run(age.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				info := &jetstream.StreamInfo{State: jetstream.StreamState{LastSeq: 9}}
+				bus := &Bus{Reader: Reader{changes: &answering{info: info, last: []*jetstream.RawStreamMsg{nil}}}, logger: slog.New(slog.DiscardHandler)}
+				e := &epoch{bus: bus, taker: ignoring{}}
+				gone := change()
+				gone.Verb = VerbDeleted
+				message, err := gone.Event()
+				if err != nil {
+					t.Fatal(err)
+				}
+				e.put(t.Context(), Stored{Subject: Subject(testCluster, gone.Source), Seq: 9, Event: message, Time: time.Now().Add(-age)})
+				if err := e.check(t.Context()); !errors.Is(err, want) {
+					t.Errorf("error %v, want %v", err, want)
+				}
+			})
+		})
+	}
+}
+
 // lagging is a consumer that says how far it is.
 type lagging struct {
 	jetstream.Consumer
