@@ -126,7 +126,7 @@ func (l *LastChanges) isUnreadable(source Source) bool {
 }
 
 // Each calls fn with what Last returns for each source of a kind that a namespace can reference, in no order. Secrets in stores have no namespace. fn
-// must not call Put or Forget.
+// must call no method of the LastChanges: a Put that waits meanwhile would block both for ever.
 func (l *LastChanges) Each(kind Kind, namespace string, fn func(name string, c *LastChange)) {
 	if kind == KindOpenBao {
 		namespace = ""
