@@ -6,12 +6,16 @@ import (
 	"crypto/x509"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/nats-io/nats.go"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/keyturn/keyturn/tests/testkit"
@@ -66,6 +70,7 @@ func TestCertManagerIssuesAndRenewsTheCertificateOfNATS(t *testing.T) {
 		t.Errorf("history in the pod:\n%s", history)
 	}
 
+	k.awaitIssued()
 	if err := k.client.CoreV1().Secrets(k.namespace).Delete(t.Context(), "keyturn-nats-tls", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -100,6 +105,25 @@ func (k *kubelet) awaitCertificate(before string) string {
 		return serial != before
 	})
 	return serial
+}
+
+// awaitIssued waits until cert-manager is done with the certificate of NATS. Until then it writes the same one again if the Secret is deleted.
+func (k *kubelet) awaitIssued() {
+	k.Helper()
+	resource := schema.GroupVersionResource{Group: "cert-manager.io", Version: "v1", Resource: "certificates"}
+	certificates := dynamic.NewForConfigOrDie(plane.Config()).Resource(resource).Namespace(k.namespace)
+	testkit.Await(k.T, "cert-manager is done with the certificate of NATS", func(ctx context.Context) bool {
+		certificate, err := certificates.Get(ctx, "keyturn-nats", metav1.GetOptions{})
+		if err != nil {
+			return false
+		}
+		revision, _, _ := unstructured.NestedInt64(certificate.Object, "status", "revision")
+		conditions, _, _ := unstructured.NestedSlice(certificate.Object, "status", "conditions")
+		return revision > 0 && !slices.ContainsFunc(conditions, func(condition any) bool {
+			fields, _ := condition.(map[string]any)
+			return fields["type"] == "Issuing" && fields["status"] == "True"
+		})
+	})
 }
 
 // remount brings what Secrets and ConfigMaps have now to the volumes of a program's pod, as the kubelet does within minutes.
