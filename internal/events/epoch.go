@@ -16,8 +16,8 @@ const (
 	consumerHeartbeat = 15 * time.Second
 	// completePoll is how long an epoch waits for another message before it asks whether there is one.
 	completePoll = 100 * time.Millisecond
-	// maxUnasked is how many consumers of a filter may get no request for their messages, one after the other. Then requests are not lost on their way:
-	// there is no permission to send them.
+	// maxUnasked is how many consumers of a filter may get no request for their messages, one after the other. A request may be lost on its way, but
+	// after that there is no permission to send one.
 	maxUnasked = 4
 	// tombstoneDue is the age from which the stream may have dropped a deletion, whatever the difference of the clocks.
 	tombstoneDue = TombstoneTTL - time.Hour
