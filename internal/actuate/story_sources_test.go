@@ -1,0 +1,132 @@
+//go:build !race
+
+package actuate_test
+
+import (
+	"slices"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/plan"
+)
+
+// storySource is a source of a story.
+type storySource struct {
+	// name is that in the scene, and local that in its namespace: "office/secret/db" and "secret/db".
+	name, local, namespace string
+	// data is what it has, nil if it does not exist, and last what it had when it last existed.
+	data, last map[string]string
+	// ignored and held say what its annotations ask for.
+	ignored, held bool
+	// earlier are events of it that later ones have superseded.
+	earlier []events.Change
+}
+
+func newStorySource(name string) *storySource {
+	of := sourceNamed(name)
+	return &storySource{name: name, local: of.String(), namespace: of.Namespace}
+}
+
+// how returns what its annotations add to an event of it.
+func (of *storySource) how() []func(*events.Change) {
+	var how []func(*events.Change)
+	if of.ignored {
+		how = append(how, asIgnored)
+	}
+	if of.held {
+		how = append(how, sourceHeld("moving"))
+	}
+	return how
+}
+
+// existing returns a source that exists, nil if there is none.
+func (st *story) existing() *storySource {
+	there := slices.DeleteFunc(slices.Clone(st.sources), func(of *storySource) bool { return of.data == nil })
+	if len(there) == 0 {
+		return nil
+	}
+	return oneOf(st, there...)
+}
+
+// becomes gives a source another content, nil if it is deleted.
+func (st *story) becomes(of *storySource, data map[string]string) {
+	st.notef("%s is %v", of.name, data)
+	if before := st.of(of.name).published; before.UID != "" && before.Verb != events.VerbDeleted {
+		of.earlier = append(of.earlier, before)
+	}
+	of.data = data
+	if data == nil {
+		st.erase(of.name)
+	} else {
+		of.last = data
+		st.publish(of.name, data, of.how()...)
+	}
+	st.spread(of)
+	st.hear(of)
+}
+
+// annotate publishes what the annotations of a source that exists ask for now.
+func (st *story) annotate(of *storySource) {
+	st.notef("%s is ignored: %t, on hold: %t", of.name, of.ignored, of.held)
+	st.mark(of.name, of.how()...)
+	st.hear(of)
+}
+
+// spread takes in what pods read that start from now on.
+func (st *story) spread(of *storySource) {
+	for _, w := range st.workloads {
+		pair := w.pairs[of]
+		if pair == nil {
+			continue
+		}
+		now := w.content(of)
+		pair.now, pair.isFresh = now, !pair.seen[now]
+		pair.seen[now], pair.since[now] = true, true
+		pair.gone = pair.gone || now == contentAbsent
+		if w.stalled {
+			w.had[w.template][of][now] = true // Its new pods crash, and begin again.
+		}
+	}
+}
+
+// hear takes in what an event of a source means to the workloads.
+func (st *story) hear(of *storySource) {
+	for _, w := range st.workloads {
+		if pair := w.pairs[of]; pair != nil {
+			w.events++
+			st.hearOf(w, of, pair)
+		}
+	}
+	st.look()
+}
+
+func (st *story) hearOf(w *storyWorkload, of *storySource, pair *storyPair) {
+	before, now, isFresh := pair.heard, pair.now, pair.isFresh
+	pair.heard, pair.isFresh = now, false
+	isWanted := st.wants(w, of) && !of.ignored
+	if isWanted && now != before {
+		w.undone = false
+	}
+	switch {
+	case !isWanted:
+		pair.forget()
+	case now == before:
+	case now == contentAbsent, now == contentMissing:
+		pair.forget() // Running pods keep what they have.
+	case before == contentAbsent && (!w.isOptional(of) || st.options.RollOnCreate == plan.CreateNever):
+		pair.forget() // They may have waited for it.
+	default:
+		pair.owed = now != pair.born && (isFresh || pair.certain)
+	}
+}
+
+// changeAll gives every key of every source a fresh value.
+func (st *story) changeAll() {
+	for _, w := range st.workloads {
+		w.fought = false
+	}
+	for _, of := range st.sources {
+		of.ignored = false
+		value := st.freshValue()
+		st.becomes(of, map[string]string{"password": value, "user": value})
+	}
+}
