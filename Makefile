@@ -121,11 +121,11 @@ e2e-race: $(GOTESTSUM)
 	$(say) 'e2e-race: testing on a control plane with the race detector'
 	$(GO_TEST) '$(E2E)' -race $(ON_SERVERS) $(SELECTED)
 
-NIGHTLY := ./tests/monitoring ./tests/testbed ./tests/testbed/secretstore ./tests/image ./tests/release ./tools/...
-#? e2e-nightly: test packaging, the test bed, alerts, and the programs in tools
+NIGHTLY := ./internal/actuate ./tests/monitoring ./tests/testbed ./tests/testbed/secretstore ./tests/image ./tests/release ./tools/...
+#? e2e-nightly: test packaging, the test bed, alerts, the programs in tools, and thousands of stories of the actuator
 e2e-nightly: export KEYTURN_TEST_NIGHTLY := 1
 e2e-nightly: $(GOTESTSUM)
-	$(say) 'e2e-nightly: testing packaging, the test bed and the programs in tools'
+	$(say) 'e2e-nightly: testing packaging, the test bed, the programs in tools, and thousands of stories of the actuator'
 	$(GO_TEST) '$(NIGHTLY)' $(ON_SERVERS) $(SELECTED)
 
 # What would notice an older version: the chart from the first change to its removal, the permissions, the admission policies, a rotation, and a hub.
