@@ -37,6 +37,8 @@ type storyRoll struct {
 	// lacking are those of which pods may have read something else. flips says that one has changed since the pods began, and again that one was gone.
 	lacking      []string
 	flips, again bool
+	// contested says that an operator has restored the pod template: its pods may have what was rolled before that.
+	contested bool
 	// differs says that the record becomes another one in content, and adds that it gets an entry that it lacked.
 	differs, adds bool
 	// unseen says that who leads has not seen the pods being replaced last, and blind that it has begun without the record. late says that somebody
@@ -134,7 +136,7 @@ func (st *story) rollOf(w *storyWorkload, p storyPatch, at time.Time) *storyRoll
 	roll := &storyRoll{
 		of: w, at: at.Sub(midnight), leader: st.leaders, revision: p.revision, lacking: st.lacking(w),
 		unseen: w.unseen, blind: w.forgotten, late: w.slow && at.Sub(w.written) <= 2*slowPatch,
-		undone: w.undone, untold: st.silent || st.unanswered,
+		undone: w.undone, untold: st.silent || st.unanswered, contested: w.operated || w.fought,
 	}
 	for _, of := range st.sourcesOf(w) {
 		if !st.wants(w, of) {
