@@ -63,9 +63,6 @@ func withoutOurs(object *metav1.ObjectMeta, pod *corev1.PodTemplateSpec) {
 // withoutOurMarks removes from the pod template what the actuator has written.
 func withoutOurMarks(_ *metav1.ObjectMeta, pod *corev1.PodTemplateSpec) {
 	maps.DeleteFunc(pod.Annotations, func(name, _ string) bool { return isWrittenByUs(name) })
-	if len(pod.Annotations) == 0 {
-		pod.Annotations = nil // The API server keeps no empty map.
-	}
 }
 
 // underAnotherKey says of an event that its fingerprints are made with another key.

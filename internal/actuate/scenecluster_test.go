@@ -207,6 +207,7 @@ func (c *cluster) store(resource schema.GroupVersionResource, before, object run
 	if subresource == "" && !equality.Semantic.DeepEqual(specOf(before), specOf(object)) {
 		metaOf(object).SetGeneration(metaOf(before).GetGeneration() + 1)
 	}
+	withoutEmptyMaps(object)
 	c.next(object)
 	if err := c.storage.Update(resource, object, metaOf(object).GetNamespace()); err != nil {
 		return err
@@ -220,6 +221,19 @@ func (c *cluster) store(resource schema.GroupVersionResource, before, object run
 		return nil
 	}
 	return c.store(resource, object, after, "status")
+}
+
+// withoutEmptyMaps makes annotations absent that are empty: the API server leaves them out, and a JSON patch can add to nothing that is absent.
+func withoutEmptyMaps(object runtime.Object) {
+	if meta := metaOf(object); len(meta.GetAnnotations()) == 0 {
+		meta.SetAnnotations(nil)
+	}
+	switch object.(type) {
+	case *appsv1.Deployment, *appsv1.StatefulSet, *appsv1.DaemonSet, *batchv1.CronJob:
+		if _, pod := partsOf(object); len(pod.Annotations) == 0 {
+			pod.Annotations = nil
+		}
+	}
 }
 
 // patch applies a JSON patch. One whose tests fail is answered as by an API server.

@@ -47,7 +47,8 @@ var rollsAreNeeded = invariant{
 }
 
 var rollsDiffer = invariant{
-	says: "nobody is rolled for the content that the record has, whatever the stream has lost, unless it changed back, was gone or was made again, or an operator has undone a roll",
+	says: "nobody is rolled for the content that the record has, whatever the stream has lost, unless it changed back, was gone or was made again, " +
+		"or somebody has undone a roll",
 	broken: func(st *story) []string {
 		var broken []string
 		for _, roll := range st.rolls {

@@ -37,8 +37,9 @@ type storyRoll struct {
 	// lacking are those of which pods may have read something else. flips says that one has changed since the pods began, and again that one was gone.
 	lacking      []string
 	flips, again bool
-	// contested says that an operator has restored the pod template: its pods may have what was rolled before that.
-	contested bool
+	// contested says that somebody has restored the pod template: its pods may have what was rolled before that. replaced says that a tool has done
+	// so, and that the roll may be the repetition of one that a later one has made needless.
+	contested, replaced bool
 	// differs says that the record becomes another one in content, and adds that it gets an entry that it lacked.
 	differs, adds bool
 	// unseen says that who leads has not seen the pods being replaced last, and blind that it has begun without the record. late says that somebody
@@ -127,16 +128,16 @@ func (st *story) compareRecords(w *storyWorkload, p storyPatch) {
 }
 
 // isExcused reports whether nobody could know whether it was needed. Until the ledger, an actuator that begins takes a change of what is not in the
-// record for one that nobody has decided about.
+// record for one that nobody has decided about, and a roll that a tool has undone is repeated even if a later one has made it needless.
 func (r *storyRoll) isExcused() bool {
-	return r.late || !hasLanded(7) && (r.blind || r.adds && r.leader > 1)
+	return r.late || !hasLanded(7) && (r.blind || r.replaced || r.adds && r.leader > 1)
 }
 
 func (st *story) rollOf(w *storyWorkload, p storyPatch, at time.Time) *storyRoll {
 	roll := &storyRoll{
 		of: w, at: at.Sub(midnight), leader: st.leaders, revision: p.revision, lacking: st.lacking(w),
 		unseen: w.unseen, blind: w.forgotten, late: w.slow && at.Sub(w.written) <= 2*slowPatch,
-		undone: w.undone, untold: st.silent || st.unanswered, contested: w.operated || w.fought,
+		undone: w.undone, untold: st.silent || st.unanswered, contested: w.operated || w.fought || w.undone, replaced: w.replaced,
 	}
 	for _, of := range st.sourcesOf(w) {
 		if !st.wants(w, of) {

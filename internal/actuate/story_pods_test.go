@@ -95,7 +95,7 @@ func (st *story) lacking(w *storyWorkload) []string {
 	var names []string
 	for _, of := range st.sourcesOf(w) {
 		pair := w.pairs[of]
-		isGone := pair.now == contentAbsent && !(st.options.RollOnDelete && w.isOptional(of))
+		isGone := pair.now == contentAbsent && (!st.options.RollOnDelete || !w.isOptional(of))
 		if !st.wants(w, of) || of.ignored || isGone || pair.now == contentMissing {
 			continue
 		}
