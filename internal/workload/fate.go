@@ -79,13 +79,12 @@ func isUndoer(manager string) bool {
 func undoneBy(meta *metav1.ObjectMeta) string {
 	for i := range meta.ManagedFields {
 		entry := &meta.ManagedFields[i]
-		isUpdate := entry.Operation == metav1.ManagedFieldsOperationUpdate && entry.Subresource == ""
-		if !isUpdate || entry.FieldsV1 == nil || !isUndoer(entry.Manager) {
+		if !isUndoer(entry.Manager) {
 			continue
 		}
-		fields, err := entry.FieldsV1.MarshalJSON() // It is kept as it came, which may be CBOR.
-		if err == nil && (owns(fields, "f:metadata", "f:annotations", "f:"+annotationRolled) ||
-			owns(fields, "f:spec", "f:template", "f:metadata", "f:annotations", "f:"+annotationRevision)) {
+		fields := updatedFields(entry)
+		if owns(fields, "f:metadata", "f:annotations", "f:"+annotationRolled) ||
+			owns(fields, "f:spec", "f:template", "f:metadata", "f:annotations", "f:"+annotationRevision) {
 			return entry.Manager
 		}
 	}

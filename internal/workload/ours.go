@@ -24,11 +24,7 @@ func isOurs(meta *metav1.ObjectMeta, annotation string) bool {
 	}
 	for i := range meta.ManagedFields {
 		entry := &meta.ManagedFields[i]
-		if entry.FieldsV1 == nil || !mayBeOurs(entry, meta.CreationTimestamp.Time) {
-			continue
-		}
-		fields, err := entry.FieldsV1.MarshalJSON() // It is kept as it came, which may be CBOR.
-		if err == nil && owns(fields, "f:metadata", "f:annotations", "f:"+annotation) {
+		if mayBeOurs(entry, meta.CreationTimestamp.Time) && owns(updatedFields(entry), "f:metadata", "f:annotations", "f:"+annotation) {
 			return true
 		}
 	}
@@ -41,8 +37,19 @@ func mayBeOurs(entry *metav1.ManagedFieldsEntry, created time.Time) bool {
 	if entry.Manager != FieldManager && entry.Manager != ancientManager {
 		return false
 	}
-	isEarlier := entry.Time != nil && entry.Time.Add(createdTolerance).Before(created)
-	return entry.Operation == metav1.ManagedFieldsOperationUpdate && entry.Subresource == "" && !isEarlier
+	return entry.Time == nil || !entry.Time.Add(createdTolerance).Before(created)
+}
+
+// updatedFields returns the set of FieldsV1 of an entry about updates of the object itself, and nil for an entry about applies or a subresource.
+func updatedFields(entry *metav1.ManagedFieldsEntry) []byte {
+	if entry.Operation != metav1.ManagedFieldsOperationUpdate || entry.Subresource != "" || entry.FieldsV1 == nil {
+		return nil
+	}
+	fields, err := entry.FieldsV1.MarshalJSON() // It is kept as it came, which may be CBOR.
+	if err != nil {
+		return nil
+	}
+	return fields
 }
 
 // owns reports whether a set of FieldsV1, which consists of nested objects, has a field. The names lead to the field from the outside in. Each event
