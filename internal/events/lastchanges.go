@@ -1,7 +1,6 @@
 package events
 
 import (
-	"cmp"
 	"maps"
 	"strings"
 	"sync"
@@ -101,7 +100,7 @@ func (l *LastChanges) Recall(source Source, now time.Time) *Delivery {
 func (l *LastChanges) last(source Source) (newest *LastChange, of string) {
 	for _, cluster := range l.origins.clusters(source.Kind) {
 		c := l.changes[Address{Cluster: cluster, Kind: source.Kind, Namespace: source.Namespace}][source.Name]
-		if c != nil && (newest == nil || compareVersions(c.ResourceVersion, newest.ResourceVersion) > 0) {
+		if c != nil && (newest == nil || CompareVersions(c.ResourceVersion, newest.ResourceVersion) > 0) {
 			newest, of = c, cluster
 		}
 	}
@@ -161,7 +160,7 @@ func (l *LastChanges) Forget(now time.Time) {
 // left, by the clock of NATS.
 func (c *LastChange) isBefore(other *LastChange) bool {
 	if c.UID == other.UID {
-		if order := compareVersions(c.ResourceVersion, other.ResourceVersion); order != 0 {
+		if order := CompareVersions(c.ResourceVersion, other.ResourceVersion); order != 0 {
 			return order < 0
 		}
 	}
@@ -185,9 +184,4 @@ func (c *LastChange) isSame(other *LastChange) bool {
 	}
 	return c.UID == other.UID && c.ResourceVersion == other.ResourceVersion && (c.Verb() == VerbDeleted) == (other.Verb() == VerbDeleted) &&
 		c.keyID == other.keyID && c.All == other.All && c.ChangedAt == other.ChangedAt && c.Ignore == other.Ignore && hold == otherHold
-}
-
-// compareVersions compares two resourceVersions, which are decimal numbers.
-func compareVersions(a, b string) int {
-	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
 }

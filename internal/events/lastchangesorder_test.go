@@ -161,7 +161,7 @@ func TestTheStateDoesNotDependOnTheOrderOfWhatIsPut(t *testing.T) {
 			if other.Cluster = testCluster; at.Cluster == testCluster && at.Kind == KindOpenBao {
 				other.Cluster = "hub"
 			}
-			if another, both := l.last[other]; both && compareVersions(another.ResourceVersion, said.ResourceVersion) > 0 {
+			if another, both := l.last[other]; both && CompareVersions(another.ResourceVersion, said.ResourceVersion) > 0 {
 				said, ok = another, true
 			}
 			text := "unknown"

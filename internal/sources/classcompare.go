@@ -50,7 +50,7 @@ func newsOfClass(before *lastEvent, class *object, pods []podState) []podState {
 	var news []podState
 	for _, p := range pods {
 		// The publisher of a later state has seen this one.
-		isKnown := before.UID == string(class.UID) && compareVersions(before.ResourceVersion, p.now.ResourceVersion) >= 0
+		isKnown := before.UID == string(class.UID) && events.CompareVersions(before.ResourceVersion, p.now.ResourceVersion) >= 0
 		if !isKnown && p.isNews(before.KeyID(), recent) {
 			news = append(news, p)
 		}

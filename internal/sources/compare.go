@@ -65,7 +65,7 @@ func compare(before *lastEvent, now *object, created bool) (events.Change, bool)
 	}
 	// An object with the same content that was created meanwhile is a different one. That cannot be concluded for an object found in a list: after
 	// a cluster is rebuilt, all of its objects are different ones.
-	isAnother := created && before.UID != string(now.UID) && compareVersions(now.ResourceVersion, before.ResourceVersion) > 0
+	isAnother := created && before.UID != string(now.UID) && events.CompareVersions(now.ResourceVersion, before.ResourceVersion) > 0
 	if before.Verb() == events.VerbDeleted || isAnother {
 		return reappeared(before, now, created), true
 	}
@@ -91,7 +91,7 @@ func isOfHold(before *lastEvent, change events.Change) bool {
 
 // isAheadOf reports whether the event is about a later state of the object.
 func (l *lastEvent) isAheadOf(now *object) bool {
-	return l.UID == string(now.UID) && compareVersions(l.ResourceVersion, now.ResourceVersion) > 0
+	return l.UID == string(now.UID) && events.CompareVersions(l.ResourceVersion, now.ResourceVersion) > 0
 }
 
 func appeared(now *object, created bool) events.Change {
@@ -145,7 +145,7 @@ func describe(now *object, verb events.Verb, before *lastEvent) events.Change {
 		Ignore:      now.ignore, Match: now.match, Hold: now.hold(), WrittenAt: now.written(),
 	}
 	var earlier []lastKey
-	here := func(version string) bool { return compareVersions(version, now.ResourceVersion) <= 0 }
+	here := func(version string) bool { return events.CompareVersions(version, now.ResourceVersion) <= 0 }
 	if before != nil {
 		change.Since, earlier = before.rare().Since, before.Keys
 		if here(before.ChangedAt) {
@@ -177,7 +177,7 @@ func describe(now *object, verb events.Verb, before *lastEvent) events.Change {
 	}
 	// Keys of equal age are sorted by name, so that two watchers publish the same event.
 	slices.SortFunc(gone, func(a, b lastKey) int {
-		return cmp.Or(compareVersions(b.ChangedAt, a.ChangedAt), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(events.CompareVersions(b.ChangedAt, a.ChangedAt), cmp.Compare(a.Name, b.Name))
 	})
 	for _, k := range gone[:min(len(gone), maxGone)] {
 		change.Keys[k.Name] = events.Key{ChangedAt: k.ChangedAt}

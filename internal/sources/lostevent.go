@@ -30,14 +30,14 @@ func merge(known, stored *lastEvent) *lastEvent {
 
 // follows reports whether the event is later than the stored one, the last one that the stream has.
 func (l *lastEvent) follows(stored *lastEvent) bool {
-	order := compareVersions(l.ResourceVersion, stored.ResourceVersion)
+	order := events.CompareVersions(l.ResourceVersion, stored.ResourceVersion)
 	if order == 0 && l.Verb() == events.VerbDeleted && stored.Verb() != events.VerbDeleted {
 		// A deletion has the version of the event before it. If the stored one has a higher sequence, another watcher has seen the source since.
 		return stored.Seq <= l.Seq
 	}
 	if order == 0 {
 		// A publisher that knows of no earlier change only reports that the object exists.
-		return compareVersions(l.ChangedAt, stored.ChangedAt) > 0
+		return events.CompareVersions(l.ChangedAt, stored.ChangedAt) > 0
 	}
 	// Sequences give the order, unless the stream has started again from low ones.
 	return stored.Seq <= l.Seq && order > 0

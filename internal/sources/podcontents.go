@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 // podContents remembers which content of its SecretProviderClass each pod had when it was last compared with the stream, by the UID of the
@@ -82,7 +84,7 @@ func (c *podContents) of(statuses []*object) []podState {
 			list = append(list, podState{now: now, had: known.content})
 		}
 	}
-	slices.SortFunc(list, func(a, b podState) int { return compareVersions(a.now.ResourceVersion, b.now.ResourceVersion) })
+	slices.SortFunc(list, func(a, b podState) int { return events.CompareVersions(a.now.ResourceVersion, b.now.ResourceVersion) })
 	return list
 }
 
