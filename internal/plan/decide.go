@@ -42,10 +42,11 @@ func Decide(w *workload.Workload, now events.Change, memory Memory, policy Polic
 	return decision
 }
 
-// isToRecord reports whether the record takes up what the source has, although there is nothing to do for it: what the pods are known to have, and
-// what an ignored source has. Otherwise a later event would be compared with something else.
+// isToRecord reports whether the record takes up what the source has, although there is nothing to do for it: what the pods are known to have, what
+// they are not rolled for, and what an ignored source has. Otherwise a later event would be compared with something else.
 func (q *question) isToRecord(why Reason) bool {
 	switch why {
+	case BeforeOptIn:
 	case SourceIgnored:
 		if q.now.Verb == events.VerbDeleted {
 			return false

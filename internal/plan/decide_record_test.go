@@ -79,7 +79,12 @@ func TestDecideRollsForAContentThatCameAndWentUnlessItWasQuick(t *testing.T) {
 		},
 		{
 			name: "the object is another one, and has what it was created with", state: states(recordOf("b", "80", "earlier"), hasPods),
-			change: func(c *events.Change) { c.Created, c.CreatedAt = true, "100" }, memory: wasThere, want: SameContent, records: "100",
+			change: func(c *events.Change) { c.Created, c.CreatedAt, c.Previous = true, "100", "" }, memory: wasThere,
+			want: SameContent, records: "100",
+		},
+		{
+			name: "the object is another one, and the one before had something else at last", state: states(recordOf("b", "80", "earlier"), hasPods),
+			change: func(c *events.Change) { c.Created, c.CreatedAt = true, "100" }, memory: wasThere, want: ChangedMeanwhile,
 		},
 	})
 }

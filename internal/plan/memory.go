@@ -66,6 +66,8 @@ func (q *question) isNews(version string) bool {
 }
 
 // isFlip reports whether the content has changed since it was recorded, and is what was recorded again. Such a change is recorded once it is decided.
+// What a source was created with is a change if the source had something else before it was gone.
 func (q *question) isFlip() bool {
-	return workload.Newer(q.seen.changedAt, q.last.Version) && q.seen.changedAt != q.now.CreatedAt
+	hadOther := q.now.Previous != "" && q.now.Previous != q.now.Fingerprint
+	return workload.Newer(q.seen.changedAt, q.last.Version) && (q.seen.changedAt != q.now.CreatedAt || hadOther)
 }

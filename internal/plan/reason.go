@@ -130,7 +130,7 @@ var verdicts = map[Reason]verdict{
 	AlreadyRolled:   {"already-rolled", Skip, history, "the workload was rolled for this change"},
 	SameContent:     {"same-content", Skip, history, "the workload was last rolled for the same content"},
 	ChangedBack:     {"changed-back", Record, history, "the content reverted before the workload could be rolled"},
-	BeforeOptIn:     {"before-opt-in", Record, nobody, "the workload did not want the source yet when it changed, and is rolled for its next change"},
+	BeforeOptIn:     {"before-opt-in", Skip, nobody, "the workload did not want the source yet when it changed, and is rolled for its next change"},
 	Undone: {
 		"undone", Record, people, "a person has undone the rollout for this change; the workload is left as it is, and the next change rolls it",
 	},
