@@ -133,10 +133,25 @@ func (l *LastChanges) Each(kind Kind, namespace string, fn func(name string, c *
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	for _, cluster := range l.origins.clusters(kind) {
-		for name, c := range l.changes[Address{Cluster: cluster, Kind: kind, Namespace: namespace}] {
-			if last, _ := l.last(Source{Kind: kind, Namespace: namespace, Name: name}); c == last {
-				fn(name, c)
-			}
+		l.each(Address{Cluster: cluster, Kind: kind, Namespace: namespace}, func(source Source, c *LastChange) { fn(source.Name, c) })
+	}
+}
+
+// All is like Each, for the sources of all kinds and namespaces.
+func (l *LastChanges) All(fn func(source Source, c *LastChange)) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	for group := range l.changes {
+		l.each(group, fn)
+	}
+}
+
+// each is about the sources of a group whose last change it has. Call it with the lock.
+func (l *LastChanges) each(group Address, fn func(source Source, c *LastChange)) {
+	for name, c := range l.changes[group] {
+		source := Source{Kind: group.Kind, Namespace: group.Namespace, Name: name}
+		if last, _ := l.last(source); c == last {
+			fn(source, c)
 		}
 	}
 }

@@ -186,6 +186,11 @@ func TestTheLastChangeOfAStoreIsTheNewestOfAllClusters(t *testing.T) {
 	if diff := cmp.Diff([]string{source.Name + " 300"}, names); diff != "" {
 		t.Errorf("each (-want +got):\n%s", diff)
 	}
+	var all []string
+	l.All(func(source Source, c *LastChange) { all = append(all, source.Name+" "+c.ResourceVersion) })
+	if diff := cmp.Diff(names, all); diff != "" {
+		t.Errorf("all (-want +got):\n%s", diff)
+	}
 }
 
 func TestEachIsOfOneKindAndNamespace(t *testing.T) {
@@ -200,6 +205,12 @@ func TestEachIsOfOneKindAndNamespace(t *testing.T) {
 	slices.Sort(names)
 	if diff := cmp.Diff([]string{"a", "b"}, names); diff != "" {
 		t.Errorf("each (-want +got):\n%s", diff)
+	}
+	var all []string
+	l.All(func(source Source, _ *LastChange) { all = append(all, source.Namespace+"/"+source.String()) })
+	slices.Sort(all)
+	if diff := cmp.Diff([]string{"bank/secret/d", "shop/configmap/c", "shop/secret/a", "shop/secret/b"}, all); diff != "" {
+		t.Errorf("all (-want +got):\n%s", diff)
 	}
 }
 
