@@ -129,8 +129,10 @@ func (c *confined) creates() {
 		c.Errorf("a Job: %v", err)
 	}
 	lease := "apiVersion: coordination.k8s.io/v1\nkind: Lease\nmetadata: {name: NAME}\n"
-	if err := c.create(c.system, leases, strings.Replace(lease, "NAME", c.system+"-actuator", 1)); err != nil {
-		c.Errorf("its Lease: %v", err)
+	for _, own := range []string{c.system + "-actuator", c.system + "-actuator-dry-run"} {
+		if err := c.create(c.system, leases, strings.Replace(lease, "NAME", own, 1)); err != nil {
+			c.Errorf("its Lease %s: %v", own, err)
+		}
 	}
 	if err := c.create(c.system, leases, strings.Replace(lease, "NAME", "other", 1)); !c.refused(err) {
 		c.Errorf("another Lease: got %v, want that the policy refuses it", err)

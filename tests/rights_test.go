@@ -60,7 +60,8 @@ var (
 	namespacesWatched = rightsOf("list watch", "namespaces")
 	// identityRead is which cluster it is.
 	identityRead = rightsOf("get", "namespaces kube-system")
-	leaseHeld    = rightsOf("create", "leases.coordination.k8s.io").and(rightsOf("get update", "leases.coordination.k8s.io keyturn-actuator"))
+	leaseHeld    = rightsOf("create", "leases.coordination.k8s.io").
+			and(rightsOf("get update", "leases.coordination.k8s.io keyturn-actuator", "leases.coordination.k8s.io keyturn-actuator-dry-run"))
 )
 
 // clientOf has the token of a service account.

@@ -99,7 +99,7 @@ func (a *Actuator) Run(ctx context.Context, bus *events.Bus) error {
 	}
 	running.Go(func() { reportConfinement(ctx, a.options.Client, a.options.LeaseNamespace, a.log) })
 	e := election{
-		client: a.options.Client, namespace: a.options.LeaseNamespace, name: a.options.LeaseName, identity: a.options.Identity,
+		client: a.options.Client, namespace: a.options.LeaseNamespace, name: leaseOf(a.options), identity: a.options.Identity,
 		unfit: a.options.Unfit, log: a.log,
 	}
 	return e.run(ctx, a.lead)

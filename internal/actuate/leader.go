@@ -25,6 +25,14 @@ const (
 	retryPeriod   = time.Second
 )
 
+// leaseOf returns the name of the Lease. Who leads a dry run rolls nothing, so the Lease of the others does not say that somebody leads.
+func leaseOf(o Options) string {
+	if o.DryRun {
+		return o.LeaseName + "-dry-run"
+	}
+	return o.LeaseName
+}
+
 // election makes one of several actuators the leader.
 type election struct {
 	client kubernetes.Interface

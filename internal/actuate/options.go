@@ -108,7 +108,8 @@ type Options struct {
 
 	// PrivateStream says that each replica has its own stream, so that outcomes of another leader are not on it. Default false.
 	PrivateStream bool
-	// LeaseName is the name of the Lease. Default keyturn-actuator, the only one that deploy/base/rbac.yaml allows.
+	// LeaseName is the name of the Lease, to which a dry run adds "-dry-run". Default keyturn-actuator, the only one that deploy/base/rbac.yaml
+	// allows.
 	LeaseName string
 	// Identity is the holder's name in the Lease. It must be unique among running actuators: one that finds its own name in the
 	// Lease takes it at once, without waiting for it to expire. The program uses POD_NAME, which a restarted container keeps and

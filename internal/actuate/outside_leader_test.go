@@ -90,6 +90,24 @@ func TestAnActuatorLeadsOnlyWhileItIsFit(t *testing.T) {
 	})
 }
 
+func TestADryRunLeadsBesideTheActuatorThatRolls(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("web", auto, reads("secret/db"))
+		s.observe("secret/db")
+		startAs(s, "one")
+		s.pass(time.Minute)
+		s.options.DryRun = true
+		startAs(s, "two")
+		s.pass(time.Minute)
+		if got, dry := s.holder(), s.holderOf("keyturn-actuator-dry-run"); got != "one" || dry != "two" {
+			s.Errorf("the Leases are held by %q and %q", got, dry)
+		}
+		s.set("secret/db", "password", "two")
+		s.pass(time.Minute)
+		s.wantRolls("web")
+	})
+}
+
 func TestALeaderThatCannotRenewTheLeaseStopsBeforeAnotherMayLead(t *testing.T) {
 	play(t, func(s *scene) {
 		held := make(chan string, 1)

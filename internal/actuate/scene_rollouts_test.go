@@ -131,10 +131,13 @@ func (c *cluster) pods(name string, updated, available int32) {
 }
 
 // holder returns who holds the Lease of the actuators, empty if nobody does.
-func (c *cluster) holder() string {
+func (c *cluster) holder() string { return c.holderOf("keyturn-actuator") }
+
+// holderOf returns who holds a Lease.
+func (c *cluster) holderOf(name string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	object, err := c.storage.Get(coordinationv1.SchemeGroupVersion.WithResource("leases"), "keyturn-system", "keyturn-actuator")
+	object, err := c.storage.Get(coordinationv1.SchemeGroupVersion.WithResource("leases"), "keyturn-system", name)
 	if err != nil {
 		return ""
 	}

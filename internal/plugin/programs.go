@@ -97,13 +97,16 @@ func (i *installation) leader(ctx context.Context, now time.Time) (*leader, erro
 	if !i.elects() {
 		return nil, nil //nolint:nilnil // All act. A Lease may be left of earlier settings.
 	}
-	namespace := cmp.Or(i.settings["KEYTURN_LEASE_NAMESPACE"], usualNamespace)
-	lease, err := i.client.CoordinationV1().Leases(namespace).Get(ctx, leaseName, metav1.GetOptions{})
+	namespace, name := cmp.Or(i.settings["KEYTURN_LEASE_NAMESPACE"], usualNamespace), leaseName
+	if i.isDry() {
+		name += "-dry-run"
+	}
+	lease, err := i.client.CoordinationV1().Leases(namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil //nolint:nilnil // Nobody leads, and nothing is wrong.
 	}
 	if err != nil {
-		return nil, right{"get", "leases.coordination.k8s.io/" + leaseName, namespace}.explain(err)
+		return nil, right{"get", "leases.coordination.k8s.io/" + name, namespace}.explain(err)
 	}
 	holder, renewed := lease.Spec.HolderIdentity, lease.Spec.RenewTime
 	if holder == nil || *holder == "" || renewed == nil || lease.Spec.LeaseDurationSeconds == nil {

@@ -123,6 +123,7 @@ func TestStatusSaysWhichActuatorLeads(t *testing.T) {
 		{name: "nobody, without a Lease"},
 		{name: "nobody, once it was given up", objects: []runtime.Object{lease("", now)}},
 		{name: "who has renewed the Lease", objects: []runtime.Object{lease("a-0", now.Add(-time.Second))}, want: &leader{Pod: "a-0", Renewed: now.Add(-time.Second)}},
+		{name: "nobody, if a dry run follows an actuator that rolled", set: map[string]string{"KEYTURN_DRY_RUN": "true"}, objects: []runtime.Object{lease("a-0", now)}},
 		{name: "who no longer renews it", objects: []runtime.Object{lease("a-0", now.Add(-time.Hour))}, want: &leader{Pod: "a-0", Renewed: now.Add(-time.Hour), Lost: true}},
 		{name: "without the right to know", refused: true, err: "no permission to get leases.coordination.k8s.io/keyturn-actuator in namespace keyturn-system:"},
 	} {

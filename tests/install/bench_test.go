@@ -92,9 +92,10 @@ func (b *bench) file(name, content string) string {
 // nothing.
 func (b *bench) run() {
 	b.Helper()
-	b.start(rights.ActuatorAccount, binaries.Actuator, "--namespaces", b.namespace, "--nats-embedded", "--nats-listen", b.nats,
-		"--nats-store-dir", filepath.Join(b.dir, "nats"), "--settle", "50ms", "--max-rolls-per-hour", "0", "--lease-namespace", b.home)
-	b.start(rights.WatcherAccount, binaries.Watcher, "--nats-url", "nats://"+b.nats,
+	b.running[rights.ActuatorAccount] = b.start(rights.ActuatorAccount, binaries.Actuator, "--namespaces", b.namespace, "--nats-embedded",
+		"--nats-listen", b.nats, "--nats-store-dir", filepath.Join(b.dir, "nats"), "--settle", "50ms", "--max-rolls-per-hour", "0",
+		"--lease-namespace", b.home)
+	b.running[rights.WatcherAccount] = b.start(rights.WatcherAccount, binaries.Watcher, "--nats-url", "nats://"+b.nats,
 		"--fingerprint-key-file", b.file("keys", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n"))
 	var err error
 	if b.connection, err = nats.Connect("nats://"+b.nats, nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1)); err != nil {
@@ -111,14 +112,21 @@ func (b *bench) run() {
 	b.scene.change(b)
 }
 
-func (b *bench) start(account, binary string, args ...string) {
+// dryRun starts another actuator, which patches nothing.
+func (b *bench) dryRun() {
+	b.Helper()
+	b.start(rights.ActuatorAccount, binaries.Actuator, "--namespaces", b.namespace, "--nats-url", "nats://"+b.nats, "--dry-run",
+		"--lease-namespace", b.home)
+}
+
+func (b *bench) start(account, binary string, args ...string) *programs.Program {
 	b.Helper()
 	kubeconfig, err := plane.ServiceAccountKubeconfig(b.Context(), b.home, account)
 	if err != nil {
 		b.Fatal(err)
 	}
 	common := []string{"--cluster", benchCluster, "--kubeconfig", kubeconfig, "--metrics-addr", "127.0.0.1:0", "--health-addr", "127.0.0.1:0"}
-	b.running[account] = &programs.Program{Process: process.Run(b.T, process.Options{
+	return &programs.Program{Process: process.Run(b.T, process.Options{
 		Path: binary, Args: slices.Concat(common, args, b.args[account]), Name: strings.TrimPrefix(account, "keyturn-"),
 		Env: []string{"GORACE=atexit_sleep_ms=0", b.env},
 	})}

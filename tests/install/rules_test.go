@@ -30,6 +30,7 @@ func TestEachRightIsUsed(t *testing.T) {
 			}
 			b := newBench(t, begin(t), rights.GrantsOf(t, slices.Concat(act.Beside, act.Manifests)...), withoutStreaming)
 			b.run()
+			b.dryRun()
 			b.uses(rights.PermissionsOf(rights.GrantsOf(t, act.Manifests...)))
 		})
 	}

@@ -66,6 +66,7 @@ var needs = []need{
 	{"base/rbac.yaml", ActuatorAccount, "create", "leases.coordination.k8s.io in keyturn-system", "the first actuator leads"},
 	{"base/rbac.yaml", ActuatorAccount, "get", "leases.coordination.k8s.io keyturn-actuator in keyturn-system", "an actuator sees who leads"},
 	{"base/rbac.yaml", ActuatorAccount, "update", "leases.coordination.k8s.io keyturn-actuator in keyturn-system", "the one that leads goes on leading"},
+	{"base/rbac.yaml", ActuatorAccount, "get update", "leases.coordination.k8s.io keyturn-actuator-dry-run in keyturn-system", "an actuator leads a dry run"},
 
 	{"namespaced/rbac.yaml", WatcherAccount, "list watch", "secrets in team-a", "what reads one is rolled when it changes"},
 	{"namespaced/rbac.yaml", WatcherAccount, "list watch", "configmaps in team-a", "what reads one is rolled when it changes"},
@@ -78,6 +79,7 @@ var needs = []need{
 	{"namespaced/rbac.yaml", ActuatorAccount, "create", "leases.coordination.k8s.io in keyturn-system", "the first actuator leads"},
 	{"namespaced/rbac.yaml", ActuatorAccount, "get", "leases.coordination.k8s.io keyturn-actuator in keyturn-system", "an actuator sees who leads"},
 	{"namespaced/rbac.yaml", ActuatorAccount, "update", "leases.coordination.k8s.io keyturn-actuator in keyturn-system", "the one that leads goes on leading"},
+	{"namespaced/rbac.yaml", ActuatorAccount, "get update", "leases.coordination.k8s.io keyturn-actuator-dry-run in keyturn-system", "an actuator leads a dry run"},
 
 	{"components/jobs/rbac.yaml", ActuatorAccount, "list watch", "jobs.batch", "it is known what a Job reads"},
 	{"components/jobs/rbac.yaml", ActuatorAccount, "patch delete", "jobs.batch", "a Job is made anew"},
