@@ -54,9 +54,6 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	reverts := &reverts{
 		notes: notes, delays: o.RevertDelays, open: make(map[workload.Key]*correction), repetitions: make(map[repetition]time.Time),
 	}
-	dater := newDater(func(ctx context.Context, change events.Change) (map[string]time.Time, error) {
-		return writtenBy(ctx, &s.bus.Reader, change)
-	}, s.log)
 	denied := make(denials)
 	rollouts := &rollouts{
 		private: o.LeaderElect && o.PrivateStream, dryRun: o.DryRun, index: s.index, state: s.state, following: following, peers: peers,
@@ -98,9 +95,9 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		inFlight: inFlight, debounce: debounce, patcher: patcher, rollouts: rollouts, recorder: recorder, pauses: pauses, shadows: shadows,
 		owing: owing, besideReloader: beside, concluder: concluder, syncer: syncer,
 		starts: &starts{clients: o.clients(), namespaces: o.Namespaces, index: s.index, log: s.log},
-		dater:  dater, outbox: outbox, publisher: newPublisher(s.bus, s.log, s.metrics),
+		outbox: outbox, publisher: newPublisher(s.bus, s.log, s.metrics),
 		dispatcher: &dispatcher{
-			dryRun: o.DryRun, policy: o.Policy(), kinds: s.kinds, index: s.index, debounce: debounce, dater: dater, admission: admission,
+			dryRun: o.DryRun, policy: o.Policy(), kinds: s.kinds, index: s.index, debounce: debounce, admission: admission,
 			ways:    ways{delay: o.ReloadDelay, now: now},
 			patcher: patcher, pauses: pauses, concluder: concluder, reporter: reporter, outcomes: outcomes, tracer: o.Tracer, metrics: s.metrics,
 			log: s.log, now: now,

@@ -216,20 +216,6 @@ func (d *debounce) patched(key workload.Key, now time.Time) {
 	d.releaseFrom(key, plan.Busy, now)
 }
 
-// date sets when the changes of a source were written, for the workloads that wait for that.
-func (d *debounce) date(keys map[workload.Key]struct{}, answer dates, now time.Time) {
-	for key := range keys {
-		p := d.byKey[key]
-		if p == nil || p.changes[answer.source] == nil {
-			continue
-		}
-		p.changes[answer.source].written = answer.written
-		if p.held == plan.HistoryPending {
-			d.release(p, now)
-		}
-	}
-}
-
 // isHeldFor reports whether a workload is held for a reason.
 func (d *debounce) isHeldFor(key workload.Key, why plan.Reason) bool {
 	p := d.byKey[key]

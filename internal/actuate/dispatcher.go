@@ -24,7 +24,6 @@ type dispatcher struct {
 	kinds    workload.Kinds
 	index    *inventory.Index
 	debounce *debounce
-	dater    *dater
 	// warned says that incomparable resourceVersions were logged.
 	warned bool
 	// slotted is true if it is the turn of the workloads that wait for a slot.
@@ -91,9 +90,6 @@ func (d *dispatcher) decide(p *pending, w *workload.Workload) verdict {
 	for _, c := range slices.SortedFunc(maps.Values(p.changes), bySource) {
 		decision := d.policy.Decide(w, c.change, p.past(c, d.now()))
 		v.contradicted = v.contradicted || decision.Contradicted
-		if decision.Undated {
-			v.undated = append(v.undated, c.change)
-		}
 		if d.dryRun {
 			decision.Reason = inDryRun(decision.Reason)
 		}
@@ -116,13 +112,6 @@ func (d *dispatcher) act(ctx context.Context, p *pending, w *workload.Workload) 
 		d.warned = true
 		d.log.WarnContext(ctx, "resourceVersions of workloads and sources are not comparable; workloads may be rolled for changes that they have",
 			"workload", w.ID.String(), "namespace", w.ID.Namespace)
-	}
-	if len(v.undated) > 0 {
-		for _, change := range v.undated {
-			d.dater.ask(ctx, p.key, change)
-		}
-		d.debounce.hold(p, plan.HistoryPending)
-		return
 	}
 	if isLong(v.waits.reason) {
 		d.recordBeside(ctx, p, w, &v)

@@ -16,7 +16,7 @@
 //
 //	inflight.go, intake.go          takes an event to the workloads that depend on its source
 //	debounce.go, pending.go         the debounce window; holds.go and release.go what is held; turns.go makes the namespaces take turns
-//	dispatcher.go                   decides what is due; dater.go finds out from the history when a change was written
+//	dispatcher.go                   decides what is due
 //	admission.go                    what a roll has to wait for: timing.go, besidereloader.go, waves.go, peers.go, canaries.go, limits.go
 //	inplace.go                      whether pods are asked to reload instead of being replaced
 //	patcher.go, task.go             sends the patch

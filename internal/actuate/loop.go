@@ -31,7 +31,6 @@ type loop struct {
 	dirty      *dirtySet
 	state      *state
 	stream     *resumer
-	dater      *dater
 
 	index          *inventory.Index
 	inFlight       *inFlightEvents
@@ -117,8 +116,6 @@ func (l *loop) await(ctx context.Context, due, overdue, prune <-chan time.Time) 
 		return func(ctx context.Context) { l.confirm(ctx, reports) }
 	case delivery := <-deliveries:
 		return func(ctx context.Context) { l.intake.take(ctx, delivery) }
-	case answer := <-l.dater.answers:
-		return func(context.Context) { l.debounce.date(l.dater.waited(answer), answer, l.now()) }
 	case found := <-l.recorder.answers:
 		return func(ctx context.Context) { l.recorder.answered(ctx, found) }
 	case result := <-l.patcher.results:
@@ -231,7 +228,6 @@ func (l *loop) takeSnapshot() {
 
 func (l *loop) drain(ctx context.Context) {
 	l.dirty.end()
-	l.dater.running.Wait()
 	l.recorder.running.Wait()
 	ctx = context.WithoutCancel(ctx)
 	l.note(ctx)

@@ -133,7 +133,7 @@ func (p *pending) covers(delivery *events.Delivery) bool {
 
 // past returns what is known about the time before a change.
 func (p *pending) past(c *pendingChange, now time.Time) plan.Past {
-	past := plan.Past{From: c.from, Written: c.written}
+	past := plan.Past{From: c.from}
 	if c.event == nil {
 		return past
 	}

@@ -20,8 +20,6 @@ type pendingChange struct {
 	doubted bool
 	// unanswered means the same of a patch that rolls the workload for it.
 	unanswered bool
-	// written says when the changes of the source were written. It is nil if the history was not read.
-	written map[string]time.Time
 	// event is the event of the change, which the change keeps open. It replaces earlier events of the source: the stream, too, keeps only the
 	// last one, and keeping them all would fill the memory if a source is written again and again.
 	event *inFlightEvent

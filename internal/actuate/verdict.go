@@ -4,15 +4,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
 )
 
 // verdict is the result of deciding about the changes of one workload: doing needs a patch, leaving does not.
 type verdict struct {
 	doing, leaving []plan.Decision
-	// undated are changes whose times must be read from the history first.
-	undated []events.Change
 	// contradicted says that resourceVersions of the workload and a source could not be compared.
 	contradicted bool
 	// rolls says that the patch replaces the pods. since is when the first of the changes that require it came.

@@ -22,9 +22,6 @@ type Decision struct {
 	// Records says that the record is to take up Record with the next patch, or alone once the workload has nothing else to do. Unnoted says that the
 	// workload is to be rolled, and that nothing on it shows that. Only Decide sets them.
 	Records, Unnoted bool
-	// Undated says that the decision is to roll only because it is not known when the change was written. Past.Written may show that the pods
-	// are newer.
-	Undated bool
 	// Contradicted says that the resourceVersions of the workload and the source are not comparable, and were not compared.
 	Contradicted bool
 }

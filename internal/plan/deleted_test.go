@@ -78,9 +78,6 @@ func TestTheDeletionOfASourceRollsWhoCanStartWithoutIt(t *testing.T) {
 			if action := decision.Reason.Action(); action != Roll && action != Record {
 				return
 			}
-			if decision.Undated {
-				t.Error("it waits for a time that the event has")
-			}
 			w.Rolled = map[string]workload.RolledFor{change.Source.String(): decision.Record}
 			if again := policy.Decide(w, change, Past{}); again.Reason != AlreadyRolled {
 				t.Errorf("the event comes again: got %s, want %s", again.Reason, AlreadyRolled)

@@ -12,23 +12,13 @@ import (
 type Past struct {
 	// From is the content before the first change that is not decided yet, or nil if that is not known.
 	From *events.Change
-	// Written maps the resourceVersion of a change to a time before which it was written. It is nil if the history was not read.
-	Written map[string]time.Time
 	// Waited says that the change has waited so long that pods may have started meanwhile, with content that no longer exists.
 	Waited bool
-}
-
-// isDated reports whether it is known when the change to compare the pods with was written.
-func (q *question) isDated() bool {
-	return q.past.Written != nil || q.seen.changedAt == q.now.ResourceVersion || q.now.Source.Kind == events.KindOpenBao
 }
 
 // writtenBy returns a time by which the change was made, or zero if none is known. The newest write is never before the change.
 func (q *question) writtenBy() time.Time {
 	at := q.now.WrittenAt
-	if earlier, known := q.past.Written[q.seen.changedAt]; known && (at.IsZero() || earlier.Before(at)) {
-		at = earlier
-	}
 	if since := q.currentSince(); !at.IsZero() && since.After(at) {
 		return since
 	}

@@ -43,6 +43,5 @@ func (p Policy) Decide(w *workload.Workload, now events.Change, past Past) Decis
 	}
 	q.past = past
 	q.answer(&decision)
-	decision.Undated = decision.Reason.Action() == Roll && !q.recorded && past.From == nil && !q.isDated()
 	return decision
 }

@@ -70,7 +70,6 @@ const (
 	Deleted
 	Changed
 	Busy
-	HistoryPending
 	KindNotServed
 	Limit
 	NamespaceLimit
@@ -153,9 +152,6 @@ var verdicts = map[Reason]verdict{
 	Deleted:   {"deleted", Roll, people, "the source was deleted, and the pods can start without it"},
 	Changed:   {"content-changed", Roll, people, "content that the pods read has changed"},
 	Busy:      {"busy", Hold, nobody, "the workload is being patched"},
-	HistoryPending: {
-		"history-pending", Hold, nobody, "the history is being read for when the change was made",
-	},
 	KindNotServed: {
 		"kind-not-served", Hold, history, "the API server does not serve its kind, so nobody knows whether it is there; it is dropped after a day",
 	},

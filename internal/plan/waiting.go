@@ -8,7 +8,7 @@ const (
 	NotWaiting Waiting = iota
 	// ForPeople means a time that people have chosen, or something that they do.
 	ForPeople
-	// ForItself means something of the workload's own: its patch, its pods, its history, its kind, or its time.
+	// ForItself means something of the workload's own: its patch, its pods, its kind, or its time.
 	ForItself
 	// ForSlot means a slot for a rollout.
 	ForSlot
@@ -22,7 +22,6 @@ const (
 var waitings = map[Reason]Waiting{
 	PodsStarting:   ForItself,
 	Busy:           ForItself,
-	HistoryPending: ForItself,
 	KindNotServed:  ForItself,
 	Limit:          ForSlot,
 	NamespaceLimit: ForSlot,
