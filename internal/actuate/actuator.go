@@ -95,6 +95,7 @@ func (a *Actuator) Run(ctx context.Context, bus *events.Bus) error {
 	}
 	a.log.InfoContext(ctx, "workloads listed", "workloads", len(a.index.All()))
 	if !a.options.LeaderElect {
+		a.state.gapFrom = gapFrom(a.options, time.Time{})
 		return a.lead(ctx)
 	}
 	running.Go(func() { reportConfinement(ctx, a.options.Client, a.options.LeaseNamespace, a.log) })
@@ -102,6 +103,11 @@ func (a *Actuator) Run(ctx context.Context, bus *events.Bus) error {
 		client: a.options.Client, namespace: a.options.LeaseNamespace, name: leaseOf(a.options), identity: a.options.Identity,
 		unfit: a.options.Unfit, log: a.log,
 	}
+	led, answered := e.lastLed(ctx)
+	if !answered {
+		return nil
+	}
+	a.state.gapFrom = gapFrom(a.options, led)
 	return e.run(ctx, a.lead)
 }
 

@@ -12,6 +12,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -87,6 +88,28 @@ func TestAnActuatorLeadsOnlyWhileItIsFit(t *testing.T) {
 		want("one is fit again", false, true, "two")
 		cutOff[0].Store(false)
 		want("both are", false, true, "two")
+	})
+}
+
+func TestAnActuatorLeadsOnceItKnowsWhenAnotherLedLast(t *testing.T) {
+	play(t, func(s *scene) {
+		var fails atomic.Bool
+		fails.Store(true)
+		s.options.LeaderElect, s.options.Identity = true, "one"
+		s.startAfter(func(client *fake.Clientset) {
+			client.PrependReactor("get", "leases", func(k8stesting.Action) (bool, runtime.Object, error) {
+				return fails.Load(), nil, apierrors.NewServerTimeout(coordinationv1.Resource("leases"), "get", 1)
+			})
+		})
+		s.pass(time.Minute)
+		if got := s.logged("lease not readable; reading it again"); got < 3 || got > 10 {
+			s.Errorf("it has asked %d times within a minute", got)
+		}
+		fails.Store(false)
+		s.pass(time.Minute)
+		if got := s.holder(); got != "one" {
+			s.Errorf("the Lease is held by %q", got)
+		}
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -15,6 +16,13 @@ import (
 type state struct {
 	*events.LastChanges
 	now func() time.Time
+	// base has the last event of each source when the stream had been read for the first time. It is nil until then.
+	base map[events.Source]plan.Base
+	// gapFrom is plan.Memory.GapFrom. It is set before this actuator leads.
+	gapFrom time.Time
+	// met has workloads of kinds that were not served when the stream was read, with the resourceVersions at which they were first seen since. It belongs
+	// to the loop.
+	met map[workload.Key]string
 	// complete is closed when the stream has been read for the first time.
 	complete chan struct{}
 	once     sync.Once
@@ -22,7 +30,9 @@ type state struct {
 
 func newState(o Options) *state {
 	origins := events.Origins{Cluster: o.Cluster, StoresFrom: o.StoresFrom}
-	return &state{LastChanges: events.NewLastChanges(origins), now: o.Now, complete: make(chan struct{})}
+	return &state{
+		LastChanges: events.NewLastChanges(origins), now: o.Now, met: make(map[workload.Key]string), complete: make(chan struct{}),
+	}
 }
 
 // Put implements events.Taker.
@@ -31,8 +41,29 @@ func (s *state) Put(at events.Address, c *events.LastChange) { s.LastChanges.Put
 // Complete implements events.Taker. The stream is read often enough to forget then what it does not keep.
 func (s *state) Complete() {
 	s.Forget(s.now())
-	s.once.Do(func() { close(s.complete) })
+	s.once.Do(func() {
+		s.base = make(map[events.Source]plan.Base)
+		s.All(func(source events.Source, c *events.LastChange) {
+			s.base[source] = plan.Base{Version: c.ResourceVersion, Deleted: c.Verb() == events.VerbDeleted}
+		})
+		close(s.complete)
+	})
 }
+
+// baseOf returns plan.Memory.Base for a workload and a source. It is nil if the stream was not read.
+func (s *state) baseOf(key workload.Key, source events.Source) *plan.Base {
+	if s.base == nil {
+		return nil
+	}
+	base := s.base[source]
+	if version, ok := s.met[key]; ok && source.Kind != events.KindOpenBao {
+		base = plan.Base{Version: version} // Nobody has decided for it what came before, and it may have wanted that since then alone.
+	}
+	return &base
+}
+
+// meet takes a workload whose kind is served again.
+func (s *state) meet(w *workload.Workload) { s.met[w.Key()] = w.Version }
 
 // wait blocks until the stream has been read, and returns false if the context ended first.
 func (s *state) wait(ctx context.Context) bool {
