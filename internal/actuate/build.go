@@ -55,6 +55,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		notes: notes, delays: o.RevertDelays, open: make(map[workload.Key]*correction), repetitions: make(map[repetition]time.Time),
 	}
 	denied := make(denials)
+	decider := &decider{policy: o.Policy(), state: s.state, denied: denied, now: now}
 	rollouts := &rollouts{
 		private: o.LeaderElect && o.PrivateStream, dryRun: o.DryRun, index: s.index, state: s.state, following: following, peers: peers,
 		canaries: canaries, reverts: reverts, denied: denied, patcher: patcher, debounce: debounce, problems: newProblems(s.log, kube),
@@ -71,7 +72,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	}
 	pauses := &pauses{notes: notes, kube: kube, open: make(map[workload.Key]openPause)}
 	beside := &besideReloader{index: s.index, debounce: debounce, now: now, by: make(map[string]reloaderRoll)}
-	owing := &owing{notes: notes, policy: o.Policy(), turns: make(map[workload.Key]*owingTurn)}
+	owing := &owing{notes: notes, decider: decider, after: o.SettleMax, turns: make(map[workload.Key]*owingTurn)}
 	shadows := &shadows{notes: notes, rollouts: rollouts, left: make(map[workload.Key]leftShadow)}
 	admission := &admission{
 		timing: timing, peers: peers, canaries: canaries, besideReloader: beside, debounce: debounce, following: following,
@@ -84,7 +85,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		inFlight: inFlight, rollouts: rollouts, reporter: reporter, outcomes: outcomes, metrics: s.metrics, log: s.log,
 	}
 	intake := &intake{
-		policy: o.Policy(), index: s.index, state: s.state, baselines: baselines, inFlight: inFlight, debounce: debounce, patcher: patcher,
+		decider: decider, index: s.index, state: s.state, baselines: baselines, inFlight: inFlight, debounce: debounce, patcher: patcher,
 		concluder: concluder, syncer: syncer, arrived: recorder.arrived, metrics: s.metrics, log: s.log, now: now,
 	}
 	reverts.recallFor = intake.recallFor
@@ -97,7 +98,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		starts: &starts{clients: o.clients(), namespaces: o.Namespaces, index: s.index, log: s.log},
 		outbox: outbox, publisher: newPublisher(s.bus, s.log, s.metrics),
 		dispatcher: &dispatcher{
-			dryRun: o.DryRun, policy: o.Policy(), kinds: s.kinds, index: s.index, debounce: debounce, admission: admission,
+			dryRun: o.DryRun, decider: decider, kinds: s.kinds, index: s.index, debounce: debounce, admission: admission,
 			ways:    ways{delay: o.ReloadDelay, now: now},
 			patcher: patcher, pauses: pauses, concluder: concluder, reporter: reporter, outcomes: outcomes, tracer: o.Tracer, metrics: s.metrics,
 			log: s.log, now: now,

@@ -20,7 +20,7 @@ import (
 type dispatcher struct {
 	// dryRun decides and reports, but patches nothing.
 	dryRun   bool
-	policy   plan.Policy
+	decider  *decider
 	kinds    workload.Kinds
 	index    *inventory.Index
 	debounce *debounce
@@ -88,7 +88,8 @@ func (d *dispatcher) next() *pending {
 func (d *dispatcher) decide(p *pending, w *workload.Workload) verdict {
 	var v verdict
 	for _, c := range slices.SortedFunc(maps.Values(p.changes), bySource) {
-		decision := d.policy.Decide(w, c.change, p.past(c, d.now()))
+		decision := d.decider.decide(w, c.change, p.memory(c, d.now()))
+		c.owed = c.owed || decision.Owes()
 		v.contradicted = v.contradicted || decision.Contradicted
 		if d.dryRun {
 			decision.Reason = inDryRun(decision.Reason)

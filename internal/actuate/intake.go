@@ -15,7 +15,7 @@ import (
 
 // intake passes events to the workloads and the ExternalSecrets that depend on their sources.
 type intake struct {
-	policy    plan.Policy
+	decider   *decider
 	index     *inventory.Index
 	state     *state
 	baselines baselines
@@ -62,7 +62,7 @@ func (i *intake) take(ctx context.Context, delivery *events.Delivery) {
 func (i *intake) resume(ctx context.Context) {
 	for _, w := range i.index.All() {
 		if w.IsRelinked() {
-			i.recallMissed(ctx, w, plan.IsLaterThanLink)
+			i.relinked(ctx, w.Key())
 		}
 		i.recallOwed(ctx, w)
 	}
@@ -70,34 +70,29 @@ func (i *intake) resume(ctx context.Context) {
 
 // relinked has a workload get the changes of sources that it has come to want. They may have been taken before anybody knew that.
 func (i *intake) relinked(ctx context.Context, key workload.Key) {
-	if w := i.index.Get(key); w != nil {
-		i.recallMissed(ctx, w, plan.IsLaterThanLink)
+	w := i.index.Get(key)
+	if w == nil {
+		return
+	}
+	for _, source := range i.state.concerning(w) {
+		if _, linked := w.Link(source); linked {
+			i.recallFor(ctx, key, source)
+		}
 	}
 }
 
 // returned has a workload whose kind is served again get what it has missed meanwhile. A workload that was known got its events. But an actuator that
 // began without the kind, this one or that of an earlier leader, may have taken events without a workload to pass them to.
 func (i *intake) returned(ctx context.Context, key workload.Key) {
-	if w := i.index.Get(key); w != nil {
-		i.recallMissed(ctx, w, isMissedByKind)
-		i.recallOwed(ctx, w)
+	w := i.index.Get(key)
+	if w == nil {
+		return
 	}
-}
-
-// isMissedByKind reports whether a change may have been taken while the kind of a workload was not served. A workload without a record of the source
-// may be new: what happened before it wanted the source does not roll it.
-func isMissedByKind(w *workload.Workload, change events.Change) bool {
-	_, recorded := w.Rolled[change.Source.String()]
-	return recorded || plan.IsLaterThanWish(w, change)
-}
-
-// recallMissed recalls the changes that a workload has missed.
-func (i *intake) recallMissed(ctx context.Context, w *workload.Workload, isMissed func(*workload.Workload, events.Change) bool) {
+	i.state.meet(w)
 	for _, source := range i.state.concerning(w) {
-		if last := i.state.Recall(source, i.now()); last != nil && isMissed(w, last.Change) {
-			i.recall(ctx, w, last)
-		}
+		i.recallFor(ctx, key, source)
 	}
+	i.recallOwed(ctx, w)
 }
 
 // recallOwed recalls what is noted on a workload.
@@ -123,21 +118,37 @@ func (i *intake) recallFor(ctx context.Context, key workload.Key, source events.
 // recall gathers the last change of a source for one workload as if it had just been delivered, unless that would have no effect.
 func (i *intake) recall(ctx context.Context, w *workload.Workload, last *events.Delivery) {
 	key := w.Key()
-	isBusy := i.patcher.busy(key) // The state of the workload after the patch is not known yet.
-	switch {
-	case i.debounce.byKey[key].hasUpTo(last), i.patcher.patching(key).covers(last):
+	if i.debounce.byKey[key].hasUpTo(last) || i.patcher.patching(key).covers(last) {
 		return // A pending change, or a patch under way, may already be for this event or a later one.
-	case !isBusy && i.policy.Decide(w, last.Change, plan.Past{}).Reason.Action() == plan.Skip:
+	}
+	decision, isKnown := i.decide(w, last, nil)
+	if isKnown && decision.Reason.Action() == plan.Skip {
 		return
 	}
-	i.inFlight.replace(ctx, i.debounce.add(w, i.inFlight.recall(ctx, last), nil, i.now()))
+	i.gather(ctx, i.inFlight.recall(ctx, last), w, nil, decision)
+}
+
+// decide returns what a change means to a workload. It returns false while a patch is under way: the state of the workload after it is not known yet.
+func (i *intake) decide(w *workload.Workload, delivery *events.Delivery, from *events.Change) (decision plan.Decision, isKnown bool) {
+	if i.patcher.busy(w.Key()) {
+		return plan.Decision{}, false
+	}
+	return i.decider.decideFor(w, delivery, from), true
+}
+
+// gather adds a change to the debounce of a workload.
+func (i *intake) gather(ctx context.Context, e *inFlightEvent, w *workload.Workload, from *events.Change, decision plan.Decision) {
+	i.inFlight.replace(ctx, i.debounce.add(w, e, from, i.now()))
+	if decision.Owes() {
+		i.debounce.byKey[w.Key()].changes[e.delivery.Change.Source].owed = true
+	}
 }
 
 // forgotten returns the event of a deletion that a workload waits to be rolled for, and that the stream has dropped meanwhile. It returns nil if
 // there was none.
 func (i *intake) forgotten(w *workload.Workload, source events.Source) *events.Delivery {
 	owed := w.Rolled[source.String()]
-	if !owed.OwesDeletion() || !i.policy.Delete {
+	if !owed.OwesDeletion() || !i.decider.policy.Delete {
 		return nil
 	}
 	return &events.Delivery{Received: i.now(), Deliveries: 1, Change: events.Change{
@@ -152,20 +163,17 @@ func (i *intake) consider(ctx context.Context, e *inFlightEvent, w *workload.Wor
 	if i.debounce.byKey[key].supersedes(e.delivery) || i.patcher.patching(key).supersedes(e.delivery) {
 		return // A late event must not replace a later one.
 	}
+	decision, isKnown := i.decide(w, e.delivery, from)
 	// A source in the record is kept: it may come back with the recorded content while pods already have the pending content.
-	if _, recorded := w.Rolled[change.Source.String()]; !recorded && i.debounce.canForget(key, change.Source) && !i.patcher.busy(key) {
-		if decision := i.policy.Decide(w, change, plan.Past{From: from}); decision.Reason == plan.SourceDeleted {
-			i.concluder.conclude(ctx, e, w, decision)
-			i.inFlight.replace(ctx, i.debounce.forget(key, e))
-			return
-		}
+	last, recorded := w.Rolled[change.Source.String()]
+	isKept := recorded && !last.IsOwed()
+	switch {
+	case isKnown && decision.Reason == plan.SourceDeleted && !isKept && i.debounce.canForget(key, change.Source):
+		i.concluder.conclude(ctx, e, w, decision)
+		i.inFlight.replace(ctx, i.debounce.forget(key, e))
+	case isKnown && decision.Reason.Action() == plan.Skip && !i.debounce.has(key, change.Source):
+		i.concluder.conclude(ctx, e, w, decision)
+	default:
+		i.gather(ctx, e, w, from, decision)
 	}
-	// While a patch is under way, the state of the workload after it is not known yet.
-	if !i.debounce.has(key, change.Source) && !i.patcher.busy(key) {
-		if decision := i.policy.Decide(w, change, plan.Past{From: from}); decision.Reason.Action() == plan.Skip {
-			i.concluder.conclude(ctx, e, w, decision)
-			return
-		}
-	}
-	i.inFlight.replace(ctx, i.debounce.add(w, e, from, i.now()))
 }

@@ -15,39 +15,24 @@ import (
 // owingPatience is how long a leader whose term ends may still start to note what is left.
 const owingPatience = 2 * time.Second
 
-// owingLook is how long a workload for which everything is noted is not looked at again, unless another change comes.
+// owingLook is how long a workload for which everything is noted is not looked at again, unless another change comes or the workload changes.
 const owingLook = time.Minute
 
-// owing notes in the records of waiting workloads what they are to be rolled for, if the stream may forget that: an event that was recalled is
-// not in flight, and the event of a deletion expires. The next leader recalls what is noted.
+// owing notes in the records of waiting workloads what they are to be rolled for, where nothing else on them shows that, and writes a record again that
+// others have removed meanwhile. The next leader recalls what is noted.
 type owing struct {
 	notes
-	policy plan.Policy
+	decider *decider
+	// after is how long a change waits before it is noted: the longest debounce.
+	after time.Duration
 
 	turns map[workload.Key]*owingTurn
 }
 
-// owingTurn says when the same may be noted on a workload again, after the patch was refused or someone has removed the note.
+// owingTurn says when the next attempt may be made to note something on a workload, after one that failed.
 type owingTurn struct {
 	due     time.Time
 	backoff wait.Backoff
-	tried   map[string]workload.RolledFor
-}
-
-// begin reports whether entries may be noted now, and if so, records that they are. New entries need not wait.
-func (t *owingTurn) begin(entries map[string]workload.RolledFor, now time.Time) bool {
-	fresh := false
-	for source, entry := range entries {
-		fresh = fresh || t.tried[source] != entry
-	}
-	if fresh {
-		t.backoff = recordBackoff()
-	} else if now.Before(t.due) {
-		return false
-	}
-	maps.Copy(t.tried, entries)
-	t.due = now.Add(t.backoff.Step())
-	return true
 }
 
 // advance notes what is not noted yet. Ending says that the term of this leader ends: it will not patch any of the changes that it gathers.
@@ -57,60 +42,64 @@ func (o *owing) advance(ctx context.Context, ending bool) {
 		return
 	}
 	for key, p := range o.debounce.byKey {
-		if !ending && (!p.isStuck() || o.now().Before(p.noteAt)) || !p.mayBeForgotten() {
+		if !ending && (!p.isStuck() || o.now().Before(p.noteAt)) {
 			continue // There may be thousands, and for most of them this is the only check.
 		}
-		w := o.index.Get(key)
-		if w == nil || w.Unserved || o.patcher.busy(key) || !o.patcher.hasRoom(key.Namespace) {
+		w, turn := o.index.Get(key), o.turns[key]
+		if w == nil || w.Unserved || turn != nil && o.now().Before(turn.due) || o.patcher.busy(key) || !o.patcher.hasRoom(key.Namespace) {
 			continue
 		}
-		entries := w.Notable(o.entries(p, w))
-		if len(entries) == 0 {
-			p.noteAt = o.now().Add(owingLook)
-		}
-		if len(entries) == 0 || !o.turn(key).begin(entries, o.now()) {
+		decisions, next := o.decide(p, w, ending)
+		write, needed := plan.Note(w, decisions, true, nil, nil)
+		if !needed {
+			p.noteAt = next
 			continue
 		}
-		o.send(ctx, w, workload.Write{Rolled: entries}, o.finish)
+		o.send(ctx, w, write, o.finish)
 	}
 }
 
-func (o *owing) turn(key workload.Key) *owingTurn {
-	if o.turns[key] == nil {
-		o.turns[key] = &owingTurn{tried: make(map[string]workload.RolledFor)}
-	}
-	return o.turns[key]
-}
-
-// entries returns what is to be noted on a workload.
-func (o *owing) entries(p *pending, w *workload.Workload) map[string]workload.RolledFor {
-	entries := make(map[string]workload.RolledFor)
+// decide returns the decisions of what is to be noted on a workload now, and when to look at it again if nothing is.
+func (o *owing) decide(p *pending, w *workload.Workload, ending bool) (decisions []plan.Decision, next time.Time) {
+	now := o.now()
+	next = now.Add(owingLook)
 	for source, c := range p.changes {
-		if !c.mayBeForgotten() {
-			continue
+		decision := o.decider.decide(w, c.change, p.memory(c, now))
+		isUrgent := ending || c.event.recalled
+		if action := decision.Reason.Action(); c.event.recalled && (action == plan.Roll || action == plan.Hold) {
+			// It is not on the stream for the next leader, which looks for nothing but notes.
+			decision.Unnoted = w.Rolled[source.String()] != workload.Owed(decision.Record)
 		}
-		decision := o.policy.Decide(w, c.change, p.past(c, o.now()))
-		if action := decision.Reason.Action(); action != plan.Roll && action != plan.Hold {
-			continue
-		}
-		if owed := workload.Owed(decision.Record); w.Rolled[source.String()] != owed || w.IsRecordLost() {
-			entries[source.String()] = owed
+		due := c.received.Add(o.after)
+		switch {
+		case !decision.Unnoted:
+		case isUrgent || !now.Before(due):
+			decision.Records = false // It is recorded once it is decided.
+			decisions = append(decisions, decision)
+		case due.Before(next):
+			next = due
 		}
 	}
-	return entries
+	return decisions, next
 }
 
 // finish takes the result of a patch.
 func (o *owing) finish(ctx context.Context, result patchResult) {
-	id := result.task.workload.ID
+	id, key := result.task.workload.ID, result.task.key()
 	switch {
 	case result.err == nil:
 		o.metrics.patched(ctx, id, false)
+		delete(o.turns, key)
 	case kube.HasChanged(result.err):
-		delete(o.turns, result.task.key()) // The next patch is made from the current state of the workload.
+		delete(o.turns, key) // The next patch is made from the current state of the workload.
 	default:
 		o.metrics.patchFailed(ctx, id.Kind)
+		if o.turns[key] == nil {
+			o.turns[key] = &owingTurn{backoff: recordBackoff()}
+		}
+		delay := o.turns[key].backoff.Step()
+		o.turns[key].due = o.now().Add(delay)
 		o.log.WarnContext(ctx, "noting what a workload waits for failed; retrying later", "workload", id.String(),
-			"namespace", id.Namespace, "err", result.err)
+			"namespace", id.Namespace, "retry_in", delay, "err", result.err)
 	}
 }

@@ -131,19 +131,17 @@ func (p *pending) covers(delivery *events.Delivery) bool {
 	return c != nil && c.change.ID() == delivery.Change.ID() || p.supersedes(delivery)
 }
 
-// past returns what is known about the time before a change.
-func (p *pending) past(c *pendingChange, now time.Time) plan.Past {
-	past := plan.Past{From: c.from}
-	if c.event == nil {
-		return past
+// memory returns what is remembered of a change. If it came before the end of the workload's own pause, it is as if it had just come.
+func (p *pending) memory(c *pendingChange, now time.Time) plan.Memory {
+	memory := plan.Memory{Since: c.came(), From: c.from, Owed: c.owed}
+	switch {
+	case p.gathered.IsZero():
+	case !c.event.delivery.Received.After(p.gathered):
+		memory.Since = now
+	case p.gathered.After(memory.Since):
+		memory.Since = p.gathered
 	}
-	since := c.received
-	if p.gathered.After(since) {
-		since = p.gathered
-	}
-	within := !p.gathered.IsZero() && !c.event.delivery.Received.After(p.gathered)
-	past.Waited = !within && now.Sub(since) > plan.LongWait
-	return past
+	return memory
 }
 
 // age returns how long the oldest of the changes has waited, as far as this leader knows. A new leader does not know the changes that were
@@ -212,16 +210,6 @@ func (p *pending) deny(content map[string]workload.RolledFor) int {
 	return p.denials
 }
 
-// mayBeForgotten reports whether the stream may forget one of the changes.
-func (p *pending) mayBeForgotten() bool {
-	for _, c := range p.changes {
-		if c.mayBeForgotten() {
-			return true
-		}
-	}
-	return false
-}
-
 // forgetBaselines drops the baselines of the changes after a patch that failed. The patch may have been applied and only its answer lost, and then
 // the pods no longer have the content of the baselines.
 func (p *pending) forgetBaselines() {
@@ -236,7 +224,7 @@ func (p *pending) merge(older *pending) []replaced {
 	var given []replaced
 	for source, old := range older.changes {
 		if c, ok := p.changes[source]; ok {
-			c.doubted, c.unanswered = c.doubted || old.doubted, c.unanswered || old.unanswered
+			c.owed, c.doubted, c.unanswered = c.owed || old.owed, c.doubted || old.doubted, c.unanswered || old.unanswered
 			c.received, c.since = old.received, old.since
 			given = append(given, c.follow(old.event)...)
 		} else {

@@ -16,6 +16,8 @@ type pendingChange struct {
 	change events.Change
 	// from is the content before the first change that is not decided yet, or nil if that is not known.
 	from *events.Change
+	// owed means that the workload was to be rolled for it when that was last decided, or before.
+	owed bool
 	// doubted means that a patch for it failed, but may have been applied nevertheless.
 	doubted bool
 	// unanswered means the same of a patch that rolls the workload for it.
@@ -43,14 +45,12 @@ func (c *pendingChange) follow(before *inFlightEvent) []replaced {
 }
 
 // came returns when the first change of the source came, possibly to an earlier leader.
-func (c *pendingChange) came() time.Time {
-	if !c.since.IsZero() && c.since.Before(c.received) {
-		return c.since
-	}
-	return c.received
-}
+func (c *pendingChange) came() time.Time { return cameAt(c.since, c.received) }
 
-// mayBeForgotten reports whether the stream may forget the change.
-func (c *pendingChange) mayBeForgotten() bool {
-	return c.event.recalled || c.change.Verb == events.VerbDeleted
+// cameAt returns when a change came, possibly to an earlier leader, given its events.Delivery.Since and when it was received.
+func cameAt(since, received time.Time) time.Time {
+	if !since.IsZero() && since.Before(received) {
+		return since
+	}
+	return received
 }

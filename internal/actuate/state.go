@@ -86,6 +86,9 @@ func (s *state) take(delivery *events.Delivery) {
 
 // concerning returns the sources that may concern a workload, and have an event if it does not name them.
 func (s *state) concerning(w *workload.Workload) []events.Source {
+	if w.OptIn.Empty() {
+		return nil
+	}
 	list := w.Sources()
 	for _, kind := range events.SourceKinds() {
 		// A workload names a secret in a store without the store.

@@ -35,10 +35,8 @@ func Decide(w *workload.Workload, now events.Change, memory Memory, policy Polic
 	}
 	why := q.answer(&decision)
 	decision.Record.Version = cmp.Or(decision.Record.Version, workload.NoVersion)
-	action := decision.Reason.Action()
-	decision.Records = action == Record || q.isToRecord(why)
-	owes := action == Roll || decision.Reason == SourceOnHold || decision.Reason == Aborted
-	decision.Unnoted = owes && !q.isShown(why)
+	decision.Records = decision.Reason.Action() == Record || q.isToRecord(why)
+	decision.Unnoted = decision.Owes() && !q.isShown(why)
 	return decision
 }
 

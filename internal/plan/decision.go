@@ -25,3 +25,8 @@ type Decision struct {
 	// Contradicted says that the resourceVersions of the workload and the source are not comparable, and were not compared.
 	Contradicted bool
 }
+
+// Owes reports whether the workload is to be rolled for the source, now or once what holds that is over.
+func (d Decision) Owes() bool {
+	return d.Reason.Action() == Roll || d.Reason == SourceOnHold || d.Reason == Aborted
+}

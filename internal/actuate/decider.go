@@ -1,0 +1,29 @@
+package actuate
+
+import (
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// decider makes the decisions of plan.Decide, with what this actuator remembers.
+type decider struct {
+	policy plan.Policy
+	state  *state
+	denied denials
+	now    func() time.Time
+}
+
+// decide returns what the last event of a source means to a workload. Memory has what is remembered of the change if it is pending, or has just come.
+func (d *decider) decide(w *workload.Workload, change events.Change, memory plan.Memory) plan.Decision {
+	memory.Now, memory.Base, memory.GapFrom = d.now(), d.state.baseOf(w.Key(), change.Source), d.state.gapFrom
+	memory.Owed = memory.Owed || d.denied.has(w.Key(), change)
+	return plan.Decide(w, change, memory, d.policy)
+}
+
+// decideFor is like decide, for a change that was delivered. From is the content before it, or nil if that is not known.
+func (d *decider) decideFor(w *workload.Workload, delivery *events.Delivery, from *events.Change) plan.Decision {
+	return d.decide(w, delivery.Change, plan.Memory{Since: cameAt(delivery.Since(), delivery.Received), From: from})
+}
