@@ -11,14 +11,17 @@ import (
 
 func TestADryRunTellsOfARollAndPatchesNothing(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "50ms", "--dry-run"}})
+	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "50ms"}})
 	r.secret("db", map[string]string{"password": "one"})
 	r.deploy(r.reading("web", "db", 1, nil))
+	r.start()
+	r.eventually("what it has is recorded", func(context.Context) bool { return r.deployment("web").Annotations["keyturn.dev/rolled"] != "" })
+	r.stop(r.actuator)
 	offset, err := plane.AuditEnd()
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.start()
+	r.startActuator("--dry-run")
 	r.secret("db", map[string]string{"password": "two"})
 	if got := r.outcomeOf("web", events.VerbSkipped); got.Reason != "dry-run" {
 		t.Errorf("outcome: got %s, want dry-run", got.Reason)
@@ -41,6 +44,6 @@ func TestADryRunTellsOfARollAndPatchesNothing(t *testing.T) {
 			t.Errorf("the dry run made the request %s %s", e.Verb, e.URI)
 		}
 	}
-	r.startActuator("--dry-run=false")
+	r.startActuator()
 	r.eventually("the change is rolled", func(context.Context) bool { return r.count("web", events.VerbCompleted) == 1 })
 }

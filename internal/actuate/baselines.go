@@ -59,16 +59,6 @@ func detached(change events.Change) events.Change {
 	return change
 }
 
-// isDecided reports whether the last event of a source, as read from the stream, is decided for a workload without pending changes: it was taken,
-// or acked when this leader had taken none of the source. If another one was taken last, this one was read before that or is still to come.
-func (b baselines) isDecided(change events.Change, acked bool) bool {
-	last, ok := b[change.Source]
-	if !ok {
-		return acked
-	}
-	return last.change.ID() == change.ID()
-}
-
 // forget keeps the next event of a source from being compared with content that a workload never got.
 func (b baselines) forget(source events.Source) {
 	if last, ok := b[source]; ok {

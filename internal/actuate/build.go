@@ -1,7 +1,6 @@
 package actuate
 
 import (
-	"context"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -62,13 +61,11 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		reporter: reporter, outcomes: outcomes, metrics: s.metrics, log: s.log, now: now,
 	}
 	recorder := &recorder{
-		notes: notes, state: s.state, lag: func(ctx context.Context) (events.Lag, error) { return s.bus.Lag(ctx, durable(o)) },
+		notes: notes, decider: decider, turns: make(map[workload.Key]*recordTurn),
 		isUnsettled: func(key workload.Key) bool {
 			return debounce.byKey[key] != nil || patcher.busy(key) || following.follows(key) || reverts.open[key] != nil ||
 				s.index.IsUnserved(key, now())
 		},
-		isDecided: baselines.isDecided, acks: &acks{inFlight: inFlight, now: now}, denied: denied,
-		turns: make(map[workload.Key]*recordTurn), answers: make(chan recordable),
 	}
 	pauses := &pauses{notes: notes, kube: kube, open: make(map[workload.Key]openPause)}
 	beside := &besideReloader{index: s.index, debounce: debounce, now: now, by: make(map[string]reloaderRoll)}
@@ -82,11 +79,11 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	following.moved, patcher.moved = admission.review, admission.review
 	debounce.finished, debounce.moved = admission.waves.finished, admission.waves.review
 	concluder := &concluder{
-		inFlight: inFlight, rollouts: rollouts, reporter: reporter, outcomes: outcomes, metrics: s.metrics, log: s.log,
+		lacks: recorder.want, inFlight: inFlight, rollouts: rollouts, reporter: reporter, outcomes: outcomes, metrics: s.metrics, log: s.log,
 	}
 	intake := &intake{
 		decider: decider, index: s.index, state: s.state, baselines: baselines, inFlight: inFlight, debounce: debounce, patcher: patcher,
-		concluder: concluder, syncer: syncer, arrived: recorder.arrived, metrics: s.metrics, log: s.log, now: now,
+		concluder: concluder, syncer: syncer, metrics: s.metrics, log: s.log, now: now,
 	}
 	reverts.recallFor = intake.recallFor
 	return &loop{

@@ -10,6 +10,8 @@ import (
 
 // concluder finishes changes that need no patch, or no further one: it reports the decisions, and releases their events.
 type concluder struct {
+	// lacks is called with each workload whose record is to take up something that leaves it as it is.
+	lacks    func(workload.Key)
 	inFlight *inFlightEvents
 	rollouts *rollouts
 	reporter *reporter
@@ -63,6 +65,9 @@ func mayHaveRolled(e *inFlightEvent, w *workload.Workload) bool {
 // report logs a decision that rolls nothing, and publishes its outcome unless the reason is silent. Again means that a patch may already have been
 // applied for the event without its rollout having been reported.
 func (c *concluder) report(ctx context.Context, e *inFlightEvent, w *workload.Workload, decision plan.Decision, again bool) {
+	if decision.Records && decision.Reason.Action() == plan.Skip {
+		c.lacks(w.Key())
+	}
 	c.log.DebugContext(ctx, "workload left alone", "workload", w.ID.String(), "namespace", w.ID.Namespace,
 		"source", decision.Source.String(), "reason", decision.Reason.String())
 	if decision.Reason.Silent() {

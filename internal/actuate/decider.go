@@ -23,6 +23,23 @@ func (d *decider) decide(w *workload.Workload, change events.Change, memory plan
 	return plan.Decide(w, change, memory, d.policy)
 }
 
+// decideAll decides about each source that a workload wants, for the record. What has come and gone was quick, or else the workload is rolled for it.
+func (d *decider) decideAll(w *workload.Workload) []plan.Decision {
+	var decisions []plan.Decision
+	for _, source := range d.state.concerning(w) {
+		if last := d.state.Recall(source, d.now()); last != nil {
+			decisions = append(decisions, d.decide(w, last.Change, plan.Memory{Since: d.now()}))
+		}
+	}
+	return decisions
+}
+
+// forget drops what is remembered of a workload that is gone.
+func (d *decider) forget(key workload.Key) {
+	delete(d.denied, key)
+	delete(d.state.met, key)
+}
+
 // decideFor is like decide, for a change that was delivered. From is the content before it, or nil if that is not known.
 func (d *decider) decideFor(w *workload.Workload, delivery *events.Delivery, from *events.Change) plan.Decision {
 	return d.decide(w, delivery.Change, plan.Memory{Since: cameAt(delivery.Since(), delivery.Received), From: from})

@@ -21,8 +21,8 @@
 //	inplace.go                      whether pods are asked to reload instead of being replaced
 //	patcher.go, task.go             sends the patch
 //	completion.go                   follows, releases, retries or gives up
-//	recorder.go                     completes records of workloads that nothing was decided for yet; acks.go knows which events are acked
-//	denials.go                      what the recorder must not record: rolls that the API server refused
+//	recorder.go                     writes into records what was decided without a roll
+//	decider.go                      what is remembered for each decision; denials.go has the rolls that the API server refused, which are still owed
 //	following.go, rollouts.go       follows a rollout to its end; resumer.go continues with the rollouts of an earlier leader
 //	notes.go                        makes the patches that only write a record, for the parts below
 //	pauses.go, owing.go             note on workloads, for the next leader, that a pause has begun, and what they wait for
@@ -31,8 +31,8 @@
 //	concluder.go                    releases what needs no patch
 //	reporter.go, outbox.go, publisher.go, kubeevents.go, problems.go   report outcomes and problems
 //
-// Nothing else asks the stream for a change: state.go has the last one of each source, in every term and between them. Intake recalls changes from
-// it that no event comes for.
+// Nothing else asks the stream for a change: state.go has the last one of each source, in every term and between them, and what there was when this
+// actuator began to read. Intake recalls changes from it that no event comes for. gap.go finds out since when nobody may have led before that.
 //
 // Four words: a workload with changes is pending, and is gathered, held or due; a task is its patch; a rollout is what follows, until the new pods
 // are ready; an outcome is what is reported.
@@ -49,7 +49,7 @@
 //	completion                                               finish
 //	rollouts        resume                 review            review       reviewOverdue
 //	reverts         resume                                   finish                      advance
-//	recorder        resume        arrived  review            finish       collect        advance
+//	recorder        resume        want     review, want      finish       collect        advance
 //	pauses          resume                 review            finish       advance
 //	shadows         resume                 review            finish       advance
 //	owing                                                    finish       advance                      advance

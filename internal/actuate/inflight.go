@@ -55,11 +55,6 @@ type inFlightEvents struct {
 	delivered map[delivered]*inFlightEvent
 	// newest is the highest sequence that was delivered.
 	newest uint64
-	// counted is the last result of sources, until an event is delivered or finished. While thousands are held, counting them takes milliseconds.
-	counted struct {
-		upTo  uint64
-		count int
-	}
 }
 
 // delivered identifies an event on the stream. A stream that was lost and created again uses the same sequences for other events.
@@ -91,7 +86,6 @@ func (f *inFlightEvents) deliver(ctx context.Context, delivery *events.Delivery)
 		before.again = e
 	}
 	f.delivered[e.delivered()] = e
-	f.counted.upTo = 0
 	return e
 }
 
@@ -109,29 +103,6 @@ func (f *inFlightEvents) notice(ctx context.Context, delivery *events.Delivery) 
 			f.done(e.delivery, e.context(ctx), events.ErrRedelivered)
 		}
 	}
-}
-
-// sources counts the sources with events in flight that were delivered up to a sequence on the stream. The stream has one event for each source.
-func (f *inFlightEvents) sources(upTo uint64) int {
-	if upTo != 0 && f.counted.upTo == upTo {
-		return f.counted.count
-	}
-	newest := make(map[string]uint64)
-	for d, e := range f.delivered {
-		if d.replay != 0 {
-			continue // Its request is in flight, on another stream.
-		}
-		on := events.Subject(e.delivery.Change.Cluster, e.delivery.Change.Source)
-		newest[on] = max(newest[on], d.seq)
-	}
-	count := 0
-	for _, seq := range newest {
-		if seq <= upTo {
-			count++
-		}
-	}
-	f.counted.upTo, f.counted.count = upTo, count
-	return count
 }
 
 // recall handles an event that intake has recalled. The caller holds it.
@@ -168,7 +139,6 @@ func (f *inFlightEvents) finish(ctx context.Context, e *inFlightEvent, err error
 	delete(f.open, e)
 	if f.delivered[e.delivered()] == e {
 		delete(f.delivered, e.delivered())
-		f.counted.upTo = 0
 	}
 	if e.again != nil && (err == nil || errors.Is(err, context.Canceled)) {
 		err = events.ErrRedelivered

@@ -24,11 +24,9 @@ type intake struct {
 	patcher   *patcher
 	concluder *concluder
 	syncer    *forcesync.Syncer
-	// arrived is called for each event that concerns a workload.
-	arrived func(workload.Key, events.Source)
-	metrics *metrics
-	log     *slog.Logger
-	now     func() time.Time
+	metrics   *metrics
+	log       *slog.Logger
+	now       func() time.Time
 }
 
 // take handles a delivered event: it adds the event to the debounce of the workloads that it may change, and concludes it for the others.
@@ -48,7 +46,6 @@ func (i *intake) take(ctx context.Context, delivery *events.Delivery) {
 	from := i.baselines.next(delivery, len(dependents) > 0)
 	for _, w := range dependents {
 		i.consider(eventCtx, e, w, from)
-		i.arrived(w.Key(), change.Source)
 	}
 	i.syncer.Take(eventCtx, change, e.span, heldEvent{e, i.inFlight})
 	i.log.DebugContext(eventCtx, "event received", "source", change.Source.String(), "namespace", change.Source.Namespace,

@@ -116,8 +116,6 @@ func (l *loop) await(ctx context.Context, due, overdue, prune <-chan time.Time) 
 		return func(ctx context.Context) { l.confirm(ctx, reports) }
 	case delivery := <-deliveries:
 		return func(ctx context.Context) { l.intake.take(ctx, delivery) }
-	case found := <-l.recorder.answers:
-		return func(ctx context.Context) { l.recorder.answered(ctx, found) }
 	case result := <-l.patcher.results:
 		return func(ctx context.Context) { l.completion.finish(ctx, result) }
 	case <-l.dirty.signal:
@@ -170,10 +168,11 @@ func (l *loop) review(ctx context.Context) {
 	}
 	for key := range relinked {
 		l.intake.relinked(ctx, key)
-		l.recorder.renew(key)
+		l.recorder.want(key)
 	}
 	for key := range returned {
 		l.intake.returned(ctx, key)
+		l.recorder.want(key)
 	}
 }
 
@@ -228,7 +227,6 @@ func (l *loop) takeSnapshot() {
 
 func (l *loop) drain(ctx context.Context) {
 	l.dirty.end()
-	l.recorder.running.Wait()
 	ctx = context.WithoutCancel(ctx)
 	l.note(ctx)
 	for result := range l.patcher.drain() {

@@ -119,9 +119,12 @@ func TestAnActuatorThatMayNotPatchTriesUntilItMay(t *testing.T) {
 
 func TestADryRunPatchesNothingAndLeavesItToBeDone(t *testing.T) {
 	play(t, func(s *scene) {
-		s.options.DryRun = true
 		s.workload("web", auto, reads("secret/db"))
-		dry := s.begin("secret/db")
+		first := s.begin("secret/db")
+		s.wantWrites("web recorded")
+		first.stop()
+		s.options.DryRun = true
+		dry := s.start()
 		s.set("secret/db", "password", "two")
 		s.pass(time.Hour)
 		s.wantTold("web skipped dry-run")

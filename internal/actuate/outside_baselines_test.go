@@ -3,15 +3,19 @@
 package actuate_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 )
 
-// A workload that names sources by a pattern has no record of them before its first roll. Whether content that comes back within the debounce window
-// is what its pods have is known only from the event before the window.
+// A workload has no record of a source yet, because that is refused until the change. Whether content that comes back within the debounce window is
+// what its pods have is known only from the event before the window.
 func TestContentThatComesBackInTheWindowIsComparedWithWhatWasThereBefore(t *testing.T) {
 	const team = "configmap/team-a"
-	pattern := func(s *scene) { s.workload("web", on("configmap/team-*")) }
+	pattern := func(s *scene) {
+		s.refuse("web", errors.New("it gets no record"))
+		s.workload("web", on("configmap/team-*"))
+	}
 	// began has the workload and its source there, and the actuator know them.
 	began := func(s *scene) {
 		pattern(s)
@@ -74,7 +78,6 @@ func TestContentThatComesBackInTheWindowIsComparedWithWhatWasThereBefore(t *test
 				s.refuse("web", deniedByAdmission())
 				s.set(team, "password", "two")
 				s.pass(2 * time.Minute)
-				s.refuse("web", nil)
 			},
 			func(s *scene) { flips(s, "three", "two") },
 			rolled,
@@ -84,6 +87,7 @@ func TestContentThatComesBackInTheWindowIsComparedWithWhatWasThereBefore(t *test
 		t.Run(test.name, func(t *testing.T) {
 			play(t, func(s *scene) {
 				test.prepare(s)
+				s.refuse("web", nil)
 				s.wantRolls()
 				s.told()
 				test.change(s)

@@ -116,6 +116,7 @@ func TestLedgerAPatternNamesMoreThanARecordHolds(t *testing.T) {
 	const many = 250
 	matching := func(name func(i int) string, happens func(*scene)) func(*scene) {
 		return func(s *scene) {
+			s.options.LeaderElect = true
 			s.workload("web", on("configmap/release-*"))
 			s.start()
 			for i := range many {

@@ -125,12 +125,11 @@ func (tt *situation) explain(s *scene) plan.Reason {
 	return s.options.Policy().Decide(w, s.of("secret/db").published, plan.Past{}).Reason
 }
 
-// Five reasons are left out. Two are no decisions: unknown is about a source that the stream does not know, and busy about a workload that is being
-// patched. And three are not given: there is no workload for which no patch could be made, and what plan.Decide gives before-opt-in and undone for is
-// not decided by that yet.
+// Four reasons are left out. Two are no decisions: unknown is about a source that the stream does not know, and busy about a workload that is being
+// patched. And two are not given: there is no workload for which no patch could be made, and nobody looks yet whether a person has undone a roll.
 func TestEveryReasonIsToldEverywhereFromOneDefinition(t *testing.T) {
 	played := map[plan.Reason]bool{
-		plan.Unknown: true, plan.Busy: true, plan.NoPatch: true, plan.BeforeOptIn: true, plan.Undone: true,
+		plan.Unknown: true, plan.Busy: true, plan.NoPatch: true, plan.Undone: true,
 	}
 	for _, tt := range situations() {
 		played[tt.reason] = true

@@ -66,10 +66,24 @@ func skipSituations() []situation {
 			s.again("secret/db")
 		}},
 		{reason: plan.AlreadyRolled, before: dbChangesBefore, act: func(s *scene) { s.again("secret/db") }},
-		{reason: plan.SameContent, act: func(s *scene) {
+		{reason: plan.SameContent, unexplained: true, act: func(s *scene) {
 			dbChanges(s)
 			s.set("secret/db", "password", "one")
 		}},
+		{
+			reason: plan.BeforeOptIn, unexplained: true,
+			given: func(s *scene) {
+				s.workload("web", reads("secret/db"))
+				s.begin("secret/db")
+				dbChangesBefore(s)
+				s.refuse("web", errors.New("it gets no record"))
+			},
+			act: func(s *scene) {
+				s.edit("web", auto)
+				s.pass(time.Second)
+				s.again("secret/db")
+			},
+		},
 		{reason: plan.Reverted, before: undoEveryRoll, act: func(s *scene) { s.again("secret/db") }},
 		{reason: plan.DryRun, unexplained: true, options: func(o *actuate.Options) { o.DryRun = true }},
 		{reason: plan.WorkloadGone, unexplained: true, act: func(s *scene) {

@@ -69,7 +69,7 @@ func TestContentThatComesBackWhileAWorkloadWaitsRollsIt(t *testing.T) {
 				s.pass(100 * time.Millisecond)
 				s.set("secret/db", "password", "one")
 				s.pass(time.Minute)
-				s.wantWrites()
+				s.wantWrites("web recorded") // that this is decided
 				s.wantTold("web skipped same-content")
 				s.edit("web", onHold)
 				s.set("secret/db", "password", "two")

@@ -95,10 +95,6 @@ type Lag struct {
 	Pending uint64
 	// AckPending counts the events in flight.
 	AckPending int
-	// Delivered is the sequence on the stream up to which every event was delivered.
-	Delivered uint64
-	// AckFloor is the sequence on the stream up to which every event was acked.
-	AckFloor uint64
 }
 
 // Lag returns how far a durable consumer of StreamChanges is behind.
@@ -108,7 +104,5 @@ func (b *Bus) Lag(ctx context.Context, durable string) (Lag, error) {
 		return Lag{}, fmt.Errorf("reading consumer %s of %s: %w", durable, StreamChanges, err)
 	}
 	info := consumer.CachedInfo()
-	return Lag{
-		Pending: info.NumPending, AckPending: info.NumAckPending, Delivered: info.Delivered.Stream, AckFloor: info.AckFloor.Stream,
-	}, nil
+	return Lag{Pending: info.NumPending, AckPending: info.NumAckPending}, nil
 }
