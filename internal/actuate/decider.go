@@ -18,7 +18,7 @@ type decider struct {
 
 // decide returns what the last event of a source means to a workload. Memory has what is remembered of the change if it is pending, or has just come.
 func (d *decider) decide(w *workload.Workload, change events.Change, memory plan.Memory) plan.Decision {
-	memory.Now, memory.Base, memory.GapFrom = d.now(), d.state.baseOf(w.Key(), change.Source), d.state.gapFrom
+	memory.Now, memory.Base, memory.GapFrom = d.now(), d.state.baseOf(w.Key(), change), d.state.gapFrom
 	memory.Owed = memory.Owed || d.denied.has(w.Key(), change)
 	return plan.Decide(w, change, memory, d.policy)
 }

@@ -20,8 +20,7 @@ type state struct {
 	base map[events.Source]plan.Base
 	// gapFrom is plan.Memory.GapFrom. It is set before this actuator leads.
 	gapFrom time.Time
-	// met has workloads of kinds that were not served when the stream was read, with the resourceVersions at which they were first seen since. It belongs
-	// to the loop.
+	// met has workloads whose kinds are served again, with the resourceVersions that they had then. It belongs to the loop.
 	met map[workload.Key]string
 	// complete is closed when the stream has been read for the first time.
 	complete chan struct{}
@@ -50,19 +49,23 @@ func (s *state) Complete() {
 	})
 }
 
-// baseOf returns plan.Memory.Base for a workload and a source. It is nil if the stream was not read.
-func (s *state) baseOf(key workload.Key, source events.Source) *plan.Base {
+// baseOf returns plan.Memory.Base for a workload and the last event of a source. It is nil if the stream was not read.
+func (s *state) baseOf(key workload.Key, change events.Change) *plan.Base {
 	if s.base == nil {
 		return nil
 	}
-	base := s.base[source]
-	if version, ok := s.met[key]; ok && source.Kind != events.KindOpenBao {
-		base = plan.Base{Version: version} // Nobody has decided for it what came before, and it may have wanted that since then alone.
+	base := s.base[change.Source]
+	switch version, met := s.met[key]; {
+	case !met || change.Source.Kind == events.KindOpenBao:
+	case workload.Newer(change.ResourceVersion, version):
+		base = plan.Base{Version: version}
+	default:
+		base = plan.Base{Version: change.ResourceVersion, Deleted: change.Verb == events.VerbDeleted} // It was there already.
 	}
 	return &base
 }
 
-// meet takes a workload whose kind is served again.
+// meet takes a workload whose kind is served again. Nobody may have known it until then, so what it had then is where it begins.
 func (s *state) meet(w *workload.Workload) { s.met[w.Key()] = w.Version }
 
 // wait blocks until the stream has been read, and returns false if the context ended first.

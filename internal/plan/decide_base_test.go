@@ -32,6 +32,14 @@ func TestDecideRollsAWorkloadWithoutARecordForWhatIsNews(t *testing.T) {
 		},
 		{name: "it came while nobody led, at about the same time", state: editedAt(-clockMargin), memory: inTheGap, want: BeforeOptIn, records: "100"},
 		{name: "it came while nobody led, and nobody knows who wrote the workload", memory: inTheGap, want: BeforeOptIn, records: "100"},
+		{
+			name: "the leader has found it, and has seen that another key has changed since", ref: passwordDB, state: editedAt(-time.Minute),
+			change: func(c *events.Change) {
+				c.ResourceVersion, c.ChangedAt, c.Changed = "110", "110", []string{"user"}
+				c.Keys["user"] = events.Key{Fingerprint: fp("4"), ChangedAt: "110"}
+			},
+			memory: Memory{Base: &Base{Version: "100"}, GapFrom: written.Add(-time.Hour)}, want: BeforeOptIn, records: "100",
+		},
 		{name: "the source had no event when the leader began to read", state: editedAt(time.Hour), memory: nobodySaw, want: Changed, unnoted: true},
 		{name: "the stream had lost its event, which was published again", memory: again, want: BeforeOptIn, records: "100"},
 		{name: "the leader has decided that before", memory: owed, want: Changed, unnoted: true},

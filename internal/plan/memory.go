@@ -62,7 +62,8 @@ func (q *question) isNews(version string) bool {
 		return true
 	}
 	// An event that was not there, and is about an earlier time, was lost and published again.
-	return q.at().After(q.memory.GapFrom) && (base.Version == "" || IsLaterThanWish(q.w, q.now))
+	wasThere := q.now.ResourceVersion == base.Version && IsLaterThanWish(q.w, q.now)
+	return q.at().After(q.memory.GapFrom) && (base.Version == "" || wasThere)
 }
 
 // isFlip reports whether the content has changed since it was recorded, and is what was recorded again. Such a change is recorded once it is decided.
