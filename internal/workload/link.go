@@ -84,32 +84,6 @@ func (w *Workload) LinkAfter(earlier *Workload, since string) bool {
 	return true
 }
 
-// Unrecorded returns the sources that the workload may want and that are not in its record. It leaves out sources that only a pattern names, and
-// secrets in stores, which a workload names without their store.
-func (w *Workload) Unrecorded() []events.Source {
-	var list []events.Source
-	for _, source := range w.namedSources() {
-		if _, recorded := w.Rolled[source.String()]; !recorded && w.wants(source).Wanted() {
-			list = append(list, source)
-		}
-	}
-	return list
-}
-
-// namedSources returns the sources, except secrets in stores, that the workload references or names exactly, each once.
-func (w *Workload) namedSources() []events.Source {
-	if w.OptIn.Empty() {
-		return nil
-	}
-	var list []events.Source
-	for _, source := range w.Sources() {
-		if source.Kind != events.KindOpenBao && !slices.Contains(list, source) {
-			list = append(list, source)
-		}
-	}
-	return list
-}
-
 // wants returns whether the workload wants a source, assuming that the source has the match annotation.
 func (w *Workload) wants(source events.Source) Want { return w.wishes().want(source) }
 

@@ -1,11 +1,9 @@
 package workload
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -171,25 +169,6 @@ func TestALinkIsAsOldAsTheWriteThatMadeIt(t *testing.T) {
 				t.Error("it has no links")
 			}
 		})
-	}
-}
-
-func TestWhatARecordSaysNothingOfIsListed(t *testing.T) {
-	w := linkState{version: "10", rollOn: "secret/db, secret/named, configmap/app-*, !secret/out", reads: []string{"db#user", "other#a", "out#b"}}.read(t)
-	names := func() []string {
-		var list []string
-		for _, source := range w.Unrecorded() {
-			list = append(list, source.Name)
-		}
-		slices.Sort(list)
-		return list
-	}
-	if diff := cmp.Diff([]string{"db", "named"}, names()); diff != "" {
-		t.Errorf("without a record (-want +got):\n%s", diff)
-	}
-	w.Rolled = map[string]RolledFor{"secret/db": {Fingerprint: fp("a"), Version: "9", UID: "u"}}
-	if diff := cmp.Diff([]string{"named"}, names()); diff != "" {
-		t.Errorf("with a record (-want +got):\n%s", diff)
 	}
 }
 
