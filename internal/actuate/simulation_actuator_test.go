@@ -2,12 +2,33 @@ package actuate
 
 import (
 	"strconv"
+	"time"
 
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
 )
+
+// begin does what state.Complete does.
+func (s *simulation) begin() {
+	s.base, s.gapFrom = make(map[events.Source]plan.Base), make(map[events.Source]time.Time)
+	for _, source := range s.sources {
+		if last := source.event; last.Verb != "" {
+			s.base[source.Source] = plan.Base{Version: last.ResourceVersion, Deleted: last.Verb == events.VerbDeleted}
+			if source.acked {
+				s.gapFrom[source.Source] = timeOf(s.version)
+			}
+		}
+	}
+}
+
+// decide does what the decider does.
+func (s *simulation) decide(change events.Change, memory plan.Memory) plan.Decision {
+	base := s.base[change.Source]
+	memory.Now, memory.Since, memory.Base, memory.GapFrom = timeOf(s.version), timeOf(s.version), &base, s.gapFrom[change.Source]
+	return plan.Decide(s.w, change, memory, s.policy)
+}
 
 // deliver delivers the last event of a source.
 func (s *simulation) deliver(source *simulatedSource) {
@@ -48,13 +69,13 @@ func (s *simulation) take() {
 		c = s.pending.changes[change.Source]
 	}
 	if c == nil {
-		decision := s.policy.Decide(s.w, change, plan.Past{From: from})
+		decision := s.decide(change, plan.Memory{From: from})
 		s.notef("  took %s %s: %s", change.Source, change.ID(), decision.Reason)
 		if s.inFlight == nil && decision.Reason.Action() == plan.Skip {
 			s.conclude(change)
 			return
 		}
-		c = &pendingChange{from: from}
+		c = &pendingChange{from: from, owed: s.inFlight == nil && decision.Owes()}
 	}
 	if s.pending == nil {
 		s.pending = newPending(s.w.Key(), written)
@@ -86,7 +107,8 @@ func (s *simulation) dispatch() {
 	s.pending = nil
 	var doing []plan.Decision
 	for source, c := range p.changes {
-		decision := s.policy.Decide(s.w, c.change, plan.Past{From: c.from})
+		decision := s.decide(c.change, plan.Memory{From: c.from, Owed: c.owed})
+		c.owed = c.owed || decision.Owes()
 		s.notef("  decided %s %s: %s", source, c.change.ID(), decision.Reason)
 		if decision.Reason.Action() == plan.Skip {
 			delete(p.changes, source)
@@ -165,6 +187,7 @@ func (s *simulation) restart() {
 	for _, source := range s.sources {
 		source.sent, source.superseded = false, nil
 	}
+	s.begin()
 	s.notef("restarted")
 }
 

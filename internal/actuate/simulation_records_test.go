@@ -57,18 +57,18 @@ func (s *simulation) record() {
 	}
 	s.removed = false
 	for _, source := range s.sources {
-		baseline, ok := plan.Baseline(s.w, source.event)
-		if !ok || !source.acked {
-			continue
+		decision := s.decide(source.event, plan.Memory{})
+		if !decision.Records || !source.acked {
+			continue // What is not acked is delivered first.
 		}
 		s.rewrite(func(after *workload.Workload) {
 			after.Rolled = maps.Clone(after.Rolled)
 			if after.Rolled == nil {
 				after.Rolled = make(map[string]workload.RolledFor)
 			}
-			after.Rolled[source.String()] = baseline
+			after.Rolled[source.String()] = decision.Record
 		})
-		s.notef("%d: recorded %s: %s", s.version, source, baseline)
+		s.notef("%d: recorded %s: %s", s.version, source, decision.Record)
 	}
 }
 
@@ -108,8 +108,9 @@ func (s *simulation) seeOptIn() {
 // recall does what intake does for a workload that may have come to want other sources.
 func (s *simulation) recall() {
 	for _, source := range s.opt.asked {
+		_, linked := s.w.Link(source.Source)
 		waits := s.pending != nil && s.pending.changes[source.Source] != nil
-		if waits || !plan.IsLaterThanLink(s.w, source.event) || s.policy.Decide(s.w, source.event, plan.Past{}).Reason.Action() == plan.Skip {
+		if waits || !linked || s.decide(source.event, plan.Memory{}).Reason.Action() == plan.Skip {
 			continue
 		}
 		if s.pending == nil {
@@ -129,7 +130,7 @@ func (s *simulation) forgetLinks() {
 	}
 	after := *s.w
 	if s.opt.unseen {
-		after.OptIn = s.opt.all
+		after.OptIn, after.Written = s.opt.all, timeOf(s.opt.at)
 	}
 	after.LinkAfter(nil, "")
 	s.w, s.opt.asked, s.opt.unseen = &after, nil, false

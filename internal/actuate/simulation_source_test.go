@@ -31,9 +31,10 @@ type simulatedSource struct {
 	contents    map[string]string
 	publishedAt map[string]int
 
-	// told is what the workload reads according to the last event, and toldAt the version at which that changed.
-	told   string
-	toldAt int
+	// told is what the workload reads according to the last event, and toldAt the version at which that changed. Had and hadAt are the same as of
+	// the last event that was no deletion.
+	told, had     string
+	toldAt, hadAt int
 	// changedAt is when the content that the pods read last changed.
 	changedAt int
 	// pods is what the pods read when they started.
@@ -47,7 +48,8 @@ type simulatedSource struct {
 	// lost says that the stream forgot the source. LostUID is the object that existed then, 0 if none did.
 	lost    bool
 	lostUID int
-	// unknown says that the source had changed since the pods started when it was first seen again, and that the workload had no record.
+	// unknown says that the source had changed since the pods started when it was first seen again, or when it changed again after the actuator had
+	// begun, and that the workload had no record.
 	unknown bool
 	// unlinked says that the actuator forgot since when the workload wants the source, before it had decided about it.
 	unlinked bool

@@ -15,7 +15,7 @@ import (
 )
 
 // simulation is a workload, the sources that it reads, a watcher, a stream and an actuator, in which anything may happen at
-// any time. The code that the actuator decides with is real: baseline, plan, newTask and merge. What it cannot know is
+// any time. The code that the actuator decides with is real: baselines, plan, newTask and merge. What it cannot know is
 // simulated: what the pods have really read.
 type simulation struct {
 	*testing.T
@@ -36,6 +36,9 @@ type simulation struct {
 	removed bool
 
 	baselines baselines
+	// base and gapFrom are plan.Memory.Base and plan.Memory.GapFrom. What was not acked when the actuator began came while nobody led.
+	base    map[events.Source]plan.Base
+	gapFrom map[events.Source]time.Time
 	// buffer is what was delivered but not taken yet.
 	buffer   []*events.Delivery
 	pending  *pending
@@ -60,7 +63,7 @@ func newSimulation(t *testing.T, seed uint64) *simulation {
 	if s.w, ok = workload.Read(deployments, d, workload.Reading{}); !ok {
 		t.Fatal("it is no workload")
 	}
-	s.w.Refs, s.w.Progress = []workload.Reference{config, secret}, workload.Progress{}
+	s.w.Refs, s.w.Progress, s.w.Written = []workload.Reference{config, secret}, workload.Progress{}, written.Add(-time.Hour)
 	s.opt.all = s.w.OptIn
 	for _, ref := range s.w.Refs {
 		s.sources = append(s.sources, &simulatedSource{
@@ -72,6 +75,7 @@ func newSimulation(t *testing.T, seed uint64) *simulation {
 	for _, source := range s.sources {
 		s.watch(source)
 	}
+	s.begin()
 	s.startPods()
 	return s
 }
@@ -201,7 +205,7 @@ func (s *simulation) check() {
 	for _, source := range s.sources {
 		// It changed before the workload wanted it, or it was no longer known since when that was.
 		earlier := source.toldAt <= s.opt.at || source.unlinked
-		decision := s.policy.Decide(s.w, source.event, plan.Past{})
+		decision := s.decide(source.event, plan.Memory{})
 		if decision.Reason.Action() != plan.Skip && !earlier {
 			s.failf("%s: its last event comes again and would have it %s: %s", source, decision.Reason.Action(), decision.Reason)
 		}

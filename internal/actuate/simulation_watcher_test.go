@@ -48,7 +48,7 @@ func (s *simulation) watch(source *simulatedSource) {
 	gone, same := before.Verb == events.VerbDeleted, known && maps.Equal(source.said, source.data)
 	change := events.Change{
 		Source: source.Source, Verb: events.VerbObserved, UID: "uid-" + strconv.Itoa(source.uid), ResourceVersion: strconv.Itoa(source.version),
-		ChangedAt: before.ChangedAt, CreatedAt: before.CreatedAt,
+		ChangedAt: before.ChangedAt, CreatedAt: before.CreatedAt, WrittenAt: timeOf(source.version),
 	}
 	switch {
 	case source.data == nil && (gone || !known), same && !gone:
@@ -78,17 +78,25 @@ func (s *simulation) watch(source *simulatedSource) {
 		}
 		source.said = source.data
 	}
+	_, recorded := s.w.Rolled[source.String()]
 	if source.seq > 0 {
 		source.superseded = append(source.superseded, source.last())
+		isBase := before.ResourceVersion == s.base[source.Source].Version // Only its own time says that it came while nobody led.
+		source.unknown = source.unknown || isBase && !recorded && !source.acked && source.told != source.pods
 	}
 	source.event, source.acked, source.sent = change, false, false
 	source.seq, source.storedAt = source.seq+1, s.version
-	if content, _ := source.read(); content != source.told {
+	content, _ := source.read()
+	switch {
+	case content == source.told:
+	case content == source.had: // It is back with that.
+		source.told, source.toldAt = content, source.hadAt
+	default:
 		source.told, source.toldAt = content, source.version
 	}
 	if change.Verb != events.VerbDeleted {
-		content, _ := source.read()
-		if _, recorded := s.w.Rolled[source.String()]; !known && change.CreatedAt == "" && !recorded {
+		source.had, source.hadAt = source.told, source.toldAt
+		if !known && change.CreatedAt == "" && !recorded {
 			source.unknown = content != source.pods
 		}
 		source.contents[change.ID()] = content
