@@ -122,7 +122,7 @@ func (tt *situation) explain(s *scene) plan.Reason {
 	if !ok {
 		s.Fatalf("%s is no workload", about)
 	}
-	return s.options.Policy().Decide(w, s.of("secret/db").published, plan.Past{}).Reason
+	return plan.Decide(w, s.of("secret/db").published, plan.Memory{}, s.options.Policy()).Reason
 }
 
 // Four reasons are left out. Two are no decisions: unknown is about a source that the stream does not know, and busy about a workload that is being

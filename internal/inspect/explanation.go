@@ -79,7 +79,7 @@ func explain(policy plan.Policy, w *workload.Workload, source events.Source, sto
 		e.Changed = &changeAt{ResourceVersion: change.ChangedAt, UID: change.UID}
 	}
 	e.dates(change)
-	e.decide(policy.Decide(w, change, plan.Past{}))
+	e.decide(plan.Decide(w, change, plan.Memory{}, policy))
 	return e, nil
 }
 

@@ -76,7 +76,7 @@ func TestIndexFindsWhatReadsASecretStore(t *testing.T) {
 			}
 			rolls := false
 			for _, dependent := range x.Dependents(change.Source) {
-				rolls = plan.Policy{}.Decide(dependent, change, plan.Past{}).Reason == plan.Changed
+				rolls = plan.Decide(dependent, change, plan.Memory{}, plan.Policy{}).Reason == plan.Changed
 			}
 			if rolls != tt.want {
 				t.Errorf("rolls: %t, want %t", rolls, tt.want)

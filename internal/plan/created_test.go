@@ -126,7 +126,7 @@ func TestTheCreationOfASourceRollsWhomThePolicySays(t *testing.T) {
 					}
 				})
 				change, policy := changeOf(test.change), Policy{Create: create}
-				decision := policy.Decide(w, change, Past{})
+				decision := Decide(w, change, justCame, policy)
 				if decision.Reason != want {
 					t.Fatalf("got %s, want %s", decision.Reason, want)
 				}
@@ -134,7 +134,7 @@ func TestTheCreationOfASourceRollsWhomThePolicySays(t *testing.T) {
 					return
 				}
 				w.Rolled = map[string]workload.RolledFor{change.Source.String(): decision.Record}
-				if next := policy.Decide(w, change, Past{}); next.Reason.Action() != Skip {
+				if next := Decide(w, change, justCame, policy); next.Reason.Action() != Skip {
 					t.Errorf("the event comes again: got %s, want that it is skipped", next.Reason)
 				}
 			})
@@ -146,14 +146,14 @@ func TestASourceWhoseCreationWasIgnoredRollsWithItsNextChange(t *testing.T) {
 	optional := workload.Reference{Kind: events.KindSecret, Name: "db", Optional: true}
 	never := Policy{Create: CreateNever}
 	w := workloadOf(t, "auto", optional, nil)
-	ignored := never.Decide(w, changeOf(func(c *events.Change) {
+	ignored := Decide(w, changeOf(func(c *events.Change) {
 		c.Created, c.CreatedAt, c.ChangedAt, c.ResourceVersion, c.Fingerprint = true, "90", "90", "90", fp("a")
-	}), Past{})
+	}), justCame, never)
 	if ignored.Reason != CreationIgnored {
 		t.Fatalf("got %s, want %s", ignored.Reason, CreationIgnored)
 	}
 	w.Rolled = map[string]workload.RolledFor{"secret/db": ignored.Record}
-	if got := never.Decide(w, changeOf(func(c *events.Change) { c.CreatedAt = "90" }), Past{}).Reason; got != Changed {
+	if got := Decide(w, changeOf(func(c *events.Change) { c.CreatedAt = "90" }), justCame, never).Reason; got != Changed {
 		t.Errorf("got %s, want %s", got, Changed)
 	}
 }

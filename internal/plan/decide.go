@@ -14,7 +14,7 @@ import (
 //	memory  what the leader remembers of the two
 //
 // It compares two states, and may be called at any time: a workload that got what Decide asks for is left as it is by the next call, and by another
-// leader. Once Policy.Decide has gone, Past is what remains of it here: the content before, and whether there was a long wait.
+// leader.
 func Decide(w *workload.Workload, now events.Change, memory Memory, policy Policy) Decision {
 	isKnown := now.Verb != ""
 	if !isKnown {
@@ -27,11 +27,6 @@ func Decide(w *workload.Workload, now events.Change, memory Memory, policy Polic
 	case !isKnown && !q.last.OwesDeletion():
 		decision.Reason = Unknown
 		return decision
-	case !q.recorded:
-		q.past = Past{From: memory.From, Waited: !memory.isFresh()}
-	default:
-		_, reverted := w.Reverted[now.Source.String()] // Pods of the roll that was reverted may be left.
-		q.past.Waited = q.isFlip() && (reverted || !memory.isFresh())
 	}
 	why := q.answer(&decision)
 	decision.Record.Version = cmp.Or(decision.Record.Version, workload.NoVersion)

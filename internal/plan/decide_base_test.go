@@ -113,6 +113,12 @@ func TestDecideRollsForNothingThatCameBeforeALink(t *testing.T) {
 			want: Changed,
 		},
 		{name: "a change that came later by its time rolls", state: optsIn("101", -time.Minute), memory: cameLive, want: Changed, unnoted: true},
+		{
+			name: "another key has changed after it", ref: passwordDB, state: after, memory: cameLive, want: BeforeOptIn, records: "80",
+			change: func(c *events.Change) {
+				c.Keys["password"], c.Keys["user"] = events.Key{Fingerprint: fp("2"), ChangedAt: "80"}, events.Key{Fingerprint: fp("4"), ChangedAt: "100"}
+			},
+		},
 		{name: "but what it waited for before it wanted more rolls", state: states(recordOf("a", "90", "uid"), before), memory: owed, want: Changed},
 		{name: "but what is noted rolls", state: states(owesTo("uid"), before), memory: cameLive, want: Changed},
 		{name: "and what is decided stays so", state: states(recordOf("b", "100", "uid"), before), memory: cameLive, want: AlreadyRolled},

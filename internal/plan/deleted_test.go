@@ -71,7 +71,7 @@ func TestTheDeletionOfASourceRollsWhoCanStartWithoutIt(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			w := workloadOf(t, "auto, openbao, secret/db", test.ref, test.state)
 			policy, change := Policy{Delete: !test.off}, changeOf(test.change)
-			decision := policy.Decide(w, change, Past{})
+			decision := Decide(w, change, justCame, policy)
 			if decision.Reason != test.want {
 				t.Fatalf("got %s, want %s", decision.Reason, test.want)
 			}
@@ -79,7 +79,7 @@ func TestTheDeletionOfASourceRollsWhoCanStartWithoutIt(t *testing.T) {
 				return
 			}
 			w.Rolled = map[string]workload.RolledFor{change.Source.String(): decision.Record}
-			if again := policy.Decide(w, change, Past{}); again.Reason != AlreadyRolled {
+			if again := Decide(w, change, justCame, policy); again.Reason != AlreadyRolled {
 				t.Errorf("the event comes again: got %s, want %s", again.Reason, AlreadyRolled)
 			}
 		})
@@ -92,7 +92,7 @@ func TestASourceThatIsBackAfterItsDeletionRolledAppears(t *testing.T) {
 	// The roll for the deletion has a template that is newer than the last change of the content.
 	rolled := func(w *workload.Workload) {
 		gone := changeOf(func(c *events.Change) { c.Verb = events.VerbDeleted })
-		w.Rolled = map[string]workload.RolledFor{"secret/db": Policy{Delete: true}.Decide(w, gone, Past{}).Record}
+		w.Rolled = map[string]workload.RolledFor{"secret/db": Decide(w, gone, justCame, Policy{Delete: true}).Record}
 		w.TemplateVersion = "130"
 	}
 	back := func(uid string) func(*events.Change) {
@@ -126,12 +126,12 @@ func TestASourceThatIsBackAfterItsDeletionRolledAppears(t *testing.T) {
 				w := workloadOf(t, "auto", test.ref, nil)
 				rolled(w)
 				policy, change := Policy{Create: create, Delete: true}, changeOf(test.change)
-				decision := policy.Decide(w, change, Past{})
+				decision := Decide(w, change, justCame, policy)
 				if decision.Reason != want {
 					t.Fatalf("got %s, want %s", decision.Reason, want)
 				}
 				w.Rolled["secret/db"] = decision.Record
-				if again := policy.Decide(w, change, Past{}).Reason; again.Action() != Skip {
+				if again := Decide(w, change, justCame, policy).Reason; again.Action() != Skip {
 					t.Errorf("the event comes again: got %s, want a skip", again)
 				}
 			})
@@ -139,7 +139,7 @@ func TestASourceThatIsBackAfterItsDeletionRolledAppears(t *testing.T) {
 	}
 }
 
-func TestADeletionAfterAnOptInIsLaterThanIt(t *testing.T) {
+func TestADeletionRollsWhoOptedInBeforeIt(t *testing.T) {
 	optional := workload.Reference{Kind: events.KindSecret, Name: "db", Optional: true}
 	deleted := func(after time.Duration) events.Change {
 		return changeOf(func(c *events.Change) { c.Verb, c.Time = events.VerbDeleted, written.Add(after) })
@@ -148,9 +148,9 @@ func TestADeletionAfterAnOptInIsLaterThanIt(t *testing.T) {
 	in := workloadOf(t, "auto", optional, func(w *workload.Workload) { w.Written = written })
 	in.LinkAfter(out, "90")
 	// The one time is of the watcher's clock, and the other of the API server's: a roll too many loses nothing.
-	for after, want := range map[time.Duration]bool{-clockMargin - time.Second: false, -time.Second: true, time.Second: true} {
-		if got := IsLaterThanLink(in, deleted(after)); got != want {
-			t.Errorf("deleted %s after it: got %t, want %t", after, got, want)
+	for after, want := range map[time.Duration]Reason{-clockMargin - time.Second: SourceDeleted, -time.Second: Deleted, time.Second: Deleted} {
+		if got := Decide(in, deleted(after), cameLive, Policy{Delete: true}).Reason; got != want {
+			t.Errorf("deleted %s after it: got %s, want %s", after, got, want)
 		}
 	}
 }

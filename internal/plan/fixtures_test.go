@@ -60,7 +60,12 @@ func workloadOf(t *testing.T, annotation string, ref workload.Reference, mutate 
 	return w
 }
 
-// decisionOf is the decision about a change without a policy. From is that of Past.
+// justCame is what a leader remembers of a change that it has seen come.
+var justCame = Memory{Now: written, Since: written}
+
+// decisionOf is the decision about a change that has just come, without a policy. From is that of Memory.
 func decisionOf(w *workload.Workload, now events.Change, from *events.Change) Decision {
-	return Policy{}.Decide(w, now, Past{From: from})
+	memory := justCame
+	memory.From = from
+	return Decide(w, now, memory, Policy{})
 }

@@ -70,11 +70,11 @@ func TestPodsAreToldInPlaceIfAllThatChangedIsInTheirFiles(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			w := mountsDB(t, tt.annotations, tt.state)
 			policy := Policy{Delete: true}
-			doing := []Decision{policy.Decide(w, changeOf(tt.change), Past{})}
+			doing := []Decision{Decide(w, changeOf(tt.change), justCame, policy)}
 			if tt.other {
-				doing = append(doing, policy.Decide(w, changeOf(func(c *events.Change) {
+				doing = append(doing, Decide(w, changeOf(func(c *events.Change) {
 					c.Source = events.Source{Kind: events.KindConfigMap, Namespace: "shop", Name: "app"}
-				}), Past{}))
+				}), justCame, policy))
 			}
 			why, ok := InPlace(w, doing)
 			if why != tt.want || ok != (tt.want == "") {

@@ -7,28 +7,11 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// isRecordOutdated reports whether pods may have content that the record does not name: that of the time before the write that made the workload want
-// the source in the current way, or that of a roll which somebody has reverted, if this leader has decided about it.
-func (q *question) isRecordOutdated() bool {
+// isLinked reports whether the workload has begun to want the source as it does now since it was first seen. A record that it has nevertheless does
+// not name what pods may have: content of the time before.
+func (q *question) isLinked() bool {
 	_, linked := q.w.Link(q.now.Source)
-	_, reverted := q.w.Reverted[q.now.Source.String()]
-	return linked || reverted && q.past.From != nil
-}
-
-// IsLaterThanLink reports whether what a workload reads of a source has changed after the workload began to want it, judging by the last event of
-// the source. It returns false if the workload already wanted the source when it was first seen: then the event was decided, or will be.
-//
-// An earlier change does not concern the workload, like a change from before the workload was annotated.
-func IsLaterThanLink(w *workload.Workload, now events.Change) bool {
-	link, linked := w.Link(now.Source)
-	ref := w.Reference(now.Source)
-	want := w.OptIn.Wants(now.Source, ref, now.Match)
-	if !linked || !want.Wanted() {
-		return false
-	}
-	q := newQuestion(w, ref, want.Keys, now)
-	q.date()
-	return q.isAfter(link, q.seen.changedAt)
+	return linked
 }
 
 // isAfter reports whether a change at a version came after the workload began to want the source.
@@ -54,11 +37,11 @@ func (q *question) at() time.Time {
 	return now.WrittenAt
 }
 
-// IsLaterThanWish reports whether, by the times of the writes, a source has certainly changed after the workload came to want what it wants.
-func IsLaterThanWish(w *workload.Workload, now events.Change) bool {
-	at, wanted := now.WrittenAt, w.WantedBy()
-	if now.Verb == events.VerbDeleted {
-		at = now.Time // When the watcher saw the deletion: its own time is not known.
+// isLaterThanWish reports whether, by the times of the writes, the source has certainly changed after the workload came to want what it wants.
+func (q *question) isLaterThanWish() bool {
+	at, wanted := q.now.WrittenAt, q.w.WantedBy()
+	if q.now.Verb == events.VerbDeleted {
+		at = q.now.Time // When the watcher saw the deletion: its own time is not known.
 	}
 	return !wanted.IsZero() && at.After(wanted.Add(clockMargin))
 }

@@ -54,61 +54,6 @@ func TestARecordOfBeforeTheLinkDoesNotTellWhatPodsHave(t *testing.T) {
 	}
 }
 
-func TestOnlyAChangeAfterTheLinkIsMissed(t *testing.T) {
-	tests := []struct {
-		name   string
-		w      *workload.Workload
-		change func(*events.Change)
-		want   bool
-	}{
-		{"the change is newer", linkedAt(t, "99", written, nil), nil, true},
-		{"the change is older", linkedAt(t, "101", written, nil), nil, false},
-		{"another key has changed since", linkedAt(t, "99", written, nil), func(c *events.Change) {
-			c.Keys["password"], c.Keys["user"] = events.Key{Fingerprint: fp("2"), ChangedAt: "80"}, events.Key{Fingerprint: fp("3"), ChangedAt: "100"}
-		}, false},
-		{"nothing has changed since the source was first seen", linkedAt(t, "99", written, nil), func(c *events.Change) {
-			c.Verb, c.ChangedAt, c.Keys["password"] = events.VerbObserved, "", events.Key{Fingerprint: fp("2")}
-		}, false},
-		{"the times contradict the versions", linkedAt(t, "101", written.Add(-time.Minute), nil), nil, true},
-		{"the link was there from the beginning", workloadOf(t, "auto", workload.Reference{Kind: events.KindSecret, Name: "db"}, nil), nil, false},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			if got := IsLaterThanLink(test.w, changeOf(test.change)); got != test.want {
-				t.Errorf("got %t, want %t", got, test.want)
-			}
-		})
-	}
-}
-
-// Its version is a time of the store, which compares with no resourceVersion.
-func TestAChangeInAStoreAfterAnOptInIsLaterThanThat(t *testing.T) {
-	stores := workload.StoreAccess{Grants: []workload.StoreGrant{{Namespaces: []string{"*"}, Store: "*", Paths: []string{"*"}}}}
-	deployments, _ := workload.BuiltIn().Named("deployment")
-	read := func(rollOn string) *workload.Workload {
-		w, ok := workload.Read(deployments, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
-			Namespace: "shop", Name: "web", UID: "w", ResourceVersion: "99", Annotations: map[string]string{workload.AnnotationRollOn: rollOn},
-		}}, workload.Reading{Stores: stores})
-		if !ok || len(w.Problems) > 0 {
-			t.Fatal(w.Problems)
-		}
-		w.Written = written
-		return w
-	}
-	w := read("openbao:secret/shop/db")
-	w.LinkAfter(read("none"), "99")
-	for after, want := range map[time.Duration]bool{-time.Minute: false, time.Minute: true} {
-		change := changeOf(func(c *events.Change) {
-			c.Source = events.StorePath{Store: "bao", Namespace: events.RootNamespace, Mount: "secret", Path: "shop/db"}.Source()
-			c.Verb, c.Keys, c.Truncated, c.Time = events.VerbRotated, nil, true, written.Add(after)
-			c.ResourceVersion, c.ChangedAt = "1794796013000000000", "1794796013000000000"
-		})
-		if got := IsLaterThanLink(w, change); got != want {
-			t.Errorf("seen %s after it: got %t, want %t", after, got, want)
-		}
-	}
-}
-
 func TestOnlyAChangeThatWasWrittenAfterTheWishIsLaterThanThat(t *testing.T) {
 	wanted := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	tests := []struct {
@@ -129,7 +74,8 @@ func TestOnlyAChangeThatWasWrittenAfterTheWishIsLaterThanThat(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			w := workloadOf(t, "auto", workload.Reference{Kind: events.KindSecret, Name: "db"}, func(w *workload.Workload) { w.Written = test.wanted })
-			if got := IsLaterThanWish(w, changeOf(test.change)); got != test.want {
+			q := question{w: w, now: changeOf(test.change)}
+			if got := q.isLaterThanWish(); got != test.want {
 				t.Errorf("got %t, want %t", got, test.want)
 			}
 		})

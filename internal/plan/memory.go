@@ -40,11 +40,19 @@ type Base struct {
 // isFresh reports whether no pods have started since the first change that is not decided yet.
 func (m Memory) isFresh() bool { return !m.Since.IsZero() && m.Now.Sub(m.Since) <= LongWait }
 
+// hasWaited reports whether pods may have started since the first change that is not decided yet, with content that no longer exists.
+func (q *question) hasWaited() bool {
+	if !q.recorded {
+		return !q.memory.isFresh()
+	}
+	_, reverted := q.w.Reverted[q.now.Source.String()] // Pods of the roll that was reverted may be left.
+	return q.isFlip() && (reverted || !q.memory.isFresh())
+}
+
 // isBeforeOptIn reports whether the content changed before the workload began to want the source. A record does not show that if it is from before
 // the workload was opted out.
 func (q *question) isBeforeOptIn() bool {
-	_, linked := q.w.Link(q.now.Source)
-	return (linked || !q.recorded) && !q.isNoted() && !q.isNews(q.seen.changedAt)
+	return (q.isLinked() || !q.recorded) && !q.isNoted() && !q.isNews(q.seen.changedAt)
 }
 
 // isNews reports whether a change at a version came after the workload began to want the source, or may have come then while nobody led. Nothing on
@@ -62,7 +70,7 @@ func (q *question) isNews(version string) bool {
 		return true
 	}
 	// An event that was not there, and is about an earlier time, was lost and published again.
-	wasThere := q.now.ResourceVersion == base.Version && IsLaterThanWish(q.w, q.now)
+	wasThere := q.now.ResourceVersion == base.Version && q.isLaterThanWish()
 	return q.at().After(q.memory.GapFrom) && (base.Version == "" || wasThere)
 }
 

@@ -30,22 +30,14 @@ type question struct {
 	ref  *workload.Reference
 	keys []string
 	now  events.Change
-	past Past
-	// memory is what the leader remembers, or zero if the question is not asked by Decide.
+	// memory is what the leader remembers, and policy is that of the installation.
 	memory Memory
-	// policy is that of the installation, or the zero Policy if the question is only about times.
 	policy Policy
 	// seen is what the pods read of the source.
 	seen view
 	// last is the workload's record for the source: what it was last rolled for. recorded says that there is one.
 	last     workload.RolledFor
 	recorded bool
-}
-
-func newQuestion(w *workload.Workload, ref *workload.Reference, keys []string, now events.Change) *question {
-	q := question{w: w, ref: ref, keys: keys, now: now, seen: viewOf(now, keys)}
-	q.last, q.recorded = w.Rolled[now.Source.String()]
-	return &q
 }
 
 // ask returns the question of what a change of a source does to a workload, and the decision so far. If the workload does not want the source, that
@@ -58,8 +50,8 @@ func (p Policy) ask(w *workload.Workload, now events.Change, memory Memory) (*qu
 		decision.Reason = unwanted[want.Reason]
 		return nil, decision
 	}
-	q := newQuestion(w, ref, want.Keys, now)
-	q.memory, q.policy = memory, p
+	q := &question{w: w, ref: ref, keys: want.Keys, now: now, memory: memory, policy: p, seen: viewOf(now, want.Keys)}
+	q.last, q.recorded = w.Rolled[now.Source.String()]
 	q.date()
 	return q, decision
 }
@@ -138,7 +130,7 @@ func (q *question) reason() Reason {
 
 // mayHaveOther reports whether pods may have content other than what the workload was rolled for or had before.
 func (q *question) mayHaveOther(has Reason) bool {
-	return (has == ChangedBack || has == SameContent) && q.past.Waited && q.w.Progress.Pods > 0
+	return (has == ChangedBack || has == SameContent) && q.hasWaited() && q.w.Progress.Pods > 0
 }
 
 // lacksContent decides about content that the pods are not known to have. With cameBack, they had the same content before the workload waited.
@@ -171,7 +163,7 @@ func (q *question) lacksContent(cameBack bool) Reason {
 func (q *question) hasContent() Reason {
 	changedAt := q.seen.changedAt
 	if !q.recorded {
-		switch from := q.past.From; {
+		switch from := q.memory.From; {
 		case q.w.HasDropped(q.now.Source, changedAt):
 			return AlreadyRolled
 		case from != nil && viewOf(*from, q.keys).fingerprint == q.seen.fingerprint:
@@ -190,7 +182,7 @@ func (q *question) hasContent() Reason {
 		return KeysNotConsumed
 	case same && q.last.Version == changedAt:
 		return AlreadyRolled
-	case q.last.Fingerprint == q.seen.fingerprint && !q.isRecordOutdated():
+	case q.last.Fingerprint == q.seen.fingerprint && !q.isLinked():
 		return SameContent
 	}
 	return None

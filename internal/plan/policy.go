@@ -1,10 +1,5 @@
 package plan
 
-import (
-	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/workload"
-)
-
 // Creation says which workloads roll when a source is created. It is the value of --roll-on-create.
 type Creation string
 
@@ -26,22 +21,4 @@ type Policy struct {
 	Create Creation
 	// Delete rolls workloads when a source is deleted that their pods can start without, once for each object.
 	Delete bool
-}
-
-// Decide returns what a change of a source does to a workload:
-//
-//	w     the workload as last seen
-//	now   the last event of the source
-//	past  what is known about the time before it
-//
-// It compares states, not steps: events that are redelivered, late or superseded lead to the same end. Its event must be news: use Decide for the
-// last event of a source that may have been decided long ago. It goes when nobody passes events on any more.
-func (p Policy) Decide(w *workload.Workload, now events.Change, past Past) Decision {
-	q, decision := p.ask(w, now, Memory{})
-	if q == nil {
-		return decision
-	}
-	q.past = past
-	q.answer(&decision)
-	return decision
 }

@@ -8,14 +8,6 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// Past is what is known of the time before an event that is news. The zero value knows nothing.
-type Past struct {
-	// From is the content before the first change that is not decided yet, or nil if that is not known.
-	From *events.Change
-	// Waited says that the change has waited so long that pods may have started meanwhile, with content that no longer exists.
-	Waited bool
-}
-
 // writtenBy returns a time by which the change was made, or zero if none is known. The newest write is never before the change.
 func (q *question) writtenBy() time.Time {
 	at := q.now.WrittenAt

@@ -121,7 +121,7 @@ func TestARolloutThatReloaderHasRestartedIsNotRestartedAgain(t *testing.T) {
 				t.Fatal("no workload")
 			}
 			w.TemplateVersion = "50"
-			if got := (Policy{}).Decide(w, changeOf(nil), Past{}).Reason; got != test.want {
+			if got := decisionOf(w, changeOf(nil), nil).Reason; got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
 		})
@@ -156,72 +156,7 @@ func TestARollOfReloaderForAnotherSourceInTheSameSecondIsNotOneForTheChange(t *t
 			if !ok {
 				t.Fatal("no workload")
 			}
-			if got := (Policy{}).Decide(w, changeOf(nil), Past{}).Reason; got != test.want {
-				t.Errorf("got %s, want %s", got, test.want)
-			}
-		})
-	}
-}
-
-func TestContentThatRevertsWhileAWorkloadWaitsIsRolledOut(t *testing.T) {
-	whole := workload.Reference{Kind: events.KindSecret, Name: "db"}
-	before := changeOf(func(c *events.Change) { c.ResourceVersion = "90" })
-	recorded := func(w *workload.Workload) {
-		w.Rolled = map[string]workload.RolledFor{"secret/db": {Fingerprint: fp("b"), Version: "80", UID: "uid"}}
-	}
-	pods := func(w *workload.Workload) { w.Progress = workload.Progress{State: workload.Complete, Pods: 1} }
-	tests := []struct {
-		name   string
-		past   Past
-		states []func(*workload.Workload)
-		want   Reason
-	}{
-		{"with a record", Past{Waited: true}, []func(*workload.Workload){recorded, pods}, ChangedMeanwhile},
-		{"without a record", Past{Waited: true, From: &before}, []func(*workload.Workload){pods}, ChangedMeanwhile},
-		{"with a record, and no wait", Past{}, []func(*workload.Workload){recorded, pods}, SameContent},
-		{"without a record, and no wait", Past{From: &before}, []func(*workload.Workload){pods}, ChangedBack},
-		{"a workload without pods", Past{Waited: true}, []func(*workload.Workload){recorded}, SameContent},
-		{"pods of a younger template", Past{Waited: true}, []func(*workload.Workload){recorded, pods, func(w *workload.Workload) {
-			w.TemplateVersion = "101"
-		}}, PodsNewer},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			w := workloadOf(t, "auto", whole, nil)
-			for _, state := range test.states {
-				state(w)
-			}
-			if got := (Policy{}).Decide(w, changeOf(nil), test.past).Reason; got != test.want {
-				t.Errorf("got %s, want %s", got, test.want)
-			}
-		})
-	}
-}
-
-// The record says that the pods have the content of now. A roll for other content was reverted, and pods of that may be left.
-func TestARecordOfBeforeARevertedRollTellsNothingToWhoDecidedTheRoll(t *testing.T) {
-	whole := workload.Reference{Kind: events.KindSecret, Name: "db"}
-	from := changeOf(func(c *events.Change) { c.ResourceVersion, c.ChangedAt, c.Fingerprint = "90", "90", fp("7") })
-	reverted := func(w *workload.Workload) {
-		w.Reverted = map[string]workload.Reverted{"secret/db": {Count: 1, Template: w.TemplateID(), Version: "90", UID: "uid"}}
-	}
-	tests := []struct {
-		name  string
-		state func(*workload.Workload)
-		from  *events.Change
-		want  Reason
-	}{
-		{"this leader has decided it", reverted, &from, Changed},
-		{"an earlier leader has decided it", reverted, nil, SameContent},
-		{"no roll was reverted", nil, &from, SameContent},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			w := workloadOf(t, "auto", whole, test.state)
-			record := decisionOf(w, changeOf(nil), nil).Record
-			record.Version = "80"
-			w.Rolled = map[string]workload.RolledFor{"secret/db": record}
-			if got := decisionOf(w, changeOf(nil), test.from).Reason; got != test.want {
+			if got := decisionOf(w, changeOf(nil), nil).Reason; got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
 		})
