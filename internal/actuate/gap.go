@@ -26,8 +26,8 @@ func gapFrom(o Options, led time.Time) time.Time {
 	return led.Add(-o.SettleMax - gapMargin)
 }
 
-// lastLed returns when a leader last renewed the Lease, which is zero if there is none. It asks until the API server answers, and returns false if the
-// context ended first. Call it before run.
+// lastLed returns when a leader last renewed the Lease, which is zero if there is none. It asks until the API server answers, and returns false if
+// the context ended first. Call it before run.
 func (e *election) lastLed(ctx context.Context) (at time.Time, answered bool) {
 	delays := wait.Backoff{Duration: retryPeriod, Factor: 2, Jitter: 0.1, Steps: 6, Cap: 30 * time.Second}
 	for {

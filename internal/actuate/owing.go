@@ -18,8 +18,8 @@ const owingPatience = 2 * time.Second
 // owingLook is how long a workload for which everything is noted is not looked at again, unless another change comes or the workload changes.
 const owingLook = time.Minute
 
-// owing notes in the records of waiting workloads what they are to be rolled for, where nothing else on them shows that, and writes a record again that
-// others have removed meanwhile. The next leader recalls what is noted.
+// owing notes in the records of waiting workloads what they are to be rolled for, where nothing else on them shows that, and writes a record again
+// that others have removed meanwhile. The next leader recalls what is noted.
 type owing struct {
 	notes
 	decider *decider
