@@ -211,6 +211,7 @@ func TestChangesMadeWhileAPartIsDownAreFound(t *testing.T) {
 			const size = 50
 			r.fleet(size, ownSecret)
 			r.start()
+			r.awaitRecords()
 			before := r.generations()
 			tt.stop(r, n)
 			r.rotate(size, ownSecret)
@@ -239,6 +240,7 @@ func TestAnActuatorThatIsKilledInTheMiddleOfAFanOutRollsTheRestOnce(t *testing.T
 	r.fleet(size, oneSecret)
 	r.startActuator("--kubeconfig", r.stallingAfter(answered))
 	r.startWatcher()
+	r.awaitRecords()
 	before := r.generations()
 	r.rotate(size, oneSecret)
 	r.killInTheMiddle(r.actuator, before, answered)

@@ -96,6 +96,7 @@ func TestAnActuatorThatMayNotListSaysSoAndRollsOnceItMay(t *testing.T) {
 	r.secret("db", map[string]string{"password": "one"})
 	r.deploy(r.reading("web", "db", 1, nil))
 	r.start()
+	r.awaitRecords()
 	if err := r.actuator.Stop(patience); err != nil {
 		t.Fatalf("stopping the actuator: %v", err)
 	}

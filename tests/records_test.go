@@ -16,7 +16,8 @@ import (
 
 const recordAnnotation = "keyturn.dev/rolled"
 
-// awaitRecords waits until each Deployment in the namespace has a record.
+// awaitRecords waits until each Deployment in the namespace has a record, as they have a few seconds after the actuator has begun. The rigs elect no
+// leader, and then what changes while no actuator runs is found by the records alone.
 func (r *rig) awaitRecords() {
 	r.Helper()
 	r.eventually("each Deployment has a record", func(ctx context.Context) bool {

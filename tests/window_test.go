@@ -130,6 +130,7 @@ func TestWorkloadsDeferredOverARestartOfEverythingRollOnceWithTheLastContentWhen
 	}
 	stop := run()
 	r.startWatcher()
+	r.awaitRecords()
 	before := r.generations()
 	r.rotate(size, ownSecret)
 	moments := r.deferred(size)

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
@@ -48,6 +50,7 @@ func TestAnUpgradeUnderLoadLosesNoChangeAndRollsNothingTwice(t *testing.T) {
 	actuator := u.ready(old.StartActuator())
 	watcher := u.ready(old.StartWatcher())
 
+	u.awaitRecords() // They elect no leader, and then what changes while no actuator runs is found by the records alone.
 	written := u.change(t.Context())
 	u.await(written, upgraded/4)
 	u.stop(watcher)
@@ -94,6 +97,15 @@ func (u *upgrade) names() []string {
 		names = append(names, fmt.Sprintf("app-%d", number))
 	}
 	return names
+}
+
+// awaitRecords waits until each Deployment has a record.
+func (u *upgrade) awaitRecords() {
+	u.Helper()
+	testkit.Await(u.T, "each Deployment has a record", func(ctx context.Context) bool {
+		list, err := u.client.AppsV1().Deployments(u.namespace).List(ctx, metav1.ListOptions{})
+		return err == nil && !slices.ContainsFunc(list.Items, func(d appsv1.Deployment) bool { return d.Annotations["keyturn.dev/rolled"] == "" })
+	})
 }
 
 func (u *upgrade) write(name string) {

@@ -1,6 +1,7 @@
 package reloader
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -9,8 +10,10 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestAStartRollsNothingThatHasNotChanged(t *testing.T) {
@@ -59,6 +62,10 @@ func TestAChangeMadeWhileItIsDownIsFoundAtTheStart(t *testing.T) {
 	r.secret("db", map[string]string{"password": "one"})
 	r.deploy("web", auto(), readDB)
 	r.start()
+	testkit.Await(t, "what web has is recorded", func(ctx context.Context) bool {
+		web, err := r.client.AppsV1().Deployments(r.namespace).Get(ctx, "web", metav1.GetOptions{})
+		return err == nil && web.Annotations["keyturn.dev/rolled"] != ""
+	})
 	r.stop()
 	r.secret("db", map[string]string{"password": "two"})
 	r.rolls("web", func() { r.start() })
