@@ -163,7 +163,8 @@ func TestAnActuatorSaysWhichRightIsMissing(t *testing.T) {
 		var granted atomic.Bool
 		s.options.Namespaces = []string{namespace}
 		s.workload("web", auto, reads("secret/db"))
-		s.observe("secret/db")
+		s.begin("secret/db").stop() // Without a record it could not know what changes before it knows the workloads.
+		s.wantWrites("web recorded")
 		actuator := s.startAfter(func(client *fake.Clientset) {
 			client.PrependReactor("list", "cronjobs", func(k8stesting.Action) (bool, runtime.Object, error) {
 				return !granted.Load(), nil, apierrors.NewForbidden(batchv1.Resource("cronjobs"), "", errors.New("no"))

@@ -86,19 +86,18 @@ func (o *owing) decide(p *pending, w *workload.Workload, ending bool) (decisions
 // finish takes the result of a patch.
 func (o *owing) finish(ctx context.Context, result patchResult) {
 	id, key := result.task.workload.ID, result.task.key()
-	switch {
-	case result.err == nil:
+	if result.err == nil {
 		o.metrics.patched(ctx, id, false)
 		delete(o.turns, key)
-	case kube.HasChanged(result.err):
-		delete(o.turns, key) // The next patch is made from the current state of the workload.
-	default:
+		return
+	}
+	if o.turns[key] == nil {
+		o.turns[key] = &owingTurn{backoff: recordBackoff()}
+	}
+	delay := o.turns[key].backoff.Step()
+	o.turns[key].due = o.now().Add(delay)
+	if !kube.HasChanged(result.err) {
 		o.metrics.patchFailed(ctx, id.Kind)
-		if o.turns[key] == nil {
-			o.turns[key] = &owingTurn{backoff: recordBackoff()}
-		}
-		delay := o.turns[key].backoff.Step()
-		o.turns[key].due = o.now().Add(delay)
 		o.log.WarnContext(ctx, "noting what a workload waits for failed; retrying later", "workload", id.String(),
 			"namespace", id.Namespace, "retry_in", delay, "err", result.err)
 	}
