@@ -47,9 +47,10 @@ func New(options Options) (*Actuator, error) {
 	if err != nil {
 		return nil, err
 	}
+	dirty := newDirtySet()
 	a := &Actuator{surroundings: surroundings{
 		options: options, kinds: kinds, log: options.Logger.With("component", "actuator"),
-		dirty: newDirtySet(), state: newState(options), syncIndex: forcesync.NewIndex(),
+		dirty: dirty, state: newState(options, dirty), syncIndex: forcesync.NewIndex(),
 	}}
 	a.snapshots = &a.newest
 	a.inventory = inventory.New(inventory.Options{
@@ -57,7 +58,7 @@ func New(options Options) (*Actuator, error) {
 		ReadNamespaces: options.readsNamespaces(), Reloader: options.Reloader,
 		Changed: a.dirty.add, Relinked: a.dirty.relink, Returned: a.dirty.comeBack, Log: a.log, Now: options.Now,
 	})
-	a.index, a.namespaces = a.inventory.Index, a.inventory.Namespaces
+	a.index, a.namespaces, a.look = a.inventory.Index, a.inventory.Namespaces, a.inventory.Look
 	if options.ForceSync {
 		a.syncWatch = syncWatch(options, a.syncIndex, a.inventory, a.log)
 	}
@@ -66,7 +67,6 @@ func New(options Options) (*Actuator, error) {
 	}
 	err = a.metrics.gauges.observe(options.Meter, observed{
 		dryRun: options.DryRun, kinds: a.kinds, index: a.index, leading: &a.leading, snapshots: a.snapshots, reloader: a.metrics.reloader,
-		lag: func(ctx context.Context) (events.Lag, error) { return a.bus.Lag(ctx, durable(options)) },
 	})
 	if err != nil {
 		return nil, err
@@ -78,8 +78,12 @@ func New(options Options) (*Actuator, error) {
 func (a *Actuator) Ready() error { return a.inventory.Ready() }
 
 // Run acts on the events of the bus while this actuator is the leader, until the context is done. Before it returns, it waits for the patches
-// that are under way. It returns nil if it was the context that ended it. It may be called only once.
+// that are under way. It returns nil if it was the context that ended it, and an error if the stream does not receive the events that StoresFrom asks
+// for. It may be called only once.
 func (a *Actuator) Run(ctx context.Context, bus *events.Bus) error {
+	if err := bus.Carries(a.options.StoresFrom); err != nil {
+		return fmt.Errorf("following the secrets of other clusters' stores: %w", err)
+	}
 	a.bus = bus
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -111,7 +115,7 @@ func (a *Actuator) Run(ctx context.Context, bus *events.Bus) error {
 	return e.run(ctx, a.lead)
 }
 
-// lead consumes and acts until the context is done.
+// lead acts until the context is done.
 func (a *Actuator) lead(ctx context.Context) error {
 	a.leading.Store(true)
 	defer a.leading.Store(false)
@@ -119,32 +123,19 @@ func (a *Actuator) lead(ctx context.Context) error {
 	kube := newKubeEvents(a.options, a.kinds, a.log, a.metrics.dropEvent)
 	l := newLoop(a.surroundings, kube)
 
-	leading, stop := context.WithCancel(ctx)
-	defer stop()
 	reporting, stopReporting := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopReporting()
-	var writing, publishing, consuming sync.WaitGroup
-	writing.Go(func() { kube.run(reporting, leading) })
+	var writing, publishing, others sync.WaitGroup
+	writing.Go(func() { kube.run(reporting, ctx) })
 	publishing.Go(func() { l.publisher.run(reporting) })
 
-	var failure error
-	consuming.Go(func() {
-		defer stop()
-		failure = a.bus.Consume(leading, consumeOptions(a.options, a.metrics.reject), func(ctx context.Context, d *events.Delivery) {
-			a.inventory.Look(d.Change.Source)
-			select {
-			case l.deliveries <- d:
-			case <-ctx.Done():
-				d.Done(ctx, context.Canceled)
-			}
-		})
-	})
+	rejecter := &rejecter{bus: a.bus, state: a.state, rejected: a.metrics.reject, log: a.log}
+	others.Go(func() { rejecter.run(ctx) })
 	if beside := a.options.WhileLeading; beside != nil {
-		consuming.Go(func() { beside(leading, a.bus) })
+		others.Go(func() { beside(ctx, a.bus) })
 	}
-	l.run(leading)
-	consuming.Wait()
-	l.returnDeliveries(ctx)
+	l.run(ctx)
+	others.Wait()
 
 	// Publish what has happened before the program ends, within the time that one attempt may take.
 	l.publisher.close(ctx, l.outbox.waiting)
@@ -153,8 +144,5 @@ func (a *Actuator) lead(ctx context.Context) error {
 	kube.close()
 	writing.Wait()
 	last.Stop()
-	if failure != nil && ctx.Err() == nil {
-		return fmt.Errorf("consuming events: %w", failure)
-	}
 	return nil
 }

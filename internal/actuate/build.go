@@ -23,8 +23,10 @@ type surroundings struct {
 	namespaces *inventory.Namespaces
 	dirty      *dirtySet
 	state      *state
-	syncIndex  *forcesync.Index
-	snapshots  *atomic.Pointer[snapshot]
+	// look is inventory.Inventory.Look.
+	look      func(events.Source)
+	syncIndex *forcesync.Index
+	snapshots *atomic.Pointer[snapshot]
 }
 
 // newLoop assembles the parts of a loop, from the bottom up.
@@ -32,8 +34,6 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	o, now := s.options, s.options.Now
 	s.dirty.begin()
 	outcomes := outcomes{cluster: o.Cluster, now: now}
-	baselines := make(baselines)
-	inFlight := newInFlightEvents(o.Tracer, durable(o), s.metrics, now)
 	debounce := newDebounce(o.Settle, o.SettleMax)
 	patcher := newPatcher(o.clients(), s.index, s.namespaces, o)
 	following := newFollowing(s.index, s.kinds, o)
@@ -53,11 +53,11 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	reverts := &reverts{
 		notes: notes, delays: o.RevertDelays, open: make(map[workload.Key]*correction), repetitions: make(map[repetition]time.Time),
 	}
-	denied := make(denials)
-	decider := &decider{policy: o.Policy(), state: s.state, denied: denied, now: now}
+	decider := &decider{policy: o.Policy(), state: s.state, now: now}
+	told := make(toldHolds)
 	rollouts := &rollouts{
 		private: o.LeaderElect && o.PrivateStream, dryRun: o.DryRun, index: s.index, state: s.state, following: following, peers: peers,
-		canaries: canaries, reverts: reverts, denied: denied, patcher: patcher, debounce: debounce, problems: newProblems(s.log, kube),
+		canaries: canaries, reverts: reverts, held: told, patcher: patcher, debounce: debounce, problems: newProblems(s.log, kube),
 		reporter: reporter, outcomes: outcomes, metrics: s.metrics, log: s.log, now: now,
 	}
 	recorder := &recorder{
@@ -79,29 +79,29 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	following.moved, patcher.moved = admission.review, admission.review
 	debounce.finished, debounce.moved = admission.waves.finished, admission.waves.review
 	concluder := &concluder{
-		lacks: recorder.want, inFlight: inFlight, rollouts: rollouts, reporter: reporter, outcomes: outcomes, metrics: s.metrics, log: s.log,
+		lacks: recorder.want, rollouts: rollouts, reporter: reporter, outcomes: outcomes, metrics: s.metrics, log: s.log,
 	}
 	intake := &intake{
-		decider: decider, index: s.index, state: s.state, baselines: baselines, inFlight: inFlight, debounce: debounce, patcher: patcher,
-		concluder: concluder, syncer: syncer, metrics: s.metrics, log: s.log, now: now,
+		decider: decider, index: s.index, state: s.state, dirty: s.dirty, debounce: debounce, patcher: patcher, concluder: concluder,
+		syncer: syncer, look: s.look, tracer: o.Tracer, metrics: s.metrics, log: s.log, now: now,
 	}
 	reverts.recallFor = intake.recallFor
 	return &loop{
-		progress: o.Progress, now: now, deliveries: make(chan *events.Delivery, deliveryQueue), dirty: s.dirty, snapshots: s.snapshots,
+		progress: o.Progress, now: now, dirty: s.dirty, snapshots: s.snapshots,
 		state: s.state, stream: &resumer{bus: s.bus, cluster: o.Cluster, log: s.log},
-		index: s.index, baselines: baselines, admission: admission, canaries: canaries, reverts: reverts, intake: intake,
-		inFlight: inFlight, debounce: debounce, patcher: patcher, rollouts: rollouts, recorder: recorder, pauses: pauses, shadows: shadows,
+		index: s.index, admission: admission, canaries: canaries, reverts: reverts, intake: intake, debounce: debounce,
+		patcher: patcher, rollouts: rollouts, recorder: recorder, pauses: pauses, shadows: shadows,
 		owing: owing, besideReloader: beside, concluder: concluder, syncer: syncer,
 		starts: &starts{clients: o.clients(), namespaces: o.Namespaces, index: s.index, log: s.log},
 		outbox: outbox, publisher: newPublisher(s.bus, s.log, s.metrics),
 		dispatcher: &dispatcher{
 			dryRun: o.DryRun, decider: decider, kinds: s.kinds, index: s.index, debounce: debounce, admission: admission,
 			ways:    ways{delay: o.ReloadDelay, now: now},
-			patcher: patcher, pauses: pauses, concluder: concluder, reporter: reporter, outcomes: outcomes, tracer: o.Tracer, metrics: s.metrics,
+			patcher: patcher, pauses: pauses, told: told, concluder: concluder, reporter: reporter, outcomes: outcomes, tracer: o.Tracer, metrics: s.metrics,
 			log: s.log, now: now,
 		},
 		completion: &completion{
-			patcher: patcher, debounce: debounce, baselines: baselines, rollouts: rollouts, denied: denied, concluder: concluder,
+			patcher: patcher, debounce: debounce, rollouts: rollouts, concluder: concluder,
 			reporter: reporter, outcomes: outcomes, metrics: s.metrics, log: s.log, now: now, unrecorded: make(map[string]bool),
 		},
 	}

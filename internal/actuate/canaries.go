@@ -136,7 +136,7 @@ func (c *canaries) bake(w *workload.Workload, r *rollout) time.Duration {
 }
 
 // isTrying reports whether a workload that was rolled for changes goes first with one of them, and others wait to see whether its pods stay ready.
-// Own says that this actuator has rolled it. If not, others may be waiting even though their events have not been delivered again yet.
+// Own says that this actuator has rolled it. If not, others may be waiting even though that has not been seen yet.
 func (c *canaries) isTrying(w *workload.Workload, changes map[string]workload.RolledFor, own bool) bool {
 	if !c.always || !w.Tries() || w.Bake() == 0 {
 		return false

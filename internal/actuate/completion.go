@@ -16,13 +16,11 @@ import (
 // half a minute, longer than the watch is ever late.
 const maxChanged = 5
 
-// completion handles the results of patches: it follows rollouts, releases events, retries, or gives up.
+// completion handles the results of patches: it follows rollouts, ends changes, retries, or gives up.
 type completion struct {
 	patcher   *patcher
 	debounce  *debounce
-	baselines baselines
 	rollouts  *rollouts
-	denied    denials
 	concluder *concluder
 	reporter  *reporter
 	outcomes  outcomes
@@ -100,7 +98,7 @@ func (c *completion) succeeded(ctx context.Context, result patchResult) {
 	c.rollouts.started(ctx, result)
 }
 
-// reloaded reports that the pods have answered the request to reload. Whether they have reloaded is not known. The events are released once the
+// reloaded reports that the pods have answered the request to reload. Whether they have reloaded is not known. The changes end once the
 // outcome is published.
 func (c *completion) reloaded(ctx context.Context, result patchResult) {
 	r, id, now := result.task, result.task.workload.ID, c.now()
@@ -125,14 +123,14 @@ func (c *completion) rollInstead(ctx context.Context, r *task, err error) {
 	if ctx.Err() == nil {
 		r.pending.notReloaded = err.Error()
 	}
-	delay := c.again(ctx, r)
+	delay := c.again(r)
 	c.log.WarnContext(r.context(ctx), "pods did not confirm the reload; replacing them", "workload", r.workload.ID.String(),
 		"namespace", r.workload.ID.Namespace, "retry_in", delay, "err", err)
 }
 
 // reloadAgain schedules another attempt to ask the pods to reload.
 func (c *completion) reloadAgain(ctx context.Context, r *task, err error) {
-	delay := c.again(ctx, r)
+	delay := c.again(r)
 	c.log.InfoContext(r.context(ctx), "pods did not confirm the reload yet; asking them again", "workload", r.workload.ID.String(),
 		"namespace", r.workload.ID.Namespace, "attempt", r.attempts+1, "retry_in", delay, "err", err)
 }
@@ -145,7 +143,7 @@ func (c *completion) released(ctx context.Context, r *task) {
 
 // retry schedules another attempt after a failed patch. It is based on what is known by then.
 func (c *completion) retry(ctx context.Context, r *task, err error) {
-	delay := c.again(ctx, r)
+	delay := c.again(r)
 	c.log.WarnContext(r.context(ctx), "patch failed; retrying", "workload", r.workload.ID.String(),
 		"namespace", r.workload.ID.Namespace, "attempt", r.attempts+1, "retry_in", delay, "err", err)
 	c.metrics.retried(ctx, r.workload.ID)
@@ -154,32 +152,28 @@ func (c *completion) retry(ctx context.Context, r *task, err error) {
 // decideAgain makes a workload be decided again whose record someone else has written since the decision, for example another leader in whose term
 // the patch was sent or arrived, or whose operator has not acted on the last roll yet.
 func (c *completion) decideAgain(ctx context.Context, r *task) {
-	delay := c.again(ctx, r)
+	delay := c.again(r)
 	c.log.InfoContext(r.context(ctx), "workload changed before its patch; deciding again", "workload", r.workload.ID.String(),
 		"namespace", r.workload.ID.Namespace, "retry_in", delay)
 }
 
 // again holds the changes of a patch for another decision, and returns for how long.
-func (c *completion) again(ctx context.Context, r *task) time.Duration {
+func (c *completion) again(r *task) time.Duration {
 	for _, cause := range r.causes {
 		cause.unanswered = cause.unanswered || r.rolls
 	}
-	delay, given := c.debounce.retry(r.pending, c.now())
-	c.concluder.replace(ctx, given)
-	return delay
+	return c.debounce.retry(r.pending, c.now())
 }
 
-// giveUp ends the changes of a patch that the API server refuses. Their events are dead-lettered once nothing else holds them.
+// giveUp ends the changes of a patch that the API server refuses.
 func (c *completion) giveUp(ctx context.Context, r *task, err error) {
 	rollCtx := r.context(ctx)
-	c.log.ErrorContext(rollCtx, "patch denied; dead-lettering its events", "workload", r.workload.ID.String(),
+	c.log.ErrorContext(rollCtx, "patch denied; giving up", "workload", r.workload.ID.String(),
 		"namespace", r.workload.ID.Namespace, "attempts", r.attempts+1, "err", err)
 	c.metrics.failed(ctx, r.workload.ID)
 	c.reporter.report(ctx, c.outcomes.denied(rollCtx, r, err))
-	c.denied.add(r.workload.Key(), r.pending.changes)
-	for source, change := range r.pending.changes {
-		c.baselines.forget(source)
-		change.event.reject(&events.RejectError{Reason: events.ReasonPatchDenied, Err: err})
+	for _, change := range r.pending.changes {
+		recordError(change.event.span, &events.RejectError{Reason: events.ReasonPatchDenied, Err: err})
 	}
 	c.released(ctx, r)
 }

@@ -8,11 +8,10 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// concluder finishes changes that need no patch, or no further one: it reports the decisions, and releases their events.
+// concluder finishes changes that need no patch, or no further one: it reports the decisions.
 type concluder struct {
 	// lacks is called with each workload whose record is to take up something that leaves it as it is.
 	lacks    func(workload.Key)
-	inFlight *inFlightEvents
 	rollouts *rollouts
 	reporter *reporter
 	outcomes outcomes
@@ -21,23 +20,19 @@ type concluder struct {
 }
 
 // conclude reports a decision that needs no patch, about an event that no pending change holds for it. The context is the event's.
-func (c *concluder) conclude(ctx context.Context, e *inFlightEvent, w *workload.Workload, decision plan.Decision) {
+func (c *concluder) conclude(ctx context.Context, e *takenEvent, w *workload.Workload, decision plan.Decision) {
 	c.metrics.decided(ctx, decision.Reason)
 	addDecision(e.span, decision)
-	c.report(ctx, e, w, decision, mayHaveRolled(e, w))
+	c.report(ctx, e, w, decision, false)
 }
 
 // release ends a pending change with the decision about it, and reports that unless a rollout does. Only a dry run ends a change that would wait.
 func (c *concluder) release(ctx context.Context, w *workload.Workload, change *pendingChange, decision plan.Decision) {
 	if decision.Reason.Action() != plan.Roll {
-		e := change.event
-		c.report(e.context(ctx), e, w, decision, change.unanswered || mayHaveRolled(e, w))
+		c.report(change.event.context(ctx), change.event, w, decision, change.unanswered)
 	}
-	c.inFlight.release(ctx, change.event)
+	change.event.release()
 }
-
-// replace ends the events that later ones have replaced.
-func (c *concluder) replace(ctx context.Context, given []replaced) { c.inFlight.replace(ctx, given) }
 
 // releaseTask ends the pending changes that a patch was for.
 func (c *concluder) releaseTask(ctx context.Context, r *task) {
@@ -56,15 +51,9 @@ func (c *concluder) releaseAll(ctx context.Context, p *pending, reason plan.Reas
 	}
 }
 
-// mayHaveRolled reports whether an earlier actuator may have rolled a workload for an event. If the workload is not at its record, the last patch
-// only recorded.
-func mayHaveRolled(e *inFlightEvent, w *workload.Workload) bool {
-	return e.delivery.Deliveries > 1 && w.AtRecord()
-}
-
 // report logs a decision that rolls nothing, and publishes its outcome unless the reason is silent. Again means that a patch may already have been
 // applied for the event without its rollout having been reported.
-func (c *concluder) report(ctx context.Context, e *inFlightEvent, w *workload.Workload, decision plan.Decision, again bool) {
+func (c *concluder) report(ctx context.Context, e *takenEvent, w *workload.Workload, decision plan.Decision, again bool) {
 	if decision.Records && decision.Reason.Action() == plan.Skip {
 		c.lacks(w.Key())
 	}
@@ -73,7 +62,7 @@ func (c *concluder) report(ctx context.Context, e *inFlightEvent, w *workload.Wo
 	if decision.Reason.Silent() {
 		return
 	}
-	outcome := c.outcomes.skipped(ctx, e.delivery.Change, w, decision)
+	outcome := c.outcomes.skipped(ctx, e.change, w, decision)
 	if decision.Reason == plan.AlreadyRolled && again {
 		c.rollouts.adopt(ctx, w, c.outcomes.adopted(outcome, w))
 	}

@@ -49,9 +49,9 @@ func (d *debounce) has(key workload.Key, source events.Source) bool {
 	return p != nil && p.changes[source] != nil
 }
 
-// add gathers the change of an event for a workload, which is due when the debounce window ends, and returns the event that it replaces, if there is
-// one. A workload that is already due keeps its turn. From is the baseline of the change, or nil if it is not known.
-func (d *debounce) add(w *workload.Workload, e *inFlightEvent, from *events.Change, now time.Time) []replaced {
+// add gathers the change of an event for a workload, which is due when the debounce window ends. A workload that is already due keeps its turn. From
+// is what there was before, or nil if that is not known, and since is when the change came.
+func (d *debounce) add(w *workload.Workload, e *takenEvent, from *events.Change, since, now time.Time) *pendingChange {
 	key := w.Key()
 	p := d.byKey[key]
 	if p == nil {
@@ -59,20 +59,20 @@ func (d *debounce) add(w *workload.Workload, e *inFlightEvent, from *events.Chan
 		d.byKey[key] = p
 	}
 	p.seen = w
-	given := p.add(e, from)
-	if p.held == plan.SourceOnHold || e.delivery.Change.Ignore {
+	c := p.add(e, from, since)
+	if p.held == plan.SourceOnHold || e.change.Ignore {
 		d.unhold(p) // The event may say that the source is no longer on hold, or that what waits is to be forgotten.
 	}
 	d.moved(key)
 	if p.isHeld() || d.due.has(p) {
-		return given
+		return c
 	}
 	due := d.windowEnd(p.first, now)
 	if due.Before(p.retryAt) {
 		due = p.retryAt
 	}
 	d.schedule(p, due)
-	return given
+	return c
 }
 
 // canForget reports whether a workload has a pending change of a source for which certainly no patch was applied.
@@ -81,20 +81,25 @@ func (d *debounce) canForget(key workload.Key, source events.Source) bool {
 	return p != nil && p.changes[source] != nil && !p.changes[source].doubted
 }
 
-// forget drops the pending change of a source that was deleted by a later event, and returns the event that was for it. A workload that waits, maybe
-// for good, would otherwise keep an event in flight for each name that came and went.
-func (d *debounce) forget(key workload.Key, gone *inFlightEvent) []replaced {
-	p, source := d.byKey[key], gone.delivery.Change.Source
-	event := p.changes[source].event
+// forget drops the pending change of a source that is gone. A workload that waits, maybe for good, would otherwise keep one for each name that came
+// and went.
+func (d *debounce) forget(key workload.Key, source events.Source) {
+	p := d.byKey[key]
+	p.changes[source].event.release()
 	delete(p.changes, source)
 	if len(p.changes) == 0 {
 		d.take(p)
 		d.drop(p)
 	}
-	if event == nil {
-		return nil
+}
+
+// abandon ends the spans of what is left to the next leader.
+func (d *debounce) abandon() {
+	for _, p := range d.byKey {
+		for _, c := range p.changes {
+			c.event.span.End()
+		}
 	}
-	return []replaced{{event: event, by: gone}}
 }
 
 // windowEnd returns when a workload is due if its first change came at first, and its last one came now.
@@ -106,22 +111,21 @@ func (d *debounce) windowEnd(first, now time.Time) time.Time {
 	return end
 }
 
-// retry schedules a workload whose patch failed, together with the changes that came since. It returns the delay, and the events that later ones
-// replace.
-func (d *debounce) retry(p *pending, now time.Time) (delay time.Duration, given []replaced) {
+// retry schedules a workload whose patch failed, together with the changes that came since, and returns the delay.
+func (d *debounce) retry(p *pending, now time.Time) time.Duration {
 	p.attempts++
-	delay = p.backoff.Step()
+	delay := p.backoff.Step()
 	p.retryAt = now.Add(delay)
 	if later := d.byKey[p.key]; later != nil {
 		d.take(later)
-		given = later.merge(p)
+		later.merge(p)
 		p = later
 	}
 	p.forgetBaselines()
 	p.held, p.noteAt = plan.None, time.Time{}
 	d.schedule(p, p.retryAt)
 	d.moved(p.key)
-	return delay, given
+	return delay
 }
 
 func (d *debounce) schedule(p *pending, due time.Time) {

@@ -12,14 +12,12 @@ import (
 type decider struct {
 	policy plan.Policy
 	state  *state
-	denied denials
 	now    func() time.Time
 }
 
 // decide returns what the last event of a source means to a workload. Memory has what is remembered of the change if it is pending, or has just come.
 func (d *decider) decide(w *workload.Workload, change events.Change, memory plan.Memory) plan.Decision {
 	memory.Now, memory.Base, memory.GapFrom = d.now(), d.state.baseOf(w.Key(), change), d.state.gapFrom
-	memory.Owed = memory.Owed || d.denied.has(w.Key(), change)
 	return plan.Decide(w, change, memory, d.policy)
 }
 
@@ -27,20 +25,12 @@ func (d *decider) decide(w *workload.Workload, change events.Change, memory plan
 func (d *decider) decideAll(w *workload.Workload) []plan.Decision {
 	var decisions []plan.Decision
 	for _, source := range d.state.concerning(w) {
-		if last := d.state.Recall(source, d.now()); last != nil {
-			decisions = append(decisions, d.decide(w, last.Change, plan.Memory{Since: d.now()}))
+		if change, last := d.state.Change(source); last != nil {
+			decisions = append(decisions, d.decide(w, change, plan.Memory{Since: d.now()}))
 		}
 	}
 	return decisions
 }
 
 // forget drops what is remembered of a workload that is gone.
-func (d *decider) forget(key workload.Key) {
-	delete(d.denied, key)
-	delete(d.state.met, key)
-}
-
-// decideFor is like decide, for a change that was delivered. From is the content before it, or nil if that is not known.
-func (d *decider) decideFor(w *workload.Workload, delivery *events.Delivery, from *events.Change) plan.Decision {
-	return d.decide(w, delivery.Change, plan.Memory{Since: cameAt(delivery.Since(), delivery.Received), From: from})
-}
+func (d *decider) forget(key workload.Key) { delete(d.state.met, key) }

@@ -32,6 +32,7 @@ type dispatcher struct {
 	ways      ways
 	patcher   *patcher
 	pauses    *pauses
+	told      toldHolds
 	concluder *concluder
 	reporter  *reporter
 	outcomes  outcomes

@@ -1,20 +1,18 @@
 // Package actuate carries out what changes mean to workloads. It finds the workloads that depend on a changed source, asks internal/plan
 // what the change means to each, and sends the one patch that rolls the workload or records the change.
 //
-// Guarantee: when an event is acked, every workload that depends on its source has been patched, or needs no patch for a reason that
-// was reported, or waits with a later event of the source, which is not acked. A redelivered, late or superseded event changes nothing: what
-// a workload was last rolled for is written on the workload itself, by the patch that rolled it. There is no other state that could disagree
-// with it, and everything that waits also waits on the stream.
+// Guarantee: the last change of each source and the record on each workload say what a workload is to be rolled for, whoever leads. The patch that
+// rolls a workload also records what it was rolled for, so there is no other state that could disagree with it. What the two do not show, because
+// there is no record yet, is noted on a workload that waits.
 //
 // Ordering: the changes of one workload are gathered in its debounce window and lead to one roll, to the last content. Workloads are not
 // ordered, except by their waves. Namespaces take turns: a workload waits for workloads of other namespaces only if there is no free slot.
 //
-// Failure: a patch that fails is retried with backoff and holds up no other workload. If the API server denies it for good, its events
-// are dead-lettered once nothing else holds them.
+// Failure: a patch that fails is retried with backoff and holds up no other workload.
 //
 // The loop (loop.go) calls parts that own their state and do not know the loop. In the order in which an event passes through them:
 //
-//	inflight.go, intake.go          takes an event to the workloads that depend on its source
+//	dirty.go, news.go, intake.go    takes an event to the workloads that depend on its source; takenevent.go is one, for as long as something waits
 //	debounce.go, pending.go         the debounce window; holds.go and release.go what is held; turns.go makes the namespaces take turns
 //	dispatcher.go                   decides what is due
 //	admission.go                    what a roll has to wait for: timing.go, besidereloader.go, waves.go, peers.go, canaries.go, limits.go
@@ -22,17 +20,18 @@
 //	patcher.go, task.go             sends the patch
 //	completion.go                   follows, releases, retries or gives up
 //	recorder.go                     writes into records what was decided without a roll
-//	decider.go                      what is remembered for each decision; denials.go has the rolls that the API server refused, which are still owed
+//	decider.go                      what is remembered for each decision
 //	following.go, rollouts.go       follows a rollout to its end; resumer.go continues with the rollouts of an earlier leader
 //	notes.go                        makes the patches that only write a record, for the parts below
 //	pauses.go, owing.go             note on workloads, for the next leader, that a pause has begun, and what they wait for
 //	starts.go, shadows.go           continue with the Jobs that others have started or deleted
 //	reverts.go                      repeats rolls that someone else reverted
 //	concluder.go                    releases what needs no patch
-//	reporter.go, outbox.go, publisher.go, kubeevents.go, problems.go   report outcomes and problems
+//	reporter.go, outbox.go, publisher.go, kubeevents.go, problems.go   report outcomes and problems; toldholds.go has what an earlier leader told
+//	rejecter.go                     dead-letters events that cannot be read
 //
 // Nothing else asks the stream for a change: state.go has the last one of each source, in every term and between them, and what there was when this
-// actuator began to read. Intake recalls changes from it that no event comes for. gap.go finds out since when nobody may have led before that.
+// actuator began to read. A Follower fills it, beside the loop. gap.go finds out since when nobody may have led before that.
 //
 // Four words: a workload with changes is pending, and is gathered, held or due; a task is its patch; a rollout is what follows, until the new pods
 // are ready; an outcome is what is reported.
@@ -40,22 +39,23 @@
 // The loop waits for one thing after the other. This is what it then calls, partly through other parts: intake passes an event on, completion the
 // result of a patch, and rollouts begins the reverts. After a step, nothing is called while too many outcomes wait to be published.
 //
-//	                at the start  event    workload changed  patch ended  every 5 s      after a step  at the end
+//	                at the start  workload changed        patch ended  every 5 s      after a step  at the end
 //	starts          resume
-//	intake          resume        take     relinked
-//	debounce                      add      wake              patched
-//	admission                              review            review       forget
-//	dispatcher                                                                           dispatch
-//	completion                                               finish
-//	rollouts        resume                 review            review       reviewOverdue
-//	reverts         resume                                   finish                      advance
-//	recorder        resume        want     review, want      finish       collect        advance
-//	pauses          resume                 review            finish       advance
-//	shadows         resume                 review            finish       advance
-//	owing                                                    finish       advance                      advance
-//	besideReloader  resume                 review
-//	forcesync                     Take                                                   Advance       Stop
+//	intake          start         reconsider                                          advance
+//	debounce                      wake                    patched                     add           abandon
+//	admission                     review                  review       forget
+//	dispatcher                                                                        dispatch
+//	completion                                            finish
+//	rollouts        resume        review                  review       reviewOverdue
+//	reverts         resume                                finish                      advance
+//	recorder        want          review, want            finish       collect        advance
+//	pauses          resume        review                  finish       advance
+//	shadows         resume        review                  finish       advance
+//	owing                                                 finish       advance
+//	besideReloader  resume        review
+//	forcesync       Resume                                                            Take, Advance Stop
 //
 // build.go assembles the parts for each term as the leader (leader.go). internal/inventory knows the workloads, in every term and between them, and
-// calls dirty.go when one has changed. internal/forcesync syncs the ExternalSecrets that read a changed secret in a store.
+// tells dirty.go when one has changed, as state.go does when a source has. internal/forcesync syncs the ExternalSecrets that read a changed secret in
+// a store.
 package actuate

@@ -34,20 +34,3 @@ func syncWatch(options Options, index *forcesync.Index, known *inventory.Invento
 	}
 	return watch
 }
-
-// heldEvent is an event as the force-sync sees it. Each ExternalSecret holds it like a workload.
-type heldEvent struct {
-	*inFlightEvent
-	inFlight *inFlightEvents
-}
-
-// Hold keeps the event open for one more ExternalSecret.
-func (h heldEvent) Hold() { h.open++ }
-
-// Release drops one hold.
-func (h heldEvent) Release(ctx context.Context, err error) {
-	if err != nil {
-		h.reject(err)
-	}
-	h.inFlight.release(ctx, h.inFlightEvent)
-}

@@ -9,29 +9,23 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/inventory"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/telemetry/instrument"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// lagTimeout bounds how long a scrape waits for NATS.
-const lagTimeout = 2 * time.Second
-
 // gauges are the instruments that are observed at each scrape.
 type gauges struct {
-	leader     metric.Int64ObservableGauge
-	dryRun     metric.Int64ObservableGauge
-	workloads  metric.Int64ObservableGauge
-	pending    metric.Int64ObservableGauge
-	held       metric.Int64ObservableGauge
-	oldest     metric.Int64ObservableGauge
-	active     metric.Int64ObservableGauge
-	failing    metric.Int64ObservableGauge
-	reverted   metric.Int64ObservableGauge
-	lag        metric.Int64ObservableGauge
-	ackPending metric.Int64ObservableGauge
+	leader    metric.Int64ObservableGauge
+	dryRun    metric.Int64ObservableGauge
+	workloads metric.Int64ObservableGauge
+	pending   metric.Int64ObservableGauge
+	held      metric.Int64ObservableGauge
+	oldest    metric.Int64ObservableGauge
+	active    metric.Int64ObservableGauge
+	failing   metric.Int64ObservableGauge
+	reverted  metric.Int64ObservableGauge
 }
 
 func (g *gauges) instruments() []instrument.Instrument {
@@ -58,7 +52,7 @@ func (g *gauges) instruments() []instrument.Instrument {
 		},
 		{
 			Gauge: &g.oldest, Name: "keyturn.workloads.held.oldest", Unit: "s", Labels: []string{"reason"},
-			About: "Age of the oldest change that a held workload waits to be rolled for, 0 if there is none. A replay begins with its request. " +
+			About: "Age of the oldest change that a held workload waits to be rolled for, 0 if there is none. " +
 				"After a restart of the actuator, a later change of the source has replaced it.",
 		},
 		{
@@ -72,14 +66,6 @@ func (g *gauges) instruments() []instrument.Instrument {
 		{
 			Gauge: &g.reverted, Name: "keyturn.workloads.reverted", Unit: "{workload}", Labels: []string{"kind"},
 			About: "Workloads that are no longer rolled for a change because another client reverted each rollout.",
-		},
-		{
-			Gauge: &g.lag, Name: "keyturn.consumer.pending", Unit: "{event}",
-			About: "Events on the stream that are not delivered yet. Absent while NATS is unreachable.",
-		},
-		{
-			Gauge: &g.ackPending, Name: "keyturn.consumer.ack.pending", Unit: "{event}",
-			About: "Events that are delivered and not acked. Absent while NATS is unreachable.",
 		},
 	}
 }
@@ -103,16 +89,14 @@ type observed struct {
 	snapshots *atomic.Pointer[snapshot]
 	// reloader is nil without --reloader-metrics.
 	reloader *reloaderMetrics
-	// lag returns how far the consumer of the leader is behind.
-	lag func(context.Context) (events.Lag, error)
 }
 
 // observe registers the gauges, which are then observed for as long as the program runs.
 func (g *gauges) observe(meter metric.Meter, o observed) error {
 	instruments := append([]metric.Observable{
-		g.leader, g.dryRun, g.workloads, g.pending, g.held, g.oldest, g.active, g.failing, g.reverted, g.lag, g.ackPending,
+		g.leader, g.dryRun, g.workloads, g.pending, g.held, g.oldest, g.active, g.failing, g.reverted,
 	}, o.reloader.gauges()...)
-	_, err := meter.RegisterCallback(func(ctx context.Context, observer metric.Observer) error {
+	_, err := meter.RegisterCallback(func(_ context.Context, observer metric.Observer) error {
 		dryRun := int64(0)
 		if o.dryRun {
 			dryRun = 1
@@ -129,8 +113,8 @@ func (g *gauges) observe(meter metric.Meter, o observed) error {
 		observer.ObserveInt64(g.leader, 1)
 		if s := o.snapshots.Load(); s != nil {
 			g.observeSnapshot(observer, o.kinds, s)
+			o.reloader.observePending(observer, s.pending)
 		}
-		g.observeLag(ctx, observer, o)
 		return nil
 	}, instruments...)
 	if err != nil {
@@ -155,18 +139,4 @@ func (g *gauges) observeSnapshot(observer metric.Observer, kinds workload.Kinds,
 		observer.ObserveInt64(g.failing, int64(s.failing[kind.Name]), label)
 		observer.ObserveInt64(g.reverted, int64(s.reverted[kind.Name]), label)
 	}
-}
-
-// observeLag leaves the gauges of the consumer out while NATS is unreachable, which the connection logs. It returns no error: then an exporter that
-// pushes would export nothing at all.
-func (g *gauges) observeLag(ctx context.Context, observer metric.Observer, o observed) {
-	ctx, cancel := context.WithTimeout(ctx, lagTimeout)
-	defer cancel()
-	lag, err := o.lag(ctx)
-	if err != nil {
-		return
-	}
-	observer.ObserveInt64(g.lag, int64(lag.Pending))
-	observer.ObserveInt64(g.ackPending, int64(lag.AckPending))
-	o.reloader.observeLag(observer, lag)
 }

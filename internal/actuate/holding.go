@@ -49,13 +49,14 @@ func (d *dispatcher) hold(ctx context.Context, p *pending, w *workload.Workload,
 	if p.isReported(why.reason) {
 		return
 	}
-	known := rests(why.reason) && p.isReportedBefore()
+	outcome := d.outcomes.held(ctx, w, p, doing, why)
+	known := len(p.reported) == 0 && rests(why.reason) && d.told.has(outcome)
 	p.report(why.reason)
 	d.log.InfoContext(ctx, "workload held", "workload", w.ID.String(), "namespace", w.ID.Namespace, "reason", why.reason.String())
 	d.metrics.decided(ctx, why.reason)
 	trace.SpanFromContext(ctx).AddEvent(why.reason.String(), trace.WithAttributes(reasonKey.String(why.reason.String())))
 	if !why.reason.Silent() && !known {
-		d.reporter.report(ctx, d.outcomes.held(ctx, w, p, doing, why))
+		d.reporter.report(ctx, outcome)
 	}
 }
 

@@ -68,8 +68,8 @@ func (c ways) choose(p *pending, w *workload.Workload, doing []plan.Decision) wa
 	}
 	chosen := way{inPlace: true}
 	for _, decision := range doing {
-		event := p.changes[decision.Source].event.delivery
-		for _, at := range []time.Time{event.Change.Time, event.StoredAt} {
+		event := p.changes[decision.Source].event
+		for _, at := range []time.Time{event.change.Time, event.storedAt} {
 			if refreshed := at.Add(c.delay); refreshed.After(chosen.refreshed) {
 				chosen.refreshed = refreshed
 			}

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/forcesync"
 	"github.com/keyturn/keyturn/internal/inventory"
@@ -13,164 +15,170 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// intake passes events to the workloads and the ExternalSecrets that depend on their sources.
+// intake compares what sources have with what is recorded on the workloads that depend on them. What a workload is to be rolled for becomes one of
+// its pending changes. It does so with everything when a leader begins, then with what changes.
 type intake struct {
 	decider   *decider
 	index     *inventory.Index
 	state     *state
-	baselines baselines
-	inFlight  *inFlightEvents
+	dirty     *dirtySet
 	debounce  *debounce
 	patcher   *patcher
 	concluder *concluder
 	syncer    *forcesync.Syncer
-	metrics   *metrics
-	log       *slog.Logger
-	now       func() time.Time
+	// look is inventory.Inventory.Look.
+	look    func(events.Source)
+	tracer  trace.Tracer
+	metrics *metrics
+	log     *slog.Logger
+	now     func() time.Time
 }
 
-// take handles a delivered event: it adds the event to the debounce of the workloads that it may change, and concludes it for the others.
-func (i *intake) take(ctx context.Context, delivery *events.Delivery) {
-	change := delivery.Change
-	i.state.take(delivery)
-	e := i.inFlight.deliver(ctx, delivery)
-	eventCtx := e.context(ctx)
-	dependents := i.index.Dependents(change.Source)
-	i.metrics.received(eventCtx, delivery, dependents, i.now())
-	if i.baselines.isLate(delivery) {
-		// The later event covers everything that this one is about.
-		i.log.DebugContext(eventCtx, "event came late", "source", change.Source.String(), "namespace", change.Source.Namespace, "seq", delivery.Seq)
-		i.inFlight.finish(ctx, e, nil)
-		return
-	}
-	from := i.baselines.next(delivery, len(dependents) > 0)
-	for _, w := range dependents {
-		i.consider(eventCtx, e, w, from)
-	}
-	i.syncer.Take(eventCtx, change, e.span, heldEvent{e, i.inFlight})
-	i.log.DebugContext(eventCtx, "event received", "source", change.Source.String(), "namespace", change.Source.Namespace,
-		"verb", string(change.Verb), "seq", delivery.Seq, "dependents", len(dependents), "open", e.open)
-	if e.open == 0 {
-		i.inFlight.finish(ctx, e, nil)
-	}
-}
-
-// resume has workloads get what an earlier leader may not have known that they want, and what it has noted that they wait for.
-func (i *intake) resume(ctx context.Context) {
+// start compares everything.
+func (i *intake) start(ctx context.Context) {
 	for _, w := range i.index.All() {
-		if w.IsRelinked() {
-			i.relinked(ctx, w.Key())
+		i.reconsider(ctx, w.Key())
+	}
+	var inStores []events.Source
+	i.state.Each(events.KindOpenBao, "", func(name string, _ *events.LastChange) {
+		inStores = append(inStores, events.Source{Kind: events.KindOpenBao, Name: name})
+	})
+	for _, source := range inStores {
+		if change, last := i.state.Change(source); last != nil {
+			e := foundEvent(ctx, change, last.StoredAt(), i.now())
+			i.syncer.Resume(e.context(ctx), change, e.span, e)
 		}
-		i.recallOwed(ctx, w)
 	}
 }
 
-// relinked has a workload get the changes of sources that it has come to want. They may have been taken before anybody knew that.
-func (i *intake) relinked(ctx context.Context, key workload.Key) {
-	w := i.index.Get(key)
-	if w == nil {
+// advance has all workloads consider what has become of sources, before any of them is dispatched.
+func (i *intake) advance(ctx context.Context) {
+	for source, n := range i.dirty.takeNews() {
+		i.take(ctx, source, n)
+	}
+}
+
+// take takes the last event of a source to the workloads and the ExternalSecrets that depend on it.
+func (i *intake) take(ctx context.Context, source events.Source, n news) {
+	change, last := i.state.Change(source)
+	if last == nil {
+		return // There is a later event, which cannot be read.
+	}
+	i.look(source)
+	e := &takenEvent{
+		change: change, storedAt: last.StoredAt(), at: i.now(), span: change.StartProcess(context.WithoutCancel(ctx), i.tracer, last.Seq),
+		earlier: n.earlier,
+	}
+	eventCtx := e.context(ctx)
+	e.finished = func(e *takenEvent) {
+		i.metrics.finished(eventCtx, e.change, i.now().Sub(e.at))
+		e.span.End()
+	}
+	e.Hold()
+	defer e.release()
+	dependents := i.index.Dependents(source)
+	i.metrics.received(eventCtx, change, n.since, dependents, e.at)
+	from := n.from(change)
+	for _, w := range dependents {
+		i.consider(eventCtx, e, w, from, n.since)
+	}
+	i.syncer.Take(eventCtx, change, e.span, e)
+	i.log.DebugContext(eventCtx, "event received", "source", source.String(), "namespace", source.Namespace,
+		"verb", string(change.Verb), "seq", last.Seq, "dependents", len(dependents))
+}
+
+// consider has a workload consider an event that has come. From is what there was before, and since is when the change came.
+func (i *intake) consider(ctx context.Context, e *takenEvent, w *workload.Workload, from *events.Change, since time.Time) {
+	key, source := w.Key(), e.change.Source
+	if i.patcher.busy(key) {
+		i.debounce.add(w, e, from, since, i.now()) // What the workload has after the patch is not known yet.
 		return
 	}
-	for _, source := range i.state.concerning(w) {
-		if _, linked := w.Link(source); linked {
-			i.recallFor(ctx, key, source)
-		}
-	}
-}
-
-// returned has a workload whose kind is served again get what it has missed meanwhile. A workload that was known got its events. But an actuator that
-// began without the kind, this one or that of an earlier leader, may have taken events without a workload to pass them to.
-func (i *intake) returned(ctx context.Context, key workload.Key) {
-	w := i.index.Get(key)
-	if w == nil {
-		return
-	}
-	i.state.meet(w)
-	for _, source := range i.state.concerning(w) {
-		i.recallFor(ctx, key, source)
-	}
-	i.recallOwed(ctx, w)
-}
-
-// recallOwed recalls what is noted on a workload.
-func (i *intake) recallOwed(ctx context.Context, w *workload.Workload) {
-	for _, source := range w.Owed() {
-		last := i.state.Recall(source, i.now())
-		if last == nil && !i.state.IsUnreadable(source) {
-			last = i.forgotten(w, source)
-		}
-		if last != nil {
-			i.recall(ctx, w, last)
-		}
-	}
-}
-
-// recallFor recalls the last change of a source for one workload.
-func (i *intake) recallFor(ctx context.Context, key workload.Key, source events.Source) {
-	if w, last := i.index.Get(key), i.state.Recall(source, i.now()); w != nil && last != nil {
-		i.recall(ctx, w, last)
-	}
-}
-
-// recall gathers the last change of a source for one workload as if it had just been delivered, unless that would have no effect.
-func (i *intake) recall(ctx context.Context, w *workload.Workload, last *events.Delivery) {
-	key := w.Key()
-	if i.debounce.byKey[key].hasUpTo(last) || i.patcher.patching(key).covers(last) {
-		return // A pending change, or a patch under way, may already be for this event or a later one.
-	}
-	decision, isKnown := i.decide(w, last, nil)
-	if isKnown && decision.Reason.Action() == plan.Skip {
-		return
-	}
-	i.gather(ctx, i.inFlight.recall(ctx, last), w, nil, decision)
-}
-
-// decide returns what a change means to a workload. It returns false while a patch is under way: the state of the workload after it is not known yet.
-func (i *intake) decide(w *workload.Workload, delivery *events.Delivery, from *events.Change) (decision plan.Decision, isKnown bool) {
-	if i.patcher.busy(w.Key()) {
-		return plan.Decision{}, false
-	}
-	return i.decider.decideFor(w, delivery, from), true
-}
-
-// gather adds a change to the debounce of a workload.
-func (i *intake) gather(ctx context.Context, e *inFlightEvent, w *workload.Workload, from *events.Change, decision plan.Decision) {
-	i.inFlight.replace(ctx, i.debounce.add(w, e, from, i.now()))
-	if decision.Owes() {
-		i.debounce.byKey[w.Key()].changes[e.delivery.Change.Source].owed = true
-	}
-}
-
-// forgotten returns the event of a deletion that a workload waits to be rolled for, and that the stream has dropped meanwhile. It returns nil if
-// there was none.
-func (i *intake) forgotten(w *workload.Workload, source events.Source) *events.Delivery {
-	owed := w.Rolled[source.String()]
-	if !owed.OwesDeletion() || !i.decider.policy.Delete {
-		return nil
-	}
-	return &events.Delivery{Received: i.now(), Deliveries: 1, Change: events.Change{
-		Source: source, Verb: events.VerbDeleted, UID: owed.UID, ResourceVersion: owed.Version, Fingerprint: owed.Fingerprint,
-		Time: cmp.Or(w.Patched, i.now()), // It was noted then, or earlier: see owing.
-	}}
-}
-
-// consider handles an event for one workload. From is the baseline of its change; the context is the event's.
-func (i *intake) consider(ctx context.Context, e *inFlightEvent, w *workload.Workload, from *events.Change) {
-	key, change := w.Key(), e.delivery.Change
-	if i.debounce.byKey[key].supersedes(e.delivery) || i.patcher.patching(key).supersedes(e.delivery) {
-		return // A late event must not replace a later one.
-	}
-	decision, isKnown := i.decide(w, e.delivery, from)
+	decision := i.decider.decide(w, e.change, plan.Memory{Since: since, From: from})
 	// A source in the record is kept: it may come back with the recorded content while pods already have the pending content.
-	last, recorded := w.Rolled[change.Source.String()]
+	last, recorded := w.Rolled[source.String()]
 	isKept := recorded && !last.IsOwed()
 	switch {
-	case isKnown && decision.Reason == plan.SourceDeleted && !isKept && i.debounce.canForget(key, change.Source):
+	case decision.Reason == plan.SourceDeleted && !isKept && i.debounce.canForget(key, source):
 		i.concluder.conclude(ctx, e, w, decision)
-		i.inFlight.replace(ctx, i.debounce.forget(key, e))
-	case isKnown && decision.Reason.Action() == plan.Skip && !i.debounce.has(key, change.Source):
+		i.debounce.forget(key, source)
+	case decision.Reason.Action() == plan.Skip && !i.debounce.has(key, source):
 		i.concluder.conclude(ctx, e, w, decision)
 	default:
-		i.gather(ctx, e, w, from, decision)
+		c := i.debounce.add(w, e, from, since, i.now())
+		c.owed = c.owed || decision.Owes()
 	}
+}
+
+// reconsider compares a workload with all sources that it wants. Nothing new has come, so what needs no roll is not told: the recorder writes that.
+func (i *intake) reconsider(ctx context.Context, key workload.Key) {
+	w := i.index.Get(key)
+	if w == nil || w.OptIn.Empty() {
+		return
+	}
+	sources := make(map[events.Source]struct{})
+	for _, source := range i.state.concerning(w) {
+		sources[source] = struct{}{}
+	}
+	for _, source := range w.Owed() {
+		sources[source] = struct{}{}
+	}
+	lacks := w.IsRecordLost()
+	for source := range sources {
+		lacks = i.find(ctx, w, source) || lacks
+	}
+	if lacks {
+		i.concluder.lacks(key)
+	}
+}
+
+// returned compares a workload whose kind is served again. Nobody may have known it until then, so what there is now is where it begins.
+func (i *intake) returned(ctx context.Context, key workload.Key) {
+	if w := i.index.Get(key); w != nil {
+		i.state.meet(w)
+		i.reconsider(ctx, key)
+	}
+}
+
+// recallFor compares a workload with one source.
+func (i *intake) recallFor(ctx context.Context, key workload.Key, source events.Source) {
+	if w := i.index.Get(key); w != nil {
+		i.find(ctx, w, source)
+	}
+}
+
+// find compares a workload with a source, and reports whether its record is to take up something that needs no roll.
+func (i *intake) find(ctx context.Context, w *workload.Workload, source events.Source) (lacks bool) {
+	key := w.Key()
+	change, storedAt := i.last(w, source)
+	if change.Verb == "" || i.debounce.byKey[key].isFor(change) || i.patcher.patching(key).isFor(change) {
+		return false
+	}
+	now, owed := i.now(), false
+	since := cameAt(change.Time, now)
+	if !i.patcher.busy(key) {
+		decision := i.decider.decide(w, change, plan.Memory{Since: since})
+		if action := decision.Reason.Action(); action == plan.Skip || action == plan.Record {
+			return decision.Records
+		}
+		owed = decision.Owes()
+	}
+	c := i.debounce.add(w, foundEvent(ctx, change, storedAt, now), nil, since, now)
+	c.owed = c.owed || owed
+	return false
+}
+
+// last returns the last change of a source, and when the stream stored it: possibly the deletion that a workload waits to be rolled for, and that the
+// stream has dropped meanwhile. It has no verb if nothing is known, or if a later event cannot be read.
+func (i *intake) last(w *workload.Workload, source events.Source) (events.Change, time.Time) {
+	change, last := i.state.Change(source)
+	switch {
+	case last != nil:
+		return change, last.StoredAt()
+	case !w.Rolled[source.String()].OwesDeletion() || i.state.IsUnreadable(source):
+		return events.Change{}, time.Time{}
+	}
+	change = plan.Forgotten(w, source)
+	change.Time = cmp.Or(change.Time, i.now())
+	return change, time.Time{}
 }

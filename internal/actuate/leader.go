@@ -16,9 +16,9 @@ import (
 )
 
 // The times of the Lease are about half of those of kube-controller-manager. After a crash, another actuator leads within leaseDuration and two
-// retryPeriods, which is about as long as the stream is without a leader then. A leader that cannot renew the Lease stops after
+// retryPeriods, which is about as long as the stream has no leader then. A leader that cannot renew the Lease stops after
 // renewDeadline, and has the rest of leaseDuration to finish its patches. If it stops because the API server is slow, nothing is lost: it,
-// or another, resumes from the stream. The price is one request a second from each actuator.
+// or another, goes on from what is on the stream and on the workloads. The price is one request a second from each actuator.
 const (
 	leaseDuration = 7 * time.Second
 	renewDeadline = 4 * time.Second

@@ -5,15 +5,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/forcesync"
 	"github.com/keyturn/keyturn/internal/health"
 	"github.com/keyturn/keyturn/internal/inventory"
 )
 
 const (
-	// deliveryQueue is the maximum number of delivered events that wait for the loop. When it is reached, the bus waits.
-	deliveryQueue = 256
 	// overdueCheck is how often the loop looks for rollouts that take too long.
 	overdueCheck = 5 * time.Second
 	// pruneInterval is how often the loop forgets sources that no workload reads any more.
@@ -27,14 +24,11 @@ type loop struct {
 	progress *health.Progress
 	now      func() time.Time
 
-	deliveries chan *events.Delivery
-	dirty      *dirtySet
-	state      *state
-	stream     *resumer
+	dirty  *dirtySet
+	state  *state
+	stream *resumer
 
 	index          *inventory.Index
-	inFlight       *inFlightEvents
-	baselines      baselines
 	debounce       *debounce
 	intake         *intake
 	dispatcher     *dispatcher
@@ -58,7 +52,7 @@ type loop struct {
 	snapshots *atomic.Pointer[snapshot]
 }
 
-// run works until the context is done. Then it waits for the patches under way, publishes the outcomes, and naks every unfinished event.
+// run works until the context is done. Then it waits for the patches under way, and publishes the outcomes.
 func (l *loop) run(ctx context.Context) {
 	defer l.drain(ctx)
 	l.starts.resume(ctx)
@@ -71,8 +65,7 @@ func (l *loop) run(ctx context.Context) {
 
 // resume has the parts go on with what the workloads say.
 func (l *loop) resume(ctx context.Context) {
-	l.intake.resume(ctx)
-	l.recorder.resume()
+	l.intake.start(ctx)
 	l.pauses.resume()
 	l.besideReloader.resume()
 	l.shadows.resume()
@@ -103,10 +96,6 @@ func (l *loop) work(ctx context.Context) {
 // await waits for the next step and returns it, or nil when the context is done. It does not do the step itself: the liveness probe measures how
 // long work takes for one.
 func (l *loop) await(ctx context.Context, due, overdue, prune <-chan time.Time) func(context.Context) {
-	deliveries := l.deliveries
-	if l.outbox.full() {
-		deliveries = nil
-	}
 	select {
 	case <-ctx.Done():
 		return nil
@@ -114,8 +103,6 @@ func (l *loop) await(ctx context.Context, due, overdue, prune <-chan time.Time) 
 		return func(context.Context) { l.outbox.flushed() }
 	case reports := <-l.publisher.published:
 		return func(ctx context.Context) { l.confirm(ctx, reports) }
-	case delivery := <-deliveries:
-		return func(ctx context.Context) { l.intake.take(ctx, delivery) }
 	case result := <-l.patcher.results:
 		return func(ctx context.Context) { l.completion.finish(ctx, result) }
 	case <-l.dirty.signal:
@@ -131,11 +118,12 @@ func (l *loop) await(ctx context.Context, due, overdue, prune <-chan time.Time) 
 	}
 }
 
-// advance starts whatever can be started now.
+// advance starts whatever can be started now. While too many outcomes wait, the news of sources do, too.
 func (l *loop) advance(ctx context.Context) {
 	if l.outbox.full() {
 		return
 	}
+	l.intake.advance(ctx)
 	l.reverts.advance(ctx)
 	l.dispatcher.dispatch(ctx)
 	l.syncer.Advance(ctx)
@@ -147,7 +135,7 @@ func (l *loop) advance(ctx context.Context) {
 func (l *loop) reviewOverdue(ctx context.Context) {
 	l.takeSnapshot()
 	l.admission.forget()
-	l.owing.advance(ctx, false)
+	l.owing.advance(ctx)
 	l.rollouts.reviewOverdue(ctx)
 	l.recorder.collect()
 	l.pauses.advance(ctx)
@@ -167,7 +155,7 @@ func (l *loop) review(ctx context.Context) {
 		l.shadows.review(key)
 	}
 	for key := range relinked {
-		l.intake.relinked(ctx, key)
+		l.intake.reconsider(ctx, key)
 		l.recorder.want(key)
 	}
 	for key := range returned {
@@ -208,16 +196,15 @@ func (l *loop) wake(timer *time.Timer) {
 	timer.Reset(next)
 }
 
-// confirm handles outcomes that were published: it releases the events of the rollouts among them.
+// confirm handles outcomes that were published: it ends the changes of the rollouts among them.
 func (l *loop) confirm(ctx context.Context, reports []report) {
 	for _, r := range l.outbox.published(reports) {
 		l.concluder.releaseTask(ctx, r)
 	}
 }
 
-// prune forgets the sources that no workload reads any more, or that are gone.
+// prune forgets the sources that no workload reads any more.
 func (l *loop) prune() {
-	l.baselines.prune(l.index.IsRead, l.now())
 	l.canaries.prune(l.index.IsRead)
 }
 
@@ -228,30 +215,12 @@ func (l *loop) takeSnapshot() {
 func (l *loop) drain(ctx context.Context) {
 	l.dirty.end()
 	ctx = context.WithoutCancel(ctx)
-	l.note(ctx)
 	for result := range l.patcher.drain() {
 		l.completion.finish(ctx, result)
 	}
 	l.syncer.Stop(ctx)
 	l.flush(ctx)
-	l.inFlight.abandon(ctx)
-}
-
-// note writes on the workloads that wait what they wait for, for the next leader. It writes more whenever a patch ends and leaves room, or fails.
-func (l *loop) note(ctx context.Context) {
-	timeout := time.After(owingPatience)
-	for {
-		l.owing.advance(ctx, true)
-		if l.patcher.idle() {
-			return
-		}
-		select {
-		case result := <-l.patcher.results:
-			l.completion.finish(ctx, result)
-		case <-timeout:
-			return
-		}
-	}
+	l.debounce.abandon()
 }
 
 // flush publishes every outcome, but takes no longer than one attempt may take.
@@ -264,18 +233,6 @@ func (l *loop) flush(ctx context.Context) {
 		case reports := <-l.publisher.published:
 			l.confirm(ctx, reports)
 		case <-timeout:
-			return
-		}
-	}
-}
-
-// returnDeliveries naks the events that were delivered and never handled. Call it once nothing is delivered any more.
-func (l *loop) returnDeliveries(ctx context.Context) {
-	for {
-		select {
-		case delivery := <-l.deliveries:
-			delivery.Done(ctx, context.Canceled)
-		default:
 			return
 		}
 	}

@@ -2,7 +2,6 @@ package actuate
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -61,13 +60,13 @@ func (m *metrics) instruments() []instrument.Instrument {
 		},
 		{
 			Histogram: &m.changePatch, Name: "keyturn.change.patch.duration", Unit: "s", Labels: []string{"kind"}, Buckets: latency,
-			About: "Time from when the watcher saw a change, or from the request for a replay, or from the end of a hold, a closed window, " +
+			About: "Time from when the watcher saw a change, or from the end of a hold, a closed window, " +
 				"--reload-delay or, with --canary, the wait for the workload that goes first, until a workload was rolled for it. " +
 				"Pods that reload in place are not counted.",
 		},
 		{
 			Histogram: &m.changeReady, Name: "keyturn.change.ready.duration", Unit: "s", Labels: []string{"kind"}, Buckets: latency,
-			About: "Time from when the watcher saw a change, or from the request for a replay, or from the end of a hold, a closed window, " +
+			About: "Time from when the watcher saw a change, or from the end of a hold, a closed window, " +
 				"--reload-delay or, with --canary, the wait for the workload that goes first, until all pods of a workload were " +
 				"ready with it. Pods that reload in place are not counted.",
 		},
@@ -97,11 +96,11 @@ func (m *metrics) instruments() []instrument.Instrument {
 		},
 		{
 			Counter: &m.consumed, Name: "messaging.client.consumed.messages", Unit: "{message}", Labels: messagingLabels(),
-			About: "Delivered events, redeliveries included.",
+			About: "Events that the leader has taken. Of several events of a source that come at once, it takes the last.",
 		},
 		{
-			Histogram: &m.process, Name: "messaging.process.duration", Unit: "s", Buckets: latency, Labels: append(messagingLabels(), "error.type"),
-			About: "Time from the delivery of an event until every workload was finished with it, including the time that rollouts were held.",
+			Histogram: &m.process, Name: "messaging.process.duration", Unit: "s", Buckets: latency, Labels: messagingLabels(),
+			About: "Time from when the leader takes an event until every workload was finished with it, including the time that rollouts were held.",
 		},
 		{
 			Counter: &m.sent, Name: "messaging.client.sent.messages", Unit: "{message}", Labels: append(messagingLabels(), "error.type"),
@@ -144,23 +143,16 @@ func (m *metrics) decided(ctx context.Context, reason plan.Reason) {
 	m.reloader.decided(ctx, reason)
 }
 
-// received counts a delivered event.
-func (m *metrics) received(ctx context.Context, delivery *events.Delivery, dependents []*workload.Workload, now time.Time) {
-	m.consumed.Add(ctx, 1, m.labels.message.Of(messageLabel{operation: "receive", kind: delivery.Change.Source.Kind}))
-	m.reloader.received(ctx, delivery, dependents, now)
+// received counts an event that was taken. Since is when its change came.
+func (m *metrics) received(ctx context.Context, change events.Change, since time.Time, dependents []*workload.Workload, now time.Time) {
+	m.consumed.Add(ctx, 1, m.labels.message.Of(messageLabel{operation: "receive", kind: change.Source.Kind}))
+	m.reloader.received(ctx, change, now.Sub(since), dependents)
 }
 
-// finished measures an event that nothing holds any more. One that was nakked for the next leader does not count, nor one that was delivered
-// again.
-func (m *metrics) finished(ctx context.Context, change events.Change, took time.Duration, err error) {
-	if errors.Is(err, context.Canceled) || errors.Is(err, events.ErrRedelivered) {
-		return
-	}
-	if reject, ok := errors.AsType[*events.RejectError](err); ok {
-		m.reject(ctx, reject.Reason)
-	}
-	m.process.Record(ctx, took.Seconds(), m.labels.message.Of(messageLabel{"process", change.Source.Kind, errorType(err)}))
-	m.reloader.finished(ctx, change, took, err)
+// finished measures an event that nothing holds any more.
+func (m *metrics) finished(ctx context.Context, change events.Change, took time.Duration) {
+	m.process.Record(ctx, took.Seconds(), m.labels.message.Of(messageLabel{operation: "process", kind: change.Source.Kind}))
+	m.reloader.finished(ctx, change, took)
 }
 
 // published counts an attempt to publish an outcome.
@@ -218,6 +210,7 @@ func (m *metrics) ready(ctx context.Context, kind string, took time.Duration) {
 
 func (m *metrics) reject(ctx context.Context, reason string) {
 	m.rejected.Add(ctx, 1, m.labels.reason.Of(reason))
+	m.reloader.rejected(ctx)
 }
 
 // syncing counts an ExternalSecret that takes a slot, or with -1 one that returns it.

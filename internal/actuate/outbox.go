@@ -7,15 +7,15 @@ import (
 )
 
 const (
-	// outboxSize is the maximum number of outcomes that wait to be published. When it is reached, nothing is decided: no outcome is lost,
-	// and the events stay on the stream meanwhile.
+	// outboxSize is the maximum number of outcomes that wait to be published. When it is reached, nothing is decided, so that no
+	// outcome is lost.
 	outboxSize = 4096
 	// outboxPatience is how long an outcome waits at most while patches are under way: see docs/adr/0008-patches-go-first.md.
 	outboxPatience = 5 * time.Second
 )
 
-// report is an outcome. If it says that a rollout has begun, started is the task that began it. The events of that task are not acked
-// before the outcome is published, so that after a crash they are redelivered and the rollout is followed.
+// report is an outcome. If it says that a rollout has begun, started is the task that began it. The changes of that task end once
+// the outcome is published.
 type report struct {
 	outcome events.Outcome
 	started *task

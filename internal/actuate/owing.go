@@ -12,14 +12,12 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// owingPatience is how long a leader whose term ends may still start to note what is left.
-const owingPatience = 2 * time.Second
-
 // owingLook is how long a workload for which everything is noted is not looked at again, unless another change comes or the workload changes.
 const owingLook = time.Minute
 
 // owing notes in the records of waiting workloads what they are to be rolled for, where nothing else on them shows that, and writes a record again
-// that others have removed meanwhile. The next leader recalls what is noted.
+// that others have removed meanwhile. The next leader sees it there. What it has not noted when its term ends has changed so recently that the next
+// leader knows that from the Lease.
 type owing struct {
 	notes
 	decider *decider
@@ -35,21 +33,21 @@ type owingTurn struct {
 	backoff wait.Backoff
 }
 
-// advance notes what is not noted yet. Ending says that the term of this leader ends: it will not patch any of the changes that it gathers.
-func (o *owing) advance(ctx context.Context, ending bool) {
+// advance notes what is not noted yet.
+func (o *owing) advance(ctx context.Context) {
 	maps.DeleteFunc(o.turns, func(key workload.Key, _ *owingTurn) bool { return o.debounce.byKey[key] == nil })
 	if o.dryRun {
 		return
 	}
 	for key, p := range o.debounce.byKey {
-		if !ending && (!p.isStuck() || o.now().Before(p.noteAt)) {
+		if now := o.now(); now.Before(p.noteAt) || now.Before(p.first.Add(o.after)) {
 			continue // There may be thousands, and for most of them this is the only check.
 		}
 		w, turn := o.index.Get(key), o.turns[key]
 		if w == nil || w.Unserved || turn != nil && o.now().Before(turn.due) || o.patcher.busy(key) || !o.patcher.hasRoom(key.Namespace) {
 			continue
 		}
-		decisions, next := o.decide(p, w, ending)
+		decisions, next := o.decide(p, w)
 		write, needed := plan.Note(w, decisions, true, nil, nil)
 		if !needed {
 			p.noteAt = next
@@ -60,20 +58,15 @@ func (o *owing) advance(ctx context.Context, ending bool) {
 }
 
 // decide returns the decisions of what is to be noted on a workload now, and when to look at it again if nothing is.
-func (o *owing) decide(p *pending, w *workload.Workload, ending bool) (decisions []plan.Decision, next time.Time) {
+func (o *owing) decide(p *pending, w *workload.Workload) (decisions []plan.Decision, next time.Time) {
 	now := o.now()
 	next = now.Add(owingLook)
-	for source, c := range p.changes {
+	for _, c := range p.changes {
 		decision := o.decider.decide(w, c.change, p.memory(c, now))
-		isUrgent := ending || c.event.recalled
-		if action := decision.Reason.Action(); c.event.recalled && (action == plan.Roll || action == plan.Hold) {
-			// It is not on the stream for the next leader, which looks for nothing but notes.
-			decision.Unnoted = w.Rolled[source.String()] != workload.Owed(decision.Record)
-		}
-		due := c.received.Add(o.after)
+		due := c.since.Add(o.after)
 		switch {
 		case !decision.Unnoted:
-		case isUrgent || !now.Before(due):
+		case !now.Before(due):
 			decision.Records = false // It is recorded once it is decided.
 			decisions = append(decisions, decision)
 		case due.Before(next):

@@ -88,55 +88,33 @@ func newPending(key workload.Key, first time.Time) *pending {
 	}
 }
 
-// add records the change of an event, and returns the event that it replaces, if there is one. From is the baseline of the change. It is used only
-// for the first change of a source.
-func (p *pending) add(e *inFlightEvent, from *events.Change) []replaced {
-	change := e.delivery.Change
-	c := p.changes[change.Source]
+// add records the change of an event. From is what there was before, and since is when it came. They are used only for the first change of a source.
+func (p *pending) add(e *takenEvent, from *events.Change, since time.Time) *pendingChange {
+	c := p.changes[e.change.Source]
 	if c == nil {
-		c = &pendingChange{from: from, received: e.delivery.Received, since: e.delivery.Since()}
-		p.changes[change.Source] = c
+		c = &pendingChange{from: from, since: since}
+		p.changes[e.change.Source] = c
 	}
 	p.noteAt = time.Time{}
-	before := c.event
-	c.change, c.event = change, e
-	e.open++
-	return c.follow(before)
+	c.follow(e)
+	return c
 }
 
-// supersedes reports whether the workload has a later change of the source than that of a delivery. A nil pending has none.
-func (p *pending) supersedes(delivery *events.Delivery) bool {
+// isFor reports whether the workload has this change. A nil pending has none.
+func (p *pending) isFor(change events.Change) bool {
 	if p == nil {
 		return false
 	}
-	c := p.changes[delivery.Change.Source]
-	return c != nil && positionOf(delivery).isBefore(positionOf(c.event.delivery))
-}
-
-// hasUpTo reports whether the workload has a change of the delivery's source that is not known to be earlier than the delivery.
-func (p *pending) hasUpTo(delivery *events.Delivery) bool {
-	if p == nil {
-		return false
-	}
-	c := p.changes[delivery.Change.Source]
-	return c != nil && !positionOf(c.event.delivery).isBefore(positionOf(delivery))
-}
-
-// covers reports whether the workload has the change of a delivery, or a later change of the source.
-func (p *pending) covers(delivery *events.Delivery) bool {
-	if p == nil {
-		return false
-	}
-	c := p.changes[delivery.Change.Source]
-	return c != nil && c.change.ID() == delivery.Change.ID() || p.supersedes(delivery)
+	c := p.changes[change.Source]
+	return c != nil && c.change.ID() == change.ID()
 }
 
 // memory returns what is remembered of a change. If it came before the end of the workload's own pause, it is as if it had just come.
 func (p *pending) memory(c *pendingChange, now time.Time) plan.Memory {
-	memory := plan.Memory{Since: c.came(), From: c.from, Owed: c.owed}
+	memory := plan.Memory{Since: c.since, From: c.from, Owed: c.owed}
 	switch {
 	case p.gathered.IsZero():
-	case !c.event.delivery.Received.After(p.gathered):
+	case !c.event.at.After(p.gathered):
 		memory.Since = now
 	case p.gathered.After(memory.Since):
 		memory.Since = p.gathered
@@ -149,41 +127,24 @@ func (p *pending) memory(c *pendingChange, now time.Time) plan.Memory {
 func (p *pending) age(now time.Time) time.Duration {
 	oldest := now
 	for _, c := range p.changes {
-		if !c.since.IsZero() && c.since.Before(oldest) {
+		if c.since.Before(oldest) {
 			oldest = c.since
 		}
 	}
 	return now.Sub(oldest)
 }
 
-// waitedSince returns since when a change has waited without anybody having chosen so: since its events.Delivery.Since, or since the workload last
-// waited as people have chosen.
+// waitedSince returns since when a change has waited without anybody having chosen so: since the watcher saw it, or since the workload last waited as
+// people have chosen.
 func (p *pending) waitedSince(c *pendingChange) time.Time {
-	if since := c.event.delivery.Since(); since.After(p.woke) {
-		return since
+	if c.change.Time.After(p.woke) {
+		return c.change.Time
 	}
 	return p.woke
 }
 
-// isReportedBefore reports whether an earlier leader has probably reported why the workload rests: all of its events were delivered before, and
-// this leader has reported no reason yet.
-func (p *pending) isReportedBefore() bool {
-	if len(p.reported) > 0 {
-		return false
-	}
-	for _, c := range p.changes {
-		if c.event.delivery.Deliveries < 2 {
-			return false
-		}
-	}
-	return true
-}
-
 // isHeld reports whether the workload waits for something other than a time.
 func (p *pending) isHeld() bool { return p.held != plan.None }
-
-// isStuck reports whether the workload waits for more than the end of its debounce window: for whatever holds it, or after a patch that failed.
-func (p *pending) isStuck() bool { return p.isHeld() || p.attempts > 0 }
 
 // needsSlot reports whether the workload waits only for a slot.
 func (p *pending) needsSlot() bool { return p.held.Waiting() == plan.ForSlot }
@@ -218,15 +179,13 @@ func (p *pending) forgetBaselines() {
 	}
 }
 
-// merge folds an older entry of the same workload into p, and returns the events that later ones replace. If both have a change of a source, that
-// of p is newer.
-func (p *pending) merge(older *pending) []replaced {
-	var given []replaced
+// merge folds an older entry of the same workload into p. If both have a change of a source, that of p is newer.
+func (p *pending) merge(older *pending) {
 	for source, old := range older.changes {
 		if c, ok := p.changes[source]; ok {
 			c.owed, c.doubted, c.unanswered = c.owed || old.owed, c.doubted || old.doubted, c.unanswered || old.unanswered
-			c.received, c.since = old.received, old.since
-			given = append(given, c.follow(old.event)...)
+			c.since = old.since
+			c.replace(old.event)
 		} else {
 			p.changes[source] = old
 		}
@@ -238,5 +197,4 @@ func (p *pending) merge(older *pending) []replaced {
 		p.woke = older.woke
 	}
 	p.first, p.tries = older.first, older.tries
-	return given
 }

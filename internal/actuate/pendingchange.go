@@ -22,35 +22,34 @@ type pendingChange struct {
 	doubted bool
 	// unanswered means the same of a patch that rolls the workload for it.
 	unanswered bool
-	// event is the event of the change, which the change keeps open. It replaces earlier events of the source: the stream, too, keeps only the
-	// last one, and keeping them all would fill the memory if a source is written again and again.
-	event *inFlightEvent
-	// received is when the first event of the source came, and since is its events.Delivery.Since.
-	received, since time.Time
+	// event is the event of the change. It replaces earlier events of the source: keeping them all would fill the memory if a source is written again
+	// and again.
+	event *takenEvent
+	// since is when the first change of the source came, possibly to an earlier leader.
+	since time.Time
 	// earlier are the spans of the replaced events, the newest last.
 	earlier []trace.SpanContext
 }
 
-// replaced is an event that a later one has replaced in a pending change.
-type replaced struct{ event, by *inFlightEvent }
-
-// follow replaces an earlier event of the source by the event of the change. Before is nil if there is no earlier one.
-func (c *pendingChange) follow(before *inFlightEvent) []replaced {
-	if before == nil {
-		return nil
+// follow makes the change that of a later event of the source.
+func (c *pendingChange) follow(e *takenEvent) {
+	before := c.event
+	c.change, c.event = e.change, e
+	e.Hold()
+	c.keep(e.earlier...)
+	if before != nil {
+		c.replace(before)
 	}
-	c.earlier = append(c.earlier, before.span.SpanContext())
-	c.earlier = c.earlier[max(0, len(c.earlier)-maxEarlier):]
-	return []replaced{{event: before, by: c.event}}
 }
 
-// came returns when the first change of the source came, possibly to an earlier leader.
-func (c *pendingChange) came() time.Time { return cameAt(c.since, c.received) }
+// replace takes the place of an earlier event of the source.
+func (c *pendingChange) replace(before *takenEvent) {
+	c.keep(before.span.SpanContext())
+	before.span.AddLink(trace.Link{SpanContext: c.event.span.SpanContext()})
+	before.release()
+}
 
-// cameAt returns when a change came, possibly to an earlier leader, given its events.Delivery.Since and when it was received.
-func cameAt(since, received time.Time) time.Time {
-	if !since.IsZero() && since.Before(received) {
-		return since
-	}
-	return received
+func (c *pendingChange) keep(earlier ...trace.SpanContext) {
+	c.earlier = append(c.earlier, earlier...)
+	c.earlier = c.earlier[max(0, len(c.earlier)-maxEarlier):]
 }

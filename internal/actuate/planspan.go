@@ -39,10 +39,10 @@ func startPlan(ctx context.Context, tracer trace.Tracer, p *pending, w *workload
 }
 
 // newestOf returns the event of the newest change of a workload, nil if it has none.
-func newestOf(p *pending) *inFlightEvent {
-	var newest *inFlightEvent
+func newestOf(p *pending) *takenEvent {
+	var newest *takenEvent
 	for _, c := range p.changes {
-		if newest == nil || workload.Newer(c.change.ResourceVersion, newest.delivery.Change.ResourceVersion) {
+		if newest == nil || workload.Newer(c.change.ResourceVersion, newest.change.ResourceVersion) {
 			newest = c.event
 		}
 	}

@@ -12,8 +12,6 @@ import (
 )
 
 const (
-	// recordDelay is how long after a leader has begun it records nothing: what is not acked is delivered to it first.
-	recordDelay = 3 * time.Second
 	// recordPause is the shortest time between the starts of two records: 20 a second.
 	recordPause = 50 * time.Millisecond
 	// recordLooks is how many workloads are looked at, one after the other, before the loop does something else.
@@ -56,16 +54,6 @@ type recordTurn struct {
 	wrote time.Time
 	// backoff has the delays after patches.
 	backoff wait.Backoff
-}
-
-// resume has all workloads looked at.
-func (r *recorder) resume() {
-	r.next = r.now().Add(recordDelay)
-	for _, w := range r.index.All() {
-		if !w.OptIn.Empty() {
-			r.want(w.Key())
-		}
-	}
 }
 
 // want has a workload looked at soon: something is decided for it that its record lacks, or it may have come to want other sources.

@@ -14,7 +14,7 @@ import (
 )
 
 // reloaderMetrics are metrics with the names and labels of Reloader, for dashboards and alerts that were made for it. Its two about requests
-// to the API server are in telemetry. What Reloader keeps in a work queue in memory, Keyturn keeps on the stream. A nil one measures nothing.
+// to the API server are in telemetry. What Reloader keeps in a work queue in memory, Keyturn reads from the workloads. A nil one measures nothing.
 type reloaderMetrics struct {
 	kinds workload.Kinds
 
@@ -54,8 +54,7 @@ func (m *reloaderMetrics) instruments() []instrument.Instrument {
 		},
 		{
 			Histogram: &m.latency, Name: "reloader.action.latency", Unit: "s", Labels: []string{"workload_kind"}, Buckets: latency,
-			About: "Time from when the watcher saw a change, or a replay was asked for, until the workload was patched. " +
-				"Reloader starts to measure later.",
+			About: "Time from when the watcher saw a change until the workload was patched. Reloader starts to measure later.",
 		},
 		{
 			Counter: &m.skips, Name: "reloader.skipped", Labels: []string{"reason"},
@@ -63,15 +62,15 @@ func (m *reloaderMetrics) instruments() []instrument.Instrument {
 		},
 		{
 			Counter: &m.reconciles, Name: "reloader.reconcile", Labels: []string{"result"},
-			About: "Events that every workload is finished with: success or error.",
+			About: "Events that every workload is finished with: success.",
 		},
 		{
 			Histogram: &m.reconcile, Name: "reloader.reconcile.duration", Unit: "s", Labels: []string{"result"}, Buckets: latency,
-			About: "Time from the delivery of an event until then.",
+			About: "Time from when the actuator takes an event until then.",
 		},
 		{
 			Counter: &m.arrivals, Name: "reloader.events.received", Labels: []string{"event_type", "resource_type"},
-			About: "Delivered events: add, update or delete of configmaps, secrets or other sources.",
+			About: "Events that were taken: add, update or delete of configmaps, secrets or other sources.",
 		},
 		{
 			Counter: &m.processed, Name: "reloader.events.processed", Labels: []string{"event_type", "resource_type", "result"},
@@ -79,23 +78,23 @@ func (m *reloaderMetrics) instruments() []instrument.Instrument {
 		},
 		{
 			Counter: &m.scanned, Name: "reloader.workloads.scanned", Labels: []string{"kind"},
-			About: "Workloads that were looked at for a delivered event. The index finds the dependents, so these are all that match.",
+			About: "Workloads that were looked at for an event. The index finds the dependents, so these are all that match.",
 		},
 		{
 			Gauge: &m.depth, Name: "reloader.workqueue.depth",
-			About: "Events that some workload is not finished with: on the stream, or delivered and held. Absent while NATS is unreachable.",
+			About: "Workloads with a change that is not decided yet, held ones included.",
 		},
 		{
 			Counter: &m.adds, Name: "reloader.workqueue.adds",
-			About: "Delivered events, redeliveries included.",
+			About: "Events that were taken.",
 		},
 		{
 			Histogram: &m.waits, Name: "reloader.workqueue.latency", Unit: "s", Buckets: latency,
-			About: "Time from when the watcher saw a change, or a replay was asked for, until the actuator first took up its event.",
+			About: "Time from when the watcher saw a change until the actuator took up its event.",
 		},
 		{
 			Counter: &m.matched, Name: "reloader.workloads.matched", Labels: []string{"kind"},
-			About: "Workloads that depend on the source of a delivered event.",
+			About: "Workloads that depend on the source of an event.",
 		},
 		{
 			Counter: &m.failures, Name: "reloader.errors", Labels: []string{"type"},
@@ -123,16 +122,14 @@ func newReloaderMetrics(meter metric.Meter, kinds workload.Kinds) (*reloaderMetr
 	return m, nil
 }
 
-// received counts a delivered event, and the workloads that depend on its source.
-func (m *reloaderMetrics) received(ctx context.Context, delivery *events.Delivery, dependents []*workload.Workload, now time.Time) {
+// received counts an event, and the workloads that depend on its source.
+func (m *reloaderMetrics) received(ctx context.Context, change events.Change, waited time.Duration, dependents []*workload.Workload) {
 	if m == nil {
 		return
 	}
 	m.adds.Add(ctx, 1)
-	if delivery.Deliveries <= 1 {
-		m.waits.Record(ctx, now.Sub(delivery.Since()).Seconds())
-	}
-	m.arrivals.Add(ctx, 1, metric.WithAttributes(reloaderEvent(delivery.Change)...))
+	m.waits.Record(ctx, waited.Seconds())
+	m.arrivals.Add(ctx, 1, metric.WithAttributes(reloaderEvent(change)...))
 	for _, w := range dependents {
 		kind := metric.WithAttributes(attribute.String("kind", m.title(w.ID.Kind)))
 		m.scanned.Add(ctx, 1, kind)
@@ -148,23 +145,26 @@ func (m *reloaderMetrics) gauges() []metric.Observable {
 	return []metric.Observable{m.depth}
 }
 
-// observeLag reports how far the consumer is behind.
-func (m *reloaderMetrics) observeLag(observer metric.Observer, lag events.Lag) {
+// observePending reports how many workloads are pending.
+func (m *reloaderMetrics) observePending(observer metric.Observer, pending int) {
 	if m != nil {
-		observer.ObserveInt64(m.depth, int64(lag.Pending)+int64(lag.AckPending))
+		observer.ObserveInt64(m.depth, int64(pending))
+	}
+}
+
+// rejected counts a dead-lettered event.
+func (m *reloaderMetrics) rejected(ctx context.Context) {
+	if m != nil {
+		m.failures.Add(ctx, 1, metric.WithAttributes(attribute.String("type", "event")))
 	}
 }
 
 // finished measures an event that nothing holds any more.
-func (m *reloaderMetrics) finished(ctx context.Context, change events.Change, took time.Duration, err error) {
+func (m *reloaderMetrics) finished(ctx context.Context, change events.Change, took time.Duration) {
 	if m == nil {
 		return
 	}
 	result := attribute.String("result", "success")
-	if err != nil {
-		result = attribute.String("result", "error")
-		m.failures.Add(ctx, 1, metric.WithAttributes(attribute.String("type", "event")))
-	}
 	m.reconciles.Add(ctx, 1, metric.WithAttributes(result))
 	m.reconcile.Record(ctx, took.Seconds(), metric.WithAttributes(result))
 	m.processed.Add(ctx, 1, metric.WithAttributes(append(reloaderEvent(change), result)...))

@@ -23,7 +23,7 @@ type rollouts struct {
 	peers     *failedPeers
 	canaries  *canaries
 	reverts   *reverts
-	denied    denials
+	held      toldHolds
 	patcher   *patcher
 	debounce  *debounce
 	problems  *problems
@@ -97,7 +97,7 @@ func (o *rollouts) resume(ctx context.Context, stream *resumer) bool {
 		o.following.resume(ctx, outcome)
 		o.peers.resumeOutcome(outcome)
 		o.reverts.resumeOutcome(ctx, outcome)
-		o.denied.resume(outcome)
+		o.held.resume(outcome)
 	})
 	if !isKnown {
 		return false
@@ -121,9 +121,9 @@ func (o *rollouts) changed(started events.Outcome) []time.Time {
 		if err != nil {
 			continue
 		}
-		last := o.state.Recall(workload.SourceNamed(source.Kind, started.Workload.Namespace, source.Name), o.now())
-		if last != nil && last.Change.ID() == cause.Event {
-			times = append(times, last.Change.Time)
+		change, last := o.state.Change(workload.SourceNamed(source.Kind, started.Workload.Namespace, source.Name))
+		if last != nil && change.ID() == cause.Event {
+			times = append(times, change.Time)
 		}
 	}
 	return times

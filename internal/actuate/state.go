@@ -16,6 +16,8 @@ import (
 type state struct {
 	*events.LastChanges
 	now func() time.Time
+	// dirty gathers what is new once the stream has been read.
+	dirty *dirtySet
 	// base has the last event of each source when the stream had been read for the first time. It is nil until then.
 	base map[events.Source]plan.Base
 	// gapFrom is plan.Memory.GapFrom. It is set before this actuator leads.
@@ -25,17 +27,36 @@ type state struct {
 	// complete is closed when the stream has been read for the first time.
 	complete chan struct{}
 	once     sync.Once
+	// unreadable has something when an event came that cannot be read.
+	unreadable chan struct{}
 }
 
-func newState(o Options) *state {
+func newState(o Options, dirty *dirtySet) *state {
 	origins := events.Origins{Cluster: o.Cluster, StoresFrom: o.StoresFrom}
 	return &state{
-		LastChanges: events.NewLastChanges(origins), now: o.Now, met: make(map[workload.Key]string), complete: make(chan struct{}),
+		LastChanges: events.NewLastChanges(origins), now: o.Now, dirty: dirty, met: make(map[workload.Key]string),
+		complete: make(chan struct{}), unreadable: make(chan struct{}, 1),
 	}
 }
 
 // Put implements events.Taker.
-func (s *state) Put(at events.Address, c *events.LastChange) { s.LastChanges.Put(at, c) }
+func (s *state) Put(at events.Address, c *events.LastChange) {
+	before, isNew := s.LastChanges.Put(at, c)
+	if c.Verb() == "" {
+		select {
+		case s.unreadable <- struct{}{}:
+		default: // signaled already
+		}
+	}
+	if !isNew {
+		return
+	}
+	select {
+	case <-s.complete:
+		s.dirty.tell(at.Source(), before, cameAt(c.Time(), s.now()))
+	default: // Who leads begins with everything that is there.
+	}
+}
 
 // Complete implements events.Taker. The stream is read often enough to forget then what it does not keep.
 func (s *state) Complete() {
@@ -75,15 +96,6 @@ func (s *state) wait(ctx context.Context) bool {
 		return true
 	case <-ctx.Done():
 		return false
-	}
-}
-
-// take puts what was delivered: the consumer may be ahead of the Follower.
-func (s *state) take(delivery *events.Delivery) {
-	change := delivery.Change
-	if c, err := events.NewLastChange(delivery.Seq, delivery.StoredAt, change); err == nil {
-		source := change.Source
-		s.Put(events.Address{Cluster: change.Cluster, Kind: source.Kind, Namespace: source.Namespace, Name: source.Name}, &c)
 	}
 }
 

@@ -40,8 +40,8 @@ func requestAttributes(attempts int) []attribute.KeyValue {
 	return attributes
 }
 
-// recordError marks the span of an event that is not acked. Of a rejected event it records the reason only, as the error may contain what an
-// admission webhook says: see failRequest.
+// recordError marks the span of an event for which something was given up. It records the reason only if there is one, as the error may contain what
+// an admission webhook says: see failRequest.
 func recordError(span trace.Span, err error) {
 	text := err.Error()
 	if rejected, ok := errors.AsType[*events.RejectError](err); ok {

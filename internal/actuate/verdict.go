@@ -24,8 +24,8 @@ func (v *verdict) do(c *pendingChange, decision plan.Decision) {
 	v.doing = append(v.doing, decision)
 	switch decision.Reason.Action() {
 	case plan.Roll:
-		if came := c.came(); !v.rolls || came.Before(v.since) {
-			v.since = came
+		if !v.rolls || c.since.Before(v.since) {
+			v.since = c.since
 		}
 		v.rolls = true
 	case plan.Hold:

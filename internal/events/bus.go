@@ -115,6 +115,15 @@ func (s Stored) Change() (Change, error) {
 	return change, validateChange(s.Subject, change)
 }
 
+// lastChange returns the stored change in compact form, with the errors of Change.
+func (s Stored) lastChange() (LastChange, error) {
+	change, err := s.Change()
+	if err != nil {
+		return LastChange{}, err
+	}
+	return NewLastChange(s.Seq, s.Time, change)
+}
+
 // Outcome returns the stored outcome. It returns a RejectError if the event is not an outcome, or is about the object of another subject.
 func (s Stored) Outcome() (Outcome, error) {
 	if s.Err != nil {

@@ -147,21 +147,17 @@ func (e *epoch) isPut(ctx context.Context, consumer jetstream.Consumer, received
 
 // put hands over an event.
 func (e *epoch) put(ctx context.Context, stored Stored) {
-	change, err := stored.Change()
+	c, err := stored.lastChange()
 	e.mu.Lock()
 	if stored.Seq > e.newest.seq {
 		e.newest.subject, e.newest.seq, e.newest.at = stored.Subject, stored.Seq, stored.Time
-		e.newest.expires = change.Verb == VerbDeleted
+		e.newest.expires = c.Verb() == VerbDeleted
 	}
 	e.mu.Unlock()
 	at, illegal := ParseSubject(stored.Subject)
 	if illegal != nil {
 		e.bus.logger.WarnContext(ctx, "ignoring an event on the stream", "err", illegal)
 		return
-	}
-	var c LastChange
-	if err == nil {
-		c, err = NewLastChange(stored.Seq, stored.Time, change)
 	}
 	if err != nil {
 		e.bus.logger.WarnContext(ctx, "cannot read an event on the stream", "subject", stored.Subject, "err", err)

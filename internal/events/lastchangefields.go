@@ -32,11 +32,20 @@ func (c *LastChange) WrittenAt() time.Time { return timeAt(c.writtenAt) }
 // StoredAt returns when the stream stored the event. It is zero if that is unknown.
 func (c *LastChange) StoredAt() time.Time { return timeAt(c.storedAt) }
 
+// Trace returns the context of the span that created the event.
+func (c *LastChange) Trace() TraceContext {
+	t := TraceContext{Parent: c.trace.text()}
+	if c.Rare != nil {
+		t.State = c.Rare.TraceState
+	}
+	return t
+}
+
 // Change returns the change of a source. Its Previous tells only whether there was a fingerprint before, and whether that was the same.
 func (c *LastChange) Change(cluster string, source Source) Change {
 	change := Change{
 		Cluster: cluster, Source: source, Verb: c.Verb(), UID: c.UID, ResourceVersion: c.ResourceVersion, Fingerprint: c.Fingerprint(),
-		Time: c.Time(), Trace: TraceContext{Parent: c.trace.text()}, Truncated: c.Truncated, Changed: c.changed(), ChangedAt: c.ChangedAt,
+		Time: c.Time(), Trace: c.Trace(), Truncated: c.Truncated, Changed: c.changed(), ChangedAt: c.ChangedAt,
 		CreatedAt: c.CreatedAt, Created: c.Created, Ignore: c.Ignore, Match: c.Match, WrittenAt: c.WrittenAt(),
 	}
 	switch {
@@ -57,7 +66,6 @@ func (c *LastChange) Change(cluster string, source Source) Change {
 	}
 	if rare := c.Rare; rare != nil {
 		change.Since, change.Hold, change.Cause, change.Status, change.Store = rare.Since, rare.Hold, rare.Cause, rare.Status, rare.Store
-		change.Trace.State = rare.TraceState
 		for _, sum := range rare.Recent {
 			change.Recent = append(change.Recent, sum.Text(c.KeyID()))
 		}

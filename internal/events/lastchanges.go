@@ -84,16 +84,15 @@ func (l *LastChanges) Last(source Source) *LastChange {
 	return last
 }
 
-// Recall returns what Last does as a delivery that no consumer waits for: its Done has no effect. It is nil if none is known, or if there is a later
-// event that could not be read.
-func (l *LastChanges) Recall(source Source, now time.Time) *Delivery {
+// Change returns what Last does, also as a Change. The LastChange is nil if none is known, or if there is a later event that could not be read.
+func (l *LastChanges) Change(source Source) (Change, *LastChange) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	last, cluster := l.last(source)
 	if last == nil || l.isUnreadable(source) {
-		return nil
+		return Change{}, nil
 	}
-	return &Delivery{Change: last.Change(cluster, source), Seq: last.Seq, StoredAt: last.StoredAt(), Deliveries: 1, Received: now}
+	return last.Change(cluster, source), last
 }
 
 // last also returns the cluster whose event it is.
@@ -122,6 +121,17 @@ func (l *LastChanges) isUnreadable(source Source) bool {
 		}
 	}
 	return false
+}
+
+// Unreadable returns the addresses of the events that could not be read, where no later one could, and their sequences.
+func (l *LastChanges) Unreadable() map[Address]uint64 {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	found := make(map[Address]uint64, len(l.unreadable))
+	for at, c := range l.unreadable {
+		found[at] = c.Seq
+	}
+	return found
 }
 
 // Each calls fn with what Last returns for each source of a kind that a namespace can reference, in no order. Secrets in stores have no namespace. fn

@@ -120,8 +120,11 @@ func TestAnEventThatCannotBeReadLeavesWhatIsKnown(t *testing.T) {
 		if got != version || l.IsUnreadable(db.Source()) != isUnreadable {
 			t.Errorf("known is %q, unreadable: %t; want %q, %t", got, l.IsUnreadable(db.Source()), version, isUnreadable)
 		}
-		if recalled := l.Recall(db.Source(), testTime) != nil; recalled != (version != "" && !isUnreadable) {
-			t.Errorf("%q is recalled: %t", version, recalled)
+		if change, c := l.Change(db.Source()); (c != nil) != (version != "" && !isUnreadable) || c != nil && change.ResourceVersion != version {
+			t.Errorf("the change is %+v, want %q if that can be read", change, version)
+		}
+		if _, listed := l.Unreadable()[db]; listed != isUnreadable {
+			t.Errorf("it is listed as unreadable: %t, want %t", listed, isUnreadable)
 		}
 	}
 	put := func(c *LastChange, wantNew bool) {
@@ -175,12 +178,10 @@ func TestTheLastChangeOfAStoreIsTheNewestOfAllClusters(t *testing.T) {
 			t.Errorf("step %d: the last is %s, want %s", i+1, got, step.last)
 		}
 	}
-	recalled := l.Recall(source, testTime)
-	if recalled == nil || recalled.Change.Cluster != "hub" || recalled.Change.ResourceVersion != "300" || recalled.Seq != 5 ||
-		!recalled.Received.Equal(testTime) {
-		t.Errorf("recalled is %+v, want the fifth event, which is of the hub", recalled)
+	change, last := l.Change(source)
+	if last == nil || change.Cluster != "hub" || change.ResourceVersion != "300" || last.Seq != 5 {
+		t.Errorf("the change is %+v, want that of the fifth event, which is of the hub", change)
 	}
-	recalled.Done(t.Context(), rejectf("not-wanted", "no")) // Nobody waits for that.
 	var names []string
 	l.Each(KindOpenBao, "shop", func(name string, c *LastChange) { names = append(names, name+" "+c.ResourceVersion) })
 	if diff := cmp.Diff([]string{source.Name + " 300"}, names); diff != "" {

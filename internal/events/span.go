@@ -46,26 +46,33 @@ func (c Change) ObjectAttributes() []attribute.KeyValue {
 	)
 }
 
-// StartProcess starts the span of the processing of a change by a consumer. Its parent is the span that created the event, so that both are in one
-// trace. It also has a link to that span, as the messaging conventions require. An event that cannot change anything gets no span of its own.
-func (d *Delivery) StartProcess(ctx context.Context, tracer trace.Tracer, consumer string) trace.Span {
-	if d.Change.ChangedAt == "" {
+// StartProcess starts the span of the processing of a change with a sequence on the stream. Its parent is the span that created the event, so that
+// both are in one trace. It also has a link to that span, as the messaging conventions require. An event that cannot change anything gets no span of
+// its own.
+func (c Change) StartProcess(ctx context.Context, tracer trace.Tracer, seq uint64) trace.Span {
+	if c.ChangedAt == "" {
 		return trace.SpanFromContext(ctx)
 	}
-	created := d.Change.Trace.Context(ctx)
-	_, span := tracer.Start(created, "process "+SubjectTemplate(d.Change.Source.Kind),
+	created := c.Trace.Context(ctx)
+	_, span := tracer.Start(created, "process "+SubjectTemplate(c.Source.Kind),
 		trace.WithSpanKind(trace.SpanKindConsumer), trace.WithLinks(LinkToParent(created)...))
 	if !span.IsRecording() {
 		return span // Without tracing, or for a trace that is not sampled, the attributes are not needed.
 	}
-	span.SetAttributes(d.Change.SpanAttributes()...)
+	span.SetAttributes(c.SpanAttributes()...)
 	span.SetAttributes(
-		semconv.MessagingOperationTypeProcess,
-		semconv.MessagingOperationName("process"),
-		semconv.MessagingConsumerGroupName(consumer),
-		attribute.Int64("messaging.nats.sequence", int64(d.Seq)),
-		attribute.Int64("keyturn.delivery", int64(d.Deliveries)),
+		semconv.MessagingOperationTypeProcess, semconv.MessagingOperationName("process"), attribute.Int64("messaging.nats.sequence", int64(seq)),
 	)
+	return span
+}
+
+// StartProcess is Change.StartProcess for the processing by a consumer.
+func (d *Delivery) StartProcess(ctx context.Context, tracer trace.Tracer, consumer string) trace.Span {
+	span := d.Change.StartProcess(ctx, tracer, d.Seq)
+	if d.Change.ChangedAt == "" || !span.IsRecording() {
+		return span
+	}
+	span.SetAttributes(semconv.MessagingConsumerGroupName(consumer), attribute.Int64("keyturn.delivery", int64(d.Deliveries)))
 	if d.Replay != 0 {
 		span.SetAttributes(attribute.Int64("keyturn.replay", int64(d.Replay)))
 	}

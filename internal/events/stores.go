@@ -30,6 +30,11 @@ func StoreSources(domain string, clusters []string) []*jetstream.StreamSource {
 	return sources
 }
 
+// Carries returns an error if StreamChanges does not receive the KindOpenBao events of the clusters.
+func (b *Bus) Carries(clusters []string) error {
+	return carries(b.changes.CachedInfo().Config, clusters)
+}
+
 // carries checks that the stream receives the KindOpenBao events of the clusters: by one of its subjects, or by a source.
 func carries(config jetstream.StreamConfig, clusters []string) error {
 	var errs []error

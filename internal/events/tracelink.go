@@ -13,11 +13,16 @@ const traceIDPlaceholder = "{traceID}"
 
 // ID returns the trace id in 32 hexadecimal digits, as tracing backends use it, or "" if there is no trace.
 func (t TraceContext) ID() string {
-	id := trace.SpanContextFromContext(t.remote()).TraceID()
+	id := t.SpanContext().TraceID()
 	if !id.IsValid() {
 		return ""
 	}
 	return id.String()
+}
+
+// SpanContext returns that of the span. It is not valid if there is none.
+func (t TraceContext) SpanContext() trace.SpanContext {
+	return trace.SpanContextFromContext(t.remote())
 }
 
 // Link returns the URL of the trace in a tracing backend, made from the template. It is "" without a template or a trace.

@@ -6,11 +6,11 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// InFlight is a delivered event that has not been acked yet.
+// InFlight is an event that something is not finished with.
 type InFlight interface {
-	// Hold defers the ack until one more Release.
+	// Hold keeps the event in flight until one more Release.
 	Hold()
-	// Release undoes one Hold. With an error, the event will be dead-lettered with that error instead of acked.
+	// Release undoes one Hold. The error is why that has been given up, or nil.
 	Release(ctx context.Context, err error)
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/externalsecret"
+	"github.com/keyturn/keyturn/internal/kube"
 )
 
 // key identifies a pending sync: one ExternalSecret, and the source whose changes it is synced for.
@@ -94,6 +95,13 @@ type pendingSync struct {
 	sent, visible time.Time
 	// span is the span of the wait for the operator, or nil if the sync is not waiting for it.
 	span trace.Span
+}
+
+// newPending returns the sync of an ExternalSecret for a change.
+func newPending(es *externalsecret.ExternalSecret, change events.Change, rotation externalsecret.Rotation, of cause) *pendingSync {
+	return &pendingSync{
+		key: key{change.Source, nameOf(es)}, change: change, rotation: rotation, causes: []cause{of}, backoff: kube.PatchBackoff(), seen: es,
+	}
 }
 
 // newest returns the event that the sync is for.

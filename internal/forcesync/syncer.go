@@ -61,11 +61,33 @@ func (y *Syncer) Take(ctx context.Context, change events.Change, span trace.Span
 	}
 	y.addresses.review(ctx, change, rotation)
 	for _, es := range y.index.dependents(rotation) {
-		y.consider(ctx, &pendingSync{
-			key: key{change.Source, nameOf(es)}, change: change, rotation: rotation, causes: []cause{{event, span}},
-			backoff: kube.PatchBackoff(), seen: es,
-		})
+		y.consider(ctx, newPending(es, change, rotation, cause{event, span}))
 	}
+}
+
+// Resume is Take for the last event about a secret in a store when the Syncer begins. It asks only for the syncs that nobody has finished, as far as
+// the ExternalSecrets show.
+func (y *Syncer) Resume(ctx context.Context, change events.Change, span trace.Span, event InFlight) {
+	rotation, ok := externalsecret.RotationOf(change)
+	if !ok {
+		return
+	}
+	for _, es := range y.index.dependents(rotation) {
+		if y.lacks(es, change) {
+			y.consider(ctx, newPending(es, change, rotation, cause{event, span}))
+		}
+	}
+}
+
+// lacks reports whether an ExternalSecret has still to be synced for a change. The operator reads one that it has not tried anyway. A sync that was
+// asked for longer ago than it may take has ended, and that was reported.
+func (y *Syncer) lacks(es *externalsecret.ExternalSecret, change events.Change) bool {
+	if _, refused := refusal(es, y.dryRun); refused || es.Untried() {
+		return false
+	}
+	_, asked := targetOf(es, y.index.owner(es)).asked(change.ID())
+	isSynced := es.Ready && !es.RefreshTime.Before(change.Time.Truncate(time.Second))
+	return !isSynced && (!asked || y.now().Sub(change.Time) < syncTimeout)
 }
 
 // consider opens a sync, unless one is pending for the same source or the ExternalSecret cannot be synced.

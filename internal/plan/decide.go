@@ -18,7 +18,7 @@ import (
 func Decide(w *workload.Workload, now events.Change, memory Memory, policy Policy) Decision {
 	isKnown := now.Verb != ""
 	if !isKnown {
-		now = forgotten(w, now.Source)
+		now = Forgotten(w, now.Source)
 	}
 	q, decision := policy.ask(w, now, memory)
 	switch {

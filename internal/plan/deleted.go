@@ -12,8 +12,8 @@ func (q *question) isDeletion() bool {
 		(q.last.OwesDeletion() || q.isNews(q.now.ResourceVersion))
 }
 
-// forgotten returns the deletion of a source that nothing is known of: the stream forgets a deletion after a day, and the workload may have noted it.
-func forgotten(w *workload.Workload, source events.Source) events.Change {
+// Forgotten returns the deletion of a source that nothing is known of: the stream forgets a deletion after a day, and the workload may have noted it.
+func Forgotten(w *workload.Workload, source events.Source) events.Change {
 	noted := w.Rolled[source.String()]
 	return events.Change{
 		Source: source, Verb: events.VerbDeleted, UID: noted.UID, ResourceVersion: noted.Version, Fingerprint: noted.Fingerprint,

@@ -16,7 +16,7 @@ const (
 	Record
 	// Roll replaces the pods.
 	Roll
-	// Hold leaves the workload for later, and the event on the stream.
+	// Hold leaves the workload for later.
 	Hold
 )
 
