@@ -57,7 +57,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	told := make(toldHolds)
 	rollouts := &rollouts{
 		private: o.LeaderElect && o.PrivateStream, dryRun: o.DryRun, index: s.index, state: s.state, following: following, peers: peers,
-		canaries: canaries, reverts: reverts, held: told, patcher: patcher, debounce: debounce, problems: newProblems(s.log, kube),
+		canaries: canaries, reverts: reverts, patcher: patcher, debounce: debounce, problems: newProblems(s.log, kube),
 		reporter: reporter, outcomes: outcomes, metrics: s.metrics, log: s.log, now: now,
 	}
 	recorder := &recorder{
@@ -93,7 +93,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		patcher: patcher, rollouts: rollouts, recorder: recorder, pauses: pauses, shadows: shadows,
 		owing: owing, besideReloader: beside, concluder: concluder, syncer: syncer,
 		starts: &starts{clients: o.clients(), namespaces: o.Namespaces, index: s.index, log: s.log},
-		outbox: outbox, publisher: newPublisher(s.bus, s.log, s.metrics),
+		told:   told, outbox: outbox, publisher: newPublisher(s.bus, s.log, s.metrics),
 		dispatcher: &dispatcher{
 			dryRun: o.DryRun, decider: decider, kinds: s.kinds, index: s.index, debounce: debounce, admission: admission,
 			ways:    ways{delay: o.ReloadDelay, now: now},

@@ -44,6 +44,7 @@ type loop struct {
 	shadows        *shadows
 	owing          *owing
 	starts         *starts
+	told           toldHolds
 	concluder      *concluder
 	syncer         *forcesync.Syncer
 	outbox         *outbox
@@ -65,7 +66,9 @@ func (l *loop) run(ctx context.Context) {
 
 // resume has the parts go on with what the workloads say.
 func (l *loop) resume(ctx context.Context) {
-	l.intake.start(ctx)
+	if l.intake.start(ctx); len(l.debounce.byKey) > 0 {
+		l.told.read(ctx, l.stream.bus, l.stream.log)
+	}
 	l.pauses.resume()
 	l.besideReloader.resume()
 	l.shadows.resume()

@@ -101,8 +101,8 @@ func (x *externalSecrets) patch(request k8stesting.PatchAction) (runtime.Object,
 	if !x.ignored[name] {
 		synced.SetResourceVersion(x.s.nextVersion())
 		synced.Object["status"] = map[string]any{
-			"syncedResourceVersion": "1-" + synced.GetResourceVersion(),
-			"conditions":            []any{map[string]any{"type": "Ready", "status": "True"}},
+			"syncedResourceVersion": "1-" + synced.GetResourceVersion(), "refreshTime": time.Now().UTC().Format(time.RFC3339),
+			"conditions": []any{map[string]any{"type": "Ready", "status": "True"}},
 		}
 	}
 	return object, x.Tracker().Update(resource, synced, request.GetNamespace())
@@ -179,32 +179,61 @@ func TestTheForceSyncReportsThroughTheActuator(t *testing.T) {
 	})
 }
 
-func TestAnEventIsSettledAfterItsLastSync(t *testing.T) {
+func TestASyncThatIsDeniedIsToldOnce(t *testing.T) {
 	play(t, func(s *scene) {
 		secrets := s.syncs("db", "mail")
 		secrets.denied["db"], secrets.ignored["mail"] = true, true
 		s.start()
 		s.pass(time.Minute)
 		s.send(rotated())
-		letters := func() []events.DeadLetter {
-			t.Helper()
-			letters, err := s.bus.DeadLetters(s.Context(), 10)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return letters
-		}
 		s.pass(4 * time.Minute)
 		s.wantTold("externalsecret/db failed patch-denied")
-		if got := letters(); len(got) > 0 {
-			t.Errorf("it is settled before its last sync: %+v", got)
-		}
 		s.pass(2 * time.Minute)
 		s.wantTold("externalsecret/mail failed timed-out")
 		s.pass(time.Hour)
 		s.wantTold()
-		if got := letters(); len(got) != 1 || got[0].Reason != events.ReasonPatchDenied {
-			t.Errorf("it is settled with %+v, want once, with the denial", got)
+		if letters := s.deadLetters(); len(letters) > 0 {
+			t.Errorf("there are the dead letters %+v", letters)
 		}
 	})
+}
+
+// The operator has not synced it since the change, whoever asked it to.
+func TestASyncThatNobodyHasFinishedIsTakenUpByTheNextLeader(t *testing.T) {
+	tests := []struct {
+		name string
+		// ends is what becomes of the first leader: with which the operator ignores the ExternalSecret, or is never asked.
+		ends func(s *scene, first *running, secrets *externalSecrets)
+	}{
+		{"because nobody led", func(s *scene, first *running, _ *externalSecrets) {
+			first.stop()
+			s.send(rotated())
+		}},
+		{"because the leader died", func(s *scene, first *running, secrets *externalSecrets) {
+			secrets.denied["db"] = true
+			s.send(rotated())
+			s.pass(5 * time.Second)
+			first.kill()
+			secrets.denied["db"] = false
+		}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			play(t, func(s *scene) {
+				secrets := s.syncs("db")
+				first := s.start()
+				s.pass(time.Minute)
+				test.ends(s, first, secrets)
+				s.wantTold()
+				s.start()
+				s.pass(time.Second)
+				s.set("secret/db", "password", "two") // The sync has written it.
+				s.pass(time.Minute)
+				s.wantTold("externalsecret/db completed synced")
+				s.restart()
+				s.pass(time.Hour)
+				s.wantTold()
+			})
+		})
+	}
 }

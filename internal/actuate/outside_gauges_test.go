@@ -53,9 +53,7 @@ func TestTheGaugesShowWhatTheActuatorHasOnItsHands(t *testing.T) {
 			{"keyturn.rollouts.active", "kind", "statefulset", 0},
 			{"keyturn.rollouts.failing", "kind", "deployment", 1},
 			{"keyturn.rollouts.failing", "kind", "statefulset", 0},
-			{"keyturn.consumer.pending", "", "", 0},
-			{"keyturn.consumer.ack.pending", "", "", 3},
-			{"reloader.workqueue.depth", "", "", 3},
+			{"reloader.workqueue.depth", "", "", 4},
 		} {
 			if got, ok := measured.value(tt.name, tt.key, tt.label); !ok || got != tt.want {
 				s.Errorf("%s{%s}: got %d, there: %t, want %d", tt.name, tt.label, got, ok, tt.want)
@@ -65,32 +63,6 @@ func TestTheGaugesShowWhatTheActuatorHasOnItsHands(t *testing.T) {
 		if got, _ := measured.value("keyturn.workloads.held.oldest", "reason", "on-hold"); got < 3590 || got > 3600 {
 			s.Errorf("what is on hold has waited for %d s, want an hour", got)
 		}
-	})
-}
-
-func TestAnActuatorThatCannotReachNATSShowsAllButItsConsumer(t *testing.T) {
-	play(t, func(s *scene) {
-		seen := s.instrument()
-		s.workload("web", auto, reads("secret/db"), onHold)
-		s.begin("secret/db")
-		s.set("secret/db", "password", "two")
-		s.pass(10 * time.Second)
-		for _, there := range []bool{true, false} {
-			measured := seen.measurements() // An exporter that pushes drops what is collected with an error.
-			for _, name := range []string{"keyturn.leader", "keyturn.workloads.pending"} {
-				if got, ok := measured.value(name, "", ""); !ok || got != 1 {
-					s.Errorf("%s is %d, there: %t, want 1", name, got, ok)
-				}
-			}
-			if _, ok := measured["keyturn.consumer.pending"]; ok != there {
-				s.Errorf("there is keyturn.consumer.pending: %t, want %t", ok, there)
-			}
-			if there {
-				s.nats.Stop()
-				s.pass(10 * time.Second)
-			}
-		}
-		s.nats.Start()
 	})
 }
 
@@ -118,7 +90,7 @@ func TestADryRunIsShownByEachActuator(t *testing.T) {
 
 func TestAnActuatorThatStandsByShowsNothingOfTheWork(t *testing.T) {
 	play(t, func(s *scene) {
-		ofTheWork := []string{"keyturn.workloads.pending", "keyturn.consumer.pending", "keyturn.rollouts.active"}
+		ofTheWork := []string{"keyturn.workloads.pending", "keyturn.rollouts.active"}
 		s.options.LeaderElect = true
 		s.workload("web", auto, reads("secret/db"), onHold)
 		first := s.begin("secret/db")

@@ -23,7 +23,7 @@ func TestAWorkloadOnHoldRollsOnceForWhatIsPendingWhenTheHoldIsTakenOff(t *testin
 		s.settle()
 		s.wantTold("web held on-hold")
 		s.wantLast("web", "held on-hold", "somebody has put the workload on hold: tofu apply")
-		s.restart() // The stream and the workload remember it for the next leader.
+		s.restart() // What is on the stream and on the workload says so to the next leader.
 		s.pass(time.Minute)
 		s.set("secret/db", "password", "three")
 		s.settle()
@@ -106,7 +106,7 @@ func TestASourceOnHoldDelaysNoRecordOfAnother(t *testing.T) {
 		s.restart()
 		s.pass(time.Minute)
 		s.wantRolls()
-		s.wantTold()
+		s.wantTold("web held source-on-hold") // It was told something else of it last.
 		s.mark("secret/db")
 		s.settle()
 		s.wantRolls("web")

@@ -13,7 +13,7 @@ import (
 // lost, is from somebody else, or comes late. From a step of the ledger on, some of them end otherwise.
 
 // landed is the last step of the ledger that is there.
-const landed = 5
+const landed = 7
 
 // fixture is something that happens, and what comes of it.
 type fixture struct {

@@ -152,7 +152,6 @@ func TestLedgerTheStreamGoesBack(t *testing.T) {
 		s.pass(time.Minute)
 	}
 	const whole = ""
-	// The position of the consumer is not there.
 	messages := filepath.Join("*", "streams", events.StreamChanges, "msgs")
 	testFixtures(t, []fixture{
 		{name: "and nothing rolls", play: back(whole, func(*scene) {})},
@@ -176,7 +175,7 @@ func TestLedgerTheStreamGoesBack(t *testing.T) {
 			today: rolled("web"),
 		},
 		{
-			name:  "but not the position of its consumer, and the next change rolls",
+			name:  "as far as its messages go, and the next change rolls",
 			play:  back(messages, func(s *scene) { s.set("secret/db", "password", "three") }),
 			today: rolled("web"),
 		},

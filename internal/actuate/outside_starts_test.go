@@ -68,7 +68,7 @@ func TestWhatAnotherLeaderHasStartedJobsForIsNotStartedAgain(t *testing.T) {
 				s.again("secret/db")
 				s.restart()
 				s.pass(time.Minute)
-				s.wantTold("cronjob/report skipped already-rolled")
+				s.wantTold()
 				if got := len(s.jobs()); got != tt.jobs {
 					t.Errorf("there are %d Jobs, want %d", got, tt.jobs)
 				}

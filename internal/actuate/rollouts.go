@@ -23,7 +23,6 @@ type rollouts struct {
 	peers     *failedPeers
 	canaries  *canaries
 	reverts   *reverts
-	held      toldHolds
 	patcher   *patcher
 	debounce  *debounce
 	problems  *problems
@@ -97,7 +96,6 @@ func (o *rollouts) resume(ctx context.Context, stream *resumer) bool {
 		o.following.resume(ctx, outcome)
 		o.peers.resumeOutcome(outcome)
 		o.reverts.resumeOutcome(ctx, outcome)
-		o.held.resume(outcome)
 	})
 	if !isKnown {
 		return false

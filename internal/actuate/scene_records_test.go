@@ -86,18 +86,3 @@ func (c *cluster) at(moment int, write func()) {
 	write()
 	set(now)
 }
-
-// replayDeadLetters has the events of all dead letters be handled again.
-func (s *scene) replayDeadLetters() {
-	s.Helper()
-	const most = 100
-	letters, err := s.bus.DeadLetters(s.Context(), most)
-	if err != nil || len(letters) == 0 {
-		s.Fatalf("there are %d dead letters to replay, and the error is %v", len(letters), err)
-	}
-	for _, letter := range letters {
-		if err := s.bus.Replay(s.Context(), letter); err != nil {
-			s.Fatal(err)
-		}
-	}
-}

@@ -163,11 +163,8 @@ var nothingWaits = invariant{
 	says: "at rest nothing waits, by what is measured",
 	broken: func(st *story) []string {
 		var broken []string
-		measured, names := st.gauges.measurements(), []string{"keyturn.workloads.pending", "keyturn.rollouts.active"}
-		if !hasLanded(7) {
-			names = append(names, "keyturn.consumer.ack.pending")
-		}
-		for _, name := range names {
+		measured := st.gauges.measurements()
+		for _, name := range []string{"keyturn.workloads.pending", "keyturn.rollouts.active"} {
 			if got, ok := measured.value(name, "", ""); !ok || got != 0 {
 				broken = append(broken, fmt.Sprintf("%s is %d, there: %t", name, got, ok))
 			}

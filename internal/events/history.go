@@ -71,6 +71,16 @@ func (r *Reader) History(ctx context.Context, query HistoryQuery, fn func(Stored
 	return err
 }
 
+// LastOutcomes calls fn for the last outcome of each workload of a cluster in the history, with the subject and the sequence that History gives it.
+func (r *Reader) LastOutcomes(ctx context.Context, cluster string, fn func(Stored) error) error {
+	query := HistoryQuery{Clusters: []string{cluster}, Kind: KindRollout}
+	return r.read(ctx, r.history, jetstream.OrderedConsumerConfig{
+		FilterSubjects: query.subjects(r.historyRoot), DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy,
+	}, func(msg jetstream.Msg, meta *jetstream.MsgMetadata) error {
+		return fn(newStored(r.subject(msg.Subject()), meta.Sequence.Stream, meta.Timestamp, msg.Headers(), msg.Data()))
+	})
+}
+
 // follow calls fn for each message, until ctx is done or reading fails for good.
 func follow(ctx context.Context, stream jetstream.Stream, config jetstream.OrderedConsumerConfig,
 	fn func(jetstream.Msg, *jetstream.MsgMetadata) error,
