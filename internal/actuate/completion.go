@@ -165,10 +165,10 @@ func (c *completion) again(r *task) time.Duration {
 	return c.debounce.retry(r.pending, c.now())
 }
 
-// giveUp ends the changes of a patch that the API server refuses.
+// giveUp ends the changes of a patch that the API server refuses. Their events are dead-lettered once nothing else holds them.
 func (c *completion) giveUp(ctx context.Context, r *task, err error) {
 	rollCtx := r.context(ctx)
-	c.log.ErrorContext(rollCtx, "patch denied; giving up", "workload", r.workload.ID.String(),
+	c.log.ErrorContext(rollCtx, "patch denied; dead-lettering its events", "workload", r.workload.ID.String(),
 		"namespace", r.workload.ID.Namespace, "attempts", r.attempts+1, "err", err)
 	c.metrics.failed(ctx, r.workload.ID)
 	c.reporter.report(ctx, c.outcomes.denied(rollCtx, r, err))
