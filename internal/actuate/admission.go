@@ -113,7 +113,6 @@ func (a *admission) awaitsRepair(key workload.Key) bool {
 // begin records that a workload is being rolled.
 func (a *admission) begin(w *workload.Workload, doing []plan.Decision) {
 	a.canaries.start(w, doing)
-	a.peers.begin(w, a.following.follows(w.Key()))
 }
 
 // review reviews a workload that has changed, or whose patch or rollout has begun or ended.

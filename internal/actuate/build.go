@@ -53,12 +53,13 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	reverts := &reverts{
 		notes: notes, delays: o.RevertDelays, open: make(map[workload.Key]*correction), repetitions: make(map[repetition]time.Time),
 	}
+	marks := &marks{notes: notes, peers: peers, tried: make(map[workload.Key]time.Time)}
 	decider := &decider{policy: o.Policy(), state: s.state, now: now}
 	told := make(toldHolds)
 	rollouts := &rollouts{
 		private: o.LeaderElect && o.PrivateStream, dryRun: o.DryRun, index: s.index, state: s.state, following: following, peers: peers,
-		canaries: canaries, reverts: reverts, patcher: patcher, debounce: debounce, problems: newProblems(s.log, kube),
-		reporter: reporter, outcomes: outcomes, metrics: s.metrics, log: s.log, now: now,
+		canaries: canaries, reverts: reverts, marks: marks, patcher: patcher, debounce: debounce, problems: newProblems(s.log, kube),
+		reporter: reporter, outcomes: outcomes, metrics: s.metrics, log: s.log, now: now, doubted: make(map[workload.Key]time.Time),
 	}
 	recorder := &recorder{
 		notes: notes, decider: decider, turns: make(map[workload.Key]*recordTurn),
@@ -79,11 +80,11 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	following.moved, patcher.moved = admission.review, admission.review
 	debounce.finished, debounce.moved = admission.waves.finished, admission.waves.review
 	concluder := &concluder{
-		lacks: recorder.want, rollouts: rollouts, reporter: reporter, outcomes: outcomes, metrics: s.metrics, log: s.log,
+		lacks: recorder.want, reporter: reporter, outcomes: outcomes, metrics: s.metrics, log: s.log,
 	}
 	intake := &intake{
 		decider: decider, index: s.index, state: s.state, dirty: s.dirty, debounce: debounce, patcher: patcher, concluder: concluder,
-		syncer: syncer, look: s.look, tracer: o.Tracer, metrics: s.metrics, log: s.log, now: now,
+		syncer: syncer, look: s.look, repeats: reverts.repeats, tracer: o.Tracer, metrics: s.metrics, log: s.log, now: now,
 	}
 	reverts.recallFor = intake.recallFor
 	return &loop{

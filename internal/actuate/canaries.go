@@ -53,8 +53,8 @@ func newCanaries(always bool, candidates *candidates, unfinished, begun func(wor
 // require makes a workload of a namespace go first with each of the changes. They replace earlier changes of the same sources.
 func (c *canaries) require(namespace string, changes map[string]workload.RolledFor) {
 	maps.DeleteFunc(c.chosen, func(of sourceChange, _ workload.Key) bool {
-		_, again := changes[of.source]
-		return again && of.namespace == namespace
+		change, again := changes[of.source]
+		return again && of.namespace == namespace && !workload.Newer(of.version, change.Version)
 	})
 	for source, change := range changes {
 		of := sourceChangeOf(namespace, source, change)
@@ -92,7 +92,7 @@ func (c *canaries) stop(w *workload.Workload, decision *plan.Decision) *workload
 		c.chosen[of] = workload.Key{}
 	case canary != nil && (c.unfinished(key, source) || c.always && c.candidates.isUnderWay(canary)):
 		return canary
-	case canary != nil && !canary.Unserved && of.isOf(canary) && (!c.always || isReady(canary)):
+	case canary != nil && !canary.Unserved && of.isOf(canary) && !canary.IsReplaced() && (!c.always || isReady(canary)):
 		// It succeeded. If it had failed, it would be a failed peer.
 		c.pass(of)
 		return nil

@@ -117,7 +117,7 @@ func (c *candidates) found(of sourceChange, source events.Source) (key workload.
 		}
 		failed := c.peers.has(peer.Key())
 		switch {
-		case !failed && !c.following.follows(peer.Key()) && !c.following.isReplaced(peer) && isReady(peer):
+		case !failed && !c.following.follows(peer.Key()) && !peer.IsReplaced() && isReady(peer):
 			return workload.Key{}, true
 		case (failed || c.isUnderWay(peer)) && peer.Tries() && (first == nil || goesBefore(peer, first)):
 			first = peer

@@ -159,9 +159,7 @@ func (c *completion) decideAgain(ctx context.Context, r *task) {
 
 // again holds the changes of a patch for another decision, and returns for how long.
 func (c *completion) again(r *task) time.Duration {
-	for _, cause := range r.causes {
-		cause.unanswered = cause.unanswered || r.rolls
-	}
+	c.rollouts.doubt(r)
 	return c.debounce.retry(r.pending, c.now())
 }
 

@@ -12,7 +12,6 @@ import (
 type concluder struct {
 	// lacks is called with each workload whose record is to take up something that leaves it as it is.
 	lacks    func(workload.Key)
-	rollouts *rollouts
 	reporter *reporter
 	outcomes outcomes
 	metrics  *metrics
@@ -23,13 +22,13 @@ type concluder struct {
 func (c *concluder) conclude(ctx context.Context, e *takenEvent, w *workload.Workload, decision plan.Decision) {
 	c.metrics.decided(ctx, decision.Reason)
 	addDecision(e.span, decision)
-	c.report(ctx, e, w, decision, false)
+	c.report(ctx, e, w, decision)
 }
 
 // release ends a pending change with the decision about it, and reports that unless a rollout does. Only a dry run ends a change that would wait.
 func (c *concluder) release(ctx context.Context, w *workload.Workload, change *pendingChange, decision plan.Decision) {
 	if decision.Reason.Action() != plan.Roll {
-		c.report(change.event.context(ctx), change.event, w, decision, change.unanswered)
+		c.report(change.event.context(ctx), change.event, w, decision)
 	}
 	change.event.release()
 }
@@ -51,9 +50,8 @@ func (c *concluder) releaseAll(ctx context.Context, p *pending, reason plan.Reas
 	}
 }
 
-// report logs a decision that rolls nothing, and publishes its outcome unless the reason is silent. Again means that a patch may already have been
-// applied for the event without its rollout having been reported.
-func (c *concluder) report(ctx context.Context, e *takenEvent, w *workload.Workload, decision plan.Decision, again bool) {
+// report logs a decision that rolls nothing, and publishes its outcome unless the reason is silent.
+func (c *concluder) report(ctx context.Context, e *takenEvent, w *workload.Workload, decision plan.Decision) {
 	if decision.Records && decision.Reason.Action() == plan.Skip {
 		c.lacks(w.Key())
 	}
@@ -62,9 +60,5 @@ func (c *concluder) report(ctx context.Context, e *takenEvent, w *workload.Workl
 	if decision.Reason.Silent() {
 		return
 	}
-	outcome := c.outcomes.skipped(ctx, e.change, w, decision)
-	if decision.Reason == plan.AlreadyRolled && again {
-		c.rollouts.adopt(ctx, w, c.outcomes.adopted(outcome, w))
-	}
-	c.reporter.report(ctx, outcome)
+	c.reporter.report(ctx, c.outcomes.skipped(ctx, e.change, w, decision))
 }

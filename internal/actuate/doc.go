@@ -21,9 +21,10 @@
 //	completion.go                   follows, releases, retries or gives up
 //	recorder.go                     writes into records what was decided without a roll
 //	decider.go                      what is remembered for each decision
-//	following.go, rollouts.go       follows a rollout to its end; resumer.go continues with the rollouts of an earlier leader
+//	following.go, rollouts.go       follows a rollout to its end; resume.go continues with those of an earlier leader, resumer.go knows what it told
 //	notes.go                        makes the patches that only write a record, for the parts below
 //	pauses.go, owing.go             note on workloads, for the next leader, that a pause has begun, and what they wait for
+//	marks.go                        notes on workloads that their rollouts have failed or recovered
 //	starts.go, shadows.go           continue with the Jobs that others have started or deleted
 //	reverts.go                      repeats rolls that someone else reverted
 //	concluder.go                    releases what needs no patch

@@ -59,15 +59,15 @@ type following struct {
 	rollouts map[workload.Key]*rollout
 	// moved is called with each workload whose rollout begins or ends.
 	moved func(workload.Key)
-	// reported has the last outcome that was published for each workload that still exists.
-	reported map[workload.Key]reported
+	// told has the revision of the last roll that was told of, for each workload that still exists.
+	told map[workload.Key]string
 }
 
 func newFollowing(index *inventory.Index, kinds workload.Kinds, o Options) *following {
 	return &following{
 		index: index, kinds: kinds, namespaces: o.Namespaces, ignored: o.IgnoreNamespaces,
 		timeout: o.RolloutTimeout, revertDelays: o.RevertDelays, tracer: o.Tracer, now: o.Now,
-		rollouts: make(map[workload.Key]*rollout), moved: func(workload.Key) {}, reported: make(map[workload.Key]reported),
+		rollouts: make(map[workload.Key]*rollout), moved: func(workload.Key) {}, told: make(map[workload.Key]string),
 	}
 }
 
@@ -106,37 +106,11 @@ func (f *following) replaces(key workload.Key) bool {
 	return w != nil && w.Progress.Pods > 0 && w.Progress.State != workload.Complete && !f.waits(key)
 }
 
-// reported is what an outcome says about the last roll of a workload.
-type reported struct {
-	// revision is empty if the API server refused the patch.
-	revision string
-	// at is when the API server accepted or refused the patch.
-	at time.Time
-}
-
-func reportOf(outcome events.Outcome) reported {
-	if outcome.StartedAt.IsZero() {
-		return reported{at: outcome.Time}
-	}
-	return reported{revision: outcome.Revision, at: outcome.StartedAt}
-}
-
-// unreported reports whether the workload was rolled to a revision that no outcome was published for.
-func (f *following) unreported(w *workload.Workload) bool {
-	return w.Revision != "" && f.reported[w.Key()].revision != w.Revision
-}
-
-// isReplaced reports whether someone has replaced what a workload was last rolled to, by its last outcome.
-func (f *following) isReplaced(w *workload.Workload) bool {
-	last := f.reported[w.Key()]
-	return last.revision != "" && last.revision != w.Revision
-}
-
 // begin follows the rollout that, according to an outcome, has begun, possibly by another actuator. Call supersede first if an earlier rollout of
 // the workload is in progress.
 func (f *following) begin(ctx context.Context, started events.Outcome) *rollout {
 	key := workload.KeyOf(started.Workload)
-	f.reported[key] = reportOf(started)
+	f.told[key] = started.Revision
 	_, span := f.tracer.Start(started.Trace.Context(ctx), "rollout "+key.Kind, trace.WithTimestamp(started.StartedAt))
 	if span.IsRecording() {
 		span.SetAttributes(rolloutAttributes(started)...)
@@ -151,16 +125,6 @@ func (f *following) begin(ctx context.Context, started events.Outcome) *rollout 
 	f.rollouts[key] = r
 	f.moved(key)
 	return r
-}
-
-// resume handles the last outcome of a workload on the stream. If it says that a rollout started, resume follows the rollout.
-func (f *following) resume(ctx context.Context, last events.Outcome) {
-	if key := workload.KeyOf(last.Workload); f.index.Get(key) != nil {
-		f.reported[key] = reportOf(last)
-	}
-	if last.Verb == events.VerbStarted {
-		f.begin(ctx, last)
-	}
 }
 
 // supersede ends the rollout that a new one of the same workload replaces, if one is in progress.
@@ -181,7 +145,7 @@ func (f *following) watches(key workload.Key) bool {
 // review ends the rollout of a workload if its state says so. The state is nil if it is gone. Bake is how long its pods must stay ready.
 func (f *following) review(key workload.Key, w *workload.Workload, bake time.Duration) (ending, bool) {
 	if w == nil {
-		delete(f.reported, key)
+		delete(f.told, key)
 	}
 	r := f.rollouts[key]
 	switch {
@@ -195,10 +159,8 @@ func (f *following) review(key workload.Key, w *workload.Workload, bake time.Dur
 		return f.end(key, events.VerbSkipped, reasonSuperseded, restoredMessage), true
 	case r.isAheadOf(w): // The list of a new leader may be behind.
 		return ending{}, false
-	case w.Revision != r.started.Revision && r.isReverted(w):
-		return f.end(key, events.VerbFailed, reasonReverted, revertedMessage(w, r.started, f.revertDelays)), true
 	case w.Revision != r.started.Revision:
-		return f.end(key, events.VerbSkipped, reasonSuperseded, "the revision on the pod template was changed by someone else"), true
+		return f.replaced(key, w), true
 	case w.Progress.State == workload.Complete && r.bakes(w, bake, f.now()):
 		return ending{}, false
 	case w.Progress.State == workload.Complete:
@@ -213,6 +175,19 @@ func (f *following) review(key workload.Key, w *workload.Workload, bake time.Dur
 	}
 	r.observe(w, f.now())
 	return ending{}, false
+}
+
+// replaced ends the rollout of a workload whose pod template has another revision.
+func (f *following) replaced(key workload.Key, w *workload.Workload) ending {
+	r := f.rollouts[key]
+	switch w.Fate(workload.Seen{Before: r.rolled, Since: f.now().Add(-f.timeout)}) {
+	case workload.RollReverted:
+		return f.end(key, events.VerbFailed, reasonReverted, revertedMessage(w, r.started, f.revertDelays))
+	case workload.RollUndone:
+		return f.end(key, events.VerbSkipped, plan.Undone.String(), plan.Undone.Sentence())
+	default:
+		return f.end(key, events.VerbSkipped, reasonSuperseded, "the revision on the pod template was changed by someone else")
+	}
 }
 
 // overdue ends the rollouts that make no progress, so that they do not keep their slots forever. While nobody knows whether they do, no time counts.

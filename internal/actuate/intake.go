@@ -26,8 +26,9 @@ type intake struct {
 	patcher   *patcher
 	concluder *concluder
 	syncer    *forcesync.Syncer
-	// look is inventory.Inventory.Look.
+	// look is inventory.Inventory.Look, and repeats is that of reverts.
 	look    func(events.Source)
+	repeats func(workload.Key, events.Source) bool
 	tracer  trace.Tracer
 	metrics *metrics
 	log     *slog.Logger
@@ -151,7 +152,7 @@ func (i *intake) recallFor(ctx context.Context, key workload.Key, source events.
 func (i *intake) find(ctx context.Context, w *workload.Workload, source events.Source) (lacks bool) {
 	key := w.Key()
 	change, storedAt := i.last(w, source)
-	if change.Verb == "" || i.debounce.byKey[key].isFor(change) || i.patcher.patching(key).isFor(change) {
+	if change.Verb == "" || i.repeats(key, source) || i.debounce.byKey[key].isFor(change) || i.patcher.patching(key).isFor(change) {
 		return false
 	}
 	now, owed := i.now(), false

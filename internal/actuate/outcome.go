@@ -27,30 +27,24 @@ func (o outcomes) skipped(ctx context.Context, change events.Change, w *workload
 	}
 }
 
-// adopted is the outcome of a rollout that an earlier actuator started and did not report, made of the skip by which it was found.
-func (o outcomes) adopted(skipped events.Outcome, w *workload.Workload) events.Outcome {
-	skipped.Verb, skipped.Revision, skipped.Generation, skipped.StartedAt = events.VerbStarted, w.Revision, w.Generation, skipped.Time
-	return skipped
-}
-
-// found is the outcome of a rollout that is known from nothing but the workload. What it was for is the newest change in its record.
+// found is the outcome of a roll that is known from the mark of the workload.
 func (o outcomes) found(w *workload.Workload) events.Outcome {
-	now := o.now().UTC()
 	outcome := events.Outcome{
-		Cluster: o.cluster, Verb: events.VerbStarted, Workload: w.ID, ResourceVersion: w.Version, Revision: w.Revision, Generation: w.Generation,
-		Time: now, StartedAt: now, Reason: plan.AlreadyRolled.String(), Message: "found by a later actuator; its start was not reported",
+		Cluster: o.cluster, Verb: events.VerbStarted, Workload: w.ID, ResourceVersion: w.Version, Revision: w.Last.Revision, Generation: w.Generation,
+		Time: o.now().UTC(), StartedAt: w.Last.At, Reason: plan.AlreadyRolled.String(), Message: "found on the workload; its start was not reported",
 	}
-	newest := ""
-	for _, source := range slices.Sorted(maps.Keys(w.Rolled)) {
-		last := w.Rolled[source]
-		if last.Version == workload.NoVersion || last.IsLowWater() {
+	newest, changes := "", w.ChangesIn(w.Last.For)
+	for _, source := range slices.Sorted(maps.Keys(changes)) {
+		change := changes[source]
+		if change.Version == workload.NoVersion || change.IsLowWater() {
 			continue
 		}
-		if newest == "" || workload.Newer(last.Version, newest) {
-			newest, outcome.Cause = last.Version, last.UID+"/"+last.Version
-			outcome.Sources = []events.OutcomeSource{{
-				Source: source, Fingerprint: last.Fingerprint, ResourceVersion: last.Version, Event: outcome.Cause,
-			}}
+		event := change.UID + "/" + change.Version
+		outcome.Sources = append(outcome.Sources, events.OutcomeSource{
+			Source: source, Fingerprint: change.Fingerprint, ResourceVersion: change.Version, Event: event,
+		})
+		if newest == "" || workload.Newer(change.Version, newest) {
+			newest, outcome.Cause = change.Version, event
 		}
 	}
 	return outcome

@@ -104,9 +104,11 @@ func TestAFailedWorkloadForWhichNobodyWaitsNeedNotBake(t *testing.T) {
 		s.pass(s.options.RolloutTimeout + 15*time.Second)
 		s.wantTold("a started content-changed", "a failed timed-out")
 		seen.wantFailing(1)
+		s.wantWrites("a recorded") // that it has failed
 		s.finish("a")
 		s.pass(10 * time.Second)
 		seen.wantFailing(0)
+		s.wantWrites("a recorded") // that it has not
 		s.restart()
 		s.pass(10 * time.Second)
 		seen.wantFailing(0)

@@ -32,7 +32,6 @@ func TestAWorkloadThatAnotherLeaderRolledIsDecidedAgain(t *testing.T) {
 		s.settle()
 		s.wantRolls("web") // by the other leader
 		record := s.annotation("web", annotationRecord)
-		s.wantTold()
 		s.pass(time.Minute)
 		s.wantTold("web started already-rolled", "web skipped already-rolled")
 		s.finish("web")

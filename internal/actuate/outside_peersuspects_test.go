@@ -31,7 +31,8 @@ func TestAFailureHoldsNobodyForAChangeThatTheFailedOneWasReadyWith(t *testing.T)
 			fail(s)
 			ready(s)
 		}, false, []string{"b"}},
-		{"the next leader does not know", ready, true, nil},
+		{"it was complete, and another actuator leads", ready, true, []string{"b"}},
+		{"it was superseded before it was complete, and another actuator leads", func(*scene) {}, true, nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -125,8 +125,8 @@ func (tt *situation) explain(s *scene) plan.Reason {
 	return plan.Decide(w, s.of("secret/db").published, plan.Memory{}, s.options.Policy()).Reason
 }
 
-// Four reasons are left out. Two are no decisions: unknown is about a source that the stream does not know, and busy about a workload that is being
-// patched. And two are not given: there is no workload for which no patch could be made, and nobody looks yet whether a person has undone a roll.
+// Four reasons are left out. Three are no decisions: unknown is about a source that the stream does not know, busy about a workload that is being
+// patched, and undone about a rollout that a person has undone. And one is not given: there is no workload for which no patch could be made.
 func TestEveryReasonIsToldEverywhereFromOneDefinition(t *testing.T) {
 	played := map[plan.Reason]bool{
 		plan.Unknown: true, plan.Busy: true, plan.NoPatch: true, plan.Undone: true,

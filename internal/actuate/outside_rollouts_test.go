@@ -23,9 +23,9 @@ func TestAPatchWhoseAnswerWasLostIsFollowed(t *testing.T) {
 		s.set("secret/db", "password", "two")
 		s.settle()
 		s.wantRolls("web")
-		s.wantTold()
+		s.wantTold("web started already-rolled")
 		s.pass(2 * time.Second)
-		s.wantTold("web started already-rolled", "web skipped already-rolled")
+		s.wantTold("web skipped already-rolled")
 		s.finish("web")
 		s.pass(time.Hour)
 		s.wantTold("web completed rolled-out")
@@ -107,7 +107,7 @@ func TestARolloutThatNobodyHasReportedIsFound(t *testing.T) {
 	}
 }
 
-func TestAFoundRolloutIsToldForTheNewestChangeOfTheRecord(t *testing.T) {
+func TestAFoundRolloutIsToldForTheChangesOfItsMark(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db#password", "configmap/app"))
 		leader := s.begin("secret/db", "configmap/app")

@@ -91,7 +91,7 @@ func TestAJobWithTheRecordOfItsCronJobIsNotReported(t *testing.T) {
 		s.start()
 		s.pass(time.Minute)
 		started := startOne(s)
-		// Another Job with the same record has nobody who reports it.
+		// Nor is another Job with the same record.
 		s.job("lonely")
 		s.editJob("lonely", func(job *batchv1.Job) {
 			job.Annotations = started.Annotations
@@ -99,6 +99,6 @@ func TestAJobWithTheRecordOfItsCronJobIsNotReported(t *testing.T) {
 		})
 		s.restart()
 		s.pass(time.Minute)
-		s.wantTold("job/lonely started already-rolled", "job/lonely completed rolled-out")
+		s.wantTold()
 	})
 }

@@ -36,8 +36,10 @@ type patcher struct {
 	moved func(workload.Key)
 	// background counts the tasks that take no worker from others.
 	background int
-	running    sync.WaitGroup
-	results    chan patchResult
+	// draining says that nothing may be started any more.
+	draining bool
+	running  sync.WaitGroup
+	results  chan patchResult
 }
 
 // patchResult is the result of a patch.
@@ -158,6 +160,7 @@ func (p *patcher) finished(r *task) {
 
 // drain returns the results of the patches under way. The channel is closed after the last of them; nothing may be started any more.
 func (p *patcher) drain() <-chan patchResult {
+	p.draining = true
 	go func() {
 		p.running.Wait()
 		close(p.results)

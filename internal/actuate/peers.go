@@ -1,7 +1,6 @@
 package actuate
 
 import (
-	"maps"
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -17,26 +16,22 @@ type failedPeers struct {
 	keys  map[workload.Key]failure
 	// byChange has the failed workloads that were rolled for a change.
 	byChange map[sourceChange]map[workload.Key]struct{}
-	// good has the record that each workload had when it was last rolled while all of its pods were ready: none of those changes is why it failed. It
-	// has only workloads that this actuator rolled in that state.
-	good map[workload.Key]map[string]workload.RolledFor
 }
 
-// failure describes what a workload was rolled for when its rollout failed: its record without the changes with which it was ready before.
+// failure is a rollout that has failed.
 type failure struct {
-	revision string
-	rolled   map[string]workload.RolledFor
-	// outcome is how its rollout ended, if known. own says that this actuator has started the rollout.
+	// outcome is how it ended. own says that this actuator has started it.
 	outcome events.Outcome
 	own     bool
-	// ready is since when its pods have been ready, if they must stay ready before others go. It is zero if they are not ready, or need not be.
+	// blamed has the changes of which one may be why.
+	blamed map[string]workload.RolledFor
+	// ready is since when the pods have been ready, if they must stay ready before others go. It is zero if they are not ready, or need not be.
 	ready time.Time
 }
 
 func newFailedPeers(index *inventory.Index) *failedPeers {
 	return &failedPeers{
 		index: index, keys: make(map[workload.Key]failure), byChange: make(map[sourceChange]map[workload.Key]struct{}),
-		good: make(map[workload.Key]map[string]workload.RolledFor),
 	}
 }
 
@@ -56,43 +51,18 @@ func (f *failedPeers) has(key workload.Key) bool {
 	return failed
 }
 
-// begin records that a workload is about to be rolled. Followed says that this supersedes an earlier rollout that is not over.
-func (f *failedPeers) begin(w *workload.Workload, followed bool) {
-	if w.Progress.State == workload.Complete && !followed && !f.has(w.Key()) {
-		f.good[w.Key()] = w.Rolled
-	}
-}
-
 // add adds a workload whose rollout has failed.
-func (f *failedPeers) add(key workload.Key) {
+func (f *failedPeers) add(failed failure) {
+	key := workload.KeyOf(failed.outcome.Workload)
 	f.remove(key)
-	f.keys[key] = failure{}
-	w := f.index.Get(key)
-	if w == nil {
-		return
-	}
-	suspect := maps.Clone(w.Rolled)
-	maps.DeleteFunc(suspect, func(source string, change workload.RolledFor) bool {
-		good, ready := f.good[key][source]
-		return ready && good.SameChange(change)
-	})
-	f.keys[key] = failure{revision: w.Revision, rolled: suspect}
-	for source, change := range suspect {
+	f.keys[key] = failed
+	for source, change := range failed.blamed {
 		of := sourceChangeOf(key.Namespace, source, change)
 		if f.byChange[of] == nil {
 			f.byChange[of] = make(map[workload.Key]struct{})
 		}
 		f.byChange[of][key] = struct{}{}
 	}
-}
-
-// addFor adds the workload of an outcome that says why its rollout has failed. Own says that this actuator has started the rollout.
-func (f *failedPeers) addFor(outcome events.Outcome, own bool) {
-	key := workload.KeyOf(outcome.Workload)
-	f.add(key)
-	failed := f.keys[key]
-	failed.outcome, failed.own = outcome, own
-	f.keys[key] = failed
 }
 
 // lostPods reports whether the rollout failed because the pods were ready and did not stay so. They must stay ready before others go.
@@ -112,7 +82,7 @@ func (f *failedPeers) bake(key workload.Key, w *workload.Workload, now time.Time
 }
 
 func (f *failedPeers) remove(key workload.Key) {
-	for source, change := range f.keys[key].rolled {
+	for source, change := range f.keys[key].blamed {
 		of := sourceChangeOf(key.Namespace, source, change)
 		delete(f.byChange[of], key)
 		if len(f.byChange[of]) == 0 {
@@ -128,44 +98,18 @@ func (f *failedPeers) remove(key workload.Key) {
 func (f *failedPeers) recovered(
 	key workload.Key, w *workload.Workload, bakes bool, now time.Time,
 ) (untested map[string]workload.RolledFor, recovered bool) {
-	if w == nil {
-		delete(f.good, key)
-	}
 	failed, ok := f.keys[key]
-	complete := w != nil && w.Revision == failed.revision && w.Progress.State == workload.Complete
-	if ok && bakes && w != nil && w.Revision == failed.revision {
-		complete = f.bake(key, w, now)
-	}
-	if !ok || w != nil && w.Revision == failed.revision && !complete {
+	switch {
+	case !ok:
+		return nil, false
+	case w == nil || w.Revision != failed.outcome.Revision:
+		f.remove(key)
+		return failed.blamed, true
+	case bakes && !f.bake(key, w, now) || w.Progress.State != workload.Complete:
 		return nil, false
 	}
 	f.remove(key)
-	if complete {
-		return nil, true
-	}
-	return failed.rolled, true
-}
-
-// resume adds the workloads that had failed before this actuator led.
-func (f *failedPeers) resume() {
-	for _, w := range f.index.All() {
-		if w.Progress.State == workload.Failed && w.Revision != "" {
-			f.add(w.Key())
-		}
-	}
-}
-
-// resumeOutcome adds a workload if its last outcome says that its rollout failed. Only Deployments and Rollouts have a status that says so. The
-// next review shows whether it has recovered since. If its rollout was complete, any later failure is that of another rollout, by its owner.
-func (f *failedPeers) resumeOutcome(last events.Outcome) {
-	w := f.index.Get(workload.KeyOf(last.Workload))
-	switch {
-	case w == nil || w.ID.UID != last.Workload.UID || w.Revision != last.Revision:
-	case failsPeers(last):
-		f.addFor(last, false)
-	case last.Verb == events.VerbCompleted:
-		f.remove(w.Key())
-	}
+	return nil, true
 }
 
 // failsPeers reports whether an outcome is a reason not to roll others for the same change.

@@ -183,7 +183,7 @@ func (p *pending) forgetBaselines() {
 func (p *pending) merge(older *pending) {
 	for source, old := range older.changes {
 		if c, ok := p.changes[source]; ok {
-			c.owed, c.doubted, c.unanswered = c.owed || old.owed, c.doubted || old.doubted, c.unanswered || old.unanswered
+			c.owed, c.doubted = c.owed || old.owed, c.doubted || old.doubted
 			c.since = old.since
 			c.replace(old.event)
 		} else {

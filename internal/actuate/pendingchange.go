@@ -20,8 +20,6 @@ type pendingChange struct {
 	owed bool
 	// doubted means that a patch for it failed, but may have been applied nevertheless.
 	doubted bool
-	// unanswered means the same of a patch that rolls the workload for it.
-	unanswered bool
 	// event is the event of the change. It replaces earlier events of the source: keeping them all would fill the memory if a source is written again
 	// and again.
 	event *takenEvent

@@ -49,30 +49,19 @@ type correction struct {
 	backoff           wait.Backoff
 }
 
-// add adds a correction for the outcome of a rollout that was reverted. The correction is traced below the span.
+// add adds a correction for the outcome of a rollout that was reverted, unless the record is correct. The correction is traced below the span.
 func (v *reverts) add(span trace.Span, reverted events.Outcome, before map[string]workload.RolledFor) {
 	key := workload.KeyOf(reverted.Workload)
 	w := v.index.Get(key)
 	if v.dryRun || w == nil {
 		return
 	}
-	v.open[key] = &correction{
-		uid: w.ID.UID, revision: w.Revision, changes: workload.ChangesOf(reverted), before: before, span: span, backoff: kube.PatchBackoff(),
-	}
-}
-
-// resumeOutcome handles the last outcome of a workload, in case an earlier leader did not correct the record.
-func (v *reverts) resumeOutcome(ctx context.Context, last events.Outcome) {
-	if last.Verb != events.VerbFailed || last.Reason != reasonReverted {
-		return
-	}
-	w := v.index.Get(workload.KeyOf(last.Workload))
-	if w == nil || w.ID.UID != last.Workload.UID || w.Revision == last.Revision || w.AtRecord() {
-		return
-	}
-	for source, change := range workload.ChangesOf(last) {
+	changes := workload.ChangesOf(reverted)
+	for source, change := range changes {
 		if w.Rolled[source].SameChange(change) {
-			v.add(trace.SpanFromContext(ctx), last, nil)
+			v.open[key] = &correction{
+				uid: w.ID.UID, revision: w.Revision, changes: changes, before: before, span: span, backoff: kube.PatchBackoff(),
+			}
 			return
 		}
 	}
@@ -94,6 +83,12 @@ func (v *reverts) next() (time.Time, bool) {
 		}
 	}
 	return next, !next.IsZero()
+}
+
+// repeats reports whether the last change of a source is to be decided again for a workload, but not yet.
+func (v *reverts) repeats(key workload.Key, source events.Source) bool {
+	_, waits := v.repetitions[repetition{key, source}]
+	return waits
 }
 
 // advance decides again what is due, and sends the patches that can be sent now.

@@ -88,22 +88,3 @@ func (r *rollout) rolledOut(now time.Time) time.Time {
 func (r *rollout) isAheadOf(w *workload.Workload) bool {
 	return w.Revision != r.started.Revision && w.Generation < r.started.Generation
 }
-
-// isReverted reports whether someone else has restored the earlier pod template, given a state of the workload with another revision. If that
-// revision comes from a roll whose answer was lost, the record shows it.
-func (r *rollout) isReverted(w *workload.Workload) bool {
-	if r.rolled != nil && !r.rolled.SameTemplate(w) {
-		return false
-	}
-	return !w.AtRecord() || !r.isRecorded(w)
-}
-
-// isRecorded reports whether the record of a workload still says that it was rolled.
-func (r *rollout) isRecorded(w *workload.Workload) bool {
-	for source, change := range workload.ChangesOf(r.started) {
-		if last := w.Rolled[source]; !last.SameChange(change) && !workload.Newer(last.Version, change.Version) {
-			return false
-		}
-	}
-	return true
-}

@@ -3,7 +3,6 @@ package actuate
 import (
 	"context"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -23,6 +22,7 @@ type rollouts struct {
 	peers     *failedPeers
 	canaries  *canaries
 	reverts   *reverts
+	marks     *marks
 	patcher   *patcher
 	debounce  *debounce
 	problems  *problems
@@ -31,6 +31,10 @@ type rollouts struct {
 	metrics   *metrics
 	log       *slog.Logger
 	now       func() time.Time
+	// resumed is when this actuator began to lead.
+	resumed time.Time
+	// doubted has the workloads of which a patch failed that may have rolled them, and when the first such patch was decided.
+	doubted map[workload.Key]time.Time
 }
 
 // started follows a rollout that a patch of this actuator has started.
@@ -38,6 +42,7 @@ func (o *rollouts) started(ctx context.Context, result patchResult) {
 	if superseded, ok := o.following.supersede(result.started); ok {
 		o.ended(ctx, superseded)
 	}
+	delete(o.doubted, result.after.Key())
 	r := o.following.begin(ctx, result.started)
 	r.own, r.rolled, r.before = true, result.after, result.task.workload.Rolled
 	for _, c := range result.task.causes {
@@ -54,19 +59,10 @@ func (o *rollouts) started(ctx context.Context, result patchResult) {
 	o.review(ctx, result.after.Key())
 }
 
-// adopt reports and follows a rollout that an earlier actuator started, or a patch whose answer was lost, if no outcome says so yet.
-func (o *rollouts) adopt(ctx context.Context, w *workload.Workload, started events.Outcome) {
-	if !o.following.unreported(w) {
-		return
-	}
-	o.begin(ctx, started)
-	o.review(ctx, w.Key())
-}
-
 // restored reports a rollout that ended when the workload was created again from what an earlier attempt has kept, if no outcome says so yet. The
 // index may still have the earlier object, or none.
 func (o *rollouts) restored(ctx context.Context, w *workload.Workload) {
-	if !w.AtRecord() || !o.following.unreported(w) {
+	if !w.AtLast() || !w.IsUntold(o.following.told[w.Key()]) {
 		return
 	}
 	started := o.outcomes.found(w)
@@ -77,101 +73,12 @@ func (o *rollouts) restored(ctx context.Context, w *workload.Workload) {
 
 // begin reports and follows a rollout.
 func (o *rollouts) begin(ctx context.Context, started events.Outcome) {
+	delete(o.doubted, workload.KeyOf(started.Workload))
 	if superseded, ok := o.following.supersede(started); ok {
 		o.ended(ctx, superseded)
 	}
 	o.reporter.report(ctx, started)
 	o.following.begin(ctx, started)
-}
-
-// resume follows the rollouts that were in progress when the last leader stopped: those whose last outcome on the stream says that
-// they started. It returns false if the context ended before the outcomes were known.
-func (o *rollouts) resume(ctx context.Context, stream *resumer) bool {
-	for _, w := range o.index.All() {
-		o.problems.report(ctx, w)
-	}
-	o.peers.resume()
-	isKnown := stream.outcomes(ctx, o.concerns, func(outcome events.Outcome) {
-		o.index.KeepStart(outcome)
-		o.following.resume(ctx, outcome)
-		o.peers.resumeOutcome(outcome)
-		o.reverts.resumeOutcome(ctx, outcome)
-	})
-	if !isKnown {
-		return false
-	}
-	o.reverts.resume()
-	for _, r := range o.following.rollouts {
-		r.changed = o.changed(r.started)
-	}
-	o.reviewResumed(ctx)
-	if !o.dryRun {
-		o.find(ctx, stream)
-	}
-	return true
-}
-
-// changed returns when the watcher saw the changes that a rollout is for, as far as they are the last ones of their sources. Only metrics need that.
-func (o *rollouts) changed(started events.Outcome) []time.Time {
-	var times []time.Time
-	for _, cause := range started.Sources {
-		source, err := events.ParseSource(cause.Source)
-		if err != nil {
-			continue
-		}
-		change, last := o.state.Change(workload.SourceNamed(source.Kind, started.Workload.Namespace, source.Name))
-		if last != nil && change.ID() == cause.Event {
-			times = append(times, change.Time)
-		}
-	}
-	return times
-}
-
-// concerns reports whether the last outcome of a workload matters to a new leader. The stream also has those of workloads that are gone, which may be
-// many more than there are.
-func (o *rollouts) concerns(last events.Outcome) bool {
-	return last.Verb == events.VerbStarted || o.index.Get(workload.KeyOf(last.Workload)) != nil
-}
-
-// reviewResumed looks at the workloads that the last leader has followed, or held others for: nothing may change at them any more.
-func (o *rollouts) reviewResumed(ctx context.Context) {
-	for key := range o.following.rollouts {
-		o.review(ctx, key)
-	}
-	for key := range o.peers.keys {
-		o.review(ctx, key)
-	}
-}
-
-// find reports the rollouts without an outcome, because the actuator that started them was killed before it published one, and follows them to
-// their end. The outcome of a rollout of the day before may have expired: then the current state of the workload is not that of the rollout.
-func (o *rollouts) find(ctx context.Context, stream *resumer) {
-	began := sync.OnceValue(func() time.Time { return stream.began(ctx) })
-	for _, w := range o.index.All() {
-		young := w.AtRecord() && o.now().Sub(w.Patched) < events.CrowdedOutcomeTTL
-		if !young || !o.following.unreported(w) || w.Deaf {
-			continue // Such a Job has the record of another one, whose rollout is reported.
-		}
-		if w.Progress.State != workload.Complete || o.isNeverReported(w, began) {
-			o.adopt(ctx, w, o.outcomes.found(w))
-		}
-	}
-}
-
-// isNeverReported reports whether no outcome of a complete rollout was ever published. Otherwise the stream would have one, unless it was lost since
-// the rollout with the outcomes of all workloads. It was not if it has an earlier outcome of the workload, or began before the rollout. Whether the
-// event is delivered again says nothing: a later one may supersede it first. A later outcome replaces that of the rollout, if the patch for the next
-// change was refused or if somebody has undone the next rollout: the outcomes of a workload are published in order.
-func (o *rollouts) isNeverReported(w *workload.Workload, began func() time.Time) bool {
-	switch {
-	case o.private:
-		return false // The previous leader has published it on a stream of its own.
-	case !o.following.reported[w.Key()].at.IsZero():
-		return w.Patched.After(o.following.reported[w.Key()].at.Add(clockMargin))
-	}
-	at := began()
-	// The outcome of an earlier one may have expired.
-	return !at.IsZero() && w.Patched.After(at.Add(clockMargin)) && o.now().Sub(w.Patched) < events.FullOutcomeTTL
 }
 
 // review looks at a workload that has changed or gone. While its kind is not served, nobody knows what has become of it.
@@ -180,26 +87,41 @@ func (o *rollouts) review(ctx context.Context, key workload.Key) {
 		return
 	}
 	w := o.index.Get(key)
-	failed := o.peers.keys[key]
-	bakes := w != nil && w.Revision == failed.revision && (failed.lostPods() || o.canaries.isTrying(w, failed.rolled, failed.own))
-	if untested, recovered := o.peers.recovered(key, w, bakes, o.now()); recovered {
-		if bakes && failed.outcome.Verb != "" {
-			o.reporter.report(ctx, o.outcomes.baked(failed.outcome, w))
-		}
-		o.canaries.require(key.Namespace, untested)
-		o.debounce.releaseNamespace(key.Namespace, o.now())
-	}
 	if w != nil {
 		o.problems.report(ctx, w)
 	} else {
 		o.problems.forget(key)
+		delete(o.doubted, key)
 	}
 	if o.patcher.busy(key) {
 		return // Until the patch is finished, it is not known who made the revision.
 	}
+	o.releaseRecovered(ctx, key, w)
+	if w != nil {
+		o.tellUntold(ctx, w)
+	}
 	if end, ok := o.following.review(key, w, o.bake(key, w)); ok {
 		o.ended(ctx, end)
 	}
+	o.marks.correct(ctx, key, nil)
+}
+
+// releaseRecovered releases the workloads that wait for one that had failed, if that has recovered.
+func (o *rollouts) releaseRecovered(ctx context.Context, key workload.Key, w *workload.Workload) {
+	failed, hasFailed := o.peers.keys[key]
+	if !hasFailed {
+		return
+	}
+	bakes := w != nil && w.Revision == failed.outcome.Revision && (failed.lostPods() || o.canaries.isTrying(w, failed.blamed, failed.own))
+	untested, recovered := o.peers.recovered(key, w, bakes, o.now())
+	if !recovered {
+		return
+	}
+	if bakes {
+		o.reporter.report(ctx, o.outcomes.baked(failed.outcome, w))
+	}
+	o.canaries.require(key.Namespace, untested)
+	o.debounce.releaseNamespace(key.Namespace, o.now())
 }
 
 // bake returns how long the pods of a workload must stay ready after the rollout that is followed.
@@ -234,13 +156,10 @@ func (o *rollouts) reviewOverdue(ctx context.Context) {
 	}
 }
 
-// ended reports a rollout that has ended.
+// ended reports a rollout that has ended. That it has failed is written on the workload before: whoever is told of it finds it there.
 func (o *rollouts) ended(ctx context.Context, end ending) {
 	ctx = end.rollout.context(ctx)
-	outcome := end.outcome
-	if failsPeers(outcome) {
-		o.peers.addFor(outcome, end.rollout.own)
-	}
+	outcome, key := end.outcome, workload.KeyOf(end.outcome.Workload)
 	if outcome.Reason == reasonReverted {
 		o.reverts.add(end.rollout.span, outcome, end.rollout.before)
 	}
@@ -253,10 +172,19 @@ func (o *rollouts) ended(ctx context.Context, end ending) {
 	o.log.InfoContext(ctx, "rollout ended", "workload", outcome.Workload.String(), "namespace", outcome.Workload.Namespace,
 		"verb", string(outcome.Verb), "reason", outcome.Reason, "message", outcome.Message,
 		"seconds", end.took.Round(time.Millisecond).Seconds())
-	o.reporter.report(ctx, outcome)
-	if failsPeers(outcome) {
-		o.debounce.releaseNamespace(outcome.Workload.Namespace, o.now())
+	tell := func() { o.reporter.report(ctx, outcome) }
+	if !failsPeers(outcome) {
+		tell()
+		o.debounce.releaseHeld(key, o.now())
 		return
 	}
-	o.debounce.releaseHeld(workload.KeyOf(outcome.Workload), o.now())
+	failed := failure{outcome: outcome, own: end.rollout.own}
+	if end.rollout.rolled != nil {
+		failed.blamed = end.rollout.rolled.Blamed()
+	}
+	o.peers.add(failed)
+	if !o.marks.correct(ctx, key, tell) {
+		tell()
+	}
+	o.debounce.releaseNamespace(key.Namespace, o.now())
 }

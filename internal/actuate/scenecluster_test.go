@@ -202,7 +202,8 @@ func (c *cluster) update(resource schema.GroupVersionResource, object runtime.Ob
 	return object, c.store(resource, before, object, subresource)
 }
 
-// store replaces an object. The controller of a workload then brings its pods to the new template, unless its rollouts are stalled.
+// store replaces an object, or a part of it. The controller of a workload then brings its pods to the new template, unless its rollouts are stalled
+// or only a part was replaced.
 func (c *cluster) store(resource schema.GroupVersionResource, before, object runtime.Object, subresource string) error {
 	if subresource == "" && !equality.Semantic.DeepEqual(specOf(before), specOf(object)) {
 		metaOf(object).SetGeneration(metaOf(before).GetGeneration() + 1)
@@ -255,7 +256,11 @@ func (c *cluster) patch(request k8stesting.PatchActionImpl) (runtime.Object, err
 		return after, nil
 	}
 	c.storage.writes(request.PatchOptions.FieldManager)
-	if err := c.store(resource, before, after, ""); err != nil {
+	part := ""
+	if equality.Semantic.DeepEqual(specOf(before), specOf(after)) {
+		part = "metadata" // The pods stay as they are.
+	}
+	if err := c.store(resource, before, after, part); err != nil {
 		return nil, err
 	}
 	c.writes = append(c.writes, writeOf(resource, before, after, request.GetPatch()))

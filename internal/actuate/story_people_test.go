@@ -164,7 +164,9 @@ func (st *story) isUndone() bool {
 	}
 	st.notef("a person undoes the last rollout of %s", w.name)
 	isRoll := w.kept.revision != w.template.revision && w.kept.bare == w.template.bare
-	isClear, was := isRoll && st.isAtRest(w), w.annotations
+	// Who has removed an annotation is not known, so there must be an earlier one.
+	isKnown := w.isComplete(st) || w.kept.revision != "" || w.isDeployment && w.manifest != ""
+	isClear, was := isRoll && isKnown && st.isAtRest(w), w.annotations
 	w.undo()
 	w.stalled = false
 	w.foreign = w.foreign || w.isDeployment && w.manifest != w.text
@@ -174,8 +176,12 @@ func (st *story) isUndone() bool {
 	return true
 }
 
-// isAtRest reports whether a workload has nothing that it waits for, its pods have stayed ready, and nothing has changed since they started. One of a
-// rollout that is in progress is not at rest before the ledger knows what a person is.
+// isComplete reports whether the last rollout of a workload is complete.
+func (w *storyWorkload) isComplete(st *story) bool {
+	return !w.stalled && st.elapsed()-w.rolledAt > time.Minute
+}
+
+// isAtRest reports whether a workload has nothing that it waits for, its pods have stayed ready, and nothing has changed since they started.
 func (st *story) isAtRest(w *storyWorkload) bool {
 	for _, of := range st.sourcesOf(w) {
 		pair := w.pairs[of]
@@ -183,8 +189,7 @@ func (st *story) isAtRest(w *storyWorkload) bool {
 			return false
 		}
 	}
-	isComplete := !w.stalled && st.elapsed()-w.rolledAt > time.Minute
-	return (isComplete || hasLanded(6)) && !w.ill && !w.denied && !w.slow && !st.unanswered && !st.silent
+	return !w.ill && !w.denied && !w.slow && !st.unanswered && !st.silent
 }
 
 // slowPatch is how long patches take that are slow.

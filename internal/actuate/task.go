@@ -92,12 +92,14 @@ func newTask(k workload.Kind, w *workload.Workload, decisions []plan.Decision, p
 		}
 	}
 	write := workload.Write{Rolled: r.content, Rolls: r.rolls, InPlace: r.way.inPlace, RolledAt: p.decided, Cause: r.cause}
-	if r.rolls {
+	if len(r.causes) > 0 {
 		// The context of the change, not of the decision: that one would be another at each attempt.
 		write.Traceparent = r.newest().change.Trace.Parent
 		for _, c := range r.causes {
 			write.Changes = append(write.Changes, workload.Change{Source: c.change.Source, At: c.change.Time, Written: writtenAt(c.change)})
 		}
+		last := w.NextLast(write)
+		write.Last = &last
 	}
 	var err error
 	r.patch, err = k.Patch(w, write)

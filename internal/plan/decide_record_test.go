@@ -124,15 +124,3 @@ func TestDecideRollsInDoubtForKeysThatTheRecordIsNotAbout(t *testing.T) {
 		},
 	})
 }
-
-// 3.9: what a person has undone stays so until the next change.
-func TestDecideLeavesAloneWhatAPersonHasUndone(t *testing.T) {
-	undone := Memory{Base: cameLive.Base, GapFrom: cameLive.GapFrom, Undone: true}
-	testDecide(t, []decideTest{
-		{name: "the roll for this change", state: recordOf("a", "90", "uid"), memory: undone, want: Undone, records: "100"},
-		{name: "the roll for a deletion", ref: optionalDB, change: isDeleted, memory: undone, policy: Policy{Delete: true}, want: Undone, records: "100"},
-		{name: "a content that came and went", state: states(recordOf("b", "80", "uid"), hasPods), memory: undone, want: Undone, records: "100"},
-		{name: "and nothing is recorded that new pods could not start with", ref: passwordDB, change: lacksPassword, memory: undone, want: KeyMissing},
-		{name: "and what is recorded stays so", state: recordOf("b", "100", "uid"), memory: undone, want: AlreadyRolled},
-	})
-}

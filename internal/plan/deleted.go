@@ -34,8 +34,6 @@ func (q *question) byDeletion() Reason {
 		return SourceNeeded
 	case reverts > RevertRetries:
 		return Reverted
-	case q.memory.Undone:
-		return Undone
 	case reverts == 0 && q.isMadeAfter() && q.w.IsReplacingPods():
 		return PodsStarting
 	case reverts == 0 && q.isMadeAfter():

@@ -25,8 +25,6 @@ type Memory struct {
 	GapFrom time.Time
 	// Owed says that this leader has decided to roll the workload for the source, and has not done so yet. Base and GapFrom do not matter any more.
 	Owed bool
-	// Undone says that a person has undone the last roll, and that this is not recorded yet. The workload is left as it is until the next change.
-	Undone bool
 }
 
 // Base is the last event of a source in the first complete reading of the stream.

@@ -42,7 +42,7 @@ func randomly(of *workload.Workload, seed uint64) situation {
 		Now: written, Since: oneOf(random, time.Time{}, written.Add(-time.Second), written.Add(-time.Minute)), From: oneOf(random, nil, &had),
 		Base:    oneOf(random, nil, &Base{}, &Base{Version: "80"}, &Base{Version: "100"}, &Base{Version: "100", Deleted: true}, &Base{Version: "140"}),
 		GapFrom: oneOf(random, time.Time{}, written.Add(-2*time.Hour), written.Add(2*time.Hour)),
-		Owed:    random.IntN(5) == 0, Undone: random.IntN(6) == 0,
+		Owed:    random.IntN(5) == 0,
 	}
 	return s
 }

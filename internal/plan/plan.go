@@ -143,8 +143,6 @@ func (q *question) lacksContent(cameBack bool) Reason {
 		return KeyMissing
 	case reverts == 0 && q.isBeforeOptIn():
 		return BeforeOptIn
-	case q.memory.Undone:
-		return Undone
 	case reverts > 0:
 		return Changed // The template is that from before the roll, and the pods may be, too.
 	case q.isTemplateNewer() && q.w.IsReplacingPods():

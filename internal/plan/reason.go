@@ -58,6 +58,7 @@ const (
 	SameContent
 	ChangedBack
 	BeforeOptIn
+	// Undone is no decision. The outcome of a rollout has it that a person has undone.
 	Undone
 	Reverted
 	ChangedMeanwhile
@@ -131,7 +132,7 @@ var verdicts = map[Reason]verdict{
 	ChangedBack:     {"changed-back", Record, history, "the content reverted before the workload could be rolled"},
 	BeforeOptIn:     {"before-opt-in", Skip, nobody, "the workload did not want the source yet when it changed, and is rolled for its next change"},
 	Undone: {
-		"undone", Record, people, "a person has undone the rollout for this change; the workload is left as it is, and the next change rolls it",
+		"undone", Skip, people, "a person has undone the rollout; the workload is left as it is, and the next change rolls it",
 	},
 	Reverted: {
 		"reverted", Skip, people, "another field manager undid every rollout for this change, and must leave the keyturn.dev/* " +

@@ -81,7 +81,7 @@ func TestAPatchOfAnEarlierRecordChangesNothing(t *testing.T) {
 				if err := f.send(f.patchOf(before, "100", test.write)); err == nil {
 					t.Errorf("the record is of %s", f.read().Rolled["secret/db"].Version)
 				}
-				if got := f.read(); got.Rolled["secret/db"].Version != "110" || got.Revision != after.Revision || !got.AtRecord() {
+				if got := f.read(); got.Rolled["secret/db"].Version != "110" || got.Revision != after.Revision {
 					t.Errorf("the record is %v, and the revision %s", got.Rolled, got.Revision)
 				}
 				if err := f.send(f.patchOf(after, "120", Write{Rolls: true})); err != nil {

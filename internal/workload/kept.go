@@ -10,8 +10,8 @@ import (
 
 // kept remembers the last patch that could not be written on the workload.
 type kept struct {
-	rolled                   map[string]RolledFor
-	revision, recordRevision string
+	rolled   map[string]RolledFor
+	revision string
 	// own is the revision on the workload itself.
 	own string
 	// rolledNow is what the patch records of AnnotationRollNow.
@@ -28,7 +28,7 @@ type kept struct {
 // written and this one would not is kept, too: it is not on the object that this patch was made for.
 func (w *Workload) Keeping(patched *Workload) *Workload {
 	k := kept{
-		rolled: patched.Rolled, revision: patched.Revision, recordRevision: patched.recordRevision,
+		rolled: patched.Rolled, revision: patched.Revision,
 		rolledNow: cmp.Or(patched.now.done, w.now.done), rolledAt: w.interval.rolled, rolls: w.breaker.rolls,
 	}
 	if w.kept != nil && patched.Revision == w.kept.own {
@@ -80,7 +80,7 @@ func (w *Workload) keepingLater(k kept) (*Workload, bool) {
 	if !later {
 		return nil, false
 	}
-	k.rolled, k.recordRevision = rolled, k.revision
+	k.rolled = rolled
 	return w.with(k), true
 }
 
@@ -90,7 +90,7 @@ func (w *Workload) with(k kept) *Workload {
 		k.own = w.kept.own
 	}
 	keeping := *w
-	keeping.kept, keeping.Rolled, keeping.Revision, keeping.recordRevision = &k, k.rolled, k.revision, k.recordRevision
+	keeping.kept, keeping.Rolled, keeping.Revision = &k, k.rolled, k.revision
 	keeping.now.done = cmp.Or(k.rolledNow, w.now.done)
 	if k.rolledAt.After(w.interval.rolled) {
 		keeping.interval.rolled = k.rolledAt

@@ -56,6 +56,13 @@ func changeText(source string, change RolledFor) string {
 	return source + "@" + change.Version + "/" + change.UID
 }
 
+// parseChange returns the source and the change of a text of changeText. Of any other text, the source is none that a workload has.
+func parseChange(text string) (source string, change RolledFor) {
+	at := max(0, strings.LastIndex(text, "@"))
+	version, uid, _ := strings.Cut(strings.TrimPrefix(text[at:], "@"), "/")
+	return text[:at], RolledFor{Version: version, UID: uid}
+}
+
 // split returns the changes that the list names, and how many it leaves out.
 func (m Marked) split() (named Marked, others int) {
 	end := len(m) - 1

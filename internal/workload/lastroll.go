@@ -1,8 +1,8 @@
 package workload
 
 import (
+	"maps"
 	"slices"
-	"strings"
 )
 
 // AtLast reports whether the pod template has the revision of the mark.
@@ -14,10 +14,21 @@ func (w *Workload) IsRolling() bool {
 	return w.AtLast() && w.Progress.State != Complete && !w.Progress.Unready
 }
 
-// IsFailing reports whether the rollout of the last roll failed although the workload was not failing before. Others wait for it until it has
-// recovered, and the mark is corrected, or until the pod template has another revision.
-func (w *Workload) IsFailing() bool {
-	return w.AtLast() && w.Last.Failed != "" && w.Last.Was != wasFailing
+// IsReplaced reports whether the pod template is not that of the last roll any more, so that the record does not show that its pods got ready.
+func (w *Workload) IsReplaced() bool {
+	return !w.AtLast() && (w.Last.Revision != "" || w.UndoneBy != "")
+}
+
+// HasFailed reports whether the rollout of the last roll failed. It does so until it has recovered, and the mark is corrected, or until the pod
+// template has another revision.
+func (w *Workload) HasFailed() bool { return w.AtLast() && w.Last.Failed != "" }
+
+// Blamed returns the changes of which one may be why the rollout of the last roll failed, if it did: none if the workload was failing before.
+func (w *Workload) Blamed() map[string]RolledFor {
+	if w.Last.Was == wasFailing {
+		return nil
+	}
+	return w.ChangesIn(w.Last.For.and(w.Last.With))
 }
 
 // FailsBefore reports whether the workload fails before it is rolled, so that a failure afterwards says nothing about the changes: its controller has
@@ -46,15 +57,31 @@ func (w *Workload) Suspects() Marked {
 	}
 }
 
-// IsMarked reports whether a list of the mark has a change.
-func (w *Workload) IsMarked(list Marked, source string, change RolledFor) bool {
+// ChangesIn returns the changes of a list of the mark, by source.
+func (w *Workload) ChangesIn(list Marked) map[string]RolledFor {
 	named, others := list.split()
-	return slices.Contains(named, changeText(source, change)) || others > 0 && w.Rolled[source].SameChange(change)
+	changes := make(map[string]RolledFor, len(named))
+	if others > 0 {
+		maps.Copy(changes, w.Rolled)
+	}
+	for _, text := range named {
+		source, change := parseChange(text)
+		if source == "" {
+			continue // Nobody but a person has written that.
+		}
+		if last := w.Rolled[source]; last.SameChange(change) {
+			change = last // It has the fingerprint as well.
+		}
+		changes[source] = change
+	}
+	return changes
 }
 
-// IsUntold reports whether the pod template has a roll that nobody has told of, given the revision of the last one that was told of: the actuator
-// was killed before it told, or the answer to its patch was lost.
-func (w *Workload) IsUntold(told string) bool { return w.AtLast() && w.Last.Revision != told }
+// IsUntold reports whether nobody has told of the last roll, given the revision of the last one that was told of: the actuator was killed before it
+// told, or the answer to its patch was lost.
+func (w *Workload) IsUntold(told string) bool {
+	return w.Last.Revision != "" && w.Last.Revision != told
+}
 
 // NextLast returns the mark of a roll, or of a reload in place, for Write.Last.
 func (w *Workload) NextLast(write Write) Last {
@@ -73,8 +100,8 @@ func (w *Workload) NextLast(write Write) Last {
 		next.With = w.Last.For.and(w.Last.With)
 	}
 	next.With = slices.DeleteFunc(slices.Clone(next.With), func(text string) bool {
-		at := strings.LastIndex(text, "@")
-		return at >= 0 && replaced[text[:at]] // There is a newer change of the source.
+		source, _ := parseChange(text)
+		return replaced[source] // There is a newer change of it.
 	})
 	return next
 }

@@ -32,10 +32,10 @@ func TestAMarkSaysWhatBecomesOfItsRoll(t *testing.T) {
 	inPlace := lastRoll(func(l *Last) { l.Revision = "" })
 	all := Marked{failed.For[0], failed.With[0]}
 	tests := []struct {
-		name                          string
-		w                             *Workload
-		rolling, failing, failsBefore bool
-		suspects                      Marked
+		name                         string
+		w                            *Workload
+		rolling, failed, failsBefore bool
+		suspects                     Marked
 	}{
 		{"it is in progress", afterRoll(fine, at, rollingOut), true, false, false, nil},
 		{"it is complete", afterRoll(fine, at, rolledOut), false, false, false, nil},
@@ -46,7 +46,7 @@ func TestAMarkSaysWhatBecomesOfItsRoll(t *testing.T) {
 		{"it had failed and is complete, which nobody has noted", afterRoll(failed, at, rolledOut), false, true, false, all},
 		{"it had failed and was undone", afterRoll(failed, elsewhere, rolledOut), false, false, false, all},
 		{"the workload was failing before", afterRoll(failing, at, rollingOut), true, false, true, nil},
-		{"the workload was failing before, and the roll did not help", afterRoll(failedAgain, at, givenUp), true, false, true, failedAgain.For},
+		{"the workload was failing before, and the roll did not help", afterRoll(failedAgain, at, givenUp), true, true, true, failedAgain.For},
 		{"the workload was failing before, and the roll helped", afterRoll(failing, at, rolledOut), false, false, false, nil},
 		{"it is to repair one that failed", afterRoll(repairing, at, rollingOut), true, false, false, repairing.With},
 		{"it has repaired one that failed", afterRoll(repairing, at, rolledOut), false, false, false, nil},
@@ -63,8 +63,8 @@ func TestAMarkSaysWhatBecomesOfItsRoll(t *testing.T) {
 			if got := test.w.IsRolling(); got != test.rolling {
 				t.Errorf("it is rolling: %t, want %t", got, test.rolling)
 			}
-			if got := test.w.IsFailing(); got != test.failing {
-				t.Errorf("it is failing: %t, want %t", got, test.failing)
+			if got := test.w.HasFailed(); got != test.failed {
+				t.Errorf("it has failed: %t, want %t", got, test.failed)
 			}
 			if got := test.w.FailsBefore(); got != test.failsBefore {
 				t.Errorf("it fails before the next roll: %t, want %t", got, test.failsBefore)
@@ -87,7 +87,7 @@ func TestARollIsUntoldUntilItsRevisionIsTold(t *testing.T) {
 		{"nothing was told", afterRoll(last, last.Revision, rolledOut), "", true},
 		{"the roll before was told", afterRoll(last, last.Revision, rolledOut), "r0", true},
 		{"it was told", afterRoll(last, last.Revision, rolledOut), last.Revision, false},
-		{"it is no longer on the pod template", afterRoll(last, "r0", rolledOut), "", false},
+		{"it is no longer on the pod template", afterRoll(last, "r0", rolledOut), "", true},
 		{"there is no mark", afterRoll(Last{}, "r0", rolledOut), "", false},
 		{"there was no roll", afterRoll(Last{}, "", rolledOut), "r0", false},
 	}
@@ -100,23 +100,62 @@ func TestARollIsUntoldUntilItsRevisionIsTold(t *testing.T) {
 
 func TestAListOfAMarkHasItsChanges(t *testing.T) {
 	this, later := RolledFor{Version: "123", UID: "u"}, RolledFor{Version: "124", UID: "u"}
-	named := Marked{changeText("secret/db", this)}
+	recorded := this
+	recorded.Fingerprint = fp("x")
+	w := afterRoll(Last{}, "", rolledOut)
+	w.Rolled["secret/db"] = recorded
 	tests := []struct {
-		name   string
-		list   Marked
-		source string
-		change RolledFor
-		want   bool
+		name string
+		list Marked
+		want map[string]RolledFor
 	}{
-		{"one that it names", named, "secret/db", this, true},
-		{"not a later one", named, "secret/db", later, false},
-		{"not one of another source", named, "secret/other", this, false},
-		{"one in the record, if it leaves some out", Marked{"configmap/app@99/u", "+1"}, "secret/db", this, true},
-		{"not one that is not in the record", Marked{"configmap/app@99/u", "+1"}, "secret/db", later, false},
-		{"not if it is empty", nil, "secret/db", this, false},
+		{"one that is in the record, with its fingerprint", Marked{changeText("secret/db", this)}, map[string]RolledFor{"secret/db": recorded}},
+		{"one that is not in the record", Marked{changeText("secret/db", later)}, map[string]RolledFor{"secret/db": later}},
+		{"one of a source whose name has the same sign", Marked{"secret/db@home@124/u"}, map[string]RolledFor{"secret/db@home": later}},
+		{
+			"what is in the record, if it leaves some out", Marked{"configmap/app@124/u", "+1"},
+			map[string]RolledFor{"configmap/app": later, "secret/db": recorded},
+		},
+		{"nothing, of another text", Marked{"secret", ""}, nil},
+		{"nothing, if it is empty", nil, nil},
 	}
 	for _, test := range tests {
-		if got := afterRoll(Last{}, "", rolledOut).IsMarked(test.list, test.source, test.change); got != test.want {
+		if diff := cmp.Diff(test.want, w.ChangesIn(test.list), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.name, diff)
+		}
+	}
+}
+
+func TestNoChangeIsBlamedIfTheWorkloadWasFailingBefore(t *testing.T) {
+	last := Last{Revision: "r1", For: Marked{"secret/db@123/u"}, With: Marked{"configmap/app@99/u"}}
+	if got := afterRoll(last, "r1", givenUp).Blamed(); len(got) != 2 {
+		t.Errorf("got %v, want both changes", got)
+	}
+	last.Was = wasFailing
+	if got := afterRoll(last, "r1", givenUp).Blamed(); got != nil {
+		t.Errorf("it was failing before: got %v", got)
+	}
+}
+
+func TestARollIsReplacedByAnotherPodTemplate(t *testing.T) {
+	undone := afterRoll(Last{}, "r0", rolledOut)
+	undone.UndoneBy = "kubectl"
+	redone := afterRoll(lastRoll(nil), lastRoll(nil).Revision, rolledOut)
+	redone.UndoneBy = "kubectl"
+	tests := []struct {
+		name string
+		w    *Workload
+		want bool
+	}{
+		{"it is on the pod template", afterRoll(lastRoll(nil), lastRoll(nil).Revision, rolledOut), false},
+		{"another one is", afterRoll(lastRoll(nil), "r0", rolledOut), true},
+		{"none is", afterRoll(lastRoll(nil), "", rolledOut), true},
+		{"a person has put back the mark, too", undone, true},
+		{"a person has undone that again", redone, false},
+		{"there is no mark", afterRoll(Last{}, "r0", rolledOut), false},
+	}
+	for _, test := range tests {
+		if got := test.w.IsReplaced(); got != test.want {
 			t.Errorf("%s: got %t, want %t", test.name, got, test.want)
 		}
 	}

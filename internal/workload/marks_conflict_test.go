@@ -177,7 +177,7 @@ func TestARollThatIsTakenBackIsKnownByItsTemplate(t *testing.T) {
 				t.Fatal(err)
 			}
 			after, _ := Read(deployments, obj, reading)
-			if after.Revision != p.Revision || !after.AtRecord() || after.template == before.template {
+			if after.Revision != p.Revision || after.template == before.template {
 				t.Errorf("it is not rolled: revision %q, want %q", after.Revision, p.Revision)
 			}
 			if !after.SameTemplate(before) || after.TemplateID() != before.TemplateID() {

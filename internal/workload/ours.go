@@ -93,22 +93,22 @@ func lengthOf(text []byte) int {
 	return len(text)
 }
 
-// readRecord returns the record of an object, and its text. It returns false if the annotation is not as the actuator wrote it, or is no record.
-func readRecord(meta *metav1.ObjectMeta) (rolled map[string]RolledFor, text string, ours bool) {
+// readRecord returns the record of an object. It returns false if the annotation is not as the actuator wrote it, or is no record.
+func readRecord(meta *metav1.ObjectMeta) (rolled map[string]RolledFor, ours bool) {
 	if !isOurs(meta, annotationRolled) {
-		return nil, "", false
+		return nil, false
 	}
-	text = meta.Annotations[annotationRolled]
+	text := meta.Annotations[annotationRolled]
 	if rolled = parseRolled(text); rolled == nil && text != "" {
-		return nil, "", false
+		return nil, false
 	}
-	return rolled, text, true
+	return rolled, true
 }
 
 // recallRecord takes over the record of an earlier state, unless the annotation is as the actuator wrote it.
 func (w *Workload) recallRecord(earlier *Workload) {
 	if !w.ours && w.kept == nil {
-		w.Rolled, w.recordRevision = earlier.Rolled, earlier.recordRevision
+		w.Rolled = earlier.Rolled
 	}
 }
 

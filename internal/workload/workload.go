@@ -111,8 +111,6 @@ type Workload struct {
 	bare [sha256.Size]byte
 	// templates are the earlier pod templates of the workload, the newest last.
 	templates []pastTemplate
-	// recordRevision is the revision of a roll that writes this record.
-	recordRevision string
 	// TemplateVersion is the resourceVersion of the write that last changed the pod template, or empty if not known.
 	TemplateVersion string
 	// TemplateWritten is the time of that write by the API server's clock, to the second. It is zero if not known.

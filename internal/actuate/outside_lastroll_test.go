@@ -1,0 +1,180 @@
+//go:build !race
+
+package actuate_test
+
+import (
+	"testing"
+	"time"
+)
+
+// annotationMark has what the last roll was for, and what has become of it.
+const annotationMark = "keyturn.dev/last"
+
+// killBeforeTelling lets a leader roll a workload for a change of secret/db, and kills it before it can tell anybody.
+func killBeforeTelling(s *scene, leader *running, name string) {
+	s.Helper()
+	s.set("secret/db", "password", "two")
+	s.pass(500 * time.Millisecond)
+	s.nats.Stop()
+	s.settle()
+	s.wantRolls(name)
+	leader.kill()
+	s.nats.Start()
+	s.pass(5 * time.Second)
+}
+
+// An operator restores the pod template of before, which the record does not show.
+func TestARollThatIsRevertedBeforeAnybodyIsToldIsRepeated(t *testing.T) {
+	tests := []struct {
+		name string
+		roll func(*scene, *running)
+	}{
+		{
+			"because its leader was killed",
+			func(s *scene, leader *running) {
+				killBeforeTelling(s, leader, "web")
+				s.writeAs("operator", "web", unrolled)
+				s.start()
+			},
+		},
+		{
+			"because the answer was lost",
+			func(s *scene, _ *running) {
+				answer := s.loseAnswers()
+				s.set("secret/db", "password", "two")
+				s.settle()
+				s.wantRolls("web")
+				s.writeAs("operator", "web", unrolled)
+				answer()
+			},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			play(t, func(s *scene) {
+				s.workload("web", auto, reads("secret/db"))
+				leader := s.begin("secret/db")
+				s.stall("web")
+				tt.roll(s, leader)
+				s.pass(2 * time.Minute)
+				s.wantRolls("web")
+				s.wantAmongTold("web started already-rolled", "web failed reverted", "web started content-changed")
+				s.finish("web")
+				s.pass(time.Hour)
+				s.wantRolls()
+				s.wantTold("web completed rolled-out")
+			})
+		})
+	}
+}
+
+func TestTheNextLeaderKnowsWhoseRolloutFailedAlthoughTheOutcomesAreLost(t *testing.T) {
+	play(t, func(s *scene) {
+		timedOut(s).stop()
+		s.loseEvents()
+		s.again("secret/db")
+		s.start()
+		s.pass(time.Hour)
+		s.wantRolls()
+		s.finish("a")
+		s.pass(10 * time.Second)
+		s.wantRolls("b")
+		s.restart()
+		s.told()
+		s.pass(time.Hour)
+		s.wantNothing()
+	})
+}
+
+func TestAFailureThatCannotBeWrittenIsToldAndHoldsThePeersNevertheless(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("a", auto, reads("secret/db"))
+		s.workload("b", auto, inWave(1), reads("secret/db"))
+		s.begin("secret/db")
+		s.stall("a")
+		s.set("secret/db", "password", "two")
+		s.settle()
+		s.wantRolls("a")
+		s.refuse("a", deniedByAdmission())
+		s.fail("a")
+		s.pass(10 * time.Minute)
+		s.wantRolls()
+		s.wantTold("a started content-changed", "a failed deadline-exceeded", "b held lower-wave", "b held peer-failed")
+		s.refuse("a", nil)
+		s.pass(2 * time.Minute)
+		s.restart()
+		s.pass(time.Hour)
+		s.wantRolls()
+		s.finish("a")
+		s.pass(10 * time.Second)
+		s.wantRolls("b")
+	})
+}
+
+func TestAWorkloadThatWasFailingBeforeHoldsNobody(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("a", auto, reads("secret/db"))
+		s.workload("b", auto, inWave(1), reads("secret/db"))
+		s.begin("secret/db")
+		s.stall("a")
+		s.fail("a")
+		s.set("secret/db", "password", "two")
+		s.pass(time.Minute)
+		s.fail("a")
+		s.pass(time.Minute)
+		s.wantRolls("a", "b")
+		s.wantAmongTold("a failed deadline-exceeded", "b completed rolled-out")
+	})
+}
+
+// A person undoes a rollout that is in progress while nobody leads.
+func TestTheNextLeaderLeavesAloneWhatAPersonHasUndone(t *testing.T) {
+	tests := map[string][]string{
+		"web":            {"web started content-changed", "web skipped undone"},
+		"statefulset/db": {"statefulset/db started content-changed"}, // The controllers of a scene replace its pods at once.
+	}
+	for name, told := range tests {
+		t.Run(name, func(t *testing.T) {
+			play(t, func(s *scene) {
+				s.workload(name, auto, reads("secret/db"))
+				leader := s.begin("secret/db")
+				s.set("secret/db", "password", "two")
+				s.pass(time.Minute)
+				s.wantRolls(name)
+				undo := s.revisionOf(name)
+				s.rest()
+				s.stall(name)
+				s.set("secret/db", "password", "three")
+				s.settle()
+				s.wantRolls(name)
+				leader.stop()
+				s.pass(time.Minute)
+				undo()
+				s.pass(time.Minute)
+				s.start()
+				s.pass(time.Hour)
+				s.wantRolls()
+				s.restart()
+				s.pass(time.Hour)
+				s.wantRolls()
+				s.wantAmongTold(told...)
+				s.set("secret/db", "password", "four")
+				s.settle()
+				s.wantRolls(name)
+			})
+		})
+	}
+}
+
+func TestNothingIsConcludedWithoutAMark(t *testing.T) {
+	play(t, func(s *scene) {
+		s.rolling().stop()
+		s.wantRolls("web")
+		s.writeAs("helm", "web", without(annotationMark), unrolled)
+		s.pass(time.Minute)
+		s.start()
+		s.pass(time.Hour)
+		s.wantWrites()
+		s.wantTold("web started content-changed", "web skipped superseded")
+	})
+}

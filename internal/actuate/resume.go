@@ -1,0 +1,160 @@
+package actuate
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/kube"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// arrival is how long after an actuator has stopped leading its patches may still arrive, and how long before that they were decided.
+const arrival = 2 * kube.PatchTimeout
+
+// resume goes on with the last roll of each workload, by its mark. The last outcomes on the stream say only what was told of it. It returns false if
+// the context ended before they were known.
+func (o *rollouts) resume(ctx context.Context, stream *resumer) bool {
+	told := make(map[workload.Key]events.Outcome)
+	isKnown := stream.outcomes(ctx, o.concerns, func(last events.Outcome) {
+		o.index.KeepStart(last)
+		told[workload.KeyOf(last.Workload)] = last
+	})
+	if !isKnown {
+		return false
+	}
+	o.resumed = o.now()
+	began := sync.OnceValue(func() time.Time { return stream.began(ctx) })
+	for _, w := range o.index.All() {
+		o.problems.report(ctx, w)
+		o.resumeRoll(ctx, w, told[w.Key()], began)
+	}
+	for key, last := range told {
+		if last.Verb == events.VerbStarted && o.index.Get(key) == nil {
+			o.following.begin(ctx, last)
+		}
+	}
+	o.reverts.resume()
+	for _, r := range o.following.rollouts {
+		r.changed = o.changed(r.started)
+	}
+	o.reviewResumed(ctx)
+	return true
+}
+
+// resumeRoll goes on with the last roll of a workload. Told is the last outcome of the workload, zero if there is none. If that says that a rollout
+// started, its end is to be told.
+func (o *rollouts) resumeRoll(ctx context.Context, w *workload.Workload, told events.Outcome, began func() time.Time) {
+	key, last := w.Key(), w.Last
+	isOver := told.Verb != events.VerbStarted
+	if told.Workload.UID != "" && !isOver {
+		o.following.begin(ctx, told)
+	}
+	o.following.told[key] = last.Revision
+	if o.dryRun || w.Deaf || last.Revision == "" {
+		return // A Job that is deaf has the mark of another one, whose roll is told.
+	}
+	isTold := told.Workload.UID == w.ID.UID && told.Revision == last.Revision
+	hasEnded := isTold && isOver && told.Reason != reasonReverted
+	switch fate := w.Fate(workload.Seen{Ended: hasEnded, Since: o.now().Add(-o.following.timeout)}); {
+	case !isTold && o.isUntold(w, told, fate, began):
+		o.begin(ctx, o.outcomes.found(w))
+	case isTold && isOver && fate == workload.RollReverted:
+		o.reverts.add(trace.SpanFromContext(ctx), told, nil)
+	}
+	if !w.HasFailed() {
+		o.canaries.require(key.Namespace, w.ChangesIn(w.Suspects()))
+		return
+	}
+	if r := o.following.rollouts[key]; r != nil && r.started.Revision == last.Revision {
+		o.ended(ctx, o.following.end(key, events.VerbFailed, last.Failed, w.Progress.Message))
+		return
+	}
+	failed := told
+	if !isTold {
+		failed = o.outcomes.found(w)
+	}
+	failed.Verb, failed.Reason = events.VerbFailed, last.Failed
+	o.peers.add(failure{outcome: failed, blamed: w.Blamed()})
+}
+
+// isUntold reports whether nobody has told of the last roll of a workload, given the last outcome, which is of another roll. If the roll was a day
+// ago, its outcome may have expired, and the state of the workload is not that of the rollout.
+func (o *rollouts) isUntold(w *workload.Workload, told events.Outcome, fate workload.Fate, began func() time.Time) bool {
+	at := o.now().Sub(w.Last.At)
+	switch {
+	case at >= events.CrowdedOutcomeTTL:
+		return false
+	case w.IsRolling() && !w.HasFailed() || fate == workload.RollReverted:
+		return true // Whoever has told of it, there is more to tell.
+	case o.private:
+		return false // The previous leader has published it on a stream of its own.
+	case told.Workload.UID != "":
+		// A later outcome replaces that of the roll, as of a patch that was refused: the outcomes of a workload are published in order.
+		return w.Last.At.After(toldAt(told).Add(clockMargin))
+	}
+	// The stream may have lost the outcome since, with those of all workloads, unless it began before. Or the outcome has expired.
+	since := began()
+	return !since.IsZero() && w.Last.At.After(since.Add(clockMargin)) && at < events.FullOutcomeTTL
+}
+
+// toldAt returns when the API server accepted or refused the patch that an outcome is about.
+func toldAt(last events.Outcome) time.Time {
+	if last.StartedAt.IsZero() {
+		return last.Time
+	}
+	return last.StartedAt
+}
+
+// concerns reports whether the last outcome of a workload matters to a new leader. The stream also has those of workloads that are gone, which may be
+// many more than there are.
+func (o *rollouts) concerns(last events.Outcome) bool {
+	return last.Verb == events.VerbStarted || o.index.Get(workload.KeyOf(last.Workload)) != nil
+}
+
+// changed returns when the watcher saw the changes that a rollout is for, as far as they are the last ones of their sources. Only metrics need that.
+func (o *rollouts) changed(started events.Outcome) []time.Time {
+	var times []time.Time
+	for _, cause := range started.Sources {
+		source, err := events.ParseSource(cause.Source)
+		if err != nil {
+			continue
+		}
+		change, last := o.state.Change(workload.SourceNamed(source.Kind, started.Workload.Namespace, source.Name))
+		if last != nil && change.ID() == cause.Event {
+			times = append(times, change.Time)
+		}
+	}
+	return times
+}
+
+// reviewResumed looks at the workloads that the last leader has followed, or held others for: nothing may change at them any more.
+func (o *rollouts) reviewResumed(ctx context.Context) {
+	for key := range o.following.rollouts {
+		o.review(ctx, key)
+	}
+	for key := range o.peers.keys {
+		o.review(ctx, key)
+	}
+}
+
+// doubt takes a patch that failed, but may have been applied: then its roll is told by the mark.
+func (o *rollouts) doubt(r *task) {
+	if _, doubted := o.doubted[r.key()]; r.rolls && !doubted {
+		o.doubted[r.key()] = r.pending.decided.Truncate(time.Second)
+	}
+}
+
+// tellUntold tells of a roll whose answer was lost, or that an earlier leader has sent.
+func (o *rollouts) tellUntold(ctx context.Context, w *workload.Workload) {
+	since, doubted := o.doubted[w.Key()]
+	if !doubted && o.now().Before(o.resumed.Add(arrival)) {
+		since, doubted = o.resumed.Add(-arrival), true
+	}
+	if doubted && !o.dryRun && !w.Deaf && w.IsUntold(o.following.told[w.Key()]) && !w.Last.At.Before(since) {
+		o.begin(ctx, o.outcomes.found(w))
+	}
+}
