@@ -58,7 +58,7 @@ func (r *rig) deletesTheNamespace() {
 		r.Fatal(err)
 	}
 	r.eventually("it is decided that nothing is rolled", func(context.Context) bool {
-		return len(lines(r.actuator.Output(), `"statefulset/web"`, `"namespace-terminating"`)) > 0
+		return len(lines(r.actuator.Output(), `"statefulset/web"`, `the namespace is being deleted`)) > 0
 	})
 	if diff := cmp.Diff(tally{}, r.tally().since(before)); diff != "" {
 		r.Errorf("rollouts (-want +got):\n%s", diff)

@@ -12,6 +12,7 @@ import (
 // admission decides whether a workload may be rolled now. A workload only ever waits for something in its own namespace, except for slots.
 type admission struct {
 	timing         *timing
+	pace           *pace
 	peers          *failedPeers
 	canaries       *canaries
 	waves          *waves
@@ -146,4 +147,5 @@ func (a *admission) forget() {
 	a.canaries.forget()
 	a.waves.forget()
 	a.limits.forget()
+	a.pace.forget()
 }

@@ -39,6 +39,10 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	following := newFollowing(s.index, s.kinds, o)
 	peers := newFailedPeers(s.index)
 	begun := begun(patcher, following)
+	pace := &pace{peers: peers, following: following, now: now, rolls: make(map[workload.Key]pacedRoll)}
+	if !o.Reloader {
+		pace.shortest = 2 * o.Settle
+	}
 	timing := &timing{index: s.index, namespaces: s.namespaces, debounce: debounce, now: now}
 	unfinished := unfinished(debounce, following, timing, begun)
 	canaries := newCanaries(o.Canary, &candidates{
@@ -54,11 +58,11 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		notes: notes, delays: o.RevertDelays, open: make(map[workload.Key]*correction), repetitions: make(map[repetition]time.Time),
 	}
 	marks := &marks{notes: notes, peers: peers, tried: make(map[workload.Key]time.Time)}
-	decider := &decider{policy: o.Policy(), state: s.state, now: now}
-	told := make(toldHolds)
+	denied, told := make(denials), make(toldHolds)
+	decider := &decider{policy: o.Policy(), state: s.state, denied: denied, now: now}
 	rollouts := &rollouts{
 		private: o.LeaderElect && o.PrivateStream, dryRun: o.DryRun, index: s.index, state: s.state, following: following, peers: peers,
-		canaries: canaries, reverts: reverts, marks: marks, patcher: patcher, debounce: debounce, problems: newProblems(s.log, kube),
+		canaries: canaries, reverts: reverts, marks: marks, denied: denied, patcher: patcher, debounce: debounce, problems: newProblems(s.log, kube),
 		reporter: reporter, outcomes: outcomes, metrics: s.metrics, log: s.log, now: now, doubted: make(map[workload.Key]time.Time),
 	}
 	recorder := &recorder{
@@ -73,7 +77,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	owing := &owing{notes: notes, decider: decider, after: o.SettleMax, turns: make(map[workload.Key]*owingTurn)}
 	shadows := &shadows{notes: notes, rollouts: rollouts, left: make(map[workload.Key]leftShadow)}
 	admission := &admission{
-		timing: timing, peers: peers, canaries: canaries, besideReloader: beside, debounce: debounce, following: following,
+		timing: timing, pace: pace, peers: peers, canaries: canaries, besideReloader: beside, debounce: debounce, following: following,
 		waves:  newWaves(s.index, unfinished, returns(s.index, debounce, following, timing, now), now),
 		limits: newLimits(o, following, patcher),
 	}
@@ -87,6 +91,10 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		syncer: syncer, look: s.look, repeats: reverts.repeats, tracer: o.Tracer, metrics: s.metrics, log: s.log, now: now,
 	}
 	reverts.recallFor = intake.recallFor
+	completion := &completion{
+		patcher: patcher, debounce: debounce, pace: pace, rollouts: rollouts, told: denied, concluder: concluder,
+		reporter: reporter, outcomes: outcomes, metrics: s.metrics, log: s.log, now: now, unrecorded: make(map[string]bool),
+	}
 	return &loop{
 		progress: o.Progress, now: now, dirty: s.dirty, snapshots: s.snapshots,
 		state: s.state, stream: &resumer{bus: s.bus, cluster: o.Cluster, log: s.log},
@@ -98,12 +106,9 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		dispatcher: &dispatcher{
 			dryRun: o.DryRun, decider: decider, kinds: s.kinds, index: s.index, debounce: debounce, admission: admission,
 			ways:    ways{delay: o.ReloadDelay, now: now},
-			patcher: patcher, pauses: pauses, told: told, concluder: concluder, reporter: reporter, outcomes: outcomes, tracer: o.Tracer, metrics: s.metrics,
-			log: s.log, now: now,
+			patcher: patcher, pauses: pauses, denied: completion.denied, told: told, concluder: concluder, reporter: reporter, outcomes: outcomes,
+			tracer: o.Tracer, metrics: s.metrics, log: s.log, now: now,
 		},
-		completion: &completion{
-			patcher: patcher, debounce: debounce, rollouts: rollouts, concluder: concluder,
-			reporter: reporter, outcomes: outcomes, metrics: s.metrics, log: s.log, now: now, unrecorded: make(map[string]bool),
-		},
+		completion: completion,
 	}
 }

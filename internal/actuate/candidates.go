@@ -73,10 +73,11 @@ func (c *candidates) hasFailed(w *workload.Workload) bool {
 	return p != nil && p.attempts > 0
 }
 
-// isAwaited reports whether any workload of the namespace except the given one has a pending change of the source.
+// isAwaited reports whether any workload of the namespace except the given one has a pending change of the source that is not refused.
 func (c *candidates) isAwaited(of sourceChange, source events.Source, but workload.Key) bool {
 	return slices.ContainsFunc(c.index.Dependents(source), func(peer *workload.Workload) bool {
-		return peer.ID.Namespace == of.namespace && peer.Key() != but && c.debounce.has(peer.Key(), source)
+		p := c.debounce.byKey[peer.Key()]
+		return peer.ID.Namespace == of.namespace && peer.Key() != but && p != nil && p.changes[source] != nil && !p.refused
 	})
 }
 

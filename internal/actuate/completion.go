@@ -7,20 +7,25 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/backoff"
 	"github.com/keyturn/keyturn/internal/kube"
-	"github.com/keyturn/keyturn/internal/plan"
 )
 
-// maxChanged is how many times in a row a patch may find the workload changed since it was read before that counts as a failure. It takes about
-// half a minute, longer than the watch is ever late.
-const maxChanged = 5
+const (
+	// maxChanged is how many times in a row a patch may find the workload changed since it was read before that counts as a failure. It takes about
+	// half a minute, longer than the watch is ever late.
+	maxChanged = 5
+	// maxDenied is the longest time between two attempts of a patch that is refused, and maxDeniedRecord that of one that only records.
+	maxDenied, maxDeniedRecord = 10 * time.Minute, 6 * time.Hour
+)
 
-// completion handles the results of patches: it follows rollouts, ends changes, retries, or gives up.
+// completion handles the results of patches: it follows rollouts, ends changes, or retries.
 type completion struct {
 	patcher   *patcher
 	debounce  *debounce
+	pace      *pace
 	rollouts  *rollouts
+	told      denials
 	concluder *concluder
 	reporter  *reporter
 	outcomes  outcomes
@@ -48,17 +53,14 @@ func (c *completion) finish(ctx context.Context, result patchResult) {
 		r.finish(ctx, result)
 	case result.err == nil:
 		c.succeeded(ctx, result)
-	case errors.Is(result.err, errTerminating):
-		c.concluder.releaseAll(ctx, r.pending, plan.NamespaceTerminating)
-		c.debounce.releaseHeld(r.key(), c.now())
 	case errors.Is(result.err, errNotYet):
 		c.reloadAgain(ctx, r, result.err)
 	case errors.Is(result.err, errNotReloaded):
 		c.rollInstead(ctx, r, result.err)
 	case kube.HasChanged(result.err) && (r.attempts < maxChanged || r.workload.IsTriggered()):
 		c.decideAgain(ctx, r)
-	case isDenied(result.err) && r.pending.deny(r.content) >= kube.MaxDenials:
-		c.giveUp(ctx, r, result.err)
+	case isDenied(result.err) || errors.Is(result.err, errTerminating):
+		c.denied(ctx, r, result.err)
 	default:
 		c.retry(ctx, r, result.err)
 	}
@@ -80,6 +82,10 @@ func (c *completion) warn(ctx context.Context, r *task, err error) {
 func (c *completion) succeeded(ctx context.Context, result patchResult) {
 	r := result.task
 	c.metrics.patched(ctx, r.workload.ID, r.rolls)
+	if len(r.causes) > 0 {
+		c.told.accept(r.workload.Key())
+		c.pace.rolled(r.workload, r.pending)
+	}
 	if r.way.inPlace {
 		c.reloaded(ctx, result)
 		return
@@ -159,19 +165,42 @@ func (c *completion) decideAgain(ctx context.Context, r *task) {
 
 // again holds the changes of a patch for another decision, and returns for how long.
 func (c *completion) again(r *task) time.Duration {
-	c.rollouts.doubt(r)
-	return c.debounce.retry(r.pending, c.now())
+	delay := backoff.Nth(kube.PatchBackoff(), r.attempts+1)
+	c.hold(r, delay)
+	return delay
 }
 
-// giveUp ends the changes of a patch that the API server refuses. Their events are dead-lettered once nothing else holds them.
-func (c *completion) giveUp(ctx context.Context, r *task, err error) {
-	rollCtx := r.context(ctx)
-	c.log.ErrorContext(rollCtx, "patch denied; dead-lettering its events", "workload", r.workload.ID.String(),
-		"namespace", r.workload.ID.Namespace, "attempts", r.attempts+1, "err", err)
-	c.metrics.failed(ctx, r.workload.ID)
-	c.reporter.report(ctx, c.outcomes.denied(rollCtx, r, err))
-	for _, change := range r.pending.changes {
-		recordError(change.event.span, &events.RejectError{Reason: events.ReasonPatchDenied, Err: err})
+// hold holds the changes of a patch for another decision after a delay.
+func (c *completion) hold(r *task, delay time.Duration) {
+	c.rollouts.doubt(r)
+	c.debounce.retry(r.pending, c.now(), delay)
+}
+
+// denied schedules another attempt after a patch that is refused or cannot be made. That may last for days, so it is told once, and nobody waits for
+// the workload from then on.
+func (c *completion) denied(ctx context.Context, r *task, err error) {
+	p, rolls, longest := r.pending, len(r.causes) > 0, maxDenied
+	if !rolls {
+		longest = maxDeniedRecord
 	}
-	c.released(ctx, r)
+	p.deny(r)
+	isTold := c.told.isTold(r)
+	p.refused = isTold || p.denials >= kube.MaxDenials
+	delay := backoff.Nth(kube.DenialBackoff(longest), p.denials)
+	log := c.log.With("workload", r.workload.ID.String(), "namespace", r.workload.ID.Namespace, "attempt", r.attempts+1, "retry_in", delay, "err", err)
+	switch rollCtx := r.context(ctx); {
+	case rolls && p.refused && !isTold:
+		log.ErrorContext(rollCtx, "patch denied; retrying until it is accepted")
+		c.reporter.report(ctx, c.outcomes.denied(rollCtx, r, err))
+		c.told.tell(r)
+	case rolls && !p.refused || p.denials == 1:
+		log.WarnContext(rollCtx, "patch failed; retrying")
+	default:
+		log.DebugContext(rollCtx, "patch still denied; retrying")
+	}
+	c.metrics.retried(ctx, r.workload.ID)
+	c.hold(r, delay)
+	if p.refused {
+		c.debounce.releaseHeld(r.key(), c.now())
+	}
 }

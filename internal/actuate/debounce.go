@@ -59,6 +59,9 @@ func (d *debounce) add(w *workload.Workload, e *takenEvent, from *events.Change,
 		d.byKey[key] = p
 	}
 	p.seen = w
+	if last := p.changes[e.change.Source]; p.deniedAs != nil && (last == nil || last.change.ID() != e.change.ID()) {
+		p.tryAnew(now)
+	}
 	c := p.add(e, from, since)
 	if p.held == plan.SourceOnHold || e.change.Ignore {
 		d.unhold(p) // The event may say that the source is no longer on hold, or that what waits is to be forgotten.
@@ -111,21 +114,42 @@ func (d *debounce) windowEnd(first, now time.Time) time.Time {
 	return end
 }
 
-// retry schedules a workload whose patch failed, together with the changes that came since, and returns the delay.
-func (d *debounce) retry(p *pending, now time.Time) time.Duration {
+// retry schedules a workload whose patch failed, together with the changes that came since.
+func (d *debounce) retry(p *pending, now time.Time, delay time.Duration) {
 	p.attempts++
-	delay := p.backoff.Step()
 	p.retryAt = now.Add(delay)
-	if later := d.byKey[p.key]; later != nil {
+	later, wasBeside := d.byKey[p.key], p.isBeside
+	p.isBeside = false
+	if later != nil && wasBeside {
+		d.putBack(later, p)
+		return
+	}
+	due := p.retryAt
+	if later != nil {
 		d.take(later)
+		first := later.first
 		later.merge(p)
 		p = later
+		if p.deniedAs != nil { // Nobody has refused what came since.
+			p.tryAnew(first)
+			due = d.windowEnd(first, now)
+		}
 	}
 	p.forgetBaselines()
 	p.held, p.noteAt = plan.None, time.Time{}
-	d.schedule(p, p.retryAt)
+	d.schedule(p, due)
 	d.moved(p.key)
-	return delay
+}
+
+// putBack returns the changes of a record that failed to those beside which it was to be written. These go on waiting.
+func (d *debounce) putBack(p, beside *pending) {
+	beside.forgetBaselines()
+	p.take(beside.changes)
+	p.beside = beside.tries
+	if p.isHeld() && (p.position < 0 || p.beside.retryAt.Before(p.due)) {
+		d.schedule(p, p.beside.retryAt)
+	}
+	d.moved(p.key)
 }
 
 func (d *debounce) schedule(p *pending, due time.Time) {

@@ -12,12 +12,14 @@ import (
 type decider struct {
 	policy plan.Policy
 	state  *state
+	denied denials
 	now    func() time.Time
 }
 
 // decide returns what the last event of a source means to a workload. Memory has what is remembered of the change if it is pending, or has just come.
 func (d *decider) decide(w *workload.Workload, change events.Change, memory plan.Memory) plan.Decision {
 	memory.Now, memory.Base, memory.GapFrom = d.now(), d.state.baseOf(w.Key(), change), d.state.gapFrom
+	memory.Owed = memory.Owed || d.denied.has(w.Key(), change)
 	return plan.Decide(w, change, memory, d.policy)
 }
 
@@ -33,4 +35,7 @@ func (d *decider) decideAll(w *workload.Workload) []plan.Decision {
 }
 
 // forget drops what is remembered of a workload that is gone.
-func (d *decider) forget(key workload.Key) { delete(d.state.met, key) }
+func (d *decider) forget(key workload.Key) {
+	delete(d.denied, key)
+	delete(d.state.met, key)
+}

@@ -32,6 +32,8 @@ type dispatcher struct {
 	ways      ways
 	patcher   *patcher
 	pauses    *pauses
+	// denied is that of completion.
+	denied    func(context.Context, *task, error)
 	told      toldHolds
 	concluder *concluder
 	reporter  *reporter
@@ -127,8 +129,13 @@ func (d *dispatcher) act(ctx context.Context, p *pending, w *workload.Workload) 
 		d.pauses.begin(ctx, w, p)
 	}
 	p.rest(d.isChosen(why.reason), d.now())
-	if why.reason != plan.None && p.isReported(why.reason) && len(v.leaving) == 0 {
-		// A held workload is decided again whenever it is woken. Nothing has changed, so there is nothing to report.
+	p.paced = time.Time{}
+	if v.rolls && why.reason == plan.None {
+		p.paced = d.admission.pace.end(p, w)
+	}
+	isKnown := !p.paced.IsZero() || why.reason != plan.None && p.isReported(why.reason)
+	if isKnown && len(v.leaving) == 0 {
+		// A workload that waits is decided again whenever it is woken. Nothing has changed, so there is nothing to report.
 		d.keep(p, why)
 		return
 	}
@@ -142,6 +149,8 @@ func (d *dispatcher) act(ctx context.Context, p *pending, w *workload.Workload) 
 	case len(v.doing) == 0:
 		d.debounce.drop(p)
 		d.debounce.releaseHeld(p.key, d.now())
+	case !p.paced.IsZero():
+		d.keep(p, why)
 	case why.reason != plan.None:
 		d.hold(trace.ContextWithSpan(context.WithoutCancel(ctx), span), p, w, v.doing, why)
 	default:
@@ -160,9 +169,12 @@ func isLong(why plan.Reason) bool { return rests(why) || why == plan.PeerFailed 
 
 // recordBeside immediately records the changes that need no roll, for a workload that may wait a long time because of the others.
 func (d *dispatcher) recordBeside(ctx context.Context, p *pending, w *workload.Workload, v *verdict) {
+	if d.now().Before(p.beside.retryAt) {
+		return
+	}
 	var records, rest []plan.Decision
 	beside := newPending(p.key, p.first)
-	beside.seen = p.seen
+	beside.seen, beside.isBeside, beside.tries = p.seen, true, p.beside
 	for _, decision := range v.doing {
 		if decision.Reason.Action() != plan.Record {
 			rest = append(rest, decision)
@@ -175,7 +187,7 @@ func (d *dispatcher) recordBeside(ctx context.Context, p *pending, w *workload.W
 	if len(records) == 0 {
 		return
 	}
-	v.doing = rest
+	v.doing, p.beside = rest, tries{}
 	span := startPlan(ctx, d.tracer, beside, w)
 	defer span.End()
 	d.start(ctx, span, beside, w, records)
@@ -223,30 +235,17 @@ func (d *dispatcher) leave(ctx context.Context, p *pending, w *workload.Workload
 
 // start sends the patch that carries out the decisions.
 func (d *dispatcher) start(ctx context.Context, span trace.Span, p *pending, w *workload.Workload, doing []plan.Decision) {
-	k, known := d.kinds.Named(w.ID.Kind)
-	if !known {
-		d.fail(ctx, span, p, w, fmt.Errorf("kind %q is not rolled", w.ID.Kind))
-		return
-	}
+	k, _ := d.kinds.Named(w.ID.Kind) // The index has workloads of no other kind.
 	p.decided = d.now()
 	r, err := newTask(k, w, doing, p)
+	r.span = span
 	if err != nil {
-		d.fail(ctx, span, p, w, err)
+		span.SetStatus(codes.Error, "no patch")
+		d.denied(ctx, r, fmt.Errorf("making a patch: %w", err))
 		return
 	}
-	r.span = span
 	if r.rolls || r.way.inPlace {
 		r.started = d.outcomes.started(r.context(ctx), r)
 	}
 	d.patcher.start(ctx, r)
-}
-
-// fail releases a workload for which no patch can be made, and the workloads that wait for it or its slot.
-func (d *dispatcher) fail(ctx context.Context, span trace.Span, p *pending, w *workload.Workload, err error) {
-	d.log.ErrorContext(ctx, "no patch to roll the workload or to record its changes; it is left as it is", "workload", w.ID.String(),
-		"namespace", w.ID.Namespace, "err", err)
-	span.SetStatus(codes.Error, "no patch")
-	d.concluder.releaseAll(ctx, p, plan.NoPatch)
-	d.admission.forgetCandidates()
-	d.debounce.releaseNamespace(p.key.Namespace, d.now())
 }

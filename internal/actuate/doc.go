@@ -8,7 +8,7 @@
 // Ordering: the changes of one workload are gathered in its debounce window and lead to one roll, to the last content. Workloads are not
 // ordered, except by their waves. Namespaces take turns: a workload waits for workloads of other namespaces only if there is no free slot.
 //
-// Failure: a patch that fails is retried with backoff and holds up no other workload.
+// Failure: a patch that fails or is denied is retried with backoff until it succeeds, and holds up no other workload. That it is denied is told once.
 //
 // The loop (loop.go) calls parts that own their state and do not know the loop. In the order in which an event passes through them:
 //
@@ -18,9 +18,10 @@
 //	admission.go                    what a roll has to wait for: timing.go, besidereloader.go, waves.go, peers.go, canaries.go, limits.go
 //	inplace.go                      whether pods are asked to reload instead of being replaced
 //	patcher.go, task.go             sends the patch
-//	completion.go                   follows, releases, retries or gives up
+//	pace.go                         how long after its last roll a workload is rolled again
+//	completion.go                   follows, releases or retries
 //	recorder.go                     writes into records what was decided without a roll
-//	decider.go                      what is remembered for each decision
+//	decider.go                      what is remembered for each decision; denials.go has what was told of rolls that are refused
 //	following.go, rollouts.go       follows a rollout to its end; resume.go continues with those of an earlier leader, resumer.go knows what it told
 //	notes.go                        makes the patches that only write a record, for the parts below
 //	pauses.go, owing.go             note on workloads, for the next leader, that a pause has begun, and what they wait for

@@ -26,14 +26,21 @@ func (d *dispatcher) keep(p *pending, why obstacle) {
 		d.releaseFailed(p.key.Namespace)
 	}
 	p.awaitsRepair = awaits
-	if why.end.IsZero() {
-		d.debounce.hold(p, why.reason)
-		return
-	}
 	if why.reason == plan.Pausing {
 		p.gathered = why.end
 	}
-	d.debounce.holdUntil(p, why.reason, why.end)
+	end := why.end
+	if retry := p.beside.retryAt; retry.After(d.now()) && (end.IsZero() || retry.Before(end)) {
+		end = retry
+	}
+	switch {
+	case !p.paced.IsZero():
+		d.debounce.schedule(p, p.paced)
+	case end.IsZero():
+		d.debounce.hold(p, why.reason)
+	default:
+		d.debounce.holdUntil(p, why.reason, end)
+	}
 }
 
 // releaseFailed makes the failed workloads of a namespace due, because they may wait for a workload that waits for their repair.

@@ -151,7 +151,7 @@ func (l *loop) review(ctx context.Context) {
 	for key := range changed {
 		l.admission.review(key)
 		l.rollouts.review(ctx, key)
-		l.debounce.wake(key, l.now())
+		l.debounce.wake(key, l.index.Get(key), l.now())
 		l.recorder.review(key)
 		l.pauses.review(key)
 		l.besideReloader.review(key)

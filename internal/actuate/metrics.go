@@ -182,14 +182,9 @@ func (m *metrics) patchFailed(ctx context.Context, kind string) {
 
 // retried counts the failed patch of a workload that is going to be retried.
 func (m *metrics) retried(ctx context.Context, id events.Workload) {
-	m.failed(ctx, id)
-	m.reloader.retried(ctx)
-}
-
-// failed counts the failed patch of a workload.
-func (m *metrics) failed(ctx context.Context, id events.Workload) {
 	m.patchFailed(ctx, id.Kind)
 	m.reloader.failed(ctx, id)
+	m.reloader.retried(ctx)
 }
 
 // ended measures a rollout that has ended. Its context is that of the rollout, so that an exemplar leads to it.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -17,7 +18,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-func TestAPatchIsGivenUpAfterSixDenials(t *testing.T) {
+func TestAPatchThatIsDeniedIsToldOnceAndTriedUntilItIsAccepted(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db"))
 		s.begin("secret/db")
@@ -28,14 +29,83 @@ func TestAPatchIsGivenUpAfterSixDenials(t *testing.T) {
 		s.pass(10 * time.Second)
 		s.wantTold("web failed patch-denied")
 		s.wantLast("web", "failed patch-denied", "not today")
-		s.refuse("web", nil)
-		s.pass(time.Hour)
+		s.pass(3 * time.Hour)
 		s.wantRolls()
 		s.wantTold()
+		s.refuse("web", nil)
+		s.pass(11*time.Minute + 5*time.Second)
+		s.wantRolls("web")
+		s.wantRecord("web", "secret/db")
+		s.wantTold("web started content-changed", "web completed rolled-out")
 	})
 }
 
-func TestOnlyDenialsCountTowardsGivingUp(t *testing.T) {
+// attempts counts the patches of workloads that the actuator that was started last has sent, the denied ones included.
+func (s *scene) attempts() int { return len(s.requests("patch", "deployments")) }
+
+func TestAPatchThatIsDeniedIsTriedRarelyInTheEnd(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("web", auto, reads("secret/db"))
+		s.begin("secret/db")
+		s.refuse("web", deniedByAdmission())
+		s.set("secret/db", "password", "two")
+		s.pass(time.Hour)
+		before := s.attempts()
+		for range 3600 {
+			s.overwrite("web", func(*appsv1.Deployment) {}) // as its controller does that has no news
+			s.pass(time.Second)
+		}
+		if got := s.attempts() - before; got < 5 || got > 6 {
+			s.Errorf("within an hour it is tried %d times, want once in ten minutes", got)
+		}
+	})
+}
+
+func TestAPatchThatIsDeniedIsTriedAtOnceWhenTheWorkloadOrTheContentChanges(t *testing.T) {
+	for name, changes := range map[string]func(*scene){
+		"the workload has another image":  func(s *scene) { s.edit("web", image("example.com/app:2")) },
+		"somebody annotates the workload": func(s *scene) { s.edit("web", annotated("example.com/exempt", "true")) },
+		"the source changes again":        func(s *scene) { s.set("secret/db", "password", "three") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, func(s *scene) {
+				s.workload("web", auto, reads("secret/db"))
+				s.begin("secret/db")
+				s.refuse("web", deniedByAdmission())
+				s.set("secret/db", "password", "two")
+				s.pass(time.Hour)
+				s.wantTold("web failed patch-denied")
+				s.refuse("web", nil)
+				changes(s)
+				s.settle()
+				s.wantRecord("web", "secret/db")
+			})
+		})
+	}
+}
+
+func TestARecordThatIsDeniedBesideAChangeOnHoldIsTriedRarely(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("web", auto, reads("secret/x", "secret/y"))
+		s.begin("secret/x", "secret/y")
+		s.refuse("web", deniedByAdmission())
+		before := s.attempts()
+		s.set("secret/y", "password", "two")
+		s.edit("web", image("example.com/app:2")) // Its pods have read y since, and not x.
+		s.set("secret/x", "password", "two", sourceHeld("tofu apply"))
+		s.pass(time.Hour)
+		if got := s.attempts() - before; got < 6 || got > 20 {
+			s.Errorf("within an hour it is tried %d times", got)
+		}
+		s.wantTold("web held source-on-hold")
+		s.refuse("web", nil)
+		s.pass(2 * time.Hour)
+		s.wantRecord("web", "secret/y")
+		s.wantRolls()
+	})
+}
+
+func TestOnlyDenialsCountUntilThatIsTold(t *testing.T) {
 	for _, tt := range []struct {
 		name, workload string
 		prepare        func(s *scene)
@@ -66,10 +136,9 @@ func TestOnlyDenialsCountTowardsGivingUp(t *testing.T) {
 				s.wantTold()
 				tt.deny(s)
 				mend()
-				// By now, an attempt is made each minute, or up to six seconds later.
-				s.pass(295 * time.Second)
+				s.pass(30 * time.Second) // The sixth is 31 seconds after the first, which may come a minute later.
 				s.wantTold()
-				s.pass(2 * time.Minute)
+				s.pass(80 * time.Second)
 				s.wantTold(tt.workload + " failed patch-denied")
 			})
 		})
@@ -82,11 +151,11 @@ func TestDenialsAreCountedForOneContent(t *testing.T) {
 		s.begin("secret/db")
 		s.refuse("web", deniedByAdmission())
 		s.set("secret/db", "password", "two")
-		s.pass(10 * time.Second) // four denials
+		s.pass(25 * time.Second) // five denials
 		s.set("secret/db", "password", "three")
-		s.pass(4 * time.Minute) // five more
+		s.pass(30 * time.Second) // five more
 		s.wantTold()
-		s.pass(time.Minute)
+		s.pass(10 * time.Second)
 		s.wantTold("web failed patch-denied")
 	})
 }

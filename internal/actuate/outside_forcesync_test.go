@@ -108,6 +108,13 @@ func (x *externalSecrets) patch(request k8stesting.PatchAction) (runtime.Object,
 	return object, x.Tracker().Update(resource, synced, request.GetNamespace())
 }
 
+// deny lets the API server deny patches of an ExternalSecret, or accept them.
+func (x *externalSecrets) deny(name string, denied bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.denied[name] = denied
+}
+
 // rotated is a new version of the secret that they read.
 func rotated() events.Change {
 	return events.Change{
@@ -202,7 +209,7 @@ func TestASyncThatIsDeniedIsToldOnce(t *testing.T) {
 func TestASyncThatNobodyHasFinishedIsTakenUpByTheNextLeader(t *testing.T) {
 	tests := []struct {
 		name string
-		// ends is what becomes of the first leader: with which the operator ignores the ExternalSecret, or is never asked.
+		// ends is how the first leader ends, so that the operator is not asked.
 		ends func(s *scene, first *running, secrets *externalSecrets)
 	}{
 		{"because nobody led", func(s *scene, first *running, _ *externalSecrets) {
@@ -210,11 +217,11 @@ func TestASyncThatNobodyHasFinishedIsTakenUpByTheNextLeader(t *testing.T) {
 			s.send(rotated())
 		}},
 		{"because the leader died", func(s *scene, first *running, secrets *externalSecrets) {
-			secrets.denied["db"] = true
+			secrets.deny("db", true)
 			s.send(rotated())
 			s.pass(5 * time.Second)
 			first.kill()
-			secrets.denied["db"] = false
+			secrets.deny("db", false)
 		}},
 	}
 	for _, test := range tests {

@@ -52,9 +52,7 @@ func TestLedgerASourceThatChangesMoreOftenThanItMayRoll(t *testing.T) {
 				s.set("secret/db", "password", "last")
 				s.pass(11 * time.Minute)
 			},
-			// The last content has to wait for an hour.
-			today: ends{rolls: rolledTimes(30).rolls, told: rolledTimes(30).told + "; web held rolled-too-often"},
-			step:  7, then: rolledTimes(6),
+			today: rolledTimes(6),
 		},
 	})
 }
@@ -107,6 +105,72 @@ func TestLedgerAFixDuringABrokenRolloutRollsSoon(t *testing.T) {
 				s.pass(soon)
 				s.wantRolls("web")
 				s.wantRecord("web", "secret/db")
+			})
+		})
+	}
+}
+
+// What people decide is not delayed by what was rolled before, and neither are others.
+func TestLedgerWhatDoesNotWaitForTheDistance(t *testing.T) {
+	// often has web wait a minute for its next roll.
+	often := func(s *scene) {
+		for i := range 8 {
+			s.set("secret/db", "password", strconv.Itoa(i))
+			s.pass(9 * time.Second)
+		}
+		s.pass(time.Minute)
+		s.soFar()
+		s.set("secret/db", "password", "last but one")
+		s.pass(10 * time.Second)
+		s.soFar()
+		s.set("secret/db", "password", "last")
+		s.pass(10 * time.Second)
+	}
+	tests := []struct {
+		name    string
+		options func(*actuate.Options)
+		play    func(*scene)
+		rolls   []string
+	}{
+		{name: "it waits", play: often},
+		{name: "and is rolled after a minute", play: func(s *scene) { often(s); s.pass(time.Minute) }, rolls: []string{"web"}},
+		{
+			name:  "somebody asks for the roll",
+			play:  func(s *scene) { often(s); s.edit("web", annotated("keyturn.dev/roll-now", "1")); s.pass(0) },
+			rolls: []string{"web"},
+		},
+		{
+			name:  "it was on hold",
+			play:  func(s *scene) { often(s); s.edit("web", onHold); s.pass(time.Second); s.edit("web", letGo); s.pass(0) },
+			rolls: []string{"web"},
+		},
+		{
+			name: "Reloader's mode", options: func(o *actuate.Options) { o.Reloader = true }, play: often, rolls: []string{"web"},
+		},
+		{
+			name: "a new leader begins anew", play: func(s *scene) { often(s); s.restart(); s.pass(10 * time.Second) }, rolls: []string{"web"},
+		},
+		{
+			name: "a higher wave waits for it",
+			play: func(s *scene) {
+				s.workload("api", auto, inWave(1), reads("secret/db"), onHold)
+				often(s)
+				s.edit("api", letGo)
+				s.pass(10 * time.Second)
+			},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			play(t, func(s *scene) {
+				if tt.options != nil {
+					tt.options(&s.options)
+				}
+				s.options.MaxRollsPerHour = 0
+				s.workload("web", auto, reads("secret/db"))
+				s.begin("secret/db")
+				tt.play(s)
+				s.wantRolls(tt.rolls...)
 			})
 		})
 	}

@@ -36,19 +36,19 @@ func TestLedgerARefusalThatEnds(t *testing.T) {
 	everybody := namesOf("web", 20)
 	testFixtures(t, []fixture{
 		{
-			name: "after ten minutes by a policy rolls what it has refused",
-			play: refusing(forbidden("ValidatingAdmissionPolicy 'frozen' denied request: it is Friday"), tenMinutes),
-			step: 7, then: rolled("web"),
+			name:  "after ten minutes by a policy rolls what it has refused",
+			play:  refusing(forbidden("ValidatingAdmissionPolicy 'frozen' denied request: it is Friday"), tenMinutes),
+			today: rolled("web"),
 		},
 		{
-			name: "after ten minutes by a webhook rolls what it has refused",
-			play: refusing(forbidden(`admission webhook "frozen.example.com" denied the request: it is Friday`), tenMinutes),
-			step: 7, then: rolled("web"),
+			name:  "after ten minutes by a webhook rolls what it has refused",
+			play:  refusing(forbidden(`admission webhook "frozen.example.com" denied the request: it is Friday`), tenMinutes),
+			today: rolled("web"),
 		},
 		{
-			name: "after ten minutes by a quota rolls what it has refused",
-			play: refusing(forbidden("exceeded quota: pods"), tenMinutes),
-			step: 7, then: rolled("web"),
+			name:  "after ten minutes by a quota rolls what it has refused",
+			play:  refusing(forbidden("exceeded quota: pods"), tenMinutes),
+			today: rolled("web"),
 		},
 		{
 			name:  "after ten minutes by an API server that is ill rolls what it has refused",
@@ -61,14 +61,14 @@ func TestLedgerARefusalThatEnds(t *testing.T) {
 			today: rolled("web"),
 		},
 		{
-			name: "over a change of the leader while it is tried rolls what it has refused",
-			play: refusing(forbidden("it is Friday"), func(s *scene) { s.pass(10 * time.Second); s.restart(); tenMinutes(s) }),
-			step: 7, then: rolled("web"),
+			name:  "over a change of the leader while it is tried rolls what it has refused",
+			play:  refusing(forbidden("it is Friday"), func(s *scene) { s.pass(10 * time.Second); s.restart(); tenMinutes(s) }),
+			today: rolled("web"),
 		},
 		{
-			name: "over a change of the leader after it was told rolls what it has refused",
-			play: refusing(forbidden("it is Friday"), func(s *scene) { tenMinutes(s); s.restart(); tenMinutes(s) }),
-			step: 7, then: rolled("web"),
+			name:  "over a change of the leader after it was told rolls what it has refused",
+			play:  refusing(forbidden("it is Friday"), func(s *scene) { tenMinutes(s); s.restart(); tenMinutes(s) }),
+			today: rolled("web"),
 		},
 		{
 			name: "of everybody after ten minutes rolls everybody",
@@ -87,7 +87,7 @@ func TestLedgerARefusalThatEnds(t *testing.T) {
 				}
 				s.pass(30 * time.Minute)
 			},
-			step: 7, then: rolled(everybody...),
+			today: rolled(everybody...),
 		},
 		{
 			name: "before a later change rolls for that",
@@ -151,6 +151,21 @@ func TestLedgerARefusalIsTold(t *testing.T) {
 			},
 		},
 		{
+			name: "and then holds up no higher wave over a change of the leader",
+			play: func(s *scene) {
+				s.workload("api", auto, annotated("keyturn.dev/wave", "1"), reads("secret/db", "secret/api"), onHold)
+				s.observe("secret/api")
+				refused(s)
+				s.rest()
+				s.restart()
+				s.pass(10 * time.Second) // It is refused once more by then.
+				s.soFar()
+				s.edit("api", letGo)
+				s.pass(10 * time.Second)
+			},
+			today: rolled("api"),
+		},
+		{
 			name: "and holds up nobody that reads something else",
 			play: func(s *scene) {
 				s.workload("api", auto, reads("secret/api"))
@@ -162,5 +177,31 @@ func TestLedgerARefusalIsTold(t *testing.T) {
 			},
 			today: rolled("api"),
 		},
+	})
+}
+
+// Each of them costs the API server one attempt in ten minutes in the end.
+func TestLedgerManyThatAreRefusedCostLittle(t *testing.T) {
+	const many, tenMinutes = 500, 10 * time.Minute
+	play(t, func(s *scene) {
+		for _, name := range namesOf("web", many) {
+			s.workload(name, auto, reads("secret/db"))
+		}
+		s.workload("other", auto, reads("secret/other"))
+		s.begin("secret/db", "secret/other")
+		for _, name := range namesOf("web", many) {
+			s.refuse(name, forbidden("ValidatingAdmissionPolicy 'frozen' denied request: it is Friday"))
+		}
+		s.set("secret/db", "password", "two")
+		s.pass(time.Hour)
+		before := s.attempts()
+		s.pass(tenMinutes)
+		if got := s.attempts() - before; got > many {
+			s.Errorf("within %s there are %d attempts of %d workloads", tenMinutes, got, many)
+		}
+		s.soFar()
+		s.set("secret/other", "password", "two")
+		s.settle()
+		s.wantRolls("other")
 	})
 }

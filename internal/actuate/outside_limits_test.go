@@ -146,6 +146,7 @@ func TestAPatchThatIsUnderWayTakesAPlace(t *testing.T) {
 				s.settle()
 				s.wantRolls(others...)
 				tt.before(s)
+				s.pass(time.Second) // The next roll of a workload comes two seconds after the last.
 				s.patchesTake("patched", 10*time.Second)
 				s.set("secret/patched", "password", "three")
 				s.settle()
@@ -230,6 +231,7 @@ func TestAWorkloadThatIsBeingRolledHasItsSlotAlready(t *testing.T) {
 				s.set("secret/db", "password", "two")
 				s.settle()
 				s.wantRolls("web")
+				s.pass(time.Second) // The next roll of a workload comes two seconds after the last.
 				s.set("secret/db", "password", "three")
 				s.settle()
 				s.wantRolls("web")

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
+	k8stesting "k8s.io/client-go/testing"
 	"sigs.k8s.io/yaml"
 
 	"github.com/keyturn/keyturn/internal/actuate"
@@ -27,7 +28,8 @@ import (
 func everythingHappens(s *scene) []measurements {
 	seen := s.instrument()
 	s.options.ReloaderMetrics = true
-	s.options.ForceSync, s.options.Dynamic = true, withoutOperator(s)
+	secrets := withoutOperator(s)
+	s.options.ForceSync, s.options.Dynamic = true, secrets
 	s.workload("web", auto, reads("secret/db"))
 	s.workload("refused", auto, reads("secret/db"))
 	actuator := s.begin("secret/db")
@@ -38,8 +40,13 @@ func everythingHappens(s *scene) []measurements {
 	s.pass(2 * time.Minute)
 	s.refuse("refused", nil)
 
-	s.send(rotationInBao()) // Nobody syncs what reads it, until that is given up.
+	s.send(rotationInBao(2)) // Nobody syncs what reads it, until that is given up.
 	s.pass(10 * time.Minute)
+	secrets.Lock()
+	secrets.PrependReactor("patch", "externalsecrets", func(k8stesting.Action) (bool, runtime.Object, error) { return true, nil, deniedByAdmission() })
+	secrets.Unlock()
+	s.send(rotationInBao(3)) // That is denied.
+	s.pass(2 * time.Minute)
 
 	s.set("secret/db", "password", "three")
 	s.pass(500 * time.Millisecond)
@@ -83,12 +90,15 @@ func withoutOperator(s *scene) *dynamicfake.FakeDynamicClient {
 }
 
 // rotationInBao returns the event of a new version of the secret that the ExternalSecret reads.
-func rotationInBao() events.Change {
-	_, fingerprint := fingerprints(map[string]string{"password": "two"})
+func rotationInBao(version int64) events.Change {
+	revision := strconv.FormatInt(version, 10)
+	_, fingerprint := fingerprints(map[string]string{"password": revision})
 	return events.Change{
 		Cluster: "demo", Source: events.StorePath{Store: "main", Namespace: events.RootNamespace, Mount: "secret", Path: "shop/db"}.Source(),
-		Verb: events.VerbRotated, UID: "main", ResourceVersion: "1002", ChangedAt: "1", Fingerprint: fingerprint, Time: time.Now(),
-		Store: &events.StoreState{Servers: []string{"https://bao"}, Engine: events.EngineKV, Version: 2, Revision: "2", Operation: "update"},
+		Verb: events.VerbRotated, UID: "main", ResourceVersion: "100" + revision, ChangedAt: "1", Fingerprint: fingerprint, Time: time.Now(),
+		Store: &events.StoreState{
+			Servers: []string{"https://bao"}, Engine: events.EngineKV, Version: version, Revision: revision, Operation: "update",
+		},
 	}
 }
 

@@ -125,11 +125,11 @@ func (tt *situation) explain(s *scene) plan.Reason {
 	return plan.Decide(w, s.of("secret/db").published, plan.Memory{}, s.options.Policy()).Reason
 }
 
-// Four reasons are left out. Three are no decisions: unknown is about a source that the stream does not know, busy about a workload that is being
-// patched, and undone about a rollout that a person has undone. And one is not given: there is no workload for which no patch could be made.
+// Three reasons are left out, which are no decisions: unknown is about a source that the stream does not know, busy about a workload that is being
+// patched, and undone about a rollout that a person has undone.
 func TestEveryReasonIsToldEverywhereFromOneDefinition(t *testing.T) {
 	played := map[plan.Reason]bool{
-		plan.Unknown: true, plan.Busy: true, plan.NoPatch: true, plan.Undone: true,
+		plan.Unknown: true, plan.Busy: true, plan.Undone: true,
 	}
 	for _, tt := range situations() {
 		played[tt.reason] = true

@@ -9,11 +9,9 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/keyturn/keyturn/internal/actuate"
 	"github.com/keyturn/keyturn/internal/plan"
@@ -48,13 +46,6 @@ func skipSituations() []situation {
 		}}},
 		{reason: plan.SourceDeleted, before: dbChangesBefore, act: erase},
 		{reason: plan.SourceNeeded, options: rollOnDelete, before: dbChangesBefore, act: erase},
-		{
-			reason: plan.NamespaceTerminating, unexplained: true, options: rollOnDelete, web: reading("secret/db?"), act: erase,
-			before: func(s *scene) {
-				dbChangesBefore(s)
-				s.intercept("create", "events", namespaceTerminates)
-			},
-		},
 		{reason: plan.FirstSeen, untraced: true, act: func(s *scene) { s.mark("secret/db") }},
 		{reason: plan.KeysNotConsumed, web: reading("secret/db#password"), act: func(s *scene) { s.set("secret/db", "user", "two") }},
 		{reason: plan.KeyMissing, web: reading("secret/db#password"), act: func(s *scene) { s.unset("secret/db", "password") }},
@@ -272,17 +263,6 @@ func withoutSource(what string) func(*scene) {
 		s.workload("web", reading(what)...)
 		s.begin()
 	}
-}
-
-// namespaceTerminates answers like an API server whose namespaces are being deleted.
-func namespaceTerminates(action k8stesting.Action) (bool, runtime.Object, error) {
-	create, isCreate := action.(k8stesting.CreateActionImpl)
-	if event, ok := create.Object.(*corev1.Event); !isCreate || !ok || event.InvolvedObject.Kind != "Namespace" {
-		return false, nil, nil
-	}
-	refused := apierrors.NewForbidden(corev1.Resource("events"), "", errors.New("it is being terminated"))
-	refused.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
-	return true, nil, refused
 }
 
 // undoEveryRoll changes the source, and puts back the pod template of before after each roll, until the workload is not rolled for it any more.

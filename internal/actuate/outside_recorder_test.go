@@ -121,31 +121,6 @@ func TestAChangeThatALeaderHadInItsWindowWhenItDiedIsRolledAndNotRecorded(t *tes
 	})
 }
 
-func TestNothingIsRecordedOfARefusedChangeWhenTheWorkloadHasAnotherOutcome(t *testing.T) {
-	play(t, func(s *scene) {
-		s.workload("web", auto, reads("secret/db", "configmap/app#mode?"))
-		s.refuse("web", deniedByAdmission())
-		s.begin("secret/db", "configmap/app")
-		s.set("secret/db", "password", "two")
-		s.pass(2 * time.Minute)
-		s.refuse("web", nil)
-		s.set("configmap/app", "unrelated", "text")
-		s.pass(time.Hour)
-		s.wantTold("web failed patch-denied", "web skipped keys-not-consumed")
-		s.wantWrites("web recorded")
-		if record := s.recordOf("web"); record["configmap/app"] == "" || record["secret/db"] != "" {
-			s.Errorf("the record is %v, want it to say nothing of a change that the pods do not have", record)
-		}
-		s.restart()
-		s.pass(time.Hour)
-		s.wantNothing()
-		s.set("secret/db", "password", "three")
-		s.settle()
-		s.wantWrites("web rolled")
-		s.wantRecord("web", "secret/db")
-	})
-}
-
 func TestADryRunRecordsNothing(t *testing.T) {
 	play(t, func(s *scene) {
 		s.options.DryRun = true

@@ -35,7 +35,7 @@ func TestReloadersKubernetesEventsAreWrittenBesideOurs(t *testing.T) {
 			},
 		},
 		{
-			"one for a patch that is given up", "statefulset/web",
+			"one for a patch that is denied", "statefulset/web",
 			func(s *scene) {
 				s.refuse("statefulset/web", denied)
 				s.set("secret/db", "password", "two")

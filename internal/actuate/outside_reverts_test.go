@@ -160,7 +160,7 @@ func TestARollThatAdmissionStripsIsDenied(t *testing.T) {
 		s.wantRolls()
 		s.wantTold()
 		if got := s.annotation("web", annotationRecord); got != before {
-			s.Errorf("after it was given up, the record is %s, want %s", got, before)
+			s.Errorf("after an hour, the record is %s, want %s", got, before)
 		}
 		allow()
 		s.set("secret/db", "password", "three")

@@ -208,7 +208,6 @@ func TestARolloutIsNotToldAgainAfterTheRefusalOfTheNextChange(t *testing.T) {
 		s.set("secret/db", "password", "three")
 		s.pass(time.Minute)
 		s.wantTold("web started content-changed", "web completed rolled-out", "web failed patch-denied")
-		s.refuse("web", nil)
 		s.restart()
 		s.pass(time.Minute)
 		s.wantTold()

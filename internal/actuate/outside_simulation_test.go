@@ -91,9 +91,6 @@ func (st *story) lastChanges() {
 	st.verify(refusalsDelayNobody)
 	st.accept(st.frozen)
 	st.frozen = nil
-	if !hasLanded(7) {
-		st.changeAll() // What was given up is not tried again.
-	}
 	st.await(refusalPatience)
 	st.verify(changesReachPods)
 }

@@ -41,7 +41,7 @@ func TestOnlyANamespaceThatTheAPIServerSaysIsBeingDeletedIsTerminating(t *testin
 				s.pass(time.Minute)
 				s.wantRolls(tt.rolls...)
 				if tt.rolls == nil {
-					s.wantTold()
+					s.wantTold("web failed patch-denied")
 					return
 				}
 				s.wantTold("web started deleted", "web completed rolled-out")

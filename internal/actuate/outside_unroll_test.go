@@ -73,7 +73,7 @@ func TestARollThatAdmissionStripsIsNotCounted(t *testing.T) {
 		allow()
 		for _, password := range []string{"three", "four"} {
 			s.set("secret/db", "password", password)
-			s.settle()
+			s.pass(time.Minute)
 			s.wantRolls("web")
 		}
 		s.told()

@@ -5,10 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
-
 	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -31,6 +28,11 @@ type pending struct {
 	tries
 	waits
 
+	// beside has the attempts to record what needs no roll while the other changes are held, and isBeside says that it is such a record.
+	beside   tries
+	isBeside bool
+	// paced is when it may be rolled, if nothing but its pace delays that. Otherwise it is zero.
+	paced time.Time
 	// rested says that it was waiting as people have chosen when it was last looked at: see dispatcher.isChosen. woke is when it was first found not
 	// to do so any more.
 	rested bool
@@ -49,13 +51,16 @@ type pending struct {
 
 // tries says what has come of the attempts to patch a workload. A later entry of the same workload keeps it.
 type tries struct {
-	// attempts counts the failed patches. backoff has the delay before the next one, which is not sent before retryAt.
+	// attempts counts the failed patches. The next one is not sent before retryAt.
 	attempts int
-	backoff  wait.Backoff
 	retryAt  time.Time
-	// denied is the content of the record that the API server last refused, and denials counts how often it refused that content.
-	denied  map[string]workload.RolledFor
-	denials int
+	// denied is the content of the record that was last refused, and denials counts how often that content was. deniedAs is the workload at the last
+	// refusal, nil if something has changed since.
+	denied   map[string]workload.RolledFor
+	denials  int
+	deniedAs *workload.Workload
+	// refused says that it was refused so often that nobody waits for the workload.
+	refused bool
 	// notReloaded is why its pods could not be asked to reload, or empty if that was not tried.
 	notReloaded string
 	// answered is for which content all pods answered a request to reload, and how many pods there were. The patch that records it has failed.
@@ -84,7 +89,7 @@ type waits struct {
 
 func newPending(key workload.Key, first time.Time) *pending {
 	return &pending{
-		key: key, changes: make(map[events.Source]*pendingChange), first: first, tries: tries{backoff: kube.PatchBackoff()}, position: -1,
+		key: key, changes: make(map[events.Source]*pendingChange), first: first, position: -1,
 	}
 }
 
@@ -161,14 +166,24 @@ func (p *pending) report(why plan.Reason) {
 	p.reported = append(p.reported, why)
 }
 
-// deny counts a patch that the API server refused, and returns how many with the same content it has refused. A patch with other content may be
-// accepted.
-func (p *pending) deny(content map[string]workload.RolledFor) int {
-	if !maps.Equal(p.denied, content) {
-		p.denied, p.denials = content, 0
+// deny counts a patch that was refused, among those with the same content. A patch with other content may be accepted.
+func (p *pending) deny(r *task) {
+	if !maps.Equal(p.denied, r.content) {
+		p.denied, p.denials = r.content, 0
 	}
 	p.denials++
-	return p.denials
+	p.deniedAs = r.workload
+}
+
+// isRewritten reports whether somebody has written more than the status of a workload since its patch was refused: w is its state, nil if it is gone.
+func (p *pending) isRewritten(w *workload.Workload) bool {
+	was := p.deniedAs
+	return was != nil && w != nil && (w.Generation != was.Generation || !w.Edited.Equal(was.Edited))
+}
+
+// tryAnew makes the next attempt not wait after a refusal: something has changed, which came first at the given time.
+func (p *pending) tryAnew(first time.Time) {
+	p.first, p.retryAt, p.deniedAs, p.refused = first, time.Time{}, nil, false
 }
 
 // forgetBaselines drops the baselines of the changes after a patch that failed. The patch may have been applied and only its answer lost, and then
@@ -181,7 +196,19 @@ func (p *pending) forgetBaselines() {
 
 // merge folds an older entry of the same workload into p. If both have a change of a source, that of p is newer.
 func (p *pending) merge(older *pending) {
-	for source, old := range older.changes {
+	p.take(older.changes)
+	if older.gathered.After(p.gathered) {
+		p.gathered = older.gathered
+	}
+	if older.woke.After(p.woke) {
+		p.woke = older.woke
+	}
+	p.first, p.tries, p.beside = older.first, older.tries, older.beside
+}
+
+// take adds older changes of the same workload.
+func (p *pending) take(older map[events.Source]*pendingChange) {
+	for source, old := range older {
 		if c, ok := p.changes[source]; ok {
 			c.owed, c.doubted = c.owed || old.owed, c.doubted || old.doubted
 			c.since = old.since
@@ -190,11 +217,4 @@ func (p *pending) merge(older *pending) {
 			p.changes[source] = old
 		}
 	}
-	if older.gathered.After(p.gathered) {
-		p.gathered = older.gathered
-	}
-	if older.woke.After(p.woke) {
-		p.woke = older.woke
-	}
-	p.first, p.tries = older.first, older.tries
 }

@@ -62,6 +62,7 @@ func (r *recorder) want(key workload.Key) {
 		return
 	}
 	turn := r.turn(key)
+	turn.backoff = recordBackoff() // What was written before is not what it lacks now.
 	if soon := turn.wrote.Add(renewPause); soon.Before(turn.due) {
 		turn.due = soon
 	}

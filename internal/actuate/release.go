@@ -15,15 +15,21 @@ func (p *pending) rest(chosen bool, now time.Time) {
 	p.rested = chosen
 }
 
-// wake makes a workload that has changed due if it rests, or waits for its pods. The notes on it may be gone, too.
-func (d *debounce) wake(key workload.Key, now time.Time) {
+// wake makes a workload that has changed due if it rests, waits for its pods or for a time that depends on them, or is one whose patch was refused as
+// it was before. The notes on it may be gone, too. Its state is nil if it is gone.
+func (d *debounce) wake(key workload.Key, w *workload.Workload, now time.Time) {
 	p := d.byKey[key]
 	if p == nil {
 		return
 	}
 	p.noteAt = time.Time{}
-	if rests(p.held) || p.held == plan.PodsStarting {
+	isRewritten := p.isRewritten(w)
+	if isRewritten {
+		p.tryAnew(p.first)
+	}
+	if isRewritten || rests(p.held) || p.held == plan.PodsStarting || !p.paced.IsZero() {
 		d.release(p, now)
+		d.moved(key)
 	}
 }
 

@@ -21,6 +21,7 @@ func (o *rollouts) resume(ctx context.Context, stream *resumer) bool {
 	told := make(map[workload.Key]events.Outcome)
 	isKnown := stream.outcomes(ctx, o.concerns, func(last events.Outcome) {
 		o.index.KeepStart(last)
+		o.denied.resume(last)
 		told[workload.KeyOf(last.Workload)] = last
 	})
 	if !isKnown {

@@ -23,6 +23,7 @@ type rollouts struct {
 	canaries  *canaries
 	reverts   *reverts
 	marks     *marks
+	denied    denials
 	patcher   *patcher
 	debounce  *debounce
 	problems  *problems

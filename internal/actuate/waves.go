@@ -42,14 +42,14 @@ func newWaves(
 // begun returns a function that reports whether a workload is being patched, or rolled out, for a change of a source.
 func begun(patcher *patcher, following *following) func(workload.Key, events.Source) bool {
 	return func(key workload.Key, source events.Source) bool {
-		return patcher.has(key, source) || following.isUnfinished(key, source)
+		return patcher.has(key, source) && !patcher.patching(key).refused || following.isUnfinished(key, source)
 	}
 }
 
 // unfinished returns a function that reports whether a workload is not finished with a change of a source, because the change is pending, or its
 // patch or rollout has begun. Workloads that would hold up others for too long do not count. One that is on hold, or whose rollout was aborted or
-// stays half way, waits for people, possibly forever. One whose windows are closed, or that was rolled recently, waits longer than others should,
-// and does so again and again if a source changes all the time.
+// stays half way, waits for people, possibly forever, and so does one whose patch is refused. One whose windows are closed, or that was rolled
+// recently, waits longer than others should, and does so again and again if a source changes all the time.
 func unfinished(
 	debounce *debounce, following *following, timing *timing, begun func(workload.Key, events.Source) bool,
 ) func(workload.Key, events.Source) bool {
@@ -60,7 +60,8 @@ func unfinished(
 		if !debounce.has(key, source) || debounce.isHeldFor(key, plan.SourceOnHold) || timing.stops(key) || following.isAborted(key) {
 			return false
 		}
-		return !debounce.byKey[key].isReported(plan.PodsStarting) || !following.waits(key)
+		p := debounce.byKey[key]
+		return !p.refused && (!p.isReported(plan.PodsStarting) || !following.waits(key))
 	}
 }
 

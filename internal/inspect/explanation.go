@@ -99,7 +99,7 @@ func (e *explanation) decide(decision plan.Decision) {
 // isPending reports whether the workload is still to be rolled for the last change.
 func (e *explanation) isPending() bool {
 	action := e.decision.Reason.Action()
-	return e.Action != refused && (action == plan.Roll || action == plan.Hold)
+	return action == plan.Roll || action == plan.Hold
 }
 
 func (e *explanation) read() string {

@@ -135,7 +135,8 @@ func TestExplainSaysWhyAWorkloadWaitsAndWhatEndsThat(t *testing.T) {
 			outcomes: []events.Outcome{outcomeOf("web", events.VerbFailed, events.ReasonPatchDenied, "denied by policy", historyNow)},
 			want: []string{
 				"It was to be rolled for secret/db: failed at 2026-03-14T15:09:26Z (5m ago) (patch-denied): denied by policy\n",
-				"Nothing is pending: it rolls at the next change.\n", "  refused (patch-denied): ",
+				"Pending: secret/db. The API server refuses the patch, which is tried again, in the end every ten minutes.\n",
+				"  refused (patch-denied): ",
 			},
 		},
 		{

@@ -9,7 +9,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// refused is the action for a change whose patch the API server has refused. The actuator does not try again before the next change.
+// refused is the action for a change whose patch is refused. The actuator tries again until it is accepted.
 const refused = "refused"
 
 // never are the reasons that mean that no change of a source rolls the workload.
@@ -29,7 +29,7 @@ func (r *report) noteWaiting(w *workload.Workload) {
 
 // notePending adds which sources have changes that the workload is still to be rolled for, what holds it, and when it rolls.
 func (r *report) notePending(timing obstacle) {
-	r.refuse()
+	isRefused := r.refuse()
 	for _, row := range r.Sources {
 		if row.isPending() {
 			r.Pending = append(r.Pending, row.Source)
@@ -53,6 +53,8 @@ func (r *report) notePending(timing obstacle) {
 		r.note("Nothing is pending: it rolls at the next change.")
 	case held != "" || r.isHeldByDecision():
 		r.note("%s", pending)
+	case isRefused:
+		r.note("%s The API server refuses the patch, which is tried again, in the end every ten minutes.", pending)
 	case r.isReverted():
 		r.noteState(plan.Reverted, "%s Another client has reverted the last rollout: it rolls again 1, 5 and 15 minutes after it was.", pending)
 	default:
@@ -62,20 +64,22 @@ func (r *report) notePending(timing obstacle) {
 	r.hold(held)
 }
 
-// refuse marks the rows for whose changes the last patch was refused.
-func (r *report) refuse() {
+// refuse marks the rows for whose changes the last patch was refused, and reports whether there are any.
+func (r *report) refuse() bool {
 	if r.Last == nil || r.Last.Verb != events.VerbFailed || r.Last.Reason != events.ReasonPatchDenied {
-		return
+		return false
 	}
+	isRefused := false
 	for i := range r.Sources {
 		row := &r.Sources[i]
 		denied := slices.ContainsFunc(r.Last.Sources, func(s events.OutcomeSource) bool { return s.Source == row.Source && s.Event == row.Event })
 		if denied && row.isPending() {
 			row.Action, row.Reason = refused, r.Last.Reason
-			row.Sentence = "the API server has refused the patch for this change; it is rolled for the next one, or when " +
-				"its dead letter is replayed"
+			row.Sentence = "the API server refuses the patch for this change; it is tried again until it is accepted"
+			isRefused = true
 		}
 	}
+	return isRefused
 }
 
 // isReverted reports whether the last rollout was reverted, and is to be repeated.

@@ -15,8 +15,8 @@ import (
 const (
 	// PatchTimeout bounds one try of a patch.
 	PatchTimeout = 15 * time.Second
-	// MaxDenials is how often a denied patch is tried before it is given up. The delays of PatchBackoff between so many tries
-	// are 31 seconds or a little more.
+	// MaxDenials is how often a patch is denied before that is told. The delays of PatchBackoff and of DenialBackoff between so many tries are 31
+	// seconds or a little more.
 	MaxDenials = 6
 )
 
@@ -24,6 +24,11 @@ const (
 // patches do not retry in step.
 func PatchBackoff() wait.Backoff {
 	return wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 10, Cap: time.Minute}
+}
+
+// DenialBackoff returns the delays between tries of a patch that is denied: like PatchBackoff, but up to another longest one.
+func DenialBackoff(longest time.Duration) wait.Backoff {
+	return wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 20, Cap: longest}
 }
 
 // notApplied is the message of the API server for a JSON patch that it cannot apply, because a test in it fails or a path is missing. No

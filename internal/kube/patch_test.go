@@ -89,3 +89,13 @@ func TestAPatchIsTriedLaterAndLater(t *testing.T) {
 		}
 	}
 }
+
+func TestADeniedPatchIsTriedAsOftenAtFirstAndRarelyInTheEnd(t *testing.T) {
+	denied := DenialBackoff(10 * time.Minute)
+	for attempt, seconds := range []int{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 600, 600, 600} {
+		want := time.Duration(seconds) * time.Second
+		if got := denied.Step(); got < want || got > want+want/10 {
+			t.Errorf("after attempt %d it waits %s, want %s and at most a tenth more", attempt+1, got, want)
+		}
+	}
+}

@@ -88,8 +88,6 @@ const (
 	DryRun
 	Suspended
 	Aborted
-	NamespaceTerminating
-	NoPatch
 	WorkloadGone
 )
 
@@ -183,11 +181,7 @@ var verdicts = map[Reason]verdict{
 		"rollout-aborted", Hold, people, "its own rollout was aborted, and a new pod template would override that; it rolls once someone has " +
 			"retried, promoted or undone it",
 	},
-	DryRun: {"dry-run", Skip, history, "it would be rolled, but the actuator runs with --dry-run"},
-	NamespaceTerminating: {
-		"namespace-terminating", Skip, nobody, "the namespace is being deleted, so nothing in it is rolled",
-	},
-	NoPatch:      {"no-patch", Skip, people, "no patch could be made for it; the log of the actuator has the error"},
+	DryRun:       {"dry-run", Skip, history, "it would be rolled, but the actuator runs with --dry-run"},
 	WorkloadGone: {"workload-gone", Skip, history, "the workload was deleted"},
 }
 

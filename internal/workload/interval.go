@@ -85,3 +85,15 @@ func (w *Workload) rolledAt(write Write) []operation {
 	}
 	return w.stored.write(annotationRolledAt, write.RolledAt.Add(time.Second-1).Truncate(time.Second).UTC().Format(time.RFC3339))
 }
+
+// LastRoll returns when the workload was last rolled, as far as that is noted on it, or zero if it is not. A time in the future does not count.
+func (w *Workload) LastRoll(now time.Time) time.Time {
+	last := w.Last.At
+	if w.interval.rolled.After(last) {
+		last = w.interval.rolled
+	}
+	if last.After(now.Add(pauseTolerance)) {
+		return time.Time{}
+	}
+	return last
+}

@@ -93,3 +93,25 @@ func TestARollRecordsItsTimeWhereAnIntervalApplies(t *testing.T) {
 		t.Errorf("without an interval its time is recorded: %s, %v", p.Body, err)
 	}
 }
+
+func TestTheLastRollIsTheNewestThatIsNoted(t *testing.T) {
+	now := time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
+	tests := []struct {
+		name        string
+		mark, noted time.Time
+		want        time.Time
+	}{
+		{name: "none is"},
+		{name: "of the mark", mark: now.Add(-time.Minute), noted: now.Add(-time.Hour), want: now.Add(-time.Minute)},
+		{name: "of the interval", noted: now.Add(-time.Hour), want: now.Add(-time.Hour)},
+		{name: "not one in the future", noted: now.Add(time.Hour)},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := &Workload{Last: Last{At: tt.mark}, interval: interval{rolled: tt.noted}}
+			if got := w.LastRoll(now); !got.Equal(tt.want) {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
