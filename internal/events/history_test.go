@@ -97,3 +97,31 @@ func TestHistoryEndsWithTheErrorOfItsReader(t *testing.T) {
 		t.Errorf("got %v, want the reader's error", err)
 	}
 }
+
+func TestTheLastOutcomeOfEachWorkloadIsOneThatIsNoStateToo(t *testing.T) {
+	s := sharedServer(t)
+	b := s.bus()
+	rolled, other := outcome(), outcome()
+	other.Workload.Name, other.Workload.UID = "api", "bb0c2a4e-6c1d-4f6e-9a53-0d3c1b0f7a33"
+	held := outcome()
+	held.Verb, held.Generation, held.StartedAt, held.Revision = VerbHeld, 0, time.Time{}, ""
+	for _, o := range []Outcome{rolled, other, held} {
+		mustTell(t, b, o)
+	}
+	got := map[string]Verb{}
+	testkit.Await(t, "the last outcomes are read", func(ctx context.Context) bool {
+		clear(got)
+		err := b.LastOutcomes(ctx, testCluster, func(stored Stored) error {
+			o, err := stored.Outcome()
+			got[o.Workload.Name] = o.Verb
+			return err
+		})
+		if err != nil && !IsSilence(err) {
+			t.Fatal(err)
+		}
+		return err == nil
+	})
+	if diff := cmp.Diff(map[string]Verb{"web-front": VerbHeld, "api": VerbStarted}, got); diff != "" {
+		t.Errorf("the last outcomes (-want +got):\n%s", diff)
+	}
+}
