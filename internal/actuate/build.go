@@ -89,8 +89,9 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	intake := &intake{
 		decider: decider, index: s.index, state: s.state, dirty: s.dirty, debounce: debounce, patcher: patcher, concluder: concluder,
 		syncer: syncer, look: s.look, repeats: reverts.repeats, tracer: o.Tracer, metrics: s.metrics, log: s.log, now: now,
+		waiting: make(keySet),
 	}
-	reverts.recallFor = intake.recallFor
+	reverts.reconsider = intake.reconsider
 	completion := &completion{
 		patcher: patcher, debounce: debounce, pace: pace, rollouts: rollouts, told: denied, concluder: concluder,
 		reporter: reporter, outcomes: outcomes, metrics: s.metrics, log: s.log, now: now, unrecorded: make(map[string]bool),

@@ -33,6 +33,8 @@ type intake struct {
 	metrics *metrics
 	log     *slog.Logger
 	now     func() time.Time
+	// waiting has the workloads to compare once their patches have ended.
+	waiting keySet
 }
 
 // start compares everything.
@@ -54,6 +56,12 @@ func (i *intake) start(ctx context.Context) {
 
 // advance has all workloads consider what has become of sources, before any of them is dispatched.
 func (i *intake) advance(ctx context.Context) {
+	for key := range i.waiting {
+		if !i.patcher.busy(key) {
+			delete(i.waiting, key)
+			i.reconsider(ctx, key)
+		}
+	}
 	for source, n := range i.dirty.takeNews() {
 		i.take(ctx, source, n)
 	}
@@ -114,7 +122,11 @@ func (i *intake) consider(ctx context.Context, e *takenEvent, w *workload.Worklo
 // reconsider compares a workload with all sources that it wants. Nothing new has come, so what needs no roll is not told: the recorder writes that.
 func (i *intake) reconsider(ctx context.Context, key workload.Key) {
 	w := i.index.Get(key)
-	if w == nil || w.OptIn.Empty() {
+	switch {
+	case w == nil || w.OptIn.Empty():
+		return
+	case i.patcher.busy(key):
+		i.waiting[key] = struct{}{}
 		return
 	}
 	sources := make(map[events.Source]struct{})
@@ -141,31 +153,21 @@ func (i *intake) returned(ctx context.Context, key workload.Key) {
 	}
 }
 
-// recallFor compares a workload with one source.
-func (i *intake) recallFor(ctx context.Context, key workload.Key, source events.Source) {
-	if w := i.index.Get(key); w != nil {
-		i.find(ctx, w, source)
-	}
-}
-
 // find compares a workload with a source, and reports whether its record is to take up something that needs no roll.
 func (i *intake) find(ctx context.Context, w *workload.Workload, source events.Source) (lacks bool) {
 	key := w.Key()
 	change, storedAt := i.last(w, source)
-	if change.Verb == "" || i.repeats(key, source) || i.debounce.byKey[key].isFor(change) || i.patcher.patching(key).isFor(change) {
+	if change.Verb == "" || i.repeats(key, source) || i.debounce.byKey[key].isFor(change) {
 		return false
 	}
-	now, owed := i.now(), false
+	now := i.now()
 	since := cameAt(change.Time, now)
-	if !i.patcher.busy(key) {
-		decision := i.decider.decide(w, change, plan.Memory{Since: since})
-		if action := decision.Reason.Action(); action == plan.Skip || action == plan.Record {
-			return decision.Records
-		}
-		owed = decision.Owes()
+	decision := i.decider.decide(w, change, plan.Memory{Since: since})
+	if action := decision.Reason.Action(); action == plan.Skip || action == plan.Record {
+		return decision.Records
 	}
 	c := i.debounce.add(w, foundEvent(ctx, change, storedAt, now), nil, since, now)
-	c.owed = c.owed || owed
+	c.owed = c.owed || decision.Owes()
 	return false
 }
 

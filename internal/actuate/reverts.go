@@ -21,8 +21,8 @@ type reverts struct {
 	notes
 	// delays are Options.RevertDelays.
 	delays [plan.RevertRetries]time.Duration
-	// recallFor is that of intake.
-	recallFor func(context.Context, workload.Key, events.Source)
+	// reconsider is that of intake.
+	reconsider func(context.Context, workload.Key)
 
 	open map[workload.Key]*correction
 	// repetitions says when the last change of a source is to be decided again for a workload.
@@ -96,7 +96,7 @@ func (v *reverts) advance(ctx context.Context) {
 	for r, due := range v.repetitions {
 		if !v.now().Before(due) {
 			delete(v.repetitions, r)
-			v.recallFor(ctx, r.workload, r.source)
+			v.reconsider(ctx, r.workload)
 		}
 	}
 	for key, c := range v.open {
