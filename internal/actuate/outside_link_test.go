@@ -70,6 +70,20 @@ func TestAWorkloadThatHasJustComeToWantAChangeIsRolledOnceWithALaterOne(t *testi
 	})
 }
 
+func TestAWorkloadThatComesToWantMoreWhileItIsPatchedIsToldOfNothingElse(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("web", auto, reads("secret/db", "secret/other"))
+		s.begin("secret/db", "secret/other", "configmap/app")
+		s.patchesTake("web", 5*time.Second)
+		s.set("secret/db", "password", "two")
+		s.settle()
+		s.edit("web", on("auto, configmap/app"))
+		s.pass(time.Minute)
+		s.wantRolls("web")
+		s.wantTold("web started content-changed", "web completed rolled-out")
+	})
+}
+
 func TestAnOptInAfterAChangeRollsNothing(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", reads("secret/db"))
