@@ -158,6 +158,7 @@ func (r *rig) refusesBadEvents() {
 	msg := r.message(foreign)
 	msg.Subject = events.Subject("other", foreign.Source)
 	r.publish(msg)
+	r.eventually("each of them is a dead letter", func(context.Context) bool { return len(r.deadLetters()) >= len(tests) })
 	r.quiet()
 	if now := r.generations(); !maps.Equal(now, before) {
 		r.Errorf("generations: got %v, want %v as before", now, before)
@@ -170,25 +171,23 @@ func (r *rig) refusesBadEvents() {
 			r.Errorf("the dead letter of %s says no more than %s", letter.Subject, letter.Reason)
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	slices.Sort(want)
+	if diff := cmp.Diff(want, slices.Sorted(slices.Values(got))); diff != "" {
 		r.Errorf("dead letters (-want +got):\n%s", diff)
 	}
 	table := r.ask("dead-letters")
 	lines := strings.Split(strings.TrimSpace(table), "\n")
-	if !slices.Equal(strings.Fields(lines[0]), []string{"ID", "TIME", "REASON", "SUBJECT", "REPLAYED", "ERROR"}) || len(lines) != 1+len(tests) {
+	if !slices.Equal(strings.Fields(lines[0]), []string{"ID", "TIME", "REASON", "SUBJECT", "ERROR"}) || len(lines) != 1+len(tests) {
 		r.Fatalf("dead-letters: want a head and %d lines, got\n%s", len(tests), table)
 	}
 	for i, line := range lines[1:] {
 		fields := strings.Fields(line)
-		if len(fields) < 6 || fields[2]+" "+fields[3] != want[i] {
-			r.Errorf("dead-letters: got %q, want a line of %s", line, want[i])
+		if len(fields) < 5 || fields[2]+" "+fields[3] != got[i] {
+			r.Errorf("dead-letters: got %q, want a line of %s", line, got[i])
 		}
 	}
 	if lines := strings.Count(r.ask("dead-letters", "--limit", "3"), "\n"); lines != 4 {
 		r.Errorf("dead-letters --limit 3: got %d lines, want 4", lines)
-	}
-	if replay := r.ask("dead-letters", "replay", "--all"); strings.Count(replay, "  no: it cannot be acted on: ") != len(tests) {
-		r.Errorf("dead-letters replay --all: want %d that cannot be acted on, got\n%s", len(tests), replay)
 	}
 	h := &haystack{}
 	h.add("the log of the actuator", []byte(r.actuator.Output()))

@@ -48,6 +48,7 @@ func TestAProgramThatMeetsALaterVersionDoesWhatIsPromised(t *testing.T) {
 		verb.Header.Set("ce-type", "dev.keyturn.secret.renamed.v1")
 		r.publish(verb)
 		r.publish(&nats.Msg{Subject: "keyturn.v1.demo.pushsecret." + r.namespace + ".db", Header: verb.Header, Data: verb.Data})
+		r.eventually("it is a dead letter", func(context.Context) bool { return len(r.deadLetters()) > 1 })
 		r.quiet()
 		letters, err := r.connect().DeadLetters(r.Context(), 10)
 		if err != nil || len(letters) != 2 || letters[1].Reason != events.ReasonUnknownType || letters[1].Subject != verb.Subject {

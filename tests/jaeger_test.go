@@ -47,7 +47,6 @@ func TestJaegerShowsAChangeFromTheSecretToTheReadyPods(t *testing.T) {
 	r.tagged(r.only(trace, "publish "+secretDestination), publish)
 	process := maps.Clone(message)
 	process["messaging.operation.name"], process["messaging.operation.type"] = "process", "process"
-	process["messaging.consumer.group.name"] = "actuator-demo"
 	r.tagged(r.only(trace, "process "+secretDestination), process)
 	target := map[string]string{"k8s.namespace.name": r.namespace, "k8s.deployment.name": "web", "error": ""}
 	r.tagged(r.only(trace, "plan"), target)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -162,8 +163,8 @@ func TestAReplayOfTheStreamRollsNothing(t *testing.T) {
 	t.Parallel()
 	r := settledRig(t)
 	r.create(workload{name: "late", on: "auto", read: readsAll(events.KindSecret, "db")})
-	r.rollsNothing("the consumer is deleted", func() { r.replay(func() {}) })
-	r.rollsNothing("the consumer is deleted and the actuator killed", func() {
+	r.rollsNothing("the consumers are deleted", func() { r.replay(func() {}) })
+	r.rollsNothing("the consumers are deleted and the actuator killed", func() {
 		r.replay(func() {
 			r.actuator.Kill()
 			r.startActuator()
@@ -171,7 +172,7 @@ func TestAReplayOfTheStreamRollsNothing(t *testing.T) {
 	})
 }
 
-// replay deletes the actuator's consumer, does something, and waits until there is a new one that was given all events.
+// replay deletes the consumers by which the actuator follows the changes, does something, and waits until it has new ones that were given all events.
 func (r *rig) replay(do func()) {
 	r.Helper()
 	connection, err := nats.Connect(r.programs.NATSURL(), nats.Timeout(patience), nats.MaxReconnects(-1))
@@ -183,24 +184,45 @@ func (r *rig) replay(do func()) {
 	if err != nil {
 		r.Fatal(err)
 	}
-	const durable = "actuator-demo"
-	var before jetstream.Consumer
+	consumers := func(ctx context.Context) ([]*jetstream.ConsumerInfo, error) {
+		stream, err := js.Stream(ctx, events.StreamChanges)
+		if err != nil {
+			return nil, err
+		}
+		var found []*jetstream.ConsumerInfo
+		lister := stream.ListConsumers(ctx)
+		for info := range lister.Info() {
+			found = append(found, info)
+		}
+		return found, lister.Err()
+	}
+	var before []*jetstream.ConsumerInfo
 	natstest.Publish(r.T, func() (err error) {
-		before, err = js.Consumer(r.Context(), events.StreamChanges, durable)
+		before, err = consumers(r.Context())
 		return err
 	})
-	err = natstest.Answered(r.T, func() error { return js.DeleteConsumer(r.Context(), events.StreamChanges, durable) })
-	// It may be gone by an earlier request that has no answer.
-	if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
-		r.Fatal(err)
+	if len(before) == 0 {
+		r.Fatal("the actuator follows nothing")
+	}
+	names := map[string]bool{}
+	for _, info := range before {
+		names[info.Name] = true
+		err := natstest.Answered(r.T, func() error { return js.DeleteConsumer(r.Context(), events.StreamChanges, info.Name) })
+		// It may be gone by an earlier request that has no answer.
+		if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
+			r.Fatal(err)
+		}
 	}
 	do()
-	r.eventually("a new consumer has been given the whole stream", func(ctx context.Context) bool {
-		now, err := js.Consumer(ctx, events.StreamChanges, durable)
+	r.eventually("the actuator has been given the whole stream again", func(ctx context.Context) bool {
+		now, err := consumers(ctx)
 		if err != nil {
-			return false // it is not there yet, or NATS itself is not, which the actuator embeds
+			return false // NATS itself may not be there yet, which the actuator embeds.
 		}
-		info := now.CachedInfo()
-		return info.Created.After(before.CachedInfo().Created) && info.Delivered.Consumer > 0 && info.NumPending == 0 && info.NumAckPending == 0
+		given := map[string]bool{}
+		for _, info := range now {
+			given[info.Config.FilterSubject] = given[info.Config.FilterSubject] || !names[info.Name] && info.NumPending == 0
+		}
+		return !slices.ContainsFunc(events.SourceFilters(r.programs.Cluster()), func(filter string) bool { return !given[filter] })
 	})
 }

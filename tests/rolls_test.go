@@ -139,14 +139,14 @@ func (r *rig) placeFence() {
 // passFence waits, without a fixed time, until all earlier changes have had their effect. Changes of one kind are seen in order
 // and decided in the order of the stream: once a new change has rolled, all changes before it have too. But the watcher
 // publishes concurrently, so close changes can swap places. Therefore passFence makes a first change that only has to be
-// published. At the end nothing may be in flight, such as a patch that is retried.
+// published. At the end nothing may happen any more, such as a patch that is retried.
 func (r *rig) passFence() {
 	r.Helper()
 	r.reachFence()
 	r.quiet()
 }
 
-// reachFence is passFence where something is held, which stays in flight.
+// reachFence is passFence where something else may still happen.
 func (r *rig) reachFence() {
 	r.Helper()
 	r.publishFence()

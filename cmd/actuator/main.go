@@ -41,11 +41,9 @@ func newCommand(heap uint64) *cobra.Command {
 	a.AddCommonFlags(cmd.PersistentFlags())
 	a.AddRunFlags(cmd.Flags())
 	reads := readProgram(a)
-	deadLetters := commands.DeadLetters(reads)
-	replay := commands.Replay(reads)
-	process.WithoutVariable(replay.Flags(), "dry-run") // That of the actuator is not about a replay.
-	deadLetters.AddCommand(replay)
-	cmd.AddCommand(commands.Explain(reads), commands.History(reads), commands.Compare(reads), commands.Clusters(reads), deadLetters, commands.Ready())
+	cmd.AddCommand(
+		commands.Explain(reads), commands.History(reads), commands.Compare(reads), commands.Clusters(reads), commands.DeadLetters(reads), commands.Ready(),
+	)
 	return cmd
 }
 

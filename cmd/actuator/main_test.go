@@ -8,42 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/apitest"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
-
-func TestADryRunOfTheActuatorIsNoneOfAReplay(t *testing.T) {
-	t.Setenv("KEYTURN_DRY_RUN", "true")
-	for _, tt := range []struct {
-		name string
-		args []string
-		want string
-	}{
-		{"explain tells what the actuator does", []string{"explain", "deployment/web"}, "true"},
-		{"a replay asks for it", []string{"dead-letters", "replay", "--all"}, "false"},
-		{"a replay that is asked to only list", []string{"dead-letters", "replay", "--all", "--dry-run"}, "true"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			actuator, got := newCommand(0), ""
-			cmd, _, err := actuator.Find(tt.args)
-			if err != nil {
-				t.Fatal(err)
-			}
-			cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-				got = cmd.Flag("dry-run").Value.String()
-				return nil
-			}
-			actuator.SetArgs(tt.args)
-			if err := actuator.ExecuteContext(t.Context()); err != nil || got != tt.want {
-				t.Errorf("--dry-run=%s (%v), want %s", got, err, tt.want)
-			}
-		})
-	}
-}
 
 func TestTheActuatorBecomesReadyAndEnds(t *testing.T) {
 	dir := t.TempDir()

@@ -85,7 +85,7 @@ passages() {
       \"\$JS.FC.CHANGES.>\"
 "
 	# The filter in the request cannot tell whose consumer it changes: the name can.
-	leaf_deny="      \"\$JS.hub.API.CONSUMER.CREATE.CHANGES.actuator-$stores.>\"
+	leaf_deny="      \"\$JS.hub.API.CONSUMER.CREATE.CHANGES.projector-$stores.>\"
 "
 	leaf_subscribe="      \"\$JS.S.>\"
       \"\$JSC.R.>\"

@@ -40,7 +40,7 @@ func componentServer(t *testing.T, files map[string]string) (s *embedded.Server,
 	testkit.NewCA(t).Issue(t, dir, time.Now().Add(time.Hour))
 	t.Setenv("NATS_TLS_CERT", filepath.Join(dir, "tls.crt"))
 	t.Setenv("NATS_TLS_KEY", filepath.Join(dir, "tls.key"))
-	t.Setenv("NATS_ACTUATOR_CONSUMERS", testkit.ActuatorConsumers(t, "../../deploy", testCluster))
+	t.Setenv("NATS_PROJECTOR_CONSUMERS", testkit.ProjectorConsumers(t, "../../deploy", testCluster))
 	for _, name := range []string{"NATS_PROJECTOR_SUBJECTS", "NATS_PROJECTOR_ACKS"} {
 		t.Setenv(name, testkit.ProjectorVariable(t, "../../deploy", name, testCluster))
 	}
@@ -119,7 +119,7 @@ func TestTheReceiverOfAuditsPublishesChangesInStoresAndNothingElse(t *testing.T)
 	})
 	refused("claiming the cluster", func(ctx context.Context) error { return audit.Claim(ctx, "another", "") })
 	for _, subject := range []string{
-		"$JS.API.CONSUMER.CREATE.CHANGES.actuator-prod-eu.keyturn.v1.prod-eu.openbao.>", "$JS.API.CONSUMER.MSG.NEXT.CHANGES.actuator-prod-eu",
+		"$JS.API.CONSUMER.CREATE.CHANGES.projector-prod-eu.keyturn.v1.prod-eu.openbao.>", "$JS.API.CONSUMER.MSG.NEXT.CHANGES.projector-prod-eu",
 	} {
 		if err := nc.Publish(subject, nil); err != nil {
 			t.Fatal(err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -34,7 +33,7 @@ type ConsumeOptions struct {
 	// Nil means 1 second, doubled up to 1 minute, with a fifth of jitter.
 	Backoff func(deliveries int) time.Duration
 	// WithoutDeadLetters makes Consume drop the events that it rejects without a copy on StreamDeadLetters. It is for a program whose
-	// events another consumer also reads: that one makes the copy, and replays it.
+	// events the actuator also reads, which makes the copy.
 	WithoutDeadLetters bool
 	// OnReject is called, with one of the Reason constants, for each event that is rejected before the handler sees it. It may
 	// be nil.
@@ -63,7 +62,7 @@ func (o ConsumeOptions) withDefaults() (ConsumeOptions, error) {
 
 // Consume passes the changes of the cluster to the handler, one at a time and in the order of the stream, until ctx is
 // done, and then returns nil. The handler should return quickly and call Delivery.Done later, from any goroutine.
-// A redelivered event is out of order. So is a replayed dead letter: see Bus.Replay.
+// A redelivered event is out of order.
 //
 // Consume creates the durable consumer if there is none, and updates it if it differs from the options. It returns an error
 // if the server rejects the update, or if StreamChanges does not receive the events that StoresFrom asks for. Everything
@@ -82,16 +81,9 @@ func (b *Bus) Consume(ctx context.Context, opts ConsumeOptions, handler func(ctx
 	}
 	c := b.newConsumption(b.changes, opts, handler)
 	c.parse = func(d *Delivery) error { return d.parseChange(b.cluster, opts.StoresFrom) }
-	if opts.WithoutDeadLetters {
-		return c.run(ctx)
+	if !opts.WithoutDeadLetters {
+		c.rejections = newRejections(b.deadLetter)
 	}
-	c.rejections = newRejections(b.deadLetter)
-	c.handler = oneAtATime(handler)
-	var replaying sync.WaitGroup
-	defer replaying.Wait()
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	replaying.Go(func() { b.consumeReplays(ctx, opts, c.handler) })
 	return c.run(ctx)
 }
 

@@ -23,12 +23,9 @@ type consumer struct {
 	cancel     context.CancelFunc
 	result     chan error
 	once       sync.Once
-	// rejected has the errors of reject, by delivered.
+	// rejected has the errors of reject, by the sequence of the event.
 	rejected sync.Map
 }
-
-// delivered is what a delivery is of: an event, or a replay of it.
-type delivered struct{ seq, replay uint64 }
 
 func consume(t *testing.T, b *Bus, opts ConsumeOptions) *consumer {
 	t.Helper()
@@ -42,7 +39,7 @@ func consume(t *testing.T, b *Bus, opts ConsumeOptions) *consumer {
 	}
 	go func() {
 		c.result <- b.Consume(ctx, opts, func(ctx context.Context, d *Delivery) {
-			if err, again := c.rejected.Load(delivered{d.Seq, d.Replay}); again {
+			if err, again := c.rejected.Load(d.Seq); again {
 				d.Done(ctx, err.(error))
 				return
 			}
@@ -71,7 +68,7 @@ func (c *consumer) next() *Delivery {
 // reject rejects a delivery, and rejects it again if it is delivered again: while the disk is busy, the server can take longer than its dead letter is
 // waited for.
 func (c *consumer) reject(d *Delivery, err error) {
-	c.rejected.Store(delivered{d.Seq, d.Replay}, err)
+	c.rejected.Store(d.Seq, err)
 	d.Done(c.t.Context(), err)
 }
 

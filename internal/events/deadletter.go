@@ -38,8 +38,6 @@ type DeadLetter struct {
 	Seq uint64 `json:"seq"`
 	// Time is when the message was rejected.
 	Time time.Time `json:"time"`
-	// Replayed is when a replay of the event was last requested, or zero if it never was.
-	Replayed time.Time `json:"replayed,omitzero"`
 	// Header and Data are those of the message, without the headers that a NATS server acts on. Oversized data and oversized
 	// headers are left out.
 	Header nats.Header `json:"-"`
@@ -49,18 +47,10 @@ type DeadLetter struct {
 // DeadLetters returns the newest dead letters of the cluster, at most limit, in the order in which they were rejected.
 func (b *Bus) DeadLetters(ctx context.Context, limit int) ([]DeadLetter, error) {
 	var letters []DeadLetter
-	requests := map[rejectedEvent]replayRequest{}
 	err := b.read(ctx, b.deadLetters, jetstream.OrderedConsumerConfig{
 		FilterSubjects: []string{deadLetterRoot + b.cluster + ".>"},
 		DeliverPolicy:  jetstream.DeliverAllPolicy,
 	}, func(msg jetstream.Msg, meta *jetstream.MsgMetadata) error {
-		if msg.Subject() == replaySubject(b.cluster) {
-			if event, err := parseRequest(msg.Headers()); err == nil {
-				at, _ := time.Parse(time.RFC3339Nano, msg.Headers().Get(headerTime))
-				requests[event] = replayRequest{id: meta.Sequence.Stream, at: at}
-			}
-			return nil
-		}
 		letter := parseDeadLetter(msg.Headers(), msg.Data())
 		letter.ID = meta.Sequence.Stream
 		letters = append(letters, letter)
@@ -69,24 +59,7 @@ func (b *Bus) DeadLetters(ctx context.Context, limit int) ([]DeadLetter, error) 
 		}
 		return nil
 	})
-	noteReplays(letters, requests)
 	return letters, err
-}
-
-// replayRequest is the last request to replay an event: its sequence on StreamDeadLetters, and when it was made.
-type replayRequest struct {
-	id uint64
-	at time.Time
-}
-
-// noteReplays sets on each dead letter when a replay of its event was last requested. A request does not apply to a letter that came after it.
-// It looks at each letter once, because a replay of all letters makes one request for each.
-func noteReplays(letters []DeadLetter, requests map[rejectedEvent]replayRequest) {
-	for i := range letters {
-		if request := requests[letters[i].event()]; request.id > letters[i].ID {
-			letters[i].Replayed = request.at
-		}
-	}
 }
 
 // parseDeadLetter decodes what deadLetter has written. It leaves an unreadable field empty, so that one broken letter does not
@@ -106,8 +79,7 @@ func parseDeadLetter(header nats.Header, data []byte) DeadLetter {
 	return letter
 }
 
-// deadLetter publishes a copy of a rejected event on StreamDeadLetters. Repeated calls for the same event, or for the same replay
-// of it, store one copy.
+// deadLetter publishes a copy of a rejected event on StreamDeadLetters. Repeated calls for the same event store one copy.
 func (b *Bus) deadLetter(ctx context.Context, d *Delivery, reject *RejectError) error {
 	letter := &nats.Msg{Subject: deadLetterSubject(b.cluster, d.subject), Header: nats.Header{}, Data: d.data}
 	if headerSize(d.header) <= MaxHeaderSize {
@@ -124,9 +96,6 @@ func (b *Bus) deadLetter(ctx context.Context, d *Delivery, reject *RejectError) 
 	letter.Header.Set(headerSequence, strconv.FormatUint(d.Seq, 10))
 	letter.Header.Set(headerTime, b.now().UTC().Format(time.RFC3339Nano))
 	id := fmt.Sprintf("%s/%d/%d", b.cluster, d.Seq, d.StoredAt.UnixNano())
-	if d.Replay != 0 {
-		id = numberedID(id, d.Replay)
-	}
 	_, err := b.js.PublishMsg(ctx, letter, jetstream.WithMsgID(id), jetstream.WithExpectStream(StreamDeadLetters))
 	if err != nil {
 		return fmt.Errorf("publishing on %s: %w", letter.Subject, err)

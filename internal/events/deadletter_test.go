@@ -3,26 +3,17 @@ package events
 import (
 	"context"
 	"testing"
-	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-func TestARequestForAReplayIsNotedOnTheLettersBeforeIt(t *testing.T) {
-	at := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
-	list := []DeadLetter{{ID: 1, Subject: "a", Seq: 7}, {ID: 2, Subject: "b", Seq: 8}, {ID: 3, Subject: "a", Seq: 7}, {ID: 5, Subject: "a", Seq: 7}}
-	noteReplays(list, map[rejectedEvent]replayRequest{{subject: "a", seq: 7}: {id: 4, at: at}, {subject: "b", seq: 9}: {id: 6, at: at}})
-	var got []time.Time
-	for _, letter := range list {
-		got = append(got, letter.Replayed)
-	}
-	if diff := cmp.Diff([]time.Time{at, {}, at, {}}, got); diff != "" {
-		t.Errorf("replayed (-want +got):\n%s", diff)
-	}
+// deadLetters returns the last dead letters of the cluster.
+func deadLetters(t *testing.T, b *Bus, limit int) ([]DeadLetter, error) {
+	t.Helper()
+	return answer(t, func() ([]DeadLetter, error) { return b.DeadLetters(t.Context(), limit) })
 }
 
 func TestADeadLetterObeysNoServerHeader(t *testing.T) {

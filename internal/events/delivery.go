@@ -25,10 +25,6 @@ type Delivery struct {
 	// StoredAt is when the stream stored the event. Seq alone does not identify an event: a stream that was lost and created again
 	// starts over at sequence 1.
 	StoredAt time.Time
-	// Replay is the sequence on StreamDeadLetters of the request to replay this event. It is zero if this is not a replay.
-	Replay uint64
-	// Asked is when the stream stored that request. It is zero if this is not a replay.
-	Asked time.Time
 	// Deliveries counts the deliveries of this event, including this one.
 	Deliveries int
 	// Received is when the event arrived.
@@ -43,18 +39,10 @@ type Delivery struct {
 	heartbeat *heartbeat
 	backoff   func(deliveries int) time.Duration
 	// rejections publishes a copy of a rejected event. It is nil if no copy is needed, because the stream keeps the event itself or
-	// another consumer makes the copy.
+	// the actuator makes the copy.
 	rejections *rejections
 	logger     *slog.Logger
 	done       atomic.Bool
-}
-
-// Since returns when the event began to wait for its handling: when the watcher saw the change, or when the replay was requested.
-func (d *Delivery) Since() time.Time {
-	if d.Replay != 0 {
-		return d.Asked
-	}
-	return d.Change.Time
 }
 
 // Expires returns when the stream drops the event, or zero if the event has no TTL of its own.
@@ -148,9 +136,5 @@ func (d *Delivery) logLost(ctx context.Context, answer string, err error) {
 }
 
 func (d *Delivery) attrs(more ...any) []any {
-	attrs := []any{"subject", d.subject, "seq", d.Seq, "deliveries", d.Deliveries}
-	if d.Replay != 0 {
-		attrs = append(attrs, "replay", d.Replay)
-	}
-	return append(attrs, more...)
+	return append([]any{"subject", d.subject, "seq", d.Seq, "deliveries", d.Deliveries}, more...)
 }

@@ -14,7 +14,7 @@
 //     state: a backlog collapses into it, a new consumer reads all of it, and its size is bounded by the number of objects.
 //   - HISTORY keeps every event for 30 days. An event is stored on HISTORY before CHANGES, so HISTORY misses none. It may have
 //     a change that then lost the race for CHANGES. It stores no event twice within ten minutes.
-//   - DEADLETTERS keeps rejected messages for 30 days, with the reason, and requests to replay their events.
+//   - DEADLETTERS keeps rejected messages for 30 days, with the reason.
 //
 // # Guarantees
 //
@@ -34,7 +34,7 @@
 //     with the same arguments.
 //   - An event whose handler failed is redelivered with backoff, without limit.
 //   - An event that must not be handled is rejected with a [RejectError]: it is copied to DEADLETTERS, logged, counted, and
-//     never redelivered, unless [Bus.Replay] asks for it.
+//     never redelivered.
 //   - [Open] returns an error that lists every wrong field if a stream is not declared as required. The programs need no
 //     permission to declare streams.
 //   - A consumer holds only in-flight events in memory, at most ConsumeOptions.MaxAckPending of them. A [Follower] holds none: [LastChanges] has
@@ -46,7 +46,7 @@
 // _INBOX_actuator.<cluster>.>. Both publish on:
 //
 //	keyturn.v1.<cluster>.>, keyturn.history.v1.<cluster>.>    events
-//	$JS.API.STREAM.INFO.*                                     Open, Bus.CanReplay, Follower
+//	$JS.API.STREAM.INFO.*                                     Open, Follower
 //	$JS.API.DIRECT.GET.CHANGES.keyturn.v1.<cluster>.>         Bus.Last, Bus.Claim, Follower
 //	$JS.API.CONSUMER.{CREATE,INFO,DELETE}.CHANGES.>           Bus.State, Bus.Watched, Follower
 //	$JS.API.CONSUMER.MSG.NEXT.CHANGES.>                       Bus.State, Bus.Consume, Follower
@@ -61,9 +61,9 @@
 //
 // The actuator also publishes on:
 //
-//	keyturn.deadletter.v1.<cluster>.>                         dead letters, Bus.Replay
-//	$JS.API.CONSUMER.{CREATE,INFO,MSG.NEXT}.DEADLETTERS.>     Bus.DeadLetters, and Bus.Consume for replays
+//	keyturn.deadletter.v1.<cluster>.>                         dead letters
+//	$JS.API.CONSUMER.{CREATE,INFO,MSG.NEXT}.DEADLETTERS.>     Bus.DeadLetters
 //	$JS.API.CONSUMER.{CREATE,INFO,MSG.NEXT}.HISTORY.>         Bus.ConsumeOutcomes
-//	$JS.ACK.>                                                 Delivery.Done
+//	$JS.ACK.{CHANGES,HISTORY}.>                               Delivery.Done
 //	$JS.API.DIRECT.GET.CHANGES.keyturn.v1.<other>.openbao.>   Follower, for each of the clusters that watch stores for this one
 package events

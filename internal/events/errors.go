@@ -13,12 +13,6 @@ var (
 	ErrConflict = errors.New("another event was published on this subject")
 	// ErrNotFound is wrapped by the error of Bus.Last if the stream has no event on the subject.
 	ErrNotFound = errors.New("no event on this subject")
-	// ErrSuperseded is wrapped by the error of Bus.CanReplay if a later event has superseded that of the dead letter. The later event was
-	// delivered anyway.
-	ErrSuperseded = errors.New("a later event of the source has taken its place, and was delivered by itself")
-	// ErrBehind is wrapped by the error of Bus.CanReplay if each attempt was answered by a replica that is behind the stream. Another attempt may
-	// succeed later.
-	ErrBehind = errors.New("the server that answered is behind the stream")
 	// ErrClaimed is wrapped by the errors of Bus.Claim and Bus.CheckClaim if another cluster has the name.
 	ErrClaimed = errors.New("cluster name is already claimed")
 	// ErrRedelivered finishes a delivery whose event has been delivered again since. The later delivery answers for both.

@@ -12,7 +12,7 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-// Whoever takes over the projector sees which Secrets change. It claims no change and no outcome, and keeps the actuator from nothing.
+// Whoever takes over the projector sees which Secrets change. It claims no change and no outcome, and keeps others from nothing.
 func TestTheProjectorReadsChangesOfSecretsAndPublishesWhatItDid(t *testing.T) {
 	for name, files := range map[string]map[string]string{
 		"alone": {"nats.conf": "components/projector/nats.conf"},
@@ -49,9 +49,9 @@ func TestTheProjectorReadsChangesOfSecretsAndPublishesWhatItDid(t *testing.T) {
 			_, watcher, _ := open("watcher")
 			secret := version("db", "1")
 			mustPublish(t, watcher, secret, 0)
-			actuators := consume(t, actuator, ConsumeOptions{Durable: "actuator-" + testCluster})
-			defer actuators.stop()
-			held := actuators.next()
+			webhook := consume(t, actuator, ConsumeOptions{Durable: "webhook-" + testCluster})
+			defer webhook.stop()
+			held := webhook.next()
 
 			nc, projector, log := open("projector")
 			options := ConsumeOptions{
@@ -85,7 +85,7 @@ func TestTheProjectorReadsChangesOfSecretsAndPublishesWhatItDid(t *testing.T) {
 				"$JS.API.CONSUMER.CREATE.CHANGES.projector-" + testCluster + ".keyturn.v1." + testCluster + ".>",
 				"$JS.API.CONSUMER.CREATE.CHANGES.projector-" + testCluster, "$JS.API.CONSUMER.CREATE.CHANGES",
 				"$JS.API.CONSUMER.CREATE.HISTORY.projector-" + testCluster, "$JS.API.CONSUMER.DURABLE.CREATE.CHANGES.projector-" + testCluster,
-				"$JS.API.CONSUMER.MSG.NEXT.CHANGES.actuator-" + testCluster, "$JS.API.CONSUMER.DELETE.CHANGES.actuator-" + testCluster,
+				"$JS.API.CONSUMER.MSG.NEXT.CHANGES.webhook-" + testCluster, "$JS.API.CONSUMER.DELETE.CHANGES.webhook-" + testCluster,
 				"$JS.API.STREAM.PURGE.CHANGES", "$JS.API.STREAM.UPDATE.HISTORY", ack,
 			} {
 				if err := nc.Publish(subject, []byte("+ACK")); err != nil {
@@ -106,8 +106,8 @@ func TestTheProjectorReadsChangesOfSecretsAndPublishesWhatItDid(t *testing.T) {
 			if _, err := projector.PublishChange(ctx, version("db", "3"), 3); err == nil {
 				t.Error("it publishes a change of a Secret")
 			}
-			if lag, err := actuator.Lag(t.Context(), "actuator-"+testCluster); err != nil || lag.AckPending == 0 {
-				t.Errorf("in flight to the actuator: got %+v, %v, want what it has not acked", lag, err)
+			if lag, err := actuator.Lag(t.Context(), "webhook-"+testCluster); err != nil || lag.AckPending == 0 {
+				t.Errorf("in flight to the webhook: got %+v, %v, want what it has not acked", lag, err)
 			}
 			held.Done(t.Context(), nil)
 		})

@@ -28,11 +28,6 @@ func TestHeadersOfAPublisherDoNotSayWhereAMessageIs(t *testing.T) {
 	if err != nil || stored.Subject != subject || stored.Seq != ack.Sequence || stored.Time.Year() == 2001 {
 		t.Errorf("got %s, sequence %d, of %s (%v), want %s, %d, of now", stored.Subject, stored.Seq, stored.Time, err, subject, ack.Sequence)
 	}
-	// A replay goes where the message is, too.
-	letter := DeadLetter{Subject: subject, Seq: ack.Sequence}
-	if err := canReplay(t, b, letter, []string{"other"}); err == nil || errors.Is(err, ErrSuperseded) {
-		t.Errorf("a replay: got %v, want that it cannot be read", err)
-	}
 }
 
 func TestLast(t *testing.T) {

@@ -64,7 +64,7 @@ func TestRights(t *testing.T) {
 	actuatorRights := append([]string{
 		"keyturn.deadletter.v1.prod-eu.>", "$JS.API.CONSUMER.CREATE.DEADLETTERS.>", "$JS.API.CONSUMER.INFO.DEADLETTERS.>",
 		"$JS.API.CONSUMER.MSG.NEXT.DEADLETTERS.>", "$JS.API.CONSUMER.CREATE.HISTORY.>", "$JS.API.CONSUMER.INFO.HISTORY.>",
-		"$JS.API.CONSUMER.MSG.NEXT.HISTORY.>", "$JS.ACK.>",
+		"$JS.API.CONSUMER.MSG.NEXT.HISTORY.>", "$JS.ACK.CHANGES.>", "$JS.ACK.HISTORY.>",
 	}, watcherRights...)
 	for name, rights := range map[string][]string{"operator": {">"}, "watcher": watcherRights, "actuator": actuatorRights} {
 		dir := t.TempDir()

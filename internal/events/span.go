@@ -73,9 +73,6 @@ func (d *Delivery) StartProcess(ctx context.Context, tracer trace.Tracer, consum
 		return span
 	}
 	span.SetAttributes(semconv.MessagingConsumerGroupName(consumer), attribute.Int64("keyturn.delivery", int64(d.Deliveries)))
-	if d.Replay != 0 {
-		span.SetAttributes(attribute.Int64("keyturn.replay", int64(d.Replay)))
-	}
 	return span
 }
 

@@ -5,8 +5,6 @@ import (
 	"testing"
 
 	"go.opentelemetry.io/otel/attribute"
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
-	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 )
 
 func TestSubjectTemplateHasTheTokensOfASubject(t *testing.T) {
@@ -20,21 +18,6 @@ func TestSubjectTemplateHasTheTokensOfASubject(t *testing.T) {
 			if !strings.HasPrefix(token, "{") && token != tokens[i] {
 				t.Errorf("token %d of %s: got %s, want %s", i+1, SubjectTemplate(kind), token, tokens[i])
 			}
-		}
-	}
-}
-
-func TestTheSpanOfAReplayIsToldApart(t *testing.T) {
-	recorder := tracetest.NewSpanRecorder()
-	tracer := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder)).Tracer("")
-	for _, replay := range []uint64{0, 7} {
-		d := &Delivery{Change: version("db", "1"), Replay: replay}
-		d.StartProcess(t.Context(), tracer, "actuator").End()
-	}
-	for i, want := range []int64{0, 7} {
-		attributes := attribute.NewSet(recorder.Ended()[i].Attributes()...)
-		if got, has := attributes.Value("keyturn.replay"); got.AsInt64() != want || has != (want != 0) {
-			t.Errorf("span %d has the replay %d, want %d", i, got.AsInt64(), want)
 		}
 	}
 }

@@ -33,12 +33,8 @@ func DeadLetters(ctx context.Context, from deadLetters, limit int, view View, ou
 }
 
 func addLetters(row func(cells ...any), letters []events.DeadLetter) {
-	row("ID", "TIME", "REASON", "SUBJECT", "REPLAYED", "ERROR")
+	row("ID", "TIME", "REASON", "SUBJECT", "ERROR")
 	for _, letter := range letters {
-		replayed := "-"
-		if !letter.Replayed.IsZero() {
-			replayed = letter.Replayed.Format(time.RFC3339)
-		}
-		row(letter.ID, letter.Time.Format(time.RFC3339), letter.Reason, letter.Subject, replayed, letter.Error)
+		row(letter.ID, letter.Time.Format(time.RFC3339), letter.Reason, letter.Subject, letter.Error)
 	}
 }

@@ -22,7 +22,7 @@ type Status struct {
 	// LastChange is when a source last changed. It is zero if none has changed since Since.
 	LastChange time.Time      `json:"lastChange,omitzero"`
 	Streams    []events.Usage `json:"streams"`
-	// DeadLetters counts those of the newest 1,000 for which no replay was requested.
+	// DeadLetters counts those of the period, of the newest 1,000.
 	DeadLetters int `json:"deadLetters"`
 	// Waiting are the workloads that are held, Failed those whose last rollout failed, and Rolling those that are being rolled. A workload that is
 	// gone, or that has recovered without another rollout, stays in Failed.
@@ -70,7 +70,7 @@ func ReadStatus(ctx context.Context, bus *events.Bus, namespace string, since ti
 	return s, nil
 }
 
-// readStreams reads how much the streams hold, and whether dead letters were left as they are.
+// readStreams reads how much the streams hold, and counts the dead letters of the period.
 func (s *Status) readStreams(ctx context.Context, bus *events.Bus) error {
 	bounded, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -85,7 +85,7 @@ func (s *Status) readStreams(ctx context.Context, bus *events.Bus) error {
 		return fmt.Errorf("reading the dead letters: %w", err)
 	}
 	for _, letter := range letters {
-		if letter.Replayed.IsZero() {
+		if !letter.Time.Before(s.Since) {
 			s.DeadLetters++
 		}
 	}

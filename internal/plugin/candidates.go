@@ -1,9 +1,7 @@
 package plugin
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,12 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/metadata"
 
-	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/inspect"
 )
-
-// offeredLetters limits the dead letters that a shell offers.
-const offeredLetters = 100
 
 // objects finds the kinds, and once a kind is typed, by any of its names, the objects of that kind in the namespace.
 func (p *Plugin) objects(kinds []string) finder {
@@ -96,30 +90,6 @@ func (p *Plugin) clusters(ctx context.Context, cmd *cobra.Command, typed string)
 	found := make([]cobra.Completion, 0, len(members))
 	for _, member := range members {
 		found = append(found, before+member.Cluster)
-	}
-	return found, nil
-}
-
-// letters finds the dead letters that nobody has replayed, with what they are about.
-func (p *Plugin) letters(ctx context.Context, cmd *cobra.Command, _ string) ([]cobra.Completion, error) {
-	streams, err := p.streamsOf(ctx, cmd)
-	if err != nil {
-		return nil, err
-	}
-	bus, disconnect, err := streams.OpenBus(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer disconnect()
-	letters, err := bus.DeadLetters(ctx, offeredLetters)
-	if err != nil {
-		return nil, err
-	}
-	var found []cobra.Completion
-	for _, letter := range letters {
-		if letter.Replayed.IsZero() {
-			found = append(found, cobra.CompletionWithDesc(fmt.Sprint(letter.ID), events.Printable(cmp.Or(letter.Reason, "-")+" "+letter.Subject)))
-		}
 	}
 	return found, nil
 }

@@ -154,19 +154,3 @@ func TestATimelineHasNoFormatAndDoesNotFollow(t *testing.T) {
 		})
 	}
 }
-
-func TestEveryFlagOfAReplayIsPassedToThePod(t *testing.T) {
-	p := New("test")
-	cmd, _, err := p.Command().Find([]string{"dead-letters", "replay"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd.Flags().String("another", "", "")
-	if err := cmd.ParseFlags([]string{"--context", "prod", "--since", "2h", "--another", "x", "--dry-run"}); err != nil {
-		t.Fatal(err)
-	}
-	want := []string{"actuator", "dead-letters", "replay", "--another=x", "--dry-run=true", "--since=2h", "--", "12"}
-	if diff := cmp.Diff(want, replayInPod(cmd, []string{"12"})); diff != "" {
-		t.Errorf("command (-want +got):\n%s", diff)
-	}
-}

@@ -30,9 +30,8 @@ func (p *Plugin) complete(root *cobra.Command) {
 	for name, find := range map[string]finder{
 		"explain": p.objects(kinds), "roll-now": p.objects(kinds),
 		"hold": p.objects(slices.Concat(kinds, holdable)), "release": p.objects(slices.Concat(kinds, holdable)),
-		"dead-letters replay": p.letters,
 	} {
-		if cmd, _, err := root.Find(strings.Fields(name)); err == nil {
+		if cmd, _, err := root.Find([]string{name}); err == nil {
 			cmd.ValidArgsFunction = p.completing(find)
 		}
 	}

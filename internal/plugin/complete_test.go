@@ -87,11 +87,9 @@ func TestArgumentsAreCompletedByNamesInTheCluster(t *testing.T) {
 		{"namespaces as objects", []string{"hold", "ns/"}, "ns/bank ns/shop :4"},
 		{"only one workload to explain", []string{"explain", "-n", "shop", "deployment/web", "deployment/"}, ":4"},
 		{"a namespace", []string{"history", "-n", "s"}, "shop :4"},
-		{"the namespace of dead letters", []string{"dead-letters", "replay", "--namespace", ""}, "bank shop :4"},
 		{"the namespace of the installation", []string{"status", "--installation", ""}, "bank shop :4"},
 		{"nothing without the right", []string{"hold", "-n", "bank", "deployment/"}, ":4"},
 		{"nothing of a kind that is not there", []string{"hold", "widget/"}, ":4"},
-		{"no dead letters without an installation", []string{"dead-letters", "replay", ""}, ":4"},
 		{"no clusters without an installation", []string{"history", "--clusters", ""}, ":4"},
 		{"no files", []string{"version", ""}, ":4"},
 	} {

@@ -54,7 +54,7 @@ STREAM       MESSAGES  SIZE     LIMIT
 HISTORY      1204      3.0 MiB  512.0 MiB
 DEADLETTERS  2         0.0 MiB  -
 
-There are dead letters: see kubectl keyturn dead-letters.
+In the last 24h there were dead letters: see kubectl keyturn dead-letters.
 
 WAITING         NAMESPACE  FOR  REASON
 deployment/web  shop       5m   lower-wave: workloads of a lower wave are not finished with the sam…

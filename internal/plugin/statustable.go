@@ -62,7 +62,7 @@ func (s *status) writeTable(out io.Writer, view inspect.View) error {
 	return err
 }
 
-// writeStreams writes how much each stream holds, and whether there are dead letters that nobody has replayed.
+// writeStreams writes how much each stream holds, and whether there are new dead letters.
 func (s *status) writeStreams(out io.Writer) error {
 	err := inspect.View{}.WriteTable(out, func(row func(...any)) {
 		row("STREAM", "MESSAGES", "SIZE", "LIMIT")
@@ -75,7 +75,7 @@ func (s *status) writeStreams(out io.Writer) error {
 		}
 	})
 	if s.DeadLetters > 0 {
-		fmt.Fprintf(out, "\nThere are dead letters: see kubectl keyturn dead-letters.\n")
+		fmt.Fprintf(out, "\nIn the last %s there were dead letters: see kubectl keyturn dead-letters.\n", s.ago(s.Since))
 	}
 	return err
 }

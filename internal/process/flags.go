@@ -37,23 +37,6 @@ func EnvironmentVariable(flag string) string {
 	return "KEYTURN_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// withoutVariable is the annotation of flags without an environment variable.
-const withoutVariable = "keyturn.dev/without-variable"
-
-// WithoutVariable excludes a flag from Environment. It is for a flag whose variable is meant for another command, which runs in the same
-// environment.
-func WithoutVariable(flags *pflag.FlagSet, name string) {
-	_ = flags.SetAnnotation(name, withoutVariable, nil) // The only possible error is that the flag does not exist.
-}
-
-// variableOf returns the name of the variable of a flag, or "" if it has none.
-func variableOf(flag *pflag.Flag) string {
-	if _, without := flag.Annotations[withoutVariable]; without {
-		return ""
-	}
-	return EnvironmentVariable(flag.Name)
-}
-
 // Environment sets every flag that the command line did not set from its environment variable, if there is one. It must be called after
 // parsing, with the flags of the command that runs: cmd.Flags(). A variable that is set but empty means the empty value, like --flag=.
 // The error has a line for each invalid variable: its name, its value and what is allowed.
@@ -66,7 +49,7 @@ func Environment(flags *pflag.FlagSet) error { return EnvironmentOf(flags, os.Lo
 func EnvironmentOf(flags *pflag.FlagSet, lookup func(name string) (string, bool)) error {
 	var errs []error
 	flags.VisitAll(func(flag *pflag.Flag) {
-		name := variableOf(flag)
+		name := EnvironmentVariable(flag.Name)
 		if flag.Changed || name == "" {
 			return
 		}

@@ -137,18 +137,6 @@ func TestEnvironmentMirrorsFlags(t *testing.T) {
 	}
 }
 
-func TestAFlagWithoutAVariableIsSetByNone(t *testing.T) {
-	t.Setenv("KEYTURN_DRY_RUN", "true")
-	t.Setenv("KEYTURN_MAX_ROLLOUTS", "3")
-	var got testFlags
-	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
-	got.add(flags)
-	WithoutVariable(flags, "dry-run")
-	if err := Environment(flags); err != nil || got.DryRun || got.Max != 3 {
-		t.Errorf("--dry-run=%t and --max-rollouts=%d (%v), want false and 3", got.DryRun, got.Max, err)
-	}
-}
-
 func TestEnvironmentReachesPersistentFlagsFromASubCommand(t *testing.T) {
 	t.Setenv("KEYTURN_LOG_LEVEL", "debug")
 	t.Setenv("KEYTURN_LIMIT", "7")

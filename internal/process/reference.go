@@ -53,7 +53,7 @@ func referFlags(doc *bytes.Buffer, flags *pflag.FlagSet) {
 			name += " " + value
 		}
 		fmt.Fprintf(doc, "| %s | %s | %s | %s |\n",
-			code(name), code(variableOf(flag)), code(defaultOf(flag)), cell(meaning))
+			code(name), code(EnvironmentVariable(flag.Name)), code(defaultOf(flag)), cell(meaning))
 	})
 }
 

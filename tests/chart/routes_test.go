@@ -70,7 +70,7 @@ func routesOf(t *testing.T, pod string, objects map[string]object) *server.Optio
 	testkit.NewCA(t).Issue(t, clients, time.Now().Add(time.Hour))
 	t.Setenv("NATS_TLS_CERT", filepath.Join(clients, "tls.crt"))
 	t.Setenv("NATS_TLS_KEY", filepath.Join(clients, "tls.key"))
-	t.Setenv("NATS_ACTUATOR_CONSUMERS", testkit.ActuatorConsumers(t, "../../deploy", "prod"))
+	t.Setenv("NATS_PROJECTOR_CONSUMERS", testkit.ProjectorConsumers(t, "../../deploy", "prod"))
 	options, err := server.ProcessConfigFile(filepath.Join(dir, "replicas.conf"))
 	if err != nil {
 		t.Fatal(err)

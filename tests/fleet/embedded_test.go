@@ -17,7 +17,7 @@ func TestClustersOnTheirOwn(t *testing.T) {
 		return programs.Options{
 			Env: []string{
 				"NATS_WATCHER_KEY=" + testkit.NewNATSUser(t, dir, "watcher"), "NATS_ACTUATOR_KEY=" + testkit.NewNATSUser(t, dir, "actuator"),
-				"NATS_READER_KEY=" + testkit.NewNATSUser(t, dir, "reader"), "NATS_ACTUATOR_CONSUMERS=" + testkit.ActuatorConsumers(t, "../../deploy", name),
+				"NATS_READER_KEY=" + testkit.NewNATSUser(t, dir, "reader"), "NATS_PROJECTOR_CONSUMERS=" + testkit.ProjectorConsumers(t, "../../deploy", name),
 				"NATS_TLS_CERT=" + filepath.Join(dir, "tls.crt"), "NATS_TLS_KEY=" + filepath.Join(dir, "tls.key"),
 			},
 			WatcherArgs:  []string{"--nats-creds", filepath.Join(dir, "watcher.nk"), "--nats-ca", filepath.Join(dir, "ca.crt")},

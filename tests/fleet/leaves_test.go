@@ -68,7 +68,7 @@ func (h *hub) embeddedLeaf(name string) programs.Options {
 	return programs.Options{
 		Env: []string{
 			"NATS_WATCHER_KEY=" + text[name+"-watcher.pub"], "NATS_ACTUATOR_KEY=" + text[name+"-actuator.pub"],
-			"NATS_READER_KEY=" + text[name+"-reader.pub"], "NATS_ACTUATOR_CONSUMERS=" + testkit.ActuatorConsumers(h.T, "../../deploy", name),
+			"NATS_READER_KEY=" + text[name+"-reader.pub"], "NATS_PROJECTOR_CONSUMERS=" + testkit.ProjectorConsumers(h.T, "../../deploy", name),
 			"NATS_DOMAIN=" + strconv.Quote(name), "NATS_HUB=tls://" + h.links[name].address(), "NATS_HUB_CA=" + h.Certificates.CA,
 			"NATS_TLS_CERT=" + h.Certificates.Cert, "NATS_TLS_KEY=" + h.Certificates.Key,
 		},

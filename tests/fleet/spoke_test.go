@@ -37,7 +37,7 @@ func TestASpokeIsHeldToItsOwnCluster(t *testing.T) {
 	h.caughtUp("us")
 
 	t.Run("what it delivers as another cluster is not in FLEET, and it is named", func(t *testing.T) { h.with(t).impersonate(intruder, asked, "eu", "us") })
-	t.Run("it cannot change the consumer of the actuator whose stores it reads", func(t *testing.T) { h.with(t).changeConsumer(intruder) })
+	t.Run("it cannot change the consumer of the projector of the cluster whose stores it reads", func(t *testing.T) { h.with(t).changeConsumer(intruder) })
 	t.Run("it cannot reach the streams and consumers of others", func(t *testing.T) { h.with(t).reachOut(intruder) })
 }
 
@@ -153,12 +153,12 @@ func (h *hub) measureForeign() (measured func() map[string]int64) {
 	}
 }
 
-// changeConsumer asks the hub for a change of the consumer of the actuator that acts on the events about secret stores, by the way on which a
-// spoke asks for those events.
+// changeConsumer asks the hub for a change of the consumer of its cluster's projector, by the way on which a spoke asks for the events about secret
+// stores.
 func (h *hub) changeConsumer(intruder string) {
-	const durable = "actuator-hub"
+	const durable = "projector-hub"
 	owner := h.jetstream("hub-operator")
-	want := jetstream.ConsumerConfig{Durable: durable, FilterSubjects: []string{"keyturn.v1.hub.secret.>", "keyturn.v1.hub.openbao.>"}, AckPolicy: jetstream.AckExplicitPolicy}
+	want := jetstream.ConsumerConfig{Durable: durable, FilterSubject: "keyturn.v1.hub.secret.>", AckPolicy: jetstream.AckExplicitPolicy}
 	if _, err := owner.CreateConsumer(h.Context(), events.StreamChanges, want); err != nil {
 		h.Fatal(err)
 	}
@@ -167,8 +167,8 @@ func (h *hub) changeConsumer(intruder string) {
 	if err != nil {
 		h.Fatal(err)
 	}
-	if got := consumer.CachedInfo().Config; !slices.Equal(got.FilterSubjects, want.FilterSubjects) {
-		h.Errorf("the consumer of the hub's actuator has the filters %v %q, want %v", got.FilterSubjects, got.FilterSubject, want.FilterSubjects)
+	if got := consumer.CachedInfo().Config; got.FilterSubject != want.FilterSubject {
+		h.Errorf("the consumer of the hub's projector has the filter %q, want %q", got.FilterSubject, want.FilterSubject)
 	}
 }
 
@@ -254,7 +254,7 @@ func (h *hub) reachOut(intruder string) {
 	h.makeConsumers("hub", "us")
 	consumers := h.consumers("hub", "us")
 	if len(consumers) != 2 {
-		h.Fatalf("got the consumers %v, want those of two actuators", consumers)
+		h.Fatalf("got the consumers %v, want those of two webhooks", consumers)
 	}
 	// Without a time, it would end a pause.
 	const pause = `{"pause_until":"2999-01-01T00:00:00Z"}`
@@ -262,7 +262,7 @@ func (h *hub) reachOut(intruder string) {
 		for _, domain := range []string{"$JS.hub.API", "$JS.us.API", "$JS.fleet.API"} {
 			for request, body := range map[string]string{
 				"STREAM.DELETE.CHANGES": "", "STREAM.PURGE.CHANGES": "", "STREAM.DELETE.FLEET": "", "STREAM.DELETE.FLEET-us": "", "STREAM.PURGE.FLEET-us": "",
-				"CONSUMER.PAUSE.CHANGES.actuator-hub": pause, "CONSUMER.DELETE.CHANGES.actuator-hub": "", "CONSUMER.DELETE.CHANGES.actuator-us": "",
+				"CONSUMER.PAUSE.CHANGES.webhook-hub": pause, "CONSUMER.DELETE.CHANGES.webhook-hub": "", "CONSUMER.DELETE.CHANGES.webhook-us": "",
 			} {
 				if err := connection.PublishRequest(domain+"."+request, attacks+domain+"."+request, []byte(body)); err != nil {
 					h.Fatal(err)
@@ -277,21 +277,21 @@ func (h *hub) reachOut(intruder string) {
 		h.Errorf("there are %d streams left of %d", len(after), len(before))
 	}
 	if diff := cmp.Diff(consumers, h.consumers("hub", "us")); diff != "" {
-		h.Errorf("consumers of actuators (-before +after):\n%s", diff)
+		h.Errorf("consumers of webhooks (-before +after):\n%s", diff)
 	}
 	if got := messages(h.T, h.jetstream("us-actuator"), events.StreamChanges, "keyturn.v1.us.>"); len(got) == 0 {
 		h.Error("the stream of us is empty")
 	}
 }
 
-// makeConsumers makes the consumer of the actuator of each cluster, unless there is one.
+// makeConsumers makes the consumer of the webhook of each cluster, unless there is one.
 func (h *hub) makeConsumers(clusters ...string) {
 	h.Helper()
 	for _, cluster := range clusters {
 		operator := h.jetstream(cluster + "-operator")
-		config := jetstream.ConsumerConfig{Durable: "actuator-" + cluster, AckPolicy: jetstream.AckExplicitPolicy}
+		config := jetstream.ConsumerConfig{Durable: "webhook-" + cluster, AckPolicy: jetstream.AckExplicitPolicy}
 		var err error
-		testkit.Await(h.T, "the consumer of the actuator of "+cluster+" is there", func(ctx context.Context) bool {
+		testkit.Await(h.T, "the consumer of the webhook of "+cluster+" is there", func(ctx context.Context) bool {
 			ctx, cancel := context.WithTimeout(ctx, answered)
 			defer cancel()
 			_, err = operator.CreateConsumer(ctx, events.StreamChanges, config)
@@ -300,18 +300,18 @@ func (h *hub) makeConsumers(clusters ...string) {
 	}
 }
 
-// consumers returns the configuration of the consumer of the actuator of each cluster that has one.
+// consumers returns the configuration of the consumer of the webhook of each cluster that has one.
 func (h *hub) consumers(clusters ...string) map[string]jetstream.ConsumerConfig {
 	h.Helper()
 	found := map[string]jetstream.ConsumerConfig{}
 	for _, cluster := range clusters {
 		operator := h.jetstream(cluster + "-operator")
 		var err error
-		testkit.Await(h.T, "the consumer of the actuator of "+cluster+" is read", func(ctx context.Context) bool {
+		testkit.Await(h.T, "the consumer of the webhook of "+cluster+" is read", func(ctx context.Context) bool {
 			ctx, cancel := context.WithTimeout(ctx, answered)
 			defer cancel()
 			var consumer jetstream.Consumer
-			if consumer, err = operator.Consumer(ctx, events.StreamChanges, "actuator-"+cluster); err == nil {
+			if consumer, err = operator.Consumer(ctx, events.StreamChanges, "webhook-"+cluster); err == nil {
 				found[cluster] = consumer.CachedInfo().Config
 			}
 			return err == nil || errors.Is(err, jetstream.ErrConsumerNotFound)

@@ -46,7 +46,6 @@ func (r *release) pluginAnswers() {
 		{"kubectl keyturn timeline", ""},
 		{"kubectl keyturn history --installation", "deployment/web"},
 		{"kubectl keyturn dead-letters", "There are no dead letters."},
-		{"kubectl keyturn dead-letters replay", "There are no such dead letters that have not been replayed."},
 		{"kubectl keyturn hold", "deployment/web: held, until it is released: load test, until Ada ends it\n  nothing was pending"},
 		{"kubectl keyturn roll-now", "deployment/web: asked to roll now\n  nothing was pending"},
 		{"kubectl keyturn release", "deployment/web: not on hold by an annotation of its own\n  nothing was pending"},
@@ -78,9 +77,6 @@ func (r *release) pluginSaysWhatIsMissing(c *commands) {
 	}
 	if out := c.shell("kubectl keyturn status --output yaml --as ada --as-group oncall"); !strings.Contains(out, "pod: keyturn-actuator-0") {
 		r.Errorf("with the Role of the example, status:\n%s", out)
-	}
-	if out := c.shell("! kubectl keyturn dead-letters replay 1 --as ada --as-group oncall"); !strings.Contains(out, "create pods/exec in namespace keyturn-system") {
-		r.Errorf("with the Role of the example, replay:\n%s", out)
 	}
 	c.shell("kubectl -n keyturn-system delete rolebinding keyturn-reader")
 	if out := c.shell("! " + asOnCall + " --installation keyturn-system"); !strings.Contains(out, "no permission to list statefulsets.apps in namespace keyturn-system:") {

@@ -22,7 +22,7 @@ type Misdirection struct {
 	ack string
 }
 
-// NewMisdirection publishes a change of a Secret as the watcher, and makes the actuator's consumer hold it.
+// NewMisdirection publishes a change of a Secret as the watcher, and makes the webhook's consumer hold it.
 func NewMisdirection(t testing.TB, cluster string, owner, watcher jetstream.JetStream) *Misdirection {
 	t.Helper()
 	m := &Misdirection{Cluster: cluster, Owner: owner}
@@ -34,14 +34,14 @@ func NewMisdirection(t testing.TB, cluster string, owner, watcher jetstream.JetS
 		return err == nil
 	}, why)
 	var consumer jetstream.Consumer
-	Eventually(t, "the owner makes the actuator's consumer", func() bool {
+	Eventually(t, "the owner makes the webhook's consumer", func() bool {
 		consumer, err = owner.CreateOrUpdateConsumer(t.Context(), "CHANGES", jetstream.ConsumerConfig{
-			Durable: "actuator-" + cluster, AckPolicy: jetstream.AckExplicitPolicy, AckWait: time.Hour,
+			Durable: "webhook-" + cluster, AckPolicy: jetstream.AckExplicitPolicy, AckWait: time.Hour,
 		})
 		return err == nil
 	}, why)
 	var msg jetstream.Msg
-	Eventually(t, "the actuator's consumer holds the change", func() bool {
+	Eventually(t, "the webhook's consumer holds the change", func() bool {
 		msg, err = consumer.Next(jetstream.FetchMaxWait(10 * time.Second))
 		return err == nil
 	}, why)
@@ -59,8 +59,8 @@ func (m *Misdirection) Try(t *testing.T, user string, nc *nats.Conn, consumer, f
 	t.Helper()
 	targets := []string{
 		m.subject("v1", "secret.shop.db"), m.subject("v1", "rollout.shop.deployment-web"), m.subject("history.v1", "rollout.shop.deployment-web"),
-		m.subject("deadletter.v1", "x"), m.ack, "$JS.API.STREAM.PURGE.CHANGES", "$JS.API.CONSUMER.DELETE.CHANGES.actuator-" + m.Cluster,
-		"$JS.API.CONSUMER.CREATE.CHANGES.actuator-" + m.Cluster, "$JS.API.CONSUMER.MSG.NEXT.CHANGES.actuator-" + m.Cluster,
+		m.subject("deadletter.v1", "x"), m.ack, "$JS.API.STREAM.PURGE.CHANGES", "$JS.API.CONSUMER.DELETE.CHANGES.webhook-" + m.Cluster,
+		"$JS.API.CONSUMER.CREATE.CHANGES.webhook-" + m.Cluster, "$JS.API.CONSUMER.MSG.NEXT.CHANGES.webhook-" + m.Cluster,
 	}
 	if user == "watcher" {
 		targets = targets[1:]
@@ -128,7 +128,7 @@ func (m *Misdirection) create(t testing.TB, nc *nats.Conn, name, filter string) 
 	}
 }
 
-// state returns what no response may change: the last messages that are not the user's own, and what the actuator holds.
+// state returns what no response may change: the last messages that are not the user's own, and what the webhook holds.
 func (m *Misdirection) state(t testing.TB) map[string]string {
 	t.Helper()
 	state := make(map[string]string)
@@ -159,7 +159,7 @@ func (m *Misdirection) state(t testing.TB) map[string]string {
 			}
 		}
 	}
-	consumer, err := m.Owner.Consumer(t.Context(), "CHANGES", "actuator-"+m.Cluster)
+	consumer, err := m.Owner.Consumer(t.Context(), "CHANGES", "webhook-"+m.Cluster)
 	if err != nil {
 		state["consumer"] = err.Error()
 		return state

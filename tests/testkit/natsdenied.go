@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// ActuatorConsumers returns the variable NATS_ACTUATOR_CONSUMERS of the actuator's pod in deploy/programs, as the kubelet fills it in.
-func ActuatorConsumers(t testing.TB, deploy, cluster string) string {
+// ProjectorConsumers returns the variable NATS_PROJECTOR_CONSUMERS of the actuator's pod in deploy/programs, as the kubelet fills it in.
+func ProjectorConsumers(t testing.TB, deploy, cluster string) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(deploy, "programs", "actuator.yaml"))
 	if err != nil {
@@ -23,11 +23,11 @@ func ActuatorConsumers(t testing.TB, deploy, cluster string) string {
 		t.Fatal(err)
 	}
 	for _, variable := range set.Spec.Template.Spec.Containers[0].Env {
-		if variable.Name == "NATS_ACTUATOR_CONSUMERS" {
+		if variable.Name == "NATS_PROJECTOR_CONSUMERS" {
 			return strings.ReplaceAll(variable.Value, "$(KEYTURN_CLUSTER)", cluster)
 		}
 	}
-	t.Fatal("the actuator has no NATS_ACTUATOR_CONSUMERS")
+	t.Fatal("the actuator has no NATS_PROJECTOR_CONSUMERS")
 	return ""
 }
 

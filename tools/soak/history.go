@@ -70,17 +70,6 @@ func (h *history) purge(ctx context.Context) error {
 	})
 }
 
-// pending returns how many events the actuator has not finished.
-func (h *history) pending(ctx context.Context) (int, error) {
-	pending := 0
-	err := h.with(ctx, func(ctx context.Context, bus *events.Bus, _ jetstream.JetStream) error {
-		lag, err := bus.Lag(ctx, "actuator-"+cluster)
-		pending = int(lag.Pending) + lag.AckPending
-		return err
-	})
-	return pending, err
-}
-
 // with connects to NATS for one call of look.
 func (h *history) with(ctx context.Context, look func(context.Context, *events.Bus, jetstream.JetStream) error) error {
 	ctx, cancel := context.WithTimeout(ctx, reading)

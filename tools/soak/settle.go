@@ -14,7 +14,7 @@ const (
 	quietFor = 15 * time.Second
 )
 
-// settled waits until the journal is complete, nothing is outdated or pending, and nothing has happened for a while.
+// settled waits until the journal is complete, nothing is outdated, and nothing has happened for a while.
 func (s *soak) settled(ctx context.Context) error {
 	var waiting string
 	since, newest := time.Now(), int64(0)
@@ -53,13 +53,6 @@ func (s *soak) unsettled(ctx context.Context) string {
 		first := outdated[0]
 		return fmt.Sprintf("workloads wait for %d sources, such as %s for %s@%d: %s",
 			len(outdated), first.workload, first.source, first.version, first.detail)
-	}
-	pending, err := s.history.pending(ctx)
-	switch {
-	case err != nil:
-		return err.Error()
-	case pending > 0:
-		return fmt.Sprintf("%d events are pending", pending)
 	}
 	return ""
 }

@@ -31,7 +31,7 @@ func newGuarded(t *testing.T) *guarded {
 	for user, variable := range map[string]string{"watcher": "NATS_WATCHER_KEY", "actuator": "NATS_ACTUATOR_KEY", "reader": "NATS_READER_KEY"} {
 		t.Setenv(variable, testkit.NewNATSUser(t, g.keys, user))
 	}
-	t.Setenv("NATS_ACTUATOR_CONSUMERS", testkit.ActuatorConsumers(t, "../../../deploy", "prod"))
+	t.Setenv("NATS_PROJECTOR_CONSUMERS", testkit.ProjectorConsumers(t, "../../../deploy", "prod"))
 	testkit.NewCA(t).Issue(t, g.keys, time.Now().Add(time.Hour))
 	t.Setenv("NATS_TLS_CERT", filepath.Join(g.keys, "tls.crt"))
 	t.Setenv("NATS_TLS_KEY", filepath.Join(g.keys, "tls.key"))
@@ -80,7 +80,7 @@ func (g *guarded) works(user string, use func(*events.Bus) error, further ...nat
 	}
 }
 
-// declare declares the streams as the actuator does, and has it consume, so that its consumer is there.
+// declare declares the streams as the actuator does, and has the consumer of a projector there.
 func (g *guarded) declare() jetstream.JetStream {
 	g.Helper()
 	connection, _ := g.connect("actuator", g.own)
@@ -91,12 +91,10 @@ func (g *guarded) declare() jetstream.JetStream {
 	if err != nil {
 		g.Fatal(err)
 	}
-	for _, durable := range []string{"actuator-prod", "actuator-prod-dry-run"} {
-		if _, err := js.CreateConsumer(g.Context(), events.StreamChanges, jetstream.ConsumerConfig{
-			Durable: durable, FilterSubjects: events.SourceFilters("prod"), AckPolicy: jetstream.AckExplicitPolicy,
-		}); err != nil {
-			g.Fatal(err)
-		}
+	if _, err := js.CreateConsumer(g.Context(), events.StreamChanges, jetstream.ConsumerConfig{
+		Durable: "projector-prod", FilterSubject: events.KindFilter("prod", events.KindSecret), AckPolicy: jetstream.AckExplicitPolicy,
+	}); err != nil {
+		g.Fatal(err)
 	}
 	return js
 }
@@ -164,19 +162,18 @@ func TestWhatANATSUserMayNotDoIsRefused(t *testing.T) {
 		"$JS.API.STREAM.DELETE.CHANGES", "$JS.API.STREAM.PURGE.CHANGES", "$JS.API.STREAM.MSG.DELETE.CHANGES", "$JS.API.STREAM.MSG.GET.CHANGES",
 		"$JS.API.STREAM.RESTORE.CHANGES", "$JS.API.STREAM.SNAPSHOT.CHANGES", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.LIST",
 		"$JS.API.STREAM.CREATE.MINE", "$JS.API.STREAM.UPDATE.MINE", "$JS.API.CONSUMER.CREATE.MINE.mine", "$JS.API.ACCOUNT.PURGE.$G",
-		"$JS.API.STREAM.LEADER.STEPDOWN.CHANGES", "$JS.API.META.LEADER.STEPDOWN", "$JS.API.CONSUMER.LEADER.STEPDOWN.CHANGES.actuator-prod",
-		"$JS.API.CONSUMER.DELETE.CHANGES.actuator-prod", "$JS.API.CONSUMER.PAUSE.CHANGES.actuator-prod", "$JS.API.CONSUMER.RESET.CHANGES.actuator-prod",
-		"$JS.API.CONSUMER.UNPIN.CHANGES.actuator-prod", "$JS.API.CONSUMER.DURABLE.CREATE.CHANGES.actuator-prod", "$JS.API.CONSUMER.CREATE.CHANGES",
+		"$JS.API.STREAM.LEADER.STEPDOWN.CHANGES", "$JS.API.META.LEADER.STEPDOWN", "$JS.API.CONSUMER.LEADER.STEPDOWN.CHANGES.projector-prod",
+		"$JS.API.CONSUMER.DELETE.CHANGES.projector-prod", "$JS.API.CONSUMER.PAUSE.CHANGES.projector-prod", "$JS.API.CONSUMER.RESET.CHANGES.projector-prod",
+		"$JS.API.CONSUMER.UNPIN.CHANGES.projector-prod", "$JS.API.CONSUMER.DURABLE.CREATE.CHANGES.projector-prod", "$JS.API.CONSUMER.CREATE.CHANGES",
 		"$SYS.REQ.SERVER.PING", "keyturn.v1.prod.unheard.shop.db", "keyturn.fleet.prod.S.guess", "_INBOX_watcher.prod.x", "_INBOX_actuator.prod.x",
+		"$JS.ACK.DEADLETTERS.mine.1.1.1.1.0",
 	}
 	theConsumers := []string{
-		"$JS.API.CONSUMER.CREATE.CHANGES.actuator-prod", "$JS.API.CONSUMER.CREATE.CHANGES.actuator-prod.keyturn.v1.prod.secret.>",
-		"$JS.API.CONSUMER.MSG.NEXT.CHANGES.actuator-prod", "$JS.API.CONSUMER.CREATE.CHANGES.actuator-prod-dry-run",
-		"$JS.API.CONSUMER.CREATE.CHANGES.actuator-prod-dry-run.keyturn.v1.prod.secret.>", "$JS.API.CONSUMER.MSG.NEXT.CHANGES.actuator-prod-dry-run",
-		"$JS.API.CONSUMER.CREATE.DEADLETTERS.actuator-prod.keyturn.deadletter.v1.prod._replay", "$JS.API.CONSUMER.MSG.NEXT.DEADLETTERS.actuator-prod",
-		"$JS.ACK.CHANGES.actuator-prod.1.1.1.1.0", "$JS.ACK.DEADLETTERS.actuator-prod.1.1.1.1.0", "$JS.API.STREAM.CREATE.CHANGES", "$JS.API.STREAM.UPDATE.CHANGES", "$JS.API.STREAM.UPDATE.HISTORY",
+		"$JS.API.CONSUMER.CREATE.CHANGES.projector-prod", "$JS.API.CONSUMER.CREATE.CHANGES.projector-prod.keyturn.v1.prod.secret.>",
+		"$JS.API.CONSUMER.MSG.NEXT.CHANGES.projector-prod", "$JS.ACK.CHANGES.projector-prod.1.1.1.1.0", "$JS.ACK.HISTORY.notify-prod_chat.1.1.1.1.0",
+		"$JS.API.STREAM.CREATE.CHANGES", "$JS.API.STREAM.UPDATE.CHANGES", "$JS.API.STREAM.UPDATE.HISTORY",
 	}
-	outcomes := []string{"keyturn.v1.prod.rollout.shop.deployment-web", "keyturn.history.v1.prod.rollout.shop.deployment-web", "keyturn.deadletter.v1.prod.x", "keyturn.deadletter.v1.prod._replay"}
+	outcomes := []string{"keyturn.v1.prod.rollout.shop.deployment-web", "keyturn.history.v1.prod.rollout.shop.deployment-web", "keyturn.deadletter.v1.prod.x"}
 	changes := []string{
 		"keyturn.v1.prod.secret.shop.db", "keyturn.v1.prod.configmap.shop.db", "keyturn.v1.prod.externalsecret.shop.db",
 		"keyturn.v1.prod.certificate.shop.db", "keyturn.v1.prod.openbao._.db", "keyturn.v1.prod.secretproviderclass.shop.db",
@@ -235,19 +232,16 @@ func TestTheWatcherCannotReachThroughWhatItMay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	configs := func() (all []jetstream.ConsumerConfig) {
-		for _, durable := range []string{"actuator-prod", "actuator-prod-dry-run"} {
-			consumer, err := owner.Consumer(t.Context(), events.StreamChanges, durable)
-			if err != nil {
-				t.Fatal(err)
-			}
-			all = append(all, consumer.CachedInfo().Config)
+	configOf := func() jetstream.ConsumerConfig {
+		consumer, err := owner.Consumer(t.Context(), events.StreamChanges, "projector-prod")
+		if err != nil {
+			t.Fatal(err)
 		}
-		return all
+		return consumer.CachedInfo().Config
 	}
-	before := configs()
+	before := configOf()
 	for _, config := range []jetstream.ConsumerConfig{
-		{Durable: "actuator-prod", HeadersOnly: true}, {Name: "actuator-prod", Durable: "actuator-prod"}, {Name: "actuator-prod", HeadersOnly: true},
+		{Durable: "projector-prod", HeadersOnly: true}, {Name: "projector-prod", Durable: "projector-prod"}, {Name: "projector-prod", HeadersOnly: true},
 	} {
 		config.AckPolicy = jetstream.AckExplicitPolicy
 		request, err := json.Marshal(map[string]any{"stream_name": events.StreamChanges, "config": config})
@@ -260,7 +254,7 @@ func TestTheWatcherCannotReachThroughWhatItMay(t *testing.T) {
 		}
 		t.Logf("%s %s: answered %s", config.Durable, config.Name, answer.Data)
 	}
-	if diff := cmp.Diff(before, configs()); diff != "" {
+	if diff := cmp.Diff(before, configOf()); diff != "" {
 		t.Errorf("a consumer was changed (-before +after):\n%s", diff)
 	}
 	const own = "keyturn.v1.prod.secret.shop.db"

@@ -94,7 +94,7 @@ func newReplicas(t *testing.T) *replicas {
 		"NATS_WATCHER_KEY=" + r.keys.read(t, "keyturn-nats-watcher", "public"),
 		"NATS_ACTUATOR_KEY=" + r.keys.read(t, "keyturn-nats-actuator", "public"),
 		"NATS_READER_KEY=" + r.keys.read(t, "keyturn-nats-reader", "public"),
-		"NATS_ACTUATOR_CONSUMERS=" + testkit.ActuatorConsumers(t, "../../../deploy", "prod"),
+		"NATS_PROJECTOR_CONSUMERS=" + testkit.ProjectorConsumers(t, "../../../deploy", "prod"),
 		"NATS_TLS_CERT=" + r.keys.file("keyturn-nats-tls", "tls.crt"), "NATS_TLS_KEY=" + r.keys.file("keyturn-nats-tls", "tls.key"),
 		"GORACE=atexit_sleep_ms=0",
 	}
