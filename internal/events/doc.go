@@ -61,9 +61,9 @@
 //
 // The actuator also publishes on:
 //
-//	keyturn.deadletter.v1.<cluster>.>                         dead letters
-//	$JS.API.CONSUMER.{CREATE,INFO,MSG.NEXT}.DEADLETTERS.>     Bus.DeadLetters
-//	$JS.API.CONSUMER.{CREATE,INFO,MSG.NEXT}.HISTORY.>         Bus.ConsumeOutcomes
+//	keyturn.deadletter.v1.<cluster>.>                         dead letters, Bus.RejectLast
+//	$JS.API.CONSUMER.{CREATE,INFO,MSG.NEXT}.DEADLETTERS.>     Bus.DeadLetters, Bus.RejectLast
+//	$JS.API.CONSUMER.{CREATE,INFO,MSG.NEXT}.HISTORY.>         Bus.ConsumeOutcomes, Reader.LastOutcomes
 //	$JS.ACK.{CHANGES,HISTORY}.>                               Delivery.Done
 //	$JS.API.DIRECT.GET.CHANGES.keyturn.v1.<other>.openbao.>   Follower, for each of the clusters that watch stores for this one
 package events
