@@ -52,8 +52,9 @@ type recordTurn struct {
 	due time.Time
 	// wrote is when the last patch was sent.
 	wrote time.Time
-	// backoff has the delays after patches.
-	backoff wait.Backoff
+	// backoff has the delays after patches. lost has those after patches that write a record again, which is not before lostDue.
+	backoff, lost wait.Backoff
+	lostDue       time.Time
 }
 
 // want has a workload looked at soon: something is decided for it that its record lacks, or it may have come to want other sources.
@@ -62,7 +63,6 @@ func (r *recorder) want(key workload.Key) {
 		return
 	}
 	turn := r.turn(key)
-	turn.backoff = recordBackoff() // What was written before is not what it lacks now.
 	if soon := turn.wrote.Add(renewPause); soon.Before(turn.due) {
 		turn.due = soon
 	}
@@ -77,7 +77,9 @@ func (r *recorder) review(key workload.Key) {
 		delete(r.turns, key)
 		r.decider.forget(key)
 	case w.IsRecordLost() && !r.dryRun:
-		r.enqueue(key, r.turn(key))
+		turn := r.turn(key)
+		turn.due = turn.lostDue // Other records of the workload say nothing about who removes it.
+		r.enqueue(key, turn)
 	}
 }
 
@@ -85,7 +87,7 @@ func (r *recorder) review(key workload.Key) {
 func (r *recorder) turn(key workload.Key) *recordTurn {
 	turn := r.turns[key]
 	if turn == nil {
-		turn = &recordTurn{backoff: recordBackoff()}
+		turn = &recordTurn{backoff: recordBackoff(), lost: recordBackoff()}
 		r.turns[key] = turn
 	}
 	turn.lacking = true
@@ -142,6 +144,10 @@ func (r *recorder) record(ctx context.Context, key workload.Key, turn *recordTur
 	}
 	write.Version = w.Version
 	turn.due = r.now().Add(turn.backoff.Step())
+	if w.IsRecordLost() {
+		turn.lostDue = r.now().Add(turn.lost.Step())
+		turn.due = turn.lostDue
+	}
 	note := r.note(ctx, w, write, r.finish)
 	if note == nil {
 		return

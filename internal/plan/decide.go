@@ -74,5 +74,5 @@ func (q *question) isShown(why Reason) bool {
 	case q.isRecreated():
 		return q.isNoted()
 	}
-	return q.recorded // The source differs from that.
+	return q.isNoted() || q.recorded && !q.isLinked() // The source differs from that, and the workload wanted it already.
 }

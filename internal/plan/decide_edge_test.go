@@ -34,6 +34,10 @@ func TestDecideRollsForADeletionThatIsNews(t *testing.T) {
 		},
 		{
 			name: "it went while nobody led, before the workload was last written", ref: optionalDB, state: states(has, editedAt(time.Minute)),
+			change: isDeleted, memory: goneInTheGap, policy: onDelete, want: Deleted, unnoted: true,
+		},
+		{
+			name: "it went while nobody led, before the workload was last written, which has no record", ref: optionalDB, state: editedAt(time.Minute),
 			change: isDeleted, memory: goneInTheGap, policy: onDelete, want: SourceDeleted,
 		},
 		{

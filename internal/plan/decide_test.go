@@ -93,7 +93,7 @@ func owesDeletion(w *workload.Workload) {
 
 // editedAt is when somebody last wrote the workload: so long after the change.
 func editedAt(after time.Duration) func(*workload.Workload) {
-	return func(w *workload.Workload) { w.Written = written.Add(after) }
+	return func(w *workload.Workload) { w.Edited = written.Add(after) }
 }
 
 // optsIn makes a workload opt in with a write at a resourceVersion, so long after the change.
@@ -101,7 +101,7 @@ func optsIn(version string, after time.Duration) func(*workload.Workload) {
 	return func(w *workload.Workload) {
 		out := *w
 		out.OptIn = workload.OptIn{}
-		w.Written = written.Add(after)
+		w.Edited = written.Add(after)
 		w.LinkAfter(&out, version)
 	}
 }

@@ -145,7 +145,7 @@ func TestADeletionRollsWhoOptedInBeforeIt(t *testing.T) {
 		return changeOf(func(c *events.Change) { c.Verb, c.Time = events.VerbDeleted, written.Add(after) })
 	}
 	out := workloadOf(t, "auto", optional, func(w *workload.Workload) { w.OptIn = workload.OptIn{} })
-	in := workloadOf(t, "auto", optional, func(w *workload.Workload) { w.Written = written })
+	in := workloadOf(t, "auto", optional, func(w *workload.Workload) { w.Edited = written })
 	in.LinkAfter(out, "90")
 	// The one time is of the watcher's clock, and the other of the API server's: a roll too many loses nothing.
 	for after, want := range map[time.Duration]Reason{-clockMargin - time.Second: SourceDeleted, -time.Second: Deleted, time.Second: Deleted} {

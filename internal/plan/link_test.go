@@ -73,7 +73,7 @@ func TestOnlyAChangeThatWasWrittenAfterTheWishIsLaterThanThat(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			w := workloadOf(t, "auto", workload.Reference{Kind: events.KindSecret, Name: "db"}, func(w *workload.Workload) { w.Written = test.wanted })
+			w := workloadOf(t, "auto", workload.Reference{Kind: events.KindSecret, Name: "db"}, func(w *workload.Workload) { w.Edited = test.wanted })
 			q := question{w: w, now: changeOf(test.change)}
 			if got := q.isLaterThanWish(); got != test.want {
 				t.Errorf("got %t, want %t", got, test.want)

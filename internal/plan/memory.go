@@ -68,7 +68,7 @@ func (q *question) isNews(version string) bool {
 		return true
 	}
 	// An event that was not there, and is about an earlier time, was lost and published again.
-	wasThere := q.now.ResourceVersion == base.Version && q.isLaterThanWish()
+	wasThere := q.now.ResourceVersion == base.Version && (q.recorded || q.isLaterThanWish())
 	return q.at().After(q.memory.GapFrom) && (base.Version == "" || wasThere)
 }
 

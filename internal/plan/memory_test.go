@@ -109,7 +109,7 @@ func randomState(random *rand.Rand, w *workload.Workload, had events.Change) {
 	w.Version, w.ServingSince = oneOf(random, "50", "150", "500"), oneOf(random, "", "60", "120")
 	w.TemplateVersion = oneOf(random, "", "", "70", "95", "120", "150")
 	w.Created, w.Patched = written.Add(oneOf(random, -time.Hour, -time.Hour, time.Hour)), oneOf(random, time.Time{}, written)
-	w.Written = oneOf(random, time.Time{}, written.Add(-time.Hour), written.Add(time.Hour))
+	w.Edited = oneOf(random, time.Time{}, written.Add(-time.Hour), written.Add(time.Hour))
 	w.Progress = workload.Progress{State: oneOf(random, workload.Complete, workload.Complete, workload.Progressing), Pods: oneOf[int32](random, 0, 3, 3)}
 	w.Suspended = random.IntN(10) == 0
 	if random.IntN(6) == 0 {

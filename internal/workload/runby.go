@@ -111,10 +111,10 @@ func (w *Workload) Serving(serves bool) *Workload {
 // IsRun reports whether another workload runs the pods of the template.
 func (w *Workload) IsRun() bool { return w.alone != nil }
 
-// WantedBy returns a time at which the workload already wanted the sources that it wants now.
+// WantedBy returns a time at which the workload already wanted the sources that it wants now. What the actuator writes changes no wish.
 func (w *Workload) WantedBy() time.Time {
-	if w.asked.After(w.Written) {
+	if w.asked.After(w.Edited) {
 		return w.asked
 	}
-	return w.Written
+	return w.Edited
 }
