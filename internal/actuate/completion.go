@@ -100,7 +100,6 @@ func (c *completion) succeeded(ctx context.Context, result patchResult) {
 		c.released(ctx, r)
 		return
 	}
-	c.reporter.reportStart(ctx, result.started, r)
 	c.rollouts.started(ctx, result)
 }
 

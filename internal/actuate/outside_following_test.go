@@ -83,7 +83,7 @@ func TestALaterRolloutSupersedesTheOneInProgress(t *testing.T) {
 		s.set("secret/db", "password", "three")
 		s.settle()
 		s.wantRolls("web")
-		s.wantTold("web started content-changed", "web skipped superseded")
+		s.wantTold("web skipped superseded", "web started content-changed")
 		s.finish("web")
 		s.pass(time.Minute)
 		s.wantTold("web completed rolled-out")

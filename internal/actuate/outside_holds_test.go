@@ -106,7 +106,7 @@ func TestASourceOnHoldDelaysNoRecordOfAnother(t *testing.T) {
 		s.restart()
 		s.pass(time.Minute)
 		s.wantRolls()
-		s.wantTold("web held source-on-hold") // It was told something else of it last.
+		s.wantTold() // It was told last.
 		s.mark("secret/db")
 		s.settle()
 		s.wantRolls("web")

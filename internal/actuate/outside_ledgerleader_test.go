@@ -82,7 +82,7 @@ func TestLedgerARolloutInProgressOverALeader(t *testing.T) {
 			play: func(s *scene) {
 				s.options.LeaderElect = true
 				s.workload("web", auto, reads("secret/db"))
-				s.observe("secret/db")
+				s.observe("secret/db", "configmap/app") // The stream has that of before the roll.
 				first := s.start()
 				s.start()
 				s.rest()

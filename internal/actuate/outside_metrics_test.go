@@ -48,6 +48,7 @@ func everythingHappens(s *scene) []measurements {
 	s.send(rotationInBao(3)) // That is denied.
 	s.pass(2 * time.Minute)
 
+	s.mark("secret/db")
 	s.set("secret/db", "password", "three")
 	s.pass(500 * time.Millisecond)
 	s.nats.Stop() // Nobody takes the outcomes.

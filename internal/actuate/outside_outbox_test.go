@@ -28,6 +28,7 @@ func TestOutcomesLetPatchesGoFirst(t *testing.T) {
 		s.settle()
 		s.wantTold("web started content-changed", "web completed rolled-out") // No patch is under way.
 
+		s.pass(time.Minute)
 		s.set("secret/db", "password", "two")
 		s.settle()
 		s.wantRolls("web", "web")

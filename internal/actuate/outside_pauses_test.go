@@ -146,7 +146,7 @@ func TestAPauseIsNoneWithoutReloader(t *testing.T) {
 		s.begin("secret/db")
 		for _, password := range []string{"two", "three"} {
 			s.set("secret/db", "password", password)
-			s.settle()
+			s.pass(time.Minute)
 			s.wantRolls("web")
 		}
 		if at := s.pausedAt("web"); !at.IsZero() {

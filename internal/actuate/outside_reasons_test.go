@@ -54,9 +54,9 @@ func skipSituations() []situation {
 			dbChanges(s)
 			s.pass(time.Minute)
 			s.of("secret/db").published = earlier
-			s.again("secret/db")
+			publishesAnew(s)
 		}},
-		{reason: plan.AlreadyRolled, before: dbChangesBefore, act: func(s *scene) { s.again("secret/db") }},
+		{reason: plan.AlreadyRolled, before: dbChangesBefore, act: publishesAnew},
 		{reason: plan.SameContent, unexplained: true, act: func(s *scene) {
 			dbChanges(s)
 			s.set("secret/db", "password", "one")
@@ -72,10 +72,10 @@ func skipSituations() []situation {
 			act: func(s *scene) {
 				s.edit("web", auto)
 				s.pass(time.Second)
-				s.again("secret/db")
+				s.mark("secret/db")
 			},
 		},
-		{reason: plan.Reverted, before: undoEveryRoll, act: func(s *scene) { s.again("secret/db") }},
+		{reason: plan.Reverted, before: undoEveryRoll, act: func(s *scene) { s.mark("secret/db") }},
 		{reason: plan.DryRun, unexplained: true, options: func(o *actuate.Options) { o.DryRun = true }},
 		{reason: plan.WorkloadGone, unexplained: true, act: func(s *scene) {
 			dbChanges(s)
@@ -276,4 +276,12 @@ func undoEveryRoll(s *scene) {
 		s.pass(delay + 10*time.Second)
 	}
 	s.wantRolls()
+}
+
+// publishesAnew has another leader see the last event of secret/db after the stream has lost everything.
+func publishesAnew(s *scene) {
+	s.loseEvents()
+	s.restart()
+	s.pass(time.Minute)
+	s.again("secret/db")
 }

@@ -87,6 +87,7 @@ func TestReloadersEventTypes(t *testing.T) {
 		measured := s.instrument()
 		s.options.ReloaderMetrics = true
 		s.start()
+		s.pass(time.Second) // What is there before it has read the stream has not come.
 		count := func(kind, of string) (sum int64) {
 			for _, one := range measured.measurements().points("reloader.events.received") {
 				has := func(key attribute.Key, want string) bool {

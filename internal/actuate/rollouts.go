@@ -38,11 +38,13 @@ type rollouts struct {
 	doubted map[workload.Key]time.Time
 }
 
-// started follows a rollout that a patch of this actuator has started.
+// started reports and follows a rollout that a patch of this actuator has started. The end of the one before is told first: the last outcome of a
+// workload is about its last roll.
 func (o *rollouts) started(ctx context.Context, result patchResult) {
 	if superseded, ok := o.following.supersede(result.started); ok {
 		o.ended(ctx, superseded)
 	}
+	o.reporter.reportStart(ctx, result.started, result.task)
 	delete(o.doubted, result.after.Key())
 	r := o.following.begin(ctx, result.started)
 	r.own, r.rolled, r.before = true, result.after, result.task.workload.Rolled

@@ -119,15 +119,28 @@ func (st *story) flagsAreSwitched() bool {
 	return true
 }
 
+// loseOutcomes says that nobody may be told how the last roll of each workload ends: the next leader does not know that it was in progress.
+func (st *story) loseOutcomes() {
+	last := make(map[*storyWorkload]*storyRoll)
+	for _, roll := range st.rolls {
+		last[roll.of] = roll
+	}
+	for _, roll := range last {
+		roll.untold = true
+	}
+}
+
 // streamLosesEvents loses some of them, or all, or the whole stream, until the watcher publishes its last events again.
 func (st *story) streamLosesEvents() bool {
 	switch of := oneOf(st, st.sources...); st.random.IntN(4) {
 	case 0:
 		st.notef("the stream is made anew")
 		st.remakeStream()
+		st.loseOutcomes()
 	case 1:
 		st.notef("the stream loses everything")
 		st.loseEvents()
+		st.loseOutcomes()
 	default:
 		st.notef("the stream loses %s", of.name)
 		st.loseEvents(of.name)

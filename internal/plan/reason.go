@@ -112,7 +112,7 @@ type verdict struct {
 
 // verdicts defines the reasons: name, action, audience and sentence.
 var verdicts = map[Reason]verdict{
-	Unknown:       {"unknown", Skip, history, "nothing is known of the source"},
+	Unknown:       {"unknown", Skip, nobody, "nothing is known of the source"},
 	NotOptedIn:    {"not-opted-in", Skip, nobody, "the workload's annotations do not opt in to this source"},
 	Excluded:      {"excluded", Skip, nobody, "the workload's annotations exclude this source"},
 	SourceIgnored: {"source-ignored", Skip, history, "the source has an ignore annotation"},
@@ -124,8 +124,8 @@ var verdicts = map[Reason]verdict{
 	FirstSeen:       {"first-seen", Skip, nobody, "the source has not changed since it was first seen"},
 	KeysNotConsumed: {"keys-not-consumed", Skip, history, "no key that the pods read has changed"},
 	KeyMissing:      {"key-missing", Skip, people, "a key that the pods cannot start without is missing; running pods are left alone"},
-	Stale:           {"stale", Skip, history, "the workload was rolled for a later change of the source"},
-	AlreadyRolled:   {"already-rolled", Skip, history, "the workload was rolled for this change"},
+	Stale:           {"stale", Skip, nobody, "the workload was rolled for a later change of the source"},
+	AlreadyRolled:   {"already-rolled", Skip, nobody, "the workload was rolled for this change"},
 	SameContent:     {"same-content", Skip, history, "the workload was last rolled for the same content"},
 	ChangedBack:     {"changed-back", Record, history, "the content reverted before the workload could be rolled"},
 	BeforeOptIn:     {"before-opt-in", Skip, nobody, "the workload did not want the source yet when it changed, and is rolled for its next change"},

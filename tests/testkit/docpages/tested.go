@@ -30,7 +30,7 @@ var Tested = map[string]Page{
 	}},
 	"CONTRIBUTING.md":    {"", map[string]string{"make": "it is what runs the tests"}},
 	"SECURITY.md":        {"", map[string]string{"cosign": "its program is not on every machine that tests; Flux verifies the same signature"}},
-	"docs/benchmarks.md": {"", map[string]string{"make bench": long, "go test": long}},
+	"docs/benchmarks.md": {"", map[string]string{"make bench": long}},
 	"docs/events.md":     {"", map[string]string{"nats consumer": noProgram}},
 	"docs/install.md": {onInstallation, map[string]string{
 		"make image": "TestTheImage makes one with another name", "make release": "TestTheRelease makes all but the image",
