@@ -42,7 +42,8 @@ func newCommand(heap uint64) *cobra.Command {
 	a.AddRunFlags(cmd.Flags())
 	reads := readProgram(a)
 	cmd.AddCommand(
-		commands.Explain(reads), commands.History(reads), commands.Compare(reads), commands.Clusters(reads), commands.DeadLetters(reads), commands.Ready(),
+		commands.Explain(reads), commands.History(reads), commands.Compare(reads), commands.Clusters(reads), commands.DeadLetters(reads),
+		commands.Ready(),
 	)
 	return cmd
 }

@@ -186,7 +186,8 @@ func (c *completion) denied(ctx context.Context, r *task, err error) {
 	isTold := c.told.isTold(r)
 	p.refused = isTold || p.denials >= kube.MaxDenials
 	delay := backoff.Nth(kube.DenialBackoff(longest), p.denials)
-	log := c.log.With("workload", r.workload.ID.String(), "namespace", r.workload.ID.Namespace, "attempt", r.attempts+1, "retry_in", delay, "err", err)
+	id := r.workload.ID
+	log := c.log.With("workload", id.String(), "namespace", id.Namespace, "attempt", r.attempts+1, "retry_in", delay, "err", err)
 	switch rollCtx := r.context(ctx); {
 	case rolls && p.refused && !isTold:
 		log.ErrorContext(rollCtx, "patch denied; retrying until it is accepted")

@@ -7,8 +7,8 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// denials has, by workload and source, the last change of which it was told that its patch is refused. Nothing on the workload says so if the record is
-// refused, too. The outcome does, but only until the next outcome of the workload.
+// denials has, by workload and source, the last change of which it was told that its patch is refused. Nothing on the workload says so if the record
+// is refused, too. The outcome does, but only until the next outcome of the workload.
 type denials map[workload.Key]map[events.Source]string
 
 // tell takes the changes that are to roll the workload of a patch.

@@ -41,7 +41,8 @@ func TestContentThatComesBackInTheWindowIsComparedWithWhatWasThereBefore(t *test
 				s.restart()
 				s.pass(time.Minute)
 			},
-			thereAndBack, []string{"web skipped changed-back"},
+			thereAndBack,
+			[]string{"web skipped changed-back"},
 		},
 		{
 			"it is the same, and nobody wanted the source before",
@@ -50,7 +51,8 @@ func TestContentThatComesBackInTheWindowIsComparedWithWhatWasThereBefore(t *test
 				pattern(s)
 				s.pass(time.Minute)
 			},
-			thereAndBack, []string{"web skipped changed-back"},
+			thereAndBack,
+			[]string{"web skipped changed-back"},
 		},
 		{
 			"it was ignored, so no pod may have got it",

@@ -182,7 +182,7 @@ func TestLedgerARefusalIsTold(t *testing.T) {
 
 // Each of them costs the API server one attempt in ten minutes in the end.
 func TestLedgerManyThatAreRefusedCostLittle(t *testing.T) {
-	const many, tenMinutes = 500, 10 * time.Minute
+	const many, interval = 500, 10 * time.Minute
 	play(t, func(s *scene) {
 		for _, name := range namesOf("web", many) {
 			s.workload(name, auto, reads("secret/db"))
@@ -195,9 +195,9 @@ func TestLedgerManyThatAreRefusedCostLittle(t *testing.T) {
 		s.set("secret/db", "password", "two")
 		s.pass(time.Hour)
 		before := s.attempts()
-		s.pass(tenMinutes)
+		s.pass(interval)
 		if got := s.attempts() - before; got > many {
-			s.Errorf("within %s there are %d attempts of %d workloads", tenMinutes, got, many)
+			s.Errorf("within %s there are %d attempts of %d workloads", interval, got, many)
 		}
 		s.soFar()
 		s.set("secret/other", "password", "two")

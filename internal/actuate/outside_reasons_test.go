@@ -278,9 +278,9 @@ func undoEveryRoll(s *scene) {
 	s.wantRolls()
 }
 
-// publishesAnew has another leader see the last event of secret/db after the stream has lost everything.
+// publishesAnew has another leader see the last event of secret/db after the stream has lost that.
 func publishesAnew(s *scene) {
-	s.loseEvents()
+	s.loseEvents("secret/db")
 	s.restart()
 	s.pass(time.Minute)
 	s.again("secret/db")

@@ -13,7 +13,7 @@ const traceIDPlaceholder = "{traceID}"
 
 // ID returns the trace id in 32 hexadecimal digits, as tracing backends use it, or "" if there is no trace.
 func (t TraceContext) ID() string {
-	id := t.SpanContext().TraceID()
+	id := trace.SpanContextFromContext(t.remote()).TraceID()
 	if !id.IsValid() {
 		return ""
 	}

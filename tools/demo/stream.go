@@ -72,17 +72,14 @@ func (s *stream) done(ctx context.Context, before map[string]uint64, sources []s
 	last, since := uint64(0), time.Now()
 	err := wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		// Any error may be temporary: NATS is embedded in the actuator, which the demo kills.
-		if now, pending = s.pending(ctx, before, sources); pending != nil {
-			return false, nil
-		}
 		var info *jetstream.StreamInfo
-		if info, pending = s.history.Info(ctx); pending != nil {
-			return false, nil
+		if now, pending = s.pending(ctx, before, sources); pending == nil {
+			info, pending = s.history.Info(ctx)
 		}
-		if info.State.LastSeq != last {
+		if pending == nil && info.State.LastSeq != last {
 			last, since = info.State.LastSeq, time.Now()
 		}
-		return time.Since(since) >= stillFor, nil
+		return pending == nil && time.Since(since) >= stillFor, nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("waiting for the events of %v: %w (%w)", sources, err, pending)
