@@ -93,8 +93,8 @@ func (tt *situation) play(s *scene) {
 	if told == tt.reason.Silent() {
 		s.Errorf("there is an outcome: %t", told)
 	}
-	heard := false
-	for _, event := range s.kubernetesEvents()[written:] {
+	heard, notices := false, s.kubernetesEvents()
+	for _, event := range notices[min(written, len(notices)):] { // Those of another leader are counted anew.
 		heard = heard || strings.HasPrefix(event.Message, name+": ")
 	}
 	if heard != plan.Loud(name) {
