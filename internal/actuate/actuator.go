@@ -100,7 +100,8 @@ func (a *Actuator) Run(ctx context.Context, bus *events.Bus) error {
 	a.log.InfoContext(ctx, "workloads listed", "workloads", len(a.index.All()))
 	if !a.options.LeaderElect {
 		a.state.gapFrom = gapFrom(a.options, time.Time{})
-		return a.lead(ctx)
+		a.lead(ctx)
+		return nil
 	}
 	running.Go(func() { reportConfinement(ctx, a.options.Client, a.options.LeaseNamespace, a.log) })
 	e := election{
@@ -116,7 +117,7 @@ func (a *Actuator) Run(ctx context.Context, bus *events.Bus) error {
 }
 
 // lead acts until the context is done.
-func (a *Actuator) lead(ctx context.Context) error {
+func (a *Actuator) lead(ctx context.Context) {
 	a.leading.Store(true)
 	defer a.leading.Store(false)
 	defer a.snapshots.Store(nil)
@@ -144,5 +145,4 @@ func (a *Actuator) lead(ctx context.Context) error {
 	kube.close()
 	writing.Wait()
 	last.Stop()
-	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -46,15 +47,15 @@ type election struct {
 }
 
 // run calls lead whenever this actuator has acquired the Lease, until the context is done.
-func (e *election) run(ctx context.Context, lead func(context.Context) error) error {
+func (e *election) run(ctx context.Context, lead func(context.Context)) error {
 	lock, err := resourcelock.New(resourcelock.LeasesResourceLock, e.namespace, e.name,
 		e.client.CoreV1(), e.client.CoordinationV1(), resourcelock.ResourceLockConfig{Identity: e.identity})
 	if err != nil {
 		return fmt.Errorf("making the lease: %w", err)
 	}
-	leadLogged := func(ctx context.Context) error {
+	leadLogged := func(ctx context.Context) {
 		e.log.InfoContext(ctx, "became the leader", "identity", e.identity)
-		return lead(ctx)
+		lead(ctx)
 	}
 	for e.awaitFit(ctx) {
 		if err := e.runTerm(ctx, lock, leadLogged); err != nil {
@@ -65,7 +66,7 @@ func (e *election) run(ctx context.Context, lead func(context.Context) error) er
 }
 
 // runTerm is an attempt to become the leader, and the time as the leader, until the context is done or this actuator must not lead any more.
-func (e *election) runTerm(ctx context.Context, lock resourcelock.Interface, lead func(context.Context) error) error {
+func (e *election) runTerm(ctx context.Context, lock resourcelock.Interface, lead func(context.Context)) error {
 	fit, resign := context.WithCancel(ctx)
 	var watching sync.WaitGroup
 	defer watching.Wait()
@@ -76,8 +77,7 @@ func (e *election) runTerm(ctx context.Context, lock resourcelock.Interface, lea
 			resign()
 		}
 	})
-	term := &term{finished: make(chan struct{})}
-	return term.run(fit, lock, lead)
+	return elect(fit, lock, lead)
 }
 
 // awaitFit waits until this actuator may lead. It returns false if the context ended first.
@@ -102,33 +102,34 @@ func (e *election) awaitUnfit(ctx context.Context) error {
 	}
 }
 
-// term is one attempt to become the leader, and the time as the leader. The elector of client-go calls back in a goroutine that it does not wait
+// elect is one attempt to become the leader, and the time as the leader. The elector of client-go calls back in a goroutine that it does not wait
 // for, and would release the Lease when its context ends or when the Lease cannot be renewed. Here the Lease is released only after the actuator
 // has stopped leading, so that it gives nobody else the lead while it acts.
-type term struct {
-	mu       sync.Mutex
-	began    bool
-	over     bool
-	finished chan struct{}
-	failure  error
-}
-
-func (t *term) run(ctx context.Context, lock resourcelock.Interface, lead func(context.Context) error) error {
+func elect(ctx context.Context, lock resourcelock.Interface, lead func(context.Context)) error {
 	electing, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer giveUp()
+	// isDecided is set once it is known whether the actuator leads, and finished is closed once it does not, or not any more.
+	var isDecided atomic.Bool
+	finished := make(chan struct{})
+	end := func() {
+		if isDecided.CompareAndSwap(false, true) {
+			giveUp()
+			close(finished)
+		}
+	}
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: lock, LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(holding context.Context) {
-				if !t.begin() {
+				if !isDecided.CompareAndSwap(false, true) {
 					return
 				}
-				defer close(t.finished)
+				defer close(finished)
 				defer giveUp()
 				leading, stop := context.WithCancel(holding)
 				defer stop()
 				defer context.AfterFunc(ctx, stop)()
-				t.failure = lead(leading)
+				lead(leading)
 			},
 			OnStoppedLeading: func() {},
 		},
@@ -136,17 +137,12 @@ func (t *term) run(ctx context.Context, lock resourcelock.Interface, lead func(c
 	if err != nil {
 		return fmt.Errorf("electing a leader: %w", err)
 	}
-	defer context.AfterFunc(ctx, func() {
-		if t.end() {
-			giveUp()
-		}
-	})()
+	defer context.AfterFunc(ctx, end)()
 	elector.Run(electing)
-	if !t.end() {
-		<-t.finished
-	}
+	end()
+	<-finished
 	release(context.WithoutCancel(ctx), lock)
-	return t.failure
+	return nil
 }
 
 // release lets another actuator lead at once, if this one has the Lease. If that fails, the others wait until it expires.
@@ -161,20 +157,4 @@ func release(ctx context.Context, lock resourcelock.Interface) {
 	_ = lock.Update(ctx, resourcelock.LeaderElectionRecord{
 		LeaseDurationSeconds: 1, AcquireTime: now, RenewTime: now, LeaderTransitions: held.LeaderTransitions,
 	})
-}
-
-// begin reports whether the actuator may begin to lead.
-func (t *term) begin() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.began = !t.over
-	return t.began
-}
-
-// end keeps the actuator from beginning to lead. It returns false if that has already begun: then finished is closed when it ends.
-func (t *term) end() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.over = true
-	return !t.began
 }
