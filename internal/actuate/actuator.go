@@ -139,7 +139,6 @@ func (a *Actuator) lead(ctx context.Context) {
 	others.Wait()
 
 	// Publish what has happened before the program ends, within the time that one attempt may take.
-	l.publisher.close(ctx, l.outbox.waiting)
 	last := time.AfterFunc(publishTimeout, stopReporting)
 	publishing.Wait()
 	kube.close()

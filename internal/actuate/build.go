@@ -48,7 +48,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	canaries := newCanaries(o.Canary, &candidates{
 		index: s.index, debounce: debounce, following: following, timing: timing, peers: peers, best: make(map[sourceChange]*workload.Workload),
 	}, unfinished, begun)
-	outbox := newOutbox(now)
+	outbox := &outbox{now: now}
 	reporter := &reporter{outbox: outbox, kube: kube}
 	syncer := forcesync.New(syncHost(o, s.log, s.metrics, reporter), s.syncIndex)
 	notes := notes{
@@ -101,9 +101,10 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		state: s.state, stream: &resumer{bus: s.bus, cluster: o.Cluster, log: s.log},
 		index: s.index, admission: admission, canaries: canaries, reverts: reverts, intake: intake, debounce: debounce,
 		patcher: patcher, rollouts: rollouts, recorder: recorder, pauses: pauses, shadows: shadows,
-		owing: owing, besideReloader: beside, concluder: concluder, syncer: syncer,
+		owing: owing, besideReloader: beside, syncer: syncer,
 		starts: &starts{clients: o.clients(), namespaces: o.Namespaces, index: s.index, log: s.log},
-		told:   told, outbox: outbox, publisher: newPublisher(s.bus, s.log, s.metrics),
+		told:   told, outbox: outbox,
+		publisher: &publisher{bus: s.bus, log: s.log, metrics: s.metrics, batches: make(chan []events.Outcome)},
 		dispatcher: &dispatcher{
 			dryRun: o.DryRun, decider: decider, kinds: s.kinds, index: s.index, debounce: debounce, admission: admission,
 			ways:    ways{delay: o.ReloadDelay, now: now},

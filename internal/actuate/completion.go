@@ -86,30 +86,27 @@ func (c *completion) succeeded(ctx context.Context, result patchResult) {
 		c.told.accept(r.workload.Key())
 		c.pace.rolled(r.workload, r.pending)
 	}
-	if r.way.inPlace {
-		c.reloaded(ctx, result)
-		return
-	}
-	for _, cause := range r.causes {
-		c.metrics.rolledFor(cause.event.context(ctx), r.workload.ID, c.now().Sub(r.pending.waitedSince(cause)))
-	}
 	for _, decision := range r.decisions {
 		c.metrics.decided(ctx, decision.Reason)
 	}
-	if !r.rolls {
-		c.released(ctx, r)
-		return
+	switch {
+	case r.way.inPlace:
+		c.reloaded(ctx, result)
+	case r.rolls:
+		for _, cause := range r.causes {
+			c.metrics.rolledFor(cause.event.context(ctx), r.workload.ID, c.now().Sub(r.pending.waitedSince(cause)))
+		}
+		c.rollouts.started(ctx, result)
 	}
-	c.rollouts.started(ctx, result)
+	c.concluder.releaseTask(ctx, r)
+	if !r.rolls {
+		c.debounce.releaseHeld(r.key(), c.now())
+	}
 }
 
-// reloaded reports that the pods have answered the request to reload. Whether they have reloaded is not known. The changes end once the
-// outcome is published.
+// reloaded reports that the pods have answered the request to reload. Whether they have reloaded is not known.
 func (c *completion) reloaded(ctx context.Context, result patchResult) {
-	r, id, now := result.task, result.task.workload.ID, c.now()
-	for _, decision := range r.decisions {
-		c.metrics.decided(ctx, decision.Reason)
-	}
+	r, id := result.task, result.task.workload.ID
 	outcome := result.started
 	pods := "pods"
 	if result.reloaded == 1 {
@@ -119,8 +116,7 @@ func (c *completion) reloaded(ctx context.Context, result patchResult) {
 	c.metrics.reloadedInPlace(ctx, id.Kind, outcome)
 	c.log.InfoContext(r.context(ctx), "pods answered the request to reload", "workload", id.String(), "namespace", id.Namespace,
 		"cause", r.cause, "pods", result.reloaded)
-	c.reporter.reportStart(ctx, outcome, r)
-	c.debounce.releaseHeld(r.key(), now)
+	c.reporter.report(ctx, outcome)
 }
 
 // rollInstead replaces pods that could not be asked to reload. If this leader ends first, the next one asks them again.
@@ -138,12 +134,6 @@ func (c *completion) reloadAgain(ctx context.Context, r *task, err error) {
 	delay := c.again(r)
 	c.log.InfoContext(r.context(ctx), "pods did not confirm the reload yet; asking them again", "workload", r.workload.ID.String(),
 		"namespace", r.workload.ID.Namespace, "attempt", r.attempts+1, "retry_in", delay, "err", err)
-}
-
-// released ends the changes that a patch was for.
-func (c *completion) released(ctx context.Context, r *task) {
-	c.concluder.releaseTask(ctx, r)
-	c.debounce.releaseHeld(r.key(), c.now())
 }
 
 // retry schedules another attempt after a failed patch. It is based on what is known by then.

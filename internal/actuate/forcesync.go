@@ -14,7 +14,7 @@ func syncHost(options Options, log *slog.Logger, metrics *metrics, reporter *rep
 	return forcesync.Host{
 		Cluster: options.Cluster, DryRun: options.DryRun, MaxSyncs: options.MaxSyncs, Alone: len(options.Namespaces) == 1,
 		Client: options.Dynamic, Log: log, Tracer: options.Tracer, Now: options.Now,
-		Publish: reporter.publish, Warn: reporter.warn,
+		Publish: reporter.outbox.add, Warn: reporter.warn,
 		Metrics: forcesync.Metrics{
 			Active:      metrics.syncing,
 			Finished:    func(ctx context.Context, reason string, took time.Duration) { metrics.synced(ctx, reason, took) },

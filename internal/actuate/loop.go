@@ -45,7 +45,6 @@ type loop struct {
 	owing          *owing
 	starts         *starts
 	told           toldHolds
-	concluder      *concluder
 	syncer         *forcesync.Syncer
 	outbox         *outbox
 	publisher      *publisher
@@ -104,8 +103,6 @@ func (l *loop) await(ctx context.Context, due, overdue, prune <-chan time.Time) 
 		return nil
 	case l.outbox.flushTo(l.publisher.batches, !l.patcher.idle()) <- l.outbox.waiting:
 		return func(context.Context) { l.outbox.flushed() }
-	case reports := <-l.publisher.published:
-		return func(ctx context.Context) { l.confirm(ctx, reports) }
 	case result := <-l.patcher.results:
 		return func(ctx context.Context) { l.completion.finish(ctx, result) }
 	case <-l.dirty.signal:
@@ -199,13 +196,6 @@ func (l *loop) wake(timer *time.Timer) {
 	timer.Reset(next)
 }
 
-// confirm handles outcomes that were published: it ends the changes of the rollouts among them.
-func (l *loop) confirm(ctx context.Context, reports []report) {
-	for _, r := range l.outbox.published(reports) {
-		l.concluder.releaseTask(ctx, r)
-	}
-}
-
 // prune forgets the sources that no workload reads any more.
 func (l *loop) prune() {
 	l.canaries.prune(l.index.IsRead)
@@ -222,21 +212,6 @@ func (l *loop) drain(ctx context.Context) {
 		l.completion.finish(ctx, result)
 	}
 	l.syncer.Stop(ctx)
-	l.flush(ctx)
+	l.publisher.close(ctx, l.outbox.waiting)
 	l.debounce.abandon()
-}
-
-// flush publishes every outcome, but takes no longer than one attempt may take.
-func (l *loop) flush(ctx context.Context) {
-	timeout := time.After(publishTimeout)
-	for !l.outbox.empty() {
-		select {
-		case l.outbox.flushTo(l.publisher.batches, false) <- l.outbox.waiting:
-			l.outbox.flushed()
-		case reports := <-l.publisher.published:
-			l.confirm(ctx, reports)
-		case <-timeout:
-			return
-		}
-	}
 }

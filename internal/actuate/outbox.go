@@ -14,41 +14,24 @@ const (
 	outboxPatience = 5 * time.Second
 )
 
-// report is an outcome. If it says that a rollout has begun, started is the task that began it. The changes of that task end once
-// the outcome is published.
-type report struct {
-	outcome events.Outcome
-	started *task
-}
-
 // outbox holds the outcomes that are not handed to the publisher yet. It belongs to the loop.
 type outbox struct {
 	now func() time.Time
 	// waiting are the outcomes, the oldest first, and since is when that one came.
-	waiting []report
+	waiting []events.Outcome
 	since   time.Time
-	// unpublished counts the rollouts that have begun and are not known to be published, handed over or not.
-	unpublished int
 }
 
-func newOutbox(now func() time.Time) *outbox { return &outbox{now: now} }
-
 // add queues an outcome to be published.
-func (o *outbox) add(r report) {
+func (o *outbox) add(outcome events.Outcome) {
 	if len(o.waiting) == 0 {
 		o.since = o.now()
 	}
-	if r.started != nil {
-		o.unpublished++
-	}
-	o.waiting = append(o.waiting, r)
+	o.waiting = append(o.waiting, outcome)
 }
 
 // full reports whether nothing may be decided before outcomes are published.
 func (o *outbox) full() bool { return len(o.waiting) >= outboxSize }
-
-// empty reports whether nothing is left to publish: no outcome waits, and every start of a rollout is published.
-func (o *outbox) empty() bool { return len(o.waiting) == 0 && o.unpublished == 0 }
 
 // due reports whether the waiting outcomes are to be published now. Patches go first, but not forever.
 func (o *outbox) due(patching bool) bool {
@@ -62,7 +45,7 @@ func (o *outbox) next() (time.Duration, bool) {
 }
 
 // flushTo returns the channel to send what waits to, or nil, which disables the case of a select, while that is to wait.
-func (o *outbox) flushTo(batches chan<- []report, patching bool) chan<- []report {
+func (o *outbox) flushTo(batches chan<- []events.Outcome, patching bool) chan<- []events.Outcome {
 	if !o.due(patching) {
 		return nil
 	}
@@ -71,15 +54,3 @@ func (o *outbox) flushTo(batches chan<- []report, patching bool) chan<- []report
 
 // flushed empties the outbox, after what waited was handed over.
 func (o *outbox) flushed() { o.waiting = nil }
-
-// published takes reports that are published, and returns the tasks that began a rollout.
-func (o *outbox) published(reports []report) []*task {
-	var tasks []*task
-	for _, r := range reports {
-		if r.started != nil {
-			o.unpublished--
-			tasks = append(tasks, r.started)
-		}
-	}
-	return tasks
-}

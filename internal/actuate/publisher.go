@@ -25,84 +25,58 @@ type publisher struct {
 	bus     *events.Bus
 	log     *slog.Logger
 	metrics *metrics
-
-	// batches go to run, and published come back from it. Nobody reads those any more once closing is closed.
-	batches   chan []report
-	published chan []report
-	closing   chan struct{}
+	// batches go to run.
+	batches chan []events.Outcome
 }
 
-func newPublisher(bus *events.Bus, log *slog.Logger, metrics *metrics) *publisher {
-	return &publisher{
-		bus: bus, log: log, metrics: metrics,
-		batches: make(chan []report), published: make(chan []report), closing: make(chan struct{}),
-	}
-}
-
-// run publishes until close is called, or the context is done.
+// run publishes until close is called. Once the context is done, it gives up what is left.
 func (p *publisher) run(ctx context.Context) {
-	for {
-		select {
-		case reports, ok := <-p.batches:
-			if !ok {
-				return
-			}
-			for batch := range slices.Chunk(reports, publishBatch) {
-				p.publish(ctx, batch)
-			}
-		case <-ctx.Done():
-			return
+	for outcomes := range p.batches {
+		for batch := range slices.Chunk(outcomes, publishBatch) {
+			p.publish(ctx, batch)
 		}
 	}
 }
 
-// close ends run once it has published what it was given. Left are the outcomes that were not handed to it.
-func (p *publisher) close(ctx context.Context, left []report) {
-	p.giveUp(ctx, left)
-	close(p.closing)
+// close ends run once it has published what it was given, and the last outcomes, if it takes these within the time of one attempt.
+func (p *publisher) close(ctx context.Context, last []events.Outcome) {
+	if len(last) > 0 {
+		select {
+		case p.batches <- last:
+		case <-time.After(publishTimeout):
+			p.giveUp(ctx, last)
+		}
+	}
 	close(p.batches)
 }
 
-// publish publishes reports, with as many attempts as that takes, until the context is done.
-func (p *publisher) publish(ctx context.Context, reports []report) {
+// publish publishes outcomes, with as many attempts as that takes, until the context is done.
+func (p *publisher) publish(ctx context.Context, outcomes []events.Outcome) {
 	for ctx.Err() == nil {
-		published, left := p.try(ctx, reports)
-		select {
-		case p.published <- published:
-		case <-p.closing:
-		}
-		if reports = left; len(reports) == 0 {
+		if outcomes = p.try(ctx, outcomes); len(outcomes) == 0 {
 			return
 		}
 		backoff.Sleep(ctx, publishRetry)
 	}
-	p.giveUp(ctx, reports)
+	p.giveUp(ctx, outcomes)
 }
 
-func (p *publisher) giveUp(ctx context.Context, reports []report) {
-	if len(reports) > 0 {
-		p.log.WarnContext(ctx, "outcomes not published", "outcomes", len(reports))
-	}
+func (p *publisher) giveUp(ctx context.Context, outcomes []events.Outcome) {
+	p.log.WarnContext(ctx, "outcomes not published", "outcomes", len(outcomes))
 }
 
-// try makes one attempt to publish reports. It returns those that are finished, and those that another attempt may help: an outcome that
-// the bus rejects would only stand in the way of the others.
-func (p *publisher) try(ctx context.Context, reports []report) (done, left []report) {
-	outcomes := make([]events.Outcome, len(reports))
-	for i := range reports {
-		outcomes[i] = reports[i].outcome
-	}
+// try makes one attempt to publish outcomes. It returns those that another attempt may help: one that the bus rejects would only stand in the way of
+// the others.
+func (p *publisher) try(ctx context.Context, outcomes []events.Outcome) (left []events.Outcome) {
 	bounded, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
 	var failure error
 	for i, err := range p.bus.PublishOutcomes(bounded, outcomes...) {
 		p.metrics.published(ctx, err)
-		if retriable(err) {
-			left, failure = append(left, reports[i]), err
-			continue
-		}
-		done = append(done, reports[i])
-		if err != nil {
+		switch {
+		case retriable(err):
+			left, failure = append(left, outcomes[i]), err
+		case err != nil:
 			p.log.WarnContext(outcomes[i].Trace.Context(ctx), "outcome rejected", "workload", outcomes[i].Workload.String(),
 				"namespace", outcomes[i].Workload.Namespace, "verb", string(outcomes[i].Verb), "err", err)
 		}
@@ -110,7 +84,7 @@ func (p *publisher) try(ctx context.Context, reports []report) (done, left []rep
 	if failure != nil {
 		p.log.WarnContext(ctx, "publishing outcomes failed; retrying", "outcomes", len(left), "retry_in", publishRetry, "err", failure)
 	}
-	return done, left
+	return left
 }
 
 // retriable reports whether another attempt may succeed.

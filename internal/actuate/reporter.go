@@ -16,17 +16,9 @@ type reporter struct {
 
 // report queues an outcome to be published, and its Kubernetes Event to be written.
 func (t *reporter) report(ctx context.Context, outcome events.Outcome) {
-	t.reportStart(ctx, outcome, nil)
-}
-
-// reportStart reports the outcome of a rollout that the task has started.
-func (t *reporter) reportStart(ctx context.Context, outcome events.Outcome, r *task) {
 	t.kube.report(ctx, outcome)
-	t.outbox.add(report{outcome: outcome, started: r})
+	t.outbox.add(outcome)
 }
-
-// publish queues an outcome to be published, without a Kubernetes Event.
-func (t *reporter) publish(outcome events.Outcome) { t.outbox.add(report{outcome: outcome}) }
 
 // warn queues a Kubernetes Event about the object of an outcome to be written, a warning.
 func (t *reporter) warn(ctx context.Context, outcome events.Outcome, reason, message string) {

@@ -38,15 +38,9 @@ type rollouts struct {
 	doubted map[workload.Key]time.Time
 }
 
-// started reports and follows a rollout that a patch of this actuator has started. The end of the one before is told first: the last outcome of a
-// workload is about its last roll.
+// started reports and follows a rollout that a patch of this actuator has started.
 func (o *rollouts) started(ctx context.Context, result patchResult) {
-	if superseded, ok := o.following.supersede(result.started); ok {
-		o.ended(ctx, superseded)
-	}
-	o.reporter.reportStart(ctx, result.started, result.task)
-	delete(o.doubted, result.after.Key())
-	r := o.following.begin(ctx, result.started)
+	r := o.begin(ctx, result.started)
 	r.own, r.rolled, r.before = true, result.after, result.task.workload.Rolled
 	for _, c := range result.task.causes {
 		r.changed = append(r.changed, result.task.pending.waitedSince(c))
@@ -74,14 +68,14 @@ func (o *rollouts) restored(ctx context.Context, w *workload.Workload) {
 	o.ended(ctx, o.following.end(w.Key(), events.VerbCompleted, reasonRolledOut, w.Progress.Message))
 }
 
-// begin reports and follows a rollout.
-func (o *rollouts) begin(ctx context.Context, started events.Outcome) {
+// begin reports and follows a rollout. The end of the one before is told first: the last outcome of a workload is about its last roll.
+func (o *rollouts) begin(ctx context.Context, started events.Outcome) *rollout {
 	delete(o.doubted, workload.KeyOf(started.Workload))
 	if superseded, ok := o.following.supersede(started); ok {
 		o.ended(ctx, superseded)
 	}
 	o.reporter.report(ctx, started)
-	o.following.begin(ctx, started)
+	return o.following.begin(ctx, started)
 }
 
 // review looks at a workload that has changed or gone. While its kind is not served, nobody knows what has become of it.
