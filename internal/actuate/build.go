@@ -62,7 +62,8 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	decider := &decider{policy: o.Policy(), state: s.state, denied: denied, now: now}
 	rollouts := &rollouts{
 		private: o.LeaderElect && o.PrivateStream, dryRun: o.DryRun, index: s.index, state: s.state, following: following, peers: peers,
-		canaries: canaries, reverts: reverts, marks: marks, denied: denied, patcher: patcher, debounce: debounce, problems: newProblems(s.log, kube),
+		canaries: canaries, reverts: reverts, marks: marks, denied: denied, patcher: patcher, debounce: debounce,
+		problems: &problems{log: s.log, kube: kube, told: make(map[workload.Key]problem)},
 		reporter: reporter, outcomes: outcomes, metrics: s.metrics, log: s.log, now: now, doubted: make(map[workload.Key]time.Time),
 	}
 	recorder := &recorder{

@@ -15,52 +15,38 @@ const maxProblems = 1000
 
 // problems reports what is wrong with the annotations of workloads, once for each wording, and with their controllers.
 type problems struct {
-	log      *slog.Logger
-	kube     *kubeEvents
-	reported map[workload.Key]string
-	// orphans has the workloads for which it was logged that they are rolled themselves although they have a controller.
-	orphans map[workload.Key]bool
+	log  *slog.Logger
+	kube *kubeEvents
+	told map[workload.Key]problem
 }
 
-func newProblems(log *slog.Logger, kube *kubeEvents) *problems {
-	return &problems{log: log, kube: kube, reported: make(map[workload.Key]string), orphans: make(map[workload.Key]bool)}
+// problem is what is wrong with a workload: the text is about its annotations. An orphan is rolled itself although its controller should be, which
+// may put back what is written on it.
+type problem struct {
+	text     string
+	isOrphan bool
 }
 
-// report logs the problems of a workload and writes a Kubernetes Event, unless that was done before.
+// report logs the problems of a workload and writes a Kubernetes Event about its annotations, unless that was done before.
 func (p *problems) report(ctx context.Context, w *workload.Workload) {
-	p.reportOwner(ctx, w)
 	texts := make([]string, 0, len(w.Problems))
-	for _, problem := range w.Problems {
-		texts = append(texts, problem.Error())
+	for _, err := range w.Problems {
+		texts = append(texts, err.Error())
 	}
-	text := fmt.Sprintf("%.*s", maxProblems, strings.Join(texts, "; "))
-	if p.reported[w.Key()] == text {
+	was, is := p.told[w.Key()], problem{text: fmt.Sprintf("%.*s", maxProblems, strings.Join(texts, "; ")), isOrphan: w.IsOrphan()}
+	if is == was {
 		return
 	}
-	if text == "" {
-		delete(p.reported, w.Key())
-		return
+	p.told[w.Key()] = is
+	if is.isOrphan && !was.isOrphan {
+		p.log.WarnContext(ctx, "controller not known; rolling the workload itself", "workload", w.ID.String(), "namespace", w.ID.Namespace,
+			"controller", w.Owner.Kind+"/"+w.Owner.Name)
 	}
-	p.reported[w.Key()] = text
-	p.log.WarnContext(ctx, "invalid annotation", "workload", w.ID.String(), "namespace", w.ID.Namespace, "err", text)
-	p.kube.problem(ctx, w.ID, text)
-}
-
-// reportOwner logs that a workload is rolled itself although its controller should be, which may put back what is written on it.
-func (p *problems) reportOwner(ctx context.Context, w *workload.Workload) {
-	if orphan := w.IsOrphan(); orphan == p.orphans[w.Key()] {
-		return
-	} else if !orphan {
-		delete(p.orphans, w.Key())
-		return
+	if is.text != "" && is.text != was.text {
+		p.log.WarnContext(ctx, "invalid annotation", "workload", w.ID.String(), "namespace", w.ID.Namespace, "err", is.text)
+		p.kube.problem(ctx, w.ID, is.text)
 	}
-	p.orphans[w.Key()] = true
-	p.log.WarnContext(ctx, "controller not known; rolling the workload itself", "workload", w.ID.String(), "namespace", w.ID.Namespace,
-		"controller", w.Owner.Kind+"/"+w.Owner.Name)
 }
 
 // forget drops a workload that is gone.
-func (p *problems) forget(key workload.Key) {
-	delete(p.reported, key)
-	delete(p.orphans, key)
-}
+func (p *problems) forget(key workload.Key) { delete(p.told, key) }
