@@ -24,7 +24,6 @@ type Actuator struct {
 	syncWatch *forcesync.Watch
 	// leading is set while this actuator is the leader.
 	leading atomic.Bool
-	newest  atomic.Pointer[snapshot]
 }
 
 // New returns an Actuator. If options are not valid, the error has a line for each problem.
@@ -50,9 +49,8 @@ func New(options Options) (*Actuator, error) {
 	dirty := newDirtySet()
 	a := &Actuator{surroundings: surroundings{
 		options: options, kinds: kinds, log: options.Logger.With("component", "actuator"),
-		dirty: dirty, state: newState(options, dirty), syncIndex: forcesync.NewIndex(),
+		dirty: dirty, state: newState(options, dirty), syncIndex: forcesync.NewIndex(), snapshots: new(atomic.Pointer[snapshot]),
 	}}
-	a.snapshots = &a.newest
 	a.inventory = inventory.New(inventory.Options{
 		Clients: options.clients(), Kinds: kinds, Reading: reading, Namespaces: options.Namespaces, IgnoreNamespaces: options.IgnoreNamespaces,
 		ReadNamespaces: options.readsNamespaces(), Reloader: options.Reloader,
@@ -65,10 +63,7 @@ func New(options Options) (*Actuator, error) {
 	if a.metrics, err = newMetrics(options, a.kinds); err != nil {
 		return nil, fmt.Errorf("making metrics: %w", err)
 	}
-	err = a.metrics.gauges.observe(options.Meter, observed{
-		dryRun: options.DryRun, kinds: a.kinds, index: a.index, leading: &a.leading, snapshots: a.snapshots, reloader: a.metrics.reloader,
-	})
-	if err != nil {
+	if err := a.observe(); err != nil {
 		return nil, err
 	}
 	return a, nil

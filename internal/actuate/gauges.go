@@ -3,13 +3,11 @@ package actuate
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/keyturn/keyturn/internal/inventory"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/telemetry/instrument"
 	"github.com/keyturn/keyturn/internal/workload"
@@ -80,40 +78,55 @@ type snapshot struct {
 	active, failing, reverted map[string]int
 }
 
-// observed is what the gauges show.
-type observed struct {
-	dryRun    bool
-	kinds     workload.Kinds
-	index     *inventory.Index
-	leading   *atomic.Bool
-	snapshots *atomic.Pointer[snapshot]
-	// reloader is nil without --reloader-metrics.
-	reloader *reloaderMetrics
+// newSnapshot counts what the parts of the loop have.
+func newSnapshot(o *rollouts) *snapshot {
+	debounce := o.debounce
+	s := &snapshot{
+		pending: len(debounce.byKey), held: make(map[plan.Reason]int), oldest: make(map[plan.Reason]time.Duration),
+		active: countByKind(o.following.rollouts), failing: countByKind(o.peers.keys),
+		reverted: o.index.Reverted(plan.RevertRetries),
+	}
+	for _, p := range debounce.byKey {
+		if p.isHeld() {
+			s.held[p.held]++
+			s.oldest[p.held] = max(s.oldest[p.held], p.age(o.now()))
+		}
+	}
+	return s
+}
+
+func countByKind[V any](keys map[workload.Key]V) map[string]int {
+	count := make(map[string]int)
+	for key := range keys {
+		count[key.Kind]++
+	}
+	return count
 }
 
 // observe registers the gauges, which are then observed for as long as the program runs.
-func (g *gauges) observe(meter metric.Meter, o observed) error {
+func (a *Actuator) observe() error {
+	g := &a.metrics.gauges
 	instruments := append([]metric.Observable{
 		g.leader, g.dryRun, g.workloads, g.pending, g.held, g.oldest, g.active, g.failing, g.reverted,
-	}, o.reloader.gauges()...)
-	_, err := meter.RegisterCallback(func(_ context.Context, observer metric.Observer) error {
+	}, a.metrics.reloader.gauges()...)
+	_, err := a.options.Meter.RegisterCallback(func(_ context.Context, observer metric.Observer) error {
 		dryRun := int64(0)
-		if o.dryRun {
+		if a.options.DryRun {
 			dryRun = 1
 		}
 		observer.ObserveInt64(g.dryRun, dryRun)
-		known := o.index.Count()
-		for _, kind := range o.kinds {
+		known := a.index.Count()
+		for _, kind := range a.kinds {
 			observer.ObserveInt64(g.workloads, int64(known[kind.Name]), metric.WithAttributes(attribute.String("kind", kind.Name)))
 		}
-		if !o.leading.Load() {
+		if !a.leading.Load() {
 			observer.ObserveInt64(g.leader, 0)
 			return nil
 		}
 		observer.ObserveInt64(g.leader, 1)
-		if s := o.snapshots.Load(); s != nil {
-			g.observeSnapshot(observer, o.kinds, s)
-			o.reloader.observePending(observer, s.pending)
+		if s := a.snapshots.Load(); s != nil {
+			g.observeSnapshot(observer, a.kinds, s)
+			a.metrics.reloader.observePending(observer, s.pending)
 		}
 		return nil
 	}, instruments...)

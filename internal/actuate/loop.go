@@ -52,7 +52,7 @@ type loop struct {
 	snapshots *atomic.Pointer[snapshot]
 }
 
-// run works until the context is done. Then it waits for the patches under way, and publishes the outcomes.
+// run works until the context is done.
 func (l *loop) run(ctx context.Context) {
 	defer l.drain(ctx)
 	l.starts.resume(ctx)
@@ -71,7 +71,7 @@ func (l *loop) resume(ctx context.Context) {
 	l.pauses.resume()
 	l.besideReloader.resume()
 	l.shadows.resume()
-	l.takeSnapshot()
+	l.snapshots.Store(newSnapshot(l.rollouts))
 }
 
 // work does one step after the other, until the context is done.
@@ -112,7 +112,7 @@ func (l *loop) await(ctx context.Context, due, overdue, prune <-chan time.Time) 
 	case <-overdue:
 		return l.reviewOverdue
 	case <-prune:
-		return func(context.Context) { l.prune() }
+		return func(context.Context) { l.canaries.prune(l.index.IsRead) }
 	case <-due:
 		return func(context.Context) {}
 	}
@@ -133,7 +133,7 @@ func (l *loop) advance(ctx context.Context) {
 // reviewOverdue reviews whatever changes merely with time. The order matters: the review of the rollouts releases what is held, and only the
 // dispatch after it holds it again.
 func (l *loop) reviewOverdue(ctx context.Context) {
-	l.takeSnapshot()
+	l.snapshots.Store(newSnapshot(l.rollouts))
 	l.admission.forget()
 	l.owing.advance(ctx)
 	l.rollouts.reviewOverdue(ctx)
@@ -196,15 +196,7 @@ func (l *loop) wake(timer *time.Timer) {
 	timer.Reset(next)
 }
 
-// prune forgets the sources that no workload reads any more.
-func (l *loop) prune() {
-	l.canaries.prune(l.index.IsRead)
-}
-
-func (l *loop) takeSnapshot() {
-	l.snapshots.Store(newSnapshot(l.rollouts))
-}
-
+// drain waits for the patches under way, and publishes the outcomes.
 func (l *loop) drain(ctx context.Context) {
 	l.dirty.end()
 	ctx = context.WithoutCancel(ctx)
