@@ -1,7 +1,6 @@
 package actuate
 
 import (
-	"iter"
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -111,36 +110,11 @@ func (a *admission) awaitsRepair(key workload.Key) bool {
 	return false
 }
 
-// begin records that a workload is being rolled.
-func (a *admission) begin(w *workload.Workload, doing []plan.Decision) {
-	a.canaries.start(w, doing)
-}
-
 // review reviews a workload that has changed, or whose patch or rollout has begun or ended.
 func (a *admission) review(key workload.Key) {
 	a.limits.review(key)
 	a.waves.review(key)
 }
-
-// hasRoom reports whether a namespace may begin a rollout.
-func (a *admission) hasRoom(namespace string) bool { return a.limits.hasRoom(namespace) }
-
-// needsSlot reports whether a workload takes a slot when it is rolled: see limits.needsSlot.
-func (a *admission) needsSlot(w *workload.Workload) bool { return a.limits.needsSlot(w) }
-
-// failedIn returns the workloads of a namespace that have failed and not recovered.
-func (a *admission) failedIn(namespace string) iter.Seq[workload.Key] {
-	return func(yield func(workload.Key) bool) {
-		for key := range a.peers.keys {
-			if key.Namespace == namespace && !yield(key) {
-				return
-			}
-		}
-	}
-}
-
-// forgetCandidates drops what is cached only for the time of a dispatch.
-func (a *admission) forgetCandidates() { a.canaries.forget() }
 
 // forget drops everything that is cached, so that it is looked up again.
 func (a *admission) forget() {

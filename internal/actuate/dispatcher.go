@@ -46,7 +46,7 @@ type dispatcher struct {
 
 // dispatch acts on the workloads that are due, and on those that wait for a slot while there are free ones, until no more patches may be started.
 func (d *dispatcher) dispatch(ctx context.Context) {
-	d.admission.forgetCandidates()
+	d.admission.canaries.forget()
 	for !d.patcher.full() {
 		p := d.next()
 		if p == nil {
@@ -79,7 +79,7 @@ func (d *dispatcher) next() *pending {
 		}
 	}
 	hasSlot := func(namespace string) bool {
-		return d.patcher.hasRoom(namespace) && d.admission.hasRoom(namespace)
+		return d.patcher.hasRoom(namespace) && d.admission.limits.hasRoom(namespace)
 	}
 	if p := d.debounce.popSlot(hasSlot); p != nil {
 		return p
@@ -156,7 +156,7 @@ func (d *dispatcher) act(ctx context.Context, p *pending, w *workload.Workload) 
 	default:
 		d.debounce.drop(p)
 		if v.rolls {
-			d.admission.begin(w, v.doing)
+			d.admission.canaries.start(w, v.doing)
 			// They may have to wait for a different workload now, if another one went first.
 			d.debounce.releaseThose(awaited{workload: p.key}, d.now())
 		}
@@ -202,7 +202,7 @@ func (d *dispatcher) obstacle(p *pending, w *workload.Workload, doing []plan.Dec
 	case why.reason != plan.None:
 		p.filesSince = time.Time{}
 		return why
-	case d.admission.needsSlot(w) && d.debounce.slots.has(p):
+	case d.admission.limits.needsSlot(w) && d.debounce.slots.has(p):
 		return obstacle{reason: p.slot} // It was woken for another reason, and its turn for a slot has not come yet.
 	}
 	return d.notReloadable(p, w)

@@ -45,8 +45,10 @@ func (d *dispatcher) keep(p *pending, why obstacle) {
 
 // releaseFailed makes the failed workloads of a namespace due, because they may wait for a workload that waits for their repair.
 func (d *dispatcher) releaseFailed(namespace string) {
-	for key := range d.admission.failedIn(namespace) {
-		d.debounce.releaseOne(key, d.now())
+	for key := range d.admission.peers.keys {
+		if key.Namespace == namespace {
+			d.debounce.releaseOne(key, d.now())
+		}
 	}
 }
 
