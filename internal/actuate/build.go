@@ -58,7 +58,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		notes: notes, delays: o.RevertDelays, open: make(map[workload.Key]*correction), repetitions: make(map[repetition]time.Time),
 	}
 	marks := &marks{notes: notes, peers: peers, tried: make(map[workload.Key]time.Time)}
-	denied, told := make(denials), make(toldHolds)
+	denied := make(denials)
 	decider := &decider{policy: o.Policy(), state: s.state, denied: denied, now: now}
 	rollouts := &rollouts{
 		private: o.LeaderElect && o.PrivateStream, dryRun: o.DryRun, index: s.index, state: s.state, following: following, peers: peers,
@@ -99,17 +99,16 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	}
 	return &loop{
 		progress: o.Progress, now: now, dirty: s.dirty, snapshots: s.snapshots,
-		state: s.state, stream: &resumer{bus: s.bus, cluster: o.Cluster, log: s.log},
+		state: s.state, stream: &resumer{bus: s.bus, clients: o.clients(), namespaces: o.Namespaces, index: s.index, log: s.log},
 		index: s.index, admission: admission, canaries: canaries, reverts: reverts, intake: intake, debounce: debounce,
 		patcher: patcher, rollouts: rollouts, recorder: recorder, pauses: pauses, shadows: shadows,
 		owing: owing, besideReloader: beside, syncer: syncer,
-		starts: &starts{clients: o.clients(), namespaces: o.Namespaces, index: s.index, log: s.log},
-		told:   told, outbox: outbox,
+		outbox:    outbox,
 		publisher: &publisher{bus: s.bus, log: s.log, metrics: s.metrics, batches: make(chan []events.Outcome)},
 		dispatcher: &dispatcher{
 			dryRun: o.DryRun, decider: decider, kinds: s.kinds, index: s.index, debounce: debounce, admission: admission,
 			ways:    ways{delay: o.ReloadDelay, now: now},
-			patcher: patcher, pauses: pauses, denied: completion.denied, told: told, concluder: concluder, reporter: reporter, outcomes: outcomes,
+			patcher: patcher, pauses: pauses, denied: completion.denied, told: make(toldHolds), concluder: concluder, reporter: reporter, outcomes: outcomes,
 			tracer: o.Tracer, metrics: s.metrics, log: s.log, now: now,
 		},
 		completion: completion,

@@ -83,7 +83,7 @@ func (c *completion) succeeded(ctx context.Context, result patchResult) {
 	r := result.task
 	c.metrics.patched(ctx, r.workload.ID, r.rolls)
 	if len(r.causes) > 0 {
-		c.told.accept(r.workload.Key())
+		delete(c.told, r.workload.Key())
 		c.pace.rolled(r.workload, r.pending)
 	}
 	for _, decision := range r.decisions {

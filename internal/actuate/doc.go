@@ -21,15 +21,15 @@
 //	pace.go                         how long after its last roll a workload is rolled again
 //	completion.go                   follows, releases or retries
 //	recorder.go                     writes into records what was decided without a roll
-//	decider.go                      what is remembered for each decision; denials.go has what was told of rolls that are refused
-//	following.go, rollouts.go       follows a rollout to its end; resume.go continues with those of an earlier leader, resumer.go knows what it told
+//	decider.go                      what is remembered for each decision; told.go has what was told of rolls that are held or refused
+//	following.go, rollouts.go       follows a rollout to its end; resume.go continues with those of an earlier leader, resumer.go knows what it did
 //	notes.go                        makes the patches that only write a record, for the parts below
 //	pauses.go, owing.go             note on workloads, for the next leader, that a pause has begun, and what they wait for
 //	marks.go                        notes on workloads that their rollouts have failed or recovered
-//	starts.go, shadows.go           continue with the Jobs that others have started or deleted
+//	shadows.go                      continues with the Jobs that others have deleted
 //	reverts.go                      repeats rolls that someone else reverted
 //	concluder.go                    releases what needs no patch
-//	reporter.go, outbox.go, publisher.go, kubeevents.go, problems.go   report outcomes and problems; toldholds.go has what an earlier leader told
+//	reporter.go, outbox.go, publisher.go, kubeevents.go, problems.go   report outcomes and problems
 //	rejecter.go                     dead-letters events that cannot be read
 //
 // Nothing else asks the stream for a change: state.go has the last one of each source, in every term and between them, and what there was when this
@@ -42,7 +42,7 @@
 // result of a patch, and rollouts begins the reverts. After a step, nothing is called while too many outcomes wait to be published.
 //
 //	                at the start  workload changed        patch ended  every 5 s      after a step  at the end
-//	starts          resume
+//	resumer         starts
 //	intake          start         reconsider                                          advance
 //	debounce                      wake                    patched                     add           abandon
 //	admission                     review                  review       forget

@@ -43,8 +43,6 @@ type loop struct {
 	besideReloader *besideReloader
 	shadows        *shadows
 	owing          *owing
-	starts         *starts
-	told           toldHolds
 	syncer         *forcesync.Syncer
 	outbox         *outbox
 	publisher      *publisher
@@ -55,7 +53,7 @@ type loop struct {
 // run works until the context is done.
 func (l *loop) run(ctx context.Context) {
 	defer l.drain(ctx)
-	l.starts.resume(ctx)
+	l.stream.starts(ctx)
 	if !l.state.wait(ctx) || !l.rollouts.resume(ctx, l.stream) {
 		return
 	}
@@ -66,7 +64,7 @@ func (l *loop) run(ctx context.Context) {
 // resume has the parts go on with what the workloads say.
 func (l *loop) resume(ctx context.Context) {
 	if l.intake.start(ctx); len(l.debounce.byKey) > 0 {
-		l.told.read(ctx, l.stream.bus, l.stream.log)
+		l.stream.holds(ctx, l.dispatcher.told)
 	}
 	l.pauses.resume()
 	l.besideReloader.resume()

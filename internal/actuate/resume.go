@@ -18,14 +18,13 @@ const arrival = 2 * kube.PatchTimeout
 // resume goes on with the last roll of each workload, by its mark. The last outcomes on the stream say only what was told of it. It returns false if
 // the context ended before they were known.
 func (o *rollouts) resume(ctx context.Context, stream *resumer) bool {
-	told := make(map[workload.Key]events.Outcome)
-	isKnown := stream.outcomes(ctx, o.concerns, func(last events.Outcome) {
-		o.index.KeepStart(last)
-		o.denied.resume(last)
-		told[workload.KeyOf(last.Workload)] = last
-	})
+	told, isKnown := stream.outcomes(ctx, o.concerns)
 	if !isKnown {
 		return false
+	}
+	for _, last := range told {
+		o.index.KeepStart(last)
+		o.denied.resume(last)
 	}
 	o.resumed = o.now()
 	began := sync.OnceValue(func() time.Time { return stream.began(ctx) })

@@ -4,74 +4,125 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/keyturn/keyturn/internal/backoff"
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/inventory"
+	"github.com/keyturn/keyturn/internal/kube"
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// clockMargin is how far apart the clocks of the API server and of NATS may be.
-const clockMargin = 10 * time.Second
+const (
+	// clockMargin is how far apart the clocks of the API server and of NATS may be.
+	clockMargin = 10 * time.Second
+	// heldPatience is how long a new leader waits to learn which holds were told.
+	heldPatience = 5 * time.Second
+	// startsTimeout bounds the reading of Jobs in one namespace.
+	startsTimeout = 30 * time.Second
+)
 
-// resumer reads from the stream what was in progress before this actuator became the leader.
+// resumer reads what was in progress before this actuator became the leader: what the stream says that earlier leaders have told, and which Jobs they
+// have started.
 type resumer struct {
 	bus     *events.Bus
-	cluster string
-	log     *slog.Logger
+	clients workload.Clients
+	// namespaces are Options.Namespaces.
+	namespaces []string
+	index      *inventory.Index
+	log        *slog.Logger
 }
 
-// outcomes calls take with the last outcome of each workload on the stream, as far as it concerns this actuator. It tries until it has all of them,
-// and returns false if the context ended first: without them, workloads might roll to content with which others have failed, and rollouts would be
+// outcomes returns the last outcome of each workload on the stream, as far as it concerns this actuator. It tries until it has all of them, and
+// returns false if the context ended first: without them, workloads might roll to content with which others have failed, and rollouts would be
 // followed by nobody.
-func (r *resumer) outcomes(ctx context.Context, concerns func(events.Outcome) bool, take func(events.Outcome)) bool {
+func (r *resumer) outcomes(ctx context.Context, concerns func(events.Outcome) bool) (map[workload.Key]events.Outcome, bool) {
 	delays := wait.Backoff{Duration: 200 * time.Millisecond, Factor: 1.5, Jitter: 0.1, Steps: 10, Cap: 2 * time.Second}
 	for {
 		outcomes, err := r.read(ctx, concerns)
 		switch {
 		case ctx.Err() != nil:
-			return false
+			return nil, false
 		case err == nil:
-			for _, outcome := range outcomes {
-				take(outcome)
-			}
-			return true
+			return outcomes, true
 		}
 		delay := delays.Step()
 		r.log.WarnContext(ctx, "last outcomes not readable; reading them again", "retry_in", delay, "err", err)
 		if !backoff.Sleep(ctx, delay) {
-			return false
+			return nil, false
 		}
 	}
 }
 
 // read reads the last outcomes, as far as they are readable and concern this actuator.
-func (r *resumer) read(ctx context.Context, concerns func(events.Outcome) bool) ([]events.Outcome, error) {
+func (r *resumer) read(ctx context.Context, concerns func(events.Outcome) bool) (map[workload.Key]events.Outcome, error) {
 	if err := r.bus.Answers(ctx); err != nil {
 		return nil, err
 	}
-	var outcomes []events.Outcome
-	err := r.bus.State(ctx, []string{events.OutcomeFilter(r.cluster)}, func(stored events.Stored) error {
+	outcomes := make(map[workload.Key]events.Outcome)
+	err := r.bus.State(ctx, []string{events.OutcomeFilter(r.bus.Cluster())}, func(stored events.Stored) error {
 		outcome, err := events.ParseOutcome(stored.Event)
 		if err != nil {
 			r.log.WarnContext(ctx, "outcome on the stream not readable", "subject", stored.Subject, "err", err)
 			return nil
 		}
 		if concerns(outcome) {
-			outcomes = append(outcomes, outcome)
+			outcomes[workload.KeyOf(outcome.Workload)] = outcome
 		}
 		return nil
 	})
 	return outcomes, err
 }
 
+// holds adds the workloads of which it was last told that they wait. If nobody answers, it is told again.
+func (r *resumer) holds(ctx context.Context, told toldHolds) {
+	bounded, cancel := context.WithTimeout(ctx, heldPatience)
+	defer cancel()
+	err := r.bus.LastOutcomes(bounded, r.bus.Cluster(), func(stored events.Stored) error {
+		if last, err := stored.Outcome(); err == nil && last.Verb == events.VerbHeld {
+			told[workload.KeyOf(last.Workload)] = last
+		}
+		return nil
+	})
+	if err != nil && ctx.Err() == nil {
+		r.log.WarnContext(ctx, "last outcomes not readable; what waits may be told again", "err", err)
+	}
+}
+
 // began returns when the oldest of the cluster's events on the stream was stored, the zero time if there is none, or the stream does not answer.
 // Everything that was published since is there, or was superseded.
 func (r *resumer) began(ctx context.Context) time.Time {
-	at, err := r.bus.Oldest(ctx, append(events.SourceFilters(r.cluster), events.OutcomeFilter(r.cluster)))
+	at, err := r.bus.Oldest(ctx, append(events.SourceFilters(r.bus.Cluster()), events.OutcomeFilter(r.bus.Cluster())))
 	if err != nil && !errors.Is(err, events.ErrNotFound) && ctx.Err() == nil {
 		r.log.WarnContext(ctx, "oldest event not readable; a rollout that nobody has reported may remain so", "err", err)
 	}
 	return at
+}
+
+// starts reads the Jobs, if a CronJob needs that: where nothing may be written on CronJobs, the outcomes of what others have started may be on other
+// streams, but the Jobs say it.
+func (r *resumer) starts(ctx context.Context) {
+	if !r.clients.Unrecorded || !slices.ContainsFunc(r.index.All(), (*workload.Workload).NeedsStarts) {
+		return
+	}
+	for _, namespace := range kube.Listed(r.namespaces) {
+		r.startsIn(ctx, namespace)
+	}
+}
+
+func (r *resumer) startsIn(ctx context.Context, namespace string) {
+	bounded, cancel := context.WithTimeout(ctx, startsTimeout)
+	defer cancel()
+	found, err := workload.ReadStarts(bounded, r.clients, namespace)
+	if err != nil && ctx.Err() == nil && !kube.IsMissingRight(err, "list") {
+		r.log.WarnContext(ctx, "jobs not readable; one that another leader has started may be started once more", "namespace", namespace, "err", err)
+	}
+	for _, w := range r.index.All() {
+		if started, ok := found[w.ID.UID]; ok {
+			r.index.KeepStarts(w.Key(), started)
+		}
+	}
 }
