@@ -75,7 +75,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	}
 	pauses := &pauses{notes: notes, kube: kube, open: make(map[workload.Key]openPause)}
 	beside := &besideReloader{index: s.index, debounce: debounce, now: now, by: make(map[string]reloaderRoll)}
-	owing := &owing{notes: notes, decider: decider, after: o.SettleMax, turns: make(map[workload.Key]*owingTurn)}
+	owing := &owing{notes: notes, decider: decider, after: o.SettleMax}
 	shadows := &shadows{notes: notes, rollouts: rollouts, left: make(map[workload.Key]leftShadow)}
 	admission := &admission{
 		timing: timing, pace: pace, peers: peers, canaries: canaries, besideReloader: beside, debounce: debounce, following: following,
@@ -84,9 +84,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	}
 	following.moved, patcher.moved = admission.review, admission.review
 	debounce.finished, debounce.moved = admission.waves.finished, admission.waves.review
-	concluder := &concluder{
-		lacks: recorder.want, reporter: reporter, outcomes: outcomes, metrics: s.metrics, log: s.log,
-	}
+	concluder := &concluder{recorder: recorder, reporter: reporter, outcomes: outcomes, metrics: s.metrics, log: s.log}
 	intake := &intake{
 		decider: decider, index: s.index, state: s.state, dirty: s.dirty, debounce: debounce, patcher: patcher, concluder: concluder,
 		syncer: syncer, look: s.look, repeats: reverts.repeats, tracer: o.Tracer, metrics: s.metrics, log: s.log, now: now,
@@ -108,7 +106,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		dispatcher: &dispatcher{
 			dryRun: o.DryRun, decider: decider, kinds: s.kinds, index: s.index, debounce: debounce, admission: admission,
 			ways:    ways{delay: o.ReloadDelay, now: now},
-			patcher: patcher, pauses: pauses, denied: completion.denied, told: make(toldHolds), concluder: concluder, reporter: reporter, outcomes: outcomes,
+			patcher: patcher, pauses: pauses, completion: completion, told: make(toldHolds), concluder: concluder, reporter: reporter, outcomes: outcomes,
 			tracer: o.Tracer, metrics: s.metrics, log: s.log, now: now,
 		},
 		completion: completion,

@@ -10,8 +10,7 @@ import (
 
 // concluder finishes changes that need no patch, or no further one: it reports the decisions.
 type concluder struct {
-	// lacks is called with each workload whose record is to take up something that leaves it as it is.
-	lacks    func(workload.Key)
+	recorder *recorder
 	reporter *reporter
 	outcomes outcomes
 	metrics  *metrics
@@ -53,7 +52,7 @@ func (c *concluder) releaseAll(ctx context.Context, p *pending, reason plan.Reas
 // report logs a decision that rolls nothing, and publishes its outcome unless the reason is silent.
 func (c *concluder) report(ctx context.Context, e *takenEvent, w *workload.Workload, decision plan.Decision) {
 	if decision.Records && decision.Reason.Action() == plan.Skip {
-		c.lacks(w.Key())
+		c.recorder.want(w.Key())
 	}
 	c.log.DebugContext(ctx, "workload left alone", "workload", w.ID.String(), "namespace", w.ID.Namespace,
 		"source", decision.Source.String(), "reason", decision.Reason.String())

@@ -27,21 +27,20 @@ type dispatcher struct {
 	// warned says that incomparable resourceVersions were logged.
 	warned bool
 	// slotted is true if it is the turn of the workloads that wait for a slot.
-	slotted   bool
-	admission *admission
-	ways      ways
-	patcher   *patcher
-	pauses    *pauses
-	// denied is that of completion.
-	denied    func(context.Context, *task, error)
-	told      toldHolds
-	concluder *concluder
-	reporter  *reporter
-	outcomes  outcomes
-	tracer    trace.Tracer
-	metrics   *metrics
-	log       *slog.Logger
-	now       func() time.Time
+	slotted    bool
+	admission  *admission
+	ways       ways
+	patcher    *patcher
+	pauses     *pauses
+	completion *completion
+	told       toldHolds
+	concluder  *concluder
+	reporter   *reporter
+	outcomes   outcomes
+	tracer     trace.Tracer
+	metrics    *metrics
+	log        *slog.Logger
+	now        func() time.Time
 }
 
 // dispatch acts on the workloads that are due, and on those that wait for a slot while there are free ones, until no more patches may be started.
@@ -241,7 +240,7 @@ func (d *dispatcher) start(ctx context.Context, span trace.Span, p *pending, w *
 	r.span = span
 	if err != nil {
 		span.SetStatus(codes.Error, "no patch")
-		d.denied(ctx, r, fmt.Errorf("making a patch: %w", err))
+		d.completion.denied(ctx, r, fmt.Errorf("making a patch: %w", err))
 		return
 	}
 	if r.rolls || r.way.inPlace {

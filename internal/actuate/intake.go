@@ -141,7 +141,7 @@ func (i *intake) reconsider(ctx context.Context, key workload.Key) {
 		lacks = i.find(ctx, w, source) || lacks
 	}
 	if lacks {
-		i.concluder.lacks(key)
+		i.concluder.recorder.want(key)
 	}
 }
 

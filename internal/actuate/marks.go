@@ -68,11 +68,9 @@ func (m *marks) of(w *workload.Workload) (last workload.Last, differs bool) {
 
 // finish takes the result of a patch.
 func (m *marks) finish(ctx context.Context, result patchResult) {
-	id := result.task.workload.ID
-	if result.err == nil {
-		m.metrics.patched(ctx, id, false)
-		return
+	if id := result.task.workload.ID; result.err != nil {
+		// No roll is late because of it.
+		m.log.WarnContext(ctx, "writing what has become of the last roll failed", "workload", id.String(), "namespace", id.Namespace,
+			"err", result.err)
 	}
-	// No roll is late because of it.
-	m.log.WarnContext(ctx, "writing what has become of the last roll failed", "workload", id.String(), "namespace", id.Namespace, "err", result.err)
 }

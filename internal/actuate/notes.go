@@ -24,7 +24,8 @@ type notes struct {
 	now      func() time.Time
 }
 
-// note returns the patch that writes on a workload; finish is called with its result. If no patch can be made, it logs that and returns nil.
+// note returns the patch that writes on a workload; finish is called with its result. If no patch can be made, it logs that and returns nil. A patch
+// that succeeds is counted.
 func (n notes) note(ctx context.Context, w *workload.Workload, write workload.Write, finish func(context.Context, patchResult)) *task {
 	k, known := n.kinds.Named(w.ID.Kind)
 	if !known {
@@ -35,8 +36,14 @@ func (n notes) note(ctx context.Context, w *workload.Workload, write workload.Wr
 		n.log.ErrorContext(ctx, "cannot make a patch of the record", "workload", w.ID.String(), "namespace", w.ID.Namespace, "err", err)
 		return nil
 	}
+	counted := func(ctx context.Context, result patchResult) {
+		if result.err == nil {
+			n.metrics.patched(result.task.context(ctx), w.ID, false)
+		}
+		finish(ctx, result)
+	}
 	return &task{
-		kind: k, workload: w, patch: patch, pending: newPending(w.Key(), n.now()), span: trace.SpanFromContext(ctx), finish: finish,
+		kind: k, workload: w, patch: patch, pending: newPending(w.Key(), n.now()), span: trace.SpanFromContext(ctx), finish: counted,
 	}
 }
 

@@ -2,11 +2,9 @@ package actuate
 
 import (
 	"context"
-	"maps"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
-
+	"github.com/keyturn/keyturn/internal/backoff"
 	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
@@ -23,28 +21,19 @@ type owing struct {
 	decider *decider
 	// after is how long a change waits before it is noted: the longest debounce.
 	after time.Duration
-
-	turns map[workload.Key]*owingTurn
-}
-
-// owingTurn says when the next attempt may be made to note something on a workload, after one that failed.
-type owingTurn struct {
-	due     time.Time
-	backoff wait.Backoff
 }
 
 // advance notes what is not noted yet.
 func (o *owing) advance(ctx context.Context) {
-	maps.DeleteFunc(o.turns, func(key workload.Key, _ *owingTurn) bool { return o.debounce.byKey[key] == nil })
 	if o.dryRun {
 		return
 	}
 	for key, p := range o.debounce.byKey {
-		if now := o.now(); now.Before(p.noteAt) || now.Before(p.first.Add(o.after)) {
+		if now := o.now(); now.Before(p.noteAt) || now.Before(p.noteRetry) || now.Before(p.first.Add(o.after)) {
 			continue // There may be thousands, and for most of them this is the only check.
 		}
-		w, turn := o.index.Get(key), o.turns[key]
-		if w == nil || w.Unserved || turn != nil && o.now().Before(turn.due) || o.patcher.busy(key) || !o.patcher.hasRoom(key.Namespace) {
+		w := o.index.Get(key)
+		if w == nil || w.Unserved || o.patcher.busy(key) || !o.patcher.hasRoom(key.Namespace) {
 			continue
 		}
 		decisions, next := o.decide(p, w)
@@ -78,17 +67,17 @@ func (o *owing) decide(p *pending, w *workload.Workload) (decisions []plan.Decis
 
 // finish takes the result of a patch.
 func (o *owing) finish(ctx context.Context, result patchResult) {
-	id, key := result.task.workload.ID, result.task.key()
-	if result.err == nil {
-		o.metrics.patched(ctx, id, false)
-		delete(o.turns, key)
+	id, p := result.task.workload.ID, o.debounce.byKey[result.task.key()]
+	switch {
+	case p == nil:
+		return // It does not wait any more.
+	case result.err == nil:
+		p.unnoted = 0
 		return
 	}
-	if o.turns[key] == nil {
-		o.turns[key] = &owingTurn{backoff: recordBackoff()}
-	}
-	delay := o.turns[key].backoff.Step()
-	o.turns[key].due = o.now().Add(delay)
+	p.unnoted++
+	delay := backoff.Nth(recordBackoff(), p.unnoted)
+	p.noteRetry = o.now().Add(delay)
 	if !kube.HasChanged(result.err) {
 		o.metrics.patchFailed(ctx, id.Kind)
 		o.log.WarnContext(ctx, "noting what a workload waits for failed; retrying later", "workload", id.String(),

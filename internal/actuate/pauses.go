@@ -100,11 +100,7 @@ func (p *pauses) report(ctx context.Context, key workload.Key, pause openPause) 
 
 // finish takes the result of a patch.
 func (p *pauses) finish(ctx context.Context, result patchResult) {
-	id := result.task.workload.ID
-	switch {
-	case result.err == nil:
-		p.metrics.patched(ctx, id, false)
-	case !kube.HasChanged(result.err):
+	if id := result.task.workload.ID; result.err != nil && !kube.HasChanged(result.err) {
 		p.metrics.patchFailed(ctx, id.Kind)
 		p.log.WarnContext(ctx, "writing the beginning or the end of a pause failed", "workload", id.String(), "namespace", id.Namespace,
 			"err", result.err)

@@ -67,6 +67,9 @@ type tries struct {
 	answered answered
 	// filesSince is since when it waits for nothing but its files. It is zero if it does not.
 	filesSince time.Time
+	// unnoted counts the patches that failed to note what it waits for. The next one is not sent before noteRetry.
+	unnoted   int
+	noteRetry time.Time
 }
 
 // waits says why a workload waits although it is due.

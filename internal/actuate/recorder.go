@@ -160,11 +160,7 @@ func (r *recorder) record(ctx context.Context, key workload.Key, turn *recordTur
 // finish takes the result of a patch.
 func (r *recorder) finish(ctx context.Context, result patchResult) {
 	r.busy = false
-	id := result.task.workload.ID
-	switch {
-	case result.err == nil:
-		r.metrics.patched(ctx, id, false)
-	case !kube.HasChanged(result.err):
+	if id := result.task.workload.ID; result.err != nil && !kube.HasChanged(result.err) {
 		// It does not count as a failed patch: no roll is late because of it, and no one need look.
 		r.log.WarnContext(ctx, "completing the record failed; retrying later", "workload", id.String(), "namespace", id.Namespace, "err", result.err)
 	}

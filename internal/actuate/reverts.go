@@ -127,7 +127,6 @@ func (v *reverts) finish(ctx context.Context, c *correction, result patchResult)
 	id := result.task.workload.ID
 	ctx = result.task.context(ctx)
 	if result.err == nil {
-		v.metrics.patched(ctx, id, false)
 		v.close(id, c)
 		v.repeat(result.after)
 		return
