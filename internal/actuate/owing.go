@@ -37,7 +37,7 @@ func (o *owing) advance(ctx context.Context) {
 			continue
 		}
 		decisions, next := o.decide(p, w)
-		write, needed := plan.Note(w, decisions, true, nil, nil)
+		write, needed := plan.Note(w, decisions, true)
 		if !needed {
 			p.noteAt = next
 			continue

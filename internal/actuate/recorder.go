@@ -137,7 +137,7 @@ func (r *recorder) record(ctx context.Context, key workload.Key, turn *recordTur
 	if w == nil || r.isUnsettled(key) {
 		return
 	}
-	write, needed := plan.Note(w, r.decider.decideAll(w), false, nil, nil)
+	write, needed := plan.Note(w, r.decider.decideAll(w), false)
 	turn.lacking = needed
 	if !needed {
 		return

@@ -210,7 +210,7 @@ func TestAnotherLeaderRollsWhatAWorkloadWaitsFor(t *testing.T) {
 		if !owes(decision) || linked && !decision.Unnoted {
 			continue // A record that the leader knows to be from an earlier opt-in looks to another one like any other.
 		}
-		note, _ := Note(s.w, []Decision{decision}, true, nil, nil)
+		note, _ := Note(s.w, []Decision{decision}, true)
 		if again := s.by(note.Rolled).byAnother().decide(); !owes(again) {
 			t.Fatalf("%d: %s, noted as %v, is %s by another leader", seed, decision.Reason, note.Rolled, again.Reason)
 		}

@@ -32,18 +32,13 @@ func annotatedWith(t *testing.T, record string) *workload.Workload {
 func TestANoteHasEverythingThatARecordLacks(t *testing.T) {
 	had := workload.RolledFor{Fingerprint: fp("a"), Version: "90", UID: "uid"}
 	got := workload.RolledFor{Fingerprint: fp("b"), Version: "100", UID: "uid"}
-	ofDB := func(entry workload.RolledFor) map[string]workload.RolledFor {
-		return map[string]workload.RolledFor{"secret/db": entry}
-	}
 	text := func(entry workload.RolledFor) string { return `{"secret/db":"` + entry.String() + `"}` }
 	tests := []struct {
-		name, record     string
-		change           func(*events.Change)
-		memory           Memory
-		waits            bool
-		reverted, before map[string]workload.RolledFor
-		want             string // the entry of db
-		counts           int
+		name, record string
+		change       func(*events.Change)
+		memory       Memory
+		waits        bool
+		want         string // the entry of db
 	}{
 		{name: "what was first seen", change: isFirstSeen, memory: wasThere, want: fp("b") + "@0/uid#*"},
 		{name: "that, while it waits for something else", change: isFirstSeen, memory: wasThere, waits: true, want: fp("b") + "@0/uid#*"},
@@ -57,29 +52,18 @@ func TestANoteHasEverythingThatARecordLacks(t *testing.T) {
 			want: "k0a1b2c3d:owed-for-deletion@0/uid",
 		},
 		{name: "nothing of a deletion that it has noted", record: text(workload.Owed(workload.DeletedAfter(got))), change: isDeleted, waits: true},
-		{
-			name: "the record from before a roll that was reverted, and the count", record: text(got), reverted: ofDB(got), before: ofDB(had),
-			want: had.String(), counts: 1,
-		},
-		{
-			name: "that nobody knows what pods have after a roll that was reverted, and the count", record: text(got), reverted: ofDB(got),
-			want: "k0a1b2c3d:none@0/none", counts: 1,
-		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			w := annotatedWith(t, tt.record)
 			decision := Decide(w, changeOf(tt.change), tt.memory, Policy{Delete: true})
-			write, needed := Note(w, []Decision{decision}, tt.waits, tt.reverted, tt.before)
+			write, needed := Note(w, []Decision{decision}, tt.waits)
 			entry := ""
 			if noted, ok := write.Rolled["secret/db"]; ok {
 				entry = noted.String()
 			}
 			if entry != tt.want || needed != (tt.want != "") {
 				t.Errorf("got %q (%t), want %q", entry, needed, tt.want)
-			}
-			if counts := write.Reverted["secret/db"].Count; counts != tt.counts {
-				t.Errorf("it was reverted %d times, want %d", counts, tt.counts)
 			}
 		})
 	}
@@ -89,7 +73,7 @@ func TestANoteRestoresARecordThatSomebodyOverwrote(t *testing.T) {
 	record := `{"secret/db":"` + workload.RolledFor{Fingerprint: fp("b"), Version: "100", UID: "uid"}.String() + `"}`
 	before := annotatedWith(t, record)
 	decide := func(w *workload.Workload) (workload.Write, bool) {
-		return Note(w, []Decision{Decide(w, changeOf(nil), cameLive, Policy{})}, false, nil, nil)
+		return Note(w, []Decision{Decide(w, changeOf(nil), cameLive, Policy{})}, false)
 	}
 	if write, needed := decide(before); needed {
 		t.Errorf("the record is complete, and the note has %v", write.Rolled)
