@@ -48,21 +48,27 @@ func (c *completion) finish(ctx context.Context, result patchResult) {
 	if result.reloaded > 0 && result.err != nil {
 		r.pending.answered = answered{content: r.content, pods: result.reloaded}
 	}
-	switch {
+	switch rollCtx, err := r.context(ctx), result.err; {
 	case r.finish != nil:
 		r.finish(ctx, result)
-	case result.err == nil:
+	case err == nil:
 		c.succeeded(ctx, result)
-	case errors.Is(result.err, errNotYet):
-		c.reloadAgain(ctx, r, result.err)
-	case errors.Is(result.err, errNotReloaded):
-		c.rollInstead(ctx, r, result.err)
-	case kube.HasChanged(result.err) && (r.attempts < maxChanged || r.workload.IsTriggered()):
-		c.decideAgain(ctx, r)
-	case isDenied(result.err) || errors.Is(result.err, errTerminating):
-		c.denied(ctx, r, result.err)
+	case errors.Is(err, errNotYet):
+		c.again(r, err).InfoContext(rollCtx, "pods did not confirm the reload yet; asking them again")
+	case errors.Is(err, errNotReloaded):
+		if ctx.Err() == nil { // Otherwise the next leader asks them again.
+			r.pending.notReloaded = err.Error()
+		}
+		c.again(r, err).WarnContext(rollCtx, "pods did not confirm the reload; replacing them")
+	case kube.HasChanged(err) && (r.attempts < maxChanged || r.workload.IsTriggered()):
+		// Someone else has written the record since the decision, for example another leader in whose term the patch was sent or arrived, or the
+		// operator has not acted on the last roll yet.
+		c.again(r, err).InfoContext(rollCtx, "workload changed before its patch; deciding again")
+	case isDenied(err) || errors.Is(err, errTerminating):
+		c.denied(ctx, r, err)
 	default:
-		c.retry(ctx, r, result.err)
+		c.again(r, err).WarnContext(rollCtx, "patch failed; retrying")
+		c.metrics.retried(ctx, r.workload.ID)
 	}
 	c.rollouts.review(ctx, r.key())
 }
@@ -119,50 +125,17 @@ func (c *completion) reloaded(ctx context.Context, result patchResult) {
 	c.reporter.report(ctx, outcome)
 }
 
-// rollInstead replaces pods that could not be asked to reload. If this leader ends first, the next one asks them again.
-func (c *completion) rollInstead(ctx context.Context, r *task, err error) {
-	if ctx.Err() == nil {
-		r.pending.notReloaded = err.Error()
-	}
-	delay := c.again(r)
-	c.log.WarnContext(r.context(ctx), "pods did not confirm the reload; replacing them", "workload", r.workload.ID.String(),
-		"namespace", r.workload.ID.Namespace, "retry_in", delay, "err", err)
-}
-
-// reloadAgain schedules another attempt to ask the pods to reload.
-func (c *completion) reloadAgain(ctx context.Context, r *task, err error) {
-	delay := c.again(r)
-	c.log.InfoContext(r.context(ctx), "pods did not confirm the reload yet; asking them again", "workload", r.workload.ID.String(),
-		"namespace", r.workload.ID.Namespace, "attempt", r.attempts+1, "retry_in", delay, "err", err)
-}
-
-// retry schedules another attempt after a failed patch. It is based on what is known by then.
-func (c *completion) retry(ctx context.Context, r *task, err error) {
-	delay := c.again(r)
-	c.log.WarnContext(r.context(ctx), "patch failed; retrying", "workload", r.workload.ID.String(),
-		"namespace", r.workload.ID.Namespace, "attempt", r.attempts+1, "retry_in", delay, "err", err)
-	c.metrics.retried(ctx, r.workload.ID)
-}
-
-// decideAgain makes a workload be decided again whose record someone else has written since the decision, for example another leader in whose term
-// the patch was sent or arrived, or whose operator has not acted on the last roll yet.
-func (c *completion) decideAgain(ctx context.Context, r *task) {
-	delay := c.again(r)
-	c.log.InfoContext(r.context(ctx), "workload changed before its patch; deciding again", "workload", r.workload.ID.String(),
-		"namespace", r.workload.ID.Namespace, "retry_in", delay)
-}
-
-// again holds the changes of a patch for another decision, and returns for how long.
-func (c *completion) again(r *task) time.Duration {
-	delay := backoff.Nth(kube.PatchBackoff(), r.attempts+1)
-	c.hold(r, delay)
-	return delay
+// again holds the changes of a patch for another decision, which is based on what is known by then. It returns what logs that.
+func (c *completion) again(r *task, err error) *slog.Logger {
+	return c.hold(r, backoff.Nth(kube.PatchBackoff(), r.attempts+1), err)
 }
 
 // hold holds the changes of a patch for another decision after a delay.
-func (c *completion) hold(r *task, delay time.Duration) {
+func (c *completion) hold(r *task, delay time.Duration, err error) *slog.Logger {
 	c.rollouts.doubt(r)
 	c.debounce.retry(r.pending, c.now(), delay)
+	id := r.workload.ID
+	return c.log.With("workload", id.String(), "namespace", id.Namespace, "attempt", r.attempts+1, "retry_in", delay, "err", err)
 }
 
 // denied schedules another attempt after a patch that is refused or cannot be made. That may last for days, so it is told once, and nobody waits for
@@ -175,9 +148,7 @@ func (c *completion) denied(ctx context.Context, r *task, err error) {
 	p.deny(r)
 	isTold := c.told.isTold(r)
 	p.refused = isTold || p.denials >= kube.MaxDenials
-	delay := backoff.Nth(kube.DenialBackoff(longest), p.denials)
-	id := r.workload.ID
-	log := c.log.With("workload", id.String(), "namespace", id.Namespace, "attempt", r.attempts+1, "retry_in", delay, "err", err)
+	log := c.hold(r, backoff.Nth(kube.DenialBackoff(longest), p.denials), err)
 	switch rollCtx := r.context(ctx); {
 	case rolls && p.refused && !isTold:
 		log.ErrorContext(rollCtx, "patch denied; retrying until it is accepted")
@@ -189,7 +160,6 @@ func (c *completion) denied(ctx context.Context, r *task, err error) {
 		log.DebugContext(rollCtx, "patch still denied; retrying")
 	}
 	c.metrics.retried(ctx, r.workload.ID)
-	c.hold(r, delay)
 	if p.refused {
 		c.debounce.releaseHeld(r.key(), c.now())
 	}
