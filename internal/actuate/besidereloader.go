@@ -33,13 +33,6 @@ type besideReloader struct {
 // the term of the leader.
 type reloaderRoll struct{ written, seen time.Time }
 
-// resume looks at all workloads, so that what Reloader did earlier does not count as new.
-func (r *besideReloader) resume() {
-	for _, w := range r.index.All() {
-		r.see(w, time.Time{})
-	}
-}
-
 // review looks at a workload that has changed or gone. If it is left to Reloader, Reloader may have rolled it.
 func (r *besideReloader) review(key workload.Key) {
 	if w := r.index.Get(key); w != nil && r.see(w, r.now()) {
@@ -51,7 +44,7 @@ func (r *besideReloader) review(key workload.Key) {
 	r.debounce.releaseFrom(key, plan.ReloaderFirst, r.now())
 }
 
-// see reports whether Reloader has written a workload since the last one of its namespace.
+// see reports whether Reloader has written a workload since the last one of its namespace. At is the zero time if that does not count as new.
 func (r *besideReloader) see(w *workload.Workload, at time.Time) bool {
 	if !w.Reloaded.After(r.by[w.ID.Namespace].written) {
 		return false

@@ -49,12 +49,12 @@
 //	dispatcher                                                                        dispatch
 //	completion                                            finish
 //	rollouts        resume        review                  review       reviewOverdue
-//	reverts         resume                                finish                      advance
+//	reverts         repeat                                finish                      advance
 //	recorder        want          review, want            finish       collect        advance
-//	pauses          resume        review                  finish       advance
-//	shadows         resume        review                  finish       advance
+//	pauses          review        review                  finish       advance
+//	shadows         review        review                  finish       advance
 //	owing                                                 finish       advance
-//	besideReloader  resume        review
+//	besideReloader  see           review
 //	forcesync       Resume                                                            Take, Advance Stop
 //
 // build.go assembles the parts for each term as the leader (leader.go). internal/inventory knows the workloads, in every term and between them, and

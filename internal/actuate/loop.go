@@ -66,9 +66,11 @@ func (l *loop) resume(ctx context.Context) {
 	if l.intake.start(ctx); len(l.debounce.byKey) > 0 {
 		l.stream.holds(ctx, l.dispatcher.told)
 	}
-	l.pauses.resume()
-	l.besideReloader.resume()
-	l.shadows.resume()
+	for _, w := range l.index.All() {
+		l.pauses.review(w.Key())
+		l.besideReloader.see(w, time.Time{})
+		l.shadows.review(w.Key())
+	}
 	l.snapshots.Store(newSnapshot(l.rollouts))
 }
 

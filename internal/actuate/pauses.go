@@ -34,13 +34,6 @@ type openPause struct {
 	paused, reported bool
 }
 
-// resume looks at all workloads.
-func (p *pauses) resume() {
-	for _, w := range p.index.All() {
-		p.review(w.Key())
-	}
-}
-
 // review reviews a workload that has changed or gone. If someone has paused the Deployment itself, as Reloader does, it is theirs to end that.
 func (p *pauses) review(key workload.Key) {
 	w := p.index.Get(key)

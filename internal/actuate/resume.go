@@ -30,6 +30,7 @@ func (o *rollouts) resume(ctx context.Context, stream *resumer) bool {
 	began := sync.OnceValue(func() time.Time { return stream.began(ctx) })
 	for _, w := range o.index.All() {
 		o.problems.report(ctx, w)
+		o.reverts.repeat(w)
 		o.resumeRoll(ctx, w, told[w.Key()], began)
 	}
 	for key, last := range told {
@@ -37,11 +38,10 @@ func (o *rollouts) resume(ctx context.Context, stream *resumer) bool {
 			o.following.begin(ctx, last)
 		}
 	}
-	o.reverts.resume()
 	for _, r := range o.following.rollouts {
 		r.changed = o.changed(r.started)
 	}
-	o.reviewResumed(ctx)
+	o.reviewFollowed(ctx)
 	return true
 }
 
@@ -129,16 +129,6 @@ func (o *rollouts) changed(started events.Outcome) []time.Time {
 		}
 	}
 	return times
-}
-
-// reviewResumed looks at the workloads that the last leader has followed, or held others for: nothing may change at them any more.
-func (o *rollouts) reviewResumed(ctx context.Context) {
-	for key := range o.following.rollouts {
-		o.review(ctx, key)
-	}
-	for key := range o.peers.keys {
-		o.review(ctx, key)
-	}
 }
 
 // doubt takes a patch that failed, but may have been applied: then its roll is told by the mark.

@@ -67,13 +67,6 @@ func (v *reverts) add(span trace.Span, reverted events.Outcome, before map[strin
 	}
 }
 
-// resume makes the changes be decided again that an earlier leader would have had decided again.
-func (v *reverts) resume() {
-	for _, w := range v.index.All() {
-		v.repeat(w)
-	}
-}
-
 // next returns when a change is to be decided again, and false if none is.
 func (v *reverts) next() (time.Time, bool) {
 	var next time.Time

@@ -130,13 +130,11 @@ func (o *rollouts) bake(key workload.Key, w *workload.Workload) time.Duration {
 	return o.canaries.bake(w, r)
 }
 
-// reviewBaking looks at the workloads whose pods have to stay ready, at those that have failed, which may have recovered without a change, and at
-// those that were not there when this leader began, because their kind was not served.
-func (o *rollouts) reviewBaking(ctx context.Context) {
-	for key, r := range o.following.rollouts {
-		if !r.ready.IsZero() || o.index.Get(key) == nil {
-			o.review(ctx, key)
-		}
+// reviewFollowed looks at the workloads whose rollouts are followed, and at those that have failed: pods that have to stay ready may have done so
+// for long enough, a failed workload may have recovered, and the kind of one may be served by now. Nothing need change at them for that.
+func (o *rollouts) reviewFollowed(ctx context.Context) {
+	for key := range o.following.rollouts {
+		o.review(ctx, key)
 	}
 	for key := range o.peers.keys {
 		o.review(ctx, key)
@@ -147,7 +145,7 @@ func (o *rollouts) reviewBaking(ctx context.Context) {
 func (o *rollouts) reviewOverdue(ctx context.Context) {
 	// A held workload may no longer need a roll, or a slot: a Deployment that was scaled to zero needs no slot.
 	o.debounce.releaseAll(o.now())
-	o.reviewBaking(ctx)
+	o.reviewFollowed(ctx)
 	for _, end := range o.following.overdue() {
 		o.ended(ctx, end)
 	}

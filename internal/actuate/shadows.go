@@ -31,13 +31,6 @@ type leftShadow struct {
 	tried string
 }
 
-// resume looks at all workloads.
-func (s *shadows) resume() {
-	for _, w := range s.index.All() {
-		s.review(w.Key())
-	}
-}
-
 // review looks at a workload that has changed or gone.
 func (s *shadows) review(key workload.Key) {
 	w := s.index.Get(key)
