@@ -19,7 +19,6 @@ import (
 type Actuator struct {
 	surroundings
 
-	inventory *inventory.Inventory
 	// syncWatch is nil without Options.ForceSync.
 	syncWatch *forcesync.Watch
 	// leading is set while this actuator is the leader.
@@ -56,7 +55,6 @@ func New(options Options) (*Actuator, error) {
 		ReadNamespaces: options.readsNamespaces(), Reloader: options.Reloader,
 		Changed: a.dirty.add, Relinked: a.dirty.relink, Returned: a.dirty.comeBack, Log: a.log, Now: options.Now,
 	})
-	a.index, a.namespaces, a.look = a.inventory.Index, a.inventory.Namespaces, a.inventory.Look
 	if options.ForceSync {
 		a.syncWatch = syncWatch(options, a.syncIndex, a.inventory, a.log)
 	}
@@ -92,7 +90,7 @@ func (a *Actuator) Run(ctx context.Context, bus *events.Bus) error {
 	if !a.inventory.Wait(ctx) {
 		return nil
 	}
-	a.log.InfoContext(ctx, "workloads listed", "workloads", len(a.index.All()))
+	a.log.InfoContext(ctx, "workloads listed", "workloads", len(a.inventory.Index.All()))
 	if !a.options.LeaderElect {
 		a.state.gapFrom = gapFrom(a.options, time.Time{})
 		a.lead(ctx)

@@ -13,46 +13,42 @@ import (
 
 // surroundings are what a loop uses and what outlives it: a loop lives for one term as the leader.
 type surroundings struct {
-	options Options
-	kinds   workload.Kinds
-	bus     *events.Bus
-	log     *slog.Logger
-	metrics *metrics
-	index   *inventory.Index
-	// namespaces are kept by the inventory, like the index.
-	namespaces *inventory.Namespaces
-	dirty      *dirtySet
-	state      *state
-	// look is inventory.Inventory.Look.
-	look      func(events.Source)
+	options   Options
+	kinds     workload.Kinds
+	bus       *events.Bus
+	log       *slog.Logger
+	metrics   *metrics
+	inventory *inventory.Inventory
+	dirty     *dirtySet
+	state     *state
 	syncIndex *forcesync.Index
 	snapshots *atomic.Pointer[snapshot]
 }
 
 // newLoop assembles the parts of a loop, from the bottom up.
 func newLoop(s surroundings, kube *kubeEvents) *loop {
-	o, now := s.options, s.options.Now
+	o, now, index, namespaces := s.options, s.options.Now, s.inventory.Index, s.inventory.Namespaces
 	s.dirty.begin()
 	outcomes := outcomes{cluster: o.Cluster, now: now}
 	debounce := newDebounce(o.Settle, o.SettleMax)
-	patcher := newPatcher(o.clients(), s.index, s.namespaces, o)
-	following := newFollowing(s.index, s.kinds, o)
-	peers := newFailedPeers(s.index)
+	patcher := newPatcher(o.clients(), index, namespaces, o)
+	following := newFollowing(index, s.kinds, o)
+	peers := newFailedPeers(index)
 	begun := begun(patcher, following)
 	pace := &pace{peers: peers, following: following, now: now, rolls: make(map[workload.Key]pacedRoll)}
 	if !o.Reloader {
 		pace.shortest = 2 * o.Settle
 	}
-	timing := &timing{index: s.index, namespaces: s.namespaces, debounce: debounce, now: now}
+	timing := &timing{index: index, namespaces: namespaces, debounce: debounce, now: now}
 	unfinished := unfinished(debounce, following, timing, begun)
 	canaries := newCanaries(o.Canary, &candidates{
-		index: s.index, debounce: debounce, following: following, timing: timing, peers: peers, best: make(map[sourceChange]*workload.Workload),
+		index: index, debounce: debounce, following: following, timing: timing, peers: peers, best: make(map[sourceChange]*workload.Workload),
 	}, unfinished, begun)
 	outbox := &outbox{now: now}
 	reporter := &reporter{outbox: outbox, kube: kube}
 	syncer := forcesync.New(syncHost(o, s.log, s.metrics, reporter), s.syncIndex)
 	notes := notes{
-		dryRun: o.DryRun, kinds: s.kinds, index: s.index, patcher: patcher, debounce: debounce, metrics: s.metrics, log: s.log, now: now,
+		dryRun: o.DryRun, kinds: s.kinds, index: index, patcher: patcher, debounce: debounce, metrics: s.metrics, log: s.log, now: now,
 	}
 	reverts := &reverts{
 		notes: notes, delays: o.RevertDelays, open: make(map[workload.Key]*correction), repetitions: make(map[repetition]time.Time),
@@ -61,7 +57,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	denied := make(denials)
 	decider := &decider{policy: o.Policy(), state: s.state, denied: denied, now: now}
 	rollouts := &rollouts{
-		private: o.LeaderElect && o.PrivateStream, dryRun: o.DryRun, index: s.index, state: s.state, following: following, peers: peers,
+		private: o.LeaderElect && o.PrivateStream, dryRun: o.DryRun, index: index, state: s.state, following: following, peers: peers,
 		canaries: canaries, reverts: reverts, marks: marks, denied: denied, patcher: patcher, debounce: debounce,
 		problems: &problems{log: s.log, kube: kube, told: make(map[workload.Key]problem)},
 		reporter: reporter, outcomes: outcomes, metrics: s.metrics, log: s.log, now: now, doubted: make(map[workload.Key]time.Time),
@@ -70,24 +66,24 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		notes: notes, decider: decider, turns: make(map[workload.Key]*recordTurn),
 		isUnsettled: func(key workload.Key) bool {
 			return debounce.byKey[key] != nil || patcher.busy(key) || following.follows(key) || reverts.open[key] != nil ||
-				s.index.IsUnserved(key, now())
+				index.IsUnserved(key, now())
 		},
 	}
 	pauses := &pauses{notes: notes, kube: kube, open: make(map[workload.Key]openPause)}
-	beside := &besideReloader{index: s.index, debounce: debounce, now: now, by: make(map[string]reloaderRoll)}
+	beside := &besideReloader{index: index, debounce: debounce, now: now, by: make(map[string]reloaderRoll)}
 	owing := &owing{notes: notes, decider: decider, after: o.SettleMax}
 	shadows := &shadows{notes: notes, rollouts: rollouts, left: make(map[workload.Key]leftShadow)}
 	admission := &admission{
 		timing: timing, pace: pace, peers: peers, canaries: canaries, besideReloader: beside, debounce: debounce, following: following,
-		waves:  newWaves(s.index, unfinished, returns(s.index, debounce, following, timing, now), now),
+		waves:  newWaves(index, unfinished, returns(index, debounce, following, timing, now), now),
 		limits: newLimits(o, following, patcher),
 	}
 	following.moved, patcher.moved = admission.review, admission.review
 	debounce.finished, debounce.moved = admission.waves.finished, admission.waves.review
 	concluder := &concluder{recorder: recorder, reporter: reporter, outcomes: outcomes, metrics: s.metrics, log: s.log}
 	intake := &intake{
-		decider: decider, index: s.index, state: s.state, dirty: s.dirty, debounce: debounce, patcher: patcher, concluder: concluder,
-		syncer: syncer, look: s.look, repeats: reverts.repeats, tracer: o.Tracer, metrics: s.metrics, log: s.log, now: now,
+		decider: decider, index: index, state: s.state, dirty: s.dirty, debounce: debounce, patcher: patcher, concluder: concluder,
+		syncer: syncer, look: s.inventory.Look, repeats: reverts.repeats, tracer: o.Tracer, metrics: s.metrics, log: s.log, now: now,
 		waiting: make(keySet),
 	}
 	reverts.reconsider = intake.reconsider
@@ -97,14 +93,14 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	}
 	return &loop{
 		progress: o.Progress, now: now, dirty: s.dirty, snapshots: s.snapshots,
-		state: s.state, stream: &resumer{bus: s.bus, clients: o.clients(), namespaces: o.Namespaces, index: s.index, log: s.log},
-		index: s.index, admission: admission, canaries: canaries, reverts: reverts, intake: intake, debounce: debounce,
+		state: s.state, stream: &resumer{bus: s.bus, clients: o.clients(), namespaces: o.Namespaces, index: index, log: s.log},
+		index: index, admission: admission, canaries: canaries, reverts: reverts, intake: intake, debounce: debounce,
 		patcher: patcher, rollouts: rollouts, recorder: recorder, pauses: pauses, shadows: shadows,
 		owing: owing, besideReloader: beside, syncer: syncer,
 		outbox:    outbox,
 		publisher: &publisher{bus: s.bus, log: s.log, metrics: s.metrics, batches: make(chan []events.Outcome)},
 		dispatcher: &dispatcher{
-			dryRun: o.DryRun, decider: decider, kinds: s.kinds, index: s.index, debounce: debounce, admission: admission,
+			dryRun: o.DryRun, decider: decider, kinds: s.kinds, index: index, debounce: debounce, admission: admission,
 			ways:    ways{delay: o.ReloadDelay, now: now},
 			patcher: patcher, pauses: pauses, completion: completion, told: make(toldHolds), concluder: concluder, reporter: reporter, outcomes: outcomes,
 			tracer: o.Tracer, metrics: s.metrics, log: s.log, now: now,

@@ -115,7 +115,7 @@ func (a *Actuator) observe() error {
 			dryRun = 1
 		}
 		observer.ObserveInt64(g.dryRun, dryRun)
-		known := a.index.Count()
+		known := a.inventory.Index.Count()
 		for _, kind := range a.kinds {
 			observer.ObserveInt64(g.workloads, int64(known[kind.Name]), metric.WithAttributes(attribute.String("kind", kind.Name)))
 		}
