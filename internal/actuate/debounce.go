@@ -30,8 +30,7 @@ type debounce struct {
 func newDebounce(quiet, most time.Duration) *debounce {
 	return &debounce{
 		quiet: quiet, most: most, byKey: make(map[workload.Key]*pending), holds: newHolds(), due: newTurns(), slots: newTurns(),
-		order:    ordered[*pending]{less: isDueBefore, moved: func(p *pending, place int) { p.position = place }},
-		finished: func(awaited) bool { return true }, moved: func(workload.Key) {},
+		order: ordered[*pending]{less: isDueBefore, moved: func(p *pending, place int) { p.position = place }},
 	}
 }
 

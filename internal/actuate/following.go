@@ -67,7 +67,7 @@ func newFollowing(index *inventory.Index, kinds workload.Kinds, o Options) *foll
 	return &following{
 		index: index, kinds: kinds, namespaces: o.Namespaces, ignored: o.IgnoreNamespaces,
 		timeout: o.RolloutTimeout, revertDelays: o.RevertDelays, tracer: o.Tracer, now: o.Now,
-		rollouts: make(map[workload.Key]*rollout), moved: func(workload.Key) {}, told: make(map[workload.Key]string),
+		rollouts: make(map[workload.Key]*rollout), told: make(map[workload.Key]string),
 	}
 }
 

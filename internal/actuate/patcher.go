@@ -60,7 +60,7 @@ func newPatcher(clients workload.Clients, index *inventory.Index, namespaces *in
 	return &patcher{
 		clients: clients, pods: inplace.New(clients.Typed, o.Tracer, o.DialPod), index: index, namespaces: namespaces, workers: o.PatchWorkers,
 		alone: len(o.Namespaces) == 1, tracer: o.Tracer, now: o.Now,
-		underWay: make(map[workload.Key]*task), moved: func(workload.Key) {}, results: make(chan patchResult),
+		underWay: make(map[workload.Key]*task), results: make(chan patchResult),
 	}
 }
 

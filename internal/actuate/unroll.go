@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
+	"github.com/keyturn/keyturn/internal/backoff"
 	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -32,7 +32,7 @@ func (p *patcher) unroll(ctx context.Context, r *task, after *workload.Workload,
 	if err != nil {
 		return errors.Join(stripped, err)
 	}
-	for backoff := kube.PatchBackoff(); ; {
+	for delays := kube.PatchBackoff(); ; {
 		obj, err := r.kind.Objects(p.clients, id.Namespace).Patch(ctx, id.Name, patch)
 		if err == nil {
 			if corrected, ok := p.index.Read(r.kind, obj); ok {
@@ -45,11 +45,9 @@ func (p *patcher) unroll(ctx context.Context, r *task, after *workload.Workload,
 			p.index.Answer(after, false)
 			return stripped
 		}
-		select {
-		case <-ctx.Done():
+		if !backoff.Sleep(ctx, delays.Step()) {
 			p.index.Answer(after, false)
 			return errors.Join(stripped, fmt.Errorf("correcting the record of %s in namespace %s: %w", id, id.Namespace, err))
-		case <-time.After(backoff.Step()):
 		}
 	}
 }
