@@ -12,7 +12,7 @@
 //
 // The loop (loop.go) calls parts that own their state and do not know the loop. In the order in which an event passes through them:
 //
-//	dirty.go, news.go, intake.go    takes an event to the workloads that depend on its source; takenevent.go is one, for as long as something waits
+//	dirty.go, intake.go             takes an event to the workloads that depend on its source; it is kept for as long as something waits
 //	debounce.go, pending.go         the debounce window; holds.go and release.go what is held; turns.go makes the namespaces take turns
 //	dispatcher.go                   decides what is due
 //	admission.go                    what a roll has to wait for: timing.go, besidereloader.go, waves.go, peers.go, canaries.go, limits.go
@@ -29,11 +29,11 @@
 //	shadows.go                      continues with the Jobs that others have deleted
 //	reverts.go                      repeats rolls that someone else reverted
 //	concluder.go                    releases what needs no patch
-//	reporter.go, outbox.go, publisher.go, kubeevents.go, problems.go   report outcomes and problems
+//	outbox.go, publisher.go, kubeevents.go, problems.go   report outcomes and problems
 //	rejecter.go                     dead-letters events that cannot be read
 //
 // Nothing else asks the stream for a change: state.go has the last one of each source, in every term and between them, and what there was when this
-// actuator began to read. A Follower fills it, beside the loop. gap.go finds out since when nobody may have led before that.
+// actuator began to read. A Follower fills it, beside the loop. leader.go finds out since when nobody may have led before that.
 //
 // Four words: a workload with changes is pending, and is gathered, held or due; a task is its patch; a rollout is what follows, until the new pods
 // are ready; an outcome is what is reported.
