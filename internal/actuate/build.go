@@ -32,7 +32,9 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	outcomes := outcomes{cluster: o.Cluster, now: now}
 	debounce := newDebounce(o.Settle, o.SettleMax)
 	patcher := newPatcher(o.clients(), index, namespaces, o)
-	following := newFollowing(index, s.kinds, o)
+	following := &following{
+		tracer: o.Tracer, index: index, now: now, rollouts: make(map[workload.Key]*rollout), told: make(map[workload.Key]string),
+	}
 	peers := newFailedPeers(index)
 	begun := begun(patcher, following)
 	pace := &pace{peers: peers, following: following, now: now, rolls: make(map[workload.Key]pacedRoll)}
@@ -57,7 +59,8 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	denied := make(denials)
 	decider := &decider{policy: o.Policy(), state: s.state, denied: denied, now: now}
 	rollouts := &rollouts{
-		private: o.LeaderElect && o.PrivateStream, dryRun: o.DryRun, index: index, state: s.state, following: following, peers: peers,
+		private: o.LeaderElect && o.PrivateStream, dryRun: o.DryRun, timeout: o.RolloutTimeout,
+		kinds: s.kinds, namespaces: o.Namespaces, ignored: o.IgnoreNamespaces, index: index, state: s.state, following: following, peers: peers,
 		canaries: canaries, reverts: reverts, marks: marks, denied: denied, patcher: patcher, debounce: debounce,
 		problems: &problems{log: s.log, kube: kube, told: make(map[workload.Key]problem)},
 		reporter: reporter, outcomes: outcomes, metrics: s.metrics, log: s.log, now: now, doubted: make(map[workload.Key]time.Time),

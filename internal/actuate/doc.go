@@ -22,7 +22,8 @@
 //	completion.go                   follows, releases or retries
 //	recorder.go                     writes into records what was decided without a roll
 //	decider.go                      what is remembered for each decision; told.go has what was told of rolls that are held or refused
-//	following.go, rollouts.go       follows a rollout to its end; resume.go continues with those of an earlier leader, resumer.go knows what it did
+//	rollouts.go, following.go, endings.go   follow a rollout to its end
+//	resume.go, resumer.go           continues with the rollouts of an earlier leader, and knows what it did
 //	notes.go                        makes the patches that only write a record, for the parts below
 //	pauses.go, owing.go             note on workloads, for the next leader, that a pause has begun, and what they wait for
 //	marks.go                        notes on workloads that their rollouts have failed or recovered

@@ -59,7 +59,7 @@ func (o *rollouts) resumeRoll(ctx context.Context, w *workload.Workload, told ev
 	}
 	isTold := told.Workload.UID == w.ID.UID && told.Revision == last.Revision
 	hasEnded := isTold && isOver && told.Reason != reasonReverted
-	switch fate := w.Fate(workload.Seen{Ended: hasEnded, Since: o.now().Add(-o.following.timeout)}); {
+	switch fate := w.Fate(workload.Seen{Ended: hasEnded, Since: o.now().Add(-o.timeout)}); {
 	case !isTold && o.isUntold(w, told, fate, began):
 		o.begin(ctx, o.outcomes.found(w))
 	case isTold && isOver && fate == workload.RollReverted:
@@ -70,7 +70,7 @@ func (o *rollouts) resumeRoll(ctx context.Context, w *workload.Workload, told ev
 		return
 	}
 	if r := o.following.rollouts[key]; r != nil && r.started.Revision == last.Revision {
-		o.ended(ctx, o.following.end(key, events.VerbFailed, last.Failed, w.Progress.Message))
+		o.end(ctx, key, events.VerbFailed, last.Failed, w.Progress.Message)
 		return
 	}
 	failed := told

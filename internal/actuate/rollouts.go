@@ -15,7 +15,13 @@ type rollouts struct {
 	// private says that leaders do not share a stream.
 	private bool
 	// dryRun publishes nothing about rollouts that the actuator has not started.
-	dryRun    bool
+	dryRun bool
+	// timeout is --rollout-timeout: how long a rollout may make no progress.
+	timeout time.Duration
+	// kinds and namespaces are those whose workloads are in the index. If namespaces is empty, it has those of all that are not ignored.
+	kinds               workload.Kinds
+	namespaces, ignored []string
+
 	index     *inventory.Index
 	state     *state
 	following *following
@@ -50,7 +56,7 @@ func (o *rollouts) started(ctx context.Context, result patchResult) {
 		"cause", result.task.cause, "reason", result.started.Reason, "revision", result.started.Revision)
 	if result.after.ID.UID != result.task.workload.ID.UID {
 		// It was recreated. The index may still have the one before, or none.
-		o.ended(ctx, o.following.end(result.after.Key(), events.VerbCompleted, reasonRolledOut, result.after.Progress.Message))
+		o.end(ctx, result.after.Key(), events.VerbCompleted, reasonRolledOut, result.after.Progress.Message)
 		return
 	}
 	o.review(ctx, result.after.Key())
@@ -65,14 +71,15 @@ func (o *rollouts) restored(ctx context.Context, w *workload.Workload) {
 	started := o.outcomes.found(w)
 	started.Message = "recreated from the manifest that an earlier attempt had saved"
 	o.begin(ctx, started)
-	o.ended(ctx, o.following.end(w.Key(), events.VerbCompleted, reasonRolledOut, w.Progress.Message))
+	o.end(ctx, w.Key(), events.VerbCompleted, reasonRolledOut, w.Progress.Message)
 }
 
 // begin reports and follows a rollout. The end of the one before is told first: the last outcome of a workload is about its last roll.
 func (o *rollouts) begin(ctx context.Context, started events.Outcome) *rollout {
-	delete(o.doubted, workload.KeyOf(started.Workload))
-	if superseded, ok := o.following.supersede(started); ok {
-		o.ended(ctx, superseded)
+	key := workload.KeyOf(started.Workload)
+	delete(o.doubted, key)
+	if r := o.following.rollouts[key]; r != nil && r.started.Revision != started.Revision {
+		o.end(ctx, key, events.VerbSkipped, reasonSuperseded, "a later change started another rollout")
 	}
 	o.reporter.report(ctx, started)
 	return o.following.begin(ctx, started)
@@ -97,9 +104,7 @@ func (o *rollouts) review(ctx context.Context, key workload.Key) {
 	if w != nil {
 		o.tellUntold(ctx, w)
 	}
-	if end, ok := o.following.review(key, w, o.bake(key, w)); ok {
-		o.ended(ctx, end)
-	}
+	o.endIfOver(ctx, key, w, o.bake(key, w))
 	o.marks.correct(ctx, key, nil)
 }
 
@@ -141,45 +146,10 @@ func (o *rollouts) reviewFollowed(ctx context.Context) {
 	}
 }
 
-// reviewOverdue ends the rollouts that take too long.
+// reviewOverdue looks at everything that may change merely with time.
 func (o *rollouts) reviewOverdue(ctx context.Context) {
 	// A held workload may no longer need a roll, or a slot: a Deployment that was scaled to zero needs no slot.
 	o.debounce.releaseAll(o.now())
 	o.reviewFollowed(ctx)
-	for _, end := range o.following.overdue() {
-		o.ended(ctx, end)
-	}
-}
-
-// ended reports a rollout that has ended. That it has failed is written on the workload before: whoever is told of it finds it there.
-func (o *rollouts) ended(ctx context.Context, end ending) {
-	ctx = end.rollout.context(ctx)
-	outcome, key := end.outcome, workload.KeyOf(end.outcome.Workload)
-	if outcome.Reason == reasonReverted {
-		o.reverts.add(end.rollout.span, outcome, end.rollout.before)
-	}
-	o.metrics.ended(ctx, outcome.Workload.Kind, outcome, end.took)
-	if outcome.Verb == events.VerbCompleted {
-		for _, at := range end.rollout.changed {
-			o.metrics.ready(ctx, outcome.Workload.Kind, end.rollout.rolledOut(o.now()).Sub(at))
-		}
-	}
-	o.log.InfoContext(ctx, "rollout ended", "workload", outcome.Workload.String(), "namespace", outcome.Workload.Namespace,
-		"verb", string(outcome.Verb), "reason", outcome.Reason, "message", outcome.Message,
-		"seconds", end.took.Round(time.Millisecond).Seconds())
-	tell := func() { o.reporter.report(ctx, outcome) }
-	if !failsPeers(outcome) {
-		tell()
-		o.debounce.releaseHeld(key, o.now())
-		return
-	}
-	failed := failure{outcome: outcome, own: end.rollout.own}
-	if end.rollout.rolled != nil {
-		failed.blamed = end.rollout.rolled.Blamed()
-	}
-	o.peers.add(failed)
-	if !o.marks.correct(ctx, key, tell) {
-		tell()
-	}
-	o.debounce.releaseNamespace(key.Namespace, o.now())
+	o.endOverdue(ctx)
 }

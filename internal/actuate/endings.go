@@ -1,0 +1,136 @@
+package actuate
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/kube"
+	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+// The reasons of outcomes that do not come from a decision.
+const (
+	reasonRolledOut        = "rolled-out"
+	reasonDeadlineExceeded = "deadline-exceeded"
+	reasonAborted          = "aborted"
+	reasonTimedOut         = "timed-out"
+	reasonBakeFailed       = "bake-failed"
+	reasonSuperseded       = "superseded"
+	reasonReverted         = "reverted"
+	reasonUnwatched        = "unwatched"
+)
+
+// restoredMessage says that the rollout itself is gone, and not only its pod template.
+const restoredMessage = "the workload is as it was before the rollout, as after a restore of etcd"
+
+// failureReasons are those of a rollout that has failed.
+var failureReasons = []string{reasonAborted, reasonBakeFailed, reasonDeadlineExceeded, reasonReverted, reasonTimedOut}
+
+// endIfOver ends the rollout of a workload if its state says so. The state is nil if it is gone. Bake is how long its pods must stay ready.
+func (o *rollouts) endIfOver(ctx context.Context, key workload.Key, w *workload.Workload, bake time.Duration) {
+	if w == nil {
+		delete(o.following.told, key)
+	}
+	r := o.following.rollouts[key]
+	switch {
+	case r == nil:
+	case w == nil && !o.watches(key):
+		o.end(ctx, key, events.VerbSkipped, reasonUnwatched, "the actuator no longer watches workloads of this kind or namespace")
+	case w == nil || w.ID.UID != r.started.Workload.UID:
+		o.end(ctx, key, events.VerbSkipped, plan.WorkloadGone.String(), plan.WorkloadGone.Sentence())
+	case r.isAheadOf(w) && workload.Newer(w.Version, r.started.ResourceVersion):
+		o.end(ctx, key, events.VerbSkipped, reasonSuperseded, restoredMessage)
+	case r.isAheadOf(w): // The list of a new leader may be behind.
+	case w.Revision != r.started.Revision:
+		o.endReplaced(ctx, key, w)
+	case w.Progress.State == workload.Complete && r.bakes(w, bake, o.now()): // Its pods have to stay ready for longer.
+	case w.Progress.State == workload.Complete:
+		o.end(ctx, key, events.VerbCompleted, reasonRolledOut, w.Progress.Message)
+	case w.Progress.Aborted:
+		o.end(ctx, key, events.VerbFailed, reasonAborted, w.Progress.Message)
+	case w.Progress.State == workload.Failed:
+		o.end(ctx, key, events.VerbFailed, reasonDeadlineExceeded, w.Progress.Message)
+	case bake > 0 && r.lostPods(w):
+		message := fmt.Sprintf("pods did not stay ready for %s, but for %s: %s", bake, o.now().Sub(r.ready).Round(time.Second), w.Progress.Message)
+		o.end(ctx, key, events.VerbFailed, reasonBakeFailed, message)
+	default:
+		r.observe(w, o.now())
+	}
+}
+
+// watches reports whether the kind and the namespace of a workload are watched. An earlier actuator may have had other options.
+func (o *rollouts) watches(key workload.Key) bool {
+	_, known := o.kinds.Named(key.Kind)
+	return known && kube.Includes(o.namespaces, o.ignored, key.Namespace)
+}
+
+// endReplaced ends the rollout of a workload whose pod template has another revision.
+func (o *rollouts) endReplaced(ctx context.Context, key workload.Key, w *workload.Workload) {
+	r := o.following.rollouts[key]
+	switch w.Fate(workload.Seen{Before: r.rolled, Since: o.now().Add(-o.timeout)}) {
+	case workload.RollReverted:
+		o.end(ctx, key, events.VerbFailed, reasonReverted, revertedMessage(w, r.started, o.reverts.delays))
+	case workload.RollUndone:
+		o.end(ctx, key, events.VerbSkipped, plan.Undone.String(), plan.Undone.Sentence())
+	default:
+		o.end(ctx, key, events.VerbSkipped, reasonSuperseded, "the revision on the pod template was changed by someone else")
+	}
+}
+
+// endOverdue ends the rollouts that make no progress, so that they do not keep their slots forever. While nobody knows whether they do, no time
+// counts.
+func (o *rollouts) endOverdue(ctx context.Context) {
+	now := o.now()
+	for key, r := range o.following.rollouts {
+		w := o.index.Get(key)
+		if w == nil || w.Unserved {
+			r.moved = now
+			continue
+		}
+		r.observe(w, now)
+		switch {
+		case now.Sub(r.moved) < o.timeout:
+		case r.isAheadOf(w):
+			o.end(ctx, key, events.VerbSkipped, reasonSuperseded, restoredMessage)
+		default:
+			o.end(ctx, key, events.VerbFailed, reasonTimedOut, fmt.Sprintf("no progress for %s: %s", o.timeout, w.Progress.Message))
+		}
+	}
+}
+
+// end ends and reports the rollout of a workload. That it has failed is written on the workload before: whoever is told of it finds it there.
+func (o *rollouts) end(ctx context.Context, key workload.Key, verb events.Verb, reason, message string) {
+	r, outcome := o.following.end(key, verb, reason, message)
+	ctx = r.context(ctx)
+	took := r.rolledOut(o.now()).Sub(r.started.StartedAt)
+	if outcome.Reason == reasonReverted {
+		o.reverts.add(r.span, outcome, r.before)
+	}
+	o.metrics.ended(ctx, outcome.Workload.Kind, outcome, took)
+	if outcome.Verb == events.VerbCompleted {
+		for _, at := range r.changed {
+			o.metrics.ready(ctx, outcome.Workload.Kind, r.rolledOut(o.now()).Sub(at))
+		}
+	}
+	o.log.InfoContext(ctx, "rollout ended", "workload", outcome.Workload.String(), "namespace", outcome.Workload.Namespace,
+		"verb", string(outcome.Verb), "reason", outcome.Reason, "message", outcome.Message,
+		"seconds", took.Round(time.Millisecond).Seconds())
+	tell := func() { o.reporter.report(ctx, outcome) }
+	if !failsPeers(outcome) {
+		tell()
+		o.debounce.releaseHeld(key, o.now())
+		return
+	}
+	failed := failure{outcome: outcome, own: r.own}
+	if r.rolled != nil {
+		failed.blamed = r.rolled.Blamed()
+	}
+	o.peers.add(failed)
+	if !o.marks.correct(ctx, key, tell) {
+		tell()
+	}
+	o.debounce.releaseNamespace(key.Namespace, o.now())
+}
