@@ -59,5 +59,5 @@ func encoded(c Change) (*nats.Msg, error) {
 
 func decode(msg *nats.Msg) error {
 	d := &Delivery{subject: msg.Subject, header: msg.Header, data: msg.Data}
-	return d.parseChange(testCluster, nil)
+	return d.parseChange(testCluster)
 }

@@ -3,7 +3,6 @@ package events
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -13,12 +12,8 @@ import (
 type ConsumeOptions struct {
 	// Durable is the name of the consumer on the server, which keeps its position across restarts. Required.
 	Durable string
-	// FilterSubjects restricts what is consumed. If empty, Consume reads the changes of the bus's cluster and of StoresFrom, and
-	// ConsumeOutcomes reads the outcomes of the bus's cluster.
+	// FilterSubjects restricts what is consumed. If empty, Consume reads the changes of the bus's cluster, and ConsumeOutcomes reads its outcomes.
 	FilterSubjects []string
-	// StoresFrom names clusters whose watchers watch secret stores for this one. Consume accepts KindOpenBao events of these
-	// clusters, and no others. ConsumeOutcomes ignores it.
-	StoresFrom []string
 	// MaxAckPending limits the events in flight. Zero means 1024.
 	MaxAckPending int
 	// AckWait is how long the events of a process that died stay in flight before another process gets them. A live process
@@ -65,36 +60,31 @@ func (o ConsumeOptions) withDefaults() (ConsumeOptions, error) {
 // A redelivered event is out of order.
 //
 // Consume creates the durable consumer if there is none, and updates it if it differs from the options. It returns an error
-// if the server rejects the update, or if StreamChanges does not receive the events that StoresFrom asks for. Everything
-// else is logged and retried with backoff: a restart of NATS, or a consumer that was deleted, which is created again and
-// starts from the state of the stream.
+// if the server rejects the update. Everything else is logged and retried with backoff: a restart of NATS, or a consumer
+// that was deleted, which is created again and starts from the state of the stream.
 func (b *Bus) Consume(ctx context.Context, opts ConsumeOptions, handler func(ctx context.Context, d *Delivery)) error {
-	if err := carries(b.changes.CachedInfo().Config, opts.StoresFrom); err != nil {
-		return err
-	}
 	if len(opts.FilterSubjects) == 0 {
-		opts.FilterSubjects = slices.Concat(SourceFilters(b.cluster), storeFilters(opts.StoresFrom))
+		opts.FilterSubjects = SourceFilters(b.cluster)
 	}
 	opts, err := opts.withDefaults()
 	if err != nil {
 		return err
 	}
 	c := b.newConsumption(b.changes, opts, handler)
-	c.parse = func(d *Delivery) error { return d.parseChange(b.cluster, opts.StoresFrom) }
+	c.parse = func(d *Delivery) error { return d.parseChange(b.cluster) }
 	if !opts.WithoutDeadLetters {
 		c.rejections = newRejections(b.deadLetter)
 	}
 	return c.run(ctx)
 }
 
-// parseChange reads the change. It rejects events of other clusters, except those about stores that they watch for this cluster.
-func (d *Delivery) parseChange(cluster string, storesFrom []string) error {
+// parseChange reads the change. It rejects events of other clusters.
+func (d *Delivery) parseChange(cluster string) error {
 	address, err := ParseSubject(d.subject)
 	if err != nil {
 		return err
 	}
-	shared := address.Kind == KindOpenBao && slices.Contains(storesFrom, address.Cluster)
-	if address.Cluster != cluster && !shared {
+	if address.Cluster != cluster {
 		return rejectf(ReasonForeignCluster, "the event is of cluster %q, want %q", address.Cluster, cluster)
 	}
 	e, err := FromMsg(d.subject, d.header, d.data)

@@ -165,7 +165,7 @@ func (c *consumption) receive(ctx context.Context, msg jetstream.Msg) {
 		return
 	}
 	d := &Delivery{
-		Seq: meta.Sequence.Stream, Deliveries: int(meta.NumDelivered), Received: c.now(),
+		Seq: meta.Sequence.Stream, Deliveries: int(meta.NumDelivered),
 		subject: msg.Subject(), header: msg.Headers(), data: msg.Data(), StoredAt: meta.Timestamp,
 		msg: msg, heartbeat: c.heartbeat, backoff: c.opts.Backoff, rejections: c.rejections, logger: c.logger,
 	}

@@ -27,8 +27,6 @@ type Delivery struct {
 	StoredAt time.Time
 	// Deliveries counts the deliveries of this event, including this one.
 	Deliveries int
-	// Received is when the event arrived.
-	Received time.Time
 
 	subject string
 	header  nats.Header
