@@ -86,7 +86,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	concluder := &concluder{recorder: recorder, reporter: reporter, outcomes: outcomes, metrics: s.metrics, log: s.log}
 	intake := &intake{
 		decider: decider, index: index, state: s.state, dirty: s.dirty, debounce: debounce, patcher: patcher, concluder: concluder,
-		syncer: syncer, look: s.inventory.Look, repeats: reverts.repeats, tracer: o.Tracer, metrics: s.metrics, log: s.log, now: now,
+		syncer: syncer, look: s.inventory.Look, reverts: reverts, tracer: o.Tracer, metrics: s.metrics, log: s.log, now: now,
 		waiting: make(keySet),
 	}
 	reverts.reconsider = intake.reconsider

@@ -209,17 +209,17 @@ func (d *dispatcher) obstacle(p *pending, w *workload.Workload, doing []plan.Dec
 
 // notReloadable returns why the pods of a workload that reloads in place cannot be asked to reload yet.
 func (d *dispatcher) notReloadable(p *pending, w *workload.Workload) obstacle {
-	why := p.way.obstacle(d.now())
-	switch {
-	case why.reason != plan.None:
-		why.awaits = awaited{workload: p.key} // What others do does not end it.
+	switch now := d.now(); {
+	case !p.way.inPlace:
+	case now.Before(p.way.refreshed):
 		if p.filesSince.IsZero() {
-			p.filesSince = d.now()
+			p.filesSince = now
 		}
-	case why.reason == plan.None && p.way.inPlace && !d.patcher.mayReload(w.ID.Namespace):
-		return obstacle{reason: plan.FilesPending, end: d.now().Add(reloadPause)}
+		return obstacle{reason: plan.FilesPending, end: p.way.refreshed, awaits: awaited{workload: p.key}} // What others do does not end it.
+	case !d.patcher.mayReload(w.ID.Namespace):
+		return obstacle{reason: plan.FilesPending, end: now.Add(reloadPause)}
 	}
-	return why
+	return obstacle{}
 }
 
 // leave releases the changes that need no patch.

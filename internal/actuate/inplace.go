@@ -81,14 +81,6 @@ func (c ways) choose(p *pending, w *workload.Workload, doing []plan.Decision) wa
 	return chosen
 }
 
-// obstacle returns why the pods cannot be asked to reload yet.
-func (w way) obstacle(now time.Time) obstacle {
-	if !w.inPlace || !now.Before(w.refreshed) {
-		return obstacle{}
-	}
-	return obstacle{reason: plan.FilesPending, end: w.refreshed}
-}
-
 // reload asks the pods of a workload to reload, and returns how many there are. Unlike a patch, it ends with the context: the next leader asks them
 // again.
 func (p *patcher) reload(ctx context.Context, r *task) (int, error) {

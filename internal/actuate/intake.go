@@ -26,9 +26,9 @@ type intake struct {
 	patcher   *patcher
 	concluder *concluder
 	syncer    *forcesync.Syncer
-	// look is inventory.Inventory.Look, and repeats is that of reverts.
+	reverts   *reverts
+	// look is inventory.Inventory.Look.
 	look    func(events.Source)
-	repeats func(workload.Key, events.Source) bool
 	tracer  trace.Tracer
 	metrics *metrics
 	log     *slog.Logger
@@ -157,7 +157,7 @@ func (i *intake) returned(ctx context.Context, key workload.Key) {
 func (i *intake) find(ctx context.Context, w *workload.Workload, source events.Source) (lacks bool) {
 	key := w.Key()
 	change, storedAt := i.last(w, source)
-	if change.Verb == "" || i.repeats(key, source) || i.debounce.byKey[key].isFor(change) {
+	if change.Verb == "" || i.reverts.repeats(key, source) || i.debounce.byKey[key].isFor(change) {
 		return false
 	}
 	now := i.now()

@@ -174,11 +174,6 @@ func tracedBy(outcome events.Outcome) map[string]string {
 	return annotations
 }
 
-// problem queues the Kubernetes Event of annotations that are not valid.
-func (k *kubeEvents) problem(ctx context.Context, id events.Workload, message string) {
-	k.write(ctx, id, corev1.EventTypeWarning, "InvalidAnnotation", message, nil)
-}
-
 func (k *kubeEvents) write(ctx context.Context, id events.Workload, eventType, reason, message string, annotations map[string]string) {
 	about := corev1.ObjectReference{Namespace: id.Namespace, Name: id.Name, UID: types.UID(id.UID)}
 	switch kind, ok := k.kinds.Named(id.Kind); {

@@ -110,7 +110,7 @@ func (p *patcher) busy(key workload.Key) bool { return p.underWay[key] != nil }
 // has reports whether a patch of the workload for a change of the source is under way.
 func (p *patcher) has(key workload.Key, source events.Source) bool {
 	r := p.underWay[key]
-	return r != nil && r.isFor(source)
+	return r != nil && r.pending.changes[source] != nil
 }
 
 // patching returns the changes that the patch of a workload under way is for, or nil if there is none.

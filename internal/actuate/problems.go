@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -44,7 +46,7 @@ func (p *problems) report(ctx context.Context, w *workload.Workload) {
 	}
 	if is.text != "" && is.text != was.text {
 		p.log.WarnContext(ctx, "invalid annotation", "workload", w.ID.String(), "namespace", w.ID.Namespace, "err", is.text)
-		p.kube.problem(ctx, w.ID, is.text)
+		p.kube.write(ctx, w.ID, corev1.EventTypeWarning, "InvalidAnnotation", is.text, nil)
 	}
 }
 

@@ -66,9 +66,6 @@ func (r *task) context(ctx context.Context) context.Context {
 	return trace.ContextWithSpan(context.WithoutCancel(ctx), r.span)
 }
 
-// isFor reports whether the patch is for a pending change of the source.
-func (r *task) isFor(source events.Source) bool { return r.pending.changes[source] != nil }
-
 // newTask makes the one patch of a workload. The same changes always give the same patch.
 func newTask(k workload.Kind, w *workload.Workload, decisions []plan.Decision, p *pending) (*task, error) {
 	slices.SortFunc(decisions, func(a, b plan.Decision) int { return strings.Compare(a.Source.String(), b.Source.String()) })

@@ -64,9 +64,6 @@ func (w *Workload) Link(source events.Source) (Link, bool) {
 	return Link{}, false
 }
 
-// IsRelinked reports whether sources may have a Link.
-func (w *Workload) IsRelinked() bool { return len(w.links) > 0 }
-
 // LinkAfter sets the links of w, the state after an earlier one, and reports whether w may want sources that the earlier state did not want in this
 // way. Earlier is nil if there is no earlier state. Since is the Version of a new link. If it is empty, nothing is known of the time before, and no
 // link is made.
