@@ -3,7 +3,6 @@ package actuate
 import (
 	"context"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -26,7 +25,6 @@ type state struct {
 	met map[workload.Key]string
 	// complete is closed when the stream has been read for the first time.
 	complete chan struct{}
-	once     sync.Once
 	// unreadable has something when an event came that cannot be read.
 	unreadable chan struct{}
 }
@@ -61,13 +59,14 @@ func (s *state) Put(at events.Address, c *events.LastChange) {
 // Complete implements events.Taker. The stream is read often enough to forget then what it does not keep.
 func (s *state) Complete() {
 	s.Forget(s.now())
-	s.once.Do(func() {
-		s.base = make(map[events.Source]plan.Base)
-		s.All(func(source events.Source, c *events.LastChange) {
-			s.base[source] = plan.Base{Version: c.ResourceVersion, Deleted: c.Verb() == events.VerbDeleted}
-		})
-		close(s.complete)
+	if s.base != nil {
+		return
+	}
+	s.base = make(map[events.Source]plan.Base)
+	s.All(func(source events.Source, c *events.LastChange) {
+		s.base[source] = plan.Base{Version: c.ResourceVersion, Deleted: c.Verb() == events.VerbDeleted}
 	})
+	close(s.complete)
 }
 
 // baseOf returns plan.Memory.Base for a workload and the last event of a source. It is nil if the stream was not read.
