@@ -31,7 +31,7 @@ func TestARolloutIsRestartedOnceWithoutANewPodTemplate(t *testing.T) {
 	r.start()
 	r.secret("db", map[string]string{"password": "two"})
 	r.eventually("the Rollout is to be restarted", func(context.Context) bool { return r.field("web", "spec", "restartAt") != "" })
-	// The next one gets the event again, if this one has not acked it, and takes the rollout up.
+	// The next one finds the roll on the Rollout, and takes it up.
 	r.actuator.Kill()
 	at := r.field("web", "spec", "restartAt")
 	r.startActuator()
@@ -83,6 +83,13 @@ func TestARestartIsRightWhateverTheClockOfTheWatcherSays(t *testing.T) {
 		r.awaitPhase(test.name, "Healthy")
 	}
 	r.startActuator()
+	for _, test := range tests {
+		seen := r.changed(test.name, time.Now())
+		seen.Verb, seen.Fingerprint, seen.Previous, seen.ChangedAt, seen.Changed = events.VerbObserved, seen.Previous, "", "", nil
+		seen.Keys = map[string]events.Key{"password": {Fingerprint: seen.Fingerprint}}
+		r.publish(r.message(seen))
+		r.eventually("it has a record", func(context.Context) bool { return r.field(test.name, "metadata", "annotations", recordAnnotation) != "" })
+	}
 	for _, test := range tests {
 		r.sub("a clock that is "+test.name, func(sub *rig) {
 			in := &argoRig{sub, r.custom}

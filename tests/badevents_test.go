@@ -62,7 +62,7 @@ func (r *rig) deadLetters() []events.DeadLetter {
 // forge makes an event of a Secret that changed, as a watcher would.
 func (r *rig) forge(name string) events.Change {
 	const version = "900000000"
-	fingerprint := "k00000000:" + strings.Repeat("0", 32)
+	fingerprint := "k00000000:" + strings.Repeat("2", 32)
 	return events.Change{
 		Cluster: "demo", Source: events.Source{Kind: events.KindSecret, Namespace: r.namespace, Name: name},
 		Verb: events.VerbChanged, UID: "11111111-2222-3333-4444-555555555555", ResourceVersion: version, Time: time.Now().UTC(),

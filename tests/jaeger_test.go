@@ -145,13 +145,13 @@ func TestATraceShowsThatARolloutFailed(t *testing.T) {
 	t.Parallel()
 	r := newTracedRig(t, programs.Options{ActuatorArgs: []string{"--settle", "50ms"}})
 	r.secret("db", map[string]string{"password": "one"})
-	r.deployStuck(r.reading("web", "db", 1, nil))
+	r.deployOnce(r.reading("web", "db", 1, nil))
 	r.start()
 	r.secret("db", map[string]string{"password": "two"})
 	r.outcomeOf("web", events.VerbFailed)
 
 	trace := r.trace("db", "detect secret", "process "+secretDestination, "rollout deployment")
-	r.looksLike(trace, plainOutline)
+	r.looksLike(trace, plainOutline+"          keyturn-actuator: patch deployment (client)\n") // That it has failed is written on the workload.
 	r.tagged(r.only(trace, "rollout deployment"), map[string]string{
 		"error": "true", "otel.status_code": "ERROR", "error.type": "deadline-exceeded",
 		"keyturn.outcome": "failed", "keyturn.reason": "deadline-exceeded", "k8s.deployment.name": "web",

@@ -26,7 +26,7 @@ func (r *rig) awaitRecords() {
 			return false
 		}
 		for _, deployment := range list.Items {
-			if !strings.Contains(deployment.Annotations[recordAnnotation], "secret/") {
+			if !strings.Contains(deployment.Annotations[recordAnnotation], "/") {
 				return false
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -168,30 +169,27 @@ func (r *rig) keepsToTheWaves() {
 	}
 }
 
-// deployStuck creates a Deployment whose pods find no node, and waits until its controller has given the rollout up.
-//
-// Nothing is changed before the deadline has passed, and it is much longer than the controller takes to look at a Deployment while the machine
-// is busy. With less than a second of it left, the controller looks again through the rate limit that the retries of all Deployments share, and
-// other tests can have used that up for a minute.
-func (r *rig) deployStuck(deployment *appsv1.Deployment) {
+// deployOnce creates a Deployment whose pods are available, and whose next ones cannot be made: their account is gone by then. Its controller gives up
+// after ten seconds.
+func (r *rig) deployOnce(deployment *appsv1.Deployment) {
 	r.Helper()
-	deployment.Spec.ProgressDeadlineSeconds = new(int32(10))
-	deployment.Spec.Template.Spec.NodeSelector = map[string]string{"example.com/nowhere": "true"}
-	if _, err := r.client.AppsV1().Deployments(r.namespace).Create(r.Context(), deployment, metav1.CreateOptions{}); err != nil {
+	accounts, name := r.client.CoreV1().ServiceAccounts(r.namespace), deployment.Name
+	if _, err := accounts.Create(r.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
 		r.Fatal(err)
 	}
-	r.eventually("the controller of "+deployment.Name+" has given up", func(context.Context) bool {
-		return slices.ContainsFunc(r.deployment(deployment.Name).Status.Conditions, func(c appsv1.DeploymentCondition) bool {
-			return c.Type == appsv1.DeploymentProgressing && c.Reason == "ProgressDeadlineExceeded"
-		})
-	})
+	deployment.Spec.ProgressDeadlineSeconds = new(int32(10))
+	deployment.Spec.Template.Spec.ServiceAccountName = name
+	r.deploy(deployment)
+	if err := accounts.Delete(r.Context(), name, metav1.DeleteOptions{}); err != nil {
+		r.Fatal(err)
+	}
 }
 
 func TestAFailedRolloutHoldsTheWorkloadsThatHaveNotRolledForTheSameChange(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "50ms"}})
 	r.secret("shared", map[string]string{"password": "one"})
-	r.deployStuck(r.reading("first", "shared", 1, map[string]string{"keyturn.dev/wave": "-1"}))
+	r.deployOnce(r.reading("first", "shared", 1, map[string]string{"keyturn.dev/wave": "-1"}))
 	r.deploy(r.reading("second", "shared", 1, nil))
 	r.start()
 	r.secret("shared", map[string]string{"password": "two"})
@@ -208,7 +206,7 @@ func TestAFailedRolloutHoldsTheWorkloadsThatHaveNotRolledForTheSameChange(t *tes
 		t.Error("the second was rolled although the first had failed")
 	}
 
-	mend := []byte(`{"spec":{"template":{"spec":{"nodeSelector":null}}}}`)
+	mend := []byte(`{"spec":{"template":{"spec":{"serviceAccountName":null,"serviceAccount":null}}}}`)
 	if _, err := r.client.AppsV1().Deployments(r.namespace).Patch(t.Context(), "first", types.MergePatchType, mend, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -125,7 +125,7 @@ func (r *rig) rotateShared() {
 	change := events.Change{
 		Cluster: "demo", Source: events.StorePath{Store: "bao", Namespace: events.RootNamespace, Mount: "secret", Path: "shared"}.Source(),
 		Verb: events.VerbRotated, UID: "bao", ResourceVersion: version, ChangedAt: version, Time: time.Now().UTC(), Truncated: true,
-		Fingerprint: "k00000000:" + strings.Repeat("0", 32), Store: &events.StoreState{Engine: events.EngineKV, Version: 2, Revision: "2"},
+		Fingerprint: "k00000000:" + strings.Repeat("2", 32), Store: &events.StoreState{Engine: events.EngineKV, Version: 2, Revision: "2"},
 	}
 	r.publish(r.message(change))
 }
@@ -159,7 +159,7 @@ func TestATenantHoldsNoOtherThroughASecretInAStore(t *testing.T) {
 	t.Parallel()
 	shop, bank := tenants(t, grantStores(t, `- {namespaces: ["*"], store: bao, paths: ["*"]}`))
 	shop.deploy(shop.naming("web", shared, "0"))
-	bank.deployStuck(bank.naming("first", shared, "-1000"))
+	bank.deployOnce(bank.naming("first", shared, "-1000"))
 	bank.deploy(bank.naming("second", shared, "0"))
 	shop.start()
 	shop.rotateShared()

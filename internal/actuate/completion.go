@@ -71,6 +71,9 @@ func (c *completion) finish(ctx context.Context, result patchResult) {
 		c.metrics.retried(ctx, r.workload.ID)
 	}
 	c.rollouts.review(ctx, r.key())
+	if result.err != nil && r.finish == nil {
+		c.rollouts.doubt(r) // Whoever has rolled it instead has the time to tell that first.
+	}
 }
 
 // warn logs why nothing was recorded on a workload. If the reason is a missing permission to patch the kind, it does so once for each kind.
@@ -132,7 +135,6 @@ func (c *completion) again(r *task, err error) *slog.Logger {
 
 // hold holds the changes of a patch for another decision after a delay.
 func (c *completion) hold(r *task, delay time.Duration, err error) *slog.Logger {
-	c.rollouts.doubt(r)
 	c.debounce.retry(r.pending, c.now(), delay)
 	id := r.workload.ID
 	return c.log.With("workload", id.String(), "namespace", id.Namespace, "attempt", r.attempts+1, "retry_in", delay, "err", err)

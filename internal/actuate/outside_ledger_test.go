@@ -9,20 +9,13 @@ import (
 	"testing"
 )
 
-// The fixtures of the tests whose names begin with TestLedger are of one review: they say what happens today where a record, an event or a leader is
-// lost, is from somebody else, or comes late. From a step of the ledger on, some of them end otherwise.
-
-// landed is the last step of the ledger that is there.
-const landed = 7
+// The tests whose names begin with TestLedger say what happens where a record, an event or a leader is lost, is from somebody else, or comes late.
 
 // fixture is something that happens, and what comes of it.
 type fixture struct {
 	name string
 	play func(s *scene)
-	// today is what comes of it, until then takes its place with a step of the ledger. Zero means that no step changes it.
-	today ends
-	step  int
-	then  ends
+	want ends
 }
 
 // ends is what a play has led to since it has last called soFar or rest.
@@ -45,36 +38,17 @@ func rolled(workloads ...string) ends {
 // rolledTimes is the end of a play in which web is rolled so often for content that has changed.
 func rolledTimes(count int) ends { return rolled(slices.Repeat([]string{"web"}, count)...) }
 
-// testFixtures plays each fixture, once for each of its ends.
+// testFixtures plays each fixture.
 func testFixtures(t *testing.T, fixtures []fixture) {
 	t.Helper()
 	for _, f := range fixtures {
 		t.Run(f.name, func(t *testing.T) {
-			t.Run("today", func(t *testing.T) {
-				if f.step > 0 && f.step <= landed {
-					t.Skipf("until step %d of the ledger", f.step)
-				}
-				f.test(t, f.today)
-			})
-			if f.step == 0 {
-				return
-			}
-			t.Run("then", func(t *testing.T) {
-				if f.step > landed {
-					t.Skipf("step %d of the ledger", f.step)
-				}
-				f.test(t, f.then)
+			play(t, func(s *scene) {
+				f.play(s)
+				s.wantEnds(f.want)
 			})
 		})
 	}
-}
-
-func (f fixture) test(t *testing.T, want ends) {
-	t.Helper()
-	play(t, func(s *scene) {
-		f.play(s)
-		s.wantEnds(want)
-	})
 }
 
 // wantEnds wants this to have happened since the last call of soFar or rest.

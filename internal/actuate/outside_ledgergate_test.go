@@ -32,7 +32,7 @@ func TestLedgerAPauseOverALeader(t *testing.T) {
 				s.wantRolls()
 				s.pass(20 * time.Second)
 			}),
-			today: rolled("web"),
+			want: rolled("web"),
 		},
 		{
 			name: "a content that comes and goes within it rolls nothing",
@@ -40,12 +40,12 @@ func TestLedgerAPauseOverALeader(t *testing.T) {
 				s.set("secret/db", "password", "one")
 				s.pass(11 * time.Minute)
 			}),
-			today: ends{told: "web skipped same-content"},
+			want: ends{told: "web skipped same-content"},
 		},
 	})
 }
 
-// R19: everything that people have chosen is on the workload, or told by the clock.
+// Everything that people have chosen is on the workload, or told by the clock.
 func TestLedgerAGateOverALeader(t *testing.T) {
 	testFixtures(t, []fixture{
 		{
@@ -63,7 +63,7 @@ func TestLedgerAGateOverALeader(t *testing.T) {
 				s.wantTold()
 				s.pass(time.Hour)
 			},
-			today: rolled("web"),
+			want: rolled("web"),
 		},
 		{
 			name: "a workload waits for its interval once",
@@ -82,7 +82,7 @@ func TestLedgerAGateOverALeader(t *testing.T) {
 				s.wantTold()
 				s.pass(10 * time.Minute)
 			},
-			today: rolled("web"),
+			want: rolled("web"),
 		},
 		{
 			name: "a workload that was rolled too often waits for the end of the hour once",
@@ -102,7 +102,7 @@ func TestLedgerAGateOverALeader(t *testing.T) {
 				s.wantTold()
 				s.pass(10 * time.Minute)
 			},
-			today: rolled("web"),
+			want: rolled("web"),
 		},
 		{
 			name: "a count of rolls that a tool removes counts",
@@ -121,12 +121,12 @@ func TestLedgerAGateOverALeader(t *testing.T) {
 				s.set("secret/db", "password", "four")
 				s.pass(11 * time.Minute)
 			},
-			today: ends{told: "web held rolled-too-often"},
+			want: ends{told: "web held rolled-too-often"},
 		},
 	})
 }
 
-// M13: the changes of one workload come one after the other.
+// The changes of one workload come one after the other.
 func TestLedgerManyChangesOfOneWorkload(t *testing.T) {
 	var secrets []string
 	for _, month := range []string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"} {
@@ -149,7 +149,7 @@ func TestLedgerManyChangesOfOneWorkload(t *testing.T) {
 					s.wantRecord("web", name)
 				}
 			},
-			today: rolledTimes(5),
+			want: rolledTimes(5),
 		},
 	})
 }

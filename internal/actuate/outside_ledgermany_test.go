@@ -10,7 +10,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// R19: people have chosen for hundreds of workloads that they wait, and then everything is restarted at once.
+// People have chosen for hundreds of workloads that they wait, and then everything is restarted at once.
 func TestLedgerManyThatWaitForPeopleOutliveARestartOfEverything(t *testing.T) {
 	held, windowed := namesOf("held", 250), namesOf("windowed", 250)
 	play(t, func(s *scene) {

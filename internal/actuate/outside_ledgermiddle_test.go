@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// R19: whatever web waits for, it is rolled once, when that is over, by whoever leads then.
+// Whatever web waits for, it is rolled once, when that is over, by whoever leads then.
 func TestLedgerALeaderChangesInTheMiddleOfAWait(t *testing.T) {
 	// behind has another workload be rolled for a change of what it reads. Its new pods do not become ready.
 	behind := func(s *scene, reading string, web ...aspect) {

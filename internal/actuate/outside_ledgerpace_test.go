@@ -11,7 +11,7 @@ import (
 	"github.com/keyturn/keyturn/internal/actuate"
 )
 
-// M13: a source may change all the time, and its last content is not missed.
+// A source may change all the time, and its last content is not missed.
 func TestLedgerASourceThatFlipsEverySecondRollsAFewTimes(t *testing.T) {
 	const most, soon = 7, 70 * time.Second
 	play(t, func(s *scene) {
@@ -52,7 +52,7 @@ func TestLedgerASourceThatChangesMoreOftenThanItMayRoll(t *testing.T) {
 				s.set("secret/db", "password", "last")
 				s.pass(11 * time.Minute)
 			},
-			today: rolledTimes(6),
+			want: rolledTimes(6),
 		},
 	})
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// R15: fingerprints under another key are not compared, and versions are.
+// Fingerprints under another key are not compared, and versions are.
 func TestLedgerTheKeyOfFingerprintsIsAnother(t *testing.T) {
 	recorded := func(happens func(*scene)) func(*scene) {
 		return func(s *scene) {
@@ -44,7 +44,7 @@ func TestLedgerTheKeyOfFingerprintsIsAnother(t *testing.T) {
 			play: recorded(func(s *scene) {
 				s.publish("secret/db", map[string]string{"password": "three", "user": "app"}, underAnotherKey)
 			}),
-			today: rolled("web"),
+			want: rolled("web"),
 		},
 		{
 			name: "a content that comes and goes within a second rolls once, because nobody sees that it is the same",
@@ -53,12 +53,12 @@ func TestLedgerTheKeyOfFingerprintsIsAnother(t *testing.T) {
 				s.pass(100 * time.Millisecond)
 				s.publish("secret/db", same, underAnotherKey)
 			}),
-			today: rolled("web"),
+			want: rolled("web"),
 		},
 	})
 }
 
-// R16: a record says which keys it is about.
+// A record says which keys it is about.
 func TestLedgerAWorkloadComesToReadAnotherKey(t *testing.T) {
 	reading := func(happens func(*scene)) func(*scene) {
 		return func(s *scene) {
@@ -96,7 +96,7 @@ func TestLedgerAWorkloadComesToReadAnotherKey(t *testing.T) {
 				s.pass(time.Minute)
 				s.restart()
 			}),
-			step: 7, then: rolled("web"),
+			want: rolled("web"),
 		},
 		{
 			name: "and is rolled when that changes",
@@ -105,12 +105,12 @@ func TestLedgerAWorkloadComesToReadAnotherKey(t *testing.T) {
 				s.pass(time.Minute)
 				s.set("secret/db", "user", "three")
 			}),
-			today: rolled("web"),
+			want: rolled("web"),
 		},
 	})
 }
 
-// M9: a record has room for some of the sources that a pattern names.
+// A record has room for some of the sources that a pattern names.
 func TestLedgerAPatternNamesMoreThanARecordHolds(t *testing.T) {
 	// matching rolls a workload for all of many sources at once.
 	const many = 250
@@ -135,8 +135,8 @@ func TestLedgerAPatternNamesMoreThanARecordHolds(t *testing.T) {
 	long := func(i int) string { return fmt.Sprintf("configmap/release-%s%03d", strings.Repeat("a.", 100), i) }
 	restarted := func(s *scene) { s.restart() }
 	testFixtures(t, []fixture{
-		{name: "in number, and a new leader rolls and writes nothing", play: matching(short, restarted), today: ends{quiet: true}},
-		{name: "in size, and a new leader rolls and writes nothing", play: matching(long, restarted), today: ends{quiet: true}},
+		{name: "in number, and a new leader rolls and writes nothing", play: matching(short, restarted), want: ends{quiet: true}},
+		{name: "in size, and a new leader rolls and writes nothing", play: matching(long, restarted), want: ends{quiet: true}},
 		{
 			name: "and rolls for one that it does not hold",
 			play: matching(short, func(s *scene) {
@@ -144,7 +144,7 @@ func TestLedgerAPatternNamesMoreThanARecordHolds(t *testing.T) {
 				s.pass(time.Minute)
 				s.set(short(0), "version", "three")
 			}),
-			today: rolled("web"),
+			want: rolled("web"),
 		},
 		{
 			name: "and rolls for one that it does not hold and that changed while nobody led",
@@ -153,7 +153,7 @@ func TestLedgerAPatternNamesMoreThanARecordHolds(t *testing.T) {
 				s.set(short(0), "version", "three")
 				s.restart()
 			}),
-			today: rolled("web"),
+			want: rolled("web"),
 		},
 		{
 			name: "and somebody has written a record that is too large to be one",
@@ -180,7 +180,7 @@ func TestLedgerAPatternNamesMoreThanARecordHolds(t *testing.T) {
 	})
 }
 
-// M15: the paths of a store have a subject for each cluster whose watcher may watch it.
+// The paths of a store have a subject for each cluster whose watcher may watch it.
 func TestLedgerTheWatchOfAStoreMovesToAnotherCluster(t *testing.T) {
 	moved := func(happens func(*scene)) func(*scene) {
 		return func(s *scene) {
@@ -195,10 +195,10 @@ func TestLedgerTheWatchOfAStoreMovesToAnotherCluster(t *testing.T) {
 	}
 	rotates := func(s *scene) { s.rotateInStore("hub", "secret/shop/db", 2) }
 	testFixtures(t, []fixture{
-		{name: "whose changes roll", play: moved(rotates), today: rolled("web")},
+		{name: "whose changes roll", play: moved(rotates), want: rolled("web")},
 		{
 			name: "and a new leader rolls and writes nothing",
-			play: moved(func(s *scene) { rotates(s); s.rest(); s.restart() }), today: ends{quiet: true},
+			play: moved(func(s *scene) { rotates(s); s.rest(); s.restart() }), want: ends{quiet: true},
 		},
 		{
 			name: "whose changes roll although nobody led",
@@ -209,7 +209,7 @@ func TestLedgerTheWatchOfAStoreMovesToAnotherCluster(t *testing.T) {
 				s.pass(time.Minute)
 				s.restart()
 			}),
-			today: rolled("web"),
+			want: rolled("web"),
 		},
 	})
 }

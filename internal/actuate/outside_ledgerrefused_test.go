@@ -36,39 +36,39 @@ func TestLedgerARefusalThatEnds(t *testing.T) {
 	everybody := namesOf("web", 20)
 	testFixtures(t, []fixture{
 		{
-			name:  "after ten minutes by a policy rolls what it has refused",
-			play:  refusing(forbidden("ValidatingAdmissionPolicy 'frozen' denied request: it is Friday"), tenMinutes),
-			today: rolled("web"),
+			name: "after ten minutes by a policy rolls what it has refused",
+			play: refusing(forbidden("ValidatingAdmissionPolicy 'frozen' denied request: it is Friday"), tenMinutes),
+			want: rolled("web"),
 		},
 		{
-			name:  "after ten minutes by a webhook rolls what it has refused",
-			play:  refusing(forbidden(`admission webhook "frozen.example.com" denied the request: it is Friday`), tenMinutes),
-			today: rolled("web"),
+			name: "after ten minutes by a webhook rolls what it has refused",
+			play: refusing(forbidden(`admission webhook "frozen.example.com" denied the request: it is Friday`), tenMinutes),
+			want: rolled("web"),
 		},
 		{
-			name:  "after ten minutes by a quota rolls what it has refused",
-			play:  refusing(forbidden("exceeded quota: pods"), tenMinutes),
-			today: rolled("web"),
+			name: "after ten minutes by a quota rolls what it has refused",
+			play: refusing(forbidden("exceeded quota: pods"), tenMinutes),
+			want: rolled("web"),
 		},
 		{
-			name:  "after ten minutes by an API server that is ill rolls what it has refused",
-			play:  refusing(errors.New("etcdserver: request timed out"), tenMinutes),
-			today: rolled("web"),
+			name: "after ten minutes by an API server that is ill rolls what it has refused",
+			play: refusing(errors.New("etcdserver: request timed out"), tenMinutes),
+			want: rolled("web"),
 		},
 		{
-			name:  "after ten minutes for a permission that is missing rolls what it has refused",
-			play:  refusing(forbidden(`User "actuator" cannot patch resource "deployments" in API group "apps"`), tenMinutes),
-			today: rolled("web"),
+			name: "after ten minutes for a permission that is missing rolls what it has refused",
+			play: refusing(forbidden(`User "actuator" cannot patch resource "deployments" in API group "apps"`), tenMinutes),
+			want: rolled("web"),
 		},
 		{
-			name:  "over a change of the leader while it is tried rolls what it has refused",
-			play:  refusing(forbidden("it is Friday"), func(s *scene) { s.pass(10 * time.Second); s.restart(); tenMinutes(s) }),
-			today: rolled("web"),
+			name: "over a change of the leader while it is tried rolls what it has refused",
+			play: refusing(forbidden("it is Friday"), func(s *scene) { s.pass(10 * time.Second); s.restart(); tenMinutes(s) }),
+			want: rolled("web"),
 		},
 		{
-			name:  "over a change of the leader after it was told rolls what it has refused",
-			play:  refusing(forbidden("it is Friday"), func(s *scene) { tenMinutes(s); s.restart(); tenMinutes(s) }),
-			today: rolled("web"),
+			name: "over a change of the leader after it was told rolls what it has refused",
+			play: refusing(forbidden("it is Friday"), func(s *scene) { tenMinutes(s); s.restart(); tenMinutes(s) }),
+			want: rolled("web"),
 		},
 		{
 			name: "of everybody after ten minutes rolls everybody",
@@ -87,7 +87,7 @@ func TestLedgerARefusalThatEnds(t *testing.T) {
 				}
 				s.pass(30 * time.Minute)
 			},
-			today: rolled(everybody...),
+			want: rolled(everybody...),
 		},
 		{
 			name: "before a later change rolls for that",
@@ -97,7 +97,7 @@ func TestLedgerARefusalThatEnds(t *testing.T) {
 				s.set("secret/db", "password", "three")
 				s.pass(time.Minute)
 			},
-			today: rolled("web"),
+			want: rolled("web"),
 		},
 	})
 }
@@ -113,18 +113,18 @@ func TestLedgerARefusalIsTold(t *testing.T) {
 	}
 	testFixtures(t, []fixture{
 		{
-			name:  "once it was given half a minute",
-			play:  func(s *scene) { refused(s); s.pass(20 * time.Second); s.wantTold(); s.pass(time.Hour) },
-			today: ends{told: "web failed patch-denied"},
+			name: "once it was given half a minute",
+			play: func(s *scene) { refused(s); s.pass(20 * time.Second); s.wantTold(); s.pass(time.Hour) },
+			want: ends{told: "web failed patch-denied"},
 		},
 		{
 			name: "and not again by a leader that begins after that",
 			play: func(s *scene) { refused(s); s.rest(); s.restart(); s.pass(time.Hour) },
 		},
 		{
-			name:  "by the next leader, if it was not before",
-			play:  func(s *scene) { refused(s); s.pass(10 * time.Second); s.restart(); s.pass(time.Hour) },
-			today: ends{told: "web failed patch-denied"},
+			name: "by the next leader, if it was not before",
+			play: func(s *scene) { refused(s); s.pass(10 * time.Second); s.restart(); s.pass(time.Hour) },
+			want: ends{told: "web failed patch-denied"},
 		},
 		{
 			name: "of each content",
@@ -134,7 +134,7 @@ func TestLedgerARefusalIsTold(t *testing.T) {
 				s.set("secret/db", "password", "three")
 				s.pass(time.Hour)
 			},
-			today: ends{told: "web failed patch-denied"},
+			want: ends{told: "web failed patch-denied"},
 		},
 		{
 			name: "and then holds up no higher wave",
@@ -145,7 +145,7 @@ func TestLedgerARefusalIsTold(t *testing.T) {
 				s.wantRolls()
 				s.pass(11 * time.Minute)
 			},
-			today: ends{
+			want: ends{
 				rolls: "api",
 				told:  "api held lower-wave; api started content-changed; api completed rolled-out; web failed patch-denied",
 			},
@@ -163,7 +163,7 @@ func TestLedgerARefusalIsTold(t *testing.T) {
 				s.edit("api", letGo)
 				s.pass(10 * time.Second)
 			},
-			today: rolled("api"),
+			want: rolled("api"),
 		},
 		{
 			name: "and holds up nobody that reads something else",
@@ -175,7 +175,7 @@ func TestLedgerARefusalIsTold(t *testing.T) {
 				s.set("secret/api", "password", "two")
 				s.pass(time.Minute)
 			},
-			today: rolled("api"),
+			want: rolled("api"),
 		},
 	})
 }

@@ -29,7 +29,7 @@ func switching(before, after func(*scene)) func(*scene) {
 	}
 }
 
-// R1: what a workload begins to want by an option has changed before it did.
+// What a workload begins to want by an option has changed before it did.
 func TestLedgerAnOptionThatAddsWorkloadsRollsNone(t *testing.T) {
 	testFixtures(t, []fixture{
 		{
@@ -94,12 +94,12 @@ func TestLedgerAnOptionThatAddsWorkloadsRollsNone(t *testing.T) {
 				s.set("secret/db", "password", "three")
 				s.pass(time.Minute)
 			}),
-			today: rolled("web"),
+			want: rolled("web"),
 		},
 	})
 }
 
-// M7: an option that makes an edge count does not make those count that came before it.
+// An option that makes an edge count does not make those count that came before it.
 func TestLedgerAnOptionThatAddsReasonsRollsNothing(t *testing.T) {
 	// gone deletes what a workload can start without, and again makes that of another one once more as it was.
 	gone := func(s *scene) {
@@ -153,7 +153,7 @@ func TestLedgerAnOptionThatAddsReasonsRollsNothing(t *testing.T) {
 	})
 }
 
-// I2: the decisions of a leader at rest are on the workloads.
+// The decisions of a leader at rest are on the workloads.
 func TestLedgerANewLeaderAtRestWritesAndTellsNothing(t *testing.T) {
 	everyKind := func(s *scene) {
 		s.workload("web", auto, reads("secret/db"))
@@ -175,7 +175,7 @@ func TestLedgerANewLeaderAtRestWritesAndTellsNothing(t *testing.T) {
 				s.pass(time.Hour)
 				s.wantNotices()
 			},
-			today: ends{quiet: true},
+			want: ends{quiet: true},
 		},
 		{
 			name: "after rolls for Secrets, for what appeared, and for a store",
@@ -189,7 +189,7 @@ func TestLedgerANewLeaderAtRestWritesAndTellsNothing(t *testing.T) {
 				s.pass(time.Hour)
 				s.wantNotices()
 			},
-			today: ends{quiet: true},
+			want: ends{quiet: true},
 		},
 		{
 			name: "after the rolls of two hundred workloads",
@@ -206,7 +206,7 @@ func TestLedgerANewLeaderAtRestWritesAndTellsNothing(t *testing.T) {
 				s.pass(11 * time.Minute)
 				s.wantNotices()
 			},
-			today: ends{quiet: true},
+			want: ends{quiet: true},
 		},
 		{
 			name: "after rolls of a Rollout, of a Job that is recreated, and of a CronJob that starts one",
@@ -227,7 +227,7 @@ func TestLedgerANewLeaderAtRestWritesAndTellsNothing(t *testing.T) {
 				s.pass(11 * time.Minute)
 				s.wantNotices()
 			},
-			today: ends{quiet: true},
+			want: ends{quiet: true},
 		},
 		{
 			name: "after a change that does not concern all of them",
@@ -239,7 +239,7 @@ func TestLedgerANewLeaderAtRestWritesAndTellsNothing(t *testing.T) {
 				s.pass(time.Hour)
 				s.wantNotices()
 			},
-			today: ends{quiet: true},
+			want: ends{quiet: true},
 		},
 	})
 }

@@ -7,27 +7,9 @@ import (
 	"time"
 )
 
-// R3: what waits may be no difference between a content and a record.
+// What waits may be no difference between a content and a record.
 func TestLedgerWhatIsNoChangeOfContentWaitsOnTheWorkload(t *testing.T) {
 	testFixtures(t, []fixture{
-		{
-			name: "a deletion that a workload on hold waits for outlives its event and the leader",
-			play: func(s *scene) {
-				s.options.RollOnDelete = true
-				s.workload("web", auto, onHold, reads("configmap/app?"))
-				leader := s.begin("configmap/app")
-				s.erase("configmap/app")
-				s.pass(time.Minute)
-				leader.stop()
-				s.loseEvents("configmap/app") // as after a day
-				s.restart()
-				s.pass(time.Minute)
-				s.soFar()
-				s.edit("web", letGo)
-				s.pass(time.Minute)
-			},
-			today: ends{rolls: "web", told: "web started deleted; web completed rolled-out"},
-		},
 		{
 			name: "a deletion that a workload on hold waits for counts once the source is back, because pods that started meanwhile lack it",
 			play: func(s *scene) {
@@ -46,7 +28,7 @@ func TestLedgerWhatIsNoChangeOfContentWaitsOnTheWorkload(t *testing.T) {
 				s.edit("web", letGo)
 				s.pass(11 * time.Minute)
 			},
-			today: ends{rolls: "web", told: "web started appeared; web completed rolled-out"},
+			want: ends{rolls: "web", told: "web started appeared; web completed rolled-out"},
 		},
 		{
 			name: "an appearance that a workload on hold waits for outlives the leader",
@@ -62,7 +44,7 @@ func TestLedgerWhatIsNoChangeOfContentWaitsOnTheWorkload(t *testing.T) {
 				s.edit("web", letGo)
 				s.pass(time.Minute)
 			},
-			today: ends{rolls: "web", told: "web started appeared; web completed rolled-out"},
+			want: ends{rolls: "web", told: "web started appeared; web completed rolled-out"},
 		},
 	})
 }
@@ -83,15 +65,15 @@ func holding(happens func(*scene)) func(*scene) {
 	}
 }
 
-// R4: somebody removes the record of a workload that waits.
+// Somebody removes the record of a workload that waits.
 func TestLedgerAToolDropsTheRecordOfAWorkloadThatWaits(t *testing.T) {
 	drop := func(s *scene) { s.writeAs("kubectl-replace", "web", withoutOurs) }
 	testFixtures(t, []fixture{
-		{name: "it still waits", play: holding(func(s *scene) { drop(s); s.pass(time.Hour) }), today: rolled("web")},
+		{name: "it still waits", play: holding(func(s *scene) { drop(s); s.pass(time.Hour) }), want: rolled("web")},
 		{
-			name:  "it still waits with the next leader",
-			play:  holding(func(s *scene) { drop(s); s.pass(time.Minute); s.restart(); s.pass(time.Hour) }),
-			today: rolled("web"),
+			name: "it still waits with the next leader",
+			play: holding(func(s *scene) { drop(s); s.pass(time.Minute); s.restart(); s.pass(time.Hour) }),
+			want: rolled("web"),
 		},
 		{
 			name: "it still waits with the next leader if the tool does so every few minutes",
@@ -103,7 +85,7 @@ func TestLedgerAToolDropsTheRecordOfAWorkloadThatWaits(t *testing.T) {
 				s.restart()
 				s.pass(3 * time.Minute)
 			}),
-			today: rolled("web"),
+			want: rolled("web"),
 		},
 		{
 			name: "a workload that does not wait is recorded again, and rolls for nothing",
@@ -123,33 +105,21 @@ func TestLedgerAToolDropsTheRecordOfAWorkloadThatWaits(t *testing.T) {
 	})
 }
 
-// R7: a content comes and goes, and pods that start in between have it.
+// A content comes and goes, and pods that start in between have it.
 func TestLedgerAContentComesAndGoes(t *testing.T) {
-	back := func(s *scene) { s.set("secret/db", "password", "one"); s.pass(time.Minute) }
-	meanwhile := ends{rolls: "web", told: "web started changed-meanwhile; web completed rolled-out"}
 	testFixtures(t, []fixture{
-		{name: "while a workload waits, it rolls for that", play: holding(back), today: meanwhile},
 		{
 			name: "while a workload waits, it rolls for that with the next leader",
-			play: holding(func(s *scene) { back(s); s.restart(); s.pass(time.Minute) }),
-			step: 5, then: meanwhile,
-		},
-		{
-			name: "within a second, nothing rolls for that",
-			play: func(s *scene) {
-				s.workload("web", auto, reads("secret/db"))
-				s.observe("secret/db")
-				s.start()
-				s.rest()
-				s.set("secret/db", "password", "two")
-				s.pass(100 * time.Millisecond)
+			play: holding(func(s *scene) {
 				s.set("secret/db", "password", "one")
-				s.pass(11 * time.Minute)
-			},
-			today: ends{told: "web skipped same-content"},
+				s.pass(time.Minute)
+				s.restart()
+				s.pass(time.Minute)
+			}),
+			want: ends{rolls: "web", told: "web started changed-meanwhile; web completed rolled-out"},
 		},
 		{
-			name: "within a second, nothing rolls for that with the next leader either",
+			name: "within a second, nothing rolls for that with the next leader",
 			play: func(s *scene) {
 				s.workload("web", auto, reads("secret/db"))
 				s.observe("secret/db")
@@ -166,7 +136,7 @@ func TestLedgerAContentComesAndGoes(t *testing.T) {
 	})
 }
 
-// R8: what changed while a source was ignored is to be forgotten.
+// What changed while a source was ignored is to be forgotten.
 func TestLedgerAnIgnoredSourceChanges(t *testing.T) {
 	testFixtures(t, []fixture{
 		{
@@ -182,8 +152,7 @@ func TestLedgerAnIgnoredSourceChanges(t *testing.T) {
 				s.mark("secret/db")
 				s.pass(11 * time.Minute)
 			},
-			today: ends{rolls: "web", told: "web held source-on-hold; web started content-changed; web completed rolled-out"},
-			step:  5, then: ends{told: "web skipped keys-not-consumed; web skipped keys-not-consumed"},
+			want: ends{told: "web skipped keys-not-consumed; web skipped keys-not-consumed"},
 		},
 		{
 			name: "what a workload waits for is forgotten with the next leader, too",

@@ -101,8 +101,8 @@ func TestAnOptInAfterAChangeRollsNothing(t *testing.T) {
 	})
 }
 
-// A standby sees what the leader sees, maybe sooner: the leader may be gone before it has asked.
-func TestANewLeaderAsksForWhatTheLastOneMayHaveMissed(t *testing.T) {
+// A standby sees what the leader sees, maybe sooner: the leader may be gone before it has decided.
+func TestANewLeaderFindsWhatTheLastOneMayHaveMissed(t *testing.T) {
 	play(t, func(s *scene) {
 		s.options.LeaderElect = true
 		s.workload("web", reads("secret/db"))

@@ -49,6 +49,7 @@ func everythingHappens(s *scene) []measurements {
 	s.pass(2 * time.Minute)
 
 	s.mark("secret/db")
+	s.pass(time.Second)
 	s.set("secret/db", "password", "three")
 	s.pass(500 * time.Millisecond)
 	s.nats.Stop() // Nobody takes the outcomes.

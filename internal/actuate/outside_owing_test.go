@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// The event was decided before anybody knew that the workload wants it, so the stream does not deliver it to the next leader.
-func TestAChangeThatWasReadAgainAndRestsOutlivesTheActuator(t *testing.T) {
+// The opt-in is before the change, and is seen after it was decided for everybody else.
+func TestAChangeAfterAnOptInThatIsSeenLateRestsOverALeader(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", reads("secret/db"))
 		s.begin("secret/db")
@@ -43,7 +43,7 @@ func TestAChangeThatWasReadAgainAndRestsOutlivesTheActuator(t *testing.T) {
 	})
 }
 
-func TestADeletionThatRestsOutlivesItsEventAndTheActuator(t *testing.T) {
+func TestADeletionThatRestsOutlivesItsEventAndTheLeader(t *testing.T) {
 	play(t, func(s *scene) {
 		s.options.RollOnDelete = true
 		s.workload("web", auto, reads("secret/db?"))
@@ -73,7 +73,7 @@ func TestADeletionThatRestsOutlivesItsEventAndTheActuator(t *testing.T) {
 	})
 }
 
-func TestAChangeThatWasReadAgainAndWaitsForASlotOutlivesTheActuator(t *testing.T) {
+func TestAChangeAfterAnOptInThatIsSeenLateWaitsForASlotOverALeader(t *testing.T) {
 	play(t, func(s *scene) {
 		s.options.MaxRollouts, s.options.Namespaces = 1, []string{namespace}
 		s.options.RolloutTimeout = time.Hour

@@ -79,24 +79,6 @@ func TestWhatIsNotSettledIsRecordedLater(t *testing.T) {
 	}
 }
 
-// An aborted Rollout waits for weeks, and the event with it.
-func TestRecordsAreCompletedWhileAnEarlierEventIsHeld(t *testing.T) {
-	play(t, func(s *scene) {
-		s.workload("held", auto, onHold, reads("secret/other"))
-		s.begin("secret/other", "secret/db")
-		s.wantWrites("held recorded")
-		s.set("secret/other", "password", "two")
-		s.pass(11 * time.Minute)
-		s.wantTold("held held on-hold")
-		s.restart()
-		s.workload("web", auto, reads("secret/db"))
-		s.pass(11 * time.Minute)
-		s.wantWrites("web recorded")
-		s.wantRecord("web", "secret/db")
-		s.wantTold()
-	})
-}
-
 // It has no record yet, and has opted in before the change.
 func TestAChangeThatALeaderHadInItsWindowWhenItDiedIsRolledAndNotRecorded(t *testing.T) {
 	play(t, func(s *scene) {
@@ -195,7 +177,6 @@ func TestRecordsArePacedAndTakeNoPlaceOfRolls(t *testing.T) {
 	})
 }
 
-// An actuator that restarts finds every event acked.
 func TestAnActuatorThatStartsWritesTheRecordsThatAreMissing(t *testing.T) {
 	play(t, func(s *scene) {
 		s.observe("secret/db")

@@ -67,7 +67,7 @@ func TestWhatIsPendingForAWorkloadThatIsGoneIsForgottenWhenTheKindIsBack(t *test
 	})
 }
 
-// A leader that knows the workload has it wait. Another one may take an event meanwhile without a workload to pass it to.
+// A leader that knows the workload has it wait. Another one does not know it until then.
 func TestWorkloadsGetWhatTheyHaveMissedWhenTheirKindIsServedAgain(t *testing.T) {
 	tests := []struct {
 		name      string

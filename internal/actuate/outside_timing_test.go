@@ -254,7 +254,7 @@ func TestAWorkloadWaitsForItsWindow(t *testing.T) {
 	}
 }
 
-// The event was delivered to an earlier leader, which has told another reason.
+// The leader before has told another reason.
 func TestAHoldThatBeginsAfterARestartIsTold(t *testing.T) {
 	play(t, func(s *scene) {
 		s.options.MaxRollouts, s.options.RolloutTimeout = 1, 24*time.Hour

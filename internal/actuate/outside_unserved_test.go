@@ -12,7 +12,6 @@ func TestWhatChangesWhileTheKindOfAWorkloadIsNotServedRollsItAfterwards(t *testi
 		name, rollOn string
 		changes      func(*scene)
 	}{
-		{"a source that it reads", "auto", func(s *scene) { s.set("secret/db", "password", "two") }},
 		{"a source that only a pattern names", "configmap/release-*", func(s *scene) { s.set("configmap/release-1", "password", "two") }},
 		{"a secret in a store", "openbao:secret/shop/db", func(s *scene) { s.rotateInStore("demo", "secret/shop/db", 2) }},
 	}

@@ -84,9 +84,10 @@ func (o *rollouts) resumeRoll(ctx context.Context, w *workload.Workload, told ev
 // isUntold reports whether nobody has told of the last roll of a workload, given the last outcome, which is of another roll. If the roll was a day
 // ago, its outcome may have expired, and the state of the workload is not that of the rollout.
 func (o *rollouts) isUntold(w *workload.Workload, told events.Outcome, fate workload.Fate, began func() time.Time) bool {
-	at := o.now().Sub(w.Last.At)
+	// What it is compared with is by other clocks, so in doubt it is told twice. The time of a mark is precise to a second.
+	age, at := o.now().Sub(w.Last.At), w.Last.At.Add(time.Second)
 	switch {
-	case at >= events.CrowdedOutcomeTTL:
+	case age >= events.CrowdedOutcomeTTL:
 		return false
 	case w.IsRolling() && !w.HasFailed() || fate == workload.RollReverted:
 		return true // Whoever has told of it, there is more to tell.
@@ -94,11 +95,11 @@ func (o *rollouts) isUntold(w *workload.Workload, told events.Outcome, fate work
 		return false // The previous leader has published it on a stream of its own.
 	case told.Workload.UID != "":
 		// A later outcome replaces that of the roll, as of a patch that was refused: the outcomes of a workload are published in order.
-		return w.Last.At.After(toldAt(told).Add(clockMargin))
+		return at.After(toldAt(told))
 	}
 	// The stream may have lost the outcome since, with those of all workloads, unless it began before. Or the outcome has expired.
 	since := began()
-	return !since.IsZero() && w.Last.At.After(since.Add(clockMargin)) && at < events.FullOutcomeTTL
+	return !since.IsZero() && at.After(since) && age < events.FullOutcomeTTL
 }
 
 // toldAt returns when the API server accepted or refused the patch that an outcome is about.

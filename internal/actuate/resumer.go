@@ -17,8 +17,6 @@ import (
 )
 
 const (
-	// clockMargin is how far apart the clocks of the API server and of NATS may be.
-	clockMargin = 10 * time.Second
 	// heldPatience is how long a new leader waits to learn which holds were told.
 	heldPatience = 5 * time.Second
 	// startsTimeout bounds the reading of Jobs in one namespace.

@@ -151,5 +151,8 @@ func (o *rollouts) reviewOverdue(ctx context.Context) {
 	// A held workload may no longer need a roll, or a slot: a Deployment that was scaled to zero needs no slot.
 	o.debounce.releaseAll(o.now())
 	o.reviewFollowed(ctx)
+	for key := range o.doubted {
+		o.review(ctx, key)
+	}
 	o.endOverdue(ctx)
 }

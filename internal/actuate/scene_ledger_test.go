@@ -125,7 +125,7 @@ func (s *scene) loseEvents(names ...string) {
 	}
 }
 
-// remakeStream deletes the stream, and with it the position of the actuator, and makes it again without events.
+// remakeStream deletes the stream and makes it again without events.
 func (s *scene) remakeStream() {
 	s.Helper()
 	js := s.jetStream()
@@ -133,11 +133,11 @@ func (s *scene) remakeStream() {
 	natstest.Publish(s.T, func() error { return events.Declare(s.Context(), js, 1) })
 }
 
-// backup stops NATS for a moment and copies a folder of its volume, "" for all of it. What it returns does the same and puts the copy back.
-func (s *scene) backup(folder string) (restore func()) {
+// backup stops NATS for a moment and copies its volume. What it returns does the same and puts the copy back.
+func (s *scene) backup() (restore func()) {
 	s.Helper()
 	// The volume is the only temporary folder of the test with JetStream's files.
-	found, err := filepath.Glob(filepath.Join(filepath.Dir(s.TempDir()), "*", "jetstream", folder))
+	found, err := filepath.Glob(filepath.Join(filepath.Dir(s.TempDir()), "*", "jetstream"))
 	if err != nil || len(found) != 1 {
 		s.Fatalf("the volume has %q, and the error is %v", found, err)
 	}

@@ -10,22 +10,15 @@ import (
 
 // invariant is what holds in every story.
 type invariant struct {
-	// says is the sentence, and step is the one of the ledger from which on it holds. Zero means that it holds already.
+	// says is the sentence.
 	says string
-	step int
 	// broken returns what contradicts it.
 	broken func(*story) []string
 }
 
-// hasLanded reports whether a step of the ledger is there.
-func hasLanded(step int) bool { return step <= landed }
-
 // verify fails the story if it contradicts an invariant.
 func (st *story) verify(i invariant) {
 	st.Helper()
-	if !hasLanded(i.step) {
-		return
-	}
 	for _, how := range i.broken(st) {
 		st.notef("BROKEN: %s", how)
 		st.Errorf("after %s, it is not so that %s: %s", st.elapsed(), i.says, how)
@@ -38,7 +31,7 @@ var rollsAreNeeded = invariant{
 		var broken []string
 		for _, roll := range st.rolls {
 			isNeeded := len(roll.lacking) > 0 || roll.flips || roll.differs && (roll.again || roll.unseen)
-			if !isNeeded && !roll.isExcused() {
+			if !isNeeded && !roll.late {
 				broken = append(broken, roll.String())
 			}
 		}
@@ -52,7 +45,7 @@ var rollsDiffer = invariant{
 	broken: func(st *story) []string {
 		var broken []string
 		for _, roll := range st.rolls {
-			if !roll.differs && !roll.flips && !roll.again && !roll.contested && !roll.isExcused() {
+			if !roll.differs && !roll.flips && !roll.again && !roll.contested && !roll.late {
 				broken = append(broken, roll.String())
 			}
 		}

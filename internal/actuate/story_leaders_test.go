@@ -59,11 +59,9 @@ func (st *story) leadNext() {
 // changeLeader takes in that somebody else will lead, who knows what is on the workloads and on the stream.
 func (st *story) changeLeader() {
 	st.leaders++
-	isGapKnown := hasLanded(7) && st.options.LeaderElect
+	isGapKnown := st.options.LeaderElect
 	for _, w := range st.workloads {
 		w.unseen, w.slow, w.recordedNow = true, false, 0
-		w.forgotten = w.forgotten || w.foreign
-		w.undone = w.undone && hasLanded(7)
 		for of, pair := range w.pairs {
 			pair.certain = false
 			if _, recorded := w.record[of.local]; w.foreign || !recorded && !isGapKnown {
@@ -144,9 +142,6 @@ func (st *story) streamLosesEvents() bool {
 	default:
 		st.notef("the stream loses %s", of.name)
 		st.loseEvents(of.name)
-	}
-	for _, w := range st.workloads {
-		w.undone = w.undone && hasLanded(7)
 	}
 	st.wait(oneOf(st, 0, 5*time.Second, 20*time.Second))
 	if !st.options.LeaderElect && st.onceIn(3) {

@@ -22,8 +22,8 @@ type storyRecord struct {
 	rolledAt time.Duration
 	// manifest is an earlier annotation that somebody has kept. It is empty if there was none.
 	manifest string
-	// foreign says that somebody else has replaced or removed the annotation since. forgotten says that who leads now has begun with that.
-	foreign, forgotten bool
+	// foreign says that somebody else has replaced or removed the annotation since.
+	foreign bool
 	// shrunk has the entries that were replaced by earlier ones.
 	shrunk []string
 }
@@ -37,14 +37,13 @@ type storyRoll struct {
 	// lacking are those of which pods may have read something else. flips says that one has changed since the pods began, and again that one was gone.
 	lacking      []string
 	flips, again bool
-	// contested says that somebody has restored the pod template: its pods may have what was rolled before that. replaced says that a tool has done
-	// so, and that the roll may be the repetition of one that a later one has made needless.
-	contested, replaced bool
-	// differs says that the record becomes another one in content, and adds that it gets an entry that it lacked.
-	differs, adds bool
-	// unseen says that who leads has not seen the pods being replaced last, and blind that it has begun without the record. late says that somebody
-	// may have written the workload after the decision.
-	unseen, blind, late bool
+	// contested says that somebody has restored the pod template: its pods may have what was rolled before that.
+	contested bool
+	// differs says that the record becomes another one in content.
+	differs bool
+	// unseen says that who leads has not seen the pods being replaced last. late says that somebody may have written the workload after the decision:
+	// nobody could know then whether the roll was needed.
+	unseen, late bool
 	// undone says that a person has undone the last roll, and untold that what became of this one may have been lost.
 	undone, untold bool
 }
@@ -110,7 +109,7 @@ func (st *story) take(w *storyWorkload, patch write) {
 		st.notef("  %s is recorded: %s", w.name, p.text)
 	}
 	w.record, w.text, w.reverted, w.recordedBy = p.record, p.text, p.reverted, st.leaders
-	w.foreign, w.forgotten = false, false
+	w.foreign = false
 }
 
 // compareRecords looks for entries that a patch replaces by earlier ones. A correction does that after somebody has reverted a roll, and so does a
@@ -127,17 +126,11 @@ func (st *story) compareRecords(w *storyWorkload, p storyPatch) {
 	}
 }
 
-// isExcused reports whether nobody could know whether it was needed. Until the ledger, an actuator that begins takes a change of what is not in the
-// record for one that nobody has decided about, and a roll that a tool has undone is repeated even if a later one has made it needless.
-func (r *storyRoll) isExcused() bool {
-	return r.late || !hasLanded(7) && (r.blind || r.replaced || r.adds && r.leader > 1)
-}
-
 func (st *story) rollOf(w *storyWorkload, p storyPatch, at time.Time) *storyRoll {
 	roll := &storyRoll{
 		of: w, at: at.Sub(midnight), leader: st.leaders, revision: p.revision, lacking: st.lacking(w),
-		unseen: w.unseen, blind: w.forgotten, late: w.slow && at.Sub(w.written) <= 2*slowPatch,
-		undone: w.undone, untold: st.silent || st.unanswered, contested: w.operated || w.fought || w.undone, replaced: w.replaced,
+		unseen: w.unseen, late: w.slow && at.Sub(w.written) <= 2*slowPatch,
+		undone: w.undone, untold: st.silent || st.unanswered, contested: w.operated || w.fought || w.undone,
 	}
 	for _, of := range st.sourcesOf(w) {
 		if !st.wants(w, of) {
@@ -148,7 +141,6 @@ func (st *story) rollOf(w *storyWorkload, p storyPatch, at time.Time) *storyRoll
 		entry, isWritten := p.record[of.local]
 		roll.flips = roll.flips || len(pair.since) > 1
 		roll.again = roll.again || pair.gone
-		roll.adds = roll.adds || isWritten && !recorded
 		roll.differs = roll.differs || isWritten && (!recorded || last.Fingerprint != entry.Fingerprint || last.UID != entry.UID)
 	}
 	return roll

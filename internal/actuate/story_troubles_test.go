@@ -70,7 +70,7 @@ func (st *story) recordIsRemoved() bool {
 	w := oneOf(st, st.workloads...)
 	st.notef("a tool replaces %s", w.name)
 	st.writeAs("kubectl-replace", w.name, withoutOurs)
-	w.foreign, w.replaced = w.foreign || w.text != "", true
+	w.foreign = w.foreign || w.text != ""
 	st.reread(w, "")
 	st.look()
 	return true

@@ -29,8 +29,6 @@ type storyWorkload struct {
 	ill, denied bool
 	// operated says that an operator restores the pod template whenever it was rolled, and fought that one has done so.
 	operated, fought bool
-	// replaced says that a tool has replaced it, and so undone its last roll.
-	replaced bool
 	// undo brings back what it was when it had the pod template kept. It is nil if nobody has kept that. undone says that this was done, and that
 	// nothing has changed since.
 	undo   func()

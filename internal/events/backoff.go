@@ -18,7 +18,7 @@ func newBackoff() wait.Backoff {
 }
 
 // newConsumerBackoff returns the delays between the attempts of a consumer: half a second, doubled up to 4 seconds. A program has few
-// consumers, and nothing rolls until they have found the stream again.
+// consumers, and nothing is told, posted or projected until they have found the stream again.
 func newConsumerBackoff() wait.Backoff {
 	return wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 4, Cap: 4 * time.Second}
 }

@@ -1,8 +1,8 @@
 // Package events is the contract between the watcher and the actuator: the events, their encoding, and the streams that
 // carry them. docs/events.md describes the same for readers in other languages.
 //
-// A watcher publishes a [Change] about each source. An actuator consumes changes, and publishes an [Outcome] about each
-// workload that depends on one. Both are CloudEvents in binary mode on NATS JetStream. [Connect] connects to NATS, and
+// A watcher publishes a [Change] about each source. An actuator reads the last one of each source, and publishes an
+// [Outcome] about each workload that depends on one. Both are CloudEvents in binary mode on NATS JetStream. [Connect] connects to NATS, and
 // [Open] returns the [Bus] on which one cluster publishes and consumes.
 //
 // Beside the contract, the package has what several packages need that do not import each other: [Budget], [Notices], [Printable] and
@@ -20,7 +20,8 @@
 //
 //   - A change is stored on CHANGES once, however many watchers publish it. Each names the sequence that it supersedes, and
 //     all but the first get [ErrConflict].
-//   - Delivery is at least once: a change is redelivered until it is acknowledged or superseded. Handlers must be idempotent.
+//   - A durable consumer, as of Bus.Consume, delivers at least once: an event is redelivered until it is acknowledged or superseded. Handlers must be
+//     idempotent. A [Follower] acknowledges nothing: it reads the last event of each source, again whenever it may have missed one.
 //   - No event contains a value, a part of a value, or an unkeyed digest.
 //
 // # Ordering
@@ -37,8 +38,8 @@
 //     never redelivered.
 //   - [Open] returns an error that lists every wrong field if a stream is not declared as required. The programs need no
 //     permission to declare streams.
-//   - A consumer holds only in-flight events in memory, at most ConsumeOptions.MaxAckPending of them. A [Follower] holds none: [LastChanges] has
-//     the last one of each source.
+//   - A durable consumer holds only in-flight events in memory, at most ConsumeOptions.MaxAckPending of them. A [Follower] holds none:
+//     [LastChanges] has the last one of each source.
 //
 // # Permissions
 //

@@ -86,7 +86,7 @@ const ReasonWebhookFailed = "webhook-failed"
 // ReasonReloadedInPlace is the reason of an outcome whose pods were not replaced, but answered a reload request with a 2xx status.
 const ReasonReloadedInPlace = "reloaded-in-place"
 
-// ReasonPatchDenied means that a handler rejects an event because the API server denies the patch that the event asks for.
+// ReasonPatchDenied is the reason of an outcome whose patch the API server denies.
 const ReasonPatchDenied = "patch-denied"
 
 // RejectError means that an event must never be acted on. Delivery.Done terminates such an event and publishes a dead

@@ -11,7 +11,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// event is an event in flight. It is settled when nothing holds it any more.
+// event is an event that syncs hold. It is settled when none does any more.
 type event struct {
 	change events.Change
 	bed    *bed

@@ -146,7 +146,7 @@ func TestAPatchThatFailsIsMadeAgain(t *testing.T) {
 	})
 }
 
-func TestAPatchThatIsDeniedEndsAmongTheDeadLetters(t *testing.T) {
+func TestAPatchThatIsDeniedIsGivenUp(t *testing.T) {
 	inBed(t, func(b *bed) {
 		b.secret("db", "shop/db", "")
 		b.refuse = apierrors.NewForbidden(schema.GroupResource{}, "db", errors.New("denied by a webhook"))
@@ -154,7 +154,7 @@ func TestAPatchThatIsDeniedEndsAmongTheDeadLetters(t *testing.T) {
 		event := b.rotate("shop/db", 2, nil)
 		b.pass(2 * time.Minute)
 		if done, err := b.isSettled(event); !done || err == nil {
-			t.Errorf("the event is done with: %t (%v), want it among the dead letters", done, err)
+			t.Errorf("the event is done with: %t (%v), want it given up", done, err)
 		}
 		b.want("outcomes", b.outcomes(), []string{"db failed patch-denied"})
 		if warnings := b.warnings(); len(warnings) != 1 {

@@ -80,12 +80,12 @@ func (s *simulation) rotateOne() {
 	s.open[path] = append(s.open[path], s.deliver(s.Context(), rotation(path, version, nil)))
 }
 
-// restart makes another actuator take over. Of each path, the last event is redelivered if it is not settled.
+// restart makes another actuator take over. The last event of each path comes again if one is not settled.
 func (s *simulation) restart() {
 	s.notef("another actuator")
 	undone := make(map[string]bool)
-	for path, inFlight := range s.open {
-		for _, e := range inFlight {
+	for path, events := range s.open {
+		for _, e := range events {
 			if done, _ := s.isSettled(e); !done {
 				undone[path] = true
 			}
@@ -135,8 +135,8 @@ func (s *simulation) end() {
 	s.recover()
 	s.pass(10 * time.Minute)
 	var problems []string
-	for path, inFlight := range s.open {
-		for _, e := range inFlight {
+	for path, events := range s.open {
+		for _, e := range events {
 			if done, err := s.isSettled(e); !done || err != nil {
 				problems = append(problems, fmt.Sprintf("an event of %s is settled: %t (%v), want true without an error", path, done, err))
 			}

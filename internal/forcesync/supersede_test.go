@@ -164,10 +164,10 @@ func TestALaterVersionLetsGoOfTheEventsBefore(t *testing.T) {
 		again := b.rotate("shop/db", 100, nil)
 		b.pass(10 * time.Millisecond)
 		if done, err := b.isSettled(last); !done || err != nil {
-			t.Errorf("an event that was delivered again is settled: %t (%v), want its later delivery to be held in its place", done, err)
+			t.Errorf("an event that has come again is settled: %t (%v), want the later one to be held in its place", done, err)
 		}
 		if done, _ := b.isSettled(again); done {
-			t.Error("the later delivery is done with before the sync")
+			t.Error("the later one is done with before the sync")
 		}
 		b.pass(5 * time.Minute)
 		b.mustSettle(again)

@@ -50,7 +50,7 @@ func New(host Host, index *Index) *Syncer {
 
 // Take handles an event about a secret in a store, or about an object that ExternalSecrets write. It holds the event once for each sync
 // that the event asks for. span is the span of the event's processing.
-func (y *Syncer) Take(ctx context.Context, change events.Change, span trace.Span, event InFlight) {
+func (y *Syncer) Take(ctx context.Context, change events.Change, span trace.Span, event HeldEvent) {
 	if change.Verb == events.VerbChanged {
 		y.follower.targetChanged(ctx, change.Source)
 	}
@@ -66,7 +66,7 @@ func (y *Syncer) Take(ctx context.Context, change events.Change, span trace.Span
 
 // Resume is Take for the last event about a secret in a store when the Syncer begins. It asks only for the syncs that nobody has finished, as far as
 // the ExternalSecrets show.
-func (y *Syncer) Resume(ctx context.Context, change events.Change, span trace.Span, event InFlight) {
+func (y *Syncer) Resume(ctx context.Context, change events.Change, span trace.Span, event HeldEvent) {
 	rotation, ok := externalsecret.RotationOf(change)
 	if !ok {
 		return

@@ -57,7 +57,7 @@ func (t *tracker) wait(s *pendingSync, in state, until time.Time) {
 	t.agenda.schedule(s, until)
 }
 
-// finish ends a sync, reports why, and releases its events. If err is not nil, it is why the events are dead-lettered. finish does nothing for a
+// finish ends a sync, reports why, and releases its events. If err is not nil, it is why it was given up. finish does nothing for a
 // sync that is already finished: another sync may have its key by then.
 func (t *tracker) finish(ctx context.Context, s *pendingSync, why reason, err error) {
 	if t.pending.byKey[s.key] != s {

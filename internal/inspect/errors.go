@@ -2,6 +2,5 @@ package inspect
 
 import "errors"
 
-// errMissing is wrapped if the API server has no workload with a given name, or does not serve its kind, or if there is no
-// dead letter with a given id.
+// errMissing is wrapped if the API server has no workload with a given name, or does not serve its kind.
 var errMissing = errors.New("there is no")

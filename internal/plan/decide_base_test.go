@@ -8,7 +8,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// R1, R2: a workload without a record is rolled for what changed since it began to want the source.
+// A workload without a record is rolled for what changed since it began to want the source.
 func TestDecideRollsAWorkloadWithoutARecordForWhatIsNews(t *testing.T) {
 	nobodySaw := Memory{Base: &Base{}, GapFrom: written.Add(-time.Hour)}
 	again := Memory{Base: &Base{}, GapFrom: written.Add(time.Hour)}
@@ -91,7 +91,7 @@ func TestDecideComparesTheTimesOfAStore(t *testing.T) {
 	})
 }
 
-// R6: a link gates a workload with a record, too.
+// A link gates a workload with a record, too.
 func TestDecideRollsForNothingThatCameBeforeALink(t *testing.T) {
 	before, after := optsIn("101", time.Hour), optsIn("99", -time.Hour)
 	owed := Memory{Base: cameLive.Base, GapFrom: cameLive.GapFrom, Owed: true}

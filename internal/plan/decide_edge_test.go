@@ -8,7 +8,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// M3, M7: a deletion is no difference of content, and counts once it happens.
+// A deletion is no difference of content, and counts once it happens.
 func TestDecideRollsForADeletionThatIsNews(t *testing.T) {
 	onDelete := Policy{Delete: true}
 	alive := Memory{Base: &Base{Version: "100"}, GapFrom: written.Add(time.Hour)}
@@ -68,7 +68,7 @@ func TestDecideRollsForADeletionThatIsNews(t *testing.T) {
 	})
 }
 
-// R3, M7: so does an appearance.
+// So does an appearance.
 func TestDecideRollsForAnAppearanceThatIsNews(t *testing.T) {
 	created := func(c *events.Change) {
 		c.Created, c.CreatedAt, c.Previous = true, "100", ""
@@ -107,7 +107,7 @@ func TestDecideRollsForAnAppearanceThatIsNews(t *testing.T) {
 	})
 }
 
-// M7: and so does a re-creation, if it is to roll anything.
+// And so does a re-creation, if it is to roll anything.
 func TestDecideRollsForARecreationThatIsNews(t *testing.T) {
 	always := Policy{Create: CreateAlways}
 	recreated := func(c *events.Change) {

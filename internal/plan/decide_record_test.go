@@ -43,7 +43,7 @@ func TestDecideComparesWithTheRecord(t *testing.T) {
 	})
 }
 
-// R7: a content that comes and goes may be in pods that started in between.
+// A content that comes and goes may be in pods that started in between.
 func TestDecideRollsForAContentThatCameAndWentUnlessItWasQuick(t *testing.T) {
 	now := written.Add(time.Hour)
 	quick, slow := Memory{Now: now, Since: now.Add(-LongWait)}, Memory{Now: now, Since: now.Add(-LongWait - time.Second)}
@@ -89,7 +89,7 @@ func TestDecideRollsForAContentThatCameAndWentUnlessItWasQuick(t *testing.T) {
 	})
 }
 
-// R9: the stream was put back to before a source was deleted and created again.
+// The stream was put back to before a source was deleted and created again.
 func TestDecideDoesNotRollForAnObjectThatCameBeforeTheRecord(t *testing.T) {
 	here := func(w *workload.Workload) { w.Version, w.Patched = "150", written }
 	testDecide(t, []decideTest{
@@ -107,7 +107,7 @@ func TestDecideDoesNotRollForAnObjectThatCameBeforeTheRecord(t *testing.T) {
 	})
 }
 
-// R16: a record says which keys it is about, and what it says of others is not known.
+// A record says which keys it is about, and what it says of others is not known.
 func TestDecideRollsInDoubtForKeysThatTheRecordIsNotAbout(t *testing.T) {
 	ofPassword := func(w *workload.Workload) {
 		entryOf(workload.RolledFor{Fingerprint: fp("9"), Version: "90", UID: "uid", Scope: workload.ScopeOf([]string{"password"})})(w)

@@ -137,7 +137,7 @@ func TestDecideLeavesAloneWhatIsNotWanted(t *testing.T) {
 	})
 }
 
-// R8: what changes while a source is ignored is not to be found later.
+// What changes while a source is ignored is not to be found later.
 func TestDecideRecordsWhatAnIgnoredSourceHas(t *testing.T) {
 	testDecide(t, []decideTest{
 		{name: "it has changed", change: isIgnored, state: recordOf("a", "90", "uid"), memory: cameLive, want: SourceIgnored, records: "100"},
@@ -179,7 +179,7 @@ func TestDecideRecordsWhatHasNotChanged(t *testing.T) {
 	})
 }
 
-// M9: a record has no room for all sources that a pattern matches.
+// A record has no room for all sources that a pattern matches.
 func TestDecideIsDoneWithWhatARecordHasNoRoomFor(t *testing.T) {
 	other := workload.Reference{Kind: events.KindSecret, Name: "other"}
 	done := func(version string) func(*workload.Workload) {

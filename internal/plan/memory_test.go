@@ -147,7 +147,7 @@ func owes(decision Decision) bool {
 	return decision.Reason.Action() == Roll || decision.Reason == SourceOnHold
 }
 
-// I3: what a leader remembers is no reason to roll a workload that has a record.
+// What a leader remembers is no reason to roll a workload that has a record.
 func TestARecordedWorkloadIsRolledAtLeastByALeaderThatRemembersNothing(t *testing.T) {
 	web := workloadOf(t, "auto", optionalDB, nil)
 	for seed := range uint64(situations) {
@@ -160,7 +160,7 @@ func TestARecordedWorkloadIsRolledAtLeastByALeaderThatRemembersNothing(t *testin
 	}
 }
 
-// I1, I2: a workload that has got what was decided is at rest.
+// A workload that has got what was decided is at rest.
 func TestAWorkloadThatGotWhatWasDecidedIsLeftAlone(t *testing.T) {
 	web := workloadOf(t, "auto", optionalDB, nil)
 	for seed := range uint64(situations) {
@@ -180,7 +180,7 @@ func TestAWorkloadThatGotWhatWasDecidedIsLeftAlone(t *testing.T) {
 	}
 }
 
-// I4: nothing rolls because an option was changed while everything was at rest.
+// Nothing rolls because an option was changed while everything was at rest.
 func TestAnotherPolicyRollsNothingThatIsAtRest(t *testing.T) {
 	web := workloadOf(t, "auto", optionalDB, nil)
 	for seed := range uint64(situations) {

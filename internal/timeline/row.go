@@ -134,7 +134,7 @@ func (r *row) addOutcome(f *fact) {
 		r.settle(f, failed, "Failed")
 	case events.VerbSkipped:
 		if f.started.IsZero() && r.state >= ready && r.state != waiting {
-			return // This is a redelivery of what it was rolled for.
+			return // It was rolled for that already.
 		}
 		word := "Not rolled"
 		if !f.started.IsZero() {

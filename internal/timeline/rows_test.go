@@ -61,7 +61,7 @@ func TestRowsSayWhatBecameOfAChange(t *testing.T) {
 				"   deployment/web Ready; +1 s waits: limit-reached; +4 s patched; +8 s ready\n",
 		},
 		{
-			name: "a redelivery does not hide that it was rolled",
+			name: "a skip because it was rolled already does not hide that it was rolled",
 			events: func(h *history) {
 				of := h.changed("east", "db", s, "")
 				roll(h, events.VerbCompleted, 9*s, 5*s, of, "rolled-out")

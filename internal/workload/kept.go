@@ -12,6 +12,7 @@ import (
 type kept struct {
 	rolled   map[string]RolledFor
 	revision string
+	last     Last
 	// own is the revision on the workload itself.
 	own string
 	// rolledNow is what the patch records of AnnotationRollNow.
@@ -28,11 +29,11 @@ type kept struct {
 // written and this one would not is kept, too: it is not on the object that this patch was made for.
 func (w *Workload) Keeping(patched *Workload) *Workload {
 	k := kept{
-		rolled: patched.Rolled, revision: patched.Revision,
+		rolled: patched.Rolled, revision: patched.Revision, last: patched.Last,
 		rolledNow: cmp.Or(patched.now.done, w.now.done), rolledAt: w.interval.rolled, rolls: w.breaker.rolls,
 	}
 	if w.kept != nil && patched.Revision == w.kept.own {
-		k.revision = w.Revision // The patch rolls nothing.
+		k.revision, k.last = w.Revision, w.Last // The patch rolls nothing.
 	}
 	if patched.interval.rolled.After(k.rolledAt) {
 		k.rolledAt = patched.interval.rolled
@@ -80,7 +81,7 @@ func (w *Workload) keepingLater(k kept) (*Workload, bool) {
 	if !later {
 		return nil, false
 	}
-	k.rolled = rolled
+	k.rolled, k.last = rolled, Last{Revision: k.revision, At: toSecond(k.rolledAt), Was: wasFine}
 	return w.with(k), true
 }
 
@@ -90,7 +91,7 @@ func (w *Workload) with(k kept) *Workload {
 		k.own = w.kept.own
 	}
 	keeping := *w
-	keeping.kept, keeping.Rolled, keeping.Revision = &k, k.rolled, k.revision
+	keeping.kept, keeping.Rolled, keeping.Revision, keeping.Last = &k, k.rolled, k.revision, k.last
 	keeping.now.done = cmp.Or(k.rolledNow, w.now.done)
 	if k.rolledAt.After(w.interval.rolled) {
 		keeping.interval.rolled = k.rolledAt

@@ -15,8 +15,7 @@ import (
 	"github.com/keyturn/keyturn/tests/programs"
 )
 
-// stepTimeout bounds each step, and each wait of the stage. The longest wait in a step is for the events that a killed actuator had
-// not acknowledged: they are redelivered once they count as lost.
+// stepTimeout bounds each step, and each wait of the stage.
 const stepTimeout = 90 * time.Second
 
 // few is how many workloads are reported one by one.

@@ -152,7 +152,7 @@ func killInTheMiddle(ctx context.Context, s *stage, out *report) error {
 	if err := s.startActuator(ctx); err != nil {
 		return err
 	}
-	out.did("restarted the actuator; unacknowledged events are redelivered within seconds")
+	out.did("restarted the actuator; it compares what each source has with the records")
 	return nil
 }
 

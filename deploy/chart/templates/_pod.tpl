@@ -47,7 +47,7 @@ serviceAccountName: {{ include "keyturn.serviceAccountName" . }}
 automountServiceAccountToken: {{ and (ne $program "audit") (ne (toString (get (get $root.Values.reloader "deployment" | default dict) "automountServiceAccountToken")) "false") }}
 # Otherwise Kubernetes sets KEYTURN_NATS_PORT and the like for the Service, which look like our own variables.
 enableServiceLinks: false
-# Enough to finish and ack in-flight work, and to close NATS last.
+# Enough to finish the patches and messages in flight, and to close NATS last.
 terminationGracePeriodSeconds: 30
 {{- with include "keyturn.priorityClassName" . }}
 priorityClassName: {{ . }}

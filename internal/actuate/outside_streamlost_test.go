@@ -7,35 +7,6 @@ import (
 	"time"
 )
 
-func TestAChangeIsNotForgottenWhileAWorkloadWaitsWithItAndIsRolledForOnce(t *testing.T) {
-	play(t, func(s *scene) {
-		s.options.LeaderElect = true
-		s.workload("other", auto, reads("secret/db"))
-		s.workload("web", auto, onHold, reads("secret/db"))
-		s.observe("secret/db")
-		first := s.start()
-		s.start()
-		s.pass(time.Minute)
-		s.set("secret/db", "password", "two")
-		s.pass(11 * time.Minute)
-		s.wantRolls("other")
-		s.wantTold("other started content-changed", "other completed rolled-out", "web held on-hold")
-		first.kill()
-		s.pass(time.Minute)
-		s.wantNothing()
-		s.restart()
-		s.pass(time.Minute)
-		s.wantNothing()
-		s.edit("web", letGo)
-		s.settle()
-		s.wantWrites("web rolled")
-		s.wantTold("web started content-changed", "web completed rolled-out")
-		s.restart()
-		s.pass(time.Hour)
-		s.wantNothing()
-	})
-}
-
 // If the stream loses a change, the watcher publishes it again.
 func TestAChangeThatWaitsOutlivesItsStream(t *testing.T) {
 	tests := []struct {
@@ -95,7 +66,7 @@ func TestAStreamThatIsRolledBackRollsNoWorkloadBack(t *testing.T) {
 			play(t, func(s *scene) {
 				s.workload("web", auto, reads("secret/db"))
 				s.begin("secret/db")
-				restore := s.backup("")
+				restore := s.backup()
 				s.set("secret/db", "password", "two")
 				s.pass(11 * time.Minute)
 				s.wantRolls("web")

@@ -6,17 +6,17 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// InFlight is an event that something is not finished with.
-type InFlight interface {
-	// Hold keeps the event in flight until one more Release.
+// HeldEvent is an event that is not finished while something holds it.
+type HeldEvent interface {
+	// Hold keeps the event until one more Release.
 	Hold()
-	// Release undoes one Hold. The error is why that has been given up, or nil.
+	// Release undoes one Hold. The error is why whoever held it has given up, or nil.
 	Release(ctx context.Context, err error)
 }
 
 // cause is an event that asks for a sync.
 type cause struct {
-	event InFlight
+	event HeldEvent
 	// span is the span of the event's processing.
 	span trace.Span
 }
