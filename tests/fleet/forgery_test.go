@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/testkit"
@@ -55,6 +56,10 @@ func (h *hub) trespass(victim *cluster) {
 		{"a watcher writes into FLEET as another cluster", "eu-watcher", "keyturn.fleet.us.S.guess"},
 		{"the reader of FLEET writes into it", "fleet-reader", "keyturn.v1.us.secret.default.db"},
 	}
+	victim.eventually("the fence has a record", func(ctx context.Context) bool {
+		fence, err := victim.client.AppsV1().Deployments(victim.namespace).Get(ctx, "fence", metav1.GetOptions{})
+		return err == nil && fence.Annotations["keyturn.dev/rolled"] != ""
+	})
 	before := victim.generations()
 	for _, tt := range tests {
 		h.Run(tt.name, func(t *testing.T) {
