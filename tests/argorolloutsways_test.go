@@ -88,7 +88,9 @@ func TestARestartIsRightWhateverTheClockOfTheWatcherSays(t *testing.T) {
 		seen.Verb, seen.Fingerprint, seen.Previous, seen.ChangedAt, seen.Changed = events.VerbObserved, seen.Previous, "", "", nil
 		seen.Keys = map[string]events.Key{"password": {Fingerprint: seen.Fingerprint}}
 		r.publish(r.message(seen))
-		r.eventually("it has a record", func(context.Context) bool { return r.field(test.name, "metadata", "annotations", recordAnnotation) != "" })
+		r.eventually("it has a record", func(context.Context) bool {
+			return r.field(test.name, "metadata", "annotations", recordAnnotation) != ""
+		})
 	}
 	for _, test := range tests {
 		r.sub("a clock that is "+test.name, func(sub *rig) {

@@ -105,7 +105,8 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		dispatcher: &dispatcher{
 			dryRun: o.DryRun, decider: decider, kinds: s.kinds, index: index, debounce: debounce, admission: admission,
 			ways:    ways{delay: o.ReloadDelay, now: now},
-			patcher: patcher, pauses: pauses, completion: completion, told: make(toldHolds), concluder: concluder, reporter: reporter, outcomes: outcomes,
+			patcher: patcher, pauses: pauses, completion: completion, told: make(toldHolds), concluder: concluder, reporter: reporter,
+			outcomes: outcomes,
 			tracer: o.Tracer, metrics: s.metrics, log: s.log, now: now,
 		},
 		completion: completion,

@@ -70,8 +70,12 @@ func (c *completion) finish(ctx context.Context, result patchResult) {
 		c.again(r, err).WarnContext(rollCtx, "patch failed; retrying")
 		c.metrics.retried(ctx, r.workload.ID)
 	}
+	isFailed := result.err != nil && r.finish == nil
+	if isFailed && !kube.HasChanged(result.err) {
+		c.rollouts.doubt(r)
+	}
 	c.rollouts.review(ctx, r.key())
-	if result.err != nil && r.finish == nil {
+	if isFailed {
 		c.rollouts.doubt(r) // Whoever has rolled it instead has the time to tell that first.
 	}
 }

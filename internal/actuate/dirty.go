@@ -94,15 +94,22 @@ func (d *dirtySet) take() (changed, relinked, returned keySet) {
 	return changed, relinked, returned
 }
 
-// takeNews returns the sources, and forgets them.
-func (d *dirtySet) takeNews() map[events.Source]news {
+// maxTaken is how many sources the loop takes at a time. Each may have many dependents, of which outcomes are told.
+const maxTaken = 256
+
+// takeNews returns sources, and forgets them. It reports whether these are all.
+func (d *dirtySet) takeNews() (taken map[events.Source]news, isAll bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	taken := d.news
-	if len(taken) > 0 {
-		d.news = make(map[events.Source]news)
+	taken = make(map[events.Source]news, min(len(d.news), maxTaken))
+	for source, n := range d.news {
+		if len(taken) == maxTaken {
+			return taken, false
+		}
+		taken[source] = n
+		delete(d.news, source)
 	}
-	return taken
+	return taken, true
 }
 
 // news is what has become of a source since the loop has last heard of it.

@@ -54,17 +54,19 @@ func (i *intake) start(ctx context.Context) {
 	}
 }
 
-// advance has all workloads consider what has become of sources, before any of them is dispatched.
-func (i *intake) advance(ctx context.Context) {
+// advance has workloads consider what has become of sources, and reports whether that is all. None of them is dispatched before.
+func (i *intake) advance(ctx context.Context) (isAll bool) {
 	for key := range i.waiting {
 		if !i.patcher.busy(key) {
 			delete(i.waiting, key)
 			i.reconsider(ctx, key)
 		}
 	}
-	for source, n := range i.dirty.takeNews() {
+	taken, isAll := i.dirty.takeNews()
+	for source, n := range taken {
 		i.take(ctx, source, n)
 	}
+	return isAll
 }
 
 // take takes the last event of a source to the workloads and the ExternalSecrets that depend on it.
@@ -157,12 +159,15 @@ func (i *intake) returned(ctx context.Context, key workload.Key) {
 func (i *intake) find(ctx context.Context, w *workload.Workload, source events.Source) (lacks bool) {
 	key := w.Key()
 	change, storedAt := i.last(w, source)
-	if change.Verb == "" || i.reverts.repeats(key, source) || i.debounce.byKey[key].isFor(change) {
+	if change.Verb == "" || i.debounce.byKey[key].isFor(change) {
 		return false
 	}
 	now := i.now()
 	since := cameAt(change.Time, now)
 	decision := i.decider.decide(w, change, plan.Memory{Since: since})
+	if i.reverts.repeats(key, source) && w.Reverts(source.String(), decision.Record) > 0 {
+		return false // It is repeated later.
+	}
 	if action := decision.Reason.Action(); action == plan.Skip || action == plan.Record {
 		return decision.Records
 	}

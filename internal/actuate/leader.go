@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"github.com/keyturn/keyturn/internal/backoff"
+	"github.com/keyturn/keyturn/internal/kube"
 )
 
 // The times of the Lease are about half of those of kube-controller-manager. After a crash, another actuator leads within leaseDuration and two
@@ -163,7 +164,7 @@ func release(ctx context.Context, lock resourcelock.Interface) {
 
 const (
 	// gapMargin is how long, beside the longest debounce, a leader may take to note what a workload waits for.
-	gapMargin = 5 * time.Second
+	gapMargin = overdueCheck + kube.PatchTimeout
 	// writePrecision is that of the times of writes.
 	writePrecision = time.Second
 )

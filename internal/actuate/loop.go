@@ -63,6 +63,7 @@ func (l *loop) run(ctx context.Context) {
 
 // resume has the parts go on with what the workloads say.
 func (l *loop) resume(ctx context.Context) {
+	l.review(ctx) // Where a kind is served again, a workload begins with what there is now.
 	if l.intake.start(ctx); len(l.debounce.byKey) > 0 {
 		l.stream.holds(ctx, l.dispatcher.told)
 	}
@@ -123,7 +124,10 @@ func (l *loop) advance(ctx context.Context) {
 	if l.outbox.full() {
 		return
 	}
-	l.intake.advance(ctx)
+	if !l.intake.advance(ctx) {
+		l.dirty.alert(true) // Who waits for others must not go before these are marked, too.
+		return
+	}
 	l.reverts.advance(ctx)
 	l.dispatcher.dispatch(ctx)
 	l.syncer.Advance(ctx)

@@ -25,11 +25,11 @@ type owing struct {
 
 // advance notes what is not noted yet.
 func (o *owing) advance(ctx context.Context) {
-	if o.dryRun {
+	if o.dryRun || o.patcher.draining {
 		return
 	}
 	for key, p := range o.debounce.byKey {
-		if now := o.now(); now.Before(p.noteAt) || now.Before(p.noteRetry) || now.Before(p.first.Add(o.after)) {
+		if now := o.now(); now.Before(p.noteAt) || now.Before(p.noteRetry) || p.age(now) < o.after {
 			continue // There may be thousands, and for most of them this is the only check.
 		}
 		w := o.index.Get(key)
@@ -72,7 +72,8 @@ func (o *owing) finish(ctx context.Context, result patchResult) {
 	case p == nil:
 		return // It does not wait any more.
 	case result.err == nil:
-		p.unnoted = 0
+		p.unnoted, p.noteRetry = 0, o.now().Add(owingLook) // Whoever removes it does so again.
+		o.advance(ctx)
 		return
 	}
 	p.unnoted++

@@ -104,6 +104,9 @@ func (p *pending) add(e *takenEvent, from *events.Change, since time.Time) *pend
 		p.changes[e.change.Source] = c
 	}
 	p.noteAt = time.Time{}
+	if p.unnoted == 0 {
+		p.noteRetry = time.Time{}
+	}
 	c.follow(e)
 	return c
 }

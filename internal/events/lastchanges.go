@@ -30,7 +30,8 @@ func NewLastChanges(origins Origins) *LastChanges {
 
 // Put takes an event of a source. It reports whether the source has changed by it, or what is said of the source, and returns what was known
 // before. It does not take an earlier event than the one it knows. If it knows the same one at another place of the stream, which has lost it and to
-// which it was published again, nothing is new. An event that could not be read leaves what was known as it is, see IsUnreadable.
+// which it was published again, nothing is new, unless a later one could not be read. An event that could not be read leaves what was known as it is,
+// see IsUnreadable.
 func (l *LastChanges) Put(at Address, c *LastChange) (before *LastChange, isNew bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -45,7 +46,9 @@ func (l *LastChanges) Put(at Address, c *LastChange) (before *LastChange, isNew 
 			l.unreadable[at] = c
 		}
 		return nil, false
-	case unreadable != nil && unreadable.isBefore(c):
+	}
+	wasUnreadable := unreadable != nil && unreadable.isBefore(c)
+	if wasUnreadable {
 		delete(l.unreadable, at)
 	}
 	isSame := known != nil && known.isSame(c)
@@ -57,7 +60,7 @@ func (l *LastChanges) Put(at Address, c *LastChange) (before *LastChange, isNew 
 	source := at.Source()
 	before, _ = l.last(source)
 	l.set(group, at.Name, c)
-	if last, _ := l.last(source); isSame || last != c {
+	if last, _ := l.last(source); isSame && !wasUnreadable || last != c {
 		return nil, false
 	}
 	return before, true

@@ -78,10 +78,10 @@ func (y *Syncer) Resume(ctx context.Context, change events.Change, span trace.Sp
 	}
 }
 
-// lacks reports whether an ExternalSecret has still to be synced for a change. The operator reads one that it has not tried anyway. A sync that was
-// asked for longer ago than it may take has ended, and that was reported.
+// lacks reports whether an ExternalSecret has still to be synced for a change. The operator tries one that it has not synced again anyway. A sync
+// that was asked for longer ago than it may take has ended, and that was reported.
 func (y *Syncer) lacks(es *externalsecret.ExternalSecret, change events.Change) bool {
-	if _, refused := refusal(es, y.dryRun); refused || es.Untried() {
+	if _, refused := refusal(es, y.dryRun); refused || es.Untried() || es.Failed {
 		return false
 	}
 	_, asked := targetOf(es, y.index.owner(es)).asked(change.ID())
