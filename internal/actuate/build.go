@@ -107,7 +107,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 			ways:    ways{delay: o.ReloadDelay, now: now},
 			patcher: patcher, pauses: pauses, completion: completion, told: make(toldHolds), concluder: concluder, reporter: reporter,
 			outcomes: outcomes,
-			tracer: o.Tracer, metrics: s.metrics, log: s.log, now: now,
+			tracer:   o.Tracer, metrics: s.metrics, log: s.log, now: now,
 		},
 		completion: completion,
 	}
