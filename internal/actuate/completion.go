@@ -75,7 +75,7 @@ func (c *completion) finish(ctx context.Context, result patchResult) {
 		c.rollouts.doubt(r)
 	}
 	c.rollouts.review(ctx, r.key())
-	if isFailed {
+	if isFailed && kube.HasChanged(result.err) {
 		c.rollouts.doubt(r) // Whoever has rolled it instead has the time to tell that first.
 	}
 }

@@ -63,14 +63,14 @@ func (l *loop) run(ctx context.Context) {
 
 // resume has the parts go on with what the workloads say.
 func (l *loop) resume(ctx context.Context) {
-	l.review(ctx) // Where a kind is served again, a workload begins with what there is now.
-	if l.intake.start(ctx); len(l.debounce.byKey) > 0 {
-		l.stream.holds(ctx, l.dispatcher.told)
-	}
 	for _, w := range l.index.All() {
 		l.pauses.review(w.Key())
 		l.besideReloader.see(w, time.Time{})
 		l.shadows.review(w.Key())
+	}
+	l.review(ctx) // Where a kind is served again, a workload begins with what there is now.
+	if l.intake.start(ctx); len(l.debounce.byKey) > 0 {
+		l.stream.holds(ctx, l.dispatcher.told)
 	}
 	l.snapshots.Store(newSnapshot(l.rollouts))
 }
@@ -130,6 +130,9 @@ func (l *loop) advance(ctx context.Context) {
 	}
 	l.reverts.advance(ctx)
 	l.dispatcher.dispatch(ctx)
+	if l.owing.hasMore {
+		l.owing.advance(ctx)
+	}
 	l.syncer.Advance(ctx)
 	l.recorder.advance(ctx)
 }

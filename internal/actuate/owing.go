@@ -21,14 +21,20 @@ type owing struct {
 	decider *decider
 	// after is how long a change waits before it is noted: the longest debounce.
 	after time.Duration
+	// hasMore says that a note has ended, so that the next one need not wait for the next look.
+	hasMore bool
 }
 
 // advance notes what is not noted yet.
 func (o *owing) advance(ctx context.Context) {
+	o.hasMore = false
 	if o.dryRun || o.patcher.draining {
 		return
 	}
 	for key, p := range o.debounce.byKey {
+		if o.patcher.full() {
+			return
+		}
 		if now := o.now(); now.Before(p.noteAt) || now.Before(p.noteRetry) || p.age(now) < o.after {
 			continue // There may be thousands, and for most of them this is the only check.
 		}
@@ -73,7 +79,7 @@ func (o *owing) finish(ctx context.Context, result patchResult) {
 		return // It does not wait any more.
 	case result.err == nil:
 		p.unnoted, p.noteRetry = 0, o.now().Add(owingLook) // Whoever removes it does so again.
-		o.advance(ctx)
+		o.hasMore = true
 		return
 	}
 	p.unnoted++

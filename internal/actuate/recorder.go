@@ -81,7 +81,7 @@ func (r *recorder) review(key workload.Key) {
 		turn.due = turn.lostDue // Other records of the workload say nothing about who removes it.
 		r.enqueue(key, turn)
 	case len(w.Reverted) > 0:
-		r.want(key) // If its pod template is another one by now, its pods have what it was to be rolled for.
+		r.enqueue(key, r.turn(key)) // If its pod template is another one by now, its pods have what it was to be rolled for.
 	}
 }
 
