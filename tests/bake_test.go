@@ -89,6 +89,7 @@ func TestTheOthersRollWhenTheFirstHasStayedReadyAlsoAfterARestart(t *testing.T) 
 	run := func() func() { return r.runAt(clock, func(o *actuate.Options) { o.Canary = true }) }
 	stop := run()
 	r.startWatcher()
+	r.awaitRecords()
 	before := r.tally()
 	want := func(what string, first, second int64) {
 		t.Helper()

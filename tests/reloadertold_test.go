@@ -74,7 +74,9 @@ func TestUsersOfReloaderSeeItsMetricsAndKubernetesEvents(t *testing.T) {
 	r.deploy(r.reading("web", "db", 1, nil))
 	r.deploy(r.reading("frozen", "db", 1, nil))
 	r.secret("other", map[string]string{"password": "one"})
-	r.deploy(r.reading("another", "other", 1, nil))
+	another := programs.NewDeployment(r.namespace, "another", 1, map[string]string{"keyturn.dev/roll-on": "auto"})
+	programs.ReadSecretKey(&another.Spec.Template, "other", "password")
+	r.deploy(another)
 	r.denyUpdates("frozen")
 	r.start()
 	r.secret("db", map[string]string{"password": "two"})
@@ -82,6 +84,7 @@ func TestUsersOfReloaderSeeItsMetricsAndKubernetesEvents(t *testing.T) {
 	r.outcomeOf("frozen", events.VerbFailed)
 	r.secret("other", map[string]string{"password": "two"}) // Only of this event every workload is finished.
 	r.outcomeOf("another", events.VerbCompleted)
+	r.set(events.KindSecret, "other", "user", "app") // Nobody reads that.
 	r.quiet()
 
 	if diff := cmp.Diff(reloadersMetrics, r.reloadersSamples()); diff != "" {
@@ -95,7 +98,7 @@ func TestUsersOfReloaderSeeItsMetricsAndKubernetesEvents(t *testing.T) {
 		{"reloader_reload_executed_total", []string{`success="true"`}, "2"},
 		{"reloader_reload_executed_total_by_namespace", []string{`success="true"`, `namespace="` + r.namespace + `"`}, "2"},
 		{"reloader_action_total", []string{`workload_kind="Deployment"`, `result="success"`}, "2"},
-		{"reloader_events_received_total", []string{`event_type="update"`, `resource_type="secrets"`}, "2"},
+		{"reloader_events_received_total", []string{`event_type="update"`, `resource_type="secrets"`}, "3"},
 	} {
 		if got := r.series(r.actuator, tt.name, tt.labels...); got != tt.want {
 			t.Errorf("%s%v: got %q, want %s", tt.name, tt.labels, got, tt.want)

@@ -56,14 +56,19 @@ func (s *state) Put(at events.Address, c *events.LastChange) {
 	}
 }
 
-// Complete implements events.Taker. The stream is read often enough to forget then what it does not keep.
-func (s *state) Complete() {
+// Complete implements events.Taker. The stream is read often enough to forget then what it does not keep. What came while it was read for the first
+// time is new.
+func (s *state) Complete(last uint64) {
 	s.Forget(s.now())
 	if s.base != nil {
 		return
 	}
 	s.base = make(map[events.Source]plan.Base)
 	s.All(func(source events.Source, c *events.LastChange) {
+		if c.Seq > last {
+			s.dirty.tell(source, nil, cameAt(c.Time(), s.now()))
+			return
+		}
 		s.base[source] = plan.Base{Version: c.ResourceVersion, Deleted: c.Verb() == events.VerbDeleted}
 	})
 	close(s.complete)

@@ -106,7 +106,7 @@ func TestAnEmptyStreamIsAsItWas(t *testing.T) {
 type ignoring struct{}
 
 func (ignoring) Put(Address, *LastChange) {}
-func (ignoring) Complete()                {}
+func (ignoring) Complete(uint64)          {}
 
 // Nothing is lost when the stream drops a deletion.
 func TestADeletionIsOnTheStreamForADay(t *testing.T) {

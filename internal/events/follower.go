@@ -25,8 +25,9 @@ const (
 type Taker interface {
 	// Put is called for each event, from several goroutines. An event that could not be read has no verb.
 	Put(at Address, c *LastChange)
-	// Complete is called each time that everything has been put that the stream had when a reading of it began.
-	Complete()
+	// Complete is called each time that everything has been put that the stream had when a reading of it began. Last is the sequence of its last
+	// message then. What came since may have been put, too.
+	Complete(last uint64)
 }
 
 // Follower reads the last event of every source, and then each new one. It has no position that could be ahead of the stream: it reads everything
@@ -65,7 +66,7 @@ func (f *Follower) Run(ctx context.Context) {
 		if err == nil {
 			current.end()
 			current = next
-			f.taker.Complete()
+			f.taker.Complete(current.first)
 			err = f.watch(ctx, current, reconnected)
 		}
 		if time.Since(began) >= checkInterval {

@@ -93,7 +93,7 @@ func (f *followed) Put(at events.Address, c *events.LastChange) {
 }
 
 // Complete implements events.Taker.
-func (f *followed) Complete() {
+func (f *followed) Complete(uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.epochs++

@@ -44,7 +44,7 @@ type completed chan struct{}
 
 func (completed) Put(Address, *LastChange) {}
 
-func (c completed) Complete() {
+func (c completed) Complete(uint64) {
 	select {
 	case c <- struct{}{}:
 	default:
