@@ -117,7 +117,10 @@ func (i *intake) consider(ctx context.Context, e *takenEvent, w *workload.Worklo
 		i.concluder.conclude(ctx, e, w, decision)
 	default:
 		c := i.debounce.add(w, e, from, since, i.now())
-		c.owed = c.owed || decision.Owes()
+		if decision.Owes() {
+			c.owed = true
+			i.reverts.hasten(key)
+		}
 	}
 }
 

@@ -120,6 +120,19 @@ func (p *pending) isFor(change events.Change) bool {
 	return c != nil && c.change.ID() == change.ID()
 }
 
+// owes reports whether the workload is to be rolled for any of the changes. A nil pending has none.
+func (p *pending) owes() bool {
+	if p == nil {
+		return false
+	}
+	for _, c := range p.changes {
+		if c.owed {
+			return true
+		}
+	}
+	return false
+}
+
 // memory returns what is remembered of a change. If it came before the end of the workload's own pause, it is as if it had just come.
 func (p *pending) memory(c *pendingChange, now time.Time) plan.Memory {
 	memory := plan.Memory{Since: c.since, From: c.from, Owed: c.owed}

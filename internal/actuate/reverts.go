@@ -78,6 +78,15 @@ func (v *reverts) next() (time.Time, bool) {
 	return next, !next.IsZero()
 }
 
+// hasten makes what is to be decided again for a workload due now: it is to be rolled for something else anyway.
+func (v *reverts) hasten(key workload.Key) {
+	for r := range v.repetitions {
+		if r.workload == key {
+			v.repetitions[r] = v.now()
+		}
+	}
+}
+
 // repeats reports whether the last change of a source is to be decided again for a workload, but not yet.
 func (v *reverts) repeats(key workload.Key, source events.Source) bool {
 	_, waits := v.repetitions[repetition{key, source}]
@@ -166,6 +175,9 @@ func (v *reverts) repeat(w *workload.Workload) {
 		if earlier, known := v.repetitions[r]; !known || due.Before(earlier) {
 			v.repetitions[r] = due
 		}
+	}
+	if v.debounce.byKey[w.Key()].owes() {
+		v.hasten(w.Key())
 	}
 }
 
