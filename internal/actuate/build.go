@@ -63,7 +63,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		kinds: s.kinds, namespaces: o.Namespaces, ignored: o.IgnoreNamespaces, index: index, state: s.state, following: following, peers: peers,
 		canaries: canaries, reverts: reverts, marks: marks, denied: denied, patcher: patcher, debounce: debounce,
 		problems: &problems{log: s.log, kube: kube, told: make(map[workload.Key]problem)},
-		reporter: reporter, outcomes: outcomes, metrics: s.metrics, log: s.log, now: now, doubted: make(map[workload.Key]time.Time),
+		reporter: reporter, outcomes: outcomes, metrics: s.metrics, log: s.log, now: now, doubted: make(map[workload.Key]doubt),
 	}
 	recorder := &recorder{
 		notes: notes, decider: decider, turns: make(map[workload.Key]*recordTurn),

@@ -70,14 +70,10 @@ func (c *completion) finish(ctx context.Context, result patchResult) {
 		c.again(r, err).WarnContext(rollCtx, "patch failed; retrying")
 		c.metrics.retried(ctx, r.workload.ID)
 	}
-	isFailed := result.err != nil && r.finish == nil
-	if isFailed && !kube.HasChanged(result.err) {
-		c.rollouts.doubt(r)
+	if result.err != nil && r.finish == nil {
+		c.rollouts.doubt(r, kube.HasChanged(result.err))
 	}
 	c.rollouts.review(ctx, r.key())
-	if isFailed && kube.HasChanged(result.err) {
-		c.rollouts.doubt(r) // Whoever has rolled it instead has the time to tell that first.
-	}
 }
 
 // warn logs why nothing was recorded on a workload. If the reason is a missing permission to patch the kind, it does so once for each kind.

@@ -132,20 +132,32 @@ func (o *rollouts) changed(started events.Outcome) []time.Time {
 	return times
 }
 
-// doubt takes a patch that failed, but may have been applied: then its roll is told by the mark.
-func (o *rollouts) doubt(r *task) {
-	if _, doubted := o.doubted[r.key()]; r.rolls && !doubted {
-		o.doubted[r.key()] = r.pending.decided.Truncate(time.Second)
+// doubt is about a roll that may have been made although its patch failed. It was decided at since or later, and is told from due on.
+type doubt struct{ since, due time.Time }
+
+// doubt takes a patch that failed, but may have been applied: then its roll is told by the mark. If the workload was another one than the patch tests,
+// somebody else may have rolled it, who has the time to tell that first.
+func (o *rollouts) doubt(r *task, byOthers bool) {
+	if !r.rolls {
+		return
 	}
+	d, doubted := o.doubted[r.key()]
+	if !doubted {
+		d = doubt{since: r.pending.decided.Truncate(time.Second), due: o.now().Add(2 * overdueCheck)}
+	}
+	if !byOthers {
+		d.due = o.now()
+	}
+	o.doubted[r.key()] = d
 }
 
 // tellUntold tells of a roll whose answer was lost, or that an earlier leader has sent.
 func (o *rollouts) tellUntold(ctx context.Context, w *workload.Workload) {
-	since, doubted := o.doubted[w.Key()]
+	d, doubted := o.doubted[w.Key()]
 	if !doubted && o.now().Before(o.resumed.Add(arrival)) {
-		since, doubted = o.resumed.Add(-arrival), true
+		d, doubted = doubt{since: o.resumed.Add(-arrival)}, true
 	}
-	if doubted && !o.dryRun && !w.Deaf && w.IsUntold(o.following.told[w.Key()]) && !w.Last.At.Before(since) {
+	if doubted && !o.now().Before(d.due) && !o.dryRun && !w.Deaf && w.IsUntold(o.following.told[w.Key()]) && !w.Last.At.Before(d.since) {
 		o.begin(ctx, o.outcomes.found(w))
 	}
 }

@@ -40,8 +40,8 @@ type rollouts struct {
 	now       func() time.Time
 	// resumed is when this actuator began to lead.
 	resumed time.Time
-	// doubted has the workloads of which a patch failed that may have rolled them, and when the first such patch was decided.
-	doubted map[workload.Key]time.Time
+	// doubted has the workloads that a patch may have rolled although it failed.
+	doubted map[workload.Key]doubt
 }
 
 // started reports and follows a rollout that a patch of this actuator has started.
