@@ -135,8 +135,8 @@ func (o *rollouts) changed(started events.Outcome) []time.Time {
 // doubt is about a roll that may have been made although its patch failed. It was decided at since or later, and is told from due on.
 type doubt struct{ since, due time.Time }
 
-// doubt takes a patch that failed, but may have been applied: then its roll is told by the mark. If the workload was another one than the patch tests,
-// somebody else may have rolled it, who has the time to tell that first.
+// doubt takes a patch that failed, but may have been applied: then its roll is told by the mark. If the workload was not as the patch tests, somebody
+// else may have rolled it, who has the time to tell that first.
 func (o *rollouts) doubt(r *task, byOthers bool) {
 	if !r.rolls {
 		return

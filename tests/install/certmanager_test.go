@@ -6,16 +6,12 @@ import (
 	"crypto/x509"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/nats-io/nats.go"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/keyturn/keyturn/tests/testkit"
@@ -60,7 +56,7 @@ func TestCertManagerIssuesAndRenewsTheCertificateOfNATS(t *testing.T) {
 	if _, err := k.client.CoreV1().Secrets(k.namespace).Get(t.Context(), "keyturn-nats-ca", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the CA of the job: got %v, want that it has made none", err)
 	}
-	first := k.awaitCertificate("")
+	first := k.awaitCertificate()
 	k.runReady("actuator")
 	watcher := k.runReady("watcher")
 	before := w.revisions()
@@ -70,11 +66,7 @@ func TestCertManagerIssuesAndRenewsTheCertificateOfNATS(t *testing.T) {
 		t.Errorf("history in the pod:\n%s", history)
 	}
 
-	k.awaitIssued()
-	if err := k.client.CoreV1().Secrets(k.namespace).Delete(t.Context(), "keyturn-nats-tls", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	second := k.awaitCertificate(first)
+	second := k.renewCertificate(first)
 	if got := k.presented("watcher"); got != first {
 		t.Errorf("before the volume has it: got the certificate %s, want %s", got, first)
 	}
@@ -88,42 +80,43 @@ func TestCertManagerIssuesAndRenewsTheCertificateOfNATS(t *testing.T) {
 	w.rolled(before, readers...)
 }
 
-// awaitCertificate waits until the Secret of NATS has another certificate than one before, and returns its serial number.
-func (k *kubelet) awaitCertificate(before string) string {
+// awaitCertificate waits until there is a certificate of NATS, and returns its serial number.
+func (k *kubelet) awaitCertificate() (serial string) {
 	k.Helper()
-	var serial string
 	testkit.Await(k.T, "there is a certificate of NATS", func(ctx context.Context) bool {
-		secret, err := k.client.CoreV1().Secrets(k.namespace).Get(ctx, "keyturn-nats-tls", metav1.GetOptions{})
-		if err != nil {
-			return false
-		}
-		pair, err := tls.X509KeyPair(secret.Data["tls.crt"], secret.Data["tls.key"])
-		if err != nil || len(secret.Data["ca.crt"]) == 0 {
-			return false
-		}
-		serial = fmt.Sprint(pair.Leaf.SerialNumber)
-		return serial != before
+		serial = k.certificate(ctx)
+		return serial != ""
 	})
 	return serial
 }
 
-// awaitIssued waits until cert-manager is done with the certificate of NATS. Until then it writes the same one again if the Secret is deleted.
-func (k *kubelet) awaitIssued() {
+// renewCertificate deletes the certificate of NATS until there is another one, and returns its serial number. While cert-manager is not done with the
+// first one, or does not know yet that it is, it writes the same one again.
+func (k *kubelet) renewCertificate(first string) (serial string) {
 	k.Helper()
-	resource := schema.GroupVersionResource{Group: "cert-manager.io", Version: "v1", Resource: "certificates"}
-	certificates := dynamic.NewForConfigOrDie(plane.Config()).Resource(resource).Namespace(k.namespace)
-	testkit.Await(k.T, "cert-manager is done with the certificate of NATS", func(ctx context.Context) bool {
-		certificate, err := certificates.Get(ctx, "keyturn-nats", metav1.GetOptions{})
-		if err != nil {
-			return false
+	testkit.Await(k.T, "there is another certificate of NATS", func(ctx context.Context) bool {
+		serial = k.certificate(ctx)
+		if serial == first {
+			if err := k.client.CoreV1().Secrets(k.namespace).Delete(ctx, "keyturn-nats-tls", metav1.DeleteOptions{}); err != nil {
+				k.Log(err)
+			}
 		}
-		revision, _, _ := unstructured.NestedInt64(certificate.Object, "status", "revision")
-		conditions, _, _ := unstructured.NestedSlice(certificate.Object, "status", "conditions")
-		return revision > 0 && !slices.ContainsFunc(conditions, func(condition any) bool {
-			fields, _ := condition.(map[string]any)
-			return fields["type"] == "Issuing" && fields["status"] == "True"
-		})
+		return serial != "" && serial != first
 	})
+	return serial
+}
+
+// certificate returns the serial number of the certificate of NATS, or "" if there is none.
+func (k *kubelet) certificate(ctx context.Context) string {
+	secret, err := k.client.CoreV1().Secrets(k.namespace).Get(ctx, "keyturn-nats-tls", metav1.GetOptions{})
+	if err != nil {
+		return ""
+	}
+	pair, err := tls.X509KeyPair(secret.Data["tls.crt"], secret.Data["tls.key"])
+	if err != nil || len(secret.Data["ca.crt"]) == 0 {
+		return ""
+	}
+	return fmt.Sprint(pair.Leaf.SerialNumber)
 }
 
 // remount brings what Secrets and ConfigMaps have now to the volumes of a program's pod, as the kubelet does within minutes.
