@@ -128,8 +128,7 @@ func (n news) followedBy(last *events.LastChange) news {
 		return n
 	}
 	if span := last.Trace().SpanContext(); span.IsValid() {
-		n.earlier = append(n.earlier, span)
-		n.earlier = n.earlier[max(0, len(n.earlier)-maxEarlier):]
+		n.earlier = newestSpans(n.earlier, span)
 	}
 	return n
 }

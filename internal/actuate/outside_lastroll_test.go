@@ -88,13 +88,7 @@ func TestTheNextLeaderKnowsWhoseRolloutFailedAlthoughTheOutcomesAreLost(t *testi
 
 func TestAFailureThatCannotBeWrittenIsToldAndHoldsThePeersNevertheless(t *testing.T) {
 	play(t, func(s *scene) {
-		s.workload("a", auto, reads("secret/db"))
-		s.workload("b", auto, inWave(1), reads("secret/db"))
-		s.begin("secret/db")
-		s.stall("a")
-		s.set("secret/db", "password", "two")
-		s.settle()
-		s.wantRolls("a")
+		stalled(s)
 		s.refuse("a", deniedByAdmission())
 		s.fail("a")
 		s.pass(10 * time.Minute)

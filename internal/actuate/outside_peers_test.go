@@ -90,8 +90,8 @@ func TestAWorkloadWaitsForAPeerThatFailed(t *testing.T) {
 	})
 }
 
-// timedOut has the rollout of a workload time out. A workload of a higher wave waits for it.
-func timedOut(s *scene) *running {
+// stalled has the rollout of a workload make no progress. A workload of a higher wave waits for it.
+func stalled(s *scene) *running {
 	s.Helper()
 	s.workload("a", auto, reads("secret/db"))
 	s.workload("b", auto, inWave(1), reads("secret/db"))
@@ -100,6 +100,13 @@ func timedOut(s *scene) *running {
 	s.set("secret/db", "password", "two")
 	s.settle()
 	s.wantRolls("a")
+	return r
+}
+
+// timedOut has the rollout of a workload time out. A workload of a higher wave waits for it.
+func timedOut(s *scene) *running {
+	s.Helper()
+	r := stalled(s)
 	s.wantTold("a started content-changed", "b held lower-wave")
 	s.pass(s.options.RolloutTimeout + 15*time.Second)
 	s.wantRolls()
@@ -136,13 +143,7 @@ func TestARolloutThatTimedOutHoldsItsPeers(t *testing.T) {
 // The generation goes back, for example after a restore of etcd.
 func TestARolloutWhoseGenerationHasGoneBackHoldsNobody(t *testing.T) {
 	play(t, func(s *scene) {
-		s.workload("a", auto, reads("secret/db"))
-		s.workload("b", auto, inWave(1), reads("secret/db"))
-		s.begin("secret/db")
-		s.stall("a")
-		s.set("secret/db", "password", "two")
-		s.settle()
-		s.wantRolls("a")
+		stalled(s)
 		s.overwrite("a", func(d *appsv1.Deployment) { d.Generation = 1 })
 		s.pods("a", 1, 1)
 		s.pass(time.Minute)

@@ -35,7 +35,7 @@ func (c *pendingChange) follow(e *takenEvent) {
 	before := c.event
 	c.change, c.event = e.change, e
 	e.Hold()
-	c.keep(e.earlier...)
+	c.earlier = newestSpans(c.earlier, e.earlier...)
 	if before != nil {
 		c.replace(before)
 	}
@@ -43,14 +43,15 @@ func (c *pendingChange) follow(e *takenEvent) {
 
 // replace takes the place of an earlier event of the source.
 func (c *pendingChange) replace(before *takenEvent) {
-	c.keep(before.span.SpanContext())
+	c.earlier = newestSpans(c.earlier, before.span.SpanContext())
 	before.span.AddLink(trace.Link{SpanContext: c.event.span.SpanContext()})
 	before.release()
 }
 
-func (c *pendingChange) keep(earlier ...trace.SpanContext) {
-	c.earlier = append(c.earlier, earlier...)
-	c.earlier = c.earlier[max(0, len(c.earlier)-maxEarlier):]
+// newestSpans returns earlier spans and those that follow them, as far as they are kept.
+func newestSpans(earlier []trace.SpanContext, more ...trace.SpanContext) []trace.SpanContext {
+	earlier = append(earlier, more...)
+	return earlier[max(0, len(earlier)-maxEarlier):]
 }
 
 // takenEvent is an event that the loop has taken, until nothing holds it any more: no pending change of a workload, and no sync of an ExternalSecret.
