@@ -26,6 +26,7 @@ func TestClustersOnTheirOwn(t *testing.T) {
 	})
 	t.Run("an actuator is killed, and its NATS with it, in the middle of publishing", func(t *testing.T) {
 		c := clusters["eu"].with(t)
+		c.recorded(c.crowd...)
 		before := c.generations()
 		c.rotateCrowd(c.actuator.Kill)
 		c.startActuator()
