@@ -43,8 +43,9 @@ type kubeEvents struct {
 	log     *slog.Logger
 	now     func() time.Time
 	limiter flowcontrol.RateLimiter
-	// warnings go first, and are never dropped in favor of the others.
+	// warnings go first, and are never dropped in favor of the others. queued has as many as both of them together.
 	warnings, others chan waitingEvent
+	queued           chan struct{}
 	// latest is when the last one was queued, in nanoseconds of Unix time.
 	latest  atomic.Int64
 	dropped func(context.Context)
@@ -64,17 +65,18 @@ func newKubeEvents(o Options, kinds workload.Kinds, log *slog.Logger, dropped fu
 		client: o.Client, kinds: kinds, log: log, now: o.Now, dropped: dropped, asReloader: o.Reloader,
 		limiter:  flowcontrol.NewTokenBucketRateLimiter(kubeEventRate, kubeEventBurst),
 		warnings: make(chan waitingEvent, kubeEventQueue), others: make(chan waitingEvent, kubeEventQueue),
+		queued: make(chan struct{}, 2*kubeEventQueue),
 	}
 }
 
 // run writes until close is called and none is left, or the context is done. Once hurry is done, none waits any more for a pause or for the rate:
 // those that the rate does not allow immediately are dropped.
 func (k *kubeEvents) run(ctx, hurry context.Context) {
-	for ctx.Err() == nil {
-		event, ok := k.next(ctx)
-		if !ok {
+	for range k.queued {
+		if ctx.Err() != nil {
 			return
 		}
+		event := k.next()
 		if !event.first {
 			k.awaitPause(hurry, event.FirstTimestamp.Time)
 		}
@@ -86,33 +88,18 @@ func (k *kubeEvents) run(ctx, hurry context.Context) {
 	}
 }
 
-// next waits for the next one to write. It returns false if there will be no more, or the context is done.
-func (k *kubeEvents) next(ctx context.Context) (event waitingEvent, ok bool) {
+// next returns the next one to write. There must be one.
+func (k *kubeEvents) next() waitingEvent {
 	select {
-	case event, ok = <-k.warnings:
+	case event := <-k.warnings:
+		return event
 	default:
-		select {
-		case <-ctx.Done():
-			return waitingEvent{}, false
-		case event, ok = <-k.warnings:
-		case event, ok = <-k.others:
-			if !ok {
-				event, ok = <-k.warnings
-			}
-			return event, ok
-		}
+		return <-k.others
 	}
-	if !ok {
-		event, ok = <-k.others
-	}
-	return event, ok
 }
 
 // close ends run. Nothing may be written any more.
-func (k *kubeEvents) close() {
-	close(k.warnings)
-	close(k.others)
-}
+func (k *kubeEvents) close() { close(k.queued) }
 
 // awaitPause waits until none has come for a while, or until one that came at the given time has waited long enough.
 func (k *kubeEvents) awaitPause(ctx context.Context, came time.Time) {
@@ -195,6 +182,7 @@ func (k *kubeEvents) write(ctx context.Context, id events.Workload, eventType, r
 	}
 	select {
 	case queue <- waitingEvent{event, now.Sub(before) >= kubeEventPause}:
+		k.queued <- struct{}{}
 	default:
 		k.dropped(ctx)
 	}
