@@ -34,8 +34,7 @@ func (m *marks) correct(ctx context.Context, key workload.Key, done func()) bool
 	case w.Unserved || m.patcher.draining || m.patcher.busy(key) || m.now().Sub(m.tried[key]) < markRetry:
 		return false
 	}
-	note := m.note(ctx, w, workload.Write{Last: &last}, func(ctx context.Context, result patchResult) {
-		m.finish(ctx, result)
+	note := m.note(ctx, w, "what has become of the last roll", workload.Write{Last: &last}, func(context.Context, patchResult) {
 		if done != nil {
 			done()
 		}
@@ -64,13 +63,4 @@ func (m *marks) of(w *workload.Workload) (last workload.Last, differs bool) {
 		return last, true
 	}
 	return last, false
-}
-
-// finish takes the result of a patch.
-func (m *marks) finish(ctx context.Context, result patchResult) {
-	if id := result.task.workload.ID; result.err != nil {
-		// No roll is late because of it.
-		m.log.WarnContext(ctx, "writing what has become of the last roll failed", "workload", id.String(), "namespace", id.Namespace,
-			"err", result.err)
-	}
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/keyturn/keyturn/internal/backoff"
-	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -48,7 +47,7 @@ func (o *owing) advance(ctx context.Context) {
 			p.noteAt = next
 			continue
 		}
-		o.send(ctx, w, write, o.finish)
+		o.send(ctx, w, "what it waits for", write, o.finish)
 	}
 }
 
@@ -73,21 +72,14 @@ func (o *owing) decide(p *pending, w *workload.Workload) (decisions []plan.Decis
 
 // finish takes the result of a patch.
 func (o *owing) finish(ctx context.Context, result patchResult) {
-	id, p := result.task.workload.ID, o.debounce.byKey[result.task.key()]
+	p := o.debounce.byKey[result.task.key()]
 	switch {
-	case p == nil:
-		return // It does not wait any more.
+	case p == nil: // It does not wait any more.
 	case result.err == nil:
 		p.unnoted, p.noteRetry = 0, o.now().Add(owingLook) // Whoever removes it does so again.
 		o.hasMore = true
-		return
-	}
-	p.unnoted++
-	delay := backoff.Nth(recordBackoff(), p.unnoted)
-	p.noteRetry = o.now().Add(delay)
-	if !kube.HasChanged(result.err) {
-		o.metrics.patchFailed(ctx, id.Kind)
-		o.log.WarnContext(ctx, "noting what a workload waits for failed; retrying later", "workload", id.String(),
-			"namespace", id.Namespace, "retry_in", delay, "err", result.err)
+	default:
+		p.unnoted++
+		p.noteRetry = o.now().Add(backoff.Nth(recordBackoff(), p.unnoted))
 	}
 }

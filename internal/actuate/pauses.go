@@ -6,7 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -55,7 +54,7 @@ func (p *pauses) review(key workload.Key) {
 func (p *pauses) begin(ctx context.Context, w *workload.Workload, of *pending) {
 	if now := p.now(); of.pauseAsked.IsZero() || now.Sub(of.pauseAsked) >= pauseRetry {
 		of.pauseAsked = now
-		p.send(ctx, w, workload.Write{PausedAt: of.rollsSince}, p.finish)
+		p.send(ctx, w, "the beginning of a pause", workload.Write{PausedAt: of.rollsSince}, nil)
 	}
 }
 
@@ -71,7 +70,7 @@ func (p *pauses) advance(ctx context.Context) {
 		}
 		p.open[key] = openPause{end: pause.end, due: p.now().Add(pauseRetry)}
 		if w := p.index.Get(key); w != nil {
-			p.send(ctx, w, workload.Write{EndsPause: true}, p.finish)
+			p.send(ctx, w, "the end of a pause", workload.Write{EndsPause: true}, nil)
 		}
 	}
 }
@@ -89,13 +88,4 @@ func (p *pauses) report(ctx context.Context, key workload.Key, pause openPause) 
 		"workload", w.ID.String(), "namespace", w.ID.Namespace, "since", w.Pause.Begun)
 	p.kube.write(ctx, w.ID, corev1.EventTypeWarning, "StillPaused", "it is paused, although its pause-period is over, so its pods are not "+
 		"replaced until someone resumes it with kubectl rollout resume; Reloader leaves it so if it is stopped within the period", nil)
-}
-
-// finish takes the result of a patch.
-func (p *pauses) finish(ctx context.Context, result patchResult) {
-	if id := result.task.workload.ID; result.err != nil && !kube.HasChanged(result.err) {
-		p.metrics.patchFailed(ctx, id.Kind)
-		p.log.WarnContext(ctx, "writing the beginning or the end of a pause failed", "workload", id.String(), "namespace", id.Namespace,
-			"err", result.err)
-	}
 }

@@ -6,7 +6,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -150,20 +149,11 @@ func (r *recorder) record(ctx context.Context, key workload.Key, turn *recordTur
 		turn.lostDue = r.now().Add(turn.lost.Step())
 		turn.due = turn.lostDue
 	}
-	note := r.note(ctx, w, write, r.finish)
+	note := r.note(ctx, w, "what the record lacks", write, func(context.Context, patchResult) { r.busy = false })
 	if note == nil {
 		return
 	}
 	r.busy, r.next, turn.wrote = true, r.now().Add(recordPause), r.now()
 	note.background = true
 	r.patcher.start(ctx, note)
-}
-
-// finish takes the result of a patch.
-func (r *recorder) finish(ctx context.Context, result patchResult) {
-	r.busy = false
-	if id := result.task.workload.ID; result.err != nil && !kube.HasChanged(result.err) {
-		// It does not count as a failed patch: no roll is late because of it, and no one need look.
-		r.log.WarnContext(ctx, "completing the record failed; retrying later", "workload", id.String(), "namespace", id.Namespace, "err", result.err)
-	}
 }

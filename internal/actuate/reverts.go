@@ -113,7 +113,8 @@ func (v *reverts) advance(ctx context.Context) {
 			delete(v.open, key) // The workload is gone, or has a different pod template by now.
 			continue
 		}
-		note := v.note(ctx, w, workload.Write{Rolled: w.Unrolled(c.changes, c.before), Reverted: w.RevertedAgain(c.changes)},
+		write := workload.Write{Rolled: w.Unrolled(c.changes, c.before), Reverted: w.RevertedAgain(c.changes)}
+		note := v.note(ctx, w, "that a roll was reverted", write,
 			func(ctx context.Context, result patchResult) { v.finish(ctx, c, result) })
 		if note == nil {
 			delete(v.open, key)
@@ -137,7 +138,6 @@ func (v *reverts) finish(ctx context.Context, c *correction, result patchResult)
 		c.due = v.now().Add(c.backoff.Step()) // By then, it is decided again whether there is anything to correct.
 		return
 	}
-	v.metrics.patchFailed(ctx, id.Kind)
 	c.failures++
 	if isDenied(result.err) {
 		c.denials++
@@ -148,10 +148,7 @@ func (v *reverts) finish(ctx context.Context, c *correction, result patchResult)
 		v.close(id, c)
 		return
 	}
-	delay := c.backoff.Step()
-	c.due = v.now().Add(delay)
-	v.log.WarnContext(ctx, "correcting the record failed; retrying", "workload", id.String(), "namespace", id.Namespace,
-		"attempt", c.failures, "retry_in", delay, "err", result.err)
+	c.due = v.now().Add(c.backoff.Step())
 }
 
 // close drops a correction, unless there is a later one of the workload.
