@@ -141,6 +141,20 @@ func TestTheNextLeaderGoesOnWithWhatWasReverted(t *testing.T) {
 	})
 }
 
+func TestARevertThatAdmissionLetsNobodyNoteIsNotedOnceItDoes(t *testing.T) {
+	play(t, func(s *scene) {
+		s.rolling()
+		s.wantRolls("web")
+		s.refuse("web", deniedByAdmission())
+		s.revert("web")
+		s.pass(time.Hour)
+		s.wantRolls()
+		s.refuse("web", nil)
+		s.pass(13 * time.Minute) // It is tried again within eleven minutes, and the roll is repeated a minute later.
+		s.wantRolls("web")
+	})
+}
+
 func TestARollThatAdmissionStripsIsDenied(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db"))

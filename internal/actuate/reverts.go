@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
-	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/keyturn/keyturn/internal/backoff"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/plan"
@@ -43,10 +43,9 @@ type correction struct {
 	changes, before map[string]workload.RolledFor
 	// span is that of the rollout.
 	span trace.Span
-	// failures counts the failed patches, and denials those that were denied. due is when the next one may be sent.
-	failures, denials int
-	due               time.Time
-	backoff           wait.Backoff
+	// failures counts the failed patches. due is when the next one may be sent.
+	failures int
+	due      time.Time
 }
 
 // add adds a correction for the outcome of a rollout that was reverted, unless the record is correct. The correction is traced below the span.
@@ -59,9 +58,7 @@ func (v *reverts) add(span trace.Span, reverted events.Outcome, before map[strin
 	changes := workload.ChangesOf(reverted)
 	for source, change := range changes {
 		if w.Rolled[source].SameChange(change) {
-			v.open[key] = &correction{
-				uid: w.ID.UID, revision: w.Revision, changes: changes, before: before, span: span, backoff: kube.PatchBackoff(),
-			}
+			v.open[key] = &correction{uid: w.ID.UID, revision: w.Revision, changes: changes, before: before, span: span}
 			return
 		}
 	}
@@ -114,8 +111,7 @@ func (v *reverts) advance(ctx context.Context) {
 			continue
 		}
 		write := workload.Write{Rolled: w.Unrolled(c.changes, c.before), Reverted: w.RevertedAgain(c.changes)}
-		note := v.note(ctx, w, "that a roll was reverted", write,
-			func(ctx context.Context, result patchResult) { v.finish(ctx, c, result) })
+		note := v.note(ctx, w, "that a roll was reverted", write, v.finish)
 		if note == nil {
 			delete(v.open, key)
 			continue
@@ -126,36 +122,16 @@ func (v *reverts) advance(ctx context.Context) {
 }
 
 // finish takes the result of a patch.
-func (v *reverts) finish(ctx context.Context, c *correction, result patchResult) {
-	id := result.task.workload.ID
-	ctx = result.task.context(ctx)
+func (v *reverts) finish(_ context.Context, result patchResult) {
+	key := result.task.key()
 	if result.err == nil {
-		v.close(id, c)
+		delete(v.open, key)
 		v.repeat(result.after)
 		return
 	}
-	if kube.HasChanged(result.err) {
-		c.due = v.now().Add(c.backoff.Step()) // By then, it is decided again whether there is anything to correct.
-		return
-	}
+	c := v.open[key]
 	c.failures++
-	if isDenied(result.err) {
-		c.denials++
-	}
-	if c.denials >= kube.MaxDenials {
-		v.log.ErrorContext(ctx, "correcting the record denied: it says that the workload was rolled", "workload", id.String(),
-			"namespace", id.Namespace, "attempts", c.failures, "err", result.err)
-		v.close(id, c)
-		return
-	}
-	c.due = v.now().Add(c.backoff.Step())
-}
-
-// close drops a correction, unless there is a later one of the workload.
-func (v *reverts) close(id events.Workload, c *correction) {
-	if key := workload.KeyOf(id); v.open[key] == c {
-		delete(v.open, key)
-	}
+	c.due = v.now().Add(backoff.Nth(kube.DenialBackoff(maxDenied), c.failures)) // By then, there may be nothing to correct any more.
 }
 
 // repeat makes the changes whose rolls were reverted be decided again later, except those that were reverted too often.
