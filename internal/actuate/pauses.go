@@ -27,10 +27,11 @@ type pauses struct {
 	open map[workload.Key]openPause
 }
 
-// openPause says when a pause ends, and when to remove its note, or when to report the Deployment if someone has paused that itself.
+// openPause says when a pause ends, and when to remove its note, or when to report the Deployment if someone has paused that itself. Due is zero once
+// that is reported.
 type openPause struct {
-	end, due         time.Time
-	paused, reported bool
+	end, due time.Time
+	paused   bool
 }
 
 // review reviews a workload that has changed or gone. If someone has paused the Deployment itself, as Reloader does, it is theirs to end that.
@@ -52,7 +53,7 @@ func (p *pauses) review(key workload.Key) {
 // begin notes that a pause has begun. If that fails, or someone removes the note, this leader still knows of the pause, and tries again when the
 // workload changes, at most once a minute.
 func (p *pauses) begin(ctx context.Context, w *workload.Workload, of *pending) {
-	if now := p.now(); of.pauseAsked.IsZero() || now.Sub(of.pauseAsked) >= pauseRetry {
+	if now := p.now(); now.Sub(of.pauseAsked) >= pauseRetry {
 		of.pauseAsked = now
 		p.send(ctx, w, "the beginning of a pause", workload.Write{PausedAt: of.rollsSince}, nil)
 	}
@@ -61,29 +62,22 @@ func (p *pauses) begin(ctx context.Context, w *workload.Workload, of *pending) {
 // advance removes the notes of pauses that are over, and reports the Deployments that someone has left paused.
 func (p *pauses) advance(ctx context.Context) {
 	for key, pause := range p.open {
-		if pause.paused {
-			p.report(ctx, key, pause)
-			continue
-		}
-		if p.now().Before(pause.due) || p.patcher.busy(key) || p.debounce.byKey[key] != nil || !p.patcher.hasRoom(key.Namespace) {
-			continue
-		}
-		p.open[key] = openPause{end: pause.end, due: p.now().Add(pauseRetry)}
-		if w := p.index.Get(key); w != nil {
+		w := p.index.Get(key)
+		switch {
+		case w == nil || pause.due.IsZero() || p.now().Before(pause.due):
+		case pause.paused:
+			p.open[key] = openPause{end: pause.end, paused: true}
+			p.report(ctx, w)
+		case !p.patcher.busy(key) && p.debounce.byKey[key] == nil && p.patcher.hasRoom(key.Namespace):
+			p.open[key] = openPause{end: pause.end, due: p.now().Add(pauseRetry)}
 			p.send(ctx, w, "the end of a pause", workload.Write{EndsPause: true}, nil)
 		}
 	}
 }
 
-// report reports once that a Deployment is still paused after its pause. Reloader keeps the end of a pause only in its memory, so one that is stopped
+// report reports that a Deployment is still paused after its pause. Reloader keeps the end of a pause only in its memory, so one that is stopped
 // within the pause resumes nothing.
-func (p *pauses) report(ctx context.Context, key workload.Key, pause openPause) {
-	w := p.index.Get(key)
-	if w == nil || pause.reported || p.now().Before(pause.due) {
-		return
-	}
-	pause.reported = true
-	p.open[key] = pause
+func (p *pauses) report(ctx context.Context, w *workload.Workload) {
 	p.log.WarnContext(ctx, "deployment is still paused after its pause-period; its pods are not replaced until someone resumes it",
 		"workload", w.ID.String(), "namespace", w.ID.Namespace, "since", w.Pause.Begun)
 	p.kube.write(ctx, w.ID, corev1.EventTypeWarning, "StillPaused", "it is paused, although its pause-period is over, so its pods are not "+
