@@ -9,6 +9,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/backoff"
 	"github.com/keyturn/keyturn/internal/kube"
+	"github.com/keyturn/keyturn/internal/plan"
 )
 
 const (
@@ -41,7 +42,7 @@ type completion struct {
 func (c *completion) finish(ctx context.Context, result patchResult) {
 	r := result.task
 	c.patcher.finished(r)
-	c.debounce.patched(r.key(), c.now())
+	c.debounce.releaseFrom(r.key(), plan.Busy, c.now())
 	if result.unrecorded != nil {
 		c.warn(ctx, r, result.unrecorded)
 	}
@@ -95,9 +96,6 @@ func (c *completion) succeeded(ctx context.Context, result patchResult) {
 		delete(c.told, r.workload.Key())
 		c.pace.rolled(r.workload, r.pending)
 	}
-	for _, decision := range r.decisions {
-		c.metrics.decided(ctx, decision.Reason)
-	}
 	switch {
 	case r.way.inPlace:
 		c.reloaded(ctx, result)
@@ -107,7 +105,9 @@ func (c *completion) succeeded(ctx context.Context, result patchResult) {
 		}
 		c.rollouts.started(ctx, result)
 	}
-	c.concluder.releaseTask(ctx, r)
+	for _, decision := range r.decisions {
+		c.concluder.release(ctx, r.workload, r.pending.changes[decision.Source], decision)
+	}
 	if !r.rolls {
 		c.debounce.releaseHeld(r.key(), c.now())
 	}

@@ -26,24 +26,17 @@ func (c *concluder) conclude(ctx context.Context, e *takenEvent, w *workload.Wor
 
 // release ends a pending change with the decision about it, and reports that unless a rollout does. Only a dry run ends a change that would wait.
 func (c *concluder) release(ctx context.Context, w *workload.Workload, change *pendingChange, decision plan.Decision) {
+	c.metrics.decided(ctx, decision.Reason)
 	if decision.Reason.Action() != plan.Roll {
 		c.report(change.event.context(ctx), change.event, w, decision)
 	}
 	change.event.release()
 }
 
-// releaseTask ends the pending changes that a patch was for.
-func (c *concluder) releaseTask(ctx context.Context, r *task) {
-	for _, decision := range r.decisions {
-		c.release(ctx, r.workload, r.pending.changes[decision.Source], decision)
-	}
-}
-
 // releaseAll ends all pending changes of a workload for one reason.
 func (c *concluder) releaseAll(ctx context.Context, p *pending, reason plan.Reason) {
 	for source, change := range p.changes {
 		decision := plan.Decision{Source: source, Reason: reason}
-		c.metrics.decided(ctx, reason)
 		addDecision(change.event.span, decision)
 		c.release(ctx, p.seen, change, decision)
 	}

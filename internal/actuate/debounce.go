@@ -238,11 +238,6 @@ func (d *debounce) holdUntil(p *pending, why plan.Reason, end time.Time) {
 	d.schedule(p, end)
 }
 
-// patched releases the workload if it waits for its own patch, which has ended.
-func (d *debounce) patched(key workload.Key, now time.Time) {
-	d.releaseFrom(key, plan.Busy, now)
-}
-
 // isHeldFor reports whether a workload is held for a reason.
 func (d *debounce) isHeldFor(key workload.Key, why plan.Reason) bool {
 	p := d.byKey[key]

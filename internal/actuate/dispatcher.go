@@ -227,7 +227,6 @@ func (d *dispatcher) leave(ctx context.Context, p *pending, w *workload.Workload
 	for _, decision := range leaving {
 		c := p.changes[decision.Source]
 		delete(p.changes, decision.Source)
-		d.metrics.decided(ctx, decision.Reason)
 		d.concluder.release(ctx, w, c, decision)
 	}
 }

@@ -45,14 +45,14 @@
 //	                at the start  workload changed        patch ended  every 5 s      after a step  at the end
 //	resumer         starts
 //	intake          start         reconsider                                          advance
-//	debounce                      wake                    patched                     add           abandon
+//	debounce                      wake                    releaseFrom                 add           abandon
 //	admission                     review                  review       forget
 //	dispatcher                                                                        dispatch
 //	completion                                            finish
 //	rollouts        resume        review                  review       reviewOverdue
 //	reverts         repeat                                finish                      advance
-//	recorder        want          review, want            finish       collect        advance
-//	pauses          review        review                  finish       advance
+//	recorder        want          review, want                         collect        advance
+//	pauses          review        review                               advance
 //	shadows         review        review                  finish       advance
 //	owing                                                 finish       advance
 //	besideReloader  see           review

@@ -3,7 +3,6 @@ package actuate
 import (
 	"context"
 	"log/slog"
-	"time"
 
 	"github.com/keyturn/keyturn/internal/forcesync"
 	"github.com/keyturn/keyturn/internal/inventory"
@@ -17,7 +16,7 @@ func syncHost(options Options, log *slog.Logger, metrics *metrics, reporter *rep
 		Publish: reporter.outbox.add, Warn: reporter.warn,
 		Metrics: forcesync.Metrics{
 			Active:      metrics.syncing,
-			Finished:    func(ctx context.Context, reason string, took time.Duration) { metrics.synced(ctx, reason, took) },
+			Finished:    metrics.synced,
 			PatchFailed: func(ctx context.Context) { metrics.patchFailed(ctx, forcesync.Kind) },
 		},
 	}

@@ -153,7 +153,7 @@ func (i *intake) reconsider(ctx context.Context, key workload.Key) {
 // returned compares a workload whose kind is served again. Nobody may have known it until then, so what there is now is where it begins.
 func (i *intake) returned(ctx context.Context, key workload.Key) {
 	if w := i.index.Get(key); w != nil {
-		i.state.meet(w)
+		i.state.met[key] = w.Version
 		i.reconsider(ctx, key)
 	}
 }

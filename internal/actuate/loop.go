@@ -103,7 +103,7 @@ func (l *loop) await(ctx context.Context, due, overdue, prune <-chan time.Time) 
 	case <-ctx.Done():
 		return nil
 	case l.outbox.flushTo(l.publisher.batches, !l.patcher.idle()) <- l.outbox.waiting:
-		return func(context.Context) { l.outbox.flushed() }
+		return func(context.Context) { l.outbox.waiting = nil }
 	case result := <-l.patcher.results:
 		return func(ctx context.Context) { l.completion.finish(ctx, result) }
 	case <-l.dirty.signal:

@@ -36,27 +36,20 @@ func (o *outbox) add(outcome events.Outcome) {
 // full reports whether nothing may be decided before outcomes are published.
 func (o *outbox) full() bool { return len(o.waiting) >= outboxSize }
 
-// due reports whether the waiting outcomes are to be published now. Patches go first, but not forever.
-func (o *outbox) due(patching bool) bool {
-	return len(o.waiting) > 0 && (!patching || o.full() || o.now().Sub(o.since) >= outboxPatience)
-}
-
 // next returns how long what waits may wait for patches at most, and false if nothing waits, or has waited for long enough.
 func (o *outbox) next() (time.Duration, bool) {
 	left := o.since.Add(outboxPatience).Sub(o.now())
 	return left, len(o.waiting) > 0 && left > 0
 }
 
-// flushTo returns the channel to send what waits to, or nil, which disables the case of a select, while that is to wait.
+// flushTo returns the channel to send what waits to, or nil, which disables the case of a select, while that is to wait. Patches go first, but not
+// forever.
 func (o *outbox) flushTo(batches chan<- []events.Outcome, patching bool) chan<- []events.Outcome {
-	if !o.due(patching) {
+	if len(o.waiting) == 0 || patching && !o.full() && o.now().Sub(o.since) < outboxPatience {
 		return nil
 	}
 	return batches
 }
-
-// flushed empties the outbox, after what waited was handed over.
-func (o *outbox) flushed() { o.waiting = nil }
 
 // reporter reports outcomes: to the stream, and to people as Kubernetes Events.
 type reporter struct {

@@ -90,9 +90,6 @@ func (s *state) baseOf(key workload.Key, change events.Change) *plan.Base {
 	return &base
 }
 
-// meet takes a workload whose kind is served again. Nobody may have known it until then, so what it had then is where it begins.
-func (s *state) meet(w *workload.Workload) { s.met[w.Key()] = w.Version }
-
 // wait blocks until the stream has been read, and returns false if the context ended first.
 func (s *state) wait(ctx context.Context) bool {
 	select {
