@@ -74,7 +74,6 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	}
 	pauses := &pauses{notes: notes, kube: kube, open: make(map[workload.Key]openPause)}
 	beside := &besideReloader{index: index, debounce: debounce, now: now, by: make(map[string]reloaderRoll)}
-	owing := &owing{notes: notes, decider: decider, after: o.SettleMax}
 	shadows := &shadows{notes: notes, rollouts: rollouts, left: make(map[workload.Key]leftShadow)}
 	admission := &admission{
 		timing: timing, pace: pace, peers: peers, canaries: canaries, besideReloader: beside, debounce: debounce, following: following,
@@ -84,6 +83,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	following.moved, patcher.moved = admission.review, admission.review
 	debounce.finished, debounce.moved = admission.waves.finished, admission.waves.review
 	concluder := &concluder{recorder: recorder, reporter: reporter, outcomes: outcomes, metrics: s.metrics, log: s.log}
+	owing := &owing{notes: notes, decider: decider, concluder: concluder, after: o.SettleMax}
 	intake := &intake{
 		decider: decider, index: index, state: s.state, dirty: s.dirty, debounce: debounce, patcher: patcher, concluder: concluder,
 		syncer: syncer, look: s.inventory.Look, reverts: reverts, tracer: o.Tracer, metrics: s.metrics, log: s.log, now: now,

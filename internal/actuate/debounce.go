@@ -83,8 +83,8 @@ func (d *debounce) canForget(key workload.Key, source events.Source) bool {
 	return p != nil && p.changes[source] != nil && !p.changes[source].doubted
 }
 
-// forget drops the pending change of a source that is gone. A workload that waits, maybe for good, would otherwise keep one for each name that came
-// and went.
+// forget drops the pending change of a source that is gone, or that the record has taken up. A workload that waits, maybe for good, would otherwise
+// keep one for each name that came and went.
 func (d *debounce) forget(key workload.Key, source events.Source) {
 	p := d.byKey[key]
 	p.changes[source].event.release()
@@ -117,14 +117,8 @@ func (d *debounce) windowEnd(first, now time.Time) time.Time {
 func (d *debounce) retry(p *pending, now time.Time, delay time.Duration) {
 	p.attempts++
 	p.retryAt = now.Add(delay)
-	later, wasBeside := d.byKey[p.key], p.isBeside
-	p.isBeside = false
-	if later != nil && wasBeside {
-		d.putBack(later, p)
-		return
-	}
 	due := p.retryAt
-	if later != nil {
+	if later := d.byKey[p.key]; later != nil {
 		d.take(later)
 		first := later.first
 		later.merge(p)
@@ -137,17 +131,6 @@ func (d *debounce) retry(p *pending, now time.Time, delay time.Duration) {
 	p.forgetBaselines()
 	p.held, p.noteAt = plan.None, time.Time{}
 	d.schedule(p, due)
-	d.moved(p.key)
-}
-
-// putBack returns the changes of a record that failed to those beside which it was to be written. These go on waiting.
-func (d *debounce) putBack(p, beside *pending) {
-	beside.forgetBaselines()
-	p.take(beside.changes)
-	p.beside = beside.tries
-	if p.isHeld() && (p.position < 0 || p.beside.retryAt.Before(p.due)) {
-		d.schedule(p, p.beside.retryAt)
-	}
 	d.moved(p.key)
 }
 

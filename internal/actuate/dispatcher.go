@@ -116,9 +116,6 @@ func (d *dispatcher) act(ctx context.Context, p *pending, w *workload.Workload) 
 		d.log.WarnContext(ctx, "resourceVersions of workloads and sources are not comparable; workloads may be rolled for changes that they have",
 			"workload", w.ID.String(), "namespace", w.ID.Namespace)
 	}
-	if isLong(v.waits.reason) {
-		d.recordBeside(ctx, p, w, &v)
-	}
 	why := v.waits
 	p.rollsSince = v.since
 	if v.rolls {
@@ -161,35 +158,6 @@ func (d *dispatcher) act(ctx context.Context, p *pending, w *workload.Workload) 
 		}
 		d.start(ctx, span, p, w, v.doing)
 	}
-}
-
-// isLong reports whether a workload that is held for a reason may wait for days.
-func isLong(why plan.Reason) bool { return rests(why) || why == plan.PeerFailed || why == plan.Aborted }
-
-// recordBeside immediately records the changes that need no roll, for a workload that may wait a long time because of the others.
-func (d *dispatcher) recordBeside(ctx context.Context, p *pending, w *workload.Workload, v *verdict) {
-	if d.now().Before(p.beside.retryAt) {
-		return
-	}
-	var records, rest []plan.Decision
-	beside := newPending(p.key, p.first)
-	beside.seen, beside.isBeside, beside.tries = p.seen, true, p.beside
-	for _, decision := range v.doing {
-		if decision.Reason.Action() != plan.Record {
-			rest = append(rest, decision)
-			continue
-		}
-		records = append(records, decision)
-		beside.changes[decision.Source] = p.changes[decision.Source]
-		delete(p.changes, decision.Source)
-	}
-	if len(records) == 0 {
-		return
-	}
-	v.doing, p.beside = rest, tries{}
-	span := startPlan(ctx, d.tracer, beside, w)
-	defer span.End()
-	d.start(ctx, span, beside, w, records)
 }
 
 // obstacle returns why a workload that is to be rolled must wait, and chooses between a rollout and a reload in place.

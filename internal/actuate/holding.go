@@ -29,17 +29,13 @@ func (d *dispatcher) keep(p *pending, why obstacle) {
 	if why.reason == plan.Pausing {
 		p.gathered = why.end
 	}
-	end := why.end
-	if retry := p.beside.retryAt; retry.After(d.now()) && (end.IsZero() || retry.Before(end)) {
-		end = retry
-	}
 	switch {
 	case !p.paced.IsZero():
 		d.debounce.schedule(p, p.paced)
-	case end.IsZero():
+	case why.end.IsZero():
 		d.debounce.hold(p, why.reason)
 	default:
-		d.debounce.holdUntil(p, why.reason, end)
+		d.debounce.holdUntil(p, why.reason, why.end)
 	}
 }
 

@@ -5,6 +5,7 @@ package actuate_test
 import (
 	"errors"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -102,7 +103,12 @@ func TestASourceOnHoldDelaysNoRecordOfAnother(t *testing.T) {
 		s.set("secret/db", "password", "two", sourceHeld("migration"))
 		s.settle()
 		s.wantRolls()
-		s.wantToldInAnyOrder("web held source-on-hold", "web skipped pods-newer")
+		s.wantTold("web held source-on-hold")
+		s.pass(time.Minute)
+		s.wantTold("web skipped pods-newer")
+		if record := s.recordOf("web")["configmap/app"]; !strings.Contains(record, "@"+s.of("configmap/app").published.ResourceVersion+"/") {
+			s.Errorf("the record says of configmap/app %q, want what the pods have", record)
+		}
 		s.restart()
 		s.pass(time.Minute)
 		s.wantRolls()

@@ -28,9 +28,6 @@ type pending struct {
 	tries
 	waits
 
-	// beside has the attempts to record what needs no roll while the other changes are held, and isBeside says that it is such a record.
-	beside   tries
-	isBeside bool
 	// paced is when it may be rolled, if nothing but its pace delays that. Otherwise it is zero.
 	paced time.Time
 	// rested says that it was waiting as people have chosen when it was last looked at: see dispatcher.isChosen. woke is when it was first found not
@@ -215,19 +212,7 @@ func (p *pending) forgetBaselines() {
 
 // merge folds an older entry of the same workload into p. If both have a change of a source, that of p is newer.
 func (p *pending) merge(older *pending) {
-	p.take(older.changes)
-	if older.gathered.After(p.gathered) {
-		p.gathered = older.gathered
-	}
-	if older.woke.After(p.woke) {
-		p.woke = older.woke
-	}
-	p.first, p.tries, p.beside = older.first, older.tries, older.beside
-}
-
-// take adds older changes of the same workload.
-func (p *pending) take(older map[events.Source]*pendingChange) {
-	for source, old := range older {
+	for source, old := range older.changes {
 		if c, ok := p.changes[source]; ok {
 			c.owed, c.doubted = c.owed || old.owed, c.doubted || old.doubted
 			c.since = old.since
@@ -236,4 +221,11 @@ func (p *pending) take(older map[events.Source]*pendingChange) {
 			p.changes[source] = old
 		}
 	}
+	if older.gathered.After(p.gathered) {
+		p.gathered = older.gathered
+	}
+	if older.woke.After(p.woke) {
+		p.woke = older.woke
+	}
+	p.first, p.tries = older.first, older.tries
 }
