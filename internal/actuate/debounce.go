@@ -77,12 +77,6 @@ func (d *debounce) add(w *workload.Workload, e *takenEvent, from *events.Change,
 	return c
 }
 
-// canForget reports whether a workload has a pending change of a source for which certainly no patch was applied.
-func (d *debounce) canForget(key workload.Key, source events.Source) bool {
-	p := d.byKey[key]
-	return p != nil && p.changes[source] != nil && !p.changes[source].doubted
-}
-
 // forget drops the pending change of a source that is gone, or that the record has taken up. A workload that waits, maybe for good, would otherwise
 // keep one for each name that came and went.
 func (d *debounce) forget(key workload.Key, source events.Source) {

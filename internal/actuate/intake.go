@@ -106,11 +106,12 @@ func (i *intake) consider(ctx context.Context, e *takenEvent, w *workload.Worklo
 		return
 	}
 	decision := i.decider.decide(w, e.change, plan.Memory{Since: since, From: from})
-	// A source in the record is kept: it may come back with the recorded content while pods already have the pending content.
+	// A source in the record is kept: it may come back with the recorded content while pods already have the pending content. If a patch for that has
+	// failed, but was applied nevertheless, the record tells it.
 	last, recorded := w.Rolled[source.String()]
 	isKept := recorded && !last.IsOwed()
 	switch {
-	case decision.Reason == plan.SourceDeleted && !isKept && i.debounce.canForget(key, source):
+	case decision.Reason == plan.SourceDeleted && !isKept && i.debounce.has(key, source):
 		i.concluder.conclude(ctx, e, w, decision)
 		i.debounce.forget(key, source)
 	case decision.Reason.Action() == plan.Skip && !i.debounce.has(key, source):

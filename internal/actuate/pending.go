@@ -206,7 +206,7 @@ func (p *pending) tryAnew(first time.Time) {
 // the pods no longer have the content of the baselines.
 func (p *pending) forgetBaselines() {
 	for _, c := range p.changes {
-		c.from, c.doubted = nil, true
+		c.from = nil
 	}
 }
 
@@ -214,8 +214,7 @@ func (p *pending) forgetBaselines() {
 func (p *pending) merge(older *pending) {
 	for source, old := range older.changes {
 		if c, ok := p.changes[source]; ok {
-			c.owed, c.doubted = c.owed || old.owed, c.doubted || old.doubted
-			c.since = old.since
+			c.owed, c.since = c.owed || old.owed, old.since
 			c.replace(old.event)
 		} else {
 			p.changes[source] = old

@@ -19,8 +19,6 @@ type pendingChange struct {
 	from *events.Change
 	// owed means that the workload was to be rolled for it when that was last decided, or before.
 	owed bool
-	// doubted means that a patch for it failed, but may have been applied nevertheless.
-	doubted bool
 	// event is the event of the change. It replaces earlier events of the source: keeping them all would fill the memory if a source is written again
 	// and again.
 	event *takenEvent
