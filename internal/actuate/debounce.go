@@ -209,12 +209,6 @@ func (d *debounce) unhold(p *pending) {
 	}
 }
 
-// holdUntil is hold with an end: it makes the workload due at that time.
-func (d *debounce) holdUntil(p *pending, why plan.Reason, end time.Time) {
-	d.hold(p, why)
-	d.schedule(p, end)
-}
-
 // isHeldFor reports whether a workload is held for a reason.
 func (d *debounce) isHeldFor(key workload.Key, why plan.Reason) bool {
 	p := d.byKey[key]

@@ -129,7 +129,7 @@ func (o *rollouts) end(ctx context.Context, key workload.Key, verb events.Verb, 
 		failed.blamed = r.rolled.Blamed()
 	}
 	o.peers.add(failed)
-	if !o.marks.correct(ctx, key, tell) {
+	if !o.marks.correct(ctx, key, func(context.Context, patchResult) { tell() }) {
 		tell()
 	}
 	o.debounce.releaseNamespace(key.Namespace, o.now())

@@ -29,13 +29,13 @@ func (d *dispatcher) keep(p *pending, why obstacle) {
 	if why.reason == plan.Pausing {
 		p.gathered = why.end
 	}
-	switch {
-	case !p.paced.IsZero():
+	if !p.paced.IsZero() {
 		d.debounce.schedule(p, p.paced)
-	case why.end.IsZero():
-		d.debounce.hold(p, why.reason)
-	default:
-		d.debounce.holdUntil(p, why.reason, why.end)
+		return
+	}
+	d.debounce.hold(p, why.reason)
+	if !why.end.IsZero() {
+		d.debounce.schedule(p, why.end)
 	}
 }
 

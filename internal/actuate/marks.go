@@ -20,7 +20,7 @@ type marks struct {
 
 // correct corrects the mark of a workload, and returns false if it sends no patch. Done, which may be nil, is called when the patch is finished, also
 // if it has failed.
-func (m *marks) correct(ctx context.Context, key workload.Key, done func()) bool {
+func (m *marks) correct(ctx context.Context, key workload.Key, done func(context.Context, patchResult)) bool {
 	w := m.index.Get(key)
 	if m.dryRun || w == nil {
 		delete(m.tried, key)
@@ -34,11 +34,7 @@ func (m *marks) correct(ctx context.Context, key workload.Key, done func()) bool
 	case w.Unserved || m.patcher.draining || m.patcher.busy(key) || m.now().Sub(m.tried[key]) < markRetry:
 		return false
 	}
-	note := m.note(ctx, w, "what has become of the last roll", workload.Write{Last: &last}, func(context.Context, patchResult) {
-		if done != nil {
-			done()
-		}
-	})
+	note := m.note(ctx, w, "what has become of the last roll", workload.Write{Last: &last}, done)
 	if note == nil {
 		return false
 	}
