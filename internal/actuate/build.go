@@ -29,7 +29,6 @@ type surroundings struct {
 func newLoop(s surroundings, kube *kubeEvents) *loop {
 	o, now, index, namespaces := s.options, s.options.Now, s.inventory.Index, s.inventory.Namespaces
 	s.dirty.begin()
-	outcomes := outcomes{cluster: o.Cluster, now: now}
 	debounce := newDebounce(o.Settle, o.SettleMax)
 	patcher := newPatcher(o.clients(), index, namespaces, o)
 	following := &following{
@@ -47,7 +46,9 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		index: index, debounce: debounce, following: following, timing: timing, peers: peers, best: make(map[sourceChange]*workload.Workload),
 	}, unfinished, begun)
 	outbox := &outbox{now: now}
-	reporter := &reporter{outbox: outbox, kube: kube}
+	reporter := &reporter{
+		outbox: outbox, kube: kube, outcomes: outcomes{cluster: o.Cluster, now: now}, metrics: s.metrics, log: s.log, now: now,
+	}
 	syncer := forcesync.New(syncHost(o, s.log, s.metrics, reporter), s.syncIndex)
 	notes := notes{
 		dryRun: o.DryRun, kinds: s.kinds, index: index, patcher: patcher, debounce: debounce, metrics: s.metrics, log: s.log, now: now,
@@ -63,7 +64,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		kinds: s.kinds, namespaces: o.Namespaces, ignored: o.IgnoreNamespaces, index: index, state: s.state, following: following, peers: peers,
 		canaries: canaries, reverts: reverts, marks: marks, denied: denied, patcher: patcher, debounce: debounce,
 		problems: &problems{log: s.log, kube: kube, told: make(map[workload.Key]problem)},
-		reporter: reporter, outcomes: outcomes, metrics: s.metrics, log: s.log, now: now, doubted: make(map[workload.Key]doubt),
+		reporter: reporter, doubted: make(map[workload.Key]doubt),
 	}
 	recorder := &recorder{
 		notes: notes, decider: decider, turns: make(map[workload.Key]*recordTurn),
@@ -82,7 +83,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	}
 	following.moved, patcher.moved = admission.review, admission.review
 	debounce.finished, debounce.moved = admission.waves.finished, admission.waves.review
-	concluder := &concluder{recorder: recorder, reporter: reporter, outcomes: outcomes, metrics: s.metrics, log: s.log}
+	concluder := &concluder{reporter: reporter, recorder: recorder}
 	owing := &owing{notes: notes, decider: decider, concluder: concluder, after: o.SettleMax}
 	intake := &intake{
 		decider: decider, index: index, state: s.state, dirty: s.dirty, debounce: debounce, patcher: patcher, concluder: concluder,
@@ -92,7 +93,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	reverts.reconsider = intake.reconsider
 	completion := &completion{
 		patcher: patcher, debounce: debounce, pace: pace, rollouts: rollouts, told: denied, concluder: concluder,
-		reporter: reporter, outcomes: outcomes, metrics: s.metrics, log: s.log, now: now, unrecorded: make(map[string]bool),
+		reporter: reporter, unrecorded: make(map[string]bool),
 	}
 	return &loop{
 		progress: o.Progress, now: now, dirty: s.dirty, snapshots: s.snapshots,
@@ -103,11 +104,9 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		outbox:    outbox,
 		publisher: &publisher{bus: s.bus, log: s.log, metrics: s.metrics, batches: make(chan []events.Outcome)},
 		dispatcher: &dispatcher{
-			dryRun: o.DryRun, decider: decider, kinds: s.kinds, index: index, debounce: debounce, admission: admission,
+			reporter: reporter, dryRun: o.DryRun, decider: decider, kinds: s.kinds, index: index, debounce: debounce, admission: admission,
 			ways:    ways{delay: o.ReloadDelay, now: now},
-			patcher: patcher, pauses: pauses, completion: completion, told: make(toldHolds), concluder: concluder, reporter: reporter,
-			outcomes: outcomes,
-			tracer:   o.Tracer, metrics: s.metrics, log: s.log, now: now,
+			patcher: patcher, pauses: pauses, completion: completion, told: make(toldHolds), concluder: concluder, tracer: o.Tracer,
 		},
 		completion: completion,
 	}

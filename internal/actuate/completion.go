@@ -22,17 +22,13 @@ const (
 
 // completion handles the results of patches: it follows rollouts, ends changes, or retries.
 type completion struct {
+	*reporter
 	patcher   *patcher
 	debounce  *debounce
 	pace      *pace
 	rollouts  *rollouts
 	told      denials
 	concluder *concluder
-	reporter  *reporter
-	outcomes  outcomes
-	metrics   *metrics
-	log       *slog.Logger
-	now       func() time.Time
 
 	// unrecorded has the kinds for which it was logged that nothing can be recorded on them.
 	unrecorded map[string]bool
@@ -125,7 +121,7 @@ func (c *completion) reloaded(ctx context.Context, result patchResult) {
 	c.metrics.reloadedInPlace(ctx, id.Kind, outcome)
 	c.log.InfoContext(r.context(ctx), "pods answered the request to reload", "workload", id.String(), "namespace", id.Namespace,
 		"cause", r.cause, "pods", result.reloaded)
-	c.reporter.report(ctx, outcome)
+	c.report(ctx, outcome)
 }
 
 // again holds the changes of a patch for another decision, which is based on what is known by then. It returns what logs that.
@@ -154,7 +150,7 @@ func (c *completion) denied(ctx context.Context, r *task, err error) {
 	switch rollCtx := r.context(ctx); {
 	case rolls && p.refused && !isTold:
 		log.ErrorContext(rollCtx, "patch denied; retrying until it is accepted")
-		c.reporter.report(ctx, c.outcomes.denied(rollCtx, r, err))
+		c.report(ctx, c.outcomes.denied(rollCtx, r, err))
 		c.told.tell(r)
 	case rolls && !p.refused || p.denials == 1:
 		log.WarnContext(rollCtx, "patch failed; retrying")

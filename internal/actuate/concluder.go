@@ -2,7 +2,6 @@ package actuate
 
 import (
 	"context"
-	"log/slog"
 
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
@@ -10,11 +9,8 @@ import (
 
 // concluder finishes changes that need no patch, or no further one: it reports the decisions.
 type concluder struct {
+	*reporter
 	recorder *recorder
-	reporter *reporter
-	outcomes outcomes
-	metrics  *metrics
-	log      *slog.Logger
 }
 
 // conclude reports a decision that needs no patch, about an event that no pending change holds for it. The context is the event's.

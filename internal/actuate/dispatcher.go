@@ -3,7 +3,6 @@ package actuate
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"time"
@@ -18,6 +17,7 @@ import (
 
 // dispatcher decides about the workloads that are due, and starts their patches.
 type dispatcher struct {
+	*reporter
 	// dryRun decides and reports, but patches nothing.
 	dryRun   bool
 	decider  *decider
@@ -35,12 +35,7 @@ type dispatcher struct {
 	completion *completion
 	told       toldHolds
 	concluder  *concluder
-	reporter   *reporter
-	outcomes   outcomes
 	tracer     trace.Tracer
-	metrics    *metrics
-	log        *slog.Logger
-	now        func() time.Time
 }
 
 // dispatch acts on the workloads that are due, and on those that wait for a slot while there are free ones, until no more patches may be started.

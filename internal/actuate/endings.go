@@ -118,7 +118,7 @@ func (o *rollouts) end(ctx context.Context, key workload.Key, verb events.Verb, 
 	o.log.InfoContext(ctx, "rollout ended", "workload", outcome.Workload.String(), "namespace", outcome.Workload.Namespace,
 		"verb", string(outcome.Verb), "reason", outcome.Reason, "message", outcome.Message,
 		"seconds", took.Round(time.Millisecond).Seconds())
-	tell := func() { o.reporter.report(ctx, outcome) }
+	tell := func() { o.report(ctx, outcome) }
 	if !failsPeers(outcome) {
 		tell()
 		o.debounce.releaseHeld(key, o.now())

@@ -61,7 +61,7 @@ func (d *dispatcher) hold(ctx context.Context, p *pending, w *workload.Workload,
 	d.metrics.decided(ctx, why.reason)
 	trace.SpanFromContext(ctx).AddEvent(why.reason.String(), trace.WithAttributes(reasonKey.String(why.reason.String())))
 	if !why.reason.Silent() && !known {
-		d.reporter.report(ctx, outcome)
+		d.report(ctx, outcome)
 	}
 }
 

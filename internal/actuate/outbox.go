@@ -2,6 +2,7 @@ package actuate
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -51,10 +52,15 @@ func (o *outbox) flushTo(batches chan<- []events.Outcome, patching bool) chan<- 
 	return batches
 }
 
-// reporter reports outcomes: to the stream, and to people as Kubernetes Events.
+// reporter reports outcomes: to the stream, and to people as Kubernetes Events. The parts that do so embed it, which also gives them what makes an
+// outcome, the metrics, the log and the clock.
 type reporter struct {
-	outbox *outbox
-	kube   *kubeEvents
+	outbox   *outbox
+	kube     *kubeEvents
+	outcomes outcomes
+	metrics  *metrics
+	log      *slog.Logger
+	now      func() time.Time
 }
 
 // report queues an outcome to be published, and its Kubernetes Event to be written.

@@ -2,7 +2,6 @@ package actuate
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -12,6 +11,7 @@ import (
 
 // rollouts reviews workloads that have changed: it reports the rollouts that have ended, and releases the workloads that they held.
 type rollouts struct {
+	*reporter
 	// private says that leaders do not share a stream.
 	private bool
 	// dryRun publishes nothing about rollouts that the actuator has not started.
@@ -33,11 +33,6 @@ type rollouts struct {
 	patcher   *patcher
 	debounce  *debounce
 	problems  *problems
-	reporter  *reporter
-	outcomes  outcomes
-	metrics   *metrics
-	log       *slog.Logger
-	now       func() time.Time
 	// resumed is when this actuator began to lead.
 	resumed time.Time
 	// doubted has the workloads that a patch may have rolled although it failed.
@@ -81,7 +76,7 @@ func (o *rollouts) begin(ctx context.Context, started events.Outcome) *rollout {
 	if r := o.following.rollouts[key]; r != nil && r.started.Revision != started.Revision {
 		o.end(ctx, key, events.VerbSkipped, reasonSuperseded, "a later change started another rollout")
 	}
-	o.reporter.report(ctx, started)
+	o.report(ctx, started)
 	return o.following.begin(ctx, started)
 }
 
@@ -120,7 +115,7 @@ func (o *rollouts) releaseRecovered(ctx context.Context, key workload.Key, w *wo
 		return
 	}
 	if bakes {
-		o.reporter.report(ctx, o.outcomes.baked(failed.outcome, w))
+		o.report(ctx, o.outcomes.baked(failed.outcome, w))
 	}
 	o.canaries.require(key.Namespace, untested)
 	o.debounce.releaseNamespace(key.Namespace, o.now())
