@@ -51,7 +51,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	}
 	syncer := forcesync.New(syncHost(o, s.log, s.metrics, reporter), s.syncIndex)
 	notes := notes{
-		dryRun: o.DryRun, kinds: s.kinds, index: index, patcher: patcher, debounce: debounce, metrics: s.metrics, log: s.log, now: now,
+		reporter: reporter, dryRun: o.DryRun, kinds: s.kinds, index: index, patcher: patcher, debounce: debounce,
 	}
 	reverts := &reverts{
 		notes: notes, delays: o.RevertDelays, open: make(map[workload.Key]*correction), repetitions: make(map[repetition]time.Time),
@@ -63,7 +63,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		private: o.LeaderElect && o.PrivateStream, dryRun: o.DryRun, timeout: o.RolloutTimeout,
 		kinds: s.kinds, namespaces: o.Namespaces, ignored: o.IgnoreNamespaces, index: index, state: s.state, following: following, peers: peers,
 		canaries: canaries, reverts: reverts, marks: marks, denied: denied, patcher: patcher, debounce: debounce,
-		problems: &problems{log: s.log, kube: kube, told: make(map[workload.Key]problem)},
+		problems: &problems{reporter: reporter, told: make(map[workload.Key]problem)},
 		reporter: reporter, doubted: make(map[workload.Key]doubt),
 	}
 	recorder := &recorder{
@@ -73,7 +73,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 				index.IsUnserved(key, now())
 		},
 	}
-	pauses := &pauses{notes: notes, kube: kube, open: make(map[workload.Key]openPause)}
+	pauses := &pauses{notes: notes, open: make(map[workload.Key]openPause)}
 	beside := &besideReloader{index: index, debounce: debounce, now: now, by: make(map[string]reloaderRoll)}
 	shadows := &shadows{notes: notes, rollouts: rollouts, left: make(map[workload.Key]leftShadow)}
 	admission := &admission{

@@ -2,8 +2,6 @@ package actuate
 
 import (
 	"context"
-	"log/slog"
-	"time"
 
 	"go.opentelemetry.io/otel/trace"
 
@@ -15,14 +13,12 @@ import (
 // notes makes and sends the patches that belong to no pending change and roll nothing: they complete or correct a record, or note what a workload
 // waits for. The parts that do so embed it.
 type notes struct {
+	*reporter
 	dryRun   bool
 	kinds    workload.Kinds
 	index    *inventory.Index
 	patcher  *patcher
 	debounce *debounce
-	metrics  *metrics
-	log      *slog.Logger
-	now      func() time.Time
 }
 
 // note returns the patch that writes on a workload. What says for the log what that is. Finish, which may be nil, is called with the result, which is

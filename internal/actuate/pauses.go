@@ -22,7 +22,6 @@ const (
 // are to be removed is known from the workloads themselves.
 type pauses struct {
 	notes
-	kube *kubeEvents
 
 	open map[workload.Key]openPause
 }

@@ -3,7 +3,6 @@ package actuate
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,8 +16,7 @@ const maxProblems = 1000
 
 // problems reports what is wrong with the annotations of workloads, once for each wording, and with their controllers.
 type problems struct {
-	log  *slog.Logger
-	kube *kubeEvents
+	*reporter
 	told map[workload.Key]problem
 }
 
