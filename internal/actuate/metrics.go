@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/metric/noop"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
@@ -34,7 +35,7 @@ type metrics struct {
 
 	labels metricLabels
 	gauges gauges
-	// reloader is nil without --reloader-metrics.
+	// reloader measures nothing without --reloader-metrics.
 	reloader *reloaderMetrics
 }
 
@@ -123,11 +124,12 @@ func newMetrics(options Options, kinds workload.Kinds) (*metrics, error) {
 			m.rollouts.Add(context.Background(), 0, m.labels.end.Of(endLabel{kind.Name, events.VerbFailed, reason}))
 		}
 	}
+	meter := options.Meter
 	if !options.ReloaderMetrics {
-		return m, nil
+		meter = noop.NewMeterProvider().Meter("")
 	}
 	var err error
-	if m.reloader, err = newReloaderMetrics(options.Meter, kinds); err != nil {
+	if m.reloader, err = newReloaderMetrics(meter, kinds); err != nil {
 		return nil, fmt.Errorf("making Reloader's metrics: %w", err)
 	}
 	return m, nil

@@ -14,7 +14,7 @@ import (
 )
 
 // reloaderMetrics are metrics with the names and labels of Reloader, for dashboards and alerts that were made for it. Its two about requests
-// to the API server are in telemetry. What Reloader keeps in a work queue in memory, Keyturn reads from the workloads. A nil one measures nothing.
+// to the API server are in telemetry. What Reloader keeps in a work queue in memory, Keyturn reads from the workloads.
 type reloaderMetrics struct {
 	kinds workload.Kinds
 
@@ -124,9 +124,6 @@ func newReloaderMetrics(meter metric.Meter, kinds workload.Kinds) (*reloaderMetr
 
 // received counts an event, and the workloads that depend on its source.
 func (m *reloaderMetrics) received(ctx context.Context, change events.Change, waited time.Duration, dependents []*workload.Workload) {
-	if m == nil {
-		return
-	}
 	m.adds.Add(ctx, 1)
 	m.waits.Record(ctx, waited.Seconds())
 	m.arrivals.Add(ctx, 1, metric.WithAttributes(reloaderEvent(change)...))
@@ -137,33 +134,13 @@ func (m *reloaderMetrics) received(ctx context.Context, change events.Change, wa
 	}
 }
 
-// gauges returns the instruments that are observed.
-func (m *reloaderMetrics) gauges() []metric.Observable {
-	if m == nil {
-		return nil
-	}
-	return []metric.Observable{m.depth}
-}
-
-// observePending reports how many workloads are pending.
-func (m *reloaderMetrics) observePending(observer metric.Observer, pending int) {
-	if m != nil {
-		observer.ObserveInt64(m.depth, int64(pending))
-	}
-}
-
 // rejected counts a dead-lettered event.
 func (m *reloaderMetrics) rejected(ctx context.Context) {
-	if m != nil {
-		m.failures.Add(ctx, 1, metric.WithAttributes(attribute.String("type", "event")))
-	}
+	m.failures.Add(ctx, 1, metric.WithAttributes(attribute.String("type", "event")))
 }
 
 // finished measures an event that nothing holds any more.
 func (m *reloaderMetrics) finished(ctx context.Context, change events.Change, took time.Duration) {
-	if m == nil {
-		return
-	}
 	result := attribute.String("result", "success")
 	m.reconciles.Add(ctx, 1, metric.WithAttributes(result))
 	m.reconcile.Record(ctx, took.Seconds(), metric.WithAttributes(result))
@@ -171,39 +148,30 @@ func (m *reloaderMetrics) finished(ctx context.Context, change events.Change, to
 }
 
 func (m *reloaderMetrics) decided(ctx context.Context, reason plan.Reason) {
-	if m != nil && reason.Action() == plan.Skip {
+	if reason.Action() == plan.Skip {
 		m.skips.Add(ctx, 1, metric.WithAttributes(attribute.String("reason", reason.String())))
 	}
 }
 
 // reloaded counts a patch that succeeded and rolls.
 func (m *reloaderMetrics) reloaded(ctx context.Context, id events.Workload) {
-	if m != nil {
-		m.count(ctx, id, true)
-	}
+	m.count(ctx, id, true)
 }
 
 // rolledFor measures the time from a change to the patch that rolls for it.
 func (m *reloaderMetrics) rolledFor(ctx context.Context, id events.Workload, took time.Duration) {
-	if m != nil {
-		m.latency.Record(ctx, took.Seconds(), metric.WithAttributes(attribute.String("workload_kind", m.title(id.Kind))))
-	}
+	m.latency.Record(ctx, took.Seconds(), metric.WithAttributes(attribute.String("workload_kind", m.title(id.Kind))))
 }
 
 // failed counts a patch that failed.
 func (m *reloaderMetrics) failed(ctx context.Context, id events.Workload) {
-	if m == nil {
-		return
-	}
 	m.count(ctx, id, false)
 	m.failures.Add(ctx, 1, metric.WithAttributes(attribute.String("type", "patch")))
 }
 
 // retried counts a patch that is going to be retried.
 func (m *reloaderMetrics) retried(ctx context.Context) {
-	if m != nil {
-		m.retries.Add(ctx, 1)
-	}
+	m.retries.Add(ctx, 1)
 }
 
 func (m *reloaderMetrics) count(ctx context.Context, id events.Workload, succeeded bool) {
