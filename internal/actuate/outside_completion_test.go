@@ -160,33 +160,6 @@ func TestDenialsAreCountedForOneContent(t *testing.T) {
 	})
 }
 
-func TestDenialsOfACorrectionAreCountedApart(t *testing.T) {
-	for _, tt := range []struct {
-		name  string
-		times time.Duration // for how long the correction is denied, about once a minute
-		rolls []string
-	}{
-		{"it is made after five denials", 270 * time.Second, []string{"web"}},
-		{"it is given up after six", 8 * time.Minute, nil},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				s.rolling()
-				s.wantRolls("web")
-				s.refuse("web", unavailable())
-				s.edit("web", unrolled)
-				s.pass(10 * time.Minute)
-				s.wantTold("web started content-changed", "web failed reverted")
-				s.refuse("web", deniedByAdmission())
-				s.pass(tt.times)
-				s.refuse("web", nil)
-				s.pass(10 * time.Minute) // After a correction, the change is decided again a minute later.
-				s.wantRolls(tt.rolls...)
-			})
-		})
-	}
-}
-
 // The watch is late for moments after another leader has written the record, but not for half a minute.
 func TestAPatchThatIsNeverAppliedIsAFailedOneInTheEnd(t *testing.T) {
 	levers := schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "levers"}
