@@ -43,10 +43,11 @@ var (
 	fluxKustomizations = schema.GroupVersionResource{Group: "kustomize.toolkit.fluxcd.io", Version: "v1", Resource: "kustomizations"}
 )
 
-// startFlux starts Flux for as long as the test runs.
+// startFlux starts Flux for as long as the test runs. It reconciles nothing in the namespaces of other tests, which have Kustomizations whose status
+// they write themselves.
 func startFlux(t *testing.T) flux {
 	t.Helper()
-	if err := plane.StartFlux(t.Context()); err != nil {
+	if err := plane.StartFlux(t.Context(), "--watch-all-namespaces=false"); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{build.SourceController, build.KustomizeController} {

@@ -17,8 +17,9 @@ const FluxNamespace = "flux-system"
 // StartFlux creates the namespace flux-system, applies the custom resource definitions of Flux's source-controller and
 // kustomize-controller, starts both as [FluxUser], and waits until they run, which takes some seconds. There is no
 // notification-controller: what they report is in the status of the objects and in Kubernetes Events. Stop ends them with the
-// control plane.
-func (cp *ControlPlane) StartFlux(ctx context.Context) error {
+// control plane. args are further arguments of both. By default they reconcile the objects of all namespaces, and with
+// --watch-all-namespaces=false those of flux-system alone.
+func (cp *ControlPlane) StartFlux(ctx context.Context, args ...string) error {
 	namespace := "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: " + FluxNamespace + "\n"
 	if err := cp.ApplyYAML(ctx, strings.NewReader(namespace)); err != nil {
 		return fmt.Errorf("start flux: %w", err)
@@ -32,18 +33,18 @@ func (cp *ControlPlane) StartFlux(ctx context.Context) error {
 	if err := os.MkdirAll(artifacts, 0o755); err != nil {
 		return fmt.Errorf("start flux: %w", err)
 	}
-	source := []string{
+	source := append([]string{
 		"--storage-path=" + artifacts, "--storage-addr=" + storage, "--storage-adv-addr=" + storage,
 		"--health-addr=" + sourceHealth,
-	}
+	}, args...)
 	if err := cp.startFluxController(ctx, build.SourceController, sourceHealth, source...); err != nil {
 		return err
 	}
-	kustomize := []string{
+	kustomize := append([]string{
 		"--health-addr=" + kustomizeHealth,
 		// Upstream checks only twice a minute whether the dependencies of a Kustomization are ready.
 		"--requeue-dependency=1s",
-	}
+	}, args...)
 	return cp.startFluxController(ctx, build.KustomizeController, kustomizeHealth, kustomize...)
 }
 
@@ -54,7 +55,7 @@ func (cp *ControlPlane) startFluxController(ctx context.Context, name, health st
 		// When kustomize-controller starts, it removes folders there that look like its own, even those of another control plane's.
 		"TMPDIR=" + filepath.Join(cp.dir, "flux"),
 	}
-	common := []string{"--metrics-addr=0", "--events-addr=", "--watch-all-namespaces", "--log-encoding=json"}
+	common := []string{"--metrics-addr=0", "--events-addr=", "--log-encoding=json"}
 	p, err := cp.startOperator(ctx, env, name, append(common, args...)...)
 	if err != nil {
 		return fmt.Errorf("start flux: %s: %w", name, err)
