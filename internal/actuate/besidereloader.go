@@ -38,7 +38,7 @@ func (r *besideReloader) review(key workload.Key) {
 	if w := r.index.Get(key); w != nil && r.see(w, r.now()) {
 		r.last = r.now()
 	}
-	if r.index.CountLinks(key.Namespace) == 0 {
+	if !r.index.HasAny(key.Namespace) {
 		delete(r.by, key.Namespace)
 	}
 	r.debounce.releaseFrom(key, plan.ReloaderFirst, r.now())

@@ -34,17 +34,11 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	following := &following{
 		tracer: o.Tracer, index: index, now: now, rollouts: make(map[workload.Key]*rollout), told: make(map[workload.Key]string),
 	}
-	peers := newFailedPeers(index)
-	begun := begun(patcher, following)
+	peers := &failedPeers{keys: make(map[workload.Key]*failure), replaced: make(map[workload.Key]map[string]workload.RolledFor)}
 	pace := &pace{peers: peers, following: following, now: now, rolls: make(map[workload.Key]pacedRoll)}
 	if !o.Reloader {
 		pace.shortest = 2 * o.Settle
 	}
-	timing := &timing{index: index, namespaces: namespaces, debounce: debounce, now: now}
-	unfinished := unfinished(debounce, following, timing, begun)
-	canaries := newCanaries(o.Canary, &candidates{
-		index: index, debounce: debounce, following: following, timing: timing, peers: peers, best: make(map[sourceChange]*workload.Workload),
-	}, unfinished, begun)
 	outbox := &outbox{now: now}
 	reporter := &reporter{
 		outbox: outbox, kube: kube, outcomes: outcomes{cluster: o.Cluster, now: now}, metrics: s.metrics, log: s.log, now: now,
@@ -58,11 +52,18 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	}
 	marks := &marks{notes: notes, peers: peers, tried: make(map[workload.Key]time.Time)}
 	denied := make(denials)
-	decider := &decider{policy: o.Policy(), state: s.state, denied: denied, now: now}
+	decider := &decider{policy: o.Policy(), dryRun: o.DryRun, state: s.state, denied: denied, now: now}
+	slots := newSlots(o, following, patcher)
+	orders := &orders{
+		canary: o.Canary, index: index, namespaces: namespaces, debounce: debounce, decider: decider, patcher: patcher, following: following,
+		peers: peers, slots: slots, now: now, byNamespace: make(map[string]*order), members: make(map[workload.Key]*member),
+		moved: make(map[string]struct{}), looked: make(map[string]time.Time),
+	}
+	following.moved, patcher.moved, debounce.moved = orders.review, orders.review, orders.review
 	rollouts := &rollouts{
 		private: o.LeaderElect && o.PrivateStream, dryRun: o.DryRun, timeout: o.RolloutTimeout,
 		kinds: s.kinds, namespaces: o.Namespaces, ignored: o.IgnoreNamespaces, index: index, state: s.state, following: following, peers: peers,
-		canaries: canaries, reverts: reverts, marks: marks, denied: denied, patcher: patcher, debounce: debounce,
+		orders: orders, reverts: reverts, marks: marks, denied: denied, patcher: patcher, debounce: debounce,
 		problems: &problems{reporter: reporter, told: make(map[workload.Key]problem)},
 		reporter: reporter, doubted: make(map[workload.Key]doubt),
 	}
@@ -76,13 +77,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	pauses := &pauses{notes: notes, open: make(map[workload.Key]openPause)}
 	beside := &besideReloader{index: index, debounce: debounce, now: now, by: make(map[string]reloaderRoll)}
 	shadows := &shadows{notes: notes, rollouts: rollouts, left: make(map[workload.Key]leftShadow)}
-	admission := &admission{
-		timing: timing, pace: pace, peers: peers, canaries: canaries, besideReloader: beside, debounce: debounce, following: following,
-		waves:  newWaves(index, unfinished, returns(index, debounce, following, timing, now), now),
-		limits: newLimits(o, following, patcher),
-	}
-	following.moved, patcher.moved = admission.review, admission.review
-	debounce.finished, debounce.moved = admission.waves.finished, admission.waves.review
+	admission := &admission{besideReloader: beside, orders: orders, slots: slots, pace: pace}
 	concluder := &concluder{reporter: reporter, recorder: recorder}
 	owing := &owing{notes: notes, decider: decider, concluder: concluder, after: o.SettleMax}
 	intake := &intake{
@@ -98,13 +93,13 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	return &loop{
 		progress: o.Progress, now: now, dirty: s.dirty, snapshots: s.snapshots,
 		state: s.state, stream: &resumer{bus: s.bus, clients: o.clients(), namespaces: o.Namespaces, index: index, log: s.log},
-		index: index, admission: admission, canaries: canaries, reverts: reverts, intake: intake, debounce: debounce,
+		index: index, admission: admission, reverts: reverts, intake: intake, debounce: debounce,
 		patcher: patcher, rollouts: rollouts, recorder: recorder, pauses: pauses, shadows: shadows,
 		owing: owing, besideReloader: beside, syncer: syncer,
 		outbox:    outbox,
 		publisher: &publisher{bus: s.bus, log: s.log, metrics: s.metrics, batches: make(chan []events.Outcome)},
 		dispatcher: &dispatcher{
-			reporter: reporter, dryRun: o.DryRun, decider: decider, kinds: s.kinds, index: index, debounce: debounce, admission: admission,
+			reporter: reporter, decider: decider, kinds: s.kinds, index: index, debounce: debounce, admission: admission,
 			ways:    ways{delay: o.ReloadDelay, now: now},
 			patcher: patcher, pauses: pauses, completion: completion, told: make(toldHolds), concluder: concluder, tracer: o.Tracer,
 		},

@@ -104,9 +104,6 @@ func (c *completion) succeeded(ctx context.Context, result patchResult) {
 	for _, decision := range r.decisions {
 		c.concluder.release(ctx, r.workload, r.pending.changes[decision.Source], decision)
 	}
-	if !r.rolls {
-		c.debounce.releaseHeld(r.key(), c.now())
-	}
 }
 
 // reloaded reports that the pods have answered the request to reload. Whether they have reloaded is not known.
@@ -158,7 +155,4 @@ func (c *completion) denied(ctx context.Context, r *task, err error) {
 		log.DebugContext(rollCtx, "patch still denied; retrying")
 	}
 	c.metrics.retried(ctx, r.workload.ID)
-	if p.refused {
-		c.debounce.releaseHeld(r.key(), c.now())
-	}
 }

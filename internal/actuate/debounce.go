@@ -14,32 +14,23 @@ import (
 type debounce struct {
 	// quiet is how long no further change must have come. most is how long the first change waits for that at most.
 	quiet, most time.Duration
-	// byKey has all workloads in it, and holds those that wait for something other than a time, or for people.
+	// byKey has all workloads in it, and peers, by namespace, those that wait for others of it.
 	byKey map[workload.Key]*pending
-	holds holds
-	// finished reports whether the lower waves of a source are finished. moved is called with each workload that may not be finished any more.
-	finished func(awaited) bool
-	moved    func(workload.Key)
+	peers map[string]map[*pending]struct{}
+	// moved is called with each workload of which others may have to know something else.
+	moved func(workload.Key)
 	// order has the workloads that wait for a time, due those whose time has come, and slots those that wait for a slot. The last keep their turn
 	// while they are reviewed for another reason.
-	order ordered[*pending]
+	order dueOrder
 	due   turns
 	slots turns
 }
 
 func newDebounce(quiet, most time.Duration) *debounce {
 	return &debounce{
-		quiet: quiet, most: most, byKey: make(map[workload.Key]*pending), holds: newHolds(), due: newTurns(), slots: newTurns(),
-		order: ordered[*pending]{less: isDueBefore, moved: func(p *pending, place int) { p.position = place }},
+		quiet: quiet, most: most, byKey: make(map[workload.Key]*pending), peers: make(map[string]map[*pending]struct{}),
+		due: newTurns(), slots: newTurns(),
 	}
-}
-
-// isDueBefore reports whether a workload is due before another one. If both are due at the same time, the one that has waited longer is first.
-func isDueBefore(a, b *pending) bool {
-	if a.due.Equal(b.due) {
-		return a.first.Before(b.first)
-	}
-	return a.due.Before(b.due)
 }
 
 // has reports whether a workload has a pending change of a source.
@@ -141,16 +132,16 @@ func (d *debounce) schedule(p *pending, due time.Time) {
 
 // next returns when the next workload is due, and false if none waits for a time.
 func (d *debounce) next() (time.Time, bool) {
-	if len(d.order.items) == 0 {
+	if len(d.order) == 0 {
 		return time.Time{}, false
 	}
-	return d.order.items[0].due, true
+	return d.order[0].due, true
 }
 
 // pop returns the next workload that is due and for whose namespace may returns true, or nil if there is none. The caller drops it, holds it, or
 // schedules it again.
 func (d *debounce) pop(now time.Time, may func(namespace string) bool) *pending {
-	for len(d.order.items) > 0 && !d.order.items[0].due.After(now) {
+	for len(d.order) > 0 && !d.order[0].due.After(now) {
 		if p, ok := heap.Pop(&d.order).(*pending); ok {
 			d.unhold(p)
 			d.due.push(p)
@@ -184,13 +175,19 @@ func (d *debounce) drop(p *pending) {
 	d.slots.remove(p)
 	if d.byKey[p.key] == p {
 		delete(d.byKey, p.key)
+		d.moved(p.key)
 	}
 }
 
 // hold keeps a workload that was popped until it is released.
 func (d *debounce) hold(p *pending, why plan.Reason) {
-	p.held = why
-	d.holds.add(p)
+	d.unhold(p)
+	if p.held = why; why.Waiting() == plan.ForPeers {
+		if d.peers[p.key.Namespace] == nil {
+			d.peers[p.key.Namespace] = make(map[*pending]struct{})
+		}
+		d.peers[p.key.Namespace][p] = struct{}{}
+	}
 	if p.needsSlot() {
 		p.slot = why
 		d.slots.push(p)
@@ -201,24 +198,16 @@ func (d *debounce) hold(p *pending, why plan.Reason) {
 
 // unhold ends the hold of a workload.
 func (d *debounce) unhold(p *pending) {
-	rested := rests(p.held)
 	p.held = plan.None
-	d.holds.remove(p)
-	if rested {
-		d.moved(p.key)
+	if delete(d.peers[p.key.Namespace], p); len(d.peers[p.key.Namespace]) == 0 {
+		delete(d.peers, p.key.Namespace)
 	}
-}
-
-// isHeldFor reports whether a workload is held for a reason.
-func (d *debounce) isHeldFor(key workload.Key, why plan.Reason) bool {
-	p := d.byKey[key]
-	return p != nil && p.held == why
 }
 
 // releaseFrom makes a workload due if it is held for a reason.
 func (d *debounce) releaseFrom(key workload.Key, why plan.Reason, now time.Time) {
-	if d.isHeldFor(key, why) {
-		d.release(d.byKey[key], now)
+	if p := d.byKey[key]; p != nil && p.held == why {
+		d.release(p, now)
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 // decider makes the decisions of plan.Decide, with what this actuator remembers.
 type decider struct {
 	policy plan.Policy
+	// dryRun is Options.DryRun: nothing is patched.
+	dryRun bool
 	state  *state
 	denied denials
 	now    func() time.Time

@@ -3,7 +3,6 @@ package actuate
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -18,8 +17,6 @@ import (
 // dispatcher decides about the workloads that are due, and starts their patches.
 type dispatcher struct {
 	*reporter
-	// dryRun decides and reports, but patches nothing.
-	dryRun   bool
 	decider  *decider
 	kinds    workload.Kinds
 	index    *inventory.Index
@@ -40,8 +37,8 @@ type dispatcher struct {
 
 // dispatch acts on the workloads that are due, and on those that wait for a slot while there are free ones, until no more patches may be started.
 func (d *dispatcher) dispatch(ctx context.Context) {
-	d.admission.canaries.forget()
 	for !d.patcher.full() {
+		d.admission.orders.wake() // What was done last may let others go.
 		p := d.next()
 		if p == nil {
 			return
@@ -58,7 +55,6 @@ func (d *dispatcher) dispatch(ctx context.Context) {
 		default:
 			d.debounce.drop(p)
 			d.concluder.releaseAll(ctx, p, plan.WorkloadGone)
-			d.debounce.releaseHeld(p.key, d.now())
 		}
 	}
 }
@@ -73,7 +69,7 @@ func (d *dispatcher) next() *pending {
 		}
 	}
 	hasSlot := func(namespace string) bool {
-		return d.patcher.hasRoom(namespace) && d.admission.limits.hasRoom(namespace)
+		return d.patcher.hasRoom(namespace) && d.admission.slots.hasRoom(namespace)
 	}
 	if p := d.debounce.popSlot(hasSlot); p != nil {
 		return p
@@ -81,31 +77,9 @@ func (d *dispatcher) next() *pending {
 	return d.debounce.pop(d.now(), d.patcher.hasRoom)
 }
 
-// decide decides about the changes in the order of their sources. If there are several reasons to hold the workload, it thus always reports the same.
-func (d *dispatcher) decide(p *pending, w *workload.Workload) verdict {
-	var v verdict
-	for _, c := range slices.SortedFunc(maps.Values(p.changes), bySource) {
-		decision := d.decider.decide(w, c.change, p.memory(c, d.now()))
-		c.owed = c.owed || decision.Owes()
-		v.contradicted = v.contradicted || decision.Contradicted
-		if d.dryRun {
-			decision.Reason = inDryRun(decision.Reason)
-		}
-		if d.dryRun || decision.Reason.Action() == plan.Skip {
-			v.leaving = append(v.leaving, decision)
-			continue
-		}
-		v.do(c, decision)
-	}
-	if v.rolls {
-		v.rollNow()
-	}
-	return v
-}
-
 // act decides about the changes of a workload, and then patches it, holds it, or leaves it as it is.
 func (d *dispatcher) act(ctx context.Context, p *pending, w *workload.Workload) {
-	v := d.decide(p, w)
+	v := d.decider.verdict(p, w)
 	if v.contradicted && !d.warned {
 		d.warned = true
 		d.log.WarnContext(ctx, "resourceVersions of workloads and sources are not comparable; workloads may be rolled for changes that they have",
@@ -139,18 +113,12 @@ func (d *dispatcher) act(ctx context.Context, p *pending, w *workload.Workload) 
 	switch {
 	case len(v.doing) == 0:
 		d.debounce.drop(p)
-		d.debounce.releaseHeld(p.key, d.now())
 	case !p.paced.IsZero():
 		d.keep(p, why)
 	case why.reason != plan.None:
 		d.hold(trace.ContextWithSpan(context.WithoutCancel(ctx), span), p, w, v.doing, why)
 	default:
 		d.debounce.drop(p)
-		if v.rolls {
-			d.admission.canaries.start(w, v.doing)
-			// They may have to wait for a different workload now, if another one went first.
-			d.debounce.releaseThose(awaited{workload: p.key}, d.now())
-		}
 		d.start(ctx, span, p, w, v.doing)
 	}
 }
@@ -164,7 +132,7 @@ func (d *dispatcher) obstacle(p *pending, w *workload.Workload, doing []plan.Dec
 	case why.reason != plan.None:
 		p.filesSince = time.Time{}
 		return why
-	case d.admission.limits.needsSlot(w) && d.debounce.slots.has(p):
+	case d.admission.slots.needs(w) && d.debounce.slots.has(p):
 		return obstacle{reason: p.slot} // It was woken for another reason, and its turn for a slot has not come yet.
 	}
 	return d.notReloadable(p, w)
@@ -178,7 +146,7 @@ func (d *dispatcher) notReloadable(p *pending, w *workload.Workload) obstacle {
 		if p.filesSince.IsZero() {
 			p.filesSince = now
 		}
-		return obstacle{reason: plan.FilesPending, end: p.way.refreshed, awaits: awaited{workload: p.key}} // What others do does not end it.
+		return obstacle{reason: plan.FilesPending, end: p.way.refreshed}
 	case !d.patcher.mayReload(w.ID.Namespace):
 		return obstacle{reason: plan.FilesPending, end: now.Add(reloadPause)}
 	}

@@ -5,20 +5,21 @@
 // rolls a workload also records what it was rolled for, so there is no other state that could disagree with it. What the two do not show, because
 // there is no record yet, is noted on a workload that waits.
 //
-// Ordering: the changes of one workload are gathered in its debounce window and lead to one roll, to the last content. Workloads are not
-// ordered, except by their waves. Namespaces take turns: a workload waits for workloads of other namespaces only if there is no free slot.
+// Ordering: the changes of one workload are gathered in its debounce window and lead to one roll, to the last content. Within a
+// namespace, workloads have an order by waves, for a canary and after a failure. Namespaces take turns: a workload waits for workloads of other
+// namespaces only if there is no free slot.
 //
 // Failure: a patch that fails or is denied is retried with backoff until it succeeds, and holds up no other workload. That it is denied is told once.
 //
 // The loop (loop.go) calls parts that own their state and do not know the loop. In the order in which an event passes through them:
 //
 //	dirty.go, intake.go             takes an event to the workloads that depend on its source; it is kept for as long as something waits
-//	debounce.go, pending.go         the debounce window; holds.go and release.go what is held; turns.go makes the namespaces take turns
+//	debounce.go, pending.go         the debounce window; release.go ends what is held; turns.go makes the namespaces take turns
 //	dispatcher.go                   decides what is due
-//	admission.go                    what a roll has to wait for: timing.go, besidereloader.go, waves.go, peers.go, canaries.go, limits.go
+//	admission.go                    what a roll has to wait for: besidereloader.go, orders.go, slots.go, pace.go
+//	order.go, peers.go              who of a namespace waits for whom, from the snapshots of orders.go
 //	inplace.go                      whether pods are asked to reload instead of being replaced
 //	patcher.go, task.go             sends the patch
-//	pace.go                         how long after its last roll a workload is rolled again
 //	completion.go                   follows, releases or retries
 //	recorder.go                     writes into records what was decided without a roll
 //	decider.go                      what is remembered for each decision; told.go has what was told of rolls that are held or refused
@@ -46,7 +47,7 @@
 //	resumer         starts
 //	intake          start         reconsider                                          advance
 //	debounce                      wake                    releaseFrom                 add           abandon
-//	admission                     review                  review       forget
+//	orders                        review                  review       forget        wake
 //	dispatcher                                                                        dispatch
 //	completion                                            finish
 //	rollouts        resume        review                  review       reviewOverdue

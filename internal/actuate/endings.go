@@ -119,18 +119,13 @@ func (o *rollouts) end(ctx context.Context, key workload.Key, verb events.Verb, 
 		"verb", string(outcome.Verb), "reason", outcome.Reason, "message", outcome.Message,
 		"seconds", took.Round(time.Millisecond).Seconds())
 	tell := func() { o.report(ctx, outcome) }
-	if !failsPeers(outcome) {
+	if outcome.Verb != events.VerbFailed || outcome.Reason == reasonReverted {
 		tell()
-		o.debounce.releaseHeld(key, o.now())
 		return
 	}
-	failed := failure{outcome: outcome, own: r.own}
-	if r.rolled != nil {
-		failed.blamed = r.rolled.Blamed()
-	}
-	o.peers.add(failed)
+	o.peers.add(r, outcome)
+	o.orders.review(key)
 	if !o.marks.correct(ctx, key, func(context.Context, patchResult) { tell() }) {
 		tell()
 	}
-	o.debounce.releaseNamespace(key.Namespace, o.now())
 }

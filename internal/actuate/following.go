@@ -2,7 +2,6 @@ package actuate
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel/codes"
@@ -29,27 +28,10 @@ type following struct {
 // follows reports whether a rollout of the workload is in progress.
 func (f *following) follows(key workload.Key) bool { return f.rollouts[key] != nil }
 
-// has reports whether a rollout of the workload for a change of the source is in progress.
-func (f *following) has(key workload.Key, source events.Source) bool {
-	r := f.rollouts[key]
-	return r != nil && slices.ContainsFunc(r.started.Sources, func(s events.OutcomeSource) bool { return s.Source == source.String() })
-}
-
-// isUnfinished is like has, but leaves out rollouts that wait for people or for a time, because these would hold up others for as long.
-func (f *following) isUnfinished(key workload.Key, source events.Source) bool {
-	return f.has(key, source) && !f.waits(key)
-}
-
 // waits reports whether the rollout of a workload, whoever started it, waits for people or for a time, or for its kind to be served.
 func (f *following) waits(key workload.Key) bool {
 	w := f.index.Get(key)
 	return w != nil && (w.Unserved || w.Progress.Waits(f.now()))
-}
-
-// isAborted reports whether the rollout of a workload, whoever started it, was aborted and is held because of that.
-func (f *following) isAborted(key workload.Key) bool {
-	w := f.index.Get(key)
-	return w != nil && w.Aborted
 }
 
 // replaces reports whether a rollout of the workload is followed that replaces pods. A rollout whose pods only have to stay ready does not count.

@@ -17,15 +17,6 @@ const kindRetry = 10 * time.Second
 
 // keep makes a workload wait.
 func (d *dispatcher) keep(p *pending, why obstacle) {
-	p.behind, p.noted = workload.Key{}, why.awaits
-	if why.peer != nil {
-		p.behind = why.peer.Key()
-	}
-	awaits := why.reason == plan.PeerFailed || d.admission.awaitsRepair(p.behind)
-	if awaits && !p.awaitsRepair {
-		d.releaseFailed(p.key.Namespace)
-	}
-	p.awaitsRepair = awaits
 	if why.reason == plan.Pausing {
 		p.gathered = why.end
 	}
@@ -36,15 +27,6 @@ func (d *dispatcher) keep(p *pending, why obstacle) {
 	d.debounce.hold(p, why.reason)
 	if !why.end.IsZero() {
 		d.debounce.schedule(p, why.end)
-	}
-}
-
-// releaseFailed makes the failed workloads of a namespace due, because they may wait for a workload that waits for their repair.
-func (d *dispatcher) releaseFailed(namespace string) {
-	for key := range d.admission.peers.keys {
-		if key.Namespace == namespace {
-			d.debounce.releaseOne(key, d.now())
-		}
 	}
 }
 
@@ -85,5 +67,5 @@ func (d *dispatcher) awaitKind(ctx context.Context, p *pending) {
 // isChosen reports whether people have chosen that a workload waits for a reason, so that the wait is no time that a change took. They have chosen a
 // canary only with --canary: otherwise one goes first because a rollout has failed.
 func (d *dispatcher) isChosen(why plan.Reason) bool {
-	return rests(why) || why == plan.FilesPending || why == plan.CanaryFirst && d.admission.canaries.always
+	return rests(why) || why == plan.FilesPending || why == plan.CanaryFirst && d.admission.orders.canary
 }

@@ -10,12 +10,8 @@ import (
 	"github.com/keyturn/keyturn/internal/inventory"
 )
 
-const (
-	// overdueCheck is how often the loop looks for rollouts that take too long.
-	overdueCheck = 5 * time.Second
-	// pruneInterval is how often the loop forgets sources that no workload reads any more.
-	pruneInterval = 10 * time.Minute
-)
+// overdueCheck is how often the loop looks for rollouts that take too long.
+const overdueCheck = 5 * time.Second
 
 // loop does the work of the leader, one thing at a time. The state of its parts belongs to the goroutine of run. Other goroutines send
 // patches and outcomes, and return the results over channels. The parts do not know the loop: it passes the result of one part to the
@@ -33,7 +29,6 @@ type loop struct {
 	intake         *intake
 	dispatcher     *dispatcher
 	admission      *admission
-	canaries       *canaries
 	patcher        *patcher
 	completion     *completion
 	rollouts       *rollouts
@@ -81,11 +76,9 @@ func (l *loop) work(ctx context.Context) {
 	defer timer.Stop()
 	overdue := time.NewTicker(overdueCheck)
 	defer overdue.Stop()
-	prune := time.NewTicker(pruneInterval)
-	defer prune.Stop()
 	for {
 		l.progress.Idle()
-		step := l.await(ctx, timer.C, overdue.C, prune.C)
+		step := l.await(ctx, timer.C, overdue.C)
 		if step == nil {
 			return
 		}
@@ -98,7 +91,7 @@ func (l *loop) work(ctx context.Context) {
 
 // await waits for the next step and returns it, or nil when the context is done. It does not do the step itself: the liveness probe measures how
 // long work takes for one.
-func (l *loop) await(ctx context.Context, due, overdue, prune <-chan time.Time) func(context.Context) {
+func (l *loop) await(ctx context.Context, due, overdue <-chan time.Time) func(context.Context) {
 	select {
 	case <-ctx.Done():
 		return nil
@@ -112,8 +105,6 @@ func (l *loop) await(ctx context.Context, due, overdue, prune <-chan time.Time) 
 		return l.syncer.Collect
 	case <-overdue:
 		return l.reviewOverdue
-	case <-prune:
-		return func(context.Context) { l.canaries.prune(l.index.IsRead) }
 	case <-due:
 		return func(context.Context) {}
 	}
@@ -141,7 +132,8 @@ func (l *loop) advance(ctx context.Context) {
 // dispatch after it holds it again.
 func (l *loop) reviewOverdue(ctx context.Context) {
 	l.snapshots.Store(newSnapshot(l.rollouts))
-	l.admission.forget()
+	l.admission.slots.known = false // Some rollouts wait for a time.
+	l.admission.pace.forget()
 	l.owing.advance(ctx)
 	l.rollouts.reviewOverdue(ctx)
 	l.recorder.collect()
@@ -153,7 +145,7 @@ func (l *loop) reviewOverdue(ctx context.Context) {
 func (l *loop) review(ctx context.Context) {
 	changed, relinked, returned := l.dirty.take()
 	for key := range changed {
-		l.admission.review(key)
+		l.admission.orders.review(key)
 		l.rollouts.review(ctx, key)
 		l.debounce.wake(key, l.index.Get(key), l.now())
 		l.recorder.review(key)
@@ -182,6 +174,9 @@ func (l *loop) wake(timer *time.Timer) {
 	if !l.outbox.full() {
 		if due, ok := l.debounce.next(); ok && !l.patcher.full() {
 			sooner(due.Sub(now))
+		}
+		if len(l.admission.orders.moved) > 0 {
+			sooner(wakePause)
 		}
 		if due, ok := l.syncer.Next(); ok {
 			sooner(due.Sub(now))

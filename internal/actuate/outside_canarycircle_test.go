@@ -31,9 +31,11 @@ func TestARepairWaitsForNobodyWhoWaitsForItThroughAnother(t *testing.T) {
 				s.set("secret/repair", "password", "two")
 				s.edit("first", letGo)
 				s.settle()
-				// Once another rollout has replaced the failed one, whoever waited for that goes first with the change for which it failed.
-				s.wantRolls("failed", "first")
-				s.wantAmongTold("first held peer-failed", "between held lower-wave")
+				s.wantRolls("failed")
+				s.wantAmongTold("first held peer-failed", "between held lower-wave", "first held canary-first")
+				s.finish("failed") // The repair was one for the bad content, too.
+				s.pass(time.Second)
+				s.wantRolls("first")
 				s.finish("first")
 				s.pass(time.Second)
 				s.wantRolls("between")

@@ -86,8 +86,8 @@ func (p *patcher) room(namespace string, inPlace bool) (own, free int) {
 	return own, free
 }
 
-// hasRoom reports whether a patch may be started in a namespace, which is so while fewer are under way there than workers are free, as with slots.
-// A patch may take until its timeout, and usually all patches of a namespace do so at the same time.
+// hasRoom reports whether a patch may be started in a namespace, by the rule of mayTake. A patch may take until its timeout, and usually all
+// patches of a namespace do so at the same time.
 func (p *patcher) hasRoom(namespace string) bool { return p.mayStart(namespace, false) }
 
 // mayReload reports whether pods of another workload of a namespace may be asked to reload, by the rule of hasRoom.
@@ -95,10 +95,7 @@ func (p *patcher) mayReload(namespace string) bool { return p.mayStart(namespace
 
 func (p *patcher) mayStart(namespace string, inPlace bool) bool {
 	own, free := p.room(namespace, inPlace)
-	if p.alone {
-		return free > 0
-	}
-	return own < free
+	return mayTake(own, free, p.alone)
 }
 
 // idle reports whether no patch is under way except those in the background.
@@ -106,20 +103,6 @@ func (p *patcher) idle() bool { return len(p.underWay) == p.background }
 
 // busy reports whether a patch of the workload is under way, or it is being restored.
 func (p *patcher) busy(key workload.Key) bool { return p.underWay[key] != nil }
-
-// has reports whether a patch of the workload for a change of the source is under way.
-func (p *patcher) has(key workload.Key, source events.Source) bool {
-	r := p.underWay[key]
-	return r != nil && r.pending.changes[source] != nil
-}
-
-// patching returns the changes that the patch of a workload under way is for, or nil if there is none.
-func (p *patcher) patching(key workload.Key) *pending {
-	if r := p.underWay[key]; r != nil {
-		return r.pending
-	}
-	return nil
-}
 
 // replaces reports whether a patch of the workload is under way that is going to replace pods.
 func (p *patcher) replaces(key workload.Key) bool {

@@ -73,13 +73,6 @@ type tries struct {
 type waits struct {
 	// held is the reason, or plan.None if it does not wait.
 	held plan.Reason
-	// heldFor is its key in holds.
-	heldFor awaited
-	// behind is the workload that it was last found to wait for, zero if none. noted is what else it waits for, if the reason does not say so.
-	// awaitsRepair is the result of admission.awaitsRepair for behind at that time.
-	behind       workload.Key
-	noted        awaited
-	awaitsRepair bool
 	// slot is why it waits for a slot, if it does.
 	slot plan.Reason
 	// reported is the last reason to wait for which an outcome was published. If that was the lack of a slot, it also has the reasons of that kind

@@ -66,7 +66,9 @@ func (o *rollouts) resumeRoll(ctx context.Context, w *workload.Workload, told ev
 		o.reverts.add(trace.SpanFromContext(ctx), told, nil)
 	}
 	if !w.HasFailed() {
-		o.canaries.require(key.Namespace, w.ChangesIn(w.Suspects()))
+		if !w.Last.WasFailing() {
+			o.peers.suspect(key, w.ChangesIn(w.Suspects()))
+		}
 		return
 	}
 	if r := o.following.rollouts[key]; r != nil && r.started.Revision == last.Revision {
@@ -78,7 +80,7 @@ func (o *rollouts) resumeRoll(ctx context.Context, w *workload.Workload, told ev
 		failed = o.outcomes.found(w)
 	}
 	failed.Verb, failed.Reason = events.VerbFailed, last.Failed
-	o.peers.add(failure{outcome: failed, blamed: w.Blamed()})
+	o.peers.add(&rollout{started: failed, span: trace.SpanFromContext(ctx), rolled: w}, failed)
 }
 
 // isUntold reports whether nobody has told of the last roll of a workload, given the last outcome, which is of another roll. If the roll was a day

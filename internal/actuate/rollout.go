@@ -43,7 +43,7 @@ func (r *rollout) context(ctx context.Context) context.Context {
 func (r *rollout) observe(w *workload.Workload, now time.Time) {
 	p := w.Progress
 	if r.isOther(w) {
-		r.ready, r.tried = time.Time{}, nil
+		r.unready()
 	}
 	changed := w.Generation != r.generation || p.Pods != r.furthest.Pods
 	bakes := !r.ready.IsZero() && p.State == workload.Complete
@@ -64,6 +64,9 @@ func (r *rollout) bakes(w *workload.Workload, bake time.Duration, now time.Time)
 	r.observe(w, now)
 	return now.Sub(r.ready) < bake
 }
+
+// unready forgets that pods were ready, so that they have to stay so anew.
+func (r *rollout) unready() { r.ready, r.tried = time.Time{}, nil }
 
 // isOther reports whether somebody has changed the pod template since pods were ready. Then those are not the pods that have to stay ready.
 func (r *rollout) isOther(w *workload.Workload) bool {

@@ -26,7 +26,7 @@ type rollouts struct {
 	state     *state
 	following *following
 	peers     *failedPeers
-	canaries  *canaries
+	orders    *orders
 	reverts   *reverts
 	marks     *marks
 	denied    denials
@@ -103,31 +103,37 @@ func (o *rollouts) review(ctx context.Context, key workload.Key) {
 	o.marks.correct(ctx, key, nil)
 }
 
-// releaseRecovered releases the workloads that wait for one that had failed, if that has recovered.
+// releaseRecovered looks at a workload that had failed. It has recovered when its rollout is complete after all, and its pods have stayed ready if
+// others wait for that, or when another one has replaced the rollout.
 func (o *rollouts) releaseRecovered(ctx context.Context, key workload.Key, w *workload.Workload) {
-	failed, hasFailed := o.peers.keys[key]
-	if !hasFailed {
+	o.peers.clear(key, w)
+	failed := o.peers.keys[key]
+	switch {
+	case failed == nil:
 		return
-	}
-	bakes := w != nil && w.Revision == failed.outcome.Revision && (failed.lostPods() || o.canaries.isTrying(w, failed.blamed, failed.own))
-	untested, recovered := o.peers.recovered(key, w, bakes, o.now())
-	if !recovered {
+	case w == nil:
+	case w.Revision != failed.outcome.Revision:
+		o.peers.suspect(key, failed.blamed())
+	case w.Progress.State != workload.Complete:
+		failed.unready()
 		return
-	}
-	if bakes {
+	case failed.outcome.Reason == reasonBakeFailed || o.orders.isTrying(w, failed.rollout):
+		if failed.bakes(w, w.Bake(), o.now()) {
+			return
+		}
 		o.report(ctx, o.outcomes.baked(failed.outcome, w))
 	}
-	o.canaries.require(key.Namespace, untested)
-	o.debounce.releaseNamespace(key.Namespace, o.now())
+	delete(o.peers.keys, key)
+	o.orders.review(key)
 }
 
 // bake returns how long the pods of a workload must stay ready after the rollout that is followed.
 func (o *rollouts) bake(key workload.Key, w *workload.Workload) time.Duration {
 	r := o.following.rollouts[key]
-	if r == nil || w == nil || r.ready.IsZero() && w.Progress.State != workload.Complete {
+	if r == nil || w == nil || r.ready.IsZero() && w.Progress.State != workload.Complete || !o.orders.isTrying(w, r) {
 		return 0
 	}
-	return o.canaries.bake(w, r)
+	return w.Bake()
 }
 
 // reviewFollowed looks at the workloads whose rollouts are followed, and at those that have failed: pods that have to stay ready may have done so

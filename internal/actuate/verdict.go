@@ -1,10 +1,13 @@
 package actuate
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // verdict is the result of deciding about the changes of one workload: doing needs a patch, leaving does not.
@@ -17,6 +20,29 @@ type verdict struct {
 	since time.Time
 	// waits is why the changes cannot be decided yet. Its reason is plan.None if they can.
 	waits obstacle
+}
+
+// verdict decides about the changes of a workload in the order of their sources. If there are several reasons to hold it, it thus always reports the
+// same.
+func (d *decider) verdict(p *pending, w *workload.Workload) verdict {
+	var v verdict
+	for _, c := range slices.SortedFunc(maps.Values(p.changes), bySource) {
+		decision := d.decide(w, c.change, p.memory(c, d.now()))
+		c.owed = c.owed || decision.Owes()
+		v.contradicted = v.contradicted || decision.Contradicted
+		if d.dryRun {
+			decision.Reason = inDryRun(decision.Reason)
+		}
+		if d.dryRun || decision.Reason.Action() == plan.Skip {
+			v.leaving = append(v.leaving, decision)
+			continue
+		}
+		v.do(c, decision)
+	}
+	if v.rolls {
+		v.rollNow()
+	}
+	return v
 }
 
 // do adds a decision that needs the patch.

@@ -7,23 +7,6 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// IsRead reports whether a source may concern any workload.
-func (x *Index) IsRead(source events.Source) bool {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	for _, name := range workload.Spellings(source) {
-		if x.bySource[workload.SourceNamed(source.Kind, source.Namespace, name)].len() > 0 {
-			return true
-		}
-	}
-	for key := range x.byPattern[source.Namespace] {
-		if x.workloads[key].OptIn.HasPatterns(source.Kind) {
-			return true
-		}
-	}
-	return false
-}
-
 // Dependents lists the workloads that a source may concern, in no order. Its cost is proportional to their number.
 func (x *Index) Dependents(source events.Source) []*workload.Workload {
 	x.mu.RLock()

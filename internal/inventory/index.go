@@ -27,10 +27,6 @@ type Index struct {
 	// spaces counts the workloads of each namespace, and waves those with a wave other than 0.
 	spaces map[string]int
 	waves  map[string]int
-	// linked counts how often a workload was added or removed, or changed its sources or its wave. links has the count as of the last time that
-	// this happened in each namespace that has workloads.
-	linked uint64
-	links  map[string]uint64
 	// unserved has the kinds that the API server does not serve, and since when that is known.
 	unserved map[Place]time.Time
 }
@@ -46,7 +42,6 @@ func newIndex(reading workload.Reading, changed, relinked func(workload.Key)) *I
 		byPattern: make(map[string]map[workload.Key]struct{}),
 		spaces:    make(map[string]int),
 		waves:     make(map[string]int),
-		links:     make(map[string]uint64),
 		unserved:  make(map[Place]time.Time),
 	}
 }
@@ -99,6 +94,13 @@ func (x *Index) Reverted(most int) map[string]int {
 		}
 	}
 	return count
+}
+
+// HasAny reports whether there is any workload in a namespace.
+func (x *Index) HasAny(namespace string) bool {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.spaces[namespace] > 0
 }
 
 // HasWaves reports whether any workload of a namespace has a wave.
@@ -199,9 +201,6 @@ func (x *Index) replace(earlier, w *workload.Workload, exact bool, since string)
 	w = x.joined(x.settled(w)).After(earlier, exact)
 	relinks := w.LinkAfter(earlier, since)
 	x.add(w)
-	if !sameLinks(earlier, w) {
-		x.link(w.ID.Namespace)
-	}
 	x.mu.Unlock()
 	x.changed(w.Key())
 	if relinks {
@@ -219,9 +218,6 @@ func (x *Index) Forget(key workload.Key, uid, since string) {
 		return
 	}
 	x.remove(earlier)
-	if x.link(key.Namespace); x.spaces[key.Namespace] == 0 {
-		delete(x.links, key.Namespace)
-	}
 	x.mu.Unlock()
 	x.changed(key)
 	x.rejoin(earlier, nil, since)

@@ -1,34 +1,9 @@
 package inventory
 
 import (
-	"slices"
-
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
 )
-
-// CountLinks returns a number that changes when Dependents may return other workloads of a namespace, or some of other waves. It is zero for a
-// namespace without workloads.
-func (x *Index) CountLinks(namespace string) uint64 {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return x.links[namespace]
-}
-
-// sameLinks reports whether two states of a workload have the same wave, and depend on the same sources. A state is nil if the workload did not
-// exist.
-func sameLinks(a, b *workload.Workload) bool {
-	if a == nil || a.Wave != b.Wave || a.OptIn.Empty() != b.OptIn.Empty() || !slices.Equal(a.Sources(), b.Sources()) {
-		return false
-	}
-	return !slices.ContainsFunc(events.SourceKinds(), func(kind events.Kind) bool { return a.OptIn.HasPatterns(kind) != b.OptIn.HasPatterns(kind) })
-}
-
-// link records that the workloads of a namespace, what they depend on, or their waves have changed.
-func (x *Index) link(namespace string) {
-	x.linked++
-	x.links[namespace] = x.linked
-}
 
 func (x *Index) add(w *workload.Workload) {
 	key := w.Key()

@@ -47,6 +47,9 @@ type Last struct {
 	Since  time.Time `json:"since,omitzero"`
 }
 
+// WasFailing reports whether the workload was failing before the roll, so that its rollout says nothing about the changes.
+func (l Last) WasFailing() bool { return l.Was == wasFailing }
+
 // Marked is a list of changes in a mark, in the form of changeText. If the last text is "+<n>", the list leaves out n changes, and stands for all
 // that is in the record.
 type Marked []string

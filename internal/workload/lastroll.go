@@ -25,7 +25,7 @@ func (w *Workload) HasFailed() bool { return w.AtLast() && w.Last.Failed != "" }
 
 // Blamed returns the changes of which one may be why the rollout of the last roll failed, if it did: none if the workload was failing before.
 func (w *Workload) Blamed() map[string]RolledFor {
-	if w.Last.Was == wasFailing {
+	if w.Last.WasFailing() {
 		return nil
 	}
 	return w.ChangesIn(w.Last.For.and(w.Last.With))
@@ -39,7 +39,7 @@ func (w *Workload) FailsBefore() bool {
 	case w.Progress.Unready:
 		return true
 	case w.IsRolling():
-		return w.Last.Was == wasFailing // Otherwise it is the roll that fails.
+		return w.Last.WasFailing() // Otherwise it is the roll that fails.
 	}
 	return w.Progress.State == Failed
 }

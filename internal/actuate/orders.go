@@ -1,0 +1,213 @@
+package actuate
+
+import (
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/inventory"
+	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+const (
+	// snapshotAge is how old a snapshot may be: some workloads wait for a time.
+	snapshotAge = time.Second
+	// wakePause is how long after a look at those that wait for others of a namespace the next one comes at the earliest, if they are more than
+	// wakeFew.
+	wakePause, wakeFew = 200 * time.Millisecond, 100
+)
+
+// orders takes the snapshots from which the order of each namespace is decided. It decides about every workload in one, also about those that are not
+// due yet: otherwise one would go before another that the same change concerns. A snapshot counts until something in the namespace changes.
+type orders struct {
+	// canary is --canary.
+	canary     bool
+	index      *inventory.Index
+	namespaces *inventory.Namespaces
+	debounce   *debounce
+	decider    *decider
+	patcher    *patcher
+	following  *following
+	peers      *failedPeers
+	slots      *slots
+	now        func() time.Time
+
+	// byNamespace and members have what was read since taken.
+	byNamespace map[string]*order
+	members     map[workload.Key]*member
+	taken       time.Time
+	// moved has the namespaces that have changed since those that wait for others there were last looked at, and looked is when that was.
+	moved  map[string]struct{}
+	looked map[string]time.Time
+}
+
+// review takes a workload that has changed, for which something has come or is done, or whose patch or rollout has begun or ended.
+func (o *orders) review(key workload.Key) {
+	o.slots.known = false
+	delete(o.members, key)
+	delete(o.byNamespace, key.Namespace)
+	if len(o.debounce.peers[key.Namespace]) > 0 {
+		o.moved[key.Namespace] = struct{}{}
+	}
+}
+
+// wake makes those due that waited for others, and now do not, or for another reason. There may be thousands of them, and as much may happen in their
+// namespace.
+func (o *orders) wake() {
+	now := o.now()
+	for namespace := range o.moved {
+		waiting := o.debounce.peers[namespace]
+		if len(waiting) > wakeFew && now.Before(o.looked[namespace].Add(wakePause)) {
+			continue
+		}
+		delete(o.moved, namespace)
+		o.looked[namespace] = now
+		for p := range waiting {
+			if o.reason(p) != p.held {
+				o.debounce.release(p, now)
+			}
+		}
+	}
+}
+
+// reason returns why a workload waits for others now, plan.None if it does not.
+func (o *orders) reason(p *pending) plan.Reason {
+	w := o.index.Get(p.key)
+	if w == nil {
+		return plan.None
+	}
+	why, _ := o.stop(w, o.member(w).owes)
+	return why
+}
+
+// gate returns why people, or times that they chose, keep a workload from being rolled now. The reason is plan.None if they do not.
+func (o *orders) gate(w *workload.Workload) obstacle {
+	now := o.now()
+	since := now // A pause would begin with a change that comes now.
+	if p := o.debounce.byKey[w.Key()]; p != nil && !p.rollsSince.IsZero() {
+		since = p.rollsSince
+	}
+	gate := plan.GateOf(w.In(o.namespaces.Get(w.ID.Namespace)), since, now)
+	return obstacle{reason: gate.Reason, end: gate.End, said: gate.Said, soon: gate.Soon, begins: gate.Begins}
+}
+
+// stop returns why a workload that owes some changes waits for another one, and for whom. The reason is plan.None if it waits for nobody.
+func (o *orders) stop(w *workload.Workload, owes map[events.Source]workload.RolledFor) (plan.Reason, *workload.Workload) {
+	of := o.of(w.ID.Namespace)
+	if !o.canary && len(of.suspecting) == 0 && !o.index.HasWaves(w.ID.Namespace) {
+		return plan.None, nil
+	}
+	me := *o.member(w)
+	me.owes = owes
+	why, peer := of.wait(&me)
+	if peer == nil {
+		return plan.None, nil
+	}
+	return why, o.index.Get(peer.key)
+}
+
+// isTrying reports whether others wait to see whether the pods of a workload stay ready after a rollout. If an earlier actuator has started it,
+// others may be waiting although nobody has seen that yet.
+func (o *orders) isTrying(w *workload.Workload, r *rollout) bool {
+	if !o.canary || !w.Tries() || w.Bake() == 0 {
+		return false
+	}
+	var missing map[string]workload.RolledFor
+	if !r.own {
+		missing = workload.ChangesOf(r.started)
+	}
+	of := o.of(w.ID.Namespace)
+	return of.isAwaited(o.member(w), w.Recorded(), missing)
+}
+
+// of returns the order of a namespace.
+func (o *orders) of(namespace string) *order {
+	if now := o.now(); now.Sub(o.taken) >= snapshotAge {
+		o.taken = now
+		clear(o.byNamespace)
+		clear(o.members)
+		clear(o.looked)
+	}
+	if of := o.byNamespace[namespace]; of != nil {
+		return of
+	}
+	of := &order{always: o.canary, standings: make(map[sourceChange]*standing)}
+	of.readers = func(source events.Source) []*member {
+		var readers []*member
+		for _, w := range o.index.Dependents(source) {
+			if w.ID.Namespace == namespace {
+				readers = append(readers, o.member(w))
+			}
+		}
+		return readers
+	}
+	for _, key := range o.peers.in(namespace) {
+		if w := o.index.Get(key); w != nil {
+			of.suspecting = append(of.suspecting, o.member(w))
+		}
+	}
+	o.byNamespace[namespace] = of
+	return of
+}
+
+// member returns a workload as a member of the order of its namespace.
+func (o *orders) member(w *workload.Workload) *member {
+	m := o.members[w.Key()]
+	if m == nil {
+		m = o.read(w)
+		o.members[m.key] = m
+	}
+	return m
+}
+
+// read looks at what the others need to know of a workload.
+func (o *orders) read(w *workload.Workload) *member {
+	key := w.Key()
+	isWaiting := w.Unserved || w.Progress.Waits(o.now())
+	m := &member{
+		key: key, wave: w.Wave, pods: w.Progress.Pods, tries: w.Tries(), isReady: w.Progress.State == workload.Complete && !w.Unserved,
+		failsBefore: w.FailsBefore(), hasFailed: o.peers.has(key), suspects: o.peers.suspects(key),
+	}
+	if !w.IsReplaced() {
+		m.has = w.Rolled
+	}
+	if r := o.following.rollouts[key]; r != nil {
+		m.isFollowed, m.isRolling, m.failsBefore = true, !isWaiting, w.Last.WasFailing()
+		for _, s := range r.started.Sources {
+			m.rollsFor = append(m.rollsFor, s.Source)
+		}
+	}
+	if r := o.patcher.underWay[key]; r != nil && len(r.causes) > 0 && !r.pending.refused {
+		m.isFollowed, m.isRolling, m.failsBefore, m.writes = true, true, r.workload.FailsBefore(), r.content
+		for _, c := range r.causes {
+			m.rollsFor = append(m.rollsFor, c.change.Source.String())
+		}
+	}
+	p := o.debounce.byKey[key]
+	if p == nil {
+		return m
+	}
+	why := o.gate(w)
+	m.isRefused = p.refused
+	m.goes = !w.Unserved && !p.refused && (why.reason == plan.None || why.soon)
+	m.canGoFirst = m.goes && p.attempts == 0
+	doing := o.decider.verdict(p, w).doing
+	m.owes = owedBy(doing)
+	for _, decision := range doing {
+		if decision.Reason == plan.PodsStarting && !isWaiting {
+			m.starts = append(m.starts, decision.Source)
+		}
+	}
+	return m
+}
+
+// owedBy returns the changes for which decisions roll a workload.
+func owedBy(doing []plan.Decision) map[events.Source]workload.RolledFor {
+	owes := make(map[events.Source]workload.RolledFor, len(doing))
+	for _, decision := range doing {
+		if decision.Reason.Action() == plan.Roll {
+			owes[decision.Source] = decision.Record
+		}
+	}
+	return owes
+}

@@ -1,0 +1,125 @@
+//go:build !race
+
+package actuate_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+)
+
+// A leader that begins looks at all workloads in no order, and so does one that hears of a change.
+func TestWavesKeepTheirOrderWhoeverIsLookedAtFirst(t *testing.T) {
+	const many, perWave = 12, 4
+	changes := func(s *scene) { s.set("secret/db", "password", "two") }
+	for name, happens := range map[string]func(*scene){
+		"while an actuator leads": func(s *scene) {
+			s.begin("secret/db")
+			changes(s)
+		},
+		"while nobody leads": func(s *scene) {
+			s.begin("secret/db").stop()
+			changes(s)
+			s.start()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, func(s *scene) {
+				waveOf := make(map[string]int)
+				for i := range many {
+					name := fmt.Sprintf("web-%02d", i)
+					waveOf[name] = i / perWave
+					s.workload(name, auto, inWave(waveOf[name]), reads("secret/db"))
+				}
+				happens(s)
+				s.pass(time.Minute)
+				var waves []int
+				for _, name := range s.whoRolled() {
+					waves = append(waves, waveOf[name])
+				}
+				if len(waves) != many || !slices.IsSorted(waves) {
+					s.Errorf("rolled are workloads of the waves %v, want %d in their order", waves, many)
+				}
+			})
+		})
+	}
+}
+
+// By its name, a would go first.
+func TestAWorkloadThatFailsBeforeItsRollIsNeverTheCanary(t *testing.T) {
+	trial(t, func(s *scene) {
+		for _, name := range []string{"a", "b", "c"} {
+			s.workload(name, auto, reads("secret/db"))
+		}
+		s.begin("secret/db")
+		s.stall("a")
+		s.stall("b")
+		s.fail("a")
+		s.set("secret/db", "password", "two")
+		s.settle()
+		s.wantRolls("a", "b") // The change may be the repair of a.
+		s.wantAmongTold("c held canary-first")
+		s.fail("a")
+		s.pass(time.Minute)
+		s.wantRolls()
+		s.finish("b")
+		s.pass(bakeTime + bakeCheck)
+		s.wantRolls("c")
+	})
+}
+
+func TestTheCanaryIsOneWhosePodsAreReady(t *testing.T) {
+	trial(t, func(s *scene) {
+		s.workload("a", auto, reads("secret/db"))
+		s.workload("b", auto, reads("secret/db"))
+		s.begin("secret/db")
+		s.pods("a", 1, 0)
+		s.set("secret/db", "password", "two")
+		s.settle()
+		s.wantRolls("b")
+		s.wantAmongTold("a held canary-first")
+		s.pass(bakeTime + bakeCheck)
+		s.wantRolls("a")
+	})
+}
+
+// What comes while its canary is rolled out may be what the pods lack, and one is enough to try it.
+func TestASourceThatChangesDuringTheRolloutOfItsCanaryRollsThatAgain(t *testing.T) {
+	trial(t, func(s *scene) {
+		s.workload("a", auto, reads("secret/db"))
+		s.workload("b", auto, reads("secret/db"))
+		s.begin("secret/db")
+		s.stall("a")
+		for _, password := range []string{"two", "three"} {
+			s.set("secret/db", "password", password)
+			s.settle()
+			s.wantRolls("a")
+			s.pass(10 * time.Second)
+		}
+		s.finish("a")
+		s.pass(bakeTime + bakeCheck)
+		s.wantRolls("b")
+	})
+}
+
+// Both have failed for a change of their own, and get the repair at the same time.
+func TestWhoHasFailedWaitsForNobodyElse(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("a", auto, reads("secret/db", "configmap/app"))
+		s.workload("b", auto, inWave(1), reads("secret/cache", "configmap/app"))
+		s.begin("secret/db", "secret/cache", "configmap/app")
+		s.stall("a")
+		s.stall("b")
+		s.set("secret/db", "password", "two")
+		s.set("secret/cache", "password", "two")
+		s.settle()
+		s.wantRolls("a", "b")
+		s.fail("a")
+		s.fail("b")
+		s.pass(10 * time.Second)
+		s.set("configmap/app", "password", "two")
+		s.settle()
+		s.wantRolls("a", "b")
+	})
+}
