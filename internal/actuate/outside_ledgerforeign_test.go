@@ -237,6 +237,22 @@ func TestLedgerAnOperatorRevertsARoll(t *testing.T) {
 			}),
 			want: again,
 		},
+		{
+			name: "that is in progress, with the record and the count, and the next leader repeats nothing",
+			play: func(s *scene) {
+				s.options.LeaderElect = true
+				reverting(func(s *scene) {
+					stall(s)
+					s.writeAs("operator", "web", wiped)
+					s.pass(2 * time.Second)
+					s.running[0].stop()
+					s.writeAs("operator", "web", wiped)
+					s.restart()
+					s.pass(11 * time.Minute)
+				})(s)
+			},
+			want: ends{told: "web failed reverted"},
+		},
 	})
 }
 

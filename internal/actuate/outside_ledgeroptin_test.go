@@ -41,6 +41,10 @@ func TestLedgerAnOptInWhileNobodyLeads(t *testing.T) {
 			play: whileNobodyLeads(dbChanges, webOptsIn),
 		},
 		{
+			name: "a workload is not rolled that somebody has written since, because that may have been the opt-in",
+			play: whileNobodyLeads(webOptsIn, dbChanges, func(s *scene) { s.edit("web", annotated("example.org/owner", "office")) }),
+		},
+		{
 			name: "a workload is rolled for a change of a source that only a pattern names, after its opt-in",
 			play: whileNobodyLeads(
 				func(s *scene) { s.observe("configmap/release-1") },
@@ -92,6 +96,25 @@ func TestLedgerAnOptInWhileNobodyLeads(t *testing.T) {
 			},
 			want: ends{rolls: "web", told: "web skipped dry-run; web started content-changed; web completed rolled-out"},
 		},
+	})
+}
+
+// What a workload has a record of, it wanted already.
+func TestLedgerADeletionWhileNobodyLeadsRollsWhoHasARecord(t *testing.T) {
+	play(t, func(s *scene) {
+		s.options.LeaderElect, s.options.RollOnDelete = true, true
+		s.workload("web", auto, reads("configmap/app?"))
+		leader := s.begin("configmap/app")
+		s.rest()
+		leader.stop()
+		s.pass(10 * time.Minute)
+		s.erase("configmap/app")
+		s.edit("web", annotated("example.org/owner", "office"))
+		s.pass(10 * time.Minute)
+		s.start()
+		s.pass(11 * time.Minute)
+		s.wantRolls("web")
+		s.wantTold("web started deleted", "web completed rolled-out")
 	})
 }
 
@@ -204,6 +227,28 @@ func TestLedgerAnOptInAgain(t *testing.T) {
 				s.restart()
 				s.pass(11 * time.Minute)
 			},
+		},
+		{
+			// One roll too many, in doubt.
+			name: "a change of before rolls with a leader that begins before that is recorded",
+			play: func(s *scene) {
+				s.workload("web", auto, reads("secret/db"))
+				s.observe("secret/db")
+				s.start()
+				s.rest()
+				s.edit("web", on("none"))
+				s.pass(time.Minute)
+				dbChanges(s)
+				s.pass(time.Minute)
+				s.refuse("web", unavailable())
+				s.edit("web", auto)
+				s.pass(time.Minute)
+				s.running[0].stop()
+				s.refuse("web", nil)
+				s.restart()
+				s.pass(11 * time.Minute)
+			},
+			want: rolled("web"),
 		},
 		{
 			name: "a pattern that is added names nothing that changed before",
