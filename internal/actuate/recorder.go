@@ -15,7 +15,7 @@ const (
 	recordPause = 50 * time.Millisecond
 	// recordLooks is how many workloads are looked at, one after the other, before the loop does something else.
 	recordLooks = 100
-	// renewPause is the shortest time between two records of a workload, unless others remove them.
+	// renewPause is the shortest time between two records of a workload for which something is decided again and again that its record lacks.
 	renewPause = time.Minute
 	// recordMemory is how long a workload with a complete record is remembered, in case someone removes the record again.
 	recordMemory = 12 * time.Hour
@@ -47,10 +47,13 @@ type recorder struct {
 type recordTurn struct {
 	// lacking says that the record may lack something. queued says that the workload is in the queue.
 	lacking, queued bool
-	// due is when it may be put into the queue again, and wrote is when the last patch was sent.
-	due, wrote time.Time
-	// backoff has the delays after patches that have failed or write a record again. It begins anew after any other.
-	backoff wait.Backoff
+	// due is when it may be put into the queue again.
+	due time.Time
+	// wrote is when the last patch was sent.
+	wrote time.Time
+	// backoff has the delays after patches. lost has those after patches that write a record again, which is not before lostDue.
+	backoff, lost wait.Backoff
+	lostDue       time.Time
 }
 
 // want has a workload looked at soon: something is decided for it that its record lacks, or it may have come to want other sources.
@@ -73,7 +76,9 @@ func (r *recorder) review(key workload.Key) {
 		delete(r.turns, key)
 		r.decider.forget(key)
 	case w.IsRecordLost() && !r.dryRun:
-		r.enqueue(key, r.turn(key))
+		turn := r.turn(key)
+		turn.due = turn.lostDue // Other records of the workload say nothing about who removes it.
+		r.enqueue(key, turn)
 	case len(w.Reverted) > 0:
 		r.enqueue(key, r.turn(key)) // If its pod template is another one by now, its pods have what it was to be rolled for.
 	}
@@ -83,7 +88,7 @@ func (r *recorder) review(key workload.Key) {
 func (r *recorder) turn(key workload.Key) *recordTurn {
 	turn := r.turns[key]
 	if turn == nil {
-		turn = &recordTurn{backoff: recordBackoff()}
+		turn = &recordTurn{backoff: recordBackoff(), lost: recordBackoff()}
 		r.turns[key] = turn
 	}
 	turn.lacking = true
@@ -140,12 +145,11 @@ func (r *recorder) record(ctx context.Context, key workload.Key, turn *recordTur
 	}
 	write.Version = w.Version
 	turn.due = r.now().Add(turn.backoff.Step())
-	note := r.note(ctx, w, "what the record lacks", write, func(_ context.Context, result patchResult) {
-		r.busy = false
-		if result.err == nil && !w.IsRecordLost() {
-			turn.due, turn.backoff = turn.wrote.Add(renewPause), recordBackoff()
-		}
-	})
+	if w.IsRecordLost() {
+		turn.lostDue = r.now().Add(turn.lost.Step())
+		turn.due = turn.lostDue
+	}
+	note := r.note(ctx, w, "what the record lacks", write, func(context.Context, patchResult) { r.busy = false })
 	if note == nil {
 		return
 	}
