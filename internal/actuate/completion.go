@@ -97,7 +97,7 @@ func (c *completion) succeeded(ctx context.Context, result patchResult) {
 		c.reloaded(ctx, result)
 	case r.rolls:
 		for _, cause := range r.causes {
-			c.metrics.rolledFor(cause.event.context(ctx), r.workload.ID, c.now().Sub(r.pending.waitedSince(cause)))
+			c.metrics.rolledFor(cause.event.context(ctx), r.workload.ID.Kind, c.now().Sub(r.pending.waitedSince(cause)))
 		}
 		c.rollouts.started(ctx, result)
 	}

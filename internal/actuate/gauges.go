@@ -106,10 +106,6 @@ func countByKind[V any](keys map[workload.Key]V) map[string]int {
 // observe registers the gauges, which are then observed for as long as the program runs.
 func (a *Actuator) observe() error {
 	g := &a.metrics.gauges
-	instruments := []metric.Observable{g.leader, g.dryRun, g.workloads, g.pending, g.held, g.oldest, g.active, g.failing, g.reverted}
-	if a.options.ReloaderMetrics {
-		instruments = append(instruments, a.metrics.reloader.depth)
-	}
 	_, err := a.options.Meter.RegisterCallback(func(_ context.Context, observer metric.Observer) error {
 		dryRun := int64(0)
 		if a.options.DryRun {
@@ -127,12 +123,9 @@ func (a *Actuator) observe() error {
 		observer.ObserveInt64(g.leader, 1)
 		if s := a.snapshots.Load(); s != nil {
 			g.observeSnapshot(observer, a.kinds, s)
-			if a.options.ReloaderMetrics {
-				observer.ObserveInt64(a.metrics.reloader.depth, int64(s.pending))
-			}
 		}
 		return nil
-	}, instruments...)
+	}, g.leader, g.dryRun, g.workloads, g.pending, g.held, g.oldest, g.active, g.failing, g.reverted)
 	if err != nil {
 		return fmt.Errorf("registering gauges: %w", err)
 	}

@@ -88,7 +88,7 @@ func (i *intake) take(ctx context.Context, source events.Source, n news) {
 	e.Hold()
 	defer e.release()
 	dependents := i.index.Dependents(source)
-	i.metrics.received(eventCtx, change, n.since, dependents, e.at)
+	i.metrics.received(eventCtx, change)
 	from := n.from(change)
 	for _, w := range dependents {
 		i.consider(eventCtx, e, w, from, n.since)

@@ -142,19 +142,16 @@ func messagingLabels() []string {
 
 func (m *metrics) decided(ctx context.Context, reason plan.Reason) {
 	m.decisions.Add(ctx, 1, m.labels.reason.Of(reason.String()))
-	m.reloader.decided(ctx, reason)
 }
 
-// received counts an event that was taken. Since is when its change came.
-func (m *metrics) received(ctx context.Context, change events.Change, since time.Time, dependents []*workload.Workload, now time.Time) {
+// received counts an event that was taken.
+func (m *metrics) received(ctx context.Context, change events.Change) {
 	m.consumed.Add(ctx, 1, m.labels.message.Of(messageLabel{operation: "receive", kind: change.Source.Kind}))
-	m.reloader.received(ctx, change, now.Sub(since), dependents)
 }
 
 // finished measures an event that nothing holds any more.
 func (m *metrics) finished(ctx context.Context, change events.Change, took time.Duration) {
 	m.process.Record(ctx, took.Seconds(), m.labels.message.Of(messageLabel{operation: "process", kind: change.Source.Kind}))
-	m.reloader.finished(ctx, change, took)
 }
 
 // published counts an attempt to publish an outcome.
@@ -172,9 +169,8 @@ func (m *metrics) patched(ctx context.Context, id events.Workload, rolls bool) {
 
 // rolledFor measures the time from a change to the patch that rolls for it. Its context is that of the event, so that an exemplar leads
 // back to the change.
-func (m *metrics) rolledFor(ctx context.Context, id events.Workload, took time.Duration) {
-	m.changePatch.Record(ctx, took.Seconds(), m.labels.kind.Of(id.Kind))
-	m.reloader.rolledFor(ctx, id, took)
+func (m *metrics) rolledFor(ctx context.Context, kind string, took time.Duration) {
+	m.changePatch.Record(ctx, took.Seconds(), m.labels.kind.Of(kind))
 }
 
 // patchFailed counts a patch that failed.
@@ -186,7 +182,6 @@ func (m *metrics) patchFailed(ctx context.Context, kind string) {
 func (m *metrics) retried(ctx context.Context, id events.Workload) {
 	m.patchFailed(ctx, id.Kind)
 	m.reloader.failed(ctx, id)
-	m.reloader.retried(ctx)
 }
 
 // ended measures a rollout that has ended. Its context is that of the rollout, so that an exemplar leads to it.
@@ -207,7 +202,6 @@ func (m *metrics) ready(ctx context.Context, kind string, took time.Duration) {
 
 func (m *metrics) reject(ctx context.Context, reason string) {
 	m.rejected.Add(ctx, 1, m.labels.reason.Of(reason))
-	m.reloader.rejected(ctx)
 }
 
 // syncing counts an ExternalSecret that takes a slot, or with -1 one that returns it.

@@ -10,7 +10,7 @@ import (
 func TestTheGaugesShowWhatTheActuatorHasOnItsHands(t *testing.T) {
 	play(t, func(s *scene) {
 		seen := s.instrument()
-		s.options.ReloaderMetrics, s.options.MaxRollouts, s.options.RolloutTimeout = true, 3, 24*time.Hour
+		s.options.MaxRollouts, s.options.RolloutTimeout = 3, 24*time.Hour
 		s.workload("failing", auto, reads("secret/broken"))
 		s.workload("after", auto, reads("secret/broken"), inWave(1))
 		s.workload("busy", auto, reads("secret/busy"))
@@ -53,7 +53,6 @@ func TestTheGaugesShowWhatTheActuatorHasOnItsHands(t *testing.T) {
 			{"keyturn.rollouts.active", "kind", "statefulset", 0},
 			{"keyturn.rollouts.failing", "kind", "deployment", 1},
 			{"keyturn.rollouts.failing", "kind", "statefulset", 0},
-			{"reloader.workqueue.depth", "", "", 4},
 		} {
 			if got, ok := measured.value(tt.name, tt.key, tt.label); !ok || got != tt.want {
 				s.Errorf("%s{%s}: got %d, there: %t, want %d", tt.name, tt.label, got, ok, tt.want)

@@ -28,8 +28,6 @@ type Program struct {
 	// SmallHeap is the heap in bytes below which garbage is not collected, see keepSmall. 0 means that the program shares its process, as in
 	// a test: it then does not touch what is global to the process, which is the garbage collector and the logs and metrics of client-go.
 	SmallHeap uint64
-	// RestClientMetrics also measures requests to the API server under the names rest_client_*. Default false.
-	RestClientMetrics bool
 	// Parts are what the program does concurrently. They are prepared, connected and identified in this order, and share everything else.
 	// When one of them ends, all do.
 	Parts []Part
@@ -100,7 +98,7 @@ func (p *Program) ownProcess(r *Runtime) error {
 		return nil
 	}
 	r.OnStop("memory", keepSmall(p.SmallHeap))
-	return telemetry.CountRequests(r.observed.MeterProvider, p.RestClientMetrics)
+	return telemetry.CountRequests(r.observed.MeterProvider)
 }
 
 // begin returns memory that only the start needed to the system, unless the program shares its process. The first lists, which come next, need

@@ -80,8 +80,7 @@ func (a *Actuator) Run(ctx context.Context, log io.Writer, build Build) error {
 	}
 	return process.Run(ctx, process.Program{
 		Name: "actuator", Version: build.Version, Options: a.Process, Log: log, SmallHeap: build.SmallHeap,
-		RestClientMetrics: a.Actuate.ReloaderMetrics,
-		Parts:             []process.Part{{Role: "actuator", Prepare: a.prepare, Connect: a.connect, Identify: identity.Check}},
+		Parts: []process.Part{{Role: "actuator", Prepare: a.prepare, Connect: a.connect, Identify: identity.Check}},
 	})
 }
 

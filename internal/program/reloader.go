@@ -68,8 +68,7 @@ func (r *Reloader) runIn(ctx context.Context, state state, log io.Writer, build 
 	}
 	return process.Run(ctx, process.Program{
 		Name: "reloader", Version: build.Version, Options: r.Process, Log: log, SmallHeap: build.SmallHeap,
-		RestClientMetrics: r.Actuator.Actuate.ReloaderMetrics,
-		OneServer:         true, Servers: []process.Server{{Name: "pprof", Addr: r.PprofAddr, Handler: profiles(), WriteTimeout: profileLimit}},
+		OneServer: true, Servers: []process.Server{{Name: "pprof", Addr: r.PprofAddr, Handler: profiles(), WriteTimeout: profileLimit}},
 		// The actuator's connection starts the server that the watcher connects to.
 		Parts: []process.Part{
 			{Role: "actuator", Prepare: r.Actuator.prepare, Connect: func(ctx context.Context, runtime *process.Runtime) (*nats.Conn, error) {

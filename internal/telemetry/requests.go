@@ -14,24 +14,16 @@ import (
 	"github.com/keyturn/keyturn/internal/telemetry/instrument"
 )
 
-// CountRequests measures client-go's requests to the API server with the provider's instruments, and, if asRestClient is true, also under
-// the names rest_client_*. Like Bridge it sets a global of the process, so it must be called before the first client is created.
-func CountRequests(meters metric.MeterProvider, asRestClient bool) error {
+// CountRequests measures client-go's requests to the API server with the provider's instruments. Like Bridge it sets a global of the process, so
+// it must be called before the first client is created.
+func CountRequests(meters metric.MeterProvider) error {
 	r := newRequests()
 	if err := instrument.Make(meters.Meter(scope), r.instruments()); err != nil {
 		return err
 	}
 	// Only the first call of metrics.Register has an effect, and an init function of controller-runtime, which operators' types need, makes
 	// that call. So set the variables.
-	if !asRestClient {
-		metrics.RequestResult, metrics.RequestLatency = r, r
-		return nil
-	}
-	both := &restClient{requests: r}
-	if err := instrument.Make(meters.Meter(scope), both.instruments()); err != nil {
-		return err
-	}
-	metrics.RequestResult, metrics.RequestLatency = both, both
+	metrics.RequestResult, metrics.RequestLatency = r, r
 	return nil
 }
 

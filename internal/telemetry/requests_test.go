@@ -17,7 +17,7 @@ func TestRequestsAreCountedAlsoIfADependencyCountsThem(t *testing.T) {
 	result, latency := metrics.RequestResult, metrics.RequestLatency
 	t.Cleanup(func() { metrics.RequestResult, metrics.RequestLatency = result, latency })
 	metrics.Register(metrics.RegisterOpts{})
-	if err := CountRequests(tel.MeterProvider, true); err != nil {
+	if err := CountRequests(tel.MeterProvider); err != nil {
 		t.Fatal(err)
 	}
 	metrics.RequestResult.Increment(t.Context(), "200", "GET", "10.0.0.1:443")
@@ -25,8 +25,6 @@ func TestRequestsAreCountedAlsoIfADependencyCountsThem(t *testing.T) {
 	samples := scrape(t, tel)
 	for _, want := range []string{
 		`keyturn_kubernetes_requests_total{code="200",method="GET"} 1`, `keyturn_kubernetes_request_duration_seconds_count{method="GET"} 1`,
-		`rest_client_requests_total{code="200",host="10.0.0.1:443",method="GET"} 1`,
-		`rest_client_request_duration_seconds_count{host="10.0.0.1:443",verb="GET"} 1`,
 	} {
 		if !slices.Contains(samples, want) {
 			t.Errorf("no sample %s", want)
@@ -37,8 +35,8 @@ func TestRequestsAreCountedAlsoIfADependencyCountsThem(t *testing.T) {
 func TestRequestsToTheAPIServerAreCountedWithoutNamesOfObjects(t *testing.T) {
 	clearEnvironment(t)
 	tel := setup(t, scraped())
-	r := &restClient{requests: newRequests()}
-	if err := instrument.Make(tel.MeterProvider.Meter(scope), slices.Concat(r.requests.instruments(), r.instruments())); err != nil {
+	r := newRequests()
+	if err := instrument.Make(tel.MeterProvider.Meter(scope), r.instruments()); err != nil {
 		t.Fatal(err)
 	}
 	r.Increment(t.Context(), "200", "PATCH", "10.0.0.1:443")
@@ -52,11 +50,6 @@ func TestRequestsToTheAPIServerAreCountedWithoutNamesOfObjects(t *testing.T) {
 		`keyturn_kubernetes_requests_total{code="error",method="GET"} 1`,
 		`keyturn_kubernetes_request_duration_seconds_bucket{method="PATCH",le="0.01"} 0`,
 		`keyturn_kubernetes_request_duration_seconds_bucket{method="PATCH",le="0.025"} 1`,
-		`rest_client_requests_total{code="200",host="10.0.0.1:443",method="PATCH"} 1`,
-		`rest_client_requests_total{code="200",host="10.0.0.2:443",method="PATCH"} 1`,
-		`rest_client_requests_total{code="<error>",host="10.0.0.1:443",method="GET"} 1`,
-		`rest_client_request_duration_seconds_bucket{host="10.0.0.1:443",verb="PATCH",le="0.01"} 0`,
-		`rest_client_request_duration_seconds_bucket{host="10.0.0.1:443",verb="PATCH",le="0.05"} 1`,
 	} {
 		if !slices.Contains(samples, want) {
 			t.Errorf("no sample %s", want)

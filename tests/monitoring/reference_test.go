@@ -2,7 +2,6 @@ package monitoring
 
 import (
 	"bytes"
-	"slices"
 	"testing"
 
 	"github.com/keyturn/keyturn/internal/actuate"
@@ -36,10 +35,9 @@ func sections() []section {
 		{"The projector", "The `reason` is listed in [projection](projection.md#what-is-reported).", project.Instruments()},
 		{"All programs", "In addition to the metrics of the Go runtime and the process.", telemetry.Instruments()},
 		{
-			"Reloader's names", "Exported by an actuator with `--reloader-metrics`, for existing dashboards and alerts of Reloader. These are all that " +
-				"Reloader has. What it keeps in a work queue in memory, Keyturn keeps on the stream. To keep the label `namespace`, Prometheus needs " +
-				"`honorLabels: true`, which the chart sets in Reloader's mode.",
-			slices.Concat(actuate.ReloaderInstruments(), telemetry.RestClientInstruments()),
+			"Reloader's names", "Exported by an actuator with `--reloader-metrics`, for existing dashboards and alerts of Reloader. To keep the label " +
+				"`namespace`, Prometheus needs `honorLabels: true`, which the chart sets in Reloader's mode.",
+			actuate.ReloaderInstruments(),
 		},
 	}
 }
@@ -72,7 +70,6 @@ func TestEveryMetricIsDefinedOnceInAProgram(t *testing.T) {
 		{"watcher", [][]instrument.Instrument{sources.Instruments(), openbao.Instruments(), events.Instruments(), telemetry.Instruments()}},
 		{"actuator", [][]instrument.Instrument{
 			actuate.Instruments(), events.Instruments(), embedded.Instruments(), notify.Instruments(), telemetry.Instruments(), actuate.ReloaderInstruments(),
-			telemetry.RestClientInstruments(),
 		}},
 		{"projector", [][]instrument.Instrument{project.Instruments(), events.Instruments(), telemetry.Instruments()}},
 	} {
