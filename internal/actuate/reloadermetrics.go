@@ -11,8 +11,8 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// reloaderMetrics are metrics with the names and labels of Reloader, for dashboards and alerts that were made for it: those that no metric of
-// Keyturn's has the numbers of.
+// reloaderMetrics are metrics with the names and labels of Reloader, for dashboards and alerts that were made for it. Rules in deploy/monitoring
+// record others of its metrics from Keyturn's own.
 type reloaderMetrics struct {
 	kinds workload.Kinds
 

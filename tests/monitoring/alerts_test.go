@@ -11,6 +11,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/tests/testbed/build"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
@@ -71,6 +72,24 @@ func TestAlertsAreOnWhatThereIs(t *testing.T) {
 			}
 			if rule.Record != "" {
 				known[rule.Record] = nil // the rules after it may ask for it
+			}
+		}
+	}
+}
+
+// Reloader counts what it skips. What Keyturn counts has every decision.
+func TestEveryReasonToSkipIsRecordedAsReloaderDoes(t *testing.T) {
+	var reasons []string
+	for _, reason := range plan.Reasons() {
+		if reason.Action() == plan.Skip {
+			reasons = append(reasons, reason.String())
+		}
+	}
+	want := `keyturn_decisions_total{reason=~"` + strings.Join(reasons, "|") + `"}`
+	for _, group := range readRules(t).Groups {
+		for _, rule := range group.Rules {
+			if rule.Record == "reloader_skipped_total" && !strings.HasPrefix(rule.Expr, want) {
+				t.Errorf("%s: got %s, want %s", rule.Record, rule.Expr, want)
 			}
 		}
 	}

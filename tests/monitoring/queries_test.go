@@ -60,7 +60,7 @@ var (
 var keywords = []string{
 	"sum", "max", "min", "count", "by", "without", "on", "ignoring", "or", "and", "unless", "bool", "rate", "increase", "absent", "changes",
 	"max_over_time", "min_over_time",
-	"time", "histogram_quantile", "clamp_min", "vector", "label_values",
+	"time", "histogram_quantile", "clamp_min", "vector", "label_values", "label_replace",
 }
 
 // faults returns what a query names that does not exist.
