@@ -35,8 +35,9 @@ func sections() []section {
 		{"The projector", "The `reason` is listed in [projection](projection.md#what-is-reported).", project.Instruments()},
 		{"All programs", "In addition to the metrics of the Go runtime and the process.", telemetry.Instruments()},
 		{
-			"Reloader's names", "Exported by an actuator with `--reloader-metrics`, for existing dashboards and alerts of Reloader. To keep the label " +
-				"`namespace`, Prometheus needs `honorLabels: true`, which the chart sets in Reloader's mode.",
+			"Reloader's names", "Exported by an actuator with `--reloader-metrics`, for existing dashboards and alerts of Reloader. " +
+				"`deploy/monitoring` [records others](reloader.md#metrics). To keep the label `namespace`, Prometheus needs `honorLabels: true`, which the " +
+				"chart sets in Reloader's mode.",
 			actuate.ReloaderInstruments(),
 		},
 	}
