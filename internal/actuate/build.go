@@ -65,7 +65,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		kinds: s.kinds, namespaces: o.Namespaces, ignored: o.IgnoreNamespaces, index: index, state: s.state, following: following, peers: peers,
 		orders: orders, reverts: reverts, marks: marks, denied: denied, patcher: patcher, debounce: debounce,
 		problems: &problems{reporter: reporter, told: make(map[workload.Key]problem)},
-		reporter: reporter, doubted: make(map[workload.Key]doubt),
+		reporter: reporter, doubted: make(map[workload.Key]doubt), shadows: make(map[workload.Key]shadow),
 	}
 	recorder := &recorder{
 		notes: notes, decider: decider, turns: make(map[workload.Key]*recordTurn),
@@ -76,7 +76,6 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	}
 	pauses := &pauses{notes: notes, open: make(map[workload.Key]openPause)}
 	beside := &besideReloader{index: index, debounce: debounce, now: now, by: make(map[string]reloaderRoll)}
-	shadows := &shadows{notes: notes, rollouts: rollouts, left: make(map[workload.Key]leftShadow)}
 	admission := &admission{besideReloader: beside, orders: orders, slots: slots, pace: pace}
 	concluder := &concluder{reporter: reporter, recorder: recorder}
 	owing := &owing{notes: notes, decider: decider, concluder: concluder, after: o.SettleMax}
@@ -94,7 +93,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		progress: o.Progress, now: now, dirty: s.dirty, snapshots: s.snapshots,
 		state: s.state, stream: &resumer{bus: s.bus, clients: o.clients(), namespaces: o.Namespaces, index: index, log: s.log},
 		index: index, admission: admission, reverts: reverts, intake: intake, debounce: debounce,
-		patcher: patcher, rollouts: rollouts, recorder: recorder, pauses: pauses, shadows: shadows,
+		patcher: patcher, rollouts: rollouts, recorder: recorder, pauses: pauses,
 		owing: owing, besideReloader: beside, syncer: syncer,
 		outbox:    outbox,
 		publisher: &publisher{bus: s.bus, log: s.log, metrics: s.metrics, batches: make(chan []events.Outcome)},

@@ -23,12 +23,11 @@
 //	completion.go                   follows, releases or retries
 //	recorder.go                     writes into records what was decided without a roll
 //	decider.go                      what is remembered for each decision; told.go has what was told of rolls that are held or refused
-//	rollouts.go, following.go, endings.go   follow a rollout to its end
+//	rollouts.go, following.go, endings.go   follow a rollout to its end; shadows.go continues with the Jobs that others have deleted
 //	resume.go, resumer.go           continues with the rollouts of an earlier leader, and knows what it did
 //	notes.go                        makes the patches that only write a record, for the parts below
 //	pauses.go, owing.go             note on workloads, for the next leader, that a pause has begun, and what they wait for
 //	marks.go                        notes on workloads that their rollouts have failed or recovered
-//	shadows.go                      continues with the Jobs that others have deleted
 //	reverts.go                      repeats rolls that someone else reverted
 //	concluder.go                    releases what needs no patch
 //	outbox.go, publisher.go, kubeevents.go, problems.go   report outcomes and problems
@@ -54,7 +53,6 @@
 //	reverts         repeat                                finish                      advance
 //	recorder        want          review, want                         collect        advance
 //	pauses          review        review                               advance
-//	shadows         review        review                  finish       advance
 //	owing                                                 finish       advance
 //	besideReloader  see           review
 //	forcesync       Resume                                                            Take, Advance Stop

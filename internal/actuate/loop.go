@@ -36,7 +36,6 @@ type loop struct {
 	recorder       *recorder
 	pauses         *pauses
 	besideReloader *besideReloader
-	shadows        *shadows
 	owing          *owing
 	syncer         *forcesync.Syncer
 	outbox         *outbox
@@ -61,7 +60,6 @@ func (l *loop) resume(ctx context.Context) {
 	for _, w := range l.index.All() {
 		l.pauses.review(w.Key())
 		l.besideReloader.see(w, time.Time{})
-		l.shadows.review(w.Key())
 	}
 	l.review(ctx) // Where a kind is served again, a workload begins with what there is now.
 	if l.intake.start(ctx); len(l.debounce.byKey) > 0 {
@@ -138,7 +136,6 @@ func (l *loop) reviewOverdue(ctx context.Context) {
 	l.rollouts.reviewOverdue(ctx)
 	l.recorder.collect()
 	l.pauses.advance(ctx)
-	l.shadows.advance(ctx)
 }
 
 // review reviews the workloads that have changed.
@@ -151,7 +148,6 @@ func (l *loop) review(ctx context.Context) {
 		l.recorder.review(key)
 		l.pauses.review(key)
 		l.besideReloader.review(key)
-		l.shadows.review(key)
 	}
 	for key := range relinked {
 		l.intake.reconsider(ctx, key)

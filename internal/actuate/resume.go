@@ -29,6 +29,7 @@ func (o *rollouts) resume(ctx context.Context, stream *resumer) bool {
 	o.resumed = o.now()
 	began := sync.OnceValue(func() time.Time { return stream.began(ctx) })
 	for _, w := range o.index.All() {
+		o.reviewShadow(w.Key())
 		o.problems.report(ctx, w)
 		o.reverts.repeat(w)
 		o.resumeRoll(ctx, w, told[w.Key()], began)

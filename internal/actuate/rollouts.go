@@ -37,6 +37,8 @@ type rollouts struct {
 	resumed time.Time
 	// doubted has the workloads that a patch may have rolled although it failed.
 	doubted map[workload.Key]doubt
+	// shadows has the workloads that stand for others.
+	shadows map[workload.Key]shadow
 }
 
 // started reports and follows a rollout that a patch of this actuator has started.
@@ -82,6 +84,7 @@ func (o *rollouts) begin(ctx context.Context, started events.Outcome) *rollout {
 
 // review looks at a workload that has changed or gone. While its kind is not served, nobody knows what has become of it.
 func (o *rollouts) review(ctx context.Context, key workload.Key) {
+	o.reviewShadow(key)
 	if o.index.IsUnserved(key, o.now()) {
 		return
 	}
@@ -156,4 +159,5 @@ func (o *rollouts) reviewOverdue(ctx context.Context) {
 		o.review(ctx, key)
 	}
 	o.endOverdue(ctx)
+	o.restore(ctx)
 }
