@@ -47,9 +47,8 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	notes := notes{
 		reporter: reporter, dryRun: o.DryRun, kinds: s.kinds, index: index, patcher: patcher, debounce: debounce,
 	}
-	reverts := &reverts{
-		notes: notes, delays: o.RevertDelays, open: make(map[workload.Key]*correction), repetitions: make(map[repetition]time.Time),
-	}
+	repetitions := &repetitions{delays: o.RevertDelays, debounce: debounce, now: now, due: make(map[workload.Key]time.Time)}
+	reverts := &reverts{notes: notes, repetitions: repetitions, open: make(map[workload.Key]*correction)}
 	marks := &marks{notes: notes, peers: peers, tried: make(map[workload.Key]time.Time)}
 	denied := make(denials)
 	decider := &decider{policy: o.Policy(), dryRun: o.DryRun, state: s.state, denied: denied, now: now}
@@ -63,7 +62,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	rollouts := &rollouts{
 		private: o.LeaderElect && o.PrivateStream, dryRun: o.DryRun, timeout: o.RolloutTimeout,
 		kinds: s.kinds, namespaces: o.Namespaces, ignored: o.IgnoreNamespaces, index: index, state: s.state, following: following, peers: peers,
-		orders: orders, reverts: reverts, marks: marks, denied: denied, patcher: patcher, debounce: debounce,
+		orders: orders, reverts: reverts, marks: marks, repetitions: repetitions, denied: denied, patcher: patcher, debounce: debounce,
 		problems: &problems{reporter: reporter, told: make(map[workload.Key]problem)},
 		reporter: reporter, doubted: make(map[workload.Key]doubt), shadows: make(map[workload.Key]shadow),
 	}
@@ -81,10 +80,9 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	owing := &owing{notes: notes, decider: decider, concluder: concluder, after: o.SettleMax}
 	intake := &intake{
 		decider: decider, index: index, state: s.state, dirty: s.dirty, debounce: debounce, patcher: patcher, concluder: concluder,
-		syncer: syncer, look: s.inventory.Look, reverts: reverts, tracer: o.Tracer, metrics: s.metrics, log: s.log, now: now,
+		syncer: syncer, look: s.inventory.Look, repetitions: repetitions, tracer: o.Tracer, metrics: s.metrics, log: s.log, now: now,
 		waiting: make(keySet),
 	}
-	reverts.reconsider = intake.reconsider
 	completion := &completion{
 		patcher: patcher, debounce: debounce, pace: pace, rollouts: rollouts, told: denied, concluder: concluder,
 		reporter: reporter, unrecorded: make(map[string]bool),

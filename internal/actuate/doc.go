@@ -28,7 +28,7 @@
 //	notes.go                        makes the patches that only write a record, for the parts below
 //	pauses.go, owing.go             note on workloads, for the next leader, that a pause has begun, and what they wait for
 //	marks.go                        notes on workloads that their rollouts have failed or recovered
-//	reverts.go                      repeats rolls that someone else reverted
+//	reverts.go                      corrects the records of rolls that someone else reverted; repetitions.go says when these are repeated
 //	concluder.go                    releases what needs no patch
 //	outbox.go, publisher.go, kubeevents.go, problems.go   report outcomes and problems
 //	rejecter.go                     dead-letters events that cannot be read
@@ -50,7 +50,7 @@
 //	dispatcher                                                                        dispatch
 //	completion                                            finish
 //	rollouts        resume        review                  review       reviewOverdue
-//	reverts         repeat                                finish                      advance
+//	reverts                                               finish                      advance
 //	recorder        want          review, want                         collect        advance
 //	pauses          review        review                               advance
 //	owing                                                 finish       advance

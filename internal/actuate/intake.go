@@ -26,7 +26,8 @@ type intake struct {
 	patcher   *patcher
 	concluder *concluder
 	syncer    *forcesync.Syncer
-	reverts   *reverts
+	// repetitions has the workloads to compare at some time.
+	repetitions *repetitions
 	// look is inventory.Inventory.Look.
 	look    func(events.Source)
 	tracer  trace.Tracer
@@ -54,7 +55,8 @@ func (i *intake) start(ctx context.Context) {
 	}
 }
 
-// advance has workloads consider what has become of sources, and reports whether that is all. None of them is dispatched before.
+// advance has workloads consider what has become of sources, or what is to be repeated, and reports whether that is all. None of them is dispatched
+// before.
 func (i *intake) advance(ctx context.Context) (isAll bool) {
 	for key := range i.waiting {
 		if !i.patcher.busy(key) {
@@ -65,6 +67,12 @@ func (i *intake) advance(ctx context.Context) (isAll bool) {
 	taken, isAll := i.dirty.takeNews()
 	for source, n := range taken {
 		i.take(ctx, source, n)
+	}
+	for key, due := range i.repetitions.due {
+		if !i.now().Before(due) {
+			delete(i.repetitions.due, key)
+			i.reconsider(ctx, key)
+		}
 	}
 	return isAll
 }
@@ -120,7 +128,7 @@ func (i *intake) consider(ctx context.Context, e *takenEvent, w *workload.Worklo
 		c := i.debounce.add(w, e, from, since, i.now())
 		if decision.Owes() {
 			c.owed = true
-			i.reverts.hasten(key)
+			i.repetitions.hasten(key)
 		}
 	}
 }
@@ -169,7 +177,7 @@ func (i *intake) find(ctx context.Context, w *workload.Workload, source events.S
 	now := i.now()
 	since := cameAt(change.Time, now)
 	decision := i.decider.decide(w, change, plan.Memory{Since: since})
-	if i.reverts.repeats(key, source) && w.Reverts(source.String(), decision.Record) > 0 {
+	if i.repetitions.waits(key) && w.Reverts(source.String(), decision.Record) > 0 {
 		return false // It is repeated later.
 	}
 	if action := decision.Reason.Action(); action == plan.Skip || action == plan.Record {

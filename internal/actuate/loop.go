@@ -180,7 +180,7 @@ func (l *loop) wake(timer *time.Timer) {
 		if due, ok := l.recorder.nextDue(); ok {
 			sooner(due.Sub(now))
 		}
-		if due, ok := l.reverts.next(); ok {
+		if due, ok := l.intake.repetitions.next(); ok {
 			sooner(due.Sub(now))
 		}
 	}

@@ -22,17 +22,18 @@ type rollouts struct {
 	kinds               workload.Kinds
 	namespaces, ignored []string
 
-	index     *inventory.Index
-	state     *state
-	following *following
-	peers     *failedPeers
-	orders    *orders
-	reverts   *reverts
-	marks     *marks
-	denied    denials
-	patcher   *patcher
-	debounce  *debounce
-	problems  *problems
+	index       *inventory.Index
+	state       *state
+	following   *following
+	peers       *failedPeers
+	orders      *orders
+	reverts     *reverts
+	marks       *marks
+	repetitions *repetitions
+	denied      denials
+	patcher     *patcher
+	debounce    *debounce
+	problems    *problems
 	// resumed is when this actuator began to lead.
 	resumed time.Time
 	// doubted has the workloads that a patch may have rolled although it failed.

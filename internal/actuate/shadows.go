@@ -15,7 +15,8 @@ import (
 // ago: it gives up after 34 seconds.
 const shadowRetry = time.Minute
 
-// shadow is a workload that stands for one that was deleted to be created again, by an actuator that ended before it did so, and when to restore that.
+// shadow is a workload that stands for one that was deleted to be created again, by an actuator that ended before it did so. It says when to restore
+// that.
 type shadow struct {
 	due time.Time
 	// tried is the UID of the one with which that was tried already.
