@@ -44,14 +44,17 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		outbox: outbox, kube: kube, outcomes: outcomes{cluster: o.Cluster, now: now}, metrics: s.metrics, log: s.log, now: now,
 	}
 	syncer := forcesync.New(syncHost(o, s.log, s.metrics, reporter), s.syncIndex)
-	notes := notes{
-		reporter: reporter, dryRun: o.DryRun, kinds: s.kinds, index: index, patcher: patcher, debounce: debounce,
-	}
 	repetitions := &repetitions{delays: o.RevertDelays, debounce: debounce, now: now, due: make(map[workload.Key]time.Time)}
-	reverts := &reverts{notes: notes, repetitions: repetitions, open: make(map[workload.Key]*correction)}
-	marks := &marks{notes: notes, peers: peers, tried: make(map[workload.Key]time.Time)}
 	denied := make(denials)
 	decider := &decider{policy: o.Policy(), dryRun: o.DryRun, state: s.state, denied: denied, now: now}
+	notes := &notes{
+		reporter: reporter, dryRun: o.DryRun, after: o.SettleMax, kinds: s.kinds, index: index, patcher: patcher, debounce: debounce,
+		following: following, peers: peers, decider: decider, repetitions: repetitions,
+		reverted: make(map[workload.Key]*correction), marked: make(map[workload.Key]time.Time), paused: make(map[workload.Key]openPause),
+		records: records{turns: make(map[workload.Key]*recordTurn)},
+	}
+	concluder := &concluder{reporter: reporter, notes: notes}
+	notes.concluder = concluder
 	slots := newSlots(o, following, patcher)
 	orders := &orders{
 		canary: o.Canary, index: index, namespaces: namespaces, debounce: debounce, decider: decider, patcher: patcher, following: following,
@@ -62,22 +65,12 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	rollouts := &rollouts{
 		private: o.LeaderElect && o.PrivateStream, dryRun: o.DryRun, timeout: o.RolloutTimeout,
 		kinds: s.kinds, namespaces: o.Namespaces, ignored: o.IgnoreNamespaces, index: index, state: s.state, following: following, peers: peers,
-		orders: orders, reverts: reverts, marks: marks, repetitions: repetitions, denied: denied, patcher: patcher, debounce: debounce,
+		orders: orders, repetitions: repetitions, notes: notes, denied: denied, patcher: patcher, debounce: debounce,
 		problems: &problems{reporter: reporter, told: make(map[workload.Key]problem)},
 		reporter: reporter, doubted: make(map[workload.Key]doubt), shadows: make(map[workload.Key]shadow),
 	}
-	recorder := &recorder{
-		notes: notes, decider: decider, turns: make(map[workload.Key]*recordTurn),
-		isUnsettled: func(key workload.Key) bool {
-			return debounce.byKey[key] != nil || patcher.busy(key) || following.follows(key) || reverts.open[key] != nil ||
-				index.IsUnserved(key, now())
-		},
-	}
-	pauses := &pauses{notes: notes, open: make(map[workload.Key]openPause)}
 	beside := &besideReloader{index: index, debounce: debounce, now: now, by: make(map[string]reloaderRoll)}
 	admission := &admission{besideReloader: beside, orders: orders, slots: slots, pace: pace}
-	concluder := &concluder{reporter: reporter, recorder: recorder}
-	owing := &owing{notes: notes, decider: decider, concluder: concluder, after: o.SettleMax}
 	intake := &intake{
 		decider: decider, index: index, state: s.state, dirty: s.dirty, debounce: debounce, patcher: patcher, concluder: concluder,
 		syncer: syncer, look: s.inventory.Look, repetitions: repetitions, tracer: o.Tracer, metrics: s.metrics, log: s.log, now: now,
@@ -90,15 +83,14 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	return &loop{
 		progress: o.Progress, now: now, dirty: s.dirty, snapshots: s.snapshots,
 		state: s.state, stream: &resumer{bus: s.bus, clients: o.clients(), namespaces: o.Namespaces, index: index, log: s.log},
-		index: index, admission: admission, reverts: reverts, intake: intake, debounce: debounce,
-		patcher: patcher, rollouts: rollouts, recorder: recorder, pauses: pauses,
-		owing: owing, besideReloader: beside, syncer: syncer,
+		index: index, admission: admission, intake: intake, debounce: debounce,
+		patcher: patcher, rollouts: rollouts, notes: notes, besideReloader: beside, syncer: syncer,
 		outbox:    outbox,
 		publisher: &publisher{bus: s.bus, log: s.log, metrics: s.metrics, batches: make(chan []events.Outcome)},
 		dispatcher: &dispatcher{
 			reporter: reporter, decider: decider, kinds: s.kinds, index: index, debounce: debounce, admission: admission,
 			ways:    ways{delay: o.ReloadDelay, now: now},
-			patcher: patcher, pauses: pauses, completion: completion, told: make(toldHolds), concluder: concluder, tracer: o.Tracer,
+			patcher: patcher, notes: notes, completion: completion, told: make(toldHolds), concluder: concluder, tracer: o.Tracer,
 		},
 		completion: completion,
 	}

@@ -10,7 +10,7 @@ import (
 // concluder finishes changes that need no patch, or no further one: it reports the decisions.
 type concluder struct {
 	*reporter
-	recorder *recorder
+	notes *notes
 }
 
 // conclude reports a decision that needs no patch, about an event that no pending change holds for it. The context is the event's.
@@ -41,7 +41,7 @@ func (c *concluder) releaseAll(ctx context.Context, p *pending, reason plan.Reas
 // report logs a decision that rolls nothing, and publishes its outcome unless the reason is silent.
 func (c *concluder) report(ctx context.Context, e *takenEvent, w *workload.Workload, decision plan.Decision) {
 	if decision.Records && decision.Reason.Action() == plan.Skip {
-		c.recorder.want(w.Key())
+		c.notes.want(w.Key())
 	}
 	c.log.DebugContext(ctx, "workload left alone", "workload", w.ID.String(), "namespace", w.ID.Namespace,
 		"source", decision.Source.String(), "reason", decision.Reason.String())

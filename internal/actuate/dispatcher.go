@@ -28,7 +28,7 @@ type dispatcher struct {
 	admission  *admission
 	ways       ways
 	patcher    *patcher
-	pauses     *pauses
+	notes      *notes
 	completion *completion
 	told       toldHolds
 	concluder  *concluder
@@ -91,7 +91,7 @@ func (d *dispatcher) act(ctx context.Context, p *pending, w *workload.Workload) 
 		why = d.obstacle(p, w, v.doing)
 	}
 	if why.begins {
-		d.pauses.begin(ctx, w, p)
+		d.notes.beginPause(ctx, w, p)
 	}
 	p.rest(d.isChosen(why.reason), d.now())
 	p.paced = time.Time{}

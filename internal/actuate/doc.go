@@ -21,14 +21,12 @@
 //	inplace.go                      whether pods are asked to reload instead of being replaced
 //	patcher.go, task.go             sends the patch
 //	completion.go                   follows, releases or retries
-//	recorder.go                     writes into records what was decided without a roll
 //	decider.go                      what is remembered for each decision; told.go has what was told of rolls that are held or refused
 //	rollouts.go, following.go, endings.go   follow a rollout to its end; shadows.go continues with the Jobs that others have deleted
 //	resume.go, resumer.go           continues with the rollouts of an earlier leader, and knows what it did
-//	notes.go                        makes the patches that only write a record, for the parts below
-//	pauses.go, owing.go             note on workloads, for the next leader, that a pause has begun, and what they wait for
-//	marks.go                        notes on workloads that their rollouts have failed or recovered
-//	reverts.go                      corrects the records of rolls that someone else reverted; repetitions.go says when these are repeated
+//	notes.go                        writes on workloads, without rolling them, what the next leader must find there:
+//	records.go, corrections.go      what their records lack, and that a roll was reverted; repetitions.go says when that is repeated
+//	owing.go, pauses.go, marks.go   what they wait for, that a pause has begun, that their rollouts have failed or recovered
 //	concluder.go                    releases what needs no patch
 //	outbox.go, publisher.go, kubeevents.go, problems.go   report outcomes and problems
 //	rejecter.go                     dead-letters events that cannot be read
@@ -40,7 +38,7 @@
 // are ready; an outcome is what is reported.
 //
 // The loop waits for one thing after the other. This is what it then calls, partly through other parts: intake passes an event on, completion the
-// result of a patch, and rollouts begins the reverts. After a step, nothing is called while too many outcomes wait to be published.
+// result of a patch. After a step, nothing is called while too many outcomes wait to be published.
 //
 //	                at the start  workload changed        patch ended  every 5 s      after a step  at the end
 //	resumer         starts
@@ -50,10 +48,7 @@
 //	dispatcher                                                                        dispatch
 //	completion                                            finish
 //	rollouts        resume        review                  review       reviewOverdue
-//	reverts                                               finish                      advance
-//	recorder        want          review, want                         collect        advance
-//	pauses          review        review                               advance
-//	owing                                                 finish       advance
+//	notes           review, want  review, want            finish       look           advance
 //	besideReloader  see           review
 //	forcesync       Resume                                                            Take, Advance Stop
 //

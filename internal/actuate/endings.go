@@ -107,7 +107,7 @@ func (o *rollouts) end(ctx context.Context, key workload.Key, verb events.Verb, 
 	ctx = r.context(ctx)
 	took := r.rolledOut(o.now()).Sub(r.started.StartedAt)
 	if outcome.Reason == reasonReverted {
-		o.reverts.add(r.span, outcome, r.before)
+		o.notes.revert(ctx, r.span, outcome, r.before)
 	}
 	o.metrics.ended(ctx, outcome.Workload.Kind, outcome, took)
 	if outcome.Verb == events.VerbCompleted {
@@ -125,7 +125,7 @@ func (o *rollouts) end(ctx context.Context, key workload.Key, verb events.Verb, 
 	}
 	o.peers.add(r, outcome)
 	o.orders.review(key)
-	if !o.marks.correct(ctx, key, func(context.Context, patchResult) { tell() }) {
+	if !o.notes.mark(ctx, key, func(context.Context, patchResult) { tell() }) {
 		tell()
 	}
 }

@@ -133,7 +133,7 @@ func (i *intake) consider(ctx context.Context, e *takenEvent, w *workload.Worklo
 	}
 }
 
-// reconsider compares a workload with all sources that it wants. Nothing new has come, so what needs no roll is not told: the recorder writes that.
+// reconsider compares a workload with all sources that it wants. Nothing new has come, so what needs no roll is not told: notes writes that.
 func (i *intake) reconsider(ctx context.Context, key workload.Key) {
 	w := i.index.Get(key)
 	switch {
@@ -155,7 +155,7 @@ func (i *intake) reconsider(ctx context.Context, key workload.Key) {
 		lacks = i.find(ctx, w, source) || lacks
 	}
 	if lacks {
-		i.concluder.recorder.want(key)
+		i.concluder.notes.want(key)
 	}
 }
 

@@ -32,11 +32,8 @@ type loop struct {
 	patcher        *patcher
 	completion     *completion
 	rollouts       *rollouts
-	reverts        *reverts
-	recorder       *recorder
-	pauses         *pauses
+	notes          *notes
 	besideReloader *besideReloader
-	owing          *owing
 	syncer         *forcesync.Syncer
 	outbox         *outbox
 	publisher      *publisher
@@ -58,7 +55,7 @@ func (l *loop) run(ctx context.Context) {
 // resume has the parts go on with what the workloads say.
 func (l *loop) resume(ctx context.Context) {
 	for _, w := range l.index.All() {
-		l.pauses.review(w.Key())
+		l.notes.review(w.Key())
 		l.besideReloader.see(w, time.Time{})
 	}
 	l.review(ctx) // Where a kind is served again, a workload begins with what there is now.
@@ -117,13 +114,9 @@ func (l *loop) advance(ctx context.Context) {
 		l.dirty.alert(true) // Who waits for others must not go before these are marked, too.
 		return
 	}
-	l.reverts.advance(ctx)
 	l.dispatcher.dispatch(ctx)
-	if l.owing.hasMore {
-		l.owing.advance(ctx)
-	}
+	l.notes.advance(ctx)
 	l.syncer.Advance(ctx)
-	l.recorder.advance(ctx)
 }
 
 // reviewOverdue reviews whatever changes merely with time. The order matters: the review of the rollouts releases what is held, and only the
@@ -132,10 +125,8 @@ func (l *loop) reviewOverdue(ctx context.Context) {
 	l.snapshots.Store(newSnapshot(l.rollouts))
 	l.admission.slots.known = false // Some rollouts wait for a time.
 	l.admission.pace.forget()
-	l.owing.advance(ctx)
+	l.notes.look(ctx)
 	l.rollouts.reviewOverdue(ctx)
-	l.recorder.collect()
-	l.pauses.advance(ctx)
 }
 
 // review reviews the workloads that have changed.
@@ -145,17 +136,16 @@ func (l *loop) review(ctx context.Context) {
 		l.admission.orders.review(key)
 		l.rollouts.review(ctx, key)
 		l.debounce.wake(key, l.index.Get(key), l.now())
-		l.recorder.review(key)
-		l.pauses.review(key)
+		l.notes.review(key)
 		l.besideReloader.review(key)
 	}
 	for key := range relinked {
 		l.intake.reconsider(ctx, key)
-		l.recorder.want(key)
+		l.notes.want(key)
 	}
 	for key := range returned {
 		l.intake.returned(ctx, key)
-		l.recorder.want(key)
+		l.notes.want(key)
 	}
 }
 
@@ -177,7 +167,7 @@ func (l *loop) wake(timer *time.Timer) {
 		if due, ok := l.syncer.Next(); ok {
 			sooner(due.Sub(now))
 		}
-		if due, ok := l.recorder.nextDue(); ok {
+		if due, ok := l.notes.nextRecord(); ok {
 			sooner(due.Sub(now))
 		}
 		if due, ok := l.intake.repetitions.next(); ok {

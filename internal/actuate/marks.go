@@ -7,54 +7,37 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// markRetry is how long after an attempt to correct the mark of a workload the next one is made.
-const markRetry = time.Minute
-
-// marks writes into the marks of workloads that their last rollouts have failed, or have recovered, so that the next leader knows.
-type marks struct {
-	notes
-	peers *failedPeers
-	// tried is when a mark was last sent, for workloads whose marks are to be corrected.
-	tried map[workload.Key]time.Time
+// mark writes into the mark of a workload that its last rollout has failed, or has recovered, if the mark does not say so, and returns false if it
+// sends no patch. Done, which may be nil, is called when the patch is finished, also if it has failed.
+func (n *notes) mark(ctx context.Context, key workload.Key, done func(context.Context, patchResult)) bool {
+	w := n.index.Get(key)
+	last, differs := n.markOf(w)
+	if !differs {
+		delete(n.marked, key)
+		return false
+	}
+	if w.Unserved || n.patcher.busy(key) || n.now().Sub(n.marked[key]) < noteRetry {
+		return false
+	}
+	// Others wait for it, so it is sent in the background.
+	isSent := n.send(ctx, w, "what has become of the last roll", workload.Write{Last: &last}, task{background: true, finish: done})
+	if isSent {
+		n.marked[key] = n.now()
+	}
+	return isSent
 }
 
-// correct corrects the mark of a workload, and returns false if it sends no patch. Done, which may be nil, is called when the patch is finished, also
-// if it has failed.
-func (m *marks) correct(ctx context.Context, key workload.Key, done func(context.Context, patchResult)) bool {
-	w := m.index.Get(key)
-	if m.dryRun || w == nil {
-		delete(m.tried, key)
-		return false
+// markOf returns the mark that a workload should have, and whether it has another one. The workload is nil if it is gone.
+func (n *notes) markOf(w *workload.Workload) (last workload.Last, differs bool) {
+	if w == nil || !w.AtLast() {
+		return workload.Last{}, false
 	}
-	last, differs := m.of(w)
-	switch {
-	case !differs:
-		delete(m.tried, key)
-		return false
-	case w.Unserved || m.patcher.draining || m.patcher.busy(key) || m.now().Sub(m.tried[key]) < markRetry:
-		return false
-	}
-	note := m.note(ctx, w, "what has become of the last roll", workload.Write{Last: &last}, done)
-	if note == nil {
-		return false
-	}
-	m.tried[key] = m.now()
-	note.background = true // Others wait for it.
-	m.patcher.start(ctx, note)
-	return true
-}
-
-// of returns the mark that a workload should have, and whether it has another one.
-func (m *marks) of(w *workload.Workload) (last workload.Last, differs bool) {
 	last = w.Last
-	failed, hasFailed := m.peers.keys[w.Key()]
-	switch {
-	case !w.AtLast():
-		return last, false
-	case hasFailed && last.Failed == "" && last.Revision == failed.outcome.Revision:
+	switch failed := n.peers.keys[w.Key()]; {
+	case failed != nil && last.Failed == "" && last.Revision == failed.outcome.Revision:
 		last.Failed, last.Since = failed.outcome.Reason, failed.outcome.Time
 		return last, true
-	case !hasFailed && last.Failed != "" && w.Progress.State == workload.Complete:
+	case failed == nil && last.Failed != "" && w.Progress.State == workload.Complete:
 		last.With, last.Failed, last.Since = nil, "", time.Time{}
 		return last, true
 	}

@@ -2,6 +2,7 @@ package actuate
 
 import (
 	"context"
+	"time"
 
 	"go.opentelemetry.io/otel/trace"
 
@@ -10,43 +11,90 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// notes makes and sends the patches that belong to no pending change and roll nothing: they complete or correct a record, or note what a workload
-// waits for. The parts that do so embed it.
+// noteRetry is how long after a note on a workload the same one is not sent again.
+const noteRetry = time.Minute
+
+// notes writes on workloads, without rolling them, what the next leader must find there. What a workload lacks is known from its state, from that of
+// its sources and its rollout, and from what is pending. So notes only remembers what it has tried, and whose roll was reverted.
 type notes struct {
 	*reporter
-	dryRun   bool
-	kinds    workload.Kinds
-	index    *inventory.Index
-	patcher  *patcher
-	debounce *debounce
+	dryRun bool
+	// after is how long a change waits before it is noted: the longest debounce.
+	after       time.Duration
+	kinds       workload.Kinds
+	index       *inventory.Index
+	patcher     *patcher
+	debounce    *debounce
+	following   *following
+	peers       *failedPeers
+	decider     *decider
+	repetitions *repetitions
+	concluder   *concluder
+
+	// reverted has the records to be corrected.
+	reverted map[workload.Key]*correction
+	// marked is when a mark was last sent, for workloads whose marks are to be corrected.
+	marked map[workload.Key]time.Time
+	paused map[workload.Key]openPause
+	// hasOwed says that a note of what a workload waits for has ended, so that the next one need not wait for the next look.
+	hasOwed bool
+	records
 }
 
-// note returns the patch that writes on a workload. What says for the log what that is. Finish, which may be nil, is called with the result, which is
-// counted, and logged if the patch has failed. If no patch can be made, it logs that and returns nil.
-func (n notes) note(ctx context.Context, w *workload.Workload, what string, write workload.Write, finish func(context.Context, patchResult)) *task {
+// review looks at a workload that has changed or gone.
+func (n *notes) review(key workload.Key) {
+	n.reviewPause(key)
+	n.reviewRecord(key)
+}
+
+// look writes what is missing after some time. What waits is still held then: see loop.reviewOverdue.
+func (n *notes) look(ctx context.Context) {
+	n.noteOwed(ctx)
+	n.endPauses(ctx)
+	n.collect()
+}
+
+// advance writes what can be written now.
+func (n *notes) advance(ctx context.Context) {
+	for key, c := range n.reverted {
+		n.correct(ctx, key, c)
+	}
+	if n.hasOwed {
+		n.noteOwed(ctx)
+	}
+	n.record(ctx)
+}
+
+// send sends the patch that writes on a workload, and returns false if none is sent. What says for the log what that is. The task has what is special
+// about the patch. Its finish, which may be nil, is called with the result, which is counted, and logged if the patch has failed.
+func (n *notes) send(ctx context.Context, w *workload.Workload, what string, write workload.Write, note task) bool {
 	k, known := n.kinds.Named(w.ID.Kind)
-	if !known {
-		return nil
+	if !known || n.dryRun || n.patcher.draining {
+		return false
 	}
 	patch, err := k.Patch(w, write)
 	if err != nil {
 		n.log.ErrorContext(ctx, "cannot make a patch of the record", "workload", w.ID.String(), "namespace", w.ID.Namespace, "err", err)
-		return nil
+		return false
 	}
-	return &task{
-		kind: k, workload: w, patch: patch, pending: newPending(w.Key(), n.now()), span: trace.SpanFromContext(ctx),
-		finish: func(ctx context.Context, result patchResult) {
-			n.count(result.task.context(ctx), result, what)
-			if finish != nil {
-				finish(ctx, result)
-			}
-		},
+	note.kind, note.workload, note.patch, note.pending = k, w, patch, newPending(w.Key(), n.now())
+	if note.span == nil {
+		note.span = trace.SpanFromContext(ctx)
 	}
+	finish := note.finish
+	note.finish = func(ctx context.Context, result patchResult) {
+		n.count(result.task.context(ctx), result, what)
+		if finish != nil {
+			finish(ctx, result)
+		}
+	}
+	n.patcher.start(ctx, &note)
+	return true
 }
 
 // count counts the result of a patch, and logs that it has failed, unless somebody has changed the workload meanwhile. No roll is late because of one
 // in the background, so that is no failed patch.
-func (n notes) count(ctx context.Context, result patchResult, what string) {
+func (n *notes) count(ctx context.Context, result patchResult, what string) {
 	id := result.task.workload.ID
 	switch {
 	case result.err == nil:
@@ -57,12 +105,5 @@ func (n notes) count(ctx context.Context, result patchResult, what string) {
 		}
 		n.log.WarnContext(ctx, "writing on a workload failed; retrying later", "what", what, "workload", id.String(), "namespace", id.Namespace,
 			"err", result.err)
-	}
-}
-
-// send sends the patch that writes on a workload, if one can be made: see note.
-func (n notes) send(ctx context.Context, w *workload.Workload, what string, write workload.Write, finish func(context.Context, patchResult)) {
-	if note := n.note(ctx, w, what, write, finish); note != nil {
-		n.patcher.start(ctx, note)
 	}
 }

@@ -40,7 +40,7 @@ type pending struct {
 	pauseAsked time.Time
 	// gathered is the end of the workload's own pause that it has waited for. Content that came and went before that is no reason to roll.
 	gathered time.Time
-	// noteAt is when owing looks at it again. Zero means the next time.
+	// noteAt is when it is looked at again whether all is noted on it. Zero means the next time.
 	noteAt time.Time
 	// position is its index in the heap of the debounce window, or -1 while it is not there.
 	position int

@@ -64,7 +64,7 @@ func (o *rollouts) resumeRoll(ctx context.Context, w *workload.Workload, told ev
 	case !isTold && o.isUntold(w, told, fate, began):
 		o.begin(ctx, o.outcomes.found(w))
 	case isTold && isOver && fate == workload.RollReverted:
-		o.reverts.add(trace.SpanFromContext(ctx), told, nil)
+		o.notes.revert(ctx, trace.SpanFromContext(ctx), told, nil)
 	}
 	if !w.HasFailed() {
 		if !w.Last.WasFailing() {

@@ -27,9 +27,8 @@ type rollouts struct {
 	following   *following
 	peers       *failedPeers
 	orders      *orders
-	reverts     *reverts
-	marks       *marks
 	repetitions *repetitions
+	notes       *notes
 	denied      denials
 	patcher     *patcher
 	debounce    *debounce
@@ -104,7 +103,7 @@ func (o *rollouts) review(ctx context.Context, key workload.Key) {
 		o.tellUntold(ctx, w)
 	}
 	o.endIfOver(ctx, key, w, o.bake(key, w))
-	o.marks.correct(ctx, key, nil)
+	o.notes.mark(ctx, key, nil)
 }
 
 // releaseRecovered looks at a workload that had failed. It has recovered when its rollout is complete after all, and its pods have stayed ready if

@@ -1,0 +1,155 @@
+package actuate
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+const (
+	// recordPause is the shortest time between the starts of two records: 20 a second.
+	recordPause = 50 * time.Millisecond
+	// recordLooks is how many workloads are looked at, one after the other, before the loop does something else.
+	recordLooks = 100
+	// renewPause is the shortest time between two records of a workload for which something is decided again and again that its record lacks.
+	renewPause = time.Minute
+	// recordMemory is how long a workload with a complete record is remembered, in case someone removes the record again.
+	recordMemory = 12 * time.Hour
+)
+
+// recordBackoff returns the delays between attempts to complete the record of one workload. They grow beyond the interval of any GitOps
+// controller that removes the record whenever it reconciles.
+func recordBackoff() wait.Backoff {
+	return wait.Backoff{Duration: 5 * time.Second, Factor: 3, Jitter: 0.1, Steps: 20, Cap: 6 * time.Hour}
+}
+
+// records has the workloads into whose records is written what plan.Decide says that they lack, or again what others have removed or replaced. That
+// goes slowly, one workload at a time, and only on those that have nothing else to do. The state of the workloads shows what is left to do, so
+// nothing is lost with the leader, except a record that is not written again by then.
+type records struct {
+	turns map[workload.Key]*recordTurn
+	queue []workload.Key
+	// recording says that a patch is under way. next is when another may begin.
+	recording bool
+	next      time.Time
+}
+
+// recordTurn is a workload whose record is to be completed, or was.
+type recordTurn struct {
+	// lacking says that the record may lack something. queued says that the workload is in the queue.
+	lacking, queued bool
+	// due is when it may be put into the queue again, and wrote is when the last patch was sent.
+	due, wrote time.Time
+	// backoff has the delays after patches. lost has those after patches that write a record again, which is not before lostDue.
+	backoff, lost wait.Backoff
+	lostDue       time.Time
+}
+
+// want has a workload looked at soon: something is decided for it that its record lacks, or it may have come to want other sources.
+func (n *notes) want(key workload.Key) {
+	if n.dryRun {
+		return
+	}
+	turn := n.turn(key)
+	if soon := turn.wrote.Add(renewPause); soon.Before(turn.due) {
+		turn.due = soon
+	}
+	n.enqueue(key, turn)
+}
+
+// reviewRecord looks at the record of a workload that has changed or gone.
+func (n *notes) reviewRecord(key workload.Key) {
+	switch w := n.index.Get(key); {
+	case w == nil:
+		delete(n.turns, key)
+		n.decider.forget(key)
+	case n.dryRun:
+	case w.IsRecordLost():
+		turn := n.turn(key)
+		turn.due = turn.lostDue // Other records of the workload say nothing about who removes it.
+		n.enqueue(key, turn)
+	case len(w.Reverted) > 0:
+		n.enqueue(key, n.turn(key)) // If its pod template is another one by now, its pods have what it was to be rolled for.
+	}
+}
+
+// turn returns that of a workload whose record may lack something.
+func (n *notes) turn(key workload.Key) *recordTurn {
+	turn := n.turns[key]
+	if turn == nil {
+		turn = &recordTurn{backoff: recordBackoff(), lost: recordBackoff()}
+		n.turns[key] = turn
+	}
+	turn.lacking = true
+	return turn
+}
+
+// collect queues the workloads that are due, and forgets those that have been complete for a long time.
+func (n *notes) collect() {
+	for key, turn := range n.turns {
+		switch {
+		case turn.lacking:
+			n.enqueue(key, turn)
+		case !turn.queued && n.now().Sub(turn.due) > recordMemory:
+			delete(n.turns, key)
+		}
+	}
+}
+
+func (n *notes) enqueue(key workload.Key, turn *recordTurn) {
+	if !turn.queued && !n.now().Before(turn.due) {
+		turn.queued = true
+		n.queue = append(n.queue, key)
+	}
+}
+
+// nextRecord returns when the next record may be written, and false if there is nothing to do.
+func (n *notes) nextRecord() (time.Time, bool) { return n.next, !n.recording && len(n.queue) > 0 }
+
+// record begins with the next workloads, if it is time.
+func (n *notes) record(ctx context.Context) {
+	for range recordLooks {
+		if n.recording || len(n.queue) == 0 || n.now().Before(n.next) {
+			return
+		}
+		key := n.queue[0]
+		n.queue = n.queue[1:]
+		if turn := n.turns[key]; turn != nil && turn.queued { // Otherwise it has gone meanwhile.
+			turn.queued = false
+			n.complete(ctx, key, turn)
+		}
+	}
+}
+
+// complete writes what the record of a workload lacks, unless that is nothing, or the workload has something else to do. Then it is looked at again.
+func (n *notes) complete(ctx context.Context, key workload.Key, turn *recordTurn) {
+	w := n.index.Get(key)
+	if w == nil || n.isUnsettled(key) {
+		return
+	}
+	write, needed := plan.Note(w, n.decider.decideAll(w), false)
+	turn.lacking = needed
+	if !needed {
+		return
+	}
+	write.Version = w.Version
+	turn.due = n.now().Add(turn.backoff.Step())
+	if w.IsRecordLost() {
+		turn.lostDue = n.now().Add(turn.lost.Step())
+		turn.due = turn.lostDue
+	}
+	finish := func(context.Context, patchResult) { n.recording = false }
+	if n.send(ctx, w, "what the record lacks", write, task{background: true, finish: finish}) {
+		n.recording, n.next, turn.wrote = true, n.now().Add(recordPause), n.now()
+	}
+}
+
+// isUnsettled reports whether a workload has pending changes, a rollout in progress, or a roll to be corrected, or its kind is not served.
+func (n *notes) isUnsettled(key workload.Key) bool {
+	return n.debounce.byKey[key] != nil || n.patcher.busy(key) || n.following.follows(key) || n.reverted[key] != nil ||
+		n.index.IsUnserved(key, n.now())
+}
