@@ -15,6 +15,18 @@ type admission struct {
 	pace           *pace
 }
 
+// review looks at a workload that has changed or gone.
+func (a *admission) review(key workload.Key) {
+	a.orders.review(key)
+	a.besideReloader.review(key)
+}
+
+// forget drops what no longer counts merely because time has passed: some rollouts wait for a time.
+func (a *admission) forget() {
+	a.slots.known = false
+	a.pace.forget()
+}
+
 // obstacle is why a workload that is to be rolled must wait.
 type obstacle struct {
 	// reason is plan.None if there is no obstacle.

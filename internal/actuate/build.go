@@ -69,8 +69,10 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		problems: &problems{reporter: reporter, told: make(map[workload.Key]problem)},
 		reporter: reporter, doubted: make(map[workload.Key]doubt), shadows: make(map[workload.Key]shadow),
 	}
-	beside := &besideReloader{index: index, debounce: debounce, now: now, by: make(map[string]reloaderRoll)}
-	admission := &admission{besideReloader: beside, orders: orders, slots: slots, pace: pace}
+	admission := &admission{
+		besideReloader: &besideReloader{index: index, debounce: debounce, now: now, by: make(map[string]reloaderRoll)},
+		orders:         orders, slots: slots, pace: pace,
+	}
 	intake := &intake{
 		decider: decider, index: index, state: s.state, dirty: s.dirty, debounce: debounce, patcher: patcher, concluder: concluder,
 		syncer: syncer, look: s.inventory.Look, repetitions: repetitions, tracer: o.Tracer, metrics: s.metrics, log: s.log, now: now,
@@ -84,7 +86,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		progress: o.Progress, now: now, dirty: s.dirty, snapshots: s.snapshots,
 		state: s.state, stream: &resumer{bus: s.bus, clients: o.clients(), namespaces: o.Namespaces, index: index, log: s.log},
 		index: index, admission: admission, intake: intake, debounce: debounce,
-		patcher: patcher, rollouts: rollouts, notes: notes, besideReloader: beside, syncer: syncer,
+		patcher: patcher, rollouts: rollouts, notes: notes, syncer: syncer,
 		outbox:    outbox,
 		publisher: &publisher{bus: s.bus, log: s.log, metrics: s.metrics, batches: make(chan []events.Outcome)},
 		dispatcher: &dispatcher{

@@ -44,12 +44,11 @@
 //	resumer         starts
 //	intake          start         reconsider                                          advance
 //	debounce                      wake                    releaseFrom                 add           abandon
-//	orders                        review                  review       forget        wake
+//	admission       see           review                  review       forget        wake
 //	dispatcher                                                                        dispatch
 //	completion                                            finish
 //	rollouts        resume        review                  review       reviewOverdue
 //	notes           review, want  review, want            finish       look           advance
-//	besideReloader  see           review
 //	forcesync       Resume                                                            Take, Advance Stop
 //
 // build.go assembles the parts for each term as the leader (leader.go). internal/inventory knows the workloads, in every term and between them, and

@@ -24,19 +24,18 @@ type loop struct {
 	state  *state
 	stream *resumer
 
-	index          *inventory.Index
-	debounce       *debounce
-	intake         *intake
-	dispatcher     *dispatcher
-	admission      *admission
-	patcher        *patcher
-	completion     *completion
-	rollouts       *rollouts
-	notes          *notes
-	besideReloader *besideReloader
-	syncer         *forcesync.Syncer
-	outbox         *outbox
-	publisher      *publisher
+	index      *inventory.Index
+	debounce   *debounce
+	intake     *intake
+	dispatcher *dispatcher
+	admission  *admission
+	patcher    *patcher
+	completion *completion
+	rollouts   *rollouts
+	notes      *notes
+	syncer     *forcesync.Syncer
+	outbox     *outbox
+	publisher  *publisher
 	// snapshots holds the newest snapshot for the gauges.
 	snapshots *atomic.Pointer[snapshot]
 }
@@ -56,7 +55,7 @@ func (l *loop) run(ctx context.Context) {
 func (l *loop) resume(ctx context.Context) {
 	for _, w := range l.index.All() {
 		l.notes.review(w.Key())
-		l.besideReloader.see(w, time.Time{})
+		l.admission.besideReloader.see(w, time.Time{})
 	}
 	l.review(ctx) // Where a kind is served again, a workload begins with what there is now.
 	if l.intake.start(ctx); len(l.debounce.byKey) > 0 {
@@ -123,8 +122,7 @@ func (l *loop) advance(ctx context.Context) {
 // dispatch after it holds it again.
 func (l *loop) reviewOverdue(ctx context.Context) {
 	l.snapshots.Store(newSnapshot(l.rollouts))
-	l.admission.slots.known = false // Some rollouts wait for a time.
-	l.admission.pace.forget()
+	l.admission.forget()
 	l.notes.look(ctx)
 	l.rollouts.reviewOverdue(ctx)
 }
@@ -133,11 +131,10 @@ func (l *loop) reviewOverdue(ctx context.Context) {
 func (l *loop) review(ctx context.Context) {
 	changed, relinked, returned := l.dirty.take()
 	for key := range changed {
-		l.admission.orders.review(key)
+		l.admission.review(key)
 		l.rollouts.review(ctx, key)
 		l.debounce.wake(key, l.index.Get(key), l.now())
 		l.notes.review(key)
-		l.besideReloader.review(key)
 	}
 	for key := range relinked {
 		l.intake.reconsider(ctx, key)
