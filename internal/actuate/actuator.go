@@ -121,7 +121,7 @@ func (a *Actuator) lead(ctx context.Context) {
 	defer stopReporting()
 	var writing, publishing, others sync.WaitGroup
 	writing.Go(func() { kube.run(reporting, ctx) })
-	publishing.Go(func() { l.publisher.run(reporting) })
+	publishing.Go(func() { l.outbox.run(reporting) })
 
 	rejecter := &rejecter{bus: a.bus, state: a.state, rejected: a.metrics.reject, log: a.log}
 	others.Go(func() { rejecter.run(ctx) })

@@ -39,7 +39,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	if !o.Reloader {
 		pace.shortest = 2 * o.Settle
 	}
-	outbox := &outbox{now: now}
+	outbox := &outbox{bus: s.bus, log: s.log, metrics: s.metrics, now: now, batches: make(chan []events.Outcome)}
 	reporter := &reporter{
 		outbox: outbox, kube: kube, outcomes: outcomes{cluster: o.Cluster, now: now}, metrics: s.metrics, log: s.log, now: now,
 	}
@@ -86,9 +86,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		progress: o.Progress, now: now, dirty: s.dirty, snapshots: s.snapshots,
 		state: s.state, stream: &resumer{bus: s.bus, clients: o.clients(), namespaces: o.Namespaces, index: index, log: s.log},
 		index: index, admission: admission, intake: intake, debounce: debounce,
-		patcher: patcher, rollouts: rollouts, notes: notes, syncer: syncer,
-		outbox:    outbox,
-		publisher: &publisher{bus: s.bus, log: s.log, metrics: s.metrics, batches: make(chan []events.Outcome)},
+		patcher: patcher, rollouts: rollouts, notes: notes, syncer: syncer, outbox: outbox,
 		dispatcher: &dispatcher{
 			reporter: reporter, decider: decider, kinds: s.kinds, index: index, debounce: debounce, admission: admission,
 			ways:    ways{delay: o.ReloadDelay, now: now},

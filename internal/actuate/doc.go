@@ -28,7 +28,7 @@
 //	records.go, corrections.go      what their records lack, and that a roll was reverted; repetitions.go says when that is repeated
 //	owing.go, pauses.go, marks.go   what they wait for, that a pause has begun, that their rollouts have failed or recovered
 //	concluder.go                    releases what needs no patch
-//	outbox.go, publisher.go, kubeevents.go, problems.go   report outcomes and problems
+//	outbox.go, kubeevents.go, problems.go   report outcomes and problems
 //	rejecter.go                     dead-letters events that cannot be read
 //
 // Nothing else asks the stream for a change: state.go has the last one of each source, in every term and between them, and what there was when this

@@ -35,7 +35,6 @@ type loop struct {
 	notes      *notes
 	syncer     *forcesync.Syncer
 	outbox     *outbox
-	publisher  *publisher
 	// snapshots holds the newest snapshot for the gauges.
 	snapshots *atomic.Pointer[snapshot]
 }
@@ -89,7 +88,7 @@ func (l *loop) await(ctx context.Context, due, overdue <-chan time.Time) func(co
 	select {
 	case <-ctx.Done():
 		return nil
-	case l.outbox.flushTo(l.publisher.batches, !l.patcher.idle()) <- l.outbox.waiting:
+	case l.outbox.flush(!l.patcher.idle()) <- l.outbox.waiting:
 		return func(context.Context) { l.outbox.waiting = nil }
 	case result := <-l.patcher.results:
 		return func(ctx context.Context) { l.completion.finish(ctx, result) }
@@ -189,6 +188,6 @@ func (l *loop) drain(ctx context.Context) {
 		l.completion.finish(ctx, result)
 	}
 	l.syncer.Stop(ctx)
-	l.publisher.close(ctx, l.outbox.waiting)
+	l.outbox.close(ctx)
 	l.debounce.abandon()
 }

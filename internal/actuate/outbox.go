@@ -2,11 +2,14 @@ package actuate
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/keyturn/keyturn/internal/backoff"
 	"github.com/keyturn/keyturn/internal/events"
 )
 
@@ -16,14 +19,25 @@ const (
 	outboxSize = 4096
 	// outboxPatience is how long an outcome waits at most while patches are under way: see docs/adr/0008-patches-go-first.md.
 	outboxPatience = 5 * time.Second
+	// publishBatch is the maximum number of outcomes that are published at a time.
+	publishBatch = 256
+	// publishTimeout bounds one attempt to publish outcomes.
+	publishTimeout = 5 * time.Second
+	// publishRetry is the delay between two attempts.
+	publishRetry = time.Second
 )
 
-// outbox holds the outcomes that are not handed to the publisher yet. It belongs to the loop.
+// outbox publishes outcomes to the stream, in a goroutine of its own. The loop adds them.
 type outbox struct {
-	now func() time.Time
-	// waiting are the outcomes, the oldest first, and since is when that one came.
+	bus     *events.Bus
+	log     *slog.Logger
+	metrics *metrics
+	now     func() time.Time
+	// waiting are the outcomes that are not handed to run yet, the oldest first, and since is when that one came. Both belong to the loop.
 	waiting []events.Outcome
 	since   time.Time
+	// batches go to run.
+	batches chan []events.Outcome
 }
 
 // add queues an outcome to be published.
@@ -43,13 +57,77 @@ func (o *outbox) next() (time.Duration, bool) {
 	return left, len(o.waiting) > 0 && left > 0
 }
 
-// flushTo returns the channel to send what waits to, or nil, which disables the case of a select, while that is to wait. Patches go first, but not
+// flush returns the channel to send what waits to, or nil, which disables the case of a select, while that is to wait. Patches go first, but not
 // forever.
-func (o *outbox) flushTo(batches chan<- []events.Outcome, patching bool) chan<- []events.Outcome {
+func (o *outbox) flush(patching bool) chan<- []events.Outcome {
 	if len(o.waiting) == 0 || patching && !o.full() && o.now().Sub(o.since) < outboxPatience {
 		return nil
 	}
-	return batches
+	return o.batches
+}
+
+// run publishes until close is called. Once the context is done, it gives up what is left.
+func (o *outbox) run(ctx context.Context) {
+	for outcomes := range o.batches {
+		for batch := range slices.Chunk(outcomes, publishBatch) {
+			o.publish(ctx, batch)
+		}
+	}
+}
+
+// close ends run once it has published what it was given, and what waits, if it takes that within the time of one attempt.
+func (o *outbox) close(ctx context.Context) {
+	if len(o.waiting) > 0 {
+		select {
+		case o.batches <- o.waiting:
+		case <-time.After(publishTimeout):
+			o.giveUp(ctx, o.waiting)
+		}
+	}
+	close(o.batches)
+}
+
+// publish publishes outcomes, with as many attempts as that takes, until the context is done.
+func (o *outbox) publish(ctx context.Context, outcomes []events.Outcome) {
+	for ctx.Err() == nil {
+		if outcomes = o.try(ctx, outcomes); len(outcomes) == 0 {
+			return
+		}
+		backoff.Sleep(ctx, publishRetry)
+	}
+	o.giveUp(ctx, outcomes)
+}
+
+func (o *outbox) giveUp(ctx context.Context, outcomes []events.Outcome) {
+	o.log.WarnContext(ctx, "outcomes not published", "outcomes", len(outcomes))
+}
+
+// try makes one attempt to publish outcomes. It returns those that another attempt may help: one that the bus rejects would only stand in the way of
+// the others.
+func (o *outbox) try(ctx context.Context, outcomes []events.Outcome) (left []events.Outcome) {
+	bounded, cancel := context.WithTimeout(ctx, publishTimeout)
+	defer cancel()
+	var failure error
+	for i, err := range o.bus.PublishOutcomes(bounded, outcomes...) {
+		o.metrics.published(ctx, err)
+		switch {
+		case retriable(err):
+			left, failure = append(left, outcomes[i]), err
+		case err != nil:
+			o.log.WarnContext(outcomes[i].Trace.Context(ctx), "outcome rejected", "workload", outcomes[i].Workload.String(),
+				"namespace", outcomes[i].Workload.Namespace, "verb", string(outcomes[i].Verb), "err", err)
+		}
+	}
+	if failure != nil {
+		o.log.WarnContext(ctx, "publishing outcomes failed; retrying", "outcomes", len(left), "retry_in", publishRetry, "err", failure)
+	}
+	return left
+}
+
+// retriable reports whether another attempt may succeed.
+func retriable(err error) bool {
+	var reject *events.RejectError
+	return err != nil && !errors.As(err, &reject)
 }
 
 // reporter reports outcomes: to the stream, and to people as Kubernetes Events. The parts that do so embed it, which also gives them what makes an
