@@ -53,8 +53,6 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		reverted: make(map[workload.Key]*correction), marked: make(map[workload.Key]time.Time), paused: make(map[workload.Key]openPause),
 		records: records{turns: make(map[workload.Key]*recordTurn)},
 	}
-	concluder := &concluder{reporter: reporter, notes: notes}
-	notes.concluder = concluder
 	slots := newSlots(o, following, patcher)
 	orders := &orders{
 		canary: o.Canary, index: index, namespaces: namespaces, debounce: debounce, decider: decider, patcher: patcher, following: following,
@@ -74,12 +72,12 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		orders:         orders, slots: slots, pace: pace,
 	}
 	intake := &intake{
-		decider: decider, index: index, state: s.state, dirty: s.dirty, debounce: debounce, patcher: patcher, concluder: concluder,
+		decider: decider, index: index, state: s.state, dirty: s.dirty, debounce: debounce, patcher: patcher, notes: notes,
 		syncer: syncer, look: s.inventory.Look, repetitions: repetitions, tracer: o.Tracer, metrics: s.metrics, log: s.log, now: now,
 		waiting: make(keySet),
 	}
 	completion := &completion{
-		patcher: patcher, debounce: debounce, pace: pace, rollouts: rollouts, told: denied, concluder: concluder,
+		patcher: patcher, debounce: debounce, pace: pace, rollouts: rollouts, told: denied, notes: notes,
 		reporter: reporter, unrecorded: make(map[string]bool),
 	}
 	return &loop{
@@ -90,7 +88,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		dispatcher: &dispatcher{
 			reporter: reporter, decider: decider, kinds: s.kinds, index: index, debounce: debounce, admission: admission,
 			ways:    ways{delay: o.ReloadDelay, now: now},
-			patcher: patcher, notes: notes, completion: completion, told: make(toldHolds), concluder: concluder, tracer: o.Tracer,
+			patcher: patcher, notes: notes, completion: completion, told: make(toldHolds), tracer: o.Tracer,
 		},
 		completion: completion,
 	}

@@ -23,12 +23,12 @@ const (
 // completion handles the results of patches: it follows rollouts, ends changes, or retries.
 type completion struct {
 	*reporter
-	patcher   *patcher
-	debounce  *debounce
-	pace      *pace
-	rollouts  *rollouts
-	told      denials
-	concluder *concluder
+	patcher  *patcher
+	debounce *debounce
+	pace     *pace
+	rollouts *rollouts
+	told     denials
+	notes    *notes
 
 	// unrecorded has the kinds for which it was logged that nothing can be recorded on them.
 	unrecorded map[string]bool
@@ -102,7 +102,7 @@ func (c *completion) succeeded(ctx context.Context, result patchResult) {
 		c.rollouts.started(ctx, result)
 	}
 	for _, decision := range r.decisions {
-		c.concluder.release(ctx, r.workload, r.pending.changes[decision.Source], decision)
+		c.notes.release(ctx, r.workload, r.pending.changes[decision.Source], decision)
 	}
 }
 

@@ -31,7 +31,6 @@ type dispatcher struct {
 	notes      *notes
 	completion *completion
 	told       toldHolds
-	concluder  *concluder
 	tracer     trace.Tracer
 }
 
@@ -54,7 +53,7 @@ func (d *dispatcher) dispatch(ctx context.Context) {
 			d.awaitKind(ctx, p)
 		default:
 			d.debounce.drop(p)
-			d.concluder.releaseAll(ctx, p, plan.WorkloadGone)
+			d.notes.releaseAll(ctx, p, plan.WorkloadGone)
 		}
 	}
 }
@@ -158,7 +157,7 @@ func (d *dispatcher) leave(ctx context.Context, p *pending, w *workload.Workload
 	for _, decision := range leaving {
 		c := p.changes[decision.Source]
 		delete(p.changes, decision.Source)
-		d.concluder.release(ctx, w, c, decision)
+		d.notes.release(ctx, w, c, decision)
 	}
 }
 

@@ -27,7 +27,7 @@
 //	notes.go                        writes on workloads, without rolling them, what the next leader must find there:
 //	records.go, corrections.go      what their records lack, and that a roll was reverted; repetitions.go says when that is repeated
 //	owing.go, pauses.go, marks.go   what they wait for, that a pause has begun, that their rollouts have failed or recovered
-//	concluder.go                    releases what needs no patch
+//	conclusions.go                  reports what needs no patch, and has it recorded
 //	outbox.go, kubeevents.go, problems.go   report outcomes and problems
 //	rejecter.go                     dead-letters events that cannot be read
 //

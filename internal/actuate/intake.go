@@ -18,14 +18,14 @@ import (
 // intake compares what sources have with what is recorded on the workloads that depend on them. What a workload is to be rolled for becomes one of
 // its pending changes. It does so with everything when a leader begins, then with what changes.
 type intake struct {
-	decider   *decider
-	index     *inventory.Index
-	state     *state
-	dirty     *dirtySet
-	debounce  *debounce
-	patcher   *patcher
-	concluder *concluder
-	syncer    *forcesync.Syncer
+	decider  *decider
+	index    *inventory.Index
+	state    *state
+	dirty    *dirtySet
+	debounce *debounce
+	patcher  *patcher
+	notes    *notes
+	syncer   *forcesync.Syncer
 	// repetitions has the workloads to compare at some time.
 	repetitions *repetitions
 	// look is inventory.Inventory.Look.
@@ -120,10 +120,10 @@ func (i *intake) consider(ctx context.Context, e *takenEvent, w *workload.Worklo
 	isKept := recorded && !last.IsOwed()
 	switch {
 	case decision.Reason == plan.SourceDeleted && !isKept && i.debounce.has(key, source):
-		i.concluder.conclude(ctx, e, w, decision)
+		i.notes.conclude(ctx, e, w, decision)
 		i.debounce.forget(key, source)
 	case decision.Reason.Action() == plan.Skip && !i.debounce.has(key, source):
-		i.concluder.conclude(ctx, e, w, decision)
+		i.notes.conclude(ctx, e, w, decision)
 	default:
 		c := i.debounce.add(w, e, from, since, i.now())
 		if decision.Owes() {
@@ -155,7 +155,7 @@ func (i *intake) reconsider(ctx context.Context, key workload.Key) {
 		lacks = i.find(ctx, w, source) || lacks
 	}
 	if lacks {
-		i.concluder.notes.want(key)
+		i.notes.want(key)
 	}
 }
 

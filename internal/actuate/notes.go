@@ -15,7 +15,8 @@ import (
 const noteRetry = time.Minute
 
 // notes writes on workloads, without rolling them, what the next leader must find there. What a workload lacks is known from its state, from that of
-// its sources and its rollout, and from what is pending. So notes only remembers what it has tried, and whose roll was reverted.
+// its sources and its rollout, and from what is pending. So notes only remembers what it has tried, and whose roll was reverted. It also reports the
+// decisions that need no patch, some of which a record is to take up.
 type notes struct {
 	*reporter
 	dryRun bool
@@ -29,7 +30,6 @@ type notes struct {
 	peers       *failedPeers
 	decider     *decider
 	repetitions *repetitions
-	concluder   *concluder
 
 	// reverted has the records to be corrected.
 	reverted map[workload.Key]*correction

@@ -71,7 +71,7 @@ func (n *notes) noted(ctx context.Context, result patchResult, recorded map[*tak
 		p.unnoted, p.noteRetry = 0, n.now().Add(owingLook) // Whoever removes it does so again.
 		for e, decision := range recorded {
 			if c := p.changes[decision.Source]; c != nil && c.event == e {
-				n.concluder.conclude(e.context(ctx), e, result.task.workload, decision)
+				n.conclude(e.context(ctx), e, result.task.workload, decision)
 				n.debounce.forget(p.key, decision.Source)
 			}
 		}
