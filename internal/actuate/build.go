@@ -73,12 +73,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	}
 	intake := &intake{
 		decider: decider, index: index, state: s.state, dirty: s.dirty, debounce: debounce, patcher: patcher, notes: notes,
-		syncer: syncer, look: s.inventory.Look, repetitions: repetitions, tracer: o.Tracer, metrics: s.metrics, log: s.log, now: now,
-		waiting: make(keySet),
-	}
-	completion := &completion{
-		patcher: patcher, debounce: debounce, pace: pace, rollouts: rollouts, told: denied, notes: notes,
-		reporter: reporter, unrecorded: make(map[string]bool),
+		syncer: syncer, look: s.inventory.Look, repetitions: repetitions, tracer: o.Tracer, reporter: reporter, waiting: make(keySet),
 	}
 	return &loop{
 		progress: o.Progress, now: now, dirty: s.dirty, snapshots: s.snapshots,
@@ -88,8 +83,8 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		dispatcher: &dispatcher{
 			reporter: reporter, decider: decider, kinds: s.kinds, index: index, debounce: debounce, admission: admission,
 			ways:    ways{delay: o.ReloadDelay, now: now},
-			patcher: patcher, notes: notes, completion: completion, told: make(toldHolds), tracer: o.Tracer,
+			patcher: patcher, rollouts: rollouts, notes: notes, told: make(toldHolds), denials: denied,
+			unrecorded: make(map[string]bool), tracer: o.Tracer,
 		},
-		completion: completion,
 	}
 }

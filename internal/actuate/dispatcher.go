@@ -14,7 +14,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// dispatcher decides about the workloads that are due, and starts their patches.
+// dispatcher decides about the workloads that are due, starts their patches, and takes the results: see completion.go.
 type dispatcher struct {
 	*reporter
 	decider  *decider
@@ -24,13 +24,16 @@ type dispatcher struct {
 	// warned says that incomparable resourceVersions were logged.
 	warned bool
 	// slotted is true if it is the turn of the workloads that wait for a slot.
-	slotted    bool
-	admission  *admission
-	ways       ways
-	patcher    *patcher
-	notes      *notes
-	completion *completion
-	told       toldHolds
+	slotted   bool
+	admission *admission
+	ways      ways
+	patcher   *patcher
+	rollouts  *rollouts
+	notes     *notes
+	told      toldHolds
+	denials   denials
+	// unrecorded has the kinds for which it was logged that nothing can be recorded on them.
+	unrecorded map[string]bool
 	tracer     trace.Tracer
 }
 
@@ -169,7 +172,7 @@ func (d *dispatcher) start(ctx context.Context, span trace.Span, p *pending, w *
 	r.span = span
 	if err != nil {
 		span.SetStatus(codes.Error, "no patch")
-		d.completion.denied(ctx, r, fmt.Errorf("making a patch: %w", err))
+		d.denied(ctx, r, fmt.Errorf("making a patch: %w", err))
 		return
 	}
 	if r.rolls || r.way.inPlace {

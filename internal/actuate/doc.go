@@ -37,16 +37,15 @@
 // Four words: a workload with changes is pending, and is gathered, held or due; a task is its patch; a rollout is what follows, until the new pods
 // are ready; an outcome is what is reported.
 //
-// The loop waits for one thing after the other. This is what it then calls, partly through other parts: intake passes an event on, completion the
-// result of a patch. After a step, nothing is called while too many outcomes wait to be published.
+// The loop waits for one thing after the other. This is what it then calls, partly through other parts: intake passes an event on, and the
+// dispatcher the result of a patch. After a step, nothing is called while too many outcomes wait to be published.
 //
 //	                at the start  workload changed        patch ended  every 5 s      after a step  at the end
 //	resumer         starts
 //	intake          start         reconsider                                          advance
 //	debounce                      wake                    releaseFrom                 add           abandon
 //	admission       see           review                  review       forget        wake
-//	dispatcher                                                                        dispatch
-//	completion                                            finish
+//	dispatcher                                            finish                      dispatch
 //	rollouts        resume        review                  review       reviewOverdue
 //	notes           review, want  review, want            finish       look           advance
 //	forcesync       Resume                                                            Take, Advance Stop

@@ -3,7 +3,6 @@ package actuate
 import (
 	"cmp"
 	"context"
-	"log/slog"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -18,6 +17,7 @@ import (
 // intake compares what sources have with what is recorded on the workloads that depend on them. What a workload is to be rolled for becomes one of
 // its pending changes. It does so with everything when a leader begins, then with what changes.
 type intake struct {
+	*reporter
 	decider  *decider
 	index    *inventory.Index
 	state    *state
@@ -29,11 +29,8 @@ type intake struct {
 	// repetitions has the workloads to compare at some time.
 	repetitions *repetitions
 	// look is inventory.Inventory.Look.
-	look    func(events.Source)
-	tracer  trace.Tracer
-	metrics *metrics
-	log     *slog.Logger
-	now     func() time.Time
+	look   func(events.Source)
+	tracer trace.Tracer
 	// waiting has the workloads to compare once their patches have ended.
 	waiting keySet
 }

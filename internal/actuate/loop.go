@@ -30,7 +30,6 @@ type loop struct {
 	dispatcher *dispatcher
 	admission  *admission
 	patcher    *patcher
-	completion *completion
 	rollouts   *rollouts
 	notes      *notes
 	syncer     *forcesync.Syncer
@@ -91,7 +90,7 @@ func (l *loop) await(ctx context.Context, due, overdue <-chan time.Time) func(co
 	case l.outbox.flush(!l.patcher.idle()) <- l.outbox.waiting:
 		return func(context.Context) { l.outbox.waiting = nil }
 	case result := <-l.patcher.results:
-		return func(ctx context.Context) { l.completion.finish(ctx, result) }
+		return func(ctx context.Context) { l.dispatcher.finish(ctx, result) }
 	case <-l.dirty.signal:
 		return l.review
 	case <-l.syncer.Signal():
@@ -185,7 +184,7 @@ func (l *loop) drain(ctx context.Context) {
 	l.dirty.end()
 	ctx = context.WithoutCancel(ctx)
 	for result := range l.patcher.drain() {
-		l.completion.finish(ctx, result)
+		l.dispatcher.finish(ctx, result)
 	}
 	l.syncer.Stop(ctx)
 	l.outbox.close(ctx)
