@@ -1,6 +1,7 @@
 package actuate
 
 import (
+	"slices"
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -40,4 +41,56 @@ func (d *decider) decideAll(w *workload.Workload) []plan.Decision {
 func (d *decider) forget(key workload.Key) {
 	delete(d.denied, key)
 	delete(d.state.met, key)
+}
+
+// toldHolds has the workloads of which it was last told that they wait, with that outcome. Not every leader tells it again.
+type toldHolds map[workload.Key]events.Outcome
+
+// has reports whether it was told that the workload waits for the same reason, with all of the same changes.
+func (t toldHolds) has(held events.Outcome) bool {
+	last, known := t[workload.KeyOf(held.Workload)]
+	return known && last.Reason == held.Reason && !slices.ContainsFunc(held.Sources, func(waits events.OutcomeSource) bool {
+		return !slices.ContainsFunc(last.Sources, func(told events.OutcomeSource) bool {
+			return told.Source == waits.Source && told.Event == waits.Event
+		})
+	})
+}
+
+// denials has, by workload and source, the last change of which it was told that its patch is refused. Nothing on the workload says so if the record
+// is refused, too. The outcome does, but only until the next outcome of the workload.
+type denials map[workload.Key]map[string]string
+
+// tell takes the changes that are to roll the workload of a patch.
+func (d denials) tell(r *task) {
+	for _, c := range r.causes {
+		d.put(r.workload.Key(), c.change.Source.String(), c.change.ID())
+	}
+}
+
+// isTold reports whether all changes that are to roll the workload of a patch were told.
+func (d denials) isTold(r *task) bool {
+	return len(r.causes) > 0 && !slices.ContainsFunc(r.causes, func(c *pendingChange) bool { return !d.has(r.workload.Key(), c.change) })
+}
+
+// resume takes the last outcome of a workload.
+func (d denials) resume(last events.Outcome) {
+	if last.Reason != events.ReasonPatchDenied {
+		return
+	}
+	for _, cause := range last.Sources {
+		d.put(workload.KeyOf(last.Workload), cause.Source, cause.Event)
+	}
+}
+
+func (d denials) put(key workload.Key, source, event string) {
+	if d[key] == nil {
+		d[key] = make(map[string]string)
+	}
+	d[key][source] = event
+}
+
+// has reports whether it was told that a roll for the change is refused.
+func (d denials) has(key workload.Key, change events.Change) bool {
+	told := d[key]
+	return told != nil && told[change.Source.String()] == change.ID()
 }

@@ -21,12 +21,12 @@
 //	inplace.go                      whether pods are asked to reload instead of being replaced
 //	patcher.go, task.go             sends the patch
 //	completion.go                   follows, releases or retries
-//	decider.go                      what is remembered for each decision; told.go has what was told of rolls that are held or refused
+//	decider.go                      what is remembered for each decision, and what was told of rolls that are held or refused
 //	rollouts.go, following.go, endings.go   follow a rollout to its end; shadows.go continues with the Jobs that others have deleted
 //	resume.go, resumer.go           continues with the rollouts of an earlier leader, and knows what it did
-//	notes.go                        writes on workloads, without rolling them, what the next leader must find there:
-//	records.go, corrections.go      what their records lack, and that a roll was reverted; repetitions.go says when that is repeated
-//	owing.go, pauses.go, marks.go   what they wait for, that a pause has begun, that their rollouts have failed or recovered
+//	notes.go                        writes on workloads, without rolling them, what the next leader must find there: that a rollout has failed,
+//	owing.go, pauses.go             what they wait for, that a pause has begun,
+//	records.go, reverts.go          what their records lack, and that a roll was reverted, which is repeated later
 //	conclusions.go                  reports what needs no patch, and has it recorded
 //	outbox.go, kubeevents.go, problems.go   report outcomes and problems
 //	rejecter.go                     dead-letters events that cannot be read

@@ -1,13 +1,76 @@
 package actuate
 
 import (
+	"context"
 	"fmt"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/keyturn/keyturn/internal/backoff"
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
+
+// correction is for a record that still says that a workload was rolled.
+type correction struct {
+	uid string
+	// revision is that of the pod template that was restored.
+	revision string
+	// changes are those that the workload was rolled for. before is the record from before the roll, as far as it is known.
+	changes, before map[string]workload.RolledFor
+	// span is that of the rollout.
+	span trace.Span
+	// failures counts the failed patches. due is when the next one may be sent.
+	failures int
+	due      time.Time
+}
+
+// revert corrects the record of a workload whose roll someone else reverted by restoring the earlier pod template, unless it is correct: its pods may
+// be the earlier ones, too. Reverted is the outcome of the rollout, and before the record from before it, as far as that is known. The correction is
+// traced below the span.
+func (n *notes) revert(ctx context.Context, span trace.Span, reverted events.Outcome, before map[string]workload.RolledFor) {
+	key := workload.KeyOf(reverted.Workload)
+	w := n.index.Get(key)
+	if n.dryRun || w == nil {
+		return
+	}
+	changes := workload.ChangesOf(reverted)
+	for source, change := range changes {
+		if w.Rolled[source].SameChange(change) {
+			n.reverted[key] = &correction{uid: w.ID.UID, revision: w.Revision, changes: changes, before: before, span: span}
+			n.correct(ctx, key, n.reverted[key])
+			return
+		}
+	}
+}
+
+// correct sends a correction if it can be sent now.
+func (n *notes) correct(ctx context.Context, key workload.Key, c *correction) {
+	w := n.index.Get(key)
+	switch {
+	case n.patcher.busy(key) || n.now().Before(c.due) || !n.patcher.hasRoom(key.Namespace) || w != nil && w.Unserved:
+		return
+	case w == nil || w.ID.UID != c.uid || w.Revision != c.revision:
+		delete(n.reverted, key) // The workload is gone, or has a different pod template by now.
+		return
+	}
+	finish := func(_ context.Context, result patchResult) {
+		if result.err == nil {
+			delete(n.reverted, key)
+			n.repetitions.add(result.after)
+			return
+		}
+		c.failures++
+		c.due = n.now().Add(backoff.Nth(kube.DenialBackoff(maxDenied), c.failures)) // By then, there may be nothing to correct any more.
+	}
+	write := workload.Write{Rolled: w.Unrolled(c.changes, c.before), Reverted: w.RevertedAgain(c.changes)}
+	if !n.send(ctx, w, "that a roll was reverted", write, task{attempts: c.failures, span: c.span, finish: finish}) {
+		delete(n.reverted, key)
+	}
+}
 
 // repetitions says when workloads are to be compared with their sources again because someone else reverted a roll. The number of reverts is written
 // on the workload, so that the next leader continues.
