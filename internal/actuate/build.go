@@ -63,7 +63,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	rollouts := &rollouts{
 		private: o.LeaderElect && o.PrivateStream, dryRun: o.DryRun, timeout: o.RolloutTimeout,
 		kinds: s.kinds, namespaces: o.Namespaces, ignored: o.IgnoreNamespaces, index: index, state: s.state, following: following, peers: peers,
-		orders: orders, repetitions: repetitions, notes: notes, denied: denied, patcher: patcher, debounce: debounce,
+		orders: orders, notes: notes, denied: denied, patcher: patcher, debounce: debounce,
 		problems: &problems{reporter: reporter, told: make(map[workload.Key]problem)},
 		reporter: reporter, doubted: make(map[workload.Key]doubt), shadows: make(map[workload.Key]shadow),
 	}

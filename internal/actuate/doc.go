@@ -37,18 +37,10 @@
 // Four words: a workload with changes is pending, and is gathered, held or due; a task is its patch; a rollout is what follows, until the new pods
 // are ready; an outcome is what is reported.
 //
-// The loop waits for one thing after the other. This is what it then calls, partly through other parts: intake passes an event on, and the
-// dispatcher the result of a patch. After a step, nothing is called while too many outcomes wait to be published.
-//
-//	                at the start  workload changed        patch ended  every 5 s      after a step  at the end
-//	resumer         starts
-//	intake          start         reconsider                                          advance
-//	debounce                      wake                    releaseFrom                 add           abandon
-//	admission       see           review                  review       forget        wake
-//	dispatcher                                            finish                      dispatch
-//	rollouts        resume        review                  review       reviewOverdue
-//	notes           review, want  review, want            finish       look           advance
-//	forcesync       Resume                                                            Take, Advance Stop
+// The loop waits for one thing after the other. A workload that has changed is reviewed by admission, rollouts, debounce and notes, in this order;
+// intake compares it with its sources if it may have come to want others. The result of a patch goes to the dispatcher. Every five seconds,
+// admission, notes and rollouts look at what changes merely with time. After each of these, unless too many outcomes wait to be published, intake
+// takes what has become of sources, then the dispatcher starts patches, and then notes and forcesync do what they can.
 //
 // build.go assembles the parts for each term as the leader (leader.go). internal/inventory knows the workloads, in every term and between them, and
 // tells dirty.go when one has changed, as state.go does when a source has. internal/forcesync syncs the ExternalSecrets that read a changed secret in

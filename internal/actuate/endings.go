@@ -72,7 +72,7 @@ func (o *rollouts) endReplaced(ctx context.Context, key workload.Key, w *workloa
 	r := o.following.rollouts[key]
 	switch w.Fate(workload.Seen{Before: r.rolled, Since: o.now().Add(-o.timeout)}) {
 	case workload.RollReverted:
-		o.end(ctx, key, events.VerbFailed, reasonReverted, revertedMessage(w, r.started, o.repetitions.delays))
+		o.end(ctx, key, events.VerbFailed, reasonReverted, revertedMessage(w, r.started, o.notes.repetitions.delays))
 	case workload.RollUndone:
 		o.end(ctx, key, events.VerbSkipped, plan.Undone.String(), plan.Undone.Sentence())
 	default:

@@ -31,7 +31,7 @@ func (o *rollouts) resume(ctx context.Context, stream *resumer) bool {
 	for _, w := range o.index.All() {
 		o.reviewShadow(w.Key())
 		o.problems.report(ctx, w)
-		o.repetitions.add(w)
+		o.notes.repetitions.add(w)
 		o.resumeRoll(ctx, w, told[w.Key()], began)
 	}
 	for key, last := range told {

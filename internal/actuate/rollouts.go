@@ -22,17 +22,16 @@ type rollouts struct {
 	kinds               workload.Kinds
 	namespaces, ignored []string
 
-	index       *inventory.Index
-	state       *state
-	following   *following
-	peers       *failedPeers
-	orders      *orders
-	repetitions *repetitions
-	notes       *notes
-	denied      denials
-	patcher     *patcher
-	debounce    *debounce
-	problems    *problems
+	index     *inventory.Index
+	state     *state
+	following *following
+	peers     *failedPeers
+	orders    *orders
+	notes     *notes
+	denied    denials
+	patcher   *patcher
+	debounce  *debounce
+	problems  *problems
 	// resumed is when this actuator began to lead.
 	resumed time.Time
 	// doubted has the workloads that a patch may have rolled although it failed.
