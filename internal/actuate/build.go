@@ -50,7 +50,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	notes := &notes{
 		reporter: reporter, dryRun: o.DryRun, after: o.SettleMax, kinds: s.kinds, index: index, patcher: patcher, debounce: debounce,
 		following: following, peers: peers, decider: decider, repetitions: repetitions,
-		reverted: make(map[workload.Key]*correction), marked: make(map[workload.Key]time.Time), paused: make(map[workload.Key]openPause),
+		reverted: make(map[workload.Key]*correction), marked: make(map[workload.Key]time.Time), paused: make(map[workload.Key]time.Time),
 		records: records{turns: make(map[workload.Key]*recordTurn)},
 	}
 	slots := newSlots(o, following, patcher)

@@ -35,7 +35,8 @@ type notes struct {
 	reverted map[workload.Key]*correction
 	// marked is when a mark was last sent, for workloads whose marks are to be corrected.
 	marked map[workload.Key]time.Time
-	paused map[workload.Key]openPause
+	// paused has the workloads on which a pause is noted, and when to try again to remove the note.
+	paused map[workload.Key]time.Time
 	// hasOwed says that a note of what a workload waits for has ended, so that the next one need not wait for the next look.
 	hasOwed bool
 	records

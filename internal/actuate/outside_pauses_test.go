@@ -105,41 +105,6 @@ func TestAPauseThatSomeoneElseHasBegunIsLeftToThem(t *testing.T) {
 	})
 }
 
-// Reloader keeps the end of a pause only in memory. If it stops before the end, the Deployment stays paused.
-func TestADeploymentThatIsStillPausedAfterItsPauseIsReportedOnce(t *testing.T) {
-	const period = time.Minute
-	for _, tt := range []struct {
-		name    string
-		resumed bool
-		want    []string
-	}{
-		{"it is", false, []string{"web StillPaused"}},
-		{"it was resumed in time", true, nil},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				s.options.Reloader = true
-				s.workload("web", auto, reads("secret/db"), pausing(period), annotated(annotationPausedAt, time.Now().UTC().Format(time.RFC3339)))
-				s.alter("web", func(d *appsv1.Deployment) { d.Spec.Paused = true })
-				s.observe("secret/db")
-				s.start()
-				s.pass(period + 55*time.Second)
-				s.wantNotices() // Reloader may still resume it.
-				if tt.resumed {
-					s.alter("web", func(d *appsv1.Deployment) {
-						d.Spec.Paused = false
-						delete(d.Annotations, annotationPausedAt)
-					})
-				}
-				s.pass(20 * time.Second)
-				s.wantNotices(tt.want...)
-				s.pass(time.Hour)
-				s.wantNotices()
-			})
-		})
-	}
-}
-
 func TestAPauseIsNoneWithoutReloader(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db"), pausing(time.Hour))
