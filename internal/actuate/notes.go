@@ -66,11 +66,12 @@ func (n *notes) advance(ctx context.Context) {
 	n.record(ctx)
 }
 
-// send sends the patch that writes on a workload, and returns false if none is sent. What says for the log what that is. The task has what is special
-// about the patch. Its finish, which may be nil, is called with the result, which is counted, and logged if the patch has failed.
+// send sends the patch that writes on a workload, and returns false if none is sent: in a dry run, while the kind is not served, or at the end of a
+// term. What says for the log what that is. The task has what is special about the patch. Its finish, which may be nil, is called with the result,
+// which is counted, and logged if the patch has failed.
 func (n *notes) send(ctx context.Context, w *workload.Workload, what string, write workload.Write, note task) bool {
 	k, known := n.kinds.Named(w.ID.Kind)
-	if !known || n.dryRun || n.patcher.draining {
+	if !known || w.Unserved || n.dryRun || n.patcher.draining {
 		return false
 	}
 	patch, err := k.Patch(w, write)
@@ -118,7 +119,7 @@ func (n *notes) mark(ctx context.Context, key workload.Key, done func(context.Co
 		delete(n.marked, key)
 		return false
 	}
-	if w.Unserved || n.patcher.busy(key) || n.now().Sub(n.marked[key]) < noteRetry {
+	if n.patcher.busy(key) || n.now().Sub(n.marked[key]) < noteRetry {
 		return false
 	}
 	// Others wait for it, so it is sent in the background.
