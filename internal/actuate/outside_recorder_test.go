@@ -118,6 +118,21 @@ func TestADryRunRecordsNothing(t *testing.T) {
 	})
 }
 
+// With another pod template, the pods have what they were to be rolled for, which is recorded otherwise.
+func TestADryRunRecordsNothingAfterARollThatWasReverted(t *testing.T) {
+	play(t, func(s *scene) {
+		s.rolling()
+		s.revert("web")
+		s.options.DryRun = true
+		s.restart()
+		s.pass(time.Minute)
+		s.soFar()
+		s.edit("web", image("example.com/app:2"))
+		s.pass(time.Hour)
+		s.wantWrites()
+	})
+}
+
 func TestARecordThatIsRemovedAgainAndAgainIsWrittenEverMoreSeldom(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db"))
