@@ -83,8 +83,8 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		dispatcher: &dispatcher{
 			reporter: reporter, decider: decider, kinds: s.kinds, index: index, debounce: debounce, admission: admission,
 			ways:    ways{delay: o.ReloadDelay, now: now},
-			patcher: patcher, rollouts: rollouts, notes: notes, told: make(toldHolds), denials: denied,
-			unrecorded: make(map[string]bool), tracer: o.Tracer,
+			patcher: patcher, rollouts: rollouts, notes: notes, told: make(toldHolds), unrecorded: make(map[string]bool),
+			tracer: o.Tracer,
 		},
 	}
 }

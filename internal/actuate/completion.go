@@ -75,7 +75,7 @@ func (d *dispatcher) succeeded(ctx context.Context, result patchResult) {
 	r := result.task
 	d.metrics.patched(ctx, r.workload.ID, r.rolls)
 	if len(r.causes) > 0 {
-		delete(d.denials, r.workload.Key())
+		delete(d.decider.denied, r.workload.Key())
 		d.admission.pace.rolled(r.workload, r.pending)
 	}
 	switch {
@@ -127,14 +127,14 @@ func (d *dispatcher) denied(ctx context.Context, r *task, err error) {
 		longest = maxDeniedRecord
 	}
 	p.deny(r)
-	isTold := d.denials.isTold(r)
+	isTold := d.decider.denied.isTold(r)
 	p.refused = isTold || p.denials >= kube.MaxDenials
 	log := d.postpone(r, backoff.Nth(kube.DenialBackoff(longest), p.denials), err)
 	switch rollCtx := r.context(ctx); {
 	case rolls && p.refused && !isTold:
 		log.ErrorContext(rollCtx, "patch denied; retrying until it is accepted")
 		d.report(ctx, d.outcomes.denied(rollCtx, r, err))
-		d.denials.tell(r)
+		d.decider.denied.tell(r)
 	case rolls && !p.refused || p.denials == 1:
 		log.WarnContext(rollCtx, "patch failed; retrying")
 	default:

@@ -31,7 +31,6 @@ type dispatcher struct {
 	rollouts  *rollouts
 	notes     *notes
 	told      toldHolds
-	denials   denials
 	// unrecorded has the kinds for which it was logged that nothing can be recorded on them.
 	unrecorded map[string]bool
 	tracer     trace.Tracer
