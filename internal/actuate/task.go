@@ -39,7 +39,7 @@ type task struct {
 	patch       workload.Patch
 	// started is the outcome of a patch that rolls, without what only its answer shows.
 	started events.Outcome
-	// finish is called with the result of a patch that is for no pending change. If nil, the patch is for changes, whose result the dispatcher handles.
+	// finish is called with the result of a patch that is for no pending change. It is nil if the patch is for changes: then the dispatcher takes it.
 	finish func(context.Context, patchResult)
 	// background says that the patch takes no worker from others.
 	background bool
