@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/fair"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -22,14 +23,15 @@ type debounce struct {
 	// order has the workloads that wait for a time, due those whose time has come, and slots those that wait for a slot. The last keep their turn
 	// while they are reviewed for another reason.
 	order dueOrder
-	due   turns
-	slots turns
+	due   *fair.Turns[*pending]
+	slots *fair.Turns[*pending]
 }
 
 func newDebounce(quiet, most time.Duration) *debounce {
+	namespace := func(p *pending) []string { return []string{p.key.Namespace} }
 	return &debounce{
 		quiet: quiet, most: most, byKey: make(map[workload.Key]*pending), peers: make(map[string]map[*pending]struct{}),
-		due: newTurns(), slots: newTurns(),
+		due: fair.NewTurns(namespace), slots: fair.NewTurns(namespace),
 	}
 }
 
@@ -57,7 +59,7 @@ func (d *debounce) add(w *workload.Workload, e *takenEvent, from *events.Change,
 		d.unhold(p) // The event may say that the source is no longer on hold, or that what waits is to be forgotten.
 	}
 	d.moved(key)
-	if p.isHeld() || d.due.has(p) {
+	if p.isHeld() || d.due.Has(p) {
 		return c
 	}
 	due := d.windowEnd(p.first, now)
@@ -122,7 +124,7 @@ func (d *debounce) retry(p *pending, now time.Time, delay time.Duration) {
 func (d *debounce) schedule(p *pending, due time.Time) {
 	p.due = due
 	d.byKey[p.key] = p
-	d.due.remove(p)
+	d.due.Remove(p)
 	if p.position < 0 {
 		heap.Push(&d.order, p)
 		return
@@ -144,16 +146,16 @@ func (d *debounce) pop(now time.Time, may func(namespace string) bool) *pending 
 	for len(d.order) > 0 && !d.order[0].due.After(now) {
 		if p, ok := heap.Pop(&d.order).(*pending); ok {
 			d.unhold(p)
-			d.due.push(p)
+			d.due.Push(p)
 		}
 	}
-	return d.due.pop(may)
+	return d.due.Pop(may)
 }
 
 // popSlot returns the next workload that waits for a slot and for whose namespace may returns true, or nil if there is none. The caller drops it,
 // holds it, or schedules it again.
 func (d *debounce) popSlot(may func(namespace string) bool) *pending {
-	p := d.slots.pop(may)
+	p := d.slots.Pop(may)
 	if p != nil {
 		d.take(p)
 	}
@@ -163,8 +165,8 @@ func (d *debounce) popSlot(may func(namespace string) bool) *pending {
 // take removes a workload from everything that it waits for.
 func (d *debounce) take(p *pending) {
 	d.unhold(p)
-	d.due.remove(p)
-	d.slots.remove(p)
+	d.due.Remove(p)
+	d.slots.Remove(p)
 	if p.position >= 0 {
 		heap.Remove(&d.order, p.position)
 	}
@@ -172,7 +174,7 @@ func (d *debounce) take(p *pending) {
 
 // drop forgets a workload that was popped.
 func (d *debounce) drop(p *pending) {
-	d.slots.remove(p)
+	d.slots.Remove(p)
 	if d.byKey[p.key] == p {
 		delete(d.byKey, p.key)
 		d.moved(p.key)
@@ -190,9 +192,9 @@ func (d *debounce) hold(p *pending, why plan.Reason) {
 	}
 	if p.needsSlot() {
 		p.slot = why
-		d.slots.push(p)
+		d.slots.Push(p)
 	} else {
-		d.slots.remove(p)
+		d.slots.Remove(p)
 	}
 }
 

@@ -133,7 +133,7 @@ func (d *dispatcher) obstacle(p *pending, w *workload.Workload, doing []plan.Dec
 	case why.reason != plan.None:
 		p.filesSince = time.Time{}
 		return why
-	case d.admission.slots.needs(w) && d.debounce.slots.has(p):
+	case d.admission.slots.needs(w) && d.debounce.slots.Has(p):
 		return obstacle{reason: p.slot} // It was woken for another reason, and its turn for a slot has not come yet.
 	}
 	return d.notReloadable(p, w)

@@ -14,7 +14,7 @@
 // The loop (loop.go) calls parts that own their state and do not know the loop. In the order in which an event passes through them:
 //
 //	dirty.go, intake.go             takes an event to the workloads that depend on its source; it is kept for as long as something waits
-//	debounce.go, pending.go         the debounce window; release.go ends what is held; turns.go makes the namespaces take turns
+//	debounce.go, pending.go         the debounce window; release.go ends what is held
 //	dispatcher.go                   decides what is due
 //	admission.go                    what a roll has to wait for: besidereloader.go, orders.go, slots.go, pace.go
 //	order.go, peers.go              who of a namespace waits for whom, from the snapshots of orders.go

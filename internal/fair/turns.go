@@ -1,0 +1,108 @@
+package fair
+
+import "slices"
+
+// Turns is a queue in which namespaces take turns, so that however many items one has, each delays another's by one of them. There may be groups of
+// namespaces, which take turns before the namespaces in them do. An item is queued once. Make one with NewTurns.
+type Turns[T comparable] struct {
+	path   func(T) []string
+	queued map[T]struct{}
+	root   group[T]
+}
+
+// group is a namespace, or a group of them.
+type group[T comparable] struct {
+	// items are those of a namespace, in the order in which they came.
+	items []T
+	below map[string]*group[T]
+	// order has each group below once, the next one first.
+	order []string
+}
+
+// NewTurns returns an empty queue. Path returns the groups of an item, the outermost first and its namespace last. They must not change.
+func NewTurns[T comparable](path func(T) []string) *Turns[T] {
+	return &Turns[T]{path: path, queued: make(map[T]struct{})}
+}
+
+// Has reports whether an item is queued.
+func (t *Turns[T]) Has(item T) bool {
+	_, queued := t.queued[item]
+	return queued
+}
+
+// Push adds an item. One that is queued keeps its place.
+func (t *Turns[T]) Push(item T) {
+	if t.Has(item) {
+		return
+	}
+	t.queued[item] = struct{}{}
+	to := &t.root
+	for _, name := range t.path(item) {
+		to = to.member(name)
+	}
+	to.items = append(to.items, item)
+}
+
+// Pop removes and returns the first item of the next namespace for which may returns true. That namespace, and each group that it is in, is then the
+// last in turn. If there is none, Pop returns the zero value.
+func (t *Turns[T]) Pop(may func(namespace string) bool) T {
+	item, popped := t.root.pop("", may)
+	if popped {
+		delete(t.queued, item)
+	}
+	return item
+}
+
+// Remove takes an item out, if it is queued.
+func (t *Turns[T]) Remove(item T) {
+	if t.Has(item) {
+		delete(t.queued, item)
+		t.root.remove(item, t.path(item))
+	}
+}
+
+// member returns a group below. A new one is the last in turn.
+func (g *group[T]) member(name string) *group[T] {
+	if g.below == nil {
+		g.below = make(map[string]*group[T])
+	}
+	if g.below[name] == nil {
+		g.below[name] = new(group[T])
+		g.order = append(g.order, name)
+	}
+	return g.below[name]
+}
+
+func (g *group[T]) pop(namespace string, may func(namespace string) bool) (item T, popped bool) {
+	if len(g.items) > 0 && may(namespace) {
+		item, g.items[0] = g.items[0], item // so that nothing of it is kept
+		g.items = g.items[1:]
+		return item, true
+	}
+	for i, name := range g.order {
+		if item, popped = g.below[name].pop(name, may); popped {
+			g.order = append(slices.Delete(g.order, i, i+1), name)
+			g.tidy(name)
+			return item, true
+		}
+	}
+	return item, false
+}
+
+func (g *group[T]) remove(item T, path []string) {
+	if len(path) == 0 {
+		i := slices.Index(g.items, item)
+		g.items = slices.Delete(g.items, i, i+1)
+		return
+	}
+	g.below[path[0]].remove(item, path[1:])
+	g.tidy(path[0])
+}
+
+// tidy drops a group below that is empty.
+func (g *group[T]) tidy(name string) {
+	if below := g.below[name]; len(below.items)+len(below.order) == 0 {
+		delete(g.below, name)
+		g.order = slices.DeleteFunc(g.order, func(turn string) bool { return turn == name })
+	}
+}
