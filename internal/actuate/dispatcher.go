@@ -148,7 +148,7 @@ func (d *dispatcher) notReloadable(p *pending, w *workload.Workload) obstacle {
 			p.filesSince = now
 		}
 		return obstacle{reason: plan.FilesPending, end: p.way.refreshed}
-	case !d.patcher.mayReload(w.ID.Namespace):
+	case !d.patcher.reloaders.MayTake(w.ID.Namespace):
 		return obstacle{reason: plan.FilesPending, end: now.Add(reloadPause)}
 	}
 	return obstacle{}

@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/fair"
 	"github.com/keyturn/keyturn/internal/inplace"
 	"github.com/keyturn/keyturn/internal/inventory"
 	"github.com/keyturn/keyturn/internal/kube"
@@ -26,9 +27,9 @@ type patcher struct {
 	index   *inventory.Index
 	// namespaces are kept by the inventory, like the index.
 	namespaces *inventory.Namespaces
-	// workers is --patch-workers; the same number of further workers ask pods to reload. alone says that only one namespace is watched.
-	workers int
-	alone   bool
+	// workers are --patch-workers. A patch may take until its timeout, and usually all patches of a namespace do so at the same time. reloaders are as
+	// many further workers that ask pods to reload, which may take long to answer.
+	workers, reloaders *fair.Slots
 
 	// underWay has the task under way of each workload.
 	underWay map[workload.Key]*task
@@ -57,45 +58,26 @@ type patchResult struct {
 
 // newPatcher returns a patcher with the workers of the options.
 func newPatcher(clients workload.Clients, index *inventory.Index, namespaces *inventory.Namespaces, o Options) *patcher {
+	alone := len(o.Namespaces) == 1
 	return &patcher{
-		clients: clients, pods: inplace.New(clients.Typed, o.Tracer, o.DialPod), index: index, namespaces: namespaces, workers: o.PatchWorkers,
-		alone: len(o.Namespaces) == 1, tracer: o.Tracer, now: o.Now,
+		clients: clients, pods: inplace.New(clients.Typed, o.Tracer, o.DialPod), index: index, namespaces: namespaces,
+		workers: fair.NewSlots(o.PatchWorkers, alone), reloaders: fair.NewSlots(o.PatchWorkers, alone), tracer: o.Tracer, now: o.Now,
 		underWay: make(map[workload.Key]*task), results: make(chan patchResult),
 	}
 }
 
 // full reports whether no further patch may be started, except for workloads whose pods are asked to reload.
-func (p *patcher) full() bool {
-	_, free := p.room("", false)
-	return free <= 0
-}
+func (p *patcher) full() bool { return p.workers.Free() <= 0 }
 
-// room returns how many workers are busy with workloads of a namespace, and how many are free. Pods may take long to answer, so asking them to reload
-// has the same number of workers of its own.
-func (p *patcher) room(namespace string, inPlace bool) (own, free int) {
-	free = p.workers
-	for key, r := range p.underWay {
-		if r.background || r.way.inPlace != inPlace {
-			continue
-		}
-		free--
-		if key.Namespace == namespace {
-			own++
-		}
+// hasRoom reports whether a patch may be started in a namespace.
+func (p *patcher) hasRoom(namespace string) bool { return p.workers.MayTake(namespace) }
+
+// workersOf returns the workers for a task that is not in the background.
+func (p *patcher) workersOf(r *task) *fair.Slots {
+	if r.way.inPlace {
+		return p.reloaders
 	}
-	return own, free
-}
-
-// hasRoom reports whether a patch may be started in a namespace, by the rule of mayTake. A patch may take until its timeout, and usually all
-// patches of a namespace do so at the same time.
-func (p *patcher) hasRoom(namespace string) bool { return p.mayStart(namespace, false) }
-
-// mayReload reports whether pods of another workload of a namespace may be asked to reload, by the rule of hasRoom.
-func (p *patcher) mayReload(namespace string) bool { return p.mayStart(namespace, true) }
-
-func (p *patcher) mayStart(namespace string, inPlace bool) bool {
-	own, free := p.room(namespace, inPlace)
-	return mayTake(own, free, p.alone)
+	return p.workers
 }
 
 // idle reports whether no patch is under way except those in the background.
@@ -115,6 +97,8 @@ func (p *patcher) start(ctx context.Context, r *task) {
 	p.underWay[r.key()] = r
 	if r.background {
 		p.background++
+	} else {
+		p.workersOf(r).Take(r.key().Namespace)
 	}
 	p.moved(r.key())
 	p.running.Go(func() {
@@ -137,6 +121,8 @@ func (p *patcher) finished(r *task) {
 	delete(p.underWay, r.key())
 	if r.background {
 		p.background--
+	} else {
+		p.workersOf(r).Return(r.key().Namespace)
 	}
 	p.moved(r.key())
 }

@@ -1,14 +1,10 @@
 package actuate
 
 import (
+	"github.com/keyturn/keyturn/internal/fair"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
-
-// mayTake reports whether a namespace that has taken some places may take another one: while it has fewer than are free. So a single busy namespace
-// gets half of the places, each of two gets a third, and one that has none finds a free one, unless there are as many busy namespaces as places. What
-// never ends thus costs another namespace at most half of its own places, never all. If no other namespace is watched, nobody else needs one.
-func mayTake(own, free int, alone bool) bool { return free > 0 && (alone || own < free) }
 
 // slots bounds the rollouts in progress, in the cluster and in each namespace.
 type slots struct {
@@ -18,9 +14,8 @@ type slots struct {
 	alone     bool
 	following *following
 	patcher   *patcher
-	// taken has the rollouts in progress by namespace, and all is their number. They are counted when somebody asks, if known is false.
-	taken map[string]int
-	all   int
+	// taken has the slots of the rollouts in progress. They are counted when somebody asks, if known is false.
+	taken *fair.Slots
 	known bool
 }
 
@@ -48,11 +43,10 @@ func (s *slots) hasRoom(namespace string) bool { return s.full(namespace) == pla
 // full returns why a namespace may not begin a rollout, or plan.None if it may.
 func (s *slots) full(namespace string) plan.Reason {
 	s.count()
-	own, free := s.taken[namespace], s.most-s.all
 	switch {
-	case s.most > 0 && free <= 0:
+	case s.most > 0 && s.taken.Free() <= 0:
 		return plan.Limit
-	case s.perNamespace > 0 && own >= s.perNamespace, s.most > 0 && !mayTake(own, free, s.alone):
+	case s.perNamespace > 0 && s.taken.TakenBy(namespace) >= s.perNamespace, s.most > 0 && !s.taken.MayTake(namespace):
 		return plan.NamespaceLimit
 	}
 	return plan.None
@@ -63,19 +57,15 @@ func (s *slots) count() {
 	if s.known || s.most == 0 && s.perNamespace == 0 {
 		return
 	}
-	s.known, s.all, s.taken = true, 0, make(map[string]int)
-	take := func(key workload.Key) {
-		s.all++
-		s.taken[key.Namespace]++
-	}
+	s.known, s.taken = true, fair.NewSlots(s.most, s.alone)
 	for key := range s.following.rollouts {
 		if s.has(key) {
-			take(key)
+			s.taken.Take(key.Namespace)
 		}
 	}
 	for key := range s.patcher.underWay {
 		if s.patcher.replaces(key) && !s.following.follows(key) {
-			take(key)
+			s.taken.Take(key.Namespace)
 		}
 	}
 }
