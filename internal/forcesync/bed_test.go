@@ -148,14 +148,11 @@ func (b *bed) loop(ctx context.Context, y *Syncer) {
 // left describes the syncs that the Syncer has not finished. Empty if there are none.
 func (b *bed) left() string {
 	t := b.y.tracker
-	if len(t.pending.byKey)+len(t.pending.bySecret)+len(t.pending.byTarget)+t.turns.size()+t.last.size()+len(t.slots.taken)+len(t.agenda)+t.slots.used == 0 && b.active == 0 {
+	if len(t.pending.byKey)+len(t.pending.bySecret)+len(t.pending.byTarget)+len(t.agenda) == 0 && t.slots.Free() == maxSyncs && b.active == 0 {
 		return ""
 	}
 	return fmt.Sprintf("%+v, %d active", *t, b.active)
 }
-
-// size is zero if the queue is empty.
-func (q *turns) size() int { return len(q.order) + len(q.waiting) + len(q.queued) }
 
 // with calls a function while nothing else changes the cluster.
 func (b *bed) with(what func()) {

@@ -3,13 +3,10 @@ package forcesync
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/keyturn/keyturn/internal/externalsecret"
 )
 
 func TestARotationThatManyReadHoldsUpAnotherByAFewSyncsOnly(t *testing.T) {
@@ -90,108 +87,5 @@ func TestATenantWhoseSyncsNeverEndHoldsNoOther(t *testing.T) {
 				})
 			})
 		})
-	}
-}
-
-func TestTheRotationsAndTheNamespacesOfEachTakeTurns(t *testing.T) {
-	push := func(q *turns, path string, names ...string) {
-		for _, name := range names {
-			namespace, _, _ := strings.Cut(name, "/")
-			q.push(&pendingSync{key: key{rotation(path, 1, nil).Source, types.NamespacedName{Namespace: namespace, Name: name}}})
-		}
-	}
-	free := func(string) bool { return true }
-	tests := []struct {
-		name string
-		// push is called first, and again is called after three syncs were taken.
-		push, again func(q *turns)
-		may         func(namespace string) bool
-		want        []string
-	}{
-		{
-			name: "the rotations",
-			push: func(q *turns) {
-				push(q, "a", "shop/a1", "shop/a2", "shop/a3", "shop/a4")
-				push(q, "b", "shop/b1")
-				push(q, "c", "shop/c1", "shop/c2")
-			},
-			again: func(q *turns) { push(q, "b", "shop/b2") },
-			may:   free,
-			want:  []string{"shop/a1", "shop/b1", "shop/c1", "shop/a2", "shop/c2", "shop/b2", "shop/a3", "shop/a4"},
-		},
-		{
-			name:  "the namespaces of one",
-			push:  func(q *turns) { push(q, "a", "aaa/1", "aaa/2", "aaa/3", "aaa/4", "shop/1", "shop/2", "crm/1") },
-			again: func(q *turns) { push(q, "a", "crm/2") },
-			may:   free,
-			want:  []string{"aaa/1", "shop/1", "crm/1", "aaa/2", "shop/2", "crm/2", "aaa/3", "aaa/4"},
-		},
-		{
-			name: "but not one that may not",
-			push: func(q *turns) {
-				push(q, "a", "aaa/a1", "shop/a1", "aaa/a2", "shop/a2")
-				push(q, "b", "aaa/b1")
-				push(q, "c", "aaa/c1", "crm/c1")
-			},
-			again: func(*turns) {},
-			may:   func(namespace string) bool { return namespace != "aaa" },
-			want:  []string{"shop/a1", "crm/c1", "shop/a2"},
-		},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			q := newTurns()
-			test.push(&q)
-			var got []string
-			for range 3 {
-				got = append(got, q.pop(test.may).key.secret.Name)
-			}
-			test.again(&q)
-			for s := q.pop(test.may); s != nil; s = q.pop(test.may) {
-				got = append(got, s.key.secret.Name)
-			}
-			if !slices.Equal(got, test.want) {
-				t.Errorf("got %q, want %q", got, test.want)
-			}
-			for s := q.pop(free); s != nil; s = q.pop(free) {
-				if test.may(s.key.secret.Namespace) {
-					t.Errorf("%s was left", s.key.secret.Name)
-				}
-			}
-			if q.size() != 0 {
-				t.Errorf("something is left: %+v", q)
-			}
-		})
-	}
-}
-
-func TestTheSyncsOfOneOwnerLeaveTheQueueTogether(t *testing.T) {
-	q := newTurns()
-	source := rotation("a", 1, nil).Source
-	for _, name := range []string{"aaa/1", "aaa/owned", "crm/owned", "shop/1", "shop/owned"} {
-		namespace, short, _ := strings.Cut(name, "/")
-		s := &pendingSync{key: key{source, types.NamespacedName{Namespace: namespace, Name: name}}, seen: &externalsecret.ExternalSecret{}}
-		if short == "owned" {
-			s.seen.Owner = "all"
-		}
-		q.push(s)
-	}
-	names := func(syncs []*pendingSync) (names []string) {
-		for _, s := range syncs {
-			names = append(names, s.key.secret.Name)
-		}
-		return names
-	}
-	if got, want := names(q.popOwned(source, "all")), []string{"aaa/owned", "crm/owned", "shop/owned"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	if got := names(q.popOwned(source, "all")); got != nil {
-		t.Errorf("got %q again", got)
-	}
-	if got, want := names(q.popOwned(source, "")), []string{"aaa/1", "shop/1"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	if q.size() != 0 {
-		t.Errorf("something is left: %+v", q)
 	}
 }

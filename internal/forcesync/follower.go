@@ -78,7 +78,7 @@ func (f *follower) review(ctx context.Context, s *pendingSync) {
 
 // synced continues with an ExternalSecret that the operator has synced.
 func (f *follower) synced(ctx context.Context, s *pendingSync) {
-	f.tracker.slots.release(ctx, s)
+	f.tracker.returnSlot(ctx, s)
 	s.endWait(done.String())
 	if s.changed || !s.rotation.NewContent() || s.seen.Target == (events.Source{}) {
 		f.tracker.finish(ctx, s, done, nil)
@@ -127,7 +127,7 @@ func (f *follower) giveUpSlot(ctx context.Context, s *pendingSync) {
 		f.tracker.finish(ctx, s, sourceDeleted, nil)
 		return
 	}
-	f.tracker.slots.release(ctx, s)
+	f.tracker.returnSlot(ctx, s)
 	f.tracker.wait(s, syncing, s.deadline)
 }
 

@@ -47,7 +47,7 @@ func (b *starter) start(ctx context.Context, s *pendingSync) {
 	for _, one := range syncs {
 		one.repeat, one.state, one.changed, one.unclear = s.repeat, patching, false, one.unclear && s.repeat > 0
 		one.from, one.certain, one.patched = one.seen.SyncedVersion, true, true
-		b.tracker.slots.acquire(ctx, one)
+		b.tracker.takeSlot(ctx, one)
 	}
 	b.patcher.start(ctx, what)
 }
@@ -98,7 +98,7 @@ func (b *starter) resume(ctx context.Context, s *pendingSync, to target) {
 		b.tracker.finish(ctx, s, done, nil)
 		return
 	}
-	b.tracker.slots.acquire(ctx, s)
+	b.tracker.takeSlot(ctx, s)
 	b.follower.follow(ctx, s, b.now())
 }
 
@@ -138,6 +138,6 @@ func (b *starter) retry(ctx context.Context, s *pendingSync, err error) {
 	b.log.WarnContext(s.newest().context(ctx), "externalsecret not patched; retrying",
 		"externalsecret", s.key.secret.Name, "namespace", s.key.secret.Namespace, "attempt", s.failures, "retry_in", delay, "err", err)
 	b.failed(ctx)
-	b.tracker.slots.release(ctx, s)
+	b.tracker.returnSlot(ctx, s)
 	b.tracker.wait(s, retrying, b.now().Add(delay))
 }

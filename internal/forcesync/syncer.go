@@ -33,11 +33,7 @@ type Syncer struct {
 func New(host Host, index *Index) *Syncer {
 	y := &Syncer{
 		dryRun: host.DryRun, now: host.Now, index: index, inbox: index.inbox, problems: newProblems(host.Log),
-		addresses: newAddresses(index, host.Log),
-		tracker: &tracker{
-			pending: newRegistry(), turns: newTurns(), last: newTurns(), reporter: newReporter(&host),
-			slots: newSlots(&host),
-		},
+		addresses: newAddresses(index, host.Log), tracker: newTracker(&host),
 		patcher: &patcher{client: host.Client, tracer: host.Tracer, now: host.Now, index: index, inbox: index.inbox},
 	}
 	y.follower = &follower{tracker: y.tracker, index: index, log: host.Log, tracer: host.Tracer, now: host.Now}
@@ -167,7 +163,7 @@ func (y *Syncer) Advance(ctx context.Context) {
 func (y *Syncer) Stop(ctx context.Context) {
 	y.patcher.stop()
 	for _, s := range y.tracker.pending.byKey {
-		y.tracker.slots.release(ctx, s)
+		y.tracker.returnSlot(ctx, s)
 		s.endWait("interrupted")
 	}
 }
