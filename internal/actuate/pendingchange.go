@@ -76,7 +76,7 @@ func foundEvent(ctx context.Context, change events.Change, storedAt, now time.Ti
 func (e *takenEvent) Hold() { e.holds++ }
 
 // Release undoes one Hold. The error is why whoever held it has given up.
-func (e *takenEvent) Release(_ context.Context, err error) {
+func (e *takenEvent) Release(err error) {
 	if err != nil {
 		recordError(e.span, err)
 	}

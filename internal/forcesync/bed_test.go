@@ -147,11 +147,10 @@ func (b *bed) loop(ctx context.Context, y *Syncer) {
 
 // left describes the syncs that the Syncer has not finished. Empty if there are none.
 func (b *bed) left() string {
-	t := b.y.tracker
-	if len(t.pending.byKey)+len(t.pending.bySecret)+len(t.pending.byTarget)+len(t.agenda) == 0 && t.slots.Free() == maxSyncs && b.active == 0 {
+	if len(b.y.pending) == 0 && b.y.slots.Free() == maxSyncs && b.active == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%+v, %d active", *t, b.active)
+	return fmt.Sprintf("%+v, %d free, %d active", b.y.pending, b.y.slots.Free(), b.active)
 }
 
 // with calls a function while nothing else changes the cluster.

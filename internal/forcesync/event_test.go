@@ -21,7 +21,7 @@ type event struct {
 
 func (e *event) Hold() { e.holds++ }
 
-func (e *event) Release(_ context.Context, err error) {
+func (e *event) Release(err error) {
 	e.holds--
 	if err != nil {
 		e.err = err

@@ -11,29 +11,25 @@ type inbox struct {
 	signal chan struct{}
 
 	mu sync.Mutex
-	// collecting says that there is a Syncer that takes what is put in. Without one, nothing is kept.
-	collecting bool
-	// changed has the names of the ExternalSecrets that were changed or deleted.
+	// changed has the names of the ExternalSecrets that were changed or deleted. It is nil while there is no Syncer, and nothing is kept then.
 	changed map[types.NamespacedName]struct{}
 	answers []answer
 }
 
-func newInbox() *inbox {
-	return &inbox{signal: make(chan struct{}, 1), changed: make(map[types.NamespacedName]struct{})}
-}
+func newInbox() *inbox { return &inbox{signal: make(chan struct{}, 1)} }
 
 // begin makes the inbox collect. The Syncer begins with everything in the index, so it misses nothing that changed before.
 func (i *inbox) begin() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.collecting = true
+	i.changed = make(map[types.NamespacedName]struct{})
 }
 
 // end drops what the Syncer has not taken, and everything that comes later.
 func (i *inbox) end() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.collecting, i.changed, i.answers = false, make(map[types.NamespacedName]struct{}), nil
+	i.changed, i.answers = nil, nil
 }
 
 func (i *inbox) markChanged(name types.NamespacedName) {
@@ -44,14 +40,11 @@ func (i *inbox) addAnswer(a answer) { i.put(func() { i.answers = append(i.answer
 
 func (i *inbox) put(write func()) {
 	i.mu.Lock()
-	collecting := i.collecting
-	if collecting {
-		write()
-	}
-	i.mu.Unlock()
-	if !collecting {
+	defer i.mu.Unlock()
+	if i.changed == nil {
 		return
 	}
+	write()
 	select {
 	case i.signal <- struct{}{}:
 	default: // already signaled
@@ -63,6 +56,8 @@ func (i *inbox) take() (changed map[types.NamespacedName]struct{}, answers []ans
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	changed, answers = i.changed, i.answers
-	i.changed, i.answers = make(map[types.NamespacedName]struct{}), nil
+	if i.answers = nil; changed != nil {
+		i.changed = make(map[types.NamespacedName]struct{})
+	}
 	return changed, answers
 }

@@ -2,12 +2,14 @@ package forcesync
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/externalsecret"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -21,9 +23,10 @@ type Index struct {
 	secrets  map[types.NamespacedName]*externalsecret.ExternalSecret
 	clusters map[string]*externalsecret.ClusterExternalSecret
 	stores   map[types.NamespacedName]*externalsecret.Store
-	// readers has the ExternalSecrets by what they read. users has them by the stores that they name.
+	// readers has the ExternalSecrets by what they read, users by the stores that they name, and targets by what they write.
 	readers nameSets[externalsecret.Key]
 	users   nameSets[types.NamespacedName]
+	targets nameSets[events.Source]
 	// keys has the keys under which each ExternalSecret is in readers.
 	keys map[types.NamespacedName][]externalsecret.Key
 }
@@ -37,6 +40,7 @@ func NewIndex() *Index {
 		stores:   make(map[types.NamespacedName]*externalsecret.Store),
 		readers:  make(nameSets[externalsecret.Key]),
 		users:    make(nameSets[types.NamespacedName]),
+		targets:  make(nameSets[events.Source]),
 		keys:     make(map[types.NamespacedName][]externalsecret.Key),
 	}
 }
@@ -63,6 +67,13 @@ func (x *Index) owner(es *externalsecret.ExternalSecret) *externalsecret.Cluster
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.clusters[es.Owner]
+}
+
+// writers lists the ExternalSecrets that write a Secret or a ConfigMap, in no order.
+func (x *Index) writers(target events.Source) []types.NamespacedName {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return slices.Collect(maps.Keys(x.targets[target]))
 }
 
 // dependents lists the ExternalSecrets that read what a rotation wrote, sorted by namespace and name. Its cost depends only on the number
@@ -189,6 +200,7 @@ func (x *Index) add(es *externalsecret.ExternalSecret) {
 	name := nameOf(es)
 	x.remove(name)
 	x.secrets[name] = es
+	x.targets.add(es.Target, name)
 	for _, store := range es.Stores() {
 		x.users.add(store, name)
 	}
@@ -201,6 +213,7 @@ func (x *Index) remove(name types.NamespacedName) {
 		return
 	}
 	delete(x.secrets, name)
+	x.targets.remove(es.Target, name)
 	for _, store := range es.Stores() {
 		x.users.remove(store, name)
 	}
@@ -225,4 +238,21 @@ func (x *Index) removeKeys(name types.NamespacedName) {
 // nameOf returns the name of an object in the index.
 func nameOf(obj metav1.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
+}
+
+// nameSets has a set of names for each key.
+type nameSets[K comparable] map[K]map[types.NamespacedName]struct{}
+
+func (n nameSets[K]) add(key K, name types.NamespacedName) {
+	if n[key] == nil {
+		n[key] = make(map[types.NamespacedName]struct{})
+	}
+	n[key][name] = struct{}{}
+}
+
+func (n nameSets[K]) remove(key K, name types.NamespacedName) {
+	delete(n[key], name)
+	if len(n[key]) == 0 {
+		delete(n, key)
+	}
 }

@@ -109,7 +109,7 @@ func TestTheIndexOfSyncsFollowsWhatChanges(t *testing.T) {
 	b.drop(b.store("secret"))
 	b.wantReaders("shop/db")
 	b.drop(mail)
-	if len(b.Index.readers) != 0 || len(b.users) != 0 || len(b.keys) != 0 || len(b.secrets) != 0 || len(b.stores) != 0 {
+	if len(b.Index.readers)+len(b.users)+len(b.targets)+len(b.keys)+len(b.secrets)+len(b.stores) != 0 {
 		t.Errorf("something is left: %+v", b.Index)
 	}
 	b.wantChanged("mail")

@@ -5,71 +5,24 @@ import (
 	"github.com/keyturn/keyturn/internal/externalsecret"
 )
 
-// reason explains how a sync ended. Its String is the label of the metric, the attribute of the span and of the log line, and the reason
-// of the outcome and of the Kubernetes Event. sentence explains it to people.
-type reason int
+// reason is how a sync ended. It is the label of the metric, the attribute of the span and of the log line, and the reason of the outcome and
+// of the Kubernetes Event.
+type reason string
 
 const (
-	unknown reason = iota
-	done
-	noChange
-	createdOnce
-	noInterval
-	generates
-	dryRun
-	sourceDeleted
-	gone
-	refused
-	timedOut
-	neverTried
-	denied
+	done          reason = "synced"
+	noChange      reason = "no-change"
+	createdOnce   reason = "created-once"
+	noInterval    reason = "no-refresh-interval"
+	generates     reason = "generator"
+	dryRun        reason = "dry-run"
+	sourceDeleted reason = "source-deleted"
+	gone          reason = "externalsecret-gone"
+	refused       reason = "sync-error"
+	timedOut      reason = "timed-out"
+	neverTried    reason = "never-tried"
+	denied        reason = events.ReasonPatchDenied
 )
-
-type verdict struct {
-	name string
-	verb events.Verb
-	// event is the reason of the Kubernetes Event of type Warning. If empty, no Kubernetes Event is written.
-	event    string
-	sentence string
-}
-
-// verdicts defines each reason: its name, and how it is reported.
-var verdicts = map[reason]verdict{
-	unknown:  {"unknown", events.VerbSkipped, "", "nothing is known about the ExternalSecret"},
-	done:     {"synced", events.VerbCompleted, "", "the ExternalSecret was synced"},
-	noChange: {"no-change", events.VerbSkipped, "", "the ExternalSecret was synced, and what it writes did not change"},
-	createdOnce: {
-		"created-once", events.VerbSkipped, eventNotSynced,
-		"the secret in the store changed, but refreshPolicy CreatedOnce prevents another sync",
-	},
-	noInterval: {
-		"no-refresh-interval", events.VerbSkipped, eventNotSynced,
-		"the secret in the store changed, but refreshInterval 0 prevents another sync",
-	},
-	generates: {
-		"generator", events.VerbSkipped, eventNotSynced,
-		"the secret in the store changed, but a sync would also generate a new value",
-	},
-	dryRun:        {"dry-run", events.VerbSkipped, "", "the ExternalSecret would be synced, but the actuator runs with --dry-run"},
-	sourceDeleted: {"source-deleted", events.VerbSkipped, "", "the secret in the store was deleted and cannot be read"},
-	gone:          {"externalsecret-gone", events.VerbSkipped, "", "the ExternalSecret was deleted"},
-	refused: {
-		"sync-error", events.VerbFailed, eventSyncFailed,
-		"the secret in the store changed, but External Secrets Operator cannot sync it",
-	},
-	timedOut: {
-		"timed-out", events.VerbFailed, eventSyncFailed,
-		"the secret in the store changed, but External Secrets Operator did not sync it in time",
-	},
-	neverTried: {
-		"never-tried", events.VerbSkipped, "",
-		"External Secrets Operator has not tried to sync the ExternalSecret yet, and reads the secret in the store when it does",
-	},
-	denied: {
-		events.ReasonPatchDenied, events.VerbFailed, eventSyncFailed,
-		"the secret in the store changed, but the API server denies the force-sync annotation",
-	},
-}
 
 // The reasons of Kubernetes Events about ExternalSecrets.
 const (
@@ -77,11 +30,36 @@ const (
 	eventSyncFailed = "SyncFailed"
 )
 
-// String returns the name in kebab-case.
-func (r reason) String() string { return verdicts[r].name }
+type verdict struct {
+	verb events.Verb
+	// event is the reason of the Kubernetes Event of type Warning. If empty, no Kubernetes Event is written.
+	event string
+	// sentence explains it to people, without a full stop.
+	sentence string
+}
 
-// sentence returns the explanation for people, without a full stop.
-func (r reason) sentence() string { return verdicts[r].sentence }
+// verdicts defines how each reason is reported.
+var verdicts = map[reason]verdict{
+	done:     {events.VerbCompleted, "", "the ExternalSecret was synced"},
+	noChange: {events.VerbSkipped, "", "the ExternalSecret was synced, and what it writes did not change"},
+	createdOnce: {
+		events.VerbSkipped, eventNotSynced, "the secret in the store changed, but refreshPolicy CreatedOnce prevents another sync",
+	},
+	noInterval:    {events.VerbSkipped, eventNotSynced, "the secret in the store changed, but refreshInterval 0 prevents another sync"},
+	generates:     {events.VerbSkipped, eventNotSynced, "the secret in the store changed, but a sync would also generate a new value"},
+	dryRun:        {events.VerbSkipped, "", "the ExternalSecret would be synced, but the actuator runs with --dry-run"},
+	sourceDeleted: {events.VerbSkipped, "", "the secret in the store was deleted and cannot be read"},
+	gone:          {events.VerbSkipped, "", "the ExternalSecret was deleted"},
+	refused:       {events.VerbFailed, eventSyncFailed, "the secret in the store changed, but External Secrets Operator cannot sync it"},
+	timedOut: {
+		events.VerbFailed, eventSyncFailed, "the secret in the store changed, but External Secrets Operator did not sync it in time",
+	},
+	neverTried: {
+		events.VerbSkipped, "",
+		"External Secrets Operator has not tried to sync the ExternalSecret yet, and reads the secret in the store when it does",
+	},
+	denied: {events.VerbFailed, eventSyncFailed, "the secret in the store changed, but the API server denies the force-sync annotation"},
+}
 
 // obstacles maps what prevents a forced sync of an ExternalSecret to the reason that is reported.
 var obstacles = map[externalsecret.Obstacle]reason{

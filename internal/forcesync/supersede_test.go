@@ -68,7 +68,7 @@ func TestALaterVersionThatComesWhileTheEarlierIsBeingAskedForIsNotLost(t *testin
 		b.ask(func() {
 			b.take(first)
 			b.y.Advance(b.Context())
-			b.y.patcher.running.Wait() // the answer is there, and not looked at yet
+			b.y.sending.Wait() // the answer is there, and not looked at yet
 			b.take(second)
 		})
 		b.pass(10 * time.Second)
@@ -153,7 +153,7 @@ func TestALaterVersionLetsGoOfTheEventsBefore(t *testing.T) {
 			earlier = append(earlier, b.rotate("shop/db", 2+version, nil))
 			b.pass(10 * time.Millisecond)
 		}
-		// One that comes late is kept for the case that it is of another order.
+		// One that comes late is let go at once.
 		earlier = append(earlier, b.rotate("shop/db", 3, nil))
 		b.pass(10 * time.Millisecond)
 		last := b.rotate("shop/db", 100, nil)

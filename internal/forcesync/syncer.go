@@ -2,43 +2,49 @@ package forcesync
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/externalsecret"
+	"github.com/keyturn/keyturn/internal/fair"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // Syncer syncs the ExternalSecrets that read a secret in a store when that changes. Its methods must be called from one goroutine. Create one
 // with New each time the actuator becomes the leader.
 type Syncer struct {
-	dryRun   bool
-	now      func() time.Time
-	index    *Index
-	inbox    *inbox
-	problems problems
-	// addresses reports ExternalSecrets that may be meant to be synced.
+	host      Host
+	index     *Index
+	problems  problems
 	addresses addresses
 
-	tracker  *tracker
-	follower *follower
-	patcher  *patcher
-	starter  *starter
+	// pending has every sync until it is finished. Until then, it is at most in one of turns and last.
+	pending map[types.NamespacedName]group
+	// turns queues the syncs that are to be patched. Sources take turns, so that a source that many ExternalSecrets read does not delay the others. So
+	// do the namespaces of each source, because anyone may create ExternalSecrets that read it.
+	turns *fair.Turns[*pendingSync]
+	// last has the syncs of ExternalSecrets that were never synced. They come after all others: what they name may not be theirs to read.
+	last *fair.Turns[*pendingSync]
+	// slots are those of the ExternalSecrets that are patched but not synced yet.
+	slots *fair.Slots
+	// due is when the first state may end, or zero if none does.
+	due time.Time
+	// sending has the patches that are being sent.
+	sending sync.WaitGroup
 }
 
 // New returns a Syncer. No other Syncer may use the Index until this one is stopped. Changes are not collected while no Syncer uses the Index:
 // a Syncer begins by looking at everything in it.
 func New(host Host, index *Index) *Syncer {
+	path := func(s *pendingSync) []string { return []string{s.change.Source.String(), s.seen.Namespace} }
 	y := &Syncer{
-		dryRun: host.DryRun, now: host.Now, index: index, inbox: index.inbox, problems: newProblems(host.Log),
-		addresses: newAddresses(index, host.Log), tracker: newTracker(&host),
-		patcher: &patcher{client: host.Client, tracer: host.Tracer, now: host.Now, index: index, inbox: index.inbox},
-	}
-	y.follower = &follower{tracker: y.tracker, index: index, log: host.Log, tracer: host.Tracer, now: host.Now}
-	y.starter = &starter{
-		tracker: y.tracker, follower: y.follower, patcher: y.patcher, index: index, log: host.Log, now: host.Now, failed: host.Metrics.PatchFailed,
+		host: host, index: index, problems: newProblems(host.Log), addresses: newAddresses(index, host.Log),
+		pending: make(map[types.NamespacedName]group), turns: fair.NewTurns(path), last: fair.NewTurns(path),
+		slots: fair.NewSlots(host.MaxSyncs, host.Alone),
 	}
 	index.attend()
 	return y
@@ -48,7 +54,7 @@ func New(host Host, index *Index) *Syncer {
 // that the event asks for. span is the span of the event's processing.
 func (y *Syncer) Take(ctx context.Context, change events.Change, span trace.Span, event HeldEvent) {
 	if change.Verb == events.VerbChanged {
-		y.follower.targetChanged(ctx, change.Source)
+		y.targetChanged(ctx, change.Source)
 	}
 	rotation, ok := externalsecret.RotationOf(change)
 	if !ok {
@@ -56,7 +62,7 @@ func (y *Syncer) Take(ctx context.Context, change events.Change, span trace.Span
 	}
 	y.addresses.review(ctx, change, rotation)
 	for _, es := range y.index.dependents(rotation) {
-		y.consider(ctx, newPending(es, change, rotation, cause{event, span}))
+		y.consider(ctx, &pendingSync{change: change, rotation: rotation, event: event, process: span, seen: es})
 	}
 }
 
@@ -69,7 +75,7 @@ func (y *Syncer) Resume(ctx context.Context, change events.Change, span trace.Sp
 	}
 	for _, es := range y.index.dependents(rotation) {
 		if y.lacks(es, change) {
-			y.consider(ctx, newPending(es, change, rotation, cause{event, span}))
+			y.consider(ctx, &pendingSync{change: change, rotation: rotation, event: event, process: span, seen: es})
 		}
 	}
 }
@@ -77,93 +83,156 @@ func (y *Syncer) Resume(ctx context.Context, change events.Change, span trace.Sp
 // lacks reports whether an ExternalSecret has still to be synced for a change. The operator tries one that it has not synced again anyway. A sync
 // that was asked for longer ago than it may take has ended, and that was reported.
 func (y *Syncer) lacks(es *externalsecret.ExternalSecret, change events.Change) bool {
-	if _, refused := refusal(es, y.dryRun); refused || es.Untried() || es.Failed {
+	if _, refused := refusal(es, y.host.DryRun); refused || es.Untried() || es.Failed {
 		return false
 	}
 	_, asked := targetOf(es, y.index.owner(es)).asked(change.ID())
-	isSynced := es.Ready && !es.RefreshTime.Before(change.Time.Truncate(time.Second))
-	return !isSynced && (!asked || y.now().Sub(change.Time) < syncTimeout)
+	isSynced := es.Ready && isRefreshed(es, change)
+	return !isSynced && (!asked || y.host.Now().Sub(change.Time) < syncTimeout)
 }
 
-// consider opens a sync, unless one is pending for the same source or the ExternalSecret cannot be synced.
+// consider begins a sync, unless one is pending for the same source or the ExternalSecret cannot be synced.
 func (y *Syncer) consider(ctx context.Context, s *pendingSync) {
-	if earlier := y.tracker.pending.byKey[s.key]; earlier != nil {
-		s.newest().event.Hold()
+	name, source := nameOf(s.seen), s.change.Source
+	if earlier := y.pending[name][source]; earlier != nil {
 		y.join(ctx, earlier, s)
 		return
 	}
-	if why, ok := refusal(s.seen, y.dryRun); ok {
-		y.tracker.reporter.report(ctx, s, why)
+	if why, ok := refusal(s.seen, y.host.DryRun); ok {
+		y.report(ctx, s, why)
 		return
 	}
-	s.newest().event.Hold()
-	y.tracker.open(ctx, s)
+	if y.pending[name] == nil {
+		y.pending[name] = make(group)
+	}
+	y.pending[name][source] = s
+	s.event.Hold()
+	y.enqueue(ctx, s)
 }
 
-// join adds the event of later to a pending sync and releases the events that are no longer needed. If the change of later is newer, the sync
-// starts over for that change, and nothing more is patched for the older one.
+// join makes a pending sync one for the event of later, unless that has an older change. If the change is newer, the sync starts over for it, and
+// nothing more is patched for the older one.
 func (y *Syncer) join(ctx context.Context, s, later *pendingSync) {
 	s.joined = true
-	newest := s.newest()
-	switch {
-	case later.change.ID() == s.change.ID():
-		newest.event.Release(ctx, nil)
-		s.causes[len(s.causes)-1] = later.newest()
+	isSame := later.change.ID() == s.change.ID()
+	if !isSame && !workload.Newer(later.change.ResourceVersion, s.change.ResourceVersion) {
 		return
-	case !workload.Newer(later.change.ResourceVersion, s.change.ResourceVersion):
-		release(ctx, s.causes[:len(s.causes)-1], nil)
-		s.causes = []cause{later.newest(), newest}
+	}
+	later.event.Hold()
+	s.event.Release(nil)
+	s.event, s.process = later.event, later.process
+	if isSame {
 		return
 	}
 	s.superseded = s.superseded || s.state == patching || !s.sent.IsZero()
-	release(ctx, s.causes, nil)
-	s.causes = later.causes
 	s.change, s.rotation = later.change, later.rotation
 	s.repeat, s.denials, s.changed, s.unclear, s.visible = 0, 0, false, false, time.Time{}
 	switch s.state {
 	case queued, retrying: // it is patched for the newer change at its turn or after the delay
-	case patching:
-		s.stale = true // the answer to the patch decides what comes next
+	case patching: // the answer to the patch decides what comes next
 	case syncing, checking, untried:
-		y.tracker.enqueue(ctx, s)
+		y.enqueue(ctx, s)
+	}
+}
+
+// enqueue makes a sync wait for its turn, whatever it waited for before.
+func (y *Syncer) enqueue(ctx context.Context, s *pendingSync) {
+	y.returnSlot(ctx, s)
+	s.endWait("superseded")
+	s.state, s.due = queued, time.Time{}
+	if s.seen.SyncedVersion == "" {
+		y.last.Push(s)
+	} else {
+		y.turns.Push(s)
+	}
+}
+
+// await puts a sync into a state that ends at the given time, unless something else ends it before.
+func (y *Syncer) await(s *pendingSync, in state, until time.Time) {
+	s.state, s.due = in, until
+	if y.due.IsZero() || until.Before(y.due) {
+		y.due = until
+	}
+}
+
+// finish ends a sync, reports why, and releases its event. If err is not nil, it is why it was given up.
+func (y *Syncer) finish(ctx context.Context, s *pendingSync, why reason, err error) {
+	name := nameOf(s.seen)
+	if delete(y.pending[name], s.change.Source); len(y.pending[name]) == 0 {
+		delete(y.pending, name)
+	}
+	s.due = time.Time{}
+	y.returnSlot(ctx, s)
+	s.endWait(string(why))
+	y.report(ctx, s, why)
+	s.event.Release(err)
+}
+
+// takeSlot counts a sync against Host.MaxSyncs. The ExternalSecrets of one ClusterExternalSecret are patched together, and may exceed that.
+func (y *Syncer) takeSlot(ctx context.Context, s *pendingSync) {
+	s.hasSlot = true
+	y.slots.Take(s.seen.Namespace)
+	y.host.Metrics.Active(s.context(ctx), 1)
+}
+
+// returnSlot returns the slot of a sync, if it has one.
+func (y *Syncer) returnSlot(ctx context.Context, s *pendingSync) {
+	if s.hasSlot {
+		s.hasSlot = false
+		y.slots.Return(s.seen.Namespace)
+		y.host.Metrics.Active(s.context(ctx), -1)
 	}
 }
 
 // Signal returns a channel that is readable when Collect has something to do.
-func (y *Syncer) Signal() <-chan struct{} { return y.inbox.signal }
+func (y *Syncer) Signal() <-chan struct{} { return y.index.inbox.signal }
 
 // Collect handles the answers to patches and the changes of ExternalSecrets.
 func (y *Syncer) Collect(ctx context.Context) {
-	changed, answers := y.inbox.take()
+	changed, answers := y.index.inbox.take()
 	for _, a := range answers {
-		y.starter.answered(ctx, a)
+		y.answered(ctx, a)
 	}
 	for name := range changed {
 		y.problems.review(ctx, name, y.index.get(name))
-		for _, s := range y.tracker.pending.bySecret[name] {
-			y.follower.review(ctx, s)
+		for _, s := range y.pending[name] {
+			y.review(ctx, s)
 		}
 	}
 }
 
 // Next returns when to call Advance next if nothing else happens before. ok is false if there is no such time.
-func (y *Syncer) Next() (at time.Time, ok bool) { return y.tracker.agenda.next() }
+func (y *Syncer) Next() (at time.Time, ok bool) { return y.due, !y.due.IsZero() }
 
 // Advance handles what is due, and patches while slots are free.
 func (y *Syncer) Advance(ctx context.Context) {
-	for s := y.tracker.agenda.pop(y.now()); s != nil; s = y.tracker.agenda.pop(y.now()) {
-		y.follower.expire(ctx, s)
+	if now := y.host.Now(); !y.due.IsZero() && !now.Before(y.due) {
+		y.due = time.Time{}
+		for _, all := range y.pending {
+			for _, s := range all {
+				switch {
+				case s.due.IsZero():
+				case now.Before(s.due):
+					y.await(s, s.state, s.due)
+				default:
+					y.expire(ctx, s)
+				}
+			}
+		}
 	}
-	for s := y.tracker.next(); s != nil; s = y.tracker.next() {
-		y.starter.start(ctx, s)
+	for s := y.next(); s != nil; s = y.next() {
+		y.start(ctx, s)
 	}
 }
 
-// Stop waits for the patches that are being sent, and returns all slots. The events stay held.
+// Stop waits for the patches that are being sent, drops their answers, and returns all slots. The events stay held.
 func (y *Syncer) Stop(ctx context.Context) {
-	y.patcher.stop()
-	for _, s := range y.tracker.pending.byKey {
-		y.tracker.returnSlot(ctx, s)
-		s.endWait("interrupted")
+	y.sending.Wait()
+	y.index.inbox.end()
+	for _, all := range y.pending {
+		for _, s := range all {
+			y.returnSlot(ctx, s)
+			s.endWait("interrupted")
+		}
 	}
 }

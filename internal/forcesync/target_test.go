@@ -22,7 +22,7 @@ func TestTheTargetKnowsWhatWasAskedBefore(t *testing.T) {
 	if from, ok := own.syncedFrom(); !ok || from != "1-a" {
 		t.Errorf("synced from %q (%t)", from, ok)
 	}
-	if own.isCluster() || own.namespace != "shop" || own.resource != externalsecret.ExternalSecrets {
+	if own.isCluster() || own.Namespace != "shop" || own.resource != externalsecret.ExternalSecrets {
 		t.Errorf("it is patched as %+v", own)
 	}
 
@@ -32,7 +32,7 @@ func TestTheTargetKnowsWhatWasAskedBefore(t *testing.T) {
 	if _, ok := cluster.syncedFrom(); ok {
 		t.Error("one note of a ClusterExternalSecret stands for all that it made")
 	}
-	if !cluster.isCluster() || cluster.namespace != "" || cluster.name != "all" {
+	if !cluster.isCluster() || cluster.Namespace != "" || cluster.Name != "all" {
 		t.Errorf("it is patched as %+v", cluster)
 	}
 

@@ -247,27 +247,3 @@ func TestASyncWhoseTargetChangesWhileItWaitsFinishesOnce(t *testing.T) {
 		}
 	})
 }
-
-func TestAFinishedSyncFinishesNoOtherOfItsName(t *testing.T) {
-	inBed(t, func(b *bed) {
-		b.secret("db", "shop/db", "")
-		b.start(b.host())
-		first, second := b.event(rotation("shop/db", 2, nil)), b.event(rotation("shop/db", 3, nil))
-		b.with(func() { b.content = "3" })
-		b.ask(func() {
-			b.take(first)
-			finished := b.y.tracker.pending.byKey[key{first.change.Source, types.NamespacedName{Namespace: "shop", Name: "db"}}]
-			b.y.tracker.next()
-			b.y.tracker.finish(b.Context(), finished, done, nil)
-			b.take(second)
-			b.y.tracker.finish(b.Context(), finished, done, nil)
-		})
-		if n := b.heldBy(first); n != 0 {
-			b.Errorf("the event of the first is held %d times, want 0", n)
-		}
-		b.want("outcomes", b.outcomes(), []string{"db completed synced"})
-		b.pass(time.Minute)
-		b.mustSettle(second)
-		b.want("outcomes", b.outcomes(), []string{"db completed synced"})
-	})
-}

@@ -1,33 +1,23 @@
 package forcesync
 
 import (
-	"cmp"
-	"strings"
+	"context"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/externalsecret"
-	"github.com/keyturn/keyturn/internal/kube"
 )
 
-// key identifies a pending sync: one ExternalSecret, and the source whose changes it is synced for.
-type key struct {
-	source events.Source
-	secret types.NamespacedName
-}
-
-func (k key) compare(other key) int {
-	return cmp.Or(
-		strings.Compare(k.secret.Namespace, other.secret.Namespace),
-		strings.Compare(k.secret.Name, other.secret.Name),
-		strings.Compare(k.source.String(), other.source.String()),
-	)
+// HeldEvent is an event that is not finished while something holds it.
+type HeldEvent interface {
+	// Hold keeps the event until one more Release.
+	Hold()
+	// Release undoes one Hold. The error is why whoever held it has given up, or nil.
+	Release(err error)
 }
 
 // state is the progress of a pending sync.
@@ -48,70 +38,62 @@ const (
 	checking
 )
 
+// group has the pending syncs of one ExternalSecret by source.
+type group map[events.Source]*pendingSync
+
 // pendingSync is the sync of one ExternalSecret for the changes of one source.
 type pendingSync struct {
-	key      key
 	change   events.Change
 	rotation externalsecret.Rotation
-	// causes has the events that ask for the sync. The newest change comes last. Before it may be the last event that came later although its
-	// change is older. joined says that more than one event has asked.
-	causes []cause
-	joined bool
+	// event is the last event of the change, and process the span of its processing. joined says that another event has asked, too.
+	event   HeldEvent
+	process trace.Span
+	joined  bool
 	// superseded is set when a newer change has arrived after a patch for an older one: what that changes may be seen only now.
 	superseded bool
 
 	state state
-	// due is set while the sync is on the agenda.
+	// due is when the state ends, unless something else ends it before. It is zero for a state that time does not end.
 	due time.Time
 	// repeat counts the patches that changed nothing and were followed by another.
 	repeat int
-	// failures counts the failed patches in a row, and backoff has the delay after the next one. denials counts the patches for this change
-	// that the API server denied.
+	// failures counts the failed patches in a row. denials counts the patches for this change that the API server denied.
 	failures, denials int
-	backoff           wait.Backoff
-	// stale is set when a newer change arrives during the patch for the older one.
-	stale bool
 
 	// seen is the last known state of the ExternalSecret.
 	seen *externalsecret.ExternalSecret
 	// from is the ExternalSecret's SyncedVersion before the sync. It is not certain if another actuator patched and did not record it.
 	from    string
 	certain bool
-	// hasSlot is set while the sync counts against Host.MaxSyncs, which is until slotUntil at the latest.
-	hasSlot   bool
-	slotUntil time.Time
+	// hasSlot is set while the sync counts against Host.MaxSyncs.
+	hasSlot bool
 	// deadline is when the wait for the operator ends, once it was asked.
 	deadline time.Time
-	// patched is set once this actuator has patched.
-	patched bool
-	// failedBefore is set when the operator already failed to sync the ExternalSecret before the patch.
-	failedBefore bool
 	// changed is set when what the ExternalSecret writes has changed since the patch.
 	changed bool
 	// unclear is set when it has changed, but maybe only by an earlier change of the store. The sync is then repeated once.
 	unclear bool
-	// sent is when this actuator last sent a patch. visible is when the store was first seen to return what the sync is for. Both are
+	// sent is when this actuator sent the last patch that succeeded. visible is when the store was first seen to return what the sync is for. Both are
 	// zero before that.
 	sent, visible time.Time
-	// span is the span of the wait for the operator, or nil if the sync is not waiting for it.
-	span trace.Span
+	// wait is the span of the wait for the operator, or nil if the sync is not waiting for it.
+	wait trace.Span
 }
 
-// newPending returns the sync of an ExternalSecret for a change.
-func newPending(es *externalsecret.ExternalSecret, change events.Change, rotation externalsecret.Rotation, of cause) *pendingSync {
-	return &pendingSync{
-		key: key{change.Source, nameOf(es)}, change: change, rotation: rotation, causes: []cause{of}, backoff: kube.PatchBackoff(), seen: es,
-	}
+// context returns ctx with the span of the event's processing.
+func (s *pendingSync) context(ctx context.Context) context.Context {
+	return trace.ContextWithSpan(ctx, s.process)
 }
-
-// newest returns the event that the sync is for.
-func (s *pendingSync) newest() cause { return s.causes[len(s.causes)-1] }
 
 // isSynced reports whether the operator has synced the ExternalSecret since it was patched. If the version before the patch is unknown, any
 // refresh after the change counts, because the annotation asks for one in any case.
 func (s *pendingSync) isSynced() bool {
-	return s.seen.Ready && (s.seen.SyncedVersion != s.from ||
-		!s.certain && !s.seen.RefreshTime.Before(s.change.Time.Truncate(time.Second)))
+	return s.seen.Ready && (s.seen.SyncedVersion != s.from || !s.certain && isRefreshed(s.seen, s.change))
+}
+
+// isRefreshed reports whether the last sync of an ExternalSecret began after a change.
+func isRefreshed(es *externalsecret.ExternalSecret, change events.Change) bool {
+	return !es.RefreshTime.Before(change.Time.Truncate(time.Second))
 }
 
 // showsContent reports whether a change of what the ExternalSecret writes proves that the store returns what the sync is for, provided that
@@ -142,14 +124,14 @@ func (s *pendingSync) isCurrent() bool {
 }
 
 // endWait ends the span of the wait for the operator, if there is one.
-func (s *pendingSync) endWait(reason string) {
-	if s.span == nil {
+func (s *pendingSync) endWait(why string) {
+	if s.wait == nil {
 		return
 	}
-	s.span.SetAttributes(attribute.String("keyturn.reason", reason))
-	if reason != done.String() {
-		s.span.SetStatus(codes.Error, reason)
+	s.wait.SetAttributes(attribute.String("keyturn.reason", why))
+	if why != string(done) {
+		s.wait.SetStatus(codes.Error, why)
 	}
-	s.span.End()
-	s.span = nil
+	s.wait.End()
+	s.wait = nil
 }
