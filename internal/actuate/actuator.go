@@ -56,7 +56,10 @@ func New(options Options) (*Actuator, error) {
 		Changed: a.dirty.add, Relinked: a.dirty.relink, Returned: a.dirty.comeBack, Log: a.log, Now: options.Now,
 	})
 	if options.ForceSync {
-		a.syncWatch = syncWatch(options, a.syncIndex, a.inventory, a.log)
+		a.syncWatch = forcesync.NewWatch(forcesync.WatchOptions{
+			Client: options.Dynamic, Namespaces: a.inventory.Scopes(), Ignored: options.IgnoreNamespaces, Log: a.log,
+			Expect: a.inventory.Expect, Listed: a.inventory.Listed, Denied: a.inventory.Denied,
+		}, a.syncIndex)
 	}
 	if a.metrics, err = newMetrics(options, a.kinds); err != nil {
 		return nil, fmt.Errorf("making metrics: %w", err)

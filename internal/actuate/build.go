@@ -43,7 +43,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	reporter := &reporter{
 		outbox: outbox, kube: kube, outcomes: outcomes{cluster: o.Cluster, now: now}, metrics: s.metrics, log: s.log, now: now,
 	}
-	syncer := forcesync.New(syncHost(o, s.log, s.metrics, reporter), s.syncIndex)
+	syncer := forcesync.New(syncHost(o, reporter), s.syncIndex)
 	repetitions := &repetitions{delays: o.RevertDelays, debounce: debounce, now: now, due: make(map[workload.Key]time.Time)}
 	denied := make(denials)
 	decider := &decider{policy: o.Policy(), dryRun: o.DryRun, state: s.state, denied: denied, now: now}

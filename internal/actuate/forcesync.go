@@ -2,34 +2,31 @@ package actuate
 
 import (
 	"context"
-	"log/slog"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/forcesync"
-	"github.com/keyturn/keyturn/internal/inventory"
 )
 
 // syncHost returns what the force-sync needs from the actuator.
-func syncHost(options Options, log *slog.Logger, metrics *metrics, reporter *reporter) forcesync.Host {
+func syncHost(options Options, reporter *reporter) forcesync.Host {
 	return forcesync.Host{
 		Cluster: options.Cluster, DryRun: options.DryRun, MaxSyncs: options.MaxSyncs, Alone: len(options.Namespaces) == 1,
-		Client: options.Dynamic, Log: log, Tracer: options.Tracer, Now: options.Now,
-		Publish: reporter.outbox.add, Warn: reporter.warn,
-		Metrics: forcesync.Metrics{
-			Active:      metrics.syncing,
-			Finished:    metrics.synced,
-			PatchFailed: func(ctx context.Context) { metrics.patchFailed(ctx, forcesync.Kind) },
-		},
+		Client: options.Dynamic, Log: reporter.log, Tracer: options.Tracer, Now: options.Now,
+		Report: reporter.reportSync, Active: reporter.metrics.syncing,
+		PatchFailed: func(ctx context.Context) { reporter.metrics.patchFailed(ctx, forcesync.Kind) },
 	}
 }
 
-// syncWatch returns the watch of the ExternalSecrets, for whose first lists readiness waits too.
-func syncWatch(options Options, index *forcesync.Index, known *inventory.Inventory, log *slog.Logger) *forcesync.Watch {
-	watch := forcesync.NewWatch(forcesync.WatchOptions{
-		Client: options.Dynamic, Namespaces: known.Scopes(), Ignored: options.IgnoreNamespaces,
-		Log: log, Listed: known.Listed, Denied: known.Denied,
-	}, index)
-	for _, resource := range watch.Resources() {
-		known.Expect(resource)
+// reportSync reports how the sync of an ExternalSecret has ended, and how long ago the watcher saw the change. If warning is not empty, it is the
+// reason of a Kubernetes Event about it.
+func (t *reporter) reportSync(ctx context.Context, outcome events.Outcome, warning string, took time.Duration) {
+	t.outbox.add(outcome)
+	if warning != "" {
+		message := outcome.Reason + ": " + outcome.Message + " (" + outcome.Sources[0].Source + ")"
+		t.kube.write(ctx, outcome.Workload, corev1.EventTypeWarning, warning, message, tracedBy(outcome))
 	}
-	return watch
+	t.metrics.synced(ctx, outcome.Reason, took)
 }

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/keyturn/keyturn/internal/backoff"
 	"github.com/keyturn/keyturn/internal/events"
 )
@@ -145,9 +143,4 @@ type reporter struct {
 func (t *reporter) report(ctx context.Context, outcome events.Outcome) {
 	t.kube.report(ctx, outcome)
 	t.outbox.add(outcome)
-}
-
-// warn queues a Kubernetes Event about the object of an outcome to be written, a warning.
-func (t *reporter) warn(ctx context.Context, outcome events.Outcome, reason, message string) {
-	t.kube.write(ctx, outcome.Workload, corev1.EventTypeWarning, reason, message, tracedBy(outcome))
 }

@@ -27,8 +27,8 @@ type patcher struct {
 	index   *inventory.Index
 	// namespaces are kept by the inventory, like the index.
 	namespaces *inventory.Namespaces
-	// workers are --patch-workers. A patch may take until its timeout, and usually all patches of a namespace do so at the same time. reloaders are as
-	// many further workers that ask pods to reload, which may take long to answer.
+	// workers are --patch-workers. A patch may take until its timeout, and usually all patches of a namespace do so at the same time. reloaders are
+	// as many further workers that ask pods to reload, which may take long to answer.
 	workers, reloaders *fair.Slots
 
 	// underWay has the task under way of each workload.

@@ -85,15 +85,14 @@ func (b *bed) host() Host {
 	return Host{
 		Cluster: "demo", MaxSyncs: maxSyncs, Client: client, Now: time.Now,
 		Log: slog.New(slog.DiscardHandler), Tracer: tracenoop.NewTracerProvider().Tracer(""),
-		Publish: func(outcome events.Outcome) { b.published = append(b.published, outcome) },
-		Warn: func(_ context.Context, outcome events.Outcome, reason, message string) {
-			b.warned = append(b.warned, outcome.Workload.Name+" "+reason+" "+message)
+		Report: func(_ context.Context, outcome events.Outcome, warning string, _ time.Duration) {
+			b.published = append(b.published, outcome)
+			if warning != "" {
+				b.warned = append(b.warned, outcome.Workload.Name+" "+warning+" "+outcome.Reason+": "+outcome.Message)
+			}
 		},
-		Metrics: Metrics{
-			Active:      func(_ context.Context, change int64) { b.active += change },
-			Finished:    func(context.Context, string, time.Duration) {},
-			PatchFailed: func(context.Context) {},
-		},
+		Active:      func(_ context.Context, change int64) { b.active += change },
+		PatchFailed: func(context.Context) {},
 	}
 }
 

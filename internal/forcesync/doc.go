@@ -18,5 +18,5 @@
 // ExternalSecret, or does not get to it, the sync gives up its slot early and waits on until syncTimeout.
 //
 // A Syncer runs on its owner's single goroutine. The owner also has the only timer: see Syncer.Next. Other goroutines only write to the
-// Index and the inbox.
+// Index.
 package forcesync

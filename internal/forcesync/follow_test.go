@@ -20,11 +20,11 @@ func TestASyncThatDoesNotComeIsGivenUpInTheEnd(t *testing.T) {
 	}{
 		{
 			"the operator does not get to it", func(b *bed) { b.deaf["db"] = true }, "db failed timed-out",
-			"db SyncFailed timed-out: the secret in the store changed, but External Secrets Operator did not sync it in time (openbao/main/root/secret/shop/db)",
+			"db SyncFailed timed-out: the secret in the store changed, but External Secrets Operator did not sync it in time",
 		},
 		{
 			"the operator cannot", func(b *bed) { b.failing["db"] = true }, "db failed sync-error",
-			"db SyncFailed sync-error: the secret in the store changed, but External Secrets Operator cannot sync it (openbao/main/root/secret/shop/db)",
+			"db SyncFailed sync-error: the secret in the store changed, but External Secrets Operator cannot sync it",
 		},
 	}
 	for _, test := range tests {

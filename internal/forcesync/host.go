@@ -27,19 +27,10 @@ type Host struct {
 	Tracer trace.Tracer
 	Now    func() time.Time
 
-	// Publish queues an outcome for publication. It must not block.
-	Publish func(events.Outcome)
-	// Warn writes a Kubernetes Event of type Warning about the ExternalSecret of an outcome.
-	Warn    func(ctx context.Context, outcome events.Outcome, reason, message string)
-	Metrics Metrics
-}
-
-// Metrics has functions that are called to record measurements.
-type Metrics struct {
+	// Report reports an outcome, and how long ago the watcher saw its change. If warning is not empty, it is the reason of a Kubernetes Event.
+	Report func(ctx context.Context, outcome events.Outcome, warning string, took time.Duration)
 	// Active is called with 1 when an ExternalSecret takes a slot, and with -1 when it returns it.
 	Active func(ctx context.Context, change int64)
-	// Finished is called with the reason of each outcome, and with the time since the watcher saw the change.
-	Finished func(ctx context.Context, reason string, took time.Duration)
 	// PatchFailed is called for each failed patch that will be retried.
 	PatchFailed func(ctx context.Context)
 }

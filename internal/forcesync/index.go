@@ -14,10 +14,11 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// Index has the ExternalSecrets and their stores, and finds the ExternalSecrets that read a path of a secret store. A Watch feeds it. It
-// is safe for concurrent use.
+// Index has the ExternalSecrets and their stores, and finds the ExternalSecrets that read a path of a secret store. A Watch feeds it. It collects for
+// a Syncer what has changed, and the answers to its patches. It is safe for concurrent use.
 type Index struct {
-	inbox *inbox
+	// signal is readable when something was collected.
+	signal chan struct{}
 
 	mu       sync.RWMutex
 	secrets  map[types.NamespacedName]*externalsecret.ExternalSecret
@@ -27,31 +28,65 @@ type Index struct {
 	readers nameSets[externalsecret.Key]
 	users   nameSets[types.NamespacedName]
 	targets nameSets[events.Source]
-	// keys has the keys under which each ExternalSecret is in readers.
-	keys map[types.NamespacedName][]externalsecret.Key
+	// changed has the names of the ExternalSecrets that were changed or deleted. It is nil while there is no Syncer: nothing is collected then.
+	changed map[types.NamespacedName]struct{}
+	answers []answer
 }
 
 // NewIndex returns an empty Index.
 func NewIndex() *Index {
 	return &Index{
-		inbox:    newInbox(),
+		signal:   make(chan struct{}, 1),
 		secrets:  make(map[types.NamespacedName]*externalsecret.ExternalSecret),
 		clusters: make(map[string]*externalsecret.ClusterExternalSecret),
 		stores:   make(map[types.NamespacedName]*externalsecret.Store),
 		readers:  make(nameSets[externalsecret.Key]),
 		users:    make(nameSets[types.NamespacedName]),
 		targets:  make(nameSets[events.Source]),
-		keys:     make(map[types.NamespacedName][]externalsecret.Key),
 	}
 }
 
-// attend starts collecting changes for a Syncer. It marks all known ExternalSecrets as changed.
+// attend begins to collect for a Syncer. All known ExternalSecrets count as changed.
 func (x *Index) attend() {
-	x.inbox.begin()
-	x.mu.RLock()
-	defer x.mu.RUnlock()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.changed = make(map[types.NamespacedName]struct{}, len(x.secrets))
 	for name := range x.secrets {
-		x.inbox.markChanged(name)
+		x.mark(name)
+	}
+}
+
+// leave drops what was not taken, and everything that comes later.
+func (x *Index) leave() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.changed, x.answers = nil, nil
+}
+
+// take returns what was collected, and forgets it.
+func (x *Index) take() (changed map[types.NamespacedName]struct{}, answers []answer) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	changed, answers = x.changed, x.answers
+	if x.answers = nil; changed != nil {
+		x.changed = make(map[types.NamespacedName]struct{})
+	}
+	return changed, answers
+}
+
+// mark collects an ExternalSecret that has changed.
+func (x *Index) mark(name types.NamespacedName) {
+	if x.changed != nil {
+		x.changed[name] = struct{}{}
+		x.alert()
+	}
+}
+
+// alert signals that something was collected.
+func (x *Index) alert() {
+	select {
+	case x.signal <- struct{}{}:
+	default: // signaled already
 	}
 }
 
@@ -81,39 +116,34 @@ func (x *Index) writers(target events.Source) []types.NamespacedName {
 func (x *Index) dependents(r externalsecret.Rotation) []*externalsecret.ExternalSecret {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	var list []*externalsecret.ExternalSecret
-	listed := make(map[types.NamespacedName]struct{})
-	for _, key := range r.Keys() {
-		for name := range x.readers[key] {
-			es := x.secrets[name]
-			if _, again := listed[name]; !again && es.Reads(x.store, r) {
-				listed[name] = struct{}{}
-				list = append(list, es)
-			}
-		}
-	}
-	slices.SortFunc(list, func(a, b *externalsecret.ExternalSecret) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
-	return list
+	return slices.DeleteFunc(x.near(r), func(es *externalsecret.ExternalSecret) bool { return !es.Reads(x.store, r) })
 }
 
 // elsewhere returns ExternalSecrets that read what a rotation wrote at an address that is not of its store, one for each such address.
 func (x *Index) elsewhere(r externalsecret.Rotation) map[string]types.NamespacedName {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	var found map[string]types.NamespacedName
-	for _, key := range r.Keys() {
-		for name := range x.readers[key] {
-			if server, ok := x.secrets[name].ReadsElsewhere(x.store, r); ok {
-				if found == nil {
-					found = make(map[string]types.NamespacedName)
-				}
-				found[server] = name
-			}
+	found := make(map[string]types.NamespacedName)
+	for _, es := range x.near(r) {
+		if server, ok := es.ReadsElsewhere(x.store, r); ok {
+			found[server] = nameOf(es)
 		}
 	}
 	return found
+}
+
+// near lists the ExternalSecrets that read or search the path of a rotation in any store, sorted by namespace and name.
+func (x *Index) near(r externalsecret.Rotation) []*externalsecret.ExternalSecret {
+	var list []*externalsecret.ExternalSecret
+	for _, key := range r.Keys() {
+		for name := range x.readers[key] {
+			list = append(list, x.secrets[name])
+		}
+	}
+	slices.SortFunc(list, func(a, b *externalsecret.ExternalSecret) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return slices.Compact(list)
 }
 
 // readsOnlyKV reports whether an ExternalSecret reads nothing that may differ in each answer, as far as its syncs show it.
@@ -132,107 +162,86 @@ func (x *Index) store(name types.NamespacedName) *externalsecret.Store { return 
 
 // put stores the state of an object, unless a newer one is known.
 func (x *Index) put(obj any) {
-	switch o := obj.(type) {
-	case *externalsecret.ExternalSecret:
-		x.mu.Lock()
-		earlier := x.secrets[nameOf(o)]
-		fresh := earlier == nil || earlier.UID != o.UID || workload.Newer(o.ResourceVersion, earlier.ResourceVersion)
-		if fresh {
-			x.add(o)
-		}
-		x.mu.Unlock()
-		if fresh {
-			x.inbox.markChanged(nameOf(o))
-		}
-	case *externalsecret.Store:
-		x.putStore(nameOf(o), o)
-	case *externalsecret.ClusterExternalSecret:
-		x.mu.Lock()
-		x.clusters[o.Name] = o
-		x.mu.Unlock()
-	}
-}
-
-// putAnswer stores the state of an ExternalSecret from the answer to a patch. It does not resurrect an ExternalSecret that has been deleted
-// or replaced since.
-func (x *Index) putAnswer(es *externalsecret.ExternalSecret) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if earlier := x.secrets[nameOf(es)]; earlier != nil && earlier.UID == es.UID && workload.Newer(es.ResourceVersion, earlier.ResourceVersion) {
-		x.add(es)
+	switch o := obj.(type) {
+	case *externalsecret.ExternalSecret:
+		if earlier := x.secrets[nameOf(o)]; earlier == nil || earlier.UID != o.UID || workload.Newer(o.ResourceVersion, earlier.ResourceVersion) {
+			x.set(nameOf(o), o)
+		}
+	case *externalsecret.Store:
+		x.setStore(nameOf(o), o)
+	case *externalsecret.ClusterExternalSecret:
+		x.clusters[o.Name] = o
 	}
 }
 
 // drop removes an object.
 func (x *Index) drop(obj any) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	switch o := obj.(type) {
 	case *externalsecret.ExternalSecret:
-		name := nameOf(o)
-		x.mu.Lock()
-		x.remove(name)
-		x.mu.Unlock()
-		x.inbox.markChanged(name)
+		x.set(nameOf(o), nil)
 	case *externalsecret.Store:
-		x.putStore(nameOf(o), nil)
+		x.setStore(nameOf(o), nil)
 	case *externalsecret.ClusterExternalSecret:
-		x.mu.Lock()
 		delete(x.clusters, o.Name)
-		x.mu.Unlock()
 	}
 }
 
-// putStore replaces a store, or removes it if store is nil, and updates the readers that use it.
-func (x *Index) putStore(name types.NamespacedName, store *externalsecret.Store) {
+// answer collects the answer to a patch. It does not resurrect an ExternalSecret that has been deleted or replaced since.
+func (x *Index) answer(a answer) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if es := a.after; es != nil {
+		if earlier := x.secrets[nameOf(es)]; earlier != nil && earlier.UID == es.UID && workload.Newer(es.ResourceVersion, earlier.ResourceVersion) {
+			x.set(nameOf(es), es)
+		}
+	}
+	x.answers = append(x.answers, a)
+	x.alert()
+}
+
+// set replaces an ExternalSecret, or removes it if es is nil.
+func (x *Index) set(name types.NamespacedName, es *externalsecret.ExternalSecret) {
+	if earlier := x.secrets[name]; earlier != nil {
+		delete(x.secrets, name)
+		x.targets.remove(name, earlier.Target)
+		x.users.remove(name, earlier.Stores()...)
+		x.readers.remove(name, x.keys(earlier)...)
+	}
+	if es != nil {
+		x.secrets[name] = es
+		x.targets.add(name, es.Target)
+		x.users.add(name, es.Stores()...)
+		x.readers.add(name, x.keys(es)...)
+	}
+	x.mark(name)
+}
+
+// setStore replaces a store, or removes it if store is nil, and updates the readers that use it.
+func (x *Index) setStore(name types.NamespacedName, store *externalsecret.Store) {
+	for user := range x.users[name] {
+		x.readers.remove(user, x.keys(x.secrets[user])...)
+	}
 	if store == nil {
 		delete(x.stores, name)
 	} else {
 		x.stores[name] = store
 	}
 	for user := range x.users[name] {
-		x.removeKeys(user)
-		x.addKeys(user, x.secrets[user])
+		x.readers.add(user, x.keys(x.secrets[user])...)
 	}
 }
 
-func (x *Index) add(es *externalsecret.ExternalSecret) {
-	name := nameOf(es)
-	x.remove(name)
-	x.secrets[name] = es
-	x.targets.add(es.Target, name)
-	for _, store := range es.Stores() {
-		x.users.add(store, name)
-	}
-	x.addKeys(name, es)
-}
-
-func (x *Index) remove(name types.NamespacedName) {
-	es := x.secrets[name]
-	if es == nil {
-		return
-	}
-	delete(x.secrets, name)
-	x.targets.remove(es.Target, name)
-	for _, store := range es.Stores() {
-		x.users.remove(store, name)
-	}
-	x.removeKeys(name)
-}
-
-// addKeys adds an ExternalSecret to readers under everything that it reads.
-func (x *Index) addKeys(name types.NamespacedName, es *externalsecret.ExternalSecret) {
+// keys returns the keys of what an ExternalSecret reads, as far as its stores are known.
+func (x *Index) keys(es *externalsecret.ExternalSecret) []externalsecret.Key {
+	var keys []externalsecret.Key
 	for _, place := range es.Places(x.store) {
-		x.readers.add(place.Key(), name)
-		x.keys[name] = append(x.keys[name], place.Key())
+		keys = append(keys, place.Key())
 	}
-}
-
-func (x *Index) removeKeys(name types.NamespacedName) {
-	for _, key := range x.keys[name] {
-		x.readers.remove(key, name)
-	}
-	delete(x.keys, name)
+	return keys
 }
 
 // nameOf returns the name of an object in the index.
@@ -243,16 +252,19 @@ func nameOf(obj metav1.Object) types.NamespacedName {
 // nameSets has a set of names for each key.
 type nameSets[K comparable] map[K]map[types.NamespacedName]struct{}
 
-func (n nameSets[K]) add(key K, name types.NamespacedName) {
-	if n[key] == nil {
-		n[key] = make(map[types.NamespacedName]struct{})
+func (n nameSets[K]) add(name types.NamespacedName, keys ...K) {
+	for _, key := range keys {
+		if n[key] == nil {
+			n[key] = make(map[types.NamespacedName]struct{})
+		}
+		n[key][name] = struct{}{}
 	}
-	n[key][name] = struct{}{}
 }
 
-func (n nameSets[K]) remove(key K, name types.NamespacedName) {
-	delete(n[key], name)
-	if len(n[key]) == 0 {
-		delete(n, key)
+func (n nameSets[K]) remove(name types.NamespacedName, keys ...K) {
+	for _, key := range keys {
+		if delete(n[key], name); len(n[key]) == 0 {
+			delete(n, key)
+		}
 	}
 }

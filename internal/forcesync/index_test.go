@@ -27,7 +27,7 @@ func newIndexBed(t *testing.T) *indexBed {
 
 // changed returns the names of what has changed since the last call.
 func (b *indexBed) changed() []string {
-	changed, _ := b.inbox.take()
+	changed, _ := b.take()
 	var names []string
 	for name := range changed {
 		names = append(names, name.Name)
@@ -109,7 +109,7 @@ func TestTheIndexOfSyncsFollowsWhatChanges(t *testing.T) {
 	b.drop(b.store("secret"))
 	b.wantReaders("shop/db")
 	b.drop(mail)
-	if len(b.Index.readers)+len(b.users)+len(b.targets)+len(b.keys)+len(b.secrets)+len(b.stores) != 0 {
+	if len(b.Index.readers)+len(b.users)+len(b.targets)+len(b.secrets)+len(b.stores) != 0 {
 		t.Errorf("something is left: %+v", b.Index)
 	}
 	b.wantChanged("mail")
@@ -135,19 +135,19 @@ func TestAnOlderStateOfAnExternalSecretIsDropped(t *testing.T) {
 
 func TestTheAnswerToAPatchBringsNothingBack(t *testing.T) {
 	b := newIndexBed(t)
-	before, answer, another := b.secret("db", "a"), b.secret("db", "a"), b.secret("db", "a")
-	b.putAnswer(answer)
-	if b.get(nameOf(answer)) != nil {
+	before, after, another := b.secret("db", "a"), b.secret("db", "a"), b.secret("db", "a")
+	b.answer(answer{after: after})
+	if b.get(nameOf(after)) != nil {
 		t.Error("what is gone came back")
 	}
 	another.UID = "another"
 	b.put(before)
-	b.putAnswer(another)
+	b.answer(answer{after: another})
 	if b.get(nameOf(before)) != before {
 		t.Error("its predecessor came back")
 	}
-	b.putAnswer(answer)
-	if b.get(nameOf(before)) != answer {
+	b.answer(answer{after: after})
+	if b.get(nameOf(before)) != after {
 		t.Error("the answer is not known")
 	}
 }

@@ -96,11 +96,10 @@ func newPatch(to target, syncs []*pendingSync) patch {
 	return patch{target: to, syncs: syncs, event: event, body: body}
 }
 
-// send sends a patch on a goroutine of its own, which puts the answer into the index and the inbox. The request is completed even if ctx ends in
-// the meantime.
+// send sends a patch on a goroutine of its own, which puts the answer into the index. The request is completed even if ctx ends in the meantime.
 func (y *Syncer) send(ctx context.Context, what patch) {
 	ctx = what.syncs[0].context(context.WithoutCancel(ctx))
-	y.sending.Go(func() { y.index.inbox.addAnswer(y.patch(ctx, what)) })
+	y.sending.Go(func() { y.index.answer(y.patch(ctx, what)) })
 }
 
 // patch sends a patch and waits for the answer.
@@ -119,7 +118,6 @@ func (y *Syncer) patch(ctx context.Context, what patch) answer {
 		span.SetStatus(codes.Error, "not patched")
 	case !to.isCluster():
 		result.after = externalsecret.Read(obj)
-		y.index.putAnswer(result.after)
 	}
 	return result
 }

@@ -17,7 +17,7 @@ const Kind = "externalsecret"
 // clusterKind is the kind of a ClusterExternalSecret in spans.
 const clusterKind = "clusterexternalsecret"
 
-// report reports the end of a sync: as an outcome, a Kubernetes Event, measurements, a span event and a log line.
+// report reports the end of a sync, also as a span event and a log line.
 func (y *Syncer) report(ctx context.Context, s *pendingSync, why reason) {
 	verdict, now, source := verdicts[why], y.host.Now(), s.change.Source.String()
 	spanCtx := s.context(ctx)
@@ -28,11 +28,7 @@ func (y *Syncer) report(ctx context.Context, s *pendingSync, why reason) {
 			Source: source, Fingerprint: s.change.Fingerprint, ResourceVersion: s.change.ResourceVersion, Event: s.change.ID(),
 		}},
 	}
-	y.host.Publish(outcome)
-	if verdict.event != "" {
-		y.host.Warn(ctx, outcome, verdict.event, outcome.Reason+": "+outcome.Message+" ("+source+")")
-	}
-	y.host.Metrics.Finished(ctx, outcome.Reason, now.Sub(s.change.Time))
+	y.host.Report(ctx, outcome, verdict.event, now.Sub(s.change.Time))
 	s.process.AddEvent(outcome.Reason, trace.WithAttributes(append(identityAttributes(outcome.Workload),
 		attribute.String("keyturn.outcome", string(outcome.Verb)), attribute.String("keyturn.reason", outcome.Reason))...))
 	y.host.Log.InfoContext(spanCtx, "externalsecret sync finished", "externalsecret", s.seen.Name, "namespace", s.seen.Namespace,

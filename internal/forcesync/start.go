@@ -134,7 +134,7 @@ func (y *Syncer) retry(ctx context.Context, s *pendingSync, err error) {
 	delay := backoff.Nth(kube.PatchBackoff(), s.failures)
 	y.host.Log.WarnContext(s.context(ctx), "externalsecret not patched; retrying",
 		"externalsecret", s.seen.Name, "namespace", s.seen.Namespace, "attempt", s.failures, "retry_in", delay, "err", err)
-	y.host.Metrics.PatchFailed(ctx)
+	y.host.PatchFailed(ctx)
 	y.returnSlot(ctx, s)
 	y.await(s, retrying, y.host.Now().Add(delay))
 }

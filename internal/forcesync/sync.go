@@ -73,8 +73,8 @@ type pendingSync struct {
 	changed bool
 	// unclear is set when it has changed, but maybe only by an earlier change of the store. The sync is then repeated once.
 	unclear bool
-	// sent is when this actuator sent the last patch that succeeded. visible is when the store was first seen to return what the sync is for. Both are
-	// zero before that.
+	// sent is when this actuator sent the last patch that succeeded. visible is when the store was first seen to return what the sync is for.
+	// Both are zero before that.
 	sent, visible time.Time
 	// wait is the span of the wait for the operator, or nil if the sync is not waiting for it.
 	wait trace.Span

@@ -17,15 +17,16 @@ import (
 // Syncer syncs the ExternalSecrets that read a secret in a store when that changes. Its methods must be called from one goroutine. Create one
 // with New each time the actuator becomes the leader.
 type Syncer struct {
-	host      Host
-	index     *Index
-	problems  problems
-	addresses addresses
+	host  Host
+	index *Index
+	// problems and addresses are what was logged already.
+	problems  map[types.NamespacedName]string
+	addresses map[storeAddress]struct{}
 
 	// pending has every sync until it is finished. Until then, it is at most in one of turns and last.
 	pending map[types.NamespacedName]group
-	// turns queues the syncs that are to be patched. Sources take turns, so that a source that many ExternalSecrets read does not delay the others. So
-	// do the namespaces of each source, because anyone may create ExternalSecrets that read it.
+	// turns queues the syncs that are to be patched. Sources take turns, so that a source that many ExternalSecrets read does not delay the others.
+	// So do the namespaces of each source, because anyone may create ExternalSecrets that read it.
 	turns *fair.Turns[*pendingSync]
 	// last has the syncs of ExternalSecrets that were never synced. They come after all others: what they name may not be theirs to read.
 	last *fair.Turns[*pendingSync]
@@ -42,7 +43,7 @@ type Syncer struct {
 func New(host Host, index *Index) *Syncer {
 	path := func(s *pendingSync) []string { return []string{s.change.Source.String(), s.seen.Namespace} }
 	y := &Syncer{
-		host: host, index: index, problems: newProblems(host.Log), addresses: newAddresses(index, host.Log),
+		host: host, index: index, problems: make(map[types.NamespacedName]string), addresses: make(map[storeAddress]struct{}),
 		pending: make(map[types.NamespacedName]group), turns: fair.NewTurns(path), last: fair.NewTurns(path),
 		slots: fair.NewSlots(host.MaxSyncs, host.Alone),
 	}
@@ -56,26 +57,22 @@ func (y *Syncer) Take(ctx context.Context, change events.Change, span trace.Span
 	if change.Verb == events.VerbChanged {
 		y.targetChanged(ctx, change.Source)
 	}
-	rotation, ok := externalsecret.RotationOf(change)
-	if !ok {
-		return
-	}
-	y.addresses.review(ctx, change, rotation)
-	for _, es := range y.index.dependents(rotation) {
-		y.consider(ctx, &pendingSync{change: change, rotation: rotation, event: event, process: span, seen: es})
+	if rotation, ok := externalsecret.RotationOf(change); ok {
+		y.logElsewhere(ctx, change, rotation)
+		for _, es := range y.index.dependents(rotation) {
+			y.consider(ctx, &pendingSync{change: change, rotation: rotation, event: event, process: span, seen: es})
+		}
 	}
 }
 
 // Resume is Take for the last event about a secret in a store when the Syncer begins. It asks only for the syncs that nobody has finished, as far as
 // the ExternalSecrets show.
 func (y *Syncer) Resume(ctx context.Context, change events.Change, span trace.Span, event HeldEvent) {
-	rotation, ok := externalsecret.RotationOf(change)
-	if !ok {
-		return
-	}
-	for _, es := range y.index.dependents(rotation) {
-		if y.lacks(es, change) {
-			y.consider(ctx, &pendingSync{change: change, rotation: rotation, event: event, process: span, seen: es})
+	if rotation, ok := externalsecret.RotationOf(change); ok {
+		for _, es := range y.index.dependents(rotation) {
+			if y.lacks(es, change) {
+				y.consider(ctx, &pendingSync{change: change, rotation: rotation, event: event, process: span, seen: es})
+			}
 		}
 	}
 }
@@ -172,7 +169,7 @@ func (y *Syncer) finish(ctx context.Context, s *pendingSync, why reason, err err
 func (y *Syncer) takeSlot(ctx context.Context, s *pendingSync) {
 	s.hasSlot = true
 	y.slots.Take(s.seen.Namespace)
-	y.host.Metrics.Active(s.context(ctx), 1)
+	y.host.Active(s.context(ctx), 1)
 }
 
 // returnSlot returns the slot of a sync, if it has one.
@@ -180,21 +177,21 @@ func (y *Syncer) returnSlot(ctx context.Context, s *pendingSync) {
 	if s.hasSlot {
 		s.hasSlot = false
 		y.slots.Return(s.seen.Namespace)
-		y.host.Metrics.Active(s.context(ctx), -1)
+		y.host.Active(s.context(ctx), -1)
 	}
 }
 
 // Signal returns a channel that is readable when Collect has something to do.
-func (y *Syncer) Signal() <-chan struct{} { return y.index.inbox.signal }
+func (y *Syncer) Signal() <-chan struct{} { return y.index.signal }
 
 // Collect handles the answers to patches and the changes of ExternalSecrets.
 func (y *Syncer) Collect(ctx context.Context) {
-	changed, answers := y.index.inbox.take()
+	changed, answers := y.index.take()
 	for _, a := range answers {
 		y.answered(ctx, a)
 	}
 	for name := range changed {
-		y.problems.review(ctx, name, y.index.get(name))
+		y.logProblems(ctx, name)
 		for _, s := range y.pending[name] {
 			y.review(ctx, s)
 		}
@@ -228,7 +225,7 @@ func (y *Syncer) Advance(ctx context.Context) {
 // Stop waits for the patches that are being sent, drops their answers, and returns all slots. The events stay held.
 func (y *Syncer) Stop(ctx context.Context) {
 	y.sending.Wait()
-	y.index.inbox.end()
+	y.index.leave()
 	for _, all := range y.pending {
 		for _, s := range all {
 			y.returnSlot(ctx, s)

@@ -8,8 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 
@@ -34,10 +33,11 @@ type WatchOptions struct {
 	// Ignored lists namespaces whose objects are left out.
 	Ignored []string
 	Log     *slog.Logger
-	// Listed is called when a resource has been listed, or cannot be because its CRD is not installed.
-	Listed func(resource string)
-	// Denied is called when a permission is missing.
-	Denied func(ctx context.Context, resource string, err error)
+	// Expect is called with each resource before it is listed. Listed is called when it has been listed, or cannot be because its CRD is not
+	// installed.
+	Expect, Listed func(resource string)
+	// Denied is called after each request. The error is nil if no permission is missing.
+	Denied func(ctx context.Context, resource string, missing error)
 }
 
 // Watch keeps an Index in sync with the API server. External Secrets Operator may be installed at any time.
@@ -47,18 +47,41 @@ type Watch struct {
 	resources []resource
 }
 
-// NewWatch returns a Watch of the ExternalSecrets, their owners and their stores.
-func NewWatch(options WatchOptions, index *Index) *Watch {
-	return &Watch{options: options, index: index, resources: watched(options.Namespaces)}
+// resource is a resource in a namespace, or in all of them.
+type resource struct {
+	schema.GroupVersionResource
+	namespace string
 }
 
-// Resources lists what is watched, by the names that Listed and Denied are called with.
-func (w *Watch) Resources() []string {
-	names := make([]string, 0, len(w.resources))
-	for _, r := range w.resources {
-		names = append(names, r.String())
+// NewWatch returns a Watch of the ExternalSecrets, their owners and their stores.
+func NewWatch(options WatchOptions, index *Index) *Watch {
+	resources := []resource{
+		{externalsecret.ClusterSecretStores, metav1.NamespaceAll}, {externalsecret.ClusterExternalSecrets, metav1.NamespaceAll},
 	}
-	return names
+	for _, namespace := range options.Namespaces {
+		resources = append(resources, resource{externalsecret.ExternalSecrets, namespace}, resource{externalsecret.SecretStores, namespace})
+	}
+	for _, r := range resources {
+		options.Expect(r.String())
+	}
+	return &Watch{options: options, index: index, resources: resources}
+}
+
+// String returns the resource as messages name it.
+func (r resource) String() string { return kube.Scope(r.Resource, r.namespace) }
+
+// read reduces an object to what the Index stores of it.
+func (r resource) read(obj any) (any, error) {
+	object, ok := obj.(*unstructured.Unstructured)
+	switch {
+	case !ok:
+		return obj, nil
+	case r.GroupVersionResource == externalsecret.ExternalSecrets:
+		return externalsecret.Read(object), nil
+	case r.GroupVersionResource == externalsecret.ClusterExternalSecrets:
+		return externalsecret.ReadCluster(object), nil
+	}
+	return externalsecret.ReadStore(object), nil
 }
 
 // Run watches until ctx is done.
@@ -96,15 +119,17 @@ func (w *Watch) isOld(ctx context.Context, r resource) bool {
 
 // watch runs the informer of a resource.
 func (w *Watch) watch(ctx context.Context, r resource) {
+	fields := ""
+	if !externalsecret.IsCluster(r.GroupVersionResource) {
+		fields = kube.Outside(w.options.Ignored)
+	}
+	source := kube.ListWatch(w.client(r), fields, func(ctx context.Context, err error) {
+		w.options.Denied(ctx, r.String(), kube.MissingPermission(r.String(), manifest, err))
+	})
 	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
-		ListerWatcher: cache.ToListWatcherWithWatchListSemantics(w.listWatch(r), w.options.Client),
+		ListerWatcher: cache.ToListWatcherWithWatchListSemantics(source, w.options.Client),
 		ObjectType:    &unstructured.Unstructured{},
-		Transform: func(obj any) (any, error) {
-			if object, ok := obj.(*unstructured.Unstructured); ok {
-				return r.read(object), nil
-			}
-			return obj, nil
-		},
+		Transform:     r.read,
 		Handler: cache.ResourceEventHandlerFuncs{
 			AddFunc:    w.index.put,
 			UpdateFunc: func(_, obj any) { w.index.put(obj) },
@@ -123,33 +148,6 @@ func (w *Watch) watch(ctx context.Context, r resource) {
 	case <-informer.HasSyncedChecker().Done():
 		w.options.Listed(r.String())
 	case <-ctx.Done():
-	}
-}
-
-// listWatch lists and watches a resource, and reports a missing permission.
-func (w *Watch) listWatch(r resource) *cache.ListWatch {
-	client, fields := w.client(r), ""
-	if !externalsecret.IsCluster(r.GroupVersionResource) {
-		fields = kube.Outside(w.options.Ignored)
-	}
-	check := func(ctx context.Context, err error) {
-		if missing := kube.MissingPermission(r.String(), manifest, err); missing != nil {
-			w.options.Denied(ctx, r.String(), missing)
-		}
-	}
-	return &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			options.FieldSelector = fields
-			list, err := client.List(ctx, options)
-			check(ctx, err)
-			return list, err
-		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			options.FieldSelector = fields
-			events, err := client.Watch(ctx, options)
-			check(ctx, err)
-			return events, err
-		},
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -50,16 +49,22 @@ func custom(b *indexBed, kind, text string) *unstructured.Unstructured {
 
 // readiness records what a Watch reports about the first lists.
 type readiness struct {
-	mu     sync.Mutex
+	mu sync.Mutex
+	// listed has each resource, and whether it was listed.
 	listed map[string]bool
 	denied map[string]error
 }
 
-// waiting returns the resources that were not listed yet.
-func (r *readiness) waiting(w *Watch) []string {
+// ready reports whether everything was listed.
+func (r *readiness) ready() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.DeleteFunc(w.Resources(), func(resource string) bool { return r.listed[resource] })
+	for _, listed := range r.listed {
+		if !listed {
+			return false
+		}
+	}
+	return true
 }
 
 // denial returns the error of a resource that may not be listed.
@@ -78,6 +83,7 @@ func watchOf(t *testing.T, client *dynamicfake.FakeDynamicClient, namespaces ...
 	index = NewIndex()
 	w := NewWatch(WatchOptions{
 		Client: client, Namespaces: namespaces, Log: slog.New(slog.DiscardHandler),
+		Expect: func(resource string) { r.listed[resource] = false },
 		Listed: func(resource string) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
@@ -86,7 +92,9 @@ func watchOf(t *testing.T, client *dynamicfake.FakeDynamicClient, namespaces ...
 		Denied: func(_ context.Context, resource string, err error) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			r.denied[resource] = err
+			if err != nil {
+				r.denied[resource] = err
+			}
 		},
 	}, index)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -94,7 +102,7 @@ func watchOf(t *testing.T, client *dynamicfake.FakeDynamicClient, namespaces ...
 	running.Go(func() { w.Run(ctx) })
 	stop = sync.OnceFunc(func() { cancel(); running.Wait() })
 	t.Cleanup(stop)
-	return index, r, func() bool { return len(r.waiting(w)) == 0 }, stop
+	return index, r, r.ready, stop
 }
 
 const (
@@ -143,12 +151,12 @@ func TestAnOperatorThatIsTooOldIsTold(t *testing.T) {
 				var log bytes.Buffer
 				w := NewWatch(WatchOptions{
 					Client: client, Namespaces: []string{metav1.NamespaceAll}, Log: slog.New(slog.NewTextHandler(&log, nil)),
-					Listed: func(string) {}, Denied: func(context.Context, string, error) {},
+					Expect: func(string) {}, Listed: func(string) {}, Denied: func(context.Context, string, error) {},
 				}, NewIndex())
 				ctx, cancel := context.WithTimeout(t.Context(), 10*apiRetry)
 				defer cancel()
 				w.Run(ctx)
-				if lines, said := strings.Count(log.String(), "\n"), strings.Count(log.String(), test.want); said != len(w.Resources()) || lines != said {
+				if lines, said := strings.Count(log.String(), "\n"), strings.Count(log.String(), test.want); said != len(w.resources) || lines != said {
 					t.Errorf("%d lines, %d of them say %q, want one for each resource:\n%s", lines, said, test.want, &log)
 				}
 			})

@@ -10,8 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 
@@ -62,24 +60,12 @@ func (r *reflectors) reflect(ctx context.Context, k *kind, namespace string) {
 		r.listed(where)
 	}) {
 		installed, remove := context.WithCancel(ctx)
-		check := func(err error) {
+		source := kube.ListWatch(client, "", func(_ context.Context, err error) {
 			r.check(ctx, where, err)
 			if apierrors.IsNotFound(err) {
 				remove()
 			}
-		}
-		source := &cache.ListWatch{
-			ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-				list, err := client.List(ctx, options)
-				check(err)
-				return list, err
-			},
-			WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-				events, err := client.Watch(ctx, options)
-				check(err)
-				return events, err
-			},
-		}
+		})
 		cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(source, r.client), &unstructured.Unstructured{}, s,
 			cache.ReflectorOptions{Name: where, TypeDescription: k.name, Logger: &log}).RunWithContext(logr.NewContext(installed, log))
 		remove()

@@ -2,14 +2,52 @@ package forcesync
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/externalsecret"
 )
+
+func TestEachProblemIsLoggedOnce(t *testing.T) {
+	var log bytes.Buffer
+	b := newIndexBed(t)
+	y := New(Host{Log: slog.New(slog.NewTextHandler(&log, nil))}, b.Index)
+	for _, problem := range []string{"one", "one", "two", "", "two"} {
+		es := b.secret("db", "shop/db")
+		if problem != "" {
+			es.Problems = []error{errors.New(problem)}
+		}
+		b.put(es)
+		y.logProblems(t.Context(), nameOf(es))
+	}
+	if got := strings.Count(log.String(), "\n"); got != 3 {
+		t.Errorf("%d lines, want 3: one, two, and two again after it was gone\n%s", got, &log)
+	}
+	es := b.secret("db", "shop/db")
+	b.drop(es)
+	y.logProblems(t.Context(), nameOf(es))
+	if len(y.problems) != 0 {
+		t.Errorf("something is left: %v", y.problems)
+	}
+}
+
+func TestWhatIsLoggedAboutAnExternalSecretIsBounded(t *testing.T) {
+	var log bytes.Buffer
+	b := newIndexBed(t)
+	y := New(Host{Log: slog.New(slog.NewTextHandler(&log, nil))}, b.Index)
+	es := b.secret("db", "shop/db")
+	es.Problems = slices.Repeat([]error{errors.New("find.name.regexp: missing closing )")}, 10_000)
+	b.put(es)
+	y.logProblems(t.Context(), nameOf(es))
+	if size := log.Len(); size == 0 || size > 2*maxProblems {
+		t.Errorf("%d bytes were logged, want %d at most", size, 2*maxProblems)
+	}
+}
 
 func TestAnAddressThatNoStoreHasIsLoggedOnce(t *testing.T) {
 	const other = "https://bao.openbao.svc.cluster.local:8200"
@@ -41,10 +79,10 @@ func TestAnAddressThatNoStoreHasIsLoggedOnce(t *testing.T) {
 					"{metadata: {name: es%d, namespace: shop, uid: u%[1]d}, spec: {secretStoreRef: {name: s%[1]d}, data: [{remoteRef: {key: shop/db}}]}}", n))))
 			}
 			var log bytes.Buffer
-			a := newAddresses(b.Index, slog.New(slog.NewTextHandler(&log, nil)))
+			y := New(Host{Log: slog.New(slog.NewTextHandler(&log, nil))}, b.Index)
 			for _, change := range test.changes {
 				r, _ := externalsecret.RotationOf(change)
-				a.review(t.Context(), change, r)
+				y.logElsewhere(t.Context(), change, r)
 			}
 			if got := strings.Count(log.String(), "at another address"); got != test.want || log.Len() > 1000*max(got, 1) {
 				t.Errorf("%d lines of %d bytes, want %d lines:\n%.2000s", got, log.Len(), test.want, log.String())
@@ -61,11 +99,11 @@ func TestTheAddressesThatAreLoggedAreBounded(t *testing.T) {
 		b.put(externalsecret.Read(b.object(fmt.Sprintf(
 			"{metadata: {name: es%d, namespace: shop, uid: u%[1]d}, spec: {secretStoreRef: {name: s%[1]d}, data: [{remoteRef: {key: shop/db}}]}}", n))))
 	}
-	a := newAddresses(b.Index, slog.New(slog.DiscardHandler))
+	y := New(Host{Log: slog.New(slog.DiscardHandler)}, b.Index)
 	change := rotation("shop/db", 2, nil)
 	r, _ := externalsecret.RotationOf(change)
-	a.review(t.Context(), change, r)
-	if len(a.logged) != maxAddresses {
-		t.Errorf("%d addresses are remembered, want %d", len(a.logged), maxAddresses)
+	y.logElsewhere(t.Context(), change, r)
+	if len(y.addresses) != maxAddresses {
+		t.Errorf("%d addresses are remembered, want %d", len(y.addresses), maxAddresses)
 	}
 }

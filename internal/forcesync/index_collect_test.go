@@ -16,12 +16,12 @@ func TestNothingIsCollectedWhileThereIsNoSyncer(t *testing.T) {
 			index.put(externalsecret.Read(b.parse("metadata: {name: " + name + ", namespace: shop, uid: u-" + name + ", resourceVersion: '1'}")))
 		}
 		put("before")
-		if changed, _ := index.inbox.take(); len(changed) != 0 {
+		if changed, _ := index.take(); len(changed) != 0 {
 			t.Errorf("before there is a syncer it keeps %v", changed)
 		}
 		y := New(b.host(), index)
 		put("meanwhile")
-		changed, _ := index.inbox.take()
+		changed, _ := index.take()
 		for _, name := range []string{"before", "meanwhile"} {
 			if _, kept := changed[types.NamespacedName{Namespace: "shop", Name: name}]; !kept {
 				t.Errorf("the syncer is not told of %q: %v", name, changed)
@@ -29,7 +29,7 @@ func TestNothingIsCollectedWhileThereIsNoSyncer(t *testing.T) {
 		}
 		y.Stop(t.Context())
 		put("after")
-		if changed, _ := index.inbox.take(); len(changed) != 0 {
+		if changed, _ := index.take(); len(changed) != 0 {
 			t.Errorf("after the syncer has stopped it keeps %v", changed)
 		}
 	})
