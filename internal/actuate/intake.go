@@ -40,11 +40,11 @@ func (i *intake) start(ctx context.Context) {
 	for _, w := range i.index.All() {
 		i.reconsider(ctx, w.Key())
 	}
-	var inStores []events.Source
+	sources := i.syncer.Templates()
 	i.state.Each(events.KindOpenBao, "", func(name string, _ *events.LastChange) {
-		inStores = append(inStores, events.Source{Kind: events.KindOpenBao, Name: name})
+		sources = append(sources, events.Source{Kind: events.KindOpenBao, Name: name})
 	})
-	for _, source := range inStores {
+	for _, source := range sources {
 		if change, last := i.state.Change(source); last != nil {
 			e := foundEvent(ctx, change, last.StoredAt(), i.now())
 			i.syncer.Resume(e.context(ctx), change, e.span, e)

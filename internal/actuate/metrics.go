@@ -85,7 +85,7 @@ func (m *metrics) instruments() []instrument.Instrument {
 		},
 		{
 			Counter: &m.syncs, Name: "keyturn.syncs", Unit: "{sync}", Labels: []string{"reason"},
-			About: "Syncs of ExternalSecrets for a change in a secret store, by result.",
+			About: "Syncs of ExternalSecrets for a change of what they read, by result.",
 		},
 		{
 			UpDown: &m.syncsNow, Name: "keyturn.syncs.active", Unit: "{sync}",
@@ -93,7 +93,7 @@ func (m *metrics) instruments() []instrument.Instrument {
 		},
 		{
 			Histogram: &m.syncTime, Name: "keyturn.sync.duration", Unit: "s", Labels: []string{"reason"}, Buckets: latency,
-			About: "Time from when the watcher saw a change in a secret store until the sync of an ExternalSecret ended.",
+			About: "Time from when the watcher saw a change until the sync of an ExternalSecret for it ended.",
 		},
 		{
 			Counter: &m.consumed, Name: "messaging.client.consumed.messages", Unit: "{message}", Labels: messagingLabels(),

@@ -115,6 +115,26 @@ func (x *externalSecrets) deny(name string, denied bool) {
 	x.denied[name] = denied
 }
 
+// template has the template of an ExternalSecret name a ConfigMap.
+func (x *externalSecrets) template(name, configMap string) {
+	x.s.Helper()
+	found, err := x.Tracker().Get(externalsecret.ExternalSecrets, namespace, name)
+	if err != nil {
+		x.s.Fatal(err)
+	}
+	object, ok := found.(*unstructured.Unstructured)
+	if !ok {
+		x.s.Fatalf("it is a %T", found)
+	}
+	from := []any{map[string]any{"configMap": map[string]any{"name": configMap, "items": []any{}}}}
+	if err := unstructured.SetNestedSlice(object.Object, from, "spec", "target", "template", "templateFrom"); err != nil {
+		x.s.Fatal(err)
+	}
+	if err := x.Tracker().Update(externalsecret.ExternalSecrets, object, namespace); err != nil {
+		x.s.Fatal(err)
+	}
+}
+
 // rotated is a new version of the secret that they read.
 func rotated() events.Change {
 	return events.Change{
@@ -202,6 +222,25 @@ func TestASyncThatIsDeniedIsToldOnce(t *testing.T) {
 		if letters := s.deadLetters(); len(letters) > 0 {
 			t.Errorf("there are the dead letters %+v", letters)
 		}
+	})
+}
+
+func TestAnExternalSecretIsSyncedForItsTemplate(t *testing.T) {
+	play(t, func(s *scene) {
+		s.syncs("db", "mail").template("db", "page")
+		first := s.begin("configmap/page")
+		s.set("configmap/page", "text", "two")
+		s.pass(time.Second)
+		s.wantTold("externalsecret/db completed synced")
+		first.stop()
+		s.set("configmap/page", "text", "three")
+		s.pass(time.Minute)
+		s.start()
+		s.pass(time.Second)
+		s.wantTold("externalsecret/db completed synced")
+		s.restart()
+		s.pass(time.Hour)
+		s.wantTold()
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/expression"
 )
 
@@ -21,6 +22,9 @@ type ExternalSecret struct {
 	Status
 	// Owner is the name of the ClusterExternalSecret that it was created for, or empty if there is none.
 	Owner string
+	// Templates are the Secrets and ConfigMaps that its template names. None are kept if a ClusterExternalSecret created it, because a sync of one is
+	// a sync of all.
+	Templates []events.Source
 	// Problems lists the parts of the spec that cannot be read. The other parts still count.
 	Problems []error
 
@@ -42,6 +46,9 @@ func Read(obj *unstructured.Unstructured) *ExternalSecret {
 	}
 	spec := &typed.Spec
 	es.Status = newStatus(es.Namespace, es.Name, &spec.Target, &typed.Status)
+	if es.Owner == "" {
+		es.Templates = es.templates(spec.Target.Template)
+	}
 	es.policy = spec.RefreshPolicy
 	es.noInterval = spec.RefreshInterval != nil && spec.RefreshInterval.Duration <= 0
 	for i := range spec.Data {

@@ -68,6 +68,22 @@ func TestWhatAnExternalSecretWrites(t *testing.T) {
 	}
 }
 
+func TestWhatTheTemplateOfAnExternalSecretNames(t *testing.T) {
+	const spec = "spec: {target: {template: {templateFrom: " +
+		"[{configMap: {name: page, items: []}}, {literal: x}, {secret: {name: more, items: []}}, {secret: {name: db, items: []}}]}}}"
+	want := []events.Source{
+		{Kind: events.KindConfigMap, Namespace: "shop", Name: "page"}, {Kind: events.KindSecret, Namespace: "shop", Name: "more"},
+	}
+	if diff := cmp.Diff(want, Read(object(t, spec)).Templates); diff != "" {
+		t.Errorf("templates, without what it writes (-want +got):\n%s", diff)
+	}
+	const owned = "metadata: {name: db, namespace: shop, ownerReferences: " +
+		"[{apiVersion: external-secrets.io/v1, kind: ClusterExternalSecret, name: a, uid: u, controller: true}]}\n"
+	if got := Read(object(t, owned+spec)).Templates; got != nil {
+		t.Errorf("got %v for one that a ClusterExternalSecret created", got)
+	}
+}
+
 func TestOnlyAClusterExternalSecretThatControlsItIsItsOwner(t *testing.T) {
 	tests := []struct{ name, reference, want string }{
 		{"one that controls it", "{apiVersion: external-secrets.io/v1, kind: ClusterExternalSecret, name: a, uid: u, controller: true}", "a"},

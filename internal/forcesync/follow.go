@@ -67,7 +67,7 @@ func (y *Syncer) review(ctx context.Context, s *pendingSync) {
 func (y *Syncer) synced(ctx context.Context, s *pendingSync) {
 	y.returnSlot(ctx, s)
 	s.endWait(string(done))
-	if s.changed || !s.rotation.NewContent() || s.seen.Target == (events.Source{}) {
+	if s.changed || s.isOfTemplate() || !s.rotation.NewContent() || s.seen.Target == (events.Source{}) {
 		y.finish(ctx, s, done, nil)
 		return
 	}
@@ -77,8 +77,8 @@ func (y *Syncer) synced(ctx context.Context, s *pendingSync) {
 // targetChanged is called when a Secret or ConfigMap, which ExternalSecrets may write, has changed.
 func (y *Syncer) targetChanged(ctx context.Context, target events.Source) {
 	var syncs []*pendingSync
-	for _, name := range y.index.writers(target) {
-		for _, s := range y.pending[name] {
+	for _, es := range y.index.linked(y.index.targets, target) {
+		for _, s := range y.pending[nameOf(es)] {
 			if s.state != queued || s.repeat > 0 { // Before the first patch, no change is due to the sync.
 				syncs = append(syncs, s)
 			}

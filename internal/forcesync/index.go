@@ -24,10 +24,11 @@ type Index struct {
 	secrets  map[types.NamespacedName]*externalsecret.ExternalSecret
 	clusters map[string]*externalsecret.ClusterExternalSecret
 	stores   map[types.NamespacedName]*externalsecret.Store
-	// readers has the ExternalSecrets by what they read, users by the stores that they name, and targets by what they write.
-	readers nameSets[externalsecret.Key]
-	users   nameSets[types.NamespacedName]
-	targets nameSets[events.Source]
+	// readers has the ExternalSecrets by what they read, users by the stores that they name, templates by what their templates name, and targets by
+	// what they write.
+	readers            nameSets[externalsecret.Key]
+	users              nameSets[types.NamespacedName]
+	templates, targets nameSets[events.Source]
 	// changed has the names of the ExternalSecrets that were changed or deleted. It is nil while there is no Syncer: nothing is collected then.
 	changed map[types.NamespacedName]struct{}
 	answers []answer
@@ -36,13 +37,14 @@ type Index struct {
 // NewIndex returns an empty Index.
 func NewIndex() *Index {
 	return &Index{
-		signal:   make(chan struct{}, 1),
-		secrets:  make(map[types.NamespacedName]*externalsecret.ExternalSecret),
-		clusters: make(map[string]*externalsecret.ClusterExternalSecret),
-		stores:   make(map[types.NamespacedName]*externalsecret.Store),
-		readers:  make(nameSets[externalsecret.Key]),
-		users:    make(nameSets[types.NamespacedName]),
-		targets:  make(nameSets[events.Source]),
+		signal:    make(chan struct{}, 1),
+		secrets:   make(map[types.NamespacedName]*externalsecret.ExternalSecret),
+		clusters:  make(map[string]*externalsecret.ClusterExternalSecret),
+		stores:    make(map[types.NamespacedName]*externalsecret.Store),
+		readers:   make(nameSets[externalsecret.Key]),
+		users:     make(nameSets[types.NamespacedName]),
+		templates: make(nameSets[events.Source]),
+		targets:   make(nameSets[events.Source]),
 	}
 }
 
@@ -104,11 +106,22 @@ func (x *Index) owner(es *externalsecret.ExternalSecret) *externalsecret.Cluster
 	return x.clusters[es.Owner]
 }
 
-// writers lists the ExternalSecrets that write a Secret or a ConfigMap, in no order.
-func (x *Index) writers(target events.Source) []types.NamespacedName {
+// linked lists the ExternalSecrets that have a Secret or a ConfigMap in their templates, or as their targets, in no order.
+func (x *Index) linked(by nameSets[events.Source], source events.Source) []*externalsecret.ExternalSecret {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	return slices.Collect(maps.Keys(x.targets[target]))
+	var list []*externalsecret.ExternalSecret
+	for name := range by[source] {
+		list = append(list, x.secrets[name])
+	}
+	return list
+}
+
+// templateSources lists what templates name, in no order.
+func (x *Index) templateSources() []events.Source {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return slices.Collect(maps.Keys(x.templates))
 }
 
 // dependents lists the ExternalSecrets that read what a rotation wrote, sorted by namespace and name. Its cost depends only on the number
@@ -207,12 +220,14 @@ func (x *Index) answer(a answer) {
 func (x *Index) set(name types.NamespacedName, es *externalsecret.ExternalSecret) {
 	if earlier := x.secrets[name]; earlier != nil {
 		delete(x.secrets, name)
+		x.templates.remove(name, earlier.Templates...)
 		x.targets.remove(name, earlier.Target)
 		x.users.remove(name, earlier.Stores()...)
 		x.readers.remove(name, x.keys(earlier)...)
 	}
 	if es != nil {
 		x.secrets[name] = es
+		x.templates.add(name, es.Templates...)
 		x.targets.add(name, es.Target)
 		x.users.add(name, es.Stores()...)
 		x.readers.add(name, x.keys(es)...)

@@ -109,7 +109,7 @@ func TestTheIndexOfSyncsFollowsWhatChanges(t *testing.T) {
 	b.drop(b.store("secret"))
 	b.wantReaders("shop/db")
 	b.drop(mail)
-	if len(b.Index.readers)+len(b.users)+len(b.targets)+len(b.secrets)+len(b.stores) != 0 {
+	if len(b.Index.readers)+len(b.users)+len(b.templates)+len(b.targets)+len(b.secrets)+len(b.stores) != 0 {
 		t.Errorf("something is left: %+v", b.Index)
 	}
 	b.wantChanged("mail")

@@ -40,7 +40,11 @@ func (y *Syncer) logProblems(ctx context.Context, name types.NamespacedName) {
 
 // logElsewhere logs the addresses at which ExternalSecrets read a path that was changed in a store without such an address: each once for a store.
 // They may be of another store. But if they are of this one, its ExternalSecrets are never synced, and nothing else shows why.
-func (y *Syncer) logElsewhere(ctx context.Context, change events.Change, rotation externalsecret.Rotation) {
+func (y *Syncer) logElsewhere(ctx context.Context, change events.Change) {
+	rotation, ok := externalsecret.RotationOf(change)
+	if !ok {
+		return
+	}
 	for server, reader := range y.index.elsewhere(rotation) {
 		found := storeAddress{change.UID, fmt.Sprintf("%.*s", maxAddress, server)}
 		if _, known := y.addresses[found]; known || len(y.addresses) >= maxAddresses {

@@ -81,8 +81,7 @@ func TestAnAddressThatNoStoreHasIsLoggedOnce(t *testing.T) {
 			var log bytes.Buffer
 			y := New(Host{Log: slog.New(slog.NewTextHandler(&log, nil))}, b.Index)
 			for _, change := range test.changes {
-				r, _ := externalsecret.RotationOf(change)
-				y.logElsewhere(t.Context(), change, r)
+				y.logElsewhere(t.Context(), change)
 			}
 			if got := strings.Count(log.String(), "at another address"); got != test.want || log.Len() > 1000*max(got, 1) {
 				t.Errorf("%d lines of %d bytes, want %d lines:\n%.2000s", got, log.Len(), test.want, log.String())
@@ -100,9 +99,7 @@ func TestTheAddressesThatAreLoggedAreBounded(t *testing.T) {
 			"{metadata: {name: es%d, namespace: shop, uid: u%[1]d}, spec: {secretStoreRef: {name: s%[1]d}, data: [{remoteRef: {key: shop/db}}]}}", n))))
 	}
 	y := New(Host{Log: slog.New(slog.DiscardHandler)}, b.Index)
-	change := rotation("shop/db", 2, nil)
-	r, _ := externalsecret.RotationOf(change)
-	y.logElsewhere(t.Context(), change, r)
+	y.logElsewhere(t.Context(), rotation("shop/db", 2, nil))
 	if len(y.addresses) != maxAddresses {
 		t.Errorf("%d addresses are remembered, want %d", len(y.addresses), maxAddresses)
 	}

@@ -2,6 +2,7 @@ package forcesync
 
 import (
 	"context"
+	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
@@ -20,6 +21,9 @@ const clusterKind = "clusterexternalsecret"
 // report reports the end of a sync, also as a span event and a log line.
 func (y *Syncer) report(ctx context.Context, s *pendingSync, why reason) {
 	verdict, now, source := verdicts[why], y.host.Now(), s.change.Source.String()
+	if s.isOfTemplate() {
+		verdict.sentence = strings.Replace(verdict.sentence, "the secret in the store", "its template", 1)
+	}
 	spanCtx := s.context(ctx)
 	outcome := events.Outcome{
 		Cluster: y.host.Cluster, Verb: verdict.verb, Workload: identify(s.seen), ResourceVersion: s.seen.ResourceVersion,

@@ -44,7 +44,7 @@ type group map[events.Source]*pendingSync
 // pendingSync is the sync of one ExternalSecret for the changes of one source.
 type pendingSync struct {
 	change   events.Change
-	rotation externalsecret.Rotation
+	rotation externalsecret.Rotation // zero for a template
 	// event is the last event of the change, and process the span of its processing. joined says that another event has asked, too.
 	event   HeldEvent
 	process trace.Span
@@ -100,19 +100,25 @@ func isRefreshed(es *externalsecret.ExternalSecret, change events.Change) bool {
 // this is the only sync of the ExternalSecret. Otherwise, the change may also be due to an earlier change of the source, or to data that
 // differs in each answer, such as the remaining time of a role's password.
 func (s *pendingSync) showsContent() bool {
-	return (s.state == syncing || s.state == checking) && !s.joined && s.change.Store.Engine == events.EngineKV
+	return (s.state == syncing || s.state == checking) && !s.joined && s.isOfKV()
+}
+
+func (s *pendingSync) isOfTemplate() bool { return s.change.Store == nil }
+
+func (s *pendingSync) isOfKV() bool {
+	return !s.isOfTemplate() && s.change.Store.Engine == events.EngineKV
 }
 
 // mayLack reports whether what the ExternalSecret writes may have changed without what the sync is for. others are all syncs of the ExternalSecret.
 // A server that lags behind has the changes in their order, so only the newest may be missing. In engines other than KV, data may differ in each
 // answer, and a repeat would change it again: see Index.readsOnlyKV for what else the ExternalSecret reads.
 func (s *pendingSync) mayLack(others group) bool {
-	if s.state < patching || s.state == retrying || s.repeat > 0 || s.change.Store.Engine != events.EngineKV {
+	if s.state < patching || s.state == retrying || s.repeat > 0 || !s.isOfKV() {
 		return false
 	}
 	newest := true
 	for _, other := range others {
-		newest = newest && !other.change.Time.After(s.change.Time)
+		newest = newest && (other.isOfTemplate() || !other.change.Time.After(s.change.Time))
 	}
 	return s.superseded || newest && len(others) > 1
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// Syncer syncs the ExternalSecrets that read a secret in a store when that changes. Its methods must be called from one goroutine. Create one
-// with New each time the actuator becomes the leader.
+// Syncer syncs the ExternalSecrets that read a secret in a store, or whose template names a Secret or a ConfigMap, when that changes. Its methods
+// must be called from one goroutine. Create one with New each time the actuator becomes the leader.
 type Syncer struct {
 	host  Host
 	index *Index
@@ -51,30 +51,45 @@ func New(host Host, index *Index) *Syncer {
 	return y
 }
 
-// Take handles an event about a secret in a store, or about an object that ExternalSecrets write. It holds the event once for each sync
-// that the event asks for. span is the span of the event's processing.
+// Take handles an event about a secret in a store, or about an object that ExternalSecrets write or that their templates name. It holds the event
+// once for each sync that the event asks for. span is the span of the event's processing.
 func (y *Syncer) Take(ctx context.Context, change events.Change, span trace.Span, event HeldEvent) {
 	if change.Verb == events.VerbChanged {
 		y.targetChanged(ctx, change.Source)
 	}
-	if rotation, ok := externalsecret.RotationOf(change); ok {
-		y.logElsewhere(ctx, change, rotation)
-		for _, es := range y.index.dependents(rotation) {
-			y.consider(ctx, &pendingSync{change: change, rotation: rotation, event: event, process: span, seen: es})
+	y.logElsewhere(ctx, change)
+	for _, s := range y.asked(change, span, event) {
+		y.consider(ctx, s)
+	}
+}
+
+// Templates lists what templates name. Call Resume for the last event of each, and for that of each secret in a store.
+func (y *Syncer) Templates() []events.Source { return y.index.templateSources() }
+
+// Resume is Take for a last event when the Syncer begins. It asks only for the syncs that nobody has finished, as far as the ExternalSecrets show.
+func (y *Syncer) Resume(ctx context.Context, change events.Change, span trace.Span, event HeldEvent) {
+	for _, s := range y.asked(change, span, event) {
+		if y.lacks(s.seen, change) {
+			y.consider(ctx, s)
 		}
 	}
 }
 
-// Resume is Take for the last event about a secret in a store when the Syncer begins. It asks only for the syncs that nobody has finished, as far as
-// the ExternalSecrets show.
-func (y *Syncer) Resume(ctx context.Context, change events.Change, span trace.Span, event HeldEvent) {
-	if rotation, ok := externalsecret.RotationOf(change); ok {
-		for _, es := range y.index.dependents(rotation) {
-			if y.lacks(es, change) {
-				y.consider(ctx, &pendingSync{change: change, rotation: rotation, event: event, process: span, seen: es})
-			}
-		}
+// asked returns the syncs that an event asks for.
+func (y *Syncer) asked(change events.Change, span trace.Span, event HeldEvent) []*pendingSync {
+	var list []*externalsecret.ExternalSecret
+	rotation, isRotation := externalsecret.RotationOf(change)
+	switch {
+	case isRotation:
+		list = y.index.dependents(rotation)
+	case change.Verb == events.VerbChanged:
+		list = y.index.linked(y.index.templates, change.Source)
 	}
+	var syncs []*pendingSync
+	for _, es := range list {
+		syncs = append(syncs, &pendingSync{change: change, rotation: rotation, event: event, process: span, seen: es})
+	}
+	return syncs
 }
 
 // lacks reports whether an ExternalSecret has still to be synced for a change. The operator tries one that it has not synced again anyway. A sync
@@ -158,7 +173,6 @@ func (y *Syncer) finish(ctx context.Context, s *pendingSync, why reason, err err
 	if delete(y.pending[name], s.change.Source); len(y.pending[name]) == 0 {
 		delete(y.pending, name)
 	}
-	s.due = time.Time{}
 	y.returnSlot(ctx, s)
 	s.endWait(string(why))
 	y.report(ctx, s, why)
