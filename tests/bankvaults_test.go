@@ -11,7 +11,7 @@ import (
 
 func TestAWorkloadThatBankVaultsGivesASecretRolls(t *testing.T) {
 	t.Parallel()
-	s := newStoreRig(t, bySocket, programs.Options{})
+	s := newStoreRig(t, byHTTP, programs.Options{})
 	s.put("shop/db", "one")
 	s.put("shop/mail", "one")
 	named := func(name string, env []corev1.EnvVar, annotations map[string]string) *appsv1.Deployment {

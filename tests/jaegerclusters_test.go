@@ -54,10 +54,12 @@ func TestARotationThatIsSeenOnceIsRolledInTwoClustersInOneTrace(t *testing.T) {
 		o.ActuatorArgs = []string{"--stores-from", "shared"}
 		return o
 	}
-	east := newStoreRig(t, bySocket, reading("east"))
+	east := newStoreRig(t, byHTTP, reading("east"))
 	west := newNeighbour(t, east, reading("west"))
 	watching := options("shared")
-	watching.WatcherArgs = []string{"--sources=", "--openbao-config", east.config, "--openbao-socket-listen", east.listen}
+	watching.WatcherArgs = []string{
+		"--sources=", "--openbao-config", east.config, "--openbao-audit-listen", east.listen, "--openbao-audit-token-file", east.tokens,
+	}
 	shared := prepareRig(t, east.namespace, watching)
 
 	east.put("shop/db", "one")
@@ -67,7 +69,7 @@ func TestARotationThatIsSeenOnceIsRolledInTwoClustersInOneTrace(t *testing.T) {
 		s.reader("web", "db")
 		s.startActuator()
 		// The store is not theirs to watch.
-		s.startWatcher("--openbao-config=", "--openbao-socket-listen=")
+		s.startWatcher("--openbao-config=", "--openbao-audit-listen=")
 	}
 	shared.startWatcher()
 	east.feed()

@@ -17,7 +17,7 @@ import (
 // the refresh interval of an hour.
 func TestARotationInTheStoreReachesThePods(t *testing.T) {
 	t.Parallel()
-	for _, w := range []way{bySocket, byHTTP, byPoll, byReference} {
+	for _, w := range []way{byHTTP, byPoll, byReference} {
 		t.Run(string(w), func(t *testing.T) {
 			t.Parallel()
 			s := newStoreRig(t, w, programs.Options{})
@@ -53,7 +53,7 @@ func TestARotationInTheStoreReachesThePods(t *testing.T) {
 
 func TestAWorkloadThatReadsTheStoreItselfRolls(t *testing.T) {
 	t.Parallel()
-	s := newStoreRig(t, bySocket, programs.Options{
+	s := newStoreRig(t, byHTTP, programs.Options{
 		ActuatorArgs: []string{grantStores(t, `- {namespaces: [test-*], store: bao, paths: [secret/shop]}`)},
 	})
 	s.put("shop/db", "one")
@@ -85,7 +85,7 @@ func TestAWorkloadThatReadsTheStoreItselfRolls(t *testing.T) {
 
 func TestAnExternalSecretThatCannotBeForcedIsToldAbout(t *testing.T) {
 	t.Parallel()
-	s := newStoreRig(t, bySocket, programs.Options{})
+	s := newStoreRig(t, byHTTP, programs.Options{})
 	s.put("shop/db", "one")
 	s.apply(manifests.ExternalSecret{
 		Namespace: s.namespace, Name: "db", Store: "bao", Path: "shop/db", Refresh: "refreshPolicy: CreatedOnce",

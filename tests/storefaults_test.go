@@ -2,7 +2,6 @@ package tests
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,23 +12,8 @@ import (
 // TestNothingIsLostAndNothingRollsTwiceWhateverIsDown has one part of the chain after the other fail while a secret is
 // written. It is not parallel: it stops the operator that the tests share.
 func TestNothingIsLostAndNothingRollsTwiceWhateverIsDown(t *testing.T) {
-	for _, w := range []way{bySocket, byHTTP} {
-		t.Run(string(w), func(t *testing.T) { failEach(t, w) })
-	}
-}
-
-// fault is something that goes wrong.
-type fault struct {
-	name string
-	// feed marks a fault in the path from the store to the watcher: it is tested with each receiver.
-	feed bool
-	// during writes the secret while something is down, and what is down is up again when it returns.
-	during func(write func())
-}
-
-func failEach(t *testing.T, w way) {
 	n := startOutsideNATS(t)
-	s := newStoreRig(t, w, programs.Options{NATSURL: n.URL()})
+	s := newStoreRig(t, byHTTP, programs.Options{NATSURL: n.URL()})
 	s.put("shop/db", "value-0")
 	s.externalSecret("db", "shop/db")
 	s.deploy(s.reading("web", "db", 0, nil))
@@ -40,59 +24,63 @@ func failEach(t *testing.T, w way) {
 			t.Fatalf("stopping the %s: %v", program.Name(), err)
 		}
 	}
-	faults := []fault{
-		{"nothing", true, func(write func()) { write() }},
-		{"the watcher is down", true, func(write func()) {
+	faults := []struct {
+		name string
+		// during writes the secret while something is down, and what is down is up again when it returns.
+		during func(write func())
+	}{
+		{"nothing", func(write func()) { write() }},
+		{"the watcher is down", func(write func()) {
 			stop(s.watcher)
 			write()
 			s.startWatcher()
 		}},
-		{"the watcher is killed right after the write", true, func(write func()) {
+		{"the watcher is killed right after the write", func(write func()) {
 			write()
 			s.watcher.Kill()
 			s.startWatcher()
 		}},
-		{"the watcher was restarted before the write", true, func(write func()) {
+		{"the watcher was restarted before the write", func(write func()) {
 			s.watcher.Kill()
 			s.startWatcher()
 			write()
 		}},
-		{"the actuator is down", false, func(write func()) {
+		{"the actuator is down", func(write func()) {
 			stop(s.actuator)
 			write()
 			s.startActuator()
 		}},
-		{"the actuator is killed right after the write", false, func(write func()) {
+		{"the actuator is killed right after the write", func(write func()) {
 			write()
 			s.actuator.Kill()
 			s.startActuator()
 		}},
-		{"NATS is down", true, func(write func()) {
+		{"NATS is down", func(write func()) {
 			n.Stop()
 			write()
 			n.Start()
 		}},
-		{"NATS is restarted right after the write", false, func(write func()) {
+		{"NATS is restarted right after the write", func(write func()) {
 			write()
 			n.Stop()
 			n.Start()
 		}},
-		{"the operator is down", false, func(write func()) {
+		{"the operator is down", func(write func()) {
 			stopOperator()
 			write()
 			startOperator(t)
 		}},
-		{"the store is restarted before the write", true, func(write func()) {
+		{"the store is restarted before the write", func(write func()) {
 			s.store.Kill()
 			s.restartStore()
 			write()
 		}},
-		{"the store is killed right after the write", true, func(write func()) {
+		{"the store is killed right after the write", func(write func()) {
 			write()
 			s.store.Kill()
 			s.restartStore()
 		}},
-		{"everything of ours is down, and two are written", true, func(write func()) {
+		{"everything of ours is down, and two are written", func(write func()) {
 			stop(s.watcher)
 			stop(s.actuator)
 			n.Stop()
@@ -102,9 +90,6 @@ func failEach(t *testing.T, w way) {
 			s.startActuator()
 			s.startWatcher()
 		}},
-	}
-	if w != bySocket {
-		faults = slices.DeleteFunc(faults, func(f fault) bool { return !f.feed })
 	}
 	for i, fault := range faults {
 		value, began := fmt.Sprintf("value-%d", i+1), time.Now()

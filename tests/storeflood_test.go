@@ -2,16 +2,17 @@ package tests
 
 import (
 	"context"
-	"fmt"
-	"io"
+	"errors"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testbed/secretstore"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
@@ -22,7 +23,7 @@ const floodWrites = 100
 // on the machine makes them slower. So the test runs alone.
 func TestTheStoreTakesWritesAndNoneIsMissedWhileAReceiverIsFloodedHangsOrIsGone(t *testing.T) {
 	testkit.Nightly(t)
-	s := newStoreRig(t, bySocket, programs.Options{})
+	s := newStoreRig(t, byHTTP, programs.Options{})
 	s.startActuator()
 	s.startWatcher()
 	writes := func(round string) {
@@ -46,19 +47,21 @@ func TestTheStoreTakesWritesAndNoneIsMissedWhileAReceiverIsFloodedHangsOrIsGone(
 
 	// Lines that the watcher checks, about paths that do not exist. It uses a line without the id of a request each time.
 	lies := strings.ReplaceAll(lie("secret/data/ghost", "read", "null")+lie("nowhere/data/ghost", "update", "null"), `"id":"x"`, `"id":""`)
-	stop := flood(t, s.listen, 4, strings.Repeat(lies, 100))
+	stop := s.flood(4, []byte(strings.Repeat(lies, 100)))
 	writes("flooded")
 	t.Logf("meanwhile the receiver took %d MB", stop()>>20)
 	allFound("flooded")
 
-	if err := s.watcher.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
+	if !secretstore.OpenBao() { // OpenBao waits for each answer, for up to its own timeout.
+		if err := s.watcher.Signal(syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		writes("hung")
+		if err := s.watcher.Signal(syscall.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+		allFound("hung")
 	}
-	writes("hung")
-	if err := s.watcher.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
-	allFound("hung")
 
 	if err := s.watcher.Stop(patience); err != nil {
 		t.Fatal(err)
@@ -70,43 +73,34 @@ func TestTheStoreTakesWritesAndNoneIsMissedWhileAReceiverIsFloodedHangsOrIsGone(
 	allFound("gone")
 }
 
-// flood sends a text repeatedly on several connections. The returned function stops it and returns the number of bytes sent.
-func flood(t *testing.T, address string, connections int, text string) (stop func() int64) {
-	t.Helper()
+// flood posts lines repeatedly from several senders, also while the receiver has no room. The returned function stops it and returns the number of
+// bytes posted.
+func (s *storeRig) flood(count int, lines []byte) (stop func() int64) {
+	s.Helper()
 	var senders sync.WaitGroup
-	sent := make(chan int64, connections)
+	var posted atomic.Int64
 	done := make(chan struct{})
-	for range connections {
-		connection := dial(t, address)
+	for range count {
 		senders.Go(func() {
-			defer connection.Close()
-			written := int64(0)
 			for {
 				select {
 				case <-done:
-					sent <- written
 					return
 				default:
 				}
-				n, err := io.WriteString(connection, text)
-				written += int64(n)
-				if err != nil {
-					t.Error(fmt.Errorf("the flood ended: %w", err))
-					sent <- written
+				if err := s.postLines(lines); err != nil && !errors.Is(err, errRefused) {
+					s.Errorf("the flood ended: %v", err)
 					return
 				}
+				posted.Add(int64(len(lines)))
 			}
 		})
 	}
 	stop = sync.OnceValue(func() int64 {
 		close(done)
 		senders.Wait()
-		total := int64(0)
-		for range connections {
-			total += <-sent
-		}
-		return total
+		return posted.Load()
 	})
-	t.Cleanup(func() { stop() })
+	s.Cleanup(func() { stop() })
 	return stop
 }

@@ -70,7 +70,7 @@ func TestWhatReadsAPathIsReadAnewAndRolledOnceHoweverItNamesIt(t *testing.T) {
 		{"pinned", bao + "\n  data: [{secretKey: password, remoteRef: {key: shop/db, property: password, version: '1'}}]", false},
 		{"other-mount", team + "\n  data: [{secretKey: password, remoteRef: {key: shop/db, property: password}}]", false},
 	}
-	s := newStoreRig(t, bySocket, programs.Options{})
+	s := newStoreRig(t, byHTTP, programs.Options{})
 	if err := s.store.MountKV(t.Context(), "team", 2); err != nil {
 		t.Fatal(err)
 	}

@@ -29,9 +29,8 @@ import (
 type way string
 
 const (
-	bySocket way = "socket"
-	byHTTP   way = "http"
-	byPoll   way = "poll"
+	byHTTP way = "http"
+	byPoll way = "poll"
 	// byReference polls what ExternalSecrets read, and nothing else.
 	byReference way = "reference"
 )
@@ -46,13 +45,13 @@ type storeRig struct {
 	custom dynamic.Interface
 	// dir is the folder of the logs and of the embedded NATS. It has no credential of the store.
 	dir string
-	// config is the path of the watcher's configuration of stores.
-	config string
+	// config is the path of the watcher's configuration of stores, and tokens that of the token that the audit device sends.
+	config, tokens string
 	// bus is what events reads. It connects on first use.
 	bus *events.Bus
 }
 
-// auditToken authenticates the store's HTTP audit device to the watcher.
+// auditToken authenticates the store's HTTP audit device, or the log shipper, to the watcher.
 const auditToken = "a-token-of-the-audit-device"
 
 // secretStoreRights are the permissions in addition to those of deploy/base.
@@ -66,25 +65,21 @@ func newStoreRig(t *testing.T, w way, options programs.Options) *storeRig {
 	options.Dir = t.TempDir()
 	credentials := t.TempDir()
 	s := &storeRig{
-		way: w, custom: dynamic.NewForConfigOrDie(plane.Config()), dir: options.Dir, config: filepath.Join(credentials, "stores.yaml"),
+		way: w, custom: dynamic.NewForConfigOrDie(plane.Config()), dir: options.Dir,
+		config: filepath.Join(credentials, "stores.yaml"), tokens: filepath.Join(credentials, "audit-token"),
 	}
 	storeOptions := secretstore.Options{Log: os.Stderr}
-	tokenFile, storeToken := filepath.Join(credentials, "audit-token"), filepath.Join(credentials, "store-token")
+	storeToken := filepath.Join(credentials, "store-token")
 	options.WatcherArgs = append(options.WatcherArgs, "--sources", "secret,configmap,externalsecret", "--openbao-config", s.config)
-	if w == bySocket || w == byHTTP {
+	if w == byHTTP {
 		port, err := process.FreePort()
 		if err != nil {
 			t.Fatal(err)
 		}
 		s.listen = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	}
-	switch w {
-	case bySocket:
-		options.WatcherArgs = append(options.WatcherArgs, "--openbao-socket-listen", s.listen)
-	case byHTTP:
-		options.WatcherArgs = append(options.WatcherArgs, "--openbao-audit-listen", s.listen, "--openbao-audit-token-file", tokenFile)
+		options.WatcherArgs = append(options.WatcherArgs, "--openbao-audit-listen", s.listen, "--openbao-audit-token-file", s.tokens)
 		if secretstore.OpenBao() {
-			storeOptions.AuditURL, storeOptions.AuditToken = "http://"+s.listen+"/v1/audit/bao", auditToken
+			storeOptions.AuditURL, storeOptions.AuditToken = s.receiver(), auditToken
 		}
 	}
 	options.ActuatorArgs = append([]string{"--settle", "50ms", "--force-sync"}, options.ActuatorArgs...)
@@ -97,7 +92,7 @@ func newStoreRig(t *testing.T, w way, options programs.Options) *storeRig {
 	if err := s.store.AuditToFile(t.Context()); err != nil && !secretstore.OpenBao() {
 		t.Fatal(err)
 	}
-	s.write(tokenFile, auditToken+"\n")
+	s.write(s.tokens, auditToken+"\n")
 	s.write(storeToken, s.store.Token()+"\n")
 	interval, polled := "1h", "mounts: [secret]"
 	switch w {
@@ -163,18 +158,24 @@ func (s *storeRig) start() {
 	s.feed()
 }
 
-// feed connects the store's audit log to the watcher, which must be listening: the store refuses a socket device otherwise.
+// receiver is the URL to which the store's audit log is posted.
+func (s *storeRig) receiver() string { return "http://" + s.listen + "/v1/audit/bao" }
+
+// feed connects the store's audit log to the watcher. OpenBao is configured to post it. Vault cannot, so the lines of its audit file are shipped.
 func (s *storeRig) feed() {
 	s.Helper()
-	switch {
-	case s.way == bySocket:
-		if err := s.store.AuditSocket(s.Context(), "keyturn", "tcp", s.listen); err != nil {
-			s.Fatal(err)
-		}
-	case s.way == byHTTP && !secretstore.OpenBao():
-		// Vault has no http device. A relay posts the lines of its audit file, as OpenBao would.
-		relayAudit(s.rig, s.store.AuditFile("file"), "http://"+s.listen+"/v1/audit/bao")
+	if s.way != byHTTP || secretstore.OpenBao() {
+		return
 	}
+	stop, err := s.store.ShipAudit(s.Context(), s.receiver(), auditToken)
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() {
+		if err := stop(); err != nil {
+			s.Error(err)
+		}
+	})
 }
 
 // put writes a secret and returns its version.

@@ -46,7 +46,7 @@ func TestAStormOfSyncsFloodsNobodyAndHoldsUpNoOther(t *testing.T) {
 			t.Fatalf("KEYTURN_STORM_SIZE: %v", err)
 		}
 	}
-	s := newStoreRig(t, bySocket, programs.Options{})
+	s := newStoreRig(t, byHTTP, programs.Options{})
 	s.put("shop/shared", "one")
 	s.put("shop/other", "one")
 	var shared []string

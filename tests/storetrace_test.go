@@ -31,17 +31,8 @@ var storeChain = []struct{ name, parent, service string }{
 
 func TestOneTraceLeadsFromTheWriteInTheStoreToTheLastReadyPod(t *testing.T) {
 	t.Parallel()
-	for _, w := range []way{bySocket, byHTTP} {
-		t.Run(string(w), func(t *testing.T) {
-			t.Parallel()
-			traceStore(t, w)
-		})
-	}
-}
-
-func traceStore(t *testing.T, w way) {
 	received, endpoint := receiveOTLP(t)
-	s := newStoreRig(t, w, programs.Options{Env: []string{
+	s := newStoreRig(t, byHTTP, programs.Options{Env: []string{
 		"OTEL_EXPORTER_OTLP_ENDPOINT=" + endpoint, "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf", "OTEL_BSP_SCHEDULE_DELAY=100",
 	}})
 	if err := s.store.AuditTraceparent(t.Context()); err != nil {

@@ -14,7 +14,7 @@ import (
 // take an event from the actuator; and on a subject of the JetStream API it would be a request that nobody is asked for.
 func TestNoUserHasAnswersPutWhereItMayNotPublish(t *testing.T) {
 	s, dir := componentServer(t, map[string]string{
-		"nats.conf": "components/projector/with-audit/nats.conf", "audit.conf": "components/audit/nats.conf",
+		"nats.conf": "components/projector/with-audit/nats.conf", "audit.conf": "components/openbao-audit/nats.conf",
 		"projector.conf": "components/projector/nats.conf",
 	})
 	open := func(user, inbox string) (*nats.Conn, jetstream.JetStream) {

@@ -14,10 +14,10 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-// auditServer is the embedded NATS as deploy/components/audit configures it. The files of the users' keys are in dir.
+// auditServer is the embedded NATS as deploy/components/openbao-audit configures it. The files of the users' keys are in dir.
 func auditServer(t *testing.T) (s *embedded.Server, dir string) {
 	t.Helper()
-	return componentServer(t, map[string]string{"nats.conf": "components/audit/nats.conf"})
+	return componentServer(t, map[string]string{"nats.conf": "components/openbao-audit/nats.conf"})
 }
 
 // componentServer is the embedded NATS with files of deploy beside that of the programs.

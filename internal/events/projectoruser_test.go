@@ -17,7 +17,7 @@ func TestTheProjectorReadsChangesOfSecretsAndPublishesWhatItDid(t *testing.T) {
 	for name, files := range map[string]map[string]string{
 		"alone": {"nats.conf": "components/projector/nats.conf"},
 		"with a receiver of audits": {
-			"nats.conf": "components/projector/with-audit/nats.conf", "audit.conf": "components/audit/nats.conf",
+			"nats.conf": "components/projector/with-audit/nats.conf", "audit.conf": "components/openbao-audit/nats.conf",
 			"projector.conf": "components/projector/nats.conf",
 		},
 	} {

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -19,19 +21,23 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-// observed has the observations of a store that cannot be asked and whose lines are sent through a connection.
+// observed has the observations of a store whose lines are posted. The store has only mounts of KV v1, so no line makes the watcher read a secret.
 type observed struct {
-	connection   net.Conn
+	client       *http.Client
+	address      string
 	observations chan openbao.Observation
 	sent         int
 }
 
 func observe(f *testing.F) *observed {
 	f.Helper()
-	o, listening := &observed{observations: make(chan openbao.Observation)}, make(chan string, 1)
+	o, listening := &observed{client: &http.Client{Transport: &http.Transport{}}, observations: make(chan openbao.Observation)}, make(chan string, 1)
 	options := openbao.DefaultOptions()
-	options.ConfigFile, options.SocketListen = filepath.Join(f.TempDir(), "stores.yaml"), "127.0.0.1:0"
+	options.ConfigFile = filepath.Join(f.TempDir(), "stores.yaml")
+	options.AuditListen, options.AuditTokenFile = "127.0.0.1:0", filepath.Join(f.TempDir(), "tokens")
 	options.Logger, options.Meter = slog.New(slog.DiscardHandler), metricnoop.NewMeterProvider().Meter("")
+	const plain = `{"type":"kv","options":{"version":"1"}}`
+	options.Transport = answers{"/v1/sys/internal/ui/mounts": `{"data":{"secret":{"kv/":` + plain + `,"kv1/":` + plain + `,"end/":` + plain + `}}}`}
 	options.Now = func() time.Time { return storeEpoch }
 	options.Listen = func(ctx context.Context, network, at string) (net.Listener, error) {
 		listener, err := new(net.ListenConfig).Listen(ctx, network, at)
@@ -40,7 +46,10 @@ func observe(f *testing.F) *observed {
 		}
 		return listener, err
 	}
-	if err := os.WriteFile(options.ConfigFile, []byte("stores: [{name: bao, address: 'http://bao'}]"), 0o600); err != nil {
+	if err := os.WriteFile(options.ConfigFile, []byte("stores: [{name: bao, address: 'http://bao', auth: {token: a}}]"), 0o600); err != nil {
+		f.Fatal(err)
+	}
+	if err := os.WriteFile(options.AuditTokenFile, []byte(auditToken), 0o600); err != nil {
 		f.Fatal(err)
 	}
 	feed, err := openbao.New(options)
@@ -64,10 +73,8 @@ func observe(f *testing.F) *observed {
 			f.Error(err)
 		}
 	})
-	if o.connection, err = new(net.Dialer).DialContext(ctx, "tcp", <-listening); err != nil {
-		f.Fatal(err)
-	}
-	f.Cleanup(func() { o.connection.Close() })
+	o.address = <-listening
+	f.Cleanup(o.client.CloseIdleConnections)
 	return o
 }
 
@@ -77,12 +84,9 @@ func (o *observed) of(t *testing.T, line []byte) []openbao.Observation {
 	o.sent++
 	// A line of a request that was seen before is ignored.
 	line = bytes.ReplaceAll(line, []byte(`"id":"`), fmt.Appendf(nil, `"id":"%d-`, o.sent))
-	_, err := fmt.Fprintf(o.connection, "%s\n"+
-		`{"type":"response","request":{"operation":"update","mount_type":"database","mount_point":"end/","path":"end/rotate-role/%d"}}`+"\n", line, o.sent)
-	if err != nil {
-		t.Fatal(err)
-	}
-	end := fmt.Sprintf("static-creds/%d", o.sent)
+	end := strconv.Itoa(o.sent)
+	postLines(t, o.client, o.address, fmt.Appendf(nil, "%s\n"+
+		`{"type":"response","request":{"operation":"update","mount_type":"kv","mount_point":"end/","path":"end/%s"}}`, line, end))
 	var list []openbao.Observation
 	for {
 		seen := testkit.Receive(t, "the observation of the line that follows", o.observations, func() string { return string(line) })
@@ -93,8 +97,8 @@ func (o *observed) of(t *testing.T, line []byte) []openbao.Observation {
 	}
 }
 
-// FuzzAuditLine sends lines of a store that cannot be asked: such lines are trusted. No line may cause an event that cannot be published, or one
-// that hides later writes.
+// FuzzAuditLine sends lines that are trusted: those of writes in KV v2 that have the version and its time, and those of KV v1. No line may cause an
+// event that cannot be published, or one that hides later writes.
 func FuzzAuditLine(f *testing.F) {
 	log, err := os.ReadFile("openbao/testdata/openbao-2.6.2.jsonl")
 	if err != nil {
@@ -113,6 +117,9 @@ func FuzzAuditLine(f *testing.F) {
 	} {
 		write("1", at, "8", "hmac-sha256:0")
 		write("1", at, "1000000000", at)
+	}
+	for _, created := range []string{"2026-03-14T15:00:00Z", "2026-03-14T15:00:59Z", "1970-01-01T00:00:00Z", "1600-01-01T00:00:00Z"} {
+		write("1", "2026-03-14T15:00:00Z", "8", created)
 	}
 	write(" 1 ", "2026-03-14T15:00:00Z", "8", "hmac-sha256:0")
 	write(" ", "2026-03-14T15:00:00Z", "8", "hmac-sha256:0")

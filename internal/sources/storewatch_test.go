@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,16 +21,24 @@ import (
 	k8stesting "k8s.io/client-go/testing"
 )
 
-// withStore adds a store to the options, with the fields, and a receiver of its lines. It returns the address of the receiver, which is
-// empty until it listens.
+// auditToken is the token of whoever posts the lines of a store.
+const auditToken = "0123456789abcdef0123"
+
+// withStore adds a store that does not answer to the options, with the fields, and a receiver of its lines. It returns the address of the receiver,
+// which is empty until it listens.
 func (b *bench) withStore(options *Options, fields string) (listening func() string) {
 	b.Helper()
-	options.OpenBao.ConfigFile = filepath.Join(b.TempDir(), "stores.yaml")
-	if err := os.WriteFile(options.OpenBao.ConfigFile, []byte("stores: [{name: bao, address: 'http://bao'"+fields+"}]"), 0o600); err != nil {
-		b.Fatal(err)
+	options.OpenBao.ConfigFile, options.OpenBao.AuditTokenFile = filepath.Join(b.TempDir(), "stores.yaml"), filepath.Join(b.TempDir(), "tokens")
+	for file, content := range map[string]string{
+		options.OpenBao.ConfigFile:     "stores: [{name: bao, address: 'http://bao', auth: {token: a}" + fields + "}]",
+		options.OpenBao.AuditTokenFile: auditToken,
+	} {
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			b.Fatal(err)
+		}
 	}
 	var address atomic.Value
-	options.OpenBao.SocketListen = "127.0.0.1:0"
+	options.OpenBao.AuditListen, options.OpenBao.Transport = "127.0.0.1:0", unreachable{}
 	options.OpenBao.Listen = func(ctx context.Context, network, at string) (net.Listener, error) {
 		listener, err := new(net.ListenConfig).Listen(ctx, network, at)
 		if err == nil {
@@ -40,25 +49,27 @@ func (b *bench) withStore(options *Options, fields string) (listening func() str
 	return func() string { text, _ := address.Load().(string); return text }
 }
 
-// writeInStore sends the line of a write to the receiver of a store.
+// writeInStore posts the line of a write to the receiver of a store.
 func (b *bench) writeInStore(address string) {
 	b.Helper()
-	log, err := os.ReadFile("openbao/testdata/openbao-2.6.2.jsonl")
+	postLines(b.T, &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, address, fmt.Appendf(nil,
+		`{"time":%[1]q,"type":"response","request":{"id":"1","operation":"create","mount_type":"kv","mount_point":"secret/",`+
+			`"path":"secret/data/shop/db"},"response":{"data":{"version":1,"created_time":%[1]q}}}`, time.Now().UTC().Format(time.RFC3339Nano)))
+}
+
+// postLines posts lines to the receiver at an address.
+func postLines(t testing.TB, client *http.Client, address string, lines []byte) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+address+"/v1/audit/bao", bytes.NewReader(lines))
 	if err != nil {
-		b.Fatal(err)
+		t.Fatal(err)
 	}
-	connection, err := new(net.Dialer).DialContext(b.Context(), "tcp", address)
+	request.Header.Set("Authorization", "Bearer "+auditToken)
+	response, err := client.Do(request)
 	if err != nil {
-		b.Fatal(err)
+		t.Fatal(err)
 	}
-	defer connection.Close()
-	for line := range bytes.Lines(log) {
-		if bytes.Contains(line, []byte(`"type":"response"`)) && bytes.Contains(line, []byte(`"path":"secret/data/shop/db"`)) {
-			fmt.Fprintf(connection, "%s", line)
-			return
-		}
-	}
-	b.Fatal("no such line")
+	response.Body.Close()
 }
 
 // published reports whether an event of the source and verb was ever published.
@@ -129,8 +140,7 @@ func (unreachable) RoundTrip(*http.Request) (*http.Response, error) {
 func TestAStoreThatIsDownDoesNotKeepTheWatcherFromBeingReady(t *testing.T) {
 	b := newBench(t, secretOf("shop", "db", "u1", "1", "one"))
 	options := b.options()
-	b.withStore(&options, ", auth: {token: a}, poll: {mounts: [secret]}")
-	options.OpenBao.Transport = unreachable{}
+	b.withStore(&options, ", poll: {mounts: [secret]}")
 	defer b.ready(options)()
 	b.want("secret/db observed u1/1 {a b} []")
 }
@@ -144,7 +154,7 @@ func TestTheWatcherEndsWhenAStoresReceiverCannotListen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Run(t.Context(), b.bus); err == nil || err.Error() != "watching secret stores: listening for lines of store bao: in use" {
+	if err := w.Run(t.Context(), b.bus); err == nil || err.Error() != "watching secret stores: listening for audit requests: in use" {
 		t.Errorf("it ended with %v", err)
 	}
 }

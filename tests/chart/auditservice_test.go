@@ -6,76 +6,63 @@ import (
 	"testing"
 )
 
-// auditServices are the Services that receive the audit log of a store, by their component, with the value of the chart.
-var auditServices = []struct{ component, value, service string }{
-	{"openbao-audit", "openbaoAudit: {enabled: true}", "keyturn-audit"},
-	{"openbao-socket", "openbaoSocket: {enabled: true}", "keyturn-audit-socket"},
-}
+// receiverValues are the values of the chart that install the receiver of a store's audit log.
+const receiverValues = "openbaoAudit: {enabled: true}"
 
 // TestTheAuditOfAStoreDoesNotGoToALostNode has the manifests that keep a store from waiting for a watcher that cannot answer.
 func TestTheAuditOfAStoreDoesNotGoToALostNode(t *testing.T) {
-	for _, test := range auditServices {
-		t.Run(test.component, func(t *testing.T) {
-			leavesALostNode(t, kustomized(t, "base", test.component), test.service)
-		})
-	}
+	leavesALostNode(t, kustomized(t, "base", "openbao-audit"))
 }
 
 func TestTheAuditOfAStoreDoesNotGoToALostNodeWithTheChart(t *testing.T) {
-	for _, test := range auditServices {
-		t.Run(test.component, func(t *testing.T) {
-			leavesALostNode(t, rendered(t, test.value), test.service)
-		})
-	}
+	leavesALostNode(t, rendered(t, receiverValues))
 }
 
 // What listens to the network reads no Secret of the cluster, and has the keys of nothing else.
 func TestTheReceiverOfAuditsHasNothingOfTheCluster(t *testing.T) {
-	for _, test := range auditServices {
-		for way, all := range map[string]map[string]object{
-			"kustomize": kustomized(t, "base", "secret-stores", test.component), "the chart": rendered(t, "{secretStores: {enabled: true}, "+test.value+"}"),
-		} {
-			t.Run(test.component+" with "+way, func(t *testing.T) {
-				if got := fmt.Sprint(all["Service "+systemNamespace+"/"+test.service].at("spec", "selector")); got != "map[app.kubernetes.io/name:keyturn-audit]" {
-					t.Errorf("the Service is for %s", got)
+	for way, all := range map[string]map[string]object{
+		"kustomize": kustomized(t, "base", "secret-stores", "openbao-audit"), "the chart": rendered(t, "{secretStores: {enabled: true}, "+receiverValues+"}"),
+	} {
+		t.Run("with "+way, func(t *testing.T) {
+			if got := fmt.Sprint(all["Service "+systemNamespace+"/keyturn-audit"].at("spec", "selector")); got != "map[app.kubernetes.io/name:keyturn-audit]" {
+				t.Errorf("the Service is for %s", got)
+			}
+			pod := object(all["Deployment "+systemNamespace+"/keyturn-audit"].at("spec", "template", "spec").(map[string]any))
+			if pod["automountServiceAccountToken"] != false || pod["serviceAccountName"] != "keyturn-audit" {
+				t.Errorf("its account: got %v, token %v, want its own without a token", pod["serviceAccountName"], pod["automountServiceAccountToken"])
+			}
+			for name, one := range all {
+				if strings.Contains(name, "RoleBinding ") && strings.Contains(fmt.Sprint(one["subjects"]), "keyturn-audit") {
+					t.Errorf("%s grants it something", name)
 				}
-				pod := object(all["Deployment "+systemNamespace+"/keyturn-audit"].at("spec", "template", "spec").(map[string]any))
-				if pod["automountServiceAccountToken"] != false || pod["serviceAccountName"] != "keyturn-audit" {
-					t.Errorf("its account: got %v, token %v, want its own without a token", pod["serviceAccountName"], pod["automountServiceAccountToken"])
+			}
+			text := fmt.Sprint(pod)
+			for _, theirs := range []string{"keyturn-fingerprint-key", "keyturn-nats-watcher", "keyturn-nats-actuator", "keyturn-watcher-env"} {
+				if strings.Contains(text, theirs) {
+					t.Errorf("it has %s", theirs)
 				}
-				for name, one := range all {
-					if strings.Contains(name, "RoleBinding ") && strings.Contains(fmt.Sprint(one["subjects"]), "keyturn-audit") {
-						t.Errorf("%s grants it something", name)
-					}
+			}
+			if !strings.Contains(text, "audience:keyturn-audit") || strings.Count(text, "serviceAccountToken:map") != 1 {
+				t.Errorf("it has a token for the API server: %s", text)
+			}
+			if !strings.Contains(text, "--sources= --namespaces= --namespace-selector= ") {
+				t.Errorf("it watches the cluster: %s", text)
+			}
+			if egress := fmt.Sprint(all["NetworkPolicy "+systemNamespace+"/keyturn-audit"].at("spec", "egress")); strings.Contains(egress, "443") {
+				t.Errorf("it may reach the API server: %s", egress)
+			}
+			for name, one := range all {
+				if name != "Deployment "+systemNamespace+"/keyturn-audit" && strings.HasPrefix(name, "Deployment ") && strings.Contains(fmt.Sprint(one), "openbao") {
+					t.Errorf("%s receives audits", name)
 				}
-				text := fmt.Sprint(pod)
-				for _, theirs := range []string{"keyturn-fingerprint-key", "keyturn-nats-watcher", "keyturn-nats-actuator", "keyturn-watcher-env"} {
-					if strings.Contains(text, theirs) {
-						t.Errorf("it has %s", theirs)
-					}
-				}
-				if !strings.Contains(text, "audience:keyturn-audit") || strings.Count(text, "serviceAccountToken:map") != 1 {
-					t.Errorf("it has a token for the API server: %s", text)
-				}
-				if !strings.Contains(text, "--sources= --namespaces= --namespace-selector= ") {
-					t.Errorf("it watches the cluster: %s", text)
-				}
-				if egress := fmt.Sprint(all["NetworkPolicy "+systemNamespace+"/keyturn-audit"].at("spec", "egress")); strings.Contains(egress, "443") {
-					t.Errorf("it may reach the API server: %s", egress)
-				}
-				for name, one := range all {
-					if name != "Deployment "+systemNamespace+"/keyturn-audit" && strings.HasPrefix(name, "Deployment ") && strings.Contains(fmt.Sprint(one), "openbao") {
-						t.Errorf("%s receives audits", name)
-					}
-				}
-			})
-		}
+			}
+		})
 	}
 }
 
-func leavesALostNode(t *testing.T, all map[string]object, service string) {
+func leavesALostNode(t *testing.T, all map[string]object) {
 	t.Helper()
-	receiver := all["Service "+systemNamespace+"/"+service]
+	receiver := all["Service "+systemNamespace+"/keyturn-audit"]
 	if receiver.at("spec", "selector") == nil || receiver.at("spec", "publishNotReadyAddresses") != nil {
 		t.Errorf("the Service keeps addresses of pods that are not ready: %v", receiver["spec"])
 	}

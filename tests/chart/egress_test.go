@@ -229,14 +229,14 @@ func TestTheFirstRuleOfEachPolicyIsForTheAPIServer(t *testing.T) {
 
 // Nothing keeps a port that a value has changed.
 func TestPortsAreValues(t *testing.T) {
-	const ports = "ports: {metrics: 18080, health: 19440, nats: 14222, audit: 18250, auditSocket: 18251}"
+	const ports = "ports: {metrics: 18080, health: 19440, nats: 14222, audit: 18250}"
 	for _, more := range []string{
-		"openbaoAudit: {enabled: true}, monitoring: {enabled: true}", "openbaoSocket: {enabled: true}, actuator: {replicas: 3}", "reloaderMode: true",
+		"openbaoAudit: {enabled: true}, monitoring: {enabled: true}", "actuator: {replicas: 3}", "reloaderMode: true",
 	} {
 		all := rendered(t, "{"+ports+", "+more+"}")
 		for name, one := range all {
 			text := fmt.Sprint(one)
-			for _, old := range []string{":8080", ":9440", ":4222", ":8250", ":8251"} {
+			for _, old := range []string{":8080", ":9440", ":4222", ":8250"} {
 				if at := strings.Index(text, old); at >= 0 && !strings.HasPrefix(text[at+len(old):], "0") {
 					t.Errorf("with %s: %s still has %s: %s", more, name, old, text[max(0, at-60):at+len(old)])
 				}

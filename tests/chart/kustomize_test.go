@@ -45,7 +45,6 @@ func TestTheChartMakesWhatKustomizeMakes(t *testing.T) {
 		{name: "with Prometheus", values: "monitoring: {enabled: true}", base: "base", components: []string{"monitoring"}},
 		{name: "with a collector", values: "otlp: {enabled: true}", base: "base", components: []string{"otlp"}},
 		{name: "with the audit of a store", values: "openbaoAudit: {enabled: true}", base: "base", components: []string{"openbao-audit"}},
-		{name: "with the audit of a Vault", values: "openbaoSocket: {enabled: true}", base: "base", components: []string{"openbao-socket"}},
 		{
 			name:       "with all of them for one namespace",
 			values:     "{namespaces: [team-a], nats: {url: nats://nats.nats.svc:4222}, monitoring: {enabled: true}, otlp: {enabled: true}, openbaoAudit: {enabled: true}}",
@@ -106,7 +105,7 @@ func TestAnInstallationIsInTheNamespaceOfItsRelease(t *testing.T) {
 	const all = "{secretStores: {enabled: true}, monitoring: {enabled: true}, otlp: {enabled: true}, "
 	for _, others := range []string{
 		"nats: {leaf: {hub: tls://hub.example.com:7422}, certificate: cert-manager}, openbaoAudit: {enabled: true}}",
-		"actuator: {replicas: 3}, openbaoSocket: {enabled: true}}",
+		"actuator: {replicas: 3}, openbaoAudit: {enabled: true}}",
 	} {
 		out, err := helm(t, all+others, "template", "keyturn", folder, "--namespace", "elsewhere")
 		if err != nil {

@@ -24,7 +24,7 @@ var everything = []string{
 	"{secretStores: {enabled: true}, secretProviderClasses: {enabled: true}, argoRollouts: {enabled: true}, jobs: {enabled: true}, " +
 		"reloadInPlace: {enabled: true}, monitoring: {enabled: true}, otlp: {enabled: true}, namespaceSelector: a=b, " +
 		"openbaoAudit: {enabled: true}, nats: {certificate: cert-manager, leaf: {hub: tls://a:7422}}, verticalPodAutoscaler: {enabled: true}}",
-	"{namespaces: [shop], actuator: {replicas: 3}, openbaoSocket: {enabled: true}, storeAccess: {grants: [{namespaces: [shop], store: a, paths: [b]}]}}",
+	"{namespaces: [shop], actuator: {replicas: 3}, storeAccess: {grants: [{namespaces: [shop], store: a, paths: [b]}]}}",
 	"{targets: [{apiVersion: example.org/v1, kind: Widget, resource: widgets, trigger: {annotations: spec.a}}], projector: {enabled: true, projections: " +
 		"[{apiVersion: example.org/v1, kind: Widget, resource: widgets, paths: [spec.a], secrets: [{namespace: shop, name: db, keys: [a]}]}]}}",
 	"{nats: {url: nats://a:4222}, reloader: {service: {port: 9090}, webhookUrl: https://a.example.com}}",

@@ -129,7 +129,7 @@ func TestTheProjectorIsGrantedWhatItsFileSaysAndNothingElse(t *testing.T) {
 
 func TestTheChartHasTheUsersOfTheComponents(t *testing.T) {
 	for file, of := range map[string]string{
-		"nats.conf": "programs/nats.conf", "audit.conf": "components/audit/nats.conf", "projector.conf": "components/projector/nats.conf",
+		"nats.conf": "programs/nats.conf", "audit.conf": "components/openbao-audit/nats.conf", "projector.conf": "components/projector/nats.conf",
 		"projectoraudit.conf": "components/projector/with-audit/nats.conf",
 	} {
 		want, err := os.ReadFile("../../deploy/" + of)

@@ -115,13 +115,6 @@ func TestWithoutTheJobACertificateIsOfSomebodyElse(t *testing.T) {
 	}
 }
 
-func TestTheAuditOfAStoreComesInOneWay(t *testing.T) {
-	out, err := template(t, "{openbaoAudit: {enabled: true}, openbaoSocket: {enabled: true}}")
-	if want := "openbaoSocket.enabled: is for a store that does not post its audit, want openbaoAudit.enabled to be false\n"; err == nil || !strings.Contains(out, want) {
-		t.Errorf("got %v, want %q in\n%s", err, want, out)
-	}
-}
-
 func TestNamespacesAreChosenInOneWay(t *testing.T) {
 	for values, want := range map[string]string{
 		"{namespaces: [a], namespaceSelector: b=c}":                  "namespaceSelector: is set",

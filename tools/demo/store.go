@@ -21,7 +21,7 @@ import (
 // storeName is the name of the store in events.
 const storeName = "main"
 
-// auditToken authenticates the store's HTTP audit device to the watcher.
+// auditToken authenticates the store's HTTP audit device, or the log shipper, to the watcher.
 const auditToken = "a-token-of-the-audit-device"
 
 // written is a version of a secret in the store.
@@ -57,14 +57,14 @@ func (s *stage) startStore(ctx context.Context, out *report) error {
 	c.listen = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	options, product := secretstore.Options{Dir: filepath.Join(s.dir, "store"), Log: out}, "Vault"
 	if secretstore.OpenBao() {
-		options.AuditURL, options.AuditToken, product = "http://"+c.listen+"/v1/audit/"+storeName, auditToken, "OpenBao"
+		options.AuditURL, options.AuditToken, product = c.receiver(), auditToken, "OpenBao"
 	}
 	if c.store, err = secretstore.Start(ctx, options); err != nil {
 		return err
 	}
 	s.onStop(c.store.Stop)
 	if !secretstore.OpenBao() {
-		// This device takes the audit log while the watcher is down: without one, the store would refuse every request.
+		// Its lines are shipped to the watcher.
 		if err := c.store.AuditToFile(ctx); err != nil {
 			return err
 		}
@@ -92,25 +92,28 @@ func (s *stage) chainOptions() (programs.Options, error) {
 			return programs.Options{}, fmt.Errorf("configuring the programs: %w", err)
 		}
 	}
-	watcher := []string{"--sources", "secret,configmap,externalsecret,certificate", "--openbao-config", config}
-	if secretstore.OpenBao() {
-		watcher = append(watcher, "--openbao-audit-listen", c.listen, "--openbao-audit-token-file", shown)
-	} else {
-		watcher = append(watcher, "--openbao-socket-listen", c.listen)
+	watcher := []string{
+		"--sources", "secret,configmap,externalsecret,certificate", "--openbao-config", config,
+		"--openbao-audit-listen", c.listen, "--openbao-audit-token-file", shown,
 	}
 	return programs.Options{WatcherArgs: watcher, ActuatorArgs: []string{"--force-sync"}}, nil
 }
 
-// feed connects the store's audit log to the watcher. For OpenBao, its configuration does that.
+// receiver is the URL to which the store's audit log is posted.
+func (c *chain) receiver() string { return "http://" + c.listen + "/v1/audit/" + storeName }
+
+// feed connects the store's audit log to the watcher. OpenBao is configured to post it. Vault cannot, so the lines of its audit file are shipped.
 func (s *stage) feed(ctx context.Context, out *report) error {
-	device := "http"
-	if !secretstore.OpenBao() {
-		device = "socket"
-		if err := s.chain.store.AuditSocket(ctx, "keyturn", "tcp", s.chain.listen); err != nil {
-			return err
-		}
+	if secretstore.OpenBao() {
+		out.did("the store posts its audit log to the watcher")
+		return nil
 	}
-	out.did("the store sends its audit log to the watcher through its %s audit device", device)
+	stop, err := s.chain.store.ShipAudit(ctx, s.chain.receiver(), auditToken)
+	if err != nil {
+		return err
+	}
+	s.stops = append(s.stops, stop)
+	out.did("a log shipper posts the store's audit log to the watcher")
 	return nil
 }
 

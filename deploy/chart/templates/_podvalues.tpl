@@ -77,13 +77,6 @@ keyturn-{{ $program }}
 {{- end }}
 
 {{/*
-"true" if something receives the audit of a store, or empty.
-*/}}
-{{- define "keyturn.receivesAudit" -}}
-{{- if or .Values.openbaoAudit.enabled .Values.openbaoSocket.enabled }}true{{ end -}}
-{{- end }}
-
-{{/*
 The class of the chart is cluster-scoped, so an installation for some namespaces has none.
 */}}
 {{- define "keyturn.priorityClassName" -}}

@@ -12,20 +12,19 @@ import (
 
 // entry is the part of an audit log line that is kept. It is a successful operation that may have changed what readers of a secret see.
 type entry struct {
-	at            time.Time // by the store's clock
-	received      time.Time // by our clock
-	engine        string
-	namespace     string // without slashes around it, events.RootNamespace for the root
-	mount         string // without slashes around it; empty if the store does not log it (Vault before 1.15)
-	path          string // of the request, in the namespace, including the mount
-	operation     string
-	request       string
-	by            string
-	trace         events.TraceContext
-	version       int64     // the version that was written; zero if the line does not say
-	versions      []int64   // the versions that were deleted, undeleted or destroyed; nil if the line does not say
-	created       time.Time // when that version was created; zero if the line does not say
-	authenticated bool      // the sender of the line was authenticated
+	at        time.Time // by the store's clock
+	received  time.Time // by our clock
+	engine    string
+	namespace string // without slashes around it, events.RootNamespace for the root
+	mount     string // without slashes around it; empty if the store does not log it (Vault before 1.15)
+	path      string // of the request, in the namespace, including the mount
+	operation string
+	request   string
+	by        string
+	trace     events.TraceContext
+	version   int64     // the version that was written; zero if the line does not say
+	versions  []int64   // the versions that were deleted, undeleted or destroyed; nil if the line does not say
+	created   time.Time // when that version was created; zero if the line does not say
 }
 
 const (
@@ -58,7 +57,7 @@ const (
 	used      verdict = "used"      // about a possible change
 	ignored   verdict = "ignored"   // of no interest, as most lines are
 	malformed verdict = "malformed" // not a line of an audit log
-	refused   verdict = "refused"   // from a sender that is not allowed, or a connection that was closed in favor of another one
+	refused   verdict = "refused"   // from a sender without a token of the store
 	dropped   verdict = "dropped"   // no room
 	excess    verdict = "excess"    // about a new path, of which there are too many: see newcomers
 )

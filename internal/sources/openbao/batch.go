@@ -47,7 +47,7 @@ func (b *batch) read(ctx context.Context, body io.Reader) error {
 		take(rest)
 	}
 	if b.first != nil {
-		b.to.take(ctx, b.first, true)
+		b.to.take(ctx, b.first)
 	}
 	b.skipped = b.skipped || tooLong
 	return nil
@@ -74,7 +74,7 @@ func (b *batch) take(ctx, inTime context.Context, line []byte) {
 	case b.lines <= maxAgain:
 		b.full = !b.to.takeInTime(ctx, inTime, line)
 	case !b.to.takeInTime(ctx, inTime, line):
-		b.to.take(ctx, line, true)
+		b.to.take(ctx, line)
 	}
 }
 

@@ -45,7 +45,7 @@ func parseConfig(content []byte, getenv func(string) string) ([]storeConfig, err
 		c.Stores[0].takeEnvironment(getenv)
 	}
 	var problems []error
-	names, addresses := map[string]bool{}, map[string]bool{}
+	names := map[string]bool{}
 	for i := range c.Stores {
 		s := &c.Stores[i]
 		at := "stores[" + strconv.Itoa(i) + "]"
@@ -55,10 +55,7 @@ func parseConfig(content []byte, getenv func(string) string) ([]storeConfig, err
 		if names[s.Name] {
 			problems = append(problems, fmt.Errorf("%s.name: %q appears twice, want a name for each store", at, s.Name))
 		}
-		if s.SocketListen != "" && addresses[s.SocketListen] {
-			problems = append(problems, fmt.Errorf("%s.socketListen: %q appears twice, want an address for each store", at, s.SocketListen))
-		}
-		names[s.Name], addresses[s.SocketListen] = true, true
+		names[s.Name] = true
 	}
 	return c.Stores, errors.Join(problems...)
 }

@@ -1,14 +1,14 @@
 package openbao
 
 import (
-	"net/netip"
-	"path/filepath"
+	"context"
+	"errors"
+	"net"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/spf13/pflag"
 )
 
@@ -25,8 +25,6 @@ stores:
   auth:
     kubernetes: {role: watcher}
   poll: {interval: 30s, mounts: [secret/, team-b/secret], databaseMounts: [database], ldapMounts: [ldap], referenced: true}
-  audit: {peers: [10.1.2.3/16]}
-  socketListen: ":9090"
 - name: other
   address: https://other/base/
   auth: {appRole: {roleIdFile: role, secretIdFile: secret, mount: /machines/}}
@@ -43,16 +41,15 @@ stores:
 			Poll: pollConfig{
 				Interval: "30s", Mounts: []string{"secret", "team-b/secret"}, Referenced: true, DatabaseMounts: []string{"database"}, LDAPMounts: []string{"ldap"},
 			},
-			Audit: auditConfig{Peers: []string{"10.1.2.3/16"}}, SocketListen: ":9090",
 			servers:  []string{"https://bao.example.com:8200", "http://bao.bao.svc:8200"},
-			interval: 30 * time.Second, peers: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")},
+			interval: 30 * time.Second,
 		},
 		{
 			Name: "other", Address: "https://other/base/", Auth: authConfig{AppRole: &appRoleAuth{RoleIDFile: "role", SecretIDFile: "secret", Mount: "machines"}},
 			servers: []string{"https://other/base"}, interval: time.Minute,
 		},
 	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(storeConfig{}), cmpopts.EquateComparable(netip.Prefix{})); diff != "" {
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(storeConfig{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -79,14 +76,6 @@ func TestWhatIsWrongWithAConfigurationIsSaid(t *testing.T) {
 		{name: "an interval that is too short", content: start + "poll: {interval: 1ms}}]", want: `stores[0].poll.interval: "1ms" is not a duration of a second or more, want one such as 30s or 1m`},
 		{name: "a mount that leads elsewhere", content: start + "auth: {token: a}, poll: {mounts: [../sys]}}]", want: `stores[0].poll.mounts[0]: "../sys" is not the path of a mount, want one such as secret or team-a/secret`},
 		{name: "polling without credentials", content: start + "poll: {mounts: [secret]}}]", want: "stores[0].poll: needs credentials, want one of auth.token, auth.tokenFile, auth.appRole, auth.kubernetes"},
-		{name: "a peer that is no network", content: start + "audit: {peers: [10.0.0.1]}}]", want: `stores[0].audit.peers[0]: "10.0.0.1" is not a network, want CIDR notation, such as 10.0.0.0/8`},
-		{name: "a socket that others can reach", content: start + "socketListen: ':9090'}]", want: `stores[0].socketListen: ":9090" can be reached from other hosts, and the device cannot authenticate: want audit.peers to name the networks of the store's servers`},
-		{name: "a socket that is no address", content: start + "socketListen: 'unix:socket'}]", want: `stores[0].socketListen: "unix:socket" is not an address, want unix: and an absolute path`},
-		{
-			name:    "a socket twice",
-			content: "stores: [{name: a, address: 'https://a', socketListen: '127.0.0.1:1'}, {name: b, address: 'https://b', socketListen: '127.0.0.1:1'}]",
-			want:    `stores[1].socketListen: "127.0.0.1:1" appears twice, want an address for each store`,
-		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -135,7 +124,7 @@ func TestTheEnvironmentFillsWhatOneStoreLeavesOut(t *testing.T) {
 
 func TestWhatIsWrongWithTheOptionsIsSaid(t *testing.T) {
 	path := func(name, content string) string { return write(t, name, content) }
-	config := path("config", auditOnly)
+	config := path("config", askOnly)
 	tests := []struct {
 		name string
 		args []string
@@ -150,11 +139,6 @@ func TestWhatIsWrongWithTheOptionsIsSaid(t *testing.T) {
 		{name: "a receiver with a token that is too short", args: []string{"--openbao-config=" + config, "--openbao-audit-listen=:1", "--openbao-audit-token-file=" + path("short", "abc")}, want: "token 1 is too short, want 16 characters or more"},
 		{name: "no address", args: []string{"--openbao-config=" + config, "--openbao-audit-listen=8080", "--openbao-audit-token-file=x"}, want: `--openbao-audit-listen: "8080" is not an address, want host:port`},
 		{name: "a certificate without a key", args: []string{"--openbao-audit-tls-cert-file=a"}, want: `--openbao-audit-tls-cert-file: "a" and --openbao-audit-tls-key-file: "", want both or neither`},
-		{name: "a socket that others can reach", args: []string{"--openbao-config=" + config, "--openbao-socket-listen=0.0.0.0:1"}, want: `--openbao-socket-listen: "0.0.0.0:1" can be reached from other hosts`},
-		{
-			name: "one socket for two stores", want: `--openbao-socket-listen: "127.0.0.1:1" is for one store`,
-			args: []string{"--openbao-config=" + path("two", "stores: [{name: a, address: 'https://a'}, {name: b, address: 'https://b'}]"), "--openbao-socket-listen=127.0.0.1:1"},
-		},
 		{
 			name: "references without a source", want: "stores[0]: poll.referenced: no source of references here, want poll.mounts",
 			args: []string{"--openbao-config=" + path("referenced", "stores: [{name: a, address: 'https://a', auth: {token: a}, poll: {referenced: true}}]")},
@@ -169,7 +153,7 @@ func TestWhatIsWrongWithTheOptionsIsSaid(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			options := newRig(t, auditOnly, nil).options
+			options := newRig(t, askOnly, nil).options
 			options.ConfigFile = ""
 			flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
 			options.AddFlags(flags)
@@ -191,18 +175,19 @@ func TestWhatIsWrongWithTheOptionsIsSaid(t *testing.T) {
 }
 
 func TestAFeedThatCannotListenEnds(t *testing.T) {
-	r := newRig(t, auditOnly, func(o *Options) {
-		o.SocketListen = "unix:" + filepath.Join(t.TempDir(), "no", "such", "folder")
+	r := newRig(t, askOnly, func(o *Options) {
+		o.AuditListen, o.AuditTokenFile = "127.0.0.1:0", write(t, "tokens", goodToken)
+		o.Listen = func(context.Context, string, string) (net.Listener, error) { return nil, errors.New("in use") }
 	})
 	err := r.feed.Run(t.Context(), func(Observation) bool { return true })
-	if err == nil || !strings.Contains(err.Error(), "listening for lines of store main") {
+	if err == nil || err.Error() != "listening for audit requests: in use" {
 		t.Errorf("%v, want what could not be listened on", err)
 	}
 }
 
 func FuzzConfig(f *testing.F) {
-	f.Add([]byte(auditOnly))
-	f.Add([]byte("stores: [{name: a, address: 'https://a', auth: {appRole: {roleId: a, secretIdFile: b}}, poll: {interval: 5s, mounts: [a/b]}, audit: {peers: ['::/0']}}]"))
+	f.Add([]byte(askOnly))
+	f.Add([]byte("stores: [{name: a, address: 'https://a', auth: {appRole: {roleId: a, secretIdFile: b}}, poll: {interval: 5s, mounts: [a/b]}}]"))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		stores, err := parseConfig(content, none)
 		if err != nil {

@@ -1,8 +1,8 @@
 // Package openbao detects changes of secrets in OpenBao and Vault and reports each as an Observation to a sink.
 //
 // A store sends no events. Its audit log reports changes at once; its metadata is authoritative. This package uses both: an HTTP
-// receiver (OpenBao's HTTP audit device), a receiver of lines (the socket audit device) and a poller of metadata, which also reads
-// static roles when they should have been rotated. All three report the same Observation for the same state.
+// receiver, to which OpenBao's HTTP audit device or a log shipper posts, and a poller of metadata, which also reads static roles when
+// they should have been rotated. Both report the same Observation for the same state.
 //
 // Guarantee: every state of a KV v2 secret or a static role in a polled mount is eventually observed, unless a later state replaced it before it
 // was read. This also holds after the feed, the sink or the store was down. What only the audit log shows (KV v1, stores without credentials) is
@@ -10,10 +10,10 @@
 //
 // Ordering: none, other than by Version, At and ReadAt of the Observation. The same state may be observed more than once.
 //
-// Failure: a receiver never makes the store wait. It extracts what it needs from a line, puts that into a bounded spool and drops
+// Failure: the receiver never makes the store wait. It extracts what it needs from a line, puts that into a bounded spool and drops
 // the line. If the spool is full or a line is malformed, the receiver counts it and triggers a poll. Requests to an unreachable
 // store are retried with backoff, and so are observations that the sink has no room for.
 //
-// Trust: HTTP senders are authenticated. The socket audit device cannot authenticate, so its lines are only hints about what to read if the
-// secret's metadata can be read. No value, token or HMAC of an audit line is kept, logged or observed, and values are never requested.
+// Trust: the senders of lines are authenticated. No value, token or HMAC of an audit line is kept, logged or observed, and values are never
+// requested.
 package openbao

@@ -155,10 +155,10 @@ func repeated(t testing.TB, times int) [][]byte {
 	return lines
 }
 
-// afterSamples is a clock that begins after the samples were recorded.
+// afterSamples is a clock that begins soon after the samples of OpenBao were recorded, so that their lines are not late.
 func afterSamples() func() time.Time {
 	began := time.Now()
-	return func() time.Time { return time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC).Add(time.Since(began)) }
+	return func() time.Time { return time.Date(2026, 11, 20, 11, 4, 0, 0, time.UTC).Add(time.Since(began)) }
 }
 
 // write creates a file.

@@ -23,47 +23,42 @@ func writeLine(operation, path string, version int) []byte {
 	return []byte(strings.Replace(line, "2026-11-20T11:03:06Z", "2000-01-01T00:00:00Z", 1))
 }
 
-// writeLineWithoutTime is writeLine for Vault, which replaces the time of the version with an HMAC.
+// writeLineWithoutTime is writeLine for Vault, which replaces the time of the version with an HMAC, so that the store must be asked.
 func writeLineWithoutTime(operation, path string, version int) []byte {
 	return []byte(strings.Replace(string(writeLine(operation, path, version)), `"created_time":"2000-01-01T00:00:00Z"`, `"created_time":"hmac-sha256:0"`, 1))
 }
 
-func TestWhatIsNotVouchedForIsReadFirst(t *testing.T) {
+func TestWhatALineDoesNotIdentifyIsReadFirst(t *testing.T) {
 	tests := []struct {
-		name          string
-		line          []byte
-		authenticated bool
-		state         State
-		version       int64
-		operation     string
-		asked         int // how often
+		name      string
+		line      []byte
+		state     State
+		version   int64
+		operation string
+		asked     int // how often
 	}{
-		{name: "a write that somebody vouches for", line: writeLine("update", "secret/data/db", 9), authenticated: true, state: Live, version: 9, operation: "update"},
+		{name: "a write", line: writeLine("update", "secret/data/db", 9), state: Live, version: 9, operation: "update"},
+		{name: "a write of an unknown time", line: writeLineWithoutTime("update", "secret/data/db", 3), state: Live, version: 3, operation: "update", asked: 1},
 		{
-			name: "a write of an unknown time that somebody vouches for", line: writeLineWithoutTime("update", "secret/data/db", 3), authenticated: true,
-			state: Live, version: 3, operation: "update", asked: 1,
-		},
-		{
-			name: "a write in the future that somebody vouches for", authenticated: true,
+			name:  "a write in the future",
 			line:  []byte(strings.Replace(string(writeLine("update", "secret/data/db", 3)), `"created_time":"2000`, `"created_time":"2200`, 1)),
 			state: Live, version: 3, operation: "update", asked: 1,
 		},
+		{name: "a version far from the last one", line: writeLine("update", "secret/data/db", 3+maxLeap+1), state: Live, version: 3, asked: 1 + maxStale},
 		{
-			name: "a version far from the last one that somebody vouches for", line: writeLine("update", "secret/data/db", 3+maxLeap+1), authenticated: true,
-			state: Live, version: 3, asked: 1 + maxStale,
-		},
-		{
-			name: "the last version that is near enough", line: writeLine("update", "secret/data/db", 3+maxLeap), authenticated: true,
+			name: "the last version that is near enough", line: writeLine("update", "secret/data/db", 3+maxLeap),
 			state: Live, version: 3 + maxLeap, operation: "update",
 		},
-		{name: "a write that is true", line: writeLine("update", "secret/data/db", 3), state: Live, version: 3, operation: "update", asked: 1},
-		{name: "a write that is older", line: writeLine("update", "secret/data/db", 2), state: Live, version: 3, asked: 1},
-		{name: "a write that is false", line: writeLine("update", "secret/data/db", 9), state: Live, version: 3, asked: 1 + maxStale},
+		{name: "a write that is older", line: writeLineWithoutTime("update", "secret/data/db", 2), state: Live, version: 3, asked: 1},
+		{name: "a write that is false", line: writeLineWithoutTime("update", "secret/data/db", 9), state: Live, version: 3, asked: 1 + maxStale},
 		{name: "a deletion that is false", line: writeLine("delete", "secret/data/db", 0), state: Live, version: 3, asked: 1 + maxStale},
-		{name: "a destruction of another version", line: writeLine("update", "secret/destroy/db", 0), authenticated: true, state: Live, version: 3, asked: 1},
-		{name: "a write to what is not there", line: writeLine("create", "secret/data/never", 1)},
-		{name: "a deletion of what was never there", line: writeLine("delete", "secret/metadata/never", 0), authenticated: true},
-		{name: "a write to a mount that is not there", line: []byte(strings.ReplaceAll(string(writeLine("create", "secret/data/x", 1)), "secret/", "nowhere/"))},
+		{name: "a destruction of another version", line: writeLine("update", "secret/destroy/db", 0), state: Live, version: 3, asked: 1},
+		{name: "a write to what is not there", line: writeLineWithoutTime("create", "secret/data/never", 1)},
+		{name: "a deletion of what was never there", line: writeLine("delete", "secret/metadata/never", 0)},
+		{
+			name: "a write to a mount that is not there",
+			line: []byte(strings.ReplaceAll(string(writeLineWithoutTime("create", "secret/data/x", 1)), "secret/", "nowhere/")),
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -75,7 +70,7 @@ func TestWhatIsNotVouchedForIsReadFirst(t *testing.T) {
 			}
 			recorded := func(path events.StorePath) (int64, bool) { return 3, path.Store == "main" && path.Path == "db" }
 			inBubble(t, askOnly, store, func(o *Options) { o.Known, o.Recorded = known, recorded }, func(t *testing.T, r *rig) {
-				r.feed.pipelines[0].intake.take(t.Context(), test.line, test.authenticated)
+				r.feed.pipelines[0].intake.take(t.Context(), test.line)
 				after(time.Minute)
 				got := r.seen()
 				if test.state == 0 {
@@ -104,11 +99,7 @@ func TestAStandbyThatLagsBehindIsAskedAgain(t *testing.T) {
 		state  State
 	}{
 		{
-			name: "a write", line: writeLine("update", "secret/data/db", 4), state: Live,
-			before: metadataOf(3, "1999-01-01T00:00:00Z", ""), after: metadataOf(4, "2000-01-01T00:00:00Z", ""),
-		},
-		{
-			name: "a write of an unknown time", line: writeLineWithoutTime("update", "secret/data/db", 4), state: Live,
+			name: "a write", line: writeLineWithoutTime("update", "secret/data/db", 4), state: Live,
 			before: metadataOf(3, "1999-01-01T00:00:00Z", ""), after: metadataOf(4, "2000-01-01T00:00:00Z", ""),
 		},
 		{
@@ -133,7 +124,7 @@ func TestAStandbyThatLagsBehindIsAskedAgain(t *testing.T) {
 				return http.StatusOK, test.after
 			})
 			inBubble(t, askOnly, store, nil, func(t *testing.T, r *rig) {
-				r.feed.pipelines[0].intake.take(t.Context(), test.line, false)
+				r.feed.pipelines[0].intake.take(t.Context(), test.line)
 				after(time.Minute)
 				got := r.seen()
 				if o := got["secret/db"]; len(got) != 1 || o.State != test.state || o.Operation == "" || o.By != "token" {
@@ -153,8 +144,8 @@ func TestAStoreThatIsAwayIsAskedUntilItIsBack(t *testing.T) {
 	store.do("sys/internal/ui/mounts", away)
 	inBubble(t, askOnly, store, nil, func(t *testing.T, r *rig) {
 		s := r.feed.pipelines[0].intake
-		s.take(t.Context(), writeLine("update", "secret/data/db", 4), false)
-		s.take(t.Context(), writeLine("delete", "secret/data/other", 0), true)
+		s.take(t.Context(), writeLineWithoutTime("update", "secret/data/db", 4))
+		s.take(t.Context(), writeLine("delete", "secret/data/other", 0))
 		after(time.Minute)
 		store.do("sys/internal/ui/mounts", mounts)
 		store.do("secret/metadata/db", away)
@@ -180,12 +171,12 @@ func TestManyHintsAtOnePathAreOneRequest(t *testing.T) {
 	inBubble(t, askOnly, store, nil, func(t *testing.T, r *rig) {
 		release = make(chan struct{})
 		s := r.feed.pipelines[0].intake
-		s.take(t.Context(), writeLine("update", "secret/undelete/slow", 0), false)
+		s.take(t.Context(), writeLine("update", "secret/undelete/slow", 0))
 		synctest.Wait()
 		for version := 1; version <= 7; version++ {
-			s.take(t.Context(), writeLine("update", "secret/data/db", version), false)
+			s.take(t.Context(), writeLineWithoutTime("update", "secret/data/db", version))
 		}
-		s.take(t.Context(), writeLine("update", "secret/destroy/db", 0), false)
+		s.take(t.Context(), writeLine("update", "secret/destroy/db", 0))
 		synctest.Wait()
 		close(release)
 		after(time.Second)
@@ -208,11 +199,11 @@ func TestTooManyHintsMakeAPoll(t *testing.T) {
 		release = make(chan struct{})
 		s := r.feed.pipelines[0].intake
 		after(10 * time.Second)
-		s.take(t.Context(), writeLine("update", "secret/undelete/slow", 0), false)
+		s.take(t.Context(), writeLine("update", "secret/undelete/slow", 0))
 		synctest.Wait()
 		before := store.times("secret/detailed-metadata?scan")
 		for i := range hintsSize + 5 {
-			s.take(t.Context(), writeLine("update", fmt.Sprintf("secret/undelete/%d", i), 0), false)
+			s.take(t.Context(), writeLine("update", fmt.Sprintf("secret/undelete/%d", i), 0))
 		}
 		after(10 * time.Second)
 		if got := r.lines(t, dropped); got != 5 {
@@ -242,7 +233,7 @@ func TestAHintIsGivenUpIfTheStoreAnswersItBadlyForLong(t *testing.T) {
 			store.say("secret/metadata/bad", test.status, test.body)
 			inBubble(t, askOnly, store, nil, func(t *testing.T, r *rig) {
 				p := r.feed.pipelines[0]
-				p.intake.take(t.Context(), writeLine("update", "secret/data/bad", 3), false)
+				p.intake.take(t.Context(), writeLineWithoutTime("update", "secret/data/bad", 3))
 				after(time.Hour)
 				tries, asked := store.times("secret/metadata/bad"), len(p.polls) == 1
 				if test.tries > 0 && tries != test.tries || test.tries == 0 && tries < 100 || asked != (test.tries > 0) {
@@ -273,7 +264,7 @@ func TestALineThatComesLateIsOnlyAReasonToLook(t *testing.T) {
 			store.say("secret/metadata/db", http.StatusOK, metadataOf(3, "2000-01-01T00:00:00Z", ""))
 			inBubble(t, askOnly, store, nil, func(t *testing.T, r *rig) {
 				after(test.late)
-				r.feed.pipelines[0].intake.take(t.Context(), writeLine("update", "secret/data/db", 3), true)
+				r.feed.pipelines[0].intake.take(t.Context(), writeLine("update", "secret/data/db", 3))
 				after(time.Minute)
 				if got := r.seen()["secret/db"]; got.Version != 3 || got.Operation != test.operation {
 					t.Errorf("observed %+v, want version 3 by %q", got, test.operation)
@@ -300,14 +291,14 @@ func TestAHintAtAMountThatIsNewerThanTheTableWaitsForTheNextTable(t *testing.T) 
 			store.say("secret/metadata/db", http.StatusOK, metadataOf(3, "2000-01-01T00:00:00Z", ""))
 			inBubble(t, askOnly, store, nil, func(t *testing.T, r *rig) {
 				s := r.feed.pipelines[0].intake
-				s.take(t.Context(), writeLine("update", "secret/data/db", 3), false)
+				s.take(t.Context(), writeLineWithoutTime("update", "secret/data/db", 3))
 				after(3 * time.Second)
 				if test.created {
 					store.say("sys/internal/ui/mounts", http.StatusOK, both)
 					store.say("new/metadata/db", http.StatusOK, metadataOf(1, "2000-01-01T00:00:03Z", ""))
 				}
 				for range 10 {
-					s.take(t.Context(), []byte(strings.ReplaceAll(string(writeLine("create", "secret/data/db", 1)), "secret/", "new/")), false)
+					s.take(t.Context(), []byte(strings.ReplaceAll(string(writeLineWithoutTime("create", "secret/data/db", 1)), "secret/", "new/")))
 				}
 				after(maxNoMountAge)
 				if got := r.seen()["new/db"]; got.State == Live != test.created || got.Operation == "create" != test.created {
@@ -330,15 +321,15 @@ func TestHintsAtMountsThatThereAreNotLeaveRoomForOthers(t *testing.T) {
 	store.say("secret/metadata/db", http.StatusOK, metadataOf(3, "2000-01-01T00:00:00Z", ""))
 	inBubble(t, askOnly, store, nil, func(t *testing.T, r *rig) {
 		s := r.feed.pipelines[0].intake
-		s.take(t.Context(), writeLine("update", "secret/data/db", 3), false) // so that the mounts are cached
+		s.take(t.Context(), writeLineWithoutTime("update", "secret/data/db", 3)) // so that the mounts are cached
 		after(time.Second)
 		store.say("secret/metadata/db", http.StatusOK, metadataOf(4, "2000-01-01T00:00:01Z", ""))
 		for i := range hintsSize {
-			invented := []byte(strings.ReplaceAll(string(writeLine("update", "secret/data/db", 1)), "secret/", fmt.Sprintf("x%d/", i)))
-			s.take(t.Context(), invented, false)
+			invented := []byte(strings.ReplaceAll(string(writeLineWithoutTime("update", "secret/data/db", 1)), "secret/", fmt.Sprintf("x%d/", i)))
+			s.take(t.Context(), invented)
 			synctest.Wait()
 		}
-		s.take(t.Context(), writeLine("update", "secret/data/db", 4), false)
+		s.take(t.Context(), writeLineWithoutTime("update", "secret/data/db", 4))
 		after(time.Second)
 		if got := r.seen()["secret/db"]; got.Version != 4 {
 			t.Errorf("observed %+v, want version 4", got)

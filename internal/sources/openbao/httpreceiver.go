@@ -32,7 +32,7 @@ const (
 // sendAgain is what a log shipper is told about a body that was not taken.
 const sendAgain = "no room: send it again"
 
-// httpReceiver accepts the lines that OpenBao's HTTP audit device posts.
+// httpReceiver accepts the lines that OpenBao's HTTP audit device or a log shipper posts.
 type httpReceiver struct {
 	intakes map[string]*intake // by the name of the store
 	bearers *bearers
@@ -56,8 +56,8 @@ func newHTTPReceiver(o *Options, intakes map[string]*intake) (*httpReceiver, err
 
 // serve answers requests until ctx is done.
 func (r *httpReceiver) serve(ctx context.Context, listener net.Listener) error {
-	if address := listener.Addr().String(); r.keys == nil && !(socketAddress{network: "tcp", address: address}).local() {
-		r.log.WarnContext(ctx, "audit receiver has no TLS: others on the network can read its tokens", "address", address)
+	if address := listener.Addr(); r.keys == nil && !isLoopback(address) {
+		r.log.WarnContext(ctx, "audit receiver has no TLS: others on the network can read its tokens", "address", address.String())
 	}
 	o := httpserver.Options{
 		Handler: r.handler(), Logger: r.log, ErrorLevel: slog.LevelDebug, WriteTimeout: writeTimeout, Drain: drainTimeout,
@@ -77,6 +77,12 @@ func (r *httpReceiver) serve(ctx context.Context, listener net.Listener) error {
 		return fmt.Errorf("audit receiver: %w", err)
 	}
 	return nil
+}
+
+// isLoopback reports whether only this host can connect to an address.
+func isLoopback(address net.Addr) bool {
+	tcp, ok := address.(*net.TCPAddr)
+	return ok && tcp.IP.IsLoopback()
 }
 
 // connection is the header that ends a connection with the response. Only one that has shown a token is kept: idle ones cost memory for minutes, and

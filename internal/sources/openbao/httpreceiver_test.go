@@ -28,7 +28,7 @@ func startReceiver(t *testing.T, config string, change func(*Options)) *rig {
 	t.Helper()
 	r := newRig(t, config, func(o *Options) {
 		o.AuditListen, o.AuditTokenFile = "127.0.0.1:0", write(t, "tokens", goodToken+"\n\n main "+otherToken+"\n")
-		o.Now = afterSamples()
+		o.Now, o.Transport = afterSamples(), newFakeStore(kv2)
 		if change != nil {
 			change(o)
 		}
@@ -104,7 +104,7 @@ func TestTheAuditReceiverAnswers(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			r := startReceiver(t, auditOnly, nil)
+			r := startReceiver(t, askOnly, nil)
 			if got := post(t, newClientOf(t, nil), "http://"+r.address()+test.path, test.authorization, bytes.NewReader(test.body)); got != test.want {
 				t.Errorf("status %d, want %d", got, test.want)
 			}
@@ -125,7 +125,7 @@ func TestTheAuditReceiverAnswers(t *testing.T) {
 }
 
 func TestTheAuditReceiverKeepsNoConnectionWithoutAToken(t *testing.T) {
-	r := startReceiver(t, auditOnly, nil)
+	r := startReceiver(t, askOnly, nil)
 	for _, test := range []struct {
 		path, authorization string
 		want                bool
@@ -149,7 +149,7 @@ func TestTheAuditReceiverKeepsNoConnectionWithoutAToken(t *testing.T) {
 	}
 }
 
-const twoStores = "stores: [{name: one, address: 'http://one'}, {name: two, address: 'http://two'}]"
+const twoStores = "stores: [{name: one, address: 'http://one', auth: {token: a}}, {name: two, address: 'http://two', auth: {token: b}}]"
 
 func TestTheAuditReceiverKnowsStoresByName(t *testing.T) {
 	line := samples(t, "openbao-2.6.2.jsonl")["response create secret/data/shop/db"]
@@ -168,8 +168,9 @@ func TestTheAuditReceiverKnowsStoresByName(t *testing.T) {
 }
 
 func TestAnswersDoNotWaitForTheSink(t *testing.T) {
-	r := newRig(t, auditOnly, func(o *Options) {
+	r := newRig(t, askOnly, func(o *Options) {
 		o.AuditListen, o.AuditTokenFile = "127.0.0.1:0", write(t, "tokens", goodToken)
+		o.Now, o.Transport = afterSamples(), newFakeStore(kv2)
 	})
 	// This sink never returns.
 	release := make(chan struct{})
@@ -183,7 +184,7 @@ func TestAnswersDoNotWaitForTheSink(t *testing.T) {
 	client, url := newClientOf(t, nil), "http://"+r.address()+"/v1/audit/main"
 	lines, in := repeated(t, 2*spoolSize), r.feed.pipelines[0].intake
 	for _, line := range lines[16:] {
-		in.take(t.Context(), line, true)
+		in.take(t.Context(), line)
 	}
 	for _, line := range lines[:16] {
 		if got := post(t, client, url, "Bearer "+goodToken, bytes.NewReader(line)); got != http.StatusNoContent {
@@ -218,8 +219,8 @@ func TestTheAuditReceiverWarnsOnceThatItHasNoTLS(t *testing.T) {
 		{name: "with TLS", address: "[::]:8250", tls: true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			r := newRig(t, auditOnly, func(o *Options) {
-				o.AuditListen, o.AuditTokenFile = test.address, write(t, "tokens", goodToken)
+			r := newRig(t, askOnly, func(o *Options) {
+				o.AuditListen, o.AuditTokenFile, o.Transport = test.address, write(t, "tokens", goodToken), newFakeStore(kv2)
 				if test.tls {
 					o.AuditTLSCertFile, o.AuditTLSKeyFile = folder+"/tls.crt", folder+"/tls.key"
 				}
@@ -252,7 +253,7 @@ func (l listenerAt) Addr() net.Addr {
 }
 
 func TestABodyThatStopsIsGivenUp(t *testing.T) {
-	r := startReceiver(t, auditOnly, nil)
+	r := startReceiver(t, askOnly, nil)
 	connection, err := new(net.Dialer).DialContext(t.Context(), "tcp", r.address())
 	if err != nil {
 		t.Fatal(err)

@@ -19,7 +19,7 @@ const (
 	maxWaiting = maxBodies / 8
 )
 
-// intake accepts the audit lines of a store from its receivers. It never blocks, except in takeInTime.
+// intake accepts the audit lines of a store from the receiver. It never blocks, except in takeInTime.
 type intake struct {
 	store   string
 	spool   chan entry
@@ -34,18 +34,18 @@ type intake struct {
 }
 
 // take accepts an audit line. It does not keep the line.
-func (i *intake) take(ctx context.Context, line []byte, authenticated bool) {
-	e, result := i.decode(line, authenticated)
+func (i *intake) take(ctx context.Context, line []byte) {
+	e, result := i.decode(line)
 	if result == used {
 		result = i.spoolOnce(e)
 	}
 	i.metrics.countLine(ctx, i.store, result)
 }
 
-// takeInTime accepts an audit line of an authenticated sender that can send it again. If there is no room for it until inTime is done, or too many
+// takeInTime accepts an audit line of a sender that can send it again. If there is no room for it until inTime is done, or too many
 // wait for some, it returns false, and nothing of the line is counted.
 func (i *intake) takeInTime(ctx, inTime context.Context, line []byte) bool {
-	e, result := i.decode(line, true)
+	e, result := i.decode(line)
 	if result == used {
 		if !i.isRecent(&e) && !i.waitForRoom(inTime) {
 			return false
@@ -56,7 +56,7 @@ func (i *intake) takeInTime(ctx, inTime context.Context, line []byte) bool {
 	return true
 }
 
-func (i *intake) decode(line []byte, authenticated bool) (entry, verdict) {
+func (i *intake) decode(line []byte) (entry, verdict) {
 	e, result := decodeLine(line)
 	switch {
 	case result != malformed:
@@ -65,7 +65,7 @@ func (i *intake) decode(line []byte, authenticated bool) (entry, verdict) {
 		i.polls.ask() // The line may be a part of a change.
 	}
 	if result == used {
-		e.received, e.authenticated = i.now(), authenticated
+		e.received = i.now()
 		e.checkTimes()
 	}
 	return e, result

@@ -30,17 +30,17 @@ func TestIntake_AsksForAPollForEverythingThatItCannotTake(t *testing.T) {
 		do    func(i *intake)
 		polls int
 	}{
-		{name: "not for a change", do: func(i *intake) { i.take(t.Context(), []byte(write), true) }},
-		{name: "not for a line that is no change", do: func(i *intake) { i.take(t.Context(), []byte("{}"), true) }},
+		{name: "not for a change", do: func(i *intake) { i.take(t.Context(), []byte(write)) }},
+		{name: "not for a line that is no change", do: func(i *intake) { i.take(t.Context(), []byte("{}")) }},
 		{name: "not for a sender that is refused", do: func(i *intake) { i.refuse(t.Context()) }},
 		{name: "not for a long line that is no change", do: func(i *intake) { i.skip(t.Context(), []byte(strings.Repeat("x", 100))) }},
-		{name: "not for nonsense", do: func(i *intake) { i.take(t.Context(), []byte("nonsense"), true) }},
-		{name: "for the start of a line that may be a change", do: func(i *intake) { i.take(t.Context(), []byte(write[:len(write)-1]), true) }, polls: 1},
+		{name: "not for nonsense", do: func(i *intake) { i.take(t.Context(), []byte("nonsense")) }},
+		{name: "for the start of a line that may be a change", do: func(i *intake) { i.take(t.Context(), []byte(write[:len(write)-1])) }, polls: 1},
 		{name: "for a long line that may be a change", do: func(i *intake) { i.skip(t.Context(), []byte(write)) }, polls: 1},
 		{name: "for a part that was missed", do: func(i *intake) { i.miss(t.Context(), malformed) }, polls: 1},
 		{name: "for changes that have no room, once", polls: 1, do: func(i *intake) {
 			for version := range 3 {
-				i.take(t.Context(), writeLine("update", "secret/data/db", version+1), true)
+				i.take(t.Context(), writeLine("update", "secret/data/db", version+1))
 			}
 		}},
 	}
@@ -58,9 +58,9 @@ func TestIntake_AsksForAPollForEverythingThatItCannotTake(t *testing.T) {
 func TestIntake_DoesNotKeepTheLine(t *testing.T) {
 	i := newIntake(t, 1)
 	line := writeLine("update", "secret/data/db", 4)
-	i.take(t.Context(), line, true)
+	i.take(t.Context(), line)
 	clear(line)
-	if e := <-i.spool; e.path != "secret/data/db" || !e.authenticated || e.received.IsZero() {
+	if e := <-i.spool; e.path != "secret/data/db" || e.received.IsZero() {
 		t.Errorf("%+v", e)
 	}
 }
@@ -86,7 +86,7 @@ func TestIntake_DoesNotBelieveTimesInTheFuture(t *testing.T) {
 			}
 			i := newIntake(t, 1)
 			i.now = func() time.Time { return now.AddDate(-1, 0, 0) }
-			i.take(t.Context(), writeLine("update", "secret/data/db", 4), true)
+			i.take(t.Context(), writeLine("update", "secret/data/db", 4))
 			if e := <-i.spool; e.at.After(i.now().Add(maxAhead)) {
 				t.Errorf("a line that was received at %v is of %v", e.received, e.at)
 			}
@@ -101,19 +101,17 @@ func TestIntake_UsesARequestOnce(t *testing.T) {
 	other := []byte(strings.Replace(string(line), `"id":"1"`, `"id":"2"`, 1))
 	unnamed := []byte(strings.Replace(string(line), `"id":"1"`, `"id":""`, 1))
 	for _, step := range []struct {
-		name          string
-		line          []byte
-		authenticated bool
-		want          int
+		name string
+		line []byte
+		want int
 	}{
 		{name: "the first time", line: line, want: 1},
 		{name: "again, from another device", line: later, want: 1},
-		{name: "again, from a sender that can be trusted", line: line, authenticated: true, want: 2},
-		{name: "another request", line: other, want: 3},
-		{name: "a line without a request", line: unnamed, want: 4},
-		{name: "another one", line: unnamed, want: 5},
+		{name: "another request", line: other, want: 2},
+		{name: "a line without a request", line: unnamed, want: 3},
+		{name: "another one", line: unnamed, want: 4},
 	} {
-		if i.take(t.Context(), step.line, step.authenticated); len(i.spool) != step.want {
+		if i.take(t.Context(), step.line); len(i.spool) != step.want {
 			t.Errorf("%s: %d entries, want %d", step.name, len(i.spool), step.want)
 		}
 	}
@@ -122,10 +120,10 @@ func TestIntake_UsesARequestOnce(t *testing.T) {
 func TestIntake_UsesAgainWhatHadNoRoom(t *testing.T) {
 	i := newIntake(t, 1)
 	first, second := writeLine("update", "secret/data/db", 4), writeLine("update", "secret/data/db", 5)
-	i.take(t.Context(), first, true)
-	i.take(t.Context(), second, true)
+	i.take(t.Context(), first)
+	i.take(t.Context(), second)
 	<-i.spool
-	if i.take(t.Context(), second, true); len(i.spool) != 1 {
+	if i.take(t.Context(), second); len(i.spool) != 1 {
 		t.Error("the second line is taken for one that was used")
 	}
 }

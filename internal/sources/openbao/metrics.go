@@ -35,7 +35,7 @@ func (m *metrics) instruments() []instrument.Instrument {
 		{
 			Gauge: &m.lastAuditLine, Name: "keyturn.openbao.audit.last", Unit: "s", Labels: []string{"store"},
 			About: "Time of the last line received from a store's audit log, or of the start before the first one, in seconds since 1970. " +
-				"Absent for a store that has neither an audit token nor a socket here.",
+				"Absent for a store that has no audit token here.",
 		},
 	}
 }

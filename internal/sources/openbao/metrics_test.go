@@ -68,10 +68,9 @@ func measuredBy(t *testing.T, reader sdkmetric.Reader) map[string]int64 {
 func TestTheAuditOfAStoreIsSilentSinceTheStartUntilItsFirstLine(t *testing.T) {
 	now := time.Unix(1000, 0)
 	config := "stores:\n" +
-		"- {name: heard, address: 'https://heard.example:8200'}\n" +
-		"- {name: posts, address: 'https://posts.example:8200'}\n" +
-		"- {name: writes, address: 'https://writes.example:8200', socketListen: '127.0.0.1:8251'}\n" +
-		"- {name: other, address: 'https://other.example:8200'}\n"
+		"- {name: heard, address: 'https://heard.example:8200', auth: {token: a}}\n" +
+		"- {name: posts, address: 'https://posts.example:8200', auth: {token: a}}\n" +
+		"- {name: other, address: 'https://other.example:8200', auth: {token: a}}\n"
 	r := newRig(t, config, func(o *Options) {
 		o.AuditListen, o.AuditTokenFile = "127.0.0.1:0", write(t, "tokens", "heard "+goodToken+"\nposts "+otherToken+"\n")
 		o.Now = func() time.Time { return now }
@@ -82,7 +81,7 @@ func TestTheAuditOfAStoreIsSilentSinceTheStartUntilItsFirstLine(t *testing.T) {
 		}
 	}
 	want := map[string]int64{
-		"keyturn.openbao.audit.last{store=heard}": 1200, "keyturn.openbao.audit.last{store=posts}": 1000, "keyturn.openbao.audit.last{store=writes}": 1000,
+		"keyturn.openbao.audit.last{store=heard}": 1200, "keyturn.openbao.audit.last{store=posts}": 1000,
 	}
 	if diff := cmp.Diff(want, measuredBy(t, r.reader)); diff != "" {
 		t.Errorf("of stores that send, of which one has, and of one that does not (-want +got):\n%s", diff)

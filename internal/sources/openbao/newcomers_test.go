@@ -14,7 +14,7 @@ func TestNewPathsOfAStoreThatCannotBeAskedAreBounded(t *testing.T) {
 	known := func(path events.StorePath) (int64, bool) { return 1, path.Store == "main" && path.Path == "known" }
 	inBubble(t, auditOnly, newFakeStore(kv2), func(o *Options) { o.Recorded = known }, func(t *testing.T, r *rig) {
 		take := func(path string) {
-			r.feed.pipelines[0].intake.take(t.Context(), writeLine("create", "secret/data/"+path, 1), true)
+			r.feed.pipelines[0].intake.take(t.Context(), writeLine("create", "secret/data/"+path, 1))
 		}
 		for n := range maxNewcomers + 5 {
 			take(fmt.Sprint("new/", n))

@@ -27,9 +27,6 @@ type Options struct {
 	// AuditTLSCertFile and AuditTLSKeyFile enable TLS on the HTTP audit receiver. They are reloaded when they change.
 	AuditTLSCertFile string
 	AuditTLSKeyFile  string
-	// SocketListen is the address of the receiver of the socket audit device, host:port or unix:/path, if exactly one store is configured. If
-	// empty, only the receivers in the configuration listen.
-	SocketListen string
 
 	// Known returns the paths that are known to exist in a mount, so that deleted ones are found. Default: none are known.
 	Known func(store, namespace, mount string) []string
@@ -77,8 +74,6 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 		"`file` with the certificate of the audit receiver, in PEM; empty disables TLS")
 	flags.StringVar(&o.AuditTLSKeyFile, "openbao-audit-tls-key-file", o.AuditTLSKeyFile,
 		"`file` with the private key of the audit receiver, in PEM")
-	flags.StringVar(&o.SocketListen, "openbao-socket-listen", o.SocketListen,
-		"`address` to listen on for the socket audit device, host:port or unix:/path; only with a single store; empty disables it")
 }
 
 // Enabled reports whether any store is watched.
@@ -88,14 +83,10 @@ func (o *Options) Enabled() bool { return o.ConfigFile != "" }
 func (o *Options) Validate() error {
 	var problems []error
 	complain := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
-	for _, flag := range []struct{ name, value string }{
-		{"openbao-audit-listen", o.AuditListen}, {"openbao-socket-listen", o.SocketListen},
-	} {
-		if flag.value != "" && !o.Enabled() {
-			complain("--%s: %q has no use without --openbao-config", flag.name, flag.value)
-		}
-	}
 	if o.AuditListen != "" {
+		if !o.Enabled() {
+			complain("--openbao-audit-listen: %q has no use without --openbao-config", o.AuditListen)
+		}
 		if _, _, err := net.SplitHostPort(o.AuditListen); err != nil {
 			complain("--openbao-audit-listen: %q is not an address, want host:port", o.AuditListen)
 		}
@@ -107,11 +98,6 @@ func (o *Options) Validate() error {
 	if (o.AuditTLSCertFile == "") != (o.AuditTLSKeyFile == "") {
 		complain("--openbao-audit-tls-cert-file: %q and --openbao-audit-tls-key-file: %q, want both or neither",
 			o.AuditTLSCertFile, o.AuditTLSKeyFile)
-	}
-	if o.SocketListen != "" {
-		if _, err := parseSocketAddress(o.SocketListen); err != nil {
-			complain("--openbao-socket-listen: %w", err)
-		}
 	}
 	return errors.Join(problems...)
 }

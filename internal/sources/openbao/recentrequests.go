@@ -22,7 +22,7 @@ func newRecentRequests() *recentRequests {
 	return &recentRequests{seed: maphash.MakeSeed(), known: make(map[uint64]struct{})}
 }
 
-// key returns the key of an entry's request, or zero if it has none. Lines of unauthenticated senders never hide those of authenticated ones.
+// key returns the key of an entry's request, or zero if it has none.
 func (r *recentRequests) key(e *entry) uint64 {
 	if e.request == "" {
 		return 0
@@ -30,8 +30,7 @@ func (r *recentRequests) key(e *entry) uint64 {
 	return maphash.Comparable(r.seed, struct {
 		request, namespace, path, operation string
 		version                             int64
-		authenticated                       bool
-	}{e.request, e.namespace, e.path, e.operation, e.version, e.authenticated})
+	}{e.request, e.namespace, e.path, e.operation, e.version})
 }
 
 func (r *recentRequests) has(e *entry) bool {

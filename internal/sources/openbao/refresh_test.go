@@ -60,15 +60,15 @@ func TestCertificatesAndTokensAreReadAgain(t *testing.T) {
 	folder := t.TempDir()
 	certFile, keyFile, tokenFile := folder+"/tls.crt", folder+"/tls.key", write(t, "tokens", goodToken)
 	pool := certificate(t, certFile, keyFile, 1)
-	r := newRig(t, auditOnly, func(o *Options) {
+	r := newRig(t, askOnly, func(o *Options) {
 		o.AuditListen, o.AuditTokenFile, o.AuditTLSCertFile, o.AuditTLSKeyFile = "127.0.0.1:0", tokenFile, certFile, keyFile
 	})
 	// Only the receiver runs: the feed would read the files again, too.
-	serving, err := r.feed.listen(t.Context())
+	serve, err := r.feed.listen(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	testkit.Run(t, "receiver", serving[0])
+	testkit.Run(t, "receiver", serve)
 	status := func(pool *x509.CertPool, token string) int {
 		client := newClientOf(t, &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12})
 		defer client.CloseIdleConnections()

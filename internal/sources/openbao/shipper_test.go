@@ -10,8 +10,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // shipper posts the new lines of a file as Vector and Fluent Bit do: whole lines, many in one body, repeated until the answer is a success.
@@ -107,7 +105,7 @@ func TestAShipperOfLogsDeliversTheLinesOfAFile(t *testing.T) {
 		{name: "compressed", format: parsed, gzip: true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			r := startReceiver(t, auditOnly, nil)
+			r := startReceiver(t, askOnly, nil)
 			url := "http://" + r.address() + "/v1/audit/main"
 			s := &shipper{t: t, client: newClientOf(t, nil), file: filepath.Join(t.TempDir(), "audit.log"), format: test.format, gzip: test.gzip}
 			log := func(parts ...[]byte) {
@@ -160,7 +158,7 @@ func TestAShipperOfLogsDeliversTheLinesOfAFile(t *testing.T) {
 }
 
 func TestTheAuditReceiverRefusesWhatItCannotDecompress(t *testing.T) {
-	r := startReceiver(t, auditOnly, nil)
+	r := startReceiver(t, askOnly, nil)
 	for encoding, want := range map[string]int{"zstd": http.StatusUnsupportedMediaType, "gzip": http.StatusBadRequest, "identity": http.StatusNoContent} {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+r.address()+"/v1/audit/main", bytes.NewReader([]byte("{}\n")))
 		if err != nil {
@@ -181,7 +179,7 @@ func TestTheAuditReceiverRefusesWhatItCannotDecompress(t *testing.T) {
 
 // TestASmallBodyDoesNotDecompressWithoutEnd posts a small body that decompresses to more than is read.
 func TestASmallBodyDoesNotDecompressWithoutEnd(t *testing.T) {
-	r := startReceiver(t, auditOnly, nil)
+	r := startReceiver(t, askOnly, nil)
 	var packed bytes.Buffer
 	writer, err := gzip.NewWriterLevel(&packed, gzip.BestSpeed)
 	if err != nil {
@@ -200,36 +198,4 @@ func TestASmallBodyDoesNotDecompressWithoutEnd(t *testing.T) {
 	if status := s.post(packed.Bytes(), "http://"+r.address()+"/v1/audit/main"); status != http.StatusRequestEntityTooLarge {
 		t.Errorf("status %d, want 413", status)
 	}
-}
-
-func TestEachChangeOfARealStoreIsSeenThroughItsFileDevice(t *testing.T) {
-	store := startVault(t)
-	must(t, store.MountKV(t.Context(), "old", 1))
-	r := newRig(t, vaultConfig(store, "{}"), func(o *Options) {
-		o.AuditListen, o.AuditTokenFile = "127.0.0.1:0", write(t, "tokens", goodToken)
-	})
-	r.start(t)
-	testkit.Eventually(t, "the feed listens", func() bool { return r.address() != "" })
-	must(t, store.AuditToFile(t.Context()))
-	s := &shipper{t: t, client: newClientOf(t, nil), file: store.AuditFile("file"), format: parsed, gzip: true}
-	url := "http://" + r.address() + "/v1/audit/main"
-
-	put(t, store, "shop/db", "canary")
-	must(t, store.Client().KVv1("old").Put(t.Context(), "db", map[string]any{"password": "canary"}))
-	s.ship(url)
-	seen := map[string]Observation{}
-	for len(seen) < 2 {
-		o := r.next(t)
-		seen[o.Path.Full()] = o
-	}
-	if o := seen["secret/shop/db"]; o.State != Live || o.Version != 1 || o.Operation != "create" {
-		t.Errorf("of KV v2: %+v", o)
-	}
-	if o := seen["old/db"]; o.State != Live || o.Request == "" {
-		t.Errorf("of KV v1: %+v", o)
-	}
-	put(t, store, "shop/db", "canary")
-	must(t, store.Client().KVv2("secret").Delete(t.Context(), "shop/db"))
-	s.ship(url)
-	r.nextWhere(t, "shop/db", Deleted)
 }

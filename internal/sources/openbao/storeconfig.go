@@ -3,7 +3,6 @@ package openbao
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
@@ -25,18 +24,14 @@ type storeConfig struct {
 	Aliases []string `json:"aliases"`
 	// Namespace is the namespace in the store that contains the mounts and the login. Default BAO_NAMESPACE, VAULT_NAMESPACE or
 	// else the root namespace.
-	Namespace string      `json:"namespace"`
-	TLS       tlsFiles    `json:"tls"`
-	Auth      authConfig  `json:"auth"`
-	Poll      pollConfig  `json:"poll"`
-	Audit     auditConfig `json:"audit"`
-	// SocketListen is the address of the store's own receiver of the socket audit device, host:port or unix:/path.
-	SocketListen string `json:"socketListen"`
+	Namespace string     `json:"namespace"`
+	TLS       tlsFiles   `json:"tls"`
+	Auth      authConfig `json:"auth"`
+	Poll      pollConfig `json:"poll"`
 
 	// The parsed values of the fields above.
 	servers  []string
 	interval time.Duration
-	peers    []netip.Prefix
 }
 
 // tlsFiles are the certificates for connections to a store.
@@ -49,12 +44,6 @@ type tlsFiles struct {
 	ClientKeyFile  string `json:"clientKeyFile"`
 	// ServerName is the name that the store's certificate must have. Default: the host of the address.
 	ServerName string `json:"serverName"`
-}
-
-type auditConfig struct {
-	// Peers are the networks whose hosts may connect to the receiver of the socket audit device, in CIDR notation. They are required
-	// unless it listens on a loopback address or a unix socket, because the device cannot authenticate.
-	Peers []string `json:"peers"`
 }
 
 // takeEnvironment sets empty fields from the variables of the stores' own command lines. It is for a configuration of a single store: a
@@ -113,33 +102,7 @@ func (s *storeConfig) resolve() []error {
 	if s.Poll.enabled() && s.Auth == (authConfig{}) {
 		complain("poll: needs credentials, want one of auth.token, auth.tokenFile, auth.appRole, auth.kubernetes")
 	}
-	for i, text := range s.Audit.Peers {
-		peer, err := netip.ParsePrefix(text)
-		if err != nil {
-			complain("audit.peers[%d]: %q is not a network, want CIDR notation, such as 10.0.0.0/8", i, text)
-			continue
-		}
-		s.peers = append(s.peers, peer.Masked())
-	}
-	if s.SocketListen != "" {
-		if err := s.checkSocket(s.SocketListen); err != nil {
-			complain("socketListen: %w", err)
-		}
-	}
 	return problems
-}
-
-// checkSocket returns an error if the receiver of the socket audit device may not listen on the address.
-func (s *storeConfig) checkSocket(text string) error {
-	address, err := parseSocketAddress(text)
-	if err != nil {
-		return err
-	}
-	if !address.local() && len(s.peers) == 0 {
-		return fmt.Errorf("%q can be reached from other hosts, and the device cannot authenticate: "+
-			"want audit.peers to name the networks of the store's servers", text)
-	}
-	return nil
 }
 
 // storeAddress returns the normal form of a store's URL, or what is wrong with it.

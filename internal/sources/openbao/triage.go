@@ -35,7 +35,7 @@ type triage struct {
 
 func (t *triage) process(ctx context.Context, e entry) {
 	c, ok := judge(e, e.mount, kvUnknown)
-	if ok && e.authenticated && !e.isLate() && e.mount != "" && c.identifies(e) && !t.catalog.leaps(c.path, c.version) {
+	if ok && !e.isLate() && e.mount != "" && c.identifies(e) && !t.catalog.leaps(c.path, c.version) {
 		t.outlet.emit(ctx, t.origin.ofEntry(e, c))
 		return
 	}

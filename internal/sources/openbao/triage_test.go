@@ -1,8 +1,9 @@
 package openbao
 
 import (
+	"bytes"
 	"context"
-	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -13,10 +14,21 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
+// auditOnly configures a store that cannot be asked.
+const auditOnly = "stores: [{name: main, address: 'https://Bao.Example:8200/', aliases: ['http://bao']}]"
+
+// send posts a line to the receiver.
+func (r *rig) send(t *testing.T, line []byte) {
+	t.Helper()
+	url := "http://" + r.address() + "/v1/audit/main"
+	if got := post(t, newClientOf(t, nil), url, "Bearer "+goodToken, bytes.NewReader(line)); got != http.StatusNoContent {
+		t.Fatalf("status %d, want 204", got)
+	}
+}
+
 func TestAStoreThatCannotBeAskedIsTakenAtItsWord(t *testing.T) {
 	lines := samples(t, "openbao-2.6.2.jsonl")
-	r := startLines(t, auditOnly, "127.0.0.1:0")
-	connection := dial(t, "tcp", r.address())
+	r := startReceiver(t, auditOnly, nil)
 	for _, step := range []struct {
 		line string
 		want Observation
@@ -29,7 +41,7 @@ func TestAStoreThatCannotBeAskedIsTakenAtItsWord(t *testing.T) {
 		{line: "response update secret/destroy/shop/db"},
 		{"response delete secret/metadata/shop/db", Observation{State: Gone, Operation: "delete", Request: "84a8916b-272b-6142-c0b6-23b7424317d2"}},
 	} {
-		fmt.Fprintf(connection, "%s\n", lines[step.line])
+		r.send(t, lines[step.line])
 		if step.want.State == 0 {
 			continue
 		}
@@ -42,8 +54,7 @@ func TestAStoreThatCannotBeAskedIsTakenAtItsWord(t *testing.T) {
 
 func TestAVaultThatCannotBeAskedHasTheTimeOfTheLine(t *testing.T) {
 	lines := samples(t, "vault-1.13.0.jsonl")
-	r := startLines(t, auditOnly, "127.0.0.1:0")
-	connection := dial(t, "tcp", r.address())
+	r := startReceiver(t, auditOnly, nil)
 	for _, step := range []struct {
 		line, at string
 		want     Observation
@@ -61,7 +72,7 @@ func TestAVaultThatCannotBeAskedHasTheTimeOfTheLine(t *testing.T) {
 			Observation{State: Deleted, Operation: "delete", Request: "a9c71ec8-1cf8-7847-cdc8-291a87906416"},
 		},
 	} {
-		fmt.Fprintf(connection, "%s\n", lines[step.line])
+		r.send(t, lines[step.line])
 		want := step.want
 		want.Path = events.StorePath{Store: "main", Namespace: events.RootNamespace, Mount: "secret", Path: "shop/db"}
 		want.Servers, want.Engine, want.By, want.At = []string{"https://bao.example:8200", "http://bao"}, events.EngineKV, "root", at(t, step.at)

@@ -8,36 +8,20 @@ import (
 	"github.com/hashicorp/vault/api"
 )
 
-// AuditSocket enables an audit device that writes its lines to an address, with the network "tcp" or "unix". Something must
-// already listen there. While nothing does, and no other device accepts a line, the store refuses every request.
-func (s *Store) AuditSocket(ctx context.Context, name, network, address string) error {
-	return s.enableAudit(ctx, name, "socket", map[string]string{"socket_type": network, "address": address})
-}
+// fileDevice is the name of the device of AuditToFile.
+const fileDevice = "file"
 
 // AuditToFile enables an audit device "file", which writes its lines to [Store.AuditFile].
 func (s *Store) AuditToFile(ctx context.Context) error {
-	const name = "file"
-	return s.enableAudit(ctx, name, "file", map[string]string{"file_path": s.AuditFile(name)})
+	options := &api.EnableAuditOptions{Type: "file", Options: map[string]string{"file_path": s.AuditFile(fileDevice)}}
+	if err := s.client.Sys().EnableAuditWithOptionsWithContext(ctx, fileDevice, options); err != nil {
+		return fmt.Errorf("enable the file audit device: %w", err)
+	}
+	return nil
 }
 
 // AuditFile returns the path of the file that the audit device of that name writes to.
 func (s *Store) AuditFile(name string) string { return filepath.Join(s.dir, "audit-"+name+".log") }
-
-func (s *Store) enableAudit(ctx context.Context, name, kind string, options map[string]string) error {
-	err := s.client.Sys().EnableAuditWithOptionsWithContext(ctx, name, &api.EnableAuditOptions{Type: kind, Options: options})
-	if err != nil {
-		return fmt.Errorf("enable the %s audit device %s: %w", kind, name, err)
-	}
-	return nil
-}
-
-// DisableAudit disables an audit device that was enabled through the API.
-func (s *Store) DisableAudit(ctx context.Context, name string) error {
-	if err := s.client.Sys().DisableAuditWithContext(ctx, name); err != nil {
-		return fmt.Errorf("disable the audit device %s: %w", name, err)
-	}
-	return nil
-}
 
 // AuditTraceparent adds the header traceparent of requests to the audit log, unhashed. By default, the log has no headers.
 func (s *Store) AuditTraceparent(ctx context.Context) error {

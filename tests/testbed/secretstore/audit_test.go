@@ -1,17 +1,12 @@
 package secretstore
 
 import (
-	"bufio"
-	"context"
 	"encoding/json"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/keyturn/keyturn/tests/testbed/process"
@@ -29,35 +24,6 @@ type auditLine struct {
 	}
 	Response struct {
 		Data struct{ Version int }
-	}
-}
-
-func TestStoreWritesItsAuditLogToASocket(t *testing.T) {
-	store := Run(t, Options{Log: os.Stderr})
-	if err := store.AuditTraceparent(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	tests := []struct{ name, network, address string }{
-		{name: "TCP", network: "tcp", address: process.Address(0)},
-		// The path of a folder of the test would be too long.
-		{name: "Unix", network: "unix", address: filepath.Join(store.Dir(), "audit.sock")},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			listener, err := net.Listen(test.network, test.address)
-			if err != nil {
-				t.Fatal(err)
-			}
-			lines := receive(t, listener)
-			if err := store.AuditSocket(t.Context(), "socket", test.network, listener.Addr().String()); err != nil {
-				t.Fatal(err)
-			}
-			writeTraced(t, store, test.name)
-			waitTraced(t, lines, test.name)
-			if err := store.DisableAudit(t.Context(), "socket"); err != nil {
-				t.Error(err)
-			}
-		})
 	}
 }
 
@@ -81,6 +47,26 @@ func TestStoreWritesItsAuditLogToAFile(t *testing.T) {
 	waitTraced(t, lines, "db")
 }
 
+func TestWhatTheStoreWritesToItsFileIsShipped(t *testing.T) {
+	receiver, lines := receive(t)
+	store := Run(t, Options{Log: os.Stderr})
+	if err := store.AuditToFile(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.AuditTraceparent(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	stop, err := store.ShipAudit(t.Context(), receiver.URL, "it-is-me")
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeTraced(t, store, "db")
+	waitTraced(t, lines, "db")
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestVaultPostsNoAuditLog(t *testing.T) {
 	if OpenBao() {
 		t.Skip("OpenBao does")
@@ -94,16 +80,7 @@ func TestStorePostsItsAuditLog(t *testing.T) {
 	if !OpenBao() {
 		t.Skip("BAO_BIN names no OpenBao")
 	}
-	lines := make(chan string, 100)
-	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		if err != nil || r.Header.Get("Authorization") != "Bearer it-is-me" {
-			http.Error(w, "who is it?", http.StatusUnauthorized)
-			return
-		}
-		lines <- string(body)
-	}))
-	defer receiver.Close()
+	receiver, lines := receive(t)
 	store := Run(t, Options{Log: os.Stderr, AuditURL: receiver.URL, AuditToken: "it-is-me"})
 	if err := store.AuditTraceparent(t.Context()); err != nil {
 		t.Fatal(err)
@@ -121,28 +98,20 @@ func TestStorePostsItsAuditLog(t *testing.T) {
 	}
 }
 
-// receive accepts connections and returns the lines that they send, until the test ends.
-func receive(t *testing.T, listener net.Listener) <-chan string {
+// receive returns a server that accepts lines with the token it-is-me, and the lines.
+func receive(t *testing.T) (*httptest.Server, <-chan string) {
 	t.Helper()
 	lines := make(chan string, 100)
-	var readers sync.WaitGroup
-	t.Cleanup(readers.Wait)
-	context.AfterFunc(t.Context(), func() { listener.Close() })
-	readers.Go(func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			context.AfterFunc(t.Context(), func() { conn.Close() })
-			readers.Go(func() {
-				for scanner := bufio.NewScanner(conn); scanner.Scan(); {
-					lines <- scanner.Text()
-				}
-			})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil || r.Header.Get("Authorization") != "Bearer it-is-me" {
+			http.Error(w, "who is it?", http.StatusUnauthorized)
+			return
 		}
-	})
-	return lines
+		lines <- string(body)
+	}))
+	t.Cleanup(server.Close)
+	return server, lines
 }
 
 // writeTraced writes the first version of a secret, with a traceparent.
