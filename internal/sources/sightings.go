@@ -1,7 +1,6 @@
 package sources
 
 import (
-	"slices"
 	"sync"
 	"time"
 
@@ -40,18 +39,6 @@ func (s *sightings) add(seen openbao.Observation) bool {
 		s.seen[source] = &seen
 	}
 	return true
-}
-
-// resolve decides whether a change of some versions changes the state of the secret, if an observation that is later than the last event is
-// waiting. It returns false if it does not.
-func (s *sightings) resolve(seen openbao.Observation) (openbao.Observation, bool) {
-	waiting := s.get(seen.Path.Source())
-	if len(seen.Versions) == 0 || waiting == nil || waiting.Version == 0 {
-		return seen, true
-	}
-	current := slices.Contains(seen.Versions, waiting.Version)
-	seen.Version, seen.Versions = waiting.Version, nil
-	return seen, current
 }
 
 // laterThan reports whether a is certainly about a later state than b. A version alone does not tell: they start at one again if a secret is created

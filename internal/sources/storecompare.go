@@ -1,7 +1,6 @@
 package sources
 
 import (
-	"slices"
 	"strconv"
 	"time"
 
@@ -39,7 +38,7 @@ func compareStore(before *lastEvent, seen openbao.Observation, first time.Time) 
 	switch {
 	case !before.isReadable() || recorded == nil:
 		switch {
-		case !live && seen.Operation == "", len(seen.Versions) > 0:
+		case !live && seen.Operation == "":
 			return events.Change{}, false
 		case !live:
 			change.Verb = events.VerbDeleted
@@ -59,9 +58,6 @@ func compareStore(before *lastEvent, seen openbao.Observation, first time.Time) 
 		}
 		if !live {
 			change.Verb = events.VerbDeleted
-		}
-		if seen.Request != "" && seen.Version == 0 && seen.State != openbao.Gone {
-			change.Store.Version = recorded.version // the line does not name the current version
 		}
 		change.Store.Revision = nextRevision(before, seen)
 	}
@@ -92,8 +88,6 @@ func isKnown(before *lastEvent, seen openbao.Observation) bool {
 	}
 	live, wasLive := seen.State == openbao.Live, before.Verb() != events.VerbDeleted
 	switch {
-	case len(seen.Versions) > 0 && (live && wasLive || !slices.Contains(seen.Versions, recorded.version)):
-		return true // the current version is not among them, or was already live
 	case !live && !wasLive:
 		return seen.Version <= recorded.version
 	case seen.Version > recorded.version && recorded.version > 0:

@@ -42,13 +42,6 @@ func role(at, read int) openbao.Observation {
 	return seen
 }
 
-// unnamed is the observation of a write whose line lacks the time at which the version was created.
-func unnamed(version int64, request string, at int) openbao.Observation {
-	seen := written(version, "update", at)
-	seen.Request = request
-	return seen
-}
-
 // received is an observation that was received at another time than the store's clock shows.
 func received(seen openbao.Observation, at int) openbao.Observation {
 	seen.Received = minute(at)
@@ -61,12 +54,7 @@ func polledAgain(seen openbao.Observation, before int) openbao.Observation {
 	return seen
 }
 
-// naming is an observation of a request that names versions.
-func naming(seen openbao.Observation, versions ...int64) openbao.Observation {
-	seen.Versions = versions
-	return seen
-}
-
+// requested is the observation of a request in KV v1.
 func requested(state openbao.State, operation, request string, at int) openbao.Observation {
 	return openbao.Observation{
 		Path: storePath, Engine: events.EngineKV, State: state, At: minute(at), Request: request, Operation: operation, Received: minute(at),

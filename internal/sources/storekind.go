@@ -37,10 +37,6 @@ func (s *storeKind) run(ctx context.Context) error {
 
 // sight stores an observation, and returns false if there is no room for it. It ignores what is already on the stream.
 func (s *storeKind) sight(seen openbao.Observation) bool {
-	seen, current := s.sightings.resolve(seen)
-	if !current {
-		return true
-	}
 	source := seen.Path.Source()
 	before := s.ledger.get(source)
 	seen.Lasting = s.restores.lasts(source, before, seen)

@@ -167,32 +167,6 @@ func TestWhatIsReadAfterTheStartIsLaterThanWhatAWatcherSawWhoseClockWasAhead(t *
 	}
 }
 
-func TestAChangeOfVersionsIsComparedWithTheVersionThatWaits(t *testing.T) {
-	source := storePath.Source()
-	for _, test := range []struct {
-		name    string
-		version int64
-		want    string
-	}{
-		{name: "of an old version", version: 7, want: "rotated " + revisionOf(8, 2)},
-		{name: "of the current version", version: 8, want: "deleted 8/request/a"},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			s, _ := storesOf()
-			s.sight(written(7, "update", 1))
-			change, _ := s.assess(source, nil, false)
-			change.Time = minute(1)
-			s.ledger.set(source, mustLast(t, change))
-			s.sight(written(8, "update", 2))
-			s.sight(naming(requested(openbao.Destroyed, "destroy", "a", 3), test.version))
-			change, ok := s.assess(source, s.ledger.get(source), false)
-			if got := string(change.Verb) + " " + change.Store.Revision; !ok || got != test.want {
-				t.Errorf("event %q, want %q", got, test.want)
-			}
-		})
-	}
-}
-
 func TestWhatAnotherWatcherHasSaidOfAStoreIsForgotten(t *testing.T) {
 	s, _ := storesOf()
 	source := storePath.Source()

@@ -140,7 +140,7 @@ func FuzzAuditLine(f *testing.F) {
 					continue
 				}
 				after := publishedOf(t, ring, change, seen.Received)
-				for _, next := range []openbao.Observation{written(1, "create", 5), written(8, "update", 5), unnamed(0, "next", 5)} {
+				for _, next := range []openbao.Observation{written(1, "create", 5), written(8, "update", 5), requested(openbao.Live, "update", "next", 5)} {
 					if isKnown(after, next) {
 						t.Errorf("%+v hides %+v", seen, next)
 					}

@@ -13,8 +13,6 @@ import (
 func storeRevision(seen openbao.Observation) string {
 	version, at := strconv.FormatInt(seen.Version, 10), timePart(seen.At)
 	switch {
-	case seen.Request != "" && seen.Version > 0:
-		return version + "/request/" + seen.Request
 	case seen.Request != "":
 		return "request/" + seen.Request
 	case seen.State == openbao.Gone:

@@ -23,7 +23,6 @@ type entry struct {
 	by        string
 	trace     events.TraceContext
 	version   int64     // the version that was written; zero if the line does not say
-	versions  []int64   // the versions that were deleted, undeleted or destroyed; nil if the line does not say
 	created   time.Time // when that version was created; zero if the line does not say
 }
 
@@ -59,7 +58,6 @@ const (
 	malformed verdict = "malformed" // not a line of an audit log
 	refused   verdict = "refused"   // from a sender without a token of the store
 	dropped   verdict = "dropped"   // no room
-	excess    verdict = "excess"    // about a new path, of which there are too many: see newcomers
 )
 
 // The limits of the kept parts of a line, in bytes.
@@ -100,7 +98,6 @@ type auditLine struct {
 			Path string `json:"path"`
 		} `json:"namespace"`
 		Path    string              `json:"path"`
-		Data    namedVersions       `json:"data"`
 		Headers map[string][]string `json:"headers"`
 	} `json:"request"`
 	Response struct {
@@ -158,9 +155,6 @@ func decodeLine(line []byte) (entry, verdict) {
 	if len(e.path)+len(e.namespace) > maxPath || !isPath(e.path) || !isPath(e.namespace) {
 		return entry{}, malformed
 	}
-	if namesVersions(e) {
-		e.versions = l.Request.Data
-	}
 	if version := int64(l.Response.Data.Version); version > 0 {
 		e.version, e.created = version, time.Time(l.Response.Data.CreatedTime)
 	}
@@ -177,17 +171,6 @@ func mountOf(point, namespace, path string) string {
 		return point
 	}
 	return ""
-}
-
-// namesVersions reports whether the data of a request has version numbers. Otherwise it has values.
-func namesVersions(e entry) bool {
-	rest, _ := strings.CutPrefix(e.path, e.mount+"/")
-	for _, verb := range []string{"delete/", "undelete/", "destroy/"} {
-		if e.mount == "" && strings.Contains(rest, "/"+verb) || e.mount != "" && strings.HasPrefix(rest, verb) {
-			return e.engine == events.EngineKV && e.operation == "update"
-		}
-	}
-	return false
 }
 
 // traceOf returns the trace context that the writer sent, if the store logs that header in clear text.

@@ -75,7 +75,7 @@ func TestLinesOfARealAuditLog(t *testing.T) {
 				e.path = "secret/undelete/shop/db"
 				e.operation, e.at, e.request = "update", at(t, "2026-11-20T11:03:06.88295061Z"), "77b798cc-31a4-b3be-324f-e2fec6b860b4"
 			}),
-			means: change{operation: "undelete", state: Live, partial: true},
+			means: change{operation: "undelete", state: Live},
 		},
 		{
 			name: "a destroy", line: "response update secret/destroy/shop/db", want: used,
@@ -83,7 +83,7 @@ func TestLinesOfARealAuditLog(t *testing.T) {
 				e.path = "secret/destroy/shop/db"
 				e.operation, e.at, e.request = "update", at(t, "2026-11-20T11:03:06.954886617Z"), "f96fa6f8-40ac-c470-c042-023606f13907"
 			}),
-			means: change{operation: "destroy", state: Destroyed, partial: true},
+			means: change{operation: "destroy", state: Destroyed},
 		},
 		{
 			name: "a write of metadata changes nothing that is read", line: "response update secret/metadata/shop/db", want: used,
@@ -154,6 +154,17 @@ func TestLinesOfARealAuditLog(t *testing.T) {
 // lineOf returns a line of an audit log as a store writes it.
 func lineOf(request, response, rest string) string {
 	return fmt.Sprintf(`{"time":"2026-11-20T11:03:06Z","type":"response","auth":{"display_name":"token"},"request":{"id":"1",%s},"response":{%s}%s}`, request, response, rest)
+}
+
+func TestALineOfVaultBefore115LacksTheMountAndTheTimeOfTheVersion(t *testing.T) {
+	got, result := decodeLine(samples(t, "vault-1.13.0.jsonl")["response create secret/data/shop/db"])
+	want := entry{
+		at: at(t, "2026-11-21T20:09:37.618263588Z"), engine: events.EngineKV, namespace: events.RootNamespace, path: "secret/data/shop/db",
+		operation: "create", request: "2f32fae4-25a8-8946-dec8-40c8fe16105b", by: "root", version: 1,
+	}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(entry{})); result != used || diff != "" {
+		t.Errorf("%s, entry (-want +got):\n%s", result, diff)
+	}
 }
 
 func TestLinesThatAreNotUsed(t *testing.T) {
@@ -247,7 +258,7 @@ func FuzzDecodeLine(f *testing.F) {
 		if (result == used) != !reflect.ValueOf(e).IsZero() {
 			t.Fatalf("%s with %+v", result, e)
 		}
-		for _, kv := range []int{kvUnknown, kvV1, kvV2} {
+		for _, kv := range []int{kvV1, kvV2} {
 			for _, mount := range []string{e.mount, guessMount(e)} {
 				c, ok := judge(e, mount, kv)
 				if !ok {

@@ -10,8 +10,7 @@ import (
 	"github.com/hashicorp/vault/api"
 )
 
-// authConfig selects how to obtain a token of the store: set exactly one field. Default BAO_TOKEN or VAULT_TOKEN. Without any of them, no requests
-// are sent to the store.
+// authConfig selects how to obtain a token of the store: set exactly one field. Default BAO_TOKEN or VAULT_TOKEN if there is a single store.
 type authConfig struct {
 	Token      string          `json:"token"`
 	TokenFile  string          `json:"tokenFile"`
@@ -46,7 +45,10 @@ func (a *authConfig) resolve() []error {
 			methods++
 		}
 	}
-	if methods > 1 {
+	switch {
+	case methods == 0:
+		problems = append(problems, errors.New("auth: is empty, want one of token, tokenFile, appRole, kubernetes"))
+	case methods > 1:
 		problems = append(problems, errors.New("auth: has several methods, want one of token, tokenFile, appRole, kubernetes"))
 	}
 	if a.AppRole != nil {

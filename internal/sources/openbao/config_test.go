@@ -75,7 +75,7 @@ func TestWhatIsWrongWithAConfigurationIsSaid(t *testing.T) {
 		{name: "an interval without a unit", content: start + "auth: {token: a}, poll: {interval: '30', mounts: [a]}}]", want: `stores[0].poll.interval: "30" is not a duration of a second or more, want one such as 30s or 1m`},
 		{name: "an interval that is too short", content: start + "poll: {interval: 1ms}}]", want: `stores[0].poll.interval: "1ms" is not a duration of a second or more, want one such as 30s or 1m`},
 		{name: "a mount that leads elsewhere", content: start + "auth: {token: a}, poll: {mounts: [../sys]}}]", want: `stores[0].poll.mounts[0]: "../sys" is not the path of a mount, want one such as secret or team-a/secret`},
-		{name: "polling without credentials", content: start + "poll: {mounts: [secret]}}]", want: "stores[0].poll: needs credentials, want one of auth.token, auth.tokenFile, auth.appRole, auth.kubernetes"},
+		{name: "no credentials", content: "stores: [{name: main, address: 'https://bao'}]", want: "stores[0].auth: is empty, want one of token, tokenFile, appRole, kubernetes"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -116,9 +116,9 @@ func TestTheEnvironmentFillsWhatOneStoreLeavesOut(t *testing.T) {
 		})
 	}
 	// A token must not be sent to another store.
-	got, err := parseConfig([]byte("stores: [{name: a, address: 'https://a'}, {name: b, address: 'https://b'}]"), getenv)
-	if err != nil || got[0].Auth != (authConfig{}) || got[1].Auth != (authConfig{}) {
-		t.Errorf("%v: %+v", err, got)
+	_, err := parseConfig([]byte("stores: [{name: a, address: 'https://a'}, {name: b, address: 'https://b'}]"), getenv)
+	if err == nil || strings.Count(err.Error(), ".auth: is empty") != 2 {
+		t.Errorf("%v, want neither to have credentials", err)
 	}
 }
 

@@ -5,8 +5,8 @@
 // they should have been rotated. Both report the same Observation for the same state.
 //
 // Guarantee: every state of a KV v2 secret or a static role in a polled mount is eventually observed, unless a later state replaced it before it
-// was read. This also holds after the feed, the sink or the store was down. What only the audit log shows (KV v1, stores without credentials) is
-// lost while the feed is down.
+// was read. This also holds after the feed, the sink or the store was down. What only the audit log shows (KV v1) is lost while the feed is
+// down.
 //
 // Ordering: none, other than by Version, At and ReadAt of the Observation. The same state may be observed more than once.
 //

@@ -124,9 +124,7 @@ func (f *Feed) refreshers() []refresher {
 		}
 	}
 	for _, p := range f.pipelines {
-		if p.connecting != nil {
-			refreshers = append(refreshers, p.connecting)
-		}
+		refreshers = append(refreshers, p.connecting)
 	}
 	return refreshers
 }

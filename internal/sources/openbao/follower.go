@@ -28,7 +28,6 @@ type follower struct {
 	catalog        catalog
 	outlet         *outlet
 	status         *status
-	newcomers      *newcomers
 	polls          pollRequests
 	now            func() time.Time
 }
@@ -123,9 +122,7 @@ func (f *follower) locate(ctx context.Context, h *hint, wait bool) (readable boo
 		return false, nil
 	case c.complete && c.version == 0:
 		// In KV v1, only the value could be read.
-		if f.newcomers.admit(ctx, c.path) {
-			f.outlet.emit(ctx, f.origin.ofEntry(h.entry, c))
-		}
+		f.outlet.emit(ctx, f.origin.ofEntry(h.entry, c))
 		return false, nil
 	}
 	c.path.Store = f.origin.store

@@ -38,7 +38,10 @@ func TestWhatALineDoesNotIdentifyIsReadFirst(t *testing.T) {
 		asked     int // how often
 	}{
 		{name: "a write", line: writeLine("update", "secret/data/db", 9), state: Live, version: 9, operation: "update"},
-		{name: "a write of an unknown time", line: writeLineWithoutTime("update", "secret/data/db", 3), state: Live, version: 3, operation: "update", asked: 1},
+		{
+			name: "a write of an unknown time", line: writeLineWithoutTime("update", "secret/data/db", 3),
+			state: Live, version: 3, operation: "update", asked: 1,
+		},
 		{
 			name:  "a write in the future",
 			line:  []byte(strings.Replace(string(writeLine("update", "secret/data/db", 3)), `"created_time":"2000`, `"created_time":"2200`, 1)),
@@ -88,6 +91,24 @@ func TestWhatALineDoesNotIdentifyIsReadFirst(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestALineOfKVv1IsTheState(t *testing.T) {
+	store := newFakeStore(`{"old/":{"type":"kv","options":{"version":"1"}}}`)
+	inBubble(t, askOnly, store, nil, func(t *testing.T, r *rig) {
+		for _, test := range []struct {
+			operation string
+			state     State
+		}{{"create", Live}, {"delete", Gone}} {
+			line := strings.ReplaceAll(string(writeLine(test.operation, "secret/data/db", 0)), "secret/", "old/")
+			r.feed.pipelines[0].intake.take(t.Context(), []byte(line))
+			after(time.Second)
+			got := r.seen()
+			if o := got["old/data/db"]; len(got) != 1 || o.State != test.state || o.Operation != test.operation || o.Request != "1" || !o.ReadAt.IsZero() {
+				t.Errorf("%+v, want it %v by the request", got, test.state)
+			}
+		}
+	})
 }
 
 func TestAStandbyThatLagsBehindIsAskedAgain(t *testing.T) {

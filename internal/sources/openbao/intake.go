@@ -23,7 +23,7 @@ const (
 type intake struct {
 	store   string
 	spool   chan entry
-	hints   chan hint // nil if the store cannot be asked
+	hints   chan hint
 	polls   pollRequests
 	status  *status
 	metrics *metrics
@@ -93,7 +93,7 @@ func (i *intake) waitForRoom(ctx context.Context) bool {
 // hasRoom reports whether there is room for another entry, even if all that are spooled become hints.
 func (i *intake) hasRoom() bool {
 	spooled := len(i.spool)
-	return spooled < cap(i.spool) && (i.hints == nil || spooled+len(i.hints)+maxRoomTakers < cap(i.hints))
+	return spooled < cap(i.spool) && spooled+len(i.hints)+maxRoomTakers < cap(i.hints)
 }
 
 // spoolOnce puts an entry into the spool, unless its request was spooled before.

@@ -9,7 +9,7 @@ import (
 	metricnoop "go.opentelemetry.io/otel/metric/noop"
 )
 
-// newIntake returns an intake with a spool of that size.
+// newIntake returns an intake with a spool of that size, and room for as many hints.
 func newIntake(t *testing.T, size int) *intake {
 	t.Helper()
 	m, err := newMetrics(metricnoop.NewMeterProvider().Meter(""))
@@ -17,7 +17,7 @@ func newIntake(t *testing.T, size int) *intake {
 		t.Fatal(err)
 	}
 	return &intake{
-		store: "main", spool: make(chan entry, size), polls: newPollRequests(),
+		store: "main", spool: make(chan entry, size), hints: make(chan hint, size+maxRoomTakers), polls: newPollRequests(),
 		status: newStatus(slog.New(slog.DiscardHandler), time.Now), metrics: m, recent: newRecentRequests(),
 		bodies: newPlaces(maxBodies), waiting: newPlaces(maxWaiting), now: time.Now,
 	}

@@ -2,7 +2,6 @@ package openbao
 
 import (
 	"encoding/json"
-	"slices"
 	"time"
 )
 
@@ -33,24 +32,6 @@ func (i *integer) UnmarshalJSON(text []byte) error {
 	var n int64
 	if json.Unmarshal(text, &n) == nil && n > 0 {
 		*i = integer(n)
-	}
-	return nil
-}
-
-// maxNamed is the maximum number of versions in a request. If it has more, none are decoded.
-const maxNamed = 256
-
-// namedVersions has the versions that the data of a request names. It is nil if there are none, or if one is not a number: many clients send
-// strings, which the audit log replaces with HMACs.
-type namedVersions []int64
-
-func (n *namedVersions) UnmarshalJSON(text []byte) error {
-	var data struct {
-		Versions []int64 `json:"versions"`
-	}
-	unreadable := json.Unmarshal(text, &data)
-	if unreadable == nil && len(data.Versions) <= maxNamed && (len(data.Versions) == 0 || slices.Min(data.Versions) >= 1) {
-		*n = data.Versions
 	}
 	return nil
 }

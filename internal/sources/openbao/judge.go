@@ -13,12 +13,10 @@ type change struct {
 	operation string
 	// complete reports whether the entry has the whole state, so that the store need not be asked.
 	complete bool
-	// state is the state that the operation implies, for a store that cannot be asked. It is zero if it implies none.
+	// state is the state that the operation leads to. It is zero if the line does not say.
 	state State
 	// version is the version that was written, or zero.
 	version int64
-	// partial reports that the operation was about specific versions, which need not include the current one.
-	partial bool
 }
 
 // identifies reports whether the entry identifies the version that the change led to. Such an entry is complete, whatever the store would answer
@@ -27,9 +25,8 @@ func (c *change) identifies(e entry) bool { return c.version > 0 && !e.created.I
 
 // The versions of the KV engine, as in the option "version" of a mount.
 const (
-	kvUnknown = 0
-	kvV1      = 1
-	kvV2      = 2
+	kvV1 = 1
+	kvV2 = 2
 )
 
 // judge returns the meaning of an entry, given the version of its KV engine, and whether it may change anything that is read.
@@ -60,24 +57,21 @@ func (c *change) judgeKV(e entry, rest string, kv int) string {
 		c.complete, c.state, c.version = true, Live, e.version
 	case verb == "data" && e.operation == "delete":
 		c.state = Deleted
-	case verb == "data" && kv == kvV2:
+	case verb == "data":
 		// The line of the write has no version, so the store must be asked.
 	case verb == "metadata" && path != "":
 		if e.operation != "delete" {
 			return ""
 		}
 		c.state = Gone
-	// KV v2 has no "create" on these paths: that is a KV v1 secret in a folder of such a name.
-	case verb == "delete" && e.operation == "update":
-		c.state, c.operation, c.partial = Deleted, "delete", true
-	case verb == "undelete" && e.operation == "update":
-		c.state, c.operation, c.partial = Live, "undelete", true
-	case verb == "destroy" && e.operation == "update":
-		c.state, c.operation, c.partial = Destroyed, "destroy", true
-	case kv == kvV2:
-		return ""
+	case verb == "delete":
+		c.state, c.operation = Deleted, "delete"
+	case verb == "undelete":
+		c.state, c.operation = Live, "undelete"
+	case verb == "destroy":
+		c.state, c.operation = Destroyed, "destroy"
 	default:
-		return c.judgePlain(e, rest)
+		return ""
 	}
 	return path
 }

@@ -44,11 +44,8 @@ type Observation struct {
 	Servers []string
 	// Engine is events.EngineKV, events.EngineDatabase or events.EngineLDAP.
 	Engine string
-	// Version is the current version in KV v2. It is zero if the engine has no versions or the store could not be asked.
+	// Version is the current version in KV v2. It is zero if the engine has no versions.
 	Version int64
-	// Versions are the versions that the operation was about, if the store could not be asked which one is current. If the current version is among
-	// them, State applies; otherwise nothing changed.
-	Versions []int64
 	// State is the state of the secret.
 	State State
 	// At is when the state began, by the store's clock: when the version was created or deleted, when the role's password was rotated, or else the
@@ -57,8 +54,7 @@ type Observation struct {
 	// ReadAt is the time, by our clock, just before the store was asked; the state is at least as new. It is zero if the store was not asked
 	// because the audit line was complete.
 	ReadAt time.Time
-	// Request is the ID of the store's request if the version and At do not identify the state, and empty otherwise. They do not in KV v1, nor in
-	// stores that cannot be asked for deletions and for Vault, whose lines do not say when a version was created.
+	// Request is the ID of the store's request in KV v1, where nothing else identifies a state, and empty in other engines.
 	Request string
 	// Operation is create, update, patch, delete, undelete, destroy or rotate. It is empty if the change was found by polling.
 	Operation string

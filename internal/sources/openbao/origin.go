@@ -19,12 +19,8 @@ func (g origin) ofEntry(e entry, c change) Observation {
 		At: e.at, Received: e.received, Request: e.request,
 	}
 	o.Path.Store = g.store
-	// Vault replaces the creation time of a version with an HMAC. The time of the line is close to it, but not the same.
 	if c.identifies(e) {
 		o.Request, o.At = "", e.created
-	}
-	if c.partial {
-		o.Versions = e.versions
 	}
 	o.attribute(e, c)
 	return o

@@ -16,8 +16,8 @@ type pipeline struct {
 	origin     origin
 	intake     *intake
 	polls      pollRequests
-	client     *client         // nil if the store cannot be asked
-	connecting *storeTransport // nil if the store cannot be asked
+	client     *client
+	connecting *storeTransport
 	catalog    catalog
 	references *sharedReferences
 	status     *status
@@ -34,11 +34,8 @@ func newPipeline(config *storeConfig, o *Options, m *metrics) (*pipeline, error)
 		status:  newStatus(log, o.Now), metrics: m, log: log, now: o.Now,
 	}
 	p.intake = &intake{
-		store: config.Name, spool: make(chan entry, spoolSize), polls: p.polls, status: p.status, metrics: m,
+		store: config.Name, spool: make(chan entry, spoolSize), hints: make(chan hint, hintsSize), polls: p.polls, status: p.status, metrics: m,
 		recent: newRecentRequests(), bodies: newPlaces(maxBodies), waiting: newPlaces(maxWaiting), now: o.Now,
-	}
-	if config.Auth == (authConfig{}) {
-		return p, nil
 	}
 	var err error
 	if p.connecting, err = newStoreTransport(&config.TLS); err != nil {
@@ -48,19 +45,15 @@ func newPipeline(config *storeConfig, o *Options, m *metrics) (*pipeline, error)
 	if o.Transport != nil {
 		transport = o.Transport
 	}
-	p.intake.hints = make(chan hint, hintsSize)
 	p.client, err = newClient(config, transport, o.Now, log)
 	return p, err
 }
-
-// isPolled reports whether polling finds the changes that the audit log misses.
-func (p *pipeline) isPolled() bool { return p.client != nil && p.config.Poll.enabled() }
 
 // ready returns nil once everything that is polled was read or cannot be read now. A store that is down must not prevent the sources in the cluster
 // and the lines of other stores from being watched. A permission that is missing in the cluster does keep the feed from being ready, because it is
 // a mistake in the installation.
 func (p *pipeline) ready() error {
-	if !p.isPolled() {
+	if !p.config.Poll.enabled() {
 		return nil
 	}
 	return p.status.unpolled()
@@ -69,24 +62,19 @@ func (p *pipeline) ready() error {
 // run observes changes until ctx is done. Before it returns, it observes the spooled entries that are complete by themselves.
 func (p *pipeline) run(ctx context.Context, sink func(Observation) bool) {
 	out := &outlet{sink: sink, status: p.status}
-	if p.client == nil {
-		g := &guesser{origin: p.origin, outlet: out, learned: map[mountName]bool{}, newcomers: p.newNewcomers()}
-		drain(ctx, p.intake.spool, g.process)
-		return
-	}
 	defer p.client.close()
 	mounts := newMountTable(p.client)
 	metadata := &metadataReader{origin: p.origin, client: p.client, mounts: mounts, rotations: newRotations(p.client, p.now)}
 	first := &triage{hints: p.intake.hints, intake: p.intake, origin: p.origin, catalog: p.catalog, outlet: out}
 	follow := &follower{
 		hints: p.intake.hints, origin: p.origin, metadataReader: metadata, mounts: mounts, catalog: p.catalog,
-		outlet: out, status: p.status, newcomers: p.newNewcomers(), polls: p.polls, now: p.now,
+		outlet: out, status: p.status, polls: p.polls, now: p.now,
 	}
 	var group sync.WaitGroup
 	group.Go(func() { drain(ctx, p.intake.spool, first.process) })
 	group.Go(func() { p.client.session.run(ctx) })
 	group.Go(func() { follow.run(ctx) })
-	if p.isPolled() {
+	if p.config.Poll.enabled() {
 		polled := &outlet{sink: sink, status: p.status, polled: newPollTimes(p.client)}
 		sweeper := p.newSweeper(metadata, polled)
 		poll := &poller{
@@ -96,10 +84,6 @@ func (p *pipeline) run(ctx context.Context, sink func(Observation) bool) {
 		group.Go(func() { poll.run(ctx) })
 	}
 	group.Wait()
-}
-
-func (p *pipeline) newNewcomers() *newcomers {
-	return &newcomers{catalog: p.catalog, metrics: p.metrics, log: p.log, now: p.now}
 }
 
 func (p *pipeline) newSweeper(metadata *metadataReader, out *outlet) *sweeper {

@@ -241,7 +241,7 @@ func TestTokensGoToNobodyElse(t *testing.T) {
 	config := strings.Replace(pollSecret, "address:", "namespace: '', address:", 1) + `
 `
 	// With two stores the environment is not used.
-	config = strings.Replace(config, "}]", "}, {name: other, address: 'http://other'}]", 1)
+	config = strings.Replace(config, "}]", "}, {name: other, address: 'http://other', auth: {token: theirs}}]", 1)
 	inBubble(t, config, store, nil, func(_ *testing.T, r *rig) {
 		synctest.Wait()
 		if store.times("sys/internal/ui/mounts") == 0 || store.times("elsewhere@sys/internal/ui/mounts") != 0 {

@@ -99,9 +99,6 @@ func (s *storeConfig) resolve() []error {
 	var pollProblems []error
 	s.interval, pollProblems = s.Poll.resolve()
 	problems = append(problems, pollProblems...)
-	if s.Poll.enabled() && s.Auth == (authConfig{}) {
-		complain("poll: needs credentials, want one of auth.token, auth.tokenFile, auth.appRole, auth.kubernetes")
-	}
 	return problems
 }
 
