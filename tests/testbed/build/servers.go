@@ -142,7 +142,7 @@ func servers() map[string]server {
 		Node:                part("k8s.io/kubernetes", kubernetesVersion),
 		Kubectl:             kubernetes(Kubectl),
 		Vault: {
-			version: vaultVersion, revision: "-1", tools: "vault", module: "github.com/hashicorp/vault", pkg: ".",
+			version: vaultVersion, revision: "-2", tools: "vault", module: "github.com/hashicorp/vault", pkg: ".",
 		},
 		ExternalSecrets: externalSecrets(),
 		CertManager: {

@@ -1,5 +1,5 @@
 // Command vault runs the server of Vault for the tests: upstream's core behind upstream's HTTP handler, with the KV engines, the AppRole
-// auth method, the audit devices file and socket, and data in files. Of upstream's command line, it has "server -config=FILE".
+// auth method, the audit device file, and data in files. Of upstream's command line, it has "server -config=FILE".
 //
 // It exists because upstream's command has every engine, auth method, database and storage, and the SDK of each cloud: three times as
 // many packages. Seals, peers and metrics of clouds are imported by the core itself; go.mod replaces their modules by those in omitted.
@@ -23,7 +23,6 @@ import (
 	kv "github.com/hashicorp/vault-plugin-secrets-kv"
 	"github.com/hashicorp/vault/audit"
 	auditfile "github.com/hashicorp/vault/builtin/audit/file"
-	auditsocket "github.com/hashicorp/vault/builtin/audit/socket"
 	"github.com/hashicorp/vault/builtin/credential/approle"
 	"github.com/hashicorp/vault/command/server"
 	vaulthttp "github.com/hashicorp/vault/http"
@@ -102,14 +101,12 @@ func newCore(config *server.Config, logger hclog.Logger) (*vault.Core, error) {
 		return nil, fmt.Errorf("open the storage: %w", err)
 	}
 	return vault.NewCore(&vault.CoreConfig{
-		RawConfig:    config,
-		Physical:     storage,
-		StorageType:  config.Storage.Type,
-		RedirectAddr: config.Storage.RedirectAddr,
-		Seal:         vault.NewDefaultSeal(&seal.Access{Wrapper: aead.NewShamirWrapper()}),
-		AuditBackends: map[string]audit.Factory{
-			"file": auditfile.Factory, "socket": auditsocket.Factory,
-		},
+		RawConfig:     config,
+		Physical:      storage,
+		StorageType:   config.Storage.Type,
+		RedirectAddr:  config.Storage.RedirectAddr,
+		Seal:          vault.NewDefaultSeal(&seal.Access{Wrapper: aead.NewShamirWrapper()}),
+		AuditBackends: map[string]audit.Factory{"file": auditfile.Factory},
 		// Upstream also has it among the plugins, but makes it here.
 		LogicalBackends: map[string]logical.Factory{"kv": kv.Factory},
 		BuiltinRegistry: builtins{
