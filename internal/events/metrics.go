@@ -48,7 +48,7 @@ func (m *metrics) instruments() []instrument.Instrument {
 
 // Instruments returns the definitions of this package's metrics, for the reference.
 func Instruments() []instrument.Instrument {
-	return append(new(metrics).instruments(), new(fleetMetrics).instruments()...)
+	return new(metrics).instruments()
 }
 
 // Observe measures the streams at each collection, for as long as the program runs. Call it before the bus publishes.

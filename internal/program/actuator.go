@@ -27,23 +27,19 @@ type Actuator struct {
 	// Embed runs a NATS server in the process, configured by Embedded, instead of connecting to Process.NATS.
 	Embed    bool
 	Embedded embedded.Options
-	// Fleet has the options for the actuator of a hub.
-	Fleet FleetOptions
 	// StoresDomain is the JetStream domain of the clusters of Actuate.StoresFrom. If it is empty, their events come another way.
 	StoresDomain string
 
 	// server is the embedded server, once it runs.
 	server *embedded.Server
-	// guardInterval is how often the streams are compared with what is required: once a minute, except in tests. fleetInterval is the constant of
-	// the same name, except in tests.
-	guardInterval, fleetInterval time.Duration
+	// guardInterval is how often the streams are compared with what is required: once a minute, except in tests.
+	guardInterval time.Duration
 }
 
 // NewActuator returns an actuator with the defaults.
 func NewActuator(version string) *Actuator {
 	return &Actuator{
-		Process: process.DefaultOptions("actuator", version), Actuate: actuate.DefaultOptions(),
-		guardInterval: time.Minute, fleetInterval: fleetInterval,
+		Process: process.DefaultOptions("actuator", version), Actuate: actuate.DefaultOptions(), guardInterval: time.Minute,
 	}
 }
 
@@ -61,7 +57,6 @@ func (a *Actuator) AddRunFlags(flags *pflag.FlagSet) {
 	a.Actuate.AddFlags(flags)
 	a.Notify.AddFlags(flags)
 	a.Call.AddFlags(flags)
-	a.Fleet.AddFlags(flags)
 	a.addEmbeddedFlags(flags)
 }
 
@@ -73,8 +68,7 @@ func (a *Actuator) Run(ctx context.Context, log io.Writer, build Build) error {
 		nats := &a.Process.NATS
 		nats.URL, nats.CAFile, nats.CertFile, nats.KeyFile = "", "", "", ""
 	}
-	err := errors.Join(
-		a.Process.Validate(), a.Actuate.Validate(), a.validateNATS(), a.Fleet.validate(a.Embed), a.validateCall(), refuseTokens(os.LookupEnv))
+	err := errors.Join(a.Process.Validate(), a.Actuate.Validate(), a.validateNATS(), a.validateCall(), refuseTokens(os.LookupEnv))
 	if err != nil {
 		return err
 	}

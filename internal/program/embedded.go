@@ -56,7 +56,7 @@ func (a *Actuator) connect(ctx context.Context, r *process.Runtime) (*nats.Conn,
 		if err != nil {
 			return nil, err
 		}
-		return connection, errors.Join(a.guard(ctx, r, connection, nil), a.watchFleet(ctx, r))
+		return connection, a.guard(ctx, r, connection, nil)
 	}
 	server, err := embedded.Start(a.Embedded, r.Logger) //nolint:contextcheck // the server outlives the connecting, and logs by itself
 	if err != nil {

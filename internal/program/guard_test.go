@@ -21,7 +21,7 @@ import (
 func connected(t *testing.T, a *Actuator, log *testkit.Log) jetstream.JetStream {
 	t.Helper()
 	a.Process.Cluster, a.Process.MetricsAddr, a.Process.HealthAddr = "prod", "127.0.0.1:0", ""
-	a.guardInterval, a.fleetInterval = 10*time.Millisecond, 10*time.Millisecond
+	a.guardInterval = 10 * time.Millisecond
 	ready := make(chan *nats.Conn, 1)
 	testkit.Run(t, "actuator", func(ctx context.Context) error {
 		var connection *nats.Conn

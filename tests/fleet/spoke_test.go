@@ -5,17 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
-	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/testkit"
@@ -109,48 +105,6 @@ func (h *hub) impersonate(intruder string, answers <-chan *nats.Msg, own, victim
 			return !member.Checked || !slices.Equal(member.ForeignClusters, foreign)
 		})
 	}, func() string { return fmt.Sprintf("got %+v, %v", members, err) })
-	want := map[string]int64{own: 1}
-	for _, member := range members {
-		want[member.Cluster] += 0
-	}
-	measured := h.measureForeign()
-	testkit.Await(h.T, "an actuator of the hub measures it", func(context.Context) bool { return maps.Equal(measured(), want) },
-		func() string { return fmt.Sprintf("it measures %v, want %v", measured(), want) })
-}
-
-// measureForeign counts as an actuator of the hub does, and returns what its metric says of each cluster.
-func (h *hub) measureForeign() (measured func() map[string]int64) {
-	h.Helper()
-	reader := sdkmetric.NewManualReader()
-	watch, err := events.NewFleetWatch("FLEET", sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter(""), nil)
-	if err != nil {
-		h.Fatal(err)
-	}
-	connection := h.connect("fleet-reader", nil)
-	testkit.Run(h.T, "watch of FLEET", func(ctx context.Context) error {
-		watch.Run(ctx, connection, time.Second)
-		return nil
-	})
-	return func() map[string]int64 {
-		var collected metricdata.ResourceMetrics
-		if err := reader.Collect(h.Context(), &collected); err != nil {
-			h.Fatal(err)
-		}
-		counts := make(map[string]int64)
-		for _, scope := range collected.ScopeMetrics {
-			for _, m := range scope.Metrics {
-				gauge, ok := m.Data.(metricdata.Gauge[int64])
-				if !ok {
-					h.Fatalf("%s is no gauge", m.Name)
-				}
-				for _, point := range gauge.DataPoints {
-					cluster, _ := point.Attributes.Value("from_cluster")
-					counts[cluster.AsString()] = point.Value
-				}
-			}
-		}
-		return counts
-	}
 }
 
 // changeConsumer asks the hub for a change of the consumer of its cluster's projector, by the way on which a spoke asks for the events about secret
