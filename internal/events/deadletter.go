@@ -27,8 +27,6 @@ const maxErrorText = 512
 
 // DeadLetter is a message that was rejected.
 type DeadLetter struct {
-	// ID is the dead letter's sequence on StreamDeadLetters.
-	ID uint64 `json:"id"`
 	// Subject is the subject of the message.
 	Subject string `json:"subject"`
 	// Reason and Error are those of the RejectError.
@@ -50,10 +48,8 @@ func (b *Bus) DeadLetters(ctx context.Context, limit int) ([]DeadLetter, error) 
 	err := b.read(ctx, b.deadLetters, jetstream.OrderedConsumerConfig{
 		FilterSubjects: []string{deadLetterRoot + b.cluster + ".>"},
 		DeliverPolicy:  jetstream.DeliverAllPolicy,
-	}, func(msg jetstream.Msg, meta *jetstream.MsgMetadata) error {
-		letter := parseDeadLetter(msg.Headers(), msg.Data())
-		letter.ID = meta.Sequence.Stream
-		letters = append(letters, letter)
+	}, func(msg jetstream.Msg, _ *jetstream.MsgMetadata) error {
+		letters = append(letters, parseDeadLetter(msg.Headers(), msg.Data()))
 		if len(letters) > limit {
 			letters = letters[1:]
 		}

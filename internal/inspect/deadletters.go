@@ -33,8 +33,8 @@ func DeadLetters(ctx context.Context, from deadLetters, limit int, view View, ou
 }
 
 func addLetters(row func(cells ...any), letters []events.DeadLetter) {
-	row("ID", "TIME", "REASON", "SUBJECT", "ERROR")
+	row("TIME", "REASON", "SUBJECT", "ERROR")
 	for _, letter := range letters {
-		row(letter.ID, letter.Time.Format(time.RFC3339), letter.Reason, letter.Subject, letter.Error)
+		row(letter.Time.Format(time.RFC3339), letter.Reason, letter.Subject, letter.Error)
 	}
 }

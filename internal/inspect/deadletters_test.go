@@ -19,15 +19,15 @@ func (f lettersFunc) DeadLetters(_ context.Context, limit int) ([]events.DeadLet
 }
 
 func TestDeadLetterLines(t *testing.T) {
-	letter := events.DeadLetter{ID: 7, Time: historyNow, Reason: "malformed", Subject: "keyturn.v1.demo.secret.shop.db", Error: "malformed: no"}
+	letter := events.DeadLetter{Time: historyNow, Reason: "malformed", Subject: "keyturn.v1.demo.secret.shop.db", Error: "malformed: no"}
 	tests := []struct {
 		name    string
 		letters []events.DeadLetter
 		want    string
 	}{
 		{"none", nil, "There are no dead letters.\n"},
-		{"one", []events.DeadLetter{letter}, `ID  TIME                  REASON     SUBJECT                         ERROR
-7   2026-03-14T15:09:26Z  malformed  keyturn.v1.demo.secret.shop.db  malformed: no
+		{"one", []events.DeadLetter{letter}, `TIME                  REASON     SUBJECT                         ERROR
+2026-03-14T15:09:26Z  malformed  keyturn.v1.demo.secret.shop.db  malformed: no
 `},
 	}
 	for _, test := range tests {
@@ -55,7 +55,7 @@ func TestDeadLetterLines(t *testing.T) {
 		if err := DeadLetters(t.Context(), from, 3, View{Format: YAML}, &out); err != nil {
 			t.Fatal(err)
 		}
-		want := "- error: 'malformed: no'\n  id: 7\n  reason: malformed\n  seq: 0\n  subject: keyturn.v1.demo.secret.shop.db\n  time: \"2026-03-14T15:09:26Z\"\n"
+		want := "- error: 'malformed: no'\n  reason: malformed\n  seq: 0\n  subject: keyturn.v1.demo.secret.shop.db\n  time: \"2026-03-14T15:09:26Z\"\n"
 		if diff := cmp.Diff(want, out.String()); diff != "" {
 			t.Errorf("as YAML (-want +got):\n%s", diff)
 		}

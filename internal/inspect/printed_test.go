@@ -46,7 +46,7 @@ func TestTextsOfOthersNeitherBreakALineNorControlTheTerminal(t *testing.T) {
 			return writeMembers(out, View{}, []events.Member{{Cluster: "demo", UIDs: []string{hostile}}})
 		}, 2},
 		{"the dead letters", func(out io.Writer) error {
-			letters := lettersFunc(func(int) ([]events.DeadLetter, error) { return []events.DeadLetter{{ID: 1, Error: hostile}}, nil })
+			letters := lettersFunc(func(int) ([]events.DeadLetter, error) { return []events.DeadLetter{{Error: hostile}}, nil })
 			return DeadLetters(t.Context(), letters, 1, View{}, out)
 		}, 2},
 	} {
