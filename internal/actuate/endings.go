@@ -41,7 +41,7 @@ func (o *rollouts) endIfOver(ctx context.Context, key workload.Key, w *workload.
 		o.end(ctx, key, events.VerbSkipped, reasonUnwatched, "the actuator no longer watches workloads of this kind or namespace")
 	case w == nil || w.ID.UID != r.started.Workload.UID:
 		o.end(ctx, key, events.VerbSkipped, plan.WorkloadGone.String(), plan.WorkloadGone.Sentence())
-	case r.isAheadOf(w) && workload.Newer(w.Version, r.started.ResourceVersion):
+	case r.isAheadOf(w) && events.Newer(w.Version, r.started.ResourceVersion):
 		o.end(ctx, key, events.VerbSkipped, reasonSuperseded, restoredMessage)
 	case r.isAheadOf(w): // The list of a new leader may be behind.
 	case w.Revision != r.started.Revision:

@@ -173,7 +173,7 @@ func (m *member) hasChange(source string, change workload.RolledFor) bool {
 		last = m.has[source]
 	}
 	covers := last.Scope == change.Scope || last.Scope == workload.ScopeOf(nil)
-	return last.SameChange(change) || covers && last.UID == change.UID && !last.IsOwed() && workload.Newer(last.Version, change.Version)
+	return last.SameChange(change) || covers && last.UID == change.UID && !last.IsOwed() && events.Newer(last.Version, change.Version)
 }
 
 // isUnfinished reports whether higher waves wait for a workload because of a source.

@@ -43,7 +43,7 @@ func (o outcomes) found(w *workload.Workload) events.Outcome {
 		outcome.Sources = append(outcome.Sources, events.OutcomeSource{
 			Source: source, Fingerprint: change.Fingerprint, ResourceVersion: change.Version, Event: event,
 		})
-		if newest == "" || workload.Newer(change.Version, newest) {
+		if newest == "" || events.Newer(change.Version, newest) {
 			newest, outcome.Cause = change.Version, event
 		}
 	}
@@ -59,7 +59,7 @@ func (o outcomes) waiting(ctx context.Context, verb events.Verb, w *workload.Wor
 	for _, decision := range decisions {
 		change := p.changes[decision.Source].change
 		outcome.Sources = append(outcome.Sources, outcomeSource(decision, change))
-		if newest == "" || workload.Newer(change.ResourceVersion, newest) {
+		if newest == "" || events.Newer(change.ResourceVersion, newest) {
 			newest, outcome.Cause = change.ResourceVersion, change.ID()
 		}
 	}

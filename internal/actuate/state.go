@@ -82,7 +82,7 @@ func (s *state) baseOf(key workload.Key, change events.Change) *plan.Base {
 	base := s.base[change.Source]
 	switch version, met := s.met[key]; {
 	case !met || change.Source.Kind == events.KindOpenBao:
-	case workload.Newer(change.ResourceVersion, version):
+	case events.Newer(change.ResourceVersion, version):
 		base = plan.Base{Version: version}
 	default:
 		base = plan.Base{Version: change.ResourceVersion, Deleted: change.Verb == events.VerbDeleted} // It was there already.

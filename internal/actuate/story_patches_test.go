@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -120,7 +121,7 @@ func (st *story) compareRecords(w *storyWorkload, p storyPatch) {
 	}
 	for source, last := range w.record {
 		entry, kept := p.record[source]
-		if kept && !entry.IsOwed() && entry.UID == last.UID && workload.Newer(last.Version, entry.Version) {
+		if kept && !entry.IsOwed() && entry.UID == last.UID && events.Newer(last.Version, entry.Version) {
 			w.shrunk = append(w.shrunk, fmt.Sprintf("%s after %s: %s was %s and becomes %s", w.name, st.elapsed(), source, last, entry))
 		}
 	}

@@ -117,7 +117,7 @@ func (r *task) newest() *pendingChange { return r.causes[len(r.causes)-1] }
 
 // older orders changes by their resourceVersion, and by their source if that does not decide.
 func older(a, b *pendingChange) int {
-	if order := workload.CompareVersions(a.change.ResourceVersion, b.change.ResourceVersion); order != 0 {
+	if order := events.CompareVersions(a.change.ResourceVersion, b.change.ResourceVersion); order != 0 {
 		return order
 	}
 	return strings.Compare(a.change.Source.String(), b.change.Source.String())

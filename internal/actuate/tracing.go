@@ -128,7 +128,7 @@ func startPlan(ctx context.Context, tracer trace.Tracer, p *pending, w *workload
 func newestOf(p *pending) *takenEvent {
 	var newest *takenEvent
 	for _, c := range p.changes {
-		if newest == nil || workload.Newer(c.change.ResourceVersion, newest.change.ResourceVersion) {
+		if newest == nil || events.Newer(c.change.ResourceVersion, newest.change.ResourceVersion) {
 			newest = c.event
 		}
 	}

@@ -68,14 +68,16 @@ func isDataKey(text string) bool {
 	return text != "" && len(text) <= maxName
 }
 
-// isVersion reports whether the text is a resourceVersion that can be compared: a decimal number of 64 bits.
-func isVersion(text string) bool {
+// isVersion reports whether the text can be the resourceVersion in an event: a decimal number of 64 bits.
+func isVersion(text string) bool { return isDigits(text) && len(text) <= 20 }
+
+func isDigits(text string) bool {
 	for _, c := range []byte(text) {
 		if c < '0' || c > '9' {
 			return false
 		}
 	}
-	return text != "" && len(text) <= 20
+	return text != ""
 }
 
 // isFingerprint reports whether the text is k<key id>:<hex>, with the 128 bits that are kept of an HMAC. It rejects an

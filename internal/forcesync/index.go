@@ -11,7 +11,6 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/externalsecret"
-	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // Index has the ExternalSecrets and their stores, and finds the ExternalSecrets that read a path of a secret store. A Watch feeds it. It collects for
@@ -179,7 +178,7 @@ func (x *Index) put(obj any) {
 	defer x.mu.Unlock()
 	switch o := obj.(type) {
 	case *externalsecret.ExternalSecret:
-		if earlier := x.secrets[nameOf(o)]; earlier == nil || earlier.UID != o.UID || workload.Newer(o.ResourceVersion, earlier.ResourceVersion) {
+		if earlier := x.secrets[nameOf(o)]; earlier == nil || earlier.UID != o.UID || events.Newer(o.ResourceVersion, earlier.ResourceVersion) {
 			x.set(nameOf(o), o)
 		}
 	case *externalsecret.Store:
@@ -208,7 +207,7 @@ func (x *Index) answer(a answer) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if es := a.after; es != nil {
-		if earlier := x.secrets[nameOf(es)]; earlier != nil && earlier.UID == es.UID && workload.Newer(es.ResourceVersion, earlier.ResourceVersion) {
+		if earlier := x.secrets[nameOf(es)]; earlier != nil && earlier.UID == es.UID && events.Newer(es.ResourceVersion, earlier.ResourceVersion) {
 			x.set(nameOf(es), es)
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/externalsecret"
 	"github.com/keyturn/keyturn/internal/fair"
-	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // Syncer syncs the ExternalSecrets that read a secret in a store, or whose template names a Secret or a ConfigMap, when that changes. Its methods
@@ -127,7 +126,7 @@ func (y *Syncer) consider(ctx context.Context, s *pendingSync) {
 func (y *Syncer) join(ctx context.Context, s, later *pendingSync) {
 	s.joined = true
 	isSame := later.change.ID() == s.change.ID()
-	if !isSame && !workload.Newer(later.change.ResourceVersion, s.change.ResourceVersion) {
+	if !isSame && !events.Newer(later.change.ResourceVersion, s.change.ResourceVersion) {
 		return
 	}
 	later.event.Hold()

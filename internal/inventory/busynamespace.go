@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
-	"github.com/keyturn/keyturn/internal/workload"
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 // busyLimit is how long a namespace counts as busy after the last change of a source in it: as long as a rollout may take by default.
@@ -62,7 +62,7 @@ func contentsOf(items []any, namespace string) contents {
 			continue
 		}
 		c.count++
-		if version := about.GetResourceVersion(); c.newest == "" || workload.Newer(version, c.newest) {
+		if version := about.GetResourceVersion(); c.newest == "" || events.Newer(version, c.newest) {
 			c.newest = version
 		}
 	}

@@ -122,7 +122,7 @@ func (x *Index) Listed(w *workload.Workload, since string) { x.observe(w, false,
 func (x *Index) observe(w *workload.Workload, exact bool, since string) {
 	x.mu.Lock()
 	earlier := x.workloads[w.Key()]
-	if earlier != nil && earlier.ID.UID == w.ID.UID && !workload.Newer(w.Version, earlier.Version) {
+	if earlier != nil && earlier.ID.UID == w.ID.UID && !events.Newer(w.Version, earlier.Version) {
 		x.mu.Unlock()
 		return
 	}
@@ -134,7 +134,7 @@ func (x *Index) observe(w *workload.Workload, exact bool, since string) {
 func (x *Index) Answer(w *workload.Workload, templated bool) {
 	x.mu.Lock()
 	earlier := x.workloads[w.Key()]
-	if earlier == nil || earlier.ID.UID != w.ID.UID || !workload.Newer(w.Version, earlier.Version) {
+	if earlier == nil || earlier.ID.UID != w.ID.UID || !events.Newer(w.Version, earlier.Version) {
 		x.mu.Unlock()
 		return
 	}

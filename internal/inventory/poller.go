@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/keyturn/keyturn/internal/workload"
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 const (
@@ -135,7 +135,7 @@ func (p *poller) listAll(ctx context.Context, now time.Time) {
 	if version == "" {
 		return
 	}
-	if p.store.seen != "" && workload.Newer(p.store.seen, version) {
+	if p.store.seen != "" && events.Newer(p.store.seen, version) {
 		p.next = now.Add(busyInterval)
 		for _, b := range p.busy {
 			b.next = p.next

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -57,7 +58,7 @@ func (s *kindStore) Update(obj any) error {
 
 // see records how far the watch has come.
 func (s *kindStore) see(version string) {
-	if s.seen != "" && workload.Newer(version, s.seen) {
+	if s.seen != "" && events.Newer(version, s.seen) {
 		s.seen = version
 	}
 }

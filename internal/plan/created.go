@@ -2,7 +2,6 @@ package plan
 
 import (
 	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // byCreation decides about content that the pods are not known to have, and that may be there since the source was created.
@@ -24,7 +23,7 @@ func (q *question) byCreation() Reason {
 
 // hasAppeared reports whether what the pods read has not changed since the source was created.
 func (q *question) hasAppeared() bool {
-	hasChanged := q.now.CreatedAt != "" && workload.Newer(q.now.ChangedAt, q.now.CreatedAt)
+	hasChanged := q.now.CreatedAt != "" && events.Newer(q.now.ChangedAt, q.now.CreatedAt)
 	isBack := q.isBack() && (q.now.Created || q.now.Verb == events.VerbObserved && !hasChanged)
 	return q.now.CreatedAt != "" && q.seen.changedAt == q.now.CreatedAt || isBack || q.isRecreated()
 }

@@ -63,7 +63,7 @@ func (q *question) isRecordBehind() bool {
 	case q.last.UID != now.UID:
 		return !q.isOfEarlierObject()
 	}
-	return q.isNoted() || workload.Newer(now.Version, q.last.Version)
+	return q.isNoted() || events.Newer(now.Version, q.last.Version)
 }
 
 // isShown reports whether the workload itself shows that it is to be rolled for a reason, so that another leader knows.

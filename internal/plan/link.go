@@ -21,7 +21,7 @@ func (q *question) isAfter(link workload.Link, version string) bool {
 	case now.Verb == events.VerbDeleted || now.Source.Kind == events.KindOpenBao:
 		// The event does not have the resourceVersion of the deletion, nor has a store any, only a time by another clock. If in doubt, roll.
 		return isDated && q.at().Add(clockMargin).After(link.Written)
-	case workload.Newer(version, link.Version):
+	case events.Newer(version, link.Version):
 		return true
 	}
 	// If workloads and sources are not in the same etcd, only the times can be compared.

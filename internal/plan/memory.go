@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // LongWait is how long a change may wait before pods are assumed to have possibly started meanwhile.
@@ -64,7 +63,7 @@ func (q *question) isNews(version string) bool {
 		return q.isAfter(link, version)
 	}
 	isGone := q.now.Verb == events.VerbDeleted && !base.Deleted && version == base.Version
-	if base.Version != "" && (isGone || workload.Newer(version, base.Version)) {
+	if base.Version != "" && (isGone || events.Newer(version, base.Version)) {
 		return true
 	}
 	// An event that was not there, and is about an earlier time, was lost and published again.
@@ -76,5 +75,5 @@ func (q *question) isNews(version string) bool {
 // What a source was created with is a change if the source had something else before it was gone.
 func (q *question) isFlip() bool {
 	hadOther := q.now.Previous != "" && q.now.Previous != q.now.Fingerprint
-	return workload.Newer(q.seen.changedAt, q.last.Version) && (q.seen.changedAt != q.now.CreatedAt || hadOther)
+	return events.Newer(q.seen.changedAt, q.last.Version) && (q.seen.changedAt != q.now.CreatedAt || hadOther)
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // writtenBy returns a time by which the change was made, or zero if none is known. The newest write is never before the change.
@@ -45,7 +44,7 @@ func (q *question) isTemplateNewer() bool {
 	if q.w.Restarts() && q.isReloaded() {
 		return true // A restart replaces the pods and leaves the template as it is.
 	}
-	return workload.Newer(q.w.TemplateVersion, q.seen.changedAt) && !q.isContradicted()
+	return events.Newer(q.w.TemplateVersion, q.seen.changedAt) && !q.isContradicted()
 }
 
 // isReloaded reports whether Reloader has rolled the workload after the change, judging by its field manager. Nothing else is known about a
@@ -62,6 +61,6 @@ func (q *question) isReloaded() bool {
 // isContradicted reports whether the times of the two writes contradict their resourceVersions, as they may if workloads and sources are not in
 // the same etcd. Then the versions cannot be compared.
 func (q *question) isContradicted() bool {
-	return workload.Newer(q.w.TemplateVersion, q.seen.changedAt) && q.seen.changedAt == q.now.ResourceVersion &&
+	return events.Newer(q.w.TemplateVersion, q.seen.changedAt) && q.seen.changedAt == q.now.ResourceVersion &&
 		!q.w.TemplateWritten.IsZero() && q.w.TemplateWritten.Add(clockMargin).Before(q.now.WrittenAt)
 }

@@ -93,7 +93,7 @@ func (q *question) date() {
 	}
 	// The source was gone in between, and is back with what it had. Pods may have started without it. If nothing is to roll for that, an earlier
 	// change counts, which may still wait.
-	if q.policy.Create != CreateNever && (!q.recorded || q.isNoted()) && !needs(q.ref) && workload.Newer(q.now.CreatedAt, q.seen.changedAt) {
+	if q.policy.Create != CreateNever && (!q.recorded || q.isNoted()) && !needs(q.ref) && events.Newer(q.now.CreatedAt, q.seen.changedAt) {
 		q.seen.changedAt = q.now.CreatedAt
 	}
 	if q.seen.changedAt != "" || !q.recorded {
@@ -172,7 +172,7 @@ func (q *question) hasContent() Reason {
 	// The resourceVersions of another object of this name may come from another cluster, for example after a restore from a backup.
 	same := q.last.UID == q.now.UID
 	switch {
-	case same && workload.Newer(q.last.Version, changedAt):
+	case same && events.Newer(q.last.Version, changedAt):
 		return Stale
 	case q.isOfEarlierObject():
 		return Stale
@@ -190,7 +190,7 @@ func (q *question) hasContent() Reason {
 // of this cluster for that, whose resourceVersions are compared: then the workload was created before it was recorded.
 func (q *question) isOfEarlierObject() bool {
 	isObject := q.now.Source.Kind != events.KindOpenBao && q.recorded && q.last.UID != q.now.UID
-	return isObject && workload.Newer(q.last.Version, q.now.ResourceVersion) && workload.Newer(q.w.Version, q.last.Version) &&
+	return isObject && events.Newer(q.last.Version, q.now.ResourceVersion) && events.Newer(q.w.Version, q.last.Version) &&
 		q.w.Patched.After(q.w.Created)
 }
 
@@ -214,7 +214,7 @@ func (q *question) startedWithout() bool {
 // waited reports whether the pods could not start before the source appeared. If the workload already had pods by then, they run with what they
 // read from an earlier source of this name.
 func (q *question) waited() bool {
-	served := q.now.Source.Kind != events.KindOpenBao && workload.Newer(q.now.CreatedAt, q.w.ServingSince)
+	served := q.now.Source.Kind != events.KindOpenBao && events.Newer(q.now.CreatedAt, q.w.ServingSince)
 	return needs(q.ref) && !served
 }
 

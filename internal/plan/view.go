@@ -34,7 +34,7 @@ func viewOf(change events.Change, keys []string) view {
 	digest := sha256.New()
 	for _, name := range keys {
 		key := change.Keys[name]
-		if key.ChangedAt != "" && (seen.changedAt == "" || workload.Newer(key.ChangedAt, seen.changedAt)) {
+		if key.ChangedAt != "" && (seen.changedAt == "" || events.Newer(key.ChangedAt, seen.changedAt)) {
 			seen.changedAt = key.ChangedAt
 		}
 		if key.ChangedAt == change.ResourceVersion {

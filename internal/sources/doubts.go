@@ -4,8 +4,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/resourceversion"
-
 	"github.com/keyturn/keyturn/internal/events"
 )
 
@@ -61,8 +59,8 @@ func (d *doubts) about(source events.Source, before *lastEvent, now *object, ver
 		return false
 	}
 	isOfCached := before.Verb() == events.VerbDeleted && now != nil && before.UID == string(now.UID)
-	order, err := resourceversion.CompareResourceVersion(version, before.ResourceVersion)
-	if err == nil && order >= 0 && !isOfCached || d.isLong(source, before, version) {
+	isPast := events.CompareVersions(version, before.ResourceVersion) >= 0
+	if isPast && !isOfCached || d.isLong(source, before, version) {
 		d.ledger.confirm(source, before)
 		d.end(source)
 		return false

@@ -74,7 +74,7 @@ func (w *Workload) keepingLater(k kept) (*Workload, bool) {
 	rolled, later := make(map[string]RolledFor, len(w.Rolled)+len(k.rolled)), false
 	maps.Copy(rolled, w.Rolled)
 	for source, change := range k.rolled {
-		if last, recorded := rolled[source]; !recorded || Newer(change.Version, last.Version) && !last.IsOwed() {
+		if last, recorded := rolled[source]; !recorded || events.Newer(change.Version, last.Version) && !last.IsOwed() {
 			rolled[source], later = change, true
 		}
 	}

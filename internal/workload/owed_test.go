@@ -29,7 +29,7 @@ func TestTheRecordSaysWhatAWorkloadWaitsToBeRolledFor(t *testing.T) {
 	if diff := cmp.Diff(map[string]bool{"db": false, "gone": true}, got); diff != "" {
 		t.Errorf("what it waits for, and whether that is a deletion (-want +got):\n%s", diff)
 	}
-	if owed := w.Rolled["secret/db"]; !owed.Differs(change) || owed.SameChange(change) || Newer(owed.Version, "1") {
+	if owed := w.Rolled["secret/db"]; !owed.Differs(change) || owed.SameChange(change) || events.Newer(owed.Version, "1") {
 		t.Errorf("%v is taken for the change, or for a later one", owed)
 	}
 	if w.Rolled["secret/gone"].IsDeleted() {

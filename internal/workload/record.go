@@ -41,10 +41,10 @@ func (w *Workload) newRecord(write map[string]RolledFor) map[string]RolledFor {
 	for text, last := range dropped {
 		key, uid := lowWaterOf(text)
 		mark := rolled[key]
-		if !mark.IsLowWater() || !isVersion(mark.Version) {
+		if !mark.IsLowWater() || !events.Newer(mark.Version, NoVersion) {
 			mark = RolledFor{Fingerprint: lowWater, Version: NoVersion, UID: uid}
 		}
-		if Newer(last.Version, mark.Version) {
+		if events.Newer(last.Version, mark.Version) {
 			mark.Version = last.Version
 		}
 		rolled[key] = mark
@@ -61,7 +61,7 @@ func (w *Workload) HasDropped(source events.Source, version string) bool {
 		return false // Only sources that nothing but a pattern names are dropped.
 	}
 	version = cmp.Or(version, NoVersion)
-	return version == mark.Version || Newer(mark.Version, version)
+	return version == mark.Version || events.Newer(mark.Version, version)
 }
 
 // bounded returns entries by source with new ones added. It leaves out sources that no longer concern the workload and, of those that only patterns
@@ -114,9 +114,9 @@ func surplus(texts []string, rolled, write map[string]RolledFor) []string {
 			return by
 		}
 		switch {
-		case Newer(rolled[a].Version, rolled[b].Version):
+		case events.Newer(rolled[a].Version, rolled[b].Version):
 			return -1
-		case Newer(rolled[b].Version, rolled[a].Version):
+		case events.Newer(rolled[b].Version, rolled[a].Version):
 			return 1
 		}
 		return strings.Compare(a, b)

@@ -195,7 +195,7 @@ func FuzzARecordThatIsCut(f *testing.F) {
 		}
 		for text, entry := range before.Rolled {
 			read, err := events.ParseSource(text)
-			if _, kept := after.Rolled[text]; kept || err != nil || !Newer(entry.Version, NoVersion) {
+			if _, kept := after.Rolled[text]; kept || err != nil || !events.Newer(entry.Version, NoVersion) {
 				continue
 			}
 			if read.Namespace = "shop"; w.OptIn.matches(read) && !after.HasDropped(read, entry.Version) {

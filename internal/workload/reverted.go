@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 // annotationReverted, on the workload itself, counts for each source how often someone else undid a roll for one of its changes by restoring
@@ -83,7 +85,7 @@ func (w *Workload) recallReverted(earlier *Workload) {
 	for source, reverted := range earlier.Reverted {
 		_, counted := w.Reverted[source]
 		last := w.Rolled[source]
-		rolled := w.ours && last.SameChange(RolledFor{Version: reverted.Version, UID: reverted.UID}) || Newer(last.Version, reverted.Version)
+		rolled := w.ours && last.SameChange(RolledFor{Version: reverted.Version, UID: reverted.UID}) || events.Newer(last.Version, reverted.Version)
 		if counted || rolled || reverted.Template != w.TemplateID() {
 			continue
 		}

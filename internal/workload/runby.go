@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"maps"
 	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 // RunBy returns the state of w while other workloads run the pods of its template, as Rollouts do whose workloadRef names a Deployment, or while
@@ -86,7 +88,7 @@ func sinceAll(versions []string) string {
 		switch {
 		case newest == "" || version == "":
 			return ""
-		case Newer(version, newest):
+		case events.Newer(version, newest):
 			newest = version
 		}
 	}

@@ -6,6 +6,8 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 // startsPage is the page size of lists of Jobs.
@@ -52,7 +54,7 @@ func addStart(found map[string]Starts, job *batchv1.Job) {
 		starts.rolled = make(map[string]RolledFor, len(record))
 	}
 	for source, change := range record {
-		if last, known := starts.rolled[source]; !known || Newer(change.Version, last.Version) {
+		if last, known := starts.rolled[source]; !known || events.Newer(change.Version, last.Version) {
 			starts.rolled[source] = change
 		}
 	}

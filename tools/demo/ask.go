@@ -12,8 +12,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 // askTimeout is how long a command may take.
@@ -60,10 +61,7 @@ func (s *stage) kubernetesEvents(ctx context.Context, kind, name string, wanted 
 		return len(found) >= wanted, nil
 	})
 	// Their timestamps only have whole seconds.
-	slices.SortFunc(found, func(a, b corev1.Event) int {
-		order, _ := resourceversion.CompareResourceVersion(a.ResourceVersion, b.ResourceVersion)
-		return order
-	})
+	slices.SortFunc(found, func(a, b corev1.Event) int { return events.CompareVersions(a.ResourceVersion, b.ResourceVersion) })
 	if err != nil {
 		return found, fmt.Errorf("found %d Kubernetes Events of %s %s, want %d: %w", len(found), kind, name, wanted, err)
 	}
