@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -87,7 +86,7 @@ func (b *Bus) deadLetter(ctx context.Context, d *Delivery, reject *RejectError) 
 		letter.Data = nil
 	}
 	letter.Header.Set(headerReason, percentEncode(reject.Reason))
-	letter.Header.Set(headerError, percentEncode(shorten(reject.Err.Error())))
+	letter.Header.Set(headerError, percentEncode(Shorten(reject.Err.Error(), maxErrorText)))
 	letter.Header.Set(headerSubject, percentEncode(d.subject))
 	letter.Header.Set(headerSequence, strconv.FormatUint(d.Seq, 10))
 	letter.Header.Set(headerTime, b.now().UTC().Format(time.RFC3339Nano))
@@ -101,17 +100,3 @@ func (b *Bus) deadLetter(ctx context.Context, d *Delivery, reject *RejectError) 
 
 // isServerHeader reports whether a NATS server acts on the header.
 func isServerHeader(key string) bool { return strings.HasPrefix(strings.ToLower(key), "nats-") }
-
-// shorten returns the text as one line of limited length that a header can hold.
-func shorten(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, text)
-	if len(text) > maxErrorText {
-		text = text[:maxErrorText]
-	}
-	return strings.ToValidUTF8(text, "")
-}

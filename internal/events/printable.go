@@ -15,3 +15,13 @@ func Printable(text string) string {
 		return r
 	}, strings.ToValidUTF8(text, "\uFFFD"))
 }
+
+// Shorten returns untrusted text as Printable does, cut to at most size bytes.
+func Shorten(text string, size int) string {
+	text = Printable(text)
+	if len(text) > size {
+		// The cut may split a character.
+		text = strings.ToValidUTF8(text[:size], "")
+	}
+	return text
+}

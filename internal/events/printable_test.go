@@ -19,3 +19,23 @@ func TestTextsOfOthersArePrintedAsOneLine(t *testing.T) {
 		})
 	}
 }
+
+func TestALongTextOfOthersIsCutBetweenCharacters(t *testing.T) {
+	for _, tt := range []struct {
+		name, text string
+		size       int
+		want       string
+	}{
+		{"what fits stays", "größer", 8, "größer"},
+		{"what does not is cut", "größer", 7, "größe"},
+		{"within a character", "größer", 3, "gr"},
+		{"what is longer once it can be printed", "\xffa\xffa", 4, "\uFFFDa"},
+		{"line breaks", "a\nb", 3, "a b"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := Shorten(tt.text, tt.size); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}

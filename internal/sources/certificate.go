@@ -65,7 +65,7 @@ func issueStatus(resource *unstructured.Unstructured) *status {
 	}
 	read := parts.Status
 	s := &status{fields: events.Status{
-		Secret: printable(parts.Spec.SecretName, maxStatus), NotAfter: utc(read.NotAfter), RenewalTime: utc(read.RenewalTime),
+		Secret: ifPrintable(parts.Spec.SecretName, maxStatus), NotAfter: utc(read.NotAfter), RenewalTime: utc(read.RenewalTime),
 	}}
 	if read.Revision != nil {
 		s.fields.Revision = strconv.Itoa(*read.Revision)
@@ -74,7 +74,7 @@ func issueStatus(resource *unstructured.Unstructured) *status {
 	for _, condition := range read.Conditions {
 		switch condition.Type {
 		case certmanagerv1.CertificateConditionReady:
-			s.fields.Reason = printable(condition.Reason, maxStatus)
+			s.fields.Reason = ifPrintable(condition.Reason, maxStatus)
 		case certmanagerv1.CertificateConditionIssuing:
 			issuing = condition
 		}
@@ -85,7 +85,7 @@ func issueStatus(resource *unstructured.Unstructured) *status {
 	switch {
 	case current == corev1.ConditionTrue:
 	case current == corev1.ConditionFalse && issuing.Reason != reasonIssued:
-		s.verb, s.fields.Reason = events.VerbFailed, printable(issuing.Reason, maxStatus)
+		s.verb, s.fields.Reason = events.VerbFailed, ifPrintable(issuing.Reason, maxStatus)
 	case failed:
 		s.verb, s.fields.Reason = events.VerbFailed, reasonFailed
 	case read.Revision != nil:

@@ -48,10 +48,10 @@ func syncStatus(resource *unstructured.Unstructured) *status {
 		return nil
 	}
 	s := &status{fields: events.Status{
-		Reason: printable(read.Reason, maxStatus), Revision: printable(read.SyncedVersion, maxStatus),
+		Reason: ifPrintable(read.Reason, maxStatus), Revision: ifPrintable(read.SyncedVersion, maxStatus),
 	}}
 	if read.Target.Kind == events.KindSecret {
-		s.fields.Secret = printable(read.Target.Name, maxStatus)
+		s.fields.Secret = ifPrintable(read.Target.Name, maxStatus)
 	}
 	switch {
 	case read.Ready:

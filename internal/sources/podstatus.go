@@ -71,7 +71,7 @@ func newPodStatus(ring *keyring, resource *unstructured.Unstructured) *object {
 		return reduced
 	}
 	said.class = events.Source{
-		Kind: events.KindSecretProviderClass, Namespace: reduced.source.Namespace, Name: printable(parts.Status.Class, maxStatus),
+		Kind: events.KindSecretProviderClass, Namespace: reduced.source.Namespace, Name: ifPrintable(parts.Status.Class, maxStatus),
 	}
 	if !parts.Status.Mounted || len(parts.Status.Objects) == 0 {
 		return reduced

@@ -1,10 +1,6 @@
 package sources
 
 import (
-	"strings"
-	"unicode"
-	"unicode/utf8"
-
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/externalsecret"
 )
@@ -27,15 +23,15 @@ func requestOf(annotations map[string]string) request {
 		forced, _ := externalsecret.ParseForceSync(annotations[externalsecret.AnnotationForceSync])
 		event, parent = forced.Event, forced.Traceparent
 	}
-	if event = printable(event, maxCause); event == "" {
+	if event = ifPrintable(event, maxCause); event == "" {
 		return request{}
 	}
 	return request{event: event, trace: events.TraceContext{Parent: parent}.Valid()}
 }
 
-// printable returns the text if it has at most size bytes and only printable characters, and otherwise an empty string.
-func printable(text string, size int) string {
-	if len(text) > size || !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+// ifPrintable returns the text if it is a printable line of at most size bytes, and otherwise an empty string: of a name, a part is useless.
+func ifPrintable(text string, size int) string {
+	if events.Shorten(text, size) != text {
 		return ""
 	}
 	return text

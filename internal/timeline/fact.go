@@ -123,12 +123,12 @@ func (f fact) bounded() fact {
 	f.causes = slices.DeleteFunc(f.causes, func(id string) bool { return id == "" })
 	f.causes = f.causes[:min(len(f.causes), maxCauses)]
 	f.sources = f.sources[:min(len(f.sources), maxCauses)]
-	f.reason, f.message, f.about = printable(f.reason), printable(f.message), printable(f.about)
+	f.reason, f.message, f.about = cut(f.reason), cut(f.message), cut(f.about)
 	return f
 }
 
-// printable replaces characters that are not printable, or that would reorder the text around them, and cuts the text if it is too long.
-func printable(text string) string {
+// cut returns the text as a printable line, without what exceeds the limit.
+func cut(text string) string {
 	clean := events.Printable(text)
 	if runes := []rune(clean); len(runes) > maxText {
 		return string(runes[:maxText]) + "…"

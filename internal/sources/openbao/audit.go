@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
@@ -134,8 +133,8 @@ func decodeLine(line []byte) (entry, verdict) {
 		namespace: strings.Trim(l.Request.Namespace.Path, "/"),
 		path:      l.Request.Path,
 		operation: l.Request.Operation,
-		request:   strings.TrimSpace(printable(l.Request.ID)), // the ID of an event ends with it, and has no space around it
-		by:        printable(l.Auth.DisplayName),
+		request:   strings.TrimSpace(events.Shorten(l.Request.ID, maxLabel)), // the ID of an event ends with it, and has no space around it
+		by:        events.Shorten(l.Auth.DisplayName, maxLabel),
 		trace:     traceOf(l.Request.Headers),
 	}
 	e.mount = mountOf(l.Request.MountPoint, e.namespace, e.path)
@@ -186,21 +185,6 @@ func traceOf(headers map[string][]string) events.TraceContext {
 		}
 	}
 	return sent.Valid()
-}
-
-// printable makes text from outside safe to show.
-func printable(text string) string {
-	text = strings.ToValidUTF8(text, "?")
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return '?'
-	}, text)
-	if len(text) > maxLabel {
-		text = strings.ToValidUTF8(text[:maxLabel], "")
-	}
-	return text
 }
 
 // promising reports whether a line, or the start of a long one, may be relevant. The stores write all marks before any field that can be long.

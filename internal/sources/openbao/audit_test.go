@@ -212,7 +212,7 @@ func TestWhatALineSaysOfWhoDidItIsMadeFitToBeShown(t *testing.T) {
 		by         string
 		trace      events.TraceContext
 	}{
-		{name: "a name with an end of line", line: strings.Replace(lineOf(write, "", ""), `"token"`, `"a\nb"`, 1), by: "a?b"},
+		{name: "a name with an end of line", line: strings.Replace(lineOf(write, "", ""), `"token"`, `"a\nb"`, 1), by: "a b"},
 		{name: "a name that is long", line: strings.Replace(lineOf(write, "", ""), `"token"`, `"`+strings.Repeat("é", 200)+`"`, 1), by: strings.Repeat("é", maxLabel/2)},
 		{
 			name: "the header in another case, with a state",
