@@ -25,8 +25,9 @@ const sweepFrom = 64
 
 // NewBudget returns a budget of the given number of bytes per time, of which atOnce bytes may be used at once.
 func NewBudget(bytes int64, per time.Duration, atOnce int64) *Budget {
-	perSecond := float64(bytes) / per.Seconds()
-	return &Budget{perSecond: perSecond, atOnce: seconds(float64(atOnce) / perSecond), earned: make(map[string]time.Time)}
+	b := &Budget{perSecond: float64(bytes) / per.Seconds(), earned: make(map[string]time.Time)}
+	b.atOnce = b.worth(int(atOnce))
+	return b
 }
 
 // Reserve reserves bytes for a namespace, and returns when it may use them. That is now, unless it has used too many before. Later reservations
@@ -75,7 +76,9 @@ func (b *Budget) until(namespace string, size int, now time.Time) time.Time {
 }
 
 // worth returns how long it takes to earn the bytes.
-func (b *Budget) worth(size int) time.Duration { return seconds(float64(size) / b.perSecond) }
+func (b *Budget) worth(size int) time.Duration {
+	return time.Duration(float64(size) / b.perSecond * float64(time.Second))
+}
 
 // sweep forgets namespaces that owe nothing, whenever there are twice as many as were left after the last sweep.
 func (b *Budget) sweep(now time.Time) {
@@ -85,5 +88,3 @@ func (b *Budget) sweep(now time.Time) {
 	maps.DeleteFunc(b.earned, func(_ string, earned time.Time) bool { return !earned.After(now) })
 	b.swept = len(b.earned)
 }
-
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

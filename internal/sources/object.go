@@ -60,8 +60,8 @@ func newObject(ring *keyring, kind events.Kind, meta *metav1.ObjectMeta, data ma
 	return &object{
 		source: source, UID: meta.UID, ResourceVersion: meta.ResourceVersion,
 		fingerprints: ring.fingerprint(source, data),
-		writtenAt:    seconds(written),
-		createdAt:    seconds(meta.CreationTimestamp.Time),
+		writtenAt:    unixSeconds(written),
+		createdAt:    unixSeconds(meta.CreationTimestamp.Time),
 		asCreated:    written.Sub(meta.CreationTimestamp.Time) <= creationTakes,
 	}
 }
@@ -92,10 +92,10 @@ func (o *object) created() time.Time { return timeOf(o.createdAt) }
 // written returns the time of the newest write, or zero if that is unknown.
 func (o *object) written() time.Time { return timeOf(o.writtenAt) }
 
-// seconds returns the seconds since 1970, or zero for the zero time.
-func seconds(t time.Time) uint32 { return uint32(min(max(t.Unix(), 0), math.MaxUint32)) }
+// unixSeconds returns the seconds since 1970, or zero for the zero time.
+func unixSeconds(t time.Time) uint32 { return uint32(min(max(t.Unix(), 0), math.MaxUint32)) }
 
-// timeOf is the inverse of seconds.
+// timeOf is the inverse of unixSeconds.
 func timeOf(seconds uint32) time.Time {
 	if seconds == 0 {
 		return time.Time{}

@@ -61,7 +61,7 @@ func newPodStatus(ring *keyring, resource *unstructured.Unstructured) *object {
 	said := &podStatus{pod: podOf(resource), rewritten: resource.GetGeneration() > 1}
 	reduced := &object{
 		source: nameOf(kindPodStatus, resource), UID: resource.GetUID(), ResourceVersion: resource.GetResourceVersion(),
-		writtenAt: seconds(newestWrite(&metav1.ObjectMeta{
+		writtenAt: unixSeconds(newestWrite(&metav1.ObjectMeta{
 			CreationTimestamp: resource.GetCreationTimestamp(), ManagedFields: resource.GetManagedFields(),
 		})),
 		details: &details{mounted: said},
