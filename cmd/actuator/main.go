@@ -10,7 +10,6 @@ import (
 
 	"github.com/keyturn/keyturn/internal/commands"
 	"github.com/keyturn/keyturn/internal/inspect"
-	"github.com/keyturn/keyturn/internal/process"
 	"github.com/keyturn/keyturn/internal/program"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -18,22 +17,22 @@ import (
 // version is set when a release is built.
 var version = "dev"
 
-// smallHeap is the heap of the actuator of a small cluster, in bytes: see process.Program. A third of it are buffers of the embedded NATS.
+// smallHeap is the heap of the actuator of a small cluster, in bytes: see program.Build. A third of it are buffers of the embedded NATS.
 const smallHeap = 48 << 20
 
 const short = "Roll the workloads that depend on a changed Secret, ConfigMap or store secret."
 
 func main() {
-	os.Exit(process.Main(func(ctx context.Context) error { return newCommand(smallHeap).ExecuteContext(ctx) }))
+	os.Exit(commands.Main(func(ctx context.Context) error { return newCommand(smallHeap).ExecuteContext(ctx) }))
 }
 
-// newCommand returns the command. Heap is SmallHeap of process.Program: smallHeap, and 0 in tests, which share their process.
+// newCommand returns the command. Heap is SmallHeap of program.Build: smallHeap, and 0 in tests, which share their process.
 func newCommand(heap uint64) *cobra.Command {
 	a := program.NewActuator(version)
 	cmd := &cobra.Command{
-		Use: "actuator", Short: short, Long: short + "\n\n" + process.EnvironmentUsage,
-		Args: cobra.NoArgs, Version: process.BuildVersion(version), SilenceUsage: true, SilenceErrors: true,
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return process.Environment(cmd.Flags()) },
+		Use: "actuator", Short: short, Long: short + "\n\n" + commands.EnvironmentUsage,
+		Args: cobra.NoArgs, Version: commands.BuildVersion(version), SilenceUsage: true, SilenceErrors: true,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return commands.Environment(cmd.Flags()) },
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.Run(cmd.Context(), cmd.ErrOrStderr(), program.Build{Version: version, SmallHeap: heap})
 		},

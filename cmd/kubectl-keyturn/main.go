@@ -9,15 +9,15 @@ import (
 
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // A kubeconfig may name any of them.
 
+	"github.com/keyturn/keyturn/internal/commands"
 	"github.com/keyturn/keyturn/internal/plugin"
-	"github.com/keyturn/keyturn/internal/process"
 )
 
 // version is set when a release is built.
 var version = "dev"
 
 func main() {
-	os.Exit(process.Main(func(ctx context.Context) error {
+	os.Exit(commands.Main(func(ctx context.Context) error {
 		return plugin.New(version).Run(ctx, arguments(os.Args), os.Stdout, os.Stderr)
 	}))
 }

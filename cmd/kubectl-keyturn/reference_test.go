@@ -4,15 +4,15 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/keyturn/keyturn/internal/commands"
 	"github.com/keyturn/keyturn/internal/plugin"
-	"github.com/keyturn/keyturn/internal/process"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestReferenceOfTheFlagsIsWhatTheCodeSays(t *testing.T) {
 	var doc bytes.Buffer
 	doc.WriteString("# The flags of kubectl keyturn\n\nThis page is made from the code by `make generate`.\n\n")
-	if err := process.Reference(&doc, "Commands", plugin.New(version).Command()); err != nil {
+	if err := commands.Reference(&doc, "Commands", plugin.New(version).Command()); err != nil {
 		t.Fatal(err)
 	}
 	testkit.Golden(t, "../../docs/flags-kubectl-keyturn.md", doc.Bytes())

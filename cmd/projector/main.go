@@ -7,30 +7,30 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/keyturn/keyturn/internal/process"
+	"github.com/keyturn/keyturn/internal/commands"
 	"github.com/keyturn/keyturn/internal/program"
 )
 
 // version is set when a release is built.
 var version = "dev"
 
-// smallHeap is the heap of the projector of a small cluster, in bytes: see process.Program.
+// smallHeap is the heap of the projector of a small cluster, in bytes: see program.Build.
 const smallHeap = 16 << 20
 
 const short = "Copy values of Secrets into fields of custom resources that cannot refer to a Secret, and keep them equal."
 
 func main() {
-	os.Exit(process.Main(func(ctx context.Context) error { return newCommand(smallHeap).ExecuteContext(ctx) }))
+	os.Exit(commands.Main(func(ctx context.Context) error { return newCommand(smallHeap).ExecuteContext(ctx) }))
 }
 
-// newCommand returns the command. Heap is SmallHeap of process.Program: smallHeap, and 0 in tests, which share their process.
+// newCommand returns the command. Heap is SmallHeap of program.Build: smallHeap, and 0 in tests, which share their process.
 func newCommand(heap uint64) *cobra.Command {
 	p := program.NewProjector(version)
 	cmd := &cobra.Command{
-		Use: "projector", Short: short, Long: short + "\n\n" + process.EnvironmentUsage,
-		Args: cobra.NoArgs, Version: process.BuildVersion(version), SilenceUsage: true, SilenceErrors: true,
+		Use: "projector", Short: short, Long: short + "\n\n" + commands.EnvironmentUsage,
+		Args: cobra.NoArgs, Version: commands.BuildVersion(version), SilenceUsage: true, SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := process.Environment(cmd.Flags()); err != nil {
+			if err := commands.Environment(cmd.Flags()); err != nil {
 				return err
 			}
 			return p.Run(cmd.Context(), cmd.ErrOrStderr(), program.Build{Version: version, SmallHeap: heap})

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/keyturn/keyturn/internal/process"
+	"github.com/keyturn/keyturn/internal/commands"
 	"github.com/keyturn/keyturn/internal/program"
 	"github.com/keyturn/keyturn/internal/reloader"
 )
@@ -15,7 +15,7 @@ import (
 // version is set when a release is built.
 var version = "dev"
 
-// smallHeap is the heap of a small cluster, in bytes: see process.Program. It is that of the watcher and the actuator together, which do not
+// smallHeap is the heap of a small cluster, in bytes: see program.Build. It is that of the watcher and the actuator together, which do not
 // have their bursts at the same time.
 const smallHeap = 64 << 20
 
@@ -25,21 +25,21 @@ const long = short + `
 
 It runs the watcher and the actuator in one process. A flag for something that it cannot do is refused, with what to use instead.
 
-` + process.EnvironmentUsage + " KUBERNETES_NAMESPACE and KUBECONFIG mean what they mean to Reloader."
+` + commands.EnvironmentUsage + " KUBERNETES_NAMESPACE and KUBECONFIG mean what they mean to Reloader."
 
 func main() {
-	os.Exit(process.Main(func(ctx context.Context) error { return newCommand(smallHeap).ExecuteContext(ctx) }))
+	os.Exit(commands.Main(func(ctx context.Context) error { return newCommand(smallHeap).ExecuteContext(ctx) }))
 }
 
-// newCommand returns the command. Heap is SmallHeap of process.Program: smallHeap, and 0 in tests, which share their process.
+// newCommand returns the command. Heap is SmallHeap of program.Build: smallHeap, and 0 in tests, which share their process.
 func newCommand(heap uint64) *cobra.Command {
 	flags := reloader.NewFlags()
 	cmd := &cobra.Command{
 		Use: "reloader", Short: short, Long: long,
-		Args: cobra.ArbitraryArgs, Version: process.BuildVersion(version), SilenceUsage: true, SilenceErrors: true,
+		Args: cobra.ArbitraryArgs, Version: commands.BuildVersion(version), SilenceUsage: true, SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			flags.Arguments = args
-			if err := process.Environment(cmd.Flags()); err != nil {
+			if err := commands.Environment(cmd.Flags()); err != nil {
 				return err
 			}
 			both, err := reloader.Translate(flags, reloader.NewEnvironment(os.Getenv), version)

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/keyturn/keyturn/internal/process"
+	"github.com/keyturn/keyturn/internal/commands"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
@@ -14,7 +14,7 @@ func TestReferenceOfTheFlagsIsWhatTheCodeSays(t *testing.T) {
 		"The names and defaults are those of Stakater's Reloader 1.4, except for the flags that it does not have: `--cluster`,\n" +
 		"`--fingerprint-key-file`, `--kubeconfig`, `--max-rolls-per-hour`, `--metrics-addr`, `--notify-config`, `--settle` and\n" +
 		"`--state-dir`. See [one process](reloader.md#one-process).\n\n")
-	if err := process.Reference(&doc, "Commands", newCommand(0)); err != nil {
+	if err := commands.Reference(&doc, "Commands", newCommand(0)); err != nil {
 		t.Fatal(err)
 	}
 	testkit.Golden(t, "../../docs/flags-reloader.md", doc.Bytes())

@@ -15,7 +15,6 @@ import (
 	"github.com/keyturn/keyturn/internal/commands"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/inspect"
-	"github.com/keyturn/keyturn/internal/process"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -82,7 +81,7 @@ func (p *Plugin) Command() *cobra.Command {
 		Use: "kubectl-keyturn", Short: short, Long: long,
 		Annotations:  map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl keyturn"},
 		SilenceUsage: true, SilenceErrors: true,
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return process.Environment(cmd.Flags()) },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return commands.Environment(cmd.Flags()) },
 	}
 	p.addFlags(root.PersistentFlags())
 	program := &commands.Program{Narrow: true, Settings: &p.settings, Unknown: p.unknown, Clients: p.clients, Streams: p.streams}
@@ -144,7 +143,7 @@ func (p *Plugin) configure(ctx context.Context, flags *pflag.FlagSet) error {
 	if err := p.fetchFiles(ctx, flags); err != nil {
 		return err
 	}
-	if err := process.EnvironmentOf(flags, p.installed.setting); err != nil {
+	if err := commands.EnvironmentOf(flags, p.installed.setting); err != nil {
 		return fmt.Errorf("settings of the installation in namespace %s: %w", p.installed.namespace, err)
 	}
 	return nil
@@ -154,7 +153,7 @@ func (p *Plugin) configure(ctx context.Context, flags *pflag.FlagSet) error {
 func (p *Plugin) fetchFiles(ctx context.Context, flags *pflag.FlagSet) error {
 	for _, name := range fileSettings {
 		flag := flags.Lookup(name)
-		path := p.installed.settings[process.EnvironmentVariable(name)]
+		path := p.installed.settings[commands.EnvironmentVariable(name)]
 		if flag == nil || flag.Changed || path == "" {
 			continue
 		}
@@ -226,7 +225,9 @@ func (p *Plugin) streams(ctx context.Context) (inspect.Streams, error) {
 func (p *Plugin) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version of the plugin.", Args: cobra.NoArgs,
-		Run: func(cmd *cobra.Command, _ []string) { fmt.Fprintln(cmd.OutOrStdout(), process.BuildVersion(p.version)) },
+		Run: func(cmd *cobra.Command, _ []string) {
+			fmt.Fprintln(cmd.OutOrStdout(), commands.BuildVersion(p.version))
+		},
 	}
 }
 

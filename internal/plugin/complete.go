@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/keyturn/keyturn/internal/process"
+	"github.com/keyturn/keyturn/internal/commands"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -49,7 +49,7 @@ func (p *Plugin) completing(find finder) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), p.completionTime)
 		defer cancel()
-		err := process.Environment(cmd.Flags())
+		err := commands.Environment(cmd.Flags())
 		if err == nil {
 			err = p.access.open(p.version, func(next http.RoundTripper) http.RoundTripper { return within(ctx, next) })
 		}

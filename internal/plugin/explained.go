@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/keyturn/keyturn/internal/process"
+	"github.com/keyturn/keyturn/internal/commands"
 )
 
 // explained has the parts of an explanation that are printed.
@@ -68,7 +68,7 @@ func (a *annotating) explaining(ctx context.Context) (*cobra.Command, error) {
 	a.prepared = true
 	cmd.InheritedFlags() // adds those of the plugin
 	cmd.SetContext(ctx)
-	a.unprepared = errors.Join(cmd.Flags().Set("namespace", a.namespace), cmd.Flags().Set("output", "json"), process.Environment(cmd.Flags()))
+	a.unprepared = errors.Join(cmd.Flags().Set("namespace", a.namespace), cmd.Flags().Set("output", "json"), commands.Environment(cmd.Flags()))
 	if a.unprepared == nil {
 		a.unprepared = a.plugin.prepare(cmd, nil) //nolint:contextcheck // it uses the context of the command
 	}

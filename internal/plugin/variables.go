@@ -12,7 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/keyturn/keyturn/internal/process"
+	"github.com/keyturn/keyturn/internal/commands"
 )
 
 // reference matches a reference to a variable in the value of another one.
@@ -93,9 +93,9 @@ func arguments(words []string) map[string]string {
 			if last = ""; !has {
 				last, value = name, "true"
 			}
-			flags[process.EnvironmentVariable(name)] = value
+			flags[commands.EnvironmentVariable(name)] = value
 		case last != "":
-			flags[process.EnvironmentVariable(last)], last = word, ""
+			flags[commands.EnvironmentVariable(last)], last = word, ""
 		}
 	}
 	return flags

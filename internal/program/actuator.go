@@ -14,12 +14,11 @@ import (
 	"github.com/keyturn/keyturn/internal/events/embedded"
 	"github.com/keyturn/keyturn/internal/identity"
 	"github.com/keyturn/keyturn/internal/notify"
-	"github.com/keyturn/keyturn/internal/process"
 )
 
 // Actuator is the program that rolls the workloads that depend on a changed source. Its fields are its options.
 type Actuator struct {
-	Process process.Options
+	Process Options
 	Actuate actuate.Options
 	Notify  notify.Options
 	// Call configures a webhook that is called instead of rolling workloads, if it has a URL. Actuate and Notify are then not used.
@@ -39,7 +38,7 @@ type Actuator struct {
 // NewActuator returns an actuator with the defaults.
 func NewActuator(version string) *Actuator {
 	return &Actuator{
-		Process: process.DefaultOptions("actuator", version), Actuate: actuate.DefaultOptions(), guardInterval: time.Minute,
+		Process: DefaultOptions("actuator", version), Actuate: actuate.DefaultOptions(), guardInterval: time.Minute,
 	}
 }
 
@@ -72,9 +71,9 @@ func (a *Actuator) Run(ctx context.Context, log io.Writer, build Build) error {
 	if err != nil {
 		return err
 	}
-	return process.Run(ctx, process.Program{
+	return Run(ctx, Program{
 		Name: "actuator", Version: build.Version, Options: a.Process, Log: log, SmallHeap: build.SmallHeap,
-		Parts: []process.Part{{Role: "actuator", Prepare: a.prepare, Connect: a.connect, Identify: identity.Check}},
+		Parts: []Part{{Role: "actuator", Prepare: a.prepare, Connect: a.connect, Identify: identity.Check}},
 	})
 }
 
@@ -102,22 +101,22 @@ func (a *Actuator) validateCall() error {
 	return a.Call.Validate()
 }
 
-func (a *Actuator) prepare(r *process.Runtime) (process.Work, error) {
+func (a *Actuator) prepare(r *Runtime) (Work, error) {
 	var err error
 	if a.Actuate.Client, err = a.Process.Kube.Client(); err != nil {
-		return process.Work{}, err
+		return Work{}, err
 	}
 	if a.Call.URL != "" {
 		a.Call.Logger, a.Call.Meter = r.Logger, r.Meter("notify")
 		caller, err := notify.NewCaller(a.Call)
 		if err != nil {
-			return process.Work{}, err
+			return Work{}, err
 		}
-		return process.Work{Client: a.Actuate.Client, Run: caller.Run}, nil
+		return Work{Client: a.Actuate.Client, Run: caller.Run}, nil
 	}
 	if a.Actuate.ForceSync || a.Actuate.ArgoRollouts || a.Actuate.TargetsConfig != "" {
 		if a.Actuate.Dynamic, err = a.Process.Kube.Dynamic(); err != nil {
-			return process.Work{}, err
+			return Work{}, err
 		}
 	}
 	if a.Actuate.Reloader {
@@ -129,7 +128,7 @@ func (a *Actuator) prepare(r *process.Runtime) (process.Work, error) {
 	a.Notify.Logger, a.Notify.Meter = r.Logger, r.Meter("notify")
 	notifier, err := notify.New(a.Notify)
 	if err != nil {
-		return process.Work{}, err
+		return Work{}, err
 	}
 	a.Actuate.WhileLeading = notifier.Run
 	a.Actuate.Identity, a.Actuate.Unfit = os.Getenv("POD_NAME"), a.unfit
@@ -137,8 +136,8 @@ func (a *Actuator) prepare(r *process.Runtime) (process.Work, error) {
 	a.Actuate.Progress = r.Progress("deciding")
 	actuator, err := actuate.New(a.Actuate)
 	if err != nil {
-		return process.Work{}, err
+		return Work{}, err
 	}
 	r.Health.AddReadiness("workloads", actuator.Ready)
-	return process.Work{Client: a.Actuate.Client, Run: actuator.Run}, nil
+	return Work{Client: a.Actuate.Client, Run: actuator.Run}, nil
 }

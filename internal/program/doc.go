@@ -1,10 +1,17 @@
-// Package program assembles the programs from their options: Watcher, Actuator, Projector, and Reloader, which runs the first two in one process.
+// Package program assembles the programs from their options, and runs them: Watcher, Actuator, Projector, and Reloader, which runs the first two in
+// one process.
+//
+// Order: Run sets up logs and telemetry, prepares the work, listens for probes and scrapes, and only then connects to NATS. That may take
+// any time: a program that waits is alive, but not ready. The work begins when the streams and the identity of the cluster are verified.
+// Shutdown runs in reverse order, each step within stopLimit.
+//
+// Failure: an error of any step ends the program with that error, after the steps before it were undone.
 package program
 
 // Build describes a built command.
 type Build struct {
 	// Version is the version of the release.
 	Version string
-	// SmallHeap is as in process.Program.
+	// SmallHeap is as in Program.
 	SmallHeap uint64
 }

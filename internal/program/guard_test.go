@@ -12,7 +12,6 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/events/embedded"
-	"github.com/keyturn/keyturn/internal/process"
 	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
@@ -25,16 +24,16 @@ func connected(t *testing.T, a *Actuator, log *testkit.Log) jetstream.JetStream 
 	ready := make(chan *nats.Conn, 1)
 	testkit.Run(t, "actuator", func(ctx context.Context) error {
 		var connection *nats.Conn
-		return process.Run(ctx, process.Program{Name: "actuator", Options: a.Process, Log: log, Parts: []process.Part{{
+		return Run(ctx, Program{Name: "actuator", Options: a.Process, Log: log, Parts: []Part{{
 			Role: "actuator",
-			Prepare: func(*process.Runtime) (process.Work, error) {
-				return process.Work{Run: func(ctx context.Context, _ *events.Bus) error {
+			Prepare: func(*Runtime) (Work, error) {
+				return Work{Run: func(ctx context.Context, _ *events.Bus) error {
 					ready <- connection
 					<-ctx.Done()
 					return nil
 				}}, nil
 			},
-			Connect: func(ctx context.Context, r *process.Runtime) (_ *nats.Conn, err error) {
+			Connect: func(ctx context.Context, r *Runtime) (_ *nats.Conn, err error) {
 				connection, err = a.connect(ctx, r)
 				return connection, err
 			},

@@ -9,19 +9,18 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/keyturn/keyturn/internal/process"
 	"github.com/keyturn/keyturn/internal/project"
 )
 
 // Projector is the program that copies values of Secrets into fields of custom resources. Its fields are its options.
 type Projector struct {
-	Process process.Options
+	Process Options
 	Project project.Options
 }
 
 // NewProjector returns a projector with the defaults.
 func NewProjector(version string) *Projector {
-	return &Projector{Process: process.DefaultOptions("projector", version), Project: project.DefaultOptions()}
+	return &Projector{Process: DefaultOptions("projector", version), Project: project.DefaultOptions()}
 }
 
 // AddFlags adds the flags of the options.
@@ -36,29 +35,29 @@ func (p *Projector) Run(ctx context.Context, log io.Writer, build Build) error {
 	if err := errors.Join(p.Process.Validate(), p.Project.Validate()); err != nil {
 		return err
 	}
-	return process.Run(ctx, process.Program{
+	return Run(ctx, Program{
 		Name: "projector", Version: build.Version, Options: p.Process, Log: log, SmallHeap: build.SmallHeap,
 		// It does not compare the identity of the cluster, because that needs permission to read a namespace. If another cluster has the same
 		// name, its events only make this one compare its own Secret needlessly.
-		Parts: []process.Part{{Role: "projector", Prepare: p.prepare}},
+		Parts: []Part{{Role: "projector", Prepare: p.prepare}},
 	})
 }
 
-func (p *Projector) prepare(r *process.Runtime) (process.Work, error) {
+func (p *Projector) prepare(r *Runtime) (Work, error) {
 	p.Process.Kube.NoWarnings = true
 	var err error
 	if p.Project.Client, err = p.Process.Kube.Client(); err != nil {
-		return process.Work{}, err
+		return Work{}, err
 	}
 	if p.Project.Dynamic, err = p.Process.Kube.Dynamic(); err != nil {
-		return process.Work{}, err
+		return Work{}, err
 	}
 	p.Project.Random, p.Project.Now = rand.Reader, time.Now
 	p.Project.Logger, p.Project.Tracer, p.Project.Meter = r.Logger, r.Tracer("project"), r.Meter("project")
 	projector, err := project.New(p.Project)
 	if err != nil {
-		return process.Work{}, err
+		return Work{}, err
 	}
 	r.Health.AddReadiness("resources", projector.Ready)
-	return process.Work{Run: projector.Run}, nil
+	return Work{Run: projector.Run}, nil
 }

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-
-	"github.com/keyturn/keyturn/internal/process"
 )
 
 // profileLimit is how long a profile may take. The default of a request is 30 seconds.
@@ -20,7 +18,7 @@ const profileLimit = 5 * time.Minute
 // Reloader runs the watcher and the actuator in one process, around a NATS server that only they reach. Its fields are its options.
 type Reloader struct {
 	// Process has the options of the process. Of the process options of the two programs, only Kube is used.
-	Process  process.Options
+	Process  Options
 	Watcher  *Watcher
 	Actuator *Actuator
 	// StateDir is where the streams and, unless the watcher has a key file, the fingerprint key are kept. Empty means a temporary directory.
@@ -36,7 +34,7 @@ type Note struct{ Setting, Text string }
 
 // NewReloader returns a Reloader with the defaults.
 func NewReloader(version string) *Reloader {
-	r := &Reloader{Process: process.DefaultOptions("reloader", version), Watcher: NewWatcher(version), Actuator: NewActuator(version)}
+	r := &Reloader{Process: DefaultOptions("reloader", version), Watcher: NewWatcher(version), Actuator: NewActuator(version)}
 	r.Actuator.Embed = true
 	r.Actuator.Embedded.Replicas = 1
 	// The streams belong to this process, so there is nobody to share the work with, unless there are replicas.
@@ -66,16 +64,16 @@ func (r *Reloader) runIn(ctx context.Context, state state, log io.Writer, build 
 	if err := errors.Join(invalid...); err != nil {
 		return err
 	}
-	return process.Run(ctx, process.Program{
+	return Run(ctx, Program{
 		Name: "reloader", Version: build.Version, Options: r.Process, Log: log, SmallHeap: build.SmallHeap,
-		OneServer: true, Servers: []process.Server{{Name: "pprof", Addr: r.PprofAddr, Handler: profiles(), WriteTimeout: profileLimit}},
+		OneServer: true, Servers: []Server{{Name: "pprof", Addr: r.PprofAddr, Handler: profiles(), WriteTimeout: profileLimit}},
 		// The actuator's connection starts the server that the watcher connects to.
-		Parts: []process.Part{
-			{Role: "actuator", Prepare: r.Actuator.prepare, Connect: func(ctx context.Context, runtime *process.Runtime) (*nats.Conn, error) {
+		Parts: []Part{
+			{Role: "actuator", Prepare: r.Actuator.prepare, Connect: func(ctx context.Context, runtime *Runtime) (*nats.Conn, error) {
 				r.warn(ctx, runtime, state)
 				return r.Actuator.connect(ctx, runtime)
 			}},
-			{Role: "watcher", Prepare: r.Watcher.prepare, Connect: func(ctx context.Context, runtime *process.Runtime) (*nats.Conn, error) {
+			{Role: "watcher", Prepare: r.Watcher.prepare, Connect: func(ctx context.Context, runtime *Runtime) (*nats.Conn, error) {
 				return runtime.Connect(ctx, r.Actuator.server.ClientOption())
 			}},
 		},
@@ -83,7 +81,7 @@ func (r *Reloader) runIn(ctx context.Context, state state, log io.Writer, build 
 }
 
 // warn logs the disadvantages of running in one process, and the notes.
-func (r *Reloader) warn(ctx context.Context, runtime *process.Runtime, s state) {
+func (r *Reloader) warn(ctx context.Context, runtime *Runtime, s state) {
 	runtime.Logger.WarnContext(ctx, "watcher and actuator share one process, so one account reads secrets and writes workloads; "+
 		"changes made while it is down are found only if its state directory is kept", "state_dir", s.dir, "new", s.made)
 	if r.StateDir == "" {

@@ -9,19 +9,18 @@ import (
 
 	"github.com/keyturn/keyturn/internal/health"
 	"github.com/keyturn/keyturn/internal/identity"
-	"github.com/keyturn/keyturn/internal/process"
 	"github.com/keyturn/keyturn/internal/sources"
 )
 
 // Watcher is the program that publishes an event for each change of a source. Its fields are its options.
 type Watcher struct {
-	Process process.Options
+	Process Options
 	Sources sources.Options
 }
 
 // NewWatcher returns a watcher with the defaults.
 func NewWatcher(version string) *Watcher {
-	return &Watcher{Process: process.DefaultOptions("watcher", version), Sources: sources.DefaultOptions()}
+	return &Watcher{Process: DefaultOptions("watcher", version), Sources: sources.DefaultOptions()}
 }
 
 // AddFlags adds the flags of the options.
@@ -38,28 +37,28 @@ func (w *Watcher) Run(ctx context.Context, log io.Writer, build Build) error {
 	if err := errors.Join(w.Process.Validate(), w.Sources.Validate()); err != nil {
 		return err
 	}
-	return process.Run(ctx, process.Program{
+	return Run(ctx, Program{
 		Name: "watcher", Version: build.Version, Options: w.Process, Log: log, SmallHeap: build.SmallHeap,
-		Parts: []process.Part{{Role: "watcher", Prepare: w.prepare, Identify: identity.Claim}},
+		Parts: []Part{{Role: "watcher", Prepare: w.prepare, Identify: identity.Claim}},
 	})
 }
 
-func (w *Watcher) prepare(r *process.Runtime) (process.Work, error) {
+func (w *Watcher) prepare(r *Runtime) (Work, error) {
 	var err error
 	if !w.Sources.StoresAlone() {
 		if w.Sources.Dynamic, err = w.Process.Kube.Dynamic(); err != nil {
-			return process.Work{}, err
+			return Work{}, err
 		}
 		if w.Sources.Client, err = w.Process.Kube.Client(); err != nil {
-			return process.Work{}, err
+			return Work{}, err
 		}
 	}
 	w.Sources.Logger, w.Sources.Tracer, w.Sources.Meter = r.Logger, r.Tracer("sources"), r.Meter("sources")
 	w.Sources.Progress = func() *health.Progress { return r.Progress("publishing") }
 	watcher, err := sources.New(w.Sources)
 	if err != nil {
-		return process.Work{}, err
+		return Work{}, err
 	}
 	r.Health.AddReadiness("sources", watcher.Ready)
-	return process.Work{Client: w.Sources.Client, Run: watcher.Run}, nil
+	return Work{Client: w.Sources.Client, Run: watcher.Run}, nil
 }

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package process
+package program
 
 // dropCode does nothing: the programs run on Linux.
 func dropCode() error { return nil }

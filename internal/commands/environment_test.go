@@ -1,4 +1,4 @@
-package process
+package commands
 
 import (
 	"errors"
@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/keyturn/keyturn/internal/telemetry"
 )
 
 // testFlags is one flag of each kind that a program is likely to have.
@@ -140,12 +142,12 @@ func TestEnvironmentMirrorsFlags(t *testing.T) {
 func TestEnvironmentReachesPersistentFlagsFromASubCommand(t *testing.T) {
 	t.Setenv("KEYTURN_LOG_LEVEL", "debug")
 	t.Setenv("KEYTURN_LIMIT", "7")
-	opts := DefaultOptions("actuator", "1")
+	opts := telemetry.DefaultLogOptions()
 	var limit int
 	root := &cobra.Command{Use: "keyturn", PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 		return Environment(cmd.Flags())
 	}}
-	opts.Log.AddFlags(root.PersistentFlags())
+	opts.AddFlags(root.PersistentFlags())
 	sub := &cobra.Command{Use: "explain", RunE: func(*cobra.Command, []string) error { return nil }}
 	sub.Flags().IntVar(&limit, "limit", 1, "lines")
 	root.AddCommand(sub)
@@ -153,8 +155,8 @@ func TestEnvironmentReachesPersistentFlagsFromASubCommand(t *testing.T) {
 	if err := root.ExecuteContext(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if opts.Log.Level != "debug" || limit != 7 {
-		t.Errorf("log level is %q and limit %d, want debug and 7", opts.Log.Level, limit)
+	if opts.Level != "debug" || limit != 7 {
+		t.Errorf("log level is %q and limit %d, want debug and 7", opts.Level, limit)
 	}
 }
 

@@ -1,4 +1,4 @@
-package process
+package commands
 
 import (
 	"runtime/debug"

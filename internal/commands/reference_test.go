@@ -1,4 +1,4 @@
-package process
+package commands
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
+	"github.com/keyturn/keyturn/internal/telemetry"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
@@ -18,8 +19,8 @@ func testCommand(t *testing.T) *cobra.Command {
 	t.Helper()
 	run := func(*cobra.Command, []string) {}
 	root := &cobra.Command{Use: "keyturn-actuator", Short: "Rolls workloads.", Run: run}
-	opts := DefaultOptions("actuator", "1")
-	opts.Log.AddFlags(root.PersistentFlags())
+	opts := telemetry.DefaultLogOptions()
+	opts.AddFlags(root.PersistentFlags())
 	new(testFlags).add(root.Flags())
 	root.Flags().String("home", t.TempDir(), "`folder` of the user")
 	root.Flags().Lookup("home").DefValue = "$HOME"
