@@ -38,7 +38,7 @@ type Actuator struct {
 // NewActuator returns an actuator with the defaults.
 func NewActuator(version string) *Actuator {
 	return &Actuator{
-		Process: DefaultOptions("actuator", version), Actuate: actuate.DefaultOptions(), guardInterval: time.Minute,
+		Process: defaultOptions("actuator", version), Actuate: actuate.DefaultOptions(), guardInterval: time.Minute,
 	}
 }
 
@@ -71,9 +71,9 @@ func (a *Actuator) Run(ctx context.Context, log io.Writer, build Build) error {
 	if err != nil {
 		return err
 	}
-	return Run(ctx, Program{
-		Name: "actuator", Version: build.Version, Options: a.Process, Log: log, SmallHeap: build.SmallHeap,
-		Parts: []Part{{Role: "actuator", Prepare: a.prepare, Connect: a.connect, Identify: identity.Check}},
+	return run(ctx, program{
+		Name: "actuator", Build: build, Options: a.Process, Log: log,
+		Parts: []part{{Role: "actuator", Prepare: a.prepare, Connect: a.connect, Identify: identity.Check}},
 	})
 }
 
@@ -101,22 +101,22 @@ func (a *Actuator) validateCall() error {
 	return a.Call.Validate()
 }
 
-func (a *Actuator) prepare(r *Runtime) (Work, error) {
+func (a *Actuator) prepare(r *runtime) (prepared, error) {
 	var err error
 	if a.Actuate.Client, err = a.Process.Kube.Client(); err != nil {
-		return Work{}, err
+		return prepared{}, err
 	}
 	if a.Call.URL != "" {
 		a.Call.Logger, a.Call.Meter = r.Logger, r.Meter("notify")
 		caller, err := notify.NewCaller(a.Call)
 		if err != nil {
-			return Work{}, err
+			return prepared{}, err
 		}
-		return Work{Client: a.Actuate.Client, Run: caller.Run}, nil
+		return prepared{Client: a.Actuate.Client, Run: caller.Run}, nil
 	}
 	if a.Actuate.ForceSync || a.Actuate.ArgoRollouts || a.Actuate.TargetsConfig != "" {
 		if a.Actuate.Dynamic, err = a.Process.Kube.Dynamic(); err != nil {
-			return Work{}, err
+			return prepared{}, err
 		}
 	}
 	if a.Actuate.Reloader {
@@ -128,7 +128,7 @@ func (a *Actuator) prepare(r *Runtime) (Work, error) {
 	a.Notify.Logger, a.Notify.Meter = r.Logger, r.Meter("notify")
 	notifier, err := notify.New(a.Notify)
 	if err != nil {
-		return Work{}, err
+		return prepared{}, err
 	}
 	a.Actuate.WhileLeading = notifier.Run
 	a.Actuate.Identity, a.Actuate.Unfit = os.Getenv("POD_NAME"), a.unfit
@@ -136,8 +136,8 @@ func (a *Actuator) prepare(r *Runtime) (Work, error) {
 	a.Actuate.Progress = r.Progress("deciding")
 	actuator, err := actuate.New(a.Actuate)
 	if err != nil {
-		return Work{}, err
+		return prepared{}, err
 	}
 	r.Health.AddReadiness("workloads", actuator.Ready)
-	return Work{Client: a.Actuate.Client, Run: actuator.Run}, nil
+	return prepared{Client: a.Actuate.Client, Run: actuator.Run}, nil
 }

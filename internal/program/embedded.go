@@ -49,7 +49,7 @@ func (a *Actuator) validateNATS() error {
 }
 
 // connect connects to NATS: to the embedded server, after starting it, and then declares the streams, or to the server at --nats-url.
-func (a *Actuator) connect(ctx context.Context, r *Runtime) (*nats.Conn, error) {
+func (a *Actuator) connect(ctx context.Context, r *runtime) (*nats.Conn, error) {
 	if !a.Embed {
 		connection, err := r.Connect(ctx)
 		if err != nil {
@@ -90,7 +90,7 @@ func (a *Actuator) connect(ctx context.Context, r *Runtime) (*nats.Conn, error) 
 }
 
 // guard regularly compares the streams with what is required until the program ends.
-func (a *Actuator) guard(ctx context.Context, r *Runtime, connection *nats.Conn, declared []jetstream.StreamConfig) error {
+func (a *Actuator) guard(ctx context.Context, r *runtime, connection *nats.Conn, declared []jetstream.StreamConfig) error {
 	js, err := jetstream.New(connection)
 	if err != nil {
 		return fmt.Errorf("opening jetstream: %w", err)
@@ -104,7 +104,7 @@ func (a *Actuator) guard(ctx context.Context, r *Runtime, connection *nats.Conn,
 }
 
 // background runs a function in the background until the program ends.
-func background(ctx context.Context, r *Runtime, name string, run func(ctx context.Context)) {
+func background(ctx context.Context, r *runtime, name string, run func(ctx context.Context)) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
 	running.Go(func() { run(ctx) })
@@ -125,7 +125,7 @@ func (a *Actuator) unfit() error {
 }
 
 // declare declares the streams. With several actuators, their servers accept that only when most of them are connected, so it retries.
-func (a *Actuator) declare(ctx context.Context, r *Runtime, js jetstream.JetStream, sources []*jetstream.StreamSource) error {
+func (a *Actuator) declare(ctx context.Context, r *runtime, js jetstream.JetStream, sources []*jetstream.StreamSource) error {
 	for {
 		err := events.Declare(ctx, js, a.Embedded.Replicas, sources...)
 		if err == nil || a.Embedded.Replicas == 1 || ctx.Err() != nil {

@@ -24,16 +24,16 @@ func connected(t *testing.T, a *Actuator, log *testkit.Log) jetstream.JetStream 
 	ready := make(chan *nats.Conn, 1)
 	testkit.Run(t, "actuator", func(ctx context.Context) error {
 		var connection *nats.Conn
-		return Run(ctx, Program{Name: "actuator", Options: a.Process, Log: log, Parts: []Part{{
+		return run(ctx, program{Name: "actuator", Options: a.Process, Log: log, Parts: []part{{
 			Role: "actuator",
-			Prepare: func(*Runtime) (Work, error) {
-				return Work{Run: func(ctx context.Context, _ *events.Bus) error {
+			Prepare: func(*runtime) (prepared, error) {
+				return prepared{Run: func(ctx context.Context, _ *events.Bus) error {
 					ready <- connection
 					<-ctx.Done()
 					return nil
 				}}, nil
 			},
-			Connect: func(ctx context.Context, r *Runtime) (_ *nats.Conn, err error) {
+			Connect: func(ctx context.Context, r *runtime) (_ *nats.Conn, err error) {
 				connection, err = a.connect(ctx, r)
 				return connection, err
 			},

@@ -3,7 +3,7 @@ package program
 import (
 	"context"
 	"os"
-	"runtime"
+	goruntime "runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"sync"
@@ -63,7 +63,7 @@ func growthOf(live, small uint64) int {
 // calls f and makes the next one.
 func afterCollection(ctx context.Context, f func()) {
 	type canary struct{ _ *canary }
-	runtime.AddCleanup(new(canary), func(ctx context.Context) {
+	goruntime.AddCleanup(new(canary), func(ctx context.Context) {
 		if ctx.Err() == nil {
 			f()
 			afterCollection(ctx, f)
@@ -128,7 +128,7 @@ func total(name string) uint64 {
 
 func giveBack() {
 	// The content of a sync.Pool, such as NATS's buffers of 8 MiB, survives one collection; FreeOSMemory runs the second.
-	runtime.GC()
+	goruntime.GC()
 	debug.FreeOSMemory()
 	// A failure costs memory only.
 	_ = dropCode()

@@ -2,7 +2,7 @@ package program
 
 import (
 	"context"
-	"runtime"
+	goruntime "runtime"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -85,13 +85,13 @@ func TestAfterCollectionCallsAfterEachOneUntilTheEnd(t *testing.T) {
 		called <- struct{}{}
 	})
 	for range 3 {
-		runtime.GC()
+		goruntime.GC()
 		<-called
 	}
 	cancel()
 	before := calls.Load()
 	for range 3 {
-		runtime.GC()
+		goruntime.GC()
 	}
 	// A call that was in progress when the context ended may come after that.
 	if after := calls.Load(); after > before+1 {

@@ -21,7 +21,7 @@ type Options struct {
 	Cluster string
 	// Kube selects the API server.
 	Kube kube.Options
-	// NATS selects the NATS servers. Run sets the cluster, the name, the role and the logger.
+	// NATS selects the NATS servers. run sets the cluster, the name, the role and the logger.
 	NATS events.ConnectOptions
 	// Log selects what is logged, and how.
 	Log telemetry.LogOptions
@@ -29,12 +29,12 @@ type Options struct {
 	MetricsAddr string
 	// HealthAddr is the host:port that serves /livez and /readyz. Default ":9440"; empty means off, port 0 means any free one.
 	HealthAddr string
-	// Identity detects another cluster with the same name. Run sets the client and the logger.
+	// Identity detects another cluster with the same name. run sets the client and the logger.
 	Identity identity.Options
 }
 
-// DefaultOptions returns the defaults of a program. Its name is part of the user agent.
-func DefaultOptions(name, version string) Options {
+// defaultOptions returns the defaults of a program. Its name is part of the user agent.
+func defaultOptions(name, version string) Options {
 	return Options{
 		Kube: kube.Options{UserAgent: "keyturn-" + name + "/" + version},
 		Log:  telemetry.DefaultLogOptions(), MetricsAddr: ":8080", HealthAddr: ":9440",

@@ -34,7 +34,7 @@ func TestOptionsValidate(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			opts := DefaultOptions("watcher", "1")
+			opts := defaultOptions("watcher", "1")
 			tt.change(&opts)
 			testkit.WantError(t, opts.Validate(), tt.want)
 		})
@@ -42,11 +42,11 @@ func TestOptionsValidate(t *testing.T) {
 }
 
 func TestOptionsFlagsSetEveryField(t *testing.T) {
-	opts := DefaultOptions("watcher", "1")
+	opts := defaultOptions("watcher", "1")
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	opts.AddClusterFlags(flags)
 	opts.AddRunFlags(flags)
-	want := DefaultOptions("watcher", "1")
+	want := defaultOptions("watcher", "1")
 	want.NATS.URL = "nats://127.0.0.1:4222"
 	if diff := cmp.Diff(want, opts); diff != "" {
 		t.Errorf("adding the flags changed the defaults (-want +got):\n%s", diff)

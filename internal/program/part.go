@@ -14,21 +14,21 @@ import (
 	"github.com/keyturn/keyturn/internal/identity"
 )
 
-// Part is what a program does, or one of several things that it does concurrently.
-type Part struct {
+// part is what a program does, or one of several things that it does concurrently.
+type part struct {
 	// Role is watcher or actuator: the part's role on NATS.
 	Role string
 	// Prepare creates the work from its flags, before the program listens or connects, and adds its health checks to r.
-	Prepare func(r *Runtime) (Work, error)
+	Prepare func(r *runtime) (prepared, error)
 	// Connect connects to NATS with r.Connect. Nil means just that.
-	Connect func(ctx context.Context, r *Runtime) (*nats.Conn, error)
+	Connect func(ctx context.Context, r *runtime) (*nats.Conn, error)
 	// Identify compares the cluster with the owner of its name on the bus: identity.Claim or identity.Check. Nil means that nobody else can
 	// be on the bus.
 	Identify func(ctx context.Context, options identity.Options, bus *events.Bus) (identity.Keep, error)
 }
 
-// Work is what a part does once everything that it needs is there.
-type Work struct {
+// prepared is what a part does once everything that it needs is there.
+type prepared struct {
 	// Client is the client for the cluster whose identity is compared. Nil means that there is no cluster behind the name.
 	Client kubernetes.Interface
 	// Run does the work until ctx ends.
@@ -37,9 +37,9 @@ type Work struct {
 
 // running is a part of a running program.
 type running struct {
-	part      Part
-	runtime   *Runtime
-	work      Work
+	part      part
+	runtime   *runtime
+	work      prepared
 	connected atomic.Pointer[nats.Conn]
 	bus       *events.Bus
 	keep      identity.Keep

@@ -16,21 +16,21 @@ import (
 )
 
 // beside adds a second part to a program that has one. It connects to the first part's server.
-func beside(p *Program, work func(ctx context.Context, bus *events.Bus) error) {
+func beside(p *program, work func(ctx context.Context, bus *events.Bus) error) {
 	var connection *nats.Conn
 	first := p.Parts[0].Connect
-	p.Parts[0].Connect = func(ctx context.Context, r *Runtime) (*nats.Conn, error) {
+	p.Parts[0].Connect = func(ctx context.Context, r *runtime) (*nats.Conn, error) {
 		var err error
 		connection, err = first(ctx, r)
 		return connection, err
 	}
-	p.Parts = append(p.Parts, Part{
+	p.Parts = append(p.Parts, part{
 		Role: "watcher",
-		Prepare: func(r *Runtime) (Work, error) {
+		Prepare: func(r *runtime) (prepared, error) {
 			r.Health.AddReadiness("sources", func() error { return nil })
-			return Work{Run: work}, nil
+			return prepared{Run: work}, nil
 		},
-		Connect: func(context.Context, *Runtime) (*nats.Conn, error) { return connection, nil },
+		Connect: func(context.Context, *runtime) (*nats.Conn, error) { return connection, nil },
 	})
 }
 
@@ -42,16 +42,16 @@ func TestPartsShareOneServerAndRunUntilTheContextEnds(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	p := program(t, log, work)
+	p := testProgram(t, log, work)
 	beside(&p, work)
 	p.Name, p.OneServer, p.Options.HealthAddr = "reloader", true, "192.0.2.1:1"
-	p.Servers = []Server{{Name: "pprof", Addr: "127.0.0.1:0", Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	p.Servers = []server{{Name: "pprof", Addr: "127.0.0.1:0", Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusTeapot)
 	})}}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- Run(ctx, p)
+		ended <- run(ctx, p)
 		close(began)
 	}()
 	for range 2 {
@@ -136,7 +136,7 @@ func TestAPartThatEndsEndsTheOthers(t *testing.T) {
 				var parts []*running
 				for _, work := range tt.works {
 					keep := identity.Keep(func(context.Context) error { return nil })
-					parts = append(parts, &running{work: Work{Run: work}, keep: keep})
+					parts = append(parts, &running{work: prepared{Run: work}, keep: keep})
 				}
 				if tt.cancel {
 					cancel()

@@ -20,7 +20,7 @@ type Projector struct {
 
 // NewProjector returns a projector with the defaults.
 func NewProjector(version string) *Projector {
-	return &Projector{Process: DefaultOptions("projector", version), Project: project.DefaultOptions()}
+	return &Projector{Process: defaultOptions("projector", version), Project: project.DefaultOptions()}
 }
 
 // AddFlags adds the flags of the options.
@@ -35,29 +35,29 @@ func (p *Projector) Run(ctx context.Context, log io.Writer, build Build) error {
 	if err := errors.Join(p.Process.Validate(), p.Project.Validate()); err != nil {
 		return err
 	}
-	return Run(ctx, Program{
-		Name: "projector", Version: build.Version, Options: p.Process, Log: log, SmallHeap: build.SmallHeap,
+	return run(ctx, program{
+		Name: "projector", Build: build, Options: p.Process, Log: log,
 		// It does not compare the identity of the cluster, because that needs permission to read a namespace. If another cluster has the same
 		// name, its events only make this one compare its own Secret needlessly.
-		Parts: []Part{{Role: "projector", Prepare: p.prepare}},
+		Parts: []part{{Role: "projector", Prepare: p.prepare}},
 	})
 }
 
-func (p *Projector) prepare(r *Runtime) (Work, error) {
+func (p *Projector) prepare(r *runtime) (prepared, error) {
 	p.Process.Kube.NoWarnings = true
 	var err error
 	if p.Project.Client, err = p.Process.Kube.Client(); err != nil {
-		return Work{}, err
+		return prepared{}, err
 	}
 	if p.Project.Dynamic, err = p.Process.Kube.Dynamic(); err != nil {
-		return Work{}, err
+		return prepared{}, err
 	}
 	p.Project.Random, p.Project.Now = rand.Reader, time.Now
 	p.Project.Logger, p.Project.Tracer, p.Project.Meter = r.Logger, r.Tracer("project"), r.Meter("project")
 	projector, err := project.New(p.Project)
 	if err != nil {
-		return Work{}, err
+		return prepared{}, err
 	}
 	r.Health.AddReadiness("resources", projector.Ready)
-	return Work{Run: projector.Run}, nil
+	return prepared{Run: projector.Run}, nil
 }

@@ -34,7 +34,7 @@ type Note struct{ Setting, Text string }
 
 // NewReloader returns a Reloader with the defaults.
 func NewReloader(version string) *Reloader {
-	r := &Reloader{Process: DefaultOptions("reloader", version), Watcher: NewWatcher(version), Actuator: NewActuator(version)}
+	r := &Reloader{Process: defaultOptions("reloader", version), Watcher: NewWatcher(version), Actuator: NewActuator(version)}
 	r.Actuator.Embed = true
 	r.Actuator.Embedded.Replicas = 1
 	// The streams belong to this process, so there is nobody to share the work with, unless there are replicas.
@@ -64,16 +64,16 @@ func (r *Reloader) runIn(ctx context.Context, state state, log io.Writer, build 
 	if err := errors.Join(invalid...); err != nil {
 		return err
 	}
-	return Run(ctx, Program{
-		Name: "reloader", Version: build.Version, Options: r.Process, Log: log, SmallHeap: build.SmallHeap,
-		OneServer: true, Servers: []Server{{Name: "pprof", Addr: r.PprofAddr, Handler: profiles(), WriteTimeout: profileLimit}},
+	return run(ctx, program{
+		Name: "reloader", Build: build, Options: r.Process, Log: log,
+		OneServer: true, Servers: []server{{Name: "pprof", Addr: r.PprofAddr, Handler: profiles(), WriteTimeout: profileLimit}},
 		// The actuator's connection starts the server that the watcher connects to.
-		Parts: []Part{
-			{Role: "actuator", Prepare: r.Actuator.prepare, Connect: func(ctx context.Context, runtime *Runtime) (*nats.Conn, error) {
+		Parts: []part{
+			{Role: "actuator", Prepare: r.Actuator.prepare, Connect: func(ctx context.Context, runtime *runtime) (*nats.Conn, error) {
 				r.warn(ctx, runtime, state)
 				return r.Actuator.connect(ctx, runtime)
 			}},
-			{Role: "watcher", Prepare: r.Watcher.prepare, Connect: func(ctx context.Context, runtime *Runtime) (*nats.Conn, error) {
+			{Role: "watcher", Prepare: r.Watcher.prepare, Connect: func(ctx context.Context, runtime *runtime) (*nats.Conn, error) {
 				return runtime.Connect(ctx, r.Actuator.server.ClientOption())
 			}},
 		},
@@ -81,7 +81,7 @@ func (r *Reloader) runIn(ctx context.Context, state state, log io.Writer, build 
 }
 
 // warn logs the disadvantages of running in one process, and the notes.
-func (r *Reloader) warn(ctx context.Context, runtime *Runtime, s state) {
+func (r *Reloader) warn(ctx context.Context, runtime *runtime, s state) {
 	runtime.Logger.WarnContext(ctx, "watcher and actuator share one process, so one account reads secrets and writes workloads; "+
 		"changes made while it is down are found only if its state directory is kept", "state_dir", s.dir, "new", s.made)
 	if r.StateDir == "" {

@@ -15,32 +15,28 @@ import (
 // stopLimit is how long each step of the shutdown may take.
 const stopLimit = 10 * time.Second
 
-// Program describes a program to Run. All fields are required unless they say otherwise.
-type Program struct {
+// program describes a program to run. All fields are required unless they say otherwise.
+type program struct {
 	// Name is the last part of the program's name in telemetry and in NATS's monitoring, such as watcher.
 	Name string
-	// Version is that of the build, for telemetry.
-	Version string
+	Build
 	// Options come from the flags. They must be valid.
 	Options Options
 	// Log is where log lines go.
 	Log io.Writer
-	// SmallHeap is the heap in bytes below which garbage is not collected, see keepSmall. 0 means that the program shares its process, as in
-	// a test: it then does not touch what is global to the process, which is the garbage collector and the logs and metrics of client-go.
-	SmallHeap uint64
 	// Parts are what the program does concurrently. They are prepared, connected and identified in this order, and share everything else.
 	// When one of them ends, all do.
-	Parts []Part
+	Parts []part
 	// OneServer serves the probes at the address of the metrics too, and liveness also as /live. Metrics are served once the program has
 	// been ready. Options.HealthAddr is then not used.
 	OneServer bool
 	// Servers are further servers, besides metrics and health. Default none.
-	Servers []Server
+	Servers []server
 }
 
-// Run runs a program until ctx ends or a step fails, and undoes what it has set up. It returns the error of the work, or that of the
+// run runs a program until ctx ends or a step fails, and undoes what it has set up. It returns the error of the work, or that of the
 // shutdown if the work has none.
-func Run(ctx context.Context, p Program) (err error) {
+func run(ctx context.Context, p program) (err error) {
 	r, err := p.setUp(ctx)
 	if err != nil {
 		return err
@@ -73,7 +69,7 @@ func Run(ctx context.Context, p Program) (err error) {
 }
 
 // setUp creates the runtime, with logger and telemetry.
-func (p *Program) setUp(ctx context.Context) (*Runtime, error) {
+func (p *program) setUp(ctx context.Context) (*runtime, error) {
 	logger := telemetry.NewLogger(p.Log, p.Options.Log)
 	if p.SmallHeap > 0 {
 		telemetry.Bridge(logger) //nolint:contextcheck // Lines of klog come without a context.
@@ -85,7 +81,7 @@ func (p *Program) setUp(ctx context.Context) (*Runtime, error) {
 	}
 	connect := p.Options.NATS
 	connect.Cluster, connect.Name = p.Options.Cluster, service.Name
-	r := &Runtime{
+	r := &runtime{
 		Logger: logger, Health: &health.Probes{}, observed: observed, connect: connect, stack: &stack{logger: logger, limit: stopLimit},
 	}
 	r.OnStop("telemetry", observed.Shutdown)
@@ -93,7 +89,7 @@ func (p *Program) setUp(ctx context.Context) (*Runtime, error) {
 }
 
 // ownProcess sets what is global to the process, unless the program shares the process.
-func (p *Program) ownProcess(r *Runtime) error {
+func (p *program) ownProcess(r *runtime) error {
 	if p.SmallHeap == 0 {
 		return nil
 	}
@@ -103,14 +99,14 @@ func (p *Program) ownProcess(r *Runtime) error {
 
 // begin returns memory that only the start needed to the system, unless the program shares its process. The first lists, which come next, need
 // more memory than anything later, and the code of the start, a third of all code, would still be in memory at that time.
-func (p *Program) begin() {
+func (p *program) begin() {
 	if p.SmallHeap > 0 {
 		giveBack()
 	}
 }
 
 // prepare creates the work of a part, with its own runtime, which shares everything except the connection to NATS.
-func (p *Program) prepare(shared *Runtime, part Part) (*running, error) {
+func (p *program) prepare(shared *runtime, part part) (*running, error) {
 	r := *shared
 	r.connect.Role = part.Role
 	check := "nats"
@@ -130,7 +126,7 @@ func (p *Program) prepare(shared *Runtime, part Part) (*running, error) {
 }
 
 // connect connects a part to NATS.
-func (p *Part) connect(ctx context.Context, r *Runtime) (*nats.Conn, error) {
+func (p *part) connect(ctx context.Context, r *runtime) (*nats.Conn, error) {
 	if p.Connect == nil {
 		return r.Connect(ctx)
 	}

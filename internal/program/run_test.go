@@ -35,23 +35,23 @@ func get(t *testing.T, log *testkit.Log, server, path string) (code int, body st
 	return code, body
 }
 
-// program returns a program that listens on free ports, connects to a NATS with streams of its own, and runs work in a cluster of its own.
-func program(t *testing.T, log io.Writer, work func(ctx context.Context, bus *events.Bus) error) Program {
+// testProgram returns a program that listens on free ports, connects to a NATS with streams of its own, and runs work in a cluster of its own.
+func testProgram(t *testing.T, log io.Writer, work func(ctx context.Context, bus *events.Bus) error) program {
 	t.Helper()
-	options := DefaultOptions("actuator", "1.2.3")
+	options := defaultOptions("actuator", "1.2.3")
 	options.Cluster, options.MetricsAddr, options.HealthAddr = "west", "127.0.0.1:0", "127.0.0.1:0"
 	options.NATS.URL = natstest.Account(t)
-	return Program{
-		Name: "actuator", Version: "1.2.3", Options: options, Log: log,
-		Parts: []Part{{
+	return program{
+		Name: "actuator", Build: Build{Version: "1.2.3"}, Options: options, Log: log,
+		Parts: []part{{
 			Role: "actuator",
-			Prepare: func(r *Runtime) (Work, error) {
+			Prepare: func(r *runtime) (prepared, error) {
 				r.Health.AddReadiness("workloads", func() error { return nil })
 				r.Progress("deciding").Busy()
 				system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem, UID: "uid-west"}}
-				return Work{Client: fake.NewClientset(system), Run: work}, nil
+				return prepared{Client: fake.NewClientset(system), Run: work}, nil
 			},
-			Connect: func(ctx context.Context, r *Runtime) (*nats.Conn, error) {
+			Connect: func(ctx context.Context, r *runtime) (*nats.Conn, error) {
 				return r.Connect(ctx, nats.PingInterval(testkit.Patience)) // On a busy machine a ping may have no answer.
 			},
 			Identify: identity.Claim,
@@ -60,10 +60,10 @@ func program(t *testing.T, log io.Writer, work func(ctx context.Context, bus *ev
 }
 
 // embed makes a program embed its NATS.
-func embed(t *testing.T, p *Program) {
+func embed(t *testing.T, p *program) {
 	t.Helper()
 	store := testkit.StoreDir(t)
-	p.Parts[0].Connect = func(ctx context.Context, r *Runtime) (*nats.Conn, error) {
+	p.Parts[0].Connect = func(ctx context.Context, r *runtime) (*nats.Conn, error) {
 		server, err := embedded.Start(embedded.Options{StoreDir: store}, r.Logger)
 		if err != nil {
 			return nil, err
@@ -87,7 +87,7 @@ func embed(t *testing.T, p *Program) {
 func TestRunRunsAProgramUntilTheContextEnds(t *testing.T) {
 	log := &testkit.Log{}
 	began := make(chan *events.Bus, 1)
-	p := program(t, log, func(ctx context.Context, bus *events.Bus) error {
+	p := testProgram(t, log, func(ctx context.Context, bus *events.Bus) error {
 		began <- bus
 		<-ctx.Done()
 		return ctx.Err()
@@ -95,7 +95,7 @@ func TestRunRunsAProgramUntilTheContextEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- Run(ctx, p)
+		ended <- run(ctx, p)
 		close(began)
 	}()
 	bus := testkit.Receive(t, "the beginning of the work", began, log.String)
@@ -137,8 +137,8 @@ func TestRunRunsAProgramUntilTheContextEnds(t *testing.T) {
 
 func TestRunListensBeforeNATSIsReached(t *testing.T) {
 	log := &testkit.Log{}
-	p := program(t, log, nil)
-	p.Parts[0].Connect = func(ctx context.Context, _ *Runtime) (*nats.Conn, error) {
+	p := testProgram(t, log, nil)
+	p.Parts[0].Connect = func(ctx context.Context, _ *runtime) (*nats.Conn, error) {
 		if code, body := get(t, log, "health", "/livez"); code != http.StatusOK {
 			t.Errorf("livez is %d %q, want 200", code, body)
 		}
@@ -148,17 +148,17 @@ func TestRunListensBeforeNATSIsReached(t *testing.T) {
 		}
 		return nil, errors.New("no nats")
 	}
-	if err := Run(t.Context(), p); err == nil || err.Error() != "no nats" {
+	if err := run(t.Context(), p); err == nil || err.Error() != "no nats" {
 		t.Errorf("got %v, want the error of Connect", err)
 	}
 }
 
 func TestRunServesNothingWithoutAddresses(t *testing.T) {
 	log := &testkit.Log{}
-	p := program(t, log, nil)
+	p := testProgram(t, log, nil)
 	p.Options.MetricsAddr, p.Options.HealthAddr = "", ""
-	p.Parts[0].Connect = func(context.Context, *Runtime) (*nats.Conn, error) { return nil, errors.New("no nats") }
-	if err := Run(t.Context(), p); err == nil || err.Error() != "no nats" {
+	p.Parts[0].Connect = func(context.Context, *runtime) (*nats.Conn, error) { return nil, errors.New("no nats") }
+	if err := run(t.Context(), p); err == nil || err.Error() != "no nats" {
 		t.Errorf("got %v, want the error of Connect", err)
 	}
 	if strings.Contains(log.String(), "listening") {
@@ -168,12 +168,12 @@ func TestRunServesNothingWithoutAddresses(t *testing.T) {
 
 func TestRunConnectsToTheServerOfTheFlags(t *testing.T) {
 	log := &testkit.Log{}
-	p := program(t, log, nil)
+	p := testProgram(t, log, nil)
 	p.Parts[0].Connect, p.Options.NATS.URL = nil, "nats://127.0.0.1:1"
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ended := make(chan error, 1)
-	go func() { ended <- Run(ctx, p) }()
+	go func() { ended <- run(ctx, p) }()
 	testkit.Eventually(t, "it cannot reach the server", func() bool {
 		return strings.Contains(log.String(), `"nats unreachable","url":"nats://127.0.0.1:1"`)
 	}, log.String)
@@ -188,26 +188,26 @@ func TestRunUndoesWhatItSetUpWhenAStepFails(t *testing.T) {
 	broken := errors.New("broken")
 	for _, tt := range []struct {
 		name   string
-		damage func(p *Program)
+		damage func(p *program)
 		want   string
 	}{
-		{"an environment that telemetry does not understand", func(*Program) { t.Setenv("OTEL_TRACES_EXPORTER", "pigeon") }, "setting up traces: "},
-		{"work that cannot be prepared", func(p *Program) {
-			p.Parts[0].Prepare = func(*Runtime) (Work, error) { return Work{}, broken }
+		{"an environment that telemetry does not understand", func(*program) { t.Setenv("OTEL_TRACES_EXPORTER", "pigeon") }, "setting up traces: "},
+		{"work that cannot be prepared", func(p *program) {
+			p.Parts[0].Prepare = func(*runtime) (prepared, error) { return prepared{}, broken }
 		}, "broken"},
-		{"an address that cannot be listened on", func(p *Program) { p.Options.HealthAddr = "192.0.2.1:1" }, "serving health: listening: listen tcp 192.0.2.1:1"},
-		{"streams that are not declared for this cluster", func(p *Program) { p.Options.Cluster = "a.b" }, `cluster "a.b"`},
-		{"a cluster whose name is another's", func(p *Program) {
+		{"an address that cannot be listened on", func(p *program) { p.Options.HealthAddr = "192.0.2.1:1" }, "serving health: listening: listen tcp 192.0.2.1:1"},
+		{"streams that are not declared for this cluster", func(p *program) { p.Options.Cluster = "a.b" }, `cluster "a.b"`},
+		{"a cluster whose name is another's", func(p *program) {
 			p.Parts[0].Identify = func(context.Context, identity.Options, *events.Bus) (identity.Keep, error) {
 				return nil, events.ErrClaimed
 			}
 		}, events.ErrClaimed.Error()},
-		{"a cluster whose name becomes another's", func(p *Program) {
+		{"a cluster whose name becomes another's", func(p *program) {
 			p.Parts[0].Identify = func(context.Context, identity.Options, *events.Bus) (identity.Keep, error) {
 				return func(context.Context) error { return events.ErrClaimed }, nil
 			}
 			prepare := p.Parts[0].Prepare
-			p.Parts[0].Prepare = func(r *Runtime) (Work, error) {
+			p.Parts[0].Prepare = func(r *runtime) (prepared, error) {
 				work, err := prepare(r)
 				work.Run = func(ctx context.Context, _ *events.Bus) error {
 					<-ctx.Done()
@@ -216,22 +216,22 @@ func TestRunUndoesWhatItSetUpWhenAStepFails(t *testing.T) {
 				return work, err
 			}
 		}, events.ErrClaimed.Error()},
-		{"work that fails", func(*Program) {}, "broken"},
+		{"work that fails", func(*program) {}, "broken"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Setenv("OTEL_TRACES_EXPORTER", "")
 			stopped := false
-			p := program(t, io.Discard, func(context.Context, *events.Bus) error { return broken })
+			p := testProgram(t, io.Discard, func(context.Context, *events.Bus) error { return broken })
 			tt.damage(&p)
 			prepare := p.Parts[0].Prepare
-			p.Parts[0].Prepare = func(r *Runtime) (Work, error) {
+			p.Parts[0].Prepare = func(r *runtime) (prepared, error) {
 				r.OnStop("work", func(context.Context) error {
 					stopped = true
 					return nil
 				})
 				return prepare(r)
 			}
-			err := Run(t.Context(), p)
+			err := run(t.Context(), p)
 			if err == nil || !strings.HasPrefix(err.Error(), tt.want) {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
@@ -244,9 +244,9 @@ func TestRunUndoesWhatItSetUpWhenAStepFails(t *testing.T) {
 
 func TestTheEndClosesNATSFirstAndTelemetryLast(t *testing.T) {
 	t.Setenv("GOGC", "100") // so that it is not changed for the other tests
-	var running *Runtime
+	var running *runtime
 	var order []string
-	p := program(t, io.Discard, func(context.Context, *events.Bus) error {
+	p := testProgram(t, io.Discard, func(context.Context, *events.Bus) error {
 		for _, step := range slices.Backward(running.stack.steps) {
 			order = append(order, step.name)
 		}
@@ -255,11 +255,11 @@ func TestTheEndClosesNATSFirstAndTelemetryLast(t *testing.T) {
 	embed(t, &p)
 	p.SmallHeap = 1 << 20
 	prepare := p.Parts[0].Prepare
-	p.Parts[0].Prepare = func(r *Runtime) (Work, error) {
+	p.Parts[0].Prepare = func(r *runtime) (prepared, error) {
 		running = r
 		return prepare(r)
 	}
-	if err := Run(t.Context(), p); err != nil {
+	if err := run(t.Context(), p); err != nil {
 		t.Errorf("got %v", err)
 	}
 	want := []string{"nats", "embedded nats", "health server", "metrics server", "memory", "telemetry"}
@@ -271,9 +271,9 @@ func TestTheEndClosesNATSFirstAndTelemetryLast(t *testing.T) {
 func TestProgramsRunSideBySide(t *testing.T) {
 	var running sync.WaitGroup
 	for range 2 {
-		p := program(t, io.Discard, func(context.Context, *events.Bus) error { return nil })
+		p := testProgram(t, io.Discard, func(context.Context, *events.Bus) error { return nil })
 		running.Go(func() {
-			if err := Run(t.Context(), p); err != nil {
+			if err := run(t.Context(), p); err != nil {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -283,9 +283,9 @@ func TestProgramsRunSideBySide(t *testing.T) {
 
 func TestAProgramThatHasItsProcessKeepsItSmall(t *testing.T) {
 	t.Setenv("GOGC", "100") // so that it is not changed for the other tests
-	p := program(t, io.Discard, func(context.Context, *events.Bus) error { return nil })
+	p := testProgram(t, io.Discard, func(context.Context, *events.Bus) error { return nil })
 	p.SmallHeap = 1 << 20
-	if err := Run(t.Context(), p); err != nil {
+	if err := run(t.Context(), p); err != nil {
 		t.Errorf("got %v", err)
 	}
 }

@@ -25,8 +25,8 @@ const (
 	drainLimit = 3 * time.Second
 )
 
-// Runtime is what Run provides to a part of a program. It is owned by the goroutine of Run.
-type Runtime struct {
+// runtime is what run provides to a part of a program. It is owned by the goroutine of run.
+type runtime struct {
 	// Logger is the logger of the part.
 	Logger *slog.Logger
 	// Health serves the probes. Checks may be added until the work begins. All parts share it.
@@ -37,8 +37,8 @@ type Runtime struct {
 	stack    *stack
 }
 
-// Server is an HTTP server of a program.
-type Server struct {
+// server is an HTTP server of a program.
+type server struct {
 	// Name identifies the server in log lines.
 	Name string
 	// Addr is the host:port to listen on. Empty means off.
@@ -49,32 +49,32 @@ type Server struct {
 }
 
 // Tracer returns the tracer of a package of this module, such as "sources".
-func (r *Runtime) Tracer(pkg string) trace.Tracer {
+func (r *runtime) Tracer(pkg string) trace.Tracer {
 	return r.observed.TracerProvider.Tracer(scope(pkg))
 }
 
 // Meter returns the meter of a package of this module, such as "sources".
-func (r *Runtime) Meter(pkg string) metric.Meter { return r.observed.MeterProvider.Meter(scope(pkg)) }
+func (r *runtime) Meter(pkg string) metric.Meter { return r.observed.MeterProvider.Meter(scope(pkg)) }
 
 func scope(pkg string) string { return "github.com/keyturn/keyturn/internal/" + pkg }
 
 // Progress returns a new progress for a loop. The liveness probe checks it under the name.
-func (r *Runtime) Progress(name string) *health.Progress {
+func (r *runtime) Progress(name string) *health.Progress {
 	progress := health.NewProgress(time.Now, stepLimit)
 	r.Health.AddLiveness(name, progress.Check)
 	return progress
 }
 
 // OnStop adds a step to the shutdown, which runs in reverse order. It must be called once the thing to stop has started.
-func (r *Runtime) OnStop(name string, stop func(ctx context.Context) error) {
+func (r *runtime) OnStop(name string, stop func(ctx context.Context) error) {
 	r.stack.onStop(name, stop)
 }
 
 // ConnectOptions returns the options of the part's connection to NATS, for a part that needs another connection.
-func (r *Runtime) ConnectOptions() events.ConnectOptions { return r.connect }
+func (r *runtime) ConnectOptions() events.ConnectOptions { return r.connect }
 
 // Connect connects to NATS, retrying until ctx ends. The connection is drained at shutdown. Further options override those of the flags.
-func (r *Runtime) Connect(ctx context.Context, further ...nats.Option) (*nats.Conn, error) {
+func (r *runtime) Connect(ctx context.Context, further ...nats.Option) (*nats.Conn, error) {
 	connection, err := events.Connect(ctx, r.connect, further...)
 	if err != nil {
 		return nil, err
@@ -84,8 +84,8 @@ func (r *Runtime) Connect(ctx context.Context, further ...nats.Option) (*nats.Co
 }
 
 // listen serves metrics, health and the program's other servers, each at its address, until shutdown.
-func (r *Runtime) listen(ctx context.Context, p Program) error {
-	servers := []Server{
+func (r *runtime) listen(ctx context.Context, p program) error {
+	servers := []server{
 		{Name: "metrics", Addr: p.Options.MetricsAddr, Handler: r.observed.Metrics},
 		{Name: "health", Addr: p.Options.HealthAddr, Handler: r.Health.Handler()},
 	}
@@ -94,7 +94,7 @@ func (r *Runtime) listen(ctx context.Context, p Program) error {
 		// Reloader's chart uses this path for its readiness probe.
 		mux.Handle("/metrics", r.Health.OnceReady(r.observed.Metrics))
 		mux.Handle("/", r.Health.Handler("/live"))
-		servers = []Server{{Name: "metrics", Addr: p.Options.MetricsAddr, Handler: mux}}
+		servers = []server{{Name: "metrics", Addr: p.Options.MetricsAddr, Handler: mux}}
 	}
 	for _, server := range append(servers, p.Servers...) {
 		if err := r.serve(ctx, server); err != nil {
@@ -105,7 +105,7 @@ func (r *Runtime) listen(ctx context.Context, p Program) error {
 }
 
 // serve runs a server until shutdown. The address that was bound is logged as "addr". An empty address means that the server is off.
-func (r *Runtime) serve(ctx context.Context, s Server) error {
+func (r *runtime) serve(ctx context.Context, s server) error {
 	if s.Addr == "" {
 		return nil
 	}

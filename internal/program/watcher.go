@@ -20,7 +20,7 @@ type Watcher struct {
 
 // NewWatcher returns a watcher with the defaults.
 func NewWatcher(version string) *Watcher {
-	return &Watcher{Process: DefaultOptions("watcher", version), Sources: sources.DefaultOptions()}
+	return &Watcher{Process: defaultOptions("watcher", version), Sources: sources.DefaultOptions()}
 }
 
 // AddFlags adds the flags of the options.
@@ -37,28 +37,28 @@ func (w *Watcher) Run(ctx context.Context, log io.Writer, build Build) error {
 	if err := errors.Join(w.Process.Validate(), w.Sources.Validate()); err != nil {
 		return err
 	}
-	return Run(ctx, Program{
-		Name: "watcher", Version: build.Version, Options: w.Process, Log: log, SmallHeap: build.SmallHeap,
-		Parts: []Part{{Role: "watcher", Prepare: w.prepare, Identify: identity.Claim}},
+	return run(ctx, program{
+		Name: "watcher", Build: build, Options: w.Process, Log: log,
+		Parts: []part{{Role: "watcher", Prepare: w.prepare, Identify: identity.Claim}},
 	})
 }
 
-func (w *Watcher) prepare(r *Runtime) (Work, error) {
+func (w *Watcher) prepare(r *runtime) (prepared, error) {
 	var err error
 	if !w.Sources.StoresAlone() {
 		if w.Sources.Dynamic, err = w.Process.Kube.Dynamic(); err != nil {
-			return Work{}, err
+			return prepared{}, err
 		}
 		if w.Sources.Client, err = w.Process.Kube.Client(); err != nil {
-			return Work{}, err
+			return prepared{}, err
 		}
 	}
 	w.Sources.Logger, w.Sources.Tracer, w.Sources.Meter = r.Logger, r.Tracer("sources"), r.Meter("sources")
 	w.Sources.Progress = func() *health.Progress { return r.Progress("publishing") }
 	watcher, err := sources.New(w.Sources)
 	if err != nil {
-		return Work{}, err
+		return prepared{}, err
 	}
 	r.Health.AddReadiness("sources", watcher.Ready)
-	return Work{Client: w.Sources.Client, Run: watcher.Run}, nil
+	return prepared{Client: w.Sources.Client, Run: watcher.Run}, nil
 }
