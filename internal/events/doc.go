@@ -5,8 +5,8 @@
 // [Outcome] about each workload that depends on one. Both are CloudEvents in binary mode on NATS JetStream. [Connect] connects to NATS, and
 // [Open] returns the [Bus] on which one cluster publishes and consumes.
 //
-// Beside the contract, the package has what several packages need that do not import each other: [Budget], [Notices], [Printable] and
-// [StoreAddress].
+// Beside the contract, the package has what several packages need that do not import each other: [Budget], [CompareVersions], [Notices],
+// [Printable] and [StoreAddress].
 //
 // # Streams
 //
