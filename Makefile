@@ -36,7 +36,7 @@ help:
 	@sed -n 's/^#? \([a-z0-9-]*\): /  make \1\t/p' Makefile | expand -t 26
 
 DEMO_SERVERS := etcd kube-apiserver kube-controller-manager simulated-node
-demo-secrets: DEMO_SERVERS += $(if $(BAO_BIN),,vault) external-secrets cert-manager
+demo-secrets: DEMO_SERVERS += $(if $(BAO_BIN),,vault) external-secrets cert-manager ./cmd/kubectl-keyturn
 demo-trace: DEMO_SERVERS += jaeger
 
 #? demo: show rollouts on a local control plane

@@ -29,10 +29,19 @@ func drawn(east, west *storeRig, url string) {
 	if _, err := east.store.Client().KVv2("secret").Put(east.Context(), "shop/db", map[string]any{"pasword": "four"}); err != nil {
 		east.Fatal(err)
 	}
-	args := []string{"history", "--all-clusters", "--since", "", "--output", "html", "--trace-url", url + "/trace/{traceID}"}
+	plugin, err := build.Program(east.Context(), "./cmd/kubectl-keyturn", build.Race())
+	if err != nil {
+		east.Fatal(err)
+	}
+	draw := east.command("timeline", "--all-clusters", "--all-namespaces", "--since", "", "--trace-url", url+"/trace/{traceID}")
+	draw.binary = plugin
 	var page string
 	east.eventually("the page has the failures, and the wait", func(context.Context) bool {
-		page = east.ask(args...)
+		got := draw.run(east.T)
+		if got.code != 0 {
+			east.Fatalf("kubectl keyturn timeline: exit code %d:\n%s", got.code, got.stderr)
+		}
+		page = got.stdout
 		return strings.Count(page, "SecretSyncedError") >= 2 && strings.Contains(page, "on-hold: somebody") && strings.Contains(page, "All ready<")
 	})
 	dir := os.Getenv(pictures)

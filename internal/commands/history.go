@@ -1,27 +1,39 @@
 package commands
 
 import (
+	"context"
 	"errors"
-	"slices"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/inspect"
 )
 
 // History returns the command that lists changes and their outcomes.
 func History(program *Program) *cobra.Command {
-	r := reading{program: program}
 	options := inspect.HistoryOptions{Narrow: program.Narrow}
+	cmd := OfHistory(program, &options, func(ctx context.Context, history *inspect.History, reader *events.Reader, out io.Writer) error {
+		return history.Write(ctx, reader, out)
+	})
+	cmd.Use, cmd.Short = "history", "List changes and their outcomes."
+	cmd.Example = "  actuator history --cluster prod --since 2h\n" +
+		"  actuator history --cluster prod -n shop --workload deployment/web --verb failed,held\n" +
+		"  actuator history --cluster prod --source secret/db -n shop --follow\n" +
+		"  actuator history --cluster hub --stream FLEET --clusters prod-eu,prod-us --verb rotated,failed"
+	cmd.Flags().BoolVarP(&options.Follow, "follow", "f", false, "keep listing new events as they happen")
+	AddOutput(cmd, &options.Output, "; json and yaml have CloudEvents", formats...)
+	return cmd
+}
+
+// OfHistory returns a command that shows the history that its flags select. The flags set the options.
+func OfHistory(
+	program *Program, options *inspect.HistoryOptions, show func(context.Context, *inspect.History, *events.Reader, io.Writer) error,
+) *cobra.Command {
+	r := reading{program: program}
 	cmd := &cobra.Command{
-		Use:   "history",
-		Short: "List changes and their outcomes, or draw them.",
-		Example: "  actuator history --cluster prod --since 2h\n" +
-			"  actuator history --cluster prod -n shop --workload deployment/web --verb failed,held\n" +
-			"  actuator history --cluster prod --source secret/db -n shop --follow\n" +
-			"  actuator history --cluster hub --stream FLEET --clusters prod-eu,prod-us --verb rotated,failed\n" +
-			"  actuator history --cluster prod -n shop --since 1h --output html > rotations.html",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			streams, err := r.streams(cmd.Context())
@@ -29,7 +41,7 @@ func History(program *Program) *cobra.Command {
 				return err
 			}
 			options.Cluster, options.TraceURL = streams.Cluster, r.traceURL
-			history, err := inspect.NewHistory(options, time.Now(), cmd.ErrOrStderr())
+			history, err := inspect.NewHistory(*options, time.Now(), cmd.ErrOrStderr())
 			if err := errors.Join(err, r.validateTraceURL()); err != nil {
 				return err
 			}
@@ -38,12 +50,10 @@ func History(program *Program) *cobra.Command {
 				return err
 			}
 			defer disconnect()
-			return history.Write(cmd.Context(), reader, cmd.OutOrStdout())
+			return show(cmd.Context(), history, reader, cmd.OutOrStdout())
 		},
 	}
 	options.AddFlags(cmd.Flags())
-	AddOutput(cmd, &options.Output, "; json and yaml have CloudEvents, and html is a page that draws whole rotations",
-		append(slices.Clone(formats), inspect.HTML)...)
 	r.addTraceURL(cmd.Flags())
 	r.addStream(cmd.Flags())
 	return cmd

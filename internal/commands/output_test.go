@@ -16,7 +16,7 @@ func TestEachReadingCommandHasTheSameFormats(t *testing.T) {
 		want    string
 	}{
 		{"explain", Explain, "want table, wide, json or yaml"},
-		{"history", History, "want table, wide, json, yaml or html"},
+		{"history", History, "want table, wide, json or yaml"},
 		{"clusters", Clusters, "want table, wide, json or yaml"},
 		{"dead-letters", DeadLetters, "want table, wide, json or yaml"},
 	} {

@@ -23,8 +23,6 @@ const (
 	Wide Format = "wide"
 	JSON Format = "json"
 	YAML Format = "yaml"
-	// HTML is a page with a drawing.
-	HTML Format = "html"
 )
 
 // narrowWidth is the width of narrow lines in columns.

@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/timeline"
 )
 
 // History lists changes and their outcomes. Use NewHistory to create one.
@@ -23,55 +22,62 @@ type History struct {
 	format   Format
 	columns  columns
 	traceURL string
-	// page draws the rotations. If it is nil, there is a line for each event instead.
-	page     *timeline.Timeline
 	warnings io.Writer
 	// impersonated counts the events whose cluster is not the one in their subject, by the text of the warning about them.
 	impersonated map[string]int
 }
 
-// NewHistory validates the options. Write writes a warning to warnings about events that it leaves out because they name
-// another cluster than their subject.
+// NewHistory validates the options. Write and Each write a warning to warnings about events that they leave out because these name another
+// cluster than their subject.
 func NewHistory(options HistoryOptions, now time.Time, warnings io.Writer) (*History, error) {
 	query, err := options.query(now)
 	if err != nil {
 		return nil, err
 	}
-	h := &History{query: query, traceURL: options.TraceURL, warnings: warnings}
-	if options.Output == HTML {
-		h.page = timeline.New(timeline.Options{Selection: options.selection(), Now: now, TraceURL: options.TraceURL})
-		return h, nil
-	}
-	h.columns = options.columns()
-	h.verbs, h.trace, h.format = options.Verbs, options.Trace, options.Output
-	return h, nil
+	return &History{
+		query: query, verbs: options.Verbs, trace: options.Trace, format: options.Output, columns: options.columns(), traceURL: options.TraceURL,
+		warnings: warnings,
+	}, nil
 }
 
-// Write writes a line for each event, or the page.
+// Write writes a line for each event.
 func (h *History) Write(ctx context.Context, reader *events.Reader, out io.Writer) error {
-	if h.page == nil && !h.isEncoded() {
+	if !h.isEncoded() {
 		if err := h.columns.write(out, h.columns.time(), "CLUSTER", "NAMESPACE", "OBJECT", "EVENT", "ABOUT"); err != nil {
 			return err
 		}
 	}
-	h.impersonated = make(map[string]int)
-	defer h.warnAgain()
-	err := reader.History(ctx, h.query, func(stored events.Stored) error {
+	return h.read(ctx, reader, h.query, func(stored events.Stored) error {
 		switch {
-		case h.impersonates(stored), !h.wants(stored):
-			return nil
-		case h.page != nil:
-			h.page.Add(stored)
+		case !h.wants(stored):
 			return nil
 		case h.isEncoded():
 			return h.encode(out, stored)
 		}
 		return h.columns.writeEvent(out, stored, h.traceURL)
 	})
-	if err != nil || h.page == nil {
-		return err
-	}
-	return h.page.Write(out)
+}
+
+// Each calls add for each event of the clusters since the time of the options, whatever else they select, so that what matches can be shown
+// together with everything that belongs to it.
+func (h *History) Each(ctx context.Context, reader *events.Reader, add func(events.Stored)) error {
+	query := events.HistoryQuery{Clusters: h.query.Clusters, Since: h.query.Since}
+	return h.read(ctx, reader, query, func(stored events.Stored) error {
+		add(stored)
+		return nil
+	})
+}
+
+// read calls handle for each event that a query selects, except for those that name another cluster than their subject.
+func (h *History) read(ctx context.Context, reader *events.Reader, query events.HistoryQuery, handle func(events.Stored) error) error {
+	h.impersonated = make(map[string]int)
+	defer h.warnAgain()
+	return reader.History(ctx, query, func(stored events.Stored) error {
+		if h.impersonates(stored) {
+			return nil
+		}
+		return handle(stored)
+	})
 }
 
 // impersonates reports whether an event names another cluster than its subject. It warns about the first event of each pair of clusters.

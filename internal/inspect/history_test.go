@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
 var historyNow = time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
@@ -68,11 +69,6 @@ func TestHistoryFlags(t *testing.T) {
 				`"skipped" "started" "synced" "watched"]`,
 		},
 		{name: "both", set: HistoryOptions{Source: "secret/db", Workload: "deployment/web"}, err: "--workload: set together with --source, want one of them"},
-		{
-			name: "a page, for which rotations are read whole", set: HistoryOptions{Output: "html", Source: "secret/db", Namespace: "shop"},
-			want: events.HistoryQuery{Clusters: []string{"prod"}},
-		},
-		{name: "a page that follows", set: HistoryOptions{Output: "html", Follow: true}, err: "--follow: set together with --output html, want one of them"},
 		{name: "a trace that is none", set: HistoryOptions{Trace: "4bf9"}, err: `--trace: "4bf9", want 32 hexadecimal digits`},
 	}
 	for _, tt := range tests {
@@ -200,6 +196,24 @@ func TestHistoryOfATrace(t *testing.T) {
 				t.Errorf("the event without a trace is listed: %t", got)
 			}
 		})
+	}
+}
+
+func TestEachAddsWhatIsNotSelectedToo(t *testing.T) {
+	bus := natstest.Buses(t, "demo")[0]
+	publish(t, bus, changeOfDB())
+	options := HistoryOptions{Cluster: "demo", Source: "secret/tls", Namespace: "bank", Verbs: []string{"deleted"}, Trace: strings.Repeat("1", 32)}
+	history, err := NewHistory(options, historyNow, &bytes.Buffer{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	natstest.Publish(t, func() error {
+		got = nil
+		return history.Each(t.Context(), &bus.Reader, func(stored events.Stored) { got = append(got, stored.Subject) })
+	})
+	if diff := cmp.Diff([]string{"keyturn.v1.demo.secret.shop.db"}, got); diff != "" {
+		t.Errorf("subjects (-want +got):\n%s", diff)
 	}
 }
 

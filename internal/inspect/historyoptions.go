@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/timeline"
 )
 
 // HistoryOptions select events and how to write them. The fields are flags of the history command.
@@ -34,8 +33,7 @@ type HistoryOptions struct {
 	Trace string
 	// Follow keeps listing events as they happen.
 	Follow bool
-	// Output is the format: Table, Wide, JSON, YAML, or HTML. HTML is a page with the rotations that have a matching event for each of
-	// the filters.
+	// Output is the format: Table, Wide, JSON or YAML.
 	Output Format
 	// Narrow fits the lines of Table into 100 columns, without columns that are the same in every line. Wide is not affected.
 	Narrow bool
@@ -43,7 +41,7 @@ type HistoryOptions struct {
 	TraceURL string
 }
 
-// AddFlags adds the flags, except those that other commands also have.
+// AddFlags adds the flags that select events, except those that other commands also have.
 func (o *HistoryOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Source, "source", "",
 		"only changes of this `source`, such as secret/db, configmap/app or openbao/<store>/<namespace>/<mount>/<path>")
@@ -56,7 +54,6 @@ func (o *HistoryOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.Clusters, "clusters", nil, "only events of these `clusters`; empty means --cluster")
 	flags.BoolVar(&o.AllClusters, "all-clusters", false, "events of all clusters in the stream")
 	flags.StringVar(&o.Trace, "trace", "", "only events of the trace with this `id`, of 32 hexadecimal digits")
-	flags.BoolVarP(&o.Follow, "follow", "f", false, "keep listing new events as they happen")
 }
 
 // query validates the options and returns the query for the stream.
@@ -72,8 +69,6 @@ func (o *HistoryOptions) query(now time.Time) (events.HistoryQuery, error) {
 	switch {
 	case o.Source != "" && o.Workload != "":
 		return query, errors.New("--workload: set together with --source, want one of them")
-	case o.Output == HTML && o.Follow:
-		return query, errors.New("--follow: set together with --output html, want one of them")
 	case o.Trace != "" && !isTraceID(o.Trace):
 		return query, fmt.Errorf("--trace: %q, want 32 hexadecimal digits in lower case", o.Trace)
 	case o.Source != "":
@@ -86,14 +81,11 @@ func (o *HistoryOptions) query(now time.Time) (events.HistoryQuery, error) {
 			query.Namespace = "" // A secret in a store has none.
 		}
 	case o.Workload != "":
-		w, err := workloadNamed(o.Workload)
+		w, err := WorkloadNamed(o.Workload)
 		if err != nil {
 			return query, fmt.Errorf("--workload: %w", err)
 		}
 		query.Kind, query.Name = events.KindRollout, w.Kind+"-"+w.Name
-	}
-	if o.Output == HTML {
-		query.Kind, query.Namespace, query.Name = "", "", "" // A rotation is drawn with all its events.
 	}
 	query.Since, err = o.since(now)
 	return query, err
@@ -104,15 +96,6 @@ func (o *HistoryOptions) columns() columns {
 	return columns{
 		narrow: o.Narrow && o.Output == Table, clusters: o.AllClusters || len(o.Clusters) > 1, namespaces: o.Namespace == "",
 	}
-}
-
-// selection returns which rotations a page shows. The options must be valid.
-func (o *HistoryOptions) selection() timeline.Selection {
-	s := timeline.Selection{Namespace: o.Namespace, Source: o.Source, Verbs: o.Verbs, Trace: o.Trace}
-	if w, err := workloadNamed(o.Workload); err == nil {
-		s.Workload = w.String()
-	}
-	return s
 }
 
 func isNoVerb(verb string) bool { return !slices.Contains(events.Verbs(), events.Verb(verb)) }

@@ -15,9 +15,9 @@ var shortNames = map[string]string{"deploy": "deployment", "sts": "statefulset",
 // lettersAndDigits are the valid characters in the name of a kind.
 const lettersAndDigits = "abcdefghijklmnopqrstuvwxyz0123456789"
 
-// workloadNamed parses the name of a workload in outcomes, such as "deployment/web", without namespace. It accepts unknown kinds, because they
+// WorkloadNamed parses the name of a workload in outcomes, such as "deployment/web", without namespace. It accepts unknown kinds, because they
 // may come from --targets-config of the actuator, which is not known here.
-func workloadNamed(text string) (events.Workload, error) {
+func WorkloadNamed(text string) (events.Workload, error) {
 	kinds := append(workload.BuiltIn(), workload.ArgoRollout(), workload.Job())
 	named, name, _ := strings.Cut(text, "/")
 	if kind, known := kindOf(kinds, named); known {

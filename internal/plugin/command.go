@@ -257,8 +257,13 @@ func (p *Plugin) history(program *commands.Program) *cobra.Command {
 	cmd.Example = "  kubectl keyturn history --since 2h\n" +
 		"  kubectl keyturn history -n shop --workload deployment/web --verb failed,held\n" +
 		"  kubectl keyturn history --source secret/db --follow"
+	p.inNamespace(cmd)
+	return cmd
+}
+
+// inNamespace makes a command of the history select the namespace of the context, or all.
+func (p *Plugin) inNamespace(cmd *cobra.Command) {
 	cmd.Flags().BoolVarP(&p.allNamespaces, "all-namespaces", "A", false, "events of all namespaces")
 	cmd.MarkFlagsMutuallyExclusive("namespace", "all-namespaces")
 	setContext(cmd.Flags().Lookup("namespace"), "only events in this `namespace`; empty means that of the context")
-	return cmd
 }

@@ -2,7 +2,6 @@ package plugin
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -143,14 +142,5 @@ func TestExamplesAreThoseOfThePlugin(t *testing.T) {
 				t.Errorf("%s has the example %s", cmd.CommandPath(), line)
 			}
 		}
-	}
-}
-
-func TestATimelineHasNoFormatAndDoesNotFollow(t *testing.T) {
-	for _, flag := range []string{"--output=json", "--follow"} {
-		t.Run(flag, func(t *testing.T) {
-			t.Setenv("KUBECONFIG", "/nowhere")
-			wantErrorWith(t, New("test").Run(t.Context(), []string{"timeline", flag}, io.Discard, io.Discard), "timeline has no --")
-		})
 	}
 }

@@ -2,51 +2,55 @@ package plugin
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/keyturn/keyturn/internal/commands"
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/inspect"
+	"github.com/keyturn/keyturn/internal/timeline"
 )
 
 // timeline returns the command that draws the history.
 func (p *Plugin) timeline(program *commands.Program) *cobra.Command {
-	cmd := p.history(program)
-	cmd.Use, cmd.Short = "timeline", "Draw the rotations of the history as a page of HTML."
-	cmd.Example = "  kubectl keyturn timeline --since 1h --file rotations.html\n" +
-		"  kubectl keyturn timeline -n shop --verb failed,held > rotations.html"
-	flags := cmd.Flags()
-	for _, name := range []string{"output", "follow"} {
-		flags.Lookup(name).Hidden = true
-	}
+	var options inspect.HistoryOptions
 	var file string
-	flags.StringVar(&file, "file", "", "`file` to write; empty writes to the standard output")
-	cmd.Args = func(cmd *cobra.Command, args []string) error {
-		for _, name := range []string{"output", "follow"} {
-			if cmd.Flags().Changed(name) {
-				return fmt.Errorf("timeline has no --%s: it writes one page of HTML", name)
-			}
+	cmd := commands.OfHistory(program, &options, func(ctx context.Context, history *inspect.History, reader *events.Reader, out io.Writer) error {
+		drawn := timeline.New(timeline.Options{Selection: selection(&options), Now: time.Now(), TraceURL: options.TraceURL})
+		if err := history.Each(ctx, reader, drawn.Add); err != nil {
+			return err
 		}
-		return cobra.NoArgs(cmd, args)
-	}
-	history := cmd.RunE
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := flags.Set("output", "html"); err != nil {
+		var page bytes.Buffer
+		if err := drawn.Write(&page); err != nil {
 			return err
 		}
 		if file == "" {
-			return history(cmd, args)
-		}
-		var page bytes.Buffer
-		cmd.SetOut(&page)
-		if err := history(cmd, args); err != nil {
+			_, err := page.WriteTo(out)
 			return err
 		}
 		if err := os.WriteFile(file, page.Bytes(), 0o600); err != nil {
 			return fmt.Errorf("--file: %w", err)
 		}
 		return nil
-	}
+	})
+	cmd.Use, cmd.Short = "timeline", "Draw the rotations of the history as a page of HTML."
+	cmd.Example = "  kubectl keyturn timeline --since 1h --file rotations.html\n" +
+		"  kubectl keyturn timeline -n shop --verb failed,held > rotations.html"
+	cmd.Flags().StringVar(&file, "file", "", "`file` to write; empty writes to the standard output")
+	p.inNamespace(cmd)
 	return cmd
+}
+
+// selection returns which rotations a page shows. The options must be valid.
+func selection(o *inspect.HistoryOptions) timeline.Selection {
+	s := timeline.Selection{Namespace: o.Namespace, Source: o.Source, Verbs: o.Verbs, Trace: o.Trace}
+	if w, err := inspect.WorkloadNamed(o.Workload); err == nil {
+		s.Workload = w.String()
+	}
+	return s
 }

@@ -132,7 +132,7 @@ func (m *markup) others(others []otherView) {
 	m.write(`
 <section class="rotation others" aria-labelledby="others">
 <div class="head"><h2 id="others">Changes that rolled nothing</h2><p class="muted">` +
-		`No workload that asks for it reads these, or it was decided in silence: see <i>actuator explain</i>.</p></div>
+		`No workload that asks for it reads these, or it was decided in silence: see <i>kubectl keyturn explain</i>.</p></div>
 <div class="scroll" role="region" tabindex="0" aria-labelledby="others">
 <table>
 <thead><tr><th scope="col">Seen</th><th scope="col">Source</th><th scope="col">Where</th><th scope="col">What</th></tr></thead>
@@ -152,7 +152,7 @@ func (m *markup) foot(left []string) {
 	}
 	m.write(`
 <p class="muted">The API server notes writes to the second: <i>written</i> of a Kubernetes object is up to a second early. ` +
-		`Made by <i>actuator history --output html</i> from the stream HISTORY.</p>
+		`Made by <i>kubectl keyturn timeline</i> from the stream HISTORY.</p>
 </footer>
 </body>
 </html>

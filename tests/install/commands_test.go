@@ -97,7 +97,6 @@ func (c *commands) inPod(beginning string) []string {
 	if !found {
 		c.Fatalf("%q is no kubectl exec", beginning)
 	}
-	command, _, _ = strings.Cut(command, " > ") // The shell before it writes the file.
 	var words []string
 	for word := range strings.FieldsSeq(command) {
 		if last := len(words) - 1; last >= 0 && strings.HasPrefix(words[last], "--") && !strings.HasPrefix(word, "-") {

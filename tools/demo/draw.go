@@ -6,7 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
+
+	"github.com/keyturn/keyturn/tests/testbed/build"
 )
 
 // pagePath is where `make demo-secrets` leaves the page of its rotations.
@@ -15,20 +16,20 @@ const pagePath = "bin/rotations.html"
 // drawRotations returns the end of a demo that writes a page of its rotations to a path.
 func drawRotations(path string) func(context.Context, *stage, *report) error {
 	return func(ctx context.Context, s *stage, out *report) error {
-		ctx, cancel := context.WithTimeout(ctx, askTimeout)
-		defer cancel()
 		out.begin(0, "Draw the rotations")
-		command := "actuator history --since 1h --output html"
-		args := append(strings.Fields(command)[1:], "--cluster", cluster, "--nats-url", s.programs.NATSURL())
-		page, err := exec.CommandContext(ctx, s.programs.ActuatorBinary(), args...).Output()
+		plugin, err := build.Program(ctx, "./cmd/kubectl-keyturn", false)
 		if err != nil {
-			return fmt.Errorf("%s: %w", command, err)
+			return err
 		}
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return fmt.Errorf("writing the page: %w", err)
 		}
-		if err := os.WriteFile(path, page, 0o644); err != nil {
-			return fmt.Errorf("writing the page: %w", err)
+		ctx, cancel := context.WithTimeout(ctx, askTimeout)
+		defer cancel()
+		said, err := exec.CommandContext(ctx, plugin, "timeline", "--all-namespaces", "--since", "1h", "--file", path,
+			"--cluster", cluster, "--nats-url", s.programs.NATSURL(), "--kubeconfig", s.plane.Kubeconfig()).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("kubectl keyturn timeline: %w: %s", err, said)
 		}
 		out.line("look", "%s shows each change above, from the write to the last ready pod: open it in a browser", path)
 		return nil

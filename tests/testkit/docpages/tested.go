@@ -65,6 +65,7 @@ var Tested = map[string]Page{
 	"docs/operations.md": {onInstallation, map[string]string{
 		"kubectl -n keyturn-system port-forward":                            noKubelet,
 		"actuator explain":                                                  "it needs the port",
+		"kubectl keyturn":                                                   "docs/kubectl-keyturn.md has the same",
 		"kubectl -n keyturn-system patch pvc":                               "no StorageClass here enlarges volumes",
 		"kubectl -n keyturn-system logs":                                    noKubelet,
 		"kubectl -n keyturn-system delete secret keyturn-nats-routes":       oneActuator,
