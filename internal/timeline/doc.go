@@ -2,5 +2,5 @@
 // workload by workload and cluster by cluster.
 //
 // The page has no script, and its Content-Security-Policy permits nothing but its own style sheet. Its table says in words what the lanes show,
-// for screen readers and for paper. Events are not trusted: markup escapes all their texts, and this package limits their size.
+// for screen readers and for paper. Events are not trusted: html/template escapes all their texts, and this package limits their size.
 package timeline

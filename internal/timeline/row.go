@@ -60,7 +60,6 @@ type row struct {
 	bars   []bar
 	marks  []mark
 	phases []phase
-	trace  events.TraceContext
 	// first is the time of the first event about the object, and last the end of its last phase.
 	first, last time.Time
 	// open is the phase that has not ended.
@@ -79,9 +78,6 @@ func newRow(facts []*fact, start, known time.Time) *row {
 	}
 	for _, f := range facts {
 		r.last = f.at
-		if f.trace.ID() != "" {
-			r.trace = f.trace
-		}
 		switch {
 		case f.isChange():
 			r.addChange(f, start)

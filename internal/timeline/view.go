@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"fmt"
+	"html/template"
 	"slices"
 	"strings"
 	"time"
@@ -9,8 +10,10 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// page is the content that writePage writes.
+// page is the content of a page, for page.html.
 type page struct {
+	// Style is the style sheet, and StyleHash its hash. writePage sets them.
+	Style     template.CSS
 	StyleHash string
 	// Made is when the page was made, and Clusters names the clusters of the rotations.
 	Made      string
@@ -48,7 +51,6 @@ type groupView struct {
 // rowView is one row of the table and its lane.
 type rowView struct {
 	ID, Tone, State, Object, Where, Why, Since string
-	Source                                     bool
 	Bars                                       []barView
 	Marks                                      []markView
 	Phases                                     []phaseView
@@ -61,7 +63,7 @@ type (
 )
 
 func newPage(t *Timeline) *page {
-	p := &page{StyleHash: styleHash, Made: stamp(t.options.Now)}
+	p := &page{Made: stamp(t.options.Now)}
 	if t.dropped > 0 {
 		p.Left = append(p.Left, fmt.Sprintf("%d older events; choose a later start to read fewer.", t.dropped))
 	}
@@ -182,7 +184,7 @@ func (v *rotationView) axis(s *scale) {
 
 func newRowView(r *row, s *scale, id string) rowView {
 	v := rowView{
-		ID: id, Tone: r.state.String(), Object: r.object.name, Where: r.object.within(), State: r.word, Why: r.why, Since: r.since, Source: r.source,
+		ID: id, Tone: r.state.String(), Object: r.object.name, Where: r.object.within(), State: r.word, Why: r.why, Since: r.since,
 	}
 	for _, b := range r.bars {
 		from, to := s.position(b.from), s.position(b.to)
