@@ -2,7 +2,6 @@ package notify
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -65,39 +64,33 @@ func newAlertSink(a *Alert, transport http.RoundTripper) (*sink, error) {
 		return nil, fmt.Errorf("ALERT_WEBHOOK_URL: %w", err)
 	}
 	form, kind := alertForms[a.Sink], a.Sink
-	if form == nil {
-		form, kind = alertInText, "raw"
+	if form == "" {
+		kind = "raw"
 	}
 	s := madeSink(alertName, kind, defaultPerMinute, client)
 	s.verbs = []events.Verb{events.VerbStarted}
 	s.poster.address = address
-	if kind == "raw" {
+	if form == "" {
 		s.poster.header.Set("Content-Type", "text/plain")
 	}
 	s.body = func(o events.Outcome) ([]byte, error) {
-		if len(o.Sources) == 0 {
+		switch {
+		case len(o.Sources) == 0:
 			return nil, errors.New("the outcome names no source")
+		case form == "":
+			return []byte(strings.ReplaceAll(a.text(o), "*", "")), nil // Asterisks mark bold text in chats.
 		}
-		return form(a.text(o))
+		return form.around(a.text(o)), nil
 	}
 	return s, nil
 }
 
-// alertForms encode what Reloader posts to each service, by Reloader's name of the service.
-var alertForms = map[string]func(text string) ([]byte, error){
-	"slack": func(text string) ([]byte, error) {
-		return json.Marshal(map[string]any{"attachments": []any{
-			map[string]string{"text": text, "color": "good", "author_name": "Reloader"},
-		}})
-	},
-	"teams": alertInJSON,
-	"gchat": alertInJSON,
+// alertForms are what Reloader posts to each service, by Reloader's name of the service.
+var alertForms = map[string]template{
+	"slack": `{"attachments":[{"author_name":"Reloader","color":"good","text":"${text}"}]}`,
+	"teams": onlyText,
+	"gchat": onlyText,
 }
-
-func alertInJSON(text string) ([]byte, error) { return json.Marshal(map[string]string{"text": text}) }
-
-// alertInText removes the asterisks, which mark bold text in chats.
-func alertInText(text string) ([]byte, error) { return []byte(strings.ReplaceAll(text, "*", "")), nil }
 
 // text returns Reloader's message, with a line for each source that the rollout is for: Reloader would roll once for each.
 func (a *Alert) text(o events.Outcome) string {

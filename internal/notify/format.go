@@ -1,6 +1,8 @@
 package notify
 
 import (
+	"cmp"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,28 +28,24 @@ type format struct {
 	schemes []string
 	// escape keeps the service from rendering a value as a link or a mention. Templates may contain both.
 	escape *strings.Replacer
-	// payload returns the value to post, as JSON, for a text. Nil means that the text itself is posted.
-	payload func(text string) any
+	// chat is the JSON to post to a chat service, with ${text} for the text. Empty means that the service is none.
+	chat template
 }
 
+// onlyText is what Slack, Google Chat and others accept.
+const onlyText template = `{"text":"${text}"}`
+
+// teams has one adaptive card, as the webhook of a Teams workflow accepts it.
+//
+//go:embed teams.json
+var teams string
+
 var formats = map[string]format{
-	typeSlack: {
-		schemes: []string{"https"},
-		escape:  strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;"),
-		payload: func(text string) any { return map[string]string{"text": text} },
-	},
+	typeSlack: {schemes: []string{"https"}, escape: strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;"), chat: onlyText},
 	// Google Chat and Teams cards have no escapes, so the characters of links are replaced by similar ones.
-	typeGoogleChat: {
-		schemes: []string{"https"},
-		escape:  strings.NewReplacer("<", "‹", ">", "›"),
-		payload: func(text string) any { return map[string]string{"text": text} },
-	},
-	typeTeams: {
-		schemes: []string{"https"},
-		escape:  strings.NewReplacer("[", "［", "]", "］"),
-		payload: card,
-	},
-	typeWebhook: {schemes: []string{"https", "http"}, escape: strings.NewReplacer()},
+	typeGoogleChat: {schemes: []string{"https"}, escape: strings.NewReplacer("<", "‹", ">", "›"), chat: onlyText},
+	typeTeams:      {schemes: []string{"https"}, escape: strings.NewReplacer("[", "［", "]", "］"), chat: template(teams)},
+	typeWebhook:    {schemes: []string{"https", "http"}, escape: strings.NewReplacer()},
 }
 
 func types() []string { return slices.Sorted(maps.Keys(formats)) }
@@ -69,55 +67,25 @@ func (f format) address(text string) (*url.URL, error) {
 // maxText is the maximum number of characters in a chat message. All of the services accept that many.
 const maxText = 3000
 
-// body returns the body of the request that posts a rendered text.
-func (f format) body(text string) ([]byte, error) {
-	if f.payload == nil {
-		return []byte(text), nil
+// message returns the body of the request that posts an outcome. An empty template means the default text, or the notice as JSON.
+func (f format) message(text template, o events.Outcome) ([]byte, error) {
+	n := newNotice(o, f.escape)
+	switch {
+	case f.chat != "":
+		return f.body(cmp.Or(text, "${text}").render(n, verbatim))
+	case text == "":
+		return json.Marshal(n)
 	}
-	text = strings.TrimSpace(text)
-	if text == "" {
+	return []byte(text.render(n, inJSON)), nil
+}
+
+// body returns the body of the request that posts a text to a chat service.
+func (f format) body(text string) ([]byte, error) {
+	if text = strings.TrimSpace(text); text == "" {
 		return nil, errors.New("the text is empty")
 	}
 	if runes := []rune(text); len(runes) > maxText {
 		text = string(runes[:maxText-1]) + "…"
 	}
-	body, err := json.Marshal(f.payload(text))
-	if err != nil {
-		return nil, fmt.Errorf("encoding the message: %w", err)
-	}
-	return body, nil
-}
-
-// message returns the body of the request that posts an outcome. An empty template means the default text.
-func (f format) message(text template, o events.Outcome) ([]byte, error) {
-	n := newNotice(o, f.escape)
-	switch chat := f.payload != nil; {
-	case chat && text == "":
-		return f.body(n.text())
-	case chat:
-		return f.body(text.render(n, verbatim))
-	case text == "":
-		body, err := json.Marshal(n)
-		if err != nil {
-			return nil, fmt.Errorf("encoding the message: %w", err)
-		}
-		return body, nil
-	}
-	return []byte(text.render(n, inJSON)), nil
-}
-
-// card returns a message with one adaptive card, as the webhook of a Teams workflow accepts it.
-func card(text string) any {
-	return map[string]any{
-		"type": "message",
-		"attachments": []any{map[string]any{
-			"contentType": "application/vnd.microsoft.card.adaptive",
-			"content": map[string]any{
-				"$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
-				"type":    "AdaptiveCard",
-				"version": "1.4",
-				"body":    []any{map[string]any{"type": "TextBlock", "text": text, "wrap": true}},
-			},
-		}},
-	}
+	return f.chat.around(text), nil
 }

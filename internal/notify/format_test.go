@@ -33,9 +33,7 @@ func TestEachServiceGetsItsFormat(t *testing.T) {
 	}{
 		{"slack", `{"text":"` + text + `"}`},
 		{"googlechat", `{"text":"` + text + `"}`},
-		{"teams", `{"attachments":[{"content":{"$schema":"http://adaptivecards.io/schemas/adaptive-card.json",` +
-			`"body":[{"text":"` + text + `","type":"TextBlock","wrap":true}],"type":"AdaptiveCard","version":"1.4"},` +
-			`"contentType":"application/vnd.microsoft.card.adaptive"}],"type":"message"}`},
+		{"teams", strings.Replace(teams, "${text}", text, 1)},
 		{"webhook", `{"id":"aa0c2a4e-6c1d-4f6e-9a53-0d3c1b0f7a22/r1/failed","time":"2026-03-14T15:09:26Z","cluster":"prod-eu",` +
 			`"what":"Rollout","verb":"failed","kind":"deployment","namespace":"shop","name":"web","reason":"deadline-exceeded",` +
 			`"message":"it did not become ready in time","revision":"r1","sources":["secret/db","configmap/app"],` +
@@ -106,8 +104,5 @@ func TestATextThatIsTooLongIsCut(t *testing.T) {
 func TestATextOfNothingIsNotSent(t *testing.T) {
 	if _, err := formats[typeSlack].body(" \n"); err == nil {
 		t.Error("a chat service would get a message without text")
-	}
-	if body, err := formats[typeWebhook].body(""); err != nil || len(body) != 0 {
-		t.Errorf("got %q (%v), want the body that the template made", body, err)
 	}
 }

@@ -38,6 +38,11 @@ func (t template) render(n notice, quote func(string) string) string {
 	})
 }
 
+// around returns the JSON of a template with a text in place of ${text}.
+func (t template) around(text string) []byte {
+	return []byte(strings.ReplaceAll(string(t), "${text}", inJSON(text)))
+}
+
 // values returns the values by the names of their placeholders.
 func (n notice) values() map[string]string {
 	return map[string]string{
