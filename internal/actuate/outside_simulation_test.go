@@ -45,6 +45,8 @@ const (
 	storyPatience = 8 * time.Minute
 	// refusalPatience is how long that may take after patches were refused.
 	refusalPatience = 12 * time.Minute
+	// refusedRest is how long it takes until a patch that is refused is sent as rarely as ever.
+	refusedRest = 20 * time.Minute
 	// storyRest is longer than HISTORY takes an outcome that is told twice for one.
 	storyRest = 11 * time.Minute
 	// takeover is how long it takes until a new leader has looked at everything, several times.
@@ -70,7 +72,7 @@ func (st *story) unfold() {
 	st.restUntilNextLeader()
 	st.switchFlagsAtRest()
 	for _, always := range []invariant{
-		rollsAreNeeded, rollsDiffer, recordsOnlyGrow, recordsAreFew, rollsAreTold, undoneRollsStayUndone,
+		rollsAreNeeded, rollsDiffer, wavesKeepTheirOrder, recordsOnlyGrow, recordsAreFew, rollsAreTold, undoneRollsStayUndone, repetitionsEnd,
 	} {
 		st.verify(always)
 	}
@@ -89,10 +91,20 @@ func (st *story) lastChanges() {
 	st.changeAll()
 	st.await(storyPatience)
 	st.verify(refusalsDelayNobody)
+	st.waitRefused()
+	st.verify(refusedPatchesAreRare)
 	st.accept(st.frozen)
 	st.frozen = nil
 	st.await(refusalPatience)
 	st.verify(changesReachPods)
+}
+
+// waitRefused lets time pass until a patch that is refused is sent as rarely as ever, and then counts how often it is sent.
+func (st *story) waitRefused() {
+	st.wait(refusedRest)
+	before := st.attempts(st.frozen)
+	st.wait(refusedRest)
+	st.refused = st.attempts(st.frozen) - before
 }
 
 // restUntilNextLeader lets everything come to rest, and another actuator lead then.

@@ -4,8 +4,10 @@ package actuate_test
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/plan"
 )
 
 // invariant is what holds in every story.
@@ -63,6 +65,16 @@ var refusalsDelayNobody = invariant{
 	broken: (*story).unrolled,
 }
 
+var refusedPatchesAreRare = invariant{
+	says: "a patch that is refused for long is sent once in five minutes at most",
+	broken: func(st *story) []string {
+		if most := int(refusedRest / (5 * time.Minute)); st.refused > most {
+			return []string{fmt.Sprintf("that of %s was sent %d times within %s, want %d at most", st.frozen.name, st.refused, refusedRest, most)}
+		}
+		return nil
+	},
+}
+
 // unrolled returns who must be rolled.
 func (st *story) unrolled() []string {
 	var left []string
@@ -77,6 +89,19 @@ func (st *story) unrolled() []string {
 		}
 	}
 	return left
+}
+
+var wavesKeepTheirOrder = invariant{
+	says: "nobody is rolled for a source before those of lower waves that have to be rolled for it, and that nothing holds up",
+	broken: func(st *story) []string {
+		var broken []string
+		for _, roll := range st.rolls {
+			for _, name := range roll.before {
+				broken = append(broken, roll.String()+", before "+name)
+			}
+		}
+		return broken
+	},
 }
 
 var recordsOnlyGrow = invariant{
@@ -135,6 +160,19 @@ var undoneRollsStayUndone = invariant{
 		for _, roll := range st.rolls {
 			if roll.undone {
 				broken = append(broken, roll.String())
+			}
+		}
+		return broken
+	},
+}
+
+var repetitionsEnd = invariant{
+	says: "a roll that somebody restores is repeated three times at most, until something changes",
+	broken: func(st *story) []string {
+		var broken []string
+		for _, roll := range st.rolls {
+			if roll.repetition > plan.RevertRetries {
+				broken = append(broken, fmt.Sprintf("%s, repetition %d", roll, roll.repetition))
 			}
 		}
 		return broken

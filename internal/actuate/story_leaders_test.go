@@ -61,7 +61,7 @@ func (st *story) changeLeader() {
 	st.leaders++
 	isGapKnown := st.options.LeaderElect
 	for _, w := range st.workloads {
-		w.unseen, w.slow, w.recordedNow = true, false, 0
+		w.unseen, w.slow, w.recordedNow, w.sinceNews = true, false, 0, 0
 		for of, pair := range w.pairs {
 			pair.certain = false
 			if _, recorded := w.record[of.local]; w.foreign || !recorded && !isGapKnown {

@@ -25,6 +25,8 @@ type storyRecord struct {
 	manifest string
 	// foreign says that somebody else has replaced or removed the annotation since.
 	foreign bool
+	// sinceNews counts its rolls since one of its sources has changed, or the workload has otherwise than by a restore, or the leader.
+	sinceNews int
 	// shrunk has the entries that were replaced by earlier ones.
 	shrunk []string
 }
@@ -36,7 +38,9 @@ type storyRoll struct {
 	leader   int
 	revision string
 	// lacking are those of which pods may have read something else. flips says that one has changed since the pods began, and again that one was gone.
-	lacking      []string
+	lacking []string
+	// before has the workloads of lower waves that were to be rolled first.
+	before       []string
 	flips, again bool
 	// contested says that somebody has restored the pod template: its pods may have what was rolled before that.
 	contested bool
@@ -47,6 +51,8 @@ type storyRoll struct {
 	unseen, late bool
 	// undone says that a person has undone the last roll, and untold that what became of this one may have been lost.
 	undone, untold bool
+	// repetition counts the rolls of the workload before this one, if somebody has restored its pod template, since anything else has changed.
+	repetition int
 }
 
 func (r *storyRoll) String() string {
@@ -102,6 +108,10 @@ func (st *story) take(w *storyWorkload, patch write) {
 	if patch.rolls {
 		roll := st.rollOf(w, p, patch.at)
 		st.rolls, w.rolledAt = append(st.rolls, roll), roll.at
+		if w.fought {
+			roll.repetition = w.sinceNews
+		}
+		w.sinceNews++
 		st.notef("  %s lacks %v and is rolled to %s", w.name, roll.lacking, p.revision)
 		st.replacePods(w, storyTemplate{w.template.bare, p.revision}, true)
 	} else {
@@ -127,9 +137,27 @@ func (st *story) compareRecords(w *storyWorkload, p storyPatch) {
 	}
 }
 
+// overtaken returns who of lower waves has to be rolled for what a patch rolls a workload for, and is not held up.
+func (st *story) overtaken(w *storyWorkload, p storyPatch) []string {
+	var names []string
+	for _, of := range st.sourcesOf(w) {
+		isCause := w.pairs[of].owed && p.record[of.local] != w.record[of.local]
+		if !isCause || w.weak || w.slow || of.held || of.ignored {
+			continue
+		}
+		for _, other := range st.workloads {
+			pair := other.pairs[of]
+			if pair != nil && pair.owed && st.wants(other, of) && !other.isHeldUp() && other.wave() < w.wave() {
+				names = append(names, other.name)
+			}
+		}
+	}
+	return names
+}
+
 func (st *story) rollOf(w *storyWorkload, p storyPatch, at time.Time) *storyRoll {
 	roll := &storyRoll{
-		of: w, at: at.Sub(midnight), leader: st.leaders, revision: p.revision, lacking: st.lacking(w),
+		of: w, at: at.Sub(midnight), leader: st.leaders, revision: p.revision, lacking: st.lacking(w), before: st.overtaken(w, p),
 		unseen: w.unseen, late: w.slow && at.Sub(w.written) <= 2*slowPatch,
 		undone: w.undone, untold: st.silent || st.unanswered, contested: w.operated || w.fought || w.undone,
 	}

@@ -18,6 +18,7 @@ import (
 // writeOn changes a workload as a program with this field manager does.
 func (st *story) writeOn(manager string, w *storyWorkload, aspects ...aspect) {
 	st.writeAs(manager, w.name, aspects...)
+	w.sinceNews = 0
 	st.reread(w, w.template.revision)
 	st.look()
 }
@@ -83,7 +84,7 @@ func (st *story) rolloutsStall() bool {
 	}
 	st.notef("rollouts of %s make no progress", w.name)
 	st.stall(w.name)
-	w.stalled = true
+	w.stalled, w.weak = true, true
 	return true
 }
 
@@ -122,6 +123,7 @@ func (st *story) podsFail() bool {
 	}
 	st.notef("the pod of %s is not ready", w.name)
 	st.pods(w.name, 1, 0)
+	w.weak = true
 	st.look()
 	return true
 }
@@ -137,7 +139,7 @@ func (st *story) rolloutIsPaused() bool {
 
 func (st *story) pause(w *storyWorkload, paused bool) {
 	st.notef("%s is paused: %t", w.name, paused)
-	w.paused = paused
+	w.paused, w.weak = paused, true
 	st.alter(w.name, func(d *appsv1.Deployment) { d.Spec.Paused = paused })
 	st.look()
 }
@@ -168,7 +170,7 @@ func (st *story) isUndone() bool {
 	isKnown := w.isComplete(st) || w.kept.revision != "" || w.isDeployment && w.manifest != ""
 	isClear, was := isRoll && isKnown && st.isAtRest(w), w.annotations
 	w.undo()
-	w.stalled = false
+	w.stalled, w.sinceNews = false, 0
 	w.foreign = w.foreign || w.isDeployment && w.manifest != w.text
 	st.reread(w, w.kept.revision)
 	w.undone = isClear && maps.Equal(was, w.annotations)

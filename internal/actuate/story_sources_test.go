@@ -104,7 +104,7 @@ func (st *story) hearOf(w *storyWorkload, of *storySource, pair *storyPair) {
 	pair.heard, pair.isFresh = now, false
 	isWanted := st.wants(w, of) && !of.ignored
 	if isWanted && now != before {
-		w.undone = false
+		w.undone, w.sinceNews = false, 0
 	}
 	switch {
 	case !isWanted:

@@ -35,6 +35,8 @@ type story struct {
 	silent, unanswered bool
 	// frozen is a workload whose patches are refused for good, nil if there is none.
 	frozen *storyWorkload
+	// refused counts how often a patch of that was sent within refusedRest.
+	refused int
 	// quiet is what had been done when everything came to rest.
 	quiet  doings
 	gauges *telemetry

@@ -5,6 +5,8 @@ package actuate_test
 import (
 	"time"
 
+	k8stesting "k8s.io/client-go/testing"
+
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -41,7 +43,18 @@ func (st *story) patchesAreDenied() bool {
 func (st *story) deny(w *storyWorkload) {
 	st.notef("a policy refuses patches of %s", w.name)
 	st.refuse(w.name, forbidden("ValidatingAdmissionPolicy 'frozen' denied request: it is Friday"))
-	w.ill, w.denied = false, true
+	w.ill, w.denied, w.weak = false, true, true
+}
+
+// attempts counts the patches of a workload that the newest actuator has sent, refused ones included.
+func (st *story) attempts(w *storyWorkload) int {
+	id, count := parse(w.name), 0
+	for _, action := range st.requests("patch", id.resource().Resource) {
+		if patch, ok := action.(k8stesting.PatchAction); ok && patch.GetNamespace() == id.namespace && patch.GetName() == id.name {
+			count++
+		}
+	}
+	return count
 }
 
 // accept lets patches of a workload succeed.
@@ -70,6 +83,7 @@ func (st *story) recordIsRemoved() bool {
 	w := oneOf(st, st.workloads...)
 	st.notef("a tool replaces %s", w.name)
 	st.writeAs("kubectl-replace", w.name, withoutOurs)
+	w.sinceNews = 0
 	w.foreign = w.foreign || w.text != ""
 	st.reread(w, "")
 	st.look()
@@ -93,7 +107,7 @@ func (st *story) bringBack(w *storyWorkload) {
 	} else {
 		st.writeAs("argocd-controller", w.name, annotated(annotationRecord, w.manifest))
 	}
-	w.foreign = true
+	w.foreign, w.sinceNews = true, 0
 	st.reread(w, w.template.revision)
 	st.look()
 }
@@ -110,7 +124,7 @@ func (st *story) operatorComes() bool {
 	}
 	st.notef("an operator keeps the pod template of %s", w.name)
 	st.stall(w.name)
-	w.stalled, w.operated = true, true
+	w.stalled, w.operated, w.weak = true, true, true
 	return true
 }
 
@@ -134,7 +148,7 @@ func (st *story) operatorRestores() bool {
 func (st *story) restore(w *storyWorkload) {
 	st.notef("an operator restores the pod template of %s", w.name)
 	st.loosen(w.name)
-	w.stalled, w.fought = false, true
+	w.stalled, w.fought, w.weak = false, true, true
 	st.writeAs("operator", w.name, withoutOurMarks)
 	st.reread(w, "")
 	if w.operated {

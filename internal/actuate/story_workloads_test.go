@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -38,6 +40,8 @@ type storyWorkload struct {
 	storyRecord
 	// isBack says that the flags of who leads opt it in again.
 	isBack bool
+	// weak says that its rollouts or its patches have failed, or may have. From then on nobody has to wait for it, nor it for others.
+	weak bool
 	// events counts those of its sources, and others the writes of others, of which written is the last.
 	events, others int
 	written        time.Time
@@ -68,6 +72,22 @@ func (w *storyWorkload) content(of *storySource) string {
 		return contentMissing
 	}
 	return value
+}
+
+// wave returns its wave.
+func (w *storyWorkload) wave() int {
+	wave, _ := strconv.Atoi(w.annotations["keyturn.dev/wave"]) // It is 0 without the annotation.
+	return wave
+}
+
+// isHeldUp reports whether people or failures keep it from being rolled, so that nobody has to wait for it.
+func (w *storyWorkload) isHeldUp() bool {
+	for _, key := range []string{events.AnnotationHold, workload.AnnotationWindow, workload.AnnotationMinInterval} {
+		if _, has := w.annotations[key]; has {
+			return true
+		}
+	}
+	return w.weak || w.slow || w.foreign
 }
 
 // isOptional reports whether the pods can start without a source.
