@@ -83,3 +83,85 @@ func (f *following) end(key workload.Key, verb events.Verb, reason, message stri
 	r.span.End(trace.WithTimestamp(now))
 	return r, outcome
 }
+
+// rollout is a rollout in progress.
+type rollout struct {
+	// started is the outcome that said that it began.
+	started events.Outcome
+	// own says that this actuator has started it, and not an earlier one.
+	own  bool
+	span trace.Span
+	// changed are the times at which the watcher saw the changes that it is for, as far as they are known.
+	changed []time.Time
+
+	// rolled is the workload as the patch left it, and before is its record from before the patch. They are nil if not known.
+	rolled *workload.Workload
+	before map[string]workload.RolledFor
+
+	// moved is when it was last seen to make progress, to wait for people or for a time, or to bake. furthest is the most progress seen in a
+	// generation, because a pod that crashes makes the same progress again and again.
+	moved      time.Time
+	furthest   workload.Progress
+	generation int64
+	// ready is since when its pods have been ready, if they must stay so, and tried is the workload at that time. ready is zero if they were not
+	// ready, or need not stay so.
+	ready time.Time
+	tried *workload.Workload
+}
+
+func (r *rollout) context(ctx context.Context) context.Context {
+	return trace.ContextWithSpan(ctx, r.span)
+}
+
+// observe records a state of the workload.
+func (r *rollout) observe(w *workload.Workload, now time.Time) {
+	p := w.Progress
+	if r.isOther(w) {
+		r.unready()
+	}
+	changed := w.Generation != r.generation || p.Pods != r.furthest.Pods
+	bakes := !r.ready.IsZero() && p.State == workload.Complete
+	if changed || p.Waits(now) || p.Done > r.furthest.Done || bakes {
+		r.moved, r.furthest, r.generation = now, p, w.Generation
+	}
+}
+
+// bakes records a state in which all pods are ready, and reports whether they must stay ready for longer.
+func (r *rollout) bakes(w *workload.Workload, bake time.Duration, now time.Time) bool {
+	if bake == 0 {
+		return false
+	}
+	if r.ready.IsZero() || r.isOther(w) {
+		r.ready, r.tried = now, w
+		r.span.AddEvent("bake", trace.WithTimestamp(now))
+	}
+	r.observe(w, now)
+	return now.Sub(r.ready) < bake
+}
+
+// unready forgets that pods were ready, so that they have to stay so anew.
+func (r *rollout) unready() { r.ready, r.tried = time.Time{}, nil }
+
+// isOther reports whether somebody has changed the pod template since pods were ready. Then those are not the pods that have to stay ready.
+func (r *rollout) isOther(w *workload.Workload) bool {
+	return r.tried != nil && !r.tried.SameTemplate(w)
+}
+
+// lostPods reports whether pods were ready and no longer are, although nobody has changed the workload or its number of replicas.
+func (r *rollout) lostPods(w *workload.Workload) bool {
+	return !r.ready.IsZero() && w.Generation == r.generation && w.Progress.Pods == r.furthest.Pods &&
+		w.Progress.State == workload.Progressing && w.Progress.Done < r.furthest.Done
+}
+
+// rolledOut returns when its pods were ready, by now.
+func (r *rollout) rolledOut(now time.Time) time.Time {
+	if r.ready.IsZero() {
+		return now
+	}
+	return r.ready
+}
+
+// isAheadOf reports whether a state is one from before the rollout.
+func (r *rollout) isAheadOf(w *workload.Workload) bool {
+	return w.Revision != r.started.Revision && w.Generation < r.started.Generation
+}

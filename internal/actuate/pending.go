@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
@@ -220,4 +222,47 @@ func (p *pending) merge(older *pending) {
 		p.woke = older.woke
 	}
 	p.first, p.tries = older.first, older.tries
+}
+
+// maxEarlier is how many spans of earlier events are kept.
+const maxEarlier = 16
+
+// pendingChange is a change of one source that one workload has to be decided for.
+type pendingChange struct {
+	change events.Change
+	// from is the content before the first change that is not decided yet, or nil if that is not known.
+	from *events.Change
+	// owed means that the workload was to be rolled for it when that was last decided, or before.
+	owed bool
+	// event is the event of the change. It replaces earlier events of the source: keeping them all would fill the memory if a source is written again
+	// and again.
+	event *takenEvent
+	// since is when the first change of the source came, possibly to an earlier leader.
+	since time.Time
+	// earlier are the spans of the replaced events, the newest last.
+	earlier []trace.SpanContext
+}
+
+// follow makes the change that of a later event of the source.
+func (c *pendingChange) follow(e *takenEvent) {
+	before := c.event
+	c.change, c.event = e.change, e
+	e.Hold()
+	c.earlier = newestSpans(c.earlier, e.earlier...)
+	if before != nil {
+		c.replace(before)
+	}
+}
+
+// replace takes the place of an earlier event of the source.
+func (c *pendingChange) replace(before *takenEvent) {
+	c.earlier = newestSpans(c.earlier, before.span.SpanContext())
+	before.span.AddLink(trace.Link{SpanContext: c.event.span.SpanContext()})
+	before.release()
+}
+
+// newestSpans returns earlier spans and those that follow them, as far as they are kept.
+func newestSpans(earlier []trace.SpanContext, more ...trace.SpanContext) []trace.SpanContext {
+	earlier = append(earlier, more...)
+	return earlier[max(0, len(earlier)-maxEarlier):]
 }
