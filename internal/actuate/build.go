@@ -1,6 +1,7 @@
 package actuate
 
 import (
+	"context"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -86,5 +87,15 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 			patcher: patcher, rollouts: rollouts, notes: notes, told: make(toldHolds), unrecorded: make(map[string]bool),
 			tracer: o.Tracer,
 		},
+	}
+}
+
+// syncHost returns what the force-sync needs from the actuator.
+func syncHost(options Options, reporter *reporter) forcesync.Host {
+	return forcesync.Host{
+		Cluster: options.Cluster, DryRun: options.DryRun, MaxSyncs: options.MaxSyncs, Alone: len(options.Namespaces) == 1,
+		Client: options.Dynamic, Log: reporter.log, Tracer: options.Tracer, Now: options.Now,
+		Report: reporter.reportSync, Active: reporter.metrics.syncing,
+		PatchFailed: func(ctx context.Context) { reporter.metrics.patchFailed(ctx, forcesync.Kind) },
 	}
 }

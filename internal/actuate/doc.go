@@ -14,8 +14,8 @@
 // The loop (loop.go) calls parts that own their state and do not know the loop. In the order in which an event passes through them:
 //
 //	dirty.go, intake.go             takes an event to the workloads that depend on its source; it is kept for as long as something waits
-//	debounce.go, pending.go         the debounce window; release.go ends what is held
-//	dispatcher.go                   decides what is due
+//	debounce.go, pending.go         the debounce window
+//	dispatcher.go, holding.go       decides what is due, and holds what must wait
 //	admission.go                    what a roll has to wait for: besidereloader.go, orders.go, slots.go, pace.go
 //	order.go, peers.go              who of a namespace waits for whom, from the snapshots of orders.go
 //	inplace.go                      whether pods are asked to reload instead of being replaced
@@ -25,10 +25,9 @@
 //	rollouts.go, following.go, endings.go   follow a rollout to its end; shadows.go continues with the Jobs that others have deleted
 //	resume.go, resumer.go           continues with the rollouts of an earlier leader, and knows what it did
 //	notes.go                        writes on workloads, without rolling them, what the next leader must find there: that a rollout has failed,
-//	owing.go, pauses.go             what they wait for, that a pause has begun,
-//	records.go, reverts.go          what their records lack, and that a roll was reverted, which is repeated later
-//	conclusions.go                  reports what needs no patch, and has it recorded
-//	outbox.go, kubeevents.go, problems.go   report outcomes and problems
+//	                                that a pause has begun; and reports what needs no patch, and has it recorded
+//	owing.go, records.go, reverts.go   what they wait for, what their records lack, and that a roll was reverted, which is repeated later
+//	outbox.go, kubeevents.go        report outcomes and problems
 //	rejecter.go                     dead-letters events that cannot be read
 //
 // Nothing else asks the stream for a change: state.go has the last one of each source, in every term and between them, and what there was when this

@@ -69,3 +69,35 @@ func (d *dispatcher) awaitKind(ctx context.Context, p *pending) {
 func (d *dispatcher) isChosen(why plan.Reason) bool {
 	return rests(why) || why == plan.FilesPending || why == plan.CanaryFirst && d.admission.orders.canary
 }
+
+// rests reports whether a workload that is held for a reason waits because people chose so: for a time, or for something that they do. It waits for
+// no other workload: there may be thousands of them, for days, and no event of others makes them be reviewed. Others wait for it only if it waits
+// for a moment: see obstacle.soon.
+func rests(why plan.Reason) bool { return why.Waiting() == plan.ForPeople }
+
+// releaseAll makes every held workload due except those that rest.
+func (d *debounce) releaseAll(now time.Time) {
+	for _, p := range d.byKey {
+		if p.isHeld() && !rests(p.held) {
+			d.release(p, now)
+		}
+	}
+}
+
+// wake makes a workload that has changed due if it rests, waits for its pods or for a time that depends on them, or is one whose patch was refused as
+// it was before. The notes on it may be gone, too. Its state is nil if it is gone.
+func (d *debounce) wake(key workload.Key, w *workload.Workload, now time.Time) {
+	p := d.byKey[key]
+	if p == nil {
+		return
+	}
+	p.noteAt = time.Time{}
+	isRewritten := p.isRewritten(w)
+	if isRewritten {
+		p.tryAnew(p.first)
+	}
+	if isRewritten || rests(p.held) || p.held == plan.PodsStarting || p.held == plan.Aborted || !p.paced.IsZero() {
+		d.release(p, now)
+		d.moved(key)
+	}
+}

@@ -8,11 +8,16 @@ import (
 
 	"github.com/keyturn/keyturn/internal/inventory"
 	"github.com/keyturn/keyturn/internal/kube"
+	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// noteRetry is how long after a note on a workload the same one is not sent again.
-const noteRetry = time.Minute
+const (
+	// noteRetry is how long after a note on a workload the same one is not sent again.
+	noteRetry = time.Minute
+	// pauseShown is how long a pause that has ended stays noted on a workload, so that whoever sees the roll also sees what it has waited for.
+	pauseShown = 10 * time.Second
+)
 
 // notes writes on workloads, without rolling them, what the next leader must find there. What a workload lacks is known from its state, from that of
 // its sources and its rollout, and from what is pending. So notes only remembers what it has tried, and whose roll was reverted. It also reports the
@@ -145,4 +150,77 @@ func (n *notes) markOf(w *workload.Workload) (last workload.Last, differs bool) 
 		return last, true
 	}
 	return last, false
+}
+
+// conclude reports a decision that needs no patch, or no further one, about an event that no pending change holds for it. The context is the event's.
+func (n *notes) conclude(ctx context.Context, e *takenEvent, w *workload.Workload, decision plan.Decision) {
+	n.metrics.decided(ctx, decision.Reason)
+	addDecision(e.span, decision)
+	n.leave(ctx, e, w, decision)
+}
+
+// release ends a pending change with the decision about it, and reports that unless a rollout does. Only a dry run ends a change that would wait.
+func (n *notes) release(ctx context.Context, w *workload.Workload, change *pendingChange, decision plan.Decision) {
+	n.metrics.decided(ctx, decision.Reason)
+	if decision.Reason.Action() != plan.Roll {
+		n.leave(change.event.context(ctx), change.event, w, decision)
+	}
+	change.event.release()
+}
+
+// releaseAll ends all pending changes of a workload for one reason.
+func (n *notes) releaseAll(ctx context.Context, p *pending, reason plan.Reason) {
+	for source, change := range p.changes {
+		decision := plan.Decision{Source: source, Reason: reason}
+		addDecision(change.event.span, decision)
+		n.release(ctx, p.seen, change, decision)
+	}
+}
+
+// leave has a decision recorded that rolls nothing, logs it, and publishes its outcome unless the reason is silent.
+func (n *notes) leave(ctx context.Context, e *takenEvent, w *workload.Workload, decision plan.Decision) {
+	if decision.Records && decision.Reason.Action() == plan.Skip {
+		n.want(w.Key())
+	}
+	n.log.DebugContext(ctx, "workload left alone", "workload", w.ID.String(), "namespace", w.ID.Namespace,
+		"source", decision.Source.String(), "reason", decision.Reason.String())
+	if decision.Reason.Silent() {
+		return
+	}
+	n.report(ctx, n.outcomes.skipped(ctx, e.change, w, decision))
+}
+
+// reviewPause looks for the note of a pause on a workload that has changed or gone. If someone has paused the Deployment itself, as Reloader does, it
+// is theirs to end that.
+func (n *notes) reviewPause(key workload.Key) {
+	w := n.index.Get(key)
+	if w == nil || w.Pause.Begun.IsZero() || w.IsPausedBySomeone() {
+		delete(n.paused, key)
+	} else if _, known := n.paused[key]; !known {
+		n.paused[key] = time.Time{}
+	}
+}
+
+// beginPause notes that a pause has begun. If that fails, or someone removes the note, this leader still knows of the pause, and tries again when the
+// workload changes, at most once a minute.
+func (n *notes) beginPause(ctx context.Context, w *workload.Workload, p *pending) {
+	if now := n.now(); now.Sub(p.pauseAsked) >= noteRetry {
+		p.pauseAsked = now
+		n.send(ctx, w, "the beginning of a pause", workload.Write{PausedAt: p.rollsSince}, task{})
+	}
+}
+
+// endPauses removes the notes of pauses that are over.
+func (n *notes) endPauses(ctx context.Context) {
+	now := n.now()
+	for key, retry := range n.paused {
+		w := n.index.Get(key)
+		if w == nil || now.Before(retry) || now.Before(w.Pause.Begun.Add(w.Pause.Period+pauseShown)) {
+			continue
+		}
+		if !n.patcher.busy(key) && n.debounce.byKey[key] == nil && n.patcher.hasRoom(key.Namespace) {
+			n.paused[key] = now.Add(noteRetry)
+			n.send(ctx, w, "the end of a pause", workload.Write{EndsPause: true}, task{})
+		}
+	}
 }

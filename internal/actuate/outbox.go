@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/keyturn/keyturn/internal/backoff"
 	"github.com/keyturn/keyturn/internal/events"
 )
@@ -143,4 +145,15 @@ type reporter struct {
 func (t *reporter) report(ctx context.Context, outcome events.Outcome) {
 	t.kube.report(ctx, outcome)
 	t.outbox.add(outcome)
+}
+
+// reportSync reports how the sync of an ExternalSecret has ended, and how long ago the watcher saw the change. If warning is not empty, it is the
+// reason of a Kubernetes Event about it.
+func (t *reporter) reportSync(ctx context.Context, outcome events.Outcome, warning string, took time.Duration) {
+	t.outbox.add(outcome)
+	if warning != "" {
+		message := outcome.Reason + ": " + outcome.Message + " (" + outcome.Sources[0].Source + ")"
+		t.kube.write(ctx, outcome.Workload, corev1.EventTypeWarning, warning, message, tracedBy(outcome))
+	}
+	t.metrics.synced(ctx, outcome.Reason, took)
 }

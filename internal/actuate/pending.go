@@ -159,6 +159,14 @@ func (p *pending) waitedSince(c *pendingChange) time.Time {
 	return p.woke
 }
 
+// rest records whether a workload that is being reviewed waits as people have chosen.
+func (p *pending) rest(chosen bool, now time.Time) {
+	if p.rested && !chosen {
+		p.woke = now
+	}
+	p.rested = chosen
+}
+
 // isHeld reports whether the workload waits for something other than a time.
 func (p *pending) isHeld() bool { return p.held != plan.None }
 
