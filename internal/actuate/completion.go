@@ -23,19 +23,46 @@ const (
 // finish handles the result of a patch: it follows rollouts, ends changes, or retries.
 func (d *dispatcher) finish(ctx context.Context, result patchResult) {
 	r := result.task
+	key := r.key()
 	d.patcher.finished(r)
-	d.debounce.releaseFrom(r.key(), plan.Busy, d.now())
+	d.debounce.releaseFrom(key, plan.Busy, d.now())
 	if result.unrecorded != nil {
 		d.warnUnrecorded(ctx, r, result.unrecorded)
 	}
-	if result.reloaded > 0 && result.err != nil {
+	switch {
+	case r.finish != nil:
+		r.finish(ctx, result)
+	case result.err != nil:
+		d.failed(ctx, result)
+	default:
+		d.metrics.patched(ctx, r.workload.ID, r.rolls)
+		if len(r.causes) > 0 {
+			delete(d.decider.denied, key)
+			d.admission.pace.rolled(r.workload, r.pending)
+		}
+		switch {
+		case r.way.inPlace:
+			d.reloaded(ctx, result)
+		case r.rolls:
+			for _, cause := range r.causes {
+				d.metrics.rolledFor(cause.event.context(ctx), key.Kind, d.now().Sub(r.pending.waitedSince(cause)))
+			}
+			d.rollouts.started(ctx, result)
+		}
+		for _, decision := range r.decisions {
+			d.notes.release(ctx, r.workload, r.pending.changes[decision.Source], decision)
+		}
+	}
+	d.rollouts.review(ctx, key)
+}
+
+// failed has the changes of a patch decided again, later if something is wrong, and takes note that the patch may have been applied nevertheless.
+func (d *dispatcher) failed(ctx context.Context, result patchResult) {
+	r := result.task
+	if result.reloaded > 0 {
 		r.pending.answered = answered{content: r.content, pods: result.reloaded}
 	}
 	switch rollCtx, err := r.context(ctx), result.err; {
-	case r.finish != nil:
-		r.finish(ctx, result)
-	case err == nil:
-		d.succeeded(ctx, result)
 	case errors.Is(err, errNotYet):
 		d.again(r, err).InfoContext(rollCtx, "pods did not confirm the reload yet; asking them again")
 	case errors.Is(err, errNotReloaded):
@@ -53,10 +80,7 @@ func (d *dispatcher) finish(ctx context.Context, result patchResult) {
 		d.again(r, err).WarnContext(rollCtx, "patch failed; retrying")
 		d.metrics.retried(ctx, r.workload.ID)
 	}
-	if result.err != nil && r.finish == nil {
-		d.rollouts.doubt(r, kube.HasChanged(result.err))
-	}
-	d.rollouts.review(ctx, r.key())
+	d.rollouts.doubt(r, kube.HasChanged(result.err))
 }
 
 // warnUnrecorded logs why nothing was recorded on a workload. If the reason is a missing permission to patch the kind, it does so once for each kind.
@@ -68,27 +92,6 @@ func (d *dispatcher) warnUnrecorded(ctx context.Context, r *task, err error) {
 	case !d.unrecorded[r.kind.Name]:
 		d.unrecorded[r.kind.Name] = true
 		d.log.WarnContext(ctx, "no permission to patch; nothing is recorded on the workloads", "resource", r.kind.Resource, "err", err)
-	}
-}
-
-func (d *dispatcher) succeeded(ctx context.Context, result patchResult) {
-	r := result.task
-	d.metrics.patched(ctx, r.workload.ID, r.rolls)
-	if len(r.causes) > 0 {
-		delete(d.decider.denied, r.workload.Key())
-		d.admission.pace.rolled(r.workload, r.pending)
-	}
-	switch {
-	case r.way.inPlace:
-		d.reloaded(ctx, result)
-	case r.rolls:
-		for _, cause := range r.causes {
-			d.metrics.rolledFor(cause.event.context(ctx), r.workload.ID.Kind, d.now().Sub(r.pending.waitedSince(cause)))
-		}
-		d.rollouts.started(ctx, result)
-	}
-	for _, decision := range r.decisions {
-		d.notes.release(ctx, r.workload, r.pending.changes[decision.Source], decision)
 	}
 }
 

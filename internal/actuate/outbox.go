@@ -143,8 +143,8 @@ type reporter struct {
 
 // report queues an outcome to be published, and its Kubernetes Event to be written.
 func (t *reporter) report(ctx context.Context, outcome events.Outcome) {
-	t.kube.report(ctx, outcome)
 	t.outbox.add(outcome)
+	t.kube.report(ctx, outcome)
 }
 
 // reportSync reports how the sync of an ExternalSecret has ended, and how long ago the watcher saw the change. If warning is not empty, it is the
