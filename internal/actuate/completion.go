@@ -53,7 +53,6 @@ func (d *dispatcher) finish(ctx context.Context, result patchResult) {
 			d.notes.release(ctx, r.workload, r.pending.changes[decision.Source], decision)
 		}
 	}
-	d.rollouts.review(ctx, key)
 }
 
 // failed has the changes of a patch decided again, later if something is wrong, and takes note that the patch may have been applied nevertheless.

@@ -37,9 +37,9 @@
 // are ready; an outcome is what is reported.
 //
 // The loop waits for one thing after the other. A workload that has changed is reviewed by admission, rollouts, debounce and notes, in this order;
-// intake compares it with its sources if it may have come to want others. The result of a patch goes to the dispatcher. Every five seconds,
-// admission, notes and rollouts look at what changes merely with time. After each of these, unless too many outcomes wait to be published, intake
-// takes what has become of sources, then the dispatcher starts patches, and then notes and forcesync do what they can.
+// intake compares it with its sources if it may have come to want others. The result of a patch goes to the dispatcher, and then rollouts reviews the
+// workload. Every five seconds, admission, notes and rollouts look at what changes merely with time. After each of these, unless too many outcomes
+// wait to be published, intake takes what has become of sources, then the dispatcher starts patches, and then notes and forcesync do what they can.
 //
 // build.go assembles the parts for each term as the leader (leader.go). internal/inventory knows the workloads, in every term and between them, and
 // tells dirty.go when one has changed, as state.go does when a source has. internal/forcesync syncs the ExternalSecrets that read a changed secret in

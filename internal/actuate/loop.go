@@ -90,7 +90,7 @@ func (l *loop) await(ctx context.Context, due, overdue <-chan time.Time) func(co
 	case l.outbox.flush(!l.patcher.idle()) <- l.outbox.waiting:
 		return func(context.Context) { l.outbox.waiting = nil }
 	case result := <-l.patcher.results:
-		return func(ctx context.Context) { l.dispatcher.finish(ctx, result) }
+		return func(ctx context.Context) { l.finish(ctx, result) }
 	case <-l.dirty.signal:
 		return l.review
 	case <-l.syncer.Signal():
@@ -144,6 +144,12 @@ func (l *loop) review(ctx context.Context) {
 	}
 }
 
+// finish takes the result of a patch. While that was under way, the rollout of its workload could not be reviewed.
+func (l *loop) finish(ctx context.Context, result patchResult) {
+	l.dispatcher.finish(ctx, result)
+	l.rollouts.review(ctx, result.task.key())
+}
+
 // wake sets the timer to the next time at which there is something to do.
 func (l *loop) wake(timer *time.Timer) {
 	now, next := l.now(), time.Duration(-1)
@@ -184,7 +190,7 @@ func (l *loop) drain(ctx context.Context) {
 	l.dirty.end()
 	ctx = context.WithoutCancel(ctx)
 	for result := range l.patcher.drain() {
-		l.dispatcher.finish(ctx, result)
+		l.finish(ctx, result)
 	}
 	l.syncer.Stop(ctx)
 	l.outbox.close(ctx)

@@ -53,9 +53,7 @@ func (o *rollouts) started(ctx context.Context, result patchResult) {
 	if result.after.ID.UID != result.task.workload.ID.UID {
 		// It was recreated. The index may still have the one before, or none.
 		o.end(ctx, result.after.Key(), events.VerbCompleted, reasonRolledOut, result.after.Progress.Message)
-		return
 	}
-	o.review(ctx, result.after.Key())
 }
 
 // restored reports a rollout that ended when the workload was created again from what an earlier attempt has kept, if no outcome says so yet. The
