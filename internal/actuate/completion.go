@@ -3,7 +3,6 @@ package actuate
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -97,12 +96,7 @@ func (d *dispatcher) warnUnrecorded(ctx context.Context, r *task, err error) {
 // reloaded reports that the pods have answered the request to reload. Whether they have reloaded is not known.
 func (d *dispatcher) reloaded(ctx context.Context, result patchResult) {
 	r, id := result.task, result.task.workload.ID
-	outcome := result.started
-	pods := "pods"
-	if result.reloaded == 1 {
-		pods = "pod"
-	}
-	outcome.Message = fmt.Sprintf("%d %s answered the request to reload at %s for %s", result.reloaded, pods, r.workload.InPlace.Endpoint, r.cause)
+	outcome := d.outcomes.reloaded(r.context(ctx), result)
 	d.metrics.reloadedInPlace(ctx, id.Kind, outcome)
 	d.log.InfoContext(r.context(ctx), "pods answered the request to reload", "workload", id.String(), "namespace", id.Namespace,
 		"cause", r.cause, "pods", result.reloaded)

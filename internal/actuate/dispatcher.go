@@ -174,8 +174,5 @@ func (d *dispatcher) start(ctx context.Context, span trace.Span, p *pending, w *
 		d.denied(ctx, r, fmt.Errorf("making a patch: %w", err))
 		return
 	}
-	if r.rolls || r.way.inPlace {
-		r.started = d.outcomes.started(r.context(ctx), r)
-	}
 	d.patcher.start(ctx, r)
 }

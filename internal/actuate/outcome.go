@@ -2,6 +2,7 @@ package actuate
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -88,14 +89,36 @@ func (o outcomes) denied(ctx context.Context, r *task, err error) events.Outcome
 	return outcome
 }
 
-// started is the outcome of a roll, or of pods that reload in place, without what the answer to its patch says.
-func (o outcomes) started(ctx context.Context, r *task) events.Outcome {
-	outcome := events.Outcome{
-		Cluster: o.cluster, Verb: events.VerbStarted, Cause: r.newest().change.ID(), Trace: events.TraceFrom(ctx),
-		Revision: r.patch.Revision, Message: "rolled for " + r.cause,
+// started is the outcome of a roll, with the workload as the API server has answered.
+func (o outcomes) started(ctx context.Context, result patchResult) events.Outcome {
+	outcome := o.rolled(ctx, result)
+	outcome.Verb, outcome.Generation, outcome.StartedAt = events.VerbStarted, result.after.Generation, outcome.Time
+	outcome.Message = "rolled for " + result.task.cause
+	if instead := result.task.way.instead; instead != "" {
+		outcome.Message += "; not in place: " + instead
 	}
-	if r.way.instead != "" {
-		outcome.Message += "; not in place: " + r.way.instead
+	return outcome
+}
+
+// reloaded is the outcome of changes for which the pods have answered a request to reload. There was no rollout, so that the last one remains the
+// state of the workload on the stream.
+func (o outcomes) reloaded(ctx context.Context, result patchResult) events.Outcome {
+	outcome, pods := o.rolled(ctx, result), "pods"
+	outcome.Verb, outcome.Reason = events.VerbCompleted, events.ReasonReloadedInPlace
+	if result.reloaded == 1 {
+		pods = "pod"
+	}
+	outcome.Message = fmt.Sprintf("%d %s answered the request to reload at %s for %s",
+		result.reloaded, pods, result.task.workload.InPlace.Endpoint, result.task.cause)
+	return outcome
+}
+
+// rolled is the outcome of a patch that carries out changes, without what depends on the way.
+func (o outcomes) rolled(ctx context.Context, result patchResult) events.Outcome {
+	r, after := result.task, result.after
+	outcome := events.Outcome{
+		Cluster: o.cluster, Workload: after.ID, ResourceVersion: after.Version, Revision: r.patch.Revision, Time: result.at.UTC(),
+		Cause: r.newest().change.ID(), Trace: events.TraceFrom(ctx),
 	}
 	for _, decision := range r.decisions {
 		if decision.Reason.Action() == plan.Roll {
@@ -103,21 +126,6 @@ func (o outcomes) started(ctx context.Context, r *task) events.Outcome {
 			outcome.Sources = append(outcome.Sources, outcomeSource(decision, r.pending.changes[decision.Source].change))
 		}
 	}
-	return outcome
-}
-
-// startedOutcome completes the outcome of a roll with the workload as the API server answered.
-func startedOutcome(outcome events.Outcome, after *workload.Workload, now time.Time) events.Outcome {
-	outcome.Workload, outcome.ResourceVersion, outcome.Generation = after.ID, after.Version, after.Generation
-	outcome.Time, outcome.StartedAt = now.UTC(), now.UTC()
-	return outcome
-}
-
-// reloadedOutcome makes the outcome of changes for which the pods have answered a request to reload from that of a roll. There was no rollout, so
-// that the last one remains the state of the workload on the stream.
-func reloadedOutcome(outcome events.Outcome, after *workload.Workload, now time.Time) events.Outcome {
-	outcome.Verb, outcome.Reason = events.VerbCompleted, events.ReasonReloadedInPlace
-	outcome.Workload, outcome.ResourceVersion, outcome.Time = after.ID, after.Version, now.UTC()
 	return outcome
 }
 

@@ -10,7 +10,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/keyturn/keyturn/internal/backoff"
-	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/fair"
 	"github.com/keyturn/keyturn/internal/inplace"
 	"github.com/keyturn/keyturn/internal/inventory"
@@ -47,10 +46,10 @@ type patcher struct {
 // patchResult is the result of a patch.
 type patchResult struct {
 	task *task
-	// after is the workload in the API server's answer.
+	// after is the workload in the API server's answer, which came at a time.
 	after *workload.Workload
-	// started is the outcome of a patch that rolls, or before which pods answered a request to reload. reloaded is the number of these pods.
-	started  events.Outcome
+	at    time.Time
+	// reloaded is the number of pods that have answered a request to reload before the patch.
 	reloaded int
 	// unrecorded is why the record could not be written on the workload, or nil if it could.
 	unrecorded error
@@ -177,13 +176,7 @@ func (p *patcher) send(ctx context.Context, r *task) patchResult {
 	} else {
 		p.index.Answer(after, r.rolls)
 	}
-	result.after = after
-	switch {
-	case r.rolls:
-		result.started = startedOutcome(r.started, after, p.now())
-	case r.way.inPlace:
-		result.started = reloadedOutcome(r.started, after, p.now())
-	}
+	result.after, result.at = after, p.now()
 	return result
 }
 

@@ -37,8 +37,6 @@ type task struct {
 	// forDeletion says that one of the sources was deleted, which may be with the whole namespace.
 	forDeletion bool
 	patch       workload.Patch
-	// started is the outcome of a patch that rolls, without what only its answer shows.
-	started events.Outcome
 	// finish is called with the result of a patch that is for no pending change. It is nil if the patch is for changes: then the dispatcher takes it.
 	finish func(context.Context, patchResult)
 	// background says that the patch takes no worker from others.
