@@ -7,12 +7,18 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// admission decides whether a workload may be rolled now. A workload only ever waits for something in its own namespace, except for slots.
+// admission decides whether a workload may be rolled now, and in which way. A workload only ever waits for something in its own namespace, except for
+// slots.
 type admission struct {
 	besideReloader *besideReloader
 	orders         *orders
 	slots          *slots
 	pace           *pace
+	debounce       *debounce
+	patcher        *patcher
+	// delay is Options.ReloadDelay.
+	delay time.Duration
+	now   func() time.Time
 }
 
 // review looks at a workload that has changed or gone.
@@ -35,6 +41,8 @@ type obstacle struct {
 	peer *workload.Workload
 	// end is when it has waited long enough. It is zero if that depends on others.
 	end time.Time
+	// paced is when it may be rolled, if nothing but its pace delays that. Otherwise it is zero.
+	paced time.Time
 	// soon says that it only waits for its own moment within a window that is open, so that others may wait for it.
 	soon bool
 	// begins says that a pause begins, and that this is not noted on the workload yet.
@@ -58,20 +66,61 @@ func (o obstacle) sentence() string {
 	return text
 }
 
-// obstacle returns why a workload that is to be rolled must wait. Doing has the decisions that its patch would carry out, and since is when the
-// first of their changes came.
-func (a *admission) obstacle(w *workload.Workload, doing []plan.Decision, since time.Time) obstacle {
-	if why := a.orders.gate(w); why.reason != plan.None {
+// obstacle returns why a workload must wait, given what was decided about its changes.
+func (a *admission) obstacle(p *pending, w *workload.Workload, v verdict) obstacle {
+	why := v.waits
+	if v.rolls {
+		why = a.holds(p, w, v.doing)
+	}
+	p.rest(a.isChosen(why.reason), a.now())
+	if v.rolls && why.reason == plan.None {
+		why.paced = a.pace.end(p, w)
+	}
+	return why
+}
+
+// holds returns what a workload that is to be rolled must wait for, and chooses between a rollout and a reload in place.
+func (a *admission) holds(p *pending, w *workload.Workload, doing []plan.Decision) obstacle {
+	p.way = a.choose(p, w, doing)
+	why := a.orders.gate(w)
+	if end, waits := a.besideReloader.end(w.ID.Namespace, p.first); why.reason == plan.None && waits {
+		why = obstacle{reason: plan.ReloaderFirst, end: end}
+	}
+	if why.reason == plan.None {
+		why.reason, why.peer = a.orders.stop(w, owedBy(doing))
+	}
+	if why.reason != plan.None {
+		p.filesSince = time.Time{}
 		return why
 	}
-	if end, waits := a.besideReloader.end(w.ID.Namespace, since); waits {
-		return obstacle{reason: plan.ReloaderFirst, end: end}
-	}
-	if why, peer := a.orders.stop(w, owedBy(doing)); why != plan.None {
-		return obstacle{reason: why, peer: peer}
-	}
 	if a.slots.needs(w) {
-		return obstacle{reason: a.slots.full(w.ID.Namespace)}
+		if why.reason = a.slots.full(w.ID.Namespace); why.reason == plan.None && a.debounce.slots.Has(p) {
+			why.reason = p.slot // It was woken for another reason, and its turn for a slot has not come yet.
+		}
+	}
+	if why.reason != plan.None {
+		return why
+	}
+	return a.notReloadable(p, w)
+}
+
+// notReloadable returns why the pods of a workload that reloads in place cannot be asked to reload yet.
+func (a *admission) notReloadable(p *pending, w *workload.Workload) obstacle {
+	switch now := a.now(); {
+	case !p.way.inPlace:
+	case now.Before(p.way.refreshed):
+		if p.filesSince.IsZero() {
+			p.filesSince = now
+		}
+		return obstacle{reason: plan.FilesPending, end: p.way.refreshed}
+	case !a.patcher.reloaders.MayTake(w.ID.Namespace):
+		return obstacle{reason: plan.FilesPending, end: now.Add(reloadPause)}
 	}
 	return obstacle{}
+}
+
+// isChosen reports whether people have chosen that a workload waits for a reason, so that the wait is no time that a change took. They have chosen a
+// canary only with --canary: otherwise one goes first because a rollout has failed.
+func (a *admission) isChosen(why plan.Reason) bool {
+	return rests(why) || why == plan.FilesPending || why == plan.CanaryFirst && a.orders.canary
 }

@@ -70,7 +70,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 	}
 	admission := &admission{
 		besideReloader: &besideReloader{index: index, debounce: debounce, now: now, by: make(map[string]reloaderRoll)},
-		orders:         orders, slots: slots, pace: pace,
+		orders:         orders, slots: slots, pace: pace, debounce: debounce, patcher: patcher, delay: o.ReloadDelay, now: now,
 	}
 	intake := &intake{
 		decider: decider, index: index, state: s.state, dirty: s.dirty, debounce: debounce, patcher: patcher, notes: notes,
@@ -83,7 +83,6 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		patcher: patcher, rollouts: rollouts, notes: notes, syncer: syncer, outbox: outbox,
 		dispatcher: &dispatcher{
 			reporter: reporter, decider: decider, kinds: s.kinds, index: index, debounce: debounce, admission: admission,
-			ways:    ways{delay: o.ReloadDelay, now: now},
 			patcher: patcher, rollouts: rollouts, notes: notes, told: make(toldHolds), unrecorded: make(map[string]bool),
 			tracer: o.Tracer,
 		},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
@@ -26,7 +25,6 @@ type dispatcher struct {
 	// slotted is true if it is the turn of the workloads that wait for a slot.
 	slotted   bool
 	admission *admission
-	ways      ways
 	patcher   *patcher
 	rollouts  *rollouts
 	notes     *notes
@@ -86,18 +84,11 @@ func (d *dispatcher) act(ctx context.Context, p *pending, w *workload.Workload) 
 		d.log.WarnContext(ctx, "resourceVersions of workloads and sources are not comparable; workloads may be rolled for changes that they have",
 			"workload", w.ID.String(), "namespace", w.ID.Namespace)
 	}
-	why := v.waits
 	p.rollsSince = v.since
-	if v.rolls {
-		why = d.obstacle(p, w, v.doing)
-	}
+	why := d.admission.obstacle(p, w, v)
+	p.paced = why.paced
 	if why.begins {
 		d.notes.beginPause(ctx, w, p)
-	}
-	p.rest(d.isChosen(why.reason), d.now())
-	p.paced = time.Time{}
-	if v.rolls && why.reason == plan.None {
-		p.paced = d.admission.pace.end(p, w)
 	}
 	isKnown := !p.paced.IsZero() || why.reason != plan.None && p.isReported(why.reason)
 	if isKnown && len(v.leaving) == 0 {
@@ -122,36 +113,6 @@ func (d *dispatcher) act(ctx context.Context, p *pending, w *workload.Workload) 
 		d.debounce.drop(p)
 		d.start(ctx, span, p, w, v.doing)
 	}
-}
-
-// obstacle returns why a workload that is to be rolled must wait, and chooses between a rollout and a reload in place.
-func (d *dispatcher) obstacle(p *pending, w *workload.Workload, doing []plan.Decision) obstacle {
-	p.way = d.ways.choose(p, w, doing)
-	switch why := d.admission.obstacle(w, doing, p.first); {
-	case why.reason.Waiting() == plan.ForSlot:
-		return why
-	case why.reason != plan.None:
-		p.filesSince = time.Time{}
-		return why
-	case d.admission.slots.needs(w) && d.debounce.slots.Has(p):
-		return obstacle{reason: p.slot} // It was woken for another reason, and its turn for a slot has not come yet.
-	}
-	return d.notReloadable(p, w)
-}
-
-// notReloadable returns why the pods of a workload that reloads in place cannot be asked to reload yet.
-func (d *dispatcher) notReloadable(p *pending, w *workload.Workload) obstacle {
-	switch now := d.now(); {
-	case !p.way.inPlace:
-	case now.Before(p.way.refreshed):
-		if p.filesSince.IsZero() {
-			p.filesSince = now
-		}
-		return obstacle{reason: plan.FilesPending, end: p.way.refreshed}
-	case !d.patcher.reloaders.MayTake(w.ID.Namespace):
-		return obstacle{reason: plan.FilesPending, end: now.Add(reloadPause)}
-	}
-	return obstacle{}
 }
 
 // leave releases the changes that need no patch.

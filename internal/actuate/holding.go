@@ -64,12 +64,6 @@ func (d *dispatcher) awaitKind(ctx context.Context, p *pending) {
 	d.debounce.schedule(p, d.now().Add(kindRetry))
 }
 
-// isChosen reports whether people have chosen that a workload waits for a reason, so that the wait is no time that a change took. They have chosen a
-// canary only with --canary: otherwise one goes first because a rollout has failed.
-func (d *dispatcher) isChosen(why plan.Reason) bool {
-	return rests(why) || why == plan.FilesPending || why == plan.CanaryFirst && d.admission.orders.canary
-}
-
 // rests reports whether a workload that is held for a reason waits because people chose so: for a time, or for something that they do. It waits for
 // no other workload: there may be thousands of them, for days, and no event of others makes them be reviewed. Others wait for it only if it waits
 // for a moment: see obstacle.soon.

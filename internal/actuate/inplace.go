@@ -48,17 +48,10 @@ const (
 	maxStarting = 6
 )
 
-// ways chooses between asking pods to reload and replacing them.
-type ways struct {
-	// delay is Options.ReloadDelay.
-	delay time.Duration
-	now   func() time.Time
-}
-
 // choose returns how a workload gets the changes of decisions. The API does not show when the kubelet has refreshed the files of a pod, so choose
 // goes by the time since the last of the changes, whoever was the leader meanwhile. Pods that are asked too early keep the old content, so that is
 // the later of when the watcher saw the change and when the stream stored it: one of these clocks may be behind.
-func (c ways) choose(p *pending, w *workload.Workload, doing []plan.Decision) way {
+func (a *admission) choose(p *pending, w *workload.Workload, doing []plan.Decision) way {
 	why, ok := plan.InPlace(w, doing)
 	switch {
 	case !ok:
@@ -70,12 +63,12 @@ func (c ways) choose(p *pending, w *workload.Workload, doing []plan.Decision) wa
 	for _, decision := range doing {
 		event := p.changes[decision.Source].event
 		for _, at := range []time.Time{event.change.Time, event.storedAt} {
-			if refreshed := at.Add(c.delay); refreshed.After(chosen.refreshed) {
+			if refreshed := at.Add(a.delay); refreshed.After(chosen.refreshed) {
 				chosen.refreshed = refreshed
 			}
 		}
 	}
-	if c.now().Before(chosen.refreshed) && !p.filesSince.IsZero() && chosen.refreshed.After(p.filesSince.Add(maxDelays*c.delay)) {
+	if a.now().Before(chosen.refreshed) && !p.filesSince.IsZero() && chosen.refreshed.After(p.filesSince.Add(maxDelays*a.delay)) {
 		return way{instead: "its sources change too often"}
 	}
 	return chosen

@@ -32,7 +32,7 @@ type pending struct {
 
 	// paced is when it may be rolled, if nothing but its pace delays that. Otherwise it is zero.
 	paced time.Time
-	// rested says that it was waiting as people have chosen when it was last looked at: see dispatcher.isChosen. woke is when it was first found not
+	// rested says that it was waiting as people have chosen when it was last looked at: see admission.isChosen. woke is when it was first found not
 	// to do so any more.
 	rested bool
 	woke   time.Time
