@@ -60,7 +60,7 @@ func newLoop(s surroundings, kube *kubeEvents) *loop {
 		peers: peers, slots: slots, now: now, byNamespace: make(map[string]*order), members: make(map[workload.Key]*member),
 		moved: make(map[string]struct{}), looked: make(map[string]time.Time),
 	}
-	following.moved, patcher.moved, debounce.moved = orders.review, orders.review, orders.review
+	debounce.moved = orders.review
 	rollouts := &rollouts{
 		private: o.LeaderElect && o.PrivateStream, dryRun: o.DryRun, timeout: o.RolloutTimeout,
 		kinds: s.kinds, namespaces: o.Namespaces, ignored: o.IgnoreNamespaces, index: index, state: s.state, following: following, peers: peers,

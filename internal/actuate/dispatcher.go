@@ -136,4 +136,5 @@ func (d *dispatcher) start(ctx context.Context, span trace.Span, p *pending, w *
 		return
 	}
 	d.patcher.start(ctx, r)
+	d.admission.orders.review(p.key)
 }

@@ -104,6 +104,7 @@ func (o *rollouts) endOverdue(ctx context.Context) {
 // end ends and reports the rollout of a workload. That it has failed is written on the workload before: whoever is told of it finds it there.
 func (o *rollouts) end(ctx context.Context, key workload.Key, verb events.Verb, reason, message string) {
 	r, outcome := o.following.end(key, verb, reason, message)
+	o.orders.review(key)
 	ctx = r.context(ctx)
 	took := r.rolledOut(o.now()).Sub(r.started.StartedAt)
 	if outcome.Reason == reasonReverted {
@@ -124,7 +125,6 @@ func (o *rollouts) end(ctx context.Context, key workload.Key, verb events.Verb, 
 		return
 	}
 	o.peers.add(r, outcome)
-	o.orders.review(key)
 	if !o.notes.mark(ctx, key, func(context.Context, patchResult) { tell() }) {
 		tell()
 	}

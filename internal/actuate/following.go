@@ -19,8 +19,6 @@ type following struct {
 	index    *inventory.Index
 	now      func() time.Time
 	rollouts map[workload.Key]*rollout
-	// moved is called with each workload whose rollout begins or ends.
-	moved func(workload.Key)
 	// told has the revision of the last roll that was told of, for each workload that still exists.
 	told map[workload.Key]string
 }
@@ -59,7 +57,6 @@ func (f *following) begin(ctx context.Context, started events.Outcome) *rollout 
 		}
 	}
 	f.rollouts[key] = r
-	f.moved(key)
 	return r
 }
 
@@ -67,7 +64,6 @@ func (f *following) begin(ctx context.Context, started events.Outcome) *rollout 
 func (f *following) end(key workload.Key, verb events.Verb, reason, message string) (*rollout, events.Outcome) {
 	r, now := f.rollouts[key], f.now()
 	delete(f.rollouts, key)
-	f.moved(key)
 	outcome := r.started
 	outcome.Verb, outcome.Reason, outcome.Message, outcome.Time = verb, reason, message, now.UTC()
 	if w := f.index.Get(key); w != nil && w.ID.UID == outcome.Workload.UID {

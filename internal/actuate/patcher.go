@@ -33,8 +33,6 @@ type patcher struct {
 
 	// underWay has the task under way of each workload.
 	underWay map[workload.Key]*task
-	// moved is called with each workload whose patch begins or ends.
-	moved func(workload.Key)
 	// background counts the tasks that take no worker from others.
 	background int
 	// draining says that nothing may be started any more.
@@ -100,7 +98,6 @@ func (p *patcher) start(ctx context.Context, r *task) {
 	} else {
 		p.workersOf(r).Take(r.key().Namespace)
 	}
-	p.moved(r.key())
 	p.running.Go(func() {
 		reloaded := r.reloaded
 		if r.way.inPlace && reloaded == 0 {
@@ -124,7 +121,6 @@ func (p *patcher) finished(r *task) {
 	} else {
 		p.workersOf(r).Return(r.key().Namespace)
 	}
-	p.moved(r.key())
 }
 
 // drain returns the results of the patches under way. The channel is closed after the last of them; nothing may be started any more.

@@ -76,6 +76,7 @@ func (o *rollouts) begin(ctx context.Context, started events.Outcome) *rollout {
 		o.end(ctx, key, events.VerbSkipped, reasonSuperseded, "a later change started another rollout")
 	}
 	o.report(ctx, started)
+	o.orders.review(key)
 	return o.following.begin(ctx, started)
 }
 
