@@ -10,15 +10,10 @@ import (
 // admission decides whether a workload may be rolled now, and in which way. A workload only ever waits for something in its own namespace, except for
 // slots.
 type admission struct {
+	*term
 	besideReloader *besideReloader
 	orders         *orders
-	slots          *slots
 	pace           *pace
-	debounce       *debounce
-	patcher        *patcher
-	// delay is Options.ReloadDelay.
-	delay time.Duration
-	now   func() time.Time
 }
 
 // review looks at a workload that has changed or gone.
@@ -122,5 +117,5 @@ func (a *admission) notReloadable(p *pending, w *workload.Workload) obstacle {
 // isChosen reports whether people have chosen that a workload waits for a reason, so that the wait is no time that a change took. They have chosen a
 // canary only with --canary: otherwise one goes first because a rollout has failed.
 func (a *admission) isChosen(why plan.Reason) bool {
-	return rests(why) || why == plan.FilesPending || why == plan.CanaryFirst && a.orders.canary
+	return rests(why) || why == plan.FilesPending || why == plan.CanaryFirst && a.options.Canary
 }

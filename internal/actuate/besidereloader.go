@@ -3,7 +3,6 @@ package actuate
 import (
 	"time"
 
-	"github.com/keyturn/keyturn/internal/inventory"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -21,9 +20,7 @@ const (
 // besideReloader knows where Reloader rolls workloads, beside this actuator. Reloader is left to roll first: the plan recognizes what Reloader has
 // rolled, but Reloader does not check what others have rolled. Without --reloader, its rolls are not known, and nobody waits.
 type besideReloader struct {
-	index    *inventory.Index
-	debounce *debounce
-	now      func() time.Time
+	*term
 	// last is when the newest of them was seen, and by has the newest of each namespace.
 	last time.Time
 	by   map[string]reloaderRoll

@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/forcesync"
 	"github.com/keyturn/keyturn/internal/inventory"
@@ -26,75 +28,91 @@ type surroundings struct {
 	snapshots *atomic.Pointer[snapshot]
 }
 
+// term has what the parts of a loop share. Each of them embeds it.
+type term struct {
+	surroundings
+	now        func() time.Time
+	index      *inventory.Index
+	namespaces *inventory.Namespaces
+
+	outbox    *outbox
+	kube      *kubeEvents
+	outcomes  outcomes
+	decider   *decider
+	debounce  *debounce
+	patcher   *patcher
+	following *following
+	peers     *failedPeers
+	slots     *slots
+}
+
 // newLoop assembles the parts of a loop, from the bottom up.
 func newLoop(s surroundings, kube *kubeEvents) *loop {
-	o, now, index, namespaces := s.options, s.options.Now, s.inventory.Index, s.inventory.Namespaces
+	o, now, index := s.options, s.options.Now, s.inventory.Index
 	s.dirty.begin()
-	debounce := newDebounce(o.Settle, o.SettleMax)
-	patcher := newPatcher(o.clients(), index, namespaces, o)
-	following := &following{
-		tracer: o.Tracer, index: index, now: now, rollouts: make(map[workload.Key]*rollout), told: make(map[workload.Key]string),
+	t := &term{
+		surroundings: s, now: now, index: index, namespaces: s.inventory.Namespaces, kube: kube, outcomes: outcomes{cluster: o.Cluster, now: now},
+		outbox:   &outbox{bus: s.bus, log: s.log, metrics: s.metrics, now: now, batches: make(chan []events.Outcome)},
+		decider:  &decider{policy: o.Policy(), dryRun: o.DryRun, state: s.state, denied: make(denials), now: now},
+		debounce: newDebounce(o.Settle, o.SettleMax),
+		patcher:  newPatcher(o.clients(), index, s.inventory.Namespaces, o),
+		following: &following{
+			tracer: o.Tracer, index: index, now: now, rollouts: make(map[workload.Key]*rollout), told: make(map[workload.Key]string),
+		},
+		peers: &failedPeers{keys: make(map[workload.Key]*failure), replaced: make(map[workload.Key]map[string]workload.RolledFor)},
 	}
-	peers := &failedPeers{keys: make(map[workload.Key]*failure), replaced: make(map[workload.Key]map[string]workload.RolledFor)}
-	pace := &pace{peers: peers, following: following, now: now, rolls: make(map[workload.Key]pacedRoll)}
-	if !o.Reloader {
-		pace.shortest = 2 * o.Settle
-	}
-	outbox := &outbox{bus: s.bus, log: s.log, metrics: s.metrics, now: now, batches: make(chan []events.Outcome)}
-	reporter := &reporter{
-		outbox: outbox, kube: kube, outcomes: outcomes{cluster: o.Cluster, now: now}, metrics: s.metrics, log: s.log, now: now,
-	}
-	syncer := forcesync.New(syncHost(o, reporter), s.syncIndex)
-	repetitions := &repetitions{delays: o.RevertDelays, debounce: debounce, now: now, due: make(map[workload.Key]time.Time)}
-	denied := make(denials)
-	decider := &decider{policy: o.Policy(), dryRun: o.DryRun, state: s.state, denied: denied, now: now}
+	t.slots = &slots{term: t}
 	notes := &notes{
-		reporter: reporter, dryRun: o.DryRun, after: o.SettleMax, kinds: s.kinds, index: index, patcher: patcher, debounce: debounce,
-		following: following, peers: peers, decider: decider, repetitions: repetitions,
-		reverted: make(map[workload.Key]*correction), marked: make(map[workload.Key]time.Time), paused: make(map[workload.Key]time.Time),
+		term: t, repetitions: &repetitions{term: t, due: make(map[workload.Key]time.Time)}, reverted: make(map[workload.Key]*correction),
+		marked: make(map[workload.Key]time.Time), paused: make(map[workload.Key]time.Time),
 		records: records{turns: make(map[workload.Key]*recordTurn)},
 	}
-	slots := newSlots(o, following, patcher)
 	orders := &orders{
-		canary: o.Canary, index: index, namespaces: namespaces, debounce: debounce, decider: decider, patcher: patcher, following: following,
-		peers: peers, slots: slots, now: now, byNamespace: make(map[string]*order), members: make(map[workload.Key]*member),
-		moved: make(map[string]struct{}), looked: make(map[string]time.Time),
+		term: t, byNamespace: make(map[string]*order), members: make(map[workload.Key]*member), moved: make(map[string]struct{}),
+		looked: make(map[string]time.Time),
 	}
-	debounce.moved = orders.review
+	t.debounce.moved = orders.review
 	rollouts := &rollouts{
-		private: o.LeaderElect && o.PrivateStream, dryRun: o.DryRun, timeout: o.RolloutTimeout,
-		kinds: s.kinds, namespaces: o.Namespaces, ignored: o.IgnoreNamespaces, index: index, state: s.state, following: following, peers: peers,
-		orders: orders, notes: notes, denied: denied, patcher: patcher, debounce: debounce,
-		problems: &problems{reporter: reporter, told: make(map[workload.Key]problem)},
-		reporter: reporter, doubted: make(map[workload.Key]doubt), shadows: make(map[workload.Key]shadow),
+		term: t, orders: orders, notes: notes, problems: &problems{term: t, told: make(map[workload.Key]problem)},
+		doubted: make(map[workload.Key]doubt), shadows: make(map[workload.Key]shadow),
 	}
 	admission := &admission{
-		besideReloader: &besideReloader{index: index, debounce: debounce, now: now, by: make(map[string]reloaderRoll)},
-		orders:         orders, slots: slots, pace: pace, debounce: debounce, patcher: patcher, delay: o.ReloadDelay, now: now,
+		term: t, orders: orders, pace: &pace{term: t, rolls: make(map[workload.Key]pacedRoll)},
+		besideReloader: &besideReloader{term: t, by: make(map[string]reloaderRoll)},
 	}
-	intake := &intake{
-		decider: decider, index: index, state: s.state, dirty: s.dirty, debounce: debounce, patcher: patcher, notes: notes,
-		syncer: syncer, look: s.inventory.Look, repetitions: repetitions, tracer: o.Tracer, reporter: reporter, waiting: make(keySet),
-	}
+	syncer := forcesync.New(syncHost(t), s.syncIndex)
 	return &loop{
-		progress: o.Progress, now: now, dirty: s.dirty, snapshots: s.snapshots,
-		state: s.state, stream: &resumer{bus: s.bus, clients: o.clients(), namespaces: o.Namespaces, index: index, log: s.log},
-		index: index, admission: admission, intake: intake, debounce: debounce,
-		patcher: patcher, rollouts: rollouts, notes: notes, syncer: syncer, outbox: outbox,
+		term: t, stream: &resumer{term: t}, admission: admission, rollouts: rollouts, notes: notes, syncer: syncer,
+		intake: &intake{term: t, notes: notes, syncer: syncer, waiting: make(keySet)},
 		dispatcher: &dispatcher{
-			reporter: reporter, decider: decider, kinds: s.kinds, index: index, debounce: debounce, admission: admission,
-			patcher: patcher, rollouts: rollouts, notes: notes, told: make(toldHolds), unrecorded: make(map[string]bool),
-			tracer: o.Tracer,
+			term: t, admission: admission, rollouts: rollouts, notes: notes, told: make(toldHolds), unrecorded: make(map[string]bool),
 		},
 	}
 }
 
 // syncHost returns what the force-sync needs from the actuator.
-func syncHost(options Options, reporter *reporter) forcesync.Host {
+func syncHost(t *term) forcesync.Host {
+	o := t.options
 	return forcesync.Host{
-		Cluster: options.Cluster, DryRun: options.DryRun, MaxSyncs: options.MaxSyncs, Alone: len(options.Namespaces) == 1,
-		Client: options.Dynamic, Log: reporter.log, Tracer: options.Tracer, Now: options.Now,
-		Report: reporter.reportSync, Active: reporter.metrics.syncing,
-		PatchFailed: func(ctx context.Context) { reporter.metrics.patchFailed(ctx, forcesync.Kind) },
+		Cluster: o.Cluster, DryRun: o.DryRun, MaxSyncs: o.MaxSyncs, Alone: len(o.Namespaces) == 1,
+		Client: o.Dynamic, Log: t.log, Tracer: o.Tracer, Now: o.Now, Report: t.reportSync, Active: t.metrics.syncing,
+		PatchFailed: func(ctx context.Context) { t.metrics.patchFailed(ctx, forcesync.Kind) },
 	}
+}
+
+// report queues an outcome to be published, and its Kubernetes Event to be written.
+func (t *term) report(ctx context.Context, outcome events.Outcome) {
+	t.outbox.add(outcome)
+	t.kube.report(ctx, outcome)
+}
+
+// reportSync reports how the sync of an ExternalSecret has ended, and how long ago the watcher saw the change. If warning is not empty, it is the
+// reason of a Kubernetes Event about it.
+func (t *term) reportSync(ctx context.Context, outcome events.Outcome, warning string, took time.Duration) {
+	t.outbox.add(outcome)
+	if warning != "" {
+		message := outcome.Reason + ": " + outcome.Message + " (" + outcome.Sources[0].Source + ")"
+		t.kube.write(ctx, outcome.Workload, corev1.EventTypeWarning, warning, message, tracedBy(outcome))
+	}
+	t.metrics.synced(ctx, outcome.Reason, took)
 }

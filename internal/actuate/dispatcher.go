@@ -8,30 +8,23 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/keyturn/keyturn/internal/inventory"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // dispatcher decides about the workloads that are due, starts their patches, and takes the results: see completion.go.
 type dispatcher struct {
-	*reporter
-	decider  *decider
-	kinds    workload.Kinds
-	index    *inventory.Index
-	debounce *debounce
+	*term
 	// warned says that incomparable resourceVersions were logged.
 	warned bool
 	// slotted is true if it is the turn of the workloads that wait for a slot.
 	slotted   bool
 	admission *admission
-	patcher   *patcher
 	rollouts  *rollouts
 	notes     *notes
 	told      toldHolds
 	// unrecorded has the kinds for which it was logged that nothing can be recorded on them.
 	unrecorded map[string]bool
-	tracer     trace.Tracer
 }
 
 // dispatch acts on the workloads that are due, and on those that wait for a slot while there are free ones, until no more patches may be started.
@@ -68,7 +61,7 @@ func (d *dispatcher) next() *pending {
 		}
 	}
 	hasSlot := func(namespace string) bool {
-		return d.patcher.hasRoom(namespace) && d.admission.slots.hasRoom(namespace)
+		return d.patcher.hasRoom(namespace) && d.slots.full(namespace) == plan.None
 	}
 	if p := d.debounce.popSlot(hasSlot); p != nil {
 		return p
@@ -96,7 +89,7 @@ func (d *dispatcher) act(ctx context.Context, p *pending, w *workload.Workload) 
 		d.keep(p, why)
 		return
 	}
-	span := startPlan(ctx, d.tracer, p, w)
+	span := startPlan(ctx, d.options.Tracer, p, w)
 	defer span.End()
 	for _, decision := range slices.Concat(v.leaving, v.doing) {
 		addDecision(span, decision)

@@ -41,7 +41,7 @@
 // workload. Every five seconds, admission, notes and rollouts look at what changes merely with time. After each of these, unless too many outcomes
 // wait to be published, intake takes what has become of sources, then the dispatcher starts patches, and then notes and forcesync do what they can.
 //
-// build.go assembles the parts for each term as the leader (leader.go). internal/inventory knows the workloads, in every term and between them, and
-// tells dirty.go when one has changed, as state.go does when a source has. internal/forcesync syncs the ExternalSecrets that read a changed secret in
-// a store.
+// build.go assembles the parts for each term as the leader (leader.go), and has what they share. internal/inventory knows the workloads, in every
+// term and between them, and tells dirty.go when one has changed, as state.go does when a source has. internal/forcesync syncs the ExternalSecrets
+// that read a changed secret in a store.
 package actuate

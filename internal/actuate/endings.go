@@ -64,15 +64,15 @@ func (o *rollouts) endIfOver(ctx context.Context, key workload.Key, w *workload.
 // watches reports whether the kind and the namespace of a workload are watched. An earlier actuator may have had other options.
 func (o *rollouts) watches(key workload.Key) bool {
 	_, known := o.kinds.Named(key.Kind)
-	return known && kube.Includes(o.namespaces, o.ignored, key.Namespace)
+	return known && kube.Includes(o.options.Namespaces, o.options.IgnoreNamespaces, key.Namespace)
 }
 
 // endReplaced ends the rollout of a workload whose pod template has another revision.
 func (o *rollouts) endReplaced(ctx context.Context, key workload.Key, w *workload.Workload) {
 	r := o.following.rollouts[key]
-	switch w.Fate(workload.Seen{Before: r.rolled, Since: o.now().Add(-o.timeout)}) {
+	switch w.Fate(workload.Seen{Before: r.rolled, Since: o.now().Add(-o.options.RolloutTimeout)}) {
 	case workload.RollReverted:
-		o.end(ctx, key, events.VerbFailed, reasonReverted, revertedMessage(w, r.started, o.notes.repetitions.delays))
+		o.end(ctx, key, events.VerbFailed, reasonReverted, revertedMessage(w, r.started, o.options.RevertDelays))
 	case workload.RollUndone:
 		o.end(ctx, key, events.VerbSkipped, plan.Undone.String(), plan.Undone.Sentence())
 	default:
@@ -92,11 +92,12 @@ func (o *rollouts) endOverdue(ctx context.Context) {
 		}
 		r.observe(w, now)
 		switch {
-		case now.Sub(r.moved) < o.timeout:
+		case now.Sub(r.moved) < o.options.RolloutTimeout:
 		case r.isAheadOf(w):
 			o.end(ctx, key, events.VerbSkipped, reasonSuperseded, restoredMessage)
 		default:
-			o.end(ctx, key, events.VerbFailed, reasonTimedOut, fmt.Sprintf("no progress for %s: %s", o.timeout, w.Progress.Message))
+			message := fmt.Sprintf("no progress for %s: %s", o.options.RolloutTimeout, w.Progress.Message)
+			o.end(ctx, key, events.VerbFailed, reasonTimedOut, message)
 		}
 	}
 }

@@ -79,17 +79,16 @@ type snapshot struct {
 }
 
 // newSnapshot counts what the parts of the loop have.
-func newSnapshot(o *rollouts) *snapshot {
-	debounce := o.debounce
+func newSnapshot(t *term) *snapshot {
 	s := &snapshot{
-		pending: len(debounce.byKey), held: make(map[plan.Reason]int), oldest: make(map[plan.Reason]time.Duration),
-		active: countByKind(o.following.rollouts), failing: countByKind(o.peers.keys),
-		reverted: o.index.Reverted(plan.RevertRetries),
+		pending: len(t.debounce.byKey), held: make(map[plan.Reason]int), oldest: make(map[plan.Reason]time.Duration),
+		active: countByKind(t.following.rollouts), failing: countByKind(t.peers.keys),
+		reverted: t.index.Reverted(plan.RevertRetries),
 	}
-	for _, p := range debounce.byKey {
+	for _, p := range t.debounce.byKey {
 		if p.isHeld() {
 			s.held[p.held]++
-			s.oldest[p.held] = max(s.oldest[p.held], p.age(o.now()))
+			s.oldest[p.held] = max(s.oldest[p.held], p.age(t.now()))
 		}
 	}
 	return s

@@ -53,7 +53,7 @@ func (d *dispatcher) awaitKind(ctx context.Context, p *pending) {
 	if p.isReported(why.reason) {
 		d.keep(p, why)
 	} else {
-		span := startPlan(ctx, d.tracer, p, p.seen)
+		span := startPlan(ctx, d.options.Tracer, p, p.seen)
 		defer span.End()
 		var doing []plan.Decision
 		for _, c := range slices.SortedFunc(maps.Values(p.changes), bySource) {

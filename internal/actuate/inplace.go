@@ -63,12 +63,12 @@ func (a *admission) choose(p *pending, w *workload.Workload, doing []plan.Decisi
 	for _, decision := range doing {
 		event := p.changes[decision.Source].event
 		for _, at := range []time.Time{event.change.Time, event.storedAt} {
-			if refreshed := at.Add(a.delay); refreshed.After(chosen.refreshed) {
+			if refreshed := at.Add(a.options.ReloadDelay); refreshed.After(chosen.refreshed) {
 				chosen.refreshed = refreshed
 			}
 		}
 	}
-	if a.now().Before(chosen.refreshed) && !p.filesSince.IsZero() && chosen.refreshed.After(p.filesSince.Add(maxDelays*a.delay)) {
+	if a.now().Before(chosen.refreshed) && !p.filesSince.IsZero() && chosen.refreshed.After(p.filesSince.Add(maxDelays*a.options.ReloadDelay)) {
 		return way{instead: "its sources change too often"}
 	}
 	return chosen

@@ -5,11 +5,8 @@ import (
 	"context"
 	"time"
 
-	"go.opentelemetry.io/otel/trace"
-
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/forcesync"
-	"github.com/keyturn/keyturn/internal/inventory"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -17,20 +14,9 @@ import (
 // intake compares what sources have with what is recorded on the workloads that depend on them. What a workload is to be rolled for becomes one of
 // its pending changes. It does so with everything when a leader begins, then with what changes.
 type intake struct {
-	*reporter
-	decider  *decider
-	index    *inventory.Index
-	state    *state
-	dirty    *dirtySet
-	debounce *debounce
-	patcher  *patcher
-	notes    *notes
-	syncer   *forcesync.Syncer
-	// repetitions has the workloads to compare at some time.
-	repetitions *repetitions
-	// look is inventory.Inventory.Look.
-	look   func(events.Source)
-	tracer trace.Tracer
+	*term
+	notes  *notes
+	syncer *forcesync.Syncer
 	// waiting has the workloads to compare once their patches have ended.
 	waiting keySet
 }
@@ -65,9 +51,9 @@ func (i *intake) advance(ctx context.Context) (isAll bool) {
 	for source, n := range taken {
 		i.take(ctx, source, n)
 	}
-	for key, due := range i.repetitions.due {
+	for key, due := range i.notes.repetitions.due {
 		if !i.now().Before(due) {
-			delete(i.repetitions.due, key)
+			delete(i.notes.repetitions.due, key)
 			i.reconsider(ctx, key)
 		}
 	}
@@ -80,9 +66,9 @@ func (i *intake) take(ctx context.Context, source events.Source, n news) {
 	if last == nil {
 		return // There is a later event, which cannot be read.
 	}
-	i.look(source)
+	i.inventory.Look(source)
 	e := &takenEvent{
-		change: change, storedAt: last.StoredAt(), at: i.now(), span: change.StartProcess(context.WithoutCancel(ctx), i.tracer, last.Seq),
+		change: change, storedAt: last.StoredAt(), at: i.now(), span: change.StartProcess(context.WithoutCancel(ctx), i.options.Tracer, last.Seq),
 		earlier: n.earlier,
 	}
 	eventCtx := e.context(ctx)
@@ -125,7 +111,7 @@ func (i *intake) consider(ctx context.Context, e *takenEvent, w *workload.Worklo
 		c := i.debounce.add(w, e, from, since, i.now())
 		if decision.Owes() {
 			c.owed = true
-			i.repetitions.hasten(key)
+			i.notes.repetitions.hasten(key)
 		}
 	}
 }
@@ -174,7 +160,7 @@ func (i *intake) find(ctx context.Context, w *workload.Workload, source events.S
 	now := i.now()
 	since := cameAt(change.Time, now)
 	decision := i.decider.decide(w, change, plan.Memory{Since: since})
-	if i.repetitions.waits(key) && w.Reverts(source.String(), decision.Record) > 0 {
+	if i.notes.repetitions.waits(key) && w.Reverts(source.String(), decision.Record) > 0 {
 		return false // It is repeated later.
 	}
 	if action := decision.Reason.Action(); action == plan.Skip || action == plan.Record {

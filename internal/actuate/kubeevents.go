@@ -196,7 +196,7 @@ const maxProblems = 1000
 
 // problems reports what is wrong with the annotations of workloads, once for each wording, and with their controllers.
 type problems struct {
-	*reporter
+	*term
 	told map[workload.Key]problem
 }
 

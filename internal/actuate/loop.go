@@ -2,12 +2,9 @@ package actuate
 
 import (
 	"context"
-	"sync/atomic"
 	"time"
 
 	"github.com/keyturn/keyturn/internal/forcesync"
-	"github.com/keyturn/keyturn/internal/health"
-	"github.com/keyturn/keyturn/internal/inventory"
 )
 
 // overdueCheck is how often the loop looks for rollouts that take too long.
@@ -17,25 +14,14 @@ const overdueCheck = 5 * time.Second
 // patches and outcomes, and return the results over channels. The parts do not know the loop: it passes the result of one part to the
 // part that needs it.
 type loop struct {
-	progress *health.Progress
-	now      func() time.Time
-
-	dirty  *dirtySet
-	state  *state
-	stream *resumer
-
-	index      *inventory.Index
-	debounce   *debounce
+	*term
+	stream     *resumer
 	intake     *intake
 	dispatcher *dispatcher
 	admission  *admission
-	patcher    *patcher
 	rollouts   *rollouts
 	notes      *notes
 	syncer     *forcesync.Syncer
-	outbox     *outbox
-	// snapshots holds the newest snapshot for the gauges.
-	snapshots *atomic.Pointer[snapshot]
 }
 
 // run works until the context is done.
@@ -59,7 +45,7 @@ func (l *loop) resume(ctx context.Context) {
 	if l.intake.start(ctx); len(l.debounce.byKey) > 0 {
 		l.stream.holds(ctx, l.dispatcher.told)
 	}
-	l.snapshots.Store(newSnapshot(l.rollouts))
+	l.snapshots.Store(newSnapshot(l.term))
 }
 
 // work does one step after the other, until the context is done.
@@ -69,12 +55,12 @@ func (l *loop) work(ctx context.Context) {
 	overdue := time.NewTicker(overdueCheck)
 	defer overdue.Stop()
 	for {
-		l.progress.Idle()
+		l.options.Progress.Idle()
 		step := l.await(ctx, timer.C, overdue.C)
 		if step == nil {
 			return
 		}
-		l.progress.Busy()
+		l.options.Progress.Busy()
 		step(ctx)
 		l.advance(ctx)
 		l.wake(timer)
@@ -119,7 +105,7 @@ func (l *loop) advance(ctx context.Context) {
 // reviewOverdue reviews whatever changes merely with time. The order matters: the review of the rollouts releases what is held, and only the
 // dispatch after it holds it again.
 func (l *loop) reviewOverdue(ctx context.Context) {
-	l.snapshots.Store(newSnapshot(l.rollouts))
+	l.snapshots.Store(newSnapshot(l.term))
 	l.admission.forget()
 	l.notes.look(ctx)
 	l.rollouts.reviewOverdue(ctx)
@@ -171,7 +157,7 @@ func (l *loop) wake(timer *time.Timer) {
 		if due, ok := l.notes.nextRecord(); ok {
 			sooner(due.Sub(now))
 		}
-		if due, ok := l.intake.repetitions.next(); ok {
+		if due, ok := l.notes.repetitions.next(); ok {
 			sooner(due.Sub(now))
 		}
 	}

@@ -6,7 +6,6 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/keyturn/keyturn/internal/inventory"
 	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
@@ -23,17 +22,7 @@ const (
 // its sources and its rollout, and from what is pending. So notes only remembers what it has tried, and whose roll was reverted. It also reports the
 // decisions that need no patch, some of which a record is to take up.
 type notes struct {
-	*reporter
-	dryRun bool
-	// after is how long a change waits before it is noted: the longest debounce.
-	after       time.Duration
-	kinds       workload.Kinds
-	index       *inventory.Index
-	patcher     *patcher
-	debounce    *debounce
-	following   *following
-	peers       *failedPeers
-	decider     *decider
+	*term
 	repetitions *repetitions
 
 	// reverted has the records to be corrected.
@@ -76,7 +65,7 @@ func (n *notes) advance(ctx context.Context) {
 // which is counted, and logged if the patch has failed.
 func (n *notes) send(ctx context.Context, w *workload.Workload, what string, write workload.Write, note task) bool {
 	k, known := n.kinds.Named(w.ID.Kind)
-	if !known || w.Unserved || n.dryRun || n.patcher.draining {
+	if !known || w.Unserved || n.options.DryRun || n.patcher.draining {
 		return false
 	}
 	patch, err := k.Patch(w, write)

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/inventory"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -20,18 +19,7 @@ const (
 // orders takes the snapshots from which the order of each namespace is decided. It decides about every workload in one, also about those that are not
 // due yet: otherwise one would go before another that the same change concerns. A snapshot counts until something in the namespace changes.
 type orders struct {
-	// canary is --canary.
-	canary     bool
-	index      *inventory.Index
-	namespaces *inventory.Namespaces
-	debounce   *debounce
-	decider    *decider
-	patcher    *patcher
-	following  *following
-	peers      *failedPeers
-	slots      *slots
-	now        func() time.Time
-
+	*term
 	// byNamespace and members have what was read since taken.
 	byNamespace map[string]*order
 	members     map[workload.Key]*member
@@ -94,7 +82,7 @@ func (o *orders) gate(w *workload.Workload) obstacle {
 // stop returns why a workload that owes some changes waits for another one, and for whom. The reason is plan.None if it waits for nobody.
 func (o *orders) stop(w *workload.Workload, owes map[events.Source]workload.RolledFor) (plan.Reason, *workload.Workload) {
 	of := o.of(w.ID.Namespace)
-	if !o.canary && len(of.suspecting) == 0 && !o.index.HasWaves(w.ID.Namespace) {
+	if !o.options.Canary && len(of.suspecting) == 0 && !o.index.HasWaves(w.ID.Namespace) {
 		return plan.None, nil
 	}
 	me := *o.member(w)
@@ -109,7 +97,7 @@ func (o *orders) stop(w *workload.Workload, owes map[events.Source]workload.Roll
 // isTrying reports whether others wait to see whether the pods of a workload stay ready after a rollout. If an earlier actuator has started it,
 // others may be waiting although nobody has seen that yet.
 func (o *orders) isTrying(w *workload.Workload, r *rollout) bool {
-	if !o.canary || !w.Tries() || w.Bake() == 0 {
+	if !o.options.Canary || !w.Tries() || w.Bake() == 0 {
 		return false
 	}
 	var missing map[string]workload.RolledFor
@@ -131,7 +119,7 @@ func (o *orders) of(namespace string) *order {
 	if of := o.byNamespace[namespace]; of != nil {
 		return of
 	}
-	of := &order{always: o.canary, standings: make(map[sourceChange]*standing)}
+	of := &order{always: o.options.Canary, standings: make(map[sourceChange]*standing)}
 	of.readers = func(source events.Source) []*member {
 		var readers []*member
 		for _, w := range o.index.Dependents(source) {

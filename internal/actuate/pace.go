@@ -19,11 +19,7 @@ const (
 // pace keeps a distance between the rolls of one workload, so that a source that changes all the time does not replace its pods all the time. See
 // docs/adr/0050-rolls-of-a-workload-keep-a-distance.md. It is only known to the leader.
 type pace struct {
-	// shortest is the distance between two rolls, twice --settle. It is zero in Reloader's mode, and means that there is none.
-	shortest  time.Duration
-	peers     *failedPeers
-	following *following
-	now       func() time.Time
+	*term
 	// rolls has the workloads that were rolled within the last minutes.
 	rolls map[workload.Key]pacedRoll
 }
@@ -34,8 +30,13 @@ type pacedRoll struct {
 	step int
 }
 
-// distance returns how long after a roll there is no other one.
-func (c *pace) distance(after pacedRoll) time.Duration { return min(c.shortest<<after.step, paceMax) }
+// distance returns how long after a roll there is no other one, at first twice --settle. In Reloader's mode there is no distance.
+func (c *pace) distance(after pacedRoll) time.Duration {
+	if c.options.Reloader {
+		return 0
+	}
+	return min(2*c.options.Settle<<after.step, paceMax)
+}
 
 func (c *pace) last(w *workload.Workload) pacedRoll {
 	if last, known := c.rolls[w.Key()]; known {

@@ -51,7 +51,7 @@ type recordTurn struct {
 
 // want has a workload looked at soon: something is decided for it that its record lacks, or it may have come to want other sources.
 func (n *notes) want(key workload.Key) {
-	if n.dryRun {
+	if n.options.DryRun {
 		return
 	}
 	turn := n.turn(key)
@@ -67,7 +67,7 @@ func (n *notes) reviewRecord(key workload.Key) {
 	case w == nil:
 		delete(n.turns, key)
 		n.decider.forget(key)
-	case n.dryRun:
+	case n.options.DryRun:
 	case w.IsRecordLost():
 		turn := n.turn(key)
 		turn.due = turn.lostDue // Other records of the workload say nothing about who removes it.

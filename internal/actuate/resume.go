@@ -24,7 +24,7 @@ func (o *rollouts) resume(ctx context.Context, stream *resumer) bool {
 	}
 	for _, last := range told {
 		o.index.KeepStart(last)
-		o.denied.resume(last)
+		o.decider.denied.resume(last)
 	}
 	o.resumed = o.now()
 	began := sync.OnceValue(func() time.Time { return stream.began(ctx) })
@@ -55,12 +55,12 @@ func (o *rollouts) resumeRoll(ctx context.Context, w *workload.Workload, told ev
 		o.following.begin(ctx, told)
 	}
 	o.following.told[key] = last.Revision
-	if o.dryRun || w.Deaf || last.Revision == "" {
+	if o.options.DryRun || w.Deaf || last.Revision == "" {
 		return // A Job that is deaf has the mark of another one, whose roll is told.
 	}
 	isTold := told.Workload.UID == w.ID.UID && told.Revision == last.Revision
 	hasEnded := isTold && isOver && told.Reason != reasonReverted
-	switch fate := w.Fate(workload.Seen{Ended: hasEnded, Since: o.now().Add(-o.timeout)}); {
+	switch fate := w.Fate(workload.Seen{Ended: hasEnded, Since: o.now().Add(-o.options.RolloutTimeout)}); {
 	case !isTold && o.isUntold(w, told, fate, began):
 		o.begin(ctx, o.outcomes.found(w))
 	case isTold && isOver && fate == workload.RollReverted:
@@ -94,7 +94,7 @@ func (o *rollouts) isUntold(w *workload.Workload, told events.Outcome, fate work
 		return false
 	case w.IsRolling() && !w.HasFailed() || fate == workload.RollReverted:
 		return true // Whoever has told of it, there is more to tell.
-	case o.private:
+	case o.options.LeaderElect && o.options.PrivateStream:
 		return false // The previous leader has published it on a stream of its own.
 	case told.Workload.UID != "":
 		// A later outcome replaces that of the roll, as of a patch that was refused: the outcomes of a workload are published in order.
@@ -160,7 +160,7 @@ func (o *rollouts) tellUntold(ctx context.Context, w *workload.Workload) {
 	if !doubted && o.now().Before(o.resumed.Add(arrival)) {
 		d, doubted = doubt{since: o.resumed.Add(-arrival)}, true
 	}
-	if doubted && !o.now().Before(d.due) && !o.dryRun && !w.Deaf && w.IsUntold(o.following.told[w.Key()]) && !w.Last.At.Before(d.since) {
+	if doubted && !o.now().Before(d.due) && !o.options.DryRun && !w.Deaf && w.IsUntold(o.following.told[w.Key()]) && !w.Last.At.Before(d.since) {
 		o.begin(ctx, o.outcomes.found(w))
 	}
 }

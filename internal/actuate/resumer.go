@@ -3,7 +3,6 @@ package actuate
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"slices"
 	"time"
 
@@ -11,7 +10,6 @@ import (
 
 	"github.com/keyturn/keyturn/internal/backoff"
 	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/inventory"
 	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -26,12 +24,7 @@ const (
 // resumer reads what was in progress before this actuator became the leader: what the stream says that earlier leaders have told, and which Jobs they
 // have started.
 type resumer struct {
-	bus     *events.Bus
-	clients workload.Clients
-	// namespaces are Options.Namespaces.
-	namespaces []string
-	index      *inventory.Index
-	log        *slog.Logger
+	*term
 }
 
 // outcomes returns the last outcome of each workload on the stream, as far as it concerns this actuator. It tries until it has all of them, and
@@ -103,10 +96,10 @@ func (r *resumer) began(ctx context.Context) time.Time {
 // starts reads the Jobs, if a CronJob needs that: where nothing may be written on CronJobs, the outcomes of what others have started may be on other
 // streams, but the Jobs say it.
 func (r *resumer) starts(ctx context.Context) {
-	if !r.clients.Unrecorded || !slices.ContainsFunc(r.index.All(), (*workload.Workload).NeedsStarts) {
+	if !r.options.Reloader || !slices.ContainsFunc(r.index.All(), (*workload.Workload).NeedsStarts) {
 		return
 	}
-	for _, namespace := range kube.Listed(r.namespaces) {
+	for _, namespace := range kube.Listed(r.options.Namespaces) {
 		r.startsIn(ctx, namespace)
 	}
 }
@@ -114,7 +107,7 @@ func (r *resumer) starts(ctx context.Context) {
 func (r *resumer) startsIn(ctx context.Context, namespace string) {
 	bounded, cancel := context.WithTimeout(ctx, startsTimeout)
 	defer cancel()
-	found, err := workload.ReadStarts(bounded, r.clients, namespace)
+	found, err := workload.ReadStarts(bounded, r.options.clients(), namespace)
 	if err != nil && ctx.Err() == nil && !kube.IsMissingRight(err, "list") {
 		r.log.WarnContext(ctx, "jobs not readable; one that another leader has started may be started once more", "namespace", namespace, "err", err)
 	}

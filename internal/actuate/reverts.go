@@ -34,7 +34,7 @@ type correction struct {
 func (n *notes) revert(ctx context.Context, span trace.Span, reverted events.Outcome, before map[string]workload.RolledFor) {
 	key := workload.KeyOf(reverted.Workload)
 	w := n.index.Get(key)
-	if n.dryRun || w == nil {
+	if n.options.DryRun || w == nil {
 		return
 	}
 	changes := workload.ChangesOf(reverted)
@@ -75,11 +75,7 @@ func (n *notes) correct(ctx context.Context, key workload.Key, c *correction) {
 // repetitions says when workloads are to be compared with their sources again because someone else reverted a roll. The number of reverts is written
 // on the workload, so that the next leader continues.
 type repetitions struct {
-	// delays are Options.RevertDelays.
-	delays   [plan.RevertRetries]time.Duration
-	debounce *debounce
-	now      func() time.Time
-
+	*term
 	due map[workload.Key]time.Time
 }
 
@@ -93,7 +89,7 @@ func (r *repetitions) add(w *workload.Workload) {
 		if count == 0 || count > plan.RevertRetries || w.Rolled[source].SameChange(change) {
 			continue
 		}
-		due := r.now().Add(r.delays[count-1])
+		due := r.now().Add(r.options.RevertDelays[count-1])
 		if earlier, known := r.due[key]; !known || due.Before(earlier) {
 			r.due[key] = due
 		}

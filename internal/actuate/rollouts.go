@@ -5,33 +5,15 @@ import (
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/inventory"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // rollouts reviews workloads that have changed: it reports the rollouts that have ended, and releases the workloads that they held.
 type rollouts struct {
-	*reporter
-	// private says that leaders do not share a stream.
-	private bool
-	// dryRun publishes nothing about rollouts that the actuator has not started.
-	dryRun bool
-	// timeout is --rollout-timeout: how long a rollout may make no progress.
-	timeout time.Duration
-	// kinds and namespaces are those whose workloads are in the index. If namespaces is empty, it has those of all that are not ignored.
-	kinds               workload.Kinds
-	namespaces, ignored []string
-
-	index     *inventory.Index
-	state     *state
-	following *following
-	peers     *failedPeers
-	orders    *orders
-	notes     *notes
-	denied    denials
-	patcher   *patcher
-	debounce  *debounce
-	problems  *problems
+	*term
+	orders   *orders
+	notes    *notes
+	problems *problems
 	// resumed is when this actuator began to lead.
 	resumed time.Time
 	// doubted has the workloads that a patch may have rolled although it failed.

@@ -26,7 +26,7 @@ type shadow struct {
 // reviewShadow looks at a workload that has changed or gone, and may stand for another one.
 func (o *rollouts) reviewShadow(key workload.Key) {
 	w := o.index.Get(key)
-	if o.dryRun || w == nil || w.StandsFor == (workload.Key{}) {
+	if o.options.DryRun || w == nil || w.StandsFor == (workload.Key{}) {
 		delete(o.shadows, key)
 		return
 	}

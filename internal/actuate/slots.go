@@ -8,22 +8,15 @@ import (
 
 // slots bounds the rollouts in progress, in the cluster and in each namespace.
 type slots struct {
-	// most is --max-rollouts, and perNamespace --max-rollouts-per-namespace. Zero means no limit.
-	most, perNamespace int
-	// alone says that workloads of no other namespace are watched.
-	alone     bool
-	following *following
-	patcher   *patcher
+	*term
 	// taken has the slots of the rollouts in progress. They are counted when somebody asks, if known is false.
 	taken *fair.Slots
 	known bool
 }
 
-// newSlots returns the slots of the options.
-func newSlots(o Options, following *following, patcher *patcher) *slots {
-	return &slots{
-		most: o.MaxRollouts, perNamespace: o.MaxRolloutsPerNamespace, alone: len(o.Namespaces) == 1, following: following, patcher: patcher,
-	}
+// areLimited reports whether there is a limit: each is none if it is zero.
+func (s *slots) areLimited() bool {
+	return s.options.MaxRollouts > 0 || s.options.MaxRolloutsPerNamespace > 0
 }
 
 // has reports whether the rollout of a workload has a slot: it replaces pods, or soon will.
@@ -34,19 +27,20 @@ func (s *slots) has(key workload.Key) bool {
 // needs reports whether a workload takes a slot when it is rolled. A workload without pods takes none. One that is being rolled already has a slot
 // and need not wait for another, because a further change may be what its pods need to start.
 func (s *slots) needs(w *workload.Workload) bool {
-	return w.Progress.Pods > 0 && (s.most > 0 || s.perNamespace > 0) && !s.has(w.Key())
+	return w.Progress.Pods > 0 && s.areLimited() && !s.has(w.Key())
 }
-
-// hasRoom reports whether a namespace may begin a rollout.
-func (s *slots) hasRoom(namespace string) bool { return s.full(namespace) == plan.None }
 
 // full returns why a namespace may not begin a rollout, or plan.None if it may.
 func (s *slots) full(namespace string) plan.Reason {
+	if !s.areLimited() {
+		return plan.None
+	}
 	s.count()
+	most, perNamespace := s.options.MaxRollouts, s.options.MaxRolloutsPerNamespace
 	switch {
-	case s.most > 0 && s.taken.Free() <= 0:
+	case most > 0 && s.taken.Free() <= 0:
 		return plan.Limit
-	case s.perNamespace > 0 && s.taken.TakenBy(namespace) >= s.perNamespace, s.most > 0 && !s.taken.MayTake(namespace):
+	case perNamespace > 0 && s.taken.TakenBy(namespace) >= perNamespace, most > 0 && !s.taken.MayTake(namespace):
 		return plan.NamespaceLimit
 	}
 	return plan.None
@@ -54,10 +48,10 @@ func (s *slots) full(namespace string) plan.Reason {
 
 // count counts the rollouts in progress, unless nothing has changed.
 func (s *slots) count() {
-	if s.known || s.most == 0 && s.perNamespace == 0 {
+	if s.known {
 		return
 	}
-	s.known, s.taken = true, fair.NewSlots(s.most, s.alone)
+	s.known, s.taken = true, fair.NewSlots(s.options.MaxRollouts, len(s.options.Namespaces) == 1)
 	for key := range s.following.rollouts {
 		if s.has(key) {
 			s.taken.Take(key.Namespace)
