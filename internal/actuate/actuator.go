@@ -117,8 +117,8 @@ func (a *Actuator) lead(ctx context.Context) {
 	a.leading.Store(true)
 	defer a.leading.Store(false)
 	defer a.snapshots.Store(nil)
-	kube := newKubeEvents(a.options, a.kinds, a.log, a.metrics.dropEvent)
-	l := newLoop(a.surroundings, kube)
+	kube := newKubeEvents(&a.surroundings)
+	l := newLoop(&a.surroundings, kube)
 
 	reporting, stopReporting := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopReporting()
@@ -126,8 +126,7 @@ func (a *Actuator) lead(ctx context.Context) {
 	writing.Go(func() { kube.run(reporting, ctx) })
 	publishing.Go(func() { l.outbox.run(reporting) })
 
-	rejecter := &rejecter{bus: a.bus, state: a.state, rejected: a.metrics.reject, log: a.log}
-	others.Go(func() { rejecter.run(ctx) })
+	others.Go(func() { a.rejectUnreadable(ctx) })
 	if beside := a.options.WhileLeading; beside != nil {
 		others.Go(func() { beside(ctx, a.bus) })
 	}

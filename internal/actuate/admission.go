@@ -12,7 +12,6 @@ import (
 type admission struct {
 	*term
 	besideReloader *besideReloader
-	orders         *orders
 	pace           *pace
 }
 

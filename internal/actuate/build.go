@@ -30,7 +30,7 @@ type surroundings struct {
 
 // term has what the parts of a loop share. Each of them embeds it.
 type term struct {
-	surroundings
+	*surroundings
 	now        func() time.Time
 	index      *inventory.Index
 	namespaces *inventory.Namespaces
@@ -43,41 +43,39 @@ type term struct {
 	patcher   *patcher
 	following *following
 	peers     *failedPeers
+	orders    *orders
 	slots     *slots
 }
 
 // newLoop assembles the parts of a loop, from the bottom up.
-func newLoop(s surroundings, kube *kubeEvents) *loop {
-	o, now, index := s.options, s.options.Now, s.inventory.Index
+func newLoop(s *surroundings, kube *kubeEvents) *loop {
 	s.dirty.begin()
 	t := &term{
-		surroundings: s, now: now, index: index, namespaces: s.inventory.Namespaces, kube: kube, outcomes: outcomes{cluster: o.Cluster, now: now},
-		outbox:   &outbox{bus: s.bus, log: s.log, metrics: s.metrics, now: now, batches: make(chan []events.Outcome)},
-		decider:  &decider{policy: o.Policy(), dryRun: o.DryRun, state: s.state, denied: make(denials), now: now},
-		debounce: newDebounce(o.Settle, o.SettleMax),
-		patcher:  newPatcher(o.clients(), index, s.inventory.Namespaces, o),
-		following: &following{
-			tracer: o.Tracer, index: index, now: now, rollouts: make(map[workload.Key]*rollout), told: make(map[workload.Key]string),
-		},
-		peers: &failedPeers{keys: make(map[workload.Key]*failure), replaced: make(map[workload.Key]map[string]workload.RolledFor)},
+		surroundings: s, now: s.options.Now, index: s.inventory.Index, namespaces: s.inventory.Namespaces, kube: kube,
+		outcomes: outcomes{cluster: s.options.Cluster, now: s.options.Now},
+		peers:    &failedPeers{keys: make(map[workload.Key]*failure), replaced: make(map[workload.Key]map[string]workload.RolledFor)},
 	}
+	t.outbox = &outbox{term: t, batches: make(chan []events.Outcome)}
+	t.decider = &decider{term: t, denied: make(denials)}
+	t.debounce = newDebounce(t)
+	t.patcher = newPatcher(t)
+	t.following = &following{term: t, rollouts: make(map[workload.Key]*rollout), told: make(map[workload.Key]string)}
 	t.slots = &slots{term: t}
+	t.orders = &orders{
+		term: t, byNamespace: make(map[string]*order), members: make(map[workload.Key]*member), moved: make(map[string]struct{}),
+		looked: make(map[string]time.Time),
+	}
 	notes := &notes{
 		term: t, repetitions: &repetitions{term: t, due: make(map[workload.Key]time.Time)}, reverted: make(map[workload.Key]*correction),
 		marked: make(map[workload.Key]time.Time), paused: make(map[workload.Key]time.Time),
 		records: records{turns: make(map[workload.Key]*recordTurn)},
 	}
-	orders := &orders{
-		term: t, byNamespace: make(map[string]*order), members: make(map[workload.Key]*member), moved: make(map[string]struct{}),
-		looked: make(map[string]time.Time),
-	}
-	t.debounce.moved = orders.review
 	rollouts := &rollouts{
-		term: t, orders: orders, notes: notes, problems: &problems{term: t, told: make(map[workload.Key]problem)},
+		term: t, notes: notes, problems: &problems{term: t, told: make(map[workload.Key]problem)},
 		doubted: make(map[workload.Key]doubt), shadows: make(map[workload.Key]shadow),
 	}
 	admission := &admission{
-		term: t, orders: orders, pace: &pace{term: t, rolls: make(map[workload.Key]pacedRoll)},
+		term: t, pace: &pace{term: t, rolls: make(map[workload.Key]pacedRoll)},
 		besideReloader: &besideReloader{term: t, by: make(map[string]reloaderRoll)},
 	}
 	syncer := forcesync.New(syncHost(t), s.syncIndex)

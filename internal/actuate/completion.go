@@ -24,7 +24,7 @@ func (d *dispatcher) finish(ctx context.Context, result patchResult) {
 	r := result.task
 	key := r.key()
 	d.patcher.finished(r)
-	d.admission.orders.review(key)
+	d.orders.review(key)
 	d.debounce.releaseFrom(key, plan.Busy, d.now())
 	if result.unrecorded != nil {
 		d.warnUnrecorded(ctx, r, result.unrecorded)

@@ -13,13 +13,10 @@ import (
 // debounce gathers the changes of each workload until none has come for a while, so that they lead to one roll. It also keeps the workloads
 // that have to wait longer: for a retry, or until whatever holds them has changed.
 type debounce struct {
-	// quiet is how long no further change must have come. most is how long the first change waits for that at most.
-	quiet, most time.Duration
+	*term
 	// byKey has all workloads in it, and peers, by namespace, those that wait for others of it.
 	byKey map[workload.Key]*pending
 	peers map[string]map[*pending]struct{}
-	// moved is called with each workload of which others may have to know something else.
-	moved func(workload.Key)
 	// order has the workloads that wait for a time, due those whose time has come, and slots those that wait for a slot. The last keep their turn
 	// while they are reviewed for another reason.
 	order dueOrder
@@ -27,10 +24,10 @@ type debounce struct {
 	slots *fair.Turns[*pending]
 }
 
-func newDebounce(quiet, most time.Duration) *debounce {
+func newDebounce(t *term) *debounce {
 	namespace := func(p *pending) []string { return []string{p.key.Namespace} }
 	return &debounce{
-		quiet: quiet, most: most, byKey: make(map[workload.Key]*pending), peers: make(map[string]map[*pending]struct{}),
+		term: t, byKey: make(map[workload.Key]*pending), peers: make(map[string]map[*pending]struct{}),
 		due: fair.NewTurns(namespace), slots: fair.NewTurns(namespace),
 	}
 }
@@ -58,7 +55,7 @@ func (d *debounce) add(w *workload.Workload, e *takenEvent, from *events.Change,
 	if p.held == plan.SourceOnHold || e.change.Ignore {
 		d.unhold(p) // The event may say that the source is no longer on hold, or that what waits is to be forgotten.
 	}
-	d.moved(key)
+	d.orders.review(key)
 	if p.isHeld() || d.due.Has(p) {
 		return c
 	}
@@ -93,8 +90,8 @@ func (d *debounce) abandon() {
 
 // windowEnd returns when a workload is due if its first change came at first, and its last one came now.
 func (d *debounce) windowEnd(first, now time.Time) time.Time {
-	end := now.Add(d.quiet)
-	if latest := first.Add(d.most); end.After(latest) {
+	end := now.Add(d.options.Settle)
+	if latest := first.Add(d.options.SettleMax); end.After(latest) {
 		return latest
 	}
 	return end
@@ -118,7 +115,7 @@ func (d *debounce) retry(p *pending, now time.Time, delay time.Duration) {
 	p.forgetBaselines()
 	p.held, p.noteAt = plan.None, time.Time{}
 	d.schedule(p, due)
-	d.moved(p.key)
+	d.orders.review(p.key)
 }
 
 func (d *debounce) schedule(p *pending, due time.Time) {
@@ -177,7 +174,7 @@ func (d *debounce) drop(p *pending) {
 	d.slots.Remove(p)
 	if d.byKey[p.key] == p {
 		delete(d.byKey, p.key)
-		d.moved(p.key)
+		d.orders.review(p.key)
 	}
 }
 

@@ -13,19 +13,15 @@ import (
 
 // decider makes the decisions of plan.Decide, with what this actuator remembers.
 type decider struct {
-	policy plan.Policy
-	// dryRun is Options.DryRun: nothing is patched.
-	dryRun bool
-	state  *state
+	*term
 	denied denials
-	now    func() time.Time
 }
 
 // decide returns what the last event of a source means to a workload. Memory has what is remembered of the change if it is pending, or has just come.
 func (d *decider) decide(w *workload.Workload, change events.Change, memory plan.Memory) plan.Decision {
 	memory.Now, memory.Base, memory.GapFrom = d.now(), d.state.baseOf(w.Key(), change), d.state.gapFrom
 	memory.Owed = memory.Owed || d.denied.has(w.Key(), change)
-	return plan.Decide(w, change, memory, d.policy)
+	return plan.Decide(w, change, memory, d.options.Policy())
 }
 
 // decideAll decides about each source that a workload wants, for the record. What has come and gone was quick, or else the workload is rolled for it.
@@ -65,10 +61,10 @@ func (d *decider) verdict(p *pending, w *workload.Workload) verdict {
 		decision := d.decide(w, c.change, p.memory(c, d.now()))
 		c.owed = c.owed || decision.Owes()
 		v.contradicted = v.contradicted || decision.Contradicted
-		if d.dryRun {
+		if d.options.DryRun {
 			decision.Reason = inDryRun(decision.Reason)
 		}
-		if d.dryRun || decision.Reason.Action() == plan.Skip {
+		if d.options.DryRun || decision.Reason.Action() == plan.Skip {
 			v.leaving = append(v.leaving, decision)
 			continue
 		}

@@ -30,7 +30,7 @@ type dispatcher struct {
 // dispatch acts on the workloads that are due, and on those that wait for a slot while there are free ones, until no more patches may be started.
 func (d *dispatcher) dispatch(ctx context.Context) {
 	for !d.patcher.full() {
-		d.admission.orders.wake() // What was done last may let others go.
+		d.orders.wake() // What was done last may let others go.
 		p := d.next()
 		if p == nil {
 			return
@@ -129,5 +129,5 @@ func (d *dispatcher) start(ctx context.Context, span trace.Span, p *pending, w *
 		return
 	}
 	d.patcher.start(ctx, r)
-	d.admission.orders.review(p.key)
+	d.orders.review(p.key)
 }

@@ -9,15 +9,12 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/inventory"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // following has the rollouts in progress, from their beginning to their end: see endings.go.
 type following struct {
-	tracer   trace.Tracer
-	index    *inventory.Index
-	now      func() time.Time
+	*term
 	rollouts map[workload.Key]*rollout
 	// told has the revision of the last roll that was told of, for each workload that still exists.
 	told map[workload.Key]string
@@ -45,7 +42,7 @@ func (f *following) replaces(key workload.Key) bool {
 func (f *following) begin(ctx context.Context, started events.Outcome) *rollout {
 	key := workload.KeyOf(started.Workload)
 	f.told[key] = started.Revision
-	_, span := f.tracer.Start(started.Trace.Context(ctx), "rollout "+key.Kind, trace.WithTimestamp(started.StartedAt))
+	_, span := f.options.Tracer.Start(started.Trace.Context(ctx), "rollout "+key.Kind, trace.WithTimestamp(started.StartedAt))
 	if span.IsRecording() {
 		span.SetAttributes(rolloutAttributes(started)...)
 	}

@@ -92,6 +92,6 @@ func (d *debounce) wake(key workload.Key, w *workload.Workload, now time.Time) {
 	}
 	if isRewritten || rests(p.held) || p.held == plan.PodsStarting || p.held == plan.Aborted || !p.paced.IsZero() {
 		d.release(p, now)
-		d.moved(key)
+		d.orders.review(key)
 	}
 }

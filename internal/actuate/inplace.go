@@ -78,7 +78,7 @@ func (a *admission) choose(p *pending, w *workload.Workload, doing []plan.Decisi
 // again.
 func (p *patcher) reload(ctx context.Context, r *task) (int, error) {
 	to := r.workload.InPlace
-	ctx, span := p.tracer.Start(trace.ContextWithSpan(ctx, r.span), "reload pods", trace.WithAttributes(workloadAttributes(r.workload.ID)...))
+	ctx, span := p.options.Tracer.Start(trace.ContextWithSpan(ctx, r.span), "reload pods", trace.WithAttributes(workloadAttributes(r.workload.ID)...))
 	defer span.End()
 	reloaded, err := p.pods.Reload(ctx, inplace.Pods{
 		Namespace: r.workload.ID.Namespace, Selector: to.Selector, Controller: to.Controller, Deployment: r.workload.ID.Name,

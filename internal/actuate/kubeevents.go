@@ -3,7 +3,6 @@ package actuate
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -11,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/keyturn/keyturn/internal/backoff"
@@ -40,19 +38,13 @@ const (
 
 // kubeEvents writes Kubernetes Events about workloads. The recorder of client-go is not used because it drops bursts about many objects.
 type kubeEvents struct {
-	client  kubernetes.Interface
-	kinds   workload.Kinds
-	log     *slog.Logger
-	now     func() time.Time
+	*surroundings
 	limiter flowcontrol.RateLimiter
 	// warnings go first, and are never dropped in favor of the others. queued has as many as both of them together.
 	warnings, others chan waitingEvent
 	queued           chan struct{}
 	// latest is when the last one was queued, in nanoseconds of Unix time.
-	latest  atomic.Int64
-	dropped func(context.Context)
-	// asReloader also writes the Kubernetes Events that Reloader would write.
-	asReloader bool
+	latest atomic.Int64
 }
 
 // waitingEvent is a queued Kubernetes Event. It came at its FirstTimestamp.
@@ -62,10 +54,9 @@ type waitingEvent struct {
 	first bool
 }
 
-func newKubeEvents(o Options, kinds workload.Kinds, log *slog.Logger, dropped func(context.Context)) *kubeEvents {
+func newKubeEvents(s *surroundings) *kubeEvents {
 	return &kubeEvents{
-		client: o.Client, kinds: kinds, log: log, now: o.Now, dropped: dropped, asReloader: o.Reloader,
-		limiter:  flowcontrol.NewTokenBucketRateLimiter(kubeEventRate, kubeEventBurst),
+		surroundings: s, limiter: flowcontrol.NewTokenBucketRateLimiter(kubeEventRate, kubeEventBurst),
 		warnings: make(chan waitingEvent, kubeEventQueue), others: make(chan waitingEvent, kubeEventQueue),
 		queued: make(chan struct{}, 2*kubeEventQueue),
 	}
@@ -83,7 +74,7 @@ func (k *kubeEvents) run(ctx, hurry context.Context) {
 			k.awaitPause(hurry, event.FirstTimestamp.Time)
 		}
 		if k.limiter.Wait(hurry) != nil && !k.limiter.TryAccept() {
-			k.dropped(ctx)
+			k.metrics.dropEvent(ctx)
 			continue
 		}
 		k.create(ctx, event.Event)
@@ -106,7 +97,7 @@ func (k *kubeEvents) close() { close(k.queued) }
 // awaitPause waits until none has come for a while, or until one that came at the given time has waited long enough.
 func (k *kubeEvents) awaitPause(ctx context.Context, came time.Time) {
 	for ctx.Err() == nil {
-		now := k.now()
+		now := k.options.Now()
 		wait := min(time.Unix(0, k.latest.Load()).Add(kubeEventPause).Sub(now), came.Add(kubeEventPatience).Sub(now))
 		if wait <= 0 {
 			return
@@ -118,7 +109,7 @@ func (k *kubeEvents) awaitPause(ctx context.Context, came time.Time) {
 func (k *kubeEvents) create(ctx context.Context, event *corev1.Event) {
 	callCtx, cancel := context.WithTimeout(ctx, kubeEventTimeout)
 	defer cancel()
-	_, err := k.client.CoreV1().Events(event.Namespace).Create(callCtx, event, metav1.CreateOptions{})
+	_, err := k.options.Client.CoreV1().Events(event.Namespace).Create(callCtx, event, metav1.CreateOptions{})
 	if err != nil && ctx.Err() == nil {
 		k.log.WarnContext(ctx, "writing a kubernetes event failed", "workload", event.InvolvedObject.Name,
 			"namespace", event.Namespace, "err", err)
@@ -136,7 +127,7 @@ var eventReasons = map[events.Verb]struct{ kind, reason string }{
 
 // report queues the Kubernetes Event of an outcome, if it has one.
 func (k *kubeEvents) report(ctx context.Context, outcome events.Outcome) {
-	if k.asReloader {
+	if k.options.Reloader {
 		k.tellAsReloader(ctx, outcome)
 	}
 	named, ok := eventReasons[outcome.Verb]
@@ -173,7 +164,7 @@ func (k *kubeEvents) write(ctx context.Context, id events.Workload, eventType, r
 	default:
 		return
 	}
-	now := k.now()
+	now := k.options.Now()
 	event := kube.Event{
 		About: about, Controller: "keyturn.dev/actuator", Type: eventType, Reason: reason, Message: message, Annotations: annotations, At: now,
 	}.Object()
@@ -186,7 +177,7 @@ func (k *kubeEvents) write(ctx context.Context, id events.Workload, eventType, r
 	case queue <- waitingEvent{event, now.Sub(before) >= kubeEventPause}:
 		k.queued <- struct{}{}
 	default:
-		k.dropped(ctx)
+		k.metrics.dropEvent(ctx)
 	}
 }
 

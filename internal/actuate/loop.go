@@ -148,7 +148,7 @@ func (l *loop) wake(timer *time.Timer) {
 		if due, ok := l.debounce.next(); ok && !l.patcher.full() {
 			sooner(due.Sub(now))
 		}
-		if len(l.admission.orders.moved) > 0 {
+		if len(l.orders.moved) > 0 {
 			sooner(wakePause)
 		}
 		if due, ok := l.syncer.Next(); ok {

@@ -3,7 +3,6 @@ package actuate
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"slices"
 	"time"
 
@@ -27,10 +26,7 @@ const (
 
 // outbox publishes outcomes to the stream, in a goroutine of its own. The loop adds them.
 type outbox struct {
-	bus     *events.Bus
-	log     *slog.Logger
-	metrics *metrics
-	now     func() time.Time
+	*term
 	// waiting are the outcomes that are not handed to run yet, the oldest first, and since is when that one came. Both belong to the loop.
 	waiting []events.Outcome
 	since   time.Time

@@ -12,7 +12,6 @@ import (
 	"github.com/keyturn/keyturn/internal/backoff"
 	"github.com/keyturn/keyturn/internal/fair"
 	"github.com/keyturn/keyturn/internal/inplace"
-	"github.com/keyturn/keyturn/internal/inventory"
 	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -20,13 +19,8 @@ import (
 // patcher sends patches, a bounded number at a time and at most one for each workload. Its results go to the loop, which
 // reports each of them back with finished.
 type patcher struct {
-	clients workload.Clients
-	pods    *inplace.Client
-	tracer  trace.Tracer
-	now     func() time.Time
-	index   *inventory.Index
-	// namespaces are kept by the inventory, like the index.
-	namespaces *inventory.Namespaces
+	*term
+	pods *inplace.Client
 	// workers are --patch-workers. A patch may take until its timeout, and usually all patches of a namespace do so at the same time. reloaders are
 	// as many further workers that ask pods to reload, which may take long to answer.
 	workers, reloaders *fair.Slots
@@ -55,12 +49,12 @@ type patchResult struct {
 }
 
 // newPatcher returns a patcher with the workers of the options.
-func newPatcher(clients workload.Clients, index *inventory.Index, namespaces *inventory.Namespaces, o Options) *patcher {
+func newPatcher(t *term) *patcher {
+	o := &t.options
 	alone := len(o.Namespaces) == 1
 	return &patcher{
-		clients: clients, pods: inplace.New(clients.Typed, o.Tracer, o.DialPod), index: index, namespaces: namespaces,
-		workers: fair.NewSlots(o.PatchWorkers, alone), reloaders: fair.NewSlots(o.PatchWorkers, alone), tracer: o.Tracer, now: o.Now,
-		underWay: make(map[workload.Key]*task), results: make(chan patchResult),
+		term: t, pods: inplace.New(o.Client, o.Tracer, o.DialPod), workers: fair.NewSlots(o.PatchWorkers, alone),
+		reloaders: fair.NewSlots(o.PatchWorkers, alone), underWay: make(map[workload.Key]*task), results: make(chan patchResult),
 	}
 }
 
@@ -135,7 +129,7 @@ func (p *patcher) drain() <-chan patchResult {
 
 // send sends a patch and waits for the answer.
 func (p *patcher) send(ctx context.Context, r *task) patchResult {
-	spanCtx, span := p.tracer.Start(ctx, "patch "+r.kind.Name, trace.WithSpanKind(trace.SpanKindClient))
+	spanCtx, span := p.options.Tracer.Start(ctx, "patch "+r.kind.Name, trace.WithSpanKind(trace.SpanKindClient))
 	defer span.End()
 	if span.IsRecording() {
 		span.SetAttributes(workloadAttributes(r.workload.ID)...)
@@ -144,11 +138,11 @@ func (p *patcher) send(ctx context.Context, r *task) patchResult {
 	callCtx, cancel := context.WithTimeout(spanCtx, kube.PatchTimeout)
 	defer cancel()
 	id := r.workload.ID
-	if r.forDeletion && isTerminating(callCtx, p.clients.Typed, id.Namespace) {
+	if r.forDeletion && isTerminating(callCtx, p.options.Client, id.Namespace) {
 		return patchResult{task: r, err: errTerminating}
 	}
 	result := patchResult{task: r}
-	obj, err := r.kind.Objects(p.clients, id.Namespace).Patch(callCtx, id.Name, r.patch)
+	obj, err := r.kind.Objects(p.options.clients(), id.Namespace).Patch(callCtx, id.Name, r.patch)
 	if errors.Is(err, workload.ErrUnrecorded) {
 		result.unrecorded, err = err, nil
 	}
@@ -199,7 +193,7 @@ func (p *patcher) unroll(ctx context.Context, r *task, after *workload.Workload,
 		return errors.Join(stripped, err)
 	}
 	for delays := kube.PatchBackoff(); ; {
-		obj, err := r.kind.Objects(p.clients, id.Namespace).Patch(ctx, id.Name, patch)
+		obj, err := r.kind.Objects(p.options.clients(), id.Namespace).Patch(ctx, id.Name, patch)
 		if err == nil {
 			if corrected, ok := p.index.Read(r.kind, obj); ok {
 				p.index.Answer(corrected, false)

@@ -11,7 +11,6 @@ import (
 // rollouts reviews workloads that have changed: it reports the rollouts that have ended, and releases the workloads that they held.
 type rollouts struct {
 	*term
-	orders   *orders
 	notes    *notes
 	problems *problems
 	// resumed is when this actuator began to lead.
