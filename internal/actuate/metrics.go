@@ -2,9 +2,12 @@ package actuate
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/metric/noop"
 
@@ -33,7 +36,8 @@ type metrics struct {
 	process  metric.Float64Histogram
 	sent     metric.Int64Counter
 
-	labels metricLabels
+	// labels has the attributes of measurements, which are made only once.
+	labels *instrument.Labels[attributes]
 	gauges gauges
 	// reloader measures nothing without --reloader-metrics.
 	reloader *reloaderMetrics
@@ -114,14 +118,14 @@ func (m *metrics) instruments() []instrument.Instrument {
 func Instruments() []instrument.Instrument { return new(metrics).instruments() }
 
 func newMetrics(options Options, kinds workload.Kinds) (*metrics, error) {
-	m := &metrics{labels: newMetricLabels()}
+	m := &metrics{labels: instrument.NewLabels(attributes.valid)}
 	if err := instrument.Make(options.Meter, m.instruments()); err != nil {
 		return nil, err
 	}
 	for _, kind := range kinds {
 		for _, reason := range failureReasons {
 			// Failures are rare, and many come at once: a rate does not see the first value of a series.
-			m.rollouts.Add(context.Background(), 0, m.labels.end.Of(endLabel{kind.Name, events.VerbFailed, reason}))
+			m.rollouts.Add(context.Background(), 0, m.with(endLabels(kind.Name, events.VerbFailed, reason)...))
 		}
 	}
 	meter := options.Meter
@@ -135,33 +139,76 @@ func newMetrics(options Options, kinds workload.Kinds) (*metrics, error) {
 	return m, nil
 }
 
+// attributes are those of a measurement, as many as any has. The others are not valid.
+type attributes [4]attribute.KeyValue
+
+func (a attributes) valid() []attribute.KeyValue {
+	return slices.DeleteFunc(a[:], func(label attribute.KeyValue) bool { return !label.Valid() })
+}
+
+// with returns the attributes of a measurement, without those that are not valid.
+func (m *metrics) with(labels ...attribute.KeyValue) metric.MeasurementOption {
+	var of attributes
+	copy(of[:], labels)
+	return m.labels.Of(of)
+}
+
 // messagingLabels are the labels that the messaging conventions define for an operation.
 func messagingLabels() []string {
 	return []string{"messaging.system", "messaging.operation.name", "messaging.destination.template"}
 }
 
+// messageLabels returns the values of messagingLabels. There is one template for each kind.
+func messageLabels(operation string, kind events.Kind) []attribute.KeyValue {
+	return []attribute.KeyValue{
+		attribute.String("messaging.system", "nats"),
+		attribute.String("messaging.operation.name", operation),
+		attribute.String("messaging.destination.template", events.SubjectTemplate(kind)),
+	}
+}
+
+// errorType returns why an operation failed. It is not valid if the operation succeeded.
+func errorType(err error) attribute.KeyValue {
+	if err == nil {
+		return attribute.KeyValue{}
+	}
+	if reject, ok := errors.AsType[*events.RejectError](err); ok {
+		return attribute.String("error.type", reject.Reason)
+	}
+	return attribute.String("error.type", "_OTHER") // the conventions' word for an error without a name
+}
+
+// endLabels returns how a rollout of a workload of a kind has ended, without a reason if that is empty.
+func endLabels(kind string, verb events.Verb, reason string) []attribute.KeyValue {
+	labels := []attribute.KeyValue{attribute.String("kind", kind), attribute.String("outcome", string(verb))}
+	if reason != "" {
+		labels = append(labels, attribute.String("reason", reason))
+	}
+	return labels
+}
+
 func (m *metrics) decided(ctx context.Context, reason plan.Reason) {
-	m.decisions.Add(ctx, 1, m.labels.reason.Of(reason.String()))
+	m.decisions.Add(ctx, 1, m.with(attribute.String("reason", reason.String())))
 }
 
 // received counts an event that was taken.
 func (m *metrics) received(ctx context.Context, change events.Change) {
-	m.consumed.Add(ctx, 1, m.labels.message.Of(messageLabel{operation: "receive", kind: change.Source.Kind}))
+	m.consumed.Add(ctx, 1, m.with(messageLabels("receive", change.Source.Kind)...))
 }
 
 // finished measures an event that nothing holds any more.
 func (m *metrics) finished(ctx context.Context, change events.Change, took time.Duration) {
-	m.process.Record(ctx, took.Seconds(), m.labels.message.Of(messageLabel{operation: "process", kind: change.Source.Kind}))
+	m.process.Record(ctx, took.Seconds(), m.with(messageLabels("process", change.Source.Kind)...))
 }
 
 // published counts an attempt to publish an outcome.
 func (m *metrics) published(ctx context.Context, err error) {
-	m.sent.Add(ctx, 1, m.labels.message.Of(messageLabel{"publish", events.KindRollout, errorType(err)}))
+	m.sent.Add(ctx, 1, m.with(append(messageLabels("publish", events.KindRollout), errorType(err))...))
 }
 
 // patched counts a patch that succeeded, and whether it rolls.
 func (m *metrics) patched(ctx context.Context, id events.Workload, rolls bool) {
-	m.patches.Add(ctx, 1, m.labels.patch.Of(patchLabel{id.Kind, rolls}))
+	m.patches.Add(ctx, 1, m.with(attribute.String("kind", id.Kind), attribute.Bool("rolls", rolls)))
 	if rolls {
 		m.reloader.reloaded(ctx, id)
 	}
@@ -170,12 +217,12 @@ func (m *metrics) patched(ctx context.Context, id events.Workload, rolls bool) {
 // rolledFor measures the time from a change to the patch that rolls for it. Its context is that of the event, so that an exemplar leads
 // back to the change.
 func (m *metrics) rolledFor(ctx context.Context, kind string, took time.Duration) {
-	m.changePatch.Record(ctx, took.Seconds(), m.labels.kind.Of(kind))
+	m.changePatch.Record(ctx, took.Seconds(), m.with(attribute.String("kind", kind)))
 }
 
 // patchFailed counts a patch that failed.
 func (m *metrics) patchFailed(ctx context.Context, kind string) {
-	m.patchErrors.Add(ctx, 1, m.labels.kind.Of(kind))
+	m.patchErrors.Add(ctx, 1, m.with(attribute.String("kind", kind)))
 }
 
 // retried counts the failed patch of a workload that is going to be retried.
@@ -186,29 +233,29 @@ func (m *metrics) retried(ctx context.Context, id events.Workload) {
 
 // ended measures a rollout that has ended. Its context is that of the rollout, so that an exemplar leads to it.
 func (m *metrics) ended(ctx context.Context, kind string, outcome events.Outcome, took time.Duration) {
-	m.rollouts.Add(ctx, 1, m.labels.end.Of(endLabel{kind, outcome.Verb, outcome.Reason}))
-	m.rolloutTime.Record(ctx, took.Seconds(), m.labels.end.Of(endLabel{kind: kind, verb: outcome.Verb}))
+	m.rollouts.Add(ctx, 1, m.with(endLabels(kind, outcome.Verb, outcome.Reason)...))
+	m.rolloutTime.Record(ctx, took.Seconds(), m.with(endLabels(kind, outcome.Verb, "")...))
 }
 
 // reloadedInPlace counts a workload whose pods have answered the request to reload, instead of being replaced.
 func (m *metrics) reloadedInPlace(ctx context.Context, kind string, outcome events.Outcome) {
-	m.rollouts.Add(ctx, 1, m.labels.end.Of(endLabel{kind, outcome.Verb, outcome.Reason}))
+	m.rollouts.Add(ctx, 1, m.with(endLabels(kind, outcome.Verb, outcome.Reason)...))
 }
 
 // ready measures the time from a change until the pods of a workload had it.
 func (m *metrics) ready(ctx context.Context, kind string, took time.Duration) {
-	m.changeReady.Record(ctx, took.Seconds(), m.labels.kind.Of(kind))
+	m.changeReady.Record(ctx, took.Seconds(), m.with(attribute.String("kind", kind)))
 }
 
 func (m *metrics) reject(ctx context.Context, reason string) {
-	m.rejected.Add(ctx, 1, m.labels.reason.Of(reason))
+	m.rejected.Add(ctx, 1, m.with(attribute.String("reason", reason)))
 }
 
 // syncing counts an ExternalSecret that takes a slot, or with -1 one that returns it.
 func (m *metrics) syncing(ctx context.Context, change int64) { m.syncsNow.Add(ctx, change) }
 
 func (m *metrics) synced(ctx context.Context, reason string, took time.Duration) {
-	label := m.labels.reason.Of(reason)
+	label := m.with(attribute.String("reason", reason))
 	m.syncs.Add(ctx, 1, label)
 	m.syncTime.Record(ctx, took.Seconds(), label)
 }
