@@ -187,7 +187,7 @@ func (d *debounce) hold(p *pending, why plan.Reason) {
 		}
 		d.peers[p.key.Namespace][p] = struct{}{}
 	}
-	if p.needsSlot() {
+	if why.Waiting() == plan.ForSlot {
 		p.slot = why
 		d.slots.Push(p)
 	} else {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
@@ -44,7 +45,12 @@ func (f *following) begin(ctx context.Context, started events.Outcome) *rollout 
 	f.told[key] = started.Revision
 	_, span := f.options.Tracer.Start(started.Trace.Context(ctx), "rollout "+key.Kind, trace.WithTimestamp(started.StartedAt))
 	if span.IsRecording() {
-		span.SetAttributes(rolloutAttributes(started)...)
+		var sources []string
+		for _, source := range started.Sources {
+			sources = append(sources, source.Source)
+		}
+		span.SetAttributes(append(workloadAttributes(started.Workload), attribute.String("keyturn.revision", started.Revision),
+			attribute.StringSlice("keyturn.sources", sources))...)
 	}
 	r := &rollout{started: started, span: span, moved: f.now()}
 	if w := f.index.Get(key); w != nil {
@@ -67,7 +73,7 @@ func (f *following) end(key workload.Key, verb events.Verb, reason, message stri
 		outcome.ResourceVersion = w.Version
 	}
 	if r.span.IsRecording() {
-		r.span.SetAttributes(outcomeAttributes(outcome)...)
+		r.span.SetAttributes(attribute.String("keyturn.outcome", string(verb)), reasonKey.String(reason))
 	}
 	if verb == events.VerbFailed {
 		r.span.SetStatus(codes.Error, reason)

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/keyturn/keyturn/internal/backoff"
@@ -132,8 +133,10 @@ func (p *patcher) send(ctx context.Context, r *task) patchResult {
 	spanCtx, span := p.options.Tracer.Start(ctx, "patch "+r.kind.Name, trace.WithSpanKind(trace.SpanKindClient))
 	defer span.End()
 	if span.IsRecording() {
-		span.SetAttributes(workloadAttributes(r.workload.ID)...)
-		span.SetAttributes(requestAttributes(r.attempts)...)
+		span.SetAttributes(append(workloadAttributes(r.workload.ID), semconv.HTTPRequestMethodPatch)...)
+		if r.attempts > 0 {
+			span.SetAttributes(semconv.HTTPRequestResendCount(r.attempts))
+		}
 	}
 	callCtx, cancel := context.WithTimeout(spanCtx, kube.PatchTimeout)
 	defer cancel()

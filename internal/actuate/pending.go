@@ -170,9 +170,6 @@ func (p *pending) rest(chosen bool, now time.Time) {
 // isHeld reports whether the workload waits for something other than a time.
 func (p *pending) isHeld() bool { return p.held != plan.None }
 
-// needsSlot reports whether the workload waits only for a slot.
-func (p *pending) needsSlot() bool { return p.held.Waiting() == plan.ForSlot }
-
 // isReported reports whether an outcome was published for a reason to wait since the workload last waited for something else. The two limits on
 // slots count as the same thing to wait for: which of them is reached may change with each rollout of others.
 func (p *pending) isReported(why plan.Reason) bool { return slices.Contains(p.reported, why) }

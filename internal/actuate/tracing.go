@@ -33,15 +33,6 @@ func workloadAttributes(id events.Workload) []attribute.KeyValue {
 	return attributes
 }
 
-// requestAttributes are those of a patch as a request to the API server.
-func requestAttributes(attempts int) []attribute.KeyValue {
-	attributes := []attribute.KeyValue{semconv.HTTPRequestMethodPatch}
-	if attempts > 0 {
-		attributes = append(attributes, semconv.HTTPRequestResendCount(attempts))
-	}
-	return attributes
-}
-
 // recordError marks the span of an event for which something was given up. It records the reason only if there is one, as the error may contain what
 // an admission webhook says: see failRequest.
 func recordError(span trace.Span, err error) {
@@ -63,21 +54,6 @@ func failRequest(span trace.Span, err error) {
 	}
 	span.SetAttributes(kind)
 	span.SetStatus(codes.Error, "not patched")
-}
-
-func rolloutAttributes(started events.Outcome) []attribute.KeyValue {
-	sources := make([]string, 0, len(started.Sources))
-	for _, source := range started.Sources {
-		sources = append(sources, source.Source)
-	}
-	return append(workloadAttributes(started.Workload),
-		attribute.String("keyturn.revision", started.Revision), attribute.StringSlice("keyturn.sources", sources))
-}
-
-func outcomeAttributes(outcome events.Outcome) []attribute.KeyValue {
-	return []attribute.KeyValue{
-		attribute.String("keyturn.outcome", string(outcome.Verb)), attribute.String("keyturn.reason", outcome.Reason),
-	}
 }
 
 // reasonKey is the attribute of a reason.
