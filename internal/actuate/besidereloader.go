@@ -38,7 +38,7 @@ func (r *besideReloader) review(key workload.Key) {
 	if !r.index.HasAny(key.Namespace) {
 		delete(r.by, key.Namespace)
 	}
-	r.debounce.releaseFrom(key, plan.ReloaderFirst, r.now())
+	r.debounce.releaseFrom(key, plan.ReloaderFirst)
 }
 
 // see reports whether Reloader has written a workload since the last one of its namespace. At is the zero time if that does not count as new.

@@ -25,7 +25,7 @@ func (d *dispatcher) finish(ctx context.Context, result patchResult) {
 	key := r.key()
 	d.patcher.finished(r)
 	d.orders.review(key)
-	d.debounce.releaseFrom(key, plan.Busy, d.now())
+	d.debounce.releaseFrom(key, plan.Busy)
 	if result.unrecorded != nil {
 		d.warnUnrecorded(ctx, r, result.unrecorded)
 	}
@@ -111,7 +111,7 @@ func (d *dispatcher) again(r *task, err error) *slog.Logger {
 
 // postpone holds the changes of a patch for another decision after a delay.
 func (d *dispatcher) postpone(r *task, delay time.Duration, err error) *slog.Logger {
-	d.debounce.retry(r.pending, d.now(), delay)
+	d.debounce.retry(r.pending, delay)
 	id := r.workload.ID
 	return d.log.With("workload", id.String(), "namespace", id.Namespace, "attempt", r.attempts+1, "retry_in", delay, "err", err)
 }

@@ -40,8 +40,8 @@ func (d *debounce) has(key workload.Key, source events.Source) bool {
 
 // add gathers the change of an event for a workload, which is due when the debounce window ends. A workload that is already due keeps its turn. From
 // is what there was before, or nil if that is not known, and since is when the change came.
-func (d *debounce) add(w *workload.Workload, e *takenEvent, from *events.Change, since, now time.Time) *pendingChange {
-	key := w.Key()
+func (d *debounce) add(w *workload.Workload, e *takenEvent, from *events.Change, since time.Time) *pendingChange {
+	key, now := w.Key(), d.now()
 	p := d.byKey[key]
 	if p == nil {
 		p = newPending(key, now)
@@ -98,7 +98,8 @@ func (d *debounce) windowEnd(first, now time.Time) time.Time {
 }
 
 // retry schedules a workload whose patch failed, together with the changes that came since.
-func (d *debounce) retry(p *pending, now time.Time, delay time.Duration) {
+func (d *debounce) retry(p *pending, delay time.Duration) {
+	now := d.now()
 	p.attempts++
 	p.retryAt = now.Add(delay)
 	due := p.retryAt
@@ -139,8 +140,8 @@ func (d *debounce) next() (time.Time, bool) {
 
 // pop returns the next workload that is due and for whose namespace may returns true, or nil if there is none. The caller drops it, holds it, or
 // schedules it again.
-func (d *debounce) pop(now time.Time, may func(namespace string) bool) *pending {
-	for len(d.order) > 0 && !d.order[0].due.After(now) {
+func (d *debounce) pop(may func(namespace string) bool) *pending {
+	for now := d.now(); len(d.order) > 0 && !d.order[0].due.After(now); {
 		if p, ok := heap.Pop(&d.order).(*pending); ok {
 			d.unhold(p)
 			d.due.Push(p)
@@ -204,9 +205,9 @@ func (d *debounce) unhold(p *pending) {
 }
 
 // releaseFrom makes a workload due if it is held for a reason.
-func (d *debounce) releaseFrom(key workload.Key, why plan.Reason, now time.Time) {
+func (d *debounce) releaseFrom(key workload.Key, why plan.Reason) {
 	if p := d.byKey[key]; p != nil && p.held == why {
-		d.release(p, now)
+		d.release(p, d.now())
 	}
 }
 

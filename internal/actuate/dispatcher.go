@@ -56,7 +56,7 @@ func (d *dispatcher) dispatch(ctx context.Context) {
 func (d *dispatcher) next() *pending {
 	d.slotted = !d.slotted
 	if !d.slotted {
-		if p := d.debounce.pop(d.now(), d.patcher.hasRoom); p != nil {
+		if p := d.debounce.pop(d.patcher.hasRoom); p != nil {
 			return p
 		}
 	}
@@ -66,7 +66,7 @@ func (d *dispatcher) next() *pending {
 	if p := d.debounce.popSlot(hasSlot); p != nil {
 		return p
 	}
-	return d.debounce.pop(d.now(), d.patcher.hasRoom)
+	return d.debounce.pop(d.patcher.hasRoom)
 }
 
 // act decides about the changes of a workload, and then patches it, holds it, or leaves it as it is.

@@ -69,8 +69,9 @@ func (d *dispatcher) awaitKind(ctx context.Context, p *pending) {
 // for a moment: see obstacle.soon.
 func rests(why plan.Reason) bool { return why.Waiting() == plan.ForPeople }
 
-// releaseAll makes every held workload due except those that rest.
-func (d *debounce) releaseAll(now time.Time) {
+// releaseAll makes every held workload due except those that rest, at one time: then the one that has waited longest is first.
+func (d *debounce) releaseAll() {
+	now := d.now()
 	for _, p := range d.byKey {
 		if p.isHeld() && !rests(p.held) {
 			d.release(p, now)
@@ -79,19 +80,19 @@ func (d *debounce) releaseAll(now time.Time) {
 }
 
 // wake makes a workload that has changed due if it rests, waits for its pods or for a time that depends on them, or is one whose patch was refused as
-// it was before. The notes on it may be gone, too. Its state is nil if it is gone.
-func (d *debounce) wake(key workload.Key, w *workload.Workload, now time.Time) {
+// it was before. The notes on it may be gone, too.
+func (d *debounce) wake(key workload.Key) {
 	p := d.byKey[key]
 	if p == nil {
 		return
 	}
 	p.noteAt = time.Time{}
-	isRewritten := p.isRewritten(w)
+	isRewritten := p.isRewritten(d.index.Get(key))
 	if isRewritten {
 		p.tryAnew(p.first)
 	}
 	if isRewritten || rests(p.held) || p.held == plan.PodsStarting || p.held == plan.Aborted || !p.paced.IsZero() {
-		d.release(p, now)
+		d.release(p, d.now())
 		d.orders.review(key)
 	}
 }

@@ -93,7 +93,7 @@ func (i *intake) take(ctx context.Context, source events.Source, n news) {
 func (i *intake) consider(ctx context.Context, e *takenEvent, w *workload.Workload, from *events.Change, since time.Time) {
 	key, source := w.Key(), e.change.Source
 	if i.patcher.busy(key) {
-		i.debounce.add(w, e, from, since, i.now()) // What the workload has after the patch is not known yet.
+		i.debounce.add(w, e, from, since) // What the workload has after the patch is not known yet.
 		return
 	}
 	decision := i.decider.decide(w, e.change, plan.Memory{Since: since, From: from})
@@ -108,7 +108,7 @@ func (i *intake) consider(ctx context.Context, e *takenEvent, w *workload.Worklo
 	case decision.Reason.Action() == plan.Skip && !i.debounce.has(key, source):
 		i.notes.conclude(ctx, e, w, decision)
 	default:
-		c := i.debounce.add(w, e, from, since, i.now())
+		c := i.debounce.add(w, e, from, since)
 		if decision.Owes() {
 			c.owed = true
 			i.notes.repetitions.hasten(key)
@@ -166,7 +166,7 @@ func (i *intake) find(ctx context.Context, w *workload.Workload, source events.S
 	if action := decision.Reason.Action(); action == plan.Skip || action == plan.Record {
 		return decision.Records
 	}
-	c := i.debounce.add(w, foundEvent(ctx, change, storedAt, now), nil, since, now)
+	c := i.debounce.add(w, foundEvent(ctx, change, storedAt, now), nil, since)
 	c.owed = c.owed || decision.Owes()
 	return false
 }

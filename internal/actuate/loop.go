@@ -117,7 +117,7 @@ func (l *loop) review(ctx context.Context) {
 	for key := range changed {
 		l.admission.review(key)
 		l.rollouts.review(ctx, key)
-		l.debounce.wake(key, l.index.Get(key), l.now())
+		l.debounce.wake(key)
 		l.notes.review(key)
 	}
 	for key := range relinked {

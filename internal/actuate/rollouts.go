@@ -132,7 +132,7 @@ func (o *rollouts) reviewFollowed(ctx context.Context) {
 // reviewOverdue looks at everything that may change merely with time.
 func (o *rollouts) reviewOverdue(ctx context.Context) {
 	// A held workload may no longer need a roll, or a slot: a Deployment that was scaled to zero needs no slot.
-	o.debounce.releaseAll(o.now())
+	o.debounce.releaseAll()
 	o.reviewFollowed(ctx)
 	for key := range o.doubted {
 		o.review(ctx, key)
