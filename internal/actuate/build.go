@@ -80,7 +80,7 @@ func newLoop(s *surroundings, kube *kubeEvents) *loop {
 	}
 	syncer := forcesync.New(syncHost(t), s.syncIndex)
 	return &loop{
-		term: t, stream: &resumer{term: t}, admission: admission, rollouts: rollouts, notes: notes, syncer: syncer,
+		term: t, admission: admission, rollouts: rollouts, notes: notes, syncer: syncer,
 		intake: &intake{term: t, notes: notes, syncer: syncer, waiting: make(keySet)},
 		dispatcher: &dispatcher{
 			term: t, admission: admission, rollouts: rollouts, notes: notes, told: make(toldHolds), unrecorded: make(map[string]bool),

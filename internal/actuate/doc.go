@@ -23,7 +23,7 @@
 //	completion.go                   follows, releases or retries
 //	decider.go                      what is remembered for each decision, and what was told of rolls that are held or refused
 //	rollouts.go, following.go, endings.go   follow a rollout to its end; shadows.go continues with the Jobs that others have deleted
-//	resume.go, resumer.go           continues with the rollouts of an earlier leader, and knows what it did
+//	resume.go, earlier.go           continues with the rollouts of an earlier leader, and reads what that has told and started
 //	notes.go                        writes on workloads, without rolling them, what the next leader must find there: that a rollout has failed,
 //	                                that a pause has begun; and reports what needs no patch, and has it recorded
 //	owing.go, records.go, reverts.go   what they wait for, what their records lack, and that a roll was reverted, which is repeated later

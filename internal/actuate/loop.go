@@ -15,7 +15,6 @@ const overdueCheck = 5 * time.Second
 // part that needs it.
 type loop struct {
 	*term
-	stream     *resumer
 	intake     *intake
 	dispatcher *dispatcher
 	admission  *admission
@@ -27,8 +26,8 @@ type loop struct {
 // run works until the context is done.
 func (l *loop) run(ctx context.Context) {
 	defer l.drain(ctx)
-	l.stream.starts(ctx)
-	if !l.state.wait(ctx) || !l.rollouts.resume(ctx, l.stream) {
+	l.rollouts.readStarts(ctx)
+	if !l.state.wait(ctx) || !l.rollouts.resume(ctx) {
 		return
 	}
 	l.resume(ctx)
@@ -43,7 +42,7 @@ func (l *loop) resume(ctx context.Context) {
 	}
 	l.review(ctx) // Where a kind is served again, a workload begins with what there is now.
 	if l.intake.start(ctx); len(l.debounce.byKey) > 0 {
-		l.stream.holds(ctx, l.dispatcher.told)
+		l.rollouts.readHolds(ctx, l.dispatcher.told)
 	}
 	l.snapshots.Store(newSnapshot(l.term))
 }

@@ -3,7 +3,6 @@ package actuate
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"strings"
 
@@ -16,34 +15,23 @@ import (
 	"github.com/keyturn/keyturn/internal/kube"
 )
 
-// isConfined reports whether the admission policy of deploy/admission restricts what this account may write. The policy refuses any Lease but the
-// actuator's own, so the API server is asked to create another one, in a dry run: that takes no permission but the one of leader election, and
-// no object that exists. An error says why it is not known.
-func isConfined(ctx context.Context, client kubernetes.Interface, namespace string) (bool, error) {
-	question := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "keyturn-is-it-confined", Namespace: namespace}}
-	_, err := client.CoordinationV1().Leases(namespace).Create(ctx, question, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-	switch {
-	case err == nil:
-		return false, nil
-	case kube.IsDenied(err) && strings.Contains(err.Error(), "ValidatingAdmissionPolicy"):
-		return true, nil
-	}
-	return false, fmt.Errorf("creating a lease in a dry run: %w", err)
-}
-
-// reportConfinement logs at startup whether the account is confined.
+// reportConfinement logs at startup whether the admission policy of deploy/admission restricts what this account may write. The policy refuses any
+// Lease but the actuator's own, so the API server is asked to create another one, in a dry run: that takes no permission but the one of leader
+// election, and no object that exists.
 func reportConfinement(ctx context.Context, client kubernetes.Interface, namespace string, log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(ctx, kube.PatchTimeout)
 	defer cancel()
-	switch confined, err := isConfined(ctx, client, namespace); {
+	question := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "keyturn-is-it-confined", Namespace: namespace}}
+	_, err := client.CoordinationV1().Leases(namespace).Create(ctx, question, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	switch {
 	case ctx.Err() != nil:
-	case err != nil:
-		log.InfoContext(ctx, "not known whether an admission policy confines this account", "err", err)
-	case confined:
-		log.InfoContext(ctx, "an admission policy confines this account to what Keyturn writes")
-	default:
+	case err == nil:
 		log.WarnContext(ctx, "no admission policy confines this account; it may change everything of a workload",
 			"want", "deploy/admission, on Kubernetes 1.30 or newer")
+	case kube.IsDenied(err) && strings.Contains(err.Error(), "ValidatingAdmissionPolicy"):
+		log.InfoContext(ctx, "an admission policy confines this account to what Keyturn writes")
+	default:
+		log.InfoContext(ctx, "not known whether an admission policy confines this account", "err", err)
 	}
 }
 

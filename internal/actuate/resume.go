@@ -17,8 +17,8 @@ const arrival = 2 * kube.PatchTimeout
 
 // resume goes on with the last roll of each workload, by its mark. The last outcomes on the stream say only what was told of it. It returns false if
 // the context ended before they were known.
-func (o *rollouts) resume(ctx context.Context, stream *resumer) bool {
-	told, isKnown := stream.outcomes(ctx, o.concerns)
+func (o *rollouts) resume(ctx context.Context) bool {
+	told, isKnown := o.lastOutcomes(ctx)
 	if !isKnown {
 		return false
 	}
@@ -27,7 +27,7 @@ func (o *rollouts) resume(ctx context.Context, stream *resumer) bool {
 		o.decider.denied.resume(last)
 	}
 	o.resumed = o.now()
-	began := sync.OnceValue(func() time.Time { return stream.began(ctx) })
+	began := sync.OnceValue(func() time.Time { return o.streamBegan(ctx) })
 	for _, w := range o.index.All() {
 		o.reviewShadow(w.Key())
 		o.problems.report(ctx, w)

@@ -1,0 +1,113 @@
+package actuate
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/keyturn/keyturn/internal/backoff"
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/kube"
+	"github.com/keyturn/keyturn/internal/workload"
+)
+
+const (
+	// heldPatience is how long a new leader waits to learn which holds were told.
+	heldPatience = 5 * time.Second
+	// startsTimeout bounds the reading of Jobs in one namespace.
+	startsTimeout = 30 * time.Second
+)
+
+// lastOutcomes returns the last outcome of each workload on the stream, as far as it concerns this actuator. It tries until it has all of them, and
+// returns false if the context ended first: without them, workloads might roll to content with which others have failed, and rollouts would be
+// followed by nobody.
+func (o *rollouts) lastOutcomes(ctx context.Context) (map[workload.Key]events.Outcome, bool) {
+	delays := wait.Backoff{Duration: 200 * time.Millisecond, Factor: 1.5, Jitter: 0.1, Steps: 10, Cap: 2 * time.Second}
+	for {
+		outcomes, err := o.readOutcomes(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil, false
+		case err == nil:
+			return outcomes, true
+		}
+		delay := delays.Step()
+		o.log.WarnContext(ctx, "last outcomes not readable; reading them again", "retry_in", delay, "err", err)
+		if !backoff.Sleep(ctx, delay) {
+			return nil, false
+		}
+	}
+}
+
+// readOutcomes reads the last outcomes, as far as they are readable and concern this actuator.
+func (o *rollouts) readOutcomes(ctx context.Context) (map[workload.Key]events.Outcome, error) {
+	if err := o.bus.Answers(ctx); err != nil {
+		return nil, err
+	}
+	outcomes := make(map[workload.Key]events.Outcome)
+	err := o.bus.State(ctx, []string{events.OutcomeFilter(o.bus.Cluster())}, func(stored events.Stored) error {
+		outcome, err := events.ParseOutcome(stored.Event)
+		if err != nil {
+			o.log.WarnContext(ctx, "outcome on the stream not readable", "subject", stored.Subject, "err", err)
+			return nil
+		}
+		if o.concerns(outcome) {
+			outcomes[workload.KeyOf(outcome.Workload)] = outcome
+		}
+		return nil
+	})
+	return outcomes, err
+}
+
+// readHolds adds the workloads of which it was last told that they wait. If nobody answers, it is told again.
+func (o *rollouts) readHolds(ctx context.Context, told toldHolds) {
+	bounded, cancel := context.WithTimeout(ctx, heldPatience)
+	defer cancel()
+	err := o.bus.LastOutcomes(bounded, o.bus.Cluster(), func(stored events.Stored) error {
+		if last, err := stored.Outcome(); err == nil && last.Verb == events.VerbHeld {
+			told[workload.KeyOf(last.Workload)] = last
+		}
+		return nil
+	})
+	if err != nil && ctx.Err() == nil {
+		o.log.WarnContext(ctx, "last outcomes not readable; what waits may be told again", "err", err)
+	}
+}
+
+// streamBegan returns when the oldest of the cluster's events on the stream was stored, the zero time if there is none, or the stream does not
+// answer. Everything that was published since is there, or was superseded.
+func (o *rollouts) streamBegan(ctx context.Context) time.Time {
+	at, err := o.bus.Oldest(ctx, append(events.SourceFilters(o.bus.Cluster()), events.OutcomeFilter(o.bus.Cluster())))
+	if err != nil && !errors.Is(err, events.ErrNotFound) && ctx.Err() == nil {
+		o.log.WarnContext(ctx, "oldest event not readable; a rollout that nobody has reported may remain so", "err", err)
+	}
+	return at
+}
+
+// readStarts reads the Jobs, if a CronJob needs that: where nothing may be written on CronJobs, the outcomes of what others have started may be on
+// other streams, but the Jobs say it.
+func (o *rollouts) readStarts(ctx context.Context) {
+	if !o.options.Reloader || !slices.ContainsFunc(o.index.All(), (*workload.Workload).NeedsStarts) {
+		return
+	}
+	for _, namespace := range kube.Listed(o.options.Namespaces) {
+		o.readStartsIn(ctx, namespace)
+	}
+}
+
+func (o *rollouts) readStartsIn(ctx context.Context, namespace string) {
+	bounded, cancel := context.WithTimeout(ctx, startsTimeout)
+	defer cancel()
+	found, err := workload.ReadStarts(bounded, o.options.clients(), namespace)
+	if err != nil && ctx.Err() == nil && !kube.IsMissingRight(err, "list") {
+		o.log.WarnContext(ctx, "jobs not readable; one that another leader has started may be started once more", "namespace", namespace, "err", err)
+	}
+	for _, w := range o.index.All() {
+		if started, ok := found[w.ID.UID]; ok {
+			o.index.KeepStarts(w.Key(), started)
+		}
+	}
+}
