@@ -10,9 +10,11 @@ import (
 
 	"github.com/nats-io/nuid"
 
+	"github.com/keyturn/keyturn/internal/election"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/forcesync"
 	"github.com/keyturn/keyturn/internal/inventory"
+	"github.com/keyturn/keyturn/internal/kube"
 )
 
 // Actuator rolls the workloads that depend on what changed. Make one with New.
@@ -100,16 +102,34 @@ func (a *Actuator) Run(ctx context.Context, bus *events.Bus) error {
 		return nil
 	}
 	running.Go(func() { reportConfinement(ctx, a.options.Client, a.options.LeaseNamespace, a.log) })
-	e := election{
-		client: a.options.Client, namespace: a.options.LeaseNamespace, name: leaseOf(a.options), identity: a.options.Identity,
-		unfit: a.options.Unfit, log: a.log,
+	e := election.Election{
+		Client: a.options.Client, Namespace: a.options.LeaseNamespace, Name: a.options.LeaseName, Identity: a.options.Identity,
+		Unfit: a.options.Unfit, Log: a.log,
 	}
-	led, answered := e.lastLed(ctx)
+	if a.options.DryRun {
+		e.Name += "-dry-run" // Who leads a dry run rolls nothing, so the Lease of the others does not say that somebody leads.
+	}
+	led, answered := e.LastLed(ctx)
 	if !answered {
 		return nil
 	}
 	a.state.gapFrom = gapFrom(a.options, led)
-	return e.run(ctx, a.lead)
+	return e.Run(ctx, a.lead)
+}
+
+const (
+	// gapMargin is how long, beside the longest debounce, a leader may take to note what a workload waits for.
+	gapMargin = overdueCheck + kube.PatchTimeout
+	// writePrecision is that of the times of writes.
+	writePrecision = time.Second
+)
+
+// gapFrom returns plan.Memory.GapFrom, given when a leader was last known to lead. That is zero if none ever was, and then there is no gap.
+func gapFrom(o Options, led time.Time) time.Time {
+	if led.IsZero() {
+		return o.Now().Add(-writePrecision)
+	}
+	return led.Add(-o.SettleMax - gapMargin)
 }
 
 // lead acts until the context is done.
@@ -117,13 +137,13 @@ func (a *Actuator) lead(ctx context.Context) {
 	a.leading.Store(true)
 	defer a.leading.Store(false)
 	defer a.snapshots.Store(nil)
-	kube := newKubeEvents(&a.surroundings)
-	l := newLoop(&a.surroundings, kube)
+	notices := newKubeEvents(&a.surroundings)
+	l := newLoop(&a.surroundings, notices)
 
 	reporting, stopReporting := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopReporting()
 	var writing, publishing, others sync.WaitGroup
-	writing.Go(func() { kube.run(reporting, ctx) })
+	writing.Go(func() { notices.run(reporting, ctx) })
 	publishing.Go(func() { l.outbox.run(reporting) })
 
 	others.Go(func() { a.rejectUnreadable(ctx) })
@@ -136,7 +156,7 @@ func (a *Actuator) lead(ctx context.Context) {
 	// Publish what has happened before the program ends, within the time that one attempt may take.
 	last := time.AfterFunc(publishTimeout, stopReporting)
 	publishing.Wait()
-	kube.close()
+	notices.close()
 	writing.Wait()
 	last.Stop()
 }

@@ -31,7 +31,7 @@
 //	rejecter.go                     dead-letters events that cannot be read
 //
 // Nothing else asks the stream for a change: state.go has the last one of each source, in every term and between them, and what there was when this
-// actuator began to read. A Follower fills it, beside the loop. leader.go finds out since when nobody may have led before that.
+// actuator began to read. A Follower fills it, beside the loop. actuator.go finds out since when nobody may have led before that.
 //
 // Four words: a workload with changes is pending, and is gathered, held or due; a task is its patch; a rollout is what follows, until the new pods
 // are ready; an outcome is what is reported.
@@ -41,7 +41,7 @@
 // workload. Every five seconds, admission, notes and rollouts look at what changes merely with time. After each of these, unless too many outcomes
 // wait to be published, intake takes what has become of sources, then the dispatcher starts patches, and then notes and forcesync do what they can.
 //
-// build.go assembles the parts for each term as the leader (leader.go), and has what they share. internal/inventory knows the workloads, in every
+// build.go assembles the parts for each term as the leader, and has what they share. internal/inventory knows the workloads, in every
 // term and between them, and tells dirty.go when one has changed, as state.go does when a source has. internal/forcesync syncs the ExternalSecrets
 // that read a changed secret in a store.
 package actuate

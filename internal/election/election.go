@@ -1,4 +1,4 @@
-package actuate
+package election
 
 import (
 	"context"
@@ -16,7 +16,6 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"github.com/keyturn/keyturn/internal/backoff"
-	"github.com/keyturn/keyturn/internal/kube"
 )
 
 // The times of the Lease are about half of those of kube-controller-manager. After a crash, another actuator leads within leaseDuration and two
@@ -29,35 +28,27 @@ const (
 	retryPeriod   = time.Second
 )
 
-// leaseOf returns the name of the Lease. Who leads a dry run rolls nothing, so the Lease of the others does not say that somebody leads.
-func leaseOf(o Options) string {
-	if o.DryRun {
-		return o.LeaseName + "-dry-run"
-	}
-	return o.LeaseName
+// Election makes one of several programs the leader.
+type Election struct {
+	Client kubernetes.Interface
+	// Namespace and Name are those of the Lease.
+	Namespace, Name string
+	// Identity is what the Lease calls this program.
+	Identity string
+	// Unfit returns why this program must not lead now, or nil.
+	Unfit func() error
+	Log   *slog.Logger
 }
 
-// election makes one of several actuators the leader.
-type election struct {
-	client kubernetes.Interface
-	// namespace and name are those of the Lease.
-	namespace, name string
-	// identity is what the Lease calls this actuator.
-	identity string
-	// unfit returns why this actuator must not lead now, or nil.
-	unfit func() error
-	log   *slog.Logger
-}
-
-// run calls lead whenever this actuator has acquired the Lease, until the context is done.
-func (e *election) run(ctx context.Context, lead func(context.Context)) error {
-	lock, err := resourcelock.New(resourcelock.LeasesResourceLock, e.namespace, e.name,
-		e.client.CoreV1(), e.client.CoordinationV1(), resourcelock.ResourceLockConfig{Identity: e.identity})
+// Run calls lead whenever this program has acquired the Lease, until the context is done.
+func (e *Election) Run(ctx context.Context, lead func(context.Context)) error {
+	lock, err := resourcelock.New(resourcelock.LeasesResourceLock, e.Namespace, e.Name,
+		e.Client.CoreV1(), e.Client.CoordinationV1(), resourcelock.ResourceLockConfig{Identity: e.Identity})
 	if err != nil {
 		return fmt.Errorf("making the lease: %w", err)
 	}
 	leadLogged := func(ctx context.Context) {
-		e.log.InfoContext(ctx, "became the leader", "identity", e.identity)
+		e.Log.InfoContext(ctx, "became the leader", "identity", e.Identity)
 		lead(ctx)
 	}
 	for e.awaitFit(ctx) {
@@ -69,14 +60,14 @@ func (e *election) run(ctx context.Context, lead func(context.Context)) error {
 }
 
 // runTerm is an attempt to become the leader, and the time as the leader, until the context is done or this actuator must not lead any more.
-func (e *election) runTerm(ctx context.Context, lock resourcelock.Interface, lead func(context.Context)) error {
+func (e *Election) runTerm(ctx context.Context, lock resourcelock.Interface, lead func(context.Context)) error {
 	fit, resign := context.WithCancel(ctx)
 	var watching sync.WaitGroup
 	defer watching.Wait()
 	defer resign()
 	watching.Go(func() {
 		if err := e.awaitUnfit(fit); err != nil {
-			e.log.WarnContext(ctx, "leaving the lease to others", "identity", e.identity, "err", err)
+			e.Log.WarnContext(ctx, "leaving the lease to others", "identity", e.Identity, "err", err)
 			resign()
 		}
 	})
@@ -84,8 +75,8 @@ func (e *election) runTerm(ctx context.Context, lock resourcelock.Interface, lea
 }
 
 // awaitFit waits until this actuator may lead. It returns false if the context ended first.
-func (e *election) awaitFit(ctx context.Context) bool {
-	for e.unfit() != nil {
+func (e *Election) awaitFit(ctx context.Context) bool {
+	for e.Unfit() != nil {
 		if !backoff.Sleep(ctx, retryPeriod) {
 			return false
 		}
@@ -94,9 +85,9 @@ func (e *election) awaitFit(ctx context.Context) bool {
 }
 
 // awaitUnfit waits until this actuator must not lead, and returns why. It returns nil if the context ended first.
-func (e *election) awaitUnfit(ctx context.Context) error {
+func (e *Election) awaitUnfit(ctx context.Context) error {
 	for {
-		if err := e.unfit(); err != nil {
+		if err := e.Unfit(); err != nil {
 			return err
 		}
 		if !backoff.Sleep(ctx, retryPeriod) {
@@ -162,27 +153,12 @@ func release(ctx context.Context, lock resourcelock.Interface) {
 	})
 }
 
-const (
-	// gapMargin is how long, beside the longest debounce, a leader may take to note what a workload waits for.
-	gapMargin = overdueCheck + kube.PatchTimeout
-	// writePrecision is that of the times of writes.
-	writePrecision = time.Second
-)
-
-// gapFrom returns plan.Memory.GapFrom, given when a leader was last known to lead. That is zero if none ever was, and then there is no gap.
-func gapFrom(o Options, led time.Time) time.Time {
-	if led.IsZero() {
-		return o.Now().Add(-writePrecision)
-	}
-	return led.Add(-o.SettleMax - gapMargin)
-}
-
-// lastLed returns when a leader last renewed the Lease, which is zero if there is none. It asks until the API server answers, and returns false if
-// the context ended first. Call it before run.
-func (e *election) lastLed(ctx context.Context) (at time.Time, answered bool) {
+// LastLed returns when a leader last renewed the Lease, which is zero if there is none. It asks until the API server answers, and returns false if
+// the context ended first. Call it before Run.
+func (e *Election) LastLed(ctx context.Context) (at time.Time, answered bool) {
 	delays := wait.Backoff{Duration: retryPeriod, Factor: 2, Jitter: 0.1, Steps: 6, Cap: 30 * time.Second}
 	for {
-		lease, err := e.client.CoordinationV1().Leases(e.namespace).Get(ctx, e.name, metav1.GetOptions{})
+		lease, err := e.Client.CoordinationV1().Leases(e.Namespace).Get(ctx, e.Name, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err) || err == nil && lease.Spec.RenewTime == nil:
 			return time.Time{}, true
@@ -192,7 +168,7 @@ func (e *election) lastLed(ctx context.Context) (at time.Time, answered bool) {
 			return time.Time{}, false
 		}
 		delay := delays.Step()
-		e.log.WarnContext(ctx, "lease not readable; reading it again", "retry_in", delay, "err", err)
+		e.Log.WarnContext(ctx, "lease not readable; reading it again", "retry_in", delay, "err", err)
 		if !backoff.Sleep(ctx, delay) {
 			return time.Time{}, false
 		}
