@@ -4,11 +4,14 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nuid"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/keyturn/keyturn/internal/election"
 	"github.com/keyturn/keyturn/internal/events"
@@ -101,7 +104,7 @@ func (a *Actuator) Run(ctx context.Context, bus *events.Bus) error {
 		a.lead(ctx)
 		return nil
 	}
-	running.Go(func() { reportConfinement(ctx, a.options.Client, a.options.LeaseNamespace, a.log) })
+	running.Go(func() { a.reportConfinement(ctx) })
 	e := election.Election{
 		Client: a.options.Client, Namespace: a.options.LeaseNamespace, Name: a.options.LeaseName, Identity: a.options.Identity,
 		Unfit: a.options.Unfit, Log: a.log,
@@ -130,6 +133,27 @@ func gapFrom(o Options, led time.Time) time.Time {
 		return o.Now().Add(-writePrecision)
 	}
 	return led.Add(-o.SettleMax - gapMargin)
+}
+
+// reportConfinement logs at startup whether the admission policy of deploy/admission restricts what this account may write. The policy refuses any
+// Lease but the actuator's own, so the API server is asked to create another one, in a dry run: that takes no permission but the one of leader
+// election, and no object that exists.
+func (a *Actuator) reportConfinement(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, kube.PatchTimeout)
+	defer cancel()
+	question := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "keyturn-is-it-confined", Namespace: a.options.LeaseNamespace}}
+	leases := a.options.Client.CoordinationV1().Leases(question.Namespace)
+	_, err := leases.Create(ctx, question, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	switch {
+	case ctx.Err() != nil:
+	case err == nil:
+		a.log.WarnContext(ctx, "no admission policy confines this account; it may change everything of a workload",
+			"want", "deploy/admission, on Kubernetes 1.30 or newer")
+	case kube.IsDenied(err) && strings.Contains(err.Error(), "ValidatingAdmissionPolicy"):
+		a.log.InfoContext(ctx, "an admission policy confines this account to what Keyturn writes")
+	default:
+		a.log.InfoContext(ctx, "not known whether an admission policy confines this account", "err", err)
+	}
 }
 
 // lead acts until the context is done.

@@ -9,6 +9,9 @@ import (
 
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/keyturn/keyturn/internal/backoff"
 	"github.com/keyturn/keyturn/internal/fair"
@@ -141,7 +144,7 @@ func (p *patcher) send(ctx context.Context, r *task) patchResult {
 	callCtx, cancel := context.WithTimeout(spanCtx, kube.PatchTimeout)
 	defer cancel()
 	id := r.workload.ID
-	if r.forDeletion && isTerminating(callCtx, p.options.Client, id.Namespace) {
+	if r.forDeletion && p.isTerminating(callCtx, id.Namespace) {
 		return patchResult{task: r, err: errTerminating}
 	}
 	result := patchResult{task: r}
@@ -213,4 +216,21 @@ func (p *patcher) unroll(ctx context.Context, r *task, after *workload.Workload,
 			return errors.Join(stripped, fmt.Errorf("correcting the record of %s in namespace %s: %w", id, id.Namespace, err))
 		}
 	}
+}
+
+// errTerminating means that no patch was sent, because the namespace of the workload is being deleted.
+var errTerminating = errors.New("the namespace is being deleted")
+
+// isTerminating reports whether a namespace is being deleted, as far as it can be known. The actuator may not read namespaces everywhere, but the API
+// server creates nothing in one that is being deleted, and says so: it is asked to create a Kubernetes Event, in a dry run.
+func (p *patcher) isTerminating(ctx context.Context, namespace string) bool {
+	question := &corev1.Event{
+		ObjectMeta:     metav1.ObjectMeta{GenerateName: "keyturn.", Namespace: namespace},
+		InvolvedObject: corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Name: namespace, Namespace: namespace},
+		Reason:         "Deleted", Message: "Is the namespace being deleted?", Type: corev1.EventTypeNormal,
+		Source:              corev1.EventSource{Component: "keyturn"},
+		ReportingController: "keyturn.dev/actuator",
+	}
+	_, err := p.options.Client.CoreV1().Events(namespace).Create(ctx, question, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
