@@ -11,6 +11,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/forcesync"
 	"github.com/keyturn/keyturn/internal/inventory"
+	"github.com/keyturn/keyturn/internal/order"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -62,7 +63,7 @@ func newLoop(s *surroundings, kube *kubeEvents) *loop {
 	t.following = &following{term: t, rollouts: make(map[workload.Key]*rollout), told: make(map[workload.Key]string)}
 	t.slots = &slots{term: t}
 	t.orders = &orders{
-		term: t, byNamespace: make(map[string]*order), members: make(map[workload.Key]*member), moved: make(map[string]struct{}),
+		term: t, byNamespace: make(map[string]*order.Order), members: make(map[workload.Key]*order.Member), moved: make(map[string]struct{}),
 		looked: make(map[string]time.Time),
 	}
 	notes := &notes{

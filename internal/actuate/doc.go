@@ -16,8 +16,8 @@
 //	dirty.go, intake.go             takes an event to the workloads that depend on its source; it is kept for as long as something waits
 //	debounce.go, pending.go         the debounce window
 //	dispatcher.go, holding.go       decides what is due, and holds what must wait
-//	admission.go                    what a roll has to wait for: besidereloader.go, orders.go, slots.go, pace.go
-//	order.go, peers.go              who of a namespace waits for whom, from the snapshots of orders.go
+//	admission.go                    what a roll has to wait for: besidereloader.go, slots.go, pace.go, and the others of its namespace
+//	orders.go, peers.go             the snapshots from which internal/order decides who of a namespace waits for whom, and who has failed
 //	inplace.go                      whether pods are asked to reload instead of being replaced
 //	patcher.go, task.go             sends the patch
 //	completion.go                   follows, releases or retries

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/order"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -21,8 +22,8 @@ const (
 type orders struct {
 	*term
 	// byNamespace and members have what was read since taken.
-	byNamespace map[string]*order
-	members     map[workload.Key]*member
+	byNamespace map[string]*order.Order
+	members     map[workload.Key]*order.Member
 	taken       time.Time
 	// moved has the namespaces that have changed since those that wait for others there were last looked at, and looked is when that was.
 	moved  map[string]struct{}
@@ -64,7 +65,7 @@ func (o *orders) reason(p *pending) plan.Reason {
 	if w == nil {
 		return plan.None
 	}
-	why, _ := o.stop(w, o.member(w).owes)
+	why, _ := o.stop(w, o.member(w).Owes)
 	return why
 }
 
@@ -82,16 +83,16 @@ func (o *orders) gate(w *workload.Workload) obstacle {
 // stop returns why a workload that owes some changes waits for another one, and for whom. The reason is plan.None if it waits for nobody.
 func (o *orders) stop(w *workload.Workload, owes map[events.Source]workload.RolledFor) (plan.Reason, *workload.Workload) {
 	of := o.of(w.ID.Namespace)
-	if !o.options.Canary && len(of.suspecting) == 0 && !o.index.HasWaves(w.ID.Namespace) {
+	if !o.options.Canary && len(of.Suspecting) == 0 && !o.index.HasWaves(w.ID.Namespace) {
 		return plan.None, nil
 	}
 	me := *o.member(w)
-	me.owes = owes
-	why, peer := of.wait(&me)
+	me.Owes = owes
+	why, peer := of.Wait(&me)
 	if peer == nil {
 		return plan.None, nil
 	}
-	return why, o.index.Get(peer.key)
+	return why, o.index.Get(peer.Key)
 }
 
 // isTrying reports whether others wait to see whether the pods of a workload stay ready after a rollout. If an earlier actuator has started it,
@@ -105,11 +106,11 @@ func (o *orders) isTrying(w *workload.Workload, r *rollout) bool {
 		missing = workload.ChangesOf(r.started)
 	}
 	of := o.of(w.ID.Namespace)
-	return of.isAwaited(o.member(w), w.Recorded(), missing)
+	return of.IsAwaited(o.member(w), w.Recorded(), missing)
 }
 
 // of returns the order of a namespace.
-func (o *orders) of(namespace string) *order {
+func (o *orders) of(namespace string) *order.Order {
 	if now := o.now(); now.Sub(o.taken) >= snapshotAge {
 		o.taken = now
 		clear(o.byNamespace)
@@ -119,9 +120,9 @@ func (o *orders) of(namespace string) *order {
 	if of := o.byNamespace[namespace]; of != nil {
 		return of
 	}
-	of := &order{always: o.options.Canary, standings: make(map[sourceChange]*standing)}
-	of.readers = func(source events.Source) []*member {
-		var readers []*member
+	of := &order.Order{Always: o.options.Canary}
+	of.Readers = func(source events.Source) []*order.Member {
+		var readers []*order.Member
 		for _, w := range o.index.Dependents(source) {
 			if w.ID.Namespace == namespace {
 				readers = append(readers, o.member(w))
@@ -131,7 +132,7 @@ func (o *orders) of(namespace string) *order {
 	}
 	for _, key := range o.peers.in(namespace) {
 		if w := o.index.Get(key); w != nil {
-			of.suspecting = append(of.suspecting, o.member(w))
+			of.Suspecting = append(of.Suspecting, o.member(w))
 		}
 	}
 	o.byNamespace[namespace] = of
@@ -139,36 +140,36 @@ func (o *orders) of(namespace string) *order {
 }
 
 // member returns a workload as a member of the order of its namespace.
-func (o *orders) member(w *workload.Workload) *member {
+func (o *orders) member(w *workload.Workload) *order.Member {
 	m := o.members[w.Key()]
 	if m == nil {
 		m = o.read(w)
-		o.members[m.key] = m
+		o.members[m.Key] = m
 	}
 	return m
 }
 
 // read looks at what the others need to know of a workload.
-func (o *orders) read(w *workload.Workload) *member {
+func (o *orders) read(w *workload.Workload) *order.Member {
 	key := w.Key()
 	isWaiting := w.Unserved || w.Progress.Waits(o.now())
-	m := &member{
-		key: key, wave: w.Wave, pods: w.Progress.Pods, tries: w.Tries(), isReady: w.Progress.State == workload.Complete && !w.Unserved,
-		failsBefore: w.FailsBefore(), hasFailed: o.peers.has(key), suspects: o.peers.suspects(key),
+	m := &order.Member{
+		Key: key, Wave: w.Wave, Pods: w.Progress.Pods, Tries: w.Tries(), IsReady: w.Progress.State == workload.Complete && !w.Unserved,
+		FailsBefore: w.FailsBefore(), HasFailed: o.peers.has(key), Suspects: o.peers.suspects(key),
 	}
 	if !w.IsReplaced() {
-		m.has = w.Rolled
+		m.Has = w.Rolled
 	}
 	if r := o.following.rollouts[key]; r != nil {
-		m.isFollowed, m.isRolling, m.failsBefore = true, !isWaiting, w.Last.WasFailing()
+		m.IsFollowed, m.IsRolling, m.FailsBefore = true, !isWaiting, w.Last.WasFailing()
 		for _, s := range r.started.Sources {
-			m.rollsFor = append(m.rollsFor, s.Source)
+			m.RollsFor = append(m.RollsFor, s.Source)
 		}
 	}
 	if r := o.patcher.underWay[key]; r != nil && len(r.causes) > 0 && !r.pending.refused {
-		m.isFollowed, m.isRolling, m.failsBefore, m.writes = true, true, r.workload.FailsBefore(), r.content
+		m.IsFollowed, m.IsRolling, m.FailsBefore, m.Writes = true, true, r.workload.FailsBefore(), r.content
 		for _, c := range r.causes {
-			m.rollsFor = append(m.rollsFor, c.change.Source.String())
+			m.RollsFor = append(m.RollsFor, c.change.Source.String())
 		}
 	}
 	p := o.debounce.byKey[key]
@@ -176,14 +177,14 @@ func (o *orders) read(w *workload.Workload) *member {
 		return m
 	}
 	why := o.gate(w)
-	m.isRefused = p.refused
-	m.goes = !w.Unserved && !p.refused && (why.reason == plan.None || why.soon)
-	m.canGoFirst = m.goes && p.attempts == 0
+	m.IsRefused = p.refused
+	m.Goes = !w.Unserved && !p.refused && (why.reason == plan.None || why.soon)
+	m.CanGoFirst = m.Goes && p.attempts == 0
 	doing := o.decider.verdict(p, w).doing
-	m.owes = owedBy(doing)
+	m.Owes = owedBy(doing)
 	for _, decision := range doing {
 		if decision.Reason == plan.PodsStarting && !isWaiting {
-			m.starts = append(m.starts, decision.Source)
+			m.Starts = append(m.Starts, decision.Source)
 		}
 	}
 	return m

@@ -1,6 +1,6 @@
 //go:build !race
 
-package actuate
+package order
 
 import (
 	"fmt"
@@ -21,10 +21,10 @@ var (
 )
 
 // debtor returns a workload that is to be rolled for changes of sources, and goes as soon as others let it.
-func debtor(sources ...events.Source) member {
-	m := member{pods: 1, goes: true, tries: true, isReady: true, canGoFirst: true, owes: make(map[events.Source]workload.RolledFor)}
+func debtor(sources ...events.Source) Member {
+	m := Member{Pods: 1, Goes: true, Tries: true, IsReady: true, CanGoFirst: true, Owes: make(map[events.Source]workload.RolledFor)}
 	for _, source := range sources {
-		m.owes[source] = changeOf(source)
+		m.Owes[source] = changeOf(source)
 	}
 	return m
 }
@@ -37,53 +37,53 @@ func changeOf(source events.Source) workload.RolledFor {
 }
 
 // having returns a workload that was rolled for changes of sources, and is ready.
-func having(sources ...events.Source) member {
-	m := member{pods: 1, tries: true, isReady: true, has: make(map[string]workload.RolledFor)}
+func having(sources ...events.Source) Member {
+	m := Member{Pods: 1, Tries: true, IsReady: true, Has: make(map[string]workload.RolledFor)}
 	for _, source := range sources {
-		m.has[source.String()] = changeOf(source)
+		m.Has[source.String()] = changeOf(source)
 	}
 	return m
 }
 
 // but returns a workload that is different.
-func (m member) but(how func(*member)) member {
+func (m Member) but(how func(*Member)) Member {
 	how(&m)
 	return m
 }
 
 // conditions are what the workloads of a namespace may be in.
-var conditions = map[string]member{
+var conditions = map[string]Member{
 	"owes db":                        debtor(db),
 	"owes app":                       debtor(app),
 	"owes both":                      debtor(db, app),
-	"owes both, and has more pods":   debtor(db, app).but(func(m *member) { m.pods = 3 }),
-	"owes both, and has no pods":     debtor(db, app).but(func(m *member) { m.pods, m.tries = 0, false }),
-	"owes both, but was not patched": debtor(db, app).but(func(m *member) { m.canGoFirst = false }),
-	"owes both, and is not ready":    debtor(db, app).but(func(m *member) { m.isReady = false }),
-	"owes both, and failed before":   debtor(db, app).but(func(m *member) { m.isReady, m.failsBefore = false, true }),
-	"owes both, but is on hold":      debtor(db, app).but(func(m *member) { m.goes, m.canGoFirst = false, false }),
-	"is rolled for db, and owes app": debtor(app).but(func(m *member) {
-		m.has, m.isReady, m.isRolling, m.isFollowed, m.rollsFor = having(db).has, false, true, true, []string{db.String()}
+	"owes both, and has more pods":   debtor(db, app).but(func(m *Member) { m.Pods = 3 }),
+	"owes both, and has no pods":     debtor(db, app).but(func(m *Member) { m.Pods, m.Tries = 0, false }),
+	"owes both, but was not patched": debtor(db, app).but(func(m *Member) { m.CanGoFirst = false }),
+	"owes both, and is not ready":    debtor(db, app).but(func(m *Member) { m.IsReady = false }),
+	"owes both, and failed before":   debtor(db, app).but(func(m *Member) { m.IsReady, m.FailsBefore = false, true }),
+	"owes both, but is on hold":      debtor(db, app).but(func(m *Member) { m.Goes, m.CanGoFirst = false, false }),
+	"is rolled for db, and owes app": debtor(app).but(func(m *Member) {
+		m.Has, m.IsReady, m.IsRolling, m.IsFollowed, m.RollsFor = having(db).Has, false, true, true, []string{db.String()}
 	}),
-	"is rolled for db and waits for people": having(db).but(func(m *member) { m.isReady, m.isFollowed = false, true }),
+	"is rolled for db and waits for people": having(db).but(func(m *Member) { m.IsReady, m.IsFollowed = false, true }),
 	"has both":                              having(db, app),
 	"has failed for db":                     having(db).but(fails),
-	"has failed for db, and owes app":       debtor(app).but(func(m *member) { m.has = having(db).has }).but(fails),
-	"has failed for db, and was undone":     {pods: 1, tries: true, isReady: true, suspects: having(db).has},
+	"has failed for db, and owes app":       debtor(app).but(func(m *Member) { m.Has = having(db).Has }).but(fails),
+	"has failed for db, and was undone":     {Pods: 1, Tries: true, IsReady: true, Suspects: having(db).Has},
 }
 
-func fails(m *member) { m.isReady, m.hasFailed, m.suspects = false, true, having(db).has }
+func fails(m *Member) { m.IsReady, m.HasFailed, m.Suspects = false, true, having(db).Has }
 
 // names are those of the workloads.
 var names = []string{"web-0", "web-1", "web-2", "web-3"}
 
 // orderOf returns the order of workloads that all read both sources.
-func orderOf(always bool, members []*member) *order {
-	o := &order{always: always, readers: func(events.Source) []*member { return members }, standings: make(map[sourceChange]*standing)}
+func orderOf(always bool, members []*Member) *Order {
+	o := &Order{Always: always, Readers: func(events.Source) []*Member { return members }}
 	for i, m := range members {
-		m.key = workload.Key{Kind: "deployment", Namespace: "shop", Name: names[i]}
-		if m.suspects != nil {
-			o.suspecting = append(o.suspecting, m)
+		m.Key = workload.Key{Kind: "deployment", Namespace: "shop", Name: names[i]}
+		if m.Suspects != nil {
+			o.Suspecting = append(o.Suspecting, m)
 		}
 	}
 	return o
@@ -133,36 +133,36 @@ func TestInEveryOrderSomebodyMayGo(t *testing.T) {
 
 func checkOrder(t *testing.T, always bool, places []place) {
 	t.Helper()
-	var members []*member
+	var members []*Member
 	for _, p := range places {
 		m := conditions[p.name]
-		m.wave = p.wave
+		m.Wave = p.wave
 		members = append(members, &m)
 	}
 	o := orderOf(always, members)
-	waits := make(map[*member]*member, len(members))
+	waits := make(map[*Member]*Member, len(members))
 	for _, m := range members {
-		_, waits[m] = o.wait(m)
+		_, waits[m] = o.Wait(m)
 	}
 	for _, m := range members {
 		last := waits[m]
 		for range members { // A rollout ends by itself, whatever the workload waits for next.
-			if last != nil && !last.isRolling && waits[last] != nil {
+			if last != nil && !last.IsRolling && waits[last] != nil {
 				last = waits[last]
 			}
 		}
 		switch {
-		case last == nil || last.isRolling || last.hasFailed:
+		case last == nil || last.IsRolling || last.HasFailed:
 		case waits[last] != nil:
-			t.Errorf("canary %t, %v: %s waits in a circle", always, places, m.key.Name)
-		case !last.goes || len(last.owes) == 0:
-			t.Errorf("canary %t, %v: %s waits for %s, which does not go", always, places, m.key.Name, last.key.Name)
+			t.Errorf("canary %t, %v: %s waits in a circle", always, places, m.Key.Name)
+		case !last.Goes || len(last.Owes) == 0:
+			t.Errorf("canary %t, %v: %s waits for %s, which does not go", always, places, m.Key.Name, last.Key.Name)
 		}
 	}
 	for _, source := range []events.Source{db, app} {
-		var going []*member
+		var going []*Member
 		for _, m := range members {
-			if _, owes := m.owes[source]; owes && waits[m] == nil && !m.hasFailed && !m.failsBefore {
+			if _, owes := m.Owes[source]; owes && waits[m] == nil && !m.HasFailed && !m.FailsBefore {
 				going = append(going, m)
 			}
 		}
@@ -173,28 +173,28 @@ func checkOrder(t *testing.T, always bool, places []place) {
 }
 
 // whatIsWrong says why those that go for a source should not, and is empty if they may.
-func whatIsWrong(o *order, members, going []*member, source events.Source) string {
+func whatIsWrong(o *Order, members, going []*Member, source events.Source) string {
 	isTried, isProven, first := false, false, 0
 	for _, other := range members {
-		has := other.hasChange(source.String(), changeOf(source)) && !other.hasFailed
-		isTried = isTried || has && other.isRolling
-		isProven = isProven || has && other.isReady
+		has := other.hasChange(source.String(), changeOf(source)) && !other.HasFailed
+		isTried = isTried || has && other.IsRolling
+		isProven = isProven || has && other.IsReady
 		for _, m := range going {
-			if other.wave < m.wave && other.isUnfinished(source) {
-				return m.key.Name + " goes before " + other.key.Name
+			if other.Wave < m.Wave && other.isUnfinished(source) {
+				return m.Key.Name + " goes before " + other.Key.Name
 			}
-			if other.hasFailed && source == db {
-				return m.key.Name + " goes although " + other.key.Name + " has failed"
+			if other.HasFailed && source == db {
+				return m.Key.Name + " goes although " + other.Key.Name + " has failed"
 			}
 		}
 	}
 	for _, m := range going {
-		if m.tries && (m.isReady || m.isRolling) && m.canGoFirst {
+		if m.Tries && (m.IsReady || m.IsRolling) && m.CanGoFirst {
 			first++
 		}
 	}
-	isSuspect := source == db && len(o.suspecting) > 0
-	if (o.always || isSuspect) && !isProven && (first > 1 || isTried && first > 0) {
+	isSuspect := source == db && len(o.Suspecting) > 0
+	if (o.Always || isSuspect) && !isProven && (first > 1 || isTried && first > 0) {
 		return "more than one goes first"
 	}
 	return ""
@@ -218,7 +218,7 @@ func TestWhoHasALaterChangeOfASourceHasTheEarlierOne(t *testing.T) {
 		"of all keys":            {workload.RolledFor{Fingerprint: "k:1", Version: "30", UID: "a", Scope: "*"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := &member{has: map[string]workload.RolledFor{"secret/db": tt.last}}
+			m := &Member{Has: map[string]workload.RolledFor{"secret/db": tt.last}}
 			if got := m.hasChange("secret/db", change("20", "a")); got != tt.want {
 				t.Errorf("got %t, want %t", got, tt.want)
 			}
