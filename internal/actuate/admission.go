@@ -66,7 +66,10 @@ func (a *admission) obstacle(p *pending, w *workload.Workload, v verdict) obstac
 	if v.rolls {
 		why = a.holds(p, w, v.doing)
 	}
-	p.rest(a.isChosen(why.reason), a.now())
+	wasResting := p.rested
+	if p.rested = a.isChosen(why.reason); wasResting && !p.rested {
+		p.woke = a.now()
+	}
 	if v.rolls && why.reason == plan.None {
 		why.paced = a.pace.end(p, w)
 	}

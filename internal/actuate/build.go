@@ -67,12 +67,12 @@ func newLoop(s *surroundings, kube *kubeEvents) *loop {
 		looked: make(map[string]time.Time),
 	}
 	notes := &notes{
-		term: t, repetitions: &repetitions{term: t, due: make(map[workload.Key]time.Time)}, reverted: make(map[workload.Key]*correction),
+		term: t, repetitions: make(map[workload.Key]time.Time), reverted: make(map[workload.Key]*correction),
 		marked: make(map[workload.Key]time.Time), paused: make(map[workload.Key]time.Time),
 		records: records{turns: make(map[workload.Key]*recordTurn)},
 	}
 	rollouts := &rollouts{
-		term: t, notes: notes, problems: &problems{term: t, told: make(map[workload.Key]problem)},
+		term: t, notes: notes, problems: make(map[workload.Key]problem),
 		doubted: make(map[workload.Key]doubt), shadows: make(map[workload.Key]shadow),
 	}
 	admission := &admission{

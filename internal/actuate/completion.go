@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"time"
 
 	"github.com/keyturn/keyturn/internal/backoff"
@@ -123,7 +124,11 @@ func (d *dispatcher) denied(ctx context.Context, r *task, err error) {
 	if !rolls {
 		longest = maxDeniedRecord
 	}
-	p.deny(r)
+	if !maps.Equal(p.denied, r.content) { // A patch with other content may be accepted.
+		p.denied, p.denials = r.content, 0
+	}
+	p.denials++
+	p.deniedAs = r.workload
 	isTold := d.decider.denied.isTold(r)
 	p.refused = isTold || p.denials >= kube.MaxDenials
 	log := d.postpone(r, backoff.Nth(kube.DenialBackoff(longest), p.denials), err)

@@ -38,20 +38,33 @@ func (d *debounce) has(key workload.Key, source events.Source) bool {
 	return p != nil && p.changes[source] != nil
 }
 
+// isFor reports whether a workload has this change pending.
+func (d *debounce) isFor(key workload.Key, change events.Change) bool {
+	return d.has(key, change.Source) && d.byKey[key].changes[change.Source].change.ID() == change.ID()
+}
+
 // add gathers the change of an event for a workload, which is due when the debounce window ends. A workload that is already due keeps its turn. From
-// is what there was before, or nil if that is not known, and since is when the change came.
+// is what there was before, or nil if that is not known, and since is when the change came. They are used only for the first change of a source.
 func (d *debounce) add(w *workload.Workload, e *takenEvent, from *events.Change, since time.Time) *pendingChange {
 	key, now := w.Key(), d.now()
 	p := d.byKey[key]
 	if p == nil {
-		p = newPending(key, now)
+		p = &pending{key: key, changes: make(map[events.Source]*pendingChange), first: now, position: -1}
 		d.byKey[key] = p
 	}
-	p.seen = w
-	if last := p.changes[e.change.Source]; p.deniedAs != nil && (last == nil || last.change.ID() != e.change.ID()) {
+	p.seen, p.noteAt = w, time.Time{}
+	if p.unnoted == 0 {
+		p.noteRetry = time.Time{}
+	}
+	c := p.changes[e.change.Source]
+	if p.deniedAs != nil && (c == nil || c.change.ID() != e.change.ID()) {
 		p.tryAnew(now)
 	}
-	c := p.add(e, from, since)
+	if c == nil {
+		c = &pendingChange{from: from, since: since}
+		p.changes[e.change.Source] = c
+	}
+	c.follow(e)
 	if p.held == plan.SourceOnHold || e.change.Ignore {
 		d.unhold(p) // The event may say that the source is no longer on hold, or that what waits is to be forgotten.
 	}
@@ -113,7 +126,9 @@ func (d *debounce) retry(p *pending, delay time.Duration) {
 			due = d.windowEnd(first, now)
 		}
 	}
-	p.forgetBaselines()
+	for _, c := range p.changes {
+		c.from = nil // The patch may have been applied and only its answer lost, and then the pods no longer have the content of before.
+	}
 	p.held, p.noteAt = plan.None, time.Time{}
 	d.schedule(p, due)
 	d.orders.review(p.key)

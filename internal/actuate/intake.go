@@ -51,9 +51,9 @@ func (i *intake) advance(ctx context.Context) (isAll bool) {
 	for source, n := range taken {
 		i.take(ctx, source, n)
 	}
-	for key, due := range i.notes.repetitions.due {
+	for key, due := range i.notes.repetitions {
 		if !i.now().Before(due) {
-			delete(i.notes.repetitions.due, key)
+			delete(i.notes.repetitions, key)
 			i.reconsider(ctx, key)
 		}
 	}
@@ -111,7 +111,7 @@ func (i *intake) consider(ctx context.Context, e *takenEvent, w *workload.Worklo
 		c := i.debounce.add(w, e, from, since)
 		if decision.Owes() {
 			c.owed = true
-			i.notes.repetitions.hasten(key)
+			i.notes.hasten(key)
 		}
 	}
 }
@@ -154,13 +154,13 @@ func (i *intake) returned(ctx context.Context, key workload.Key) {
 func (i *intake) find(ctx context.Context, w *workload.Workload, source events.Source) (lacks bool) {
 	key := w.Key()
 	change, storedAt := i.last(w, source)
-	if change.Verb == "" || i.debounce.byKey[key].isFor(change) {
+	if change.Verb == "" || i.debounce.isFor(key, change) {
 		return false
 	}
 	now := i.now()
 	since := cameAt(change.Time, now)
 	decision := i.decider.decide(w, change, plan.Memory{Since: since})
-	if i.notes.repetitions.waits(key) && w.Reverts(source.String(), decision.Record) > 0 {
+	if _, waits := i.notes.repetitions[key]; waits && w.Reverts(source.String(), decision.Record) > 0 {
 		return false // It is repeated later.
 	}
 	if action := decision.Reason.Action(); action == plan.Skip || action == plan.Record {

@@ -69,7 +69,12 @@ func (k *kubeEvents) run(ctx, hurry context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		event := k.next()
+		var event waitingEvent
+		select {
+		case event = <-k.warnings:
+		default:
+			event = <-k.others
+		}
 		if !event.first {
 			k.awaitPause(hurry, event.FirstTimestamp.Time)
 		}
@@ -78,16 +83,6 @@ func (k *kubeEvents) run(ctx, hurry context.Context) {
 			continue
 		}
 		k.create(ctx, event.Event)
-	}
-}
-
-// next returns the next one to write. There must be one.
-func (k *kubeEvents) next() waitingEvent {
-	select {
-	case event := <-k.warnings:
-		return event
-	default:
-		return <-k.others
 	}
 }
 
@@ -185,12 +180,6 @@ func (k *kubeEvents) write(ctx context.Context, id events.Workload, eventType, r
 // arbitrarily long.
 const maxProblems = 1000
 
-// problems reports what is wrong with the annotations of workloads, once for each wording, and with their controllers.
-type problems struct {
-	*term
-	told map[workload.Key]problem
-}
-
 // problem is what is wrong with a workload: the text is about its annotations. An orphan is rolled itself although its controller should be, which
 // may put back what is written on it.
 type problem struct {
@@ -198,26 +187,23 @@ type problem struct {
 	isOrphan bool
 }
 
-// report logs the problems of a workload and writes a Kubernetes Event about its annotations, unless that was done before.
-func (p *problems) report(ctx context.Context, w *workload.Workload) {
+// reportProblems logs the problems of a workload and writes a Kubernetes Event about its annotations, once for each wording.
+func (o *rollouts) reportProblems(ctx context.Context, w *workload.Workload) {
 	texts := make([]string, 0, len(w.Problems))
 	for _, err := range w.Problems {
 		texts = append(texts, err.Error())
 	}
-	was, is := p.told[w.Key()], problem{text: fmt.Sprintf("%.*s", maxProblems, strings.Join(texts, "; ")), isOrphan: w.IsOrphan()}
+	was, is := o.problems[w.Key()], problem{text: fmt.Sprintf("%.*s", maxProblems, strings.Join(texts, "; ")), isOrphan: w.IsOrphan()}
 	if is == was {
 		return
 	}
-	p.told[w.Key()] = is
+	o.problems[w.Key()] = is
 	if is.isOrphan && !was.isOrphan {
-		p.log.WarnContext(ctx, "controller not known; rolling the workload itself", "workload", w.ID.String(), "namespace", w.ID.Namespace,
+		o.log.WarnContext(ctx, "controller not known; rolling the workload itself", "workload", w.ID.String(), "namespace", w.ID.Namespace,
 			"controller", w.Owner.Kind+"/"+w.Owner.Name)
 	}
 	if is.text != "" && is.text != was.text {
-		p.log.WarnContext(ctx, "invalid annotation", "workload", w.ID.String(), "namespace", w.ID.Namespace, "err", is.text)
-		p.kube.write(ctx, w.ID, corev1.EventTypeWarning, "InvalidAnnotation", is.text, nil)
+		o.log.WarnContext(ctx, "invalid annotation", "workload", w.ID.String(), "namespace", w.ID.Namespace, "err", is.text)
+		o.kube.write(ctx, w.ID, corev1.EventTypeWarning, "InvalidAnnotation", is.text, nil)
 	}
 }
-
-// forget drops a workload that is gone.
-func (p *problems) forget(key workload.Key) { delete(p.told, key) }

@@ -156,7 +156,7 @@ func (l *loop) wake(timer *time.Timer) {
 		if due, ok := l.notes.nextRecord(); ok {
 			sooner(due.Sub(now))
 		}
-		if due, ok := l.notes.repetitions.next(); ok {
+		if due, ok := l.notes.nextRepetition(); ok {
 			sooner(due.Sub(now))
 		}
 	}

@@ -23,8 +23,9 @@ const (
 // decisions that need no patch, some of which a record is to take up.
 type notes struct {
 	*term
-	repetitions *repetitions
-
+	// repetitions says when workloads are compared with their sources again because someone else reverted a roll. The number of reverts is written on
+	// the workload, so that the next leader continues.
+	repetitions map[workload.Key]time.Time
 	// reverted has the records to be corrected.
 	reverted map[workload.Key]*correction
 	// marked is when a mark was last sent, for workloads whose marks are to be corrected.
@@ -73,7 +74,7 @@ func (n *notes) send(ctx context.Context, w *workload.Workload, what string, wri
 		n.log.ErrorContext(ctx, "cannot make a patch of the record", "workload", w.ID.String(), "namespace", w.ID.Namespace, "err", err)
 		return false
 	}
-	note.kind, note.workload, note.patch, note.pending = k, w, patch, newPending(w.Key(), n.now())
+	note.kind, note.workload, note.patch = k, w, patch
 	if note.span == nil {
 		note.span = trace.SpanFromContext(ctx)
 	}

@@ -1,7 +1,6 @@
 package actuate
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -82,36 +81,6 @@ type waits struct {
 	reported []plan.Reason
 }
 
-func newPending(key workload.Key, first time.Time) *pending {
-	return &pending{
-		key: key, changes: make(map[events.Source]*pendingChange), first: first, position: -1,
-	}
-}
-
-// add records the change of an event. From is what there was before, and since is when it came. They are used only for the first change of a source.
-func (p *pending) add(e *takenEvent, from *events.Change, since time.Time) *pendingChange {
-	c := p.changes[e.change.Source]
-	if c == nil {
-		c = &pendingChange{from: from, since: since}
-		p.changes[e.change.Source] = c
-	}
-	p.noteAt = time.Time{}
-	if p.unnoted == 0 {
-		p.noteRetry = time.Time{}
-	}
-	c.follow(e)
-	return c
-}
-
-// isFor reports whether the workload has this change. A nil pending has none.
-func (p *pending) isFor(change events.Change) bool {
-	if p == nil {
-		return false
-	}
-	c := p.changes[change.Source]
-	return c != nil && c.change.ID() == change.ID()
-}
-
 // owes reports whether the workload is to be rolled for any of the changes. A nil pending has none.
 func (p *pending) owes() bool {
 	if p == nil {
@@ -159,14 +128,6 @@ func (p *pending) waitedSince(c *pendingChange) time.Time {
 	return p.woke
 }
 
-// rest records whether a workload that is being reviewed waits as people have chosen.
-func (p *pending) rest(chosen bool, now time.Time) {
-	if p.rested && !chosen {
-		p.woke = now
-	}
-	p.rested = chosen
-}
-
 // isHeld reports whether the workload waits for something other than a time.
 func (p *pending) isHeld() bool { return p.held != plan.None }
 
@@ -182,15 +143,6 @@ func (p *pending) report(why plan.Reason) {
 	p.reported = append(p.reported, why)
 }
 
-// deny counts a patch that was refused, among those with the same content. A patch with other content may be accepted.
-func (p *pending) deny(r *task) {
-	if !maps.Equal(p.denied, r.content) {
-		p.denied, p.denials = r.content, 0
-	}
-	p.denials++
-	p.deniedAs = r.workload
-}
-
 // isRewritten reports whether somebody has written more than the status of a workload since its patch was refused: w is its state, nil if it is gone.
 func (p *pending) isRewritten(w *workload.Workload) bool {
 	was := p.deniedAs
@@ -200,14 +152,6 @@ func (p *pending) isRewritten(w *workload.Workload) bool {
 // tryAnew makes the next attempt not wait after a refusal: something has changed, which came first at the given time.
 func (p *pending) tryAnew(first time.Time) {
 	p.first, p.retryAt, p.deniedAs, p.refused = first, time.Time{}, nil, false
-}
-
-// forgetBaselines drops the baselines of the changes after a patch that failed. The patch may have been applied and only its answer lost, and then
-// the pods no longer have the content of the baselines.
-func (p *pending) forgetBaselines() {
-	for _, c := range p.changes {
-		c.from = nil
-	}
 }
 
 // merge folds an older entry of the same workload into p. If both have a change of a source, that of p is newer.

@@ -30,8 +30,8 @@ func (o *rollouts) resume(ctx context.Context) bool {
 	began := sync.OnceValue(func() time.Time { return o.streamBegan(ctx) })
 	for _, w := range o.index.All() {
 		o.reviewShadow(w.Key())
-		o.problems.report(ctx, w)
-		o.notes.repetitions.add(w)
+		o.reportProblems(ctx, w)
+		o.notes.repeat(w)
 		o.resumeRoll(ctx, w, told[w.Key()], began)
 	}
 	for key, last := range told {

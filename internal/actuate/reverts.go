@@ -60,7 +60,7 @@ func (n *notes) correct(ctx context.Context, key workload.Key, c *correction) {
 	finish := func(_ context.Context, result patchResult) {
 		if result.err == nil {
 			delete(n.reverted, key)
-			n.repetitions.add(result.after)
+			n.repeat(result.after)
 			return
 		}
 		c.failures++
@@ -72,16 +72,9 @@ func (n *notes) correct(ctx context.Context, key workload.Key, c *correction) {
 	}
 }
 
-// repetitions says when workloads are to be compared with their sources again because someone else reverted a roll. The number of reverts is written
-// on the workload, so that the next leader continues.
-type repetitions struct {
-	*term
-	due map[workload.Key]time.Time
-}
-
-// add has a workload compared again later because of the changes whose rolls were reverted, unless they were reverted too often. If it is to be
+// repeat has a workload compared again later because of the changes whose rolls were reverted, unless they were reverted too often. If it is to be
 // rolled for something else anyway, that is now.
-func (r *repetitions) add(w *workload.Workload) {
+func (n *notes) repeat(w *workload.Workload) {
 	key := w.Key()
 	for source, reverted := range w.Reverted {
 		change := workload.RolledFor{Version: reverted.Version, UID: reverted.UID}
@@ -89,33 +82,27 @@ func (r *repetitions) add(w *workload.Workload) {
 		if count == 0 || count > plan.RevertRetries || w.Rolled[source].SameChange(change) {
 			continue
 		}
-		due := r.now().Add(r.options.RevertDelays[count-1])
-		if earlier, known := r.due[key]; !known || due.Before(earlier) {
-			r.due[key] = due
+		due := n.now().Add(n.options.RevertDelays[count-1])
+		if earlier, known := n.repetitions[key]; !known || due.Before(earlier) {
+			n.repetitions[key] = due
 		}
 	}
-	if r.debounce.byKey[key].owes() {
-		r.hasten(key)
+	if n.debounce.byKey[key].owes() {
+		n.hasten(key)
 	}
 }
 
-// hasten makes a workload due now: it is to be rolled for something else anyway.
-func (r *repetitions) hasten(key workload.Key) {
-	if r.waits(key) {
-		r.due[key] = r.now()
+// hasten has a workload that is to be compared again compared now: it is to be rolled for something else anyway.
+func (n *notes) hasten(key workload.Key) {
+	if _, waits := n.repetitions[key]; waits {
+		n.repetitions[key] = n.now()
 	}
 }
 
-// waits reports whether a workload is to be compared again, but not yet.
-func (r *repetitions) waits(key workload.Key) bool {
-	_, waits := r.due[key]
-	return waits
-}
-
-// next returns when the next workload is due, and false if none is to be compared again.
-func (r *repetitions) next() (time.Time, bool) {
+// nextRepetition returns when the next workload is compared again, and false if none is.
+func (n *notes) nextRepetition() (time.Time, bool) {
 	var next time.Time
-	for _, due := range r.due {
+	for _, due := range n.repetitions {
 		if next.IsZero() || due.Before(next) {
 			next = due
 		}

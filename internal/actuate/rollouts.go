@@ -11,8 +11,9 @@ import (
 // rollouts reviews workloads that have changed: it reports the rollouts that have ended, and releases the workloads that they held.
 type rollouts struct {
 	*term
-	notes    *notes
-	problems *problems
+	notes *notes
+	// problems has what was told to be wrong with workloads.
+	problems map[workload.Key]problem
 	// resumed is when this actuator began to lead.
 	resumed time.Time
 	// doubted has the workloads that a patch may have rolled although it failed.
@@ -69,9 +70,9 @@ func (o *rollouts) review(ctx context.Context, key workload.Key) {
 	}
 	w := o.index.Get(key)
 	if w != nil {
-		o.problems.report(ctx, w)
+		o.reportProblems(ctx, w)
 	} else {
-		o.problems.forget(key)
+		delete(o.problems, key)
 		delete(o.doubted, key)
 	}
 	if o.patcher.busy(key) {

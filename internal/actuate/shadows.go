@@ -50,7 +50,7 @@ func (o *rollouts) restore(ctx context.Context) {
 		}
 		o.shadows[key] = shadow{due: o.now().Add(shadowRetry), tried: w.ID.UID}
 		o.patcher.start(ctx, &task{
-			kind: k, workload: w, patch: k.Restore(w, left.tried == w.ID.UID), restores: w.StandsFor, pending: newPending(key, o.now()),
+			kind: k, workload: w, patch: k.Restore(w, left.tried == w.ID.UID), restores: w.StandsFor,
 			span: trace.SpanFromContext(ctx), finish: o.finishRestore,
 		})
 	}

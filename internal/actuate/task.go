@@ -43,7 +43,7 @@ type task struct {
 	background bool
 	// restores is the workload that the patch creates again, if that is not its own.
 	restores workload.Key
-	// pending has the changes that are released when the patch is finished.
+	// pending has the changes that are released when the patch is finished. It is nil if the patch is for none.
 	pending *pending
 	// attempts counts the failed patches before this one.
 	attempts int
