@@ -57,7 +57,8 @@ func New(options Options) (*Actuator, error) {
 	}}
 	a.inventory = inventory.New(inventory.Options{
 		Clients: options.clients(), Kinds: kinds, Reading: reading, Namespaces: options.Namespaces, IgnoreNamespaces: options.IgnoreNamespaces,
-		ReadNamespaces: options.readsNamespaces(), Reloader: options.Reloader,
+		// With a stream of its own, an actuator has only the permissions of Reloader.
+		ReadNamespaces: !options.PrivateStream, Reloader: options.Reloader,
 		Changed: a.dirty.add, Relinked: a.dirty.relink, Returned: a.dirty.comeBack, Log: a.log, Now: options.Now,
 	})
 	if options.ForceSync {

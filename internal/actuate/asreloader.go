@@ -57,16 +57,7 @@ func newReloaderMetrics(meter metric.Meter, kinds workload.Kinds) (*reloaderMetr
 	return m, nil
 }
 
-// reloaded counts a patch that succeeded and rolls.
-func (m *reloaderMetrics) reloaded(ctx context.Context, id events.Workload) {
-	m.count(ctx, id, "true", "success")
-}
-
-// failed counts a patch that failed.
-func (m *reloaderMetrics) failed(ctx context.Context, id events.Workload) {
-	m.count(ctx, id, "false", "error")
-}
-
+// count counts a patch that rolls, or failed. Success and result are Reloader's words for that.
 func (m *reloaderMetrics) count(ctx context.Context, id events.Workload, success, result string) {
 	succeeded := attribute.String("success", success)
 	kind, _ := m.kinds.Named(id.Kind)

@@ -94,7 +94,8 @@ func syncHost(t *term) forcesync.Host {
 	o := t.options
 	return forcesync.Host{
 		Cluster: o.Cluster, DryRun: o.DryRun, MaxSyncs: o.MaxSyncs, Alone: len(o.Namespaces) == 1,
-		Client: o.Dynamic, Log: t.log, Tracer: o.Tracer, Now: o.Now, Report: t.reportSync, Active: t.metrics.syncing,
+		Client: o.Dynamic, Log: t.log, Tracer: o.Tracer, Now: o.Now, Report: t.reportSync,
+		Active:      func(ctx context.Context, change int64) { t.metrics.syncsNow.Add(ctx, change) },
 		PatchFailed: func(ctx context.Context) { t.metrics.patchFailed(ctx, forcesync.Kind) },
 	}
 }

@@ -70,8 +70,14 @@ func (d *decider) verdict(p *pending, w *workload.Workload) verdict {
 		}
 		v.do(c, decision)
 	}
-	if v.rolls {
-		v.rollNow()
+	if !v.rolls {
+		return v
+	}
+	v.waits = obstacle{}
+	for i := range v.doing { // Nothing waits for pods that the roll is about to replace: the new ones read the current content.
+		if v.doing[i].Reason.Action() == plan.Hold {
+			v.doing[i].Reason = plan.PodsNewer
+		}
 	}
 	return v
 }
@@ -91,16 +97,6 @@ func (v *verdict) do(c *pendingChange, decision plan.Decision) {
 			v.waits.said = c.change.Source.String() + ": " + decision.Hold
 		}
 	default:
-	}
-}
-
-// rollNow makes changes not wait for pods that a roll for other changes is about to replace: the new pods read the current content.
-func (v *verdict) rollNow() {
-	v.waits = obstacle{}
-	for i := range v.doing {
-		if v.doing[i].Reason.Action() == plan.Hold {
-			v.doing[i].Reason = plan.PodsNewer
-		}
 	}
 }
 

@@ -2,9 +2,12 @@ package actuate
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/codes"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -178,10 +181,14 @@ func foundEvent(ctx context.Context, change events.Change, storedAt, now time.Ti
 // Hold keeps the event for one more that is not finished with it.
 func (e *takenEvent) Hold() { e.holds++ }
 
-// Release undoes one Hold. The error is why whoever held it has given up.
+// Release undoes one Hold. The error is why whoever held it has given up. The span has its reason only, if it has one, as the error may contain what
+// an admission webhook says: see failRequest.
 func (e *takenEvent) Release(err error) {
-	if err != nil {
-		recordError(e.span, err)
+	if rejected, ok := errors.AsType[*events.RejectError](err); ok {
+		e.span.SetAttributes(semconv.ErrorTypeKey.String(rejected.Reason))
+		e.span.SetStatus(codes.Error, rejected.Reason)
+	} else if err != nil {
+		e.span.SetStatus(codes.Error, err.Error())
 	}
 	e.release()
 }

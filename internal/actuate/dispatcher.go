@@ -94,7 +94,11 @@ func (d *dispatcher) act(ctx context.Context, p *pending, w *workload.Workload) 
 	for _, decision := range slices.Concat(v.leaving, v.doing) {
 		addDecision(span, decision)
 	}
-	d.leave(ctx, p, w, v.leaving)
+	for _, decision := range v.leaving { // They need no patch.
+		c := p.changes[decision.Source]
+		delete(p.changes, decision.Source)
+		d.notes.release(ctx, w, c, decision)
+	}
 	switch {
 	case len(v.doing) == 0:
 		d.debounce.drop(p)
@@ -105,15 +109,6 @@ func (d *dispatcher) act(ctx context.Context, p *pending, w *workload.Workload) 
 	default:
 		d.debounce.drop(p)
 		d.start(ctx, span, p, w, v.doing)
-	}
-}
-
-// leave releases the changes that need no patch.
-func (d *dispatcher) leave(ctx context.Context, p *pending, w *workload.Workload, leaving []plan.Decision) {
-	for _, decision := range leaving {
-		c := p.changes[decision.Source]
-		delete(p.changes, decision.Source)
-		d.notes.release(ctx, w, c, decision)
 	}
 }
 

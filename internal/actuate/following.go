@@ -1,6 +1,7 @@
 package actuate
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -153,12 +154,7 @@ func (r *rollout) lostPods(w *workload.Workload) bool {
 }
 
 // rolledOut returns when its pods were ready, by now.
-func (r *rollout) rolledOut(now time.Time) time.Time {
-	if r.ready.IsZero() {
-		return now
-	}
-	return r.ready
-}
+func (r *rollout) rolledOut(now time.Time) time.Time { return cmp.Or(r.ready, now) }
 
 // isAheadOf reports whether a state is one from before the rollout.
 func (r *rollout) isAheadOf(w *workload.Workload) bool {

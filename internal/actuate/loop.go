@@ -137,37 +137,28 @@ func (l *loop) finish(ctx context.Context, result patchResult) {
 
 // wake sets the timer to the next time at which there is something to do.
 func (l *loop) wake(timer *time.Timer) {
-	now, next := l.now(), time.Duration(-1)
-	sooner := func(wait time.Duration) {
-		if next < 0 || wait < next {
-			next = max(0, wait)
+	next, isAny := time.Time{}, false
+	sooner := func(due time.Time, ok bool) {
+		if ok && (!isAny || due.Before(next)) {
+			next, isAny = due, true
 		}
 	}
+	now := l.now()
 	if !l.outbox.full() {
-		if due, ok := l.debounce.next(); ok && !l.patcher.full() {
-			sooner(due.Sub(now))
+		if !l.patcher.full() {
+			sooner(l.debounce.next())
 		}
-		if len(l.orders.moved) > 0 {
-			sooner(wakePause)
-		}
-		if due, ok := l.syncer.Next(); ok {
-			sooner(due.Sub(now))
-		}
-		if due, ok := l.notes.nextRecord(); ok {
-			sooner(due.Sub(now))
-		}
-		if due, ok := l.notes.nextRepetition(); ok {
-			sooner(due.Sub(now))
-		}
+		sooner(now.Add(wakePause), len(l.orders.moved) > 0)
+		sooner(l.syncer.Next())
+		sooner(l.notes.nextRecord())
+		sooner(l.notes.nextRepetition())
 	}
-	if wait, ok := l.outbox.next(); ok {
-		sooner(wait)
-	}
-	if next < 0 {
+	sooner(l.outbox.next())
+	if !isAny {
 		timer.Stop()
 		return
 	}
-	timer.Reset(next)
+	timer.Reset(max(0, next.Sub(now)))
 }
 
 // drain waits for the patches under way, and publishes the outcomes.

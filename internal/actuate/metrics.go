@@ -210,7 +210,7 @@ func (m *metrics) published(ctx context.Context, err error) {
 func (m *metrics) patched(ctx context.Context, id events.Workload, rolls bool) {
 	m.patches.Add(ctx, 1, m.with(attribute.String("kind", id.Kind), attribute.Bool("rolls", rolls)))
 	if rolls {
-		m.reloader.reloaded(ctx, id)
+		m.reloader.count(ctx, id, "true", "success")
 	}
 }
 
@@ -228,7 +228,7 @@ func (m *metrics) patchFailed(ctx context.Context, kind string) {
 // retried counts the failed patch of a workload that is going to be retried.
 func (m *metrics) retried(ctx context.Context, id events.Workload) {
 	m.patchFailed(ctx, id.Kind)
-	m.reloader.failed(ctx, id)
+	m.reloader.count(ctx, id, "false", "error")
 }
 
 // ended measures a rollout that has ended. Its context is that of the rollout, so that an exemplar leads to it.
@@ -250,9 +250,6 @@ func (m *metrics) ready(ctx context.Context, kind string, took time.Duration) {
 func (m *metrics) reject(ctx context.Context, reason string) {
 	m.rejected.Add(ctx, 1, m.with(attribute.String("reason", reason)))
 }
-
-// syncing counts an ExternalSecret that takes a slot, or with -1 one that returns it.
-func (m *metrics) syncing(ctx context.Context, change int64) { m.syncsNow.Add(ctx, change) }
 
 func (m *metrics) synced(ctx context.Context, reason string, took time.Duration) {
 	label := m.with(attribute.String("reason", reason))

@@ -160,10 +160,6 @@ func (o *Options) clients() workload.Clients {
 	return workload.Clients{Typed: o.Client, Dynamic: o.Dynamic, Unrecorded: o.Reloader}
 }
 
-// readsNamespaces reports whether the annotations of namespaces count. They do not if each actuator has its own stream: then it has only the
-// permissions of Reloader.
-func (o *Options) readsNamespaces() bool { return !o.PrivateStream }
-
 // Kinds returns the kinds of workloads that are rolled. An error begins with the flag.
 func (o *Options) Kinds() (workload.Kinds, error) {
 	targets, err := workload.ReadTargets(o.TargetsConfig)
@@ -191,24 +187,17 @@ func (o *Options) Kinds() (workload.Kinds, error) {
 func (o *Options) Reading(kinds workload.Kinds) (workload.Reading, error) {
 	keys, keysErr := annotations.Parse(o.ReloaderAnnotations)
 	stores, storesErr := workload.ReadStoreAccess(o.StoreAccess)
-	windows, windowErr := o.windows()
+	windows, windowErr := window.Windows{}, error(nil)
+	if o.Window != "" {
+		if windows, windowErr = window.Parse(o.Window); windowErr != nil {
+			windowErr = fmt.Errorf("--window: %w", windowErr)
+		}
+	}
 	return workload.Reading{
 		All: o.RollAll, Reloader: o.Reloader, Variables: o.ReloaderStrategy == strategyVariables, Stores: stores, Keys: keys, Window: windows,
 		MinInterval: o.MinInterval, MaxRollsPerHour: o.MaxRollsPerHour, Bake: o.Bake, InPlace: o.InPlace,
 		Owners: kinds.Owners(), Unwatched: kinds.Unwatched(),
 	}, errors.Join(keysErr, storesErr, windowErr)
-}
-
-// windows returns when workloads may be rolled whose annotations do not say so.
-func (o *Options) windows() (window.Windows, error) {
-	if o.Window == "" {
-		return window.Windows{}, nil
-	}
-	windows, err := window.Parse(o.Window)
-	if err != nil {
-		return windows, fmt.Errorf("--window: %w", err)
-	}
-	return windows, nil
 }
 
 // Policy returns the policy that the flags choose.

@@ -52,21 +52,15 @@ func (o *orders) wake() {
 		delete(o.moved, namespace)
 		o.looked[namespace] = now
 		for p := range waiting {
-			if o.reason(p) != p.held {
+			why := plan.None
+			if w := o.index.Get(p.key); w != nil {
+				why, _ = o.stop(w, o.member(w).Owes)
+			}
+			if why != p.held {
 				o.debounce.release(p, now)
 			}
 		}
 	}
-}
-
-// reason returns why a workload waits for others now, plan.None if it does not.
-func (o *orders) reason(p *pending) plan.Reason {
-	w := o.index.Get(p.key)
-	if w == nil {
-		return plan.None
-	}
-	why, _ := o.stop(w, o.member(w).Owes)
-	return why
 }
 
 // gate returns why people, or times that they chose, keep a workload from being rolled now. The reason is plan.None if they do not.

@@ -45,10 +45,10 @@ func (o *outbox) add(outcome events.Outcome) {
 // full reports whether nothing may be decided before outcomes are published.
 func (o *outbox) full() bool { return len(o.waiting) >= outboxSize }
 
-// next returns how long what waits may wait for patches at most, and false if nothing waits, or has waited for long enough.
-func (o *outbox) next() (time.Duration, bool) {
-	left := o.since.Add(outboxPatience).Sub(o.now())
-	return left, len(o.waiting) > 0 && left > 0
+// next returns until when what waits may wait for patches, and false if nothing waits, or has waited for long enough.
+func (o *outbox) next() (time.Time, bool) {
+	end := o.since.Add(outboxPatience)
+	return end, len(o.waiting) > 0 && o.now().Before(end)
 }
 
 // flush returns the channel to send what waits to, or nil, which disables the case of a select, while that is to wait. Patches go first, but not

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -51,7 +50,7 @@ func (o outcomes) found(w *workload.Workload) events.Outcome {
 	return outcome
 }
 
-// waiting is the outcome of changes that a workload has pending, and of the decisions about them.
+// waiting is the outcome of changes that a workload has pending, and of the decisions about them, in the order of their sources.
 func (o outcomes) waiting(ctx context.Context, verb events.Verb, w *workload.Workload, p *pending, decisions []plan.Decision) events.Outcome {
 	outcome := events.Outcome{
 		Cluster: o.cluster, Verb: verb, Workload: w.ID, ResourceVersion: w.Version, Time: o.now().UTC(), Trace: events.TraceFrom(ctx),
@@ -64,7 +63,6 @@ func (o outcomes) waiting(ctx context.Context, verb events.Verb, w *workload.Wor
 			newest, outcome.Cause = change.ResourceVersion, change.ID()
 		}
 	}
-	slices.SortFunc(outcome.Sources, func(a, b events.OutcomeSource) int { return strings.Compare(a.Source, b.Source) })
 	return outcome
 }
 

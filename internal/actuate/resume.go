@@ -1,6 +1,7 @@
 package actuate
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -98,19 +99,11 @@ func (o *rollouts) isUntold(w *workload.Workload, told events.Outcome, fate work
 		return false // The previous leader has published it on a stream of its own.
 	case told.Workload.UID != "":
 		// A later outcome replaces that of the roll, as of a patch that was refused: the outcomes of a workload are published in order.
-		return at.After(toldAt(told))
+		return at.After(cmp.Or(told.StartedAt, told.Time)) // when the API server accepted or refused the patch
 	}
 	// The stream may have lost the outcome since, with those of all workloads, unless it began before. Or the outcome has expired.
 	since := began()
 	return !since.IsZero() && at.After(since) && age < events.FullOutcomeTTL
-}
-
-// toldAt returns when the API server accepted or refused the patch that an outcome is about.
-func toldAt(last events.Outcome) time.Time {
-	if last.StartedAt.IsZero() {
-		return last.Time
-	}
-	return last.StartedAt
 }
 
 // concerns reports whether the last outcome of a workload matters to a new leader. The stream also has those of workloads that are gone, which may be

@@ -64,9 +64,8 @@ func (r *task) context(ctx context.Context) context.Context {
 	return trace.ContextWithSpan(context.WithoutCancel(ctx), r.span)
 }
 
-// newTask makes the one patch of a workload. The same changes always give the same patch.
+// newTask makes the one patch of a workload, given the decisions in the order of their sources. The same changes always give the same patch.
 func newTask(k workload.Kind, w *workload.Workload, decisions []plan.Decision, p *pending) (*task, error) {
-	slices.SortFunc(decisions, func(a, b plan.Decision) int { return strings.Compare(a.Source.String(), b.Source.String()) })
 	r := &task{
 		kind: k, workload: w, decisions: decisions, cause: describeCause(decisions, p.changes),
 		pending: p, attempts: p.attempts, content: make(map[string]workload.RolledFor, len(decisions)),

@@ -33,17 +33,6 @@ func workloadAttributes(id events.Workload) []attribute.KeyValue {
 	return attributes
 }
 
-// recordError marks the span of an event for which something was given up. It records the reason only if there is one, as the error may contain what
-// an admission webhook says: see failRequest.
-func recordError(span trace.Span, err error) {
-	text := err.Error()
-	if rejected, ok := errors.AsType[*events.RejectError](err); ok {
-		text = rejected.Reason
-		span.SetAttributes(semconv.ErrorTypeKey.String(text))
-	}
-	span.SetStatus(codes.Error, text)
-}
-
 // failRequest marks the span of a request that failed. The message of the API server is in the log only: admission webhooks word it, and it may
 // contain what does not belong in a trace.
 func failRequest(span trace.Span, err error) {
@@ -75,7 +64,12 @@ func addDecision(span trace.Span, decision plan.Decision) {
 // linked to it, so that someone who looks at the trace of one of those finds what came of it. Events whose place later ones have taken are
 // linked to those.
 func startPlan(ctx context.Context, tracer trace.Tracer, p *pending, w *workload.Workload) trace.Span {
-	newest := newestOf(p)
+	var newest *takenEvent
+	for _, c := range p.changes {
+		if newest == nil || workload.Newer(c.change.ResourceVersion, newest.change.ResourceVersion) {
+			newest = c.event
+		}
+	}
 	if newest != nil {
 		ctx = newest.context(ctx)
 	}
@@ -98,15 +92,4 @@ func startPlan(ctx context.Context, tracer trace.Tracer, p *pending, w *workload
 		}
 	}
 	return span
-}
-
-// newestOf returns the event of the newest change of a workload, nil if it has none.
-func newestOf(p *pending) *takenEvent {
-	var newest *takenEvent
-	for _, c := range p.changes {
-		if newest == nil || events.Newer(c.change.ResourceVersion, newest.change.ResourceVersion) {
-			newest = c.event
-		}
-	}
-	return newest
 }
