@@ -92,7 +92,7 @@ func (a *admission) holds(p *pending, w *workload.Workload, doing []plan.Decisio
 	}
 	if a.slots.needs(w) {
 		if why.reason = a.slots.full(w.ID.Namespace); why.reason == plan.None && a.debounce.slots.Has(p) {
-			why.reason = p.slot // It was woken for another reason, and its turn for a slot has not come yet.
+			why.reason = p.reported[len(p.reported)-1] // It was woken for another reason, and its turn for a slot has not come yet.
 		}
 	}
 	if why.reason != plan.None {

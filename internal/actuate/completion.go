@@ -39,7 +39,7 @@ func (d *dispatcher) finish(ctx context.Context, result patchResult) {
 		d.metrics.patched(ctx, r.workload.ID, r.rolls)
 		if len(r.causes) > 0 {
 			delete(d.decider.denied, key)
-			d.admission.pace.rolled(r.workload, r.pending)
+			d.admission.pace.rolled(r)
 		}
 		switch {
 		case r.way.inPlace:

@@ -204,7 +204,6 @@ func (d *debounce) hold(p *pending, why plan.Reason) {
 		d.peers[p.key.Namespace][p] = struct{}{}
 	}
 	if why.Waiting() == plan.ForSlot {
-		p.slot = why
 		d.slots.Push(p)
 	} else {
 		d.slots.Remove(p)

@@ -115,8 +115,7 @@ func (d *dispatcher) act(ctx context.Context, p *pending, w *workload.Workload) 
 // start sends the patch that carries out the decisions.
 func (d *dispatcher) start(ctx context.Context, span trace.Span, p *pending, w *workload.Workload, doing []plan.Decision) {
 	k, _ := d.kinds.Named(w.ID.Kind) // The index has workloads of no other kind.
-	p.decided = d.now()
-	r, err := newTask(k, w, doing, p)
+	r, err := newTask(k, w, doing, p, d.now())
 	r.span = span
 	if err != nil {
 		span.SetStatus(codes.Error, "no patch")

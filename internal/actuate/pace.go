@@ -69,12 +69,12 @@ func (c *pace) end(p *pending, w *workload.Workload) time.Time {
 }
 
 // rolled records that a workload was rolled, or has reloaded in place, for pending changes.
-func (c *pace) rolled(w *workload.Workload, p *pending) {
-	last, next := c.last(w), pacedRoll{at: p.decided}
-	if d := c.distance(last); !last.at.IsZero() && p.first.Sub(last.at) < d+max(d, paceQuiet) {
+func (c *pace) rolled(r *task) {
+	last, next := c.last(r.workload), pacedRoll{at: r.decided}
+	if d := c.distance(last); !last.at.IsZero() && r.pending.first.Sub(last.at) < d+max(d, paceQuiet) {
 		next.step = min(last.step+1, paceSteps)
 	}
-	c.rolls[w.Key()] = next
+	c.rolls[r.key()] = next
 }
 
 // forget drops the rolls after which the distance is the shortest again.

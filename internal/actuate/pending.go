@@ -21,8 +21,6 @@ type pending struct {
 	first time.Time
 	// due is when the workload is to be decided.
 	due time.Time
-	// decided is when the roll that is under way was decided.
-	decided time.Time
 	// way is how it gets the changes, as last decided.
 	way way
 
@@ -74,8 +72,6 @@ type tries struct {
 type waits struct {
 	// held is the reason, or plan.None if it does not wait.
 	held plan.Reason
-	// slot is why it waits for a slot, if it does.
-	slot plan.Reason
 	// reported is the last reason to wait for which an outcome was published. If that was the lack of a slot, it also has the reasons of that kind
 	// just before it.
 	reported []plan.Reason

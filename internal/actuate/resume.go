@@ -139,7 +139,7 @@ func (o *rollouts) doubt(r *task, byOthers bool) {
 	}
 	d, doubted := o.doubted[r.key()]
 	if !doubted {
-		d = doubt{since: r.pending.decided.Truncate(time.Second), due: o.now().Add(2 * overdueCheck)}
+		d = doubt{since: r.decided.Truncate(time.Second), due: o.now().Add(2 * overdueCheck)}
 	}
 	if !byOthers {
 		d.due = o.now()

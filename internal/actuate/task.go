@@ -43,6 +43,8 @@ type task struct {
 	background bool
 	// restores is the workload that the patch creates again, if that is not its own.
 	restores workload.Key
+	// decided is when the decisions were made.
+	decided time.Time
 	// pending has the changes that are released when the patch is finished. It is nil if the patch is for none.
 	pending *pending
 	// attempts counts the failed patches before this one.
@@ -65,10 +67,10 @@ func (r *task) context(ctx context.Context) context.Context {
 }
 
 // newTask makes the one patch of a workload, given the decisions in the order of their sources. The same changes always give the same patch.
-func newTask(k workload.Kind, w *workload.Workload, decisions []plan.Decision, p *pending) (*task, error) {
+func newTask(k workload.Kind, w *workload.Workload, decisions []plan.Decision, p *pending, now time.Time) (*task, error) {
 	r := &task{
 		kind: k, workload: w, decisions: decisions, cause: describeCause(decisions, p.changes),
-		pending: p, attempts: p.attempts, content: make(map[string]workload.RolledFor, len(decisions)),
+		decided: now, pending: p, attempts: p.attempts, content: make(map[string]workload.RolledFor, len(decisions)),
 	}
 	for _, decision := range decisions {
 		r.content[decision.Source.String()] = decision.Record
@@ -85,7 +87,7 @@ func newTask(k workload.Kind, w *workload.Workload, decisions []plan.Decision, p
 			r.reloaded = p.answered.pods
 		}
 	}
-	write := workload.Write{Rolled: r.content, Rolls: r.rolls, InPlace: r.way.inPlace, RolledAt: p.decided, Cause: r.cause}
+	write := workload.Write{Rolled: r.content, Rolls: r.rolls, InPlace: r.way.inPlace, RolledAt: now, Cause: r.cause}
 	if len(r.causes) > 0 {
 		// The context of the change, not of the decision: that one would be another at each attempt.
 		write.Traceparent = r.newest().change.Trace.Parent
