@@ -48,7 +48,7 @@ func (d *dispatcher) finish(ctx context.Context, result patchResult) {
 			for _, cause := range r.causes {
 				d.metrics.rolledFor(cause.event.context(ctx), key.Kind, d.now().Sub(r.pending.waitedSince(cause)))
 			}
-			d.rollouts.started(ctx, result)
+			d.rollouts.started(ctx, result, d.outcomes.started(r.context(ctx), result))
 		}
 		for _, decision := range r.decisions {
 			d.notes.release(ctx, r.workload, r.pending.changes[decision.Source], decision)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/keyturn/keyturn/internal/backoff"
 	"github.com/keyturn/keyturn/internal/events"
 )
@@ -122,4 +124,21 @@ func (o *outbox) try(ctx context.Context, outcomes []events.Outcome) (left []eve
 func retriable(err error) bool {
 	var reject *events.RejectError
 	return err != nil && !errors.As(err, &reject)
+}
+
+// report queues an outcome to be published, and its Kubernetes Event to be written.
+func (t *term) report(ctx context.Context, outcome events.Outcome) {
+	t.outbox.add(outcome)
+	t.kube.report(ctx, outcome)
+}
+
+// reportSync reports how the sync of an ExternalSecret has ended, and how long ago the watcher saw the change. If warning is not empty, it is the
+// reason of a Kubernetes Event about it.
+func (t *term) reportSync(ctx context.Context, outcome events.Outcome, warning string, took time.Duration) {
+	t.outbox.add(outcome)
+	if warning != "" {
+		message := outcome.Reason + ": " + outcome.Message + " (" + outcome.Sources[0].Source + ")"
+		t.kube.write(ctx, outcome.Workload, corev1.EventTypeWarning, warning, message, tracedBy(outcome))
+	}
+	t.metrics.synced(ctx, outcome.Reason, took)
 }

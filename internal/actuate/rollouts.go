@@ -22,16 +22,16 @@ type rollouts struct {
 	shadows map[workload.Key]shadow
 }
 
-// started reports and follows a rollout that a patch of this actuator has started.
-func (o *rollouts) started(ctx context.Context, result patchResult) {
-	r := o.begin(ctx, o.outcomes.started(result.task.context(ctx), result))
+// started reports and follows a rollout that a patch of this actuator has started, given the outcome that says so.
+func (o *rollouts) started(ctx context.Context, result patchResult, started events.Outcome) {
+	r := o.begin(ctx, started)
 	r.own, r.rolled, r.before = true, result.after, result.task.workload.Rolled
 	for _, c := range result.task.causes {
 		r.changed = append(r.changed, result.task.pending.waitedSince(c))
 	}
 	id := result.after.ID
 	o.log.InfoContext(r.context(ctx), "workload rolled", "workload", id.String(), "namespace", id.Namespace,
-		"cause", result.task.cause, "reason", r.started.Reason, "revision", r.started.Revision)
+		"cause", result.task.cause, "reason", started.Reason, "revision", started.Revision)
 	if result.after.ID.UID != result.task.workload.ID.UID {
 		// It was recreated. The index may still have the one before, or none.
 		o.end(ctx, result.after.Key(), events.VerbCompleted, reasonRolledOut, result.after.Progress.Message)
