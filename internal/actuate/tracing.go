@@ -66,7 +66,7 @@ func addDecision(span trace.Span, decision plan.Decision) {
 func startPlan(ctx context.Context, tracer trace.Tracer, p *pending, w *workload.Workload) trace.Span {
 	var newest *takenEvent
 	for _, c := range p.changes {
-		if newest == nil || workload.Newer(c.change.ResourceVersion, newest.change.ResourceVersion) {
+		if newest == nil || events.Newer(c.change.ResourceVersion, newest.change.ResourceVersion) {
 			newest = c.event
 		}
 	}
