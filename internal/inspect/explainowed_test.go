@@ -9,16 +9,33 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-func TestExplainKnowsADeletionThatTheStreamHasForgotten(t *testing.T) {
+// The stream forgets a deletion after a day, and the workload has noted that it is to be rolled for it.
+func TestExplainDecidesLikeTheActuatorAboutADeletionThatTheStreamHasForgotten(t *testing.T) {
 	owed := workload.Owed(workload.DeletedAfter(workload.RolledFor{Fingerprint: fp("a"), Version: "100", UID: "uid"}))
 	kind, _ := workload.BuiltIn().Named("deployment")
-	w, _ := workload.Read(kind, deploymentOf("web", map[string]string{
-		workload.AnnotationRollOn: "auto", "keyturn.dev/rolled": `{"secret/db":"` + owed.String() + `"}`,
-	}), workload.Reading{})
-	for policy, want := range map[plan.Policy]string{{Delete: true}: "roll (deleted): the source was deleted", {}: "skip (unknown): nothing is known"} {
-		row, err := explain(policy, w, changeOfDB().Source, events.Stored{}, events.ErrNotFound)
-		if err != nil || !strings.HasPrefix(row.text(), want) {
-			t.Errorf("with %+v it says %q (%v), want %q", policy, row.text(), err, want)
-		}
+	for _, tt := range []struct {
+		name             string
+		policy           plan.Policy
+		optional, noting bool
+		want             string
+	}{
+		{"the pods can start without the source", plan.Policy{Delete: true}, true, true, "roll (deleted)"},
+		{"they cannot", plan.Policy{Delete: true}, false, true, "skip (source-needed)"},
+		{"deletions roll nothing any more", plan.Policy{}, true, true, "skip (source-deleted)"},
+		{"nothing is noted", plan.Policy{Delete: true}, true, false, "skip (unknown)"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			annotations := rollOn("auto")
+			if tt.noting {
+				annotations["keyturn.dev/rolled"] = `{"secret/db":"` + owed.String() + `"}`
+			}
+			web := deploymentOf("web", annotations)
+			web.Spec.Template.Spec.Containers[0].EnvFrom[0].SecretRef.Optional = &tt.optional
+			w, _ := workload.Read(kind, web, workload.Reading{})
+			row, err := explain(tt.policy, w, changeOfDB().Source, events.Stored{}, events.ErrNotFound)
+			if err != nil || !strings.HasPrefix(row.text(), tt.want) {
+				t.Errorf("it says %q (%v), want %q", row.text(), err, tt.want)
+			}
+		})
 	}
 }

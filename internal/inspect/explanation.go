@@ -57,28 +57,21 @@ func explain(policy plan.Policy, w *workload.Workload, source events.Source, sto
 	if last, ok := w.Rolled[source.String()]; ok && last.Version != workload.NoVersion {
 		e.Rolled = &changeAt{ResourceVersion: last.Version, UID: last.UID}
 	}
-	if errors.Is(err, events.ErrNotFound) && policy.Delete && w.Rolled[source.String()].OwesDeletion() {
-		e.decide(plan.Decision{Source: source, Reason: plan.Deleted}) // The stream has forgotten the deletion.
-		return e, nil
-	}
-	if errors.Is(err, events.ErrNotFound) {
-		e.decide(plan.Decision{Reason: plan.Unknown})
-		e.decision.Reason = plan.None
-		return e, nil
-	}
-	if err != nil {
+	change := events.Change{Source: source}
+	switch {
+	case err == nil:
+		if change, err = stored.Change(); err != nil {
+			e.Action, e.Sentence = plan.Skip.String(), fmt.Sprintf("its last event cannot be read: %v", err)
+			return e, nil
+		}
+		e.Event, e.never = change.ID(), change.ChangedAt == ""
+		if !e.never {
+			e.Changed = &changeAt{ResourceVersion: change.ChangedAt, UID: change.UID}
+		}
+		e.dates(change)
+	case !errors.Is(err, events.ErrNotFound):
 		return e, fmt.Errorf("reading the last event of %s: %w", source, err)
 	}
-	change, err := stored.Change()
-	if err != nil {
-		e.Action, e.Sentence = plan.Skip.String(), fmt.Sprintf("its last event cannot be read: %v", err)
-		return e, nil
-	}
-	e.Event, e.never = change.ID(), change.ChangedAt == ""
-	if !e.never {
-		e.Changed = &changeAt{ResourceVersion: change.ChangedAt, UID: change.UID}
-	}
-	e.dates(change)
 	e.decide(plan.Decide(w, change, plan.Memory{}, policy))
 	return e, nil
 }
