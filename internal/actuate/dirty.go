@@ -116,6 +116,13 @@ func (d *dirtySet) takeNews() (taken map[events.Source]news, isAll bool) {
 	return taken, true
 }
 
+// behind returns how many sources the loop has not taken yet.
+func (d *dirtySet) behind() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.news)
+}
+
 // news is what has become of a source since the loop has last heard of it.
 type news struct {
 	// before is the last event that the loop has heard of, nil if there was none. since is when the first one after it came, possibly to an earlier

@@ -18,7 +18,10 @@ type gauges struct {
 	leader    metric.Int64ObservableGauge
 	dryRun    metric.Int64ObservableGauge
 	workloads metric.Int64ObservableGauge
+	behind    metric.Int64ObservableGauge
 	pending   metric.Int64ObservableGauge
+	owed      metric.Int64ObservableGauge
+	refused   metric.Int64ObservableGauge
 	held      metric.Int64ObservableGauge
 	oldest    metric.Int64ObservableGauge
 	active    metric.Int64ObservableGauge
@@ -41,8 +44,20 @@ func (g *gauges) instruments() []instrument.Instrument {
 			About: "Workloads in the index.",
 		},
 		{
+			Gauge: &g.behind, Name: "keyturn.sources.behind", Unit: "{source}",
+			About: "Sources with an event that was read and that the leader has not taken yet. Reported by the leader only, like the following gauges.",
+		},
+		{
 			Gauge: &g.pending, Name: "keyturn.workloads.pending", Unit: "{workload}",
-			About: "Workloads with a change that is not decided yet, held ones included. Reported by the leader only, like the following gauges.",
+			About: "Workloads with a change that is not decided yet, held ones included.",
+		},
+		{
+			Gauge: &g.owed, Name: "keyturn.workloads.owed.oldest", Unit: "s",
+			About: "For how long a workload has waited to be rolled although nobody has chosen that, 0 if none has. It is the longest of these times.",
+		},
+		{
+			Gauge: &g.refused, Name: "keyturn.workloads.refused", Unit: "{workload}", Labels: []string{"kind"},
+			About: "Workloads that have to be rolled and whose patch the API server refuses. It is retried until it is accepted.",
 		},
 		{
 			Gauge: &g.held, Name: "keyturn.workloads.held", Unit: "{workload}", Labels: []string{"reason"},
@@ -71,27 +86,47 @@ func (g *gauges) instruments() []instrument.Instrument {
 // snapshot describes the work of the loop in numbers, for the gauges. The loop makes a new one every few seconds and never changes an existing
 // one, so that a scrape does not hold up the loop.
 type snapshot struct {
-	pending int
-	held    map[plan.Reason]int
-	oldest  map[plan.Reason]time.Duration
-	// active, failing and reverted are by kind.
-	active, failing, reverted map[string]int
+	behind, pending int
+	owed            time.Duration
+	held            map[plan.Reason]int
+	oldest          map[plan.Reason]time.Duration
+	// refused, active, failing and reverted are by kind.
+	refused, active, failing, reverted map[string]int
 }
 
 // newSnapshot counts what the parts of the loop have.
 func newSnapshot(t *term) *snapshot {
+	now := t.now()
 	s := &snapshot{
-		pending: len(t.debounce.byKey), held: make(map[plan.Reason]int), oldest: make(map[plan.Reason]time.Duration),
+		behind: t.dirty.behind(), pending: len(t.debounce.byKey),
+		held: make(map[plan.Reason]int), oldest: make(map[plan.Reason]time.Duration), refused: make(map[string]int),
 		active: countByKind(t.following.rollouts), failing: countByKind(t.peers.keys),
 		reverted: t.index.Reverted(plan.RevertRetries),
 	}
 	for _, p := range t.debounce.byKey {
 		if p.isHeld() {
 			s.held[p.held]++
-			s.oldest[p.held] = max(s.oldest[p.held], p.age(t.now()))
+			s.oldest[p.held] = max(s.oldest[p.held], p.age(now))
+		}
+		s.addOwed(p, now)
+	}
+	for _, r := range t.patcher.underWay {
+		if r.pending != nil {
+			s.addOwed(r.pending, now)
 		}
 	}
 	return s
+}
+
+// addOwed counts a workload that is to be rolled, also while its patch is under way: one that is refused is tried again and again.
+func (s *snapshot) addOwed(p *pending, now time.Time) {
+	if !p.owes() {
+		return
+	}
+	s.owed = max(s.owed, p.owedFor(now))
+	if p.refused {
+		s.refused[p.key.Kind]++
+	}
 }
 
 func countByKind[V any](keys map[workload.Key]V) map[string]int {
@@ -124,7 +159,7 @@ func (a *Actuator) observe() error {
 			g.observeSnapshot(observer, a.kinds, s)
 		}
 		return nil
-	}, g.leader, g.dryRun, g.workloads, g.pending, g.held, g.oldest, g.active, g.failing, g.reverted)
+	}, g.leader, g.dryRun, g.workloads, g.behind, g.pending, g.owed, g.refused, g.held, g.oldest, g.active, g.failing, g.reverted)
 	if err != nil {
 		return fmt.Errorf("registering gauges: %w", err)
 	}
@@ -133,7 +168,9 @@ func (a *Actuator) observe() error {
 
 // observeSnapshot reports every label value, zeros included, so that series never disappear.
 func (g *gauges) observeSnapshot(observer metric.Observer, kinds workload.Kinds, s *snapshot) {
+	observer.ObserveInt64(g.behind, int64(s.behind))
 	observer.ObserveInt64(g.pending, int64(s.pending))
+	observer.ObserveInt64(g.owed, int64(s.owed.Seconds()))
 	for _, reason := range plan.Reasons() {
 		if reason.Action() == plan.Hold {
 			label := metric.WithAttributes(attribute.String("reason", reason.String()))
@@ -143,6 +180,7 @@ func (g *gauges) observeSnapshot(observer metric.Observer, kinds workload.Kinds,
 	}
 	for _, kind := range kinds {
 		label := metric.WithAttributes(attribute.String("kind", kind.Name))
+		observer.ObserveInt64(g.refused, int64(s.refused[kind.Name]), label)
 		observer.ObserveInt64(g.active, int64(s.active[kind.Name]), label)
 		observer.ObserveInt64(g.failing, int64(s.failing[kind.Name]), label)
 		observer.ObserveInt64(g.reverted, int64(s.reverted[kind.Name]), label)

@@ -18,11 +18,14 @@ func TestTheGaugesShowWhatTheActuatorHasOnItsHands(t *testing.T) {
 		s.workload("one", auto, reads("secret/late"))
 		s.workload("two", auto, reads("secret/late"))
 		s.workload("held", auto, reads("secret/held"), onHold)
+		s.workload("office/refused", auto, reads("secret/refused"))
 		s.workload("statefulset/idle", auto, reads("secret/idle"))
-		s.begin("secret/broken", "secret/busy", "secret/late", "secret/held", "secret/idle")
+		s.begin("secret/broken", "secret/busy", "secret/late", "secret/held", "office/secret/refused", "secret/idle")
 		for _, name := range []string{"failing", "busy", "busy-too"} {
 			s.stall(name)
 		}
+		s.refuse("office/refused", deniedByAdmission())
+		s.set("office/secret/refused", "password", "two")
 		s.set("secret/broken", "password", "two")
 		s.settle()
 		s.fail("failing")
@@ -40,10 +43,13 @@ func TestTheGaugesShowWhatTheActuatorHasOnItsHands(t *testing.T) {
 			want             int64
 		}{
 			{"keyturn.leader", "", "", 1},
-			{"keyturn.workloads", "kind", "deployment", 7},
+			{"keyturn.workloads", "kind", "deployment", 8},
 			{"keyturn.workloads", "kind", "statefulset", 1},
 			{"keyturn.workloads", "kind", "cronjob", 0},
-			{"keyturn.workloads.pending", "", "", 4},
+			{"keyturn.sources.behind", "", "", 0},
+			{"keyturn.workloads.pending", "", "", 5},
+			{"keyturn.workloads.refused", "kind", "deployment", 1},
+			{"keyturn.workloads.refused", "kind", "statefulset", 0},
 			{"keyturn.workloads.held", "reason", "on-hold", 1},
 			{"keyturn.workloads.held", "reason", "namespace-limit-reached", 2},
 			{"keyturn.workloads.held", "reason", "peer-failed", 1},
@@ -62,6 +68,36 @@ func TestTheGaugesShowWhatTheActuatorHasOnItsHands(t *testing.T) {
 		if got, _ := measured.value("keyturn.workloads.held.oldest", "reason", "on-hold"); got < 3590 || got > 3600 {
 			s.Errorf("what is on hold has waited for %d s, want an hour", got)
 		}
+	})
+}
+
+func TestOnlyAWaitThatNobodyHasChosenCountsAsOwed(t *testing.T) {
+	play(t, func(s *scene) {
+		seen := s.instrument()
+		s.workload("web", auto, reads("secret/db"), onHold)
+		s.begin("secret/db")
+		wantOwed := func(least, most time.Duration) {
+			s.Helper()
+			got, ok := seen.measurements().value("keyturn.workloads.owed.oldest", "", "")
+			if waited := time.Duration(got) * time.Second; !ok || waited < least || waited > most {
+				s.Errorf("after %s, a workload has waited for %s, there: %t, want %s to %s", s.elapsed(), waited, ok, least, most)
+			}
+		}
+		wantOwed(0, 0)
+		s.set("secret/db", "password", "two")
+		s.pass(time.Hour)
+		wantOwed(0, 0)
+		s.refuse("web", unavailable())
+		s.edit("web", letGo)
+		s.pass(10 * time.Minute)
+		wantOwed(10*time.Minute-10*time.Second, 10*time.Minute)
+		s.set("secret/db", "password", "three") // It is owed for as long.
+		s.pass(10 * time.Minute)
+		wantOwed(20*time.Minute-10*time.Second, 20*time.Minute)
+		s.refuse("web", nil)
+		s.pass(2 * time.Minute)
+		s.wantRolls("web")
+		wantOwed(0, 0)
 	})
 }
 

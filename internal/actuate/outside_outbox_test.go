@@ -110,6 +110,11 @@ func TestNothingIsDecidedWhileTooManyOutcomesWait(t *testing.T) {
 	testkit.Slow(t)
 	const readers = 64
 	play(t, func(s *scene) {
+		seen := s.instrument()
+		behind := func() int64 {
+			sources, _ := seen.measurements().value("keyturn.sources.behind", "", "")
+			return sources
+		}
 		s.workload("web", auto, reads("secret/db"))
 		for i := range readers {
 			s.workload("reader-"+strconv.Itoa(i), auto, reads("secret/many#user"))
@@ -126,8 +131,14 @@ func TestNothingIsDecidedWhileTooManyOutcomesWait(t *testing.T) {
 		s.set("secret/db", "password", "three")
 		s.pass(time.Minute)
 		s.wantRolls()
+		if behind() == 0 {
+			s.Error("no source is shown that the actuator has not taken")
+		}
 		end()
 		s.pass(time.Minute)
 		s.wantRolls("web")
+		if sources := behind(); sources > 0 {
+			s.Errorf("%d sources are shown that the actuator has not taken, want none", sources)
+		}
 	})
 }

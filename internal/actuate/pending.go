@@ -115,6 +115,24 @@ func (p *pending) age(now time.Time) time.Duration {
 	return now.Sub(oldest)
 }
 
+// owedFor returns for how long it has waited to be rolled without anybody having chosen so.
+func (p *pending) owedFor(now time.Time) time.Duration {
+	if p.rested {
+		return 0
+	}
+	var longest time.Duration
+	for _, c := range p.changes {
+		since := c.since
+		if p.woke.After(since) {
+			since = p.woke
+		}
+		if c.owed {
+			longest = max(longest, now.Sub(since))
+		}
+	}
+	return longest
+}
+
 // waitedSince returns since when a change has waited without anybody having chosen so: since the watcher saw it, or since the workload last waited as
 // people have chosen.
 func (p *pending) waitedSince(c *pendingChange) time.Time {
