@@ -5,6 +5,7 @@ package actuate_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -122,4 +123,36 @@ func TestWhoHasFailedWaitsForNobodyElse(t *testing.T) {
 		s.settle()
 		s.wantRolls("a", "b")
 	})
+}
+
+// Their controllers have given up before, and do so again.
+func TestThoseThatWereBrokenBeforeHoldUpNobodyAndAreRolledToo(t *testing.T) {
+	const many, broken = 60, 5
+	for name, canary := range map[string]bool{"all at once": false, "one first": true} {
+		t.Run(name, func(t *testing.T) {
+			play(t, func(s *scene) {
+				s.options.Canary = canary
+				var all []string
+				for i := range many {
+					all = append(all, fmt.Sprintf("web-%02d", i))
+					s.workload(all[i], auto, reads("secret/db"))
+				}
+				s.begin("secret/db")
+				for _, name := range all[:broken] {
+					s.stall(name)
+					s.fail(name)
+				}
+				s.set("secret/db", "password", "two")
+				s.pass(bakeTime + time.Minute)
+				s.wantRolls(all...)
+				for _, outcome := range s.told() {
+					if strings.Contains(outcome, "peer-failed") {
+						s.Errorf("it is told: %s", outcome)
+					}
+				}
+				s.pass(time.Hour)
+				s.wantRolls()
+			})
+		})
+	}
 }

@@ -19,6 +19,14 @@ func (w *Workload) IsReplaced() bool {
 	return !w.AtLast() && (w.Last.Revision != "" || w.UndoneBy != "")
 }
 
+// recallUndone takes over from an earlier state who has undone the first roll. The pod template does not show that, and the record, which the same
+// write has put back, shows it only until the actuator has written it again.
+func (w *Workload) recallUndone(earlier *Workload) {
+	if w.UndoneBy == "" && w.Last.At.IsZero() && w.template == earlier.template {
+		w.UndoneBy = earlier.UndoneBy
+	}
+}
+
 // HasFailed reports whether the rollout of the last roll failed. It does so until it has recovered, and the mark is corrected, or until the pod
 // template has another revision.
 func (w *Workload) HasFailed() bool { return w.AtLast() && w.Last.Failed != "" }

@@ -31,6 +31,7 @@ func (w *Workload) After(earlier *Workload, exact bool) *Workload {
 	}
 	w.recallKept(earlier)
 	w.recallRecord(earlier)
+	w.recallUndone(earlier)
 	w.recallReverted(earlier)
 	w.recallRolls(earlier)
 	w.templates = earlier.templates
