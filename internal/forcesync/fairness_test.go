@@ -89,3 +89,57 @@ func TestATenantWhoseSyncsNeverEndHoldsNoOther(t *testing.T) {
 		})
 	}
 }
+
+func TestAStormReachesTheOthersDespiteExternalSecretsThatCannotBeSynced(t *testing.T) {
+	fails := func(b *bed, name string) { b.with(func() { b.failing[name] = true }) }
+	without := storm(t, nil)
+	for name, breaks := range map[string]func(b *bed, name string){
+		"they begin to fail": fails,
+		"they have failed before, so that no failure is seen": func(b *bed, name string) {
+			fails(b, name)
+			b.queue <- types.NamespacedName{Namespace: "shop", Name: name}
+		},
+		"they were never synced": (*bed).fail,
+	} {
+		t.Run(name, func(t *testing.T) {
+			if with := storm(t, breaks); with > 2*without {
+				t.Errorf("it takes %s, and without them %s", with, without)
+			}
+		})
+	}
+}
+
+// storm has 500 paths rotated, and returns how long it takes until all ExternalSecrets are synced that can be: 180, each of which reads one of the
+// paths. If breaks is not nil, there are 20 more, which it makes the operator not sync.
+func storm(t *testing.T, breaks func(b *bed, name string)) (took time.Duration) {
+	t.Helper()
+	const paths, secrets, each = 500, 200, 10 // One of ten cannot be synced.
+	pathOf := func(i int) string { return fmt.Sprintf("shop/%03d", i) }
+	inBed(t, func(b *bed) {
+		b.read = func(types.NamespacedName) string { return "2" }
+		for i := range secrets {
+			name, isBroken := fmt.Sprintf("es-%03d", i), i%each == 0
+			if isBroken && breaks == nil {
+				continue
+			}
+			b.secret(name, pathOf(i), "")
+			if isBroken {
+				breaks(b, name)
+			}
+		}
+		b.start(b.host())
+		b.pass(time.Minute)
+		began, synced := time.Now(), 0
+		b.ask(func() {
+			for i := range paths {
+				b.take(b.event(rotation(pathOf(i), 2, nil)))
+			}
+		})
+		for synced < secrets-secrets/each && time.Since(began) < time.Hour {
+			b.pass(100 * time.Millisecond)
+			b.with(func() { synced = len(b.synced) })
+		}
+		took = time.Since(began)
+	})
+	return took
+}
