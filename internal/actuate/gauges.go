@@ -45,7 +45,7 @@ func (g *gauges) instruments() []instrument.Instrument {
 		},
 		{
 			Gauge: &g.behind, Name: "keyturn.sources.behind", Unit: "{source}",
-			About: "Sources with an event that was read and that the leader has not taken yet. Reported by the leader only, like the following gauges.",
+			About: "Sources with an event that was read and that the leader has not taken yet. Reported by the leader only, like the next gauges.",
 		},
 		{
 			Gauge: &g.pending, Name: "keyturn.workloads.pending", Unit: "{workload}",
@@ -53,7 +53,7 @@ func (g *gauges) instruments() []instrument.Instrument {
 		},
 		{
 			Gauge: &g.owed, Name: "keyturn.workloads.owed.oldest", Unit: "s",
-			About: "For how long a workload has waited to be rolled although nobody has chosen that, 0 if none has. It is the longest of these times.",
+			About: "For how long a workload has waited to be rolled although nobody has chosen that, 0 if none has. It is the longest such time.",
 		},
 		{
 			Gauge: &g.refused, Name: "keyturn.workloads.refused", Unit: "{workload}", Labels: []string{"kind"},
