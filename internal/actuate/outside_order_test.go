@@ -156,3 +156,49 @@ func TestThoseThatWereBrokenBeforeHoldUpNobodyAndAreRolledToo(t *testing.T) {
 		})
 	}
 }
+
+// The event of a deletion has the resourceVersion of the last change, with which all are ready.
+func TestOneGoesFirstWithADeletion(t *testing.T) {
+	trial(t, func(s *scene) {
+		s.options.RollOnDelete = true
+		s.workload("a", auto, reads("secret/db?"))
+		s.workload("b", auto, reads("secret/db?"))
+		s.begin("secret/db")
+		s.set("secret/db", "password", "two")
+		s.pass(bakeTime + time.Minute)
+		s.wantRolls("a", "b")
+		s.told()
+		s.stall("a")
+		s.erase("secret/db")
+		s.settle()
+		s.wantRolls("a")
+		s.wantTold("a started deleted", "b held canary-first")
+		s.finish("a")
+		s.pass(bakeTime - time.Second)
+		s.wantRolls()
+		s.pass(bakeCheck)
+		s.wantRolls("b")
+	})
+}
+
+// The peer cannot start without the source, so it is not rolled, and does not recover.
+func TestADeletionWaitsForNobodyWhoHasFailedWithWhatIsGone(t *testing.T) {
+	play(t, func(s *scene) {
+		s.options.RollOnDelete = true
+		s.workload("peer", auto, reads("secret/db"))
+		s.workload("web", auto, onHold, reads("secret/db?"))
+		s.begin("secret/db")
+		s.stall("peer")
+		s.set("secret/db", "password", "two")
+		s.settle()
+		s.wantRolls("peer")
+		s.fail("peer")
+		s.pass(time.Minute)
+		s.erase("secret/db")
+		s.pass(time.Minute)
+		s.wantRolls()
+		s.edit("web", letGo)
+		s.pass(time.Minute)
+		s.wantRolls("web")
+	})
+}

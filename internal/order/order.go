@@ -26,6 +26,7 @@ type Order struct {
 type sourceChange struct {
 	source              events.Source
 	version, uid, scope string
+	isDeletion          bool
 }
 
 // Member is what the others need to know of a workload.
@@ -95,14 +96,14 @@ func (o *Order) Wait(w *Member) (plan.Reason, *Member) {
 
 // standing returns how the workloads stand with a change.
 func (o *Order) standing(source events.Source, change workload.RolledFor) *standing {
-	of := sourceChange{source, change.Version, change.UID, change.Scope}
+	of := sourceChange{source, change.Version, change.UID, change.Scope, change.IsDeleted()}
 	if s := o.standings[of]; s != nil {
 		return s
 	}
 	s, name := new(standing), source.String()
 	isSuspect := o.Always
 	for _, m := range o.Suspecting {
-		isBlamed := m.Suspects[name].SameChange(change)
+		isBlamed := isSame(m.Suspects[name], change)
 		if isSuspect = isSuspect || isBlamed; isBlamed && m.HasFailed {
 			s.failed = earlier(s.failed, m)
 		}
@@ -139,7 +140,7 @@ func (o *Order) isBlocked(w *Member) bool {
 		return false
 	}
 	for source, change := range w.Owes {
-		isBlamed := func(m *Member) bool { return m.HasFailed && m.Suspects[source.String()].SameChange(change) }
+		isBlamed := func(m *Member) bool { return m.HasFailed && isSame(m.Suspects[source.String()], change) }
 		if slices.ContainsFunc(o.Suspecting, isBlamed) {
 			return true
 		}
@@ -159,7 +160,7 @@ func (o *Order) IsAwaited(w *Member, sources []events.Source, missing map[string
 			if change, owes := m.Owes[source]; owes && !m.IsRefused && w.hasChange(name, change) && !o.standing(source, change).isProven {
 				return true
 			}
-			if change, is := missing[name]; is && !m.Has[name].SameChange(change) && !o.standing(source, change).isProven {
+			if change, is := missing[name]; is && !isSame(m.Has[name], change) && !o.standing(source, change).isProven {
 				return true
 			}
 		}
@@ -174,8 +175,11 @@ func (m *Member) hasChange(source string, change workload.RolledFor) bool {
 		last = m.Has[source]
 	}
 	covers := last.Scope == change.Scope || last.Scope == workload.ScopeOf(nil)
-	return last.SameChange(change) || covers && last.UID == change.UID && !last.IsOwed() && events.Newer(last.Version, change.Version)
+	return isSame(last, change) || covers && last.UID == change.UID && !last.IsOwed() && events.Newer(last.Version, change.Version)
 }
+
+// isSame reports whether both are about the same change. The event of a deletion has the version of the one before it.
+func isSame(a, b workload.RolledFor) bool { return a.SameChange(b) && a.IsDeleted() == b.IsDeleted() }
 
 // isUnfinished reports whether higher waves wait for a workload because of a source.
 func (m *Member) isUnfinished(source events.Source) bool {
