@@ -105,6 +105,41 @@ func TestAFailureThatCannotBeWrittenIsToldAndHoldsThePeersNevertheless(t *testin
 	})
 }
 
+// The API server is not well, so nothing is written on the workload, and another actuator becomes the leader.
+func TestTheNextLeaderKnowsOfAFailureThatWasOnlyTold(t *testing.T) {
+	for told, fails := range map[string]func(*scene){
+		"a failed deadline-exceeded": func(s *scene) { s.fail("a") },
+		"a failed bake-failed": func(s *scene) {
+			s.finish("a")
+			s.pass(time.Second)
+			s.pods("a", 1, 0)
+		},
+	} {
+		t.Run(told, func(t *testing.T) {
+			trial(t, func(s *scene) {
+				s.workload("a", auto, reads("secret/db"))
+				s.workload("b", auto, reads("secret/db"))
+				s.begin("secret/db")
+				s.stall("a")
+				s.set("secret/db", "password", "two")
+				s.settle()
+				s.wantRolls("a")
+				s.refuse("a", unavailable())
+				fails(s)
+				s.pass(10 * time.Second)
+				s.wantAmongTold(told, "b held peer-failed")
+				s.restart()
+				s.refuse("a", nil)
+				s.pass(10 * time.Minute)
+				s.wantRolls()
+				s.finish("a")
+				s.pass(bakeTime + bakeCheck)
+				s.wantRolls("b")
+			})
+		})
+	}
+}
+
 func TestAWorkloadThatWasFailingBeforeHoldsNobody(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("a", auto, reads("secret/db"))

@@ -67,22 +67,36 @@ func (o *rollouts) resumeRoll(ctx context.Context, w *workload.Workload, told ev
 	case isTold && isOver && fate == workload.RollReverted:
 		o.notes.revert(ctx, trace.SpanFromContext(ctx), told, nil)
 	}
-	if !w.HasFailed() {
+	reason := failedFor(w, told, hasEnded)
+	if reason == "" {
 		if !w.Last.WasFailing() {
 			o.peers.suspect(key, w.ChangesIn(w.Suspects()))
 		}
 		return
 	}
 	if r := o.following.rollouts[key]; r != nil && r.started.Revision == last.Revision {
-		o.end(ctx, key, events.VerbFailed, last.Failed, w.Progress.Message)
+		o.end(ctx, key, events.VerbFailed, reason, w.Progress.Message)
 		return
 	}
 	failed := told
 	if !isTold {
 		failed = o.outcomes.found(w)
 	}
-	failed.Verb, failed.Reason = events.VerbFailed, last.Failed
+	failed.Verb, failed.Reason = events.VerbFailed, reason
 	o.peers.add(&rollout{started: failed, span: trace.SpanFromContext(ctx), rolled: w}, failed)
+}
+
+// failedFor returns why the last roll of a workload has failed, empty if it has not. Told is its last outcome, which says how the roll ended if
+// hasEnded: the mark does not if it could not be written.
+func failedFor(w *workload.Workload, told events.Outcome, hasEnded bool) string {
+	isRunning := w.Progress.State == workload.Complete || w.Progress.Unready && told.Reason != reasonBakeFailed
+	switch {
+	case !w.AtLast():
+		return ""
+	case w.Last.Failed == "" && hasEnded && told.Verb == events.VerbFailed && !isRunning:
+		return told.Reason
+	}
+	return w.Last.Failed
 }
 
 // isUntold reports whether nobody has told of the last roll of a workload, given the last outcome, which is of another roll. If the roll was a day
