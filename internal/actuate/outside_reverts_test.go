@@ -155,6 +155,24 @@ func TestARevertThatAdmissionLetsNobodyNoteIsNotedOnceItDoes(t *testing.T) {
 	})
 }
 
+// By then the roll is longer ago than a rollout may make no progress.
+func TestTheNextLeaderNotesARevertThatAdmissionLetNobodyNoteForLong(t *testing.T) {
+	play(t, func(s *scene) {
+		s.rolling()
+		s.wantRolls("web")
+		s.refuse("web", deniedByAdmission())
+		s.revert("web")
+		s.pass(time.Hour)
+		s.restart()
+		s.refuse("web", nil)
+		s.pass(13 * time.Minute)
+		s.wantRolls("web")
+		s.restart()
+		s.pass(time.Hour)
+		s.wantRolls()
+	})
+}
+
 func TestARollThatAdmissionStripsIsDenied(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db"))

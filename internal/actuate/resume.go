@@ -16,6 +16,9 @@ import (
 // arrival is how long after an actuator has stopped leading its patches may still arrive, and how long before that they were decided.
 const arrival = 2 * kube.PatchTimeout
 
+// clockMargin is how far the clock of the API server may be ahead.
+const clockMargin = 10 * time.Second
+
 // resume goes on with the last roll of each workload, by its mark. The last outcomes on the stream say only what was told of it. It returns false if
 // the context ended before they were known.
 func (o *rollouts) resume(ctx context.Context) bool {
@@ -61,7 +64,11 @@ func (o *rollouts) resumeRoll(ctx context.Context, w *workload.Workload, told ev
 	}
 	isTold := told.Workload.UID == w.ID.UID && told.Revision == last.Revision
 	hasEnded := isTold && isOver && told.Reason != reasonReverted
-	switch fate := w.Fate(workload.Seen{Ended: hasEnded, Since: o.now().Add(-o.options.RolloutTimeout)}); {
+	seen := workload.Seen{Ended: hasEnded, Since: o.now().Add(-o.options.RolloutTimeout)}
+	if isTold && told.Reason == reasonReverted && !w.Edited.After(told.Time.Add(clockMargin)) {
+		seen.Since = time.Time{} // It is still as it was told, however long ago that was.
+	}
+	switch fate := w.Fate(seen); {
 	case !isTold && o.isUntold(w, told, fate, began):
 		o.begin(ctx, o.outcomes.found(w))
 	case isTold && isOver && fate == workload.RollReverted:
