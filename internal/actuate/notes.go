@@ -48,6 +48,9 @@ func (n *notes) look(ctx context.Context) {
 	n.noteOwed(ctx)
 	n.endPauses(ctx)
 	n.collect()
+	for key := range n.marked {
+		n.mark(ctx, key, nil) // A workload that has recovered may not change any more.
+	}
 }
 
 // advance writes what can be written now.

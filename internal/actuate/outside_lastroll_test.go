@@ -140,6 +140,30 @@ func TestTheNextLeaderKnowsOfAFailureThatWasOnlyTold(t *testing.T) {
 	}
 }
 
+// Nothing becomes of it after that, so nothing makes anybody look at it.
+func TestThatAWorkloadHasRecoveredIsWrittenOnceItCanBe(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("a", auto, reads("secret/db"))
+		s.begin("secret/db")
+		s.stall("a")
+		s.set("secret/db", "password", "two")
+		s.settle()
+		s.fail("a")
+		s.pass(10 * time.Second)
+		failed := s.annotation("a", annotationMark)
+		s.soFar()
+		s.refuse("a", unavailable())
+		s.finish("a")
+		s.pass(10 * time.Second)
+		s.refuse("a", nil)
+		s.pass(5 * time.Minute)
+		s.wantWrites("a recorded")
+		if got := s.annotation("a", annotationMark); got == failed {
+			s.Errorf("the mark is %s, want that it has recovered", got)
+		}
+	})
+}
+
 func TestAWorkloadThatWasFailingBeforeHoldsNobody(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("a", auto, reads("secret/db"))
