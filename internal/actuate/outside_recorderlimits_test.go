@@ -4,6 +4,7 @@ package actuate_test
 
 import (
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -91,5 +92,32 @@ func TestAWorkloadThatIsAnnotatedAgainAndAgainGetsARecordOnceAMinute(t *testing.
 			s.Errorf("%d records are written in ten minutes, want about one a minute", got)
 		}
 		s.wantTold()
+	})
+}
+
+func TestARecordThatFailsOnceIsWrittenSoonAfterManyThatDidNotFail(t *testing.T) {
+	play(t, func(s *scene) {
+		sources := []string{"secret/db"}
+		for i := range 10 {
+			sources = append(sources, "configmap/app-"+strconv.Itoa(i))
+		}
+		s.workload("web", auto, reads("secret/db"))
+		s.begin(sources...)
+		s.wantWrites("web recorded")
+		last := len(sources) - 1
+		for i := 1; i < last; i++ {
+			s.edit("web", on("auto, "+strings.Join(sources[1:i+1], ", ")))
+			s.pass(2 * time.Minute)
+			s.wantWrites("web recorded")
+		}
+		s.refuse("web", unavailable())
+		s.edit("web", on("auto, "+strings.Join(sources[1:], ", ")))
+		s.pass(time.Minute)
+		s.refuse("web", nil)
+		s.pass(10 * time.Minute)
+		s.wantWrites("web recorded")
+		if record := s.recordOf("web"); len(record) != len(sources) {
+			s.Errorf("the record is %v, want an entry of each source", record)
+		}
 	})
 }

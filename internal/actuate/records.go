@@ -44,7 +44,8 @@ type recordTurn struct {
 	lacking, queued bool
 	// due is when it may be put into the queue again, and wrote is when the last patch was sent.
 	due, wrote time.Time
-	// backoff has the delays after patches. lost has those after patches that write a record again, which is not before lostDue.
+	// backoff has the delays after patches, and begins anew once the record lacks nothing. lost has those after patches that write a record again,
+	// which is not before lostDue.
 	backoff, lost wait.Backoff
 	lostDue       time.Time
 }
@@ -134,6 +135,7 @@ func (n *notes) complete(ctx context.Context, key workload.Key, turn *recordTurn
 	write, needed := plan.Note(w, n.decider.decideAll(w), false)
 	turn.lacking = needed
 	if !needed {
+		turn.due, turn.backoff = turn.wrote.Add(renewPause), recordBackoff()
 		return
 	}
 	write.Version = w.Version
