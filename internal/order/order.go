@@ -115,16 +115,16 @@ func (o *Order) standing(source events.Source, change workload.RolledFor) *stand
 		}
 		_, owes := m.Owes[source]
 		switch {
-		case !m.Tries:
+		case !isSuspect || !m.Tries:
 		case m.hasChange(name, change) && m.IsRolling && !m.FailsBefore:
 			tried = earlier(tried, m)
 		case m.hasChange(name, change) && m.IsReady && !m.IsFollowed && !m.HasFailed:
 			s.isProven = true
-		case owes && m.CanGoFirst && (m.IsReady || m.IsRolling) && !m.FailsBefore && !o.isBlocked(m):
-			candidate = earlier(candidate, m) // If its pods are being replaced for an earlier change, this one may be what they lack.
+		case owes && m.CanGoFirst && (m.IsReady || m.IsRolling) && !m.FailsBefore && earlier(candidate, m) == m && !o.isBlocked(m):
+			candidate = m // If its pods are being replaced for an earlier change, this one may be what they lack.
 		}
 	}
-	if isSuspect && !s.isProven {
+	if !s.isProven {
 		s.first, s.isTried = cmp.Or(tried, candidate), tried != nil
 	}
 	if o.standings == nil {

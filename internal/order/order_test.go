@@ -200,6 +200,26 @@ func whatIsWrong(o *Order, members, going []*Member, source events.Source) strin
 	return ""
 }
 
+// The name of the source is long, so that each comparison with one that has failed allocates its text.
+func TestFewAreComparedWithAllThatHaveFailed(t *testing.T) {
+	const many = 100
+	source := events.Source{Kind: events.KindSecret, Namespace: "shop", Name: strings.Repeat("long-", 20)}
+	var members []*Member
+	o := &Order{Always: true, Readers: func(events.Source) []*Member { return members }}
+	for i := range many {
+		m, failed := debtor(source), having(db).but(fails)
+		m.Key = workload.Key{Kind: "deployment", Namespace: "shop", Name: fmt.Sprintf("web-%02d", i)}
+		members, o.Suspecting = append(members, &m), append(o.Suspecting, &failed)
+	}
+	allocations := testing.AllocsPerRun(5, func() {
+		o.standings = make(map[sourceChange]*standing)
+		o.standing(source, changeOf(source))
+	})
+	if allocations > 10*many {
+		t.Errorf("%.0f allocations, want no more than for a few of %d workloads", allocations, many)
+	}
+}
+
 func TestWhoHasALaterChangeOfASourceHasTheEarlierOne(t *testing.T) {
 	change := func(version, uid string) workload.RolledFor {
 		return workload.RolledFor{Fingerprint: "k:1", Version: version, UID: uid}
