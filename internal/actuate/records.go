@@ -129,7 +129,11 @@ func (n *notes) record(ctx context.Context) {
 // complete writes what the record of a workload lacks, unless that is nothing, or the workload has something else to do. Then it is looked at again.
 func (n *notes) complete(ctx context.Context, key workload.Key, turn *recordTurn) {
 	w := n.index.Get(key)
-	if w == nil || n.isUnsettled(key) {
+	switch {
+	case w == nil:
+		delete(n.turns, key)
+		return
+	case n.isUnsettled(key):
 		return
 	}
 	write, needed := plan.Note(w, n.decider.decideAll(w), false)
