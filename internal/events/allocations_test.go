@@ -1,6 +1,10 @@
 package events
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/nats-io/nats.go"
+)
 
 // A message is made for each change and for each outcome of one, and the actuator reads each change. The numbers are those with the race detector,
 // which adds a few.
@@ -31,4 +35,24 @@ func TestAMessageCostsNoMoreAllocationsThanBefore(t *testing.T) {
 			}
 		})
 	}
+}
+
+// untraced is a change as it is without tracing.
+func untraced() Change {
+	c := change()
+	c.Trace = TraceContext{}
+	return c
+}
+
+func encoded(c Change) (*nats.Msg, error) {
+	e, err := c.Event()
+	if err != nil {
+		return nil, err
+	}
+	return ToMsg(e, Subject(c.Cluster, c.Source))
+}
+
+func decode(msg *nats.Msg) error {
+	d := &Delivery{subject: msg.Subject, header: msg.Header, data: msg.Data}
+	return d.parseChange(testCluster)
 }

@@ -232,33 +232,3 @@ func FuzzToMsg(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkToMsg(b *testing.B) {
-	e, err := change().Event()
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := ToMsg(e, "keyturn.v1.c.secret.shop.db"); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkFromMsg(b *testing.B) {
-	e, err := change().Event()
-	if err != nil {
-		b.Fatal(err)
-	}
-	msg, err := ToMsg(e, "keyturn.v1.c.secret.shop.db")
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := FromMsg(msg.Subject, msg.Header, msg.Data); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

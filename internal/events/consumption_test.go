@@ -46,52 +46,6 @@ func TestBufferedMessagesAreNaked(t *testing.T) {
 	drained(t, b)
 }
 
-func TestConsumeSurvivesARestartOfTheServer(t *testing.T) {
-	s := startServer(t)
-	b := s.bus()
-	const sources = 20
-	c := consume(t, b, ConsumeOptions{AckWait: time.Second})
-	var under []*Delivery
-	for i := range sources {
-		mustPublish(t, b, version(fmt.Sprintf("before%d", i), "1"), 0)
-	}
-	for range sources {
-		under = append(under, c.next())
-	}
-	finish := func(list []*Delivery) {
-		for _, d := range list {
-			d.Done(t.Context(), nil)
-		}
-	}
-	finish(under[:5])
-	s.restart(func() { finish(under[5:10]) })
-	want := make(map[string]bool)
-	for i := range sources {
-		change := version(fmt.Sprintf("after%d", i), "1")
-		want[change.Source.Name] = true
-		testkit.Eventually(t, change.Source.Name+" is published", func() bool {
-			_, err := b.PublishChange(t.Context(), change, 0)
-			return err == nil
-		})
-	}
-	for len(want) > 0 {
-		d := c.next()
-		delete(want, d.Change.Source.Name)
-		d.Done(t.Context(), nil)
-	}
-	finish(under[10:])
-	// What was finished without a server may be redelivered.
-	testkit.Await(t, "every event is acknowledged", func(ctx context.Context) bool {
-		select {
-		case d := <-c.deliveries:
-			d.Done(t.Context(), nil)
-		default:
-		}
-		lag, err := b.Lag(ctx, "actuator")
-		return err == nil && lag.Pending == 0 && lag.AckPending == 0
-	})
-}
-
 func TestConsumeResumesAsSoonAsItIsConnected(t *testing.T) {
 	s := startServer(t)
 	b := s.bus()

@@ -243,48 +243,6 @@ func TestAFollowerKeepsWhatARestoredStreamLacks(t *testing.T) {
 	})
 }
 
-func TestAFollowerFollowsAStreamThatIsCreatedAgain(t *testing.T) {
-	following(t, func(f *followed) {
-		f.publish(changeOf("db", "7"), changeOf("web", "8"))
-		defer f.start()()
-		f.pass(time.Second)
-		f.want(true, "db@7", "web@8")
-		if err := f.js.DeleteStream(f.Context(), events.StreamChanges); err != nil {
-			f.Fatal(err)
-		}
-		f.pass(time.Minute)
-		if err := events.Declare(f.Context(), f.js, 1); err != nil {
-			f.Fatal(err)
-		}
-		another := changeOf("db", "3") // of a cluster that was created again
-		another.UID = "another"
-		f.publish(another)
-		f.pass(time.Minute)
-		f.want(true, "db@3")
-		f.wantLast("db", "3", 1)
-		f.wantLast("web", "8", 2)
-	})
-}
-
-func TestAFollowerReadsTheStreamAgainWhenAMessageWasRemoved(t *testing.T) {
-	following(t, func(f *followed) {
-		f.publish(changeOf("db", "1"), changeOf("web", "2"))
-		defer f.start()()
-		f.pass(time.Second)
-		f.want(true, "db@1", "web@2")
-		if err := f.changes().DeleteMsg(f.Context(), 2); err != nil {
-			f.Fatal(err)
-		}
-		f.pass(time.Minute)
-		f.want(true)
-		f.wantLast("web", "2", 2)
-		f.publish(changeOf("web", "2"))
-		f.pass(time.Second)
-		f.want(false)
-		f.wantLast("web", "2", 3)
-	})
-}
-
 func TestAFollowerWaitsForAServerThatIsSilent(t *testing.T) {
 	following(t, func(f *followed) {
 		f.publish(changeOf("db", "1"))

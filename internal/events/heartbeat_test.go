@@ -40,20 +40,3 @@ func TestADeliveryThatIsInFlightHasHeartbeatsUntilItIsDone(t *testing.T) {
 	}
 	drained(t, b)
 }
-
-func TestADeliveryOfAProgramThatDiedIsDeliveredAgain(t *testing.T) {
-	s := sharedServer(t)
-	b := s.bus()
-	mustPublish(t, b, version("db", "1"), 0)
-	opts := ConsumeOptions{AckWait: 300 * time.Millisecond}
-	first := consume(t, b, opts)
-	first.next()
-	first.stop()
-	second := consume(t, s.bus(), opts)
-	d := second.next()
-	if d.Deliveries < 2 { // The server may have delivered it to the first once more before that had ended.
-		t.Errorf("it is delivery %d, want a later one", d.Deliveries)
-	}
-	d.Done(t.Context(), nil)
-	drained(t, b)
-}

@@ -3,7 +3,6 @@ package events
 import (
 	"bytes"
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -107,42 +106,12 @@ func TestRepublishLosesExpectations(t *testing.T) {
 	}
 }
 
-// TestHistoryHasThatACertificateExpires has a failure that is published again once the renewal time has passed: of the same object at the same
-// version, when CHANGES has forgotten the first one's id, and HISTORY has not.
-func TestHistoryHasThatACertificateExpires(t *testing.T) {
+// Once the renewal time has passed, the failure of a certificate is published again, of the same object at the same version.
+func TestThatACertificateExpiresIsNoDuplicateOfItsFailure(t *testing.T) {
 	s := sharedServer(t)
-	b, js := s.bus(), s.jetstream()
 	expiring := changeOf(KindCertificate, VerbFailed)
-	failed := expiring
-	status := *expiring.Status
-	status.Expiring = false
-	failed.Status = &status
-	mustPublish(t, b, failed, 0)
-	if err := js.DeleteStream(t.Context(), StreamChanges); err != nil {
-		t.Fatal(err)
-	}
-	if err := Declare(t.Context(), js, 1); err != nil {
-		t.Fatal(err)
-	}
-	// It has the event, but under another id.
-	ack, err := js.Publish(t.Context(), Subject(testCluster, failed.Source), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	mustPublish(t, b, expiring, ack.Sequence)
-	var told []bool
-	for _, raw := range messages(t, js, StreamHistory) {
-		event, err := FromMsg(raw.Subject, raw.Header, raw.Data)
-		if err != nil {
-			t.Fatal(err)
-		}
-		change, err := ParseChange(event)
-		if err != nil {
-			t.Fatal(err)
-		}
-		told = append(told, change.Status.Expiring)
-	}
-	if !slices.Equal(told, []bool{false, true}) {
-		t.Errorf("HISTORY has failures that say expiring: %v, want false and true", told)
+	mustPublish(t, s.bus(), expiring, 0)
+	if id, want := messages(t, s.jetstream(), StreamHistory)[0].Header.Get("Nats-Msg-Id"), "prod-eu/"+expiring.ID()+"/expiring"; id != want {
+		t.Errorf("the message id is %s, want %s", id, want)
 	}
 }

@@ -94,16 +94,6 @@ func TestALastChangeIsSmall(t *testing.T) {
 	}
 }
 
-func BenchmarkNewLastChange(b *testing.B) {
-	c := change()
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := NewLastChange(1, testTime, c); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 // Anyone with the permission to publish may have written what is on the stream.
 func FuzzNewLastChange(f *testing.F) {
 	for _, c := range allChanges() {

@@ -2,9 +2,6 @@ package events
 
 import (
 	"errors"
-	"fmt"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -145,67 +142,6 @@ func TestPublishChangeAgainAfterWhatSupersededIt(t *testing.T) {
 	}
 	if history := messages(t, js, StreamHistory); len(history) != 3 {
 		t.Errorf("HISTORY holds %d events, want 3", len(history))
-	}
-}
-
-func TestTwoWatchersPublishEachChangeOnce(t *testing.T) {
-	s := sharedServer(t)
-	const versions = 50
-	var stored, conflicts, unanswered atomic.Int64
-	var wg sync.WaitGroup
-	for range 2 {
-		b := s.bus()
-		wg.Go(func() {
-			for v := 1; v <= versions; {
-				var expected uint64
-				have := 0
-				last, err := b.Last(t.Context(), "keyturn.v1.prod-eu.secret.shop.db")
-				if err == nil {
-					expected = last.Seq
-					if _, err := fmt.Sscan(last.Event.Extensions()["resourceversion"].(string), &have); err != nil {
-						t.Error(err)
-						return
-					}
-				} else if IsSilence(err) {
-					continue
-				} else if !errors.Is(err, ErrNotFound) {
-					t.Error(err)
-					return
-				}
-				if v = max(v, have+1); v > versions {
-					return
-				}
-				c := version("db", fmt.Sprint(v))
-				c.Time = time.Now()
-				_, err = b.PublishChange(t.Context(), c, expected)
-				switch {
-				case IsSilence(err): // It may be stored. If so, the next one is published.
-					unanswered.Add(1)
-				case err == nil:
-					stored.Add(1)
-				case errors.Is(err, ErrConflict):
-					conflicts.Add(1)
-				default:
-					t.Error(err)
-					return
-				}
-			}
-		})
-	}
-	wg.Wait()
-	if n := stored.Load(); n > versions || n+unanswered.Load() < versions {
-		t.Errorf("%d changes were stored, want %d; there were %d conflicts, and %d had no answer", n, versions, conflicts.Load(), unanswered.Load())
-	}
-	seen := make(map[string]bool)
-	for _, raw := range messages(t, s.jetstream(), StreamHistory) {
-		id := raw.Header.Get("Nats-Msg-Id")
-		if seen[id] {
-			t.Errorf("HISTORY holds %s twice", id)
-		}
-		seen[id] = true
-	}
-	if len(seen) != versions {
-		t.Errorf("HISTORY holds %d changes, want %d", len(seen), versions)
 	}
 }
 

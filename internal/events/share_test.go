@@ -69,58 +69,20 @@ func TestANamespaceDoesNotEvictTheHistoryOfAnother(t *testing.T) {
 }
 
 // Whoever may write a secret in a store can write it each second.
-func TestAMountOfAStoreDoesNotEvictTheHistoryOfOthers(t *testing.T) {
-	b := smallHistory(t, 1<<19)
-	inMount := func(mount string) Source {
-		return StorePath{Store: "bao", Namespace: RootNamespace, Mount: mount, Path: "app/db"}.Source()
-	}
-	rotate := func(mount string, i int, seq uint64) uint64 {
-		t.Helper()
-		c := rotation(testCluster, "app/db", int64(i+1))
-		c.Source = inMount(mount)
-		return mustPublish(t, b, c, seq)
-	}
-	const kept = 40
-	var quiet, mount, noisy uint64
-	for i := range kept {
-		c := version("db", fmt.Sprint(i+1))
-		c.Source.Namespace = "quiet"
-		quiet, mount = mustPublish(t, b, c, quiet), rotate("quiet", i, mount)
-	}
-	for i := range 1000 { // more than twice what HISTORY has room for
-		noisy = rotate("noisy", i, noisy)
-	}
-	count := make(map[string]int)
-	for _, raw := range messages(t, b.js, StreamHistory) {
-		count[raw.Subject]++
-	}
-	on := func(source Source) int { return count[HistorySubject(Subject(testCluster, source))] }
-	db := Source{Kind: KindSecret, Namespace: "quiet", Name: "db"}
-	if on(db) != kept || on(inMount("quiet")) != kept {
-		t.Errorf("HISTORY has %d events of a namespace and %d of a mount, want %d of each", on(db), on(inMount("quiet")), kept)
-	}
-	if on(inMount("noisy")) == 0 {
-		t.Error("HISTORY has nothing of the other mount, want its share")
-	}
-	if _, err := lastOn(t, b, Subject(testCluster, inMount("noisy"))); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestAnEventBeyondTheShareIsKeptForAnHour(t *testing.T) {
-	b := smallHistory(t, 1<<20)
-	b.share.half = 0
-	const published = 60
-	var seq uint64
-	for range published {
-		seq = mustPublish(t, b, version("db", fmt.Sprint(seq+1)), seq)
-	}
-	kept := make(map[string]int)
-	for _, raw := range messages(t, b.js, StreamHistory) {
-		kept[raw.Header.Get(jetstream.MsgTTLHeader)]++
-	}
-	if kept[""] == 0 || kept[shortly.String()] == 0 || len(kept) != 2 || kept[""]+kept[shortly.String()] == published {
-		t.Errorf("of %d events so many are kept for a time: %v; want some for good, some for an hour and some not at all", published, kept)
+func TestEachMountOfAStoreHasAShareOfItsOwn(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		source Source
+		want   string
+	}{
+		{"a Secret has that of its namespace", version("db", "1").Source, "shop"},
+		{"a path that of its mount", StorePath{"bao", RootNamespace, "kv", "shop/db"}.Source(), "bao/root/kv"},
+		{"a mount of several segments is one", StorePath{"bao", RootNamespace, "kv/prod", "db"}.Source(), "bao/root/kv%2Fprod"},
+		{"so is a namespace of the store", StorePath{"bao", "a/b", "kv", "db"}.Source(), "bao/a%2Fb/kv"},
+	} {
+		if got := tt.source.sharer(); got != tt.want {
+			t.Errorf("%s: got %s, want %s", tt.name, got, tt.want)
+		}
 	}
 }
 

@@ -32,13 +32,6 @@ func readState(t *testing.T, from anyReader, filters []string) map[string]Stored
 	return state
 }
 
-func TestStateOfAnEmptyStream(t *testing.T) {
-	s := sharedServer(t)
-	if state := readState(t, s.bus(), SourceFilters(testCluster)); len(state) != 0 {
-		t.Errorf("got %v", state)
-	}
-}
-
 func TestStateIsTheLastEventOfEverySubjectThatMatches(t *testing.T) {
 	s := sharedServer(t)
 	b := s.bus()

@@ -19,6 +19,7 @@ func TestWhatIsSilenceIsWorthRepeating(t *testing.T) {
 		{"success", nil, false},
 		{"the time of a request is over", context.DeadlineExceeded, true},
 		{"nobody answers a request", nats.ErrTimeout, true},
+		{"messages of a reading are lost", errLost, true},
 		{"nobody answers an outcome", jetstream.ErrAsyncPublishTimeout, true},
 		{"a server runs, and not JetStream", nats.ErrNoResponders, true},
 		{"JetStream is not ready", &jetstream.APIError{Code: 503, ErrorCode: jetstream.JSErrCodeJetStreamNotEnabled}, true},
