@@ -77,26 +77,6 @@ func TestANamespaceThatIsCreatedBringsWhatIsNew(t *testing.T) {
 	diffLines(t, want, b.history()[2:])
 }
 
-func TestANamespaceThatIsLabeledWhileNoWatcherRunsBringsNothingNew(t *testing.T) {
-	b := newBench(t, secretOf("shop", "db", "u1", "1", "one"), namespaceOf("shop", "1", "a"), namespaceOf("bank", "1", "b"))
-	options := b.options()
-	options.NamespaceSelector, options.Kinds = "team=a", []string{"secret"}
-	b.create(createdAt(secretOf("bank", "db", "u2", "2", "one"), time.Now().Add(-time.Hour)))
-	stop := b.ready(options)
-	b.hasWatched()
-	stop()
-	b.create(createdAt(secretOf("shop", "new", "u3", "3", "one"), time.Now()))
-	if _, err := b.client.CoreV1().Namespaces().Update(t.Context(), namespaceOf("bank", "2", "a"), metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	b.ready(options)()
-	got := b.history()
-	if len(got) == 3 && got[1] > got[2] {
-		got[1], got[2] = got[2], got[1]
-	}
-	diffLines(t, []string{"secret/db observed u1/1 {a b} []", "secret/db observed u2/2 {a b} []", "secret/new changed u3/3@3 {a b} [a b] created"}, got)
-}
-
 func TestASourceThatIsFirstSeenShortlyAfterItsCreationSaysWhenThatWas(t *testing.T) {
 	at := time.Now().Add(-time.Minute).Truncate(time.Second).UTC()
 	b := newBench(t, createdAt(secretOf("shop", "db", "u1", "1", "one"), at))

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	metricnoop "go.opentelemetry.io/otel/metric/noop"
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,20 +30,6 @@ func TestAChangeCostsTheWatcherNoMoreAllocationsThanBefore(t *testing.T) {
 	}
 	if want := uint64(times + 2); r.published != want || r.verb != events.VerbChanged {
 		t.Errorf("%d events, the last one %s, want %d and changed", r.published, r.verb, want)
-	}
-}
-
-// BenchmarkSecretTurns measures a hundred changes.
-func BenchmarkSecretTurns(b *testing.B) {
-	const turns = 100
-	b.ReportAllocs()
-	for b.Loop() {
-		b.StopTimer()
-		r := newSecretTurns(b, turns)
-		b.StartTimer()
-		for range turns {
-			r.turn()
-		}
 	}
 }
 
@@ -74,10 +59,6 @@ func newSecretTurns(tb testing.TB, turns int) *secretTurns {
 	}
 	tb.Cleanup(r.pending.shutDown)
 	known := newLedger(nil)
-	measured, err := newMetrics(metricnoop.NewMeterProvider().Meter(""), none, none, known, allOf)
-	if err != nil {
-		tb.Fatal(err)
-	}
 	log := slog.New(slog.DiscardHandler)
 	kind := secretSource
 	eyes := view{
@@ -88,7 +69,7 @@ func newSecretTurns(tb testing.TB, turns int) *secretTurns {
 		cluster: testCluster, now: time.Now, ledger: known, throttle: newThrottle(1<<30, time.Now, log), sightings: newSightings(),
 		settled: func() bool { return true }, doubted: func(events.Source) bool { return false },
 		assessors: map[events.Kind]assessor{kind.kind: assessObjects(kind, scope{selected: &namespaceFilter{}}, eyes)},
-		publisher: &publisher{bus: r, ledger: known, metrics: measured, tracer: tracenoop.NewTracerProvider().Tracer(""), log: log},
+		publisher: &publisher{bus: r, ledger: known, metrics: unmeasured(tb, known), tracer: tracenoop.NewTracerProvider().Tracer(""), log: log},
 	}
 	return r
 }

@@ -109,26 +109,6 @@ func TestAWatcherThatHearsNothingDoesNotReportAsGoneWhatAnotherReportedAsNew(t *
 	})
 }
 
-func TestAWatcherThatHearsNothingDoesNotReportAsThereWhatAnotherReportedAsGone(t *testing.T) {
-	b := newTwoWatchers(t)
-	defer b.stopOne()
-	b.delete("shop", "db")
-	b.eventually("the deletion is published", func() bool { return len(b.verbs("db")) == 2 })
-	b.tell("db")
-	b.wantVerbs("db", "observed", "deleted")
-}
-
-func TestAWatcherThatHearsNothingDoesNotReportWhatWasBeforeARecreation(t *testing.T) {
-	b := newTwoWatchers(t)
-	defer b.stopOne()
-	b.delete("shop", "db")
-	b.eventually("the deletion is published", func() bool { return len(b.verbs("db")) == 2 })
-	b.create(secretOf("shop", "db", "u3", "10", "two"))
-	b.eventually("the creation is published", func() bool { return len(b.verbs("db")) >= 3 })
-	b.tell("db")
-	b.wantVerbs("db", "observed", "deleted", "changed")
-}
-
 func TestAWatcherThatIsUpToDateReportsAsGoneWhatAnotherReportedLast(t *testing.T) {
 	b := newTwoWatchers(t)
 	defer b.stopOne()

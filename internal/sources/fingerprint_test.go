@@ -195,12 +195,3 @@ func TestChangedNamesWhatIsNotTheSameInBoth(t *testing.T) {
 		}
 	})
 }
-
-func BenchmarkFingerprint(b *testing.B) {
-	data := content{"tls.crt": strings.Repeat("c", 4<<10), "tls.key": strings.Repeat("k", 2<<10)}.data()
-	ring := keyringOf(1)
-	b.ReportAllocs()
-	for b.Loop() {
-		ring.fingerprint(testSource, data)
-	}
-}

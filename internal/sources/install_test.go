@@ -1,7 +1,6 @@
 package sources
 
 import (
-	"errors"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -200,20 +199,4 @@ func TestAKindThatIsNotInstalledIsLookedForUntilTheEnd(t *testing.T) {
 	options := b.everyKind()
 	options.LookAgain = time.Hour
 	b.ready(options)()
-}
-
-func TestWatcherSaysWhichRightOfACustomKindIsMissing(t *testing.T) {
-	b := newBench(t, secretOf("shop", "db", "u1", "1", "one"))
-	b.dynamic.PrependReactor("list", "externalsecrets", func(k8stesting.Action) (bool, runtime.Object, error) {
-		return true, nil, apierrors.NewForbidden(externalSecretSource.custom.GroupResource(), "", errors.New("no"))
-	})
-	w, stop := b.start(b.everyKind())
-	defer stop()
-	want := "no permission to list and watch externalsecrets.external-secrets.io; grant it as in deploy/components/secret-stores/watcher.yaml"
-	b.eventually("it says what is missing", func() bool {
-		err := w.Ready()
-		return err != nil && strings.Contains(err.Error(), want) && apierrors.IsForbidden(err)
-	})
-	// What the watcher has permission to watch is watched.
-	b.want("secret/db observed u1/1 {a b} []")
 }

@@ -27,63 +27,20 @@ func TestParseKeyring(t *testing.T) {
 		want    []string // the ids
 		err     string
 	}{
-		{
-			name: "a line is a key", content: keyLine(1, 32) + "\n",
-			want: []string{first},
-		},
-		{
-			name: "the last line needs no end", content: keyLine(1, 32),
-			want: []string{first},
-		},
-		{
-			name: "the order of the lines is kept", content: keyLine(2, 32) + "\n" + keyLine(1, 32) + "\n",
-			want: []string{second, first},
-		},
+		{name: "a line is a key", content: keyLine(1, 32) + "\n", want: []string{first}},
+		{name: "the order of the lines is kept", content: keyLine(2, 32) + "\n" + keyLine(1, 32) + "\n", want: []string{second, first}},
 		{
 			name:    "comments, empty lines, spaces and the line ends of Windows are passed over",
 			content: "# current, since March\r\n\r\n  " + keyLine(1, 32) + "\t\r\n   # the one before\n" + keyLine(2, 32) + "\n\n",
 			want:    []string{first, second},
 		},
-		{
-			name: "a file without a key is refused", content: "# nothing here yet\n\n",
-			err: "holds no key, want at least one of 32 bytes in base64",
-		},
-		{
-			name: "an empty file is refused", content: "",
-			err: "holds no key, want at least one of 32 bytes in base64",
-		},
-		{
-			name: "a key that is too short is refused by its line", content: "#\n" + keyLine(1, 31),
-			err: "line 2 holds 31 bytes, want at least 32",
-		},
-		{
-			name: "a short key is refused also after a good one", content: keyLine(1, 32) + "\n" + keyLine(2, 8),
-			err: "line 2 holds 8 bytes, want at least 32",
-		},
-		{
-			name: "what is not base64 is refused", content: "correct horse battery staple correct horse battery staple",
-			err: "line 1 is not base64",
-		},
-		{
-			name: "hexadecimal with a stray character is refused", content: strings.Repeat("0f", 32) + "_",
-			err: "line 1 is not base64",
-		},
-		{
-			name: "base64 for URLs is refused", content: strings.ReplaceAll(keyLine(0xff, 32), "/", "_"),
-			err: "line 1 is not base64",
-		},
-		{
-			name: "a comment behind a key is no comment", content: keyLine(1, 32) + " # current",
-			err: "line 1 is not base64",
-		},
-		{
-			name: "a key that comes twice is refused", content: keyLine(1, 32) + "\n" + keyLine(2, 32) + "\n" + keyLine(1, 32),
-			err: "line 3 repeats a key",
-		},
-		{
-			name: "a line without end is refused", content: strings.Repeat("A", 1<<20),
-			err: "reading lines: bufio.Scanner: token too long",
-		},
+		{name: "a file without a key is refused", content: "# nothing here yet\n\n", err: "holds no key, want at least one of 32 bytes in base64"},
+		{name: "a key that is too short is refused by its line", content: "#\n" + keyLine(1, 31), err: "line 2 holds 31 bytes, want at least 32"},
+		{name: "what is not base64 is refused", content: "correct horse battery staple correct horse battery staple", err: "line 1 is not base64"},
+		{name: "base64 for URLs is refused", content: strings.ReplaceAll(keyLine(0xff, 32), "/", "_"), err: "line 1 is not base64"},
+		{name: "a comment behind a key is no comment", content: keyLine(1, 32) + " # current", err: "line 1 is not base64"},
+		{name: "a key that comes twice is refused", content: keyLine(1, 32) + "\n" + keyLine(2, 32) + "\n" + keyLine(1, 32), err: "line 3 repeats a key"},
+		{name: "a line without end is refused", content: strings.Repeat("A", 1<<20), err: "reading lines: bufio.Scanner: token too long"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			ring, err := parseKeyring([]byte(tt.content))
@@ -126,20 +83,6 @@ func TestKeyIDsTellNothingButWhichKey(t *testing.T) {
 	}
 }
 
-func TestLoadKeyring(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "keys")
-	if err := os.WriteFile(path, []byte(keyLine(1, 32)+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	ring, err := loadKeyring(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(ring.keys) != 1 || ring.keys[0].id != keyringOf(1).keys[0].id {
-		t.Errorf("the ring has %d keys, want the one of the file", len(ring.keys))
-	}
-}
-
 func TestLoadKeyringSaysWhichFileAndWhatToDo(t *testing.T) {
 	dir := t.TempDir()
 	short := filepath.Join(dir, "short")
@@ -153,10 +96,7 @@ func TestLoadKeyringSaysWhichFileAndWhatToDo(t *testing.T) {
 			"a file that is not there", filepath.Join(dir, "missing"),
 			"--fingerprint-key-file: open " + filepath.Join(dir, "missing") + ": no such file or directory; make one with: openssl rand -base64 32",
 		},
-		{
-			"a file that cannot be read", dir,
-			"--fingerprint-key-file: read " + dir + ": is a directory; make one with: openssl rand -base64 32",
-		},
+		{"a file that cannot be read", dir, "--fingerprint-key-file: read " + dir + ": is a directory; make one with: openssl rand -base64 32"},
 		{
 			"a file that is not right", short,
 			"--fingerprint-key-file " + short + ": line 1 holds 16 bytes, want at least 32; make a key with: openssl rand -base64 32",

@@ -5,8 +5,6 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/keyturn/keyturn/internal/events"
 )
 
@@ -68,27 +66,5 @@ func TestWhatIsKeptIsNoPartOfTheHeader(t *testing.T) {
 		if at := uintptr(unsafe.Pointer(unsafe.StringData(text))); at >= begin && at < begin+uintptr(len(header)) {
 			t.Errorf("the %s %q keeps the header in memory", what, text)
 		}
-	}
-}
-
-func TestLedger(t *testing.T) {
-	l := newLedger(nil)
-	there, gone := testSource, testSource
-	gone.Name = "gone"
-	if l.get(there) != nil || len(l.sources()) != 0 {
-		t.Error("a new ledger knows something")
-	}
-	entry := lastOf(1, events.VerbObserved)
-	l.set(there, entry)
-	l.set(gone, lastOf(2, events.VerbDeleted))
-	if l.get(there) != entry {
-		t.Errorf("got %+v, want the entry that was set", l.get(there))
-	}
-	if diff := cmp.Diff([]events.Source{there}, l.sources()); diff != "" {
-		t.Errorf("the sources that exist (-want +got):\n%s", diff)
-	}
-	l.set(there, nil)
-	if l.get(there) != nil || len(l.sources()) != 0 {
-		t.Error("a source is known after it was forgotten")
 	}
 }

@@ -3,21 +3,14 @@ package sources
 import (
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/events/embedded"
-	"github.com/keyturn/keyturn/tests/testbed/process"
 	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
@@ -148,28 +141,6 @@ func TestWatcherPublishesAgainWhatTheStreamHasLost(t *testing.T) {
 	}
 }
 
-func TestWatcherPublishesAgainWhatTheStreamHasLostInItsMiddle(t *testing.T) {
-	b := newBench(t, secretOf("shop", "db", "u1", "1", "one"))
-	defer b.ready(b.watchful())()
-	b.hasWatched()
-	for i, name := range []string{"mid", "last"} {
-		version := strconv.Itoa(i + 2)
-		b.create(secretOf("shop", name, "u"+version, version, "one"))
-		b.eventually(name+" is published", func() bool { return len(b.history()) == i+2 })
-	}
-	natstest.Publish(b.T, func() error {
-		stream, err := b.js.Stream(b.Context(), events.StreamChanges)
-		if err != nil {
-			return err
-		}
-		lost := events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "mid"}
-		return stream.Purge(b.Context(), jetstream.WithPurgeSubject(events.Subject(testCluster, lost)))
-	})
-	b.wantState(map[string]string{
-		"secret/db": "observed u1/1 {a b} []", "secret/mid": "changed u2/2@2 {a b} [a b] created", "secret/last": "changed u3/3@3 {a b} [a b] created",
-	})
-}
-
 func TestWatchersPublishALostEventOnce(t *testing.T) {
 	b := newBench(t, secretOf("shop", "db", "u1", "1", "one"))
 	one, stopOne := b.startReady(b.watchful())
@@ -198,92 +169,4 @@ func TestWatchersPublishALostEventOnce(t *testing.T) {
 			t.Errorf("after sequence %d it has %d", seq, again)
 		}
 	}
-}
-
-func TestWatcherPublishesALostStatusAgain(t *testing.T) {
-	b := newBench(t)
-	b.put(externalSecretOf(t, "db", 1, "True", "1-a", nil))
-	options := b.everyKind()
-	options.CheckStream = 20 * time.Millisecond
-	defer b.ready(options)()
-	b.put(externalSecretOf(t, "db", 3, "True", "1-b", nil))
-	b.want("externalsecret/db observed es/1 1-a of db: RTrue", "externalsecret/db synced es/3@3 1-b of db: RTrue previous")
-	b.await("the sync is on the stream", func(ctx context.Context) bool { return len(b.state(ctx)) == 1 })
-	b.purge()
-	b.await("the last status is published again", func(ctx context.Context) bool {
-		history := b.history()
-		return len(b.state(ctx)) == 1 && history[len(history)-1] == "externalsecret/db synced es/3@3 1-b of db: RTrue"
-	})
-}
-
-// storedBench is a bench whose server can be stopped and has a store that can be copied.
-type storedBench struct {
-	*bench
-	dir    string
-	server *embedded.Server
-}
-
-func newStoredBench(t *testing.T, objects ...runtime.Object) *storedBench {
-	t.Helper()
-	b := &storedBench{bench: newBench(t, objects...), dir: t.TempDir()}
-	port, err := process.FreePort() // it stays free while the server is restarted
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.start(process.Address(port))
-	t.Cleanup(func() { b.server.Shutdown() })
-	b.nc, err = nats.Connect(b.server.ClientURL(), nats.Timeout(testkit.Patience), nats.MaxReconnects(-1), nats.ReconnectWait(10*time.Millisecond))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(b.nc.Close)
-	if b.js, err = jetstream.New(b.nc); err != nil {
-		t.Fatal(err)
-	}
-	b.declare()
-	if b.bus, err = events.Open(t.Context(), b.nc, testCluster, nil); err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
-func (b *storedBench) start(listen string) {
-	b.Helper()
-	var err error
-	if b.server, err = embedded.Start(embedded.Options{Listen: listen, StoreDir: filepath.Join(b.dir, "store")}, nil); err != nil {
-		b.Fatal(err)
-	}
-}
-
-// restart stops the server and starts it again on the same port. between runs while the server is stopped.
-func (b *storedBench) restart(between func() error) {
-	b.Helper()
-	listen := strings.TrimPrefix(b.server.ClientURL(), "nats://")
-	b.server.Shutdown()
-	if err := between(); err != nil {
-		b.Fatal(err)
-	}
-	b.start(listen)
-	b.eventually("the connection is up again", b.nc.IsConnected)
-}
-
-func TestWatcherPublishesAgainWhatARollbackOfTheStreamHasLost(t *testing.T) {
-	b := newStoredBench(t, secretOf("shop", "db", "u1", "1", "one"))
-	options := b.options()
-	options.CheckStream = time.Hour // The reconnect triggers the check.
-	defer b.ready(options)()
-	b.eventually("the source is observed", func() bool { return b.lastEvent() == "observed u1/1 {a b} []" })
-	store, older := filepath.Join(b.dir, "store"), filepath.Join(b.dir, "older")
-	b.restart(func() error { return os.CopyFS(older, os.DirFS(store)) })
-	b.update(secretOf("shop", "db", "u1", "2", "two"))
-	b.eventually("the change is published", func() bool { return b.lastEvent() == "changed u1/2@2 {a@2 b} [a] previous" })
-	b.create(secretOf("shop", "new", "u2", "3", "one"))
-	b.await("the creation is published", func(ctx context.Context) bool { return len(b.state(ctx)) == 2 })
-	b.restart(func() error {
-		if err := os.RemoveAll(store); err != nil {
-			return err
-		}
-		return os.Rename(older, store)
-	})
-	b.wantState(map[string]string{"secret/db": "changed u1/2@2 {a@2 b} [a]", "secret/new": "changed u2/3@3 {a b} [a b] created"})
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel/attribute"
+	metricnoop "go.opentelemetry.io/otel/metric/noop"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
@@ -19,6 +20,16 @@ func none() int { return 0 }
 
 // allOf is for a ledger with no others than the sources that are watched.
 func allOf(events.Source) bool { return true }
+
+// unmeasured are metrics that nobody reads.
+func unmeasured(tb testing.TB, known *ledger) *metrics {
+	tb.Helper()
+	m, err := newMetrics(metricnoop.NewMeterProvider().Meter(""), none, none, known, allOf)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return m
+}
 
 func TestWhatTheWatcherMeasuresHasTheLabelsOfItsDefinition(t *testing.T) {
 	reader, known := sdkmetric.NewManualReader(), newLedger(nil)

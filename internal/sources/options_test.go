@@ -2,7 +2,6 @@ package sources
 
 import (
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -29,10 +28,6 @@ func TestOptionsValidate(t *testing.T) {
 		want   string // empty where the options are valid
 	}{
 		{"the defaults, with a cluster and a key file, are valid", func(*Options) {}, ""},
-		{"every kind is valid", func(o *Options) { o.Kinds = kindNames() }, ""},
-		{"one kind is enough", func(o *Options) { o.Kinds = []string{"configmap"} }, ""},
-		{"selectors are valid", func(o *Options) { o.Selector, o.NamespaceSelector = "app in (a,b),!noisy", "team=shop" }, ""},
-		{"namespaces are valid", func(o *Options) { o.Namespaces = []string{"shop"} }, ""},
 		{
 			"a cluster is a DNS label", func(o *Options) { o.Cluster = "prod.eu" },
 			`--cluster: "prod.eu", want 1 to 63 lower-case letters, digits or '-', beginning and ending with a letter or digit`,
@@ -124,15 +119,4 @@ func TestOptionsFlagsSetTheirFields(t *testing.T) {
 	if diff := flagged(options, want); diff != "" {
 		t.Errorf("options (-want +got):\n%s", diff)
 	}
-}
-
-func TestDefaultOptionsCanBeUsed(t *testing.T) {
-	options := DefaultOptions()
-	before, now := time.Now(), options.Now()
-	if after := time.Now(); now.Before(before) || now.After(after) {
-		t.Errorf("the clock shows %s, want a time from %s to %s", now, before, after)
-	}
-	progress := options.Progress()
-	progress.Busy()
-	progress.Idle()
 }

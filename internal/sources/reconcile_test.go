@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	metricnoop "go.opentelemetry.io/otel/metric/noop"
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -35,17 +34,13 @@ func (p *publications) PublishChange(_ context.Context, change events.Change, ex
 func reconcilerOf(t *testing.T, bus *publications, assess assessor) (*reconciler, *lockedBuffer) {
 	t.Helper()
 	reader, log := readerOf(&stateOf{stored: []events.Stored{unreadable(testSource, 9)}})
-	measured, err := newMetrics(metricnoop.NewMeterProvider().Meter(""), none, none, reader.ledger, allOf)
-	if err != nil {
-		t.Fatal(err)
-	}
 	return &reconciler{
 		cluster: testCluster, now: func() time.Time { return epoch }, assessors: map[events.Kind]assessor{testSource.Kind: assess},
 		ledger: reader.ledger, reader: reader, throttle: newThrottle(0, time.Now, slog.New(slog.DiscardHandler)), settled: func() bool { return true },
 		doubted: func(events.Source) bool { return false }, hasListed: func(events.Kind) bool { return true },
 		sightings: newSightings(), notice: func(source events.Source) { t.Errorf("%s is queued again", source) },
 		publisher: &publisher{
-			bus: bus, ledger: reader.ledger, metrics: measured, tracer: tracenoop.NewTracerProvider().Tracer(""),
+			bus: bus, ledger: reader.ledger, metrics: unmeasured(t, reader.ledger), tracer: tracenoop.NewTracerProvider().Tracer(""),
 			log: slog.New(slog.NewJSONHandler(log, nil)),
 		},
 	}, log

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	metricnoop "go.opentelemetry.io/otel/metric/noop"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
@@ -50,17 +49,13 @@ func recoveryOf(t *testing.T, extent events.Extent, stored ...events.Stored) (*r
 		state.last = events.ErrNotFound
 	}
 	reader, log := readerOf(state)
-	measured, err := newMetrics(metricnoop.NewMeterProvider().Meter(""), none, none, reader.ledger, allOf)
-	if err != nil {
-		t.Fatal(err)
-	}
 	queued := &[]events.Source{}
 	return &recovery{
 		bus: &extents{extent: extent}, reader: reader, interval: 30 * time.Second,
 		watched: func(source events.Source) bool { return source.Namespace == testSource.Namespace },
 		notice:  func(source events.Source) { *queued = append(*queued, source) },
 		lost:    func() {},
-		metrics: measured, log: slog.New(slog.NewJSONHandler(log, nil)),
+		metrics: unmeasured(t, reader.ledger), log: slog.New(slog.NewJSONHandler(log, nil)),
 	}, queued, log
 }
 

@@ -228,31 +228,6 @@ func TestReduceTakesTheTimeOfTheNewestWrite(t *testing.T) {
 	}
 }
 
-func TestReduceTellsWhetherAnybodyWroteSinceTheCreation(t *testing.T) {
-	created := time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
-	for _, tt := range []struct {
-		name    string
-		written []time.Duration // after the creation
-		want    bool
-	}{
-		{"nobody is known to have written", nil, true},
-		{"the creation itself is a write", []time.Duration{0}, true},
-		{"its times may differ by a little", []time.Duration{0, creationTakes}, true},
-		{"somebody wrote later", []time.Duration{0, creationTakes + time.Second}, false},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			meta := metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(created)}
-			for _, after := range tt.written {
-				written := metav1.NewTime(created.Add(after))
-				meta.ManagedFields = append(meta.ManagedFields, metav1.ManagedFieldsEntry{Time: &written})
-			}
-			if got := newObject(keyringOf(1), events.KindSecret, &meta, nil).asCreated; got != tt.want {
-				t.Errorf("got %t, want %t", got, tt.want)
-			}
-		})
-	}
-}
-
 func TestOnlyTheKindsOfEveryClusterAreWatchedByDefault(t *testing.T) {
 	if diff := cmp.Diff([]string{"configmap", "secret"}, DefaultOptions().Kinds); diff != "" {
 		t.Errorf("kinds by default (-want +got):\n%s", diff)

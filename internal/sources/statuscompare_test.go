@@ -88,10 +88,6 @@ func TestCompareExternalSecrets(t *testing.T) {
 			pending.is(nothing),
 			synced("1-a").is("synced u/3@3 1-a of db: SecretSynced previous"),
 		}},
-		{"one that was synced before is observed", []statusStep{
-			synced("1-a").is("observed u/1 1-a of db: SecretSynced"),
-			synced("1-a").is(nothing),
-		}},
 		{"a sync of another version is published", []statusStep{
 			synced("1-a").is("observed u/1 1-a of db: SecretSynced"),
 			synced("1-b").is("synced u/2@2 1-b of db: SecretSynced previous"),

@@ -15,30 +15,22 @@ import (
 
 func TestSweepFindsWhatWasDeletedWhileNobodyLooked(t *testing.T) {
 	known := newLedger(nil)
-	outOfScope, otherKind := events.Source{Kind: events.KindSecret, Namespace: "bank", Name: "db"}, events.Source{Kind: events.KindConfigMap, Namespace: "shop", Name: "app"}
-	for _, source := range []events.Source{testSource, otherSource, outOfScope, otherKind} {
+	for _, source := range []events.Source{
+		testSource, otherSource, {Kind: events.KindSecret, Namespace: "bank", Name: "db"}, {Kind: events.KindSecret, Namespace: "dev", Name: "db"},
+		{Kind: events.KindConfigMap, Namespace: "shop", Name: "app"},
+	} {
 		known.set(source, lastOf(1, events.VerbObserved))
 	}
 	known.set(events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "gone"}, lastOf(1, events.VerbDeleted))
 	var gone []events.Source
 	s := &sweeper{
 		ledger: known, cached: cacheOf(t, &object{source: testSource}), gone: func(source events.Source) { gone = append(gone, source) },
-		scope: scope{names: []string{"shop"}, selected: newNamespaceFilter(nil, labels.Everything(), nil)},
+		scope: scope{names: []string{"shop", "dev"}, ignored: []string{"dev"}, selected: newNamespaceFilter(nil, labels.Everything(), nil)},
 	}
 	s.sweep(events.KindSecret)
 	if diff := cmp.Diff([]events.Source{otherSource}, gone); diff != "" {
 		t.Errorf("gone (-want +got):\n%s", diff)
 	}
-}
-
-func TestSweepLeavesIgnoredNamespacesAlone(t *testing.T) {
-	known := newLedger(nil)
-	known.set(testSource, lastOf(1, events.VerbObserved))
-	s := &sweeper{
-		ledger: known, cached: cacheOf(t), gone: func(source events.Source) { t.Errorf("%v is gone", source) },
-		scope: scope{ignored: []string{testSource.Namespace}, selected: newNamespaceFilter(nil, labels.Everything(), nil)},
-	}
-	s.sweep(testSource.Kind)
 }
 
 // TestSweepFindsWhatWasDeletedInANamespaceThatIsNotSelected deletes a namespace with its objects, so that it has no labels to be selected by.

@@ -75,33 +75,6 @@ func TestANamespaceOverItsBudgetWaitsAndNoOtherDoes(t *testing.T) {
 	}
 }
 
-func TestASourceThatHasNothingToSayAnyMoreReturnsItsTurn(t *testing.T) {
-	r, bus, _ := throttled(t, 6, func() time.Time { return epoch })
-	gone := false
-	r.assessors[events.KindSecret] = func(source events.Source, before *lastEvent, created bool) (events.Change, bool) {
-		change, _ := always(source, before, created)
-		return change, !gone
-	}
-	entries := make([]queueEntry, 1000)
-	for i := range entries {
-		_ = r.reconcile(t.Context(), inNamespace("noisy", i), &entries[i])
-	}
-	gone = true
-	for i := range entries {
-		if err := r.reconcile(t.Context(), inNamespace("noisy", i), &entries[i]); err != nil {
-			t.Fatal(err)
-		}
-	}
-	gone = false
-	err := r.reconcile(t.Context(), inNamespace("noisy", 1000), &queueEntry{})
-	if turn, ok := errors.AsType[*turnError](err); !ok || turn.after.Round(time.Minute) != 10*time.Minute {
-		t.Errorf("after 976 objects came and went, the next one gets %v, want its turn in 10 minutes", err)
-	}
-	if len(bus.published) != 24 || r.throttle.length() != 1 {
-		t.Errorf("%d events are published and %d wait, want 24 and 1", len(bus.published), r.throttle.length())
-	}
-}
-
 func TestAFailedPublicationKeepsItsTurn(t *testing.T) {
 	r, bus, _ := throttled(t, 1, func() time.Time { return epoch })
 	bus.err = errors.New("no answer")

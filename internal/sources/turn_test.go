@@ -145,18 +145,3 @@ func TestASourceIsLookedAtLongBeforeItsTurn(t *testing.T) {
 		p.done(testSource)
 	})
 }
-
-func TestObjectsThatAreOnlyObservedWhenTheyAreCreatedHaveABudgetToo(t *testing.T) {
-	r, bus, _ := throttled(t, 6, func() time.Time { return epoch })
-	r.assessors[events.KindExternalSecret] = func(source events.Source, _ *lastEvent, _ bool) (events.Change, bool) {
-		return describeStatus(&object{source: source}, status{}, events.VerbObserved, nil, fingerprints{}), true
-	}
-	for i := range 100 {
-		source := inNamespace("noisy", i)
-		source.Kind = events.KindExternalSecret
-		_ = r.reconcile(t.Context(), source, &queueEntry{created: true})
-	}
-	if n := len(bus.published); n > 4*6 {
-		t.Errorf("%d are published, want 24 at most", n)
-	}
-}

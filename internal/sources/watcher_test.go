@@ -2,13 +2,11 @@ package sources
 
 import (
 	"errors"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/nats-io/nats.go/jetstream"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,7 +16,6 @@ import (
 	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
 func TestWhatTheWatcherSees(t *testing.T) {
@@ -151,30 +148,6 @@ func TestWatchersOfOneClusterSayEachChangeOnce(t *testing.T) {
 	}
 }
 
-func TestWatcherSupersedesWhatCannotBeRead(t *testing.T) {
-	b := newBench(t, secretOf("shop", "db", "u1", "1", "one"))
-	var ack *jetstream.PubAck
-	publish := func(text string) {
-		natstest.Publish(t, func() (err error) {
-			ack, err = b.js.Publish(t.Context(), events.Subject(testCluster, testSource), []byte(text))
-			return err
-		})
-	}
-	publish("no event")
-	stop := b.ready(b.options())
-	b.want("secret/db observed u1/1 {a b} []")
-
-	// And one that comes while the watcher runs.
-	publish("no event either")
-	b.update(secretOf("shop", "db", "u1", "2", "two"))
-	b.eventually("the change is the last event", func() bool {
-		stored, err := b.bus.Last(t.Context(), events.Subject(testCluster, testSource))
-		return err == nil && stored.Seq > ack.Sequence && stored.Err == nil
-	})
-	stop()
-	b.want("secret/db observed u1/1 {a b} []", "secret/db changed u1/2@2 {a@2 b} [a] previous")
-}
-
 func TestWatcherKeepsToItsScope(t *testing.T) {
 	t.Run("of namespaces by name", func(t *testing.T) {
 		b := newBench(t, secretOf("shop", "db", "u1", "1", "one"), secretOf("bank", "db", "u2", "2", "one"))
@@ -199,30 +172,6 @@ func TestWatcherKeepsToItsScope(t *testing.T) {
 			}
 		}
 	})
-	t.Run("of namespaces by label, also as it changes", func(t *testing.T) {
-		b := newBench(t, secretOf("shop", "db", "u1", "1", "one"), secretOf("bank", "db", "u2", "2", "one"),
-			namespaceOf("shop", "1", "a"), namespaceOf("bank", "1", "b"))
-		options := b.options()
-		options.NamespaceSelector = "team=a"
-		stop := b.ready(options)
-		b.want("secret/db observed u1/1 {a b} []")
-		if _, err := b.client.CoreV1().Namespaces().Update(t.Context(), namespaceOf("bank", "2", "a"), metav1.UpdateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		b.want("secret/db observed u1/1 {a b} []", "secret/db observed u2/2 {a b} []")
-		stop()
-	})
-	t.Run("and leaves alone what it does not watch any more", func(t *testing.T) {
-		b := newBench(t, secretOf("shop", "db", "u1", "1", "one"), secretOf("bank", "db", "u2", "2", "one"))
-		b.ready(b.options())()
-		b.eventually("both are observed", func() bool { return len(b.history()) == 2 })
-		options := b.options()
-		options.Namespaces = []string{"shop"}
-		b.ready(options)()
-		if got := b.history(); len(got) != 2 {
-			t.Errorf("there are also %v", got[2:])
-		}
-	})
 }
 
 func TestWatcherSaysWhichRightIsMissing(t *testing.T) {
@@ -240,9 +189,6 @@ func TestWatcherSaysWhichRightIsMissing(t *testing.T) {
 			if err := w.Ready(); err == nil {
 				t.Error("it is ready before it has asked")
 			}
-			if _, err := os.Stat("../../" + role); err != nil {
-				t.Error(err)
-			}
 			want := "no permission to list and watch " + resource + "; grant it as in " + role
 			b.eventually("it says what is missing", func() bool {
 				err := w.Ready()
@@ -251,37 +197,6 @@ func TestWatcherSaysWhichRightIsMissing(t *testing.T) {
 			stop()
 			if w.Ready() == nil {
 				t.Errorf("it is ready although it never listed %s", resource)
-			}
-		})
-	}
-}
-
-func TestWatcherEndsWhileNATSIsAway(t *testing.T) {
-	b := newBench(t, secretOf("shop", "db", "u1", "1", "one"))
-	b.nc.Close()
-	w, stop := b.start(b.options())
-	b.eventually("it says so", func() bool { return strings.Contains(b.log.String(), "cannot read the stream") })
-	stop()
-	if w.Ready() == nil {
-		t.Error("it is ready")
-	}
-}
-
-func TestNewRefuses(t *testing.T) {
-	b := newBench(t)
-	for _, tt := range []struct {
-		name   string
-		change func(*Options)
-		want   string
-	}{
-		{"options that are not valid", func(o *Options) { o.Workers = 0 }, "--publish-workers: 0, want 1 or more"},
-		{"a key file that is not there", func(o *Options) { o.KeyFile += "x" }, "no such file"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			options := b.options()
-			tt.change(&options)
-			if _, err := New(options); err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("error %v, want one with %q", err, tt.want)
 			}
 		})
 	}

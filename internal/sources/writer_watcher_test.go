@@ -163,25 +163,6 @@ func TestAChangeOfASecretIsPartOfTheTraceOfItsCause(t *testing.T) {
 	}
 }
 
-func TestTheCauseOfWhatHappenedWhileNobodyLookedIsKnown(t *testing.T) {
-	b := newBench(t, secretOf("shop", "db", "u", "1", "one"))
-	b.put(externalSecretOf(t, "db", 2, "True", "1-a", nil))
-	b.ready(b.everyKind())()
-	b.eventually("both are observed", func() bool { return len(b.causes()) == 2 })
-	want := b.causes()
-	b.put(externalSecretOf(t, "db", 3, "True", "1-b", askedFor(rotation)))
-	b.update(secretOf("shop", "db", "u", "4", "two"))
-	b.ready(b.everyKind())()
-	b.eventually("both have changed", func() bool { return len(b.causes()) == 4 })
-	got := b.causes()
-	slices.Sort(got[2:])
-	want = append(want, "externalsecret/db synced because of "+rotation+" traced",
-		"secret/db changed by externalsecret/db because of "+rotation+" traced")
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("causes (-want +got):\n%s", diff)
-	}
-}
-
 func TestChangesAreNotPublishedBeforeItIsKnownWhoWritesWhat(t *testing.T) {
 	b := newBench(t, secretOf("shop", "db", "u", "1", "one"))
 	b.put(externalSecretOf(t, "db", 2, "True", "1-a", nil))
@@ -210,26 +191,5 @@ func TestChangesAreNotPublishedBeforeItIsKnownWhoWritesWhat(t *testing.T) {
 	b.eventually("the change is published", func() bool { return len(b.causes()) == 3 })
 	if got, want := b.causes()[2], "secret/db changed by externalsecret/db because of "+rotation+" traced"; got != want {
 		t.Errorf("event %s\n want %s", got, want)
-	}
-}
-
-func TestACertificateIsTheCauseOfItsSecretsChange(t *testing.T) {
-	certified := func(version string, serial int64) *corev1.Secret {
-		secret := annotated(secretOf("shop", "web", "u", version, ""), issued)
-		secret.Data = map[string][]byte{"tls.crt": pemOf(t, serial, epoch), "keystore.jks": []byte(canary + version)}
-		return secret
-	}
-	first := certified("1", 10)
-	b := newBench(t, first)
-	defer b.ready(b.everyKind())()
-	b.want("secret/web observed u/1 {keystore.jks tls.crt} []")
-	salted := first.DeepCopy()
-	salted.ResourceVersion, salted.Data["keystore.jks"] = "2", []byte(canary+"2")
-	b.update(salted)
-	b.update(certified("3", 11))
-	b.want("secret/web observed u/1 {keystore.jks tls.crt} []", "secret/web changed u/3@3 {keystore.jks@3 tls.crt@3} [keystore.jks tls.crt] previous")
-	cause := b.changes()[1].Cause
-	if cause == nil || cause.Source != "certificate/web" || cause.Serial != "b" || !cause.NotAfter.Equal(epoch) {
-		t.Errorf("the cause is %+v", cause)
 	}
 }
