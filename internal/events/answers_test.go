@@ -23,20 +23,14 @@ func TestNoUserHasAnswersPutWhereItMayNotPublish(t *testing.T) {
 			URL: s.ClientURL(), Cluster: testCluster, Role: user, Inbox: inbox,
 			CAFile: filepath.Join(dir, "ca.crt"), CredsFile: filepath.Join(dir, user+".nk"),
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(nc.Close)
 		js, err := jetstream.New(nc)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return nc, js
 	}
 	nc, owner := open("actuator", "")
-	if err := declareWith(t.Context(), nc); err != nil {
-		t.Fatal(err)
-	}
+	must(t, declareWith(t.Context(), nc))
 	_, watcher := open("watcher", "")
 	m := testkit.NewMisdirection(t, testCluster, owner, watcher)
 	for _, user := range []struct{ name, inbox, consumer, filter string }{

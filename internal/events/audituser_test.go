@@ -27,12 +27,8 @@ func componentServer(t *testing.T, files map[string]string) (s *embedded.Server,
 	files["programs.conf"] = "programs/nats.conf"
 	for name, path := range files {
 		content, err := os.ReadFile("../../deploy/" + path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, os.WriteFile(filepath.Join(dir, name), content, 0o600))
 	}
 	for _, user := range []string{"watcher", "actuator", "reader", "audit", "projector"} {
 		t.Setenv("NATS_"+strings.ToUpper(user)+"_KEY", testkit.NewNATSUser(t, dir, user))
@@ -45,9 +41,7 @@ func componentServer(t *testing.T, files map[string]string) (s *embedded.Server,
 		t.Setenv(name, testkit.ProjectorVariable(t, "../../deploy", name, testCluster))
 	}
 	s, err := embedded.Start(embedded.Options{Listen: "127.0.0.1:-1", StoreDir: testkit.StoreDir(t), ConfigFile: filepath.Join(dir, "nats.conf")}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(s.Shutdown)
 	return s, dir
 }
@@ -61,19 +55,13 @@ func TestTheReceiverOfAuditsPublishesChangesInStoresAndNothingElse(t *testing.T)
 		options.URL, options.Cluster, options.Logger = s.ClientURL(), testCluster, log.Logger()
 		options.CAFile = filepath.Join(dir, "ca.crt")
 		nc, err := Connect(t.Context(), options)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(nc.Close)
 		if options.Role == "actuator" {
-			if err := declareWith(t.Context(), nc); err != nil {
-				t.Fatal(err)
-			}
+			must(t, declareWith(t.Context(), nc))
 		}
 		b, err := Open(t.Context(), nc, testCluster, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return nc, b, &log
 	}
 	open(ConnectOptions{Role: "actuator", CredsFile: filepath.Join(dir, "actuator.nk")})
@@ -121,9 +109,7 @@ func TestTheReceiverOfAuditsPublishesChangesInStoresAndNothingElse(t *testing.T)
 	for _, subject := range []string{
 		"$JS.API.CONSUMER.CREATE.CHANGES.projector-prod-eu.keyturn.v1.prod-eu.openbao.>", "$JS.API.CONSUMER.MSG.NEXT.CHANGES.projector-prod-eu",
 	} {
-		if err := nc.Publish(subject, nil); err != nil {
-			t.Fatal(err)
-		}
+		must(t, nc.Publish(subject, nil))
 		testkit.Eventually(t, "a request on "+subject+" is refused", func() bool { return strings.Contains(log.String(), subject) })
 	}
 	for _, subject := range []string{"_INBOX_watcher.>", "_INBOX.>", "keyturn.>"} {

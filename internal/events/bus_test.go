@@ -12,9 +12,7 @@ func TestOnReconnect(t *testing.T) {
 	s := startServer(t)
 	nc := s.connect()
 	b, err := Open(t.Context(), nc, testCluster, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var calls atomic.Int64
 	run := func(ctx context.Context) error {
 		b.OnReconnect(ctx, func() { calls.Add(1) })

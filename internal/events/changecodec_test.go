@@ -17,9 +17,7 @@ func TestChangeSurvivesTheWire(t *testing.T) {
 		t.Run(string(want.Source.Kind)+" "+string(want.Verb), func(t *testing.T) {
 			e := throughTheWire(t, mustEvent(t, want.Event), Subject(want.Cluster, want.Source))
 			got, err := ParseChange(e)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Error(diff)
 			}
@@ -60,9 +58,7 @@ func TestTheCauseOfASecretsChangeSurvivesTheWire(t *testing.T) {
 				t.Errorf("the data is %s, want it to have %s", e.Data(), tt.data)
 			}
 			got, err := ParseChange(e)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Error(diff)
 			}
@@ -262,9 +258,7 @@ func FuzzParseChange(f *testing.F) {
 			t.Fatalf("got %+v, %v", address, err)
 		}
 		again, err := ParseChange(mustEvent(t, c.Event))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if diff := cmp.Diff(c, again); diff != "" {
 			t.Error(diff)
 		}

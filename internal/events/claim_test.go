@@ -23,9 +23,7 @@ func TestClaimSurvivesTheWire(t *testing.T) {
 	for _, want := range []Claim{claim(), {Cluster: testCluster, UID: testUID, Time: testTime}} {
 		e := throughTheWire(t, mustEvent(t, want.event), ClaimSubject(testCluster))
 		got, err := parseClaim(e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
 		}
@@ -40,9 +38,7 @@ func TestClaimSurvivesTheWire(t *testing.T) {
 
 func mustClaim(t *testing.T, b *Bus, uid, replaces string) {
 	t.Helper()
-	if err := tryClaim(t, b, uid, replaces); err != nil {
-		t.Fatal(err)
-	}
+	must(t, tryClaim(t, b, uid, replaces))
 }
 
 // tryClaim returns the error of a claim, and checkClaim that of a check.
@@ -95,9 +91,7 @@ func TestANameBelongsToTheClusterThatClaimedItFirst(t *testing.T) {
 	mustClaim(t, b, testUID, otherUID) // It takes it back within the window of duplicates.
 	mustClaim(t, b, otherUID, testUID) // And again.
 	stored, err := lastOn(t, b, ClaimSubject(testCluster))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got, err := stored.Claim()
 	if err != nil || got.UID != otherUID || got.Replaces != testUID {
 		t.Errorf("the claim is %+v, %v", got, err)
@@ -152,9 +146,7 @@ func TestAClaimIsMadeAgainWhenItIsAWeekOld(t *testing.T) {
 		}
 	}
 	stored, err := lastOn(t, b, ClaimSubject(testCluster))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got, err := stored.Claim(); err != nil || !got.Time.Equal(now) || got.Replaces != otherUID {
 		t.Errorf("the claim is %+v, %v, want one of now that still says whom it has replaced", got, err)
 	}
@@ -168,9 +160,7 @@ func TestTheFirstClaimOnANewStreamSaysWhomItReplaces(t *testing.T) {
 		b := sharedServer(t).bus()
 		mustClaim(t, b, testUID, replaces)
 		stored, err := lastOn(t, b, ClaimSubject(testCluster))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got, err := stored.Claim(); err != nil || got.Replaces != want {
 			t.Errorf("replacing %q: the claim is %+v, %v, want that it replaces %q", replaces, got, err, want)
 		}

@@ -14,13 +14,9 @@ import (
 
 func TestToMsgWritesKeysInLowerCase(t *testing.T) {
 	e, err := change().Event()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	msg, err := ToMsg(e, "s")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for key := range msg.Header {
 		if key != strings.ToLower(key) || !strings.HasPrefix(key, "ce-") {
 			t.Errorf("key %q", key)
@@ -33,21 +29,15 @@ func TestToMsgWritesKeysInLowerCase(t *testing.T) {
 
 func TestFromMsgIgnoresTheCaseOfKeys(t *testing.T) {
 	e, err := change().Event()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	msg, err := ToMsg(e, "s")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	other := nats.Header{}
 	for key, values := range msg.Header {
 		other[strings.ToUpper(key)] = values
 	}
 	got, err := FromMsg("s", other, msg.Data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff(e.String(), got.String()); diff != "" {
 		t.Error(diff)
 	}
@@ -65,9 +55,7 @@ func TestToMsgFormatsEveryTypeOfAttribute(t *testing.T) {
 	e.SetExtension("at", types.Timestamp{Time: testTime})
 	e.SetExtension("where", types.URI{URL: url.URL{Scheme: "https", Host: "example.org"}})
 	msg, err := ToMsg(e, "s")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := nats.Header{
 		"ce-specversion": {"1.0"}, "ce-id": {"1"}, "ce-type": {"t"}, "ce-source": {"/s"},
 		"ce-dataschema": {"https://example.org/schema"}, "ce-flag": {"true"}, "ce-count": {"-5"}, "ce-bytes": {"AQID"},
@@ -97,9 +85,7 @@ func TestToMsgRefuses(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			e, err := change().Event()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			tt.alter(&e)
 			_, err = ToMsg(e, "s")
 			wantReason(t, err, tt.reason)
@@ -138,13 +124,9 @@ func TestFromMsgRefuses(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			e, err := change().Event()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			msg, err := ToMsg(e, "s")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			tt.alter(msg.Header)
 			_, err = FromMsg("s", msg.Header, msg.Data)
 			wantReason(t, err, tt.reason)
@@ -196,9 +178,7 @@ func FuzzFromMsg(f *testing.F) {
 			t.Fatalf("what was written is not read: %v", err)
 		}
 		second, err := ToMsg(again, "s")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if diff := cmp.Diff(first.Header, second.Header); diff != "" {
 			t.Error(diff)
 		}

@@ -23,9 +23,7 @@ func TestConnectOptionsAreFlags(t *testing.T) {
 	if opts.URL != "nats://127.0.0.1:4222" {
 		t.Errorf("the default URL is %s", opts.URL)
 	}
-	if err := flags.Parse([]string{"--nats-url=nats://a", "--nats-creds=b", "--nats-ca=c"}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, flags.Parse([]string{"--nats-url=nats://a", "--nats-creds=b", "--nats-ca=c"}))
 	if opts.URL != "nats://a" || opts.CredsFile != "b" || opts.CAFile != "c" {
 		t.Errorf("got %+v", opts)
 	}
@@ -72,21 +70,13 @@ func TestConnectEndsWithItsContextAndGivesNothingAway(t *testing.T) {
 func TestConnectRefuses(t *testing.T) {
 	dir := t.TempDir()
 	nonsense := filepath.Join(dir, "nonsense")
-	if err := os.WriteFile(nonsense, []byte("hunter2"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(nonsense, []byte("hunter2"), 0o600))
 	account, err := nkeys.CreateAccount()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	seed, err := account.Seed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	wrongKind := filepath.Join(dir, "account.nk")
-	if err := os.WriteFile(wrongKind, seed, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(wrongKind, seed, 0o600))
 	tests := []struct {
 		name string
 		opts ConnectOptions
@@ -116,9 +106,7 @@ func TestConnectUsesPrivateInboxes(t *testing.T) {
 	s := sharedServer(t)
 	for role, want := range map[string]string{"": "_INBOX.prod-eu.", "watcher": "_INBOX_watcher.prod-eu."} {
 		nc, err := Connect(t.Context(), ConnectOptions{URL: s.url(), Cluster: testCluster, Role: role})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if inbox := nc.NewInbox(); !strings.HasPrefix(inbox, want) {
 			t.Errorf("role %q: got %s, want %s", role, inbox, want)
 		}

@@ -123,9 +123,7 @@ func TestConsumeHandsOverChangesInOrder(t *testing.T) {
 func TestConsumeRejects(t *testing.T) {
 	valid := func(alter func(*nats.Msg)) *nats.Msg {
 		msg, err := ToMsg(mustEvent(t, version("db", "1").Event), "keyturn.v1.prod-eu.secret.shop.db")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		alter(msg)
 		return msg
 	}
@@ -145,9 +143,7 @@ func TestConsumeRejects(t *testing.T) {
 			c := version("db", "1")
 			c.Cluster = "prod-us"
 			other, err := ToMsg(mustEvent(t, c.Event), m.Subject)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			*m = *other
 		}), ReasonSubjectMismatch},
 		{"another object's event", valid(func(m *nats.Msg) { m.Subject = "keyturn.v1.prod-eu.secret.bank.db" }), ReasonSubjectMismatch},
@@ -170,9 +166,7 @@ func TestConsumeRejects(t *testing.T) {
 			}
 			tt.msg.Header = maps.Clone(tt.msg.Header)
 			ack, err := js.PublishMsg(t.Context(), tt.msg)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if reason := testkit.Receive(t, "the reason of the refusal", reasons); reason != tt.reason {
 				t.Errorf("the reason is %s, want %s", reason, tt.reason)
 			}

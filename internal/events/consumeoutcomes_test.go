@@ -125,9 +125,7 @@ func TestConsumeOutcomesPassesOverWhatIsNoOutcomeAndBuriesNothing(t *testing.T) 
 		return err == nil && consumer.CachedInfo().NumAckPending == 0 && consumer.CachedInfo().NumPending == 0
 	})
 	letters, err := deadLetters(t, b, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(letters) != 0 {
 		t.Errorf("got %+v, want no dead letter: the stream keeps the message", letters)
 	}
@@ -137,9 +135,7 @@ func TestConsumeOutcomesLeavesNothingBehindForEver(t *testing.T) {
 	b := sharedServer(t).bus()
 	consumeOutcomes(t, b, ConsumeOptions{Durable: "notify"})
 	consumer, err := b.history.Consumer(t.Context(), "notify")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	config := consumer.CachedInfo().Config
 	if config.InactiveThreshold != retention || config.DeliverPolicy != jetstream.DeliverNewPolicy || config.AckPolicy != jetstream.AckExplicitPolicy {
 		t.Errorf("got %+v", config)

@@ -21,9 +21,7 @@ func TestConsumeSurvivesTheDeletionOfItsConsumer(t *testing.T) {
 	c := consume(t, b, ConsumeOptions{})
 	c.next().Done(t.Context(), nil)
 	drained(t, b)
-	if err := s.jetstream().DeleteConsumer(t.Context(), StreamChanges, "actuator"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.jetstream().DeleteConsumer(t.Context(), StreamChanges, "actuator"))
 	// The new consumer starts from the state of the stream.
 	if d := c.next(); d.Seq != first {
 		t.Errorf("got %d, want %d", d.Seq, first)
@@ -52,9 +50,7 @@ func TestConsumeChangesAConsumerThatDiffers(t *testing.T) {
 	mustPublish(t, b, version("web", "1"), 0)
 	c.next().Done(t.Context(), nil)
 	consumer, err := js.Consumer(t.Context(), StreamChanges, "actuator")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if info := consumer.CachedInfo().Config; info.MaxDeliver != -1 || info.InactiveThreshold != time.Hour || !slices.Equal(info.FilterSubjects, SourceFilters(testCluster)) {
 		t.Errorf("got %+v", info)
 	}
@@ -85,9 +81,7 @@ func TestAConsumerThatIsChangedWhileItIsReadIsRepaired(t *testing.T) {
 	for i, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			consumer, err := js.Consumer(t.Context(), StreamChanges, "actuator")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			config := consumer.CachedInfo().Config
 			test.change(&config)
 			if _, err := js.UpdateConsumer(t.Context(), StreamChanges, config); err != nil {

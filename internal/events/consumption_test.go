@@ -36,9 +36,7 @@ func TestBufferedMessagesAreNaked(t *testing.T) {
 		return err == nil && lag.Pending == 0 && lag.AckPending == 10
 	})
 	cancel()
-	if err := testkit.Receive(t, "the first consumer ends", result); err != nil {
-		t.Fatal(err)
-	}
+	must(t, testkit.Receive(t, "the first consumer ends", result))
 	second := consume(t, b, ConsumeOptions{AckWait: time.Hour})
 	for range 10 {
 		second.next().Done(t.Context(), nil)
@@ -96,9 +94,7 @@ func TestOnlySilencesInARowReconnect(t *testing.T) {
 func TestConsumeOutcomesNeverReconnects(t *testing.T) {
 	b := sharedServer(t).bus()
 	outcomes, err := b.outcomeConsumption(ConsumeOptions{Durable: "notify"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	silent := 0
 	for range 2 * silences {
 		silent = outcomes.afterSilence(t.Context(), silent, 4*time.Second, jetstream.ErrNoHeartbeat)

@@ -78,9 +78,7 @@ func TestDone(t *testing.T) {
 				t.Errorf("%d more deliveries", len(c.deliveries))
 			}
 			letters, err := deadLetters(t, b, 10)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if tt.letter == "" {
 				if len(letters) != 0 {
 					t.Errorf("got %+v", letters)

@@ -119,9 +119,7 @@ func TestADeletionIsOnTheStreamForADay(t *testing.T) {
 				gone := change()
 				gone.Verb = VerbDeleted
 				message, err := gone.Event()
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				e.put(t.Context(), Stored{Subject: Subject(testCluster, gone.Source), Seq: 9, Event: message, Time: time.Now().Add(-age)})
 				if err := e.check(t.Context()); !errors.Is(err, want) {
 					t.Errorf("error %v, want %v", err, want)

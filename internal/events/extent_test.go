@@ -8,9 +8,7 @@ func TestExtent(t *testing.T) {
 	extent := func() Extent {
 		t.Helper()
 		e, err := answer(t, func() (Extent, error) { return b.Extent(t.Context()) })
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return e
 	}
 	want := extent()
@@ -24,15 +22,11 @@ func TestExtent(t *testing.T) {
 	if want.FirstSeq, want.Events = 4, 0; extent() != want {
 		t.Errorf("after a purge: got %+v, want %+v", extent(), want)
 	}
-	if err := js.DeleteStream(t.Context(), StreamChanges); err != nil {
-		t.Fatal(err)
-	}
+	must(t, js.DeleteStream(t.Context(), StreamChanges))
 	if _, err := answer(t, func() (Extent, error) { return b.Extent(t.Context()) }); err == nil {
 		t.Error("a stream that was deleted has an extent")
 	}
-	if err := Declare(t.Context(), js, 1); err != nil {
-		t.Fatal(err)
-	}
+	must(t, Declare(t.Context(), js, 1))
 	if again := extent(); !again.Created.After(want.Created) {
 		t.Errorf("the new stream was created at %s, the one before at %s", again.Created, want.Created)
 	}

@@ -128,21 +128,23 @@ func allOutcomes() []Outcome {
 func mustEvent(t testing.TB, make func() (event.Event, error)) event.Event {
 	t.Helper()
 	e, err := make()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return e
 }
 
 func throughTheWire(t *testing.T, e event.Event, subject string) event.Event {
 	t.Helper()
 	msg, err := ToMsg(e, subject)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got, err := FromMsg(subject, msg.Header, msg.Data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return got
+}
+
+// must ends the test at an error.
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
 }

@@ -59,9 +59,7 @@ func following(t *testing.T, story func(f *followed)) {
 func (f *followed) open(cluster string, nc *nats.Conn) *events.Bus {
 	f.Helper()
 	bus, err := events.Open(f.Context(), nc, cluster, f.log.Logger())
-	if err != nil {
-		f.Fatal(err)
-	}
+	must(f, err)
 	return bus
 }
 
@@ -158,9 +156,7 @@ func (f *followed) publish(changes ...events.Change) {
 func (f *followed) changes() jetstream.Stream {
 	f.Helper()
 	stream, err := f.js.Stream(f.Context(), events.StreamChanges)
-	if err != nil {
-		f.Fatal(err)
-	}
+	must(f, err)
 	return stream
 }
 
@@ -214,21 +210,15 @@ func TestAFollowerKeepsWhatARestoredStreamLacks(t *testing.T) {
 		backup := f.TempDir()
 		f.publish(changeOf("db", "1"))
 		f.restart(func() {
-			if err := os.CopyFS(backup, os.DirFS(f.nats.Dir())); err != nil {
-				f.Fatal(err)
-			}
+			must(f, os.CopyFS(backup, os.DirFS(f.nats.Dir())))
 		})
 		f.publish(changeOf("db", "2"), changeOf("web", "3"))
 		defer f.start()()
 		f.pass(time.Second)
 		f.want(true, "db@2", "web@3")
 		f.restart(func() {
-			if err := os.RemoveAll(f.nats.Dir()); err != nil {
-				f.Fatal(err)
-			}
-			if err := os.CopyFS(f.nats.Dir(), os.DirFS(backup)); err != nil {
-				f.Fatal(err)
-			}
+			must(f, os.RemoveAll(f.nats.Dir()))
+			must(f, os.CopyFS(f.nats.Dir(), os.DirFS(backup)))
 		})
 		f.pass(time.Minute)
 		f.want(true)
@@ -282,13 +272,9 @@ func TestAFollowerReadsTheStreamAgainWhenAConsumerIsLost(t *testing.T) {
 		f.want(true, "db@1")
 		names := f.changes().ConsumerNames(f.Context())
 		for name := range names.Name() {
-			if err := f.changes().DeleteConsumer(f.Context(), name); err != nil {
-				f.Fatal(err)
-			}
+			must(f, f.changes().DeleteConsumer(f.Context(), name))
 		}
-		if err := names.Err(); err != nil {
-			f.Fatal(err)
-		}
+		must(f, names.Err())
 		f.publish(changeOf("db", "2"))
 		f.pass(5 * time.Second)
 		f.want(true, "db@2")
@@ -317,4 +303,12 @@ func TestAFollowerSaysThatAnEventCannotBeRead(t *testing.T) {
 			f.Error("the event that cannot be read still counts")
 		}
 	})
+}
+
+// must ends the test at an error.
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
 }

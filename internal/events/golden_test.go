@@ -67,9 +67,7 @@ func compareWireAs(t *testing.T, name string, e event.Event, subject string) {
 func wire(t *testing.T, e event.Event, subject string) []byte {
 	t.Helper()
 	msg, err := ToMsg(e, subject)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var text bytes.Buffer
 	fmt.Fprintln(&text, msg.Subject)
 	for _, key := range slices.Sorted(maps.Keys(msg.Header)) {

@@ -61,9 +61,7 @@ func TestAStreamThatSomebodyChangesIsRepaired(t *testing.T) {
 			guard, log := guardOf(s, Declared(1))
 			guard.Compare(t.Context())
 			stream, err := js.Stream(t.Context(), want.Name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if left := streamDifferences(stream.CachedInfo().Config, want); len(left) > 0 {
 				t.Errorf("it is not repaired: %v", left)
 			}
@@ -129,9 +127,7 @@ func TestAStreamIsAsLargeAsItsServerHasRoomFor(t *testing.T) {
 			guard, log := guardOf(&s.testServer, Declared(1)[1:2])
 			guard.Compare(t.Context())
 			stream, err := js.Stream(t.Context(), StreamHistory)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if got := stream.CachedInfo().Config.MaxBytes; got != tt.want {
 				t.Errorf("max_bytes is %d, want %d", got, tt.want)
 			}
@@ -151,9 +147,7 @@ func TestTheSourcesThatDeclareMakesAreNoDifference(t *testing.T) {
 	s := sharedServer(t)
 	js := s.jetstream()
 	sources := StoreSources("hub", []string{"shared"})
-	if err := Declare(t.Context(), js, 1, sources...); err != nil {
-		t.Fatal(err)
-	}
+	must(t, Declare(t.Context(), js, 1, sources...))
 	guard, log := guardOf(s, Declared(1, sources...))
 	guard.Compare(t.Context())
 	if log.String() != "" {
@@ -176,9 +170,7 @@ func TestTheStreamsOfAnOperatorAreNotChanged(t *testing.T) {
 		t.Errorf("got:\n%s", got)
 	}
 	stream, err := js.Stream(t.Context(), StreamHistory)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if left := streamDifferences(stream.CachedInfo().Config, altered); len(left) > 0 {
 		t.Errorf("it was changed: %v", left)
 	}

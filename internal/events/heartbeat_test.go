@@ -14,15 +14,11 @@ func TestADeliveryThatIsInFlightHasHeartbeatsUntilItIsDone(t *testing.T) {
 	mustPublish(t, b, version("db", "1"), 0)
 	d := consume(t, b, ConsumeOptions{AckWait: 3 * time.Second}).next()
 	acks, err := s.connect().SubscribeSync(d.msg.Reply())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	next := func() string {
 		t.Helper()
 		ack, err := acks.NextMsg(testkit.Patience)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return string(ack.Data)
 	}
 	for range 2 {

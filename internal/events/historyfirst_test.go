@@ -45,12 +45,8 @@ func TestHistoryHasWhatItDropsAsADuplicate(t *testing.T) {
 	c := version("db", "7")
 	mustPublish(t, b, c, 0)
 	// A stream that was declared again remembers no ids, like one whose window is over.
-	if err := js.DeleteStream(t.Context(), StreamChanges); err != nil {
-		t.Fatal(err)
-	}
-	if err := Declare(t.Context(), js, 1); err != nil {
-		t.Fatal(err)
-	}
+	must(t, js.DeleteStream(t.Context(), StreamChanges))
+	must(t, Declare(t.Context(), js, 1))
 	c.Time = c.Time.Add(time.Hour)
 	mustPublish(t, b, c, 0)
 	changes, history := messages(t, js, StreamChanges), messages(t, js, StreamHistory)
@@ -77,9 +73,7 @@ func TestRepublishLosesExpectations(t *testing.T) {
 	}
 	publish := func(data string, expected uint64) uint64 {
 		ack, err := js.PublishMsg(t.Context(), &nats.Msg{Subject: "origin.a", Data: []byte(data)}, jetstream.WithExpectLastSequencePerSubject(expected))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return ack.Sequence
 	}
 	// An event on another subject makes the sequences of the two streams differ.

@@ -73,12 +73,8 @@ func TestAHoldOfAnotherVersionLosesNoChange(t *testing.T) {
 		held.Hold = "the migration runs"
 		e := mustEvent(t, held.Event)
 		quoted, err := json.Marshal(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := e.SetData("application/json", bytes.Replace(e.Data(), []byte(`"the migration runs"`), quoted, 1)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, e.SetData("application/json", bytes.Replace(e.Data(), []byte(`"the migration runs"`), quoted, 1)))
 		if parsed, err := ParseChange(e); err != nil || parsed.Hold != HoldText(text) {
 			t.Errorf("%q is read as %q: %v", text, parsed.Hold, err)
 		}

@@ -24,9 +24,7 @@ func openChecked(t *testing.T, s *testServer, clusters ...string) *Reader {
 	}
 	createStream(t, js, config)
 	r, err := OpenFleet(t.Context(), s.connect(), "FLEET")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return r
 }
 

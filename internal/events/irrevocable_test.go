@@ -47,9 +47,7 @@ func (s *testServer) alter(a alteration) (jetstream.JetStream, jetstream.StreamC
 func wantRepaired(t *testing.T, js jetstream.JetStream, name string) {
 	t.Helper()
 	stream, err := js.Stream(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got := stream.CachedInfo().Config.MaxMsgs; got != -1 {
 		t.Errorf("max_msgs of %s is %d: what can be repaired is not", name, got)
 	}

@@ -22,9 +22,7 @@ var everyField = cmp.Options{
 func kept(t testing.TB, seq uint64, c Change) *LastChange {
 	t.Helper()
 	last, err := NewLastChange(seq, testTime, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return &last
 }
 
@@ -98,9 +96,7 @@ func TestALastChangeIsSmall(t *testing.T) {
 func FuzzNewLastChange(f *testing.F) {
 	for _, c := range allChanges() {
 		data, err := json.Marshal(c)
-		if err != nil {
-			f.Fatal(err)
-		}
+		must(f, err)
 		f.Add(string(c.Source.Kind), string(c.Verb), c.ResourceVersion, c.Fingerprint, c.Trace.Parent, data)
 	}
 	f.Fuzz(func(t *testing.T, kind, verb, version, fingerprint, parent string, data []byte) {

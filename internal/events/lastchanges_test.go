@@ -23,9 +23,7 @@ func at(t testing.TB, p place, alter func(*Change)) *LastChange {
 	c := version("db", "10")
 	alter(&c)
 	last, err := NewLastChange(p.seq, testTime.Add(time.Duration(p.second)*time.Second), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	last.epoch = p.epoch
 	return &last
 }
@@ -239,9 +237,7 @@ func TestWhatIsKeptIsNoPartOfTheMessage(t *testing.T) {
 	for _, p := range []place{{1, 1, 1}, {1, 2, 2}} {
 		subject := strings.Clone("keyturn.v1." + testCluster + ".secret.shop.db")
 		address, err := ParseSubject(subject)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		l.Put(address, at(t, p, of("u", "10")))
 		subjects = append(subjects, subject)
 	}

@@ -21,9 +21,7 @@ func openFleet(t *testing.T, s *testServer, clusters ...string) *Reader {
 	}
 	createStream(t, s.jetstream(), config)
 	r, err := OpenFleet(t.Context(), s.connect(), "FLEET")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return r
 }
 
@@ -67,9 +65,7 @@ func TestAFleetIsReadLikeTheStreamsOfOneCluster(t *testing.T) {
 		t.Errorf("the other cluster (-want +got):\n%s", diff)
 	}
 	stored, err := lastOn(t, r, Subject(testCluster, second.Source))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if change, err := stored.Change(); err != nil || change.ID() != second.ID() {
 		t.Errorf("the last change is %s, %v, want %s", change.ID(), err, second.ID())
 	}
@@ -113,9 +109,7 @@ func TestTheMembersOfAFleet(t *testing.T) {
 	// A cluster claims the name of another one, on a stream of its own.
 	forged := Claim{Cluster: "prod-us", UID: "uid-four", Time: testTime}
 	msg, err := ToMsg(mustEvent(t, forged.event), ClaimSubject("prod-us"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := s.jetstream().PublishMsg(t.Context(), msg); err != nil {
 		t.Fatal(err)
 	}

@@ -18,9 +18,7 @@ import (
 func measuredBy(t *testing.T, reader sdkmetric.Reader) map[string]int64 {
 	t.Helper()
 	var collected metricdata.ResourceMetrics
-	if err := reader.Collect(context.WithoutCancel(t.Context()), &collected); err != nil {
-		t.Fatal(err)
-	}
+	must(t, reader.Collect(context.WithoutCancel(t.Context()), &collected))
 	measured := make(map[string]int64)
 	for _, scope := range collected.ScopeMetrics {
 		for _, m := range scope.Metrics {
@@ -41,9 +39,7 @@ func measuredBy(t *testing.T, reader sdkmetric.Reader) map[string]int64 {
 
 func TestTheStreamsAreMeasured(t *testing.T) {
 	b, reader := smallHistory(t, 1<<20), sdkmetric.NewManualReader()
-	if err := b.Observe(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Observe(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("")))
 	b.share.half = 0
 	const published = 60
 	var seq uint64

@@ -13,9 +13,7 @@ func TestOutcomeSurvivesTheWire(t *testing.T) {
 		t.Run(string(want.Verb)+" "+want.Workload.Kind, func(t *testing.T) {
 			e := throughTheWire(t, mustEvent(t, want.Event), OutcomeSubject(want.Cluster, want.Workload))
 			got, err := ParseOutcome(e)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Error(diff)
 			}

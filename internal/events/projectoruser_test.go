@@ -30,19 +30,13 @@ func TestTheProjectorReadsChangesOfSecretsAndPublishesWhatItDid(t *testing.T) {
 					URL: s.ClientURL(), Cluster: testCluster, Role: user, Logger: log.Logger(),
 					CAFile: filepath.Join(dir, "ca.crt"), CredsFile: filepath.Join(dir, user+".nk"),
 				})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				t.Cleanup(nc.Close)
 				if user == "actuator" {
-					if err := declareWith(t.Context(), nc); err != nil {
-						t.Fatal(err)
-					}
+					must(t, declareWith(t.Context(), nc))
 				}
 				b, err := Open(t.Context(), nc, testCluster, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				return nc, b, &log
 			}
 			_, actuator, _ := open("actuator")
@@ -63,9 +57,7 @@ func TestTheProjectorReadsChangesOfSecretsAndPublishesWhatItDid(t *testing.T) {
 			published(t, func() error { return projector.PublishProjection(t.Context(), projection()) })
 			// What is no event is forgotten, and left to the actuator's dead letters.
 			broken, err := ToMsg(mustEvent(t, version("web", "2").Event), Subject(testCluster, version("other", "2").Source))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if _, err := watcher.js.PublishMsg(t.Context(), broken); err != nil {
 				t.Fatal(err)
 			}
@@ -88,9 +80,7 @@ func TestTheProjectorReadsChangesOfSecretsAndPublishesWhatItDid(t *testing.T) {
 				"$JS.API.CONSUMER.MSG.NEXT.CHANGES.webhook-" + testCluster, "$JS.API.CONSUMER.DELETE.CHANGES.webhook-" + testCluster,
 				"$JS.API.STREAM.PURGE.CHANGES", "$JS.API.STREAM.UPDATE.HISTORY", ack,
 			} {
-				if err := nc.Publish(subject, []byte("+ACK")); err != nil {
-					t.Fatal(err)
-				}
+				must(t, nc.Publish(subject, []byte("+ACK")))
 				testkit.Eventually(t, "a message on "+subject+" is refused", func() bool { return strings.Contains(log.String(), subject) })
 			}
 			for _, subject := range []string{"_INBOX_watcher.>", "_INBOX.>", "keyturn.>"} {

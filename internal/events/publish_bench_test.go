@@ -17,30 +17,18 @@ func BenchmarkPublish(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			dir := b.TempDir()
 			config := filepath.Join(dir, "nats.conf")
-			if err := os.WriteFile(config, []byte("jetstream { sync: "+sync+" }"), 0o600); err != nil {
-				b.Fatal(err)
-			}
+			must(b, os.WriteFile(config, []byte("jetstream { sync: "+sync+" }"), 0o600))
 			server, err := embedded.Start(embedded.Options{StoreDir: dir, ConfigFile: config}, nil)
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			defer server.Shutdown()
 			nc, err := Connect(b.Context(), ConnectOptions{Cluster: testCluster}, server.ClientOption())
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			defer nc.Close()
 			js, err := jetstream.New(nc)
-			if err != nil {
-				b.Fatal(err)
-			}
-			if err := Declare(b.Context(), js, 1); err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
+			must(b, Declare(b.Context(), js, 1))
 			bus, err := Open(b.Context(), nc, testCluster, nil)
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			for i := 0; b.Loop(); i++ {
 				if _, err := bus.PublishChange(b.Context(), version(fmt.Sprintf("s%d", i), "1"), 0); err != nil {
 					b.Fatal(err)

@@ -11,12 +11,8 @@ import (
 func purge(t *testing.T, js jetstream.JetStream) {
 	t.Helper()
 	stream, err := js.Stream(t.Context(), StreamChanges)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := stream.Purge(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, stream.Purge(t.Context()))
 }
 
 func TestPublishChangeAgainAfterTheStreamHasLostIt(t *testing.T) {

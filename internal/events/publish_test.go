@@ -26,9 +26,7 @@ func TestPublishChangeIsOnBothStreams(t *testing.T) {
 	seq := mustPublish(t, b, version("db", "1"), 0)
 
 	stored, err := lastOn(t, b, "keyturn.v1.prod-eu.secret.shop.db")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if c, err := stored.Change(); err != nil || c.ResourceVersion != "1" || stored.Seq != seq {
 		t.Errorf("CHANGES: got %+v at %d, %v; want version 1 at %d", c, stored.Seq, err, seq)
 	}

@@ -36,9 +36,7 @@ func TestPublishOutcomes(t *testing.T) {
 				t.Errorf("HISTORY holds %v, want each outcome once", history)
 			}
 			stored, err := lastOn(t, b, OutcomeSubject(testCluster, outcome().Workload))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if o, err := stored.Outcome(); err != nil || o.Verb != VerbFailed {
 				t.Errorf("got %+v, %v", o, err)
 			}
@@ -90,9 +88,7 @@ func TestAnOutcomeThatIsRefusedKeepsNoOtherFromBeingPublished(t *testing.T) {
 func TestOutcomesWithoutAnAnswerAreAllToBePublishedAgain(t *testing.T) {
 	s := sharedServer(t)
 	b := s.bus()
-	if err := s.jetstream().DeleteStream(t.Context(), StreamChanges); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.jetstream().DeleteStream(t.Context(), StreamChanges))
 	for i, err := range b.PublishOutcomes(t.Context(), allOutcomes()...) {
 		skipped := allOutcomes()[i].Verb == VerbSkipped || allOutcomes()[i].Verb == VerbHeld
 		if err == nil && !skipped {
@@ -159,13 +155,9 @@ func TestASkipThatEndsARolloutIsTheStateOfTheWorkload(t *testing.T) {
 	other.StartedAt, other.Generation = time.Time{}, 0
 	mustTell(t, b, other)
 	stored, err := lastOn(t, b, OutcomeSubject(testCluster, started.Workload))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got, err := stored.Outcome()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got.Verb != VerbSkipped || got.Reason != "superseded" || got.Revision != "r1" {
 		t.Errorf("the state is %s, %s of revision %q, want the end of the rollout", got.Verb, got.Reason, got.Revision)
 	}

@@ -18,9 +18,7 @@ func startSmall(t *testing.T, dir, limit string) *ownServer {
 	t.Helper()
 	s := newServer(t, dir)
 	s.config = filepath.Join(t.TempDir(), "nats.conf")
-	if err := os.WriteFile(s.config, []byte("jetstream { max_file: "+limit+" }"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(s.config, []byte("jetstream { max_file: "+limit+" }"), 0o600))
 	s.start("127.0.0.1:-1")
 	return s
 }
@@ -28,15 +26,11 @@ func startSmall(t *testing.T, dir, limit string) *ownServer {
 func TestASmallServerGetsSmallStreams(t *testing.T) {
 	s := startSmall(t, testkit.StoreDir(t), "50MB")
 	for range 2 { // The second time they exist.
-		if err := Declare(t.Context(), s.jetstream(), 1); err != nil {
-			t.Fatal(err)
-		}
+		must(t, Declare(t.Context(), s.jetstream(), 1))
 	}
 	for name, want := range map[string]int64{StreamHistory: 8 << 20, StreamDeadLetters: 8 << 20} {
 		stream, err := s.jetstream().Stream(t.Context(), name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got := stream.CachedInfo().Config.MaxBytes; got != want {
 			t.Errorf("%s: reserves %d bytes, want %d", name, got, want)
 		}
@@ -75,12 +69,8 @@ func TestAFullStreamSaysSoOnceAndRecovers(t *testing.T) {
 		t.Errorf("the log says so %d times, want once:\n%s", n, log)
 	}
 	stream, err := js.Stream(t.Context(), StreamHistory)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := stream.Purge(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, stream.Purge(t.Context()))
 	testkit.Eventually(t, "publishing resumes", func() bool { return publish(20_000) == nil })
 	if strings.Count(log.String(), again) != 1 || strings.Count(log.String(), full) != 1 {
 		t.Errorf("the log does not say once that there is storage again:\n%s", log)
@@ -90,9 +80,7 @@ func TestAFullStreamSaysSoOnceAndRecovers(t *testing.T) {
 func TestStreamsThatExistAreDeclaredWithoutStorage(t *testing.T) {
 	dir := testkit.StoreDir(t)
 	large := startSmall(t, dir, "1GB")
-	if err := Declare(t.Context(), large.jetstream(), 1); err != nil {
-		t.Fatal(err)
-	}
+	must(t, Declare(t.Context(), large.jetstream(), 1))
 	large.Shutdown()
 	small := startSmall(t, dir, "100KB")
 	if err := Declare(t.Context(), small.jetstream(), 1); err != nil {

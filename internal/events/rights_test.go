@@ -19,17 +19,13 @@ import (
 func TestEmbeddedWithoutAListener(t *testing.T) {
 	var log testkit.Log
 	s, err := embedded.Start(embedded.Options{StoreDir: testkit.StoreDir(t)}, log.Logger())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer s.Shutdown()
 	if url := s.ClientURL(); url != "" {
 		t.Errorf("it listens on %s", url)
 	}
 	nc, err := Connect(t.Context(), ConnectOptions{Cluster: testCluster}, s.ClientOption())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer nc.Close()
 	if err := openAtOnce(t, nc); !errors.Is(err, errStream) {
 		t.Errorf("got %v, want errStream: JetStream is there and the streams are not", err)
@@ -77,33 +73,23 @@ func TestRights(t *testing.T) {
 		users += fmt.Sprintf("{ nkey: %s, permissions { publish: [%s], subscribe: [\"_INBOX_%s.prod-eu.>\"] } }\n", public, strings.Join(quoted, ", "), name)
 	}
 	config := filepath.Join(t.TempDir(), "nats.conf")
-	if err := os.WriteFile(config, []byte("accounts { K { jetstream: enabled, users: [\n"+users+"] } }\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(config, []byte("accounts { K { jetstream: enabled, users: [\n"+users+"] } }\n"), 0o600))
 	s, err := embedded.Start(embedded.Options{Listen: "127.0.0.1:-1", StoreDir: testkit.StoreDir(t), ConfigFile: config}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer s.Shutdown()
 	connect := func(name string, further ...nats.Option) (*nats.Conn, *testkit.Log) {
 		var log testkit.Log
 		nc, err := Connect(t.Context(), ConnectOptions{URL: s.ClientURL(), Cluster: testCluster, Role: name, CredsFile: seeds[name], Logger: log.Logger()}, further...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(nc.Close)
 		return nc, &log
 	}
 	nc, _ := connect("operator", s.ClientOption())
-	if err := declareWith(t.Context(), nc); err != nil {
-		t.Fatal(err)
-	}
+	must(t, declareWith(t.Context(), nc))
 
 	nc, watcherLog := connect("watcher")
 	b, err := Open(t.Context(), nc, testCluster, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	mustPublish(t, b, version("db", "1"), 0)
 	if _, err := lastOn(t, b, "keyturn.v1.prod-eu.secret.shop.db"); err != nil {
 		t.Error(err)
@@ -143,9 +129,7 @@ func TestRights(t *testing.T) {
 	}
 
 	// A cluster publishes only under its own name.
-	if err := nc.Publish("keyturn.v1.prod-us.secret.shop.db", nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, nc.Publish("keyturn.v1.prod-us.secret.shop.db", nil))
 	testkit.Eventually(t, "another cluster's subject is refused", func() bool { return strings.Contains(actuatorLog.String(), "prod-us") })
 }
 

@@ -36,9 +36,7 @@ func sharedServer(t *testing.T) *testServer {
 
 func (s *testServer) declare() {
 	s.t.Helper()
-	if err := Declare(s.t.Context(), s.jetstream(), 1); err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, Declare(s.t.Context(), s.jetstream(), 1))
 }
 
 // impatient are options of a connection that reconnects at once. It is patient with a server that answers no ping, as on a busy machine: those that
@@ -51,9 +49,7 @@ func impatient() []nats.Option {
 func (s *testServer) connect() *nats.Conn {
 	s.t.Helper()
 	nc, err := Connect(s.t.Context(), ConnectOptions{URL: s.url(), Cluster: testCluster, Name: s.t.Name()}, impatient()...)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	s.t.Cleanup(nc.Close)
 	return nc
 }
@@ -62,18 +58,14 @@ func (s *testServer) connect() *nats.Conn {
 func (s *testServer) jetstream() jetstream.JetStream {
 	s.t.Helper()
 	js, err := jetstream.New(s.connect(), jetstream.WithDefaultTimeout(testkit.Patience/2))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	return js
 }
 
 func (s *testServer) bus() *Bus {
 	s.t.Helper()
 	b, err := Open(s.t.Context(), s.connect(), testCluster, nil)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	b.stall = 50 * time.Millisecond
 	return b
 }
@@ -121,9 +113,7 @@ func (s *ownServer) start(listen string) {
 func (s *ownServer) restart(between func()) {
 	s.t.Helper()
 	u, err := url.Parse(s.ClientURL())
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	s.Shutdown()
 	between()
 	s.start(u.Host)
@@ -174,9 +164,7 @@ func lastOn(t *testing.T, from anyReader, subject string) (Stored, error) {
 // published publishes an event.
 func published(t *testing.T, publish func() error) {
 	t.Helper()
-	if err := errorOf(t, publish); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errorOf(t, publish))
 }
 
 // mustPublish publishes a change and returns its sequence.
@@ -204,9 +192,7 @@ func fill(t *testing.T, js jetstream.JetStream, secrets int) {
 func messages(t *testing.T, js jetstream.JetStream, stream string) []*jetstream.RawStreamMsg {
 	t.Helper()
 	s, err := answer(t, func() (jetstream.Stream, error) { return js.Stream(t.Context(), stream) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	state := s.CachedInfo().State
 	var list []*jetstream.RawStreamMsg
 	for seq := state.FirstSeq; seq <= state.LastSeq && state.Msgs > 0; seq++ {

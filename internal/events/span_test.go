@@ -31,9 +31,7 @@ func TestSpanAttributesAreThoseOfTheEvent(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			change := changeOf(kind, list[1])
 			e, err := change.Event()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			all := change.SpanAttributes()
 			attributes := attribute.NewSet(all...)
 			if attributes.Len() != len(all) {

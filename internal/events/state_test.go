@@ -102,9 +102,7 @@ func TestTheOldestEventIsTheOneThatIsThereForLongest(t *testing.T) {
 	want := func(name, resourceVersion string) {
 		t.Helper()
 		stored, err := lastOn(t, b, Subject(testCluster, version(name, resourceVersion).Source))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if at, err := answer(t, oldest); err != nil || !at.Equal(stored.Time) {
 			t.Errorf("got %s (%v), want %s, when %s came", at, err, stored.Time, name)
 		}
@@ -185,9 +183,7 @@ func TestStateEndsWhenWhatIsAwaitedVanishes(t *testing.T) {
 	const sources = 1500
 	fill(t, s.jetstream(), sources)
 	stream, err := s.jetstream().Stream(t.Context(), StreamChanges)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 	defer cancel()
 	var count int
@@ -197,9 +193,7 @@ func TestStateEndsWhenWhatIsAwaitedVanishes(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if count == 0 || count >= sources {
 		t.Errorf("got %d events, want some and not all", count)
 	}

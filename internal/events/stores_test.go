@@ -28,14 +28,10 @@ const hubCluster = "hub"
 func busOf(t *testing.T, cluster, url string) *Bus {
 	t.Helper()
 	nc, err := Connect(t.Context(), ConnectOptions{URL: url, Cluster: cluster}, impatient()...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(nc.Close)
 	b, err := Open(t.Context(), nc, cluster, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return b
 }
 
@@ -135,9 +131,7 @@ func newDomain(t *testing.T, name, config string) *domain {
 	t.Helper()
 	d := &domain{listen: freeAddress(t), dir: testkit.StoreDir(t), config: filepath.Join(t.TempDir(), "nats.conf")}
 	text := fmt.Sprintf("server_name: %s\njetstream: { domain: %s, store_dir: %q }\n%s\n", name, name, d.dir, config)
-	if err := os.WriteFile(d.config, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(d.config, []byte(text), 0o600))
 	d.start(t)
 	t.Cleanup(func() { d.Shutdown() })
 	return d
@@ -155,28 +149,20 @@ func (d *domain) start(t *testing.T) {
 func (d *domain) declare(t *testing.T, sources ...*jetstream.StreamSource) {
 	t.Helper()
 	nc, err := nats.Connect(d.ClientURL(), nats.Timeout(testkit.Patience))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer nc.Close()
 	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(testkit.Patience/2))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// Twice, as after a restart.
 	for range 2 {
-		if err := Declare(t.Context(), js, 1, sources...); err != nil {
-			t.Fatal(err)
-		}
+		must(t, Declare(t.Context(), js, 1, sources...))
 	}
 }
 
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	port, err := process.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return process.Address(port)
 }
 

@@ -24,9 +24,7 @@ func TestStreamManifests(t *testing.T) {
 		encoder := json.NewEncoder(&manifest)
 		encoder.SetEscapeHTML(false)
 		encoder.SetIndent("", "  ")
-		if err := encoder.Encode(config); err != nil {
-			t.Fatal(err)
-		}
+		must(t, encoder.Encode(config))
 		testkit.Golden(t, "../../deploy/nats/"+strings.ToLower(config.Name)+".json", manifest.Bytes())
 	}
 }
@@ -35,9 +33,7 @@ func TestDeclare(t *testing.T) {
 	s := sharedServer(t)
 	js := s.jetstream()
 	stream, err := js.Stream(t.Context(), StreamChanges)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// The server has ignored no part of the configuration.
 	have := stream.CachedInfo().Config
 	have.Metadata = nil
@@ -48,9 +44,7 @@ func TestDeclare(t *testing.T) {
 	if _, err := js.UpdateStream(t.Context(), have); err != nil {
 		t.Fatal(err)
 	}
-	if err := Declare(t.Context(), js, 1); err != nil {
-		t.Fatal(err)
-	}
+	must(t, Declare(t.Context(), js, 1))
 	if _, err := verify(t.Context(), js, testCluster); err != nil {
 		t.Errorf("what is declared again is not as it must be: %v", err)
 	}
@@ -91,9 +85,7 @@ func TestAStreamOfWhichNothingIsKnownIsLeftAsItIs(t *testing.T) {
 		}
 	}
 	stream, err := js.Stream(t.Context(), StreamHistory)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got := stream.CachedInfo().Config.MaxMsgs; got != 1 {
 		t.Errorf("max_msgs of HISTORY is %d, want it left at 1", got)
 	}
@@ -200,9 +192,7 @@ func TestOpenWaitsForStreamsThatAreBeingDeclared(t *testing.T) {
 	s := sharedServer(t)
 	js := s.jetstream()
 	for _, name := range []string{StreamHistory, StreamDeadLetters} {
-		if err := js.DeleteStream(t.Context(), name); err != nil {
-			t.Fatal(err)
-		}
+		must(t, js.DeleteStream(t.Context(), name))
 	}
 	waits := make(chan struct{}, 100)
 	logger := slog.New(slog.NewTextHandler(signal(waits), nil))
@@ -261,9 +251,7 @@ func TestVerifyReportsEverything(t *testing.T) {
 	s := sharedServer(t)
 	js := s.jetstream()
 	for _, name := range []string{StreamHistory, StreamDeadLetters} {
-		if err := js.DeleteStream(t.Context(), name); err != nil {
-			t.Fatal(err)
-		}
+		must(t, js.DeleteStream(t.Context(), name))
 	}
 	config := Streams(1)[0]
 	config.MaxMsgsPerSubject, config.AllowDirect = 2, false

@@ -19,9 +19,7 @@ func TestWatchedSurvivesTheWire(t *testing.T) {
 	for _, want := range []Watched{watched(), everything, ignoring} {
 		e := throughTheWire(t, mustEvent(t, want.event), want.subject())
 		got, err := parseWatched(e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
 		}
@@ -52,9 +50,7 @@ func TestTheLastTimeOfEachScopeIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := answer(t, func() ([]Watched, error) { return b.Watched(t.Context()) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := []Watched{
 		{Cluster: testCluster, Time: testTime, Scope: narrow},
 		{Cluster: testCluster, Time: testTime.Add(time.Hour), Scope: wide},

@@ -38,9 +38,7 @@ func TestTheConfigurationSaysWhatIsGiven(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			wishes, err := parseWishes(tt.text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if got := k.refusal(tt.namespace, wishes); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}

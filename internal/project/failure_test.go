@@ -13,9 +13,7 @@ import (
 func TestAFailureHasNoTextOfTheAPIServer(t *testing.T) {
 	const value = "s3cret"
 	wishes, err := parseWishes("spec.auth.password=secret/db/password;spec.auth.user=secret/db/user")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	answer := func(code int32, why metav1.StatusReason, causes ...metav1.StatusCause) error {
 		return &apierrors.StatusError{ErrStatus: metav1.Status{
 			Code: code, Reason: why, Message: "Invalid value: " + value, Details: &metav1.StatusDetails{Name: value, Causes: causes},

@@ -71,9 +71,7 @@ type bench struct {
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	metrics, err := newMetrics(noop.NewMeterProvider().Meter(""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b := &bench{
 		T: t, bus: &stream{}, client: fake.NewClientset(), main: key{kind: "widget", namespace: "shop", name: "main"}, version: 10,
 		clock: time.Date(2026, 3, 28, 0, 0, 0, 0, time.UTC),
@@ -116,9 +114,7 @@ func (b *bench) secret(password string) {
 	b.Helper()
 	object := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db"}, Data: map[string][]byte{"password": []byte(password)}}
 	_ = b.client.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("secrets"), "shop", "db")
-	if err := b.client.Tracker().Add(object); err != nil {
-		b.Fatal(err)
-	}
+	must(b, b.client.Tracker().Add(object))
 }
 
 // sees has the watch tell of the resource.
@@ -126,9 +122,7 @@ func (b *bench) sees(wants, password string) {
 	b.Helper()
 	object := equal(password)
 	object.SetAnnotations(map[string]string{annotation: wants})
-	if err := b.store.Update(object); err != nil {
-		b.Fatal(err)
-	}
+	must(b, b.store.Update(object))
 }
 
 // steps deals with the resource so often, some time apart.
@@ -236,9 +230,7 @@ func TestTheReportsOfAResourceThatWantsNothingAnyMoreArePublished(t *testing.T) 
 	b.steps(1)
 	released := widget("main", "", "b")
 	released.SetManagedFields(nil)
-	if err := b.store.Update(released); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.store.Update(released))
 	b.steps(1)
 	if len(b.items) != 0 {
 		t.Errorf("%d resources are known, want none", len(b.items))
@@ -339,9 +331,7 @@ func TestARefusedResourceIsDueInItsNextGeneration(t *testing.T) {
 		due = 0
 		object := widget("main", wantsDB, "a")
 		object.SetGeneration(generation)
-		if err := b.store.Update(object); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.store.Update(object))
 		if due != want {
 			t.Errorf("generation %d: due %d times, want %d", generation, due, want)
 		}
@@ -376,9 +366,7 @@ func TestARefusedResourceIsDueInItsNextGeneration(t *testing.T) {
 func TestAValueThatIsNotKeptIsToldOnce(t *testing.T) {
 	object := widget("main", wantsDB, "other")
 	wishes, err := parseWishes(wantsDB + "; spec.auth.user=secret/db/user; spec.size=secret/db/size")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	object.Object["spec"].(map[string]any)["size"] = "3"
 	got := notKept(wishes, []string{"password", "user", "3"}, object)
 	if want := []string{"spec.auth.password", "spec.auth.user"}; !slices.Equal(got, want) {

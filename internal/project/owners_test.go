@@ -21,9 +21,7 @@ func TestAnotherOwnerOfAFieldIsToldBeforeThereIsAConflict(t *testing.T) {
 	b.secret("a")
 	created := equal("a")
 	created.SetManagedFields(another)
-	if err := b.store.Update(created); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.store.Update(created))
 	b.shared = true
 	b.steps(1)
 	if due != 2 || b.applied != 1 {

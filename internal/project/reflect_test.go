@@ -39,9 +39,7 @@ func TestWhatIsSaidToAListIsNotRepeated(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			kinds, err := parseConfig([]byte(widgets))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			lists := map[schema.GroupVersionResource]string{kinds[0].resource: "WidgetList"}
 			client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), lists)
 			client.PrependReactor("list", "widgets", func(clienttesting.Action) (bool, runtime.Object, error) {

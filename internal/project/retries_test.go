@@ -46,19 +46,13 @@ func TestResourcesWhoseWebhookDoesNotAnswerDelayNoOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, server := newBench(t), &webhooked{tried: map[string]time.Time{}}
 		client, err := dynamic.NewForConfigAndClient(&rest.Config{Host: "http://api", QPS: -1}, &http.Client{Transport: server})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		b.apply.dynamic = client
 		b.now = time.Now
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db"}, Data: map[string][]byte{"password": []byte("b")}}
-		if err := b.client.Tracker().Add(secret); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.client.Tracker().Add(secret))
 		sees := func(name string) key {
-			if err := b.store.Update(widget(name, wantsDB, "a")); err != nil {
-				t.Fatal(err)
-			}
+			must(t, b.store.Update(widget(name, wantsDB, "a")))
 			return key{kind: "widget", namespace: "shop", name: name}
 		}
 		for i := range hanging {

@@ -14,13 +14,9 @@ import (
 func testIndex(t *testing.T) (*store, *[]key) {
 	t.Helper()
 	kinds, err := parseConfig([]byte(widgets))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	digests, err := newDigests(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var due []key
 	x := newIndex(reader{digests: digests}, func(k key) { due = append(due, k) })
 	return &store{index: x, kind: kinds[0], namespace: "shop", listed: func() {}}, &due
@@ -51,9 +47,7 @@ func TestOfAResourceNoValueIsKept(t *testing.T) {
 	const wants, value = "spec.auth.password=secret/db/password", "s3cret-of-the-field"
 	s, _ := testIndex(t)
 	kept, err := s.Transformer()(widget("main", wants, value))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	read, ok := kept.(*target)
 	if !ok {
 		t.Fatalf("got %T, want what is kept of it", kept)
@@ -84,9 +78,7 @@ func TestAResourceIsDueWhenWhatItWantsOrHasIsAnother(t *testing.T) {
 	step := func(what string, want int, do func() error) {
 		t.Helper()
 		*due = nil
-		if err := do(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, do())
 		if len(*due) != want {
 			t.Errorf("%s: due %d times, want %d", what, len(*due), want)
 		}
@@ -134,4 +126,12 @@ func TestAResourceIsDueWhenWhatItWantsOrHasIsAnother(t *testing.T) {
 		}
 		return s.Replace(nil, "2")
 	})
+}
+
+// must ends the test at an error.
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
 }

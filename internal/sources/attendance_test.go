@@ -127,9 +127,7 @@ func TestNothingIsSaidToBePublishedThatWaitsSinceItWasCreated(t *testing.T) {
 		}
 		want := func(when string, until time.Duration) {
 			t.Helper()
-			if err := a.note(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, a.note(t.Context()))
 			if got := said.until[len(said.until)-1]; got != until {
 				t.Errorf("%s: it is said that all until %s is published, want %s", when, got, until)
 			}

@@ -76,9 +76,7 @@ func newBench(t *testing.T, objects ...runtime.Object) *bench {
 		t.Fatal(err)
 	}
 	b.keyFile = filepath.Join(t.TempDir(), "keys")
-	if err := os.WriteFile(b.keyFile, []byte(keyLine(1, minKeyBytes)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(b.keyFile, []byte(keyLine(1, minKeyBytes)), 0o600))
 	return b
 }
 
@@ -95,9 +93,7 @@ func (b *bench) options() Options {
 func (b *bench) start(options Options) (*Watcher, func()) {
 	b.Helper()
 	w, err := New(options)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	stop := testkit.Run(b.T, "watcher", func(ctx context.Context) error { return w.Run(ctx, b.bus) })
 	return w, stop
 }
@@ -173,13 +169,9 @@ func (b *bench) changes() []events.Change {
 			b.Errorf("the value was published: %s", raw.Data)
 		}
 		event, err := events.FromMsg(raw.Subject, raw.Header, raw.Data)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 		change, err := events.ParseChange(event)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 		list = append(list, change)
 	}
 	return list
@@ -276,9 +268,7 @@ func (b *bench) update(secret *corev1.Secret) {
 
 func (b *bench) delete(namespace, name string) {
 	b.Helper()
-	if err := b.client.CoreV1().Secrets(namespace).Delete(b.Context(), name, metav1.DeleteOptions{}); err != nil {
-		b.Fatal(err)
-	}
+	must(b, b.client.CoreV1().Secrets(namespace).Delete(b.Context(), name, metav1.DeleteOptions{}))
 }
 
 // lastEvent returns the last event of the source of these tests in one line.

@@ -25,9 +25,7 @@ func day(n int) time.Time { return time.Date(2026, 3, n, 0, 0, 0, 0, time.UTC) }
 
 func TestTransformKeepsTheStatusOfACertificate(t *testing.T) {
 	got, err := certificateSource.transform(keyringOf(1), annotations.Default())(customOf(t, failingJSON))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := &object{
 		source: events.Source{Kind: events.KindCertificate, Namespace: "shop", Name: "web"}, UID: "u", ResourceVersion: "5",
 		details: &details{status: &status{verb: events.VerbFailed, fields: events.Status{

@@ -108,9 +108,7 @@ func TestADoubtIsAboutOneEvent(t *testing.T) {
 // TestADoubtEndsWithTheLabelOfItsNamespace ends the doubt although the cache stays older than the event: nothing is published for the source anyway.
 func TestADoubtEndsWithTheLabelOfItsNamespace(t *testing.T) {
 	selector, err := labels.Parse("team=a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	v := viewOf(t, epoch, objectOf(keyringOf(1), "u", 5, nil))
 	heard := eventAt(3, "u", "10", "10")
 	d := newDoubts(heardOf(nil, heard), v.now, v.recheck)

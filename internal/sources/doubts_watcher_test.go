@@ -66,9 +66,7 @@ func (b *twoWatchers) last(source events.Source) (events.Stored, bool) {
 		return events.Stored{}, false
 	}
 	change, err := stored.Change()
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	verbs := b.verbs(source.Name)
 	return stored, string(change.Verb) == verbs[len(verbs)-1]
 }

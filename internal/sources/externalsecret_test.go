@@ -29,9 +29,7 @@ const syncedJSON = `{
 
 func TestTransformKeepsTheStatusOfAnExternalSecret(t *testing.T) {
 	got, err := externalSecretSource.transform(keyringOf(1), annotations.Default())(customOf(t, syncedJSON))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := &object{
 		source: events.Source{Kind: events.KindExternalSecret, Namespace: "shop", Name: "db"}, UID: "u", ResourceVersion: "5",
 		details: &details{
@@ -106,9 +104,7 @@ func TestExternalSecretsAreFoundByTheirTarget(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := targets(tt.obj)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("keys (-want +got):\n%s", diff)
 			}

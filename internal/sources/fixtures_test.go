@@ -56,9 +56,7 @@ func objectOf(ring *keyring, uid string, version int, data content) *object {
 func mustLast(t testing.TB, change events.Change) *lastEvent {
 	t.Helper()
 	entry, err := newLastEvent(1, change)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return entry
 }
 
@@ -88,9 +86,7 @@ var everyField = cmp.Exporter(func(reflect.Type) bool { return true })
 func customOf(t testing.TB, content string) *unstructured.Unstructured {
 	t.Helper()
 	resource := &unstructured.Unstructured{}
-	if err := json.Unmarshal([]byte(content), &resource.Object); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(content), &resource.Object))
 	return resource
 }
 
@@ -104,13 +100,17 @@ func pemOf(t testing.TB, serial int64, notAfter time.Time) []byte {
 func pemWith(t testing.TB, serial *big.Int, notAfter time.Time) []byte {
 	t.Helper()
 	_, key, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	template := &x509.Certificate{SerialNumber: serial, NotBefore: notAfter.AddDate(0, -1, 0), NotAfter: notAfter}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+}
+
+// must ends the test at an error.
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
 }

@@ -40,17 +40,13 @@ func (b *bench) put(resource *unstructured.Unstructured) {
 	if apierrors.IsAlreadyExists(err) {
 		_, err = client.Update(b.Context(), resource, metav1.UpdateOptions{})
 	}
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 }
 
 func (b *bench) take(resource *unstructured.Unstructured) {
 	b.Helper()
 	err := b.dynamic.Resource(resourceOf(resource)).Namespace(resource.GetNamespace()).Delete(b.Context(), resource.GetName(), metav1.DeleteOptions{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 }
 
 func resourceOf(resource *unstructured.Unstructured) schema.GroupVersionResource {

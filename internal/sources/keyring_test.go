@@ -50,9 +50,7 @@ func TestParseKeyring(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			var ids []string
 			for i, k := range ring.keys {
 				ids = append(ids, k.id)
@@ -86,9 +84,7 @@ func TestKeyIDsTellNothingButWhichKey(t *testing.T) {
 func TestLoadKeyringSaysWhichFileAndWhatToDo(t *testing.T) {
 	dir := t.TempDir()
 	short := filepath.Join(dir, "short")
-	if err := os.WriteFile(short, []byte(keyLine(7, 16)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(short, []byte(keyLine(7, 16)), 0o600))
 	for _, tt := range []struct {
 		name, path, want string
 	}{

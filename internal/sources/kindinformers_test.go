@@ -25,9 +25,7 @@ func TestAKindHasSyncedWhenItsHandlerHasHadTheFirstList(t *testing.T) {
 			errors:  &watchErrors{readiness: &readiness{}, now: time.Now, log: slog.New(slog.DiscardHandler)},
 		}
 		kind, err := maker.makeAll(secretSource, []string{"shop", "bank"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var running sync.WaitGroup
 		defer running.Wait()
 		defer stop()

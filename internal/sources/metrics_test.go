@@ -25,9 +25,7 @@ func allOf(events.Source) bool { return true }
 func unmeasured(tb testing.TB, known *ledger) *metrics {
 	tb.Helper()
 	m, err := newMetrics(metricnoop.NewMeterProvider().Meter(""), none, none, known, allOf)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must(tb, err)
 	return m
 }
 
@@ -43,9 +41,7 @@ func TestWhatTheWatcherMeasuresHasTheLabelsOfItsDefinition(t *testing.T) {
 	known.set(unwatched, lastOf(1, events.VerbFailed))
 	meter := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("")
 	m, err := newMetrics(meter, func() int { return 3 }, func() int { return 2 }, known, func(source events.Source) bool { return source != unwatched })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	m.published(t.Context(), events.Change{Source: testSource, Verb: events.VerbChanged})
 	m.publishError(t.Context())
 	m.lostEvents(t.Context(), 2)
@@ -91,9 +87,7 @@ func TestWhatTheWatcherMeasuresHasTheLabelsOfItsDefinition(t *testing.T) {
 func measuredBy(t *testing.T, reader sdkmetric.Reader) (measured map[string]int64, labels map[string]map[string]bool) {
 	t.Helper()
 	var collected metricdata.ResourceMetrics
-	if err := reader.Collect(context.WithoutCancel(t.Context()), &collected); err != nil {
-		t.Fatal(err)
-	}
+	must(t, reader.Collect(context.WithoutCancel(t.Context()), &collected))
 	measured, labels = map[string]int64{}, map[string]map[string]bool{}
 	for _, scope := range collected.ScopeMetrics {
 		for _, m := range scope.Metrics {

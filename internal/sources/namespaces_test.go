@@ -25,9 +25,7 @@ func TestNamespaceFilterWithoutSelectorMatchesAllAndAsksNobody(t *testing.T) {
 	client := fake.NewClientset()
 	filter := newNamespaceFilter(client, labels.Everything(), func(name string, _ arrival) { t.Errorf("%s entered", name) })
 	var running sync.WaitGroup
-	if err := filter.start(t.Context(), &running, cache.DefaultWatchErrorHandler); err != nil {
-		t.Fatal(err)
-	}
+	must(t, filter.start(t.Context(), &running, cache.DefaultWatchErrorHandler))
 	running.Wait()
 	if !filter.hasSynced() || !filter.matches("shop") || !filter.matches("") {
 		t.Errorf("synced %t, matches %t", filter.hasSynced(), filter.matches("shop"))
@@ -42,9 +40,7 @@ func TestNamespaceFilterFollowsTheLabels(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		client := fake.NewClientset(namespaceOf("shop", "1", "a"), namespaceOf("bank", "1", "b"))
 		selector, err := labels.Parse("team=a")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var entered []string
 		filter := newNamespaceFilter(client, selector, func(name string, as arrival) {
 			entered = append(entered, name+map[arrival]string{byList: " from the first", byLabel: " by its label", byCreation: " as it is created"}[as])
@@ -53,9 +49,7 @@ func TestNamespaceFilterFollowsTheLabels(t *testing.T) {
 			t.Error("it knows the namespaces before it has asked")
 		}
 		var running sync.WaitGroup
-		if err := filter.start(ctx, &running, cache.DefaultWatchErrorHandler); err != nil {
-			t.Fatal(err)
-		}
+		must(t, filter.start(ctx, &running, cache.DefaultWatchErrorHandler))
 		defer running.Wait()
 		defer stop()
 		synctest.Wait()
@@ -103,9 +97,7 @@ func TestNamespaceFilterFollowsTheLabels(t *testing.T) {
 		synctest.Wait()
 		want("a namespace that is made with it", []string{"new as it is created"}, "bank", "new")
 
-		if err := client.CoreV1().Namespaces().Delete(ctx, "bank", metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, client.CoreV1().Namespaces().Delete(ctx, "bank", metav1.DeleteOptions{}))
 		synctest.Wait()
 		want("a namespace that is gone", nil, "new")
 
@@ -121,15 +113,11 @@ func TestNamespaceFilterHasSyncedWhenTheFirstNamespacesHaveEntered(t *testing.T)
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		selector, err := labels.Parse("team=a")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		queue := make(chan struct{})
 		filter := newNamespaceFilter(fake.NewClientset(namespaceOf("shop", "1", "a")), selector, func(string, arrival) { <-queue })
 		var running sync.WaitGroup
-		if err := filter.start(ctx, &running, cache.DefaultWatchErrorHandler); err != nil {
-			t.Fatal(err)
-		}
+		must(t, filter.start(ctx, &running, cache.DefaultWatchErrorHandler))
 		defer running.Wait()
 		defer stop()
 		synctest.Wait()

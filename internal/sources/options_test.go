@@ -112,9 +112,7 @@ func TestOptionsFlagsSetTheirFields(t *testing.T) {
 		"--fingerprint-key-file=/keys", "--sources=secret", "--selector=a=b", "--namespace-selector=c=d", "--publish-workers=3",
 		"--reloader-annotations=ignore-annotation=a/b", "--ignore-namespaces=e,f", "--namespace-budget=5",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := Options{IgnoreNamespaces: []string{"e", "f"}, KeyFile: "/keys", Kinds: []string{"secret"}, Selector: "a=b", NamespaceSelector: "c=d", Workers: 3, NamespaceBudget: 5, ReloaderAnnotations: map[string]string{"ignore-annotation": "a/b"}}
 	if diff := flagged(options, want); diff != "" {
 		t.Errorf("options (-want +got):\n%s", diff)

@@ -16,9 +16,7 @@ import (
 func TestTransformKeepsFingerprintsOfAPodStatus(t *testing.T) {
 	pod := mountedPod{uid: "p1", version: "1", generation: 2, resourceVersion: 5}
 	got, err := podStatusPart.transform(keyringOf(1), annotations.Reloader{})(pod.status(t, "web-0"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	now := got.(*object)
 	if want := (podStatus{class: classOfPlay, pod: "p1", rewritten: true}); *now.podStatus() != want {
 		t.Errorf("got %+v, want %+v", *now.podStatus(), want)
@@ -112,9 +110,7 @@ func FuzzReduceSecretProviderClasses(f *testing.F) {
 		}
 		for _, kind := range []sourceKind{secretProviderClassSource, podStatusPart} {
 			reduced, err := kind.transform(keyringOf(1), annotations.Default())(resource)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			now := reduced.(*object)
 			class := now.about()
 			if class.Name != "" && (class.Kind != events.KindSecretProviderClass || kind.kind == kindPodStatus && len(class.Name) > maxStatus) {

@@ -43,15 +43,11 @@ func TestOnlyAPermissionThatIsMissingStillIsNamed(t *testing.T) {
 				set := &informerSet{scope: within, errors: failures, listed: func(events.Kind) {}}
 				for _, kind := range []sourceKind{secretSource, configMapSource} {
 					made, err := maker.makeAll(kind, within.listed())
-					if err != nil {
-						t.Fatal(err)
-					}
+					must(t, err)
 					set.kinds = append(set.kinds, made)
 				}
 				var running sync.WaitGroup
-				if err := set.start(ctx, &running); err != nil {
-					t.Fatal(err)
-				}
+				must(t, set.start(ctx, &running))
 				defer running.Wait()
 				defer stop()
 				missing := func() (names []string) {

@@ -54,13 +54,9 @@ func always(_ events.Source, _ *lastEvent, created bool) (events.Change, bool) {
 func TestReconcilePublishesTheSuccessorOfTheLastEvent(t *testing.T) {
 	bus := &publications{}
 	r, log := reconcilerOf(t, bus, always)
-	if err := r.reconcile(t.Context(), testSource, &queueEntry{at: epoch, created: true}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.reconcile(t.Context(), testSource, &queueEntry{at: epoch, created: true}))
 	r.ledger.set(testSource, unreadableEvent(4))
-	if err := r.reconcile(t.Context(), testSource, &queueEntry{at: epoch}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.reconcile(t.Context(), testSource, &queueEntry{at: epoch}))
 	if bus.expected[0] != 0 || bus.expected[1] != 4 {
 		t.Errorf("published as the successors of %v, want 0 and 4", bus.expected)
 	}
@@ -253,9 +249,7 @@ func TestAnObjectThatWasChangedBeforeItsFirstEventIsPublishedAsChanged(t *testin
 			if tt.before != nil {
 				r.ledger.set(testSource, tt.before)
 			}
-			if err := r.reconcile(t.Context(), testSource, &queueEntry{created: true, first: first}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, r.reconcile(t.Context(), testSource, &queueEntry{created: true, first: first}))
 			got := bus.published[0]
 			verb := string(got.Verb)
 			if got.Created {

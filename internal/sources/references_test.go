@@ -55,9 +55,7 @@ func TestAReferencedPathIsPolledHoweverTheAddressOfItsStoreIsWritten(t *testing.
 					"spec":{"secretStoreRef":{"name":"bao","kind":"SecretStore"},"data":[{"secretKey":"a","remoteRef":{"key":"shop/db"}}]}}`))
 			config := filepath.Join(t.TempDir(), "stores.yaml")
 			content := fmt.Sprintf("stores: [{name: main, address: '%s', auth: {token: a}, poll: {referenced: true}}]", tt.configured)
-			if err := os.WriteFile(config, []byte(content), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(config, []byte(content), 0o600))
 			options.OpenBao.ConfigFile = config
 			prefix := "/v1"
 			if strings.Contains(tt.configured, "team") {
@@ -101,9 +99,7 @@ func TestTheReferencesOfOneNamespaceAreBounded(t *testing.T) {
 	want := func(paths, lines int) {
 		t.Helper()
 		listed, err := r.list(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if len(listed) != paths || listed[paths-1].Path.Path != "shop/db" {
 			t.Errorf("got %d references, the last of them %v, want %d with shop/db at the end", len(listed), listed[len(listed)-1], paths)
 		}

@@ -51,9 +51,7 @@ func TestWhatIsNotSelectedIsGoneOnlyIfItWasSeenToGo(t *testing.T) {
 			r, _ := reconcilerOf(t, bus, gone)
 			r.selector = tt.selector
 			r.ledger.set(testSource, tt.before)
-			if err := r.reconcile(t.Context(), testSource, &tt.entry); err != nil {
-				t.Fatal(err)
-			}
+			must(t, r.reconcile(t.Context(), testSource, &tt.entry))
 			if len(bus.published) != tt.want {
 				t.Errorf("published %+v, want %d events", bus.published, tt.want)
 			}

@@ -107,9 +107,7 @@ func TestTransformKeepsFingerprintsOnly(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := tt.source.transform(ring, annotations.Default())(tt.obj)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			reduced, ok := got.(*object)
 			if !ok {
 				t.Fatalf("it is a %T", got)

@@ -152,9 +152,7 @@ func TestWhatIsReadAfterTheStartIsLaterThanWhatAWatcherSawWhoseClockWasAhead(t *
 	seen, _ := first.assess(source, nil, false)
 	seen.Cluster, seen.Time = testCluster, minute(13)
 	event, err := seen.Event()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s, queued := storesOf()
 	reader, _ := readerOf(&stateOf{stored: []events.Stored{{Seq: 3, Subject: events.Subject(testCluster, source), Event: event}}})
 	reader.ledger, reader.now = s.ledger, func() time.Time { return minute(11) }

@@ -46,16 +46,10 @@ func observe(f *testing.F) *observed {
 		}
 		return listener, err
 	}
-	if err := os.WriteFile(options.ConfigFile, []byte("stores: [{name: bao, address: 'http://bao', auth: {token: a}}]"), 0o600); err != nil {
-		f.Fatal(err)
-	}
-	if err := os.WriteFile(options.AuditTokenFile, []byte(auditToken), 0o600); err != nil {
-		f.Fatal(err)
-	}
+	must(f, os.WriteFile(options.ConfigFile, []byte("stores: [{name: bao, address: 'http://bao', auth: {token: a}}]"), 0o600))
+	must(f, os.WriteFile(options.AuditTokenFile, []byte(auditToken), 0o600))
 	feed, err := openbao.New(options)
-	if err != nil {
-		f.Fatal(err)
-	}
+	must(f, err)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
@@ -101,9 +95,7 @@ func (o *observed) of(t *testing.T, line []byte) []openbao.Observation {
 // event that cannot be published, or one that hides later writes.
 func FuzzAuditLine(f *testing.F) {
 	log, err := os.ReadFile("openbao/testdata/openbao-2.6.2.jsonl")
-	if err != nil {
-		f.Fatal(err)
-	}
+	must(f, err)
 	for line := range bytes.Lines(log) {
 		f.Add(bytes.TrimSuffix(line, []byte("\n")))
 	}

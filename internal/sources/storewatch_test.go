@@ -33,9 +33,7 @@ func (b *bench) withStore(options *Options, fields string) (listening func() str
 		options.OpenBao.ConfigFile:     "stores: [{name: bao, address: 'http://bao', auth: {token: a}" + fields + "}]",
 		options.OpenBao.AuditTokenFile: auditToken,
 	} {
-		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-			b.Fatal(err)
-		}
+		must(b, os.WriteFile(file, []byte(content), 0o600))
 	}
 	var address atomic.Value
 	options.OpenBao.AuditListen, options.OpenBao.Transport = "127.0.0.1:0", unreachable{}
@@ -61,14 +59,10 @@ func (b *bench) writeInStore(address string) {
 func postLines(t testing.TB, client *http.Client, address string, lines []byte) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+address+"/v1/audit/bao", bytes.NewReader(lines))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	request.Header.Set("Authorization", "Bearer "+auditToken)
 	response, err := client.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	response.Body.Close()
 }
 
@@ -106,9 +100,7 @@ func TestAKindThatCannotBeListedKeepsNothingElseFromBeingWatched(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBench(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app", UID: "u", ResourceVersion: "1"}})
 			b.ready(b.options())()
-			if err := b.client.CoreV1().ConfigMaps("shop").Delete(t.Context(), "app", metav1.DeleteOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, b.client.CoreV1().ConfigMaps("shop").Delete(t.Context(), "app", metav1.DeleteOptions{}))
 			fail := func(k8stesting.Action) (bool, runtime.Object, error) { return true, nil, tt.err(tt.resource) }
 			b.client.PrependReactor("list", tt.resource.Resource, fail)
 			b.dynamic.PrependReactor("list", tt.resource.Resource, fail)
@@ -151,9 +143,7 @@ func TestTheWatcherEndsWhenAStoresReceiverCannotListen(t *testing.T) {
 	b.withStore(&options, "")
 	options.OpenBao.Listen = func(context.Context, string, string) (net.Listener, error) { return nil, errors.New("in use") }
 	w, err := New(options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := w.Run(t.Context(), b.bus); err == nil || err.Error() != "watching secret stores: listening for audit requests: in use" {
 		t.Errorf("it ended with %v", err)
 	}

@@ -36,9 +36,7 @@ func TestSweepFindsWhatWasDeletedWhileNobodyLooked(t *testing.T) {
 // TestSweepFindsWhatWasDeletedInANamespaceThatIsNotSelected deletes a namespace with its objects, so that it has no labels to be selected by.
 func TestSweepFindsWhatWasDeletedInANamespaceThatIsNotSelected(t *testing.T) {
 	selector, err := labels.Parse("team=a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	known := newLedger(nil)
 	there := events.Source{Kind: events.KindSecret, Namespace: "bank", Name: "there"}
 	for _, source := range []events.Source{testSource, there} {

@@ -40,9 +40,7 @@ func TestANamespaceOverItsBudgetWaitsAndNoOtherDoes(t *testing.T) {
 		if turn, ok := errors.AsType[*turnError](err); ok {
 			return turn.after
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return 0
 	}
 	for i := range 24 {
@@ -143,13 +141,9 @@ func TestTheWeightOfAnEventIsAboutItsSize(t *testing.T) {
 			change := appeared(now, true)
 			change.Cluster, change.Time = testCluster, epoch
 			event, err := change.Event()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			msg, err := events.ToMsg(event, events.Subject(testCluster, testSource))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if got, size := weight(change), msg.Size(); got < size*2/3 || got > size*2 {
 				t.Errorf("it weighs %d bytes and has %d", got, size)
 			}
@@ -200,9 +194,7 @@ func TestATenantThatChurnsNamesFillsNoStream(t *testing.T) {
 	})
 	b.eventually("nothing waits that was created and deleted", func() bool { return w.throttle.length() <= 4*budgetHours })
 	extent, err := b.bus.Extent(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// Each name takes at least one event, which in the end is its tombstone.
 	if most := uint64(1 + 4*budgetHours); extent.Events > most {
 		t.Errorf("the stream has %d events, want %d at most", extent.Events, most)

@@ -55,9 +55,7 @@ func (w *waitingRoom) try(i int) time.Duration {
 	if turn, ok := errors.AsType[*turnError](err); ok {
 		return turn.after.Round(time.Minute)
 	}
-	if err != nil {
-		w.Fatal(err)
-	}
+	must(w, err)
 	delete(w.entries, i)
 	return 0
 }

@@ -25,9 +25,7 @@ func cacheOf(t testing.TB, objects ...*object) objectCache {
 			}
 			cached[kind] = []cache.Indexer{cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers)}
 		}
-		if err := cached[kind][0].Add(seen); err != nil {
-			t.Fatal(err)
-		}
+		must(t, cached[kind][0].Add(seen))
 	}
 	return cached
 }

@@ -26,13 +26,9 @@ const (
 func spanContext(t testing.TB) context.Context {
 	t.Helper()
 	traceID, err := trace.TraceIDFromHex(testTrace)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	spanID, err := trace.SpanIDFromHex(testSpan)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return trace.ContextWithSpanContext(t.Context(), trace.NewSpanContext(trace.SpanContextConfig{
 		TraceID: traceID, SpanID: spanID, TraceFlags: trace.FlagsSampled,
 	}))

@@ -45,9 +45,7 @@ func TestLogOptionsFlagsSetEveryField(t *testing.T) {
 	if diff := cmp.Diff(DefaultLogOptions(), opts); diff != "" {
 		t.Errorf("adding the flags changed the defaults (-want +got):\n%s", diff)
 	}
-	if err := flags.Parse([]string{"--log-level=debug", "--log-format=text"}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, flags.Parse([]string{"--log-level=debug", "--log-format=text"}))
 	if diff := cmp.Diff(LogOptions{Level: "debug", Format: "text"}, opts); diff != "" {
 		t.Errorf("options (-want +got):\n%s", diff)
 	}

@@ -34,14 +34,10 @@ func TestMetricsAreServedUnderThePrometheusNames(t *testing.T) {
 	tel := setup(t, scraped())
 	meter := tel.MeterProvider.Meter("test")
 	rollouts, err := meter.Int64Counter("keyturn.rollouts", metric.WithUnit("{rollout}"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	age, err := meter.Float64Histogram("keyturn.event.age", metric.WithUnit("s"),
 		metric.WithExplicitBucketBoundaries(0.5, 5))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	rollouts.Add(t.Context(), 3, metric.WithAttributes(attribute.String("decision", "rolled")))
 	age.Record(t.Context(), 1.5)
 
@@ -68,9 +64,7 @@ func TestMetricsShowTheTraceBehindABucket(t *testing.T) {
 	clearEnvironment(t)
 	tel := setup(t, scraped())
 	age, err := tel.MeterProvider.Meter("test").Float64Histogram("keyturn.event.age", metric.WithUnit("s"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	age.Record(spanContext(t), 1.5)
 
 	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil)
@@ -119,9 +113,7 @@ func TestTwoProgramsInOneProcessHaveTheirOwnMetrics(t *testing.T) {
 	clearEnvironment(t)
 	one, two := setup(t, scraped()), setup(t, scraped())
 	counter, err := one.MeterProvider.Meter("test").Int64Counter("keyturn.rollouts")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	counter.Add(t.Context(), 1)
 	const sample = "keyturn_rollouts_total 1"
 	if !slices.Contains(scrape(t, one), sample) {

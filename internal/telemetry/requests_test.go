@@ -17,9 +17,7 @@ func TestRequestsAreCountedAlsoIfADependencyCountsThem(t *testing.T) {
 	result, latency := metrics.RequestResult, metrics.RequestLatency
 	t.Cleanup(func() { metrics.RequestResult, metrics.RequestLatency = result, latency })
 	metrics.Register(metrics.RegisterOpts{})
-	if err := CountRequests(tel.MeterProvider); err != nil {
-		t.Fatal(err)
-	}
+	must(t, CountRequests(tel.MeterProvider))
 	metrics.RequestResult.Increment(t.Context(), "200", "GET", "10.0.0.1:443")
 	metrics.RequestLatency.Observe(t.Context(), "GET", url.URL{Host: "10.0.0.1:443"}, time.Millisecond)
 	samples := scrape(t, tel)
@@ -36,9 +34,7 @@ func TestRequestsToTheAPIServerAreCountedWithoutNamesOfObjects(t *testing.T) {
 	clearEnvironment(t)
 	tel := setup(t, scraped())
 	r := newRequests()
-	if err := instrument.Make(tel.MeterProvider.Meter(scope), r.instruments()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, instrument.Make(tel.MeterProvider.Meter(scope), r.instruments()))
 	r.Increment(t.Context(), "200", "PATCH", "10.0.0.1:443")
 	r.Increment(t.Context(), "200", "PATCH", "10.0.0.2:443")
 	r.Increment(t.Context(), "<error>", "GET", "10.0.0.1:443")

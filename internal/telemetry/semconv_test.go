@@ -46,9 +46,7 @@ func TestOneVersionOfTheSemanticConventionsIsUsed(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if found < 2 {
 		t.Errorf("%d imports of the conventions were found: the test does not look where they are", found)
 	}

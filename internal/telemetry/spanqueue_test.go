@@ -40,9 +40,7 @@ func TestSpanQueueDropsAndCountsWhatDoesNotFit(t *testing.T) {
 			reader := sdkmetric.NewManualReader()
 			exporter := &gatedExporter{gate: make(chan error)}
 			queue, err := newSpanQueue(exporter, sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(queue), sdktrace.WithSampler(tt.sampler))
 			// The exporter's gate is closed, and yet this returns: a full queue blocks nobody.
 			for range 10 {
@@ -107,9 +105,7 @@ func (recordOnly) Description() string { return "recordOnly" }
 func spansByOutcome(t testing.TB, reader sdkmetric.Reader) map[string]int64 {
 	t.Helper()
 	var data metricdata.ResourceMetrics
-	if err := reader.Collect(t.Context(), &data); err != nil {
-		t.Fatal(err)
-	}
+	must(t, reader.Collect(t.Context(), &data))
 	spans := map[string]int64{}
 	for _, scope := range data.ScopeMetrics {
 		for _, m := range scope.Metrics {

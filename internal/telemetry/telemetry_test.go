@@ -32,9 +32,7 @@ func scraped() Service {
 func setup(t testing.TB, service Service) *Telemetry {
 	t.Helper()
 	tel, err := Setup(t.Context(), service)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	tel.flushLimit = testkit.Patience
 	t.Cleanup(func() {
 		if err := tel.Shutdown(context.WithoutCancel(t.Context())); err != nil {
@@ -169,9 +167,7 @@ func TestSpansReachTheReceiverWithTheResource(t *testing.T) {
 			_, span := tel.TracerProvider.Tracer("test").Start(t.Context(), "detect secret",
 				trace.WithSpanKind(trace.SpanKindProducer))
 			span.End()
-			if err := tel.Shutdown(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, tel.Shutdown(t.Context()))
 
 			// Shutdown has flushed, so the request has arrived.
 			if len(requests) != 1 {
@@ -278,5 +274,13 @@ func benchmarkSpan(b *testing.B) {
 	for b.Loop() {
 		_, span := tracer.Start(ctx, "detect secret")
 		span.End()
+	}
+}
+
+// must ends the test at an error.
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
 	}
 }

@@ -40,15 +40,11 @@ func startEncrypted(t *testing.T, end time.Time, config string) *encrypted {
 	t.Setenv("TEST_TLS_CERT", e.file("tls.crt"))
 	t.Setenv("TEST_TLS_KEY", e.file("tls.key"))
 	for name, content := range map[string]string{"nats.conf": config, "other.conf": theTLS} {
-		if err := os.WriteFile(e.file(name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(e.file(name), []byte(content), 0o600))
 	}
 	var err error
 	e.Server, err = Start(Options{Listen: "127.0.0.1:-1", StoreDir: testkit.StoreDir(t), ConfigFile: e.file("nats.conf")}, slog.New(slog.NewTextHandler(&e.log, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(e.Shutdown)
 	return e
 }
@@ -60,9 +56,7 @@ func (e *encrypted) connect(host string, further ...nats.Option) *nats.Conn {
 	e.t.Helper()
 	options := append(further, nats.RootCAs(e.file("ca.crt")), nats.Timeout(testkit.Patience))
 	connection, err := nats.Connect(strings.Replace(e.ClientURL(), "127.0.0.1", host, 1), options...)
-	if err != nil {
-		e.t.Fatal(err)
-	}
+	must(e.t, err)
 	e.t.Cleanup(connection.Close)
 	return connection
 }
@@ -71,9 +65,7 @@ func (e *encrypted) connect(host string, further ...nats.Option) *nats.Conn {
 func (e *encrypted) presented(connection *nats.Conn) time.Time {
 	e.t.Helper()
 	state, err := connection.TLSConnectionState()
-	if err != nil {
-		e.t.Fatal(err)
-	}
+	must(e.t, err)
 	return state.PeerCertificates[0].NotAfter
 }
 
@@ -87,9 +79,7 @@ func TestAClientWithoutTLSIsRefused(t *testing.T) {
 	}
 	// One that ignores what the server says.
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(e.ClientURL(), "tls://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer conn.Close()
 	reader := bufio.NewReader(conn)
 	info, err := reader.ReadString('\n')
@@ -119,17 +109,11 @@ func TestTheProgramItselfConnectsWithoutTLS(t *testing.T) {
 	e := startEncrypted(t, time.Now().AddDate(0, 0, -1), theTLS) // even an expired certificate does not matter
 	// It is patient with a server that answers no ping: on a busy machine it would otherwise reconnect.
 	connection, err := events.Connect(t.Context(), events.ConnectOptions{Cluster: "blue"}, e.ClientOption(), nats.PingInterval(testkit.Patience))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer connection.Close()
 	lost := connection.StatusChanged(nats.RECONNECTING, nats.CLOSED)
-	if err := e.storage.reload(e.storage.seen.Load().limit); err != nil {
-		t.Fatal(err)
-	}
-	if err := connection.FlushTimeout(testkit.Patience); err != nil {
-		t.Fatal(err)
-	}
+	must(t, e.storage.reload(e.storage.seen.Load().limit))
+	must(t, connection.FlushTimeout(testkit.Patience))
 	select {
 	case status := <-lost:
 		t.Errorf("the connection was lost: %s", status)
@@ -157,9 +141,7 @@ func TestARenewedCertificateIsPresentedWithoutARestart(t *testing.T) {
 				}
 				e.ca.Issue(t, e.dir, inDays(days))
 				if days == 50 {
-					if err := e.storage.reload(e.storage.seen.Load().limit); err != nil {
-						t.Fatal(err)
-					}
+					must(t, e.storage.reload(e.storage.seen.Load().limit))
 				}
 				for _, host := range []string{"127.0.0.1", "localhost"} {
 					if got := e.presented(e.connect(host)); got.Sub(inDays(days)).Abs() > time.Hour {
@@ -200,12 +182,8 @@ func TestFilesThatAreNoCertificateLeaveTheOneBefore(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			e := startEncrypted(t, inDays(30), theTLS)
 			secret, err := os.ReadFile(e.file("tls.key"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := tt.damage(e); err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
+			must(t, tt.damage(e))
 			for range 3 {
 				if got := e.presented(e.connect("127.0.0.1")); got.Sub(inDays(30)).Abs() > time.Hour {
 					t.Errorf("the certificate ends at %s, want the one before", got)
@@ -242,13 +220,9 @@ func (e *encrypted) expiry() time.Time {
 	e.t.Helper()
 	reader := sdkmetric.NewManualReader()
 	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
-	if err := e.Observe(provider.Meter("")); err != nil {
-		e.t.Fatal(err)
-	}
+	must(e.t, e.Observe(provider.Meter("")))
 	var collected metricdata.ResourceMetrics
-	if err := reader.Collect(e.t.Context(), &collected); err != nil {
-		e.t.Fatal(err)
-	}
+	must(e.t, reader.Collect(e.t.Context(), &collected))
 	for _, scope := range collected.ScopeMetrics {
 		for _, m := range scope.Metrics {
 			if m.Name == "keyturn.nats.certificate.expiry.timestamp" {

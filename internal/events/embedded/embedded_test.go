@@ -28,9 +28,7 @@ func TestStartRefuses(t *testing.T) {
 	dir := t.TempDir()
 	config := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	tests := []struct {
@@ -82,18 +80,12 @@ func TestStartRefuses(t *testing.T) {
 
 func TestNoErrorHasASeedOfTheConfiguration(t *testing.T) {
 	user, err := nkeys.CreateUser()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	account, err := nkeys.CreateAccount()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	seed := func(pair nkeys.KeyPair) string {
 		seed, err := pair.Seed()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return string(seed)
 	}
 	whole := seed(user)
@@ -107,9 +99,7 @@ func TestNoErrorHasASeedOfTheConfiguration(t *testing.T) {
 		"it is twice":              whole + whole,
 	} {
 		path := filepath.Join(t.TempDir(), "nats.conf")
-		if err := os.WriteFile(path, []byte("leafnodes { remotes [ { url: \"nats://hub:7422\"\n"+key+"\n} ] }"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte("leafnodes { remotes [ { url: \"nats://hub:7422\"\n"+key+"\n} ] }"), 0o600))
 		_, err := Options{StoreDir: t.TempDir(), ConfigFile: path}.options()
 		if err == nil || !strings.Contains(err.Error(), path) {
 			t.Fatalf("%s: got %v, want it refused", name, err)
@@ -128,12 +118,18 @@ func TestStartTakesAnyAddressWithAuthentication(t *testing.T) {
 		"client": "authorization { user: a, password: b }",
 	} {
 		path := filepath.Join(t.TempDir(), "nats.conf")
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(text), 0o600))
 		options, err := Options{Listen: "0.0.0.0:4222", StoreDir: t.TempDir(), ConfigFile: path}.options()
 		if err != nil || options.Host != "0.0.0.0" || options.Port != 4222 || options.DontListen {
 			t.Errorf("%s: got %+v, %v", name, options, err)
 		}
+	}
+}
+
+// must ends the test at an error.
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
 	}
 }

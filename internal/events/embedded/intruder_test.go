@@ -36,9 +36,7 @@ func newGuarded(t *testing.T) *guarded {
 	t.Setenv("NATS_TLS_CERT", filepath.Join(g.keys, "tls.crt"))
 	t.Setenv("NATS_TLS_KEY", filepath.Join(g.keys, "tls.key"))
 	s, err := Start(Options{Listen: "127.0.0.1:-1", StoreDir: testkit.StoreDir(t), ConfigFile: "../../../deploy/programs/nats.conf"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(s.Shutdown)
 	g.url, g.own = s.ClientURL(), s.ClientOption()
 	return g
@@ -56,9 +54,7 @@ func (g *guarded) connect(user string, further ...nats.Option) (*nats.Conn, <-ch
 	connection, err := events.Connect(g.Context(), events.ConnectOptions{
 		URL: g.url, Cluster: "prod", Role: role, Name: "test", CredsFile: filepath.Join(g.keys, user+".nk"), CAFile: filepath.Join(g.keys, "ca.crt"),
 	}, options...)
-	if err != nil {
-		g.Fatal(err)
-	}
+	must(g, err)
 	g.Cleanup(connection.Close)
 	return connection, refused
 }
@@ -88,9 +84,7 @@ func (g *guarded) declare() jetstream.JetStream {
 	if err == nil {
 		err = events.Declare(g.Context(), js, 1)
 	}
-	if err != nil {
-		g.Fatal(err)
-	}
+	must(g, err)
 	if _, err := js.CreateConsumer(g.Context(), events.StreamChanges, jetstream.ConsumerConfig{
 		Durable: "projector-prod", FilterSubject: events.KindFilter("prod", events.KindSecret), AckPolicy: jetstream.AckExplicitPolicy,
 	}); err != nil {
@@ -187,9 +181,7 @@ func TestWhatANATSUserMayNotDoIsRefused(t *testing.T) {
 		for _, list := range subjects {
 			for _, subject := range list {
 				t.Run(user+" publishes on "+subject, func(t *testing.T) {
-					if err := connection.Publish(subject, nil); err != nil {
-						t.Fatal(err)
-					}
+					must(t, connection.Publish(subject, nil))
 					isRefused(t, connection, refused, "permissions violation for publish", subject)
 				})
 			}
@@ -201,9 +193,7 @@ func TestWhatANATSUserMayNotDoIsRefused(t *testing.T) {
 		for _, subject := range foreign {
 			t.Run(user+" listens to "+subject, func(t *testing.T) {
 				subscription, err := connection.SubscribeSync(subject)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				isRefused(t, connection, refused, "permissions violation for subscription", subject)
 				_ = subscription.Unsubscribe() // The server has not subscribed it.
 			})
@@ -214,9 +204,7 @@ func TestWhatANATSUserMayNotDoIsRefused(t *testing.T) {
 // isRefused checks that the server refused the last thing that was sent.
 func isRefused(t *testing.T, connection *nats.Conn, refused <-chan error, how, subject string) {
 	t.Helper()
-	if err := connection.FlushTimeout(testkit.Patience); err != nil {
-		t.Fatal(err)
-	}
+	must(t, connection.FlushTimeout(testkit.Patience))
 	err := testkit.Receive(t, subject+" is refused", refused)
 	if text := strings.ToLower(err.Error()); !strings.Contains(text, how) || !strings.Contains(text, strings.ToLower(subject)) {
 		t.Errorf("got %v, want that %s is refused", err, subject)
@@ -229,14 +217,10 @@ func TestTheWatcherCannotReachThroughWhatItMay(t *testing.T) {
 	owner := g.declare()
 	connection, _ := g.connect("watcher")
 	js, err := jetstream.New(connection, jetstream.WithDefaultTimeout(testkit.Patience/2))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	configOf := func() jetstream.ConsumerConfig {
 		consumer, err := owner.Consumer(t.Context(), events.StreamChanges, "projector-prod")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return consumer.CachedInfo().Config
 	}
 	before := configOf()
@@ -245,13 +229,9 @@ func TestTheWatcherCannotReachThroughWhatItMay(t *testing.T) {
 	} {
 		config.AckPolicy = jetstream.AckExplicitPolicy
 		request, err := json.Marshal(map[string]any{"stream_name": events.StreamChanges, "config": config})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		answer, err := connection.Request("$JS.API.CONSUMER.CREATE.CHANGES.mine", request, testkit.Patience)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Logf("%s %s: answered %s", config.Durable, config.Name, answer.Data)
 	}
 	if diff := cmp.Diff(before, configOf()); diff != "" {
@@ -276,9 +256,7 @@ func TestTheWatcherCannotReachThroughWhatItMay(t *testing.T) {
 		}
 	}
 	stream, err := owner.Stream(t.Context(), events.StreamChanges)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	raw, err := stream.GetLastMsgForSubject(t.Context(), own)
 	if err != nil || string(raw.Data) != "first" {
 		t.Errorf("what was stored before is gone: %v", err)

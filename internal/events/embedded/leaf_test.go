@@ -18,23 +18,15 @@ import (
 func startWith(t *testing.T, name, config string) (s *Server, connections func() int) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "nats.conf")
-	if err := os.WriteFile(path, []byte("server_name: "+name+"\njetstream: { domain: "+name+" }\n"+config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte("server_name: "+name+"\njetstream: { domain: "+name+" }\n"+config), 0o600))
 	s, err := Start(Options{StoreDir: testkit.StoreDir(t), ConfigFile: path}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(s.Shutdown)
 	reader := sdkmetric.NewManualReader()
-	if err := s.Observe(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Observe(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("")))
 	return s, func() int {
 		var collected metricdata.ResourceMetrics
-		if err := reader.Collect(t.Context(), &collected); err != nil {
-			t.Fatal(err)
-		}
+		must(t, reader.Collect(t.Context(), &collected))
 		for _, scope := range collected.ScopeMetrics {
 			for _, m := range scope.Metrics {
 				if points := m.Data.(metricdata.Gauge[int64]).DataPoints; m.Name == "keyturn.nats.leaf.connections" && len(points) > 0 {
@@ -48,9 +40,7 @@ func startWith(t *testing.T, name, config string) (s *Server, connections func()
 
 func TestTheMetricKnowsWhetherALeafNodeHasItsHub(t *testing.T) {
 	port, err := process.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	address := process.Address(port)
 	_, connections := startWith(t, "spoke", fmt.Sprintf("leafnodes { reconnect: 1, remotes: [ { url: %q } ] }", "nats://"+address))
 	if got := connections(); got != 0 {

@@ -86,24 +86,14 @@ func TestThreeServersStartOnTheVolumeOfASingleOne(t *testing.T) {
 	t.Parallel() // most of it is waiting for elections
 	r := newReplicas(t)
 	single, err := Start(Options{StoreDir: r.servers[0].StoreDir}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	connection, err := events.Connect(t.Context(), events.ConnectOptions{Cluster: "blue"}, single.ClientOption())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	js, err := jetstream.New(connection, jetstream.WithDefaultTimeout(testkit.Patience/2))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := events.Declare(t.Context(), js, 1); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, events.Declare(t.Context(), js, 1))
 	before, err := events.Open(t.Context(), connection, "blue", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i := range 5 {
 		change := numbered(i)
 		natstest.Publish(t, func() error {
@@ -138,9 +128,7 @@ func TestThreeServersStartOnTheVolumeOfASingleOne(t *testing.T) {
 
 	// As a rolling update does.
 	for _, s := range r.servers {
-		if err := s.process.Stop(testkit.Patience); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.process.Stop(testkit.Patience))
 		r.start(s)
 		t.Logf("%s was ready %s after it was stopped", s.name, r.awaitReady(s).Round(time.Millisecond))
 		r.current(s)

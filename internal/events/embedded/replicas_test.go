@@ -72,9 +72,7 @@ func (f folderOfKeys) file(secret, key string) string { return filepath.Join(str
 func (f folderOfKeys) read(t *testing.T, secret, key string) string {
 	t.Helper()
 	content, err := os.ReadFile(f.file(secret, key))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(content)
 }
 
@@ -87,9 +85,7 @@ func newReplicas(t *testing.T) *replicas {
 		TLSNamespace: "keyturn-system", Updates: r.keys,
 		Now: time.Now, Random: rand.Reader, Logger: slog.New(slog.DiscardHandler),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r.env = []string{
 		"NATS_WATCHER_KEY=" + r.keys.read(t, "keyturn-nats-watcher", "public"),
 		"NATS_ACTUATOR_KEY=" + r.keys.read(t, "keyturn-nats-actuator", "public"),
@@ -100,9 +96,7 @@ func newReplicas(t *testing.T) *replicas {
 	}
 	const count = 3
 	ports, err := process.FreePorts(3 * count)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var routes []string
 	for i := range count {
 		routes = append(routes, process.Address(ports[3*i]))
@@ -110,9 +104,7 @@ func newReplicas(t *testing.T) *replicas {
 	for i := range count {
 		dir := t.TempDir()
 		config, err := writeDeployed(dir, filepath.Join(string(r.keys), "keyturn-nats-routes"), i, routes)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		r.servers = append(r.servers, &replica{
 			name: fmt.Sprintf("keyturn-actuator-%d", i),
 			replicaOptions: replicaOptions{Health: process.Address(ports[3*i+2]), Options: Options{
@@ -127,16 +119,12 @@ func newReplicas(t *testing.T) *replicas {
 func (r *replicas) start(s *replica) {
 	r.Helper()
 	options, err := json.Marshal(s.replicaOptions)
-	if err != nil {
-		r.Fatal(err)
-	}
+	must(r, err)
 	s.process, err = process.Start(process.Options{
 		Path: os.Args[0], Name: s.name, LogFile: filepath.Join(r.TempDir(), s.name+".log"),
 		Env: append([]string{replicaEnv + "=" + string(options), "POD_NAME=" + s.name}, r.env...),
 	})
-	if err != nil {
-		r.Fatal(err)
-	}
+	must(r, err)
 	s.process.StopAfter(r.T)
 }
 
@@ -144,25 +132,19 @@ func (r *replicas) start(s *replica) {
 func (r *replicas) loseVolume(s *replica) {
 	r.Helper()
 	s.process.Kill()
-	if err := os.RemoveAll(s.StoreDir); err != nil {
-		r.Fatal(err)
-	}
+	must(r, os.RemoveAll(s.StoreDir))
 }
 
 // vanish has a server stop answering without closing a connection, as a machine does that loses power.
 func (r *replicas) vanish(s *replica) {
 	r.Helper()
-	if err := s.process.Signal(syscall.SIGSTOP); err != nil {
-		r.Fatal(err)
-	}
+	must(r, s.process.Signal(syscall.SIGSTOP))
 }
 
 // resume undoes vanish.
 func (r *replicas) resume(s *replica) {
 	r.Helper()
-	if err := s.process.Signal(syscall.SIGCONT); err != nil {
-		r.Fatal(err)
-	}
+	must(r, s.process.Signal(syscall.SIGCONT))
 }
 
 // readiness returns what the readiness probe of a server says.
@@ -203,9 +185,7 @@ func (r *replicas) leader() *replica {
 func (r *replicas) asking() jetstream.JetStream {
 	r.Helper()
 	js, err := jetstream.New(r.connect("actuator"))
-	if err != nil {
-		r.Fatal(err)
-	}
+	must(r, err)
 	return js
 }
 
@@ -256,9 +236,7 @@ func (r *replicas) connect(program string, only ...*replica) *nats.Conn {
 		URL: urls[1:], CredsFile: r.keys.file("keyturn-nats-"+program, program+".nk"), Cluster: "blue", Role: program,
 		CAFile: r.keys.file("keyturn-nats-tls", "ca.crt"),
 	})
-	if err != nil {
-		r.Fatal(err)
-	}
+	must(r, err)
 	r.Cleanup(connection.Close)
 	return connection
 }
@@ -280,9 +258,7 @@ func (r *replicas) bus(program string) *events.Bus {
 func (r *replicas) declare(s *replica) {
 	r.Helper()
 	js, err := jetstream.New(r.connect("actuator", s))
-	if err != nil {
-		r.Fatal(err)
-	}
+	must(r, err)
 	testkit.Await(r.T, s.name+" declares the streams", func(ctx context.Context) bool {
 		// Without a deadline each request has the one of the client library, as in the actuator.
 		err = events.Declare(context.WithoutCancel(ctx), js, len(r.servers))

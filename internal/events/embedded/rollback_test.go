@@ -20,16 +20,10 @@ func TestWhatIsPublishedAgainAfterTheStreamWasRolledBackIsDelivered(t *testing.T
 	store, older := testkit.StoreDir(t), t.TempDir()
 	messages := filepath.Join(store, "jetstream", "$G", "streams", events.StreamChanges, "msgs")
 	exchange(t, store, 0, 10)
-	if err := os.CopyFS(older, os.DirFS(messages)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.CopyFS(older, os.DirFS(messages)))
 	exchange(t, store, 10, 20)
-	if err := os.RemoveAll(messages); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.CopyFS(messages, os.DirFS(older)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.RemoveAll(messages))
+	must(t, os.CopyFS(messages, os.DirFS(older)))
 	if last := exchange(t, store, 15, 20); last != 15 {
 		t.Errorf("the stream ends at %d, want 15: it was not rolled back", last)
 	}
@@ -39,26 +33,16 @@ func TestWhatIsPublishedAgainAfterTheStreamWasRolledBackIsDelivered(t *testing.T
 func exchange(t *testing.T, store string, from, to int) uint64 {
 	t.Helper()
 	s, err := Start(Options{StoreDir: store}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer s.Shutdown()
 	connection, err := nats.Connect("", s.ClientOption(), nats.Timeout(testkit.Patience))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer connection.Close()
 	js, err := jetstream.New(connection, jetstream.WithDefaultTimeout(testkit.Patience/2))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := events.Declare(t.Context(), js, 1); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, events.Declare(t.Context(), js, 1))
 	bus, err := events.Open(t.Context(), connection, "blue", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	missing := make(map[string]bool)
 	for i := from; i < to; i++ {
 		change := numbered(i)
@@ -82,12 +66,8 @@ func exchange(t *testing.T, store string, from, to int) uint64 {
 	if len(missing) > 0 {
 		t.Fatalf("not delivered within %s: %d of %d changes", testkit.Patience, len(missing), to-from)
 	}
-	if err := connection.FlushTimeout(testkit.Patience); err != nil {
-		t.Fatal(err)
-	}
+	must(t, connection.FlushTimeout(testkit.Patience))
 	stream, err := js.Stream(t.Context(), events.StreamChanges)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return stream.CachedInfo().State.LastSeq
 }

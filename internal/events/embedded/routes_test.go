@@ -25,13 +25,9 @@ func otherServer(t *testing.T, ca *testkit.CA) (address string, ends <-chan time
 	dir := t.TempDir()
 	ca.Issue(t, dir, inDays(300))
 	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequireAnyClientCert})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	presented := make(chan time.Time)
 	ctx, cancel := context.WithCancel(t.Context())
 	var accepting sync.WaitGroup
@@ -66,13 +62,9 @@ func TestOtherServersGetARenewedCertificateWithoutARestart(t *testing.T) {
 	config := fmt.Sprintf(`server_name: a, cluster { name: c, listen: "127.0.0.1:-1", routes: [ "nats://%s" ], tls { cert_file: "%s", key_file: "%s", ca_file: "%s", verify: true } }`,
 		address, filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"), filepath.Join(dir, "ca.crt"))
 	path := filepath.Join(dir, "nats.conf")
-	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(config), 0o600))
 	s, err := Start(Options{Listen: "127.0.0.1:-1", StoreDir: testkit.StoreDir(t), ConfigFile: path, Replicas: 3}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(s.Shutdown)
 	roots := x509.NewCertPool()
 	authority, err := os.ReadFile(filepath.Join(dir, "ca.crt"))
@@ -83,9 +75,7 @@ func TestOtherServersGetARenewedCertificateWithoutARestart(t *testing.T) {
 	for days := 30; days <= 50; days += 10 {
 		ca.Issue(t, dir, inDays(days))
 		if days == 50 {
-			if err := s.storage.reload(s.storage.seen.Load().limit); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.storage.reload(s.storage.seen.Load().limit))
 		}
 		// A connection may have begun before.
 		for timeout, end := time.After(testkit.Patience), (time.Time{}); end.Sub(inDays(days)).Abs() > time.Hour; {
@@ -113,9 +103,7 @@ func presentedTo(t *testing.T, s *Server, roots *x509.CertPool) time.Time {
 	t.Helper()
 	dialer := &tls.Dialer{Config: &tls.Config{RootCAs: roots}}
 	conn, err := dialer.DialContext(t.Context(), "tcp", s.server.ClusterAddr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer conn.Close()
 	return conn.(*tls.Conn).ConnectionState().PeerCertificates[0].NotAfter
 }
@@ -124,13 +112,9 @@ func presentedTo(t *testing.T, s *Server, roots *x509.CertPool) time.Time {
 func routesExpiry(t *testing.T, s *Server) time.Time {
 	t.Helper()
 	reader := sdkmetric.NewManualReader()
-	if err := s.Observe(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Observe(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("")))
 	var collected metricdata.ResourceMetrics
-	if err := reader.Collect(t.Context(), &collected); err != nil {
-		t.Fatal(err)
-	}
+	must(t, reader.Collect(t.Context(), &collected))
 	for _, scope := range collected.ScopeMetrics {
 		for _, m := range scope.Metrics {
 			for _, point := range m.Data.(metricdata.Gauge[int64]).DataPoints {

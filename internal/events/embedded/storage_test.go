@@ -36,18 +36,12 @@ func startOn(t *testing.T, dir string, free int64, config string) *volume {
 	v := &volume{t: t}
 	v.free.Store(free)
 	user, err := nkeys.CreateUser()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	public, err := user.PublicKey()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	path := filepath.Join(t.TempDir(), "nats.conf")
 	config += "\nauthorization { users: [ { nkey: " + public + " } ] }"
-	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(config), 0o600))
 	options := Options{
 		Listen: "127.0.0.1:-1", StoreDir: dir, ConfigFile: path,
 		free: func(string) (int64, error) { return v.free.Load(), nil },
@@ -59,9 +53,7 @@ func startOn(t *testing.T, dir string, free int64, config string) *volume {
 	v.stop() // the test looks after the storage
 	nc, err := nats.Connect(v.ClientURL(), nats.Nkey(public, user.Sign), nats.Timeout(testkit.Patience),
 		nats.DisconnectErrHandler(func(*nats.Conn, error) { v.lost.Add(1) }))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(nc.Close)
 	if v.js, err = jetstream.New(nc, jetstream.WithDefaultTimeout(testkit.Patience)); err != nil {
 		t.Fatal(err)
@@ -93,13 +85,9 @@ func (v *volume) publishWithin(wait time.Duration) error {
 
 func TestTheLimitIsTheVolumeAndNotWhatIsFree(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(dir, "a", "b"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Join(dir, "a", "b"), 0o700))
 	for _, name := range []string{"c", "a/d", "a/b/e"} {
-		if err := os.WriteFile(filepath.Join(dir, name), make([]byte, mebibyte), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), make([]byte, mebibyte), 0o600))
 	}
 	limit, err := storeLimit(dir, func(string) (int64, error) { return 5 * mebibyte, nil })
 	if err != nil || limit != 7*mebibyte {
@@ -172,16 +160,12 @@ func TestAStreamThatIsBeingCreatedIsNoReasonToRestartJetStream(t *testing.T) {
 	v := startOn(t, dir, 64*mebibyte, "")
 	v.declare()
 	folder := filepath.Join(dir, "jetstream", "$G", "streams", "T")
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(folder, 0o700))
 	v.storage.tend(t.Context())
 	if v.Ready() == nil {
 		t.Error("the server knows the folder")
 	}
-	if err := os.Remove(folder); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(folder))
 	for range restartLooks {
 		v.storage.tend(t.Context())
 	}
@@ -198,19 +182,13 @@ func TestJetStreamIsRestartedAfterAnIOErrorWhenThereIsSpace(t *testing.T) {
 		want string
 	}{
 		{"it is disabled", func(v *volume, _ string) func() {
-			if err := v.server.ShutdownJetStream(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, v.server.ShutdownJetStream())
 			return func() {}
 		}, "jetstream is disabled"},
 		{"a stream cannot be written", func(v *volume, dir string) func() {
 			files := filepath.Join(dir, "jetstream", "$G", "streams", "S", "msgs")
-			if err := os.Rename(files, files+".away"); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(files, nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Rename(files, files+".away"))
+			must(t, os.WriteFile(files, nil, 0o600))
 			// At first it writes to a file that is open.
 			testkit.Eventually(t, "a write fails", func() bool {
 				_ = v.publishWithin(2 * time.Second)
@@ -218,12 +196,8 @@ func TestJetStreamIsRestartedAfterAnIOErrorWhenThereIsSpace(t *testing.T) {
 				return err == nil && now.fault != nil && strings.Contains(now.fault.Error(), "write error")
 			})
 			return func() {
-				if err := os.Remove(files); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.Rename(files+".away", files); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.Remove(files))
+				must(t, os.Rename(files+".away", files))
 			}
 		}, "write error"},
 	} {
@@ -231,9 +205,7 @@ func TestJetStreamIsRestartedAfterAnIOErrorWhenThereIsSpace(t *testing.T) {
 			dir := testkit.StoreDir(t)
 			v := startOn(t, dir, 64*mebibyte, "")
 			v.declare()
-			if err := v.publish(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, v.publish())
 			mend := tt.fail(v, dir)
 			v.free.Store(0)
 			v.storage.tend(t.Context())
@@ -255,9 +227,7 @@ func TestJetStreamIsRestartedAfterAnIOErrorWhenThereIsSpace(t *testing.T) {
 				t.Errorf("publishing: %v; the log is\n%s", err, &v.log)
 			}
 			stream, err := v.js.Stream(t.Context(), "S")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if _, err := stream.GetMsg(t.Context(), 1); err != nil {
 				t.Errorf("what was stored is lost: %v", err)
 			}
