@@ -64,21 +64,6 @@ func TestARotationSyncsWhatReadsIt(t *testing.T) {
 	})
 }
 
-func TestAnEventStaysOpenUntilItsSyncsAreDone(t *testing.T) {
-	inBed(t, func(b *bed) {
-		b.took = 10 * time.Second
-		b.secret("db", "shop/db", "")
-		b.start(b.host())
-		event := b.rotate("shop/db", 2, nil)
-		b.pass(9 * time.Second)
-		if done, _ := b.isSettled(event); done {
-			t.Error("the event is done with before the sync")
-		}
-		b.pass(2 * time.Second)
-		b.mustSettle(event)
-	})
-}
-
 func TestWhatCannotBeForcedIsTold(t *testing.T) {
 	tests := []struct {
 		name, spec string
@@ -112,35 +97,34 @@ func TestWhatCannotBeForcedIsTold(t *testing.T) {
 	}
 }
 
-func TestTheSyncerSaysWhenSomethingIsDue(t *testing.T) {
-	inBed(t, func(b *bed) {
-		b.secret("db", "shop/db", "")
-		b.deaf["db"] = true
-		b.start(b.host())
-		next := func() (after time.Duration, ok bool) {
-			b.ask(func() {
-				var at time.Time
-				at, ok = b.y.Next()
-				after = time.Until(at)
+func TestATemplateThatChangesSyncsWhatNamesIt(t *testing.T) {
+	const named = ", target: {template: {templateFrom: [{configMap: {name: page, items: []}}]}}"
+	tests := []struct {
+		name, spec, outcome string
+		patches, warnings   []string
+	}{
+		{name: "once, even if that changes nothing", spec: named, patches: []string{"db uid-page/9"}, outcome: "db completed synced"},
+		{
+			name: "unless it cannot be synced", spec: named + ", refreshPolicy: CreatedOnce", outcome: "db skipped created-once",
+			warnings: []string{"db NotSynced created-once: its template changed, but refreshPolicy CreatedOnce prevents another sync"},
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			inBed(t, func(b *bed) {
+				b.secret("db", "shop/db", test.spec)
+				b.secret("mail", "shop/mail", "")
+				b.start(b.host())
+				event := b.deliver(b.Context(), events.Change{
+					Cluster: "demo", Source: events.Source{Kind: events.KindConfigMap, Namespace: "shop", Name: "page"}, Verb: events.VerbChanged,
+					UID: "uid-page", ResourceVersion: "9", ChangedAt: "9", Fingerprint: fp("a"), Time: time.Now(),
+				})
+				b.pass(20 * time.Second)
+				b.mustSettle(event)
+				b.want("patches", b.taken(), test.patches)
+				b.want("outcomes", b.outcomes(), []string{test.outcome})
+				b.want("Kubernetes Events", b.warnings(), test.warnings)
 			})
-			return after, ok
-		}
-		if after, ok := next(); ok {
-			t.Errorf("something is due in %s, and nothing has happened", after)
-		}
-		event := b.rotate("shop/db", 2, nil)
-		b.pass(time.Second)
-		if after, ok := next(); !ok || after != slotTime-time.Second {
-			t.Errorf("due in %s (%t), want when the slot is given up", after, ok)
-		}
-		b.pass(slotTime)
-		if after, ok := next(); !ok || after != syncTimeout-slotTime-time.Second {
-			t.Errorf("due in %s (%t), want at the timeout", after, ok)
-		}
-		b.pass(syncTimeout)
-		b.mustSettle(event)
-		if after, ok := next(); ok {
-			t.Errorf("something is due in %s, and nothing is left to do", after)
-		}
-	})
+		})
+	}
 }

@@ -51,30 +51,6 @@ func TestReadersOfWhatDidNotChangeAreSyncedOnceTheVersionIsVisible(t *testing.T)
 	}
 }
 
-func TestReadersThatReadBeforeTheVersionWasVisibleReadItInTheEnd(t *testing.T) {
-	inBed(t, func(b *bed) {
-		for i := range 20 {
-			b.secret(fmt.Sprintf("db-%03d", i), "shop/db", "")
-		}
-		lagging := 10
-		b.read = func(types.NamespacedName) string {
-			if lagging--; lagging >= 0 {
-				return "1"
-			}
-			return "2"
-		}
-		b.start(b.host())
-		event := b.rotate("shop/db", 2, nil)
-		b.pass(time.Minute)
-		b.mustSettle(event)
-		for name, content := range b.written {
-			if content != "2" {
-				t.Errorf("%s has the content %q", name.Name, content)
-			}
-		}
-	})
-}
-
 // A change that may come from something else does not show that a server of the store has the version.
 func TestWhatDoesNotShowTheVersionSparesNoRepeat(t *testing.T) {
 	tests := []struct {

@@ -2,7 +2,6 @@ package inventory
 
 import (
 	"maps"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -131,27 +130,6 @@ func TestTheIndexIsTheStoreOfAReflector(t *testing.T) {
 	want("after another list", both(map[string]string{"deployment new": "16 13"}))
 	if synced != 2 {
 		t.Errorf("%d lists were reported, want 2", synced)
-	}
-}
-
-func TestWhatAWorkloadIsNotRolledForConcernsItNot(t *testing.T) {
-	x := newIndex(workload.Reading{}, func(workload.Key) {}, unlinked)
-	x.Written(workloadOf(t, "none", wholeDB, nil))
-	if got := x.Dependents(db); len(got) != 0 {
-		t.Errorf("a workload that asks for nothing depends on a source: %v", got[0].ID)
-	}
-	x.Written(workloadOf(t, "secret/d*", workload.Reference{}, func(w *workload.Workload) { w.ID.Name, w.ID.UID = "pattern", "uid-pattern" }))
-	x.Written(workloadOf(t, "secret/db", wholeDB, func(w *workload.Workload) { w.ID.Name, w.ID.UID = "name", "uid-name" }))
-	var names []string
-	for _, w := range x.Dependents(db) {
-		names = append(names, w.ID.Name)
-	}
-	slices.Sort(names)
-	if diff := cmp.Diff([]string{"name", "pattern"}, names); diff != "" {
-		t.Errorf("dependents (-want +got):\n%s", diff)
-	}
-	if x.HasWaves("shop") {
-		t.Error("it knows of a wave")
 	}
 }
 

@@ -122,17 +122,6 @@ func TestAnotherWorkloadOfTheSameNameIsAnother(t *testing.T) {
 	}
 }
 
-func TestTheIndexForgetsANamespaceWithItsLastWorkload(t *testing.T) {
-	x := newIndex(workload.Reading{}, func(workload.Key) {}, unlinked)
-	w := at(t, "10", 'a')
-	x.Written(w)
-	has := x.HasAny(w.ID.Namespace)
-	x.Forget(w.Key(), w.ID.UID, "")
-	if !has || len(x.spaces) > 0 {
-		t.Errorf("with the workload it is known: %t, and without it there are %v, want nothing", has, x.spaces)
-	}
-}
-
 // TestTheIndexAgreesWithAskingEveryWorkload compares the index with the plain answer, over random histories.
 func TestTheIndexAgreesWithAskingEveryWorkload(t *testing.T) {
 	annotations := []string{"auto", "secrets", "secret/a, configmap/b", "configmap/*", "auto, !secret/a", "none"}
@@ -178,8 +167,8 @@ func TestTheIndexAgreesWithAskingEveryWorkload(t *testing.T) {
 		for key, w := range there {
 			x.Forget(key, w.ID.UID, "")
 		}
-		if len(x.workloads)+len(x.bySource)+len(x.byPattern)+len(x.waves) != 0 {
-			t.Errorf("seed %d: left behind: %s", seed, fmt.Sprint(x.workloads, x.bySource, x.byPattern, x.waves))
+		if len(x.workloads)+len(x.bySource)+len(x.byPattern)+len(x.spaces)+len(x.waves) != 0 {
+			t.Errorf("seed %d: left behind: %s", seed, fmt.Sprint(x.workloads, x.bySource, x.byPattern, x.spaces, x.waves))
 		}
 	}
 }

@@ -186,6 +186,9 @@ func TestAKindThatIsNotServedAtFirstIsKnownToBeMissing(t *testing.T) {
 		if !x.IsUnserved(key, time.Now()) {
 			t.Error("nobody knows that the kind is not served")
 		}
+		if x.IsUnserved(key, time.Now().Add(unservedFor)) {
+			t.Error("it is waited for when a day is over")
+		}
 		s.serve(true)
 		pass(3 * installInterval)
 		wantDependents(t, x, "when it is served", key)
