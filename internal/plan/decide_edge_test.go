@@ -59,12 +59,7 @@ func TestDecideRollsForADeletionThatIsNews(t *testing.T) {
 			name: "the workload waited for its content, which is noted", ref: optionalDB, state: owesTo("uid"), change: isDeleted, memory: alive,
 			policy: onDelete, want: Deleted, unnoted: true,
 		},
-		{
-			name: "the workload was rolled for it", ref: optionalDB, change: isDeleted, memory: alive, policy: onDelete, want: AlreadyRolled,
-			state: entryOf(workload.DeletedAfter(workload.RolledFor{Fingerprint: fp("b"), Version: "100", UID: "uid"})),
-		},
 		{name: "nothing is remembered", ref: optionalDB, state: has, change: isDeleted, policy: onDelete, want: Deleted, unnoted: true},
-		{name: "nobody wants that", ref: optionalDB, state: has, change: isDeleted, memory: alive, want: SourceDeleted},
 	})
 }
 

@@ -53,10 +53,7 @@ func TestARecordTellsWhatChangedBeforeTheSourceWasFirstSeen(t *testing.T) {
 		{"other content, read by a key", password, rolled(password, "1", "80", "uid"), observed, Changed},
 		{"the same content, read as a whole", whole, rolled(whole, "2", "80", "uid"), observed, FirstSeen},
 		{"the same content, read by a key", password, rolled(password, "2", "80", "uid"), observed, FirstSeen},
-		{"no record", password, nil, observed, FirstSeen},
 		{"other content of another object of this name", password, rolled(password, "1", "999", "elsewhere"), observed, Changed},
-		{"a record of later content", password, rolled(password, "1", "110", "uid"), observed, Stale},
-		{"a record of this very version", password, rolled(password, "2", "100", "uid"), observed, AlreadyRolled},
 		{"a record under another key of the installation", password, edited(func(r *workload.RolledFor) {
 			r.Fingerprint = "kffffffff" + r.Fingerprint[len("kffffffff"):]
 		}), observed, FirstSeen},
