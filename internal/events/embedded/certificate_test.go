@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
-	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/testkit"
@@ -210,37 +208,19 @@ func TestACertificateThatCannotBeFollowedIsPresentedAsItIs(t *testing.T) {
 	if got := e.presented(e.connect("127.0.0.1")); got.Sub(inDays(30)).Abs() > time.Hour {
 		t.Errorf("the certificate ends at %s, want the first one", got)
 	}
-	if got := e.expiry(); got.Sub(inDays(30)).Abs() > time.Hour {
+	if got := expiry(t, e.Server, "client"); got.Sub(inDays(30)).Abs() > time.Hour {
 		t.Errorf("the metric says %s", got)
 	}
-}
-
-// expiry returns what the metric says, zero if nothing.
-func (e *encrypted) expiry() time.Time {
-	e.t.Helper()
-	reader := sdkmetric.NewManualReader()
-	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
-	must(e.t, e.Observe(provider.Meter("")))
-	var collected metricdata.ResourceMetrics
-	must(e.t, reader.Collect(e.t.Context(), &collected))
-	for _, scope := range collected.ScopeMetrics {
-		for _, m := range scope.Metrics {
-			if m.Name == "keyturn.nats.certificate.expiry.timestamp" {
-				return time.Unix(m.Data.(metricdata.Gauge[int64]).DataPoints[0].Value, 0)
-			}
-		}
-	}
-	return time.Time{}
 }
 
 func TestTheMetricKnowsTheCertificateThatNewConnectionsGet(t *testing.T) {
 	e := startEncrypted(t, inDays(30), theTLS)
 	e.ca.Issue(t, e.dir, inDays(40))
-	if got := e.expiry(); got.Sub(inDays(40)).Abs() > time.Hour {
+	if got := expiry(t, e.Server, "client"); got.Sub(inDays(40)).Abs() > time.Hour {
 		t.Errorf("got %s, want in 40 days, though nobody has connected", got)
 	}
 	plain := startEncrypted(t, inDays(30), "max_payload: 1MB")
-	if got := plain.expiry(); !got.IsZero() {
+	if got := expiry(t, plain.Server, "client"); !got.IsZero() {
 		t.Errorf("without TLS: got %s, want nothing", got)
 	}
 }

@@ -7,8 +7,12 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nkeys"
+	"go.opentelemetry.io/otel/attribute"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/keyturn/keyturn/tests/testkit"
 )
@@ -132,4 +136,33 @@ func must(tb testing.TB, err error) {
 	if err != nil {
 		tb.Fatal(err)
 	}
+}
+
+// observe returns what reads the metrics of a server, by their names and labels.
+func observe(t *testing.T, s *Server) (read func() map[string]int64) {
+	t.Helper()
+	reader := sdkmetric.NewManualReader()
+	must(t, s.Observe(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("")))
+	return func() map[string]int64 {
+		var collected metricdata.ResourceMetrics
+		must(t, reader.Collect(t.Context(), &collected))
+		values := map[string]int64{}
+		for _, scope := range collected.ScopeMetrics {
+			for _, m := range scope.Metrics {
+				for _, point := range m.Data.(metricdata.Gauge[int64]).DataPoints {
+					values[m.Name+"{"+point.Attributes.Encoded(attribute.DefaultEncoder())+"}"] = point.Value
+				}
+			}
+		}
+		return values
+	}
+}
+
+// expiry returns when the certificate for clients or servers ends, according to the metric, zero if that says nothing.
+func expiry(t *testing.T, s *Server, peer string) time.Time {
+	t.Helper()
+	if end, ok := observe(t, s)()["keyturn.nats.certificate.expiry.timestamp{peer="+peer+"}"]; ok {
+		return time.Unix(end, 0)
+	}
+	return time.Time{}
 }

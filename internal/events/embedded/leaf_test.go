@@ -6,9 +6,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
-	"go.opentelemetry.io/otel/sdk/metric/metricdata"
-
 	"github.com/keyturn/keyturn/tests/testbed/process"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
@@ -22,17 +19,10 @@ func startWith(t *testing.T, name, config string) (s *Server, connections func()
 	s, err := Start(Options{StoreDir: testkit.StoreDir(t), ConfigFile: path}, nil)
 	must(t, err)
 	t.Cleanup(s.Shutdown)
-	reader := sdkmetric.NewManualReader()
-	must(t, s.Observe(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("")))
+	read := observe(t, s)
 	return s, func() int {
-		var collected metricdata.ResourceMetrics
-		must(t, reader.Collect(t.Context(), &collected))
-		for _, scope := range collected.ScopeMetrics {
-			for _, m := range scope.Metrics {
-				if points := m.Data.(metricdata.Gauge[int64]).DataPoints; m.Name == "keyturn.nats.leaf.connections" && len(points) > 0 {
-					return int(points[0].Value)
-				}
-			}
+		if n, ok := read()["keyturn.nats.leaf.connections{}"]; ok {
+			return int(n)
 		}
 		return -1
 	}

@@ -11,10 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
-	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
-	"go.opentelemetry.io/otel/sdk/metric/metricdata"
-
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
@@ -93,7 +89,7 @@ func TestOtherServersGetARenewedCertificateWithoutARestart(t *testing.T) {
 	if end := presentedTo(t, s, roots); end.Sub(inDays(50)).Abs() > time.Hour {
 		t.Errorf("with a certificate of another CA: a server that connects gets one that ends at %s, want the one before", end)
 	}
-	if end := routesExpiry(t, s); end.Sub(inDays(50)).Abs() > time.Hour {
+	if end := expiry(t, s, "server"); end.Sub(inDays(50)).Abs() > time.Hour {
 		t.Errorf("the metric says %s, want in 50 days", end)
 	}
 }
@@ -106,23 +102,4 @@ func presentedTo(t *testing.T, s *Server, roots *x509.CertPool) time.Time {
 	must(t, err)
 	defer conn.Close()
 	return conn.(*tls.Conn).ConnectionState().PeerCertificates[0].NotAfter
-}
-
-// routesExpiry returns what the metric says about the certificate for other servers, zero if nothing.
-func routesExpiry(t *testing.T, s *Server) time.Time {
-	t.Helper()
-	reader := sdkmetric.NewManualReader()
-	must(t, s.Observe(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("")))
-	var collected metricdata.ResourceMetrics
-	must(t, reader.Collect(t.Context(), &collected))
-	for _, scope := range collected.ScopeMetrics {
-		for _, m := range scope.Metrics {
-			for _, point := range m.Data.(metricdata.Gauge[int64]).DataPoints {
-				if peer, _ := point.Attributes.Value("peer"); peer == attribute.StringValue("server") {
-					return time.Unix(point.Value, 0)
-				}
-			}
-		}
-	}
-	return time.Time{}
 }
