@@ -14,13 +14,7 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-// auditServer is the embedded NATS as deploy/components/openbao-audit configures it. The files of the users' keys are in dir.
-func auditServer(t *testing.T) (s *embedded.Server, dir string) {
-	t.Helper()
-	return componentServer(t, map[string]string{"nats.conf": "components/openbao-audit/nats.conf"})
-}
-
-// componentServer is the embedded NATS with files of deploy beside that of the programs.
+// componentServer is the embedded NATS with files of deploy beside that of the programs. The files of the users' keys are in dir.
 func componentServer(t *testing.T, files map[string]string) (s *embedded.Server, dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -46,30 +40,32 @@ func componentServer(t *testing.T, files map[string]string) (s *embedded.Server,
 	return s, dir
 }
 
+// connectTo connects as a user of a componentServer, and opens the streams, which the actuator declares.
+func connectTo(t *testing.T, s *embedded.Server, dir, user string, options ConnectOptions) (*nats.Conn, *Bus, *testkit.Log) {
+	t.Helper()
+	log := &testkit.Log{}
+	options.URL, options.Cluster, options.Logger = s.ClientURL(), testCluster, log.Logger()
+	options.CAFile, options.CredsFile = filepath.Join(dir, "ca.crt"), filepath.Join(dir, user+".nk")
+	nc, err := Connect(t.Context(), options)
+	must(t, err)
+	t.Cleanup(nc.Close)
+	if user == "actuator" {
+		must(t, declareWith(t.Context(), nc))
+	}
+	b, err := Open(t.Context(), nc, testCluster, nil)
+	must(t, err)
+	return nc, b, log
+}
+
 // Whoever takes over what receives audits can claim that secrets in stores were written. It sees and claims nothing else.
 func TestTheReceiverOfAuditsPublishesChangesInStoresAndNothingElse(t *testing.T) {
-	s, dir := auditServer(t)
-	open := func(options ConnectOptions) (*nats.Conn, *Bus, *testkit.Log) {
-		t.Helper()
-		var log testkit.Log
-		options.URL, options.Cluster, options.Logger = s.ClientURL(), testCluster, log.Logger()
-		options.CAFile = filepath.Join(dir, "ca.crt")
-		nc, err := Connect(t.Context(), options)
-		must(t, err)
-		t.Cleanup(nc.Close)
-		if options.Role == "actuator" {
-			must(t, declareWith(t.Context(), nc))
-		}
-		b, err := Open(t.Context(), nc, testCluster, nil)
-		must(t, err)
-		return nc, b, &log
-	}
-	open(ConnectOptions{Role: "actuator", CredsFile: filepath.Join(dir, "actuator.nk")})
-	_, watcher, _ := open(ConnectOptions{Role: "watcher", CredsFile: filepath.Join(dir, "watcher.nk")})
+	s, dir := componentServer(t, map[string]string{"nats.conf": "components/openbao-audit/nats.conf"})
+	connectTo(t, s, dir, "actuator", ConnectOptions{Role: "actuator"})
+	_, watcher, _ := connectTo(t, s, dir, "watcher", ConnectOptions{Role: "watcher"})
 	secret := version("db", "1")
 	mustPublish(t, watcher, secret, 0)
 
-	nc, audit, log := open(ConnectOptions{Role: "watcher", Inbox: "_INBOX_audit", CredsFile: filepath.Join(dir, "audit.nk")})
+	nc, audit, log := connectTo(t, s, dir, "audit", ConnectOptions{Role: "watcher", Inbox: "_INBOX_audit"})
 	rotated := changeOf(KindOpenBao, VerbRotated)
 	rotated.Cluster = testCluster
 	seq := mustPublish(t, audit, rotated, 0)

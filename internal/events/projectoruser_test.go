@@ -2,7 +2,6 @@ package events
 
 import (
 	"context"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -25,19 +24,7 @@ func TestTheProjectorReadsChangesOfSecretsAndPublishesWhatItDid(t *testing.T) {
 			s, dir := componentServer(t, files)
 			open := func(user string) (*nats.Conn, *Bus, *testkit.Log) {
 				t.Helper()
-				var log testkit.Log
-				nc, err := Connect(t.Context(), ConnectOptions{
-					URL: s.ClientURL(), Cluster: testCluster, Role: user, Logger: log.Logger(),
-					CAFile: filepath.Join(dir, "ca.crt"), CredsFile: filepath.Join(dir, user+".nk"),
-				})
-				must(t, err)
-				t.Cleanup(nc.Close)
-				if user == "actuator" {
-					must(t, declareWith(t.Context(), nc))
-				}
-				b, err := Open(t.Context(), nc, testCluster, nil)
-				must(t, err)
-				return nc, b, &log
+				return connectTo(t, s, dir, user, ConnectOptions{Role: user})
 			}
 			_, actuator, _ := open("actuator")
 			_, watcher, _ := open("watcher")
