@@ -92,8 +92,7 @@ func drained(t *testing.T, b *Bus) {
 }
 
 func TestConsumeHandsOverChangesInOrder(t *testing.T) {
-	s := sharedServer(t)
-	b := s.bus()
+	b := sharedServer(t).bus()
 	var want []uint64
 	for i := range 50 {
 		want = append(want, mustPublish(t, b, version(fmt.Sprintf("s%d", i), "1"), 0))

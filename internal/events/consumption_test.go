@@ -17,8 +17,7 @@ import (
 
 // TestBufferedMessagesAreNaked blocks a handler, so that messages are buffered, and lets a second consumer take over.
 func TestBufferedMessagesAreNaked(t *testing.T) {
-	s := sharedServer(t)
-	b := s.bus()
+	b := sharedServer(t).bus()
 	for i := range 10 {
 		mustPublish(t, b, version(fmt.Sprintf("s%d", i), "1"), 0)
 	}

@@ -50,8 +50,7 @@ func TestDone(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := sharedServer(t)
-			b := s.bus()
+			b := sharedServer(t).bus()
 			seq := mustPublish(t, b, version("db", "1"), 0)
 			c := consume(t, b, ConsumeOptions{AckWait: tt.wait})
 			d := c.next()
@@ -104,8 +103,7 @@ func TestDoneIsHarmlessForASupersededDelivery(t *testing.T) {
 		"acknowledged": nil, "refused": rejectf("not-wanted", "no"), "failed": errors.New("no"), "interrupted": context.Canceled,
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := sharedServer(t)
-			b := s.bus()
+			b := sharedServer(t).bus()
 			c := consume(t, b, ConsumeOptions{})
 			first := mustPublish(t, b, version("db", "1"), 0)
 			old := c.next()

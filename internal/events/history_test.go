@@ -29,8 +29,7 @@ func readHistory(t *testing.T, from anyReader, query HistoryQuery) []string {
 }
 
 func TestHistoryHasWhatIsSupersededOnChanges(t *testing.T) {
-	s := sharedServer(t)
-	b := s.bus()
+	b := sharedServer(t).bus()
 	first := version("db", "1")
 	seq := mustPublish(t, b, first, 0)
 	second := version("db", "2")
@@ -89,8 +88,7 @@ func TestHistoryIsFollowedUntilItsContextIsDone(t *testing.T) {
 }
 
 func TestHistoryEndsWithTheErrorOfItsReader(t *testing.T) {
-	s := sharedServer(t)
-	b := s.bus()
+	b := sharedServer(t).bus()
 	mustPublish(t, b, version("db", "1"), 0)
 	enough := errors.New("enough")
 	if err := b.History(t.Context(), HistoryQuery{Follow: true}, func(Stored) error { return enough }); !errors.Is(err, enough) {
@@ -99,8 +97,7 @@ func TestHistoryEndsWithTheErrorOfItsReader(t *testing.T) {
 }
 
 func TestTheLastOutcomeOfEachWorkloadIsOneThatIsNoStateToo(t *testing.T) {
-	s := sharedServer(t)
-	b := s.bus()
+	b := sharedServer(t).bus()
 	rolled, other := outcome(), outcome()
 	other.Workload.Name, other.Workload.UID = "api", "bb0c2a4e-6c1d-4f6e-9a53-0d3c1b0f7a33"
 	held := outcome()

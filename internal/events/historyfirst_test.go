@@ -61,8 +61,7 @@ func TestHistoryHasWhatItDropsAsADuplicate(t *testing.T) {
 // TestRepublishLosesExpectations is the reason for docs/adr/0002-history-is-written-first.md. If it fails, the server has
 // changed, and the decision can be revised.
 func TestRepublishLosesExpectations(t *testing.T) {
-	s := sharedServer(t)
-	js := s.jetstream()
+	js := sharedServer(t).jetstream()
 	for _, config := range []jetstream.StreamConfig{
 		{Name: "TARGET", Subjects: []string{"target.>"}},
 		{Name: "ORIGIN", Subjects: []string{"origin.>"}, MaxMsgsPerSubject: 1, RePublish: &jetstream.RePublish{Source: "origin.>", Destination: "target.>"}},

@@ -77,8 +77,7 @@ func TestWhatIsRejectedWithoutAServerHasItsDeadLetterLater(t *testing.T) {
 }
 
 func TestWhatIsRejectedAfterTheConsumerEndedIsDeliveredAgain(t *testing.T) {
-	s := sharedServer(t)
-	b := s.bus()
+	b := sharedServer(t).bus()
 	mustPublish(t, b, version("db", "1"), 0)
 	first := consume(t, b, ConsumeOptions{AckWait: time.Hour})
 	d := first.next()

@@ -33,8 +33,7 @@ func readState(t *testing.T, from anyReader, filters []string) map[string]Stored
 }
 
 func TestStateIsTheLastEventOfEverySubjectThatMatches(t *testing.T) {
-	s := sharedServer(t)
-	b := s.bus()
+	b := sharedServer(t).bus()
 	want := make(map[string]uint64)
 	for i := range 300 {
 		c := version(fmt.Sprintf("s%d", i), "1")
@@ -174,106 +173,54 @@ func TestStateEndsWhilePublishing(t *testing.T) {
 	}
 }
 
-// TestStateEndsWhenWhatIsAwaitedVanishes deletes messages before they are delivered, including the last one. No message is then
-// marked as the last.
-func TestStateEndsWhenWhatIsAwaitedVanishes(t *testing.T) {
-	s := sharedServer(t)
-	b := s.bus()
-	// More than the iterator fetches at once, so that the server still has some.
-	const sources = 1500
-	fill(t, s.jetstream(), sources)
-	stream, err := s.jetstream().Stream(t.Context(), StreamChanges)
-	must(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
-	defer cancel()
-	var count int
-	err = b.State(ctx, SourceFilters(testCluster), func(Stored) error {
-		if count++; count == 1 {
-			return stream.Purge(ctx)
-		}
-		return nil
-	})
-	must(t, err)
-	if count == 0 || count >= sources {
-		t.Errorf("got %d events, want some and not all", count)
-	}
-}
-
-func TestStateEndsWithTheErrorOfTheReader(t *testing.T) {
-	s := sharedServer(t)
-	b := s.bus()
-	mustPublish(t, b, version("db", "1"), 0)
-	mustPublish(t, b, version("web", "1"), 0)
-	want := errors.New("enough")
-	var count int
-	err := b.State(t.Context(), SourceFilters(testCluster), func(Stored) error {
-		count++
-		return want
-	})
-	if !errors.Is(err, want) || count != 1 {
-		t.Errorf("got %v after %d events", err, count)
-	}
-}
-
-func TestStateEndsWithItsContextWhileTheServerIsAway(t *testing.T) {
-	s := startServer(t)
-	b := s.bus()
-	// More than the iterator fetches at once, so that it has to ask the server again.
-	const sources = 1500
-	fill(t, s.jetstream(), sources)
-	ctx, cancel := context.WithCancel(t.Context())
-	var count int
-	err := b.State(ctx, SourceFilters(testCluster), func(Stored) error {
-		if count++; count == 1 {
+func TestStateEndsWhenItIsInterrupted(t *testing.T) {
+	const sources = 1500 // More than the iterator fetches at once, so that it has to ask the server again.
+	enough := errors.New("enough")
+	for _, tt := range []struct {
+		name string
+		// interrupt is called at the first event. A nil error reads on. The server may be started again on an empty store.
+		interrupt func(s *ownServer, empty string, cancel func()) error
+		// ends reports whether this is how it is to end, where ended is the error of the context.
+		ends func(err, ended error, count int) bool
+	}{
+		{"by its reader", func(*ownServer, string, func()) error { return enough }, func(err, _ error, count int) bool {
+			return errors.Is(err, enough) && count == 1
+		}},
+		{"when what is awaited vanishes, so that no message is marked as the last", func(s *ownServer, _ string, _ func()) error {
+			purge(s.t, s.jetstream())
+			return nil
+		}, func(err, _ error, count int) bool { return err == nil && count < sources }},
+		{"when the stream is deleted", func(s *ownServer, _ string, _ func()) error {
+			return s.jetstream().DeleteStream(s.t.Context(), StreamChanges)
+		}, func(err, ended error, _ int) bool { return err != nil && ended == nil }},
+		{"with its context while the server is away", func(s *ownServer, _ string, cancel func()) error {
 			s.Shutdown()
 			time.AfterFunc(200*time.Millisecond, cancel)
-		}
-		return nil
-	})
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v after %d events, want context.Canceled", err, count)
-	}
-}
-
-func TestStateEndsWithAnErrorWhenTheStreamIsDeleted(t *testing.T) {
-	s := sharedServer(t)
-	b := s.bus()
-	const sources = 1500
-	fill(t, s.jetstream(), sources)
-	js := s.jetstream()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	var count int
-	err := b.State(ctx, SourceFilters(testCluster), func(Stored) error {
-		if count++; count == 1 {
-			return js.DeleteStream(ctx, StreamChanges)
-		}
-		return nil
-	})
-	if err == nil || ctx.Err() != nil {
-		t.Errorf("got %v after %d of %d events", err, count, sources)
-	}
-}
-
-// TestStateEndsWithItsContextWhenTheServerComesBackWithoutTheStream: the iterator would retry for longer than the context
-// lasts.
-func TestStateEndsWithItsContextWhenTheServerComesBackWithoutTheStream(t *testing.T) {
-	empty := testkit.StoreDir(t)
-	s := startServer(t)
-	b := s.bus()
-	const sources = 1500
-	fill(t, s.jetstream(), sources)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	var count int
-	err := b.State(ctx, SourceFilters(testCluster), func(Stored) error {
-		if count++; count == 1 {
+			return nil
+		}, func(err, _ error, _ int) bool { return errors.Is(err, context.Canceled) }},
+		{"with its context when the server comes back without the stream: the iterator would retry for longer", func(s *ownServer, empty string, cancel func()) error {
 			s.restart(func() { s.dir = empty })
 			time.AfterFunc(time.Second, cancel)
-		}
-		return nil
-	})
-	if err == nil || count == 0 {
-		t.Errorf("got no error after %d of %d events", count, sources)
+			return nil
+		}, func(err, ended error, _ int) bool { return err != nil && !errors.Is(ended, context.DeadlineExceeded) }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			empty := testkit.StoreDir(t) // It is removed after the server has stopped.
+			s := startServer(t)
+			b := s.bus()
+			fill(t, s.jetstream(), sources)
+			ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
+			defer cancel()
+			count := 0
+			err := b.State(ctx, SourceFilters(testCluster), func(Stored) error {
+				if count++; count == 1 {
+					return tt.interrupt(s, empty, cancel)
+				}
+				return nil
+			})
+			if count == 0 || !tt.ends(err, ctx.Err(), count) {
+				t.Errorf("got %v after %d of %d events", err, count, sources)
+			}
+		})
 	}
 }

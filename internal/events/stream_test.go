@@ -30,8 +30,7 @@ func TestStreamManifests(t *testing.T) {
 }
 
 func TestDeclare(t *testing.T) {
-	s := sharedServer(t)
-	js := s.jetstream()
+	js := sharedServer(t).jetstream()
 	stream, err := js.Stream(t.Context(), StreamChanges)
 	must(t, err)
 	// The server has ignored no part of the configuration.
@@ -72,8 +71,7 @@ func (mute) Stream(context.Context, string) (jetstream.Stream, error) {
 }
 
 func TestAStreamOfWhichNothingIsKnownIsLeftAsItIs(t *testing.T) {
-	s := sharedServer(t)
-	js := s.jetstream()
+	js := sharedServer(t).jetstream()
 	altered := Streams(1)[1]
 	altered.MaxMsgs = 1
 	if _, err := js.UpdateStream(t.Context(), altered); err != nil {
@@ -248,8 +246,7 @@ func (w when) Write(p []byte) (int, error) {
 }
 
 func TestVerifyReportsEverything(t *testing.T) {
-	s := sharedServer(t)
-	js := s.jetstream()
+	js := sharedServer(t).jetstream()
 	for _, name := range []string{StreamHistory, StreamDeadLetters} {
 		must(t, js.DeleteStream(t.Context(), name))
 	}
