@@ -1,6 +1,17 @@
 package events
 
-import "testing"
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/keyturn/keyturn/tests/testkit"
+)
 
 func TestTraceContextGoesBothWays(t *testing.T) {
 	if got := TraceFrom(t.Context()); got != (TraceContext{}) {
@@ -9,5 +20,88 @@ func TestTraceContextGoesBothWays(t *testing.T) {
 	want := change().Trace
 	if got := TraceFrom(want.Context(t.Context())); got != want {
 		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestCarrierWritesLowerCase(t *testing.T) {
+	span := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}})
+	header := nats.Header{}
+	propagation.TraceContext{}.Inject(trace.ContextWithSpanContext(t.Context(), span), carrier(header))
+	if _, there := header["traceparent"]; !there || len(header) != 1 {
+		t.Errorf("the header is %v", header)
+	}
+	got := trace.SpanContextFromContext(propagation.TraceContext{}.Extract(t.Context(), carrier(header)))
+	if got.TraceID() != span.TraceID() || got.SpanID() != span.SpanID() {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestCarrierReadsAnyCase(t *testing.T) {
+	carrier := carrier{"Traceparent": {"a"}, "empty": nil}
+	if got := carrier.Get("traceparent"); got != "a" {
+		t.Errorf("got %q", got)
+	}
+	if got := carrier.Get("empty"); got != "" {
+		t.Errorf("got %q", got)
+	}
+	carrier.Set("TraceParent", "b")
+	if got := carrier.Get("traceparent"); got != "b" {
+		t.Errorf("the sender's own case wins over what was set: %q", got)
+	}
+	keys := carrier.Keys()
+	slices.Sort(keys)
+	if !slices.Equal(keys, []string{"Traceparent", "empty", "traceparent"}) {
+		t.Errorf("got %v", keys)
+	}
+}
+
+func TestTraceContextLeadsToItsTrace(t *testing.T) {
+	const id = "4bf92f3577b34da6a3ce929d0e0e4736"
+	const template = "https://traces.example.com/trace/{traceID}?also={traceID}"
+	for _, tt := range []struct {
+		name, parent, template, id, link string
+	}{
+		{
+			"the id stands wherever the template has it", "00-" + id + "-00f067aa0ba902b7-01", template,
+			id, "https://traces.example.com/trace/" + id + "?also=" + id,
+		},
+		{"without a template there is the id and no link", "00-" + id + "-00f067aa0ba902b7-01", "", id, ""},
+		{"without a trace there is neither", "", template, "", ""},
+		{"what is broken is no trace", "00-" + id, template, "", ""},
+		{"the id of zeros is none", "00-" + strings.Repeat("0", 32) + "-00f067aa0ba902b7-01", template, "", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			trace := TraceContext{Parent: tt.parent}
+			if got := trace.ID(); got != tt.id {
+				t.Errorf("id: got %q, want %q", got, tt.id)
+			}
+			if got := trace.Link(tt.template); got != tt.link {
+				t.Errorf("link: got %q, want %q", got, tt.link)
+			}
+		})
+	}
+}
+
+func TestValidateTraceURL(t *testing.T) {
+	for _, tt := range []struct {
+		name, template string
+		valid          bool
+	}{
+		{"nothing is allowed", "", true},
+		{"a page of Jaeger", "http://jaeger:16686/trace/{traceID}", true},
+		{"the id in the query", "https://grafana.example.com/explore?q={traceID}", true},
+		{"a page that is the same for every trace", "http://jaeger:16686", false},
+		{"no URL", "jaeger:16686/{traceID}", false},
+		{"a URL without a host", "http:///trace/{traceID}", false},
+		{"another scheme", "file:///{traceID}", false},
+		{"what cannot be read", "http://jaeger:port/{traceID}", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			want := ""
+			if !tt.valid {
+				want = fmt.Sprintf("%q, want an http:// or https:// URL with {traceID}", tt.template)
+			}
+			testkit.WantError(t, ValidateTraceURL(tt.template), want)
+		})
 	}
 }

@@ -1,6 +1,11 @@
 package sources
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/keyturn/keyturn/internal/annotations"
+	"github.com/keyturn/keyturn/internal/events"
+)
 
 func TestCompareTellsWhatTheObjectSaysOfItself(t *testing.T) {
 	now := objectOf(keyringOf(1), "u", 5, content{"a": "1"})
@@ -58,5 +63,71 @@ func TestCompareTellsThatASourceIsIgnoredNowButNotThatItNoLongerIs(t *testing.T)
 		if got := c.see(step.now, false); got != step.want {
 			t.Errorf("%s: event %s\n want %s", step.name, got, step.want)
 		}
+	}
+}
+
+// onHold returns the state of a source that is on hold for the given reason.
+func onHold(now *object, why string) *object {
+	now.heed(map[string]string{events.AnnotationHold: why}, annotations.Default())
+	return now
+}
+
+func TestAHoldOfASourceIsTold(t *testing.T) {
+	ring := keyringOf(1)
+	state := func(version int, a, why string) *object {
+		return onHold(objectOf(ring, "u", version, content{"a": a}), why)
+	}
+	tests := []struct {
+		name   string
+		before []*object
+		now    *object
+		want   string
+	}{
+		{"with its first event", nil, state(5, "1", "migration"), "observed u/5 {a} [] hold: migration"},
+		{"when it is set", []*object{state(5, "1", "")}, state(6, "1", "migration"), "observed u/6 {a} [] hold: migration"},
+		{"after a change", []*object{state(5, "1", ""), state(6, "2", "")}, state(7, "2", "migration"), "observed u/7@6 {a@6} [] hold: migration"},
+		{"with a change", []*object{state(5, "1", "")}, state(6, "2", "migration"), "changed u/6@6 {a@6} [a] previous hold: migration"},
+		{"when it says something else", []*object{state(5, "1", "migration")}, state(6, "1", "long migration"), "observed u/6 {a} [] hold: long migration"},
+		{"when it is taken off", []*object{state(5, "1", "migration"), state(6, "2", "migration")}, state(7, "2", ""), "observed u/7@6 {a@6} []"},
+		{"but not again", []*object{state(5, "1", "migration")}, state(6, "1", "migration"), nothing},
+		{"nor by spaces", []*object{state(5, "1", "migration")}, state(6, "1", " migration\n"), nothing},
+		{"nor of a source that is gone", []*object{state(5, "1", "migration")}, nil, "deleted u/5 {a} []"},
+		{"nor by a watcher that lags behind", []*object{state(7, "1", "migration")}, state(6, "1", ""), nothing},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := chain{t: t}
+			for _, state := range tt.before {
+				c.see(state, false)
+			}
+			if got := c.see(tt.now, false); got != tt.want {
+				t.Errorf("event %s\n want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestAHoldOfACertificateIsToldThoughOnlyGeneratedKeysDiffer(t *testing.T) {
+	ring := keyringOf(1)
+	generated := func(version int, store, why string) *object {
+		now := onHold(objectOf(ring, "u", version, content{"tls.crt": "1", "keystore.jks": store}), why)
+		now.derived = true
+		return now
+	}
+	c := chain{t: t}
+	c.see(generated(5, "1", ""), false)
+	if got := c.see(generated(6, "2", ""), false); got != nothing {
+		t.Fatalf("without a hold: %s", got)
+	}
+	if got, want := c.see(generated(7, "2", "migration"), false), "observed u/7 {keystore.jks tls.crt} [] hold: migration"; got != want {
+		t.Errorf("event %s\n want %s", got, want)
+	}
+}
+
+func TestAnEventThatTheStreamHasLostSaysThatTheSourceIsOnHold(t *testing.T) {
+	c := chain{t: t}
+	c.see(onHold(objectOf(keyringOf(1), "u", 5, content{"a": "1"}), "migration"), false)
+	if again, ok := c.before.lostBehind(0).again(); !ok || again.Hold != "migration" {
+		t.Errorf("it is published again as on hold for %q, %t", again.Hold, ok)
 	}
 }

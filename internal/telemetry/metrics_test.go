@@ -3,6 +3,7 @@ package telemetry
 import (
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -121,5 +122,14 @@ func TestTwoProgramsInOneProcessHaveTheirOwnMetrics(t *testing.T) {
 	}
 	if slices.Contains(scrape(t, two), sample) {
 		t.Error("the other program shows it, too")
+	}
+}
+
+func TestTheBuildIsAMetric(t *testing.T) {
+	clearEnvironment(t)
+	// There is no commit, because the go command does not stamp test binaries.
+	want := `keyturn_build_info{goversion="` + runtime.Version() + `",revision="",version="1.2.3"} 1`
+	if samples := scrape(t, setup(t, scraped())); !slices.Contains(samples, want) {
+		t.Errorf("no sample %s in %q", want, samples)
 	}
 }
