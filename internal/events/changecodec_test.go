@@ -81,16 +81,11 @@ func TestChangeIsNotPublishedWhen(t *testing.T) {
 		{"the resourceVersion is not a number", func(c *Change) { c.ResourceVersion = "x" }},
 		{"the resourceVersion of its creation is not a number", func(c *Change) { c.CreatedAt = "x" }},
 		{"the fingerprint is missing", func(c *Change) { c.Fingerprint = "" }},
-		{"the fingerprint has no key id", func(c *Change) { c.Fingerprint = "k:" + strings.Repeat("a", 32) }},
 		{"the fingerprint is an unkeyed SHA-256", func(c *Change) { c.Fingerprint = strings.Repeat("a", 64) }},
-		{"the fingerprint is a longer digest", func(c *Change) { c.Fingerprint += sum("1")[len("k0a1b2c3d:"):] }},
-		{"the fingerprint is not hex", func(c *Change) { c.Fingerprint = "k0a1b2c3d:" + strings.Repeat("g", 32) }},
-		{"the fingerprint is upper-case", func(c *Change) { c.Fingerprint = "k0a1b2c3d:" + strings.Repeat("A", 32) }},
 		{"the previous fingerprint is none", func(c *Change) { c.Previous = "hunter2" }},
 		{"a key's fingerprint is none", func(c *Change) { c.Keys["password"] = Key{Fingerprint: "hunter2"} }},
 		{"a key changed at no version", func(c *Change) { c.Keys["password"] = Key{ChangedAt: "now"} }},
 		{"a key has an illegal name", func(c *Change) { c.Keys["a b"] = Key{} }},
-		{"a changed key has an illegal name", func(c *Change) { c.Changed = []string{""} }},
 		{"it changed at no version", func(c *Change) { c.ChangedAt = "-1" }},
 		{"the time is missing", func(c *Change) { c.Time = time.Time{} }},
 		{"a time has no form in JSON", func(c *Change) { c.WrittenAt = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC) }},
@@ -123,8 +118,6 @@ func TestChangeOfAKindIsNotPublishedWhen(t *testing.T) {
 		{"a Secret has the name of a path", secret, func(c *Change) { c.Source.Name = "shop/db" }},
 		{"a ConfigMap has a cause", changeOf(KindConfigMap, VerbChanged), func(c *Change) { c.Cause = &Cause{Source: "certificate/web"} }},
 		{"a Certificate has a cause", issued, func(c *Change) { c.Cause = &Cause{Event: "x"} }},
-		{"a Certificate has no status", issued, func(c *Change) { c.Status = nil }},
-		{"a Certificate has the state of a store", issued, func(c *Change) { c.Store = bao.Store }},
 		{"an ExternalSecret has no status", synced, func(c *Change) { c.Status = nil }},
 		{"an ExternalSecret has no namespace", synced, func(c *Change) { c.Source.Namespace = "" }},
 		{"a Secret has recent fingerprints", secret, func(c *Change) { c.Recent = []string{sum("1")} }},
@@ -146,7 +139,6 @@ func TestChangeOfAKindIsNotPublishedWhen(t *testing.T) {
 		{"the version is negative", bao, func(c *Change) { c.Store = &StoreState{Engine: EngineKV, Revision: "1", Version: -1} }},
 		{"the revision is missing", bao, func(c *Change) { c.Store = &StoreState{Engine: EngineKV} }},
 		{"the revision has a control character", bao, func(c *Change) { c.Store = &StoreState{Engine: EngineKV, Revision: "\x00"} }},
-		{"the revision is too long", bao, func(c *Change) { c.Store = &StoreState{Engine: EngineKV, Revision: strings.Repeat("1", 254)} }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -123,11 +123,3 @@ func TestAHoldOfACertificateIsToldThoughOnlyGeneratedKeysDiffer(t *testing.T) {
 		t.Errorf("event %s\n want %s", got, want)
 	}
 }
-
-func TestAnEventThatTheStreamHasLostSaysThatTheSourceIsOnHold(t *testing.T) {
-	c := chain{t: t}
-	c.see(onHold(objectOf(keyringOf(1), "u", 5, content{"a": "1"}), "migration"), false)
-	if again, ok := c.before.lostBehind(0).again(); !ok || again.Hold != "migration" {
-		t.Errorf("it is published again as on hold for %q, %t", again.Hold, ok)
-	}
-}

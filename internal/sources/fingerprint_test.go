@@ -166,32 +166,3 @@ func TestFingerprintsAreNoHashesThatAnybodyCanMake(t *testing.T) {
 		}
 	}
 }
-
-func TestChangedNamesWhatIsNotTheSameInBoth(t *testing.T) {
-	ring := keyringOf(1)
-	for _, tt := range []struct {
-		name          string
-		before, after content
-		want          []string
-	}{
-		{"nothing, where nothing changed", content{"a": "1", "b": "2"}, content{"b": "2", "a": "1"}, nil},
-		{"what was added, changed and removed, in order", content{"a": "1", "b": "2", "d": "4"}, content{"b": "3", "c": "1", "d": "4"}, []string{"a", "b", "c"}},
-		{"a value that became empty", content{"a": "1"}, content{"a": ""}, []string{"a"}},
-		{"everything, where there was nothing", content{}, content{"b": "", "a": ""}, []string{"a", "b"}},
-		{"everything, where nothing is left", content{"b": "", "a": ""}, content{}, []string{"a", "b"}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			before := flat(ring.fingerprint(testSource, tt.before.data())[0])
-			delete(before, "")
-			got := changedKeys(before, ring.fingerprint(testSource, tt.after.data())[0])
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("names (-want +got):\n%s", diff)
-			}
-		})
-	}
-	t.Run("not a key that was gone before", func(t *testing.T) {
-		if got := changedKeys(map[string]string{"gone": ""}, ring.fingerprint(testSource, nil)[0]); got != nil {
-			t.Errorf("names %v", got)
-		}
-	})
-}

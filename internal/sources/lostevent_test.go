@@ -119,6 +119,7 @@ func TestAgain(t *testing.T) {
 			Verb: events.VerbChanged, ChangedAt: "7", CreatedAt: "3", Ignore: true, Keys: keys, Changed: []string{"a", "c"},
 		}},
 		{"of a change of more keys than can be listed", events.Change{Verb: events.VerbChanged, ChangedAt: "7", Truncated: true}},
+		{"of a source on hold", events.Change{Verb: events.VerbObserved, Hold: "migration"}},
 		{"of a creation", events.Change{
 			Verb: events.VerbChanged, ChangedAt: "7", CreatedAt: "7", Created: true,
 			Keys: map[string]events.Key{"a": {Fingerprint: printed("0a", "2")}}, Changed: []string{"a"},

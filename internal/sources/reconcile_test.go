@@ -72,14 +72,6 @@ func TestReconcilePublishesTheSuccessorOfTheLastEvent(t *testing.T) {
 	}
 }
 
-func TestReconcileSaysNothingWhereThereIsNothingToSay(t *testing.T) {
-	bus := &publications{}
-	r, _ := reconcilerOf(t, bus, func(events.Source, *lastEvent, bool) (events.Change, bool) { return events.Change{}, false })
-	if err := r.reconcile(t.Context(), testSource, &queueEntry{}); err != nil || len(bus.published) > 0 {
-		t.Errorf("published %v, %v", bus.published, err)
-	}
-}
-
 func TestWhatWasNoticedIsKeptUntilTheCacheShowsIt(t *testing.T) {
 	again := func(_ events.Source, before *lastEvent, _ bool) (events.Change, bool) { return before.again() }
 	for _, tt := range []struct {
