@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
-	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go"
 )
 
@@ -18,9 +17,7 @@ func TestChangeSurvivesTheWire(t *testing.T) {
 			e := throughTheWire(t, mustEvent(t, want.Event), Subject(want.Cluster, want.Source))
 			got, err := ParseChange(e)
 			must(t, err)
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Error(diff)
-			}
+			wantEqual(t, "difference", want, got)
 			if err := validateChange(Subject(want.Cluster, want.Source), got); err != nil {
 				t.Error(err)
 			}
@@ -59,9 +56,7 @@ func TestTheCauseOfASecretsChangeSurvivesTheWire(t *testing.T) {
 			}
 			got, err := ParseChange(e)
 			must(t, err)
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Error(diff)
-			}
+			wantEqual(t, "difference", want, got)
 		})
 	}
 }
@@ -251,8 +246,6 @@ func FuzzParseChange(f *testing.F) {
 		}
 		again, err := ParseChange(mustEvent(t, c.Event))
 		must(t, err)
-		if diff := cmp.Diff(c, again); diff != "" {
-			t.Error(diff)
-		}
+		wantEqual(t, "difference", c, again)
 	})
 }

@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
@@ -24,9 +22,7 @@ func TestClaimSurvivesTheWire(t *testing.T) {
 		e := throughTheWire(t, mustEvent(t, want.event), ClaimSubject(testCluster))
 		got, err := parseClaim(e)
 		must(t, err)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Error(diff)
-		}
+		wantEqual(t, "difference", want, got)
 		if _, err := ParseChange(e); !isReject(err, ReasonUnknownType) {
 			t.Errorf("read as a change: got %v, want it refused", err)
 		}
@@ -232,8 +228,6 @@ func FuzzParseClaim(f *testing.F) {
 		if err != nil {
 			t.Fatalf("what was read cannot be written and read again: %v", err)
 		}
-		if diff := cmp.Diff(parsed, again); diff != "" {
-			t.Error(diff)
-		}
+		wantEqual(t, "difference", parsed, again)
 	})
 }

@@ -38,9 +38,7 @@ func TestFromMsgIgnoresTheCaseOfKeys(t *testing.T) {
 	}
 	got, err := FromMsg("s", other, msg.Data)
 	must(t, err)
-	if diff := cmp.Diff(e.String(), got.String()); diff != "" {
-		t.Error(diff)
-	}
+	wantEqual(t, "difference", e.String(), got.String())
 }
 
 func TestToMsgFormatsEveryTypeOfAttribute(t *testing.T) {
@@ -61,9 +59,7 @@ func TestToMsgFormatsEveryTypeOfAttribute(t *testing.T) {
 		"ce-dataschema": {"https://example.org/schema"}, "ce-flag": {"true"}, "ce-count": {"-5"}, "ce-bytes": {"AQID"},
 		"ce-at": {"2026-03-14T15:09:26.535897932Z"}, "ce-where": {"https://example.org"},
 	}
-	if diff := cmp.Diff(want, msg.Header); diff != "" {
-		t.Error(diff)
-	}
+	wantEqual(t, "difference", want, msg.Header)
 	if _, err := FromMsg("s", msg.Header, nil); err != nil {
 		t.Errorf("what was written is not read: %v", err)
 	}
@@ -179,9 +175,7 @@ func FuzzFromMsg(f *testing.F) {
 		}
 		second, err := ToMsg(again, "s")
 		must(t, err)
-		if diff := cmp.Diff(first.Header, second.Header); diff != "" {
-			t.Error(diff)
-		}
+		wantEqual(t, "difference", first.Header, second.Header)
 	})
 }
 

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go"
 
 	"github.com/keyturn/keyturn/tests/testkit"
@@ -108,9 +107,7 @@ func TestConsumeHandsOverChangesInOrder(t *testing.T) {
 		}
 		d.Done(t.Context(), nil)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	wantEqual(t, "difference", want, got)
 	drained(t, b)
 	c.stop()
 	if len(c.deliveries) != 0 {

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -63,9 +62,7 @@ func TestConsumeOutcomesBeginsWithTheNextOneAndMissesNoneThatIsSuperseded(t *tes
 		}
 		d.Done(t.Context(), nil)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("outcomes (-want +got):\n%s", diff)
-	}
+	wantEqual(t, "outcomes", want, got)
 }
 
 func TestConsumeOutcomesGoesOnWhereItStopped(t *testing.T) {

@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
@@ -56,9 +54,7 @@ func TestHistoryHasWhatIsSupersededOnChanges(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, readHistory(t, b, tt.query)); diff != "" {
-				t.Errorf("events (-want +got):\n%s", diff)
-			}
+			wantEqual(t, "events", tt.want, readHistory(t, b, tt.query))
 		})
 	}
 }
@@ -82,9 +78,7 @@ func TestHistoryIsFollowedUntilItsContextIsDone(t *testing.T) {
 	if err != nil {
 		t.Errorf("following ended with %v, want no error", err)
 	}
-	if diff := cmp.Diff([]string{version("db", "1").ID(), version("db", "2").ID()}, got); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
-	}
+	wantEqual(t, "events", []string{version("db", "1").ID(), version("db", "2").ID()}, got)
 }
 
 func TestHistoryEndsWithTheErrorOfItsReader(t *testing.T) {
@@ -118,7 +112,5 @@ func TestTheLastOutcomeOfEachWorkloadIsOneThatIsNoStateToo(t *testing.T) {
 		}
 		return err == nil
 	})
-	if diff := cmp.Diff(map[string]Verb{"web-front": VerbHeld, "api": VerbStarted}, got); diff != "" {
-		t.Errorf("the last outcomes (-want +got):\n%s", diff)
-	}
+	wantEqual(t, "the last outcomes", map[string]Verb{"web-front": VerbHeld, "api": VerbStarted}, got)
 }

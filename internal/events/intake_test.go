@@ -47,9 +47,7 @@ func TestAFleetNamesTheClusterThatDeliversEventsOfAnother(t *testing.T) {
 		})
 		return err == nil && len(got) > 0 && got[len(got)-1] == "keyturn.v1.prod-eu.secret.shop.last"
 	})
-	if diff := cmp.Diff([]string{"keyturn.v1.prod-eu.secret.shop.db", "keyturn.v1.prod-eu.secret.shop.last"}, got); diff != "" {
-		t.Errorf("subjects in the fleet (-want +got):\n%s", diff)
-	}
+	wantEqual(t, "subjects in the fleet", []string{"keyturn.v1.prod-eu.secret.shop.db", "keyturn.v1.prod-eu.secret.shop.last"}, got)
 	want := []Member{{
 		Cluster: testCluster, Last: testTime, Sourced: true, Reached: true, Checked: true, Foreign: 2, ForeignClusters: []string{"prod-ap", "prod-us"},
 	}}

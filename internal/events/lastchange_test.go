@@ -50,9 +50,7 @@ func TestALastChangeHasWhatTheChangeSays(t *testing.T) {
 			if want.Verb == VerbDeleted {
 				want.Changed = nil // No watcher says that of a deletion.
 			}
-			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("change (-want +got):\n%s", diff)
-			}
+			wantEqual(t, "change", want, got, cmpopts.EquateEmpty())
 		})
 	}
 }

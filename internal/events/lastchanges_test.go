@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 	"unsafe"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // place is where an event is on the stream: its epoch, its sequence there, and how many seconds after testTime it was stored.
@@ -182,14 +180,10 @@ func TestTheLastChangeOfAStoreIsTheNewestOfAllClusters(t *testing.T) {
 	}
 	var names []string
 	l.Each(KindOpenBao, "shop", func(name string, c *LastChange) { names = append(names, name+" "+c.ResourceVersion) })
-	if diff := cmp.Diff([]string{source.Name + " 300"}, names); diff != "" {
-		t.Errorf("each (-want +got):\n%s", diff)
-	}
+	wantEqual(t, "each", []string{source.Name + " 300"}, names)
 	var all []string
 	l.All(func(source Source, c *LastChange) { all = append(all, source.Name+" "+c.ResourceVersion) })
-	if diff := cmp.Diff(names, all); diff != "" {
-		t.Errorf("all (-want +got):\n%s", diff)
-	}
+	wantEqual(t, "all", names, all)
 }
 
 func TestEachIsOfOneKindAndNamespace(t *testing.T) {
@@ -202,15 +196,11 @@ func TestEachIsOfOneKindAndNamespace(t *testing.T) {
 	var names []string
 	l.Each(KindSecret, "shop", func(name string, _ *LastChange) { names = append(names, name) })
 	slices.Sort(names)
-	if diff := cmp.Diff([]string{"a", "b"}, names); diff != "" {
-		t.Errorf("each (-want +got):\n%s", diff)
-	}
+	wantEqual(t, "each", []string{"a", "b"}, names)
 	var all []string
 	l.All(func(source Source, _ *LastChange) { all = append(all, source.Namespace+"/"+source.String()) })
 	slices.Sort(all)
-	if diff := cmp.Diff([]string{"bank/secret/d", "shop/configmap/c", "shop/secret/a", "shop/secret/b"}, all); diff != "" {
-		t.Errorf("all (-want +got):\n%s", diff)
-	}
+	wantEqual(t, "all", []string{"bank/secret/d", "shop/configmap/c", "shop/secret/a", "shop/secret/b"}, all)
 }
 
 func TestADeletionIsForgottenWhenTheStreamHasDroppedIt(t *testing.T) {

@@ -61,9 +61,7 @@ func TestAFleetIsReadLikeTheStreamsOfOneCluster(t *testing.T) {
 		return err == nil && cmp.Equal(own, []string{line(first), line(second)})
 	})
 	others := readHistory(t, r, HistoryQuery{Clusters: []string{"prod-us"}})
-	if diff := cmp.Diff([]string{line(other)}, others); diff != "" {
-		t.Errorf("the other cluster (-want +got):\n%s", diff)
-	}
+	wantEqual(t, "the other cluster", []string{line(other)}, others)
 	stored, err := lastOn(t, r, Subject(testCluster, second.Source))
 	must(t, err)
 	if change, err := stored.Change(); err != nil || change.ID() != second.ID() {
@@ -168,9 +166,7 @@ func TestTheClustersOfANameAreThoseThatClaimIt(t *testing.T) {
 			for _, claim := range tt.claims {
 				m.claimed(claim)
 			}
-			if diff := cmp.Diff(tt.want, m.UIDs); diff != "" {
-				t.Errorf("UIDs (-want +got):\n%s", diff)
-			}
+			wantEqual(t, "UIDs", tt.want, m.UIDs)
 		})
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.opentelemetry.io/otel/attribute"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
@@ -70,9 +69,7 @@ func TestTheStreamsAreMeasured(t *testing.T) {
 		}
 	}
 	isNonzero := func(name string, _ int64) bool { return want[name] == 0 && got[name] != 0 }
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreMapEntries(isNonzero)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	wantEqual(t, "difference", want, got, cmpopts.IgnoreMapEntries(isNonzero))
 	if left := published - got["keyturn.history.beyond.share{kept=none}"]; got["keyturn.stream.events{stream=HISTORY}"] != left {
 		t.Errorf("HISTORY has %d events, want %d", got["keyturn.stream.events{stream=HISTORY}"], left)
 	}

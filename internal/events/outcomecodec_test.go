@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go"
 )
 
@@ -14,9 +13,7 @@ func TestOutcomeSurvivesTheWire(t *testing.T) {
 			e := throughTheWire(t, mustEvent(t, want.Event), OutcomeSubject(want.Cluster, want.Workload))
 			got, err := ParseOutcome(e)
 			must(t, err)
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Error(diff)
-			}
+			wantEqual(t, "difference", want, got)
 			if err := validateOutcome(OutcomeSubject(want.Cluster, want.Workload), got); err != nil {
 				t.Error(err)
 			}

@@ -3,8 +3,6 @@ package events
 import (
 	"errors"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestAProjectionIsOnHistoryAndNotTwice(t *testing.T) {
@@ -23,9 +21,7 @@ func TestAProjectionIsOnHistoryAndNotTwice(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"applied"}, found); diff != "" {
-		t.Errorf("on HISTORY (-want +got):\n%s", diff)
-	}
+	wantEqual(t, "on HISTORY", []string{"applied"}, found)
 	if _, err := lastOn(t, b, ProjectionSubject(testCluster, projection().Target)); !errors.Is(err, ErrNotFound) {
 		t.Errorf("on CHANGES: got %v, want nothing", err)
 	}

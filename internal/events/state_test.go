@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/keyturn/keyturn/tests/testkit"
@@ -82,9 +81,7 @@ func TestStateHasAConsumerForEachFilterOfWhatIsThere(t *testing.T) {
 		t.Errorf("got %v, want both", state)
 	}
 	want := [][]string{{secrets}, {configMaps}}
-	if diff := cmp.Diff(want, changes.filters); diff != "" {
-		t.Errorf("filters (-want +got):\n%s", diff)
-	}
+	wantEqual(t, "filters", want, changes.filters)
 }
 
 func TestTheOldestEventIsTheOneThatIsThereForLongest(t *testing.T) {

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -80,13 +79,9 @@ func TestNothingOfOtherClustersIsConsumed(t *testing.T) {
 		for reason := range refusals {
 			rejects = append(rejects, reason)
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("taken (-want +got):\n%s", diff)
-		}
+		wantEqual(t, "taken", want, got)
 		// It is refused again if its dead letter has no answer in time.
-		if diff := cmp.Diff(slices.Compact(refused), slices.Compact(rejects)); diff != "" {
-			t.Errorf("refused (-want +got):\n%s", diff)
-		}
+		wantEqual(t, "refused", slices.Compact(refused), slices.Compact(rejects))
 	}
 	const ours, db = "prod-eu openbao/bao/root/secret/shop/own", "prod-eu secret/db"
 	t.Run("by default", func(t *testing.T) {

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -36,9 +35,7 @@ func TestDeclare(t *testing.T) {
 	// The server has ignored no part of the configuration.
 	have := stream.CachedInfo().Config
 	have.Metadata = nil
-	if diff := cmp.Diff(Streams(1)[0], have); diff != "" {
-		t.Error(diff)
-	}
+	wantEqual(t, "difference", Streams(1)[0], have)
 	have.MaxMsgsPerSubject = 5
 	if _, err := js.UpdateStream(t.Context(), have); err != nil {
 		t.Fatal(err)

@@ -3,8 +3,6 @@ package events
 import (
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func watched() Watched {
@@ -20,9 +18,7 @@ func TestWatchedSurvivesTheWire(t *testing.T) {
 		e := throughTheWire(t, mustEvent(t, want.event), want.subject())
 		got, err := parseWatched(e)
 		must(t, err)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Error(diff)
-		}
+		wantEqual(t, "difference", want, got)
 		if _, err := ParseChange(e); !isReject(err, ReasonUnknownType) {
 			t.Errorf("read as a change: got %v, want it refused", err)
 		}
@@ -55,9 +51,7 @@ func TestTheLastTimeOfEachScopeIsKept(t *testing.T) {
 		{Cluster: testCluster, Time: testTime, Scope: narrow},
 		{Cluster: testCluster, Time: testTime.Add(time.Hour), Scope: wide},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	wantEqual(t, "difference", want, got)
 	if history := messages(t, s.jetstream(), StreamHistory); len(history) != 1 {
 		t.Errorf("HISTORY has %d messages, want the claim alone", len(history))
 	}
@@ -104,8 +98,6 @@ func FuzzParseWatched(f *testing.F) {
 		if err != nil {
 			t.Fatalf("what was read cannot be written and read again: %v", err)
 		}
-		if diff := cmp.Diff(parsed, again); diff != "" {
-			t.Error(diff)
-		}
+		wantEqual(t, "difference", parsed, again)
 	})
 }

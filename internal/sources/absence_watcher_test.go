@@ -38,7 +38,7 @@ func TestASourceThatWasCreatedWhileNoWatcherRanIsAChange(t *testing.T) {
 		got[1], got[2] = got[2], got[1]
 	}
 	want := []string{"secret/db observed u1/1 {a b} []", "secret/new changed u2/2@2 {a b} [a b] created", "secret/restored observed u3/3 {a b} []"}
-	diffLines(t, want, got)
+	wantEqual(t, "events", want, got)
 }
 
 func TestWhatAWatcherSaysThatItWatchesSurvivesALossOfTheStream(t *testing.T) {
@@ -74,7 +74,7 @@ func TestANamespaceThatIsCreatedBringsWhatIsNew(t *testing.T) {
 	}
 	b.eventually("what is in the new one is told", func() bool { return len(b.history()) == 4 })
 	want := []string{"secret/new observed u2/2 {a b} []", "secret/new changed u3/3@3 {a b} [a b] created"}
-	diffLines(t, want, b.history()[2:])
+	wantEqual(t, "events", want, b.history()[2:])
 }
 
 func TestASourceThatIsFirstSeenShortlyAfterItsCreationSaysWhenThatWas(t *testing.T) {

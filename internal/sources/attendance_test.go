@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -66,9 +65,7 @@ func TestAWatcherSaysUntilWhenItHasWatched(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 90*time.Minute)
 				defer cancel()
 				a.run(ctx, lost)
-				if diff := cmp.Diff([][]time.Duration{tt.said, tt.until}, [][]time.Duration{said.said, said.until}); diff != "" {
-					t.Error(diff)
-				}
+				wantEqual(t, "difference", [][]time.Duration{tt.said, tt.until}, [][]time.Duration{said.said, said.until})
 			})
 		})
 	}

@@ -237,14 +237,6 @@ func (b *bench) want(wanted ...string) {
 	}
 }
 
-// diffLines compares lists of lines.
-func diffLines(t *testing.T, want, got []string) {
-	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
-	}
-}
-
 func secretOf(namespace, name, uid, version, value string) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(uid), ResourceVersion: version},

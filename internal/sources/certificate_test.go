@@ -32,9 +32,7 @@ func TestTransformKeepsTheStatusOfACertificate(t *testing.T) {
 			Secret: "web-tls", Reason: "Denied", Revision: "12", NotAfter: day(31), RenewalTime: day(21),
 		}}},
 	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(object{}, details{}, request{}, status{})); diff != "" {
-		t.Errorf("what is kept (-want +got):\n%s", diff)
-	}
+	wantEqual(t, "what is kept", want, got, cmp.AllowUnexported(object{}, details{}, request{}, status{}))
 }
 
 func TestTheStatusOfACertificate(t *testing.T) {
@@ -67,9 +65,7 @@ func TestTheStatusOfACertificate(t *testing.T) {
 		{"one whose Secret is none", `{"spec": {"secretName": 1}}`, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, issueStatus(customOf(t, tt.resource)), cmp.AllowUnexported(status{})); diff != "" {
-				t.Errorf("status (-want +got):\n%s", diff)
-			}
+			wantEqual(t, "status", tt.want, issueStatus(customOf(t, tt.resource)), cmp.AllowUnexported(status{}))
 		})
 	}
 }
@@ -117,9 +113,7 @@ func TestTheTimesOfACertificateAreThoseInItsSecret(t *testing.T) {
 		{"as the status has them where the Secret has none", secret("certificate/web", time.Time{}), old},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, timesInSecret(old, tt.secret, certificate)); diff != "" {
-				t.Errorf("status (-want +got):\n%s", diff)
-			}
+			wantEqual(t, "status", tt.want, timesInSecret(old, tt.secret, certificate))
 		})
 	}
 }
@@ -150,9 +144,7 @@ func TestACertificateThatCouldNotBeRenewedIsLookedAtAgain(t *testing.T) {
 			if !ok || change.Status.Expiring != tt.expiring {
 				t.Errorf("event %+v, %t, want one that says expiring %t", change, ok, tt.expiring)
 			}
-			if diff := cmp.Diff(tt.rechecks, v.rechecks, cmp.AllowUnexported(recheck{})); diff != "" {
-				t.Errorf("rechecks (-want +got):\n%s", diff)
-			}
+			wantEqual(t, "rechecks", tt.rechecks, v.rechecks, cmp.AllowUnexported(recheck{}))
 		})
 	}
 }
@@ -164,8 +156,6 @@ func TestAStatusThatCannotBeReadIsReportedAndSaysNothing(t *testing.T) {
 		if change, ok := kind.assess(v.view, nil, odd, false); ok {
 			t.Errorf("event %+v", change)
 		}
-		if diff := cmp.Diff([]events.Source{odd.source}, v.unreadable); diff != "" {
-			t.Errorf("unreadable (-want +got):\n%s", diff)
-		}
+		wantEqual(t, "unreadable", []events.Source{odd.source}, v.unreadable)
 	}
 }

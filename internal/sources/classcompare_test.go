@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -284,9 +283,7 @@ func TestAnotherWatcherThatHasSeenMoreIsRight(t *testing.T) {
 
 func TestTheRecentContentsOfAnEventAreUnderItsKey(t *testing.T) {
 	change := events.Change{Verb: events.VerbChanged, Fingerprint: sum{1}.Text("a"), Recent: []string{sum{2}.Text("a"), sum{1}.Text("a")}}
-	if diff := cmp.Diff([]sum{{2}, {1}}, mustLast(t, change).recentSums()); diff != "" {
-		t.Errorf("contents (-want +got):\n%s", diff)
-	}
+	wantEqual(t, "contents", []sum{{2}, {1}}, mustLast(t, change).recentSums())
 	for _, other := range []string{sum{1}.Text("b"), "none"} {
 		change.Recent = []string{other}
 		if _, err := newLastEvent(1, change); err == nil {

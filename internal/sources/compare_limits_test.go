@@ -5,8 +5,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/keyturn/keyturn/internal/events"
 )
 
@@ -112,9 +110,7 @@ func TestCompareForgetsTheKeysThatWentFirst(t *testing.T) {
 	for day := 9; day <= maxGone+9; day++ {
 		want = append(want, fmt.Sprintf("day-%03d", day))
 	}
-	if diff := cmp.Diff(want, gone); diff != "" {
-		t.Errorf("removed keys that are remembered (-want +got):\n%s", diff)
-	}
+	wantEqual(t, "removed keys that are remembered", want, gone)
 	if k := c.change.Keys["stays"]; k.ChangedAt != "" {
 		t.Errorf("a key that never changed has changed at %s", k.ChangedAt)
 	}

@@ -39,9 +39,7 @@ func TestTransformKeepsTheStatusOfAnExternalSecret(t *testing.T) {
 			}},
 		},
 	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(object{}, details{}, request{}, status{})); diff != "" {
-		t.Errorf("what is kept (-want +got):\n%s", diff)
-	}
+	wantEqual(t, "what is kept", want, got, cmp.AllowUnexported(object{}, details{}, request{}, status{}))
 	if key, err := cache.MetaNamespaceKeyFunc(got); err != nil || key != "shop/db" {
 		t.Errorf("the informer calls it %q: %v", key, err)
 	}
@@ -82,9 +80,7 @@ func TestTheStatusOfAnExternalSecret(t *testing.T) {
 		{"one whose target is none", `{"metadata": {"name": "db"}, "spec": {"target": "a"}}`, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, syncStatus(customOf(t, tt.resource)), cmp.AllowUnexported(status{})); diff != "" {
-				t.Errorf("status (-want +got):\n%s", diff)
-			}
+			wantEqual(t, "status", tt.want, syncStatus(customOf(t, tt.resource)), cmp.AllowUnexported(status{}))
 		})
 	}
 }
@@ -105,9 +101,7 @@ func TestExternalSecretsAreFoundByTheirTarget(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := targets(tt.obj)
 			must(t, err)
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("keys (-want +got):\n%s", diff)
-			}
+			wantEqual(t, "keys", tt.want, got)
 		})
 	}
 }

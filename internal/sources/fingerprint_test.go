@@ -53,9 +53,7 @@ func TestFingerprintsAreWhatTheyAlwaysWere(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := ring.fingerprint(testSource, tt.data.data())
-			if diff := cmp.Diff(tt.want, flat(got[0])); diff != "" {
-				t.Errorf("fingerprints (-want +got):\n%s", diff)
-			}
+			wantEqual(t, "fingerprints", tt.want, flat(got[0]))
 		})
 	}
 }

@@ -114,3 +114,11 @@ func must(tb testing.TB, err error) {
 		tb.Fatal(err)
 	}
 }
+
+// wantEqual reports how two values differ, where what names them.
+func wantEqual(tb testing.TB, what string, want, got any, options ...cmp.Option) {
+	tb.Helper()
+	if diff := cmp.Diff(want, got, options...); diff != "" {
+		tb.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}

@@ -10,8 +10,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // keyLine is a line of a key file: a number, repeated.
@@ -58,9 +56,7 @@ func TestParseKeyring(t *testing.T) {
 					t.Errorf("the key with id %s is found at %d, want %d", k.id, ring.index(k.id), i)
 				}
 			}
-			if diff := cmp.Diff(tt.want, ids); diff != "" {
-				t.Errorf("ids (-want +got):\n%s", diff)
-			}
+			wantEqual(t, "ids", tt.want, ids)
 			if ring.index("00000000") != -1 {
 				t.Error("an id that is not in the ring was found")
 			}

@@ -56,9 +56,7 @@ func TestMerge(t *testing.T) {
 				*known = *tt.known
 			}
 			got := merge(tt.known, tt.stored)
-			if diff := cmp.Diff(tt.want, got, everyField); diff != "" {
-				t.Errorf("merged (-want +got):\n%s", diff)
-			}
+			wantEqual(t, "merged", tt.want, got, everyField)
 			if tt.known != nil && cmp.Diff(known, tt.known, everyField) != "" {
 				t.Errorf("what was handed out before is now %+v", tt.known)
 			}
@@ -155,9 +153,7 @@ func TestAgain(t *testing.T) {
 			if !ok {
 				t.Fatal("it is not published again")
 			}
-			if diff := cmp.Diff(tt.change, got, cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("event (-want +got):\n%s", diff)
-			}
+			wantEqual(t, "event", tt.change, got, cmpopts.EquateEmpty())
 		})
 	}
 }

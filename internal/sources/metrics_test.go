@@ -68,9 +68,7 @@ func TestWhatTheWatcherMeasuresHasTheLabelsOfItsDefinition(t *testing.T) {
 		"keyturn.watcher.failing{kind=certificate}":        1,
 	}
 	got, labels := measuredBy(t, reader)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	wantEqual(t, "difference", want, got)
 	defined := map[string]map[string]bool{}
 	for _, instrument := range Instruments() {
 		defined[instrument.Name] = map[string]bool{}

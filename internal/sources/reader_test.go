@@ -9,8 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/keyturn/keyturn/internal/events"
 )
 
@@ -63,9 +61,7 @@ func TestTheLastEventsAreReadAgainUntilTheyCanBe(t *testing.T) {
 		if !reader.readAll(t.Context()) {
 			t.Fatal("it gave up")
 		}
-		if diff := cmp.Diff([]string{events.KindFilter(testCluster, events.KindSecret)}, bus.filters); diff != "" {
-			t.Errorf("filters (-want +got):\n%s", diff)
-		}
+		wantEqual(t, "filters", []string{events.KindFilter(testCluster, events.KindSecret)}, bus.filters)
 		for i, seconds := range []int{1, 2, 4, 8, 16, 30, 30, 30} {
 			least := time.Duration(seconds) * time.Second
 			if waited := bus.tries[i+1].Sub(bus.tries[i]); waited < least || waited > least+least/10 {
@@ -118,9 +114,7 @@ func TestRefreshTakesWhatTheStreamHas(t *testing.T) {
 			if err := reader.refresh(t.Context(), testSource); (err != nil) != tt.err {
 				t.Errorf("error %v", err)
 			}
-			if diff := cmp.Diff(tt.want, reader.ledger.get(testSource), everyField); diff != "" {
-				t.Errorf("the ledger has (-want +got):\n%s", diff)
-			}
+			wantEqual(t, "the ledger has", tt.want, reader.ledger.get(testSource), everyField)
 		})
 	}
 }

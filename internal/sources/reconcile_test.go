@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -202,9 +201,7 @@ func TestAnObservationOfWhichNoEventCanBeMadeIsDropped(t *testing.T) {
 			if waiting := s.sightings.get(source); (waiting != nil) != tt.since || tt.since && waiting.Version != 8 {
 				t.Errorf("%+v waits", waiting)
 			}
-			if diff := cmp.Diff([]events.Source{source}, *queued); diff != "" {
-				t.Errorf("queued again (-want +got):\n%s", diff)
-			}
+			wantEqual(t, "queued again", []events.Source{source}, *queued)
 		})
 	}
 }

@@ -10,8 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/keyturn/keyturn/internal/events"
 )
 
@@ -127,9 +125,7 @@ func TestWhatTheStreamLacksIsQueued(t *testing.T) {
 			t.Errorf("lost %t, %v; want %t", lost, err, want)
 		}
 	}
-	if diff := cmp.Diff([]events.Source{testSource}, *queued); diff != "" {
-		t.Errorf("queued (-want +got):\n%s", diff)
-	}
+	wantEqual(t, "queued", []events.Source{testSource}, *queued)
 	for _, source := range []events.Source{testSource, unwatched} {
 		if entry := r.reader.ledger.get(source); !entry.Lost || entry.Seq != 0 {
 			t.Errorf("the ledger has %+v of what the stream lacks", entry)

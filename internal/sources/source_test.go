@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
@@ -124,9 +123,7 @@ func TestTransformKeepsFingerprintsOnly(t *testing.T) {
 			for _, print := range reduced.fingerprints[0].keys {
 				names = append(names, print.name)
 			}
-			if diff := cmp.Diff(tt.keys, names); diff != "" {
-				t.Errorf("keys (-want +got):\n%s", diff)
-			}
+			wantEqual(t, "keys", tt.keys, names)
 			if key, err := cache.MetaNamespaceKeyFunc(got); err != nil || key != "shop/db" {
 				t.Errorf("the informer calls it %q: %v", key, err)
 			}
@@ -227,9 +224,7 @@ func TestReduceTakesTheTimeOfTheNewestWrite(t *testing.T) {
 }
 
 func TestOnlyTheKindsOfEveryClusterAreWatchedByDefault(t *testing.T) {
-	if diff := cmp.Diff([]string{"configmap", "secret"}, DefaultOptions().Kinds); diff != "" {
-		t.Errorf("kinds by default (-want +got):\n%s", diff)
-	}
+	wantEqual(t, "kinds by default", []string{"configmap", "secret"}, DefaultOptions().Kinds)
 	for _, kind := range sourceKinds {
 		if custom := kind.custom.Resource != ""; custom == (kind.informer != nil) || custom != kind.isCustom() {
 			t.Errorf("%s is custom: %t, by its informer: %t", kind.kind, custom, kind.informer == nil)

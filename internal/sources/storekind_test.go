@@ -27,9 +27,7 @@ func TestWhatIsSeenInAStoreIsQueuedUntilItIsOnTheStream(t *testing.T) {
 	if !s.sight(written(7, "update", 1)) {
 		t.Fatal("there is no room")
 	}
-	if diff := cmp.Diff([]events.Source{source}, *queued); diff != "" {
-		t.Errorf("queued (-want +got):\n%s", diff)
-	}
+	wantEqual(t, "queued", []events.Source{source}, *queued)
 	change, ok := s.assess(source, nil, false)
 	if !ok || change.Verb != events.VerbRotated || change.Fingerprint == "" {
 		t.Fatalf("event %+v, %t", change, ok)
@@ -212,9 +210,7 @@ func TestTheKnownPathsAreThoseOfTheMountThatExist(t *testing.T) {
 	s.ledger.set(at("secret", "gone"), lastOf(1, events.VerbDeleted))
 	s.ledger.set(at("kv", "b"), lastOf(1, events.VerbRotated))
 	s.ledger.set(testSource, lastOf(1, events.VerbObserved))
-	if diff := cmp.Diff([]string{"a"}, s.knownPaths("bao", events.RootNamespace, "secret")); diff != "" {
-		t.Errorf("paths (-want +got):\n%s", diff)
-	}
+	wantEqual(t, "paths", []string{"a"}, s.knownPaths("bao", events.RootNamespace, "secret"))
 }
 
 func TestThereIsRoomForSoManySightings(t *testing.T) {
@@ -253,9 +249,7 @@ func TestSightingsKeepTheLatestOfEachSecret(t *testing.T) {
 				}
 			}
 			got := s.get(source)
-			if diff := cmp.Diff(tt.want, *got); diff != "" {
-				t.Errorf("kept (-want +got):\n%s", diff)
-			}
+			wantEqual(t, "kept", tt.want, *got)
 			s.done(source, &openbao.Observation{})
 			if s.get(source) == nil {
 				t.Error("what was seen since is forgotten")

@@ -7,7 +7,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -32,9 +31,7 @@ func TestSweepFindsWhatWasDeletedWhileNobodyLooked(t *testing.T) {
 		scope: scope{names: []string{"shop", "dev"}, ignored: []string{"dev"}, selected: newNamespaceFilter(nil, labels.Everything(), nil)},
 	}
 	s.sweep(events.KindSecret)
-	if diff := cmp.Diff([]events.Source{otherSource}, gone); diff != "" {
-		t.Errorf("gone (-want +got):\n%s", diff)
-	}
+	wantEqual(t, "gone", []events.Source{otherSource}, gone)
 }
 
 // TestSweepFindsWhatWasDeletedInANamespaceThatIsNotSelected deletes a namespace with its objects, so that it has no labels to be selected by.
@@ -51,9 +48,7 @@ func TestSweepFindsWhatWasDeletedInANamespaceThatIsNotSelected(t *testing.T) {
 	var gone []events.Source
 	s := &sweeper{ledger: known, cached: v.cached, scope: within, gone: func(source events.Source) { gone = append(gone, source) }}
 	s.sweep(events.KindSecret)
-	if diff := cmp.Diff([]events.Source{testSource}, gone); diff != "" {
-		t.Errorf("gone (-want +got):\n%s", diff)
-	}
+	wantEqual(t, "gone", []events.Source{testSource}, gone)
 	assess := assessObjects(secretSource, within, v.view)
 	if change, ok := assess(testSource, known.get(testSource), false); !ok || change.Verb != events.VerbDeleted {
 		t.Errorf("of a source that is gone: event %+v, %t", change, ok)
@@ -72,7 +67,7 @@ func TestAStartFindsNoDeletionInAListThatIsBehind(t *testing.T) {
 		return ok && request.ListOptions.ResourceVersion == "0", &corev1.SecretList{}, nil
 	})
 	b.ready(b.options())()
-	diffLines(t, []string{"secret/db observed u1/1 {a b} []"}, b.history())
+	wantEqual(t, "events", []string{"secret/db observed u1/1 {a b} []"}, b.history())
 }
 
 func TestTombstonesAreForgottenWhenTheStreamHasDroppedThem(t *testing.T) {
@@ -94,13 +89,9 @@ func TestTombstonesAreForgottenWhenTheStreamHasDroppedThem(t *testing.T) {
 		var running sync.WaitGroup
 		running.Go(func() { forgetTombstones(ctx, known, time.Now) })
 		<-time.After(events.TombstoneTTL + time.Second)
-		if diff := cmp.Diff(map[string]bool{"there": true, "gone": true}, names()); diff != "" {
-			t.Errorf("before they are dropped (-want +got):\n%s", diff)
-		}
+		wantEqual(t, "before they are dropped", map[string]bool{"there": true, "gone": true}, names())
 		<-time.After(tombstoneInterval)
-		if diff := cmp.Diff(map[string]bool{"there": true}, names()); diff != "" {
-			t.Errorf("after they were dropped (-want +got):\n%s", diff)
-		}
+		wantEqual(t, "after they were dropped", map[string]bool{"there": true}, names())
 		stop()
 		running.Wait()
 	})

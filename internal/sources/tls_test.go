@@ -66,9 +66,7 @@ func TestKeysThatCount(t *testing.T) {
 			for _, print := range reduced(t, 1, tt.annotations, tt.data).fingerprints[0].keys {
 				got = append(got, print.name)
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("keys (-want +got):\n%s", diff)
-			}
+			wantEqual(t, "keys", tt.want, got)
 		})
 	}
 }
@@ -198,9 +196,7 @@ func TestTheWriterOfASecretIsWhatTheSecretSays(t *testing.T) {
 		{"nobody, but it was asked for", certified(map[string]string{"keyturn.dev/cause": "e1"}, chain), &details{asked: request{event: "e1"}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, secretDetails(tt.secret), cmp.AllowUnexported(details{}, request{})); diff != "" {
-				t.Errorf("what is known (-want +got):\n%s", diff)
-			}
+			wantEqual(t, "what is known", tt.want, secretDetails(tt.secret), cmp.AllowUnexported(details{}, request{}))
 		})
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -75,9 +74,7 @@ func TestWatcherPublishesWhatHappens(t *testing.T) {
 		"secret/db deleted u1/11@11 {a@11 b} []",
 		"secret/db observed u4/15@11 {a@11 b} [] previous",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
-	}
+	wantEqual(t, "events", want, got)
 	if strings.Contains(b.log.String(), canary) {
 		t.Errorf("the value was logged:\n%s", b.log)
 	}
@@ -109,9 +106,7 @@ func TestWatcherFindsWhatHappenedWhileItWasAway(t *testing.T) {
 		"secret/changes changed u2/12@12 {a@12 b} [a] previous",
 		"secret/goes deleted u3/3@3 {a b} []",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
-	}
+	wantEqual(t, "events", want, got)
 
 	b.ready(options)()
 	if got := b.history(); len(got) != 5 {
