@@ -168,19 +168,6 @@ func (r *replicas) awaitReady(s *replica) time.Duration {
 	return time.Since(began)
 }
 
-// leader returns the server that leads CHANGES.
-func (r *replicas) leader() *replica {
-	r.Helper()
-	leader := r.cluster(r.asking(), events.StreamChanges).Leader
-	for _, s := range r.servers {
-		if s.name == leader {
-			return s
-		}
-	}
-	r.Fatalf("stream %s is led by %q", events.StreamChanges, leader)
-	return nil
-}
-
 // asking connects to ask about streams.
 func (r *replicas) asking() jetstream.JetStream {
 	r.Helper()

@@ -3,7 +3,6 @@ package embedded
 import (
 	"context"
 	"fmt"
-	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -13,20 +12,16 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-// traffic is a stream of changes that are published and consumed all the time.
+// traffic is changes that are published and consumed.
 type traffic struct {
 	mu sync.Mutex
-	// made is when each change happened, by the event's id, accepted whether it was published, and arrivals have the sequence
-	// of each delivery.
-	made     map[string]time.Time
+	// accepted says whether a change was published, by the event's id, and arrivals have the sequence of each delivery.
 	accepted map[string]bool
 	arrivals map[string][]uint64
-	// publishing and arriving are the longest times from a change to its publication and to its arrival, since they were asked for.
-	publishing, arriving time.Duration
 }
 
 func newTraffic() *traffic {
-	return &traffic{made: map[string]time.Time{}, accepted: map[string]bool{}, arrivals: map[string][]uint64{}}
+	return &traffic{accepted: map[string]bool{}, arrivals: map[string][]uint64{}}
 }
 
 // numbered returns a change of a Secret of its own.
@@ -39,26 +34,6 @@ func numbered(i int) events.Change {
 	}
 }
 
-// generate makes a change every 100 milliseconds until ctx ends, each of a Secret of its own, and publishes it as the watcher does.
-func (f *traffic) generate(ctx context.Context, bus *events.Bus) {
-	var publishing sync.WaitGroup
-	defer publishing.Wait()
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for i := 0; ; i++ {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		change := numbered(i)
-		f.mu.Lock()
-		f.made[change.ID()] = time.Now()
-		f.mu.Unlock()
-		publishing.Go(func() { f.publish(context.WithoutCancel(ctx), bus, change) })
-	}
-}
-
 // publish repeats until the change is published.
 func (f *traffic) publish(ctx context.Context, bus *events.Bus, change events.Change) {
 	for delay := 50 * time.Millisecond; ; delay = min(2*delay, 3*time.Second) {
@@ -68,7 +43,6 @@ func (f *traffic) publish(ctx context.Context, bus *events.Bus, change events.Ch
 		if err == nil {
 			f.mu.Lock()
 			f.accepted[change.ID()] = true
-			f.publishing = max(f.publishing, time.Since(f.made[change.ID()]))
 			f.mu.Unlock()
 			return
 		}
@@ -80,32 +54,8 @@ func (f *traffic) publish(ctx context.Context, bus *events.Bus, change events.Ch
 func (f *traffic) receive(ctx context.Context, d *events.Delivery) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	id := d.Change.ID()
-	if len(f.arrivals[id]) == 0 {
-		f.arriving = max(f.arriving, time.Since(f.made[id]))
-	}
-	f.arrivals[id] = append(f.arrivals[id], d.Seq)
+	f.arrivals[d.Change.ID()] = append(f.arrivals[d.Change.ID()], d.Seq)
 	d.Done(ctx, nil)
-}
-
-// arrived returns how many changes have arrived.
-func (f *traffic) arrived() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return len(f.arrivals)
-}
-
-// arrivalOfAll returns what reports whether all changes that were made so far have arrived.
-func (f *traffic) arrivalOfAll() func() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	missing := maps.Clone(f.made)
-	return func() bool {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		maps.DeleteFunc(missing, func(id string, _ time.Time) bool { return len(f.arrivals[id]) > 0 })
-		return len(missing) == 0
-	}
 }
 
 // allArrived reports whether every accepted change has arrived.
@@ -118,15 +68,6 @@ func (f *traffic) allArrived() bool {
 		}
 	}
 	return true
-}
-
-// longest returns the longest times from a change to its publication and to its arrival, since the last call.
-func (f *traffic) longest() (published, arrived time.Duration) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	published, arrived = f.publishing, f.arriving
-	f.publishing, f.arriving = 0, 0
-	return published, arrived
 }
 
 // check compares what was accepted with what arrived and what the history has.
