@@ -175,20 +175,6 @@ func TestBridgeSendsLibrariesToTheLogger(t *testing.T) {
 	}
 }
 
-func BenchmarkLoggerWithSpan(b *testing.B) {
-	logger := NewLogger(new(discard), DefaultLogOptions())
-	ctx := spanContext(b)
-	b.ReportAllocs()
-	for b.Loop() {
-		logger.InfoContext(ctx, "rolled", "kind", "Deployment")
-	}
-}
-
-// discard is a writer that discards, without slog knowing that.
-type discard struct{}
-
-func (*discard) Write(p []byte) (int, error) { return len(p), nil }
-
 func TestLogOptionsValidate(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

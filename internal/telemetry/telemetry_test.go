@@ -254,29 +254,6 @@ func TestTracesOffAreFree(t *testing.T) {
 	}
 }
 
-func BenchmarkSpanOff(b *testing.B) {
-	clearEnvironment(b)
-	benchmarkSpan(b)
-}
-
-func BenchmarkSpanOn(b *testing.B) {
-	clearEnvironment(b)
-	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	b.Cleanup(server.Close)
-	b.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", server.URL)
-	benchmarkSpan(b)
-}
-
-func benchmarkSpan(b *testing.B) {
-	tracer := setup(b, service()).TracerProvider.Tracer("test")
-	ctx := b.Context()
-	b.ReportAllocs()
-	for b.Loop() {
-		_, span := tracer.Start(ctx, "detect secret")
-		span.End()
-	}
-}
-
 // must ends the test at an error.
 func must(tb testing.TB, err error) {
 	tb.Helper()
