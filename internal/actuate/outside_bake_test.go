@@ -114,26 +114,6 @@ func TestOthersWaitForACanaryThatDoesNotStayReady(t *testing.T) {
 	})
 }
 
-func TestOthersGoAfterARestartDuringOrAfterAFailedBake(t *testing.T) {
-	for name, readyFor := range map[string]time.Duration{"its pods have just become ready": 0, "they had nearly baked": bakeTime - time.Second} {
-		t.Run(name, func(t *testing.T) {
-			trial(t, func(s *scene) {
-				aGoesFirst(s)
-				s.pods("a", 1, 0)
-				s.pass(time.Second)
-				s.wantAmongTold("a failed bake-failed")
-				s.pods("a", 1, 1)
-				s.pass(readyFor)
-				s.restart()
-				s.pass(bakeTime - time.Second)
-				s.wantRolls("a")
-				s.pass(bakeCheck)
-				s.wantRolls("b")
-			})
-		})
-	}
-}
-
 func TestABakeSurvivesARestart(t *testing.T) {
 	trial(t, func(s *scene) {
 		s.workload("a", auto, reads("secret/db"))

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"testing"
 	"time"
-
-	"github.com/keyturn/keyturn/internal/plan"
 )
 
 // Without --canary, one workload goes first only after another one that failed was repaired.
@@ -143,28 +141,6 @@ func TestAWorkloadThatFailedIsRepairedBeforeThoseThatWaitForIt(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestWhatHoldsAWorkloadIsNamed(t *testing.T) {
-	play(t, func(s *scene) {
-		s.options.MaxRollouts = 1
-		s.workload("peer", auto, reads("secret/db"))
-		s.workload("web", auto, inWave(1), reads("secret/db"))
-		s.workload("other", auto, reads("secret/other"))
-		s.begin("secret/db", "secret/other")
-		s.stall("peer")
-		s.set("secret/db", "password", "two")
-		s.settle()
-		s.set("secret/other", "password", "two")
-		s.settle()
-		s.wantRolls("peer")
-		if got, want := s.messageOf("web", "lower-wave"), plan.LowerWave.Sentence()+": deployment/peer"; got != want {
-			s.Errorf("got %q, want %q", got, want)
-		}
-		if got, want := s.messageOf("other", "limit-reached"), plan.Limit.Sentence(); got != want {
-			s.Errorf("got %q, want %q", got, want)
-		}
-	})
 }
 
 // The patch of the one that goes first after a repair fails for as long as a webhook is down.

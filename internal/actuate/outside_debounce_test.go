@@ -45,40 +45,6 @@ func TestAChangeWaitsNoLongerForQuietThanTheLimit(t *testing.T) {
 	})
 }
 
-func TestAFailedPatchIsTriedAgainLaterAndLater(t *testing.T) {
-	play(t, func(s *scene) {
-		s.workload("web", auto, reads("secret/db"))
-		s.begin("secret/db")
-		// How long after the first attempt the API server begins to take patches, and how long after that attempt the next one comes, or up to a tenth later.
-		for i, tt := range []struct{ refused, next time.Duration }{
-			{200 * time.Millisecond, time.Second},
-			{1200 * time.Millisecond, 3 * time.Second},
-			{3500 * time.Millisecond, 7 * time.Second},
-			{8 * time.Second, 15 * time.Second},
-			{17 * time.Second, 31 * time.Second},
-			{35 * time.Second, 63 * time.Second},
-			{70 * time.Second, 123 * time.Second},
-			{136 * time.Second, 183 * time.Second},
-		} {
-			s.refuse("web", errors.New("no"))
-			s.set("secret/db", "password", strconv.Itoa(i))
-			s.pass(s.options.Settle)
-			first := time.Now()
-			s.pass(tt.refused)
-			s.wantRolls()
-			s.refuse("web", nil)
-			s.pass(5 * time.Minute)
-			rolls := s.writesSince(&s.seen)
-			if len(rolls) != 1 {
-				s.Fatalf("refused for %s, it is patched %d times, want once", tt.refused, len(rolls))
-			}
-			if after := rolls[0].at.Sub(first); after < tt.next || after > tt.next+tt.next/10 {
-				s.Errorf("refused for %s, it is tried again %s after the first attempt, want %s and up to a tenth more", tt.refused, after, tt.next)
-			}
-		}
-	})
-}
-
 func TestAFailedPatchIsTriedAgainWithWhatCameSince(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db", "configmap/app"))

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -136,12 +137,13 @@ func (x *externalSecrets) template(name, configMap string) {
 }
 
 // rotated is a new version of the secret that they read.
-func rotated() events.Change {
+func rotated(version int64) events.Change {
+	revision := strconv.FormatInt(version, 10)
 	return events.Change{
 		Cluster: "demo", Source: events.StorePath{Store: "main", Namespace: events.RootNamespace, Mount: "secret", Path: "shop/db"}.Source(),
-		Verb: events.VerbRotated, UID: "main", ResourceVersion: "1002", ChangedAt: "1", Fingerprint: "k0a1b2c3d:" + strings.Repeat("0", 32),
+		Verb: events.VerbRotated, UID: "main", ResourceVersion: "100" + revision, ChangedAt: "1", Fingerprint: "k0a1b2c3d:" + strings.Repeat(revision, 32),
 		Time: time.Now(), Trace: events.TraceContext{Parent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"},
-		Store: &events.StoreState{Servers: []string{"https://bao"}, Engine: events.EngineKV, Version: 2, Revision: "2", Operation: "update"},
+		Store: &events.StoreState{Servers: []string{"https://bao"}, Engine: events.EngineKV, Version: version, Revision: revision, Operation: "update"},
 	}
 }
 
@@ -150,7 +152,7 @@ func TestAnActuatorSyncsWhatReadsASecretInAStoreInOneTrace(t *testing.T) {
 		seen := s.instrument()
 		s.syncs("db")
 		actuator := s.begin("secret/db")
-		rotation := rotated()
+		rotation := rotated(2)
 		s.send(rotation)
 		s.pass(time.Second)
 		s.set("secret/db", "password", "two") // The sync has written it.
@@ -186,7 +188,7 @@ func TestTheForceSyncReportsThroughTheActuator(t *testing.T) {
 		s.syncs("db").ignored["db"] = true
 		s.start()
 		s.pass(time.Minute)
-		s.send(rotated())
+		s.send(rotated(2))
 		s.pass(4 * time.Minute)
 		s.wantTold()
 		s.pass(2 * time.Minute)
@@ -212,7 +214,7 @@ func TestASyncThatIsDeniedIsToldOnce(t *testing.T) {
 		secrets.denied["db"], secrets.ignored["mail"] = true, true
 		s.start()
 		s.pass(time.Minute)
-		s.send(rotated())
+		s.send(rotated(2))
 		s.pass(4 * time.Minute)
 		s.wantTold("externalsecret/db failed patch-denied")
 		s.pass(2 * time.Minute)
@@ -253,11 +255,11 @@ func TestASyncThatNobodyHasFinishedIsTakenUpByTheNextLeader(t *testing.T) {
 	}{
 		{"because nobody led", func(s *scene, first *running, _ *externalSecrets) {
 			first.stop()
-			s.send(rotated())
+			s.send(rotated(2))
 		}},
 		{"because the leader died", func(s *scene, first *running, secrets *externalSecrets) {
 			secrets.deny("db", true)
-			s.send(rotated())
+			s.send(rotated(2))
 			s.pass(5 * time.Second)
 			first.kill()
 			secrets.deny("db", false)

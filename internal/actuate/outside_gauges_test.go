@@ -43,6 +43,7 @@ func TestTheGaugesShowWhatTheActuatorHasOnItsHands(t *testing.T) {
 			want             int64
 		}{
 			{"keyturn.leader", "", "", 1},
+			{"keyturn.dry.run", "", "", 0},
 			{"keyturn.workloads", "kind", "deployment", 8},
 			{"keyturn.workloads", "kind", "statefulset", 1},
 			{"keyturn.workloads", "kind", "cronjob", 0},
@@ -99,28 +100,6 @@ func TestOnlyAWaitThatNobodyHasChosenCountsAsOwed(t *testing.T) {
 		s.wantRolls("web")
 		wantOwed(0, 0)
 	})
-}
-
-func TestADryRunIsShownByEachActuator(t *testing.T) {
-	for _, tt := range []struct {
-		name string
-		dry  bool
-		want int64
-	}{
-		{"one that rolls", false, 0},
-		{"one that patches nothing", true, 1},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				seen := s.instrument()
-				s.options.DryRun = tt.dry
-				s.start()
-				if got, ok := seen.measurements().value("keyturn.dry.run", "", ""); !ok || got != tt.want {
-					s.Errorf("keyturn.dry.run is %d, there: %t, want %d", got, ok, tt.want)
-				}
-			})
-		})
-	}
 }
 
 func TestAnActuatorThatStandsByShowsNothingOfTheWork(t *testing.T) {

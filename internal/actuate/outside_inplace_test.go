@@ -147,26 +147,6 @@ func TestARequestToReloadThatIsCutShortIsNoReasonToReplacePods(t *testing.T) {
 	})
 }
 
-func TestPeopleWhoHoldRolloutsHoldReloadsInPlace(t *testing.T) {
-	play(t, func(s *scene) {
-		pods := s.askPods()
-		s.options.ReloadDelay = 0
-		pods.of("web", annotated(events.AnnotationHold, "audit"))
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
-		s.set("secret/db", "password", "two")
-		s.pass(time.Hour)
-		pods.wantAsked("web", 0)
-		s.wantRolls()
-		s.wantTold("web held on-hold")
-		s.edit("web", letGo)
-		s.settle()
-		pods.wantAsked("web", 1)
-		s.wantTold("web completed reloaded-in-place")
-	})
-}
-
 func TestAHoldStopsAReloadInPlaceBeforeTheFirstPodIsAsked(t *testing.T) {
 	play(t, func(s *scene) {
 		pods := s.askPods()

@@ -86,50 +86,6 @@ func TestNamesThatComeAndGoWhileAWorkloadWaitsAreForgotten(t *testing.T) {
 	})
 }
 
-// `kubectl rollout undo` also restores the annotations of the earlier revision, and starts pods with the current content.
-func TestARecordThatSomeoneHasPutBackDoesNotTellWhatPodsHave(t *testing.T) {
-	tests := []struct {
-		name string
-		// since are the contents that the workload was rolled for after the record, and then those of the source once that was put back.
-		since, then []string
-		rolls, want []string
-	}{
-		{
-			"other content was decided last",
-			[]string{"three"},
-			[]string{"two"},
-			[]string{"web"},
-			[]string{"web started content-changed", "web completed rolled-out"},
-		},
-		{"the content of the record was decided last", nil, []string{"three", "two"}, nil, []string{"web skipped same-content"}},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				s.workload("web", auto, reads("secret/db"))
-				s.begin("secret/db")
-				s.set("secret/db", "password", "two")
-				s.settle()
-				record := s.annotation("web", annotationRecord)
-				for _, content := range test.since {
-					s.set("secret/db", "password", content)
-					s.settle()
-				}
-				s.edit("web", annotated(annotationRecord, record))
-				s.pass(time.Minute)
-				s.soFar()
-				for _, content := range test.then {
-					s.set("secret/db", "password", content)
-					s.pass(100 * time.Millisecond)
-				}
-				s.settle()
-				s.wantRolls(test.rolls...)
-				s.wantTold(test.want...)
-			})
-		})
-	}
-}
-
 // The content comes back while the pods get the other one, and the record still says that they have it.
 func TestNothingIsConcludedWhileAPatchIsUnderWay(t *testing.T) {
 	play(t, func(s *scene) {

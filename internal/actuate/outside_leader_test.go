@@ -172,25 +172,3 @@ func TestALeaderThatCannotRenewTheLeaseStopsBeforeAnotherMayLead(t *testing.T) {
 		}
 	})
 }
-
-func TestWhatIsNotDoneIsTakenOverFromALeaderThatIsKilled(t *testing.T) {
-	play(t, func(s *scene) {
-		s.workload("web", auto, reads("secret/db"))
-		s.observe("secret/db")
-		first := startAs(s, "one")
-		startAs(s, "two")
-		s.pass(time.Minute)
-		first.kill()
-		s.set("secret/db", "password", "two")
-		s.settle()
-		s.wantRolls()
-		if got := s.holder(); got != "one" {
-			s.Errorf("the Lease is held by %q, want it to last", got)
-		}
-		s.pass(20 * time.Second)
-		s.wantRolls("web")
-		if got := s.holder(); got != "two" {
-			s.Errorf("the Lease is held by %q", got)
-		}
-	})
-}

@@ -66,27 +66,14 @@ func TestLedgerTheStreamIsEmptied(t *testing.T) {
 	})
 }
 
-func TestLedgerTheStreamIsAnother(t *testing.T) {
-	remade := func(happens func(*scene)) func(*scene) {
-		return rolledOnce(func(s *scene) { s.remakeStream(); s.pass(time.Minute); happens(s) })
-	}
+func TestLedgerTheStreamLacksAMessage(t *testing.T) {
 	testFixtures(t, []fixture{
-		{name: "because somebody has made it anew, and nothing happens", play: remade(func(*scene) {}), want: ends{quiet: true}},
 		{
-			name: "because somebody has made it anew, and what the watcher publishes again rolls nothing", play: remade(republished),
-			want: ends{quiet: true},
-		},
-		{
-			name: "because somebody has made it anew, and the next change rolls",
-			play: remade(func(s *scene) { republished(s); s.rest(); s.set("secret/db", "password", "three") }),
-			want: rolled("web"),
-		},
-		{
-			name: "by one message, and a new leader rolls and writes nothing",
+			name: "and a new leader rolls and writes nothing",
 			play: rolledOnce(func(s *scene) { s.loseEvents("secret/db"); s.restart() }), want: ends{quiet: true},
 		},
 		{
-			name: "by one message, and the next change rolls",
+			name: "and the next change rolls",
 			play: rolledOnce(func(s *scene) {
 				s.loseEvents("secret/db")
 				s.restart()

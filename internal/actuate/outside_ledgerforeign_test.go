@@ -164,6 +164,7 @@ func TestLedgerOthersBringBackARecord(t *testing.T) {
 				}, func(s *scene) { s.restart() })(s)
 			},
 		},
+		{name: "with a manifest that is replaced, and a change back rolls it", play: bringing(replace, back), want: rolled("web")},
 		{
 			name: "with a manifest that is replaced, and a change back rolls it with the next leader", play: bringing(replace, next(back)),
 			want: rolled("web"),
@@ -269,34 +270,7 @@ func TestLedgerAToolWritesAWorkload(t *testing.T) {
 			s.pass(11 * time.Minute)
 		}
 	}
-	const gitOps = "argocd-controller"
 	testFixtures(t, []fixture{
-		{
-			name: "with an earlier record from Git again and again, and it is not rolled",
-			play: recorded(func(s *scene, record string) {
-				for range 5 {
-					s.writeAs(gitOps, "web", annotated(annotationRecord, record))
-					s.pass(3 * time.Minute)
-				}
-			}),
-		},
-		{
-			name: "with an earlier record from Git, and the next leader does not roll it",
-			play: recorded(func(s *scene, record string) {
-				s.writeAs(gitOps, "web", annotated(annotationRecord, record))
-				s.pass(time.Minute)
-				s.restart()
-			}),
-		},
-		{
-			name: "with an earlier record from Git, and a change of what it does not read does not roll it",
-			play: recorded(func(s *scene, record string) {
-				s.writeAs(gitOps, "web", annotated(annotationRecord, record))
-				s.pass(time.Minute)
-				s.set("secret/db", "user", "two")
-			}),
-			want: ends{told: "web skipped keys-not-consumed"},
-		},
 		{
 			name: "without what is not in its manifest, at rest, and it is not rolled",
 			play: recorded(func(s *scene, _ string) { s.writeAs("kubectl-replace", "web", withoutOurs) }),

@@ -24,29 +24,6 @@ func TestLedgerARolloutInProgressOverALeader(t *testing.T) {
 	}
 	testFixtures(t, []fixture{
 		{
-			name: "its end is told",
-			play: func(s *scene) {
-				rolling(s)
-				s.restart()
-				s.pass(time.Minute)
-				s.finish("web")
-				s.pass(11 * time.Minute)
-			},
-			want: ends{told: "web completed rolled-out"},
-		},
-		{
-			name: "it has failed once it has made no progress for as long under the next leader",
-			play: func(s *scene) {
-				rolling(s)
-				s.pass(10 * time.Minute)
-				s.restart()
-				s.pass(14 * time.Minute)
-				s.wantTold()
-				s.pass(2 * time.Minute)
-			},
-			want: ends{told: "web failed timed-out"},
-		},
-		{
 			name: "it takes a slot",
 			play: func(s *scene) {
 				s.options.MaxRollouts = 1
@@ -96,18 +73,6 @@ func TestLedgerTwoActuatorsThatBothLead(t *testing.T) {
 			},
 			want: rolled("web"),
 		},
-		{
-			name: "leave a workload that has not changed as it is",
-			play: func(s *scene) {
-				s.workload("web", auto, reads("secret/db"))
-				s.begin("secret/db")
-				s.set("secret/db", "password", "two")
-				s.rest()
-				s.start()
-				s.pass(11 * time.Minute)
-			},
-			want: ends{quiet: true},
-		},
 	})
 }
 
@@ -151,65 +116,6 @@ func TestLedgerWhatIsSkippedIsToldOnce(t *testing.T) {
 				s.loseEvents("secret/db")
 				s.again("secret/db")
 			}),
-		},
-	})
-}
-
-// People know that it waits.
-func TestLedgerWhoWaitsIsToldAboutOnce(t *testing.T) {
-	everybody := namesOf("web", 50)
-	waiting := func(happens func(*scene)) func(*scene) {
-		return func(s *scene) {
-			s.options.LeaderElect, s.options.MaxRollouts = true, 0
-			for _, name := range everybody {
-				s.workload(name, auto, onHold, reads("secret/db"))
-			}
-			s.observe("secret/db")
-			s.start()
-			s.rest()
-			s.set("secret/db", "password", "two")
-			s.rest()
-			happens(s)
-			s.pass(11 * time.Minute)
-			s.wantNotices()
-		}
-	}
-	testFixtures(t, []fixture{
-		{name: "by the first of two leaders", play: waiting(func(s *scene) { s.restart() })},
-		{
-			name: "by the first of two leaders, if that is killed",
-			play: waiting(func(s *scene) {
-				first := s.running[0]
-				s.start()
-				first.kill()
-			}),
-		},
-		{
-			name: "and again when the source has changed again",
-			play: func(s *scene) {
-				s.workload("web", auto, onHold, reads("secret/db"))
-				s.observe("secret/db")
-				leader := s.start()
-				s.rest()
-				s.set("secret/db", "password", "two")
-				s.rest()
-				leader.stop()
-				s.set("secret/db", "password", "three")
-				s.start()
-				s.pass(11 * time.Minute)
-			},
-			want: ends{told: "web held on-hold"},
-		},
-		{
-			name: "and all of them roll once people let them",
-			play: func(s *scene) {
-				waiting(func(s *scene) { s.restart() })(s)
-				for _, name := range everybody {
-					s.edit(name, letGo)
-				}
-				s.pass(11 * time.Minute)
-			},
-			want: rolled(everybody...),
 		},
 	})
 }

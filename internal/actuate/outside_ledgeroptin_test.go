@@ -146,16 +146,6 @@ func TestLedgerTheFirstActuatorFindsAFilledStream(t *testing.T) {
 			},
 		},
 		{
-			name: "what has not changed since it was watched rolls nothing",
-			play: func(s *scene) {
-				s.workload("web", auto, reads("secret/db"))
-				s.observe("secret/db")
-				s.pass(time.Hour)
-				s.start()
-				s.pass(11 * time.Minute)
-			},
-		},
-		{
 			name: "what changes next rolls",
 			play: func(s *scene) {
 				s.workload("web", auto, reads("secret/db"))

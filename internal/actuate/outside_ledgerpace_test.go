@@ -37,26 +37,6 @@ func TestLedgerASourceThatFlipsEverySecondRollsAFewTimes(t *testing.T) {
 	})
 }
 
-func TestLedgerASourceThatChangesMoreOftenThanItMayRoll(t *testing.T) {
-	testFixtures(t, []fixture{
-		{
-			name: "every two seconds for a minute",
-			play: func(s *scene) {
-				s.workload("web", auto, reads("secret/db"))
-				s.begin("secret/db")
-				s.rest()
-				for i := range 30 {
-					s.set("secret/db", "password", strconv.Itoa(i))
-					s.pass(2 * time.Second)
-				}
-				s.set("secret/db", "password", "last")
-				s.pass(11 * time.Minute)
-			},
-			want: rolledTimes(6),
-		},
-	})
-}
-
 // A fix is not delayed by what was rolled before.
 func TestLedgerAFixDuringABrokenRolloutRollsSoon(t *testing.T) {
 	const soon = 12 * time.Second

@@ -27,10 +27,6 @@ func TestLedgerTheKeyOfFingerprintsIsAnother(t *testing.T) {
 	same := map[string]string{"password": "two", "user": "app"}
 	testFixtures(t, []fixture{
 		{
-			name: "a watcher that finds an empty stream rolls nothing",
-			play: recorded(func(s *scene) { s.loseEvents(); s.find("secret/db", same, underAnotherKey) }),
-		},
-		{
 			name: "a watcher that finds an empty stream rolls nothing with the next leader",
 			play: recorded(func(s *scene) {
 				s.loseEvents()
@@ -74,10 +70,6 @@ func TestLedgerAWorkloadComesToReadAnotherKey(t *testing.T) {
 	}
 	readsUser := reads("secret/db#user")
 	testFixtures(t, []fixture{
-		{
-			name: "and its pods have that as it is",
-			play: reading(func(s *scene) { s.edit("web", readsUser) }),
-		},
 		{
 			name: "and its pods have that as it is, and the next leader knows it",
 			play: reading(func(s *scene) {

@@ -33,7 +33,6 @@ func TestLedgerARefusalThatEnds(t *testing.T) {
 		}
 	}
 	tenMinutes := func(s *scene) { s.pass(10 * time.Minute) }
-	everybody := namesOf("web", 20)
 	testFixtures(t, []fixture{
 		{
 			name: "after ten minutes by a policy rolls what it has refused",
@@ -41,23 +40,8 @@ func TestLedgerARefusalThatEnds(t *testing.T) {
 			want: rolled("web"),
 		},
 		{
-			name: "after ten minutes by a webhook rolls what it has refused",
-			play: refusing(forbidden(`admission webhook "frozen.example.com" denied the request: it is Friday`), tenMinutes),
-			want: rolled("web"),
-		},
-		{
-			name: "after ten minutes by a quota rolls what it has refused",
-			play: refusing(forbidden("exceeded quota: pods"), tenMinutes),
-			want: rolled("web"),
-		},
-		{
 			name: "after ten minutes by an API server that is ill rolls what it has refused",
 			play: refusing(errors.New("etcdserver: request timed out"), tenMinutes),
-			want: rolled("web"),
-		},
-		{
-			name: "after ten minutes for a permission that is missing rolls what it has refused",
-			play: refusing(forbidden(`User "actuator" cannot patch resource "deployments" in API group "apps"`), tenMinutes),
 			want: rolled("web"),
 		},
 		{
@@ -68,35 +52,6 @@ func TestLedgerARefusalThatEnds(t *testing.T) {
 		{
 			name: "over a change of the leader after it was told rolls what it has refused",
 			play: refusing(forbidden("it is Friday"), func(s *scene) { tenMinutes(s); s.restart(); tenMinutes(s) }),
-			want: rolled("web"),
-		},
-		{
-			name: "of everybody after ten minutes rolls everybody",
-			play: func(s *scene) {
-				for _, name := range everybody {
-					s.workload(name, auto, reads("secret/db"))
-				}
-				s.begin("secret/db")
-				for _, name := range everybody {
-					s.refuse(name, forbidden("ValidatingAdmissionPolicy 'frozen' denied request: it is Friday"))
-				}
-				s.set("secret/db", "password", "two")
-				s.rest()
-				for _, name := range everybody {
-					s.refuse(name, nil)
-				}
-				s.pass(30 * time.Minute)
-			},
-			want: rolled(everybody...),
-		},
-		{
-			name: "before a later change rolls for that",
-			play: func(s *scene) {
-				refusing(forbidden("it is Friday"), tenMinutes)(s)
-				s.soFar()
-				s.set("secret/db", "password", "three")
-				s.pass(time.Minute)
-			},
 			want: rolled("web"),
 		},
 	})
@@ -112,11 +67,6 @@ func TestLedgerARefusalIsTold(t *testing.T) {
 		s.set("secret/db", "password", "two")
 	}
 	testFixtures(t, []fixture{
-		{
-			name: "once it was given half a minute",
-			play: func(s *scene) { refused(s); s.pass(20 * time.Second); s.wantTold(); s.pass(time.Hour) },
-			want: ends{told: "web failed patch-denied"},
-		},
 		{
 			name: "and not again by a leader that begins after that",
 			play: func(s *scene) { refused(s); s.rest(); s.restart(); s.pass(time.Hour) },
@@ -177,31 +127,5 @@ func TestLedgerARefusalIsTold(t *testing.T) {
 			},
 			want: rolled("api"),
 		},
-	})
-}
-
-// Each of them costs the API server one attempt in ten minutes in the end.
-func TestLedgerManyThatAreRefusedCostLittle(t *testing.T) {
-	const many, interval = 500, 10 * time.Minute
-	play(t, func(s *scene) {
-		for _, name := range namesOf("web", many) {
-			s.workload(name, auto, reads("secret/db"))
-		}
-		s.workload("other", auto, reads("secret/other"))
-		s.begin("secret/db", "secret/other")
-		for _, name := range namesOf("web", many) {
-			s.refuse(name, forbidden("ValidatingAdmissionPolicy 'frozen' denied request: it is Friday"))
-		}
-		s.set("secret/db", "password", "two")
-		s.pass(time.Hour)
-		before := s.attempts()
-		s.pass(interval)
-		if got := s.attempts() - before; got > many {
-			s.Errorf("within %s there are %d attempts of %d workloads", interval, got, many)
-		}
-		s.soFar()
-		s.set("secret/other", "password", "two")
-		s.settle()
-		s.wantRolls("other")
 	})
 }

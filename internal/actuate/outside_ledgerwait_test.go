@@ -71,11 +71,6 @@ func TestLedgerAToolDropsTheRecordOfAWorkloadThatWaits(t *testing.T) {
 	testFixtures(t, []fixture{
 		{name: "it still waits", play: holding(func(s *scene) { drop(s); s.pass(time.Hour) }), want: rolled("web")},
 		{
-			name: "it still waits with the next leader",
-			play: holding(func(s *scene) { drop(s); s.pass(time.Minute); s.restart(); s.pass(time.Hour) }),
-			want: rolled("web"),
-		},
-		{
 			name: "it still waits with the next leader if the tool does so every few minutes",
 			play: holding(func(s *scene) {
 				for range 20 {

@@ -84,23 +84,6 @@ func TestAWorkloadThatComesToWantMoreWhileItIsPatchedIsToldOfNothingElse(t *test
 	})
 }
 
-func TestAnOptInAfterAChangeRollsNothing(t *testing.T) {
-	play(t, func(s *scene) {
-		s.workload("web", reads("secret/db"))
-		s.begin("secret/db")
-		s.set("secret/db", "password", "two")
-		s.settle()
-		s.edit("web", auto)
-		s.pass(time.Hour)
-		s.wantWrites("web recorded")
-		s.wantTold()
-		s.set("secret/db", "password", "three")
-		s.settle()
-		s.wantRolls("web")
-		s.wantTold("web started content-changed", "web completed rolled-out")
-	})
-}
-
 // A standby sees what the leader sees, maybe sooner: the leader may be gone before it has decided.
 func TestANewLeaderFindsWhatTheLastOneMayHaveMissed(t *testing.T) {
 	play(t, func(s *scene) {

@@ -7,36 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/health"
 )
-
-func TestARollThatALeaderDidNotLiveToTellIsToldByTheNext(t *testing.T) {
-	play(t, func(s *scene) {
-		s.workload("web", auto, reads("secret/db"))
-		first := s.begin("secret/db", "configmap/app") // The stream has that of before the roll.
-		s.wantWrites("web recorded")
-		s.set("secret/db", "password", "two")
-		// Nothing can be told without HISTORY.
-		if err := s.jetStream().DeleteStream(s.Context(), events.StreamHistory); err != nil {
-			s.Fatal(err)
-		}
-		s.settle()
-		s.wantWrites("web rolled")
-		first.kill()
-		if err := events.Declare(s.Context(), s.jetStream(), 1); err != nil {
-			s.Fatal(err)
-		}
-		s.read = 0
-		s.start()
-		s.pass(time.Minute)
-		s.wantWrites()
-		s.wantTold("web started already-rolled", "web completed rolled-out")
-		s.restart()
-		s.pass(time.Hour)
-		s.wantNothing()
-	})
-}
 
 func TestWhatIsHeldIsCountedAlthoughItIsLookedAtAgainAndAgain(t *testing.T) {
 	play(t, func(s *scene) {

@@ -12,24 +12,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	dynamicfake "k8s.io/client-go/dynamic/fake"
-	k8stesting "k8s.io/client-go/testing"
-	"sigs.k8s.io/yaml"
 
 	"github.com/keyturn/keyturn/internal/actuate"
-	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/externalsecret"
 )
 
 // everythingHappens plays what an actuator measures, failures included, and returns what was measured while it led, and after its end.
 func everythingHappens(s *scene) []measurements {
 	seen := s.instrument()
 	s.options.ReloaderMetrics = true
-	secrets := withoutOperator(s)
-	s.options.ForceSync, s.options.Dynamic = true, secrets
+	secrets := s.syncs("db")
+	secrets.ignored["db"] = true
 	s.workload("web", auto, reads("secret/db"))
 	s.workload("refused", auto, reads("secret/db"))
 	actuator := s.begin("secret/db")
@@ -40,12 +32,10 @@ func everythingHappens(s *scene) []measurements {
 	s.pass(2 * time.Minute)
 	s.refuse("refused", nil)
 
-	s.send(rotationInBao(2)) // Nobody syncs what reads it, until that is given up.
+	s.send(rotated(2)) // Nobody syncs what reads it, until that is given up.
 	s.pass(10 * time.Minute)
-	secrets.Lock()
-	secrets.PrependReactor("patch", "externalsecrets", func(k8stesting.Action) (bool, runtime.Object, error) { return true, nil, deniedByAdmission() })
-	secrets.Unlock()
-	s.send(rotationInBao(3)) // That is denied.
+	secrets.deny("db", true)
+	s.send(rotated(3))
 	s.pass(2 * time.Minute)
 
 	s.mark("secret/db")
@@ -64,44 +54,6 @@ func everythingHappens(s *scene) []measurements {
 	}
 	actuator.stop()
 	return []measurements{leading, seen.measurements()}
-}
-
-// withoutOperator returns an API server with an ExternalSecret and its store, where External Secrets Operator does not run.
-func withoutOperator(s *scene) *dynamicfake.FakeDynamicClient {
-	var objects []runtime.Object
-	for kind, text := range map[string]string{
-		"ExternalSecret": "{metadata: {name: db, namespace: shop, uid: u}, spec: {secretStoreRef: {name: bao}, data: [{remoteRef: {key: shop/db}}]}, " +
-			"status: {syncedResourceVersion: 1-1, conditions: [{type: Ready, status: 'True'}]}}",
-		"SecretStore": "{metadata: {name: bao, namespace: shop, uid: s}, spec: {provider: {vault: {server: 'https://bao', path: secret}}}}",
-	} {
-		object := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal([]byte(text), &object.Object); err != nil {
-			s.Fatal(err)
-		}
-		object.SetResourceVersion("1")
-		object.SetAPIVersion(externalsecret.APIVersion)
-		object.SetKind(kind)
-		objects = append(objects, object)
-	}
-	return dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
-		externalsecret.ExternalSecrets:        "ExternalSecretList",
-		externalsecret.SecretStores:           "SecretStoreList",
-		externalsecret.ClusterSecretStores:    "ClusterSecretStoreList",
-		externalsecret.ClusterExternalSecrets: "ClusterExternalSecretList",
-	}, objects...)
-}
-
-// rotationInBao returns the event of a new version of the secret that the ExternalSecret reads.
-func rotationInBao(version int64) events.Change {
-	revision := strconv.FormatInt(version, 10)
-	_, fingerprint := fingerprints(map[string]string{"password": revision})
-	return events.Change{
-		Cluster: "demo", Source: events.StorePath{Store: "main", Namespace: events.RootNamespace, Mount: "secret", Path: "shop/db"}.Source(),
-		Verb: events.VerbRotated, UID: "main", ResourceVersion: "100" + revision, ChangedAt: "1", Fingerprint: fingerprint, Time: time.Now(),
-		Store: &events.StoreState{
-			Servers: []string{"https://bao"}, Engine: events.EngineKV, Version: version, Revision: revision, Operation: "update",
-		},
-	}
 }
 
 func TestWhatIsMeasuredHasTheLabelsOfItsDefinition(t *testing.T) {

@@ -10,41 +10,28 @@ import (
 	"time"
 )
 
-// A leader that begins looks at all workloads in no order, and so does one that hears of a change.
+// A leader that begins looks at all workloads in no order.
 func TestWavesKeepTheirOrderWhoeverIsLookedAtFirst(t *testing.T) {
 	const many, perWave = 12, 4
-	changes := func(s *scene) { s.set("secret/db", "password", "two") }
-	for name, happens := range map[string]func(*scene){
-		"while an actuator leads": func(s *scene) {
-			s.begin("secret/db")
-			changes(s)
-		},
-		"while nobody leads": func(s *scene) {
-			s.begin("secret/db").stop()
-			changes(s)
-			s.start()
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				waveOf := make(map[string]int)
-				for i := range many {
-					name := fmt.Sprintf("web-%02d", i)
-					waveOf[name] = i / perWave
-					s.workload(name, auto, inWave(waveOf[name]), reads("secret/db"))
-				}
-				happens(s)
-				s.pass(time.Minute)
-				var waves []int
-				for _, name := range s.whoRolled() {
-					waves = append(waves, waveOf[name])
-				}
-				if len(waves) != many || !slices.IsSorted(waves) {
-					s.Errorf("rolled are workloads of the waves %v, want %d in their order", waves, many)
-				}
-			})
-		})
-	}
+	play(t, func(s *scene) {
+		waveOf := make(map[string]int)
+		for i := range many {
+			name := fmt.Sprintf("web-%02d", i)
+			waveOf[name] = i / perWave
+			s.workload(name, auto, inWave(waveOf[name]), reads("secret/db"))
+		}
+		s.begin("secret/db").stop()
+		s.set("secret/db", "password", "two")
+		s.start()
+		s.pass(time.Minute)
+		var waves []int
+		for _, name := range s.whoRolled() {
+			waves = append(waves, waveOf[name])
+		}
+		if len(waves) != many || !slices.IsSorted(waves) {
+			s.Errorf("rolled are workloads of the waves %v, want %d in their order", waves, many)
+		}
+	})
 }
 
 // By its name, a would go first.

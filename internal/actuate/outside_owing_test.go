@@ -73,34 +73,6 @@ func TestADeletionThatRestsOutlivesItsEventAndTheLeader(t *testing.T) {
 	})
 }
 
-func TestAChangeAfterAnOptInThatIsSeenLateWaitsForASlotOverALeader(t *testing.T) {
-	play(t, func(s *scene) {
-		s.options.MaxRollouts, s.options.Namespaces = 1, []string{namespace}
-		s.options.RolloutTimeout = time.Hour
-		s.workload("other", auto, reads("secret/db"))
-		s.workload("web", reads("secret/db"))
-		s.begin("secret/db")
-		moment := s.reserve()
-		s.stall("other")
-		s.set("secret/db", "password", "two")
-		s.settle()
-		s.wantRolls("other")
-		s.at(moment, func() { s.edit("web", auto) })
-		s.pass(11 * time.Minute)
-		s.wantTold("other started content-changed", "web held limit-reached")
-		s.wantWrites("web recorded") // what it waits for
-		s.restart()
-		s.pass(11 * time.Minute)
-		s.wantWrites()
-		s.told()
-		s.finish("other")
-		s.pass(time.Minute)
-		s.wantWrites("web rolled")
-		s.wantRecord("web", "secret/db")
-		s.wantTold("other completed rolled-out", "web started content-changed", "web completed rolled-out")
-	})
-}
-
 func TestWhatAWorkloadWaitsForIsNotedAsFarAsTheRecordHasRoom(t *testing.T) {
 	const count, room = 250, 200
 	play(t, func(s *scene) {

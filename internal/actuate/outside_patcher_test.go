@@ -32,21 +32,6 @@ func TestWorkloadsAreChangedByJSONPatchesOfOneFieldManager(t *testing.T) {
 	})
 }
 
-func TestAPatchThatIsRefusedSaysWhatItWasOf(t *testing.T) {
-	play(t, func(s *scene) {
-		s.workload("web", auto, reads("secret/db"))
-		s.begin("secret/db")
-		s.refuse("web", apierrors.NewBadRequest("no"))
-		s.set("secret/db", "password", "two")
-		s.pass(time.Minute)
-		s.wantTold("web failed patch-denied")
-		const want = "patching deployment/web in namespace shop: no"
-		if got := s.lastOf("web").Message; got != want {
-			s.Errorf("the message is %q, want %q", got, want)
-		}
-	})
-}
-
 // The watch is late: the workload is gone, and the actuator does not know.
 func TestAPatchOfAWorkloadThatIsGoneIsNotDenied(t *testing.T) {
 	play(t, func(s *scene) {

@@ -68,22 +68,6 @@ func TestChangesWithinAPauseMakeOneRollAtItsEnd(t *testing.T) {
 	})
 }
 
-func TestContentThatComesBackWithinAPauseRollsNothing(t *testing.T) {
-	play(t, func(s *scene) {
-		s.options.Reloader = true
-		s.workload("web", auto, reads("secret/db"), pausing(time.Minute))
-		s.begin("secret/db")
-		s.set("secret/db", "password", "two")
-		s.settle()
-		s.wantTold("web held pause-period")
-		s.pass(30 * time.Second)
-		s.set("secret/db", "password", "one")
-		s.pass(time.Hour)
-		s.wantRolls()
-		s.wantTold("web skipped same-content")
-	})
-}
-
 func TestAPauseThatSomeoneElseHasBegunIsLeftToThem(t *testing.T) {
 	play(t, func(s *scene) {
 		s.options.Reloader = true

@@ -5,8 +5,6 @@ package actuate_test
 import (
 	"testing"
 	"time"
-
-	appsv1 "k8s.io/api/apps/v1"
 )
 
 func TestAWorkloadWaitsForAPeerThatFailed(t *testing.T) {
@@ -140,37 +138,12 @@ func TestARolloutThatTimedOutHoldsItsPeers(t *testing.T) {
 	}
 }
 
-// The generation goes back, for example after a restore of etcd.
-func TestARolloutWhoseGenerationHasGoneBackHoldsNobody(t *testing.T) {
+func TestTheNextLeaderSeesThatARolloutThatTimedOutHasRecovered(t *testing.T) {
 	play(t, func(s *scene) {
-		stalled(s)
-		s.overwrite("a", func(d *appsv1.Deployment) { d.Generation = 1 })
-		s.pods("a", 1, 1)
+		timedOut(s).stop()
+		s.finish("a")
+		s.start()
 		s.pass(time.Minute)
 		s.wantRolls("b")
-		s.wantTold("a started content-changed", "a completed rolled-out", "b held lower-wave", "b started content-changed", "b completed rolled-out")
-	})
-}
-
-func TestTheNextLeaderKnowsWhoseRolloutTimedOut(t *testing.T) {
-	t.Run("and holds its peers", func(t *testing.T) {
-		play(t, func(s *scene) {
-			timedOut(s)
-			s.restart()
-			s.pass(time.Hour)
-			s.wantRolls()
-			s.finish("a")
-			s.pass(time.Second)
-			s.wantRolls("b")
-		})
-	})
-	t.Run("unless it has recovered meanwhile", func(t *testing.T) {
-		play(t, func(s *scene) {
-			timedOut(s).stop()
-			s.finish("a")
-			s.start()
-			s.pass(time.Minute)
-			s.wantRolls("b")
-		})
 	})
 }

@@ -105,10 +105,14 @@ func TestAChangeThatALeaderHadInItsWindowWhenItDiedIsRolledAndNotRecorded(t *tes
 
 func TestADryRunRecordsNothing(t *testing.T) {
 	play(t, func(s *scene) {
+		seen := s.instrument()
 		s.options.DryRun = true
 		s.workload("web", auto, reads("secret/db"))
 		s.observe("secret/db")
 		s.start()
+		if got, ok := seen.measurements().value("keyturn.dry.run", "", ""); !ok || got != 1 {
+			s.Errorf("keyturn.dry.run is %d, there: %t, want 1", got, ok)
+		}
 		s.pass(time.Hour)
 		s.wantNothing()
 		s.set("secret/db", "password", "two")
@@ -189,18 +193,5 @@ func TestRecordsArePacedAndTakeNoPlaceOfRolls(t *testing.T) {
 		if len(soon) > count/2+10 {
 			s.Errorf("%d patches are sent in a second", len(soon))
 		}
-	})
-}
-
-func TestAnActuatorThatStartsWritesTheRecordsThatAreMissing(t *testing.T) {
-	play(t, func(s *scene) {
-		s.observe("secret/db")
-		s.start().stop()
-		s.workload("web", auto, reads("secret/db"))
-		s.start()
-		s.pass(time.Minute)
-		s.wantWrites("web recorded")
-		s.wantRecord("web", "secret/db")
-		s.wantTold()
 	})
 }

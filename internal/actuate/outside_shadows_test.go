@@ -19,22 +19,6 @@ import (
 // shadowLook is longer than it takes until the leader looks for Jobs that were left behind.
 const shadowLook = 6 * time.Second
 
-func TestAJobThatWasDeletedIsMadeAndItsShadowIsNot(t *testing.T) {
-	play(t, func(s *scene) {
-		s.options.RecreateJobs = true
-		s.shadow("import-keyturn", "import/u")
-		s.observe("secret/db")
-		s.start()
-		s.pass(kube.PatchTimeout + shadowLook)
-		s.wantJobs("import")
-		if job := s.jobs()["import"]; job == nil || *job.Spec.Suspend {
-			t.Errorf("the Job is %+v", job)
-		}
-		s.pass(time.Hour)
-		s.wantJobs("import")
-	})
-}
-
 func TestTheManifestThatAnotherActuatorKeepsIsLeftToItForAWhile(t *testing.T) {
 	play(t, func(s *scene) {
 		s.options.RecreateJobs = true
@@ -49,6 +33,11 @@ func TestTheManifestThatAnotherActuatorKeepsIsLeftToItForAWhile(t *testing.T) {
 		s.pass(kube.PatchTimeout - time.Second)
 		s.wantJobs("import-keyturn")
 		s.pass(time.Second + shadowLook)
+		s.wantJobs("import")
+		if job := s.jobs()["import"]; job == nil || *job.Spec.Suspend {
+			t.Errorf("the Job is %+v", job)
+		}
+		s.pass(time.Hour)
 		s.wantJobs("import")
 	})
 }

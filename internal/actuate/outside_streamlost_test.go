@@ -52,39 +52,3 @@ func TestAChangeThatWaitsOutlivesItsStream(t *testing.T) {
 		})
 	}
 }
-
-func TestAStreamThatIsRolledBackRollsNoWorkloadBack(t *testing.T) {
-	tests := []struct {
-		name   string
-		leader func(*scene)
-	}{
-		{"with the same leader", func(*scene) {}},
-		{"with another leader", func(s *scene) { s.restart() }},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				s.workload("web", auto, reads("secret/db"))
-				s.begin("secret/db")
-				restore := s.backup()
-				s.set("secret/db", "password", "two")
-				s.pass(11 * time.Minute)
-				s.wantRolls("web")
-				s.told()
-				test.leader(s)
-				restore()
-				s.pass(11 * time.Minute)
-				s.wantWrites()
-				s.told()
-				// The watcher finds that the stream has something else than the cluster.
-				s.again("secret/db")
-				s.pass(11 * time.Minute)
-				s.wantNothing()
-				s.set("secret/db", "password", "three")
-				s.settle()
-				s.wantWrites("web rolled")
-				s.wantRecord("web", "secret/db")
-			})
-		})
-	}
-}

@@ -3,7 +3,6 @@
 package actuate_test
 
 import (
-	"errors"
 	"strconv"
 	"testing"
 	"time"
@@ -82,34 +81,6 @@ func TestContentThatComesBackWhileAWorkloadWaitsRollsIt(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestAChangeThatWaitsIsActedOnOnceWhoeverLeads(t *testing.T) {
-	play(t, func(s *scene) {
-		s.workload("web", auto, reads("secret/db"))
-		s.begin("secret/db")
-		s.wantWrites("web recorded")
-		s.edit("web", onHold)
-		s.set("secret/db", "password", "two")
-		s.pass(11 * time.Minute)
-		s.wantTold("web held on-hold")
-		var last *running
-		for range 3 {
-			last = s.restart()
-			s.pass(11 * time.Minute)
-		}
-		last.kill()
-		s.start()
-		s.pass(11 * time.Minute)
-		s.wantNothing()
-		s.edit("web", letGo)
-		s.settle()
-		s.wantWrites("web rolled")
-		s.wantTold("web started content-changed", "web completed rolled-out")
-		s.restart()
-		s.pass(time.Hour)
-		s.wantNothing()
-	})
 }
 
 // Another watcher of the cluster may be behind.
@@ -191,26 +162,4 @@ func TestAnEventOfANewStreamTakesThePlaceOfOneBefore(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestWhatAFailedPatchWasForGivesWayToWhatCameSince(t *testing.T) {
-	play(t, func(s *scene) {
-		s.workload("web", auto, reads("secret/db"))
-		s.begin("secret/db")
-		s.wantWrites("web recorded")
-		s.refuse("web", errors.New("no answer"))
-		s.set("secret/db", "password", "two")
-		s.settle()
-		s.set("secret/db", "password", "three")
-		s.pass(10 * time.Second)
-		s.wantNothing()
-		s.refuse("web", nil)
-		s.pass(time.Minute)
-		s.wantWrites("web rolled")
-		s.wantRecord("web", "secret/db")
-		s.wantTold("web started content-changed", "web completed rolled-out")
-		s.restart()
-		s.pass(time.Hour)
-		s.wantNothing()
-	})
 }

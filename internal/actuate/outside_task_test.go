@@ -132,21 +132,6 @@ func causeOf(s *scene) string {
 	return s.podAnnotation("web", events.AnnotationCause)
 }
 
-func TestTheCauseNamesAHandfulOfKeys(t *testing.T) {
-	play(t, func(s *scene) {
-		s.workload("web", auto, reads("secret/db"))
-		s.begin("secret/db")
-		data := map[string]string{"password": "one", "user": "app"}
-		for _, key := range []string{"a", "b", "c", "d", "e", "f", "g"} {
-			data[key] = "new"
-		}
-		s.publish("secret/db", data)
-		if got, want := causeOf(s), "secret/db (a, b, c, d, e, 2 more)"; got != want {
-			s.Errorf("got %q, want %q", got, want)
-		}
-	})
-}
-
 func TestTheCauseOfManySourcesCountsTheLastOnes(t *testing.T) {
 	play(t, func(s *scene) {
 		var names []string

@@ -130,25 +130,6 @@ func TestARequirementToGoFirstEndsThatOfItsOwnNamespaceOnly(t *testing.T) {
 	})
 }
 
-func TestTheWorkloadsOfOneNamespaceLeaveSlotsToAnother(t *testing.T) {
-	play(t, func(s *scene) {
-		s.options.MaxRollouts = 10
-		s.workload("web", auto, reads("secret/db"))
-		for _, name := range makeCrowd(s, "bank", 20) {
-			s.stall(name)
-		}
-		s.begin("secret/db")
-		s.set("bank/secret/crowd", "password", "two")
-		s.settle()
-		if n := len(s.whoRolled()); n != 5 {
-			s.Errorf("%d of the crowd have begun, want 5: half of the slots", n)
-		}
-		s.set("secret/db", "password", "two")
-		s.settle()
-		s.wantRolls("web")
-	})
-}
-
 // Of a namespace, one patch is sent at a time here, and the first one takes five seconds.
 func TestAWorkloadThatIsDueKeepsItsTurnWhenAnotherChangeComes(t *testing.T) {
 	play(t, func(s *scene) {

@@ -107,25 +107,6 @@ func TestAskedToRollNowAWorkloadOnHoldRollsOnceForEachValue(t *testing.T) {
 	})
 }
 
-func TestARollForOneSourceTakesThePendingChangeOfOneOnHoldAlong(t *testing.T) {
-	play(t, func(s *scene) {
-		s.workload("web", auto, reads("secret/db", "configmap/app"))
-		s.begin("secret/db", "configmap/app")
-		s.set("secret/db", "password", "two", sourceHeld("migration"))
-		s.settle()
-		s.wantRolls()
-		s.wantTold("web held source-on-hold")
-		s.set("configmap/app", "password", "two")
-		s.settle()
-		s.wantRolls("web")
-		s.wantRolledForLast("web", "configmap/app")
-		s.wantToldInAnyOrder("web started content-changed", "web completed rolled-out", "web skipped pods-newer")
-		s.mark("secret/db")
-		s.pass(time.Minute)
-		s.wantRolls()
-	})
-}
-
 func TestWhatWaitsForPeopleGoesAtOnceWhenTheyHaveChangedItsWorkload(t *testing.T) {
 	const pause = "deployment.reloader.stakater.com/pause-period"
 	tests := []struct {
@@ -189,57 +170,25 @@ func TestWhatWaitsForPeopleGoesAtOnceWhenTheyHaveChangedItsWorkload(t *testing.T
 func TestAWorkloadWaitsForItsWindow(t *testing.T) {
 	// Berlin is an hour ahead, so this window opens half past one.
 	const nightly = "30 2 * * * for 1h Europe/Berlin"
-	const (
-		atOnce = iota
-		inTheWindow
-		never
-	)
-	tests := []struct {
-		name string
-		flag string
-		on   []aspect
-		want int
-		said string
-	}{
-		{name: "at any time without one", want: atOnce},
-		{name: "of its annotation", on: []aspect{annotated(workload.AnnotationWindow, nightly)}, want: inTheWindow, said: nightly},
-		{name: "of the flag", flag: nightly, want: inTheWindow, said: nightly},
-		{name: "of the annotation rather than of the flag", flag: nightly, on: []aspect{annotated(workload.AnnotationWindow, "always")}, want: atOnce},
-		{name: "an empty annotation is none", flag: nightly, on: []aspect{annotated(workload.AnnotationWindow, " ")}, want: inTheWindow, said: nightly},
-		{name: "one that is open", on: []aspect{annotated(workload.AnnotationWindow, "0 23 * * * for 2h")}, want: atOnce},
-		{
-			name: "unless somebody asks", want: atOnce,
-			on: []aspect{annotated(workload.AnnotationWindow, nightly), annotated(workload.AnnotationRollNow, "1")},
-		},
-		{
-			name: "for ever with a typo", want: never, said: "keyturn.dev/window is not valid",
-			on: []aspect{annotated(workload.AnnotationWindow, "30 2 * * * Europe/Berlin for 1h")},
-		},
-		{
-			name: "for ever with a typo, whatever the flag says", flag: "* * * * * for 1h", want: never, said: "keyturn.dev/window is not valid",
-			on: []aspect{annotated(workload.AnnotationWindow, "nightly")},
-		},
-		{
-			name: "but not with a typo if somebody asks", want: atOnce,
-			on: []aspect{annotated(workload.AnnotationWindow, "nightly"), annotated(workload.AnnotationRollNow, "1")},
-		},
+	tests := []struct{ name, flag, on, said string }{
+		{name: "of its annotation", on: nightly, said: nightly},
+		{name: "of the flag", flag: nightly, said: nightly},
+		{name: "an empty annotation is none", flag: nightly, on: " ", said: nightly},
+		{name: "for ever with a typo", on: "30 2 * * * Europe/Berlin for 1h", said: "keyturn.dev/window is not valid"},
+		{name: "for ever with a typo, whatever the flag says", flag: "* * * * * for 1h", on: "nightly", said: "keyturn.dev/window is not valid"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			play(t, func(s *scene) {
 				s.options.Window = tt.flag
-				s.workload("web", append([]aspect{auto, reads("secret/db")}, tt.on...)...)
+				s.workload("web", auto, reads("secret/db"), annotated(workload.AnnotationWindow, tt.on))
 				s.begin("secret/db")
 				s.set("secret/db", "password", "two")
 				s.settle()
-				if tt.want == atOnce {
-					s.wantRolls("web")
-					return
-				}
 				s.wantRolls()
 				s.wantTold("web held window-closed")
 				s.wantLast("web", "held window-closed", tt.said)
-				if tt.want == never {
+				if tt.said != nightly {
 					s.pass(3 * time.Hour)
 					s.wantRolls()
 					return

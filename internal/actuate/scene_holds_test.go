@@ -14,15 +14,6 @@ import (
 
 // These are the words for when people let workloads roll: holds, windows, intervals and limits.
 
-// clockAt sets the clock of the actuators that are started from now on, which then goes on. The API server and the stream keep theirs.
-func (s *scene) clockAt(now time.Time) {
-	ahead := time.Until(now)
-	s.options.Now = func() time.Time { return time.Now().Add(ahead) }
-}
-
-// passUntilClock lets time pass until the clock of the actuators shows a time.
-func (s *scene) passUntilClock(at time.Time) { s.pass(at.Sub(s.options.Now())) }
-
 // outcomesOf returns all outcomes of a workload that were told, the oldest first.
 func (s *scene) outcomesOf(name string) []events.Outcome {
 	s.Helper()
@@ -45,17 +36,6 @@ func (s *scene) wantLast(name, outcome, text string) {
 	last := s.lastOf(name)
 	if got := string(last.Verb) + " " + last.Reason; got != outcome || !strings.Contains(last.Message, text) {
 		s.Errorf("after %s, the last outcome of %s is %s: %s; want %s: %s", s.elapsed(), name, got, last.Message, outcome, text)
-	}
-}
-
-// wantToldInAnyOrder is wantTold where the outcomes of one workload may come in any order, too.
-func (s *scene) wantToldInAnyOrder(outcomes ...string) {
-	s.Helper()
-	got := s.told()
-	slices.Sort(got)
-	slices.Sort(outcomes)
-	if diff := cmp.Diff(outcomes, got); diff != "" {
-		s.Errorf("told after %s (-want +got):\n%s", s.elapsed(), diff)
 	}
 }
 
