@@ -14,7 +14,6 @@ func TestHowLongPodsMustStayReady(t *testing.T) {
 		problem    bool
 	}{
 		{name: "without the annotation", want: time.Minute},
-		{name: "with an empty one", text: "", want: time.Minute},
 		{name: "with it", text: "90s", want: 90 * time.Second},
 		{name: "until they are ready once", text: "0s"},
 		{name: "with a typo that of the flag", text: "5 minutes", want: time.Minute, problem: true},

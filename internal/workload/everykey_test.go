@@ -1,7 +1,6 @@
 package workload
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -114,12 +113,6 @@ func TestWithReloaderNamesAreCompiledAsReloaderDoes(t *testing.T) {
 		}
 		if got := optIn.names("shop"); len(got) != 1 || got[0].Name != "db" {
 			t.Errorf("names %v", got)
-		}
-	})
-	t.Run("an annotation full of names is read", func(t *testing.T) {
-		names := strings.Repeat("my.config-00001,", maxItems-1)
-		if _, errs := parseOptIn(map[string]string{"secret.reloader.stakater.com/reload": names}, nil, Reading{Reloader: true}); len(errs) > 0 {
-			t.Errorf("errors %v", errs)
 		}
 	})
 }

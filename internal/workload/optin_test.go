@@ -235,31 +235,3 @@ func FuzzParseOptIn(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkParseOptIn(b *testing.B) {
-	workload := map[string]string{
-		AnnotationRollOn:                         "auto, secret/db#password, configmap/app-*, !configmap/noisy",
-		"configmap.reloader.stakater.com/reload": "app,foo-.*",
-		"reloader.stakater.com/search":           "true",
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, errs := parseOptIn(workload, nil, Reading{}); len(errs) > 0 {
-			b.Fatal(errs)
-		}
-	}
-}
-
-func BenchmarkOptInWants(b *testing.B) {
-	optIn, _ := parseOptIn(map[string]string{
-		AnnotationRollOn:                         "auto, secret/db#password, configmap/app-*, !configmap/noisy",
-		"configmap.reloader.stakater.com/reload": "app,foo-.*",
-	}, nil, Reading{})
-	source, ref := source(b, "configmap/web"), reads("a", "b")
-	b.ReportAllocs()
-	for b.Loop() {
-		if optIn.Wants(source, ref, false).Reason != byAuto {
-			b.Fatal("not wanted by auto")
-		}
-	}
-}

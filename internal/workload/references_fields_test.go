@@ -1,12 +1,17 @@
 package workload
 
 import (
+	"bytes"
+	"encoding/json"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 // TestReferencesSeesEveryField finds every field of a pod spec that names a Secret or ConfigMap by its type, so that a
@@ -63,4 +68,55 @@ func setName(value reflect.Value, path []int) {
 	default:
 		setName(value.Field(path[0]), path[1:])
 	}
+}
+
+func FuzzReferences(f *testing.F) {
+	for _, seed := range []string{
+		`{}`,
+		`{"containers":[{"name":"a","env":[{"name":"A","valueFrom":{"secretKeyRef":{"name":"db","key":"k","optional":true}}}]}]}`,
+		`{"containers":[{"name":"a","envFrom":[{"configMapRef":{"name":"c"}},{"secretRef":{"name":"s"}}]},{"name":"b"}]}`,
+		`{"containers":[{"name":"a","volumeMounts":[{"name":"v","subPath":"a/b"}]},{"name":"b","volumeMounts":[{"name":"v","subPathExpr":"$(X)"}]}],
+		  "volumes":[{"name":"v","projected":{"sources":[{"secret":{"name":"s","items":[{"key":"k","path":"a/b"}]}}]}}]}`,
+		`{"volumes":[{"name":"v","csi":{"nodePublishSecretRef":{"name":"n"}}},{"name":"v","azureFile":{"secretName":"z"}}],"imagePullSecrets":[{"name":"p"}]}`,
+		`{"volumes":[{"name":"v","csi":{"driver":"secrets-store.csi.k8s.io","volumeAttributes":{"secretProviderClass":"db"}}}]}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var spec corev1.PodSpec
+		if json.Unmarshal(data, &spec) != nil {
+			t.Skip("not a pod spec")
+		}
+		before, _ := json.Marshal(spec)
+		refs := references(&corev1.PodTemplateSpec{Spec: spec})
+		if after, _ := json.Marshal(spec); !bytes.Equal(before, after) {
+			t.Error("References changed the pod spec")
+		}
+		for i, ref := range refs {
+			if ref.Name == "" || !slices.Contains(events.SourceKinds(), ref.Kind) {
+				t.Errorf("%+v refers to nothing", ref)
+			}
+			if i > 0 && string(refs[i-1].Kind)+"/"+refs[i-1].Name >= string(ref.Kind)+"/"+ref.Name {
+				t.Errorf("%+v does not come after %+v", ref, refs[i-1])
+			}
+			for _, keys := range [][]string{ref.Keys, ref.Required} {
+				if keys != nil && (len(keys) == 0 || !slices.IsSorted(keys) || len(slices.Compact(slices.Clone(keys))) != len(keys)) {
+					t.Errorf("keys %q of %s are not sorted, unique and some", keys, ref.Name)
+				}
+			}
+			if ref.ByPull && (ref.Optional || ref.Keys != nil || ref.Required != nil || ref.Kind != events.KindSecret) {
+				t.Errorf("%+v is by pull and something else", ref)
+			}
+			if ref.Optional && ref.Required != nil {
+				t.Errorf("%+v is optional, and requires keys", ref)
+			}
+		}
+		// What is read does not depend on the order in which it is written.
+		slices.Reverse(spec.Containers)
+		slices.Reverse(spec.InitContainers)
+		slices.Reverse(spec.ImagePullSecrets)
+		if diff := cmp.Diff(refs, references(&corev1.PodTemplateSpec{Spec: spec})); diff != "" {
+			t.Errorf("in another order (-first +second):\n%s", diff)
+		}
+	})
 }

@@ -128,25 +128,6 @@ volumes:
 			want: []Reference{secret("vault"), {Kind: events.KindSecretProviderClass, Name: "db"}},
 		},
 		{
-			name: "drivers of volumes read their secrets",
-			spec: `
-containers: [{name: app}]
-volumes:
-- {name: a, azureFile: {secretName: azure, shareName: s}}
-- {name: b, cephfs: {monitors: [m], secretRef: {name: ceph}}}
-- {name: c, cinder: {volumeID: v, secretRef: {name: cinder}}}
-- {name: d, flexVolume: {driver: d, secretRef: {name: flex}}}
-- {name: e, iscsi: {targetPortal: t, iqn: i, lun: 0, secretRef: {name: iscsi}}}
-- {name: f, rbd: {monitors: [m], image: i, secretRef: {name: rbd}}}
-- {name: g, scaleIO: {gateway: g, system: s, secretRef: {name: scaleio}}}
-- {name: h, storageos: {secretRef: {name: storageos}}}
-- {name: i, csi: {driver: d, nodePublishSecretRef: {name: csi}}}`,
-			want: []Reference{
-				secret("azure"), secret("ceph"), secret("cinder"), secret("csi"), secret("flex"), secret("iscsi"),
-				secret("rbd"), secret("scaleio"), secret("storageos"),
-			},
-		},
-		{
 			name: "drivers of volumes need no secret",
 			spec: `
 containers: [{name: app}]
@@ -227,40 +208,6 @@ volumes: [{name: s, secret: {optional: true}}]
 imagePullSecrets: [{name: ""}]`,
 		},
 	})
-}
-
-func TestReferencesOfAnEmptyTemplate(t *testing.T) {
-	if got := references(&corev1.PodTemplateSpec{}); len(got) != 0 {
-		t.Errorf("references of an empty template: %v, want none", got)
-	}
-}
-
-func BenchmarkReferences(b *testing.B) {
-	spec := podSpec(b, `
-initContainers:
-- {name: migrate, envFrom: [{secretRef: {name: db}}]}
-containers:
-- name: app
-  env:
-  - {name: A, valueFrom: {secretKeyRef: {name: db, key: user}}}
-  - {name: B, valueFrom: {secretKeyRef: {name: db, key: password}}}
-  - {name: C, value: c}
-  envFrom: [{configMapRef: {name: app}}]
-  volumeMounts: [{name: tls, mountPath: /tls}, {name: conf, mountPath: /app.conf, subPath: app.conf}]
-- name: proxy
-  volumeMounts: [{name: tls, mountPath: /tls}]
-volumes:
-- {name: tls, secret: {secretName: tls, items: [{key: tls.crt, path: crt}, {key: tls.key, path: key}]}}
-- {name: conf, configMap: {name: conf}}
-- {name: all, projected: {sources: [{secret: {name: token}}, {configMap: {name: ca}}]}}
-imagePullSecrets: [{name: registry}]`)
-	template := &corev1.PodTemplateSpec{Spec: *spec}
-	b.ReportAllocs()
-	for b.Loop() {
-		if len(references(template)) != 7 {
-			b.Fatal("not seven references")
-		}
-	}
 }
 
 func TestOnlySoManyReferencesCount(t *testing.T) {

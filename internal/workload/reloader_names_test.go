@@ -44,26 +44,6 @@ func TestReloadersNamesAreExpressionsForTheWholeName(t *testing.T) {
 			want: byName, by: secretReload + ": db-.*",
 		},
 		{
-			name:     "an expression is for the whole name: not its end",
-			workload: a{secretReload: "db-.*"}, source: "secret/my-db-main",
-			want: NotWanted,
-		},
-		{
-			name:     "and not its beginning",
-			workload: a{secretReload: "db"}, source: "secret/db-main",
-			want: NotWanted,
-		},
-		{
-			name:     "a dot in a name is any character, as it is for Reloader",
-			workload: a{secretReload: "a.b"}, source: "secret/a-b",
-			want: byName,
-		},
-		{
-			name:     "an escaped dot is a dot",
-			workload: a{secretReload: `a\.b`}, source: "secret/a-b",
-			want: NotWanted,
-		},
-		{
 			name:     "an escaped dot matches a dot",
 			workload: a{secretReload: `a\.b`}, source: "secret/a.b",
 			want: byName,
@@ -81,26 +61,6 @@ func TestReloadersNamesAreExpressionsForTheWholeName(t *testing.T) {
 		{
 			name:     "but no other end",
 			workload: a{configMapReload: "*-config"}, reloader: true, source: "configmap/app-configs",
-			want: NotWanted,
-		},
-		{
-			name:     "each alternative is for the whole name: the first",
-			workload: a{secretReload: "foo|bar"}, source: "secret/foo",
-			want: byName,
-		},
-		{
-			name:     "the second",
-			workload: a{secretReload: "foo|bar"}, source: "secret/bar",
-			want: byName,
-		},
-		{
-			name:     "unlike Reloader, which takes the first as a beginning",
-			workload: a{secretReload: "foo|bar"}, source: "secret/foobaz",
-			want: NotWanted,
-		},
-		{
-			name:     "and the second as an end",
-			workload: a{secretReload: "foo|bar"}, source: "secret/bazbar",
 			want: NotWanted,
 		},
 		{
@@ -210,7 +170,72 @@ func TestANameWithDotsIsMatchedAsAnExpression(t *testing.T) {
 
 func TestReloaderReadsAnAnnotationFullOfNames(t *testing.T) {
 	names := strings.Repeat("my.config-00001,", maxItems-1)
-	if _, errs := parseOptIn(map[string]string{"secret.reloader.stakater.com/reload": names}, nil, Reading{}); len(errs) > 0 {
-		t.Errorf("%d errors, the first %v", len(errs), errs[0])
+	for _, strict := range []bool{false, true} {
+		if _, errs := parseOptIn(map[string]string{"secret.reloader.stakater.com/reload": names}, nil, Reading{Reloader: strict}); len(errs) > 0 {
+			t.Errorf("with --reloader %t: %d errors, the first %v", strict, len(errs), errs[0])
+		}
 	}
+}
+
+func TestReloadersTemplateIsReadWhereTheWorkloadSaysNothing(t *testing.T) {
+	type a = map[string]string
+	const (
+		auto          = "reloader.stakater.com/auto"
+		search        = "reloader.stakater.com/search"
+		secretAuto    = "secret.reloader.stakater.com/auto"
+		secretReload  = "secret.reloader.stakater.com/reload"
+		secretExclude = "secrets.exclude.reloader.stakater.com/reload"
+	)
+	runWantTests(t, []wantTest{
+		{
+			name:     "the template's auto is read where the workload says nothing",
+			template: a{auto: "true"}, source: "secret/db", ref: reads(),
+			want: byAuto,
+		},
+		{
+			name:     "the template's names are read where the workload says nothing",
+			template: a{secretReload: "db"}, source: "secret/db",
+			want: byName,
+		},
+		{
+			name:     "the template's search is read where the workload says nothing",
+			template: a{search: "true"}, source: "secret/db", ref: reads(), match: true,
+			want: bySearch,
+		},
+		{
+			name:     "the template's auto of one kind is read where the workload says nothing",
+			template: a{secretAuto: "true"}, source: "secret/db", ref: reads(),
+			want: byAuto,
+		},
+		{
+			name:     "the template's names are not read where the workload says auto, whatever it says",
+			workload: a{auto: "false"}, template: a{secretReload: "db"}, source: "secret/db",
+			want: NotWanted,
+		},
+		{
+			name:     "nor where it searches",
+			workload: a{search: ""}, template: a{secretReload: "db"}, source: "secret/db",
+			want: NotWanted,
+		},
+		{
+			name:     "nor where it names",
+			workload: a{secretReload: "other"}, template: a{secretReload: "db", auto: "true"}, source: "secret/db", ref: reads(),
+			want: NotWanted,
+		},
+		{
+			name:     "nor where it says auto of the kind",
+			workload: a{secretAuto: "false"}, template: a{auto: "true"}, source: "secret/db", ref: reads(),
+			want: NotWanted,
+		},
+		{
+			name:     "what the workload says of one kind leaves the template's of another",
+			workload: a{secretReload: "other"}, template: a{auto: "true"}, source: "configmap/app", ref: reads(),
+			want: byAuto,
+		},
+		{
+			name:     "an exclusion of the workload leaves the template's",
+			workload: a{secretExclude: "other"}, template: a{auto: "true"}, source: "secret/db", ref: reads(),
+			want: byAuto,
+		},
+	})
 }

@@ -10,12 +10,11 @@ import (
 func TestReloadersAutoAndSearchWantWhatIsReferenced(t *testing.T) {
 	type a = map[string]string
 	const (
-		auto          = "reloader.stakater.com/auto"
-		search        = "reloader.stakater.com/search"
-		secretAuto    = "secret.reloader.stakater.com/auto"
-		secretReload  = "secret.reloader.stakater.com/reload"
-		configMapAuto = "configmap.reloader.stakater.com/auto"
-		classAuto     = "secretproviderclass.reloader.stakater.com/auto"
+		auto         = "reloader.stakater.com/auto"
+		search       = "reloader.stakater.com/search"
+		secretAuto   = "secret.reloader.stakater.com/auto"
+		secretReload = "secret.reloader.stakater.com/reload"
+		classAuto    = "secretproviderclass.reloader.stakater.com/auto"
 	)
 	tests := []wantTest{
 		{
@@ -46,16 +45,6 @@ func TestReloadersAutoAndSearchWantWhatIsReferenced(t *testing.T) {
 		{
 			name:     "auto of one kind does not want another",
 			workload: a{secretAuto: "true"}, source: "configmap/app", ref: reads(),
-			want: NotWanted,
-		},
-		{
-			name:     "auto of ConfigMaps wants ConfigMaps",
-			workload: a{configMapAuto: "true"}, source: "configmap/app", ref: reads(),
-			want: byAuto, by: configMapAuto + ": true",
-		},
-		{
-			name:     "auto of ConfigMaps does not want Secrets",
-			workload: a{configMapAuto: "true"}, source: "secret/db", ref: reads(),
 			want: NotWanted,
 		},
 		{
@@ -94,11 +83,6 @@ func TestReloadersAutoAndSearchWantWhatIsReferenced(t *testing.T) {
 			want: NotWanted,
 		},
 		{
-			name:     "match alone is nothing",
-			workload: a{auto: "false"}, source: "secret/db", ref: reads(), match: true,
-			want: NotWanted,
-		},
-		{
 			name:     "auto that is false does not stop names",
 			workload: a{auto: "false", secretReload: "db"}, source: "secret/db",
 			want: byName,
@@ -122,11 +106,6 @@ func TestReloadersAutoAndSearchWantWhatIsReferenced(t *testing.T) {
 			name:     "auto of SecretProviderClasses wants them",
 			workload: a{classAuto: "true"}, source: "secretproviderclass/db", ref: reads(),
 			want: byAuto, by: classAuto + ": true",
-		},
-		{
-			name:     "auto of SecretProviderClasses does not want Secrets",
-			workload: a{classAuto: "true"}, source: "secret/db", ref: reads(),
-			want: NotWanted,
 		},
 		{
 			name:     "a SecretProviderClass is wanted by its name",
