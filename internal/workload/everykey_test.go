@@ -12,64 +12,46 @@ func TestEveryKeyCountsWhereAnItemSaysSo(t *testing.T) {
 	const secretReload = "secret.reloader.stakater.com/reload"
 	runWantTests(t, []wantTest{
 		{
-			name:     "a star is every key of a source of which one is read",
-			workload: rollOn("secret/db#*"), source: "secret/db", ref: reads("user"),
-			want: byName, by: "keyturn.dev/roll-on: secret/db#*",
+			name: "a star is every key of a source of which one is read", workload: rollOn("secret/db#*"), source: "secret/db",
+			ref: reads("user"), want: byName, by: "keyturn.dev/roll-on: secret/db#*",
+		},
+		{name: "and of a source that is not read", workload: rollOn("secret/db#*"), source: "secret/db", want: byName},
+		{
+			name: "a star includes the keys that are named beside it", workload: rollOn("secret/db#password, secret/db#*"),
+			source: "secret/db", ref: reads("user"), want: byName, by: "keyturn.dev/roll-on: secret/db#*",
 		},
 		{
-			name:     "and of a source that is not read",
-			workload: rollOn("secret/db#*"), source: "secret/db",
-			want: byName,
+			name: "and the source that is named beside it", workload: rollOn("auto, secret/db, secret/db#*"), source: "secret/db",
+			ref: reads("user"), want: byName, by: "keyturn.dev/roll-on: secret/db#*",
 		},
 		{
-			name:     "a star includes the keys that are named beside it",
-			workload: rollOn("secret/db#password, secret/db#*"), source: "secret/db", ref: reads("user"),
-			want: byName, by: "keyturn.dev/roll-on: secret/db#*",
+			name: "a star after a pattern is of every source that matches", workload: rollOn("secret/db-?#*"), source: "secret/db-1",
+			ref: reads("user"), want: byName,
+		},
+		{name: "an exclusion beats it", workload: rollOn("secret/db#*, !secret/db"), source: "secret/db", ref: reads("user"), want: Excluded},
+		{
+			name: "another source that is read is not included", workload: rollOn("secret/db#*"), source: "secret/mail",
+			ref: reads("user"), want: NotWanted,
 		},
 		{
-			name:     "and the source that is named beside it",
-			workload: rollOn("auto, secret/db, secret/db#*"), source: "secret/db", ref: reads("user"),
-			want: byName, by: "keyturn.dev/roll-on: secret/db#*",
+			name: "with --reloader a name of Reloader is every key", workload: map[string]string{secretReload: "db"}, reloader: true,
+			source: "secret/db", ref: reads("user"), want: byName, by: secretReload + ": db",
 		},
 		{
-			name:     "a star after a pattern is of every source that matches",
-			workload: rollOn("secret/db-?#*"), source: "secret/db-1", ref: reads("user"),
-			want: byName,
+			name: "also where an expression matches it", workload: map[string]string{secretReload: "d."}, reloader: true,
+			source: "secret/db", ref: reads("user"), want: byName,
 		},
 		{
-			name:     "an exclusion beats it",
-			workload: rollOn("secret/db#*, !secret/db"), source: "secret/db", ref: reads("user"),
-			want: Excluded,
+			name: "and where roll-on names it, too", workload: map[string]string{secretReload: "db", AnnotationRollOn: "secret/db"},
+			reloader: true, source: "secret/db", ref: reads("user"), want: byName, by: secretReload + ": db",
 		},
 		{
-			name:     "another source that is read is not included",
-			workload: rollOn("secret/db#*"), source: "secret/mail", ref: reads("user"),
-			want: NotWanted,
+			name: "with --reloader a name in roll-on is the keys that are read", workload: rollOn("secret/db"), reloader: true,
+			source: "secret/db", ref: reads("user"), want: byName, keys: []string{"user"},
 		},
 		{
-			name:     "with --reloader a name of Reloader is every key",
-			workload: map[string]string{secretReload: "db"}, reloader: true, source: "secret/db", ref: reads("user"),
-			want: byName, by: secretReload + ": db",
-		},
-		{
-			name:     "also where an expression matches it",
-			workload: map[string]string{secretReload: "d."}, reloader: true, source: "secret/db", ref: reads("user"),
-			want: byName,
-		},
-		{
-			name:     "and where roll-on names it, too",
-			workload: map[string]string{secretReload: "db", AnnotationRollOn: "secret/db"}, reloader: true, source: "secret/db", ref: reads("user"),
-			want: byName, by: secretReload + ": db",
-		},
-		{
-			name:     "with --reloader a name in roll-on is the keys that are read",
-			workload: rollOn("secret/db"), reloader: true, source: "secret/db", ref: reads("user"),
-			want: byName, keys: []string{"user"},
-		},
-		{
-			name:     "with --reloader auto is the keys that are read",
-			workload: map[string]string{"reloader.stakater.com/auto": "true"}, reloader: true, source: "secret/db", ref: reads("user"),
-			want: byAuto, keys: []string{"user"},
+			name: "with --reloader auto is the keys that are read", workload: map[string]string{"reloader.stakater.com/auto": "true"},
+			reloader: true, source: "secret/db", ref: reads("user"), want: byAuto, keys: []string{"user"},
 		},
 	})
 }
@@ -135,15 +117,11 @@ func TestTheKeysOfReloadersAnnotationsAreThoseThatAreConfigured(t *testing.T) {
 		{"a key of before", map[string]string{"reloader.stakater.com/auto": "true", "reloader.stakater.com/search": "true"}, nil, "secret/db", NotWanted, ""},
 		{"a key of before for names", map[string]string{"secret.reloader.stakater.com/reload": "db"}, nil, "secret/db", NotWanted, ""},
 		{
-			"a key of before does not keep the template from being read",
-			map[string]string{"reloader.stakater.com/auto": "false"},
-			map[string]string{"example.org/auto": "true"},
-			"secret/db", byAuto, "example.org/auto",
+			"a key of before does not keep the template from being read", map[string]string{"reloader.stakater.com/auto": "false"},
+			map[string]string{"example.org/auto": "true"}, "secret/db", byAuto, "example.org/auto",
 		},
 		{
-			"a configured key does",
-			map[string]string{"example.org/auto": "false"},
-			map[string]string{"example.org/auto": "true"},
+			"a configured key does", map[string]string{"example.org/auto": "false"}, map[string]string{"example.org/auto": "true"},
 			"secret/db", NotWanted, "",
 		},
 	}

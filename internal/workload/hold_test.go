@@ -32,9 +32,7 @@ func TestTheAnnotationsSayWhetherAWorkloadIsOnHold(t *testing.T) {
 			name: "what is asked is too long to be repeated", annotations: map[string]string{AnnotationRollNow: strings.Repeat("1", maxRollNow+1)},
 			problem: "is longer than 128 bytes",
 		},
-		{
-			name: "both", annotations: map[string]string{events.AnnotationHold: "tofu apply", AnnotationRollNow: "1"}, hold: "tofu apply", now: true,
-		},
+		{name: "both", annotations: map[string]string{events.AnnotationHold: "tofu apply", AnnotationRollNow: "1"}, hold: "tofu apply", now: true},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -67,11 +67,7 @@ func TestALinkIsAsOldAsTheWriteThatMadeIt(t *testing.T) {
 			[]linkState{{version: "10", rollOn: "none", reads: user}, {version: "20", rollOn: "auto", reads: user, since: "20"}},
 			true, "20",
 		},
-		{
-			"a reference",
-			[]linkState{{version: "10", rollOn: "auto"}, {version: "20", rollOn: "auto", reads: user, since: "20"}},
-			true, "20",
-		},
+		{"a reference", []linkState{{version: "10", rollOn: "auto"}, {version: "20", rollOn: "auto", reads: user, since: "20"}}, true, "20"},
 		{
 			"one more key",
 			[]linkState{{version: "10", rollOn: "auto", reads: user}, {version: "20", rollOn: "auto", reads: all, since: "20"}},
@@ -79,8 +75,7 @@ func TestALinkIsAsOldAsTheWriteThatMadeIt(t *testing.T) {
 		},
 		{
 			"one key less",
-			[]linkState{{version: "10", rollOn: "auto", reads: all}, {version: "20", rollOn: "auto", reads: user, since: "20"}},
-			true, "",
+			[]linkState{{version: "10", rollOn: "auto", reads: all}, {version: "20", rollOn: "auto", reads: user, since: "20"}}, true, "",
 		},
 		{
 			"all keys instead of one",

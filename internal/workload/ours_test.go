@@ -91,9 +91,7 @@ func TestARecordThatOthersWriteDoesNotCount(t *testing.T) {
 		{"the workload was created with it", []*appsv1.Deployment{recordedBy("10", record("5"), undone)}, "", false},
 		{"an earlier one is back", []*appsv1.Deployment{recordedBy("10", record("8"), ours), recordedBy("11", record("5"), undone)}, "8", true},
 		{"it is removed", []*appsv1.Deployment{recordedBy("10", record("8"), ours), recordedBy("11", "", removed)}, "8", true},
-		{
-			"it is removed where managedFields are dropped", []*appsv1.Deployment{recordedBy("10", record("8")), recordedBy("11", "")}, "8", true,
-		},
+		{"it is removed where managedFields are dropped", []*appsv1.Deployment{recordedBy("10", record("8")), recordedBy("11", "")}, "8", true},
 		{
 			"it stays removed while others write",
 			[]*appsv1.Deployment{recordedBy("10", record("8"), ours), recordedBy("11", "", removed), recordedBy("12", record("3"), undone)},
@@ -104,9 +102,7 @@ func TestARecordThatOthersWriteDoesNotCount(t *testing.T) {
 			[]*appsv1.Deployment{recordedBy("10", record("8"), ours), recordedBy("11", "", removed), recordedBy("12", record("8"), ours)},
 			"8", false,
 		},
-		{
-			"the actuator corrects it", []*appsv1.Deployment{recordedBy("10", record("8"), ours), recordedBy("11", record("5"), ours)}, "5", false,
-		},
+		{"the actuator corrects it", []*appsv1.Deployment{recordedBy("10", record("8"), ours), recordedBy("11", record("5"), ours)}, "5", false},
 		{
 			"another workload of the name was created",
 			[]*appsv1.Deployment{recordedBy("10", record("8"), ours), func() *appsv1.Deployment {

@@ -48,10 +48,7 @@ func TestAPauseEndsAfterItsPeriod(t *testing.T) {
 			name: "it is about to end", annotations: map[string]string{pausePeriodKey: "30s", pausedAtKey: "2026-03-14T15:09:26Z"},
 			now: 30*time.Second - 1, want: 30 * time.Second,
 		},
-		{
-			name: "it is over", annotations: map[string]string{pausePeriodKey: "30s", pausedAtKey: "2026-03-14T15:09:26Z"},
-			now: 30 * time.Second,
-		},
+		{name: "it is over", annotations: map[string]string{pausePeriodKey: "30s", pausedAtKey: "2026-03-14T15:09:26Z"}, now: 30 * time.Second},
 		{
 			name: "in another zone", annotations: map[string]string{pausePeriodKey: "30s", pausedAtKey: "2026-03-14T17:09:26+02:00"},
 			want: 30 * time.Second,
@@ -111,10 +108,7 @@ func TestChangesAreGatheredInThePauseThatTheyCameInOrBegin(t *testing.T) {
 			name: "the first after a pause that is over", pause: Pause{time.Minute, pausedAt}, since: 61 * time.Second, now: 62 * time.Second,
 			want: at(121 * time.Second), begins: true,
 		},
-		{
-			name: "with a pause in the future", pause: Pause{time.Minute, at(time.Hour)}, now: time.Second,
-			want: at(time.Minute), begins: true,
-		},
+		{name: "with a pause in the future", pause: Pause{time.Minute, at(time.Hour)}, now: time.Second, want: at(time.Minute), begins: true},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -138,14 +132,12 @@ func TestAPauseIsWrittenAndTakenAwayWithoutARoll(t *testing.T) {
 		without     string
 	}{
 		{
-			"a note that begins one", before,
-			Write{PausedAt: pausedAt.Add(1)},
+			"a note that begins one", before, Write{PausedAt: pausedAt.Add(1)},
 			[]string{`{"op":"test",` + path + `,"value":null}`, `{"op":"add",` + path + `,"value":"2026-03-14T15:09:27Z"}`},
 			"/spec/template",
 		},
 		{
-			"a note that begins the next one", during,
-			Write{PausedAt: pausedAt.Add(time.Hour)},
+			"a note that begins the next one", during, Write{PausedAt: pausedAt.Add(time.Hour)},
 			[]string{`{"op":"test",` + path + `,"value":"2026-03-14T15:09:26Z"}`, `{"op":"add",` + path + `,"value":"2026-03-14T16:09:26Z"}`},
 			"/spec/template",
 		},

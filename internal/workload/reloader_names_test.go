@@ -14,65 +14,32 @@ func TestReloadersNamesAreExpressionsForTheWholeName(t *testing.T) {
 	)
 	runWantTests(t, []wantTest{
 		{
-			name:     "a name wants the source without a reference",
-			workload: a{secretReload: "db"}, source: "secret/db",
+			name: "a name wants the source without a reference", workload: a{secretReload: "db"}, source: "secret/db", want: byName,
+			by: secretReload + ": db",
+		},
+		{
+			name: "a name wants the keys that are read, where there is a reference", workload: a{secretReload: "db"}, source: "secret/db",
+			ref: reads("user"), want: byName, keys: []string{"user"},
+		},
+		{name: "a name is of one kind", workload: a{secretReload: "db"}, source: "configmap/db", ref: reads(), want: NotWanted},
+		{
+			name: "a name of a ConfigMap wants the ConfigMap", workload: a{configMapReload: "app"}, source: "configmap/app", want: byName,
+			by: configMapReload + ": app",
+		},
+		{
+			name: "names are a list whose items are trimmed", workload: a{secretReload: "a , \n db ,,"}, source: "secret/db",
 			want: byName, by: secretReload + ": db",
 		},
-		{
-			name:     "a name wants the keys that are read, where there is a reference",
-			workload: a{secretReload: "db"}, source: "secret/db", ref: reads("user"),
-			want: byName, keys: []string{"user"},
-		},
-		{
-			name:     "a name is of one kind",
-			workload: a{secretReload: "db"}, source: "configmap/db", ref: reads(),
-			want: NotWanted,
-		},
-		{
-			name:     "a name of a ConfigMap wants the ConfigMap",
-			workload: a{configMapReload: "app"}, source: "configmap/app",
-			want: byName, by: configMapReload + ": app",
-		},
-		{
-			name:     "names are a list whose items are trimmed",
-			workload: a{secretReload: "a , \n db ,,"}, source: "secret/db",
-			want: byName, by: secretReload + ": db",
-		},
-		{
-			name:     "a name is an expression",
-			workload: a{secretReload: "db-.*"}, source: "secret/db-main",
-			want: byName, by: secretReload + ": db-.*",
-		},
-		{
-			name:     "an escaped dot matches a dot",
-			workload: a{secretReload: `a\.b`}, source: "secret/a.b",
-			want: byName,
-		},
+		{name: "a name is an expression", workload: a{secretReload: "db-.*"}, source: "secret/db-main", want: byName, by: secretReload + ": db-.*"},
+		{name: "an escaped dot matches a dot", workload: a{secretReload: `a\.b`}, source: "secret/a.b", want: byName},
 		{
 			name:     "an asterisk that a name begins with has no effect with --reloader, as for Reloader: an end of a name",
-			workload: a{configMapReload: "*-config"}, reloader: true, source: "configmap/app-config",
-			want: byName,
+			workload: a{configMapReload: "*-config"}, reloader: true, source: "configmap/app-config", want: byName,
 		},
-		{
-			name:     "and every name",
-			workload: a{secretReload: "*"}, reloader: true, source: "secret/db",
-			want: byName,
-		},
-		{
-			name:     "but no other end",
-			workload: a{configMapReload: "*-config"}, reloader: true, source: "configmap/app-configs",
-			want: NotWanted,
-		},
-		{
-			name:     "anchors that somebody wrote do no harm",
-			workload: a{secretReload: "^db$"}, source: "secret/db",
-			want: byName,
-		},
-		{
-			name:     "an expression may ignore the case",
-			workload: a{secretReload: "(?i)DB"}, source: "secret/db",
-			want: byName,
-		},
+		{name: "and every name", workload: a{secretReload: "*"}, reloader: true, source: "secret/db", want: byName},
+		{name: "but no other end", workload: a{configMapReload: "*-config"}, reloader: true, source: "configmap/app-configs", want: NotWanted},
+		{name: "anchors that somebody wrote do no harm", workload: a{secretReload: "^db$"}, source: "secret/db", want: byName},
+		{name: "an expression may ignore the case", workload: a{secretReload: "(?i)DB"}, source: "secret/db", want: byName},
 	})
 }
 
@@ -87,44 +54,27 @@ func TestReloadersExclusionsBeatWhatItIncludes(t *testing.T) {
 	)
 	runWantTests(t, []wantTest{
 		{
-			name:     "an exclusion beats auto",
-			workload: a{auto: "true", secretExclude: "noisy, db"}, source: "secret/db", ref: reads(),
+			name: "an exclusion beats auto", workload: a{auto: "true", secretExclude: "noisy, db"}, source: "secret/db", ref: reads(),
 			want: Excluded, by: secretExclude + ": db",
 		},
+		{name: "an exclusion beats names", workload: a{secretReload: "db", secretExclude: "db"}, source: "secret/db", ref: reads(), want: Excluded},
 		{
-			name:     "an exclusion beats names",
-			workload: a{secretReload: "db", secretExclude: "db"}, source: "secret/db", ref: reads(),
-			want: Excluded,
+			name: "an exclusion beats search", workload: a{search: "true", configMapExclude: "app"}, source: "configmap/app",
+			ref: reads(), match: true, want: Excluded, by: configMapExclude + ": app",
+		},
+		{name: "an exclusion is of one kind", workload: a{auto: "true", secretExclude: "db"}, source: "configmap/db", ref: reads(), want: byAuto},
+		{
+			name: "an exclusion is an exact name, and no expression", workload: a{auto: "true", secretExclude: "a.b"},
+			source: "secret/a-b", ref: reads(), want: byAuto,
 		},
 		{
-			name:     "an exclusion beats search",
-			workload: a{search: "true", configMapExclude: "app"}, source: "configmap/app", ref: reads(), match: true,
-			want: Excluded, by: configMapExclude + ": app",
+			name: "an exclusion of the template is not read", workload: a{auto: "true"}, template: a{secretExclude: "db"},
+			source: "secret/db", ref: reads(), want: byAuto,
 		},
+		{name: "nor where auto is of the template", template: a{auto: "true", secretExclude: "db"}, source: "secret/db", ref: reads(), want: byAuto},
 		{
-			name:     "an exclusion is of one kind",
-			workload: a{auto: "true", secretExclude: "db"}, source: "configmap/db", ref: reads(),
-			want: byAuto,
-		},
-		{
-			name:     "an exclusion is an exact name, and no expression",
-			workload: a{auto: "true", secretExclude: "a.b"}, source: "secret/a-b", ref: reads(),
-			want: byAuto,
-		},
-		{
-			name:     "an exclusion of the template is not read",
-			workload: a{auto: "true"}, template: a{secretExclude: "db"}, source: "secret/db", ref: reads(),
-			want: byAuto,
-		},
-		{
-			name:     "nor where auto is of the template",
-			template: a{auto: "true", secretExclude: "db"}, source: "secret/db", ref: reads(),
-			want: byAuto,
-		},
-		{
-			name:     "an exclusion of the workload counts where auto is of the template",
-			workload: a{secretExclude: "db"}, template: a{auto: "true"}, source: "secret/db", ref: reads(),
-			want: Excluded,
+			name: "an exclusion of the workload counts where auto is of the template", workload: a{secretExclude: "db"},
+			template: a{auto: "true"}, source: "secret/db", ref: reads(), want: Excluded,
 		},
 	})
 }
@@ -188,54 +138,38 @@ func TestReloadersTemplateIsReadWhereTheWorkloadSaysNothing(t *testing.T) {
 	)
 	runWantTests(t, []wantTest{
 		{
-			name:     "the template's auto is read where the workload says nothing",
-			template: a{auto: "true"}, source: "secret/db", ref: reads(),
-			want: byAuto,
+			name: "the template's auto is read where the workload says nothing", template: a{auto: "true"}, source: "secret/db",
+			ref: reads(), want: byAuto,
+		},
+		{name: "the template's names are read where the workload says nothing", template: a{secretReload: "db"}, source: "secret/db", want: byName},
+		{
+			name: "the template's search is read where the workload says nothing", template: a{search: "true"}, source: "secret/db",
+			ref: reads(), match: true, want: bySearch,
 		},
 		{
-			name:     "the template's names are read where the workload says nothing",
-			template: a{secretReload: "db"}, source: "secret/db",
-			want: byName,
+			name: "the template's auto of one kind is read where the workload says nothing", template: a{secretAuto: "true"},
+			source: "secret/db", ref: reads(), want: byAuto,
 		},
 		{
-			name:     "the template's search is read where the workload says nothing",
-			template: a{search: "true"}, source: "secret/db", ref: reads(), match: true,
-			want: bySearch,
+			name: "the template's names are not read where the workload says auto, whatever it says", workload: a{auto: "false"},
+			template: a{secretReload: "db"}, source: "secret/db", want: NotWanted,
+		},
+		{name: "nor where it searches", workload: a{search: ""}, template: a{secretReload: "db"}, source: "secret/db", want: NotWanted},
+		{
+			name: "nor where it names", workload: a{secretReload: "other"}, template: a{secretReload: "db", auto: "true"},
+			source: "secret/db", ref: reads(), want: NotWanted,
 		},
 		{
-			name:     "the template's auto of one kind is read where the workload says nothing",
-			template: a{secretAuto: "true"}, source: "secret/db", ref: reads(),
-			want: byAuto,
+			name: "nor where it says auto of the kind", workload: a{secretAuto: "false"}, template: a{auto: "true"}, source: "secret/db",
+			ref: reads(), want: NotWanted,
 		},
 		{
-			name:     "the template's names are not read where the workload says auto, whatever it says",
-			workload: a{auto: "false"}, template: a{secretReload: "db"}, source: "secret/db",
-			want: NotWanted,
+			name: "what the workload says of one kind leaves the template's of another", workload: a{secretReload: "other"},
+			template: a{auto: "true"}, source: "configmap/app", ref: reads(), want: byAuto,
 		},
 		{
-			name:     "nor where it searches",
-			workload: a{search: ""}, template: a{secretReload: "db"}, source: "secret/db",
-			want: NotWanted,
-		},
-		{
-			name:     "nor where it names",
-			workload: a{secretReload: "other"}, template: a{secretReload: "db", auto: "true"}, source: "secret/db", ref: reads(),
-			want: NotWanted,
-		},
-		{
-			name:     "nor where it says auto of the kind",
-			workload: a{secretAuto: "false"}, template: a{auto: "true"}, source: "secret/db", ref: reads(),
-			want: NotWanted,
-		},
-		{
-			name:     "what the workload says of one kind leaves the template's of another",
-			workload: a{secretReload: "other"}, template: a{auto: "true"}, source: "configmap/app", ref: reads(),
-			want: byAuto,
-		},
-		{
-			name:     "an exclusion of the workload leaves the template's",
-			workload: a{secretExclude: "other"}, template: a{auto: "true"}, source: "secret/db", ref: reads(),
-			want: byAuto,
+			name: "an exclusion of the workload leaves the template's", workload: a{secretExclude: "other"}, template: a{auto: "true"},
+			source: "secret/db", ref: reads(), want: byAuto,
 		},
 	})
 }

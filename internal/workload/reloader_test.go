@@ -18,99 +18,56 @@ func TestReloadersAutoAndSearchWantWhatIsReferenced(t *testing.T) {
 	)
 	tests := []wantTest{
 		{
-			name:     "auto wants what is referenced, of every kind: secrets",
-			workload: a{auto: "true"}, source: "secret/db", ref: reads("user"),
-			want: byAuto, keys: []string{"user"}, by: auto + ": true",
+			name: "auto wants what is referenced, of every kind: secrets", workload: a{auto: "true"}, source: "secret/db",
+			ref: reads("user"), want: byAuto, keys: []string{"user"}, by: auto + ": true",
+		},
+		{name: "and ConfigMaps", workload: a{auto: "true"}, source: "configmap/app", ref: reads(), want: byAuto},
+		{name: "auto does not want what is not referenced", workload: a{auto: "true"}, source: "secret/db", want: NotWanted},
+		{name: "auto does not want what is only used to pull", workload: a{auto: "true"}, source: "secret/registry", ref: pulls(), want: OnlyPulled},
+		{
+			name: "auto of one kind wants that kind", workload: a{secretAuto: "true"}, source: "secret/db", ref: reads(), want: byAuto,
+			by: secretAuto + ": true",
+		},
+		{name: "auto of one kind does not want another", workload: a{secretAuto: "true"}, source: "configmap/app", ref: reads(), want: NotWanted},
+		{
+			name: "auto of one kind counts where auto is false", workload: a{auto: "false", secretAuto: "true"}, source: "secret/db",
+			ref: reads(), want: byAuto,
 		},
 		{
-			name:     "and ConfigMaps",
-			workload: a{auto: "true"}, source: "configmap/app", ref: reads(),
-			want: byAuto,
+			name: "auto counts where auto of the kind is false", workload: a{auto: "true", secretAuto: "false"}, source: "secret/db",
+			ref: reads(), want: byAuto,
 		},
 		{
-			name:     "auto does not want what is not referenced",
-			workload: a{auto: "true"}, source: "secret/db",
-			want: NotWanted,
+			name: "search wants what is referenced and matches", workload: a{search: "true"}, source: "secret/db", ref: reads("user"),
+			match: true, want: bySearch, keys: []string{"user"}, by: search + ": true",
+		},
+		{name: "search does not want what does not match", workload: a{search: "true"}, source: "secret/db", ref: reads(), want: NotWanted},
+		{name: "search does not want what is not referenced", workload: a{search: "true"}, source: "secret/db", match: true, want: NotWanted},
+		{
+			name: "search does not want what is only used to pull", workload: a{search: "true"}, source: "secret/registry", ref: pulls(),
+			match: true, want: OnlyPulled,
+		},
+		{name: "search must be the word true", workload: a{search: "True"}, source: "secret/db", ref: reads(), match: true, want: NotWanted},
+		{name: "auto that is false does not stop names", workload: a{auto: "false", secretReload: "db"}, source: "secret/db", want: byName},
+		{
+			name: "auto that is false does not stop search", workload: a{auto: "false", search: "true"}, source: "secret/db",
+			ref: reads(), match: true, want: bySearch,
 		},
 		{
-			name:     "auto does not want what is only used to pull",
-			workload: a{auto: "true"}, source: "secret/registry", ref: pulls(),
-			want: OnlyPulled,
-		},
-		{
-			name:     "auto of one kind wants that kind",
-			workload: a{secretAuto: "true"}, source: "secret/db", ref: reads(),
-			want: byAuto, by: secretAuto + ": true",
-		},
-		{
-			name:     "auto of one kind does not want another",
-			workload: a{secretAuto: "true"}, source: "configmap/app", ref: reads(),
-			want: NotWanted,
-		},
-		{
-			name:     "auto of one kind counts where auto is false",
-			workload: a{auto: "false", secretAuto: "true"}, source: "secret/db", ref: reads(),
-			want: byAuto,
-		},
-		{
-			name:     "auto counts where auto of the kind is false",
-			workload: a{auto: "true", secretAuto: "false"}, source: "secret/db", ref: reads(),
-			want: byAuto,
-		},
-		{
-			name:     "search wants what is referenced and matches",
-			workload: a{search: "true"}, source: "secret/db", ref: reads("user"), match: true,
-			want: bySearch, keys: []string{"user"}, by: search + ": true",
-		},
-		{
-			name:     "search does not want what does not match",
-			workload: a{search: "true"}, source: "secret/db", ref: reads(),
-			want: NotWanted,
-		},
-		{
-			name:     "search does not want what is not referenced",
-			workload: a{search: "true"}, source: "secret/db", match: true,
-			want: NotWanted,
-		},
-		{
-			name:     "search does not want what is only used to pull",
-			workload: a{search: "true"}, source: "secret/registry", ref: pulls(), match: true,
-			want: OnlyPulled,
-		},
-		{
-			name:     "search must be the word true",
-			workload: a{search: "True"}, source: "secret/db", ref: reads(), match: true,
-			want: NotWanted,
-		},
-		{
-			name:     "auto that is false does not stop names",
-			workload: a{auto: "false", secretReload: "db"}, source: "secret/db",
-			want: byName,
-		},
-		{
-			name:     "auto that is false does not stop search",
-			workload: a{auto: "false", search: "true"}, source: "secret/db", ref: reads(), match: true,
-			want: bySearch,
-		},
-		{
-			name:     "auto wants SecretProviderClasses",
-			workload: a{auto: "true"}, source: "secretproviderclass/db", ref: reads(),
+			name: "auto wants SecretProviderClasses", workload: a{auto: "true"}, source: "secretproviderclass/db", ref: reads(),
 			want: byAuto, by: auto + ": true",
 		},
 		{
-			name:     "search wants SecretProviderClasses that match",
-			workload: a{search: "true"}, source: "secretproviderclass/db", ref: reads(), match: true,
-			want: bySearch,
+			name: "search wants SecretProviderClasses that match", workload: a{search: "true"}, source: "secretproviderclass/db",
+			ref: reads(), match: true, want: bySearch,
 		},
 		{
-			name:     "auto of SecretProviderClasses wants them",
-			workload: a{classAuto: "true"}, source: "secretproviderclass/db", ref: reads(),
-			want: byAuto, by: classAuto + ": true",
+			name: "auto of SecretProviderClasses wants them", workload: a{classAuto: "true"}, source: "secretproviderclass/db",
+			ref: reads(), want: byAuto, by: classAuto + ": true",
 		},
 		{
 			name:     "a SecretProviderClass is wanted by its name",
-			workload: a{"secretproviderclass.reloader.stakater.com/reload": "web,d."}, source: "secretproviderclass/db",
-			want: byName,
+			workload: a{"secretproviderclass.reloader.stakater.com/reload": "web,d."}, source: "secretproviderclass/db", want: byName,
 		},
 		{
 			name:     "a SecretProviderClass is excluded by its name",
@@ -144,41 +101,19 @@ func TestReloadersAnnotationsOptOutOfRollAll(t *testing.T) {
 		secretExclude = "secrets.exclude.reloader.stakater.com/reload"
 	)
 	runWantTests(t, []wantTest{
+		{name: "auto that is false opts out of roll-all", workload: a{auto: "false"}, all: true, source: "secret/db", ref: reads(), want: NotWanted},
 		{
-			name:     "auto that is false opts out of roll-all",
-			workload: a{auto: "false"}, all: true, source: "secret/db", ref: reads(),
-			want: NotWanted,
+			name: "auto of one kind that is false opts out of roll-all for it", workload: a{secretAuto: "false"}, all: true,
+			source: "secret/db", ref: reads(), want: NotWanted,
 		},
+		{name: "and not for another", workload: a{secretAuto: "false"}, all: true, source: "configmap/app", ref: reads(), want: byAll},
+		{name: "auto that is empty does not opt out of roll-all", workload: a{auto: ""}, all: true, source: "secret/db", ref: reads(), want: byAll},
+		{name: "names do not opt out of roll-all", workload: a{secretReload: "db"}, all: true, source: "secret/other", ref: reads(), want: byAll},
 		{
-			name:     "auto of one kind that is false opts out of roll-all for it",
-			workload: a{secretAuto: "false"}, all: true, source: "secret/db", ref: reads(),
-			want: NotWanted,
+			name: "the template's auto that is false opts out of roll-all", template: a{auto: "false"}, all: true, source: "secret/db",
+			ref: reads(), want: NotWanted,
 		},
-		{
-			name:     "and not for another",
-			workload: a{secretAuto: "false"}, all: true, source: "configmap/app", ref: reads(),
-			want: byAll,
-		},
-		{
-			name:     "auto that is empty does not opt out of roll-all",
-			workload: a{auto: ""}, all: true, source: "secret/db", ref: reads(),
-			want: byAll,
-		},
-		{
-			name:     "names do not opt out of roll-all",
-			workload: a{secretReload: "db"}, all: true, source: "secret/other", ref: reads(),
-			want: byAll,
-		},
-		{
-			name:     "the template's auto that is false opts out of roll-all",
-			template: a{auto: "false"}, all: true, source: "secret/db", ref: reads(),
-			want: NotWanted,
-		},
-		{
-			name:     "an exclusion beats roll-all",
-			workload: a{secretExclude: "db"}, all: true, source: "secret/db", ref: reads(),
-			want: Excluded,
-		},
+		{name: "an exclusion beats roll-all", workload: a{secretExclude: "db"}, all: true, source: "secret/db", ref: reads(), want: Excluded},
 	})
 }
 
@@ -197,13 +132,11 @@ func TestReloaderErrors(t *testing.T) {
 		want       []string
 	}{
 		{
-			name:       "auto that is neither true nor false is said once",
-			annotation: "reloader.stakater.com/auto", value: "yes",
+			name: "auto that is neither true nor false is said once", annotation: "reloader.stakater.com/auto", value: "yes",
 			want: []string{`reloader.stakater.com/auto: item "yes": read as "false": allowed are "true" and "false"`},
 		},
 		{
-			name:       "so is auto of one kind",
-			annotation: "secret.reloader.stakater.com/auto", value: "on",
+			name: "so is auto of one kind", annotation: "secret.reloader.stakater.com/auto", value: "on",
 			want: []string{`secret.reloader.stakater.com/auto: item "on": read as "false": allowed are "true" and "false"`},
 		},
 		{
