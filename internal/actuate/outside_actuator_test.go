@@ -19,8 +19,7 @@ import (
 
 func TestAnActuatorThatMayNotPatchTriesUntilItMay(t *testing.T) {
 	play(t, func(s *scene) {
-		s.workload("web", auto, reads("secret/db"))
-		s.begin("secret/db")
+		s.beginWeb()
 		s.refuse("web", apierrors.NewForbidden(appsv1.Resource("deployments"), "web",
 			errors.New(`User "x" cannot patch resource "deployments" in API group "apps"`)))
 		s.set("secret/db", "password", "two")
@@ -41,8 +40,7 @@ func TestAnActuatorSaysWhichRightIsMissing(t *testing.T) {
 	play(t, func(s *scene) {
 		var granted atomic.Bool
 		s.options.Namespaces = []string{namespace}
-		s.workload("web", auto, reads("secret/db"))
-		s.begin("secret/db").stop() // Without a record it could not know what changes before it knows the workloads.
+		s.beginWeb().stop() // Without a record it could not know what changes before it knows the workloads.
 		s.wantWrites("web recorded")
 		actuator := s.startAfter(func(client *fake.Clientset) {
 			client.PrependReactor("list", "cronjobs", func(k8stesting.Action) (bool, runtime.Object, error) {

@@ -129,21 +129,19 @@ func TestWhoseWaitIsChosen(t *testing.T) {
 		},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				seen := s.instrument()
-				tt.workloads(s)
-				s.begin("secret/db")
-				for _, name := range []string{"failed", "peer", "web"} {
-					s.stall(name)
-				}
-				s.set("secret/db", "password", "two")
-				tt.wait(s)
-				s.pass(time.Minute)
-				if count, sum := seen.spent("keyturn.change.patch.duration"); count == 0 || (sum < 60) != tt.chosen {
-					s.Errorf("%d patches took %v s; chosen is the wait: %t", count, sum, tt.chosen)
-				}
-			})
+		playOf(t, tt.name, func(s *scene) {
+			seen := s.instrument()
+			tt.workloads(s)
+			s.begin("secret/db")
+			for _, name := range []string{"failed", "peer", "web"} {
+				s.stall(name)
+			}
+			s.set("secret/db", "password", "two")
+			tt.wait(s)
+			s.pass(time.Minute)
+			if count, sum := seen.spent("keyturn.change.patch.duration"); count == 0 || (sum < 60) != tt.chosen {
+				s.Errorf("%d patches took %v s; chosen is the wait: %t", count, sum, tt.chosen)
+			}
 		})
 	}
 }

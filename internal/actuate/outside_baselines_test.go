@@ -86,23 +86,21 @@ func TestContentThatComesBackInTheWindowIsComparedWithWhatWasThereBefore(t *test
 		},
 	}
 	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				test.prepare(s)
-				s.refuse("web", nil)
-				s.wantRolls()
-				s.told()
-				test.change(s)
-				s.settle()
-				s.wantTold(test.want...)
-				if len(test.want) == 1 {
-					s.wantWrites("web recorded")
-				} else {
-					s.wantWrites("web rolled")
-				}
-				s.pass(time.Hour)
-				s.wantNothing()
-			})
+		playOf(t, test.name, func(s *scene) {
+			test.prepare(s)
+			s.refuse("web", nil)
+			s.wantRolls()
+			s.told()
+			test.change(s)
+			s.settle()
+			s.wantTold(test.want...)
+			if len(test.want) == 1 {
+				s.wantWrites("web recorded")
+			} else {
+				s.wantWrites("web rolled")
+			}
+			s.pass(time.Hour)
+			s.wantNothing()
 		})
 	}
 }

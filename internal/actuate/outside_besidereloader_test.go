@@ -89,28 +89,24 @@ func TestAChangeThatIsLeftToReloaderIsRolledWhenReloaderDoesNot(t *testing.T) {
 		{"Reloader rolls it", true, nil, []string{"web skipped pods-newer"}},
 		{"Reloader does not", false, []string{"web"}, []string{"web started content-changed", "web completed rolled-out"}},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				s.options.Reloader = true
-				earlier := reloadedAt(time.Now().Add(-time.Hour), "secret/db")
-				s.workload("web", auto, reads("secret/db"), earlier)
-				s.workload("peer", auto, reads("secret/other"), earlier)
-				s.begin("secret/db", "secret/other")
-				s.reloaderRolls("peer", "secret/other")
-				s.set("secret/db", "password", "two")
-				s.settle()
-				s.wantRolls()
-				s.wantTold()
-				if tt.reloader {
-					s.reloaderRolls("web", "secret/db")
-					s.pass(time.Second)
-					s.wantTold(tt.told...) // It is decided at once.
-					tt.told = nil
-				}
-				s.pass(time.Minute)
-				s.wantRolls(tt.rolls...)
-				s.wantTold(tt.told...)
-			})
+		playOf(t, tt.name, func(s *scene) {
+			s.options.Reloader = true
+			earlier := reloadedAt(time.Now().Add(-time.Hour), "secret/db")
+			s.workload("web", auto, reads("secret/db"), earlier)
+			s.workload("peer", auto, reads("secret/other"), earlier)
+			s.begin("secret/db", "secret/other")
+			s.reloaderRolls("peer", "secret/other")
+			s.rotate("two")
+			s.wantTold()
+			if tt.reloader {
+				s.reloaderRolls("web", "secret/db")
+				s.pass(time.Second)
+				s.wantTold(tt.told...) // It is decided at once.
+				tt.told = nil
+			}
+			s.pass(time.Minute)
+			s.wantRolls(tt.rolls...)
+			s.wantTold(tt.told...)
 		})
 	}
 }

@@ -16,8 +16,7 @@ func TestASourceThatChangesWithoutEndRollsAWorkloadNoMoreThanTheLimit(t *testing
 	const every, most, hours = 20 * time.Second, 10, 3
 	play(t, func(s *scene) {
 		s.options.MaxRollsPerHour = most
-		s.workload("web", auto, reads("secret/db"))
-		s.begin("secret/db")
+		s.beginWeb()
 		for i := range int(hours * time.Hour / every) {
 			if i%15 == 0 {
 				s.restart()
@@ -42,8 +41,7 @@ func TestRollsThatAreRevertedCountAlthoughNothingIsLeftOfThem(t *testing.T) {
 	const most = 3
 	play(t, func(s *scene) {
 		s.options.MaxRollsPerHour = most
-		s.workload("web", auto, reads("secret/db"))
-		s.begin("secret/db")
+		s.beginWeb()
 		s.stall("web")
 		rolls := 0
 		for i := range most + 2 {

@@ -23,25 +23,21 @@ func TestOneWorkloadGoesFirstAfterAnotherWasRepairedByHand(t *testing.T) {
 		{"it is gone", func(s *scene) { s.delete("first") }, []string{"second"}},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				failedFirst(s)
-				s.repair("failed")
-				s.pass(time.Second)
-				s.wantRolls("first")
-				tt.ends(s)
-				s.pass(10 * time.Minute)
-				s.wantRolls(tt.want...)
-			})
+		playOf(t, tt.name, func(s *scene) {
+			failedFirst(s)
+			s.repair("failed")
+			s.pass(time.Second)
+			s.wantRolls("first")
+			tt.ends(s)
+			s.pass(10 * time.Minute)
+			s.wantRolls(tt.want...)
 		})
 	}
-	t.Run("there is none: the one that failed is complete after all, so the content is good", func(t *testing.T) {
-		play(t, func(s *scene) {
-			failedFirst(s)
-			s.finish("failed")
-			s.pass(time.Second)
-			s.wantRolls("first", "second", "third")
-		})
+	playOf(t, "there is none: the one that failed is complete after all, so the content is good", func(s *scene) {
+		failedFirst(s)
+		s.finish("failed")
+		s.pass(time.Second)
+		s.wantRolls("first", "second", "third")
 	})
 }
 
@@ -58,9 +54,7 @@ func failedFirst(s *scene) {
 		s.stall(name)
 	}
 	s.lineUp(others...)
-	s.set("secret/db", "password", "two")
-	s.settle()
-	s.wantRolls("failed")
+	s.rotate("two", "failed")
 	s.fail("failed")
 	s.pass(10 * time.Second)
 	s.wantRolls()
@@ -77,9 +71,7 @@ func TestACanaryThatIsNotPatchedLetsALowerWaveGoFirst(t *testing.T) {
 		s.begin("secret/db")
 		s.stall("failed")
 		s.stall("lower")
-		s.set("secret/db", "password", "two")
-		s.settle()
-		s.wantRolls("failed")
+		s.rotate("two", "failed")
 		s.fail("failed")
 		s.pass(time.Second)
 		s.refuse("higher", errors.New("connection reset"))
@@ -111,34 +103,30 @@ func TestAWorkloadThatFailedIsRepairedBeforeThoseThatWaitForIt(t *testing.T) {
 		{"although one of them is both", 1, true},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				s.options.Canary = tt.canary
-				s.workload("failed", auto, inWave(tt.wave), reads("secret/db", "configmap/app"))
-				s.workload("another", auto, inWave(0), onHold, reads("secret/db", "configmap/app"))
-				s.workload("third", auto, inWave(1), onHold, reads("secret/db", "configmap/app"))
-				s.begin("secret/db", "configmap/app")
-				s.stall("failed")
-				s.set("secret/db", "password", "two")
-				s.settle()
-				s.wantRolls("failed")
-				s.fail("failed")
-				s.edit("another", letGo)
-				s.edit("third", letGo)
-				s.pass(10 * time.Second)
-				s.wantRolls()
-				s.wantAmongTold("another held peer-failed", "third held peer-failed")
-				s.pods("failed", 1, 0)
-				s.set("configmap/app", "password", "two")
-				s.pass(5 * time.Minute)
-				s.wantRolls("failed")
-				s.wantAmongTold("another held canary-first", "third held canary-first")
-				s.finish("failed")
-				s.pass(time.Hour)
-				if rolls, want := s.whoRolled(), []string{"another", "third"}; !slices.Equal(rolls, want) {
-					s.Errorf("in the end, rolled are %q, want %q", rolls, want)
-				}
-			})
+		playOf(t, tt.name, func(s *scene) {
+			s.options.Canary = tt.canary
+			s.workload("failed", auto, inWave(tt.wave), reads("secret/db", "configmap/app"))
+			s.workload("another", auto, inWave(0), onHold, reads("secret/db", "configmap/app"))
+			s.workload("third", auto, inWave(1), onHold, reads("secret/db", "configmap/app"))
+			s.begin("secret/db", "configmap/app")
+			s.stall("failed")
+			s.rotate("two", "failed")
+			s.fail("failed")
+			s.edit("another", letGo)
+			s.edit("third", letGo)
+			s.pass(10 * time.Second)
+			s.wantRolls()
+			s.wantAmongTold("another held peer-failed", "third held peer-failed")
+			s.pods("failed", 1, 0)
+			s.set("configmap/app", "password", "two")
+			s.pass(5 * time.Minute)
+			s.wantRolls("failed")
+			s.wantAmongTold("another held canary-first", "third held canary-first")
+			s.finish("failed")
+			s.pass(time.Hour)
+			if rolls, want := s.whoRolled(), []string{"another", "third"}; !slices.Equal(rolls, want) {
+				s.Errorf("in the end, rolled are %q, want %q", rolls, want)
+			}
 		})
 	}
 }
@@ -170,34 +158,32 @@ func TestACanaryThatCannotBePatchedLetsAnotherOfItsWaveGoFirst(t *testing.T) {
 // While the patch of one is tried again and again, the change of another source comes, too.
 func TestOfSeveralThatCannotBePatchedAndTheirPeersOneGoes(t *testing.T) {
 	for _, canBePatched := range []string{"first", "second", "third"} {
-		t.Run(canBePatched+" can be patched", func(t *testing.T) {
-			play(t, func(s *scene) {
-				s.options.Canary = true
-				others := slices.DeleteFunc([]string{"first", "second", "third"}, func(name string) bool { return name == canBePatched })
-				for _, name := range []string{"first", "second", "third"} {
-					s.workload(name, auto, reads("secret/db", "configmap/app"))
-				}
-				s.begin("secret/db", "configmap/app")
-				s.stall(canBePatched)
-				for _, name := range others {
-					s.refuse(name, errors.New("connection reset"))
-				}
-				s.set("secret/db", "password", "two")
-				s.pass(1500 * time.Millisecond)
-				s.set("configmap/app", "password", "two")
-				s.pass(time.Minute)
-				if rolls := slices.Compact(s.whoRolled()); !slices.Equal(rolls, []string{canBePatched}) {
-					s.Errorf("rolled are %q", rolls)
-				}
-				for _, name := range others {
-					s.refuse(name, nil)
-				}
-				s.pass(5 * time.Minute)
-				s.wantRolls()
-				s.finish(canBePatched)
-				s.pass(bakeTime + time.Minute)
-				s.wantRolls(others...)
-			})
+		playOf(t, canBePatched+" can be patched", func(s *scene) {
+			s.options.Canary = true
+			others := slices.DeleteFunc([]string{"first", "second", "third"}, func(name string) bool { return name == canBePatched })
+			for _, name := range []string{"first", "second", "third"} {
+				s.workload(name, auto, reads("secret/db", "configmap/app"))
+			}
+			s.begin("secret/db", "configmap/app")
+			s.stall(canBePatched)
+			for _, name := range others {
+				s.refuse(name, errors.New("connection reset"))
+			}
+			s.set("secret/db", "password", "two")
+			s.pass(1500 * time.Millisecond)
+			s.set("configmap/app", "password", "two")
+			s.pass(time.Minute)
+			if rolls := slices.Compact(s.whoRolled()); !slices.Equal(rolls, []string{canBePatched}) {
+				s.Errorf("rolled are %q", rolls)
+			}
+			for _, name := range others {
+				s.refuse(name, nil)
+			}
+			s.pass(5 * time.Minute)
+			s.wantRolls()
+			s.finish(canBePatched)
+			s.pass(bakeTime + time.Minute)
+			s.wantRolls(others...)
 		})
 	}
 }

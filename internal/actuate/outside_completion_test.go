@@ -20,8 +20,7 @@ import (
 
 func TestAPatchThatIsDeniedIsToldOnceAndTriedUntilItIsAccepted(t *testing.T) {
 	play(t, func(s *scene) {
-		s.workload("web", auto, reads("secret/db"))
-		s.begin("secret/db")
+		s.beginWeb()
 		s.refuse("web", deniedByAdmission())
 		s.set("secret/db", "password", "two")
 		s.pass(30 * time.Second) // The sixth is 31 seconds after the first.
@@ -45,8 +44,7 @@ func (s *scene) attempts() int { return len(s.requests("patch", "deployments")) 
 
 func TestAPatchThatIsDeniedIsTriedRarelyInTheEnd(t *testing.T) {
 	play(t, func(s *scene) {
-		s.workload("web", auto, reads("secret/db"))
-		s.begin("secret/db")
+		s.beginWeb()
 		s.refuse("web", deniedByAdmission())
 		s.set("secret/db", "password", "two")
 		s.pass(time.Hour)
@@ -67,19 +65,16 @@ func TestAPatchThatIsDeniedIsTriedAtOnceWhenTheWorkloadOrTheContentChanges(t *te
 		"somebody annotates the workload": func(s *scene) { s.edit("web", annotated("example.com/exempt", "true")) },
 		"the source changes again":        func(s *scene) { s.set("secret/db", "password", "three") },
 	} {
-		t.Run(name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				s.workload("web", auto, reads("secret/db"))
-				s.begin("secret/db")
-				s.refuse("web", deniedByAdmission())
-				s.set("secret/db", "password", "two")
-				s.pass(time.Hour)
-				s.wantTold("web failed patch-denied")
-				s.refuse("web", nil)
-				changes(s)
-				s.settle()
-				s.wantRecord("web", "secret/db")
-			})
+		playOf(t, name, func(s *scene) {
+			s.beginWeb()
+			s.refuse("web", deniedByAdmission())
+			s.set("secret/db", "password", "two")
+			s.pass(time.Hour)
+			s.wantTold("web failed patch-denied")
+			s.refuse("web", nil)
+			changes(s)
+			s.settle()
+			s.wantRecord("web", "secret/db")
 		})
 	}
 }
@@ -126,29 +121,26 @@ func TestOnlyDenialsCountUntilThatIsTold(t *testing.T) {
 			func(*scene) {},
 		},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				tt.prepare(s)
-				s.begin("secret/db")
-				mend := s.onPatch(func(k8stesting.PatchActionImpl) (bool, runtime.Object, error) { return true, nil, unavailable() })
-				s.set("secret/db", "password", "two")
-				s.pass(10 * time.Minute) // That is twice as many attempts as there may be denials.
-				s.wantTold()
-				tt.deny(s)
-				mend()
-				s.pass(30 * time.Second) // The sixth is 31 seconds after the first, which may come a minute later.
-				s.wantTold()
-				s.pass(80 * time.Second)
-				s.wantTold(tt.workload + " failed patch-denied")
-			})
+		playOf(t, tt.name, func(s *scene) {
+			tt.prepare(s)
+			s.begin("secret/db")
+			mend := s.onPatch(func(k8stesting.PatchActionImpl) (bool, runtime.Object, error) { return true, nil, unavailable() })
+			s.set("secret/db", "password", "two")
+			s.pass(10 * time.Minute) // That is twice as many attempts as there may be denials.
+			s.wantTold()
+			tt.deny(s)
+			mend()
+			s.pass(30 * time.Second) // The sixth is 31 seconds after the first, which may come a minute later.
+			s.wantTold()
+			s.pass(80 * time.Second)
+			s.wantTold(tt.workload + " failed patch-denied")
 		})
 	}
 }
 
 func TestDenialsAreCountedForOneContent(t *testing.T) {
 	play(t, func(s *scene) {
-		s.workload("web", auto, reads("secret/db"))
-		s.begin("secret/db")
+		s.beginWeb()
 		s.refuse("web", deniedByAdmission())
 		s.set("secret/db", "password", "two")
 		s.pass(25 * time.Second) // five denials
@@ -203,21 +195,19 @@ func TestAPatchThatIsNeverAppliedIsAFailedOneInTheEnd(t *testing.T) {
 		},
 	}
 	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				test.prepare(s)
-				s.begin("secret/db")
-				s.set("secret/db", "password", "two")
-				s.pass(30 * time.Second)
-				if s.logged("deciding again") == 0 || s.logged("patch failed; retrying") != 0 {
-					s.Error("within half a minute, it is not only decided again")
-				}
-				s.pass(10 * time.Minute)
-				if failed := s.logged("patch failed; retrying") > 0; failed != test.fails {
-					s.Errorf("after that, it counts as failed: %t, want %t", failed, test.fails)
-				}
-				s.wantTold() // It is never given up.
-			})
+		playOf(t, test.name, func(s *scene) {
+			test.prepare(s)
+			s.begin("secret/db")
+			s.set("secret/db", "password", "two")
+			s.pass(30 * time.Second)
+			if s.logged("deciding again") == 0 || s.logged("patch failed; retrying") != 0 {
+				s.Error("within half a minute, it is not only decided again")
+			}
+			s.pass(10 * time.Minute)
+			if failed := s.logged("patch failed; retrying") > 0; failed != test.fails {
+				s.Errorf("after that, it counts as failed: %t, want %t", failed, test.fails)
+			}
+			s.wantTold() // It is never given up.
 		})
 	}
 }

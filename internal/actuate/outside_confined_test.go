@@ -39,34 +39,32 @@ func TestAtStartupTheLogSaysWhetherTheAccountIsConfined(t *testing.T) {
 		{"a quota is used up", apierrors.NewForbidden(leases, "", errors.New("exceeded quota")), unknown},
 		{"the API server is overloaded", apierrors.NewTooManyRequests("later", 1), unknown},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				s.options.LeaderElect, s.options.LeaseNamespace = true, "home"
-				var asked []string
-				s.startAfter(func(client *fake.Clientset) {
-					client.PrependReactor("create", "leases", func(action k8stesting.Action) (bool, runtime.Object, error) {
-						request, ok := action.(k8stesting.CreateActionImpl)
-						if !ok || !slices.Contains(request.CreateOptions.DryRun, metav1.DryRunAll) {
-							return false, nil, nil // the actuator's own
-						}
-						asked = append(asked, request.GetNamespace()+"/"+metaOf(request.GetObject()).GetName())
-						return true, &coordinationv1.Lease{}, tt.err
-					})
+		playOf(t, tt.name, func(s *scene) {
+			s.options.LeaderElect, s.options.LeaseNamespace = true, "home"
+			var asked []string
+			s.startAfter(func(client *fake.Clientset) {
+				client.PrependReactor("create", "leases", func(action k8stesting.Action) (bool, runtime.Object, error) {
+					request, ok := action.(k8stesting.CreateActionImpl)
+					if !ok || !slices.Contains(request.CreateOptions.DryRun, metav1.DryRunAll) {
+						return false, nil, nil // the actuator's own
+					}
+					asked = append(asked, request.GetNamespace()+"/"+metaOf(request.GetObject()).GetName())
+					return true, &coordinationv1.Lease{}, tt.err
 				})
-				s.pass(time.Minute)
-				if len(asked) != 1 || !strings.HasPrefix(asked[0], "home/") || asked[0] == "home/"+s.options.LeaseName {
-					s.Errorf("asked for the Leases %q in dry runs, want one in home that is not the actuator's", asked)
-				}
-				for _, text := range []string{confined, free, unknown} {
-					want := 0
-					if text == tt.want {
-						want = 1
-					}
-					if got := strings.Count(s.logText(), text); got != want {
-						s.Errorf("%s is logged %d times, want %d", text, got, want)
-					}
-				}
 			})
+			s.pass(time.Minute)
+			if len(asked) != 1 || !strings.HasPrefix(asked[0], "home/") || asked[0] == "home/"+s.options.LeaseName {
+				s.Errorf("asked for the Leases %q in dry runs, want one in home that is not the actuator's", asked)
+			}
+			for _, text := range []string{confined, free, unknown} {
+				want := 0
+				if text == tt.want {
+					want = 1
+				}
+				if got := strings.Count(s.logText(), text); got != want {
+					s.Errorf("%s is logged %d times, want %d", text, got, want)
+				}
+			}
 		})
 	}
 }

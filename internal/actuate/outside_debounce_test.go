@@ -11,8 +11,7 @@ import (
 
 func TestAChangeThatConcernsAWorkloadWaitsUntilItIsQuiet(t *testing.T) {
 	play(t, func(s *scene) {
-		s.workload("web", auto, reads("secret/db"))
-		s.begin("secret/db")
+		s.beginWeb()
 		s.set("secret/db", "password", "two")
 		s.pass(600 * time.Millisecond)
 		s.set("secret/db", "password", "three")
@@ -29,8 +28,7 @@ func TestAChangeThatConcernsAWorkloadWaitsUntilItIsQuiet(t *testing.T) {
 
 func TestAChangeWaitsNoLongerForQuietThanTheLimit(t *testing.T) {
 	play(t, func(s *scene) {
-		s.workload("web", auto, reads("secret/db"))
-		s.begin("secret/db")
+		s.beginWeb()
 		for i := range 20 {
 			s.set("secret/db", "password", strconv.Itoa(i))
 			s.pass(490 * time.Millisecond)
@@ -68,8 +66,7 @@ func TestAFailedPatchIsTriedAgainWithWhatCameSince(t *testing.T) {
 
 func TestANewChangeDoesNotShortenTheDelayAfterAFailure(t *testing.T) {
 	play(t, func(s *scene) {
-		s.workload("web", auto, reads("secret/db"))
-		s.begin("secret/db")
+		s.beginWeb()
 		s.refuse("web", errors.New("no"))
 		s.set("secret/db", "password", "two")
 		s.pass(s.options.Settle)

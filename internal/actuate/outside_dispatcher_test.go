@@ -19,9 +19,7 @@ func TestAWorkloadThatIsHeldForTwoReasonsIsReportedOnce(t *testing.T) {
 		s.workload("web", auto, reads("secret/db", "configmap/app"), inWave(1))
 		s.begin("secret/db", "configmap/app")
 		s.stall("failed")
-		s.set("secret/db", "password", "two")
-		s.settle()
-		s.wantRolls("failed")
+		s.rotate("two", "failed")
 		s.fail("failed")
 		s.settle()
 		s.wantLast("web", "held peer-failed", "deployment/failed")
@@ -99,22 +97,19 @@ func TestWhatNewerPodsMakeNeedlessWaitsUntilTheyAreThere(t *testing.T) {
 		},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				s.options.RolloutTimeout = 24 * time.Hour
-				s.workload("web", auto, reads("secret/db"))
-				s.begin("secret/db")
-				s.stall("web")
-				s.set("secret/db", "password", "two")
-				s.edit("web", image("example.com/app:bad"))
-				s.pass(time.Minute)
-				s.wantRolls()
-				s.wantTold()
-				tt.then(s)
-				s.pass(time.Hour)
-				s.wantRolls(tt.rolls...)
-				s.wantTold(tt.told...)
-			})
+		playOf(t, tt.name, func(s *scene) {
+			s.options.RolloutTimeout = 24 * time.Hour
+			s.beginWeb()
+			s.stall("web")
+			s.set("secret/db", "password", "two")
+			s.edit("web", image("example.com/app:bad"))
+			s.pass(time.Minute)
+			s.wantRolls()
+			s.wantTold()
+			tt.then(s)
+			s.pass(time.Hour)
+			s.wantRolls(tt.rolls...)
+			s.wantTold(tt.told...)
 		})
 	}
 }
@@ -122,8 +117,7 @@ func TestWhatNewerPodsMakeNeedlessWaitsUntilTheyAreThere(t *testing.T) {
 // The workload is written after the change, by the resourceVersions, and an hour before it, by the clock.
 func TestVersionsThatCannotBeComparedAreLoggedOnce(t *testing.T) {
 	play(t, func(s *scene) {
-		s.workload("web", auto, reads("secret/db"))
-		s.begin("secret/db")
+		s.beginWeb()
 		for _, value := range []string{"two", "three"} {
 			s.set("secret/db", "password", value)
 			s.writeAt(time.Now().Add(-time.Hour), "kubectl", "web", image("example.com/app:"+value))
@@ -170,21 +164,19 @@ func TestADryRunReportsWhatWouldWait(t *testing.T) {
 		{"nothing", nil, change, "web skipped dry-run"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				s.options.DryRun = true
-				if tt.given == nil {
-					s.workload("web", auto, reads("secret/db"))
-				} else {
-					tt.given(s)
-				}
-				s.begin("secret/db")
-				tt.act(s)
-				s.settle()
-				s.wantTold(tt.want)
-				s.pass(time.Minute)
-				s.wantNothing()
-			})
+		playOf(t, tt.name, func(s *scene) {
+			s.options.DryRun = true
+			if tt.given == nil {
+				s.workload("web", auto, reads("secret/db"))
+			} else {
+				tt.given(s)
+			}
+			s.begin("secret/db")
+			tt.act(s)
+			s.settle()
+			s.wantTold(tt.want)
+			s.pass(time.Minute)
+			s.wantNothing()
 		})
 	}
 }

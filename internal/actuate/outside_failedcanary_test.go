@@ -22,32 +22,28 @@ var failures = []struct {
 
 func TestACanaryWhoseRolloutFailedBakesWhenItIsReadyAfterAll(t *testing.T) {
 	for _, failure := range failures {
-		t.Run(failure.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				s.options.Canary = true
-				s.workload("a", auto, reads("secret/db"))
-				s.workload("b", auto, reads("secret/db"))
-				s.begin("secret/db")
-				s.stall("a")
-				s.set("secret/db", "password", "two")
-				s.settle()
-				s.wantRolls("a")
-				s.wantTold("a started content-changed", "b held canary-first")
-				failure.fail(s, "a")
-				s.wantTold(failure.told, "b held peer-failed")
-				s.finish("a")
-				s.pass(time.Minute)
-				s.pods("a", 1, 0)
-				s.pass(bakeTime + bakeCheck)
-				s.wantRolls() // The pods did not stay ready.
-				s.pods("a", 1, 1)
-				s.pass(bakeTime - time.Second)
-				s.wantRolls()
-				s.wantTold()
-				s.pass(bakeCheck)
-				s.wantRolls("b")
-				s.wantTold("a completed rolled-out", "b started content-changed", "b completed rolled-out")
-			})
+		playOf(t, failure.name, func(s *scene) {
+			s.options.Canary = true
+			s.workload("a", auto, reads("secret/db"))
+			s.workload("b", auto, reads("secret/db"))
+			s.begin("secret/db")
+			s.stall("a")
+			s.rotate("two", "a")
+			s.wantTold("a started content-changed", "b held canary-first")
+			failure.fail(s, "a")
+			s.wantTold(failure.told, "b held peer-failed")
+			s.finish("a")
+			s.pass(time.Minute)
+			s.pods("a", 1, 0)
+			s.pass(bakeTime + bakeCheck)
+			s.wantRolls() // The pods did not stay ready.
+			s.pods("a", 1, 1)
+			s.pass(bakeTime - time.Second)
+			s.wantRolls()
+			s.wantTold()
+			s.pass(bakeCheck)
+			s.wantRolls("b")
+			s.wantTold("a completed rolled-out", "b started content-changed", "b completed rolled-out")
 		})
 	}
 }
@@ -55,37 +51,35 @@ func TestACanaryWhoseRolloutFailedBakesWhenItIsReadyAfterAll(t *testing.T) {
 func TestARestartSparesNoFailedCanaryItsBake(t *testing.T) {
 	for _, failure := range failures {
 		for when, readyBefore := range map[string]bool{"before its pods are ready": false, "after that": true} {
-			t.Run(failure.name+", and the actuator restarts "+when, func(t *testing.T) {
-				play(t, func(s *scene) {
-					s.options.Canary = true
-					s.workload("a", auto, reads("secret/db"))
-					s.workload("b", auto, reads("secret/db"))
-					s.workload("c", auto, inWave(1), reads("secret/db"))
-					s.begin("secret/db")
-					s.stall("a")
-					s.stall("b")
-					s.set("secret/db", "password", "two")
-					s.settle()
-					failure.fail(s, "a")
-					if readyBefore {
-						s.finish("a")
-					}
-					s.restart()
-					if !readyBefore {
-						s.pass(time.Minute)
-						s.finish("a")
-					}
-					s.pass(bakeTime - time.Second)
-					s.wantRolls("a")
-					s.pass(bakeCheck)
-					s.wantRolls("b")
-					s.restart()
+			playOf(t, failure.name+", and the actuator restarts "+when, func(s *scene) {
+				s.options.Canary = true
+				s.workload("a", auto, reads("secret/db"))
+				s.workload("b", auto, reads("secret/db"))
+				s.workload("c", auto, inWave(1), reads("secret/db"))
+				s.begin("secret/db")
+				s.stall("a")
+				s.stall("b")
+				s.set("secret/db", "password", "two")
+				s.settle()
+				failure.fail(s, "a")
+				if readyBefore {
+					s.finish("a")
+				}
+				s.restart()
+				if !readyBefore {
 					s.pass(time.Minute)
-					s.wantRolls()
-					s.finish("b")
-					s.pass(time.Second)
-					s.wantRolls("c") // a does not bake again for the next leader.
-				})
+					s.finish("a")
+				}
+				s.pass(bakeTime - time.Second)
+				s.wantRolls("a")
+				s.pass(bakeCheck)
+				s.wantRolls("b")
+				s.restart()
+				s.pass(time.Minute)
+				s.wantRolls()
+				s.finish("b")
+				s.pass(time.Second)
+				s.wantRolls("c") // a does not bake again for the next leader.
 			})
 		}
 	}
@@ -98,9 +92,7 @@ func TestAFailedWorkloadForWhichNobodyWaitsNeedNotBake(t *testing.T) {
 		s.workload("a", auto, reads("secret/db"))
 		s.begin("secret/db")
 		s.stall("a")
-		s.set("secret/db", "password", "two")
-		s.settle()
-		s.wantRolls("a")
+		s.rotate("two", "a")
 		s.pass(s.options.RolloutTimeout + 15*time.Second)
 		s.wantTold("a started content-changed", "a failed timed-out")
 		seen.wantFailing(1)

@@ -24,53 +24,51 @@ func TestAFanOutBeginsNoWaveBeforeTheLowerOnesAreFinished(t *testing.T) {
 		{"with a limit and closed windows", 50, true},
 		{"with closed windows", 0, true},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				s.options.MaxRollouts = tt.maxRollouts
-				var first, then, rest []string
-				waveOf := make(map[string]int)
-				for i := range many {
-					name, aspects := fmt.Sprintf("web-%02d", i), []aspect{auto, reads("secret/db"), inWave(i % waves)}
-					waveOf[name] = i % waves
-					switch {
-					case tt.closed && i%2 == 0:
-						waveOf[name] = -1
-						aspects = append(aspects, inWave(-1), annotated(workload.AnnotationWindow, "5 0 * * * for 1h"))
-						rest = append(rest, name)
-					case i%waves <= slow:
-						first = append(first, name)
-					default:
-						then = append(then, name)
-					}
-					s.workload(name, aspects...)
+		playOf(t, tt.name, func(s *scene) {
+			s.options.MaxRollouts = tt.maxRollouts
+			var first, then, rest []string
+			waveOf := make(map[string]int)
+			for i := range many {
+				name, aspects := fmt.Sprintf("web-%02d", i), []aspect{auto, reads("secret/db"), inWave(i % waves)}
+				waveOf[name] = i % waves
+				switch {
+				case tt.closed && i%2 == 0:
+					waveOf[name] = -1
+					aspects = append(aspects, inWave(-1), annotated(workload.AnnotationWindow, "5 0 * * * for 1h"))
+					rest = append(rest, name)
+				case i%waves <= slow:
+					first = append(first, name)
+				default:
+					then = append(then, name)
 				}
-				// rolledInOrder wants these workloads to have been rolled, wave by wave.
-				rolledInOrder := func(names []string) {
-					s.Helper()
-					seen, wave := s.seen, -1
-					for _, w := range s.writesSince(&seen) {
-						if w.rolls && waveOf[w.workload] < wave {
-							s.Errorf("%s of wave %d is begun after wave %d", w.workload, waveOf[w.workload], wave)
-						}
-						if w.rolls {
-							wave = waveOf[w.workload]
-						}
+				s.workload(name, aspects...)
+			}
+			// rolledInOrder wants these workloads to have been rolled, wave by wave.
+			rolledInOrder := func(names []string) {
+				s.Helper()
+				seen, wave := s.seen, -1
+				for _, w := range s.writesSince(&seen) {
+					if w.rolls && waveOf[w.workload] < wave {
+						s.Errorf("%s of wave %d is begun after wave %d", w.workload, waveOf[w.workload], wave)
 					}
-					s.wantRolls(names...)
+					if w.rolls {
+						wave = waveOf[w.workload]
+					}
 				}
-				stalled := fmt.Sprintf("web-%02d", slow)
-				s.begin("secret/db")
-				s.stall(stalled)
-				s.set("secret/db", "password", "two")
-				s.settle()
-				s.pass(10 * time.Second)
-				rolledInOrder(first)
-				s.finish(stalled)
-				s.pass(10 * time.Second)
-				rolledInOrder(then)
-				s.pass(70 * time.Minute) // The windows open.
-				rolledInOrder(rest)
-			})
+				s.wantRolls(names...)
+			}
+			stalled := fmt.Sprintf("web-%02d", slow)
+			s.begin("secret/db")
+			s.stall(stalled)
+			s.set("secret/db", "password", "two")
+			s.settle()
+			s.pass(10 * time.Second)
+			rolledInOrder(first)
+			s.finish(stalled)
+			s.pass(10 * time.Second)
+			rolledInOrder(then)
+			s.pass(70 * time.Minute) // The windows open.
+			rolledInOrder(rest)
 		})
 	}
 }

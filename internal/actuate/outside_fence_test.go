@@ -18,8 +18,7 @@ import (
 // A patch of another leader arrives just before that of this one, which the watch has not shown.
 func TestAWorkloadThatAnotherLeaderRolledIsDecidedAgain(t *testing.T) {
 	play(t, func(s *scene) {
-		s.workload("web", auto, reads("secret/db"))
-		s.begin("secret/db")
+		s.beginWeb()
 		s.stall("web")
 		s.onPatch(func(request k8stesting.PatchActionImpl) (bool, runtime.Object, error) {
 			if _, err := s.apply(request); err != nil {
@@ -28,9 +27,7 @@ func TestAWorkloadThatAnotherLeaderRolledIsDecidedAgain(t *testing.T) {
 			answer, err := s.apply(request)
 			return true, answer, err
 		})
-		s.set("secret/db", "password", "two")
-		s.settle()
-		s.wantRolls("web") // by the other leader
+		s.rotate("two", "web") // by the other leader
 		record := s.annotation("web", annotationRecord)
 		s.pass(time.Minute)
 		s.wantTold("web started already-rolled")

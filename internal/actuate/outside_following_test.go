@@ -43,17 +43,15 @@ func TestARolloutIsFollowedToItsEnd(t *testing.T) {
 			[]string{"web skipped workload-gone"},
 		},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				s.rolling()
-				s.wantRolls("web")
-				s.pass(time.Minute)
-				s.wantTold("web started content-changed")
-				tt.act(s)
-				s.pass(30 * time.Second)
-				s.wantTold(tt.want...)
-				s.wantRolls()
-			})
+		playOf(t, tt.name, func(s *scene) {
+			s.rolling()
+			s.wantRolls("web")
+			s.pass(time.Minute)
+			s.wantTold("web started content-changed")
+			tt.act(s)
+			s.pass(30 * time.Second)
+			s.wantTold(tt.want...)
+			s.wantRolls()
 		})
 	}
 }
@@ -80,9 +78,7 @@ func TestALaterRolloutSupersedesTheOneInProgress(t *testing.T) {
 		s.wantRolls("web")
 		s.wantTold("web started content-changed")
 		s.pass(time.Minute)
-		s.set("secret/db", "password", "three")
-		s.settle()
-		s.wantRolls("web")
+		s.rotate("three", "web")
 		s.wantTold("web skipped superseded", "web started content-changed")
 		s.finish("web")
 		s.pass(time.Minute)
@@ -136,23 +132,21 @@ func TestARolloutThatIsNoLongerWatchedDoesNotEndAsDeleted(t *testing.T) {
 			func(o *actuate.Options) { o.Namespaces = []string{"another", namespace} }, true, "workload-gone",
 		},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				s.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "another"}})
-				leader := s.rolling()
-				s.wantTold("web started content-changed")
-				leader.stop()
-				if tt.gone {
-					s.delete("web")
-				}
-				tt.options(&s.options)
-				s.start()
-				s.pass(time.Minute)
-				s.wantTold("web skipped " + tt.want)
-				if s.lastOf("web").Message == "" {
-					s.Error("there is no message")
-				}
-			})
+		playOf(t, tt.name, func(s *scene) {
+			s.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "another"}})
+			leader := s.rolling()
+			s.wantTold("web started content-changed")
+			leader.stop()
+			if tt.gone {
+				s.delete("web")
+			}
+			tt.options(&s.options)
+			s.start()
+			s.pass(time.Minute)
+			s.wantTold("web skipped " + tt.want)
+			if s.lastOf("web").Message == "" {
+				s.Error("there is no message")
+			}
 		})
 	}
 }

@@ -266,22 +266,20 @@ func TestASyncThatNobodyHasFinishedIsTakenUpByTheNextLeader(t *testing.T) {
 		}},
 	}
 	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				secrets := s.syncs("db")
-				first := s.start()
-				s.pass(time.Minute)
-				test.ends(s, first, secrets)
-				s.wantTold()
-				s.start()
-				s.pass(time.Second)
-				s.set("secret/db", "password", "two") // The sync has written it.
-				s.pass(time.Minute)
-				s.wantTold("externalsecret/db completed synced")
-				s.restart()
-				s.pass(time.Hour)
-				s.wantTold()
-			})
+		playOf(t, test.name, func(s *scene) {
+			secrets := s.syncs("db")
+			first := s.start()
+			s.pass(time.Minute)
+			test.ends(s, first, secrets)
+			s.wantTold()
+			s.start()
+			s.pass(time.Second)
+			s.set("secret/db", "password", "two") // The sync has written it.
+			s.pass(time.Minute)
+			s.wantTold("externalsecret/db completed synced")
+			s.restart()
+			s.pass(time.Hour)
+			s.wantTold()
 		})
 	}
 }

@@ -151,31 +151,27 @@ func TestTheNextActuatorKnowsWhenTheChangesOfARolloutWereSeen(t *testing.T) {
 		{"not an earlier one", func(s *scene) { s.set("secret/db", "user", "another") }, false},
 		{"not of a source that is gone", func(s *scene) { s.erase("secret/db") }, false},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				s.workload("web", auto, reads("secret/db#password"))
-				first := s.begin("secret/db")
-				s.stall("web")
-				s.set("secret/db", "password", "two")
-				s.settle()
-				s.wantRolls("web")
-				first.stop()
-				tt.later(s)
-				seen := s.instrument()
-				s.start()
-				s.pass(took - s.options.Settle - 100*time.Millisecond)
-				s.finish("web")
-				s.pass(time.Second)
-				s.wantRolls()
+		playOf(t, tt.name, func(s *scene) {
+			s.workload("web", auto, reads("secret/db#password"))
+			first := s.begin("secret/db")
+			s.stall("web")
+			s.rotate("two", "web")
+			first.stop()
+			tt.later(s)
+			seen := s.instrument()
+			s.start()
+			s.pass(took - s.options.Settle - 100*time.Millisecond)
+			s.finish("web")
+			s.pass(time.Second)
+			s.wantRolls()
 
-				count, sum := seen.spent("keyturn.change.ready.duration")
-				switch {
-				case !tt.knows && count != 0:
-					s.Errorf("%d changes were measured, %g s together, want none", count, sum)
-				case tt.knows && (count != 1 || sum < took.Seconds() || sum > took.Seconds()+1):
-					s.Errorf("%d changes were measured, %g s together, want one of %s", count, sum, took)
-				}
-			})
+			count, sum := seen.spent("keyturn.change.ready.duration")
+			switch {
+			case !tt.knows && count != 0:
+				s.Errorf("%d changes were measured, %g s together, want none", count, sum)
+			case tt.knows && (count != 1 || sum < took.Seconds() || sum > took.Seconds()+1):
+				s.Errorf("%d changes were measured, %g s together, want one of %s", count, sum, took)
+			}
 		})
 	}
 }

@@ -78,18 +78,16 @@ func TestAHoldCountsWhereverItIsAnnotated(t *testing.T) {
 		}},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				takeOff := tt.hold(s)
-				s.begin("secret/db")
-				s.set("secret/db", "password", "two")
-				s.settle()
-				s.wantTold(tt.rolled + " held on-hold")
-				s.wantLast(tt.rolled, "held on-hold", "tofu apply")
-				takeOff()
-				s.settle()
-				s.wantTold(tt.rolled+" started content-changed", tt.rolled+" completed rolled-out")
-			})
+		playOf(t, tt.name, func(s *scene) {
+			takeOff := tt.hold(s)
+			s.begin("secret/db")
+			s.set("secret/db", "password", "two")
+			s.settle()
+			s.wantTold(tt.rolled + " held on-hold")
+			s.wantLast(tt.rolled, "held on-hold", "tofu apply")
+			takeOff()
+			s.settle()
+			s.wantTold(tt.rolled+" started content-changed", tt.rolled+" completed rolled-out")
 		})
 	}
 }

@@ -26,9 +26,7 @@ func TestAWorkloadOnHoldRollsOnceForWhatIsPendingWhenTheHoldIsTakenOff(t *testin
 		s.wantLast("web", "held on-hold", "somebody has put the workload on hold: tofu apply")
 		s.restart() // What is on the stream and on the workload says so to the next leader.
 		s.pass(time.Minute)
-		s.set("secret/db", "password", "three")
-		s.settle()
-		s.wantRolls()
+		s.rotate("three")
 		s.edit("web", letGo)
 		s.settle()
 		s.wantRolls("web")
@@ -138,32 +136,30 @@ func TestTheEndOfARolloutLetsWhatWaitsForItGoAtOnce(t *testing.T) {
 		{name: "for its repair", wave: 1, fails: true, waits: "held peer-failed"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				if tt.options != nil {
-					tt.options(&s.options)
-				}
-				s.workload("first", auto, reads("secret/db"))
-				s.workload("web", auto, reads("secret/db"), inWave(tt.wave))
-				s.begin("secret/db")
-				s.stall("first")
-				s.stall("web")
-				s.set("secret/db", "password", "two")
+		playOf(t, tt.name, func(s *scene) {
+			if tt.options != nil {
+				tt.options(&s.options)
+			}
+			s.workload("first", auto, reads("secret/db"))
+			s.workload("web", auto, reads("secret/db"), inWave(tt.wave))
+			s.begin("secret/db")
+			s.stall("first")
+			s.stall("web")
+			s.set("secret/db", "password", "two")
+			s.settle()
+			began := s.whoRolled()
+			if len(began) != 1 {
+				s.Fatalf("%v have begun, want one of the two", began)
+			}
+			other := map[string]string{"first": "web", "web": "first"}[began[0]]
+			if tt.fails {
+				s.fail(began[0])
 				s.settle()
-				began := s.whoRolled()
-				if len(began) != 1 {
-					s.Fatalf("%v have begun, want one of the two", began)
-				}
-				other := map[string]string{"first": "web", "web": "first"}[began[0]]
-				if tt.fails {
-					s.fail(began[0])
-					s.settle()
-				}
-				s.wantLast(other, tt.waits, "")
-				s.finish(began[0])
-				s.pass(100 * time.Millisecond)
-				s.wantRolls(other)
-			})
+			}
+			s.wantLast(other, tt.waits, "")
+			s.finish(began[0])
+			s.pass(100 * time.Millisecond)
+			s.wantRolls(other)
 		})
 	}
 }
@@ -176,9 +172,7 @@ func TestAWorkloadThatFailedNeedNotWaitForOneThatWaitsForItsRepair(t *testing.T)
 		s.workload("other", auto, reads("configmap/app"), inWave(1))
 		s.begin("secret/db", "configmap/app")
 		s.stall("failed")
-		s.set("secret/db", "password", "two")
-		s.settle()
-		s.wantRolls("failed")
+		s.rotate("two", "failed")
 		s.fail("failed")
 		s.settle()
 		s.edit("waits", letGo)

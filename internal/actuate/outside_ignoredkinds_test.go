@@ -18,8 +18,6 @@ func TestAKindThatIsIgnoredIsNeitherListedNorWatched(t *testing.T) {
 				}
 			}
 		}
-		s.set("secret/db", "password", "two")
-		s.settle()
-		s.wantRolls("web", "statefulset/web")
+		s.rotate("two", "web", "statefulset/web")
 	})
 }

@@ -22,9 +22,7 @@ func TestPodsAreAskedToReloadWhenTheirFilesAreNewAndOnlyThenItIsRecorded(t *test
 	play(t, func(s *scene) {
 		pods := s.askPods()
 		pods.of("web")
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		s.set("secret/db", "password", "two")
 		s.settle()
 		s.wantTold("web held files-pending")
@@ -54,9 +52,7 @@ func TestPodsAreNotAskedTooEarlyIfTheClockOfTheWatcherIsBehind(t *testing.T) {
 	play(t, func(s *scene) {
 		pods := s.askPods()
 		pods.of("web")
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		s.set("secret/db", "password", "two", func(change *events.Change) { change.Time = change.Time.Add(-time.Hour) })
 		s.pass(s.options.ReloadDelay - time.Second)
 		pods.wantAsked("web", 0)
@@ -73,55 +69,45 @@ func TestPodsThatHaveReloadedAreAskedAgainOnlyForALaterChange(t *testing.T) {
 		later bool
 		want  int
 	}{{"not while the patch fails", false, 1}, {"for a change that came meanwhile", true, 2}} {
-		t.Run(tt.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				pods := s.askPods()
-				s.options.ReloadDelay = 0
-				pods.of("web")
-				s.observe("secret/db")
-				s.start()
-				s.pass(time.Minute)
-				s.refuse("web", apierrors.NewInternalError(errors.New("failed calling webhook")))
-				s.set("secret/db", "password", "two")
-				s.settle()
-				pods.wantAsked("web", 1)
-				if tt.later {
-					s.set("secret/db", "password", "three")
-				}
-				s.pass(time.Minute)
-				s.wantTold()
-				s.refuse("web", nil)
-				s.pass(2 * time.Minute)
-				s.wantRolls()
-				s.wantTold("web completed reloaded-in-place")
-				pods.wantAsked("web", tt.want)
-			})
+		playOf(t, tt.name, func(s *scene) {
+			pods := s.askPods()
+			s.options.ReloadDelay = 0
+			pods.of("web")
+			s.begin("secret/db")
+			s.refuse("web", apierrors.NewInternalError(errors.New("failed calling webhook")))
+			s.set("secret/db", "password", "two")
+			s.settle()
+			pods.wantAsked("web", 1)
+			if tt.later {
+				s.set("secret/db", "password", "three")
+			}
+			s.pass(time.Minute)
+			s.wantTold()
+			s.refuse("web", nil)
+			s.pass(2 * time.Minute)
+			s.wantRolls()
+			s.wantTold("web completed reloaded-in-place")
+			pods.wantAsked("web", tt.want)
 		})
 	}
 }
 
 func TestPodsThatCannotBeAskedToReloadAreReplaced(t *testing.T) {
 	for name, answer := range map[string]int{"they do not listen": refusing, "they do not take it": http.StatusInternalServerError} {
-		t.Run(name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				pods := s.askPods()
-				s.options.ReloadDelay = 0
-				pods.of("web")
-				pods.answer("web", answer)
-				s.observe("secret/db")
-				s.start()
-				s.pass(time.Minute)
-				s.set("secret/db", "password", "two")
-				s.settle()
-				s.wantRolls()
-				s.pass(time.Minute)
-				s.wantRolls("web")
-				s.wantTold("web started content-changed", "web completed rolled-out")
-				want := "; not in place: not every pod confirmed the reload: pod web-1: "
-				if got := s.messageOf("web", "content-changed"); !strings.Contains(got, want) {
-					t.Errorf("it is told that %s, want a text with %s", got, want)
-				}
-			})
+		playOf(t, name, func(s *scene) {
+			pods := s.askPods()
+			s.options.ReloadDelay = 0
+			pods.of("web")
+			pods.answer("web", answer)
+			s.begin("secret/db")
+			s.rotate("two")
+			s.pass(time.Minute)
+			s.wantRolls("web")
+			s.wantTold("web started content-changed", "web completed rolled-out")
+			want := "; not in place: not every pod confirmed the reload: pod web-1: "
+			if got := s.messageOf("web", "content-changed"); !strings.Contains(got, want) {
+				s.Errorf("it is told that %s, want a text with %s", got, want)
+			}
 		})
 	}
 }
@@ -132,9 +118,7 @@ func TestARequestToReloadThatIsCutShortIsNoReasonToReplacePods(t *testing.T) {
 		s.options.ReloadDelay = 0
 		pods.of("web")
 		pods.answer("web", refusing)
-		s.observe("secret/db")
-		first := s.start()
-		s.pass(time.Minute)
+		first := s.begin("secret/db")
 		s.set("secret/db", "password", "two")
 		s.settle()
 		first.stop()
@@ -152,9 +136,7 @@ func TestAHoldStopsAReloadInPlaceBeforeTheFirstPodIsAsked(t *testing.T) {
 		pods := s.askPods()
 		s.options.ReloadDelay = 0
 		pods.of("web")
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		client, hold := s.lastClient(), sync.OnceFunc(func() { s.edit("web", onHold) })
 		s.intercept("list", "pods", func(k8stesting.Action) (bool, runtime.Object, error) {
 			// Unlike an API server, the client answers one request at a time.
@@ -181,9 +163,7 @@ func TestAReloadInPlaceThatHasBegunIsFinishedAndRecordedDespiteAHold(t *testing.
 		s.options.ReloadDelay = 0
 		pods.of("web")
 		pods.answer("web", silent)
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		s.set("secret/db", "password", "two")
 		s.settle()
 		pods.wantAsking(namespace, 1)
@@ -201,13 +181,9 @@ func TestWhoeverAsksForARollNowGetsARollout(t *testing.T) {
 	play(t, func(s *scene) {
 		pods := s.askPods()
 		pods.of("web")
-		s.observe("secret/db")
-		s.start()
-		s.pass(time.Minute)
+		s.begin("secret/db")
 		s.edit("web", annotated(workload.AnnotationRollNow, "1"))
-		s.set("secret/db", "password", "two")
-		s.settle()
-		s.wantRolls("web")
+		s.rotate("two", "web")
 		want := "; not in place: keyturn.dev/roll-now asks for a rollout"
 		if got := s.messageOf("web", "content-changed"); !strings.HasSuffix(got, want) {
 			t.Errorf("it is told that %s, want a text that ends with %s", got, want)

@@ -25,8 +25,7 @@ func TestAChangeThatNeedsNothingIsToldAtOnce(t *testing.T) {
 
 func TestWhatCameAndWentWhileNobodyLedIsRecordedAndNotTold(t *testing.T) {
 	play(t, func(s *scene) {
-		s.workload("web", auto, reads("secret/db"))
-		first := s.begin("secret/db")
+		first := s.beginWeb()
 		s.wantWrites("web recorded")
 		first.stop()
 		s.set("secret/db", "password", "two")
@@ -89,8 +88,7 @@ func TestNamesThatComeAndGoWhileAWorkloadWaitsAreForgotten(t *testing.T) {
 // The content comes back while the pods get the other one, and the record still says that they have it.
 func TestNothingIsConcludedWhileAPatchIsUnderWay(t *testing.T) {
 	play(t, func(s *scene) {
-		s.workload("web", auto, reads("secret/db"))
-		s.begin("secret/db")
+		s.beginWeb()
 		s.patchesTake("web", 5*time.Second)
 		s.set("secret/db", "password", "two")
 		s.settle()

@@ -41,29 +41,24 @@ func TestARollThatIsRevertedBeforeAnybodyIsToldIsRepeated(t *testing.T) {
 			"because the answer was lost",
 			func(s *scene, _ *running) {
 				answer := s.loseAnswers()
-				s.set("secret/db", "password", "two")
-				s.settle()
-				s.wantRolls("web")
+				s.rotate("two", "web")
 				s.writeAs("operator", "web", unrolled)
 				answer()
 			},
 		},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				s.workload("web", auto, reads("secret/db"))
-				leader := s.begin("secret/db")
-				s.stall("web")
-				tt.roll(s, leader)
-				s.pass(2 * time.Minute)
-				s.wantRolls("web")
-				s.wantAmongTold("web started already-rolled", "web failed reverted", "web started content-changed")
-				s.finish("web")
-				s.pass(time.Hour)
-				s.wantRolls()
-				s.wantTold("web completed rolled-out")
-			})
+		playOf(t, tt.name, func(s *scene) {
+			leader := s.beginWeb()
+			s.stall("web")
+			tt.roll(s, leader)
+			s.pass(2 * time.Minute)
+			s.wantRolls("web")
+			s.wantAmongTold("web started already-rolled", "web failed reverted", "web started content-changed")
+			s.finish("web")
+			s.pass(time.Hour)
+			s.wantRolls()
+			s.wantTold("web completed rolled-out")
 		})
 	}
 }
@@ -187,34 +182,28 @@ func TestTheNextLeaderLeavesAloneWhatAPersonHasUndone(t *testing.T) {
 		"statefulset/db": {"statefulset/db started content-changed"}, // The controllers of a scene replace its pods at once.
 	}
 	for name, told := range tests {
-		t.Run(name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				s.workload(name, auto, reads("secret/db"))
-				leader := s.begin("secret/db")
-				s.set("secret/db", "password", "two")
-				s.pass(time.Minute)
-				s.wantRolls(name)
-				undo := s.revisionOf(name)
-				s.rest()
-				s.stall(name)
-				s.set("secret/db", "password", "three")
-				s.settle()
-				s.wantRolls(name)
-				leader.stop()
-				s.pass(time.Minute)
-				undo()
-				s.pass(time.Minute)
-				s.start()
-				s.pass(time.Hour)
-				s.wantRolls()
-				s.restart()
-				s.pass(time.Hour)
-				s.wantRolls()
-				s.wantAmongTold(told...)
-				s.set("secret/db", "password", "four")
-				s.settle()
-				s.wantRolls(name)
-			})
+		playOf(t, name, func(s *scene) {
+			s.workload(name, auto, reads("secret/db"))
+			leader := s.begin("secret/db")
+			s.set("secret/db", "password", "two")
+			s.pass(time.Minute)
+			s.wantRolls(name)
+			undo := s.revisionOf(name)
+			s.rest()
+			s.stall(name)
+			s.rotate("three", name)
+			leader.stop()
+			s.pass(time.Minute)
+			undo()
+			s.pass(time.Minute)
+			s.start()
+			s.pass(time.Hour)
+			s.wantRolls()
+			s.restart()
+			s.pass(time.Hour)
+			s.wantRolls()
+			s.wantAmongTold(told...)
+			s.rotate("four", name)
 		})
 	}
 }

@@ -42,11 +42,9 @@ func rolledTimes(count int) ends { return rolled(slices.Repeat([]string{"web"}, 
 func testFixtures(t *testing.T, fixtures []fixture) {
 	t.Helper()
 	for _, f := range fixtures {
-		t.Run(f.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				f.play(s)
-				s.wantEnds(f.want)
-			})
+		playOf(t, f.name, func(s *scene) {
+			f.play(s)
+			s.wantEnds(f.want)
 		})
 	}
 }

@@ -93,9 +93,7 @@ func TestLedgerTheStreamGoesBack(t *testing.T) {
 	back := func(happens func(*scene)) func(*scene) {
 		return func(s *scene) {
 			s.workload("web", auto, reads("secret/db"))
-			s.observe("secret/db", "secret/other")
-			s.start()
-			s.rest()
+			s.atRest("secret/db", "secret/other")
 			restore := s.backup()
 			s.pass(time.Minute)
 			s.erase("secret/db")

@@ -69,9 +69,7 @@ func TestLedgerAPersonUndoesARoll(t *testing.T) {
 			name: "that is in progress, and nothing rolls it again",
 			play: func(s *scene) {
 				s.workload("web", auto, reads("secret/db"))
-				s.observe("secret/db")
-				s.start()
-				s.rest()
+				s.atRest("secret/db")
 				undo := s.revisionOf("web")
 				s.stall("web")
 				s.set("secret/db", "password", "two")
@@ -87,9 +85,7 @@ func TestLedgerAPersonUndoesARoll(t *testing.T) {
 			play: func(s *scene) {
 				s.workload("web", auto, reads("secret/db"))
 				s.workload("api", auto, annotated("keyturn.dev/wave", "1"), reads("secret/db"))
-				s.observe("secret/db")
-				s.start()
-				s.rest()
+				s.atRest("secret/db")
 				undo := s.revisionOf("web")
 				s.stall("web")
 				s.set("secret/db", "password", "two")
@@ -194,9 +190,7 @@ func TestLedgerAnOperatorRevertsARoll(t *testing.T) {
 	reverting := func(happens func(*scene)) func(*scene) {
 		return func(s *scene) {
 			s.workload("web", auto, reads("secret/db"))
-			s.observe("secret/db")
-			s.start()
-			s.rest()
+			s.atRest("secret/db")
 			happens(s)
 			s.pass(4 * time.Minute)
 		}

@@ -16,9 +16,7 @@ func TestLedgerAGateOverALeader(t *testing.T) {
 			name: "a workload waits for its interval once",
 			play: func(s *scene) {
 				s.workload("web", auto, annotated(workload.AnnotationMinInterval, "30m"), reads("secret/db"))
-				s.observe("secret/db")
-				s.start()
-				s.rest()
+				s.atRest("secret/db")
 				s.set("secret/db", "password", "two")
 				s.pass(time.Minute)
 				s.set("secret/db", "password", "three")
@@ -45,9 +43,7 @@ func TestLedgerManyChangesOfOneWorkload(t *testing.T) {
 			name: "twelve rotations two seconds apart",
 			play: func(s *scene) {
 				s.workload("web", auto, reads(secrets...))
-				s.observe(secrets...)
-				s.start()
-				s.rest()
+				s.atRest(secrets...)
 				for _, name := range secrets {
 					s.set(name, "password", "two")
 					s.pass(2 * time.Second)

@@ -14,9 +14,7 @@ func TestLedgerARolloutInProgressOverALeader(t *testing.T) {
 	// rolling rolls web, whose new pods do not become ready, and starts the next leader.
 	rolling := func(s *scene) {
 		s.workload("web", auto, reads("secret/db"))
-		s.observe("secret/db")
-		s.start()
-		s.rest()
+		s.atRest("secret/db")
 		s.stall("web")
 		s.set("secret/db", "password", "two")
 		s.pass(time.Minute)
@@ -81,9 +79,7 @@ func TestLedgerWhatIsSkippedIsToldOnce(t *testing.T) {
 	skipping := func(happens func(*scene)) func(*scene) {
 		return func(s *scene) {
 			s.workload("web", auto, reads("secret/db#password"))
-			s.observe("secret/db")
-			s.start()
-			s.rest()
+			s.atRest("secret/db")
 			happens(s)
 			s.pass(11 * time.Minute)
 		}

@@ -12,9 +12,7 @@ func whileNobodyLeads(happenings ...func(*scene)) func(*scene) {
 	return func(s *scene) {
 		s.options.LeaderElect = true
 		s.workload("web", reads("secret/db"))
-		s.observe("secret/db")
-		leader := s.start()
-		s.rest()
+		leader := s.atRest("secret/db")
 		leader.stop()
 		for _, happens := range happenings {
 			s.pass(10 * time.Minute)
@@ -78,9 +76,7 @@ func TestLedgerAnOptInWhileNobodyLeads(t *testing.T) {
 			play: func(s *scene) {
 				s.options.LeaderElect = true
 				s.workload("web", reads("secret/db"))
-				s.observe("secret/db")
-				leader := s.start()
-				s.rest()
+				leader := s.atRest("secret/db")
 				leader.stop()
 				s.options.DryRun = true
 				dry := s.start()
@@ -166,9 +162,7 @@ func TestLedgerAnOptInAgain(t *testing.T) {
 	again := func(happens func(*scene)) func(*scene) {
 		return func(s *scene) {
 			s.workload("web", auto, reads("secret/db#password"))
-			s.observe("secret/db")
-			s.start()
-			s.rest()
+			s.atRest("secret/db")
 			s.edit("web", on("none"))
 			s.pass(time.Minute)
 			dbChanges(s)
@@ -194,9 +188,7 @@ func TestLedgerAnOptInAgain(t *testing.T) {
 			name: "a change after the opt-in is not missed, however soon it comes",
 			play: func(s *scene) {
 				s.workload("web", reads("secret/db"))
-				s.observe("secret/db")
-				s.start()
-				s.rest()
+				s.atRest("secret/db")
 				webOptsIn(s)
 				dbChanges(s)
 				s.pass(11 * time.Minute)
@@ -207,9 +199,7 @@ func TestLedgerAnOptInAgain(t *testing.T) {
 			name: "a change just before the opt-in rolls nothing, with the next leader neither",
 			play: func(s *scene) {
 				s.workload("web", reads("secret/db"))
-				s.observe("secret/db")
-				s.start()
-				s.rest()
+				s.atRest("secret/db")
 				dbChanges(s)
 				s.pass(time.Millisecond)
 				webOptsIn(s)
@@ -223,9 +213,7 @@ func TestLedgerAnOptInAgain(t *testing.T) {
 			name: "a change of before rolls with a leader that begins before that is recorded",
 			play: func(s *scene) {
 				s.workload("web", auto, reads("secret/db"))
-				s.observe("secret/db")
-				s.start()
-				s.rest()
+				s.atRest("secret/db")
 				s.edit("web", on("none"))
 				s.pass(time.Minute)
 				dbChanges(s)

@@ -15,8 +15,7 @@ import (
 func TestLedgerASourceThatFlipsEverySecondRollsAFewTimes(t *testing.T) {
 	const most, soon = 7, 70 * time.Second
 	play(t, func(s *scene) {
-		s.workload("web", auto, reads("secret/db"))
-		s.begin("secret/db")
+		s.beginWeb()
 		s.soFar()
 		const every = 990 * time.Millisecond // It is never quiet for as long as the debounce window.
 		for i := range int(time.Minute / every) {
@@ -61,31 +60,28 @@ func TestLedgerAFixDuringABrokenRolloutRollsSoon(t *testing.T) {
 		},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				if tt.options != nil {
-					tt.options(&s.options)
-				}
-				s.workload("web", auto, reads("secret/db"))
-				s.begin("secret/db")
-				for i := range 6 { // so that it would have to wait longest
-					s.set("secret/db", "password", strconv.Itoa(i))
-					s.pass(10 * time.Second)
-				}
-				s.stall("web")
-				s.set("secret/db", "password", "broken")
-				s.pass(2 * time.Minute)
-				s.set("secret/db", "user", "broken")
-				s.settle()
-				s.soFar()
-				tt.broken(s)
-				s.wantRolls()
-				s.loosen("web")
-				s.set("secret/db", "password", "fixed")
-				s.pass(soon)
-				s.wantRolls("web")
-				s.wantRecord("web", "secret/db")
-			})
+		playOf(t, tt.name, func(s *scene) {
+			if tt.options != nil {
+				tt.options(&s.options)
+			}
+			s.beginWeb()
+			for i := range 6 { // so that it would have to wait longest
+				s.set("secret/db", "password", strconv.Itoa(i))
+				s.pass(10 * time.Second)
+			}
+			s.stall("web")
+			s.set("secret/db", "password", "broken")
+			s.pass(2 * time.Minute)
+			s.set("secret/db", "user", "broken")
+			s.settle()
+			s.soFar()
+			tt.broken(s)
+			s.wantRolls()
+			s.loosen("web")
+			s.set("secret/db", "password", "fixed")
+			s.pass(soon)
+			s.wantRolls("web")
+			s.wantRecord("web", "secret/db")
 		})
 	}
 }
@@ -141,17 +137,14 @@ func TestLedgerWhatDoesNotWaitForTheDistance(t *testing.T) {
 		},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				if tt.options != nil {
-					tt.options(&s.options)
-				}
-				s.options.MaxRollsPerHour = 0
-				s.workload("web", auto, reads("secret/db"))
-				s.begin("secret/db")
-				tt.play(s)
-				s.wantRolls(tt.rolls...)
-			})
+		playOf(t, tt.name, func(s *scene) {
+			if tt.options != nil {
+				tt.options(&s.options)
+			}
+			s.options.MaxRollsPerHour = 0
+			s.beginWeb()
+			tt.play(s)
+			s.wantRolls(tt.rolls...)
 		})
 	}
 }

@@ -16,8 +16,7 @@ import (
 func TestLedgerTheKeyOfFingerprintsIsAnother(t *testing.T) {
 	recorded := func(happens func(*scene)) func(*scene) {
 		return func(s *scene) {
-			s.workload("web", auto, reads("secret/db"))
-			s.begin("secret/db")
+			s.beginWeb()
 			s.set("secret/db", "password", "two")
 			s.rest()
 			happens(s)
@@ -59,9 +58,7 @@ func TestLedgerAWorkloadComesToReadAnotherKey(t *testing.T) {
 	reading := func(happens func(*scene)) func(*scene) {
 		return func(s *scene) {
 			s.workload("web", auto, reads("secret/db#password"))
-			s.observe("secret/db")
-			s.start()
-			s.rest()
+			s.atRest("secret/db")
 			s.set("secret/db", "user", "two")
 			s.rest()
 			happens(s)
@@ -150,8 +147,7 @@ func TestLedgerAPatternNamesMoreThanARecordHolds(t *testing.T) {
 		{
 			name: "and somebody has written a record that is too large to be one",
 			play: func(s *scene) {
-				s.workload("web", auto, reads("secret/db"))
-				s.begin("secret/db")
+				s.beginWeb()
 				s.set("secret/db", "password", "two")
 				s.rest()
 				entry := workload.RolledFor{Fingerprint: "k0a1b2c3d:00000000000000000000000000000000", Version: "1", UID: "uid"}.String()

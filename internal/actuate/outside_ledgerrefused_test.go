@@ -21,9 +21,7 @@ func TestLedgerARefusalThatEnds(t *testing.T) {
 	refusing := func(refusal error, happens func(*scene)) func(*scene) {
 		return func(s *scene) {
 			s.workload("web", auto, reads("secret/db"))
-			s.observe("secret/db")
-			s.start()
-			s.rest()
+			s.atRest("secret/db")
 			s.refuse("web", refusal)
 			s.set("secret/db", "password", "two")
 			happens(s)
@@ -60,9 +58,7 @@ func TestLedgerARefusalThatEnds(t *testing.T) {
 func TestLedgerARefusalIsTold(t *testing.T) {
 	refused := func(s *scene) {
 		s.workload("web", auto, reads("secret/db"))
-		s.observe("secret/db")
-		s.start()
-		s.rest()
+		s.atRest("secret/db")
 		s.refuse("web", forbidden("it is Friday"))
 		s.set("secret/db", "password", "two")
 	}

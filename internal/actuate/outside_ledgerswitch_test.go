@@ -150,9 +150,7 @@ func TestLedgerANewLeaderAtRestWritesAndTellsNothing(t *testing.T) {
 		s.workload("daemonset/agent", auto, reads("secret/db", "configmap/app?"))
 		s.workload("cronjob/report", auto, reads("secret/db"))
 		s.workload("named", on("secret/d*, openbao:secret/shop/db"))
-		s.observe("secret/db")
-		s.start()
-		s.rest()
+		s.atRest("secret/db")
 	}
 	testFixtures(t, []fixture{
 		{

@@ -15,9 +15,7 @@ func TestLedgerWhatIsNoChangeOfContentWaitsOnTheWorkload(t *testing.T) {
 			play: func(s *scene) {
 				s.options.RollOnDelete = true
 				s.workload("web", auto, onHold, reads("configmap/app?"))
-				s.observe("configmap/app")
-				s.start()
-				s.rest()
+				s.atRest("configmap/app")
 				s.erase("configmap/app")
 				s.pass(time.Minute)
 				s.appear("configmap/app")
@@ -53,9 +51,7 @@ func TestLedgerWhatIsNoChangeOfContentWaitsOnTheWorkload(t *testing.T) {
 func holding(happens func(*scene)) func(*scene) {
 	return func(s *scene) {
 		s.workload("web", auto, onHold, reads("secret/db"))
-		s.observe("secret/db")
-		s.start()
-		s.rest()
+		s.atRest("secret/db")
 		s.set("secret/db", "password", "two")
 		s.pass(time.Minute)
 		happens(s)
@@ -85,8 +81,7 @@ func TestLedgerAToolDropsTheRecordOfAWorkloadThatWaits(t *testing.T) {
 		{
 			name: "a workload that does not wait is recorded again, and rolls for nothing",
 			play: func(s *scene) {
-				s.workload("web", auto, reads("secret/db"))
-				s.begin("secret/db")
+				s.beginWeb()
 				s.set("secret/db", "password", "two")
 				s.rest()
 				for range 5 {
@@ -117,9 +112,7 @@ func TestLedgerAContentComesAndGoes(t *testing.T) {
 			name: "within a second, nothing rolls for that with the next leader",
 			play: func(s *scene) {
 				s.workload("web", auto, reads("secret/db"))
-				s.observe("secret/db")
-				s.start()
-				s.rest()
+				s.atRest("secret/db")
 				s.set("secret/db", "password", "two")
 				s.pass(100 * time.Millisecond)
 				s.set("secret/db", "password", "one")
@@ -137,8 +130,7 @@ func TestLedgerAnIgnoredSourceChanges(t *testing.T) {
 		{
 			name: "nothing rolls for that once a person puts it on hold and ends that",
 			play: func(s *scene) {
-				s.workload("web", auto, reads("secret/db"))
-				s.begin("secret/db")
+				s.beginWeb()
 				s.mark("secret/db", asIgnored)
 				s.set("secret/db", "password", "two", asIgnored)
 				s.rest()

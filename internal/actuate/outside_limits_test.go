@@ -76,33 +76,31 @@ func TestNoMoreRolloutsAreInProgressThanAllowed(t *testing.T) {
 		{name: "there is no limit", limit: 0, others: 3},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				each := func(names []string, happens func(*scene, string)) {
-					for _, name := range names {
-						if happens != nil {
-							happens(s, name)
-						}
+		playOf(t, tt.name, func(s *scene) {
+			each := func(names []string, happens func(*scene, string)) {
+				for _, name := range names {
+					if happens != nil {
+						happens(s, name)
 					}
 				}
-				s.options.Namespaces = []string{namespace}
-				s.workload("web", auto, reads("secret/db"))
-				s.observe("secret/db")
-				others := makeCrowd(s, namespace, tt.others)
-				each([]string{"web"}, tt.web)
-				each(others, tt.before)
-				rollForEver(s, others)
-				each(others, tt.after)
-				leadWith(s, func(o *actuate.Options) { o.MaxRollouts = tt.limit })
-				s.set("secret/db", "password", "two")
-				s.settle()
-				if tt.want == "" {
-					s.wantRolls("web")
-					return
-				}
-				s.wantRolls()
-				s.wantTold(tt.want)
-			})
+			}
+			s.options.Namespaces = []string{namespace}
+			s.workload("web", auto, reads("secret/db"))
+			s.observe("secret/db")
+			others := makeCrowd(s, namespace, tt.others)
+			each([]string{"web"}, tt.web)
+			each(others, tt.before)
+			rollForEver(s, others)
+			each(others, tt.after)
+			leadWith(s, func(o *actuate.Options) { o.MaxRollouts = tt.limit })
+			s.set("secret/db", "password", "two")
+			s.settle()
+			if tt.want == "" {
+				s.wantRolls("web")
+				return
+			}
+			s.wantRolls()
+			s.wantTold(tt.want)
 		})
 	}
 }
@@ -130,32 +128,30 @@ func TestAPatchThatIsUnderWayTakesAPlace(t *testing.T) {
 		}},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				s.options.MaxRollouts, s.options.Namespaces, s.options.RolloutTimeout = 2, []string{namespace}, 24*time.Hour
-				s.workload("web", auto, reads("secret/db"))
-				s.workload("patched", auto, reads("secret/patched"))
-				if tt.canary {
-					s.options.Canary = true
-					s.workload("second", auto, reads("secret/patched")) // It waits for the pods of the other one to stay ready.
-				}
-				others := makeCrowd(s, namespace, 1)
-				s.begin("secret/db", "secret/patched")
-				s.stall(others[0])
-				s.set("shop/secret/crowd", "password", "two")
-				s.settle()
-				s.wantRolls(others...)
-				tt.before(s)
-				s.pass(time.Second) // The next roll of a workload comes two seconds after the last.
-				s.patchesTake("patched", 10*time.Second)
-				s.set("secret/patched", "password", "three")
-				s.settle()
-				s.set("secret/db", "password", "two")
-				s.settle()
-				s.pass(6 * time.Second) // Outcomes wait for patches, but not for longer.
-				s.wantRolls()
-				s.wantLast("web", "held limit-reached", "")
-			})
+		playOf(t, tt.name, func(s *scene) {
+			s.options.MaxRollouts, s.options.Namespaces, s.options.RolloutTimeout = 2, []string{namespace}, 24*time.Hour
+			s.workload("web", auto, reads("secret/db"))
+			s.workload("patched", auto, reads("secret/patched"))
+			if tt.canary {
+				s.options.Canary = true
+				s.workload("second", auto, reads("secret/patched")) // It waits for the pods of the other one to stay ready.
+			}
+			others := makeCrowd(s, namespace, 1)
+			s.begin("secret/db", "secret/patched")
+			s.stall(others[0])
+			s.set("shop/secret/crowd", "password", "two")
+			s.settle()
+			s.wantRolls(others...)
+			tt.before(s)
+			s.pass(time.Second) // The next roll of a workload comes two seconds after the last.
+			s.patchesTake("patched", 10*time.Second)
+			s.set("secret/patched", "password", "three")
+			s.settle()
+			s.set("secret/db", "password", "two")
+			s.settle()
+			s.pass(6 * time.Second) // Outcomes wait for patches, but not for longer.
+			s.wantRolls()
+			s.wantLast("web", "held limit-reached", "")
 		})
 	}
 }
@@ -181,23 +177,21 @@ func TestANamespaceHasItsShareOfTheLimit(t *testing.T) {
 		},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				s.workload("web", auto, reads("secret/db"))
-				s.observe("secret/db")
-				rollForEver(s, makeCrowd(s, namespace, tt.shop), makeCrowd(s, "bank", tt.bank))
-				leadWith(s, func(o *actuate.Options) {
-					o.MaxRollouts, o.MaxRolloutsPerNamespace, o.Namespaces = tt.options.MaxRollouts, tt.options.MaxRolloutsPerNamespace, tt.options.Namespaces
-				})
-				s.set("secret/db", "password", "two")
-				s.settle()
-				if tt.want == "" {
-					s.wantRolls("web")
-					return
-				}
-				s.wantRolls()
-				s.wantTold(tt.want)
+		playOf(t, tt.name, func(s *scene) {
+			s.workload("web", auto, reads("secret/db"))
+			s.observe("secret/db")
+			rollForEver(s, makeCrowd(s, namespace, tt.shop), makeCrowd(s, "bank", tt.bank))
+			leadWith(s, func(o *actuate.Options) {
+				o.MaxRollouts, o.MaxRolloutsPerNamespace, o.Namespaces = tt.options.MaxRollouts, tt.options.MaxRolloutsPerNamespace, tt.options.Namespaces
 			})
+			s.set("secret/db", "password", "two")
+			s.settle()
+			if tt.want == "" {
+				s.wantRolls("web")
+				return
+			}
+			s.wantRolls()
+			s.wantTold(tt.want)
 		})
 	}
 }
@@ -214,29 +208,23 @@ func TestAWorkloadThatIsBeingRolledHasItsSlotAlready(t *testing.T) {
 		{"of the half of a namespace", actuate.Options{MaxRollouts: 2}, "held namespace-limit-reached"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				s.options.MaxRollouts, s.options.MaxRolloutsPerNamespace = tt.options.MaxRollouts, tt.options.MaxRolloutsPerNamespace
-				s.options.Namespaces = tt.options.Namespaces
-				s.workload("web", auto, reads("secret/db"))
-				s.workload("other", auto, reads("secret/other"))
-				s.begin("secret/db", "secret/other")
-				s.stall("web")
-				s.set("secret/db", "password", "two")
-				s.settle()
-				s.wantRolls("web")
-				s.pass(time.Second) // The next roll of a workload comes two seconds after the last.
-				s.set("secret/db", "password", "three")
-				s.settle()
-				s.wantRolls("web")
-				s.set("secret/other", "password", "two")
-				s.settle()
-				s.wantRolls()
-				s.wantLast("other", tt.other, "")
-				s.finish("web")
-				s.settle()
-				s.wantRolls("other")
-			})
+		playOf(t, tt.name, func(s *scene) {
+			s.options.MaxRollouts, s.options.MaxRolloutsPerNamespace = tt.options.MaxRollouts, tt.options.MaxRolloutsPerNamespace
+			s.options.Namespaces = tt.options.Namespaces
+			s.workload("web", auto, reads("secret/db"))
+			s.workload("other", auto, reads("secret/other"))
+			s.begin("secret/db", "secret/other")
+			s.stall("web")
+			s.rotate("two", "web")
+			s.pass(time.Second) // The next roll of a workload comes two seconds after the last.
+			s.rotate("three", "web")
+			s.set("secret/other", "password", "two")
+			s.settle()
+			s.wantRolls()
+			s.wantLast("other", tt.other, "")
+			s.finish("web")
+			s.settle()
+			s.wantRolls("other")
 		})
 	}
 }

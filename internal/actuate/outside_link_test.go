@@ -30,26 +30,22 @@ func TestAChangeIsNotMissedByAWorkloadThatHasJustComeToWantIt(t *testing.T) {
 		},
 	}
 	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				test.before(s)
-				s.workload("other", auto, reads("secret/db"))
-				s.begin("secret/db")
-				moment := s.reserve()
-				s.set("secret/db", "password", "two")
-				s.settle()
-				s.wantRolls("other")
-				s.at(moment, func() { test.write(s) })
-				s.pass(time.Minute)
-				s.wantRolls("web")
-				s.wantTold(
-					"other started content-changed", "other completed rolled-out", "web started content-changed", "web completed rolled-out",
-				)
-				s.wantRecord("web", "secret/db")
-				s.restart()
-				s.pass(time.Hour)
-				s.wantNothing()
-			})
+		playOf(t, test.name, func(s *scene) {
+			test.before(s)
+			s.workload("other", auto, reads("secret/db"))
+			s.begin("secret/db")
+			moment := s.reserve()
+			s.rotate("two", "other")
+			s.at(moment, func() { test.write(s) })
+			s.pass(time.Minute)
+			s.wantRolls("web")
+			s.wantTold(
+				"other started content-changed", "other completed rolled-out", "web started content-changed", "web completed rolled-out",
+			)
+			s.wantRecord("web", "secret/db")
+			s.restart()
+			s.pass(time.Hour)
+			s.wantNothing()
 		})
 	}
 }
@@ -95,9 +91,7 @@ func TestANewLeaderFindsWhatTheLastOneMayHaveMissed(t *testing.T) {
 		s.start()
 		s.pass(time.Minute)
 		moment := s.reserve()
-		s.set("secret/db", "password", "two")
-		s.settle()
-		s.wantRolls("other")
+		s.rotate("two", "other")
 		first.kill()
 		s.at(moment, func() { s.edit("web", auto) })
 		s.pass(time.Minute)

@@ -113,8 +113,7 @@ func TestTheNamesOfReloaderAreThereOnlyWhenTheyAreWanted(t *testing.T) {
 func TestAHistogramLeadsToTheTrace(t *testing.T) {
 	play(t, func(s *scene) {
 		seen := s.instrument()
-		s.workload("web", auto, reads("secret/db"))
-		s.begin("secret/db")
+		s.beginWeb()
 		s.set("secret/db", "password", "two", traced("a", ""))
 		s.pass(10 * time.Second)
 		measured := seen.measurements()
@@ -166,8 +165,7 @@ func TestFailuresAreCountedFromZero(t *testing.T) {
 	const name = "keyturn.rollouts"
 	play(t, func(s *scene) {
 		seen := s.instrument()
-		s.workload("web", auto, reads("secret/db"))
-		s.begin("secret/db")
+		s.beginWeb()
 		kinds, err := s.options.Kinds()
 		if err != nil {
 			s.Fatal(err)

@@ -43,47 +43,39 @@ func TestAHoldOnANamespaceHoldsItsWorkloadsUntilItIsTakenOff(t *testing.T) {
 		{"where it may only be watched", []string{"get"}, []string{namespace}},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				s.options.Namespaces = tt.watched
-				s.workload("web", auto, reads("secret/db"))
-				s.workload("now", auto, reads("secret/db"), annotated(workload.AnnotationRollNow, "1"))
-				s.namespaceSays(namespace, map[string]string{events.AnnotationHold: "moving"})
-				s.observe("secret/db")
-				s.startAfter(forbidNamespaces(tt.forbidden...))
-				s.pass(time.Minute)
-				s.set("secret/db", "password", "two")
-				s.settle()
-				s.wantRolls("now")
-				s.wantTold("now started content-changed", "now completed rolled-out", "web held on-hold")
-				s.wantLast("web", "held on-hold", "somebody has put the workload on hold: namespace shop: moving")
-				s.pass(time.Minute)
-				s.wantRolls()
-				s.namespaceSays(namespace, nil)
-				s.pass(10 * time.Second)
-				s.wantRolls("web")
-			})
+		playOf(t, tt.name, func(s *scene) {
+			s.options.Namespaces = tt.watched
+			s.workload("web", auto, reads("secret/db"))
+			s.workload("now", auto, reads("secret/db"), annotated(workload.AnnotationRollNow, "1"))
+			s.namespaceSays(namespace, map[string]string{events.AnnotationHold: "moving"})
+			s.observe("secret/db")
+			s.startAfter(forbidNamespaces(tt.forbidden...))
+			s.pass(time.Minute)
+			s.rotate("two", "now")
+			s.wantTold("now started content-changed", "now completed rolled-out", "web held on-hold")
+			s.wantLast("web", "held on-hold", "somebody has put the workload on hold: namespace shop: moving")
+			s.pass(time.Minute)
+			s.wantRolls()
+			s.namespaceSays(namespace, nil)
+			s.pass(10 * time.Second)
+			s.wantRolls("web")
 		})
 	}
 }
 
 func TestWithoutPermissionToReadNamespacesTheyHoldNothing(t *testing.T) {
 	for name, watched := range map[string][]string{"all": nil, "one": {namespace}} {
-		t.Run(name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				s.options.Namespaces = watched
-				s.workload("web", auto, reads("secret/db"))
-				s.namespaceSays(namespace, map[string]string{events.AnnotationHold: "moving"})
-				s.observe("secret/db")
-				s.startAfter(forbidNamespaces("get", "list", "watch"))
-				s.pass(time.Minute)
-				s.set("secret/db", "password", "two")
-				s.settle()
-				s.wantRolls("web")
-				if !strings.Contains(s.logText(), "no permission to read namespaces") {
-					s.Error("nothing says so")
-				}
-			})
+		playOf(t, name, func(s *scene) {
+			s.options.Namespaces = watched
+			s.workload("web", auto, reads("secret/db"))
+			s.namespaceSays(namespace, map[string]string{events.AnnotationHold: "moving"})
+			s.observe("secret/db")
+			s.startAfter(forbidNamespaces("get", "list", "watch"))
+			s.pass(time.Minute)
+			s.rotate("two", "web")
+			if !strings.Contains(s.logText(), "no permission to read namespaces") {
+				s.Error("nothing says so")
+			}
 		})
 	}
 }
@@ -112,21 +104,19 @@ func TestTheWindowOfAWorkloadCountsRatherThanThatOfItsNamespace(t *testing.T) {
 		{"a hold holds in an open window, too", map[string]string{events.AnnotationHold: "moving"}, open, "", "held on-hold", "namespace shop: moving"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				s.options.Window = tt.flag
-				s.workload("web", auto, reads("secret/db"), annotated(workload.AnnotationWindow, tt.own))
-				s.namespaceSays(namespace, tt.namespace)
-				s.begin("secret/db")
-				s.set("secret/db", "password", "two")
-				s.settle()
-				if tt.want == "" {
-					s.wantRolls("web")
-					return
-				}
-				s.wantRolls()
-				s.wantLast("web", tt.want, tt.said)
-			})
+		playOf(t, tt.name, func(s *scene) {
+			s.options.Window = tt.flag
+			s.workload("web", auto, reads("secret/db"), annotated(workload.AnnotationWindow, tt.own))
+			s.namespaceSays(namespace, tt.namespace)
+			s.begin("secret/db")
+			s.set("secret/db", "password", "two")
+			s.settle()
+			if tt.want == "" {
+				s.wantRolls("web")
+				return
+			}
+			s.wantRolls()
+			s.wantLast("web", tt.want, tt.said)
 		})
 	}
 }

@@ -44,9 +44,7 @@ func TestAWorkloadThatFailsBeforeItsRollIsNeverTheCanary(t *testing.T) {
 		s.stall("a")
 		s.stall("b")
 		s.fail("a")
-		s.set("secret/db", "password", "two")
-		s.settle()
-		s.wantRolls("a", "b") // The change may be the repair of a.
+		s.rotate("two", "a", "b") // The change may be the repair of a.
 		s.wantAmongTold("c held canary-first")
 		s.fail("a")
 		s.pass(time.Minute)
@@ -63,9 +61,7 @@ func TestTheCanaryIsOneWhosePodsAreReady(t *testing.T) {
 		s.workload("b", auto, reads("secret/db"))
 		s.begin("secret/db")
 		s.pods("a", 1, 0)
-		s.set("secret/db", "password", "two")
-		s.settle()
-		s.wantRolls("b")
+		s.rotate("two", "b")
 		s.wantAmongTold("a held canary-first")
 		s.pass(bakeTime + bakeCheck)
 		s.wantRolls("a")
@@ -80,9 +76,7 @@ func TestASourceThatChangesDuringTheRolloutOfItsCanaryRollsThatAgain(t *testing.
 		s.begin("secret/db")
 		s.stall("a")
 		for _, password := range []string{"two", "three"} {
-			s.set("secret/db", "password", password)
-			s.settle()
-			s.wantRolls("a")
+			s.rotate(password, "a")
 			s.pass(10 * time.Second)
 		}
 		s.finish("a")

@@ -29,9 +29,7 @@ func TestOutcomesLetPatchesGoFirst(t *testing.T) {
 		s.wantTold("web started content-changed", "web completed rolled-out") // No patch is under way.
 
 		s.pass(time.Minute)
-		s.set("secret/db", "password", "two")
-		s.settle()
-		s.wantRolls("web", "web")
+		s.rotate("two", "web", "web")
 		s.pass(outboxPatience - time.Second)
 		s.wantTold()
 		s.pass(2 * time.Second) // The patch of the other one is still under way.
@@ -52,26 +50,24 @@ func TestAsManyOutcomesAsMayWaitDoNotWaitForPatches(t *testing.T) {
 		{"fewer", outboxSize / 2, 0},
 		{"as many as there may be", outboxSize, outboxSize},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				s.workload("slow", auto, reads("secret/db"))
-				for i := range tt.many {
-					s.workload("web-"+strconv.Itoa(i), auto, reads("secret/many#user"))
-				}
-				s.begin("secret/db", "secret/many")
-				s.patchesTake("slow", 2*outboxPatience)
-				s.set("secret/db", "password", "two")
-				s.settle()
-				s.set("secret/many", "password", "two") // Nobody reads that, and each is told so.
-				s.pass(time.Second)
-				if got := len(s.told()); got != tt.told {
-					s.Errorf("while a patch is under way, %d outcomes are told, want %d", got, tt.told)
-				}
-				s.pass(2 * outboxPatience)
-				if got := len(s.told()); got != tt.many-tt.told+2 {
-					s.Errorf("after that, %d outcomes are told, want %d", got, tt.many-tt.told+2)
-				}
-			})
+		playOf(t, tt.name, func(s *scene) {
+			s.workload("slow", auto, reads("secret/db"))
+			for i := range tt.many {
+				s.workload("web-"+strconv.Itoa(i), auto, reads("secret/many#user"))
+			}
+			s.begin("secret/db", "secret/many")
+			s.patchesTake("slow", 2*outboxPatience)
+			s.set("secret/db", "password", "two")
+			s.settle()
+			s.set("secret/many", "password", "two") // Nobody reads that, and each is told so.
+			s.pass(time.Second)
+			if got := len(s.told()); got != tt.told {
+				s.Errorf("while a patch is under way, %d outcomes are told, want %d", got, tt.told)
+			}
+			s.pass(2 * outboxPatience)
+			if got := len(s.told()); got != tt.many-tt.told+2 {
+				s.Errorf("after that, %d outcomes are told, want %d", got, tt.many-tt.told+2)
+			}
 		})
 	}
 }
@@ -121,9 +117,7 @@ func TestNothingIsDecidedWhileTooManyOutcomesWait(t *testing.T) {
 		}
 		s.begin("secret/db", "secret/many")
 		end := s.takeOnly("secret/db", "secret/many")
-		s.set("secret/db", "password", "two")
-		s.settle()
-		s.wantRolls("web") // A few may wait.
+		s.rotate("two", "web") // A few may wait.
 		for i := range outboxSize/readers + 2 {
 			s.set("secret/many", "password", strconv.Itoa(i))
 			s.pass(100 * time.Millisecond)

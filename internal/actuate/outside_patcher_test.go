@@ -14,11 +14,8 @@ import (
 
 func TestWorkloadsAreChangedByJSONPatchesOfOneFieldManager(t *testing.T) {
 	play(t, func(s *scene) {
-		s.workload("web", auto, reads("secret/db"))
-		s.begin("secret/db")
-		s.set("secret/db", "password", "two")
-		s.settle()
-		s.wantRolls("web")
+		s.beginWeb()
+		s.rotate("two", "web")
 		patches := s.requests("patch", "deployments")
 		if len(patches) < 2 {
 			s.Fatalf("there are %d patches, want one of the record and a roll", len(patches))
@@ -35,8 +32,7 @@ func TestWorkloadsAreChangedByJSONPatchesOfOneFieldManager(t *testing.T) {
 // The watch is late: the workload is gone, and the actuator does not know.
 func TestAPatchOfAWorkloadThatIsGoneIsNotDenied(t *testing.T) {
 	play(t, func(s *scene) {
-		s.workload("web", auto, reads("secret/db"))
-		s.begin("secret/db")
+		s.beginWeb()
 		s.refuse("web", apierrors.NewNotFound(appsv1.Resource("deployments"), "web"))
 		s.set("secret/db", "password", "two")
 		s.pass(10 * time.Minute)

@@ -113,31 +113,27 @@ func TestARollThatIsRepeatedWaitsForNoOtherPause(t *testing.T) {
 		s.pass(50 * time.Second)
 		s.wantRolls()
 	}
-	t.Run("admission took it out of the patch", func(t *testing.T) {
-		play(t, func(s *scene) {
-			paused(s)
-			end := s.strip()
-			s.pass(10*time.Second + 500*time.Millisecond)
-			end()
-			s.pass(5 * time.Second)
-			s.wantRolls("web")
-		})
+	playOf(t, "admission took it out of the patch", func(s *scene) {
+		paused(s)
+		end := s.strip()
+		s.pass(10*time.Second + 500*time.Millisecond)
+		end()
+		s.pass(5 * time.Second)
+		s.wantRolls("web")
 	})
-	t.Run("an operator took it back", func(t *testing.T) {
-		play(t, func(s *scene) {
-			paused(s)
-			s.stall("web")
-			s.pass(11 * time.Second)
-			s.wantRolls("web")
-			s.wantTold("web held pause-period", "web started content-changed")
-			s.edit("web", unrolled)
-			s.pass(s.options.RevertDelays[0] - 2*time.Second)
-			s.wantRolls()
-			s.wantTold("web failed reverted")
-			s.pass(10 * time.Second)
-			s.wantRolls("web")
-			s.wantTold("web started content-changed")
-		})
+	playOf(t, "an operator took it back", func(s *scene) {
+		paused(s)
+		s.stall("web")
+		s.pass(11 * time.Second)
+		s.wantRolls("web")
+		s.wantTold("web held pause-period", "web started content-changed")
+		s.edit("web", unrolled)
+		s.pass(s.options.RevertDelays[0] - 2*time.Second)
+		s.wantRolls()
+		s.wantTold("web failed reverted")
+		s.pass(10 * time.Second)
+		s.wantRolls("web")
+		s.wantTold("web started content-changed")
 	})
 }
 
@@ -211,43 +207,41 @@ func TestAfterAPauseAWaitCountsAgain(t *testing.T) {
 		},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				s.options.Reloader, s.options.PatchWorkers = true, 1
-				s.workload("web", auto, reads("secret/db", "configmap/app"), pausing(period))
-				s.workload("other", auto, reads("secret/other"))
-				s.begin("secret/db", "configmap/app", "secret/other")
-				end := time.Now().Add(period)
-				s.set("secret/db", "password", "two")
-				s.pass(20 * time.Second)
-				s.set("configmap/app", "password", "two") // It joins the pause that has begun.
-				s.pass(time.Until(end.Add(-3 * time.Second)))
-				if tt.busy {
-					s.patchesTake("other", 12*time.Second)
-					s.set("secret/other", "password", "two")
+		playOf(t, tt.name, func(s *scene) {
+			s.options.Reloader, s.options.PatchWorkers = true, 1
+			s.workload("web", auto, reads("secret/db", "configmap/app"), pausing(period))
+			s.workload("other", auto, reads("secret/other"))
+			s.begin("secret/db", "configmap/app", "secret/other")
+			end := time.Now().Add(period)
+			s.set("secret/db", "password", "two")
+			s.pass(20 * time.Second)
+			s.set("configmap/app", "password", "two") // It joins the pause that has begun.
+			s.pass(time.Until(end.Add(-3 * time.Second)))
+			if tt.busy {
+				s.patchesTake("other", 12*time.Second)
+				s.set("secret/other", "password", "two")
+			}
+			s.pass(time.Until(end.Add(tt.back)))
+			s.set("secret/db", "password", "one")
+			s.set("configmap/app", "password", "one")
+			s.pass(time.Until(end.Add(time.Minute)))
+			var rolls, told []string
+			for _, name := range s.whoRolled() {
+				if name != "other" {
+					rolls = append(rolls, name)
 				}
-				s.pass(time.Until(end.Add(tt.back)))
-				s.set("secret/db", "password", "one")
-				s.set("configmap/app", "password", "one")
-				s.pass(time.Until(end.Add(time.Minute)))
-				var rolls, told []string
-				for _, name := range s.whoRolled() {
-					if name != "other" {
-						rolls = append(rolls, name)
-					}
+			}
+			for _, outcome := range s.told() {
+				if firstWord(outcome) != "other" {
+					told = append(told, outcome)
 				}
-				for _, outcome := range s.told() {
-					if firstWord(outcome) != "other" {
-						told = append(told, outcome)
-					}
-				}
-				if diff := cmp.Diff(tt.rolls, rolls); diff != "" {
-					t.Errorf("rolled (-want +got):\n%s", diff)
-				}
-				if diff := cmp.Diff(tt.told, told); diff != "" {
-					t.Errorf("told (-want +got):\n%s", diff)
-				}
-			})
+			}
+			if diff := cmp.Diff(tt.rolls, rolls); diff != "" {
+				s.Errorf("rolled (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tt.told, told); diff != "" {
+				s.Errorf("told (-want +got):\n%s", diff)
+			}
 		})
 	}
 }

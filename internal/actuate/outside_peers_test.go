@@ -39,52 +39,48 @@ func TestAWorkloadWaitsForAPeerThatFailed(t *testing.T) {
 		},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				source, key := "secret/db", "#password"
-				if tt.reads != "" {
-					source = tt.reads
-				}
-				s.workload("peer", auto, reads(source+key))
-				s.workload("web", auto, onHold, reads("secret/db"+key))
-				s.begin("secret/db", "secret/other")
-				s.stall("peer")
-				s.set(source, "password", "two")
-				s.settle()
-				s.fail("peer")
-				s.pass(time.Minute)
-				s.wantRolls("peer")
-				s.edit("peer", onHold)
-				if tt.then != nil {
-					tt.then(s)
-				}
-				s.pass(time.Minute)
+		playOf(t, tt.name, func(s *scene) {
+			source, key := "secret/db", "#password"
+			if tt.reads != "" {
+				source = tt.reads
+			}
+			s.workload("peer", auto, reads(source+key))
+			s.workload("web", auto, onHold, reads("secret/db"+key))
+			s.begin("secret/db", "secret/other")
+			s.stall("peer")
+			s.set(source, "password", "two")
+			s.settle()
+			s.fail("peer")
+			s.pass(time.Minute)
+			s.wantRolls("peer")
+			s.edit("peer", onHold)
+			if tt.then != nil {
+				tt.then(s)
+			}
+			s.pass(time.Minute)
+			s.wantRolls()
+			s.edit("web", letGo)
+			s.pass(time.Minute)
+			if tt.waits {
 				s.wantRolls()
-				s.edit("web", letGo)
-				s.pass(time.Minute)
-				if tt.waits {
-					s.wantRolls()
-					s.wantAmongTold("web held peer-failed")
-				} else {
-					s.wantRolls("web")
-				}
-			})
+				s.wantAmongTold("web held peer-failed")
+			} else {
+				s.wantRolls("web")
+			}
 		})
 	}
-	t.Run("but not for itself", func(t *testing.T) {
-		play(t, func(s *scene) {
-			s.workload("web", auto, reads("secret/db", "secret/other"))
-			s.begin("secret/db", "secret/other")
-			s.stall("web")
-			s.set("secret/db", "password", "two")
-			s.settle()
-			s.fail("web")
-			s.pass(time.Minute)
-			s.wantRolls("web")
-			s.set("secret/other", "password", "two")
-			s.settle()
-			s.wantRolls("web")
-		})
+	playOf(t, "but not for itself", func(s *scene) {
+		s.workload("web", auto, reads("secret/db", "secret/other"))
+		s.begin("secret/db", "secret/other")
+		s.stall("web")
+		s.set("secret/db", "password", "two")
+		s.settle()
+		s.fail("web")
+		s.pass(time.Minute)
+		s.wantRolls("web")
+		s.set("secret/other", "password", "two")
+		s.settle()
+		s.wantRolls("web")
 	})
 }
 
@@ -95,9 +91,7 @@ func stalled(s *scene) *running {
 	s.workload("b", auto, inWave(1), reads("secret/db"))
 	r := s.begin("secret/db")
 	s.stall("a")
-	s.set("secret/db", "password", "two")
-	s.settle()
-	s.wantRolls("a")
+	s.rotate("two", "a")
 	return r
 }
 
@@ -124,16 +118,14 @@ func TestARolloutThatTimedOutHoldsItsPeers(t *testing.T) {
 		{"until it is rolled again", func(s *scene) { s.repair("a") }, 0, []string{"b"}},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				seen := s.instrument()
-				timedOut(s)
-				seen.wantFailing(1)
-				tt.then(s)
-				s.pass(time.Hour)
-				seen.wantFailing(tt.failing)
-				s.wantRolls(tt.want...)
-			})
+		playOf(t, tt.name, func(s *scene) {
+			seen := s.instrument()
+			timedOut(s)
+			seen.wantFailing(1)
+			tt.then(s)
+			s.pass(time.Hour)
+			seen.wantFailing(tt.failing)
+			s.wantRolls(tt.want...)
 		})
 	}
 }

@@ -35,33 +35,29 @@ func TestAFailureHoldsNobodyForAChangeThatTheFailedOneWasReadyWith(t *testing.T)
 		{"it was superseded before it was complete, and another actuator leads", func(*scene) {}, true, nil},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				s.workload("a", auto, reads("secret/db", "secret/other"))
-				s.workload("b", auto, onHold, reads("secret/db"))
-				s.begin("secret/db", "secret/other")
-				s.stall("a")
-				s.set("secret/db", "password", "two")
-				s.settle()
-				s.wantRolls("a")
-				tt.first(s)
+		playOf(t, tt.name, func(s *scene) {
+			s.workload("a", auto, reads("secret/db", "secret/other"))
+			s.workload("b", auto, onHold, reads("secret/db"))
+			s.begin("secret/db", "secret/other")
+			s.stall("a")
+			s.rotate("two", "a")
+			tt.first(s)
+			s.pass(time.Minute)
+			s.stall("a")
+			s.set("secret/other", "password", "two")
+			s.settle()
+			s.wantRolls("a")
+			fail(s)
+			if tt.leads {
+				s.restart()
 				s.pass(time.Minute)
-				s.stall("a")
-				s.set("secret/other", "password", "two")
-				s.settle()
-				s.wantRolls("a")
-				fail(s)
-				if tt.leads {
-					s.restart()
-					s.pass(time.Minute)
-				}
-				s.edit("b", letGo)
-				s.pass(time.Minute)
-				s.wantRolls(tt.want...)
-				if tt.want == nil {
-					s.wantAmongTold("b held peer-failed")
-				}
-			})
+			}
+			s.edit("b", letGo)
+			s.pass(time.Minute)
+			s.wantRolls(tt.want...)
+			if tt.want == nil {
+				s.wantAmongTold("b held peer-failed")
+			}
 		})
 	}
 }

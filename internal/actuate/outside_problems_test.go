@@ -21,8 +21,7 @@ import (
 func TestTheProblemsOfAWorkloadAreToldOnceForEachWording(t *testing.T) {
 	const wave, interval = "keyturn.dev/wave", "keyturn.dev/min-interval"
 	play(t, func(s *scene) {
-		s.workload("web", auto, reads("secret/db"))
-		s.begin("secret/db")
+		s.beginWeb()
 		told := 0
 		for _, step := range []struct {
 			name    string

@@ -46,8 +46,7 @@ func TestOutcomesArePublishedUntilNoneIsLeft(t *testing.T) {
 
 func TestAnActuatorEndsWithoutNATS(t *testing.T) {
 	play(t, func(s *scene) {
-		s.workload("web", auto, reads("secret/db"))
-		actuator := s.begin("secret/db")
+		actuator := s.beginWeb()
 		s.set("secret/db", "password", "two")
 		s.pass(s.options.Settle / 2)
 		s.nats.Stop()

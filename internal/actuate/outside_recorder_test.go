@@ -66,15 +66,13 @@ func TestWhatIsNotSettledIsRecordedLater(t *testing.T) {
 		},
 	}
 	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				test.prepare(s)
-				s.pass(5 * time.Minute)
-				s.wantWrites()
-				test.settle(s)
-				s.pass(15 * time.Minute)
-				s.wantWrites(test.want...)
-			})
+		playOf(t, test.name, func(s *scene) {
+			test.prepare(s)
+			s.pass(5 * time.Minute)
+			s.wantWrites()
+			test.settle(s)
+			s.pass(15 * time.Minute)
+			s.wantWrites(test.want...)
 		})
 	}
 }
@@ -139,8 +137,7 @@ func TestADryRunRecordsNothingAfterARollThatWasReverted(t *testing.T) {
 
 func TestARecordThatIsRemovedAgainAndAgainIsWrittenEverMoreSeldom(t *testing.T) {
 	play(t, func(s *scene) {
-		s.workload("web", auto, reads("secret/db"))
-		s.begin("secret/db")
+		s.beginWeb()
 		s.wantWrites("web recorded")
 		var counts []int
 		for range 2 {

@@ -79,8 +79,7 @@ func TestARecordThatIsRefusedIsNoFailedPatch(t *testing.T) {
 
 func TestAWorkloadThatIsAnnotatedAgainAndAgainGetsARecordOnceAMinute(t *testing.T) {
 	play(t, func(s *scene) {
-		s.workload("web", auto, reads("secret/db"))
-		s.begin("secret/db")
+		s.beginWeb()
 		s.wantWrites("web recorded")
 		s.pass(2 * time.Second) // so that it is never written at the moment at which the actuator looks at it
 		const every, long = 5 * time.Second, 10 * time.Minute

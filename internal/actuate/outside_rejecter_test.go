@@ -32,8 +32,7 @@ func (s *scene) garble(name string) {
 func TestAnEventThatCannotBeReadIsDeadLetteredOnce(t *testing.T) {
 	play(t, func(s *scene) {
 		seen := s.instrument()
-		s.workload("web", auto, reads("secret/db"))
-		s.begin("secret/db")
+		s.beginWeb()
 		s.wantWrites("web recorded")
 		s.garble("secret/db")
 		s.pass(3 * time.Hour)
@@ -47,9 +46,7 @@ func TestAnEventThatCannotBeReadIsDeadLetteredOnce(t *testing.T) {
 			s.Errorf("%d are counted, want 1", got)
 		}
 		s.wantNothing()
-		s.set("secret/db", "password", "two")
-		s.settle()
-		s.wantRolls("web")
+		s.rotate("two", "web")
 		s.garble("secret/db")
 		s.pass(time.Minute)
 		if got := len(s.deadLetters()); got != 2 {

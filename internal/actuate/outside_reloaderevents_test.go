@@ -61,26 +61,24 @@ func TestReloadersKubernetesEventsAreWrittenBesideOurs(t *testing.T) {
 		},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				s.options.Reloader = true
-				s.workload(tt.workload, auto, reads("secret/db", "configmap/app"))
-				s.begin("secret/db", "configmap/app")
-				tt.happens(s)
-				s.pass(2 * time.Minute)
-				var got []string
-				for _, event := range s.kubernetesEvents() {
-					text := event.Type + " " + event.Reason
-					if event.Reason == "Reloaded" || event.Reason == "ReloadFail" {
-						text += " " + event.Message
-					}
-					got = append(got, text)
+		playOf(t, tt.name, func(s *scene) {
+			s.options.Reloader = true
+			s.workload(tt.workload, auto, reads("secret/db", "configmap/app"))
+			s.begin("secret/db", "configmap/app")
+			tt.happens(s)
+			s.pass(2 * time.Minute)
+			var got []string
+			for _, event := range s.kubernetesEvents() {
+				text := event.Type + " " + event.Reason
+				if event.Reason == "Reloaded" || event.Reason == "ReloadFail" {
+					text += " " + event.Message
 				}
-				slices.Sort(got)
-				if diff := cmp.Diff(tt.want, got); diff != "" {
-					t.Errorf("(-want +got):\n%s", diff)
-				}
-			})
+				got = append(got, text)
+			}
+			slices.Sort(got)
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				s.Errorf("(-want +got):\n%s", diff)
+			}
 		})
 	}
 }

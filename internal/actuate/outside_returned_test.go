@@ -78,34 +78,31 @@ func TestWorkloadsGetWhatTheyHaveMissedWhenTheirKindIsServedAgain(t *testing.T) 
 		{"with another leader", func(s *scene) { s.restart() }, nil},
 	}
 	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				rollouts := serveHealthy(s)
-				s.workload("web", auto, reads("secret/db"))
-				s.begin("secret/db")
-				s.wantWrites("rollout/web recorded", "web recorded")
-				for _, password := range []string{"two", "three"} {
-					rollouts.serve(false)
-					s.pass(unserved)
-					test.meanwhile(s)
-					s.set("secret/db", "password", password)
-					s.pass(time.Minute)
-					s.wantWrites("web rolled")
-					s.wantTold(append(test.told, "web started content-changed", "web completed rolled-out")...)
-					rollouts.serve(true)
-					s.pass(time.Minute)
-					s.wantWrites("rollout/web rolled")
-					s.wantRolledForLast("rollout/web", "secret/db")
-					s.wantTold("rollout/web started content-changed", "rollout/web completed rolled-out")
-				}
-				// Nothing has changed this time.
+		playOf(t, test.name, func(s *scene) {
+			rollouts := serveHealthy(s)
+			s.beginWeb()
+			s.wantWrites("rollout/web recorded", "web recorded")
+			for _, password := range []string{"two", "three"} {
 				rollouts.serve(false)
 				s.pass(unserved)
 				test.meanwhile(s)
+				s.set("secret/db", "password", password)
+				s.pass(time.Minute)
+				s.wantWrites("web rolled")
+				s.wantTold(append(test.told, "web started content-changed", "web completed rolled-out")...)
 				rollouts.serve(true)
-				s.pass(20 * time.Minute)
-				s.wantNothing()
-			})
+				s.pass(time.Minute)
+				s.wantWrites("rollout/web rolled")
+				s.wantRolledForLast("rollout/web", "secret/db")
+				s.wantTold("rollout/web started content-changed", "rollout/web completed rolled-out")
+			}
+			// Nothing has changed this time.
+			rollouts.serve(false)
+			s.pass(unserved)
+			test.meanwhile(s)
+			rollouts.serve(true)
+			s.pass(20 * time.Minute)
+			s.wantNothing()
 		})
 	}
 }

@@ -48,9 +48,7 @@ func TestARollThatIsRevertedIsRepeatedAndAtLastGivenUp(t *testing.T) {
 		s.settle()
 		s.wantRolls()
 		s.wantTold("web skipped reverted")
-		s.set("secret/db", "password", "three")
-		s.settle()
-		s.wantRolls("web")
+		s.rotate("three", "web")
 	})
 }
 
@@ -66,24 +64,19 @@ func TestRevertsAreCountedWhenTheCountIsRemovedToo(t *testing.T) {
 			s.pass(15 * time.Second)
 		}
 		s.wantRolls()
-		s.set("secret/db", "password", "three")
-		s.settle()
-		s.wantRolls("web")
+		s.rotate("three", "web")
 	})
 }
 
 func TestARevertedRollLeavesTheRecordOfBefore(t *testing.T) {
 	play(t, func(s *scene) {
-		s.workload("web", auto, reads("secret/db"))
-		s.begin("secret/db")
+		s.beginWeb()
 		before := s.annotation("web", annotationRecord)
 		if before == "" {
 			s.Fatal("the first content is not recorded")
 		}
 		s.stall("web")
-		s.set("secret/db", "password", "two")
-		s.settle()
-		s.wantRolls("web")
+		s.rotate("two", "web")
 		if s.annotation("web", annotationRecord) == before {
 			s.Fatal("the roll is not recorded")
 		}
@@ -175,8 +168,7 @@ func TestTheNextLeaderNotesARevertThatAdmissionLetNobodyNoteForLong(t *testing.T
 
 func TestARollThatAdmissionStripsIsDenied(t *testing.T) {
 	play(t, func(s *scene) {
-		s.workload("web", auto, reads("secret/db"))
-		s.begin("secret/db")
+		s.beginWeb()
 		before := s.annotation("web", annotationRecord)
 		allow := s.strip()
 		s.set("secret/db", "password", "two")
@@ -195,8 +187,6 @@ func TestARollThatAdmissionStripsIsDenied(t *testing.T) {
 			s.Errorf("after an hour, the record is %s, want %s", got, before)
 		}
 		allow()
-		s.set("secret/db", "password", "three")
-		s.settle()
-		s.wantRolls("web")
+		s.rotate("three", "web")
 	})
 }

@@ -49,31 +49,27 @@ func TestARolloutTimesOutWithoutProgressOnly(t *testing.T) {
 		},
 	}
 	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				s.workload("web", auto, reads("secret/db"))
-				s.stall("web")
-				s.scale("web", pods)
-				s.pods("web", pods, pods)
-				s.begin("secret/db")
-				s.set("secret/db", "password", "two")
-				s.settle()
-				s.wantRolls("web")
-				s.wantTold("web started content-changed")
-				for _, step := range test.steps {
-					s.pass(step.after)
-					s.wantTold()
-					step.do(s)
-				}
-				s.pass(test.last - 10*time.Second)
+		playOf(t, test.name, func(s *scene) {
+			s.workload("web", auto, reads("secret/db"))
+			s.stall("web")
+			s.scale("web", pods)
+			s.pods("web", pods, pods)
+			s.begin("secret/db")
+			s.rotate("two", "web")
+			s.wantTold("web started content-changed")
+			for _, step := range test.steps {
+				s.pass(step.after)
 				s.wantTold()
-				s.pass(20 * time.Second)
-				if test.ends {
-					s.wantTold("web failed timed-out")
-				} else {
-					s.wantTold()
-				}
-			})
+				step.do(s)
+			}
+			s.pass(test.last - 10*time.Second)
+			s.wantTold()
+			s.pass(20 * time.Second)
+			if test.ends {
+				s.wantTold("web failed timed-out")
+			} else {
+				s.wantTold()
+			}
 		})
 	}
 }
@@ -111,25 +107,18 @@ func TestAGenerationThatHasGoneBackFailsNoRollout(t *testing.T) {
 		}, "web completed rolled-out"},
 		{"of which nothing is left", func(d, before *appsv1.Deployment) { before.DeepCopyInto(d) }, "web skipped superseded"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				s.workload("web", auto, reads("secret/db"))
-				s.observe("secret/db")
-				s.start()
-				s.pass(time.Minute)
-				before, ok := s.object("web").(*appsv1.Deployment)
-				if !ok {
-					s.Fatal("web is no Deployment")
-				}
-				s.stall("web")
-				s.set("secret/db", "password", "two")
-				s.settle()
-				s.wantRolls("web")
-				s.overwrite("web", func(d *appsv1.Deployment) { tt.restore(d, before) })
-				s.pass(time.Hour)
-				s.wantTold("web started content-changed", tt.told)
-				s.wantRolls()
-			})
+		playOf(t, tt.name, func(s *scene) {
+			s.beginWeb()
+			before, ok := s.object("web").(*appsv1.Deployment)
+			if !ok {
+				s.Fatal("web is no Deployment")
+			}
+			s.stall("web")
+			s.rotate("two", "web")
+			s.overwrite("web", func(d *appsv1.Deployment) { tt.restore(d, before) })
+			s.pass(time.Hour)
+			s.wantTold("web started content-changed", tt.told)
+			s.wantRolls()
 		})
 	}
 }

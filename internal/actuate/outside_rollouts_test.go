@@ -16,13 +16,10 @@ import (
 
 func TestAPatchWhoseAnswerWasLostIsFollowed(t *testing.T) {
 	play(t, func(s *scene) {
-		s.workload("web", auto, reads("secret/db"))
-		s.begin("secret/db")
+		s.beginWeb()
 		s.stall("web")
 		s.loseAnswers()
-		s.set("secret/db", "password", "two")
-		s.settle()
-		s.wantRolls("web")
+		s.rotate("two", "web")
 		s.wantTold("web started already-rolled")
 		s.pass(2 * time.Second)
 		s.wantTold()
@@ -71,38 +68,34 @@ func TestARolloutThatNobodyHasReportedIsFound(t *testing.T) {
 		{name: "unless the stream may have been lost, and the outcome with it", want: left},
 		{name: "unless the last leader has reported it on a stream of its own", earlier: true, private: true, want: left},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				s.options.LeaderElect, s.options.PrivateStream = tt.private, tt.private
-				s.workload("web", auto, reads("secret/db#password"))
-				s.observe("secret/db")
-				if tt.old {
-					s.observe("secret/old")
-				}
-				leader := s.start()
+		playOf(t, tt.name, func(s *scene) {
+			s.options.LeaderElect, s.options.PrivateStream = tt.private, tt.private
+			s.workload("web", auto, reads("secret/db#password"))
+			s.observe("secret/db")
+			if tt.old {
+				s.observe("secret/old")
+			}
+			leader := s.start()
+			s.pass(time.Minute)
+			if tt.earlier {
+				s.rotate("two", "web")
+				s.wantTold("web started content-changed", "web completed rolled-out")
 				s.pass(time.Minute)
-				if tt.earlier {
-					s.set("secret/db", "password", "two")
-					s.settle()
-					s.wantRolls("web")
-					s.wantTold("web started content-changed", "web completed rolled-out")
-					s.pass(time.Minute)
-				}
-				if tt.stalled {
-					s.stall("web")
-				}
-				killAfterPatch(s, leader, "three")
-				s.pass(tt.later)
-				s.start()
-				s.pass(30 * time.Second)
-				s.wantTold(tt.want...)
-				s.wantRolls()
-				if tt.stalled && len(tt.want) > 0 {
-					s.finish("web")
-					s.pass(time.Second)
-					s.wantTold("web completed rolled-out")
-				}
-			})
+			}
+			if tt.stalled {
+				s.stall("web")
+			}
+			killAfterPatch(s, leader, "three")
+			s.pass(tt.later)
+			s.start()
+			s.pass(30 * time.Second)
+			s.wantTold(tt.want...)
+			s.wantRolls()
+			if tt.stalled && len(tt.want) > 0 {
+				s.finish("web")
+				s.pass(time.Second)
+				s.wantTold("web completed rolled-out")
+			}
 		})
 	}
 }
@@ -163,35 +156,29 @@ func TestAnEarlierRollThatSomebodyBringsBackIsNoRolloutOfAnEarlierLeader(t *test
 		{name: "with its record", record: true},
 		{name: "with its record, and while its pods start", record: true, stalled: true},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				s.workload("web", auto, reads("secret/db#password"))
-				leader := s.begin("secret/db")
-				s.set("secret/db", "password", "two")
-				s.settle()
-				s.wantRolls("web")
-				was, template := partsOf(s.object("web"))
-				s.pass(time.Hour)
-				s.set("secret/db", "password", "three")
-				s.settle()
-				s.wantRolls("web")
-				s.pass(time.Second)
-				s.told()
-				leader.stop()
-				if tt.stalled {
-					s.stall("web")
+		playOf(t, tt.name, func(s *scene) {
+			s.workload("web", auto, reads("secret/db#password"))
+			leader := s.begin("secret/db")
+			s.rotate("two", "web")
+			was, template := partsOf(s.object("web"))
+			s.pass(time.Hour)
+			s.rotate("three", "web")
+			s.pass(time.Second)
+			s.told()
+			leader.stop()
+			if tt.stalled {
+				s.stall("web")
+			}
+			s.edit("web", func(object *metav1.ObjectMeta, pod *corev1.PodTemplateSpec) {
+				pod.Annotations = maps.Clone(template.Annotations)
+				if tt.record {
+					object.Annotations = maps.Clone(was.Annotations)
 				}
-				s.edit("web", func(object *metav1.ObjectMeta, pod *corev1.PodTemplateSpec) {
-					pod.Annotations = maps.Clone(template.Annotations)
-					if tt.record {
-						object.Annotations = maps.Clone(was.Annotations)
-					}
-				})
-				s.start()
-				s.pass(time.Hour)
-				s.wantTold()
-				s.wantRolls()
 			})
+			s.start()
+			s.pass(time.Hour)
+			s.wantTold()
+			s.wantRolls()
 		})
 	}
 }
@@ -200,9 +187,7 @@ func TestARolloutIsNotToldAgainAfterTheRefusalOfTheNextChange(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db#password"))
 		s.begin("secret/db")
-		s.set("secret/db", "password", "two")
-		s.settle()
-		s.wantRolls("web")
+		s.rotate("two", "web")
 		s.pass(time.Minute)
 		s.refuse("web", deniedByAdmission())
 		s.set("secret/db", "password", "three")
@@ -221,9 +206,7 @@ func TestANewLeaderTellsTheEndOfRolloutsWhoseWorkloadsAreGone(t *testing.T) {
 		s.workload("done", auto, reads("secret/db"))
 		leader := s.begin("secret/db")
 		s.stall("begun")
-		s.set("secret/db", "password", "two")
-		s.settle()
-		s.wantRolls("begun", "done")
+		s.rotate("two", "begun", "done")
 		s.wantTold("begun started content-changed", "done started content-changed", "done completed rolled-out")
 		leader.stop()
 		s.delete("begun")
@@ -236,37 +219,33 @@ func TestANewLeaderTellsTheEndOfRolloutsWhoseWorkloadsAreGone(t *testing.T) {
 
 // The workload has the revision of a roll in another life, of which nothing was told.
 func TestAChangeThatWasOnlyRecordedIsNoRolloutOfAnEarlierLeader(t *testing.T) {
-	t.Run("when the answer to the patch was lost", func(t *testing.T) {
-		play(t, func(s *scene) {
-			s.workload("web", auto, reads("secret/db"), podAnnotated(annotationRevision, "0123456789abcdef"))
-			s.begin("secret/db")
-			s.loseAnswers()
-			s.set("secret/db", "password", "two")
-			s.edit("web", image("example.com/app:2"))
-			s.pass(10 * time.Second)
-			s.wantTold()
-			s.wantRolls()
-		})
+	playOf(t, "when the answer to the patch was lost", func(s *scene) {
+		s.workload("web", auto, reads("secret/db"), podAnnotated(annotationRevision, "0123456789abcdef"))
+		s.begin("secret/db")
+		s.loseAnswers()
+		s.set("secret/db", "password", "two")
+		s.edit("web", image("example.com/app:2"))
+		s.pass(10 * time.Second)
+		s.wantTold()
+		s.wantRolls()
 	})
-	t.Run("when the next leader finds it", func(t *testing.T) {
-		play(t, func(s *scene) {
-			s.workload("web", auto, reads("secret/db"), podAnnotated(annotationRevision, "0123456789abcdef"))
-			leader := s.begin("secret/db")
-			s.writesSince(&s.seen)
-			s.set("secret/db", "password", "two")
-			s.edit("web", image("example.com/app:2"))
-			s.pass(500 * time.Millisecond)
-			s.nats.Stop()
-			s.settle()
-			if writes := s.writesSince(&s.seen); len(writes) != 1 || writes[0].rolls {
-				s.Errorf("written are %+v, want a record", writes)
-			}
-			leader.kill()
-			s.nats.Start()
-			s.pass(5 * time.Second)
-			s.start()
-			s.pass(time.Minute)
-			s.wantNothing()
-		})
+	playOf(t, "when the next leader finds it", func(s *scene) {
+		s.workload("web", auto, reads("secret/db"), podAnnotated(annotationRevision, "0123456789abcdef"))
+		leader := s.begin("secret/db")
+		s.writesSince(&s.seen)
+		s.set("secret/db", "password", "two")
+		s.edit("web", image("example.com/app:2"))
+		s.pass(500 * time.Millisecond)
+		s.nats.Stop()
+		s.settle()
+		if writes := s.writesSince(&s.seen); len(writes) != 1 || writes[0].rolls {
+			s.Errorf("written are %+v, want a record", writes)
+		}
+		leader.kill()
+		s.nats.Start()
+		s.pass(5 * time.Second)
+		s.start()
+		s.pass(time.Minute)
+		s.wantNothing()
 	})
 }

@@ -57,28 +57,26 @@ func TestWhatAnotherLeaderHasStartedJobsForIsNotStartedAgain(t *testing.T) {
 			s.deleteJob(started.Name)
 		}, 0},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				startsJobs(s)
-				first := s.start()
-				s.pass(time.Minute)
-				job := startOne(s)
-				first.stop()
-				tt.forget(s, job)
-				s.again("secret/db")
-				s.restart()
-				s.pass(time.Minute)
-				s.wantTold()
-				if got := len(s.jobs()); got != tt.jobs {
-					t.Errorf("there are %d Jobs, want %d", got, tt.jobs)
-				}
-				s.set("secret/db", "password", "three")
-				s.settle()
-				s.wantTold("cronjob/report started content-changed", "cronjob/report completed rolled-out")
-				if got := len(s.jobs()); got != tt.jobs+1 {
-					t.Errorf("there are %d Jobs after the next change, want %d", got, tt.jobs+1)
-				}
-			})
+		playOf(t, tt.name, func(s *scene) {
+			startsJobs(s)
+			first := s.start()
+			s.pass(time.Minute)
+			job := startOne(s)
+			first.stop()
+			tt.forget(s, job)
+			s.again("secret/db")
+			s.restart()
+			s.pass(time.Minute)
+			s.wantTold()
+			if got := len(s.jobs()); got != tt.jobs {
+				s.Errorf("there are %d Jobs, want %d", got, tt.jobs)
+			}
+			s.set("secret/db", "password", "three")
+			s.settle()
+			s.wantTold("cronjob/report started content-changed", "cronjob/report completed rolled-out")
+			if got := len(s.jobs()); got != tt.jobs+1 {
+				s.Errorf("there are %d Jobs after the next change, want %d", got, tt.jobs+1)
+			}
 		})
 	}
 }

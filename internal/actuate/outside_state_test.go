@@ -14,9 +14,7 @@ func TestAChangeThatAWorkloadHasMissedRollsItWhileNATSIsSilent(t *testing.T) {
 		s.workload("other", auto, reads("secret/db"))
 		s.begin("secret/db")
 		moment := s.reserve()
-		s.set("secret/db", "password", "two")
-		s.settle()
-		s.wantRolls("other")
+		s.rotate("two", "other")
 		s.wantTold("other started content-changed", "other completed rolled-out")
 		s.nats.Stop()
 		s.at(moment, func() { s.edit("web", auto) })
@@ -75,22 +73,20 @@ func TestAnOptInToAPatternOrAStoreMissesNoChangeOfThatMoment(t *testing.T) {
 		{"a secret in a store", "openbao:secret/shop/db", func(s *scene) { s.rotateInStore("demo", "secret/shop/db", 2) }},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				s.workload("web", on("secret/db"))
-				s.rotateInStore("demo", "secret/shop/db", 1)
-				s.begin("secret/db", "configmap/release-1")
-				s.rest()
-				moment := s.reserve()
-				tt.changes(s)
-				s.settle()
-				s.at(moment, func() { s.edit("web", on(tt.rollOn)) })
-				s.pass(time.Minute)
-				s.wantTold("web started content-changed", "web completed rolled-out")
-				s.restart()
-				s.pass(time.Hour)
-				s.wantTold()
-			})
+		playOf(t, tt.name, func(s *scene) {
+			s.workload("web", on("secret/db"))
+			s.rotateInStore("demo", "secret/shop/db", 1)
+			s.begin("secret/db", "configmap/release-1")
+			s.rest()
+			moment := s.reserve()
+			tt.changes(s)
+			s.settle()
+			s.at(moment, func() { s.edit("web", on(tt.rollOn)) })
+			s.pass(time.Minute)
+			s.wantTold("web started content-changed", "web completed rolled-out")
+			s.restart()
+			s.pass(time.Hour)
+			s.wantTold()
 		})
 	}
 }

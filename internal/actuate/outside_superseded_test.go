@@ -54,31 +54,28 @@ func TestContentThatComesBackWhileAWorkloadWaitsRollsIt(t *testing.T) {
 		},
 	}
 	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				s.workload("web", auto, reads("secret/db"))
-				s.begin("secret/db")
-				s.wantWrites("web recorded")
-				// Before any pod can have started, it does not.
-				s.set("secret/db", "password", "two")
-				s.pass(100 * time.Millisecond)
-				s.set("secret/db", "password", "one")
-				s.pass(time.Minute)
-				s.wantWrites("web recorded") // that this is decided
-				s.wantTold("web skipped same-content")
-				s.edit("web", onHold)
-				s.set("secret/db", "password", "two")
-				s.pass(time.Minute)
-				test.back(s)
-				s.pass(time.Minute)
-				s.wantWrites()
-				s.wantTold("web held on-hold")
-				s.edit("web", letGo)
-				s.settle()
-				s.wantWrites("web rolled")
-				s.wantRecord("web", "secret/db")
-				s.wantTold("web started changed-meanwhile", "web completed rolled-out")
-			})
+		playOf(t, test.name, func(s *scene) {
+			s.beginWeb()
+			s.wantWrites("web recorded")
+			// Before any pod can have started, it does not.
+			s.set("secret/db", "password", "two")
+			s.pass(100 * time.Millisecond)
+			s.set("secret/db", "password", "one")
+			s.pass(time.Minute)
+			s.wantWrites("web recorded") // that this is decided
+			s.wantTold("web skipped same-content")
+			s.edit("web", onHold)
+			s.set("secret/db", "password", "two")
+			s.pass(time.Minute)
+			test.back(s)
+			s.pass(time.Minute)
+			s.wantWrites()
+			s.wantTold("web held on-hold")
+			s.edit("web", letGo)
+			s.settle()
+			s.wantWrites("web rolled")
+			s.wantRecord("web", "secret/db")
+			s.wantTold("web started changed-meanwhile", "web completed rolled-out")
 		})
 	}
 }
@@ -86,12 +83,9 @@ func TestContentThatComesBackWhileAWorkloadWaitsRollsIt(t *testing.T) {
 // Another watcher of the cluster may be behind.
 func TestAnEventOfAnEarlierVersionRollsNothingBack(t *testing.T) {
 	play(t, func(s *scene) {
-		s.workload("web", auto, reads("secret/db"))
-		s.begin("secret/db")
+		s.beginWeb()
 		earlier := s.nextVersion()
-		s.set("secret/db", "password", "two")
-		s.settle()
-		s.wantRolls("web")
+		s.rotate("two", "web")
 		s.wantTold("web started content-changed", "web completed rolled-out")
 		record := s.recordOf("web")["secret/db"]
 		s.set("secret/db", "password", "between", func(change *events.Change) {
@@ -108,11 +102,8 @@ func TestAnEventOfAnEarlierVersionRollsNothingBack(t *testing.T) {
 // Running pods keep the content of a source that is gone.
 func TestAnEventThatComesAfterADeletionRollsNothing(t *testing.T) {
 	play(t, func(s *scene) {
-		s.workload("web", auto, reads("secret/db"))
-		s.begin("secret/db")
-		s.set("secret/db", "password", "two")
-		s.settle()
-		s.wantRolls("web")
+		s.beginWeb()
+		s.rotate("two", "web")
 		earlier := s.of("secret/db").published
 		s.erase("secret/db")
 		s.pass(time.Minute)
@@ -139,27 +130,25 @@ func TestAnEventOfANewStreamTakesThePlaceOfOneBefore(t *testing.T) {
 		},
 	}
 	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				s.workload("web", auto, onHold, reads("secret/db"))
-				s.begin("secret/db")
-				for i := range 10 {
-					s.set("secret/db", "password", strconv.Itoa(i))
-					s.pass(time.Second)
-				}
-				s.wantRolls()
-				s.remakeStream()
-				s.again("secret/db")
-				test.change(s)
-				s.pass(time.Minute)
-				s.wantWrites()
-				s.wantTold("web held on-hold")
-				s.edit("web", letGo)
-				s.settle()
-				s.wantWrites("web rolled")
-				s.wantRecord("web", "secret/db")
-				s.wantTold("web started content-changed", "web completed rolled-out")
-			})
+		playOf(t, test.name, func(s *scene) {
+			s.workload("web", auto, onHold, reads("secret/db"))
+			s.begin("secret/db")
+			for i := range 10 {
+				s.set("secret/db", "password", strconv.Itoa(i))
+				s.pass(time.Second)
+			}
+			s.wantRolls()
+			s.remakeStream()
+			s.again("secret/db")
+			test.change(s)
+			s.pass(time.Minute)
+			s.wantWrites()
+			s.wantTold("web held on-hold")
+			s.edit("web", letGo)
+			s.settle()
+			s.wantWrites("web rolled")
+			s.wantRecord("web", "secret/db")
+			s.wantTold("web started content-changed", "web completed rolled-out")
 		})
 	}
 }

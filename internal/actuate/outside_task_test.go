@@ -110,8 +110,7 @@ func TestThePatchWritesItsOwnAnnotationsAndNothingElse(t *testing.T) {
 
 func TestARecordAloneLeavesThePodTemplateAlone(t *testing.T) {
 	play(t, func(s *scene) {
-		s.workload("web", auto, reads("secret/db"))
-		s.begin("secret/db")
+		s.beginWeb()
 		s.writesSince(&s.seen)
 		s.set("secret/db", "password", "two")
 		s.edit("web", image("example.com/app:2")) // Its pods start with the new content.
@@ -152,8 +151,7 @@ func TestTheCauseOfManySourcesCountsTheLastOnes(t *testing.T) {
 
 func TestTheCauseNamesWhatIsBehindASecret(t *testing.T) {
 	play(t, func(s *scene) {
-		s.workload("web", auto, reads("secret/db"))
-		s.begin("secret/db")
+		s.beginWeb()
 		s.set("secret/db", "password", "two", func(c *events.Change) {
 			c.Cause = &events.Cause{Source: "externalsecret/db", Event: "bao/root/secret/shop/db/7"}
 		})

@@ -68,26 +68,24 @@ func TestNoWorkloadOfAnotherNamespaceHoldsOne(t *testing.T) {
 	}
 	for _, tt := range tests {
 		for _, of := range []string{namespace, "bank"} {
-			t.Run(tt.name+", in "+of, func(t *testing.T) {
-				play(t, func(s *scene) {
-					shared := on("openbao:secret/shared")
-					s.workload("web", shared, onHold)
-					s.workload(nameIn(of, "other"), shared, inWave(tt.wave))
-					s.workload(nameIn(of, "third"), shared, onHold)
-					s.start()
-					s.pass(time.Minute)
-					tt.way(s, nameIn(of, "other"), nameIn(of, "third"))
-					s.settle()
-					s.wantRolls()
-					s.edit("web", letGo)
-					s.settle()
-					if of != namespace {
-						s.wantRolls("web")
-						return
-					}
-					s.wantRolls()
-					s.wantLast("web", tt.want, "deployment/other")
-				})
+			playOf(t, tt.name+", in "+of, func(s *scene) {
+				shared := on("openbao:secret/shared")
+				s.workload("web", shared, onHold)
+				s.workload(nameIn(of, "other"), shared, inWave(tt.wave))
+				s.workload(nameIn(of, "third"), shared, onHold)
+				s.start()
+				s.pass(time.Minute)
+				tt.way(s, nameIn(of, "other"), nameIn(of, "third"))
+				s.settle()
+				s.wantRolls()
+				s.edit("web", letGo)
+				s.settle()
+				if of != namespace {
+					s.wantRolls("web")
+					return
+				}
+				s.wantRolls()
+				s.wantLast("web", tt.want, "deployment/other")
 			})
 		}
 	}

@@ -29,23 +29,21 @@ func TestOnlyANamespaceThatTheAPIServerSaysIsBeingDeletedIsTerminating(t *testin
 		{"one without the permission", apierrors.NewForbidden(corev1.Resource("events"), "", errors.New("no")), []string{"web"}},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				s.options.RollOnDelete = true
-				s.workload("web", auto, reads("secret/db?"))
-				s.observe("secret/db")
-				s.start()
-				s.intercept("create", "events", func(k8stesting.Action) (bool, runtime.Object, error) { return tt.err != nil, nil, tt.err })
-				s.pass(time.Minute)
-				s.erase("secret/db")
-				s.pass(time.Minute)
-				s.wantRolls(tt.rolls...)
-				if tt.rolls == nil {
-					s.wantTold("web failed patch-denied")
-					return
-				}
-				s.wantTold("web started deleted", "web completed rolled-out")
-			})
+		playOf(t, tt.name, func(s *scene) {
+			s.options.RollOnDelete = true
+			s.workload("web", auto, reads("secret/db?"))
+			s.observe("secret/db")
+			s.start()
+			s.intercept("create", "events", func(k8stesting.Action) (bool, runtime.Object, error) { return tt.err != nil, nil, tt.err })
+			s.pass(time.Minute)
+			s.erase("secret/db")
+			s.pass(time.Minute)
+			s.wantRolls(tt.rolls...)
+			if tt.rolls == nil {
+				s.wantTold("web failed patch-denied")
+				return
+			}
+			s.wantTold("web started deleted", "web completed rolled-out")
 		})
 	}
 }

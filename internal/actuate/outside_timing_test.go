@@ -68,9 +68,7 @@ func TestAChangeThatWaitsIsForgottenWhenItsSourceIsIgnored(t *testing.T) {
 		s.pass(time.Minute)
 		s.wantRolls()
 		s.wantTold()
-		s.set("secret/db", "password", "three")
-		s.settle()
-		s.wantRolls("web")
+		s.rotate("three", "web")
 		s.wantRolledForLast("web", "secret/db")
 	})
 }
@@ -100,9 +98,7 @@ func TestAskedToRollNowAWorkloadOnHoldRollsOnceForEachValue(t *testing.T) {
 		s.edit("web", annotated(workload.AnnotationRollNow, "3")) // before the change, which rolls nothing
 		s.pass(time.Minute)
 		s.wantRolls()
-		s.set("secret/db", "password", "four")
-		s.settle()
-		s.wantRolls("web")
+		s.rotate("four", "web")
 		s.wantTold("web started content-changed", "web completed rolled-out")
 	})
 }
@@ -139,30 +135,26 @@ func TestWhatWaitsForPeopleGoesAtOnceWhenTheyHaveChangedItsWorkload(t *testing.T
 		},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				if tt.options != nil {
-					tt.options(&s.options)
+		playOf(t, tt.name, func(s *scene) {
+			if tt.options != nil {
+				tt.options(&s.options)
+			}
+			s.workload("web", auto, reads("secret/db"), tt.on)
+			s.begin("secret/db")
+			if tt.again {
+				s.rotate("two", "web")
+			}
+			s.set("secret/db", "password", "three", func(change *events.Change) {
+				if tt.held {
+					change.Hold = "migration"
 				}
-				s.workload("web", auto, reads("secret/db"), tt.on)
-				s.begin("secret/db")
-				if tt.again {
-					s.set("secret/db", "password", "two")
-					s.settle()
-					s.wantRolls("web")
-				}
-				s.set("secret/db", "password", "three", func(change *events.Change) {
-					if tt.held {
-						change.Hold = "migration"
-					}
-				})
-				s.pass(3 * time.Second)
-				s.wantRolls()
-				s.wantLast("web", tt.want, "")
-				s.edit("web", tt.then)
-				s.pass(100 * time.Millisecond)
-				s.wantRolls("web")
 			})
+			s.pass(3 * time.Second)
+			s.wantRolls()
+			s.wantLast("web", tt.want, "")
+			s.edit("web", tt.then)
+			s.pass(100 * time.Millisecond)
+			s.wantRolls("web")
 		})
 	}
 }
@@ -178,27 +170,23 @@ func TestAWorkloadWaitsForItsWindow(t *testing.T) {
 		{name: "for ever with a typo, whatever the flag says", flag: "* * * * * for 1h", on: "nightly", said: "keyturn.dev/window is not valid"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				s.options.Window = tt.flag
-				s.workload("web", auto, reads("secret/db"), annotated(workload.AnnotationWindow, tt.on))
-				s.begin("secret/db")
-				s.set("secret/db", "password", "two")
-				s.settle()
+		playOf(t, tt.name, func(s *scene) {
+			s.options.Window = tt.flag
+			s.workload("web", auto, reads("secret/db"), annotated(workload.AnnotationWindow, tt.on))
+			s.begin("secret/db")
+			s.rotate("two")
+			s.wantTold("web held window-closed")
+			s.wantLast("web", "held window-closed", tt.said)
+			if tt.said != nightly {
+				s.pass(3 * time.Hour)
 				s.wantRolls()
-				s.wantTold("web held window-closed")
-				s.wantLast("web", "held window-closed", tt.said)
-				if tt.said != nightly {
-					s.pass(3 * time.Hour)
-					s.wantRolls()
-					return
-				}
-				s.wantHeldUntilWindow("web", midnight.Add(90*time.Minute))
-				s.passUntil(s.heldUntil("web").Add(-time.Second))
-				s.wantRolls()
-				s.pass(2 * time.Second)
-				s.wantRolls("web")
-			})
+				return
+			}
+			s.wantHeldUntilWindow("web", midnight.Add(90*time.Minute))
+			s.passUntil(s.heldUntil("web").Add(-time.Second))
+			s.wantRolls()
+			s.pass(2 * time.Second)
+			s.wantRolls("web")
 		})
 	}
 }
@@ -213,9 +201,7 @@ func TestAHoldThatBeginsAfterARestartIsTold(t *testing.T) {
 		s.stall("other")
 		s.set("secret/other", "password", "two")
 		s.settle()
-		s.set("secret/db", "password", "two")
-		s.settle()
-		s.wantRolls("other")
+		s.rotate("two", "other")
 		s.wantTold("other started content-changed", "web held limit-reached")
 		s.pass(15 * time.Minute) // The stream does not recognize it as told any more.
 		s.restart()

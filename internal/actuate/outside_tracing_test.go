@@ -65,47 +65,45 @@ func TestAPlanIsAChildOfTheNewestChangeAndLinkedWithAll(t *testing.T) {
 		{"the newest last", []string{"a", "b", "c"}, "c"},
 		{"the newest first", []string{"a", "b"}, "a"},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				seen := s.instrument()
-				s.workload("web", auto, reads("secret/a", "secret/b", "secret/c"))
-				s.begin("secret/a", "secret/b", "secret/c")
-				earlier := len(seen.spansNamed("plan"))
-				before := s.nextVersion()
-				for i, digit := range test.digits {
-					version := ""
-					if i > 0 && test.digits[0] == test.newest {
-						version = before
-					}
-					s.set("secret/"+digit, "password", "two", traced(digit, version))
+		playOf(t, test.name, func(s *scene) {
+			seen := s.instrument()
+			s.workload("web", auto, reads("secret/a", "secret/b", "secret/c"))
+			s.begin("secret/a", "secret/b", "secret/c")
+			earlier := len(seen.spansNamed("plan"))
+			before := s.nextVersion()
+			for i, digit := range test.digits {
+				version := ""
+				if i > 0 && test.digits[0] == test.newest {
+					version = before
 				}
-				s.pass(10 * time.Second)
-				s.wantRolls("web")
+				s.set("secret/"+digit, "password", "two", traced(digit, version))
+			}
+			s.pass(10 * time.Second)
+			s.wantRolls("web")
 
-				plans, newest := seen.spansNamed("plan")[earlier:], seen.createdIn(test.newest)
-				if len(plans) != 1 || newest == nil {
-					s.Fatalf("there are %d plans, and the newest change has the span %v, want one plan", len(plans), newest)
+			plans, newest := seen.spansNamed("plan")[earlier:], seen.createdIn(test.newest)
+			if len(plans) != 1 || newest == nil {
+				s.Fatalf("there are %d plans, and the newest change has the span %v, want one plan", len(plans), newest)
+			}
+			plan := plans[0]
+			if plan.Parent().SpanID() != newest.SpanContext().SpanID() {
+				s.Errorf("the parent of the plan is not the newest change: %v", plan.Parent())
+			}
+			if got := len(plan.Links()); got != len(test.digits) {
+				s.Errorf("the plan has %d links, want one to each of %d changes", got, len(test.digits))
+			}
+			for _, digit := range test.digits {
+				process := seen.createdIn(digit)
+				if process == nil {
+					s.Fatalf("change %s has no span below what made it", digit)
 				}
-				plan := plans[0]
-				if plan.Parent().SpanID() != newest.SpanContext().SpanID() {
-					s.Errorf("the parent of the plan is not the newest change: %v", plan.Parent())
+				if !isLinked(plan, process) {
+					s.Errorf("the plan has no link to change %s", digit)
 				}
-				if got := len(plan.Links()); got != len(test.digits) {
-					s.Errorf("the plan has %d links, want one to each of %d changes", got, len(test.digits))
+				if got := isLinked(process, plan); got != (digit != test.newest) {
+					s.Errorf("change %s is linked to the plan: %t", digit, got)
 				}
-				for _, digit := range test.digits {
-					process := seen.createdIn(digit)
-					if process == nil {
-						s.Fatalf("change %s has no span below what made it", digit)
-					}
-					if !isLinked(plan, process) {
-						s.Errorf("the plan has no link to change %s", digit)
-					}
-					if got := isLinked(process, plan); got != (digit != test.newest) {
-						s.Errorf("change %s is linked to the plan: %t", digit, got)
-					}
-				}
-			})
+			}
 		})
 	}
 }
@@ -113,8 +111,7 @@ func TestAPlanIsAChildOfTheNewestChangeAndLinkedWithAll(t *testing.T) {
 func TestAChangeWithoutATraceBeginsOne(t *testing.T) {
 	play(t, func(s *scene) {
 		seen := s.instrument()
-		s.workload("web", auto, reads("secret/db"))
-		s.begin("secret/db")
+		s.beginWeb()
 		s.set("secret/db", "password", "two")
 		s.pass(10 * time.Second)
 		var roots []sdktrace.ReadOnlySpan
@@ -137,9 +134,7 @@ func TestAWorkloadThatGoesOnWaitingMakesNoMoreSpans(t *testing.T) {
 		s.workload("busy", auto, reads("secret/db"))
 		s.begin("secret/db")
 		s.stall("busy")
-		s.set("secret/db", "password", "two")
-		s.settle()
-		s.wantRolls("busy")
+		s.rotate("two", "busy")
 		s.edit("web", letGo)
 		s.pass(time.Second)
 
@@ -175,8 +170,7 @@ func TestSpansSayHowAPatchFailedAndNotWhatTheAPIServerSaid(t *testing.T) {
 	const secret = "hunter2"
 	play(t, func(s *scene) {
 		seen := s.instrument()
-		s.workload("web", auto, reads("secret/db"))
-		s.begin("secret/db")
+		s.beginWeb()
 		s.refuse("web", apierrors.NewForbidden(appsv1.Resource("deployments"), "web", errors.New("denied: token "+secret)))
 		s.set("secret/db", "password", "two", traced("a", ""))
 		s.pass(2 * time.Minute)

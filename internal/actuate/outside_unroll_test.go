@@ -13,47 +13,43 @@ import (
 func TestARollThatAdmissionStripsBeginsNoIntervalAndUsesNothingUp(t *testing.T) {
 	before := midnight.Add(-2 * time.Hour).Format(time.RFC3339)
 	for name, had := range map[string]string{"of one that was never rolled": "", "of one that was": before} {
-		t.Run(name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				aspects := []aspect{
-					auto, reads("secret/db"), annotated(events.AnnotationHold, "tofu apply"), annotated(workload.AnnotationRollNow, "2"),
-					annotated(workload.AnnotationMinInterval, "1h"),
-				}
-				doneBefore := ""
-				if had != "" {
-					doneBefore = "1"
-					aspects = append(aspects, annotated("keyturn.dev/rolled-now", doneBefore), annotated("keyturn.dev/rolled-at", had))
-				}
-				s.workload("web", aspects...)
-				s.begin("secret/db")
-				allow := s.strip()
-				s.set("secret/db", "password", "two")
-				s.pass(1500 * time.Millisecond)
-				if s.logged("patch failed; retrying") == 0 {
-					s.Error("nothing was tried")
-				}
-				if got := s.annotation("web", "keyturn.dev/rolled-at"); got != had {
-					s.Errorf("it was rolled at %q, want %q", got, had)
-				}
-				if got := s.annotation("web", "keyturn.dev/rolled-now"); got != doneBefore {
-					s.Errorf("that it is to be rolled now is used up: %q", got)
-				}
-				allow()
-				s.pass(2 * time.Second)
-				s.wantRolls("web")
-				s.wantTold("web started content-changed", "web completed rolled-out")
-				if got := s.annotation("web", "keyturn.dev/rolled-now"); got != "2" {
-					s.Errorf("that roll does not use up that it was asked for: %q", got)
-				}
+		playOf(t, name, func(s *scene) {
+			aspects := []aspect{
+				auto, reads("secret/db"), annotated(events.AnnotationHold, "tofu apply"), annotated(workload.AnnotationRollNow, "2"),
+				annotated(workload.AnnotationMinInterval, "1h"),
+			}
+			doneBefore := ""
+			if had != "" {
+				doneBefore = "1"
+				aspects = append(aspects, annotated("keyturn.dev/rolled-now", doneBefore), annotated("keyturn.dev/rolled-at", had))
+			}
+			s.workload("web", aspects...)
+			s.begin("secret/db")
+			allow := s.strip()
+			s.set("secret/db", "password", "two")
+			s.pass(1500 * time.Millisecond)
+			if s.logged("patch failed; retrying") == 0 {
+				s.Error("nothing was tried")
+			}
+			if got := s.annotation("web", "keyturn.dev/rolled-at"); got != had {
+				s.Errorf("it was rolled at %q, want %q", got, had)
+			}
+			if got := s.annotation("web", "keyturn.dev/rolled-now"); got != doneBefore {
+				s.Errorf("that it is to be rolled now is used up: %q", got)
+			}
+			allow()
+			s.pass(2 * time.Second)
+			s.wantRolls("web")
+			s.wantTold("web started content-changed", "web completed rolled-out")
+			if got := s.annotation("web", "keyturn.dev/rolled-now"); got != "2" {
+				s.Errorf("that roll does not use up that it was asked for: %q", got)
+			}
 
-				s.edit("web", letGo)
-				s.set("secret/db", "password", "three")
-				s.settle()
-				s.wantRolls()
-				s.wantTold("web held rolled-recently")
-				s.pass(time.Hour)
-				s.wantRolls("web")
-			})
+			s.edit("web", letGo)
+			s.rotate("three")
+			s.wantTold("web held rolled-recently")
+			s.pass(time.Hour)
+			s.wantRolls("web")
 		})
 	}
 }
@@ -61,8 +57,7 @@ func TestARollThatAdmissionStripsBeginsNoIntervalAndUsesNothingUp(t *testing.T) 
 func TestARollThatAdmissionStripsIsNotCounted(t *testing.T) {
 	play(t, func(s *scene) {
 		s.options.MaxRollsPerHour = 2
-		s.workload("web", auto, reads("secret/db"))
-		s.begin("secret/db")
+		s.beginWeb()
 		allow := s.strip()
 		s.set("secret/db", "password", "two")
 		s.pass(40 * time.Second) // All six attempts are made.
@@ -77,9 +72,7 @@ func TestARollThatAdmissionStripsIsNotCounted(t *testing.T) {
 			s.wantRolls("web")
 		}
 		s.told()
-		s.set("secret/db", "password", "five")
-		s.settle()
-		s.wantRolls()
+		s.rotate("five")
 		s.wantTold("web held rolled-too-often")
 	})
 }

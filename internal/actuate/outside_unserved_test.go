@@ -25,26 +25,24 @@ func TestWhatChangesWhileTheKindOfAWorkloadIsNotServedRollsItAfterwards(t *testi
 	}
 	for _, tt := range tests {
 		for _, leader := range leaders {
-			t.Run(tt.name+", "+leader.name, func(t *testing.T) {
-				play(t, func(s *scene) {
-					rollouts := serveHealthy(s, on(tt.rollOn))
-					s.rotateInStore("demo", "secret/shop/db", 1)
-					s.begin("secret/db", "configmap/release-1")
-					s.rest()
-					rollouts.serve(false)
-					s.pass(unserved)
-					leader.meanwhile(s)
-					s.wantTold()
-					tt.changes(s)
-					s.pass(time.Hour)
-					s.wantTold(leader.told...)
-					rollouts.serve(true)
-					s.pass(time.Minute)
-					s.wantTold("rollout/web started content-changed", "rollout/web completed rolled-out")
-					s.restart()
-					s.pass(time.Hour)
-					s.wantTold()
-				})
+			playOf(t, tt.name+", "+leader.name, func(s *scene) {
+				rollouts := serveHealthy(s, on(tt.rollOn))
+				s.rotateInStore("demo", "secret/shop/db", 1)
+				s.begin("secret/db", "configmap/release-1")
+				s.rest()
+				rollouts.serve(false)
+				s.pass(unserved)
+				leader.meanwhile(s)
+				s.wantTold()
+				tt.changes(s)
+				s.pass(time.Hour)
+				s.wantTold(leader.told...)
+				rollouts.serve(true)
+				s.pass(time.Minute)
+				s.wantTold("rollout/web started content-changed", "rollout/web completed rolled-out")
+				s.restart()
+				s.pass(time.Hour)
+				s.wantTold()
 			})
 		}
 	}
@@ -75,21 +73,19 @@ func TestARolloutWhoseKindIsNotServedForAWhileIsFollowedToItsEnd(t *testing.T) {
 		"by the same leader": func(*scene) {},
 		"by the next leader": func(s *scene) { s.restart() },
 	} {
-		t.Run(name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				rollouts := rollingOut(s)
-				rollouts.serve(false)
-				s.pass(unserved)
-				s.soFar()
-				meanwhile(s)
-				s.pass(time.Hour) // longer than a rollout may make no progress
-				rollouts.serve(true)
-				s.pass(time.Minute)
-				s.wantTold()
-				rollouts.webIsIn("Healthy")
-				s.pass(10 * time.Second)
-				s.wantTold("rollout/web completed rolled-out")
-			})
+		playOf(t, name, func(s *scene) {
+			rollouts := rollingOut(s)
+			rollouts.serve(false)
+			s.pass(unserved)
+			s.soFar()
+			meanwhile(s)
+			s.pass(time.Hour) // longer than a rollout may make no progress
+			rollouts.serve(true)
+			s.pass(time.Minute)
+			s.wantTold()
+			rollouts.webIsIn("Healthy")
+			s.pass(10 * time.Second)
+			s.wantTold("rollout/web completed rolled-out")
 		})
 	}
 }

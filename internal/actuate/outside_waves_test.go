@@ -57,40 +57,38 @@ func TestAWorkloadWaitsForLowerWaves(t *testing.T) {
 		},
 	}
 	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				at := func(do func(s *scene)) {
-					if do != nil {
-						do(s)
-					}
+		playOf(t, test.name, func(s *scene) {
+			at := func(do func(s *scene)) {
+				if do != nil {
+					do(s)
 				}
-				if test.reads == "" {
-					test.reads = "secret/db"
-				}
-				s.workload("web", auto, inWave(test.web), reads("secret/db"))
-				s.workload("peer", auto, inWave(test.peer), reads(test.reads))
-				s.begin("secret/db", "secret/other")
-				s.stall("peer")
-				at(test.before)
-				s.set("secret/db", "password", "two")
-				at(test.during)
-				s.settle()
-				at(test.after)
-				s.pass(10 * time.Second)
-				rolls := s.whoRolled()
-				if got := !slices.Contains(rolls, "web"); got != test.waits {
-					s.Fatalf("it waits: %t, want %t; rolled are %q", got, test.waits, rolls)
-				}
-				if !test.waits {
-					return
-				}
-				s.refuse("peer", nil)
-				s.finish("peer")
-				s.pass(time.Minute)
-				if rolls := s.whoRolled(); !slices.Contains(rolls, "web") {
-					s.Errorf("it still waits when the other one is finished; rolled are %q", rolls)
-				}
-			})
+			}
+			if test.reads == "" {
+				test.reads = "secret/db"
+			}
+			s.workload("web", auto, inWave(test.web), reads("secret/db"))
+			s.workload("peer", auto, inWave(test.peer), reads(test.reads))
+			s.begin("secret/db", "secret/other")
+			s.stall("peer")
+			at(test.before)
+			s.set("secret/db", "password", "two")
+			at(test.during)
+			s.settle()
+			at(test.after)
+			s.pass(10 * time.Second)
+			rolls := s.whoRolled()
+			if got := !slices.Contains(rolls, "web"); got != test.waits {
+				s.Fatalf("it waits: %t, want %t; rolled are %q", got, test.waits, rolls)
+			}
+			if !test.waits {
+				return
+			}
+			s.refuse("peer", nil)
+			s.finish("peer")
+			s.pass(time.Minute)
+			if rolls := s.whoRolled(); !slices.Contains(rolls, "web") {
+				s.Errorf("it still waits when the other one is finished; rolled are %q", rolls)
+			}
 		})
 	}
 }
@@ -163,31 +161,29 @@ func TestARestartThatSomebodyHasScheduledIsWaitedForOnceItsTimeHasCome(t *testin
 		{"then", scheduled.Add(time.Minute), nil},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				change := argoPeer(s, map[string]any{"phase": "Healthy", "observedGeneration": "1"}, true)
-				s.workload("web", auto, inWave(1), onHold, reads("secret/db"))
-				s.begin("secret/db")
-				s.set("secret/db", "password", "two")
-				change(func(peer *unstructured.Unstructured) {
-					labeled(peer)
-					restartAt(scheduled)(peer)
-				})
-				s.passUntil(tt.at)
-				s.wantRolls()
-				s.edit("web", letGo)
-				s.pass(10 * time.Second)
-				s.wantRolls(tt.want...)
-				if tt.want != nil {
-					return
-				}
-				s.wantAmongTold("web held lower-wave")
-				change(func(peer *unstructured.Unstructured) {
-					peer.Object["status"] = map[string]any{"phase": "Healthy", "observedGeneration": "1", "restartedAt": scheduled.Format(time.RFC3339)}
-				})
-				s.pass(10 * time.Second)
-				s.wantRolls("web")
+		playOf(t, tt.name, func(s *scene) {
+			change := argoPeer(s, map[string]any{"phase": "Healthy", "observedGeneration": "1"}, true)
+			s.workload("web", auto, inWave(1), onHold, reads("secret/db"))
+			s.begin("secret/db")
+			s.set("secret/db", "password", "two")
+			change(func(peer *unstructured.Unstructured) {
+				labeled(peer)
+				restartAt(scheduled)(peer)
 			})
+			s.passUntil(tt.at)
+			s.wantRolls()
+			s.edit("web", letGo)
+			s.pass(10 * time.Second)
+			s.wantRolls(tt.want...)
+			if tt.want != nil {
+				return
+			}
+			s.wantAmongTold("web held lower-wave")
+			change(func(peer *unstructured.Unstructured) {
+				peer.Object["status"] = map[string]any{"phase": "Healthy", "observedGeneration": "1", "restartedAt": scheduled.Format(time.RFC3339)}
+			})
+			s.pass(10 * time.Second)
+			s.wantRolls("web")
 		})
 	}
 }

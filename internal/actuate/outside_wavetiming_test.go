@@ -49,28 +49,26 @@ func TestAWaveWaitsForTheMomentOfALowerOneInAnOpenWindowAndForNoOtherTime(t *tes
 		}
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				s.workload(first, append(tt.first, auto, inWave(0), reads("secret/db"))...)
-				s.workload(second, append(tt.second, auto, inWave(1), reads("secret/db"))...)
-				s.begin("secret/db")
-				s.passUntil(tt.at)
-				s.set("secret/db", "password", "two")
-				s.settle()
-				if !tt.waits {
-					s.pass(10 * time.Second)
-					s.wantRolls(second)
-					return
-				}
-				moment := momentOf(t, first, nightly, before)
-				s.passUntil(moment.Add(-10 * time.Second))
-				s.wantRolls()
-				s.wantAmongTold(second + " held lower-wave")
-				s.passUntil(moment.Add(10 * time.Second))
-				if rolls := s.whoRolled(); !slices.Equal(rolls, []string{first, second}) {
-					s.Errorf("at the moment of %s, rolled are %q", first, rolls)
-				}
-			})
+		playOf(t, tt.name, func(s *scene) {
+			s.workload(first, append(tt.first, auto, inWave(0), reads("secret/db"))...)
+			s.workload(second, append(tt.second, auto, inWave(1), reads("secret/db"))...)
+			s.begin("secret/db")
+			s.passUntil(tt.at)
+			s.set("secret/db", "password", "two")
+			s.settle()
+			if !tt.waits {
+				s.pass(10 * time.Second)
+				s.wantRolls(second)
+				return
+			}
+			moment := momentOf(s.T, first, nightly, before)
+			s.passUntil(moment.Add(-10 * time.Second))
+			s.wantRolls()
+			s.wantAmongTold(second + " held lower-wave")
+			s.passUntil(moment.Add(10 * time.Second))
+			if rolls := s.whoRolled(); !slices.Equal(rolls, []string{first, second}) {
+				s.Errorf("at the moment of %s, rolled are %q", first, rolls)
+			}
 		})
 	}
 }

@@ -20,22 +20,20 @@ func TestANamespaceHasItsShareOfTheWorkers(t *testing.T) {
 		{name: "it takes all where no other is watched", namespaces: []string{namespace}, workers: 10, want: 10},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				s.options.PatchWorkers, s.options.Namespaces = tt.workers, tt.namespaces
-				crowd := makeCrowd(s, namespace, 12)
-				s.start()
-				s.pass(time.Minute)
-				for _, name := range crowd {
-					s.patchesTake(name, 10*time.Second)
-				}
-				s.lastClient().ClearActions()
-				s.set("shop/secret/crowd", "password", "two")
-				s.settle()
-				if got := len(s.requests("patch", "deployments")); got != tt.want {
-					s.Errorf("%d patches are under way, want %d", got, tt.want)
-				}
-			})
+		playOf(t, tt.name, func(s *scene) {
+			s.options.PatchWorkers, s.options.Namespaces = tt.workers, tt.namespaces
+			crowd := makeCrowd(s, namespace, 12)
+			s.start()
+			s.pass(time.Minute)
+			for _, name := range crowd {
+				s.patchesTake(name, 10*time.Second)
+			}
+			s.lastClient().ClearActions()
+			s.set("shop/secret/crowd", "password", "two")
+			s.settle()
+			if got := len(s.requests("patch", "deployments")); got != tt.want {
+				s.Errorf("%d patches are under way, want %d", got, tt.want)
+			}
 		})
 	}
 }

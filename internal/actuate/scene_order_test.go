@@ -50,6 +50,30 @@ func (s *scene) begin(sources ...string) *running {
 	return r
 }
 
+// beginWeb begins with the workload web, which reads all of secret/db.
+func (s *scene) beginWeb() *running {
+	s.Helper()
+	s.workload("web", auto, reads("secret/db"))
+	return s.begin("secret/db")
+}
+
+// atRest is begin, and lets everything come to rest.
+func (s *scene) atRest(sources ...string) *running {
+	s.Helper()
+	s.observe(sources...)
+	r := s.start()
+	s.rest()
+	return r
+}
+
+// rotate gives secret/db a new password, and wants these workloads to be rolled for it, and no others.
+func (s *scene) rotate(password string, workloads ...string) {
+	s.Helper()
+	s.set("secret/db", "password", password)
+	s.settle()
+	s.wantRolls(workloads...)
+}
+
 // lineUp changes a Secret of each of the workloads' own, which has the name of the workload, one after the other. Whenever several of them are due
 // at a time after that, they are looked at in this order.
 func (s *scene) lineUp(names ...string) {

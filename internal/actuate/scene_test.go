@@ -75,6 +75,12 @@ func play(t *testing.T, story func(s *scene)) {
 	})
 }
 
+// playOf plays a scene of a table.
+func playOf(t *testing.T, name string, story func(s *scene)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { play(t, story) })
+}
+
 func (s *scene) end() {
 	for _, r := range s.running {
 		r.stop()
