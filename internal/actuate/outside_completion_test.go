@@ -107,8 +107,7 @@ func TestOnlyDenialsCountUntilThatIsTold(t *testing.T) {
 		deny           func(s *scene)
 	}{
 		{
-			"by admission", "web",
-			func(s *scene) { s.workload("web", auto, reads("secret/db")) },
+			"by admission", "web", func(s *scene) { s.workload("web", auto, reads("secret/db")) },
 			func(s *scene) { s.refuse("web", deniedByAdmission()) },
 		},
 		{

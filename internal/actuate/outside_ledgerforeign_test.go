@@ -145,10 +145,7 @@ func TestLedgerOthersBringBackARecord(t *testing.T) {
 	}
 	skipped := ends{told: "web skipped keys-not-consumed"}
 	testFixtures(t, []fixture{
-		{
-			name: "with a manifest that is applied, and a change of what it does not read rolls nothing", play: bringing(apply, notRead),
-			want: skipped,
-		},
+		{name: "with a manifest that is applied, and a change of what it does not read rolls nothing", play: bringing(apply, notRead), want: skipped},
 		{
 			name: "with a manifest that is applied again and again, and nothing rolls",
 			play: func(s *scene) {
@@ -165,14 +162,8 @@ func TestLedgerOthersBringBackARecord(t *testing.T) {
 			name: "with a manifest that is replaced, and a change back rolls it with the next leader", play: bringing(replace, next(back)),
 			want: rolled("web"),
 		},
-		{
-			name: "from a backup, and a change of what it does not read rolls nothing", play: bringing(restore, notRead),
-			want: skipped,
-		},
-		{
-			name: "from a backup, and a change back rolls it with the next leader", play: bringing(restore, next(back)),
-			want: rolled("web"),
-		},
+		{name: "from a backup, and a change of what it does not read rolls nothing", play: bringing(restore, notRead), want: skipped},
+		{name: "from a backup, and a change back rolls it with the next leader", play: bringing(restore, next(back)), want: rolled("web")},
 		{
 			name: "with the manifest of another workload, and the next leader knows what its pods have",
 			play: func(s *scene) {

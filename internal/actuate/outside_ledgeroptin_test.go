@@ -30,14 +30,8 @@ func dbChanges(s *scene) { s.set("secret/db", "password", "two") }
 
 func TestLedgerAnOptInWhileNobodyLeads(t *testing.T) {
 	testFixtures(t, []fixture{
-		{
-			name: "a workload is rolled for a change after its opt-in",
-			play: whileNobodyLeads(webOptsIn, dbChanges), want: rolled("web"),
-		},
-		{
-			name: "a workload is not rolled for a change before its opt-in",
-			play: whileNobodyLeads(dbChanges, webOptsIn),
-		},
+		{name: "a workload is rolled for a change after its opt-in", play: whileNobodyLeads(webOptsIn, dbChanges), want: rolled("web")},
+		{name: "a workload is not rolled for a change before its opt-in", play: whileNobodyLeads(dbChanges, webOptsIn)},
 		{
 			name: "a workload is not rolled that somebody has written since, because that may have been the opt-in",
 			play: whileNobodyLeads(webOptsIn, dbChanges, func(s *scene) { s.edit("web", annotated("example.org/owner", "office")) }),
@@ -180,10 +174,7 @@ func TestLedgerAnOptInAgain(t *testing.T) {
 			name: "a change of before rolls nothing when another key changes", play: again(func(s *scene) { s.set("secret/db", "user", "two") }),
 			want: ends{told: "web skipped keys-not-consumed"},
 		},
-		{
-			name: "the next change rolls", play: again(func(s *scene) { s.set("secret/db", "password", "three") }),
-			want: rolled("web"),
-		},
+		{name: "the next change rolls", play: again(func(s *scene) { s.set("secret/db", "password", "three") }), want: rolled("web")},
 		{
 			name: "a change after the opt-in is not missed, however soon it comes",
 			play: func(s *scene) {

@@ -120,9 +120,7 @@ func TestLedgerWhatDoesNotWaitForTheDistance(t *testing.T) {
 			play:  func(s *scene) { often(s); s.edit("web", onHold); s.pass(time.Second); s.edit("web", letGo); s.pass(0) },
 			rolls: []string{"web"},
 		},
-		{
-			name: "Reloader's mode", options: func(o *actuate.Options) { o.Reloader = true }, play: often, rolls: []string{"web"},
-		},
+		{name: "Reloader's mode", options: func(o *actuate.Options) { o.Reloader = true }, play: often, rolls: []string{"web"}},
 		{
 			name: "a new leader begins anew", play: func(s *scene) { often(s); s.restart(); s.pass(10 * time.Second) }, rolls: []string{"web"},
 		},

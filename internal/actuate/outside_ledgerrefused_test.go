@@ -34,13 +34,11 @@ func TestLedgerARefusalThatEnds(t *testing.T) {
 	testFixtures(t, []fixture{
 		{
 			name: "after ten minutes by a policy rolls what it has refused",
-			play: refusing(forbidden("ValidatingAdmissionPolicy 'frozen' denied request: it is Friday"), tenMinutes),
-			want: rolled("web"),
+			play: refusing(forbidden("ValidatingAdmissionPolicy 'frozen' denied request: it is Friday"), tenMinutes), want: rolled("web"),
 		},
 		{
 			name: "after ten minutes by an API server that is ill rolls what it has refused",
-			play: refusing(errors.New("etcdserver: request timed out"), tenMinutes),
-			want: rolled("web"),
+			play: refusing(errors.New("etcdserver: request timed out"), tenMinutes), want: rolled("web"),
 		},
 		{
 			name: "over a change of the leader while it is tried rolls what it has refused",

@@ -171,8 +171,7 @@ func TestANamespaceHasItsShareOfTheLimit(t *testing.T) {
 		{"also where the cluster has none", actuate.Options{MaxRolloutsPerNamespace: 2}, 2, 0, "web held namespace-limit-reached"},
 		{
 			"also where no other is watched",
-			actuate.Options{MaxRollouts: 10, MaxRolloutsPerNamespace: 2, Namespaces: []string{namespace}},
-			2, 0,
+			actuate.Options{MaxRollouts: 10, MaxRolloutsPerNamespace: 2, Namespaces: []string{namespace}}, 2, 0,
 			"web held namespace-limit-reached",
 		},
 	}

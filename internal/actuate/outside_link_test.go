@@ -13,21 +13,9 @@ func TestAChangeIsNotMissedByAWorkloadThatHasJustComeToWantIt(t *testing.T) {
 		name          string
 		before, write func(*scene)
 	}{
-		{
-			"an annotation",
-			func(s *scene) { s.workload("web", reads("secret/db")) },
-			func(s *scene) { s.edit("web", auto) },
-		},
-		{
-			"a reference",
-			func(s *scene) { s.workload("web", auto) },
-			func(s *scene) { s.edit("web", reads("secret/db")) },
-		},
-		{
-			"the whole workload",
-			func(*scene) {},
-			func(s *scene) { s.workload("web", auto, reads("secret/db")) },
-		},
+		{"an annotation", func(s *scene) { s.workload("web", reads("secret/db")) }, func(s *scene) { s.edit("web", auto) }},
+		{"a reference", func(s *scene) { s.workload("web", auto) }, func(s *scene) { s.edit("web", reads("secret/db")) }},
+		{"the whole workload", func(*scene) {}, func(s *scene) { s.workload("web", auto, reads("secret/db")) }},
 	}
 	for _, test := range tests {
 		playOf(t, test.name, func(s *scene) {

@@ -95,10 +95,8 @@ func TestTheWindowOfAWorkloadCountsRatherThanThatOfItsNamespace(t *testing.T) {
 		{"but that of the workload", map[string]string{workload.AnnotationWindow: closed}, "always", closed, "", ""},
 		{"whatever it is", map[string]string{workload.AnnotationWindow: open}, closed, open, "held window-closed", closed},
 		{
-			"one that is not valid is closed",
-			map[string]string{workload.AnnotationWindow: "at night"},
-			"", "",
-			"held window-closed", "keyturn.dev/window of the namespace is not valid",
+			"one that is not valid is closed", map[string]string{workload.AnnotationWindow: "at night"}, "", "", "held window-closed",
+			"keyturn.dev/window of the namespace is not valid",
 		},
 		{"the flag counts where the namespace says nothing", nil, "", closed, "held window-closed", closed},
 		{"a hold holds in an open window, too", map[string]string{events.AnnotationHold: "moving"}, open, "", "held on-hold", "namespace shop: moving"},

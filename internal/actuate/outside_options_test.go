@@ -57,38 +57,20 @@ func TestOptionsValidate(t *testing.T) {
 			"and is another cluster", func(o *actuate.Options) { o.StoresFrom = []string{o.Cluster} },
 			`--stores-from: "demo" is this cluster, want others`,
 		},
-		{
-			"the time to settle is not negative", func(o *actuate.Options) { o.Settle = -time.Second },
-			"--settle: -1s, want 0 or more",
-		},
-		{
-			"nobody waits less than that", func(o *actuate.Options) { o.Settle = time.Minute },
-			"--settle-max: 10s, want --settle (1m0s) or more",
-		},
-		{
-			"the limit of rollouts is not negative", func(o *actuate.Options) { o.MaxRollouts = -1 },
-			"--max-rollouts: -1, want 0 (no limit) or more",
-		},
+		{"the time to settle is not negative", func(o *actuate.Options) { o.Settle = -time.Second }, "--settle: -1s, want 0 or more"},
+		{"nobody waits less than that", func(o *actuate.Options) { o.Settle = time.Minute }, "--settle-max: 10s, want --settle (1m0s) or more"},
+		{"the limit of rollouts is not negative", func(o *actuate.Options) { o.MaxRollouts = -1 }, "--max-rollouts: -1, want 0 (no limit) or more"},
 		{
 			"nor is that of a namespace", func(o *actuate.Options) { o.MaxRolloutsPerNamespace = -1 },
 			"--max-rollouts-per-namespace: -1, want 0 (no limit of its own) or more",
 		},
-		{
-			"nor is a limit of rolls", func(o *actuate.Options) { o.MaxRollsPerHour = -1 },
-			"--max-rolls-per-hour: -1, want 0 (no limit) or more",
-		},
-		{
-			"a bake is not negative", func(o *actuate.Options) { o.Bake = -1 },
-			"--bake: -1ns, want 0 (as soon as the pods are ready) to 24h",
-		},
+		{"nor is a limit of rolls", func(o *actuate.Options) { o.MaxRollsPerHour = -1 }, "--max-rolls-per-hour: -1, want 0 (no limit) or more"},
+		{"a bake is not negative", func(o *actuate.Options) { o.Bake = -1 }, "--bake: -1ns, want 0 (as soon as the pods are ready) to 24h"},
 		{
 			"nor longer than a day", func(o *actuate.Options) { o.Bake = workload.MaxBake + 1 },
 			"--bake: 24h0m0.000000001s, want 0 (as soon as the pods are ready) to 24h",
 		},
-		{
-			"an interval is not negative", func(o *actuate.Options) { o.MinInterval = -time.Minute },
-			"--min-interval: -1m0s, want 0 (none) to 168h",
-		},
+		{"an interval is not negative", func(o *actuate.Options) { o.MinInterval = -time.Minute }, "--min-interval: -1m0s, want 0 (none) to 168h"},
 		{
 			"nor longer than a week", func(o *actuate.Options) { o.MinInterval = workload.MaxInterval + 1 },
 			"--min-interval: 168h0m0.000000001s, want 0 (none) to 168h",
@@ -114,14 +96,8 @@ func TestOptionsValidate(t *testing.T) {
 			"namespaces are named or ignored", func(o *actuate.Options) { o.Namespaces, o.IgnoreNamespaces = []string{"shop"}, []string{"dev"} },
 			`--ignore-namespaces: "dev", want none with --namespaces`,
 		},
-		{
-			"a rollout takes some time", func(o *actuate.Options) { o.RolloutTimeout = 0 },
-			"--rollout-timeout: 0s, want more than 0",
-		},
-		{
-			"somebody must patch", func(o *actuate.Options) { o.PatchWorkers = 0 },
-			"--patch-workers: 0, want 1 or more",
-		},
+		{"a rollout takes some time", func(o *actuate.Options) { o.RolloutTimeout = 0 }, "--rollout-timeout: 0s, want more than 0"},
+		{"somebody must patch", func(o *actuate.Options) { o.PatchWorkers = 0 }, "--patch-workers: 0, want 1 or more"},
 		{
 			"the keys of Reloader's annotations are checked", func(o *actuate.Options) { o.ReloaderAnnotations = map[string]string{"auto-annotation": "a b"} },
 			`--reloader-annotations: auto-annotation: "a b", want the key of an annotation, such as example.org/reload`,

@@ -17,14 +17,8 @@ func TestAWorkloadWaitsForAPeerThatFailed(t *testing.T) {
 		waits bool
 	}{
 		{name: "that was rolled for the same change", waits: true},
-		{
-			name: "also when an event about another key came since", waits: true,
-			then: func(s *scene) { s.set("secret/db", "user", "other") },
-		},
-		{
-			name: "but not when the content has changed since: that may mend it",
-			then: func(s *scene) { s.set("secret/db", "password", "three") },
-		},
+		{name: "also when an event about another key came since", waits: true, then: func(s *scene) { s.set("secret/db", "user", "other") }},
+		{name: "but not when the content has changed since: that may mend it", then: func(s *scene) { s.set("secret/db", "password", "three") }},
 		{
 			name: "but not when it was rolled for another source of this name",
 			then: func(s *scene) {

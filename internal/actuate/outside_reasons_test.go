@@ -201,10 +201,7 @@ func holdSituations() []situation {
 			act: func(s *scene) { s.edit("web", letGo) },
 		},
 		{reason: plan.CanaryFirst, unexplained: true, options: func(o *actuate.Options) { o.Canary = true }, peer: reading("secret/db")},
-		{
-			reason: plan.LowerWave, unexplained: true, peer: reading("secret/db", inWave(-1)),
-			before: func(s *scene) { s.stall("peer") },
-		},
+		{reason: plan.LowerWave, unexplained: true, peer: reading("secret/db", inWave(-1)), before: func(s *scene) { s.stall("peer") }},
 		{
 			reason: plan.ReloaderFirst, unexplained: true, options: reloader, peer: reading("secret/other"),
 			act: func(s *scene) {
