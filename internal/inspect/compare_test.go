@@ -12,8 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -171,9 +169,8 @@ func publishDecided(t *testing.T, bus *events.Bus, outcome events.Outcome, chang
 // compared returns the rows of a comparison, with exactly two spaces between columns.
 func compared(t *testing.T, bus *events.Bus, objects ...runtime.Object) string {
 	t.Helper()
-	rollouts := map[schema.GroupVersionResource]string{{Group: "argoproj.io", Version: "v1alpha1", Resource: "rollouts"}: "RolloutList"}
 	options := CompareOptions{Cluster: "demo", Jobs: true, Since: historyNow.Add(-24 * time.Hour).Format(time.RFC3339), Clients: workload.Clients{
-		Typed: fake.NewClientset(objects...), Dynamic: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), rollouts),
+		Typed: fake.NewClientset(objects...), Dynamic: customClient(),
 	}}
 	comparison, err := NewComparison(options, historyNow)
 	if err != nil {
@@ -207,8 +204,7 @@ func TestCompareCountsAndNamesDifferencesFirst(t *testing.T) {
 	differs := reloadedBy(withMarker(deploymentOf("zoo", nil), marksDB), "Reloader", 0)
 	query := events.HistoryQuery{Clusters: []string{"demo"}}
 	comparison := Comparison{kinds: workload.BuiltIn(), namespaces: []string{""}, query: query, clients: workload.Clients{
-		Typed: fake.NewClientset(same, differs), Dynamic: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
-			map[schema.GroupVersionResource]string{{Group: "argoproj.io", Version: "v1alpha1", Resource: "rollouts"}: "RolloutList"}),
+		Typed: fake.NewClientset(same, differs), Dynamic: customClient(),
 	}}
 	var out bytes.Buffer
 	natstest.Publish(t, func() error {

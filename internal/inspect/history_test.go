@@ -48,10 +48,6 @@ func TestHistoryFlags(t *testing.T) {
 			want: events.HistoryQuery{Clusters: []string{"prod"}, Kind: events.KindRollout, Name: "deployment-web"},
 		},
 		{
-			name: "a workload by the name of its resource", set: HistoryOptions{Workload: "statefulsets.apps/db"},
-			want: events.HistoryQuery{Clusters: []string{"prod"}, Kind: events.KindRollout, Name: "statefulset-db"},
-		},
-		{
 			name: "a workload of a kind that comes from configuration", set: HistoryOptions{Workload: "prometheus/main"},
 			want: events.HistoryQuery{Clusters: []string{"prod"}, Kind: events.KindRollout, Name: "prometheus-main"},
 		},

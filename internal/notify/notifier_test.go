@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -171,22 +170,6 @@ func TestASinkThatHangsDelaysNeitherTheOthersNorTheEnd(t *testing.T) {
 	testkit.Receive(t, "the end", r.done, r.log.String)
 }
 
-func TestASinkThatFailsAndRecoversMissesNothing(t *testing.T) {
-	s, c := newStream(t), newChat(t)
-	c.set(http.StatusServiceUnavailable, nil)
-	s.start(c.Client().Transport, sinkOf("team", c, ""))
-	outcomes, want := numbered(1, 5)
-	s.tell(outcomes...)
-	testkit.Eventually(t, "messages were tried and parked", func() bool { return c.requests() > 2*maxTries })
-	c.set(0, nil)
-	testkit.Eventually(t, "every outcome is acknowledged", func() bool { return s.open("team") == 0 })
-	got := c.messages()
-	slices.Sort(got)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("messages (-want +got):\n%s", diff)
-	}
-}
-
 func TestAMessageThatBreaksTheServiceIsNotInTheWayOfTheOthersAndNotLost(t *testing.T) {
 	s, c := newStream(t), newChat(t)
 	c.choke("r1")
@@ -261,20 +244,5 @@ func TestNothingIsLostOverARestart(t *testing.T) {
 		if !got[revision] {
 			t.Errorf("no message has %s", revision)
 		}
-	}
-}
-
-func TestAMessageThatIsRefusedIsNotInTheWayOfTheNext(t *testing.T) {
-	s, c := newStream(t), newChat(t)
-	c.set(http.StatusNotFound, nil)
-	r := s.start(c.Client().Transport, sinkOf("team", c, ""))
-	s.tell(outcome(events.VerbFailed, "shop", "r1"))
-	testkit.Eventually(t, "it is acknowledged", func() bool { return s.open("team") == 0 && c.requests() == 1 })
-	c.set(0, nil)
-	s.tell(outcome(events.VerbFailed, "shop", "r2"))
-	testkit.Eventually(t, "the next is sent", func() bool { return len(c.messages()) == 1 && s.open("team") == 0 })
-	r.stop()
-	if diff := cmp.Diff(map[string]int64{"team/slack/refused": 1, "team/slack/sent": 1}, r.counters.results(t)); diff != "" {
-		t.Errorf("metrics (-want +got):\n%s", diff)
 	}
 }

@@ -280,12 +280,3 @@ func TestProgramsRunSideBySide(t *testing.T) {
 	}
 	running.Wait()
 }
-
-func TestAProgramThatHasItsProcessKeepsItSmall(t *testing.T) {
-	t.Setenv("GOGC", "100") // so that it is not changed for the other tests
-	p := testProgram(t, io.Discard, func(context.Context, *events.Bus) error { return nil })
-	p.SmallHeap = 1 << 20
-	if err := run(t.Context(), p); err != nil {
-		t.Errorf("got %v", err)
-	}
-}
