@@ -123,8 +123,7 @@ func TestCompareSaysWhoRolled(t *testing.T) {
 		{
 			name:    "both, with Reloader's variable, and a marker from a time when Reloader had the other strategy",
 			object:  reloadedBy(withMarker(withVariable(deploymentOf("web", nil), "STAKATER_DB_SECRET"), marksApp), "Reloader", 0),
-			decided: []events.Outcome{decided("dry-run")},
-			want:    "both  shop  deployment/web  secret/db  dry-run; said",
+			decided: []events.Outcome{decided("dry-run")}, want: "both  shop  deployment/web  secret/db  dry-run; said",
 		},
 		{name: "neither", object: deploymentOf("web", nil), decided: []events.Outcome{decided("same-content")}},
 		{name: "neither, of a variable whose source has not changed", object: reloadedBy(withVariable(deploymentOf("web", nil), "STAKATER_TLS_SECRET"), "Reloader", 0)},

@@ -122,20 +122,14 @@ func TestAMessageThatIsNotTakenIsParkedAndAtLastGivenUp(t *testing.T) {
 		results           map[string]int64
 	}{
 		{
-			"it is parked after a few tries, so that the others go on", 1, maxTries, errParked, 20 * time.Second,
-			"notification parked",
+			"it is parked after a few tries, so that the others go on", 1, maxTries, errParked, 20 * time.Second, "notification parked",
 			map[string]int64{"team/slack/parked": 1, "team/slack/retried": maxTries - 1},
 		},
 		{
-			"it is parked again after one try", maxDeliveries - 1, 1, errParked, time.Second,
-			"notification parked",
+			"it is parked again after one try", maxDeliveries - 1, 1, errParked, time.Second, "notification parked",
 			map[string]int64{"team/slack/parked": 1},
 		},
-		{
-			"it is given up after days", maxDeliveries, 1, nil, time.Second,
-			"notification given up",
-			map[string]int64{"team/slack/given-up": 1},
-		},
+		{"it is given up after days", maxDeliveries, 1, nil, time.Second, "notification given up", map[string]int64{"team/slack/given-up": 1}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -276,13 +270,11 @@ func TestASinkWantsTheVerbsAndNamespacesOfItsConfiguration(t *testing.T) {
 		{"a verb that it has", sink{verbs: []events.Verb{events.VerbFailed}}, outcome(events.VerbFailed, "shop", "r1"), true},
 		{"a verb that it has not", sink{verbs: []events.Verb{events.VerbFailed}}, outcome(events.VerbStarted, "shop", "r1"), false},
 		{
-			"a namespace that it has",
-			sink{verbs: []events.Verb{events.VerbFailed}, namespaces: []string{"bank", "shop"}},
+			"a namespace that it has", sink{verbs: []events.Verb{events.VerbFailed}, namespaces: []string{"bank", "shop"}},
 			outcome(events.VerbFailed, "shop", "r1"), true,
 		},
 		{
-			"a namespace that it has not",
-			sink{verbs: []events.Verb{events.VerbFailed}, namespaces: []string{"bank"}},
+			"a namespace that it has not", sink{verbs: []events.Verb{events.VerbFailed}, namespaces: []string{"bank"}},
 			outcome(events.VerbFailed, "shop", "r1"), false,
 		},
 	}

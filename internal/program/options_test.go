@@ -18,14 +18,8 @@ func TestOptionsValidate(t *testing.T) {
 		{"the defaults are valid", func(*Options) {}, ""},
 		{"no address at all is valid", func(o *Options) { o.MetricsAddr, o.HealthAddr = "", "" }, ""},
 		{"a loopback address with any free port is valid", func(o *Options) { o.HealthAddr = "[::1]:0" }, ""},
-		{
-			"a port alone is no address", func(o *Options) { o.MetricsAddr = "8080" },
-			`--metrics-addr: "8080", want host:port, :port or empty`,
-		},
-		{
-			"a port is at most 65535", func(o *Options) { o.MetricsAddr = ":65536" },
-			`--metrics-addr: ":65536", want host:port, :port or empty`,
-		},
+		{"a port alone is no address", func(o *Options) { o.MetricsAddr = "8080" }, `--metrics-addr: "8080", want host:port, :port or empty`},
+		{"a port is at most 65535", func(o *Options) { o.MetricsAddr = ":65536" }, `--metrics-addr: ":65536", want host:port, :port or empty`},
 		{
 			"all errors are reported, one line each", func(o *Options) { *o = Options{HealthAddr: ":http"} },
 			`--log-level: "", want debug, info, warn or error` + "\n" +

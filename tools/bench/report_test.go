@@ -53,11 +53,7 @@ func TestVerdicts(t *testing.T) {
 			},
 			want: []string{met, met},
 		},
-		{
-			name:    "more memory",
-			samples: results{resident: {contenderKeyturn: {121}}, peak: {contenderKeyturn: {201}}},
-			want:    []string{missed, missed},
-		},
+		{name: "more memory", samples: results{resident: {contenderKeyturn: {121}}, peak: {contenderKeyturn: {201}}}, want: []string{missed, missed}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := reportOf(t, tt.samples)

@@ -21,10 +21,7 @@ func TestCountRequests(t *testing.T) {
 			},
 			counted: 2,
 		},
-		{
-			name:    "of others none",
-			entries: []testbed.AuditEntry{{AuditID: "1", User: "admin", Verb: "patch", Resource: "deployments"}},
-		},
+		{name: "of others none", entries: []testbed.AuditEntry{{AuditID: "1", User: "admin", Verb: "patch", Resource: "deployments"}}},
 		{
 			name: "a request with two entries once",
 			entries: []testbed.AuditEntry{

@@ -36,10 +36,7 @@ func TestCheckRollsNamesWhatIsWrong(t *testing.T) {
 	}{
 		{name: "a workload that was to be rolled and was is right", web: 2, other: 1},
 		{name: "a workload that was rolled twice is wrong", web: 3, other: 1, want: "deployment/web changed 2 times, want once"},
-		{
-			name: "a workload that was not to be rolled is wrong", web: 2, other: 2,
-			want: "deployment/other changed unexpectedly",
-		},
+		{name: "a workload that was not to be rolled is wrong", web: 2, other: 2, want: "deployment/other changed unexpectedly"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			now := map[string]sight{"deployment/web": {writes: test.web}, "deployment/other": {writes: test.other}}

@@ -20,9 +20,8 @@ func TestSyncTimesTellsWhenASyncWasForcedAndWhenItWasDone(t *testing.T) {
 		{name: "nothing was seen"},
 		{name: "a sync for another event is another", seen: []syncSight{{second(1), "db/1", "a"}, {second(2), "db/1", "b"}}},
 		{
-			name:   "a sync that was forced and is not done has no end",
-			seen:   []syncSight{{second(1), "db/1", "a"}, {second(2), "db/2", "a"}, {second(3), "db/2", "a"}},
-			forced: second(2),
+			name: "a sync that was forced and is not done has no end",
+			seen: []syncSight{{second(1), "db/1", "a"}, {second(2), "db/2", "a"}, {second(3), "db/2", "a"}}, forced: second(2),
 		},
 		{
 			name: "a sync is done when the status has moved on, and not by what was synced before or after",

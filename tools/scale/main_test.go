@@ -22,10 +22,7 @@ func TestFlags(t *testing.T) {
 		want settings
 		err  string
 	}{
-		{
-			name: "the defaults",
-			want: settings{sizes: []int{50, 100, 200}, sources: 2000, sustain: 20 * time.Second, changed: 0.05},
-		},
+		{name: "the defaults", want: settings{sizes: []int{50, 100, 200}, sources: 2000, sustain: 20 * time.Second, changed: 0.05}},
 		{
 			name: "all of them",
 			args: []string{"-clusters", "2,3,4", "-sources", "5", "-sustain", "1s", "-changed", "1", "-shared", "-write", "x.md"},
