@@ -42,8 +42,8 @@ func TestTheGaugesShowWhatTheActuatorHasOnItsHands(t *testing.T) {
 			name, key, label string
 			want             int64
 		}{
-			{"keyturn.leader", "", "", 1},
 			{"keyturn.dry.run", "", "", 0},
+			{"keyturn.leader", "", "", 1},
 			{"keyturn.workloads", "kind", "deployment", 8},
 			{"keyturn.workloads", "kind", "statefulset", 1},
 			{"keyturn.workloads", "kind", "cronjob", 0},
