@@ -137,3 +137,58 @@ func TestPodsOfWhichOneIsNotReadyAreAskedForAWhileBeforeTheyAreReplaced(t *testi
 		}
 	})
 }
+
+func TestTheDelayOfAReloadIsNoTimeThatAChangeTook(t *testing.T) {
+	for name, tt := range map[string]struct {
+		answer   int
+		rollouts uint64
+	}{
+		"pods that reload":     {http.StatusOK, 0},
+		"pods that are rolled": {http.StatusInternalServerError, 1},
+	} {
+		playOf(t, name, func(s *scene) {
+			pods, seen := s.askPods(), s.instrument()
+			pods.of("web")
+			pods.answer("web", tt.answer)
+			s.begin("secret/db")
+			s.set("secret/db", "password", "two")
+			s.pass(s.options.ReloadDelay + time.Minute)
+			// The attempts to reach the pods take 15 seconds. Whether pods have reloaded, nobody has seen.
+			for _, histogram := range []string{"keyturn.change.patch.duration", "keyturn.change.ready.duration"} {
+				if count, sum := seen.spent(histogram); count != tt.rollouts || sum > 30 {
+					s.Errorf("%s: %d times took %v s, want %d, of at most 30 s", histogram, count, sum, tt.rollouts)
+				}
+			}
+		})
+	}
+}
+
+func TestWhoComesAfterAReloadInPlaceGoesOnceThePodsHaveAnswered(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		wave   int
+		canary bool
+		held   string
+	}{
+		{"in a higher wave", 1, false, "worker held lower-wave"},
+		{"after the canary", 0, true, "worker held canary-first"},
+		{"after the canary, and in a higher wave", 1, true, "worker held canary-first"},
+	} {
+		playOf(t, tt.name, func(s *scene) {
+			s.options.Canary = tt.canary
+			pods := s.askPods()
+			pods.of("web")
+			pods.answer("web", http.StatusInternalServerError)
+			s.workload("worker", auto, inWave(tt.wave), mountsSecret("db"))
+			s.begin("secret/db")
+			s.set("secret/db", "password", "two")
+			s.pass(s.options.ReloadDelay + 5*time.Second)
+			s.wantRolls() // The pods are asked to reload.
+			s.wantTold("web held files-pending", tt.held)
+			pods.answer("web", http.StatusOK)
+			s.pass(5 * time.Second)
+			s.wantRolls("worker")
+			s.wantTold("web completed reloaded-in-place", "worker started content-changed", "worker completed rolled-out")
+		})
+	}
+}

@@ -172,3 +172,67 @@ func TestALeaderThatCannotRenewTheLeaseStopsBeforeAnotherMayLead(t *testing.T) {
 		}
 	})
 }
+
+// The servers of a stream may be lost at the same time as the leader of the actuators.
+func TestANewLeaderReadsTheLastOutcomesWhenTheStreamAnswers(t *testing.T) {
+	play(t, func(s *scene) {
+		s.options.LeaderElect = true
+		s.workload("web", auto, reads("secret/db"))
+		s.observe("secret/db")
+		first := s.start()
+		s.start()
+		s.pass(time.Minute)
+		s.stall("web")
+		s.rotate("two", "web")
+		s.wantTold("web started content-changed")
+		first.kill()
+		s.nats.Stop()
+		s.pass(45 * time.Second)
+		if got := s.logged("last outcomes not readable; reading them again"); got < 4 {
+			s.Errorf("the next leader has asked %d times in vain, want several times", got)
+		}
+		s.nats.Start()
+		s.pass(10 * time.Second)
+		s.finish("web")
+		s.pass(10 * time.Second)
+		s.wantTold("web completed rolled-out")
+		s.wantRolls()
+	})
+}
+
+func TestWhatRunsWhileLeadingEndsBeforeAnotherCanLead(t *testing.T) {
+	play(t, func(s *scene) {
+		began, ended := make(chan string, 1), make(chan string, 1)
+		s.options.WhileLeading = func(ctx context.Context, bus *events.Bus) {
+			began <- bus.Cluster()
+			<-ctx.Done()
+			<-time.After(20 * time.Second) // It takes longer than the Lease lasts.
+			ended <- s.holder()
+		}
+		first := startAs(s, "one")
+		s.options.WhileLeading = nil
+		startAs(s, "two")
+		s.pass(time.Second)
+		select {
+		case cluster := <-began:
+			if cluster != "demo" {
+				s.Errorf("it has the bus of the cluster %q", cluster)
+			}
+		default:
+			s.Fatal("it has not begun")
+		}
+		first.stop()
+		select {
+		case holder := <-ended:
+			if holder != "one" {
+				s.Errorf("when it ends, the Lease is held by %q", holder)
+			}
+		default:
+			s.Error("the actuator has ended before it")
+		}
+		s.pass(5 * time.Second)
+		if got := s.holder(); got != "two" {
+			s.Errorf("after that, the Lease is held by %q, want the other one", got)
+		}
+	})
+}

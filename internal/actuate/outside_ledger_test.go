@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // The tests whose names begin with TestLedger say what happens where a record, an event or a leader is lost, is from somebody else, or comes late.
@@ -77,4 +80,100 @@ func listed(text, separator string) []string {
 		return nil
 	}
 	return strings.Split(text, separator)
+}
+
+// People have chosen for hundreds of workloads that they wait, and then everything is restarted at once.
+func TestLedgerManyThatWaitForPeopleOutliveARestartOfEverything(t *testing.T) {
+	held, windowed := namesOf("held", 250), namesOf("windowed", 250)
+	play(t, func(s *scene) {
+		for _, name := range held {
+			s.workload(name, auto, onHold, reads("secret/db"))
+		}
+		for _, name := range windowed {
+			s.workload(name, auto, annotated(workload.AnnotationWindow, "0 1 * * * for 1h UTC"), reads("secret/db"))
+		}
+		leader := s.begin("secret/db")
+		s.rest()
+		s.set("secret/db", "password", "two")
+		s.rest()
+		s.nats.Stop()
+		leader.kill()
+		s.pass(time.Minute)
+		s.nats.Start()
+		s.start()
+		s.pass(11 * time.Minute)
+		s.wantWrites()
+		s.wantTold()
+		s.wantNotices()
+		for _, name := range held {
+			s.edit(name, letGo)
+		}
+		s.pass(time.Minute)
+		s.wantWrites(each(held, " rolled")...)
+		s.passUntil(midnight.Add(time.Hour - time.Second))
+		s.wantWrites()
+		s.pass(3*time.Minute + 10*time.Second) // Each has its own moment within the first three minutes of the window.
+		s.wantWrites(each(windowed, " rolled")...)
+		for _, name := range slices.Concat(held, windowed) {
+			s.wantRecord(name, "secret/db")
+		}
+	})
+}
+
+// each returns names with what becomes of them.
+func each(names []string, becomes string) []string {
+	all := make([]string, len(names))
+	for i, name := range names {
+		all[i] = name + becomes
+	}
+	return all
+}
+
+// Everything that people have chosen is on the workload, or told by the clock.
+func TestLedgerAGateOverALeader(t *testing.T) {
+	testFixtures(t, []fixture{
+		{
+			name: "a workload waits for its interval once",
+			play: func(s *scene) {
+				s.workload("web", auto, annotated(workload.AnnotationMinInterval, "30m"), reads("secret/db"))
+				s.atRest("secret/db")
+				s.set("secret/db", "password", "two")
+				s.pass(time.Minute)
+				s.set("secret/db", "password", "three")
+				s.rest()
+				s.restart()
+				s.pass(15 * time.Minute)
+				s.wantRolls()
+				s.wantTold()
+				s.pass(10 * time.Minute)
+			},
+			want: rolled("web"),
+		},
+	})
+}
+
+// The changes of one workload come one after the other.
+func TestLedgerManyChangesOfOneWorkload(t *testing.T) {
+	var secrets []string
+	for _, month := range []string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"} {
+		secrets = append(secrets, "secret/"+month)
+	}
+	testFixtures(t, []fixture{
+		{
+			name: "twelve rotations two seconds apart",
+			play: func(s *scene) {
+				s.workload("web", auto, reads(secrets...))
+				s.atRest(secrets...)
+				for _, name := range secrets {
+					s.set(name, "password", "two")
+					s.pass(2 * time.Second)
+				}
+				s.pass(11 * time.Minute)
+				for _, name := range secrets {
+					s.wantRecord("web", name)
+				}
+			},
+			want: rolledTimes(5),
+		},
+	})
 }
