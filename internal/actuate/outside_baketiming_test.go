@@ -56,13 +56,6 @@ func TestWhoseWaitIsChosen(t *testing.T) {
 		chosen bool
 	}{
 		{
-			"somebody has put it on hold", func(s *scene) { s.workload("web", auto, onHold, reads("secret/db")) },
-			func(s *scene) {
-				s.pass(10 * time.Minute)
-				s.edit("web", letGo)
-			}, true,
-		},
-		{
 			"its window is closed",
 			func(s *scene) {
 				s.workload("web", auto, annotated(workload.AnnotationWindow, "30 0 * * * for 1h"), reads("secret/db"))
@@ -103,28 +96,6 @@ func TestWhoseWaitIsChosen(t *testing.T) {
 			func(s *scene) {
 				s.pass(10 * time.Minute)
 				s.finish("peer")
-			}, false,
-		},
-		{
-			"another one has failed", reading,
-			func(s *scene) {
-				s.settle()
-				s.fail("peer")
-				s.pass(10 * time.Minute)
-				s.finish("peer")
-			}, false,
-		},
-		{
-			"there is no slot",
-			func(s *scene) {
-				s.options.MaxRollouts = 1
-				s.workload("peer", auto, reads("secret/db"))
-				s.workload("web", auto, reads("secret/db"))
-			},
-			func(s *scene) {
-				s.pass(10 * time.Minute)
-				s.finish("peer")
-				s.finish("web")
 			}, false,
 		},
 	}

@@ -30,7 +30,6 @@ func TestLedgerTheStreamIsEmptied(t *testing.T) {
 		return rolledOnce(func(s *scene) { s.loseEvents(); s.pass(time.Minute); happens(s) })
 	}
 	testFixtures(t, []fixture{
-		{name: "and nothing happens", play: emptied(func(*scene) {}), want: ends{quiet: true}},
 		{name: "and what the watcher publishes again rolls nothing", play: emptied(republished), want: ends{quiet: true}},
 		{
 			name: "and a new leader does not take what is missing for deleted",
@@ -60,28 +59,11 @@ func TestLedgerTheStreamIsEmptied(t *testing.T) {
 			want: rolled("web"),
 		},
 		{
-			name: "while a workload waits on hold", play: holding(func(s *scene) { s.loseEvents(); s.pass(time.Hour) }),
-			want: rolled("web"),
-		},
-	})
-}
-
-func TestLedgerTheStreamLacksAMessage(t *testing.T) {
-	testFixtures(t, []fixture{
-		{
-			name: "and a new leader rolls and writes nothing",
+			name: "of one event, and a new leader rolls and writes nothing",
 			play: rolledOnce(func(s *scene) { s.loseEvents("secret/db"); s.restart() }), want: ends{quiet: true},
 		},
 		{
-			name: "and the next change rolls",
-			play: rolledOnce(func(s *scene) {
-				s.loseEvents("secret/db")
-				s.restart()
-				s.pass(time.Minute)
-				s.again("secret/db")
-				s.rest()
-				s.set("secret/db", "password", "three")
-			}),
+			name: "while a workload waits on hold", play: holding(func(s *scene) { s.loseEvents(); s.pass(time.Hour) }),
 			want: rolled("web"),
 		},
 	})

@@ -9,68 +9,17 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// What a leader was about to see to its end.
-func TestLedgerARolloutInProgressOverALeader(t *testing.T) {
-	// rolling rolls web, whose new pods do not become ready, and starts the next leader.
-	rolling := func(s *scene) {
-		s.workload("web", auto, reads("secret/db"))
-		s.atRest("secret/db")
-		s.stall("web")
-		s.set("secret/db", "password", "two")
-		s.pass(time.Minute)
-		s.soFar()
-	}
-	testFixtures(t, []fixture{
-		{
-			name: "it takes a slot",
-			play: func(s *scene) {
-				s.options.MaxRollouts = 1
-				s.workload("api", auto, reads("secret/api"))
-				s.observe("secret/api")
-				rolling(s)
-				s.set("secret/api", "password", "two")
-				s.rest()
-				s.restart()
-				s.pass(3 * time.Minute)
-				s.wantRolls()
-				s.soFar()
-				s.finish("web")
-				s.pass(11 * time.Minute)
-			},
-			want: ends{rolls: "api", told: "api started content-changed; api completed rolled-out; web completed rolled-out"},
-		},
-		{
-			name: "its failure keeps others back",
-			play: func(s *scene) {
-				s.workload("api", auto, annotated("keyturn.dev/wave", "1"), reads("secret/db"))
-				rolling(s)
-				s.fail("web")
-				s.rest()
-				s.restart()
-				s.pass(time.Minute)
-				s.soFar()
-				s.pass(time.Hour)
-			},
-		},
-	})
-}
-
 // A patch tests that nobody has rolled the workload meanwhile.
-func TestLedgerTwoActuatorsThatBothLead(t *testing.T) {
-	testFixtures(t, []fixture{
-		{
-			name: "roll a workload once",
-			play: func(s *scene) {
-				s.workload("web", auto, reads("secret/db"))
-				s.observe("secret/db")
-				s.start()
-				s.start()
-				s.rest()
-				s.set("secret/db", "password", "two")
-				s.pass(11 * time.Minute)
-			},
-			want: rolled("web"),
-		},
+func TestLedgerTwoActuatorsThatBothLeadRollAWorkloadOnce(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("web", auto, reads("secret/db"))
+		s.observe("secret/db")
+		s.start()
+		s.start()
+		s.rest()
+		s.set("secret/db", "password", "two")
+		s.pass(11 * time.Minute)
+		s.wantEnds(rolled("web"))
 	})
 }
 

@@ -135,19 +135,6 @@ func TestLedgerTheFirstActuatorFindsAFilledStream(t *testing.T) {
 				s.pass(11 * time.Minute)
 			},
 		},
-		{
-			name: "what changes next rolls",
-			play: func(s *scene) {
-				s.workload("web", auto, reads("secret/db"))
-				s.observe("secret/db")
-				dbChanges(s)
-				s.start()
-				s.rest()
-				s.set("secret/db", "password", "three")
-				s.pass(11 * time.Minute)
-			},
-			want: rolled("web"),
-		},
 	})
 }
 
@@ -175,17 +162,6 @@ func TestLedgerAnOptInAgain(t *testing.T) {
 			want: ends{told: "web skipped keys-not-consumed"},
 		},
 		{name: "the next change rolls", play: again(func(s *scene) { s.set("secret/db", "password", "three") }), want: rolled("web")},
-		{
-			name: "a change after the opt-in is not missed, however soon it comes",
-			play: func(s *scene) {
-				s.workload("web", reads("secret/db"))
-				s.atRest("secret/db")
-				webOptsIn(s)
-				dbChanges(s)
-				s.pass(11 * time.Minute)
-			},
-			want: rolled("web"),
-		},
 		{
 			name: "a change just before the opt-in rolls nothing, with the next leader neither",
 			play: func(s *scene) {

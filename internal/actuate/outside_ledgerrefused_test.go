@@ -33,14 +33,6 @@ func TestLedgerARefusalThatEnds(t *testing.T) {
 	tenMinutes := func(s *scene) { s.pass(10 * time.Minute) }
 	testFixtures(t, []fixture{
 		{
-			name: "after ten minutes by a policy rolls what it has refused",
-			play: refusing(forbidden("ValidatingAdmissionPolicy 'frozen' denied request: it is Friday"), tenMinutes), want: rolled("web"),
-		},
-		{
-			name: "after ten minutes by an API server that is ill rolls what it has refused",
-			play: refusing(errors.New("etcdserver: request timed out"), tenMinutes), want: rolled("web"),
-		},
-		{
 			name: "over a change of the leader while it is tried rolls what it has refused",
 			play: refusing(forbidden("it is Friday"), func(s *scene) { s.pass(10 * time.Second); s.restart(); tenMinutes(s) }),
 			want: rolled("web"),
@@ -106,18 +98,6 @@ func TestLedgerARefusalIsTold(t *testing.T) {
 				s.soFar()
 				s.edit("api", letGo)
 				s.pass(10 * time.Second)
-			},
-			want: rolled("api"),
-		},
-		{
-			name: "and holds up nobody that reads something else",
-			play: func(s *scene) {
-				s.workload("api", auto, reads("secret/api"))
-				s.observe("secret/api")
-				refused(s)
-				s.rest()
-				s.set("secret/api", "password", "two")
-				s.pass(time.Minute)
 			},
 			want: rolled("api"),
 		},

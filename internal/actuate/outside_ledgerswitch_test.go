@@ -10,8 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-
-	"github.com/keyturn/keyturn/internal/plan"
 )
 
 // switching is a play: secret/db of the namespaces changes at rest, with the options and workloads of before. Then an actuator with those of after
@@ -95,48 +93,6 @@ func TestLedgerAnOptionThatAddsWorkloadsRollsNone(t *testing.T) {
 				s.pass(time.Minute)
 			}),
 			want: rolled("web"),
-		},
-	})
-}
-
-// An option that makes an edge count does not make those count that came before it.
-func TestLedgerAnOptionThatAddsReasonsRollsNothing(t *testing.T) {
-	// gone deletes what a workload can start without, and again makes that of another one once more as it was.
-	gone := func(s *scene) {
-		s.workload("web", auto, reads("configmap/app?"))
-		s.workload("api", auto, reads("secret/db"))
-		s.begin("configmap/app", "secret/db")
-		s.erase("configmap/app")
-		s.erase("secret/db")
-		s.pass(time.Minute)
-		s.appear("secret/db")
-		s.rest()
-	}
-	with := func(switchOn func(*scene)) func(*scene) {
-		return func(s *scene) {
-			gone(s)
-			switchOn(s)
-			s.restart()
-			s.pass(11 * time.Minute)
-		}
-	}
-	testFixtures(t, []fixture{
-		{
-			name: "everything that is switched on at once rolls nothing",
-			play: with(func(s *scene) {
-				s.options.RollAll, s.options.RollOnDelete, s.options.RollOnCreate = true, true, plan.CreateAlways
-				s.options.Canary, s.options.InPlace, s.options.MinInterval = true, true, time.Minute
-			}),
-		},
-		{
-			name: "everything that is switched off again rolls nothing",
-			play: func(s *scene) {
-				s.options.RollAll, s.options.RollOnDelete, s.options.RollOnCreate = true, true, plan.CreateAlways
-				gone(s)
-				s.options.RollAll, s.options.RollOnDelete, s.options.RollOnCreate = false, false, plan.CreateAuto
-				s.restart()
-				s.pass(11 * time.Minute)
-			},
 		},
 	})
 }

@@ -169,11 +169,6 @@ func TestANamespaceHasItsShareOfTheLimit(t *testing.T) {
 		{"it has a limit of its own", actuate.Options{MaxRollouts: 10, MaxRolloutsPerNamespace: 2}, 2, 0, "web held namespace-limit-reached"},
 		{"in which others do not count", actuate.Options{MaxRollouts: 10, MaxRolloutsPerNamespace: 2}, 1, 4, ""},
 		{"also where the cluster has none", actuate.Options{MaxRolloutsPerNamespace: 2}, 2, 0, "web held namespace-limit-reached"},
-		{
-			"also where no other is watched",
-			actuate.Options{MaxRollouts: 10, MaxRolloutsPerNamespace: 2, Namespaces: []string{namespace}}, 2, 0,
-			"web held namespace-limit-reached",
-		},
 	}
 	for _, tt := range tests {
 		playOf(t, tt.name, func(s *scene) {
@@ -204,7 +199,6 @@ func TestAWorkloadThatIsBeingRolledHasItsSlotAlready(t *testing.T) {
 	}{
 		{"of the cluster", actuate.Options{MaxRollouts: 1, Namespaces: []string{namespace}}, "held limit-reached"},
 		{"of its namespace", actuate.Options{MaxRollouts: 10, MaxRolloutsPerNamespace: 1}, "held namespace-limit-reached"},
-		{"of the half of a namespace", actuate.Options{MaxRollouts: 2}, "held namespace-limit-reached"},
 	}
 	for _, tt := range tests {
 		playOf(t, tt.name, func(s *scene) {

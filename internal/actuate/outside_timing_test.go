@@ -110,24 +110,16 @@ func TestWhatWaitsForPeopleGoesAtOnceWhenTheyHaveChangedItsWorkload(t *testing.T
 		options func(*actuate.Options)
 		// on is what the workload waits for, auto if that is its source.
 		on aspect
-		// held puts the source on hold. again says that the workload waits only when it has been rolled once.
-		held, again bool
-		want        string
-		then        aspect
+		// held puts the source on hold.
+		held bool
+		want string
+		then aspect
 	}{
 		{name: "a hold", on: onHold, want: "held on-hold", then: letGo},
 		{name: "a hold of its source", on: auto, held: true, want: "held source-on-hold", then: annotated(workload.AnnotationRollNow, "1")},
 		{
 			name: "a window", on: annotated(workload.AnnotationWindow, "0 3 * * * for 1h"), want: "held window-closed",
 			then: without(workload.AnnotationWindow),
-		},
-		{
-			name: "an interval", on: annotated(workload.AnnotationMinInterval, "1h"), again: true, want: "held rolled-recently",
-			then: without(workload.AnnotationMinInterval),
-		},
-		{
-			name: "a limit of its rolls", on: annotated(workload.AnnotationMaxRollsPerHour, "1"), again: true, want: "held rolled-too-often",
-			then: annotated(workload.AnnotationMaxRollsPerHour, "2"),
 		},
 		{
 			name: "a pause", options: func(o *actuate.Options) { o.Reloader = true }, on: annotated(pause, "30s"), want: "held pause-period",
@@ -141,9 +133,6 @@ func TestWhatWaitsForPeopleGoesAtOnceWhenTheyHaveChangedItsWorkload(t *testing.T
 			}
 			s.workload("web", auto, reads("secret/db"), tt.on)
 			s.begin("secret/db")
-			if tt.again {
-				s.rotate("two", "web")
-			}
 			s.set("secret/db", "password", "three", func(change *events.Change) {
 				if tt.held {
 					change.Hold = "migration"

@@ -61,7 +61,6 @@ func TestAPlanIsAChildOfTheNewestChangeAndLinkedWithAll(t *testing.T) {
 		digits []string
 		newest string
 	}{
-		{"one change", []string{"a"}, "a"},
 		{"the newest last", []string{"a", "b", "c"}, "c"},
 		{"the newest first", []string{"a", "b"}, "a"},
 	} {
