@@ -73,8 +73,7 @@ func TestAChangeRollsWhoReadsIt(t *testing.T) {
 		s.wantRolls()
 		s.rotate("two", "web")
 		s.wantTold("web started content-changed", "web completed rolled-out")
-		s.restart()
-		s.pass(time.Hour)
+		s.restartFor(time.Hour)
 		s.wantNothing()
 	})
 }

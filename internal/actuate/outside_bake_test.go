@@ -23,11 +23,9 @@ func trial(t *testing.T, story func(s *scene)) {
 // aGoesFirst makes two workloads that read secret/db, and has that change, for which a is rolled first.
 func aGoesFirst(s *scene) {
 	s.Helper()
-	s.workload("a", auto, reads("secret/db"))
-	s.workload("b", auto, reads("secret/db"))
+	s.readers("secret/db", "a", "b")
 	s.begin("secret/db")
-	s.set("secret/db", "password", "two")
-	s.settle()
+	s.settled("secret/db", "password", "two")
 }
 
 func TestOneWorkloadBakesBeforeTheOthersRoll(t *testing.T) {
@@ -35,12 +33,10 @@ func TestOneWorkloadBakesBeforeTheOthersRoll(t *testing.T) {
 		s.workload("c", auto, inWave(1), reads("secret/db"))
 		s.workload("a-large", auto, reads("secret/db"))
 		s.scale("a-large", 3)
-		s.workload("b", auto, reads("secret/db"))
-		s.workload("d", auto, reads("secret/db"))
+		s.readers("secret/db", "b", "d")
 		s.begin("secret/db")
 		s.pods("a-large", 3, 3)
-		s.stall("b")
-		s.stall("d")
+		s.stall("b", "d")
 		s.rotate("two", "b")
 		s.wantTold("a-large held canary-first", "b started content-changed", "c held canary-first", "d held canary-first")
 		s.pass(time.Minute)
@@ -62,8 +58,7 @@ func TestOneWorkloadBakesBeforeTheOthersRoll(t *testing.T) {
 func TestACanaryThatBakesTakesNoSlot(t *testing.T) {
 	trial(t, func(s *scene) {
 		s.options.MaxRollouts = 1
-		s.workload("a", auto, reads("secret/db"))
-		s.workload("b", auto, reads("secret/db"))
+		s.readers("secret/db", "a", "b")
 		s.workload("other", auto, reads("secret/other"))
 		s.begin("secret/db", "secret/other")
 		s.stall("a")
@@ -94,14 +89,12 @@ func TestOthersWaitForACanaryThatDoesNotStayReady(t *testing.T) {
 		s.pods("a", 1, 0)
 		s.pass(time.Minute)
 		s.pods("a", 1, 1)
-		s.restart()
-		s.pass(2*time.Minute - time.Second)
+		s.restartFor(2*time.Minute - time.Second)
 		s.wantRolls()
 		s.pass(bakeCheck)
 		s.wantRolls("b")
 		s.wantAmongTold("a completed rolled-out")
-		s.restart()
-		s.pass(time.Minute)
+		s.restartFor(time.Minute)
 		s.edit("held", letGo)
 		s.pass(time.Second)
 		s.wantRolls("held") // Another leader does not take a for failed.
@@ -110,25 +103,20 @@ func TestOthersWaitForACanaryThatDoesNotStayReady(t *testing.T) {
 
 func TestABakeSurvivesARestart(t *testing.T) {
 	trial(t, func(s *scene) {
-		s.workload("a", auto, reads("secret/db"))
-		s.workload("b", auto, reads("secret/db"))
+		s.readers("secret/db", "a", "b")
 		s.workload("c", auto, inWave(1), reads("secret/db"))
 		s.begin("secret/db")
-		s.stall("a")
-		s.stall("b")
+		s.stall("a", "b")
 		s.rotate("two", "a")
-		s.restart()
-		s.pass(time.Minute)
+		s.restartFor(time.Minute)
 		s.wantRolls()
 		s.finish("a")
 		s.pass(bakeTime - time.Second)
-		s.restart()
-		s.pass(bakeTime - time.Second)
+		s.restartFor(bakeTime - time.Second)
 		s.wantRolls() // The bake has begun again.
 		s.pass(bakeCheck)
 		s.wantRolls("b")
-		s.restart()
-		s.pass(time.Minute)
+		s.restartFor(time.Minute)
 		s.wantRolls()
 		s.finish("b")
 		s.pass(time.Second)
@@ -163,14 +151,11 @@ func TestACanaryThatCannotGoIsNotWaitedFor(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			trial(t, func(s *scene) {
 				s.workload("a", append(tt.first, auto, reads("secret/db"))...)
-				s.workload("b", auto, reads("secret/db"))
-				s.workload("c", auto, reads("secret/db"))
+				s.readers("secret/db", "b", "c")
 				s.begin("secret/db")
-				s.stall("a")
-				s.stall("b")
+				s.stall("a", "b")
 				tt.before(s)
-				s.set("secret/db", "password", "two")
-				s.settle()
+				s.settled("secret/db", "password", "two")
 				tt.after(s)
 				s.pass(time.Minute)
 				if rolls := s.whoRolled(); !slices.Equal(rolls, tt.want) {
@@ -183,8 +168,7 @@ func TestACanaryThatCannotGoIsNotWaitedFor(t *testing.T) {
 
 func TestACanaryWhosePodsAreBeingReplacedAnywayIsNotWaitedFor(t *testing.T) {
 	trial(t, func(s *scene) {
-		s.workload("a", auto, reads("secret/db"))
-		s.workload("b", auto, reads("secret/db"))
+		s.readers("secret/db", "a", "b")
 		s.begin("secret/db")
 		s.stall("a")
 		s.set("secret/db", "password", "two")
@@ -202,8 +186,7 @@ func TestAnotherRollOfACanaryIsBakedToo(t *testing.T) {
 		s.rotate("two", "a")
 		s.stall("a")
 		s.pass(time.Minute)
-		s.set("secret/cache", "password", "two")
-		s.settle()
+		s.settled("secret/cache", "password", "two")
 		s.wantRolls("a")
 		s.pass(time.Minute)
 		s.finish("a")
@@ -234,8 +217,7 @@ func TestTheOnlyReaderOfASourceNeedNotBake(t *testing.T) {
 	trial(t, func(s *scene) {
 		s.workload("a", auto, reads("secret/db"))
 		s.begin("secret/db")
-		s.set("secret/db", "password", "two")
-		s.settle()
+		s.settled("secret/db", "password", "two")
 		s.wantTold("a started content-changed", "a completed rolled-out")
 	})
 }
@@ -286,8 +268,7 @@ func TestWithoutPodsAWorkloadTriesNothing(t *testing.T) {
 
 func TestAWorkloadThatWasHeldWhileOthersBakedNeedsNoCanary(t *testing.T) {
 	trial(t, func(s *scene) {
-		s.workload("a", auto, reads("secret/db"))
-		s.workload("b", auto, reads("secret/db"))
+		s.readers("secret/db", "a", "b")
 		s.workload("held", auto, onHold, reads("secret/db"))
 		s.begin("secret/db")
 		for _, password := range []string{"two", "three", "four"} {

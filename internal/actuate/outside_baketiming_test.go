@@ -18,9 +18,7 @@ func TestTheWaitForACanaryIsNoTimeThatAChangeTook(t *testing.T) {
 		}
 		s.workload("c", auto, inWave(1), reads("secret/db"))
 		s.begin("secret/db")
-		for _, name := range []string{"a", "b", "c"} {
-			s.stall(name)
-		}
+		s.stall("a", "b", "c")
 		s.set("secret/db", "password", "two")
 		s.pass(30 * time.Second)
 		s.finish("a")
@@ -78,8 +76,7 @@ func TestWhoseWaitIsChosen(t *testing.T) {
 			"a workload goes first after a repair",
 			func(s *scene) {
 				s.workload("failed", auto, inWave(-1), reads("secret/db"))
-				s.workload("peer", auto, reads("secret/db"))
-				s.workload("web", auto, reads("secret/db"))
+				s.readers("secret/db", "peer", "web")
 			},
 			func(s *scene) {
 				s.settle()
@@ -104,9 +101,7 @@ func TestWhoseWaitIsChosen(t *testing.T) {
 			seen := s.instrument()
 			tt.workloads(s)
 			s.begin("secret/db")
-			for _, name := range []string{"failed", "peer", "web"} {
-				s.stall(name)
-			}
+			s.stall("failed", "peer", "web")
 			s.set("secret/db", "password", "two")
 			tt.wait(s)
 			s.pass(time.Minute)

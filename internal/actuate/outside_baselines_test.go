@@ -38,8 +38,7 @@ func TestContentThatComesBackInTheWindowIsComparedWithWhatWasThereBefore(t *test
 			"it is the same, with a new leader",
 			func(s *scene) {
 				began(s)
-				s.restart()
-				s.pass(time.Minute)
+				s.restartFor(time.Minute)
 			},
 			thereAndBack,
 			[]string{"web skipped changed-back"},

@@ -51,9 +51,7 @@ func failedFirst(s *scene) {
 		s.workload(name, auto, reads("secret/db", "secret/"+name))
 	}
 	s.begin("secret/db", "secret/first", "secret/second", "secret/third")
-	for _, name := range append(others, "failed") {
-		s.stall(name)
-	}
+	s.stall(append(others, "failed")...)
 	s.lineUp(others...)
 	s.rotate("two", "failed")
 	s.fail("failed")
@@ -70,8 +68,7 @@ func TestACanaryThatIsNotPatchedLetsALowerWaveGoFirst(t *testing.T) {
 		s.workload("lower", auto, inWave(0), onHold, reads("secret/db"))
 		s.workload("higher", auto, inWave(1), reads("secret/db"))
 		s.begin("secret/db")
-		s.stall("failed")
-		s.stall("lower")
+		s.stall("failed", "lower")
 		s.rotate("two", "failed")
 		s.fail("failed")
 		s.pass(time.Second)
@@ -198,10 +195,8 @@ func TestARepairWaitsForNobodyWhoWaitsForItThroughAnother(t *testing.T) {
 			s.workload("between", auto, inWave(1), reads("secret/other", "secret/repair", "secret/between"))
 			s.workload("failed", auto, inWave(2), reads("secret/repair", "secret/bad", "secret/failed"))
 			s.begin("secret/bad", "secret/other", "secret/repair", "secret/between", "secret/failed")
-			s.stall("first")
-			s.stall("failed")
-			s.set("secret/bad", "password", "two")
-			s.settle()
+			s.stall("first", "failed")
+			s.settled("secret/bad", "password", "two")
 			s.wantRolls("failed")
 			s.fail("failed")
 			s.pass(time.Second)

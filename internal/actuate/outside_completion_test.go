@@ -3,8 +3,6 @@
 package actuate_test
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -167,10 +165,7 @@ func TestAPatchThatIsNeverAppliedIsAFailedOneInTheEnd(t *testing.T) {
 	}
 	lever := func(annotations map[string]string) func(*scene) {
 		return func(s *scene) {
-			s.options.TargetsConfig = filepath.Join(s.TempDir(), "targets.yaml")
-			if err := os.WriteFile(s.options.TargetsConfig, []byte(targets), 0o600); err != nil {
-				s.Fatal(err)
-			}
+			s.target(targets)
 			client := s.serveCustom(map[schema.GroupVersionResource]string{levers: "LeverList"})
 			client.PrependReactor("patch", "levers", func(k8stesting.Action) (bool, runtime.Object, error) { return true, nil, kube.NotApplied() })
 			object := &unstructured.Unstructured{Object: map[string]any{

@@ -44,11 +44,9 @@ func TestEachLimitThatHoldsAWorkloadIsReportedOnce(t *testing.T) {
 		}
 		s.begin("secret/db", "secret/other", "bank/secret/other", "office/secret/other")
 		s.set("secret/other", "password", "two")
-		s.set("bank/secret/other", "password", "two")
-		s.settle()
+		s.settled("bank/secret/other", "password", "two")
 		s.wantRolls("own", "bank/a")
-		s.set("secret/db", "password", "two")
-		s.settle()
+		s.settled("secret/db", "password", "two")
 		for range 4 { // Now its namespace has its share.
 			s.stall("office/b")
 			s.set("office/secret/other", "password", s.elapsed().String())

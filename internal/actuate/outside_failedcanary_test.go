@@ -24,8 +24,7 @@ func TestACanaryWhoseRolloutFailedBakesWhenItIsReadyAfterAll(t *testing.T) {
 	for _, failure := range failures {
 		playOf(t, failure.name, func(s *scene) {
 			s.options.Canary = true
-			s.workload("a", auto, reads("secret/db"))
-			s.workload("b", auto, reads("secret/db"))
+			s.readers("secret/db", "a", "b")
 			s.begin("secret/db")
 			s.stall("a")
 			s.rotate("two", "a")
@@ -53,14 +52,11 @@ func TestARestartSparesNoFailedCanaryItsBake(t *testing.T) {
 		for when, readyBefore := range map[string]bool{"before its pods are ready": false, "after that": true} {
 			playOf(t, failure.name+", and the actuator restarts "+when, func(s *scene) {
 				s.options.Canary = true
-				s.workload("a", auto, reads("secret/db"))
-				s.workload("b", auto, reads("secret/db"))
+				s.readers("secret/db", "a", "b")
 				s.workload("c", auto, inWave(1), reads("secret/db"))
 				s.begin("secret/db")
-				s.stall("a")
-				s.stall("b")
-				s.set("secret/db", "password", "two")
-				s.settle()
+				s.stall("a", "b")
+				s.settled("secret/db", "password", "two")
 				failure.fail(s, "a")
 				if readyBefore {
 					s.finish("a")
@@ -74,8 +70,7 @@ func TestARestartSparesNoFailedCanaryItsBake(t *testing.T) {
 				s.wantRolls("a")
 				s.pass(bakeCheck)
 				s.wantRolls("b")
-				s.restart()
-				s.pass(time.Minute)
+				s.restartFor(time.Minute)
 				s.wantRolls()
 				s.finish("b")
 				s.pass(time.Second)
@@ -101,8 +96,7 @@ func TestAFailedWorkloadForWhichNobodyWaitsNeedNotBake(t *testing.T) {
 		s.pass(10 * time.Second)
 		seen.wantFailing(0)
 		s.wantWrites("a recorded") // that it has not
-		s.restart()
-		s.pass(10 * time.Second)
+		s.restartFor(10 * time.Second)
 		seen.wantFailing(0)
 		s.pass(time.Hour)
 		s.wantNothing()

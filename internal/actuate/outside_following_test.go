@@ -60,8 +60,7 @@ func TestARolloutThatIsAbortedHasFailed(t *testing.T) {
 	play(t, func(s *scene) {
 		rollouts := s.serveRollout(nil)
 		s.begin("secret/db")
-		s.set("secret/db", "password", "two")
-		s.settle()
+		s.settled("secret/db", "password", "two")
 		s.wantTold("rollout/web started content-changed")
 		rollouts.change(rolloutResource, "web", func(object *unstructured.Unstructured) {
 			object.Object["status"] = map[string]any{"phase": "Degraded", "observedGeneration": "1", "abort": true, "message": "the analysis has failed"}
@@ -93,14 +92,11 @@ func TestARolloutThatTakesTooLongEndsAndLeavesItsPlaceToOthers(t *testing.T) {
 		s.workload("slow", auto, reads("secret/two"))
 		s.workload("next", auto, reads("secret/three"))
 		s.begin("secret/one", "secret/two", "secret/three")
-		s.stall("paused")
-		s.stall("slow")
-		s.set("secret/one", "password", "two")
-		s.settle()
+		s.stall("paused", "slow")
+		s.settled("secret/one", "password", "two")
 		s.wantRolls("paused")
 		s.pauseRollout("paused")
-		s.set("secret/two", "password", "two")
-		s.settle()
+		s.settled("secret/two", "password", "two")
 		s.wantRolls("slow") // One that is paused needs no place.
 		s.wantTold("paused started content-changed", "slow started content-changed")
 		s.set("secret/three", "password", "two")
@@ -141,8 +137,7 @@ func TestARolloutThatIsNoLongerWatchedDoesNotEndAsDeleted(t *testing.T) {
 				s.delete("web")
 			}
 			tt.options(&s.options)
-			s.start()
-			s.pass(time.Minute)
+			s.startFor(time.Minute)
 			s.wantTold("web skipped " + tt.want)
 			if s.lastOf("web").Message == "" {
 				s.Error("there is no message")
@@ -163,8 +158,7 @@ func TestARolloutOfArgoRolloutsThatIsNoLongerWatchedDoesNotEndAsDeleted(t *testi
 			s.Fatal(err)
 		}
 		s.wantTold("rollout/web started content-changed")
-		s.start()
-		s.pass(time.Minute)
+		s.startFor(time.Minute)
 		s.wantTold("rollout/web skipped unwatched")
 	})
 }

@@ -186,8 +186,7 @@ func TestAnActuatorSyncsWhatReadsASecretInAStoreInOneTrace(t *testing.T) {
 func TestTheForceSyncReportsThroughTheActuator(t *testing.T) {
 	play(t, func(s *scene) {
 		s.syncs("db").ignored["db"] = true
-		s.start()
-		s.pass(time.Minute)
+		s.startFor(time.Minute)
 		s.send(rotated(2))
 		s.pass(4 * time.Minute)
 		s.wantTold()
@@ -212,8 +211,7 @@ func TestASyncThatIsDeniedIsToldOnce(t *testing.T) {
 	play(t, func(s *scene) {
 		secrets := s.syncs("db", "mail")
 		secrets.denied["db"], secrets.ignored["mail"] = true, true
-		s.start()
-		s.pass(time.Minute)
+		s.startFor(time.Minute)
 		s.send(rotated(2))
 		s.pass(4 * time.Minute)
 		s.wantTold("externalsecret/db failed patch-denied")
@@ -237,11 +235,9 @@ func TestAnExternalSecretIsSyncedForItsTemplate(t *testing.T) {
 		first.stop()
 		s.set("configmap/page", "text", "three")
 		s.pass(time.Minute)
-		s.start()
-		s.pass(time.Second)
+		s.startFor(time.Second)
 		s.wantTold("externalsecret/db completed synced")
-		s.restart()
-		s.pass(time.Hour)
+		s.restartFor(time.Hour)
 		s.wantTold()
 	})
 }
@@ -272,13 +268,11 @@ func TestASyncThatNobodyHasFinishedIsTakenUpByTheNextLeader(t *testing.T) {
 			s.pass(time.Minute)
 			test.ends(s, first, secrets)
 			s.wantTold()
-			s.start()
-			s.pass(time.Second)
+			s.startFor(time.Second)
 			s.set("secret/db", "password", "two") // The sync has written it.
 			s.pass(time.Minute)
 			s.wantTold("externalsecret/db completed synced")
-			s.restart()
-			s.pass(time.Hour)
+			s.restartFor(time.Hour)
 			s.wantTold()
 		})
 	}

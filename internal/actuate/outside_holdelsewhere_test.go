@@ -3,8 +3,6 @@
 package actuate_test
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -57,10 +55,7 @@ func TestAHoldCountsWhereverItIsAnnotated(t *testing.T) {
 - {apiVersion: example.org/v1, kind: Widget, resource: widgets, reads: [{kind: secret, path: spec.secret}], trigger: {annotations: spec.annotations}}
 - {apiVersion: example.org/v1, kind: Gadget, resource: gadgets, reads: [{kind: secret, path: spec.secret}], trigger: {annotations: spec.annotations}}
 `
-			s.options.TargetsConfig = filepath.Join(s.TempDir(), "targets.yaml")
-			if err := os.WriteFile(s.options.TargetsConfig, []byte(targets), 0o600); err != nil {
-				s.Fatal(err)
-			}
+			s.target(targets)
 			widgets := schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "widgets"}
 			gadgets := schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "gadgets"}
 			server := s.serveCustom(map[schema.GroupVersionResource]string{widgets: "WidgetList", gadgets: "GadgetList"})
@@ -81,8 +76,7 @@ func TestAHoldCountsWhereverItIsAnnotated(t *testing.T) {
 		playOf(t, tt.name, func(s *scene) {
 			takeOff := tt.hold(s)
 			s.begin("secret/db")
-			s.set("secret/db", "password", "two")
-			s.settle()
+			s.settled("secret/db", "password", "two")
 			s.wantTold(tt.rolled + " held on-hold")
 			s.wantLast(tt.rolled, "held on-hold", "tofu apply")
 			takeOff()

@@ -20,8 +20,7 @@ func TestAWorkloadOnHoldRollsOnceForWhatIsPendingWhenTheHoldIsTakenOff(t *testin
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db"), annotated(events.AnnotationHold, "tofu\napply"))
 		s.begin("secret/db")
-		s.set("secret/db", "password", "two")
-		s.settle()
+		s.settled("secret/db", "password", "two")
 		s.wantTold("web held on-hold")
 		s.wantLast("web", "held on-hold", "somebody has put the workload on hold: tofu apply")
 		s.restart() // What is on the stream and on the workload says so to the next leader.
@@ -32,8 +31,7 @@ func TestAWorkloadOnHoldRollsOnceForWhatIsPendingWhenTheHoldIsTakenOff(t *testin
 		s.wantRolls("web")
 		s.wantTold("web started content-changed", "web completed rolled-out")
 		s.wantRolledForLast("web", "secret/db")
-		s.restart()
-		s.pass(time.Hour)
+		s.restartFor(time.Hour)
 		s.wantNothing()
 	})
 }
@@ -45,12 +43,10 @@ func TestAWorkloadThatGetsNoSlotWhileItsWindowIsOpenWaitsForTheNext(t *testing.T
 		s.workload("bank/other", auto, reads("secret/db"), annotated(workload.AnnotationWindow, "always"))
 		s.begin("secret/db", "bank/secret/db")
 		s.stall("bank/other")
-		s.set("bank/secret/db", "password", "two")
-		s.settle()
+		s.settled("bank/secret/db", "password", "two")
 		s.wantRolls("bank/other")
 		s.passUntil(midnight.Add(35 * time.Minute))
-		s.set("secret/db", "password", "two")
-		s.settle()
+		s.settled("secret/db", "password", "two")
 		s.wantLast("web", "held limit-reached", "")
 		s.passUntil(midnight.Add(45 * time.Minute))
 		s.finish("bank/other")
@@ -98,8 +94,7 @@ func TestASourceOnHoldDelaysNoRecordOfAnother(t *testing.T) {
 		s.begin("secret/db", "configmap/app")
 		s.set("configmap/app", "password", "two")
 		s.edit("web", image("example.com/app:2")) // Its pods are newer than this change.
-		s.set("secret/db", "password", "two", sourceHeld("migration"))
-		s.settle()
+		s.settled("secret/db", "password", "two", sourceHeld("migration"))
 		s.wantRolls()
 		s.wantTold("web held source-on-hold")
 		s.pass(time.Minute)
@@ -107,8 +102,7 @@ func TestASourceOnHoldDelaysNoRecordOfAnother(t *testing.T) {
 		if record := s.recordOf("web")["configmap/app"]; !strings.Contains(record, "@"+s.of("configmap/app").published.ResourceVersion+"/") {
 			s.Errorf("the record says of configmap/app %q, want what the pods have", record)
 		}
-		s.restart()
-		s.pass(time.Minute)
+		s.restartFor(time.Minute)
 		s.wantRolls()
 		s.wantTold() // It was told last.
 		s.mark("secret/db")
@@ -143,10 +137,8 @@ func TestTheEndOfARolloutLetsWhatWaitsForItGoAtOnce(t *testing.T) {
 			s.workload("first", auto, reads("secret/db"))
 			s.workload("web", auto, reads("secret/db"), inWave(tt.wave))
 			s.begin("secret/db")
-			s.stall("first")
-			s.stall("web")
-			s.set("secret/db", "password", "two")
-			s.settle()
+			s.stall("first", "web")
+			s.settled("secret/db", "password", "two")
 			began := s.whoRolled()
 			if len(began) != 1 {
 				s.Fatalf("%v have begun, want one of the two", began)

@@ -32,8 +32,7 @@ func TestWhatCameAndWentWhileNobodyLedIsRecordedAndNotTold(t *testing.T) {
 		first.stop()
 		s.set("secret/db", "password", "two")
 		s.set("secret/db", "password", "one")
-		s.start()
-		s.pass(time.Hour)
+		s.startFor(time.Hour)
 		s.wantWrites("web recorded") // that it was decided
 		s.wantRecord("web", "secret/db")
 		s.wantTold()
@@ -45,8 +44,7 @@ func TestNamesThatComeAndGoWhileAWorkloadWaitsAreForgotten(t *testing.T) {
 	const count = 100
 	play(t, func(s *scene) {
 		s.workload("web", on("configmap/*, secret/db"), onHold, reads("secret/db"))
-		s.start()
-		s.pass(time.Second)
+		s.startFor(time.Second)
 		s.appear("configmap/stays")
 		s.settle()
 		s.wantTold("web held on-hold")
@@ -92,14 +90,12 @@ func TestNothingIsConcludedWhileAPatchIsUnderWay(t *testing.T) {
 	play(t, func(s *scene) {
 		s.beginWeb()
 		s.patchesTake("web", 5*time.Second)
-		s.set("secret/db", "password", "two")
-		s.settle()
+		s.settled("secret/db", "password", "two")
 		s.set("secret/db", "password", "one")
 		s.pass(time.Minute)
 		s.wantRolls("web")
 		s.wantRecord("web", "secret/db")
-		s.restart()
-		s.pass(time.Minute)
+		s.restartFor(time.Minute)
 		s.wantWrites()
 	})
 }
@@ -131,8 +127,7 @@ func TestAnEventThatCannotBeReadIsDeadLetteredOnce(t *testing.T) {
 		s.wantWrites("web recorded")
 		s.garble("secret/db")
 		s.pass(3 * time.Hour)
-		s.restart()
-		s.pass(3 * time.Hour)
+		s.restartFor(3 * time.Hour)
 		letters := s.deadLetters()
 		if len(letters) != 1 || letters[0].Subject != events.Subject("demo", sourceNamed("secret/db")) || letters[0].Reason == "" {
 			s.Errorf("the dead letters are %+v, want one", letters)

@@ -29,8 +29,7 @@ func TestLedgerAPersonUndoesARoll(t *testing.T) {
 	}
 	nextLeader := func(s *scene) {
 		s.pass(11 * time.Minute)
-		s.restart()
-		s.pass(time.Hour)
+		s.restartFor(time.Hour)
 	}
 	whole, password := reads("secret/db"), reads("secret/db#password")
 	testFixtures(t, []fixture{
@@ -47,8 +46,7 @@ func TestLedgerAPersonUndoesARoll(t *testing.T) {
 		{
 			name: "and a change back rolls it with the next leader, too",
 			play: undoing("web", whole, func(s *scene) {
-				s.restart()
-				s.pass(time.Minute)
+				s.restartFor(time.Minute)
 				s.set("secret/db", "password", "one")
 			}),
 			want: rolled("web"),
@@ -137,8 +135,7 @@ func TestLedgerOthersBringBackARecord(t *testing.T) {
 	back := func(s *scene) { s.set("secret/db", "password", "one") }
 	next := func(happens func(*scene)) func(*scene) {
 		return func(s *scene) {
-			s.restart()
-			s.pass(time.Minute)
+			s.restartFor(time.Minute)
 			happens(s)
 		}
 	}
@@ -201,8 +198,7 @@ func TestLedgerAnOperatorRevertsARoll(t *testing.T) {
 				s.rest()
 				revert(s)
 				s.pass(11 * time.Minute)
-				s.restart()
-				s.pass(11 * time.Minute)
+				s.restartFor(11 * time.Minute)
 			}),
 		},
 		{
@@ -231,8 +227,7 @@ func TestLedgerAnOperatorRevertsARoll(t *testing.T) {
 					s.pass(2 * time.Second)
 					s.running[0].stop()
 					s.writeAs("operator", "web", wiped)
-					s.restart()
-					s.pass(11 * time.Minute)
+					s.restartFor(11 * time.Minute)
 				})(s)
 			},
 			want: ends{told: "web failed reverted"},

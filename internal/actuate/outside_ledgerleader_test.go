@@ -71,8 +71,7 @@ func TestLedgerTheTraceOfAChangeOutlivesTheLeaderThatHeldIt(t *testing.T) {
 		holding(func(s *scene) {
 			s.set("secret/db", "password", "three", func(change *events.Change) { change.Trace.Parent = parent })
 			s.pass(time.Minute)
-			s.restart()
-			s.pass(time.Minute)
+			s.restartFor(time.Minute)
 		})(s)
 		s.wantRolls("web")
 		if got := s.podAnnotation("web", events.AnnotationTraceparent); got != parent {

@@ -122,8 +122,7 @@ func TestLedgerALeaderChangesInTheMiddleOfAWait(t *testing.T) {
 				}
 				s.wantRolls("web")
 				s.wantRecord("web", "secret/db")
-				s.restart()
-				s.pass(11 * time.Minute)
+				s.restartFor(11 * time.Minute)
 				s.wantRolls()
 			})
 		}

@@ -19,8 +19,7 @@ func whileNobodyLeads(happenings ...func(*scene)) func(*scene) {
 			happens(s)
 		}
 		s.pass(10 * time.Minute)
-		s.start()
-		s.pass(11 * time.Minute)
+		s.startFor(11 * time.Minute)
 	}
 }
 
@@ -81,8 +80,7 @@ func TestLedgerAnOptInWhileNobodyLeads(t *testing.T) {
 				s.pass(10 * time.Minute)
 				dry.stop()
 				s.options.DryRun = false
-				s.start()
-				s.pass(11 * time.Minute)
+				s.startFor(11 * time.Minute)
 			},
 			want: ends{rolls: "web", told: "web skipped dry-run; web started content-changed; web completed rolled-out"},
 		},
@@ -101,8 +99,7 @@ func TestLedgerADeletionWhileNobodyLeadsRollsWhoHasARecord(t *testing.T) {
 		s.erase("configmap/app")
 		s.edit("web", annotated("example.org/owner", "office"))
 		s.pass(10 * time.Minute)
-		s.start()
-		s.pass(11 * time.Minute)
+		s.startFor(11 * time.Minute)
 		s.wantRolls("web")
 		s.wantTold("web started deleted", "web completed rolled-out")
 	})
@@ -119,8 +116,7 @@ func TestLedgerTheFirstActuatorFindsAFilledStream(t *testing.T) {
 				s.pass(time.Minute)
 				dbChanges(s)
 				s.pass(time.Hour)
-				s.start()
-				s.pass(11 * time.Minute)
+				s.startFor(11 * time.Minute)
 			},
 		},
 		{
@@ -131,8 +127,7 @@ func TestLedgerTheFirstActuatorFindsAFilledStream(t *testing.T) {
 				s.pass(time.Minute)
 				s.workload("web", auto, reads("secret/db"))
 				s.pass(time.Hour)
-				s.start()
-				s.pass(11 * time.Minute)
+				s.startFor(11 * time.Minute)
 			},
 		},
 	})
@@ -171,8 +166,7 @@ func TestLedgerAnOptInAgain(t *testing.T) {
 				s.pass(time.Millisecond)
 				webOptsIn(s)
 				s.pass(11 * time.Minute)
-				s.restart()
-				s.pass(11 * time.Minute)
+				s.restartFor(11 * time.Minute)
 			},
 		},
 		{
@@ -190,8 +184,7 @@ func TestLedgerAnOptInAgain(t *testing.T) {
 				s.pass(time.Minute)
 				s.running[0].stop()
 				s.refuse("web", nil)
-				s.restart()
-				s.pass(11 * time.Minute)
+				s.restartFor(11 * time.Minute)
 			},
 			want: rolled("web"),
 		},
@@ -204,8 +197,7 @@ func TestLedgerAnOptInAgain(t *testing.T) {
 				s.rest()
 				s.edit("web", on("secret/db, configmap/release-*"))
 				s.pass(11 * time.Minute)
-				s.restart()
-				s.pass(11 * time.Minute)
+				s.restartFor(11 * time.Minute)
 			},
 		},
 	})

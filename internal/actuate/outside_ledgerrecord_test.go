@@ -129,8 +129,7 @@ func TestLedgerAPatternNamesMoreThanARecordHolds(t *testing.T) {
 		{
 			name: "and rolls for one that it does not hold",
 			play: matching(short, func(s *scene) {
-				s.restart()
-				s.pass(time.Minute)
+				s.restartFor(time.Minute)
 				s.set(short(0), "version", "three")
 			}),
 			want: rolled("web"),
@@ -161,8 +160,7 @@ func TestLedgerAPatternNamesMoreThanARecordHolds(t *testing.T) {
 				}
 				s.writeAs("person", "web", annotated("keyturn.dev/rolled", string(text)))
 				s.pass(11 * time.Minute)
-				s.restart()
-				s.pass(11 * time.Minute)
+				s.restartFor(11 * time.Minute)
 			},
 		},
 	})

@@ -93,8 +93,7 @@ func TestLedgerARefusalIsTold(t *testing.T) {
 				s.observe("secret/api")
 				refused(s)
 				s.rest()
-				s.restart()
-				s.pass(10 * time.Second) // It is refused once more by then.
+				s.restartFor(10 * time.Second) // It is refused once more by then.
 				s.soFar()
 				s.edit("api", letGo)
 				s.pass(10 * time.Second)

@@ -22,8 +22,7 @@ func switching(before, after func(*scene)) func(*scene) {
 		s.set("office/secret/db", "password", "two")
 		s.rest()
 		after(s)
-		s.restart()
-		s.pass(11 * time.Minute)
+		s.restartFor(11 * time.Minute)
 	}
 }
 
@@ -79,16 +78,14 @@ func TestLedgerAnOptionThatAddsWorkloadsRollsNone(t *testing.T) {
 				s.rotateInStore("demo", "secret/shop/db", 2)
 				s.rest()
 				s.options.StoreAccess = granted
-				s.restart()
-				s.pass(11 * time.Minute)
+				s.restartFor(11 * time.Minute)
 			},
 		},
 		{
 			name: "a workload that --roll-all has added is rolled for the next change",
 			play: switching(func(s *scene) { s.workload("web", reads("secret/db")) }, func(s *scene) {
 				s.options.RollAll = true
-				s.restart()
-				s.pass(time.Minute)
+				s.restartFor(time.Minute)
 				s.set("secret/db", "password", "three")
 				s.pass(time.Minute)
 			}),
@@ -113,8 +110,7 @@ func TestLedgerANewLeaderAtRestWritesAndTellsNothing(t *testing.T) {
 			name: "after the first records",
 			play: func(s *scene) {
 				everyKind(s)
-				s.restart()
-				s.pass(time.Hour)
+				s.restartFor(time.Hour)
 				s.wantNotices()
 			},
 			want: ends{quiet: true},
@@ -127,8 +123,7 @@ func TestLedgerANewLeaderAtRestWritesAndTellsNothing(t *testing.T) {
 				s.appear("configmap/app")
 				s.rotateInStore("demo", "secret/shop/db", 1)
 				s.rest()
-				s.restart()
-				s.pass(time.Hour)
+				s.restartFor(time.Hour)
 				s.wantNotices()
 			},
 			want: ends{quiet: true},
@@ -148,8 +143,7 @@ func TestLedgerANewLeaderAtRestWritesAndTellsNothing(t *testing.T) {
 				s.begin("secret/db")
 				s.set("secret/db", "password", "two")
 				s.rest()
-				s.restart()
-				s.pass(11 * time.Minute)
+				s.restartFor(11 * time.Minute)
 				s.wantNotices()
 			},
 			want: ends{quiet: true},

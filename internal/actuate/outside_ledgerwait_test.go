@@ -20,8 +20,7 @@ func TestLedgerWhatIsNoChangeOfContentWaitsOnTheWorkload(t *testing.T) {
 				s.pass(time.Minute)
 				s.appear("configmap/app")
 				s.rest()
-				s.restart()
-				s.pass(time.Minute)
+				s.restartFor(time.Minute)
 				s.soFar()
 				s.edit("web", letGo)
 				s.pass(11 * time.Minute)
@@ -32,12 +31,10 @@ func TestLedgerWhatIsNoChangeOfContentWaitsOnTheWorkload(t *testing.T) {
 			name: "an appearance that a workload on hold waits for outlives the leader",
 			play: func(s *scene) {
 				s.workload("web", auto, onHold, reads("configmap/app?"))
-				s.start()
-				s.pass(time.Minute)
+				s.startFor(time.Minute)
 				s.appear("configmap/app")
 				s.rest()
-				s.restart()
-				s.pass(time.Minute)
+				s.restartFor(time.Minute)
 				s.soFar()
 				s.edit("web", letGo)
 				s.pass(time.Minute)
@@ -73,8 +70,7 @@ func TestLedgerAToolDropsTheRecordOfAWorkloadThatWaits(t *testing.T) {
 					drop(s)
 					s.pass(3 * time.Minute)
 				}
-				s.restart()
-				s.pass(3 * time.Minute)
+				s.restartFor(3 * time.Minute)
 			}),
 			want: rolled("web"),
 		},
@@ -88,8 +84,7 @@ func TestLedgerAToolDropsTheRecordOfAWorkloadThatWaits(t *testing.T) {
 					drop(s)
 					s.pass(3 * time.Minute)
 				}
-				s.restart()
-				s.pass(11 * time.Minute)
+				s.restartFor(11 * time.Minute)
 			},
 		},
 	})
@@ -101,8 +96,7 @@ func TestLedgerAContentThatCameAndWentRollsWithTheNextLeader(t *testing.T) {
 		holding(func(s *scene) {
 			s.set("secret/db", "password", "one")
 			s.pass(time.Minute)
-			s.restart()
-			s.pass(time.Minute)
+			s.restartFor(time.Minute)
 		})(s)
 		s.wantEnds(ends{rolls: "web", told: "web started changed-meanwhile; web completed rolled-out"})
 	})

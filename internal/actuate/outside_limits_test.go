@@ -32,12 +32,9 @@ func makeCrowd(s *scene, of string, count int) []string {
 func rollForEver(s *scene, crowds ...[]string) {
 	s.Helper()
 	s.options.MaxRollouts, s.options.MaxRolloutsPerNamespace, s.options.RolloutTimeout = 0, 0, 24*time.Hour
-	s.start()
-	s.pass(time.Minute)
+	s.startFor(time.Minute)
 	for _, crowd := range crowds {
-		for _, name := range crowd {
-			s.stall(name)
-		}
+		s.stall(crowd...)
 		if len(crowd) > 0 {
 			s.set(parse(crowd[0]).namespace+"/secret/crowd", "password", "two")
 		}
@@ -50,8 +47,7 @@ func rollForEver(s *scene, crowds ...[]string) {
 func leadWith(s *scene, options func(*actuate.Options)) {
 	s.Helper()
 	options(&s.options)
-	s.restart()
-	s.pass(time.Minute)
+	s.restartFor(time.Minute)
 	s.wantRolls()
 	s.told()
 }
@@ -93,8 +89,7 @@ func TestNoMoreRolloutsAreInProgressThanAllowed(t *testing.T) {
 			rollForEver(s, others)
 			each(others, tt.after)
 			leadWith(s, func(o *actuate.Options) { o.MaxRollouts = tt.limit })
-			s.set("secret/db", "password", "two")
-			s.settle()
+			s.settled("secret/db", "password", "two")
 			if tt.want == "" {
 				s.wantRolls("web")
 				return
@@ -116,14 +111,12 @@ func TestAPatchThatIsUnderWayTakesAPlace(t *testing.T) {
 		{name: "of one that was not rolled before", before: func(*scene) {}},
 		{name: "also of one whose rollout waits for a person, as several may", before: func(s *scene) {
 			s.stall("patched")
-			s.set("secret/patched", "password", "two")
-			s.settle()
+			s.settled("secret/patched", "password", "two")
 			s.wantRolls("patched")
 			s.pauseRollout("patched")
 		}},
 		{name: "also of one whose pods have to stay ready", canary: true, before: func(s *scene) {
-			s.set("secret/patched", "password", "two")
-			s.settle()
+			s.settled("secret/patched", "password", "two")
 			s.wantRolls("patched")
 		}},
 	}
@@ -139,16 +132,13 @@ func TestAPatchThatIsUnderWayTakesAPlace(t *testing.T) {
 			others := makeCrowd(s, namespace, 1)
 			s.begin("secret/db", "secret/patched")
 			s.stall(others[0])
-			s.set("shop/secret/crowd", "password", "two")
-			s.settle()
+			s.settled("shop/secret/crowd", "password", "two")
 			s.wantRolls(others...)
 			tt.before(s)
 			s.pass(time.Second) // The next roll of a workload comes two seconds after the last.
 			s.patchesTake("patched", 10*time.Second)
-			s.set("secret/patched", "password", "three")
-			s.settle()
-			s.set("secret/db", "password", "two")
-			s.settle()
+			s.settled("secret/patched", "password", "three")
+			s.settled("secret/db", "password", "two")
 			s.pass(6 * time.Second) // Outcomes wait for patches, but not for longer.
 			s.wantRolls()
 			s.wantLast("web", "held limit-reached", "")
@@ -178,8 +168,7 @@ func TestANamespaceHasItsShareOfTheLimit(t *testing.T) {
 			leadWith(s, func(o *actuate.Options) {
 				o.MaxRollouts, o.MaxRolloutsPerNamespace, o.Namespaces = tt.options.MaxRollouts, tt.options.MaxRolloutsPerNamespace, tt.options.Namespaces
 			})
-			s.set("secret/db", "password", "two")
-			s.settle()
+			s.settled("secret/db", "password", "two")
 			if tt.want == "" {
 				s.wantRolls("web")
 				return
@@ -211,8 +200,7 @@ func TestAWorkloadThatIsBeingRolledHasItsSlotAlready(t *testing.T) {
 			s.rotate("two", "web")
 			s.pass(time.Second) // The next roll of a workload comes two seconds after the last.
 			s.rotate("three", "web")
-			s.set("secret/other", "password", "two")
-			s.settle()
+			s.settled("secret/other", "password", "two")
 			s.wantRolls()
 			s.wantLast("other", tt.other, "")
 			s.finish("web")

@@ -14,14 +14,11 @@ func TestWhatIsHeldIsCountedAlthoughItIsLookedAtAgainAndAgain(t *testing.T) {
 	play(t, func(s *scene) {
 		seen := s.instrument()
 		s.options.MaxRollouts = 1
-		s.workload("one", auto, reads("secret/db"))
-		s.workload("another", auto, reads("secret/db"))
+		s.readers("secret/db", "one", "another")
 		s.begin("secret/db")
 		s.wantRolls()
-		s.stall("one")
-		s.stall("another")
-		s.set("secret/db", "password", "two")
-		s.settle()
+		s.stall("one", "another")
+		s.settled("secret/db", "password", "two")
 		for _, w := range s.writesSince(&s.seen) {
 			s.fail(w.workload)
 			s.pass(time.Minute)
@@ -49,8 +46,7 @@ func TestTheProbeSeesTheLoopHang(t *testing.T) {
 		s.options.Progress = health.NewProgress(time.Now, time.Minute)
 		s.workload("web", auto, reads("secret/db"))
 		s.observe("secret/db")
-		s.start()
-		s.pass(10 * time.Minute)
+		s.startFor(10 * time.Minute)
 		if err := s.options.Progress.Check(); err != nil {
 			s.Errorf("it waits for work, and the probe says %v", err)
 		}

@@ -22,8 +22,7 @@ func everythingHappens(s *scene) []measurements {
 	s.options.ReloaderMetrics = true
 	secrets := s.syncs("db")
 	secrets.ignored["db"] = true
-	s.workload("web", auto, reads("secret/db"))
-	s.workload("refused", auto, reads("secret/db"))
+	s.readers("secret/db", "web", "refused")
 	actuator := s.begin("secret/db")
 
 	s.garble("secret/broken")
@@ -95,8 +94,7 @@ func TestWhatIsMeasuredHasTheLabelsOfItsDefinition(t *testing.T) {
 func TestTheNamesOfReloaderAreThereOnlyWhenTheyAreWanted(t *testing.T) {
 	play(t, func(s *scene) {
 		seen := s.instrument()
-		s.workload("web", auto, reads("secret/db"))
-		s.workload("refused", auto, reads("secret/db"))
+		s.readers("secret/db", "web", "refused")
 		s.begin("secret/db")
 		s.refuse("refused", deniedByAdmission())
 		s.set("secret/db", "password", "two")
@@ -191,8 +189,7 @@ func TestFailuresAreCountedFromZero(t *testing.T) {
 			s.Errorf("before a rollout failed (-want +got):\n%s", diff)
 		}
 		s.stall("web")
-		s.set("secret/db", "password", "two")
-		s.settle()
+		s.settled("secret/db", "password", "two")
 		s.fail("web")
 		s.pass(10 * time.Second)
 		want[slices.Index(want, "deployment failed deadline-exceeded 0")] = "deployment failed deadline-exceeded 1"

@@ -109,8 +109,7 @@ func TestTheWindowOfAWorkloadCountsRatherThanThatOfItsNamespace(t *testing.T) {
 			s.workload("web", auto, reads("secret/db"), annotated(workload.AnnotationWindow, tt.own))
 			s.namespaceSays(namespace, tt.namespace)
 			s.begin("secret/db")
-			s.set("secret/db", "password", "two")
-			s.settle()
+			s.settled("secret/db", "password", "two")
 			if tt.want == "" {
 				s.wantRolls("web")
 				return

@@ -22,8 +22,7 @@ func TestWavesKeepTheirOrderWhoeverIsLookedAtFirst(t *testing.T) {
 		}
 		s.begin("secret/db").stop()
 		s.set("secret/db", "password", "two")
-		s.start()
-		s.pass(time.Minute)
+		s.startFor(time.Minute)
 		var waves []int
 		for _, name := range s.whoRolled() {
 			waves = append(waves, waveOf[name])
@@ -41,8 +40,7 @@ func TestAWorkloadThatFailsBeforeItsRollIsNeverTheCanary(t *testing.T) {
 			s.workload(name, auto, reads("secret/db"))
 		}
 		s.begin("secret/db")
-		s.stall("a")
-		s.stall("b")
+		s.stall("a", "b")
 		s.fail("a")
 		s.rotate("two", "a", "b") // The change may be the repair of a.
 		s.wantAmongTold("c held canary-first")
@@ -57,8 +55,7 @@ func TestAWorkloadThatFailsBeforeItsRollIsNeverTheCanary(t *testing.T) {
 
 func TestTheCanaryIsOneWhosePodsAreReady(t *testing.T) {
 	trial(t, func(s *scene) {
-		s.workload("a", auto, reads("secret/db"))
-		s.workload("b", auto, reads("secret/db"))
+		s.readers("secret/db", "a", "b")
 		s.begin("secret/db")
 		s.pods("a", 1, 0)
 		s.rotate("two", "b")
@@ -71,8 +68,7 @@ func TestTheCanaryIsOneWhosePodsAreReady(t *testing.T) {
 // What comes while its canary is rolled out may be what the pods lack, and one is enough to try it.
 func TestASourceThatChangesDuringTheRolloutOfItsCanaryRollsThatAgain(t *testing.T) {
 	trial(t, func(s *scene) {
-		s.workload("a", auto, reads("secret/db"))
-		s.workload("b", auto, reads("secret/db"))
+		s.readers("secret/db", "a", "b")
 		s.begin("secret/db")
 		s.stall("a")
 		for _, password := range []string{"two", "three"} {
@@ -91,17 +87,14 @@ func TestWhoHasFailedWaitsForNobodyElse(t *testing.T) {
 		s.workload("a", auto, reads("secret/db", "configmap/app"))
 		s.workload("b", auto, inWave(1), reads("secret/cache", "configmap/app"))
 		s.begin("secret/db", "secret/cache", "configmap/app")
-		s.stall("a")
-		s.stall("b")
+		s.stall("a", "b")
 		s.set("secret/db", "password", "two")
-		s.set("secret/cache", "password", "two")
-		s.settle()
+		s.settled("secret/cache", "password", "two")
 		s.wantRolls("a", "b")
 		s.fail("a")
 		s.fail("b")
 		s.pass(10 * time.Second)
-		s.set("configmap/app", "password", "two")
-		s.settle()
+		s.settled("configmap/app", "password", "two")
 		s.wantRolls("a", "b")
 	})
 }

@@ -15,8 +15,7 @@ func TestAChangeAfterAnOptInThatIsSeenLateRestsOverALeader(t *testing.T) {
 		s.workload("web", reads("secret/db"))
 		s.begin("secret/db")
 		moment := s.reserve()
-		s.set("secret/db", "password", "two")
-		s.settle()
+		s.settled("secret/db", "password", "two")
 		s.at(moment, func() { s.edit("web", auto, onHold) })
 		s.pass(11 * time.Minute)
 		s.wantTold("web held on-hold")
@@ -27,8 +26,7 @@ func TestAChangeAfterAnOptInThatIsSeenLateRestsOverALeader(t *testing.T) {
 		s.wantWrites("web recorded")
 		s.wantTold()
 		for range 2 {
-			s.restart()
-			s.pass(11 * time.Minute)
+			s.restartFor(11 * time.Minute)
 			s.wantWrites()
 			s.told()
 		}
@@ -37,8 +35,7 @@ func TestAChangeAfterAnOptInThatIsSeenLateRestsOverALeader(t *testing.T) {
 		s.wantWrites("web rolled")
 		s.wantRecord("web", "secret/db")
 		s.wantTold("web started content-changed", "web completed rolled-out")
-		s.restart()
-		s.pass(time.Hour)
+		s.restartFor(time.Hour)
 		s.wantNothing()
 	})
 }
@@ -56,8 +53,7 @@ func TestADeletionThatRestsOutlivesItsEventAndTheLeader(t *testing.T) {
 		s.wantWrites("web recorded") // what it waits for
 		first.stop()
 		s.loseEvents("secret/db") // The stream drops the event of a deletion after a day.
-		s.start()
-		s.pass(11 * time.Minute)
+		s.startFor(11 * time.Minute)
 		s.wantWrites()
 		s.told()
 		s.edit("web", letGo)
@@ -67,8 +63,7 @@ func TestADeletionThatRestsOutlivesItsEventAndTheLeader(t *testing.T) {
 		if record := s.recordOf("web")["secret/db"]; !strings.Contains(record, ":deleted@") {
 			s.Errorf("the record says %q, want that it was rolled because the source is gone", record)
 		}
-		s.restart()
-		s.pass(time.Hour)
+		s.restartFor(time.Hour)
 		s.wantNothing()
 	})
 }
@@ -98,14 +93,12 @@ func TestWhatAWorkloadWaitsForIsNotedAsFarAsTheRecordHasRoom(t *testing.T) {
 		if noted != room {
 			s.Errorf("%d of %d deletions are noted, want %d", noted, count, room)
 		}
-		s.restart()
-		s.pass(11 * time.Minute)
+		s.restartFor(11 * time.Minute)
 		s.wantWrites()
 		s.edit("web", letGo)
 		s.pass(time.Minute)
 		s.wantWrites("web rolled")
-		s.restart()
-		s.pass(time.Hour)
+		s.restartFor(time.Hour)
 		s.wantWrites()
 	})
 }

@@ -34,8 +34,7 @@ func TestChangesWithinAPauseMakeOneRollAtItsEnd(t *testing.T) {
 		s.options.Reloader = true
 		s.workload("web", auto, reads("secret/db"), pausing(period))
 		s.begin("secret/db")
-		s.set("secret/db", "password", "two")
-		s.settle()
+		s.settled("secret/db", "password", "two")
 		s.wantTold("web held pause-period")
 		begun := s.pausedAt("web")
 		if begun.IsZero() {
@@ -76,8 +75,7 @@ func TestAPauseThatSomeoneElseHasBegunIsLeftToThem(t *testing.T) {
 		s.workload("paused", reads("secret/db"), pausing(time.Second), over)
 		s.alter("paused", func(d *appsv1.Deployment) { d.Spec.Paused = true })
 		s.observe("secret/db")
-		s.start()
-		s.pass(time.Hour)
+		s.startFor(time.Hour)
 		if at := s.pausedAt("left"); !at.IsZero() {
 			t.Errorf("what was left behind still says that a pause began at %s", at)
 		}
@@ -170,8 +168,7 @@ func TestAPauseBeginsWithTheFirstChangeThatRollsAndEndsEvenIfItIsWrittenNowhere(
 		s.wantTold("web held source-on-hold")
 		looked(0)
 		begun := time.Now()
-		s.set("configmap/app", "user", "two")
-		s.settle()
+		s.settled("configmap/app", "user", "two")
 		s.wantTold("web held pause-period")
 		looked(1)
 		s.pass(time.Minute)

@@ -3,8 +3,6 @@
 package actuate_test
 
 import (
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -85,10 +83,7 @@ func TestTheLogSaysOnceThatAWorkloadIsRolledWithoutItsController(t *testing.T) {
 `
 	widgets := schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "widgets"}
 	play(t, func(s *scene) {
-		s.options.TargetsConfig = filepath.Join(s.TempDir(), "targets.yaml")
-		if err := os.WriteFile(s.options.TargetsConfig, []byte(targets), 0o600); err != nil {
-			s.Fatal(err)
-		}
+		s.target(targets)
 		client := s.serveCustom(map[schema.GroupVersionResource]string{widgets: "WidgetList"})
 		s.workload("web", auto, reads("secret/db"), func(object *metav1.ObjectMeta, _ *corev1.PodTemplateSpec) {
 			object.OwnerReferences = []metav1.OwnerReference{{

@@ -165,8 +165,7 @@ func holdSituations() []situation {
 	peerRolls := func(s *scene) {
 		s.observe("secret/other")
 		s.stall("peer")
-		s.set("secret/other", "password", "two")
-		s.settle()
+		s.settled("secret/other", "password", "two")
 	}
 	reloader := func(o *actuate.Options) { o.Reloader = true }
 	return []situation{
@@ -278,7 +277,6 @@ func undoEveryRoll(s *scene) {
 // publishesAnew has another leader see the last event of secret/db after the stream has lost that.
 func publishesAnew(s *scene) {
 	s.loseEvents("secret/db")
-	s.restart()
-	s.pass(time.Minute)
+	s.restartFor(time.Minute)
 	s.again("secret/db")
 }

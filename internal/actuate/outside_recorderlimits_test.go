@@ -14,8 +14,7 @@ import (
 func TestAWorkloadWhoseSourceIsCreatedLateGetsARecordSoonAfter(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db"))
-		s.start()
-		s.pass(5 * time.Hour) // By then, it is looked for every few hours.
+		s.startFor(5 * time.Hour) // By then, it is looked for every few hours.
 		s.wantNothing()
 		s.observe("secret/db")
 		s.pass(2 * time.Minute)
@@ -52,8 +51,7 @@ func TestAnOutcomeThatCannotBeReadKeepsNoRecordBack(t *testing.T) {
 		if _, err := s.jetStream().Publish(s.Context(), subject, []byte("of a later version")); err != nil {
 			s.Fatal(err)
 		}
-		s.start()
-		s.pass(time.Minute)
+		s.startFor(time.Minute)
 		s.wantWrites("web recorded")
 	})
 }
@@ -64,8 +62,7 @@ func TestARecordThatIsRefusedIsNoFailedPatch(t *testing.T) {
 		s.workload("web", auto, reads("secret/db"))
 		s.observe("secret/db")
 		s.refuse("web", deniedByAdmission())
-		s.start()
-		s.pass(time.Minute)
+		s.startFor(time.Minute)
 		s.wantNothing()
 		if failed := seen.measurements()["keyturn.patch.errors"]; failed != nil {
 			s.Errorf("counted: %+v", failed)

@@ -50,8 +50,7 @@ func TestReloadersKubernetesEventsAreWrittenBesideOurs(t *testing.T) {
 			"none for pods that do not become ready", "web",
 			func(s *scene) {
 				s.stall("web")
-				s.set("secret/db", "password", "two")
-				s.settle()
+				s.settled("secret/db", "password", "two")
 				s.fail("web")
 			},
 			[]string{

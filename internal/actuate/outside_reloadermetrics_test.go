@@ -41,13 +41,11 @@ func TestReloaderMetricsCountAsReloaderDoes(t *testing.T) {
 				t.Errorf("at the start, reloader.reload.executed{%s} is %d, there: %t, want 0", success, value, ok)
 			}
 		}
-		s.set("secret/db", "password", "two")
-		s.settle()
+		s.settled("secret/db", "password", "two")
 		s.set("secret/db", "user", "two") // It is not read.
 		s.settle()
 		s.refuse("web", errors.New("no"))
-		s.set("secret/db", "password", "three")
-		s.settle()
+		s.settled("secret/db", "password", "three")
 		s.refuse("web", nil)
 		s.pass(time.Minute)
 		s.wantRolls("web", "web")

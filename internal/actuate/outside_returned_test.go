@@ -27,8 +27,7 @@ func TestWhatIsPendingOutlivesThatTheKindIsNotServed(t *testing.T) {
 	play(t, func(s *scene) {
 		rollouts := serveHealthy(s, onHold)
 		s.begin("secret/db")
-		s.set("secret/db", "password", "two")
-		s.settle()
+		s.settled("secret/db", "password", "two")
 		s.wantTold("rollout/web held on-hold")
 		rollouts.serve(false)
 		s.pass(unserved)
@@ -52,8 +51,7 @@ func TestWhatIsPendingForAWorkloadThatIsGoneIsForgottenWhenTheKindIsBack(t *test
 	play(t, func(s *scene) {
 		rollouts := serveHealthy(s, onHold)
 		s.begin("secret/db")
-		s.set("secret/db", "password", "two")
-		s.settle()
+		s.settled("secret/db", "password", "two")
 		rollouts.serve(false)
 		s.pass(unserved)
 		s.wantTold("rollout/web held on-hold", "rollout/web held kind-not-served")
@@ -120,8 +118,7 @@ func TestAWorkloadThatIsFirstSeenWithItsKindIsNotRolledForWhatWasBefore(t *testi
 		s.pass(20 * time.Minute)
 		s.wantWrites("rollout/web recorded")
 		s.wantTold()
-		s.set("secret/db", "password", "three")
-		s.settle()
+		s.settled("secret/db", "password", "three")
 		s.wantWrites("rollout/web rolled")
 	})
 }

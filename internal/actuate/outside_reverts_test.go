@@ -16,8 +16,7 @@ func TestARollThatIsRevertedIsRepeatedAndAtLastGivenUp(t *testing.T) {
 		s.workload("web", auto, reads("secret/db#password"))
 		s.begin("secret/db")
 		s.stall("web")
-		s.set("secret/db", "password", "two")
-		s.settle()
+		s.settled("secret/db", "password", "two")
 		delays := []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute}
 		revisions := map[string]bool{}
 		for round := range plan.RevertRetries + 1 {
@@ -119,14 +118,12 @@ func TestTheNextLeaderGoesOnWithWhatWasReverted(t *testing.T) {
 		first.kill()
 
 		s.refuse("web", nil)
-		s.start()
-		s.pass(5 * time.Second)
+		s.startFor(5 * time.Second)
 		s.wantRolls()
 		if s.annotation("web", annotationRecord) == claims {
 			s.Error("the record still says that the pods are new")
 		}
-		s.restart()
-		s.pass(50 * time.Second)
+		s.restartFor(50 * time.Second)
 		s.wantRolls()
 		s.pass(15 * time.Second)
 		s.wantRolls("web")

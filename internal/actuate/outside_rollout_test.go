@@ -84,8 +84,7 @@ func TestARolloutThatRestartsPodsLaterHasItsTimeFromThenOn(t *testing.T) {
 			}
 		})
 		s.begin("secret/db")
-		s.set("secret/db", "password", "two")
-		s.settle()
+		s.settled("secret/db", "password", "two")
 		s.wantTold("rollout/web started content-changed")
 		s.pass(30 * time.Minute) // 14 of them after the restart
 		s.wantTold()
@@ -128,8 +127,7 @@ func TestARolloutThatIsResumedByTheNextLeaderHasItsTime(t *testing.T) {
 		s.rolling()
 		s.wantRolls("web")
 		s.pass(14 * time.Minute)
-		s.restart()
-		s.pass(14 * time.Minute)
+		s.restartFor(14 * time.Minute)
 		s.wantTold("web started content-changed")
 		s.pass(2 * time.Minute)
 		s.wantTold("web failed timed-out")

@@ -87,8 +87,7 @@ func TestARolloutThatNobodyHasReportedIsFound(t *testing.T) {
 			}
 			killAfterPatch(s, leader, "three")
 			s.pass(tt.later)
-			s.start()
-			s.pass(30 * time.Second)
+			s.startFor(30 * time.Second)
 			s.wantTold(tt.want...)
 			s.wantRolls()
 			if tt.stalled && len(tt.want) > 0 {
@@ -104,14 +103,12 @@ func TestAFoundRolloutIsToldForTheChangesOfItsMark(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db#password", "configmap/app"))
 		leader := s.begin("secret/db", "configmap/app")
-		s.set("configmap/app", "password", "two")
-		s.settle()
+		s.settled("configmap/app", "password", "two")
 		s.wantRolls("web")
 		s.pass(time.Minute)
 		s.stall("web")
 		killAfterPatch(s, leader, "two")
-		s.start()
-		s.pass(30 * time.Second)
+		s.startFor(30 * time.Second)
 		for _, outcome := range s.outcomesOf("web") {
 			if outcome.Verb == events.VerbStarted && outcome.Reason == "already-rolled" {
 				if len(outcome.Sources) != 1 || outcome.Sources[0].Source != "secret/db" {
@@ -139,8 +136,7 @@ func TestARestoredWorkloadIsNoRolloutOfAnEarlierLeader(t *testing.T) {
 		s.stall("web")
 		backup.UID, backup.CreationTimestamp = "", metav1.Time{}
 		s.create(backup)
-		s.start()
-		s.pass(time.Minute)
+		s.startFor(time.Minute)
 		s.wantTold()
 		s.wantRolls()
 	})
@@ -175,8 +171,7 @@ func TestAnEarlierRollThatSomebodyBringsBackIsNoRolloutOfAnEarlierLeader(t *test
 					object.Annotations = maps.Clone(was.Annotations)
 				}
 			})
-			s.start()
-			s.pass(time.Hour)
+			s.startFor(time.Hour)
 			s.wantTold()
 			s.wantRolls()
 		})
@@ -193,8 +188,7 @@ func TestARolloutIsNotToldAgainAfterTheRefusalOfTheNextChange(t *testing.T) {
 		s.set("secret/db", "password", "three")
 		s.pass(time.Minute)
 		s.wantTold("web started content-changed", "web completed rolled-out", "web failed patch-denied")
-		s.restart()
-		s.pass(time.Minute)
+		s.restartFor(time.Minute)
 		s.wantTold()
 		s.wantRolls()
 	})
@@ -202,8 +196,7 @@ func TestARolloutIsNotToldAgainAfterTheRefusalOfTheNextChange(t *testing.T) {
 
 func TestANewLeaderTellsTheEndOfRolloutsWhoseWorkloadsAreGone(t *testing.T) {
 	play(t, func(s *scene) {
-		s.workload("begun", auto, reads("secret/db"))
-		s.workload("done", auto, reads("secret/db"))
+		s.readers("secret/db", "begun", "done")
 		leader := s.begin("secret/db")
 		s.stall("begun")
 		s.rotate("two", "begun", "done")
@@ -211,8 +204,7 @@ func TestANewLeaderTellsTheEndOfRolloutsWhoseWorkloadsAreGone(t *testing.T) {
 		leader.stop()
 		s.delete("begun")
 		s.delete("done")
-		s.start()
-		s.pass(time.Minute)
+		s.startFor(time.Minute)
 		s.wantTold("begun skipped workload-gone")
 	})
 }
@@ -244,8 +236,7 @@ func TestAChangeThatWasOnlyRecordedIsNoRolloutOfAnEarlierLeader(t *testing.T) {
 		leader.kill()
 		s.nats.Start()
 		s.pass(5 * time.Second)
-		s.start()
-		s.pass(time.Minute)
+		s.startFor(time.Minute)
 		s.wantNothing()
 	})
 }

@@ -24,8 +24,7 @@ func TestTheManifestThatAnotherActuatorKeepsIsLeftToItForAWhile(t *testing.T) {
 		s.options.RecreateJobs = true
 		s.shadow("import-keyturn", "import/u")
 		s.observe("secret/db")
-		s.start()
-		s.pass(10 * time.Second)
+		s.startFor(10 * time.Second)
 		s.wantJobs("import-keyturn")
 		// A later attempt keeps it again.
 		s.deleteJob("import-keyturn")
@@ -47,8 +46,7 @@ func TestAManifestIsKeptWhileItsJobIsStillToBeRolled(t *testing.T) {
 		s.options.RecreateJobs = true
 		s.job("import", auto, reads("secret/db"), annotated(events.AnnotationHold, "audit"), withUID("u"))
 		s.begin("secret/db")
-		s.set("secret/db", "password", "two")
-		s.settle()
+		s.settled("secret/db", "password", "two")
 		s.wantTold("job/import held on-hold")
 		s.shadow("import-keyturn", "import/u")
 		s.pass(10 * time.Minute)
@@ -79,8 +77,7 @@ func leftBehind(s *scene) types.UID {
 		return true, nil, errors.New("no answer")
 	})
 	s.pass(time.Minute)
-	s.set("secret/db", "password", "two")
-	s.settle()
+	s.settled("secret/db", "password", "two")
 	first.kill()
 	s.wantJobs("import-keyturn")
 	s.wantTold()
@@ -90,8 +87,7 @@ func leftBehind(s *scene) types.UID {
 func TestAJobThatIsRestoredIsReportedOnce(t *testing.T) {
 	play(t, func(s *scene) {
 		leftBehind(s)
-		s.start()
-		s.pass(time.Minute)
+		s.startFor(time.Minute)
 		s.wantJobs("import")
 		s.wantTold("job/import started already-rolled", "job/import completed rolled-out")
 		revision := s.jobs()["import"].Annotations["keyturn.dev/revision"]
@@ -101,8 +97,7 @@ func TestAJobThatIsRestoredIsReportedOnce(t *testing.T) {
 			}
 		}
 		s.wantRolls()
-		s.restart()
-		s.pass(time.Hour)
+		s.restartFor(time.Hour)
 		s.wantNothing()
 	})
 }
@@ -112,8 +107,7 @@ func TestAJobThatSomeoneElseHasMadeIsNotReported(t *testing.T) {
 		leftBehind(s)
 		s.job("import")
 		made := s.jobs()["import"].UID
-		s.start()
-		s.pass(2 * time.Minute)
+		s.startFor(2 * time.Minute)
 		s.wantJobs("import")
 		if got := s.jobs()["import"].UID; got != made {
 			t.Errorf("the Job is another one: %s, want %s", got, made)
@@ -127,8 +121,7 @@ func TestAManifestIsKeptForAWhileIfItsJobWasNotDeleted(t *testing.T) {
 	play(t, func(s *scene) {
 		uid := leftBehind(s)
 		s.job("import", withUID(uid)) // It has not been deleted yet.
-		s.start()
-		s.pass(kube.PatchTimeout + shadowLook)
+		s.startFor(kube.PatchTimeout + shadowLook)
 		s.wantJobs("import", "import-keyturn")
 		s.pass(40 * time.Second)
 		s.wantJobs("import", "import-keyturn")

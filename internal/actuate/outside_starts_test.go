@@ -31,8 +31,7 @@ func startsJobs(s *scene) {
 // startOne has a change start a Job, and returns it.
 func startOne(s *scene) *batchv1.Job {
 	s.Helper()
-	s.set("secret/db", "password", "two")
-	s.settle()
+	s.settled("secret/db", "password", "two")
 	s.wantTold("cronjob/report started content-changed", "cronjob/report completed rolled-out")
 	jobs := s.jobs()
 	for _, job := range jobs {
@@ -65,14 +64,12 @@ func TestWhatAnotherLeaderHasStartedJobsForIsNotStartedAgain(t *testing.T) {
 			first.stop()
 			tt.forget(s, job)
 			s.again("secret/db")
-			s.restart()
-			s.pass(time.Minute)
+			s.restartFor(time.Minute)
 			s.wantTold()
 			if got := len(s.jobs()); got != tt.jobs {
 				s.Errorf("there are %d Jobs, want %d", got, tt.jobs)
 			}
-			s.set("secret/db", "password", "three")
-			s.settle()
+			s.settled("secret/db", "password", "three")
 			s.wantTold("cronjob/report started content-changed", "cronjob/report completed rolled-out")
 			if got := len(s.jobs()); got != tt.jobs+1 {
 				s.Errorf("there are %d Jobs after the next change, want %d", got, tt.jobs+1)
@@ -86,8 +83,7 @@ func TestAJobWithTheRecordOfItsCronJobIsNotReported(t *testing.T) {
 		startsJobs(s)
 		s.options.RecreateJobs = true
 		s.observe("secret/other") // The stream is known to have everything since this one.
-		s.start()
-		s.pass(time.Minute)
+		s.startFor(time.Minute)
 		started := startOne(s)
 		// Nor is another Job with the same record.
 		s.job("lonely")
@@ -95,8 +91,7 @@ func TestAJobWithTheRecordOfItsCronJobIsNotReported(t *testing.T) {
 			job.Annotations = started.Annotations
 			s.storage.writes(workload.FieldManager)
 		})
-		s.restart()
-		s.pass(time.Minute)
+		s.restartFor(time.Minute)
 		s.wantTold()
 	})
 }

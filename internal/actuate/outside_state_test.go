@@ -53,8 +53,7 @@ func TestAChangeThatAWorkloadHasMissedIsToldOnceInADryRun(t *testing.T) {
 		s.workload("web", reads("secret/db"))
 		s.begin("secret/db")
 		moment := s.reserve()
-		s.set("secret/db", "password", "two")
-		s.settle()
+		s.settled("secret/db", "password", "two")
 		s.wantNothing()
 		s.at(moment, func() { s.edit("web", auto) })
 		s.pass(time.Hour)
@@ -87,8 +86,7 @@ func TestAnOptInToAPatternOrAStoreMissesNoChangeOfThatMoment(t *testing.T) {
 			s.at(moment, func() { s.edit("web", on(tt.rollOn)) })
 			s.pass(time.Minute)
 			s.wantTold("web started content-changed", "web completed rolled-out")
-			s.restart()
-			s.pass(time.Hour)
+			s.restartFor(time.Hour)
 			s.wantTold()
 		})
 	}
@@ -105,8 +103,7 @@ func TestAnActuatorActsOnWhatAnotherClusterSaysOfASecretStore(t *testing.T) {
 			s.Fatal(err)
 		}
 		s.options.StoresFrom = []string{"hub"}
-		s.start()
-		s.pass(time.Minute)
+		s.startFor(time.Minute)
 		natstest.Publish(s.T, func() error {
 			foreign := s.of("secret/db").published
 			foreign.Cluster, foreign.Verb, foreign.ResourceVersion = "hub", events.VerbChanged, s.nextVersion()
@@ -125,8 +122,7 @@ func TestAnActuatorActsOnWhatAnotherClusterSaysOfASecretStore(t *testing.T) {
 
 		// The next leader finds what the rollout is for, so that it is measured.
 		seen := s.instrument()
-		s.restart()
-		s.pass(time.Minute)
+		s.restartFor(time.Minute)
 		s.finish("web")
 		s.settle()
 		s.wantTold("web completed rolled-out")
@@ -170,12 +166,10 @@ func TestAChangeThatWaitsOutlivesItsStream(t *testing.T) {
 			s.wantWrites("web rolled")
 			s.wantRecord("web", "secret/db")
 			s.wantTold("web started content-changed", "web completed rolled-out")
-			s.set("secret/other", "password", "two")
-			s.settle()
+			s.settled("secret/other", "password", "two")
 			s.wantWrites("other rolled")
 			s.told()
-			s.restart()
-			s.pass(time.Hour)
+			s.restartFor(time.Hour)
 			s.wantNothing()
 		})
 	}

@@ -17,8 +17,7 @@ func TestALaterEventTakesThePlaceOfTheOneBefore(t *testing.T) {
 		s.workload("web", auto, reads("secret/db"))
 		s.begin("configmap/app", "secret/db")
 		s.stall("busy")
-		s.set("configmap/app", "mode", "fast")
-		s.settle()
+		s.settled("configmap/app", "mode", "fast")
 		s.wantRolls("busy")
 		for i := range 200 {
 			s.set("secret/db", "password", strconv.Itoa(i))
@@ -31,8 +30,7 @@ func TestALaterEventTakesThePlaceOfTheOneBefore(t *testing.T) {
 		s.wantWrites("web rolled")
 		s.wantRecord("web", "secret/db")
 		s.wantTold("busy completed rolled-out", "web started content-changed", "web completed rolled-out")
-		s.restart()
-		s.pass(time.Hour)
+		s.restartFor(time.Hour)
 		s.wantNothing()
 	})
 }

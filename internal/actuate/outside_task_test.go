@@ -69,8 +69,7 @@ func TestThePatchWritesItsOwnAnnotationsAndNothingElse(t *testing.T) {
 		}
 		s.begin("secret/db", "configmap/app")
 		s.writesSince(&s.seen)
-		s.set("secret/db", "password", "two", func(c *events.Change) { c.Trace.Parent = traceparent })
-		s.settle()
+		s.settled("secret/db", "password", "two", func(c *events.Change) { c.Trace.Parent = traceparent })
 		writes := s.writesSince(&s.seen)
 		if len(writes) != len(templates) {
 			s.Fatalf("written are %+v, want each workload once", writes)

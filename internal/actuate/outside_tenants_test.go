@@ -52,8 +52,7 @@ func TestNoWorkloadOfAnotherNamespaceHoldsOne(t *testing.T) {
 			way: func(s *scene, other, third string) {
 				s.edit(third, letGo)
 				s.edit(other, onHold)
-				s.stall(third)
-				s.stall(other)
+				s.stall(third, other)
 				rotate(s)
 				s.wantRolls(third)
 				s.fail(third)
@@ -73,8 +72,7 @@ func TestNoWorkloadOfAnotherNamespaceHoldsOne(t *testing.T) {
 				s.workload("web", shared, onHold)
 				s.workload(nameIn(of, "other"), shared, inWave(tt.wave))
 				s.workload(nameIn(of, "third"), shared, onHold)
-				s.start()
-				s.pass(time.Minute)
+				s.startFor(time.Minute)
 				tt.way(s, nameIn(of, "other"), nameIn(of, "third"))
 				s.settle()
 				s.wantRolls()
@@ -100,8 +98,7 @@ func TestARequirementToGoFirstEndsThatOfItsOwnNamespaceOnly(t *testing.T) {
 			s.workload(nameIn(of, "second"), auto, reads("secret/db"), onHold)
 			s.observe(of + "/secret/db")
 		}
-		s.start()
-		s.pass(time.Minute)
+		s.startFor(time.Minute)
 		for _, of := range both {
 			s.stall(nameIn(of, "repaired"))
 			s.stall(nameIn(of, "first"))
@@ -136,8 +133,7 @@ func TestAWorkloadThatIsDueKeepsItsTurnWhenAnotherChangeComes(t *testing.T) {
 			s.workload(name, auto, reads("secret/"+name))
 			s.observe("secret/" + name)
 		}
-		s.start()
-		s.pass(time.Minute)
+		s.startFor(time.Minute)
 		s.patchesTake("first", 5*time.Second)
 		s.lineUp("first", "second", "third")
 		s.pass(2 * time.Second)
@@ -158,14 +154,10 @@ func TestSlotsGoToTheNamespacesInTurn(t *testing.T) {
 		s.stall(busy)
 		namespaces := []string{"a", "b", "c"}
 		for _, of := range namespaces {
-			for _, name := range makeCrowd(s, of, 2) {
-				s.stall(name)
-			}
+			s.stall(makeCrowd(s, of, 2)...)
 		}
-		s.start()
-		s.pass(time.Minute)
-		s.set("z/secret/crowd", "password", "two")
-		s.settle()
+		s.startFor(time.Minute)
+		s.settled("z/secret/crowd", "password", "two")
 		s.wantRolls(busy)
 		for _, of := range namespaces {
 			s.set(of+"/secret/crowd", "password", "two")
@@ -206,14 +198,12 @@ func TestANamespaceHasItsShareOfTheWorkers(t *testing.T) {
 		playOf(t, tt.name, func(s *scene) {
 			s.options.PatchWorkers, s.options.Namespaces = tt.workers, tt.namespaces
 			crowd := makeCrowd(s, namespace, 12)
-			s.start()
-			s.pass(time.Minute)
+			s.startFor(time.Minute)
 			for _, name := range crowd {
 				s.patchesTake(name, 10*time.Second)
 			}
 			s.lastClient().ClearActions()
-			s.set("shop/secret/crowd", "password", "two")
-			s.settle()
+			s.settled("shop/secret/crowd", "password", "two")
 			if got := len(s.requests("patch", "deployments")); got != tt.want {
 				s.Errorf("%d patches are under way, want %d", got, tt.want)
 			}

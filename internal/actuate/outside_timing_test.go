@@ -16,8 +16,7 @@ func TestWhyAWorkloadRestsIsToldAgainOnlyForAnotherChange(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db"), onHold)
 		s.begin("secret/db")
-		s.set("secret/db", "password", "two")
-		s.settle()
+		s.settled("secret/db", "password", "two")
 		s.wantTold("web held on-hold")
 		s.pass(15 * time.Minute) // The stream does not recognize it as told any more.
 		next := s.restart()
@@ -25,8 +24,7 @@ func TestWhyAWorkloadRestsIsToldAgainOnlyForAnotherChange(t *testing.T) {
 		s.wantTold()
 		next.stop()
 		s.set("secret/db", "password", "three")
-		s.start()
-		s.pass(time.Minute)
+		s.startFor(time.Minute)
 		s.wantTold("web held on-hold")
 		s.wantRolls()
 	})
@@ -37,8 +35,7 @@ func TestASourceOnHoldRollsNothingUntilTheHoldIsTakenOff(t *testing.T) {
 		s.workload("web", auto, reads("secret/db"))
 		s.workload("now", auto, reads("secret/db"), annotated(workload.AnnotationRollNow, "1"))
 		s.begin("secret/db")
-		s.set("secret/db", "password", "two", sourceHeld("migration"))
-		s.settle()
+		s.settled("secret/db", "password", "two", sourceHeld("migration"))
 		s.wantRolls("now") // Somebody has asked for it.
 		s.wantTold("now started content-changed", "now completed rolled-out", "web held source-on-hold")
 		s.wantLast("web", "held source-on-hold", "somebody has put the source on hold: secret/db: migration")
@@ -58,8 +55,7 @@ func TestAChangeThatWaitsIsForgottenWhenItsSourceIsIgnored(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db"), onHold)
 		s.begin("secret/db")
-		s.set("secret/db", "password", "two")
-		s.settle()
+		s.settled("secret/db", "password", "two")
 		s.wantTold("web held on-hold")
 		s.mark("secret/db", asIgnored)
 		s.settle()
@@ -77,8 +73,7 @@ func TestAskedToRollNowAWorkloadOnHoldRollsOnceForEachValue(t *testing.T) {
 	play(t, func(s *scene) {
 		s.workload("web", auto, reads("secret/db"), onHold)
 		s.begin("secret/db")
-		s.set("secret/db", "password", "two")
-		s.settle()
+		s.settled("secret/db", "password", "two")
 		s.wantTold("web held on-hold")
 		s.edit("web", annotated(workload.AnnotationRollNow, "1")) // after the change
 		s.settle()
@@ -188,13 +183,11 @@ func TestAHoldThatBeginsAfterARestartIsTold(t *testing.T) {
 		s.workload("other", auto, reads("secret/other"))
 		s.begin("secret/db", "secret/other")
 		s.stall("other")
-		s.set("secret/other", "password", "two")
-		s.settle()
+		s.settled("secret/other", "password", "two")
 		s.rotate("two", "other")
 		s.wantTold("other started content-changed", "web held limit-reached")
 		s.pass(15 * time.Minute) // The stream does not recognize it as told any more.
-		s.restart()
-		s.pass(10 * time.Second)
+		s.restartFor(10 * time.Second)
 		s.wantTold("web held limit-reached")
 		s.edit("web", onHold)
 		s.pass(10 * time.Second)

@@ -40,8 +40,7 @@ func TestWhatChangesWhileTheKindOfAWorkloadIsNotServedRollsItAfterwards(t *testi
 				rollouts.serve(true)
 				s.pass(time.Minute)
 				s.wantTold("rollout/web started content-changed", "rollout/web completed rolled-out")
-				s.restart()
-				s.pass(time.Hour)
+				s.restartFor(time.Hour)
 				s.wantTold()
 			})
 		}

@@ -66,11 +66,39 @@ func (s *scene) atRest(sources ...string) *running {
 	return r
 }
 
+// readers makes workloads that read all of a source.
+func (s *scene) readers(source string, names ...string) {
+	s.Helper()
+	for _, name := range names {
+		s.workload(name, auto, reads(source))
+	}
+}
+
+// settled is set, and waits until the change is decided.
+func (s *scene) settled(name, key, value string, how ...func(*events.Change)) {
+	s.Helper()
+	s.set(name, key, value, how...)
+	s.settle()
+}
+
+// startFor is start, and lets time pass.
+func (s *scene) startFor(d time.Duration) {
+	s.Helper()
+	s.start()
+	s.pass(d)
+}
+
+// restartFor is restart, and lets time pass.
+func (s *scene) restartFor(d time.Duration) {
+	s.Helper()
+	s.restart()
+	s.pass(d)
+}
+
 // rotate gives secret/db a new password, and wants these workloads to be rolled for it, and no others.
 func (s *scene) rotate(password string, workloads ...string) {
 	s.Helper()
-	s.set("secret/db", "password", password)
-	s.settle()
+	s.settled("secret/db", "password", password)
 	s.wantRolls(workloads...)
 }
 

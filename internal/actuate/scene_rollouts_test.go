@@ -100,8 +100,7 @@ func (s *scene) rolling() *running {
 	s.workload("web", auto, reads("secret/db"))
 	r := s.begin("secret/db")
 	s.stall("web")
-	s.set("secret/db", "password", "two")
-	s.settle()
+	s.settled("secret/db", "password", "two")
 	return r
 }
 

@@ -223,11 +223,13 @@ func (c *cluster) refuse(name string, err error) {
 	c.refusals[name] = err
 }
 
-// stall keeps the rollouts of a workload from making progress, and finish lets them end.
-func (c *cluster) stall(name string) {
+// stall keeps the rollouts of workloads from making progress, and finish lets those of one end.
+func (c *cluster) stall(names ...string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.stalled[name] = true
+	for _, name := range names {
+		c.stalled[name] = true
+	}
 }
 
 func (c *cluster) finish(name string) {
