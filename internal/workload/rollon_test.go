@@ -130,11 +130,8 @@ func TestRollOnErrors(t *testing.T) {
 	const allowed = "allowed are none, or any of auto, secrets, configmaps, secretproviderclasses, openbao, <kind>/<name>, <kind>/<name>#<key>, " +
 		"<kind>/<name>#* and !<kind>/<name>, where <kind> is secret or configmap or secretproviderclass, and openbao:<mount>/<path> or openbao:<store>:<mount>/<path>; " +
 		"<name> and <path> may have * and ?"
-	tests := []struct {
-		name string
-		item string
-		want string
-	}{
+	const noStore = "what precedes the colon is not the name of a store, and a mount with a colon needs that in front"
+	tests := []struct{ name, item, want string }{
 		{"a word that is none", "everything", "not understood"},
 		{"false, as none is how to opt out", "false", "not understood"},
 		{"words in upper case", "Auto", "not understood"},
@@ -146,18 +143,9 @@ func TestRollOnErrors(t *testing.T) {
 		{"a path of a store with an empty key", "openbao:kv/shop/db#", "what follows # is not a key"},
 		{"a path of a named store that is empty", "openbao:main:", "not a path, nor a pattern of one"},
 		{"a path of a named store that begins with a slash", "openbao:main:/kv/shop/db", "not a path, nor a pattern of one"},
-		{
-			"a store that is not a name", "openbao:My_Store:kv/shop/db",
-			"what precedes the colon is not the name of a store, and a mount with a colon needs that in front",
-		},
-		{
-			"a store that is a pattern", "openbao:*:kv/shop/db",
-			"what precedes the colon is not the name of a store, and a mount with a colon needs that in front",
-		},
-		{
-			"a store without a name", "openbao::kv/shop/db",
-			"what precedes the colon is not the name of a store, and a mount with a colon needs that in front",
-		},
+		{"a store that is not a name", "openbao:My_Store:kv/shop/db", noStore},
+		{"a store that is a pattern", "openbao:*:kv/shop/db", noStore},
+		{"a store without a name", "openbao::kv/shop/db", noStore},
 		{"a path of a store written as a kind", "openbao/kv", "unknown kind"},
 		{"a kind that is none", "deployment/web", "unknown kind"},
 		{"a kind in the plural", "secrets/db", "unknown kind"},

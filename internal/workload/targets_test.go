@@ -84,10 +84,6 @@ func TestTheFileOfTargetsIsChecked(t *testing.T) {
 			at + `trigger.annotations: "spec.pods[*].annotations", want a field below spec, not through a list`,
 		},
 		{
-			"the trigger is the metadata", widgets(readsSecrets + "  trigger: {annotations: metadata.annotations}\n"),
-			at + `trigger.annotations: "metadata.annotations", want a field below spec, not through a list`,
-		},
-		{
 			"the trigger is the status", widgets(readsSecrets + "  trigger: {field: status.phase, value: time}\n"),
 			at + `trigger.field: "status.phase", want a field below spec, not through a list, or metadata.annotations['<name>']`,
 		},
