@@ -81,10 +81,9 @@ func TestWorkloadsAreLeftToReloaderWhileItRolls(t *testing.T) {
 
 func TestAChangeThatIsLeftToReloaderIsRolledWhenReloaderDoesNot(t *testing.T) {
 	for _, tt := range []struct {
-		name     string
-		reloader bool
-		rolls    []string
-		told     []string
+		name        string
+		reloader    bool
+		rolls, told []string
 	}{
 		{"Reloader rolls it", true, nil, []string{"web skipped pods-newer"}},
 		{"Reloader does not", false, []string{"web"}, []string{"web started content-changed", "web completed rolled-out"}},

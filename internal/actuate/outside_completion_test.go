@@ -101,8 +101,7 @@ func TestARecordThatIsDeniedBesideAChangeOnHoldIsTriedRarely(t *testing.T) {
 func TestOnlyDenialsCountUntilThatIsTold(t *testing.T) {
 	for _, tt := range []struct {
 		name, workload string
-		prepare        func(s *scene)
-		deny           func(s *scene)
+		prepare, deny  func(s *scene)
 	}{
 		{
 			"by admission", "web", func(s *scene) { s.workload("web", auto, reads("secret/db")) },

@@ -129,10 +129,9 @@ func TestVersionsThatCannotBeComparedAreLoggedOnce(t *testing.T) {
 func TestADryRunReportsWhatWouldWait(t *testing.T) {
 	change := func(s *scene) { s.set("secret/db", "password", "two") }
 	tests := []struct {
-		name  string
-		given func(*scene)
-		act   func(*scene)
-		want  string
+		name       string
+		given, act func(*scene)
+		want       string
 	}{
 		{
 			"pods that are being replaced, which will be newer than the change", nil,

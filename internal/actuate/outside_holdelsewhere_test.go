@@ -34,9 +34,8 @@ func withoutHold(object *unstructured.Unstructured) *unstructured.Unstructured {
 // Each row puts a workload on hold by what is annotated, and returns what takes the hold off. Rolled is what is then rolled.
 func TestAHoldCountsWhereverItIsAnnotated(t *testing.T) {
 	tests := []struct {
-		name   string
-		rolled string
-		hold   func(*scene) (takeOff func())
+		name, rolled string
+		hold         func(*scene) (takeOff func())
 	}{
 		{"on a Rollout that runs a Deployment", "web", func(s *scene) func() {
 			s.options.ArgoRollouts = true

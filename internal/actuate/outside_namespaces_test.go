@@ -36,9 +36,8 @@ func forbidNamespaces(verbs ...string) func(*fake.Clientset) {
 
 func TestAHoldOnANamespaceHoldsItsWorkloadsUntilItIsTakenOff(t *testing.T) {
 	tests := []struct {
-		name      string
-		forbidden []string
-		watched   []string
+		name               string
+		forbidden, watched []string
 	}{
 		{"where all may be watched", nil, nil},
 		{"where it may only be read", []string{"list", "watch"}, []string{namespace}},

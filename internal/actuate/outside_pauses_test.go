@@ -190,10 +190,9 @@ func TestAfterAPauseAWaitCountsAgain(t *testing.T) {
 	tests := []struct {
 		name string
 		// back is when the content comes back, counted from the end of the pause. Busy says that another workload holds up the decision.
-		back  time.Duration
-		busy  bool
-		rolls []string
-		told  []string
+		back        time.Duration
+		busy        bool
+		rolls, told []string
 	}{
 		{"it came back within the pause", -time.Second, false, nil, skipped},
 		{"it came back within the pause, and another workload held up the decision", -time.Second, true, nil, skipped},

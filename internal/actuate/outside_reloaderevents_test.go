@@ -16,9 +16,8 @@ import (
 func TestReloadersKubernetesEventsAreWrittenBesideOurs(t *testing.T) {
 	denied := apierrors.NewForbidden(appsv1.Resource("statefulsets"), "web", errors.New("no"))
 	tests := []struct {
-		name     string
-		workload string
-		happens  func(*scene)
+		name, workload string
+		happens        func(*scene)
 		// want has the messages of Reloader's.
 		want []string
 	}{

@@ -136,9 +136,8 @@ func TestAnActuatorActsOnWhatAnotherClusterSaysOfASecretStore(t *testing.T) {
 // If the stream loses a change, the watcher publishes it again.
 func TestAChangeThatWaitsOutlivesItsStream(t *testing.T) {
 	tests := []struct {
-		name   string
-		lose   func(*scene)
-		leader func(*scene)
+		name         string
+		lose, leader func(*scene)
 	}{
 		{"which is emptied", func(s *scene) { s.loseEvents() }, func(*scene) {}},
 		{"which is emptied, and its leader", func(s *scene) { s.loseEvents() }, func(s *scene) { s.restart() }},

@@ -185,10 +185,9 @@ func TestSlotsGoToTheNamespacesInTurn(t *testing.T) {
 // A patch may take as long as its timeout, so taking turns at free workers is not enough.
 func TestANamespaceHasItsShareOfTheWorkers(t *testing.T) {
 	tests := []struct {
-		name       string
-		namespaces []string
-		workers    int
-		want       int
+		name          string
+		namespaces    []string
+		workers, want int
 	}{
 		{name: "alone it takes half", workers: 10, want: 5},
 		{name: "it takes the only one", workers: 1, want: 1},

@@ -34,12 +34,10 @@ func TestAPathIsFoundInAnExternalSecret(t *testing.T) {
 		return events.StorePath{Namespace: namespace, Mount: "secret", Path: "shop/db"}
 	}
 	tests := []struct {
-		name     string
-		provider string
-		spec     string
-		path     events.StorePath
-		mutate   func(*events.Change)
-		want     bool
+		name, provider, spec string
+		path                 events.StorePath
+		mutate               func(*events.Change)
+		want                 bool
 	}{
 		{name: "by its key", provider: vaultSecret, spec: keyed("shop/db"), path: shopDB, want: true},
 		{name: "by another key", provider: vaultSecret, spec: keyed("shop/db2"), path: shopDB},
@@ -110,12 +108,10 @@ func TestAPathIsFoundInAnExternalSecret(t *testing.T) {
 func TestASecretIsFoundByASearch(t *testing.T) {
 	search := func(find string) string { return "{secretStoreRef: {name: bao}, dataFrom: [{find: " + find + "}]}" }
 	tests := []struct {
-		name     string
-		provider string
-		find     string
-		path     events.StorePath
-		mutate   func(*events.Change)
-		want     bool
+		name, provider, find string
+		path                 events.StorePath
+		mutate               func(*events.Change)
+		want                 bool
 	}{
 		{name: "by a part of its name", provider: vaultSecret, find: "{name: {regexp: 'p/d'}}", path: shopDB, want: true},
 		{name: "not by another", provider: vaultSecret, find: "{name: {regexp: '^db'}}", path: shopDB},

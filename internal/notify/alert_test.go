@@ -36,10 +36,9 @@ func TestAlertsHaveTheFormsOfReloader(t *testing.T) {
 		next = "Reloader detected changes in *app* of type *CONFIGMAP* in namespace *shop*. Hence reloaded *web* of type *Deployment* in namespace *shop*"
 	)
 	tests := []struct {
-		name        string
-		environment map[string]string
-		want        string
-		contentType string
+		name              string
+		environment       map[string]string
+		want, contentType string
 	}{
 		{
 			"slack", map[string]string{"ALERT_SINK": " Slack "},

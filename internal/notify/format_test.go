@@ -27,10 +27,7 @@ func made(t *testing.T, kind, template string, o events.Outcome) string {
 func TestEachServiceGetsItsFormat(t *testing.T) {
 	const text = "Rollout failed: deployment/web in namespace shop of cluster prod-eu, it did not become ready in time (deadline-exceeded). " +
 		"Trace 4bf92f3577b34da6a3ce929d0e0e4736. Changed: secret/db, configmap/app."
-	tests := []struct {
-		kind string
-		want string
-	}{
+	tests := []struct{ kind, want string }{
 		{"slack", `{"text":"` + text + `"}`},
 		{"googlechat", `{"text":"` + text + `"}`},
 		{"teams", strings.Replace(teams, "${text}", text, 1)},

@@ -17,9 +17,8 @@ func heldFor(reason string) events.Outcome {
 
 func TestASinkIsToldOfTheWaitsThatItWants(t *testing.T) {
 	tests := []struct {
-		name   string
-		fields string
-		want   []string
+		name, fields string
+		want         []string
 	}{
 		{"by default of those that people can end", "", []string{"peer-failed", "of-a-later-version"}},
 		{"of those that it names", "heldReasons: [limit-reached, on-hold]", []string{"limit-reached"}},

@@ -28,11 +28,10 @@ func TestPostTellsWhatToRepeatAndWhen(t *testing.T) {
 		refused = "refused"
 	)
 	tests := []struct {
-		name   string
-		status int
-		after  string
-		want   string
-		delay  time.Duration
+		name        string
+		status      int
+		after, want string
+		delay       time.Duration
 	}{
 		{name: "200 is sent", status: 200, want: sent},
 		{name: "202 is sent", status: 202, want: sent},

@@ -47,8 +47,7 @@ func TestAChangeSaysWhatWasPendingAndWhatKeepsTheWorkloadFromRolling(t *testing.
 	const pending, held = `{"pending": ["secret/db", "secret/tls"], "states": [{"reason": "on-hold", "text": "It is on hold: x."}]}`,
 		`{"pending": ["secret/db"], "states": [{"reason": "on-hold", "text": "It is on hold: y."}, {"reason": "on-hold", "text": "It has been held."}]}`
 	for _, tt := range []struct {
-		name         string
-		object       string
+		name, object string
 		explanations []string
 		change       change
 		dryRun       bool

@@ -116,11 +116,7 @@ func TestTheSettingsOfTheActuatorAreAskedForThoughNATSIsGiven(t *testing.T) {
 }
 
 func TestAnExternalNATSIsNamedWithoutItsCredentials(t *testing.T) {
-	for _, tt := range []struct {
-		name string
-		url  string
-		want string
-	}{
+	for _, tt := range []struct{ name, url, want string }{
 		{"with a password", "tls://keyturn:hunter2@nats.example.com:4222", "uses the NATS at tls://nats.example.com:4222, not an embedded one"},
 		{"with a token, of several servers", "nats://t0ken@a:4222,nats://t0ken@b:4222", "uses the NATS at nats://a:4222,nats://b:4222, not an embedded one"},
 		{"from a Secret, which is not read", "", "uses a NATS of its own, not an embedded one"},

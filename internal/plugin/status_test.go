@@ -167,10 +167,9 @@ func TestStatusSaysThatThereIsNoElection(t *testing.T) {
 func TestStatusSaysThatNothingIsRolledInADryRun(t *testing.T) {
 	const dry, nothing = "Dry run: no workload is rolled.", "Nothing waits, is being rolled, or has failed."
 	for _, tt := range []struct {
-		name string
-		set  map[string]string
-		want string
-		not  string
+		name      string
+		set       map[string]string
+		want, not string
 	}{
 		{"of a dry run", map[string]string{"KEYTURN_DRY_RUN": "true"}, dry, nothing},
 		{"of a dry run, in another form", map[string]string{"KEYTURN_DRY_RUN": "1"}, dry, nothing},

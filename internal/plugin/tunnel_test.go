@@ -152,9 +152,7 @@ func TestATunnelSaysWhyThePodRefuses(t *testing.T) {
 }
 
 func TestATunnelSaysWhichRightIsMissing(t *testing.T) {
-	for _, tt := range []struct {
-		name, message, want string
-	}{
+	for _, tt := range []struct{ name, message, want string }{
 		{"a right", `pods "keyturn-actuator-0" is forbidden: User "ada" cannot create resource "pods/portforward"`, "no permission to create pods/portforward in namespace keyturn-system:"},
 		{"a pod", `pods "keyturn-actuator-0" not found`, "forwarding port 4222 of pod keyturn-actuator-0 in namespace keyturn-system: "},
 	} {

@@ -19,12 +19,11 @@ func TestAWorkloadIsRolledTooOftenWithinAnHour(t *testing.T) {
 		return on
 	}
 	tests := []struct {
-		name        string
-		annotations map[string]string
-		flag        int
-		now         time.Duration // after the first roll
-		want        bool
-		problem     bool
+		name          string
+		annotations   map[string]string
+		flag          int
+		now           time.Duration // after the first roll
+		want, problem bool
 	}{
 		{name: "without a limit", annotations: rolled("900")},
 		{name: "never rolled", flag: 3},

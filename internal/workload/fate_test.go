@@ -98,11 +98,10 @@ func TestPeopleAreToldFromToolsByTheirFieldManagers(t *testing.T) {
 	const other = `{"f:metadata":{"f:annotations":{"f:keyturn.dev/hold":{}},"f:labels":{"f:keyturn.dev/rolled":{}}},"f:spec":{"f:replicas":{}}}`
 	update := metav1.ManagedFieldsOperationUpdate
 	tests := []struct {
-		manager     string
-		operation   metav1.ManagedFieldsOperationType
-		subresource string
-		fields      string
-		want        bool
+		manager             string
+		operation           metav1.ManagedFieldsOperationType
+		subresource, fields string
+		want                bool
 	}{
 		{"kubectl", update, "", ownsRevision, true},
 		{"kubectl", update, "", ownsRolled, true},

@@ -101,11 +101,9 @@ func TestARollIsRefusedOnceTheWorkloadIsOnHold(t *testing.T) {
 func TestARolloutAndItsDeploymentAreAskedForRollsOneByOne(t *testing.T) {
 	none := ""
 	tests := []struct {
-		name                string
-		deployment, rollout string
-		done                string
-		want                bool
-		record              string
+		name, deployment, rollout, done string
+		want                            bool
+		record                          string
 	}{
 		{"neither asks", none, none, none, false, none},
 		{"the Rollout asks", none, "2", none, true, "2"},

@@ -7,10 +7,9 @@ import (
 
 func TestKindsAreIgnoredByTheirSingularOrPlural(t *testing.T) {
 	tests := []struct {
-		name    string
-		ignored []string
-		want    string
-		err     string
+		name      string
+		ignored   []string
+		want, err string
 	}{
 		{name: "none", want: "deployment statefulset daemonset cronjob"},
 		{name: "a singular", ignored: []string{"cronjob"}, want: "deployment statefulset daemonset"},

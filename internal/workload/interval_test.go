@@ -97,9 +97,8 @@ func TestARollRecordsItsTimeWhereAnIntervalApplies(t *testing.T) {
 func TestTheLastRollIsTheNewestThatIsNoted(t *testing.T) {
 	now := time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
 	tests := []struct {
-		name        string
-		mark, noted time.Time
-		want        time.Time
+		name              string
+		mark, noted, want time.Time
 	}{
 		{name: "none is"},
 		{name: "of the mark", mark: now.Add(-time.Minute), noted: now.Add(-time.Hour), want: now.Add(-time.Minute)},

@@ -79,10 +79,9 @@ func TestOptInOfBoth(t *testing.T) {
 
 func TestOptInIsEmpty(t *testing.T) {
 	tests := []struct {
-		name     string
-		workload map[string]string
-		all      bool
-		want     bool
+		name      string
+		workload  map[string]string
+		all, want bool
 	}{
 		{name: "with no annotations", want: true},
 		{name: "not with roll-all", all: true},

@@ -42,10 +42,9 @@ func TestAnAnnotationIsOursIfManagedFieldsSaySo(t *testing.T) {
 	kubectl := entryOf("kubectl", ownsRecord)
 	const record = `{}`
 	tests := []struct {
-		name    string
-		record  string
-		entries []metav1.ManagedFieldsEntry
-		want    bool
+		name, record string
+		entries      []metav1.ManagedFieldsEntry
+		want         bool
 	}{
 		{"nothing is said", record, nil, true},
 		{"the actuator wrote it", record, of(entryOf("kubectl", ofTemplate), entryOf(FieldManager, ownsRecord)), true},

@@ -126,10 +126,8 @@ func TestReloaderAutoThatCannotBeReadOptsOutOfAll(t *testing.T) {
 
 func TestReloaderErrors(t *testing.T) {
 	tests := []struct {
-		name       string
-		annotation string
-		value      string
-		want       []string
+		name, annotation, value string
+		want                    []string
 	}{
 		{
 			name: "auto that is neither true nor false is said once", annotation: "reloader.stakater.com/auto", value: "yes",

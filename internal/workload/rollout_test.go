@@ -35,9 +35,8 @@ func readRollout(t *testing.T, spec, status string) *Workload {
 func TestTheProgressOfARolloutIsWhatItsPhaseSays(t *testing.T) {
 	const three, steps = `{"replicas":3}`, `{"replicas":3,"strategy":{"canary":{"steps":[{"setWeight":20},{"analysis":{}},{"experiment":{}}]}}}`
 	tests := []struct {
-		name         string
-		spec, status string
-		want         Progress
+		name, spec, status string
+		want               Progress
 	}{
 		{
 			"it is done", three, `{"observedGeneration":"2","phase":"Healthy","replicas":3,"updatedReplicas":3,"availableReplicas":3}`,

@@ -14,8 +14,7 @@ func TestReferencesToASecretStore(t *testing.T) {
 	tests := []struct {
 		name        string
 		annotations map[string]string
-		env         []string
-		want        []string
+		env, want   []string
 	}{
 		{name: "a template without annotations reads nothing"},
 		{

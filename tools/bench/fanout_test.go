@@ -41,10 +41,8 @@ func TestNoTwoWaysShareTheirResults(t *testing.T) {
 
 func TestWavesAreOfEqualSize(t *testing.T) {
 	for _, tt := range []struct {
-		name        string
-		deployments int
-		waves       int
-		most        int
+		name                     string
+		deployments, waves, most int
 	}{
 		{name: "of many", deployments: 5000, waves: fanOutWaves, most: 500},
 		{name: "of a number that cannot be divided", deployments: 23, waves: fanOutWaves, most: 3},

@@ -4,10 +4,9 @@ import "testing"
 
 func TestQuantile(t *testing.T) {
 	for _, tt := range []struct {
-		name   string
-		values []float64
-		part   float64
-		want   float64
+		name       string
+		values     []float64
+		part, want float64
 	}{
 		{name: "of nothing", part: 0.5, want: 0},
 		{name: "of one", values: []float64{7}, part: 0.9, want: 7},

@@ -12,10 +12,9 @@ func TestTimelineIsInTheOrderOfTimeSinceItsFirstMark(t *testing.T) {
 	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	after := func(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }
 	for _, test := range []struct {
-		name  string
-		marks []mark
-		want  string
-		err   string
+		name      string
+		marks     []mark
+		want, err string
 	}{
 		{
 			name: "marks that were seen in another order than expected change places",
