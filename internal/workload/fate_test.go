@@ -36,11 +36,7 @@ func undoable(t *testing.T, mark, revision, image string, managers ...metav1.Man
 	if len(managers) > 0 && managers[0].Manager == FieldManager {
 		d.ManagedFields = managers
 	}
-	w, ok := Read(deployments, d, Reading{})
-	if !ok {
-		t.Fatal("it cannot be read")
-	}
-	return w
+	return readAs(t, deployments, d, Reading{})
 }
 
 func TestWhatBecomesOfARollIsSeenFromTheWorkload(t *testing.T) {

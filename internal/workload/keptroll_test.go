@@ -59,10 +59,7 @@ func TestARollThatIsNotRecordedCountsAfterARestart(t *testing.T) {
 func sendKept(t *testing.T, w *Workload, clients Clients, write Write) *Workload {
 	t.Helper()
 	k := StartedCronJob()
-	patch, err := k.Patch(w, write)
-	if err != nil {
-		t.Fatal(err)
-	}
+	patch := patchFor(t, k, w, write)
 	after, err := k.Objects(clients, "shop").Patch(t.Context(), w.ID.Name, patch)
 	if !errors.Is(err, ErrUnrecorded) {
 		t.Fatal(err)

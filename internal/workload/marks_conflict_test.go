@@ -168,10 +168,7 @@ func TestARollThatIsTakenBackIsKnownByItsTemplate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			client := fake.NewClientset(reloaded(withPods(nil), "old"))
 			before, _ := Read(deployments, reloaded(withPods(nil), "old"), reading)
-			p, err := deployments.Patch(before, marked(map[events.Source]string{db: "a", app: "b"}, db, app))
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := patchFor(t, deployments, before, marked(map[events.Source]string{db: "a", app: "b"}, db, app))
 			obj, err := deployments.Objects(Clients{Typed: client}, "shop").Patch(t.Context(), "web", p)
 			if err != nil {
 				t.Fatal(err)
@@ -201,14 +198,8 @@ func FuzzMarks(f *testing.F) {
 			s.Containers[1].Env = []corev1.EnvVar{{Name: variable, Value: text}, readsKey(db)}
 		})
 		d.Spec.Template.Annotations = map[string]string{AnnotationReloadedFrom: text}
-		w, ok := Read(deployments, d, Reading{Reloader: true, Variables: variables})
-		if !ok {
-			t.Fatal("a Deployment is none")
-		}
-		p, err := deployments.Patch(w, marked(map[events.Source]string{db: "a"}, db))
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := readAs(t, deployments, d, Reading{Reloader: true, Variables: variables})
+		p := patchFor(t, deployments, w, marked(map[events.Source]string{db: "a"}, db))
 		if len(operationsOf(t, p)) == 0 {
 			t.Error("nothing is written")
 		}

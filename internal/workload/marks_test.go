@@ -119,10 +119,7 @@ func TestARollWritesTheMarkerOfReloaderIfTold(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			w, _ := Read(deployments, withPods(tt.pods), Reading{Reloader: !tt.silent})
-			first, err := deployments.Patch(w, marked(letters, tt.changes...))
-			if err != nil {
-				t.Fatal(err)
-			}
+			first := patchFor(t, deployments, w, marked(letters, tt.changes...))
 			var want []string
 			if tt.want != "" {
 				text, _ := json.Marshal(tt.want)
@@ -192,10 +189,7 @@ func TestVariablesAreSetWhereTheSourceIsRead(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			w, _ := Read(deployments, withPods(tt.pods), Reading{Reloader: true, Variables: true})
-			p, err := deployments.Patch(w, marked(map[events.Source]string{db: "a"}, db))
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := patchFor(t, deployments, w, marked(map[events.Source]string{db: "a"}, db))
 			value := valueOf("STAKATER_DB_SECRET", map[string]RolledFor{"secret/db": {Fingerprint: fp("a")}})
 			var want []string
 			for _, line := range tt.want {
@@ -240,10 +234,7 @@ func TestAVariableOfTwoSourcesIsADigestOfBoth(t *testing.T) {
 	dot := events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "foo.bar"}
 	value := func(d *appsv1.Deployment, letters map[events.Source]string, changes ...events.Source) string {
 		w, _ := Read(deployments, d, Reading{Reloader: true, Variables: true})
-		p, err := deployments.Patch(w, marked(letters, changes...))
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := patchFor(t, deployments, w, marked(letters, changes...))
 		lines := operationsOf(t, p)
 		if len(lines) != 1 {
 			t.Fatalf("operations %v", lines)

@@ -116,10 +116,7 @@ func TestARecordThatOthersWriteDoesNotCount(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var w *Workload
 			for _, state := range test.states {
-				read, ok := Read(deployments, state, Reading{})
-				if !ok {
-					t.Fatal("it cannot be read")
-				}
+				read := readAs(t, deployments, state, Reading{})
 				w = read.After(w, true)
 			}
 			if got := w.Rolled["secret/db"].Version; got != test.want || w.IsRecordLost() != test.lost {
@@ -133,18 +130,11 @@ func TestARecordThatOthersWriteDoesNotCount(t *testing.T) {
 func TestARecordThatOthersHaveWrittenAlikeIsWrittenInAnotherForm(t *testing.T) {
 	const record = `{"secret/db":"k1:a@5/u"}`
 	read := func(record string, entry metav1.ManagedFieldsEntry) *Workload {
-		w, ok := Read(deployments, recordedBy("10", record, entry), Reading{})
-		if !ok {
-			t.Fatal("it cannot be read")
-		}
-		return w
+		return readAs(t, deployments, recordedBy("10", record, entry), Reading{})
 	}
 	write := Write{Rolls: true, Rolled: map[string]RolledFor{"secret/db": {Fingerprint: "k1:a", Version: "5", UID: "u"}}}
 	for manager, want := range map[string]string{"kubectl": record + " ", FieldManager: record} {
-		p, err := deployments.Patch(read(record, entryOf(manager, ownsRecord)), write)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := patchFor(t, deployments, read(record, entryOf(manager, ownsRecord)), write)
 		got, _ := writtenBy(t, p, annotationRolled)
 		if got != want {
 			t.Errorf("of %s: got %q, want %q", manager, got, want)

@@ -60,14 +60,8 @@ func TestAWorkloadIsRolledThroughItsController(t *testing.T) {
 				reading := Reading{All: all, Owners: reading.Owners}
 				object := widgetOf("web", map[string]any{"secrets": []any{"spec"}}, nil)
 				object.SetAnnotations(tt.owner)
-				owner, ok := Read(widget, object, reading)
-				if !ok {
-					t.Fatal("the owner cannot be read")
-				}
-				owned, ok := Read(statefulSets, ownedSet("pods", tt.owned), reading)
-				if !ok {
-					t.Fatal("what it owns cannot be read")
-				}
+				owner := readAs(t, widget, object, reading)
+				owned := readAs(t, statefulSets, ownedSet("pods", tt.owned), reading)
 				if owned.Runs != owner.Key() || !owned.OptIn.Empty() {
 					t.Fatalf("what is owned: got %v of %v, want that it is not rolled itself", owned.OptIn, owned.Runs)
 				}
@@ -105,10 +99,7 @@ func TestATargetIsCompleteWhenWhatItOwnsHasTheChange(t *testing.T) {
 	if before.Progress.State != Complete || before.Progress.Pods != 2 || before.ServingSince == "" {
 		t.Errorf("before any roll: got %+v, want complete", before.Progress)
 	}
-	p, err := widget.Patch(before, roll("1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := patchFor(t, widget, before, roll("1"))
 	rolled := readTarget(t, widget, patched(t, object, p))
 	if got := rolled.RunBy(); got.Progress.State != Progressing || got.ServingSince != "" {
 		t.Errorf("before anything that it owns is known: got %+v, want that it goes on", got.Progress)
@@ -133,10 +124,7 @@ func TestATargetThatWaitsForPeopleDoesSoWithWhatItOwns(t *testing.T) {
 	widget := targetKind(t, annotates+"  status: {owned: true, waiting: [{path: spec.paused, equals: 'true'}]}\n")
 	reading := Reading{Owners: Kinds{widget}.Owners()}
 	object := widgetOf("web", map[string]any{"paused": true}, nil)
-	p, err := widget.Patch(readTarget(t, widget, object), roll("1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := patchFor(t, widget, readTarget(t, widget, object), roll("1"))
 	paused := readTarget(t, widget, patched(t, object, p))
 	set := ownedSet("db", nil)
 	owned, _ := Read(statefulSets, set, reading)
@@ -212,10 +200,7 @@ func TestWhatIsNoWorkloadOfThePodsOfATargetIsNotRolledThroughIt(t *testing.T) {
 func TestATargetThatMayOwnWhatIsNotWatchedIsCompleteWithoutIt(t *testing.T) {
 	widget := targetKind(t, annotates+"  status: {owned: true}\n")
 	object := widgetOf("web", nil, nil)
-	p, err := widget.Patch(readTarget(t, widget, object), roll("1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := patchFor(t, widget, readTarget(t, widget, object), roll("1"))
 	rolled := patched(t, object, p)
 	kinds, err := append(BuiltIn(), widget).Without([]string{"statefulsets"})
 	if err != nil {
@@ -234,10 +219,7 @@ func TestATargetThatMayOwnWhatIsNotWatchedIsCompleteWithoutIt(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", tt.name, w.Progress, tt.want)
 		}
 	}
-	owned, ok := Read(deployments, ownedDeployment(), Reading{Owners: kinds.Owners(), Unwatched: kinds.Unwatched()})
-	if !ok {
-		t.Fatal("what it owns cannot be read")
-	}
+	owned := readAs(t, deployments, ownedDeployment(), Reading{Owners: kinds.Owners(), Unwatched: kinds.Unwatched()})
 	w, _ := Read(widget, rolled, Reading{Owners: kinds.Owners(), Unwatched: kinds.Unwatched()})
 	if joined := w.RunBy(owned); joined.Progress.State != Progressing {
 		t.Errorf("with a Deployment that has not got the change: got %v", joined.Progress)

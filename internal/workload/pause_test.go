@@ -147,10 +147,7 @@ func TestAPauseIsWrittenAndTakenAwayWithoutARoll(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			patch, err := deployments.Patch(pausing(t, test.annotations), test.write)
-			if err != nil {
-				t.Fatal(err)
-			}
+			patch := patchFor(t, deployments, pausing(t, test.annotations), test.write)
 			for _, want := range test.want {
 				if !strings.Contains(string(patch.Body), want) {
 					t.Errorf("got %s\nwant %s in it", patch.Body, want)
@@ -177,10 +174,7 @@ func TestAPauseIsReadByTheKeysThatAreConfigured(t *testing.T) {
 	if want := (Pause{Period: 30 * time.Second, Begun: pausedAt}); w.Pause != want {
 		t.Errorf("got %v, want %v", w.Pause, want)
 	}
-	patch, err := deployments.Patch(w, Write{EndsPause: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	patch := patchFor(t, deployments, w, Write{EndsPause: true})
 	if want := `{"op":"remove","path":"/metadata/annotations/example.org~1paused-at"`; !strings.Contains(string(patch.Body), want) {
 		t.Errorf("got %s\nwant %s in it", patch.Body, want)
 	}

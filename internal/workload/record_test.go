@@ -17,10 +17,7 @@ import (
 // recordAfter returns the record that a patch with new entries writes.
 func recordAfter(t *testing.T, w *Workload, write map[string]RolledFor) (string, map[string]RolledFor) {
 	t.Helper()
-	patch, err := deployments.Patch(w, Write{Rolled: write, Rolls: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	patch := patchFor(t, deployments, w, Write{Rolled: write, Rolls: true})
 	written, _ := writtenBy(t, patch, annotationRolled)
 	text, _ := written.(string)
 	return text, parseRolled(text)

@@ -1,7 +1,6 @@
 package workload
 
 import (
-	"encoding/json"
 	"slices"
 	"testing"
 	"time"
@@ -59,18 +58,12 @@ func TestARolloutIsRestartedByTheClockOfTheAPIServer(t *testing.T) {
 				Rolls: true, Changes: []Change{test.change}, Cause: "secret/db",
 				Rolled: map[string]RolledFor{"secret/db": {Fingerprint: fp("a"), Version: "9", UID: "u"}},
 			}
-			patch, err := ArgoRollout().Patch(w, write)
-			if err != nil {
-				t.Fatal(err)
-			}
+			patch := patchFor(t, ArgoRollout(), w, write)
 			again, err := ArgoRollout().Patch(w, write)
 			if err != nil || string(again.Body) != string(patch.Body) {
 				t.Errorf("the patch made again is another (%v):\n%s\n%s", err, patch.Body, again.Body)
 			}
-			var operations []operation
-			if err := json.Unmarshal(patch.Body, &operations); err != nil {
-				t.Fatal(err)
-			}
+			operations := operationsIn(t, patch)
 			var held any
 			if test.held != "" {
 				held = test.held
@@ -176,10 +169,7 @@ func TestAnotherStrategyTakesNoRollBack(t *testing.T) {
 			set(test.own, "metadata", "annotations", annotationRevision)
 			set(test.template, "spec", "template", "metadata", "annotations", annotationRevision)
 			set(test.restartAt, "spec", "restartAt")
-			w, ok := Read(ArgoRollout(), object, Reading{})
-			if !ok {
-				t.Fatal("it cannot be read")
-			}
+			w := readAs(t, ArgoRollout(), object, Reading{})
 			if w.Revision != test.want {
 				t.Errorf("got revision %q, want %q", w.Revision, test.want)
 			}

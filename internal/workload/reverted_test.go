@@ -1,7 +1,6 @@
 package workload
 
 import (
-	"encoding/json"
 	"strconv"
 	"testing"
 	"time"
@@ -22,10 +21,7 @@ func entryAt(fingerprint, version, uid string) RolledFor {
 // writtenBy returns the annotation that a patch writes on the workload, and false if it does not write it.
 func writtenBy(t *testing.T, p Patch, annotation string) (any, bool) {
 	t.Helper()
-	var operations []operation
-	if err := json.Unmarshal(p.Body, &operations); err != nil {
-		t.Fatal(err)
-	}
+	operations := operationsIn(t, p)
 	for _, o := range operations {
 		if o.Op != "test" && o.Path == "/metadata/annotations/"+pointer(annotation) {
 			return o.Value, true
@@ -43,11 +39,7 @@ func revertedDeployment(t *testing.T, mutate func(*appsv1.Deployment)) *Workload
 	if mutate != nil {
 		mutate(d)
 	}
-	w, ok := Read(deployments, d, Reading{})
-	if !ok {
-		t.Fatal("it cannot be read")
-	}
-	return w
+	return readAs(t, deployments, d, Reading{})
 }
 
 func TestRevertsAreCountedForOneChangeAndTemplate(t *testing.T) {
@@ -125,10 +117,7 @@ func TestARollCountsItsRevertsUntilItIsForAnotherChange(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			p, err := deployments.Patch(w, test.write)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := patchFor(t, deployments, w, test.write)
 			got, there := writtenBy(t, p, annotationReverted)
 			if diff := cmp.Diff(test.want, got); diff != "" || !there {
 				t.Errorf("there: %t (-want +got):\n%s", there, diff)
@@ -137,14 +126,8 @@ func TestARollCountsItsRevertsUntilItIsForAnotherChange(t *testing.T) {
 	}
 	plain, _ := Read(deployments, webDeployment("50", rollOn("auto")), Reading{})
 	write := Write{Rolls: true, Rolled: map[string]RolledFor{"secret/db": entryAt("x", "100", "uid")}}
-	first, err := deployments.Patch(plain, write)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := deployments.Patch(w, write)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := patchFor(t, deployments, plain, write)
+	again := patchFor(t, deployments, w, write)
 	if _, there := writtenBy(t, first, annotationReverted); there || first.Revision == again.Revision {
 		t.Errorf("a first roll has the annotation: %t; a repeated one has the revision %s of the first", there, again.Revision)
 	}
@@ -159,10 +142,7 @@ func TestTheCountsOfRevertsOfAPatternStayFew(t *testing.T) {
 	for i := range 3000 {
 		w.Reverted["configmap/app-"+strconv.Itoa(i)] = count(1000 + i)
 	}
-	p, err := deployments.Patch(w, Write{Reverted: map[string]Reverted{"configmap/app-5": count(7)}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := patchFor(t, deployments, w, Write{Reverted: map[string]Reverted{"configmap/app-5": count(7)}})
 	value, _ := writtenBy(t, p, annotationReverted)
 	text, _ := value.(string)
 	reverted := parseReverted(text)

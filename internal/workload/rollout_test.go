@@ -25,11 +25,7 @@ func rolloutOf(t *testing.T, text string) *unstructured.Unstructured {
 func readRollout(t *testing.T, spec, status string) *Workload {
 	t.Helper()
 	const meta = `{"name":"web","namespace":"shop","uid":"u","resourceVersion":"7","generation":2}`
-	w, ok := Read(ArgoRollout(), rolloutOf(t, `{"metadata":`+meta+`,"spec":`+spec+`,"status":`+status+`}`), Reading{})
-	if !ok {
-		t.Fatal("it cannot be read")
-	}
-	return w
+	return readAs(t, ArgoRollout(), rolloutOf(t, `{"metadata":`+meta+`,"spec":`+spec+`,"status":`+status+`}`), Reading{})
 }
 
 func TestTheProgressOfARolloutIsWhatItsPhaseSays(t *testing.T) {
@@ -136,10 +132,7 @@ func TestARollFailsIfTheRolloutWasAbortedSince(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			w := readRollout(t, template, test.status)
-			patch, err := ArgoRollout().Patch(w, Write{Rolls: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			patch := patchFor(t, ArgoRollout(), w, Write{Rolls: true})
 			if w.Aborted != test.aborted {
 				t.Errorf("aborted: got %t, want %t", w.Aborted, test.aborted)
 			}
@@ -155,10 +148,7 @@ func TestARolloutIsReadLikeADeployment(t *testing.T) {
 	const text = `{"metadata":{"name":"web","namespace":"shop","uid":"u","resourceVersion":"7","generation":1,"annotations":{"keyturn.dev/roll-on":"auto"}},
 		"spec":{"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"a","envFrom":[{"secretRef":{"name":"db"}}]}]}}},
 		"status":{"observedGeneration":"1","phase":"Healthy","replicas":1,"updatedReplicas":1,"availableReplicas":1}}`
-	w, ok := Read(ArgoRollout(), rolloutOf(t, text), Reading{})
-	if !ok {
-		t.Fatal("it cannot be read")
-	}
+	w := readAs(t, ArgoRollout(), rolloutOf(t, text), Reading{})
 	db := events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"}
 	if w.ID.String() != "rollout/web" || w.Reference(db) == nil || !w.wants(db).Wanted() || w.ServingSince != "7" {
 		t.Errorf("it is read as %s, with the reference %v, serving since %q", w.ID, w.Reference(db), w.ServingSince)

@@ -27,11 +27,7 @@ func scaledDownAs(t *testing.T, annotations map[string]string, reading Reading) 
 		}}}}},
 		Status: appsv1.DeploymentStatus{ObservedGeneration: 3},
 	}
-	w, ok := Read(deployments, deployment, reading)
-	if !ok {
-		t.Fatal("it cannot be read")
-	}
-	return w
+	return readAs(t, deployments, deployment, reading)
 }
 
 // runnerOf is a Rollout that runs the pods of the Deployment web, with annotations and a status.

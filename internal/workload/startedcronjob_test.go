@@ -2,7 +2,6 @@ package workload
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -107,10 +106,7 @@ func TestACronJobOfWhichJobsAreStartedKeepsItsTemplate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var operations []operation
-	if err := json.Unmarshal(patch.Body, &operations); err != nil {
-		t.Fatal(err)
-	}
+	operations := operationsIn(t, patch)
 	set, tested := map[string]any{}, map[string]any{}
 	for _, o := range operations {
 		if o.Op == "add" {

@@ -46,11 +46,7 @@ func widgetOf(name string, spec, status map[string]any) *unstructured.Unstructur
 
 func readTarget(t testing.TB, k Kind, object *unstructured.Unstructured) *Workload {
 	t.Helper()
-	w, ok := Read(k, object, Reading{})
-	if !ok {
-		t.Fatal("it cannot be read")
-	}
-	return w
+	return readAs(t, k, object, Reading{})
 }
 
 // roll is a write for a change of secret/db at a resourceVersion.
@@ -222,10 +218,7 @@ func TestACustomResourceIsRolledWhateverItsPodTemplateHasOfAnnotations(t *testin
 					meta, _ := object.Object["metadata"].(map[string]any)
 					ofObject.set(meta)
 					before := readTarget(t, k, object)
-					p, err := k.Patch(before, roll("100"))
-					if err != nil {
-						t.Fatal(err)
-					}
+					p := patchFor(t, k, before, roll("100"))
 					after := patched(t, object, p)
 					w := readTarget(t, k, after)
 					if err := k.Accepted(w, p); err != nil || w.Rolled["secret/db"].Version != "100" {

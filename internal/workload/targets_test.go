@@ -226,10 +226,7 @@ func FuzzParseTargets(f *testing.F) {
 			if !ok {
 				t.Fatalf("%s: an object cannot be read", k.Name)
 			}
-			patch, err := k.Patch(w, roll("1"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			patch := patchFor(t, k, w, roll("1"))
 			after := patched(t, object, patch)
 			if again, _ := Read(k, after, Reading{}); again.Revision != patch.Revision {
 				t.Fatalf("%s: got revision %q after the patch to %q", k.Name, again.Revision, patch.Revision)

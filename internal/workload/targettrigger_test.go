@@ -76,10 +76,7 @@ func TestTheTriggerOfATargetIsWrittenWithItsRecord(t *testing.T) {
 					delete(tt.annotations, AnnotationRollOn)
 				}
 				before := readTarget(t, k, object)
-				p, err := k.Patch(before, write)
-				if err != nil {
-					t.Fatal(err)
-				}
+				p := patchFor(t, k, before, write)
 				if again, _ := k.Patch(before, write); string(again.Body) != string(p.Body) {
 					t.Error("the patch of one state differs from time to time")
 				}
@@ -185,18 +182,12 @@ func TestATriggerThatIsTakenBackIsKnown(t *testing.T) {
 func TestAFixedTextThatIsStillThereIsNotWrittenAgain(t *testing.T) {
 	k := targetKind(t, readsSecrets+"  trigger: {field: \"metadata.annotations['example.org/roll']\", text: 'true'}\n")
 	object := widgetOf("web", map[string]any{}, nil)
-	first, err := k.Patch(readTarget(t, k, object), roll("1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := patchFor(t, k, readTarget(t, k, object), roll("1"))
 	rolled := patched(t, object, first)
 	if readTarget(t, k, object).IsTriggered() || !readTarget(t, k, rolled).IsTriggered() {
 		t.Error("it is not said that the text is there, or that it is before")
 	}
-	again, err := k.Patch(readTarget(t, k, rolled), roll("2"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := patchFor(t, k, readTarget(t, k, rolled), roll("2"))
 	operations, err := jsonpatch.DecodePatch(again.Body)
 	if err != nil {
 		t.Fatal(err)
@@ -219,16 +210,13 @@ func TestATriggerThatTheAPIServerDropsIsNotTakenForARoll(t *testing.T) {
 	} {
 		k := targetKind(t, "  trigger: "+trigger+"\n")
 		object := widgetOf("web", map[string]any{}, nil)
-		p, err := k.Patch(readTarget(t, k, object), roll("1"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := patchFor(t, k, readTarget(t, k, object), roll("1"))
 		after := patched(t, object, p)
 		if err := k.Accepted(readTarget(t, k, after), p); err != nil {
 			t.Errorf("%s: an answer that has it: %v", trigger, err)
 		}
 		unstructured.RemoveNestedField(after.Object, "spec", "restart")
-		err = k.Accepted(readTarget(t, k, after), p)
+		err := k.Accepted(readTarget(t, k, after), p)
 		if !errors.Is(err, ErrStripped) || !strings.Contains(err.Error(), "has no field "+dropped+",") {
 			t.Errorf("%s: an answer without it: got %v, want an error that names %s", trigger, err, dropped)
 		}
@@ -240,10 +228,7 @@ func TestAnObjectOfATargetIsNotKept(t *testing.T) {
 		held := map[string]any{"theirs": "a"}
 		k := targetKind(t, "  trigger: "+trigger+"\n")
 		w := readTarget(t, k, widgetOf("web", map[string]any{"annotations": held}, nil))
-		before, err := k.Patch(w, roll("1"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		before := patchFor(t, k, w, roll("1"))
 		held["theirs"] = "b"
 		after, err := k.Patch(w, roll("1"))
 		if err != nil || string(after.Body) != string(before.Body) {

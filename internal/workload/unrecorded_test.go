@@ -59,14 +59,8 @@ func sendTo(t *testing.T, k Kind, obj runtime.Object, clients Clients, write Wri
 // sendWithin is sendTo with a context.
 func sendWithin(ctx context.Context, t *testing.T, k Kind, obj runtime.Object, clients Clients, write Write) (*Workload, error) {
 	t.Helper()
-	w, ok := Read(k, obj, Reading{})
-	if !ok {
-		t.Fatal("no workload")
-	}
-	patch, err := k.Patch(w, write)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := readAs(t, k, obj, Reading{})
+	patch := patchFor(t, k, w, write)
 	after, err := k.Objects(clients, "shop").Patch(ctx, w.ID.Name, patch)
 	if err != nil && !errors.Is(err, ErrUnrecorded) {
 		return nil, err
@@ -207,11 +201,7 @@ func TestAJobThatWasStartedIsFoundAfterAnotherRecordWasWritten(t *testing.T) {
 
 func TestWhatCannotBeRecordedIsKept(t *testing.T) {
 	read := func(cronJob *batchv1.CronJob) *Workload {
-		w, ok := Read(StartedCronJob(), cronJob, Reading{})
-		if !ok {
-			t.Fatal("no workload")
-		}
-		return w
+		return readAs(t, StartedCronJob(), cronJob, Reading{})
 	}
 	withRecord := func(version string) *batchv1.CronJob {
 		cronJob := waitingCronJob()

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -24,6 +25,36 @@ func everyKind(meta metav1.ObjectMeta, template corev1.PodTemplateSpec) map[stri
 			JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: template}},
 		}},
 	}
+}
+
+// readAs reads an object that is a workload.
+func readAs(t testing.TB, k Kind, object runtime.Object, reading Reading) *Workload {
+	t.Helper()
+	w, ok := Read(k, object, reading)
+	if !ok {
+		t.Fatal("it cannot be read")
+	}
+	return w
+}
+
+// patchFor returns the patch of a write.
+func patchFor(t testing.TB, k Kind, w *Workload, write Write) Patch {
+	t.Helper()
+	p, err := k.Patch(w, write)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// operationsIn returns the operations of a patch.
+func operationsIn(t testing.TB, p Patch) []operation {
+	t.Helper()
+	var operations []operation
+	if err := json.Unmarshal(p.Body, &operations); err != nil {
+		t.Fatal(err)
+	}
+	return operations
 }
 
 func TestEveryKindIsReadAlike(t *testing.T) {
@@ -50,10 +81,7 @@ func TestEveryKindIsReadAlike(t *testing.T) {
 			if !ok {
 				t.Fatal("there is no such kind")
 			}
-			w, ok := Read(k, objects[name], Reading{})
-			if !ok {
-				t.Fatal("it cannot be read")
-			}
+			w := readAs(t, k, objects[name], Reading{})
 			id := events.Workload{Kind: name, Namespace: "shop", Name: "web", UID: "w"}
 			if w.ID != id || w.Version != "50" || w.Generation != 3 || !w.Created.Equal(written) || w.Wave != -2 || w.Revision != "r1" {
 				t.Errorf("got %+v", w)
@@ -101,10 +129,7 @@ func TestWhatCannotBeReadOfAWorkloadIsAProblem(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			w, ok := Read(deployments, webDeployment("50", test.annotations), Reading{})
-			if !ok {
-				t.Fatal("it cannot be read")
-			}
+			w := readAs(t, deployments, webDeployment("50", test.annotations), Reading{})
 			if diff := cmp.Diff(test.want, lines(w.Problems)); diff != "" {
 				t.Errorf("problems (-want +got):\n%s", diff)
 			}
