@@ -138,7 +138,8 @@ func TestACanaryThatCannotGoIsNotWaitedFor(t *testing.T) {
 		{
 			"it was rolled recently",
 			[]aspect{annotated(workload.AnnotationMinInterval, "1h"), annotated("keyturn.dev/rolled-at", midnight.Format(time.RFC3339))},
-			nothing, nothing, []string{"b"},
+			nothing, nothing,
+			[]string{"b"},
 		},
 		{"somebody has paused it", nil, nothing, func(s *scene) { s.pauseRollout("a") }, []string{"a", "b"}},
 		{"it cannot be patched", nil, func(s *scene) { s.refuse("a", errors.New("connection reset")) }, nothing, []string{"b"}},

@@ -96,7 +96,9 @@ func TestTheWindowOfAWorkloadCountsRatherThanThatOfItsNamespace(t *testing.T) {
 		{"but that of the workload", map[string]string{workload.AnnotationWindow: closed}, "always", closed, "", ""},
 		{"whatever it is", map[string]string{workload.AnnotationWindow: open}, closed, open, "held window-closed", closed},
 		{
-			"one that is not valid is closed", map[string]string{workload.AnnotationWindow: "at night"}, "", "", "held window-closed",
+			"one that is not valid is closed",
+			map[string]string{workload.AnnotationWindow: "at night"},
+			"", "", "held window-closed",
 			"keyturn.dev/window of the namespace is not valid",
 		},
 		{"the flag counts where the namespace says nothing", nil, "", closed, "held window-closed", closed},

@@ -197,7 +197,8 @@ func TestAfterAPauseAWaitCountsAgain(t *testing.T) {
 		{"it came back within the pause", -time.Second, false, nil, skipped},
 		{"it came back within the pause, and another workload held up the decision", -time.Second, true, nil, skipped},
 		{
-			"it came back while another workload held it up", 2 * time.Second, true, []string{"web"},
+			"it came back while another workload held it up", 2 * time.Second, true,
+			[]string{"web"},
 			[]string{"web held pause-period", "web started changed-meanwhile", "web completed rolled-out"},
 		},
 	}

@@ -36,11 +36,9 @@ func TestNoStormOfRolloutsDelaysASync(t *testing.T) {
 		}
 		for _, version := range []int64{2, 3} {
 			s.pass(5 * time.Second)
-			rotation, number := rotated(), strconv.FormatInt(version, 10)
-			rotation.ResourceVersion, rotation.Store.Version, rotation.Store.Revision = "100"+number, version, number
-			s.send(rotation)
+			s.send(rotated(version))
 			s.pass(500 * time.Millisecond)
-			s.set("secret/db", "password", number) // The sync has written it.
+			s.set("secret/db", "password", strconv.FormatInt(version, 10)) // The sync has written it.
 			s.pass(2 * time.Minute)
 		}
 		if rolled := len(s.whoRolled()); rolled == 0 || rolled == len(crowds) {

@@ -135,15 +135,18 @@ func TestNarrowHistoryLinesFitATerminal(t *testing.T) {
 		want string
 	}{
 		{
-			"of one namespace", HistoryOptions{Namespace: "shop", Output: "table", Narrow: true},
+			"of one namespace",
+			HistoryOptions{Namespace: "shop", Output: "table", Narrow: true},
 			"Mar 14 15:09:26  deployment/web            held       lower-wave; secret/db; workloads of a lower w…\n",
 		},
 		{
-			"of all namespaces and clusters", HistoryOptions{AllClusters: true, Output: "table", Narrow: true},
+			"of all namespaces and clusters",
+			HistoryOptions{AllClusters: true, Output: "table", Narrow: true},
 			"Mar 14 15:09:26  prod          shop            deployment/web            held       lower-wave; sec…\n",
 		},
 		{
-			"at full width", HistoryOptions{Namespace: "shop", Output: "wide", Narrow: true},
+			"at full width",
+			HistoryOptions{Namespace: "shop", Output: "wide", Narrow: true},
 			"2026-03-14T15:09:26Z  prod          shop              deployment/web                    held       lower-wave; secret/db; " + outcome.Message + "\n",
 		},
 	} {

@@ -41,7 +41,8 @@ func TestAlertsHaveTheFormsOfReloader(t *testing.T) {
 		want, contentType string
 	}{
 		{
-			"slack", map[string]string{"ALERT_SINK": " Slack "},
+			"slack",
+			map[string]string{"ALERT_SINK": " Slack "},
 			`{"attachments":[{"author_name":"Reloader","color":"good","text":"` + line + `\n` + next + `"}]}`, "application/json",
 		},
 		{"teams", map[string]string{"ALERT_SINK": "teams"}, `{"text":"` + line + `\n` + next + `"}`, "application/json"},
@@ -49,7 +50,8 @@ func TestAlertsHaveTheFormsOfReloader(t *testing.T) {
 		{"raw", map[string]string{"ALERT_SINK": "raw"}, strings.ReplaceAll(line+"\n"+next, "*", ""), "text/plain"},
 		{"no sink", nil, strings.ReplaceAll(line+"\n"+next, "*", ""), "text/plain"},
 		{
-			"what comes first in the text", map[string]string{"ALERT_SINK": "gchat", "ALERT_ADDITIONAL_INFO": " west "},
+			"what comes first in the text",
+			map[string]string{"ALERT_SINK": "gchat", "ALERT_ADDITIONAL_INFO": " west "},
 			`{"text":"west : ` + line + `\nwest : ` + next + `"}`, "application/json",
 		},
 	}

@@ -270,11 +270,13 @@ func TestASinkWantsTheVerbsAndNamespacesOfItsConfiguration(t *testing.T) {
 		{"a verb that it has", sink{verbs: []events.Verb{events.VerbFailed}}, outcome(events.VerbFailed, "shop", "r1"), true},
 		{"a verb that it has not", sink{verbs: []events.Verb{events.VerbFailed}}, outcome(events.VerbStarted, "shop", "r1"), false},
 		{
-			"a namespace that it has", sink{verbs: []events.Verb{events.VerbFailed}, namespaces: []string{"bank", "shop"}},
+			"a namespace that it has",
+			sink{verbs: []events.Verb{events.VerbFailed}, namespaces: []string{"bank", "shop"}},
 			outcome(events.VerbFailed, "shop", "r1"), true,
 		},
 		{
-			"a namespace that it has not", sink{verbs: []events.Verb{events.VerbFailed}, namespaces: []string{"bank"}},
+			"a namespace that it has not",
+			sink{verbs: []events.Verb{events.VerbFailed}, namespaces: []string{"bank"}},
 			outcome(events.VerbFailed, "shop", "r1"), false,
 		},
 	}

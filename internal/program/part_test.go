@@ -102,21 +102,31 @@ func TestAPartThatEndsEndsTheOthers(t *testing.T) {
 	}{
 		{
 			"the error of one is that of the program",
-			[]func(context.Context, *events.Bus) error{until(nil), func(context.Context, *events.Bus) error { return broken }}, false,
-			[]error{broken}, context.Canceled,
+			[]func(context.Context, *events.Bus) error{until(nil), func(context.Context, *events.Bus) error { return broken }},
+			false,
+			[]error{broken},
+			context.Canceled,
 		},
 		{
 			"an error on the way out is reported too",
-			[]func(context.Context, *events.Bus) error{until(late), func(context.Context, *events.Bus) error { return broken }}, false,
-			[]error{broken, late}, context.Canceled,
+			[]func(context.Context, *events.Bus) error{until(late), func(context.Context, *events.Bus) error { return broken }},
+			false,
+			[]error{broken, late},
+			context.Canceled,
 		},
 		{
-			"the end of the program is no error of its own", []func(context.Context, *events.Bus) error{until(nil), until(nil)}, true,
-			[]error{context.Canceled}, nil,
+			"the end of the program is no error of its own",
+			[]func(context.Context, *events.Bus) error{until(nil), until(nil)},
+			true,
+			[]error{context.Canceled},
+			nil,
 		},
 		{
-			"an error after the end is still one", []func(context.Context, *events.Bus) error{until(nil), until(late)}, true,
-			[]error{late}, context.Canceled,
+			"an error after the end is still one",
+			[]func(context.Context, *events.Bus) error{until(nil), until(late)},
+			true,
+			[]error{late},
+			context.Canceled,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -16,7 +16,8 @@ func TestWhatCannotBeDoneIsRefusedByName(t *testing.T) {
 		{"a replica of no namespace", environment("POD_NAME", "a"), []string{"--enable-ha"}, `POD_NAMESPACE: "", want the one of this pod with --enable-ha`},
 		{
 			"replicas of what is no Deployment", environment("POD_NAME", "a", "POD_NAMESPACE", "b", "RELOADER_DEPLOYMENT_NAME", "a b"),
-			[]string{"--enable-ha"}, `RELOADER_DEPLOYMENT_NAME: "a b", want the name of this pod's Deployment with --enable-ha`,
+			[]string{"--enable-ha"},
+			`RELOADER_DEPLOYMENT_NAME: "a b", want the name of this pod's Deployment with --enable-ha`,
 		},
 		{
 			"replicas that call a webhook", environment("POD_NAME", "a", "POD_NAMESPACE", "shop"),
@@ -27,7 +28,9 @@ func TestWhatCannotBeDoneIsRefusedByName(t *testing.T) {
 		{"a kind of workload", Environment{}, []string{"--ignored-workload-types=pods"}, `--ignored-workload-types: "pods", want jobs, cronjobs or both`},
 		{"a kind of source", Environment{}, []string{"--resources-to-ignore=pods"}, `--resources-to-ignore: "pods", want configmaps or secrets`},
 		{
-			"both kinds of source", Environment{}, []string{"--resources-to-ignore=configmaps,secrets"},
+			"both kinds of source",
+			Environment{},
+			[]string{"--resources-to-ignore=configmaps,secrets"},
 			`--resources-to-ignore: "configmaps,secrets", want configmaps or secrets, not both`,
 		},
 		{"a strategy", Environment{}, []string{"--reload-strategy=default"}, `--reload-strategy: "default", want env-vars or annotations`},
@@ -39,7 +42,9 @@ func TestWhatCannotBeDoneIsRefusedByName(t *testing.T) {
 		{"a cluster", Environment{}, []string{"--cluster=a.b"}, "--cluster: "},
 		{"the key of an annotation", Environment{}, []string{"--auto-annotation=a b"}, `--auto-annotation: "a b", want the key of an annotation`},
 		{
-			"one key for two annotations", Environment{}, []string{"--auto-annotation=a/b", "--auto-search-annotation=a/b"},
+			"one key for two annotations",
+			Environment{},
+			[]string{"--auto-annotation=a/b", "--auto-search-annotation=a/b"},
 			`--auto-annotation and auto-search-annotation: both are "a/b"`,
 		},
 		{"a limit of rolls", Environment{}, []string{"--max-rolls-per-hour=-1"}, `--max-rolls-per-hour: "-1", want 0 or more`},

@@ -19,7 +19,9 @@ import (
 func TestSweepFindsWhatWasDeletedWhileNobodyLooked(t *testing.T) {
 	known := newLedger(nil)
 	for _, source := range []events.Source{
-		testSource, otherSource, {Kind: events.KindSecret, Namespace: "bank", Name: "db"}, {Kind: events.KindSecret, Namespace: "dev", Name: "db"},
+		testSource, otherSource,
+		{Kind: events.KindSecret, Namespace: "bank", Name: "db"},
+		{Kind: events.KindSecret, Namespace: "dev", Name: "db"},
 		{Kind: events.KindConfigMap, Namespace: "shop", Name: "app"},
 	} {
 		known.set(source, lastOf(1, events.VerbObserved))

@@ -187,9 +187,6 @@ func TestLogOptionsValidate(t *testing.T) {
 			`--log-level: "loud", want debug, info, warn or error`,
 		},
 		{
-			`--log-level: "INFO", want debug, info, warn or error`,
-		},
-		{
 			"all errors are reported, one line each", func(o *LogOptions) { *o = LogOptions{} },
 			`--log-level: "", want debug, info, warn or error` + "\n" +
 				`--log-format: "", want json or text`,

@@ -117,11 +117,15 @@ func TestTheKeysOfReloadersAnnotationsAreThoseThatAreConfigured(t *testing.T) {
 		{"a key of before", map[string]string{"reloader.stakater.com/auto": "true", "reloader.stakater.com/search": "true"}, nil, "secret/db", NotWanted, ""},
 		{"a key of before for names", map[string]string{"secret.reloader.stakater.com/reload": "db"}, nil, "secret/db", NotWanted, ""},
 		{
-			"a key of before does not keep the template from being read", map[string]string{"reloader.stakater.com/auto": "false"},
-			map[string]string{"example.org/auto": "true"}, "secret/db", byAuto, "example.org/auto",
+			"a key of before does not keep the template from being read",
+			map[string]string{"reloader.stakater.com/auto": "false"},
+			map[string]string{"example.org/auto": "true"},
+			"secret/db", byAuto, "example.org/auto",
 		},
 		{
-			"a configured key does", map[string]string{"example.org/auto": "false"}, map[string]string{"example.org/auto": "true"},
+			"a configured key does",
+			map[string]string{"example.org/auto": "false"},
+			map[string]string{"example.org/auto": "true"},
 			"secret/db", NotWanted, "",
 		},
 	}

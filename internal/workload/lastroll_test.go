@@ -113,7 +113,8 @@ func TestAListOfAMarkHasItsChanges(t *testing.T) {
 		{"one that is not in the record", Marked{changeText("secret/db", later)}, map[string]RolledFor{"secret/db": later}},
 		{"one of a source whose name has the same sign", Marked{"secret/db@home@124/u"}, map[string]RolledFor{"secret/db@home": later}},
 		{
-			"what is in the record, if it leaves some out", Marked{"configmap/app@124/u", "+1"},
+			"what is in the record, if it leaves some out",
+			Marked{"configmap/app@124/u", "+1"},
 			map[string]RolledFor{"configmap/app": later, "secret/db": recorded},
 		},
 		{"nothing, of another text", Marked{"secret", ""}, nil},

@@ -75,7 +75,8 @@ func TestALinkIsAsOldAsTheWriteThatMadeIt(t *testing.T) {
 		},
 		{
 			"one key less",
-			[]linkState{{version: "10", rollOn: "auto", reads: all}, {version: "20", rollOn: "auto", reads: user, since: "20"}}, true, "",
+			[]linkState{{version: "10", rollOn: "auto", reads: all}, {version: "20", rollOn: "auto", reads: user, since: "20"}},
+			true, "",
 		},
 		{
 			"all keys instead of one",

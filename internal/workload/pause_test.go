@@ -132,12 +132,14 @@ func TestAPauseIsWrittenAndTakenAwayWithoutARoll(t *testing.T) {
 		without     string
 	}{
 		{
-			"a note that begins one", before, Write{PausedAt: pausedAt.Add(1)},
+			"a note that begins one", before,
+			Write{PausedAt: pausedAt.Add(1)},
 			[]string{`{"op":"test",` + path + `,"value":null}`, `{"op":"add",` + path + `,"value":"2026-03-14T15:09:27Z"}`},
 			"/spec/template",
 		},
 		{
-			"a note that begins the next one", during, Write{PausedAt: pausedAt.Add(time.Hour)},
+			"a note that begins the next one", during,
+			Write{PausedAt: pausedAt.Add(time.Hour)},
 			[]string{`{"op":"test",` + path + `,"value":"2026-03-14T15:09:26Z"}`, `{"op":"add",` + path + `,"value":"2026-03-14T16:09:26Z"}`},
 			"/spec/template",
 		},

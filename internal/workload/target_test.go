@@ -161,7 +161,9 @@ func TestTheStatusOfATargetSaysHowFarItIs(t *testing.T) {
 		{"paused", map[string]any{"paused": true}, ready("False"), Progress{State: Waiting, Message: `spec.paused is "true"`, Done: 1}},
 		{"suspended, so that nothing is observed", map[string]any{"paused": true}, nil, Progress{State: Waiting, Message: `spec.paused is "true"`}},
 		{
-			"what it is to remove is there", map[string]any{"roll": "now"}, ready("True"),
+			"what it is to remove is there",
+			map[string]any{"roll": "now"},
+			ready("True"),
 			Progress{Message: "the controller has not observed the change yet", Done: nothingDone},
 		},
 		{"failed before it was asked", map[string]any{"asked": "b"}, also(also(ready("False"), "phase", "Failed"), "handled", "a"), Progress{Message: "the controller has not observed the change yet", Done: nothingDone}},

@@ -47,20 +47,28 @@ func TestTheTriggerOfATargetIsWrittenWithItsRecord(t *testing.T) {
 			nil,
 		},
 		{
-			"a field with the revision", "{field: spec.taskID, value: revision}", map[string]any{"taskID": "one"},
-			map[string]any{"taskID": "REVISION"}, nil,
+			"a field with the revision", "{field: spec.taskID, value: revision}",
+			map[string]any{"taskID": "one"},
+			map[string]any{"taskID": "REVISION"},
+			nil,
 		},
 		{
-			"a field with a time", "{field: spec.restart.at, value: time}", map[string]any{},
-			map[string]any{"restart": map[string]any{"at": at}}, map[string]string{annotationTriggeredAt: at},
+			"a field with a time", "{field: spec.restart.at, value: time}",
+			map[string]any{},
+			map[string]any{"restart": map[string]any{"at": at}},
+			map[string]string{annotationTriggeredAt: at},
 		},
 		{
-			"an annotation with a time", "{field: \"metadata.annotations['example.org/restartedAt']\", value: time}", map[string]any{},
-			map[string]any{}, map[string]string{annotationTriggeredAt: at, "example.org/restartedAt": at},
+			"an annotation with a time", "{field: \"metadata.annotations['example.org/restartedAt']\", value: time}",
+			map[string]any{},
+			map[string]any{},
+			map[string]string{annotationTriggeredAt: at, "example.org/restartedAt": at},
 		},
 		{
-			"an annotation with a fixed text", "{field: \"metadata.annotations['example.org/roll']\", text: 'true'}", map[string]any{},
-			map[string]any{}, map[string]string{"example.org/roll": "true"},
+			"an annotation with a fixed text", "{field: \"metadata.annotations['example.org/roll']\", text: 'true'}",
+			map[string]any{},
+			map[string]any{},
+			map[string]string{"example.org/roll": "true"},
 		},
 	}
 	for _, tt := range tests {
