@@ -12,8 +12,8 @@ import (
 // is nothing to publish. It is a pure function.
 //
 //	last event      observation        event
-//	none            by its audit       rotated or deleted
-//	none            by polling         rotated if it was written since the mount is watched; none if it is not live; otherwise observed
+//	none            audited            rotated or deleted; none if the store has nothing there
+//	none            not audited        rotated if it was written since the mount is watched; none if it is not live; otherwise observed
 //	live            the same           none
 //	live            another version    rotated
 //	live            not live           deleted
@@ -32,13 +32,14 @@ func compareStore(before *lastEvent, seen openbao.Observation, first time.Time) 
 	}
 	at := seen.At
 	if at.IsZero() || seen.ReadAt.IsZero() && at.After(seen.Received) {
-		// A line with a time in the future would hide the lines that follow.
+		// A line of KV v1 with a time in the future would hide the lines that follow.
 		at = seen.Received
 	}
 	switch {
 	case !before.isReadable() || recorded == nil:
 		switch {
-		case !live && seen.Operation == "":
+		case !live && (seen.Operation == "" || seen.State == openbao.Gone && !seen.ReadAt.IsZero()):
+			// The deletion of what never existed succeeds, too.
 			return events.Change{}, false
 		case !live:
 			change.Verb = events.VerbDeleted
@@ -90,17 +91,13 @@ func isKnown(before *lastEvent, seen openbao.Observation) bool {
 	switch {
 	case !live && !wasLive:
 		return seen.Version <= recorded.version
-	case seen.Version > recorded.version && recorded.version > 0:
-		return false
-	case live == wasLive && seen.Version == recorded.version && seen.At.Equal(recorded.writtenAt):
+	case live == wasLive && seen.Version == recorded.version && seen.At.Equal(recorded.writtenAt), storeRevision(seen) == recorded.revision:
 		return true
-	case storeRevision(seen) == recorded.revision:
-		return true // audited twice
-	case seen.ReadAt.IsZero() && seen.Version == 0:
-		// Such states are ordered only by time, and the clock of a store may be set back.
-		return !seen.At.After(recorded.at) && !seen.Received.After(recorded.seenAt)
+	case seen.Version > recorded.version && recorded.version > 0, seen.At.After(recorded.at):
+		return false
 	case seen.ReadAt.IsZero():
-		return !seen.At.After(recorded.at)
+		// The states in KV v1 are ordered only by time, and the clock of a store may be set back.
+		return !seen.Received.After(recorded.seenAt)
 	}
 	// A state that was read before the last event was seen may be that of the event.
 	return !seen.ReadAt.After(recorded.seenAt) || isOlder(before, seen) && !seen.Lasting

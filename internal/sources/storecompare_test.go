@@ -71,7 +71,7 @@ func TestWhatIsSeenInAStore(t *testing.T) {
 			{seen: polled(7, openbao.Live, 0, 5)},
 			{seen: polled(7, openbao.Deleted, 6, 7), want: "deleted 7/deleted/" + nanos(6)},
 		}},
-		{name: "a line of a write that comes after the deletion does not undelete it", steps: []step{
+		{name: "what was read before the deletion does not undelete it", steps: []step{
 			{seen: written(7, "update", 0), want: "rotated " + revisionOf(7, 0)},
 			{seen: polled(7, openbao.Deleted, 2, 3), want: "deleted 7/deleted/" + nanos(2)},
 			{seen: written(7, "update", 0)},
@@ -93,6 +93,11 @@ func TestWhatIsSeenInAStore(t *testing.T) {
 			{seen: polled(0, openbao.Gone, -1, 4)},
 			{seen: written(1, "create", 5), want: "rotated " + revisionOf(1, 5)},
 			{seen: written(2, "update", 6), want: "rotated " + revisionOf(2, 6)},
+		}},
+		{name: "a secret that is made anew before the event of its end is published is rotated", steps: []step{
+			{seen: written(2, "update", 0), want: "rotated " + revisionOf(2, 0)},
+			{seen: polled(0, openbao.Gone, 3, 5), want: "deleted gone/" + nanos(0)},
+			{seen: written(1, "create", 4), want: "rotated " + revisionOf(1, 4)},
 		}},
 		{name: "a secret that was created again unseen is rotated, although its version is the same", steps: []step{
 			{seen: written(1, "create", 0), want: "rotated " + revisionOf(1, 0), created: true},
@@ -120,13 +125,19 @@ func TestWhatIsSeenInAStore(t *testing.T) {
 			{seen: received(written(8, "update", 2), 2), want: "rotated " + revisionOf(8, 2)},
 			{seen: received(polled(8, openbao.Destroyed, -1, 3), 3), want: "deleted 8/destroyed/" + nanosAfter(30, 1)},
 		}},
-		{name: "a false line of a time to come does not hide the next true one", steps: []step{
-			{seen: written(7, "update", 0), want: "rotated " + revisionOf(7, 0)},
-			{seen: received(written(900, "update", 3), 2), want: "rotated " + revisionOf(900, 3)},
-			{seen: written(8, "update", 3), want: "rotated " + revisionOf(8, 3)},
+		{name: "a line of a time to come in an engine without versions does not hide the next one", steps: []step{
+			{seen: requested(openbao.Live, "update", "a", 0), want: "rotated request/a"},
+			{seen: received(requested(openbao.Live, "update", "b", 3), 2), want: "rotated request/b"},
+			{seen: requested(openbao.Live, "update", "c", 3), want: "rotated request/c"},
 		}},
 		{name: "the audited deletion of an unknown secret is published", steps: []step{
 			{seen: requested(openbao.Gone, "delete", "a", 0), want: "deleted request/a"},
+		}},
+		{name: "the audited deletion of what the store never had is not published", steps: []step{
+			{seen: audited(polled(0, openbao.Gone, 1, 1), "delete")},
+		}},
+		{name: "a version that was deleted before it was known is deleted by the line", steps: []step{
+			{seen: audited(polled(3, openbao.Deleted, 1, 1), "delete"), want: "deleted 3/deleted/" + nanos(1)},
 		}},
 		{name: "the polled deletion of an unknown secret is not published", steps: []step{
 			{seen: polled(7, openbao.Deleted, 0, 1)},

@@ -16,12 +16,17 @@ var (
 // minute returns the time n minutes after the epoch of these tests.
 func minute(n int) time.Time { return storeEpoch.Add(time.Duration(n) * time.Minute) }
 
-// written is the observation of a write in the audit log.
+// written is the observation of a write that the audit log has a line about. It was read when it was written.
 func written(version int64, operation string, at int) openbao.Observation {
-	return openbao.Observation{
-		Path: storePath, Engine: events.EngineKV, Version: version, State: openbao.Live, At: minute(at),
-		Operation: operation, Received: minute(at).Add(time.Second),
-	}
+	seen := audited(polled(version, openbao.Live, at, at), operation)
+	seen.At = minute(at)
+	return seen
+}
+
+// audited is an observation that the audit log has a line about.
+func audited(seen openbao.Observation, operation string) openbao.Observation {
+	seen.Operation = operation
+	return seen
 }
 
 // polled is the observation of metadata that was read.

@@ -18,10 +18,10 @@ type storeKind struct {
 	noticed   func(source events.Source)
 }
 
-// newStoreKind makes the feed. It sets Known and Recorded of the options, which the ledger answers.
+// newStoreKind makes the feed. It sets Known of the options, which the ledger answers.
 func newStoreKind(options openbao.Options, seen *sightings, known *ledger, ring *keyring, noticed func(events.Source)) (*storeKind, error) {
 	s := &storeKind{sightings: seen, restores: newRestores(), ledger: known, ring: ring, noticed: noticed}
-	options.Known, options.Recorded = s.knownPaths, s.recorded
+	options.Known = s.knownPaths
 	var err error
 	s.feed, err = openbao.New(options)
 	return s, err
@@ -64,15 +64,6 @@ func (s *storeKind) assess(source events.Source, before *lastEvent, _ bool) (eve
 	current := s.ring.fingerprint(source, storeContent(change))[0]
 	change.Fingerprint, change.Trace = current.all.Text(current.keyID), seen.Trace
 	return change, true
-}
-
-// recorded returns the version of the last event of a path, and false if there is none.
-func (s *storeKind) recorded(path events.StorePath) (version int64, ok bool) {
-	state := s.ledger.get(path.Source()).inStore()
-	if state == nil {
-		return 0, false
-	}
-	return state.version, true
 }
 
 // knownPaths lists the secrets of a mount that exist according to the stream.

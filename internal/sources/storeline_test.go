@@ -72,50 +72,51 @@ func observe(f *testing.F) *observed {
 	return o
 }
 
-// of returns the observations of a line: all that come before the observation of the next line.
+// of returns the observations of a line. Lines that come together are handled in any order, so it waits for those of two further lines, of which the
+// second is sent once the first is observed.
 func (o *observed) of(t *testing.T, line []byte) []openbao.Observation {
 	t.Helper()
-	o.sent++
-	// A line of a request that was seen before is ignored.
-	line = bytes.ReplaceAll(line, []byte(`"id":"`), fmt.Appendf(nil, `"id":"%d-`, o.sent))
-	end := strconv.Itoa(o.sent)
-	postLines(t, o.client, o.address, fmt.Appendf(nil, "%s\n"+
-		`{"type":"response","request":{"operation":"update","mount_type":"kv","mount_point":"end/","path":"end/%s"}}`, line, end))
 	var list []openbao.Observation
-	for {
-		seen := testkit.Receive(t, "the observation of the line that follows", o.observations, func() string { return string(line) })
-		if seen.Path.Mount == "end" && seen.Path.Path == end {
-			return list
+	for range 2 {
+		o.sent++
+		// A line of a request that was seen before is ignored.
+		line = bytes.ReplaceAll(line, []byte(`"id":"`), fmt.Appendf(nil, `"id":"%d-`, o.sent))
+		end := strconv.Itoa(o.sent)
+		postLines(t, o.client, o.address, fmt.Appendf(nil, "%s\n"+
+			`{"type":"response","request":{"operation":"update","mount_type":"kv","mount_point":"end/","path":"end/%s"}}`, line, end))
+		for ended := false; !ended; {
+			seen := testkit.Receive(t, "the observation of the line that follows", o.observations, func() string { return string(line) })
+			ended = seen.Path.Mount == "end" && seen.Path.Path == end
+			if !ended {
+				list = append(list, seen)
+			}
 		}
-		list = append(list, seen)
+		line = nil
 	}
+	return list
 }
 
-// FuzzAuditLine sends lines that are trusted: those of writes in KV v2 that have the version and its time, and those of KV v1. No line may cause an
-// event that cannot be published, or one that hides later writes.
+// FuzzAuditLine sends lines of KV v1, which alone are observations. No line may cause an event that cannot be published, or one that hides later
+// writes.
 func FuzzAuditLine(f *testing.F) {
 	log, err := os.ReadFile("openbao/testdata/openbao-2.6.2.jsonl")
 	must(f, err)
 	for line := range bytes.Lines(log) {
 		f.Add(bytes.TrimSuffix(line, []byte("\n")))
 	}
-	write := func(id, at, version, created string) {
-		f.Add(fmt.Appendf(nil, `{"time":%q,"type":"response","request":{"id":%q,"operation":"update","mount_type":"kv","mount_point":"secret/",`+
-			`"path":"secret/data/shop/db"},"response":{"data":{"version":%s,"created_time":%q}}}`, at, id, version, created))
+	write := func(id, at string) {
+		f.Add(fmt.Appendf(nil, `{"time":%q,"type":"response","request":{"id":%q,"operation":"update","mount_type":"kv","mount_point":"kv/",`+
+			`"path":"kv/shop/db"}}`, at, id))
 	}
 	for _, at := range []string{
 		"1960-01-01T00:00:00Z", "1600-01-01T00:00:00Z", "1970-01-01T00:00:00Z", "0001-01-01T00:00:00Z", "2500-01-01T00:00:00Z",
 		"0000-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59",
 	} {
-		write("1", at, "8", "hmac-sha256:0")
-		write("1", at, "1000000000", at)
+		write("1", at)
 	}
-	for _, created := range []string{"2026-03-14T15:00:00Z", "2026-03-14T15:00:59Z", "1970-01-01T00:00:00Z", "1600-01-01T00:00:00Z"} {
-		write("1", "2026-03-14T15:00:00Z", "8", created)
+	for _, id := range []string{" 1 ", " ", strings.Repeat("\u00e9", 200)} {
+		write(id, "2026-03-14T15:00:00Z")
 	}
-	write(" 1 ", "2026-03-14T15:00:00Z", "8", "hmac-sha256:0")
-	write(" ", "2026-03-14T15:00:00Z", "8", "hmac-sha256:0")
-	write(strings.Repeat("\u00e9", 200), "2026-03-14T15:00:00Z", "8", "hmac-sha256:0")
 	for _, path := range []string{" db ", "%2F", "\u00a0", strings.Repeat("\u00e9", 500), strings.Repeat("%", 1000)} {
 		f.Add(fmt.Appendf(nil, `{"time":"2026-03-14T15:00:00Z","type":"response","request":{"id":"1","operation":"update","mount_type":"kv",`+
 			`"mount_point":"kv/","path":%q}}`, "kv/"+path))

@@ -107,6 +107,10 @@ func TestAKindThatCannotBeListedKeepsNothingElseFromBeingWatched(t *testing.T) {
 
 			options := b.everyKind()
 			listening := b.withStore(&options, "")
+			options.OpenBao.Transport = answers{
+				"/v1/sys/internal/ui/mounts":  `{"data":{"secret":{"secret/":{"type":"kv","options":{"version":"2"}}}}}`,
+				"/v1/secret/metadata/shop/db": `{"data":{"current_version":1,"versions":{"1":{"created_time":"2026-03-14T15:00:00Z"}}}}`,
+			}
 			w, stop := b.start(options)
 			defer stop()
 			b.eventually("the receiver listens", func() bool { return listening() != "" })

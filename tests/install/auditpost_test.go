@@ -19,6 +19,18 @@ func auditLine() []byte {
 		time.Now().UTC().Format(time.RFC3339Nano))
 }
 
+// answerAsStore answers what the watcher asks a store that has the secret of auditLine.
+func answerAsStore(w http.ResponseWriter, r *http.Request) {
+	switch r.URL.Path {
+	case "/v1/sys/internal/ui/mounts":
+		fmt.Fprint(w, `{"data":{"secret":{"secret/":{"type":"kv","options":{"version":"2"}}}}}`)
+	case "/v1/secret/metadata/shop/db":
+		fmt.Fprint(w, `{"data":{"current_version":1,"versions":{"1":{"created_time":"2026-03-14T15:00:00Z"}}}}`)
+	default:
+		http.NotFound(w, r)
+	}
+}
+
 // post posts a line as the audit device of OpenBao does, which knows the authorities in PEM, and returns the status of the answer.
 func (c *components) post(authorities []byte, token string, line []byte) int {
 	c.Helper()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -64,8 +65,10 @@ func TestTheComponentsReceiveTheAuditOfAStoreAndSendTraces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	store := httptest.NewServer(http.HandlerFunc(answerAsStore))
+	t.Cleanup(store.Close)
 	c.openBao(map[string][]byte{
-		"stores.yaml": []byte("stores: [{name: bao, address: 'https://openbao.openbao.svc:8200', auth: {token: a}}]\n"),
+		"stores.yaml": fmt.Appendf(nil, "stores: [{name: bao, address: %q, auth: {token: a}}]\n", store.URL),
 		"token":       []byte(auditToken + "\n"),
 		"tls.crt":     c.read(files.Cert), "tls.key": c.read(files.Key),
 	})

@@ -2,6 +2,7 @@ package openbao
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"strings"
 	"time"
@@ -13,38 +14,32 @@ import (
 type entry struct {
 	at        time.Time // by the store's clock
 	received  time.Time // by our clock
-	engine    string
-	namespace string // without slashes around it, events.RootNamespace for the root
-	mount     string // without slashes around it; empty if the store does not log it (Vault before 1.15)
-	path      string // of the request, in the namespace, including the mount
+	namespace string    // without slashes around it, events.RootNamespace for the root
+	path      string    // of the request, in the namespace, including the mount
 	operation string
 	request   string
 	by        string
 	trace     events.TraceContext
-	version   int64     // the version that was written; zero if the line does not say
-	created   time.Time // when that version was created; zero if the line does not say
+	version   int64 // the version that was written; zero if the line does not say
 }
 
 const (
 	// maxAhead is how far the clock of a store may be ahead of ours.
 	maxAhead = time.Minute
-	// maxLate is how late a line may arrive and still count as a change. Log shippers deliver what was written while the watcher was down, but also
-	// whole old files.
+	// maxLate is how late a line may arrive and still say who made a change. Log shippers deliver what was written while the watcher was down, but
+	// also whole old files.
 	maxLate = time.Hour
 )
 
-// isLate reports whether the line arrived so late that it is only a reason to read the path that it names.
+// isLate reports whether the line arrived so late that it does not say who made the change that is read.
 func (e *entry) isLate() bool { return e.received.Sub(e.at) > maxLate }
 
-// checkTimes drops times that are later than the store's clock can show. If they were kept, the line would count as the latest state forever. Times
-// before 1970 are not even decoded.
-func (e *entry) checkTimes() {
-	last := e.received.Add(maxAhead)
-	if e.at.IsZero() || e.at.After(last) {
-		e.at = e.received
-	}
-	if e.created.After(last) {
-		e.created = time.Time{}
+// receiveAt records when the line was received, by our clock. It drops a time that is later than the store's clock can show: the state of a secret in
+// KV v1 would count as the latest forever. Times before 1970 are not even decoded.
+func (e *entry) receiveAt(now time.Time) {
+	e.received = now
+	if e.at.IsZero() || e.at.After(now.Add(maxAhead)) {
+		e.at = now
 	}
 }
 
@@ -89,11 +84,10 @@ type auditLine struct {
 		DisplayName string `json:"display_name"`
 	} `json:"auth"`
 	Request *struct {
-		ID         string `json:"id"`
-		Operation  string `json:"operation"`
-		MountPoint string `json:"mount_point"`
-		MountType  string `json:"mount_type"`
-		Namespace  struct {
+		ID        string `json:"id"`
+		Operation string `json:"operation"`
+		MountType string `json:"mount_type"`
+		Namespace struct {
 			Path string `json:"path"`
 		} `json:"namespace"`
 		Path    string              `json:"path"`
@@ -101,10 +95,9 @@ type auditLine struct {
 	} `json:"request"`
 	Response struct {
 		Data struct {
-			Version     integer `json:"version"`
-			CreatedTime instant `json:"created_time"`
-			Error       filled  `json:"error"`
-			Status      integer `json:"http_status_code"`
+			Version integer `json:"version"`
+			Error   filled  `json:"error"`
+			Status  integer `json:"http_status_code"`
 		} `json:"data"`
 	} `json:"response"`
 }
@@ -127,49 +120,30 @@ func decodeLine(line []byte) (entry, verdict) {
 	if l.Type != "response" || l.Request == nil || bool(l.Error) || bool(l.Response.Data.Error) || l.Response.Data.Status >= 400 {
 		return entry{}, ignored
 	}
+	switch l.Request.MountType {
+	case events.EngineKV, events.EngineDatabase, events.EngineLDAP:
+	default:
+		return entry{}, ignored
+	}
+	switch l.Request.Operation {
+	case "create", "update", "patch", "delete", "recover":
+	default:
+		return entry{}, ignored
+	}
 	e := entry{
 		at:        time.Time(l.Time),
-		engine:    l.Request.MountType,
-		namespace: strings.Trim(l.Request.Namespace.Path, "/"),
+		namespace: cmp.Or(strings.Trim(l.Request.Namespace.Path, "/"), events.RootNamespace),
 		path:      l.Request.Path,
 		operation: l.Request.Operation,
 		request:   strings.TrimSpace(events.Shorten(l.Request.ID, maxLabel)), // the ID of an event ends with it, and has no space around it
 		by:        events.Shorten(l.Auth.DisplayName, maxLabel),
 		trace:     traceOf(l.Request.Headers),
-	}
-	e.mount = mountOf(l.Request.MountPoint, e.namespace, e.path)
-	if e.namespace == "" {
-		e.namespace = events.RootNamespace
-	}
-	switch e.engine {
-	case events.EngineKV, events.EngineDatabase, events.EngineLDAP:
-	default:
-		return entry{}, ignored
-	}
-	switch e.operation {
-	case "create", "update", "patch", "delete", "recover":
-	default:
-		return entry{}, ignored
+		version:   int64(l.Response.Data.Version),
 	}
 	if len(e.path)+len(e.namespace) > maxPath || !isPath(e.path) || !isPath(e.namespace) {
 		return entry{}, malformed
 	}
-	if version := int64(l.Response.Data.Version); version > 0 {
-		e.version, e.created = version, time.Time(l.Response.Data.CreatedTime)
-	}
 	return e, used
-}
-
-// mountOf returns the mount of a request path. OpenBao writes the mount point with the namespace in front, but not the path.
-func mountOf(point, namespace, path string) string {
-	point = strings.Trim(point, "/")
-	if inner, ok := strings.CutPrefix(point, namespace+"/"); ok && namespace != "" && strings.HasPrefix(path, inner+"/") {
-		return inner
-	}
-	if point != "" && strings.HasPrefix(path, point+"/") {
-		return point
-	}
-	return ""
 }
 
 // traceOf returns the trace context that the writer sent, if the store logs that header in clear text.

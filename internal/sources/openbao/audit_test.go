@@ -25,7 +25,7 @@ func at(t testing.TB, text string) time.Time {
 func TestLinesOfARealAuditLog(t *testing.T) {
 	lines := samples(t, "openbao-2.6.2.jsonl")
 	entryOf := func(change func(*entry)) entry {
-		e := entry{engine: events.EngineKV, namespace: events.RootNamespace, mount: "secret", path: "secret/data/shop/db", by: "token"}
+		e := entry{namespace: events.RootNamespace, path: "secret/data/shop/db", by: "token"}
 		change(&e)
 		return e
 	}
@@ -34,40 +34,41 @@ func TestLinesOfARealAuditLog(t *testing.T) {
 		line    string
 		want    verdict
 		entry   entry
-		means   change // of the entry in a KV v2 mount
+		mount   string // of the entry, in KV v2; empty: secret
+		means   change // of the entry there
 		nothing bool   // it means nothing
 	}{
 		{
 			name: "the first write of a secret is a create", line: "response create secret/data/shop/db", want: used,
 			entry: entryOf(func(e *entry) {
-				e.operation, e.version, e.created = "create", 1, at(t, "2026-11-20T11:03:06.579622465Z")
+				e.operation, e.version = "create", 1
 				e.at, e.request = at(t, "2026-11-20T11:03:06.579980109Z"), "b79fa2e1-43fe-05a8-6d69-56e45ee5f084"
 			}),
-			means: change{operation: "create", complete: true, state: Live, version: 1},
+			means: change{operation: "create", state: Live, version: 1},
 		},
 		{
 			name: "a write with an audited traceparent has its trace", line: "response update secret/data/shop/db", want: used,
 			entry: entryOf(func(e *entry) {
-				e.operation, e.version, e.created = "update", 2, at(t, "2026-11-20T11:03:06.591040173Z")
+				e.operation, e.version = "update", 2
 				e.at, e.request = at(t, "2026-11-20T11:03:06.591188034Z"), "8aba8637-4fa5-4636-f1d2-44256ce4489e"
 				e.trace = events.TraceContext{Parent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}
 			}),
-			means: change{operation: "update", complete: true, state: Live, version: 2},
+			means: change{operation: "update", state: Live, version: 2},
 		},
 		{
 			name: "a patch", line: "response patch secret/data/shop/db", want: used,
 			entry: entryOf(func(e *entry) {
-				e.operation, e.version, e.created = "patch", 3, at(t, "2026-11-20T11:03:06.665757606Z")
+				e.operation, e.version = "patch", 3
 				e.at, e.request = at(t, "2026-11-20T11:03:06.665997073Z"), "c5818b51-4e7e-c137-ee6f-b672543ae61a"
 			}),
-			means: change{operation: "patch", complete: true, state: Live, version: 3},
+			means: change{operation: "patch", state: Live, version: 3},
 		},
 		{
 			name: "a delete has no version", line: "response delete secret/data/shop/db", want: used,
 			entry: entryOf(func(e *entry) {
 				e.operation, e.at, e.request = "delete", at(t, "2026-11-20T11:03:06.813062488Z"), "96f7d854-0d06-efda-5d80-5b5957499f1d"
 			}),
-			means: change{operation: "delete", state: Deleted},
+			means: change{operation: "delete", state: Deleted, isDeletion: true},
 		},
 		{
 			name: "an undelete", line: "response update secret/undelete/shop/db", want: used,
@@ -104,13 +105,11 @@ func TestLinesOfARealAuditLog(t *testing.T) {
 		{
 			name: "a write in another namespace, whose mount point has the namespace in it", line: "response create kv/data/x/y", want: used,
 			entry: entryOf(func(e *entry) {
-				e.namespace, e.mount, e.path = "team1", "kv", "kv/data/x/y"
-				e.operation, e.version, e.created = "create", 1, at(t, "2026-11-20T11:03:07.437597918Z")
+				e.namespace, e.path = "team1", "kv/data/x/y"
+				e.operation, e.version = "create", 1
 				e.at, e.request = at(t, "2026-11-20T11:03:07.437721963Z"), "09b083be-f9c2-6f1d-4d65-c02800d0602f"
 			}),
-			means: change{
-				path: events.StorePath{Namespace: "team1", Mount: "kv", Path: "x/y"}, operation: "create", complete: true, state: Live, version: 1,
-			},
+			mount: "kv", means: change{path: "x/y", operation: "create", state: Live, version: 1},
 		},
 		{name: "a request is not a response", line: "request create secret/data/shop/db", want: ignored},
 		{name: "a read is no change", line: "response read secret/data/shop/db", want: ignored},
@@ -133,17 +132,15 @@ func TestLinesOfARealAuditLog(t *testing.T) {
 			if test.want != used {
 				return
 			}
-			means, ok := judge(got, got.mount, kvV2)
+			in := engineMount{namespace: got.namespace, path: orDefault(test.mount, "secret"), engine: events.EngineKV, version: kvV2}
+			means, ok := judge(&got, in)
 			if ok == test.nothing {
 				t.Fatalf("judged as %v, %+v", ok, means)
 			}
 			if test.nothing {
 				return
 			}
-			if test.means.path.Path == "" {
-				test.means.path = events.StorePath{Namespace: events.RootNamespace, Mount: "secret", Path: "shop/db"}
-			}
-			test.means.engine = events.EngineKV
+			test.means.path = orDefault(test.means.path, "shop/db")
 			if diff := cmp.Diff(test.means, means, cmp.AllowUnexported(change{})); diff != "" {
 				t.Errorf("change (-want +got):\n%s", diff)
 			}
@@ -156,10 +153,10 @@ func lineOf(request, response, rest string) string {
 	return fmt.Sprintf(`{"time":"2026-11-20T11:03:06Z","type":"response","auth":{"display_name":"token"},"request":{"id":"1",%s},"response":{%s}%s}`, request, response, rest)
 }
 
-func TestALineOfVaultBefore115LacksTheMountAndTheTimeOfTheVersion(t *testing.T) {
+func TestALineOfVaultBefore115LacksTheMount(t *testing.T) {
 	got, result := decodeLine(samples(t, "vault-1.13.0.jsonl")["response create secret/data/shop/db"])
 	want := entry{
-		at: at(t, "2026-11-21T20:09:37.618263588Z"), engine: events.EngineKV, namespace: events.RootNamespace, path: "secret/data/shop/db",
+		at: at(t, "2026-11-21T20:09:37.618263588Z"), namespace: events.RootNamespace, path: "secret/data/shop/db",
 		operation: "create", request: "2f32fae4-25a8-8946-dec8-40c8fe16105b", by: "root", version: 1,
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(entry{})); result != used || diff != "" {
@@ -258,19 +255,18 @@ func FuzzDecodeLine(f *testing.F) {
 		if (result == used) != !reflect.ValueOf(e).IsZero() {
 			t.Fatalf("%s with %+v", result, e)
 		}
+		mount, _, _ := strings.Cut(e.path, "/")
 		for _, kv := range []int{kvV1, kvV2} {
-			for _, mount := range []string{e.mount, guessMount(e)} {
-				c, ok := judge(e, mount, kv)
-				if !ok {
-					continue
-				}
-				c.path.Store = "main"
-				if back, err := c.path.Source().StorePath(); err == nil && back != c.path {
-					t.Errorf("%+v is read back as %+v", c.path, back)
-				}
-				if !isPath(c.path.Path) || !isPath(c.path.Mount) {
-					t.Errorf("no request can be made of %+v", c.path)
-				}
+			c, ok := judge(&e, engineMount{namespace: e.namespace, path: mount, engine: events.EngineKV, version: kv})
+			if !ok {
+				continue
+			}
+			path := events.StorePath{Store: "main", Namespace: e.namespace, Mount: mount, Path: c.path}
+			if back, err := path.Source().StorePath(); err == nil && back != path {
+				t.Errorf("%+v is read back as %+v", path, back)
+			}
+			if !isPath(c.path) {
+				t.Errorf("no request can be made of %s", c.path)
 			}
 		}
 	})

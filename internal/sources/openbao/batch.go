@@ -6,23 +6,16 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"time"
 )
 
-const (
-	// roomTimeout is how long a batch waits for room. It is shorter than what a request may take, also while the receiver shuts down.
-	roomTimeout = 3 * time.Second
-	// maxAgain is the maximum number of lines in a batch that is to be sent again: what was taken of it must still be known then.
-	maxAgain = maxRecent
-)
+// maxAgain is the maximum number of lines in a batch that is to be sent again: what was taken of it must still be known then.
+const maxAgain = maxRecent
 
-// batch takes the lines of one body. An audit device posts one line, for which its store waits. A log shipper posts many: it can wait, and sends
-// them again if it is told so.
+// batch takes the lines of one body. An audit device posts one line, for which its store waits. A log shipper posts many, and sends them again if it
+// is told so.
 type batch struct {
 	to    *intake
 	lines int
-	// first is the first line if there was no room for it and the hint that it may become.
-	first []byte
 	// full says that a line was not taken, nor any after it, and that the body is to be sent again.
 	full bool
 	// skipped says that the body was too long, or that a line was that may have been a change.
@@ -31,9 +24,7 @@ type batch struct {
 
 // read takes the lines of a body.
 func (b *batch) read(ctx context.Context, body io.Reader) error {
-	inTime, cancel := context.WithTimeout(ctx, roomTimeout)
-	defer cancel()
-	take := func(line []byte) { b.take(ctx, inTime, line) }
+	take := func(line []byte) { b.take(ctx, line) }
 	skip := func(head []byte) { b.skipped = b.to.skip(ctx, head) || b.skipped }
 	rest, err := readLines(body, maxLine, take, skip)
 	_, tooLong := errors.AsType[*http.MaxBytesError](err)
@@ -46,35 +37,23 @@ func (b *batch) read(ctx context.Context, body io.Reader) error {
 	case len(rest) > 0:
 		take(rest)
 	}
-	if b.first != nil {
-		b.to.take(ctx, b.first)
+	if b.full && b.lines == 1 {
+		b.full = false
+		b.to.miss(ctx, dropped)
 	}
 	b.skipped = b.skipped || tooLong
 	return nil
 }
 
-// take takes one line, and waits for room until inTime is done if it is not the only one. If there is none, a body of few lines is to be sent again.
-// A line that will not be sent again is dropped only if the spool is full: it may need no room for a hint.
-func (b *batch) take(ctx, inTime context.Context, line []byte) {
+// take takes one line. If there is no room for it, a body of few lines is to be sent again.
+func (b *batch) take(ctx context.Context, line []byte) {
 	b.lines++
-	if b.lines == 1 {
-		now, cancel := context.WithCancel(ctx)
-		cancel()
-		if !b.to.takeInTime(ctx, now, line) {
-			b.first = bytes.Clone(line)
-		}
-		return
-	}
-	if b.first != nil {
-		b.full = !b.to.takeInTime(ctx, inTime, b.first)
-		b.first = nil
-	}
 	switch {
-	case b.full:
+	case b.full || b.to.take(ctx, line):
 	case b.lines <= maxAgain:
-		b.full = !b.to.takeInTime(ctx, inTime, line)
-	case !b.to.takeInTime(ctx, inTime, line):
-		b.to.take(ctx, line)
+		b.full = true
+	default:
+		b.to.miss(ctx, dropped)
 	}
 }
 

@@ -145,12 +145,13 @@ func (r *rig) count(t *testing.T, name, result string) int64 {
 	return total
 }
 
-// repeated returns the line of the first write that many times, each of a request of its own.
+// repeated returns the line of the first write that many times, each of a request of its own, about a path of its own.
 func repeated(t testing.TB, times int) [][]byte {
 	t.Helper()
 	line, lines := samples(t, "openbao-2.6.2.jsonl")["response create secret/data/shop/db"], make([][]byte, times)
 	for i := range lines {
 		lines[i] = bytes.Replace(line, []byte(`"id":"b79fa2e1-`), fmt.Appendf(nil, `"id":"%08d-`, i), 1)
+		lines[i] = bytes.Replace(lines[i], []byte("data/shop/db"), fmt.Appendf(nil, "data/shop/%d", i), 1)
 	}
 	return lines
 }

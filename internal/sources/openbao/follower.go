@@ -1,186 +1,103 @@
 package openbao
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"slices"
+	"strings"
 	"time"
-
-	"github.com/keyturn/keyturn/internal/events"
 )
 
-const (
-	// hintsSize is the maximum number of paths that wait to be read.
-	hintsSize = 1024
-	// maxUnlocated is how many of these paths may wait for an unknown mount: whoever can send lines can invent mounts.
-	maxUnlocated = hintsSize / 4
-	// maxTries is how many times a path is read if the store answers with an error that a retry may fix. That takes about six minutes.
-	maxTries = 20
-)
+// maxUnlocated is how many paths may wait when one in an unknown mount is put off: many lines may be about mounts that the token may not see.
+const maxUnlocated = maxLooks / 4
 
-// follower reads the paths that the audit log hints at. Hints that arrive while it reads are read together.
+// follower looks at the paths that the audit log names. What it reads is what it observes: a line only says where to look, and who made the change.
 type follower struct {
-	hints          <-chan hint
+	looks          *looks
 	origin         origin
 	metadataReader *metadataReader
 	mounts         *mountTable
-	catalog        catalog
 	outlet         *outlet
 	status         *status
 	polls          pollRequests
 	now            func() time.Time
 }
 
-// run reads until ctx is done.
+// run looks until ctx is done.
 func (f *follower) run(ctx context.Context) {
-	var waiting []hint
 	for ctx.Err() == nil {
-		incoming := f.hints
-		if len(waiting) >= hintsSize {
-			incoming = nil
-		}
 		select {
 		case <-ctx.Done():
-		case h := <-incoming:
-			waiting = append(waiting, h)
-			for range min(len(incoming), hintsSize-len(waiting)) {
-				waiting = append(waiting, <-incoming)
-			}
-		case <-time.After(f.untilDue(waiting)):
+		case <-f.looks.added:
+		case <-time.After(f.looks.untilDue(f.now())):
 		}
-		waiting = f.readDue(ctx, waiting)
+		f.lookAtDue(ctx)
 	}
 }
 
-// untilDue returns the time until the first hint is due.
-func (f *follower) untilDue(waiting []hint) time.Duration {
-	next := time.Hour
-	for i := range waiting {
-		next = min(next, waiting[i].due.Sub(f.now()))
-	}
-	return max(next, 0)
+// lookAtDue looks at the paths that are due, a few at a time.
+func (f *follower) lookAtDue(ctx context.Context) {
+	due := f.looks.take(f.now())
+	inParallel(len(due), func(i int) {
+		if done := f.look(ctx, &due[i]); !done && !f.looks.putBack(due[i]) {
+			f.polls.ask()
+		}
+	})
 }
 
-// readDue reads the paths that are due, each once. It returns the hints that are not due yet or must be retried.
-func (f *follower) readDue(ctx context.Context, waiting []hint) []hint {
-	var later []hint
-	var paths []events.StorePath
-	now, due := f.now(), map[events.StorePath][]hint{}
-	unlocated := 0
-	for _, h := range waiting {
-		if h.due.After(now) {
-			later = append(later, h)
-			if !h.isLocated() {
-				unlocated++
-			}
-			continue
-		}
-		readable, err := f.locate(ctx, &h, unlocated < maxUnlocated)
-		switch path := h.meaning.path; {
-		case err != nil:
-			later = append(later, h)
-			unlocated++
-		case readable:
-			if due[path] == nil {
-				paths = append(paths, path)
-			}
-			due[path] = append(due[path], h)
-		}
-	}
-	again := make([][]hint, len(paths))
-	inParallel(len(paths), func(i int) { again[i] = f.readHinted(ctx, paths[i], due[paths[i]]) })
-	for _, hints := range again {
-		for _, h := range hints {
-			later = append(later, h.delayed(f.now()))
-		}
-	}
-	return later
-}
-
-// locate finds the mount of a hint, which determines its meaning. It returns false if there is nothing to read. It returns an error if the mount
-// cannot be found yet, and sets when the hint is due again. If wait is true, a hint whose mount may be newer than the mount table is delayed until
-// the table is requested again.
-func (f *follower) locate(ctx context.Context, h *hint, wait bool) (readable bool, err error) {
-	if h.isLocated() {
-		return true, nil
-	}
-	again, outdated := f.mounts.outdated(h.entry.namespace, h.entry.received)
-	in, err := f.mounts.find(ctx, h.entry.namespace, h.entry.path)
+// look looks at a path and observes what it reads. It returns false if the path is to be looked at again: until what is read is as new as the line.
+func (f *follower) look(ctx context.Context, l *look) (done bool) {
+	again, outdated := f.mounts.outdated(l.entry.namespace, l.entry.received)
+	in, err := f.mounts.find(ctx, l.entry.namespace, l.entry.path)
 	switch {
-	case errors.Is(err, errNoMount) && outdated && wait:
-		h.due = again
-		return false, err
+	case errors.Is(err, errNoMount) && outdated && f.looks.len() < maxUnlocated:
+		l.due = again // The mount may be newer than the mount table.
+		return false
 	case err != nil:
-		err = f.fail(ctx, guessMount(h.entry), h.tries, err)
-		*h = h.delayed(f.now())
-		return false, err
+		mount, _, _ := strings.Cut(l.entry.path, "/")
+		return f.fail(ctx, mount, l, err)
 	}
-	c, ok := judge(h.entry, in.path, in.version)
+	c, ok := judge(&l.entry, in)
 	switch {
 	case !ok:
-		return false, nil
-	case c.complete && c.version == 0:
-		// In KV v1, only the value could be read.
-		f.outlet.emit(ctx, f.origin.ofEntry(h.entry, c))
-		return false, nil
+		return true
+	case in.isPlain():
+		f.outlet.emit(ctx, f.origin.ofEntry(&l.entry, in, c))
+		return true
 	}
-	c.path.Store = f.origin.store
-	h.meaning = c
-	return true, nil
-}
-
-// readHinted reads a path and observes it, attributed to the last hint that explains its state. It returns the hints for which the path must be
-// read again. Whoever can send lines can send hints that never come true, so these do not delay others.
-func (f *follower) readHinted(ctx context.Context, path events.StorePath, hints []hint) (again []hint) {
-	o, err := f.metadataReader.read(ctx, path)
+	o, err := f.metadataReader.readIn(ctx, in, c.path)
 	if err != nil {
-		latest := slices.MinFunc(hints, func(a, b hint) int { return cmp.Compare(a.tries, b.tries) })
-		if f.fail(ctx, path.Mount, latest.tries, err) == nil {
-			return nil
-		}
-		return slices.DeleteFunc(hints, func(h hint) bool { return isExhausted(h.tries, err) })
+		return f.fail(ctx, in.path, l, err)
 	}
 	f.status.noteSuccess(ctx, auditHints)
-	f.status.noteSuccess(ctx, hintsOf(path.Mount))
-	var latest *entry
-	for i := range hints {
-		if !hints[i].accepts(&o) {
-			again = append(again, hints[i])
-			continue
-		}
-		latest = &hints[i].entry
-		if hints[i].explains(&o) {
-			o.attribute(*latest, hints[i].meaning)
-		}
-	}
-	if latest == nil || o.State == Gone && f.catalog.isNew(path) {
-		// If the path never existed, its deletion succeeds, too.
-		return again
-	}
-	o.Received = latest.received
-	if o.At.IsZero() && o.Operation != "" {
-		o.At = latest.at
+	f.status.noteSuccess(ctx, hintsOf(in.path))
+	if !l.entry.isLate() && c.explains(&o) {
+		o.attribute(&l.entry, c)
 	}
 	f.outlet.emit(ctx, o)
-	return again
+	if c.isIn(&o, l.entry.at) {
+		return true
+	}
+	if l.isLast() {
+		f.polls.ask()
+		return true
+	}
+	l.delay(f.now())
+	return false
 }
 
-// fail records an error, and returns it if a retry may fix it. After too many tries it leaves the path to the poller, unless the whole store is
-// down: hints that can never be answered must not take the room of others.
-func (f *follower) fail(ctx context.Context, mount string, tries int, err error) error {
+// fail records an error. It returns false if the path is to be looked at again. After too many tries it leaves the path to the poller, unless the
+// whole store is down: paths that can never be read must not take the room of others.
+func (f *follower) fail(ctx context.Context, mount string, l *look, err error) (done bool) {
 	switch {
 	case final(err):
 		f.status.noteHintFailure(ctx, mount, err)
-		return nil
-	case isExhausted(tries, err):
+		return true
+	case l.isLast() && !down(err):
 		f.status.noteHintFailure(ctx, mount, err)
 		f.polls.ask()
-		return nil
+		return true
 	}
 	f.status.noteFailure(ctx, auditHints, err)
-	return err
+	l.delay(f.now())
+	return false
 }
-
-// isExhausted reports whether an error at a try, counted from 0, is the last one.
-func isExhausted(tries int, err error) bool { return tries+1 >= maxTries && !down(err) }

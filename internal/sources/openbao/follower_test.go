@@ -1,14 +1,13 @@
 package openbao
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/keyturn/keyturn/internal/events"
 )
 
 const askOnly = withToken + "{}}]"
@@ -23,56 +22,41 @@ func writeLine(operation, path string, version int) []byte {
 	return []byte(strings.Replace(line, "2026-11-20T11:03:06Z", "2000-01-01T00:00:00Z", 1))
 }
 
-// writeLineWithoutTime is writeLine for Vault, which replaces the time of the version with an HMAC, so that the store must be asked.
-func writeLineWithoutTime(operation, path string, version int) []byte {
-	return []byte(strings.Replace(string(writeLine(operation, path, version)), `"created_time":"2000-01-01T00:00:00Z"`, `"created_time":"hmac-sha256:0"`, 1))
-}
-
-func TestWhatALineDoesNotIdentifyIsReadFirst(t *testing.T) {
+func TestALineOnlySaysWhereToLook(t *testing.T) {
+	const often = 10 // within a minute
 	tests := []struct {
 		name      string
 		line      []byte
+		path      string // of the secret, without its mount; empty: db
 		state     State
 		version   int64
 		operation string
 		asked     int // how often
 	}{
-		{name: "a write", line: writeLine("update", "secret/data/db", 9), state: Live, version: 9, operation: "update"},
-		{
-			name: "a write of an unknown time", line: writeLineWithoutTime("update", "secret/data/db", 3),
-			state: Live, version: 3, operation: "update", asked: 1,
-		},
-		{
-			name:  "a write in the future",
-			line:  []byte(strings.Replace(string(writeLine("update", "secret/data/db", 3)), `"created_time":"2000`, `"created_time":"2200`, 1)),
-			state: Live, version: 3, operation: "update", asked: 1,
-		},
-		{name: "a version far from the last one", line: writeLine("update", "secret/data/db", 3+maxLeap+1), state: Live, version: 3, asked: 1 + maxStale},
-		{
-			name: "the last version that is near enough", line: writeLine("update", "secret/data/db", 3+maxLeap),
-			state: Live, version: 3 + maxLeap, operation: "update",
-		},
-		{name: "a write that is older", line: writeLineWithoutTime("update", "secret/data/db", 2), state: Live, version: 3, asked: 1},
-		{name: "a write that is false", line: writeLineWithoutTime("update", "secret/data/db", 9), state: Live, version: 3, asked: 1 + maxStale},
-		{name: "a deletion that is false", line: writeLine("delete", "secret/data/db", 0), state: Live, version: 3, asked: 1 + maxStale},
+		{name: "a write of the version that is there", line: writeLine("update", "secret/data/db", 3), state: Live, version: 3, operation: "update", asked: 1},
+		{name: "a write whose line has no version", line: writeLine("update", "secret/data/db", 0), state: Live, version: 3, operation: "update", asked: 1},
+		{name: "a write that is older", line: writeLine("update", "secret/data/db", 2), state: Live, version: 3, asked: 1},
+		{name: "a write of a version that is not there", line: writeLine("update", "secret/data/db", 9), state: Live, version: 3, asked: often},
+		{name: "a write before the secret was made anew", line: writeLine("update", "secret/data/anew", 9), path: "anew", state: Live, version: 1, asked: 1},
+		{name: "a deletion that is false", line: writeLine("delete", "secret/data/db", 0), state: Live, version: 3, asked: often},
 		{name: "a destruction of another version", line: writeLine("update", "secret/destroy/db", 0), state: Live, version: 3, asked: 1},
-		{name: "a write to what is not there", line: writeLineWithoutTime("create", "secret/data/never", 1)},
-		{name: "a deletion of what was never there", line: writeLine("delete", "secret/metadata/never", 0)},
+		{name: "a write to what is not there", line: writeLine("create", "secret/data/never", 1), path: "never", state: Gone, asked: often},
+		{name: "a deletion of what is not there", line: writeLine("delete", "secret/metadata/never", 0), path: "never", state: Gone, operation: "delete", asked: 1},
 		{
 			name: "a write to a mount that is not there",
-			line: []byte(strings.ReplaceAll(string(writeLineWithoutTime("create", "secret/data/x", 1)), "secret/", "nowhere/")),
+			line: []byte(strings.ReplaceAll(string(writeLine("create", "secret/data/x", 1)), "secret/", "nowhere/")),
 		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			store := newFakeStore(kv2)
+			store, path := newFakeStore(kv2), orDefault(test.path, "db")
 			store.say("secret/metadata/db", http.StatusOK, metadataOf(3, "1999-01-01T00:00:00Z", ""))
+			store.say("secret/metadata/anew", http.StatusOK, metadataOf(1, "2000-01-01T00:00:01Z", ""))
 			known := func(string, string, string) []string {
 				t.Error("all paths are looked at because of a line")
 				return nil
 			}
-			recorded := func(path events.StorePath) (int64, bool) { return 3, path.Store == "main" && path.Path == "db" }
-			inBubble(t, askOnly, store, func(o *Options) { o.Known, o.Recorded = known, recorded }, func(t *testing.T, r *rig) {
+			inBubble(t, askOnly, store, func(o *Options) { o.Known = known }, func(t *testing.T, r *rig) {
 				r.feed.pipelines[0].intake.take(t.Context(), test.line)
 				after(time.Minute)
 				got := r.seen()
@@ -82,10 +66,10 @@ func TestWhatALineDoesNotIdentifyIsReadFirst(t *testing.T) {
 					}
 					return
 				}
-				if o := got["secret/db"]; len(got) != 1 || o.State != test.state || o.Version != test.version || o.Operation != test.operation {
+				if o := got["secret/"+path]; len(got) != 1 || o.State != test.state || o.Version != test.version || o.Operation != test.operation || o.ReadAt.IsZero() {
 					t.Errorf("%+v, want version %d %v by %q", got, test.version, test.state, test.operation)
 				}
-				if asked := store.times("secret/metadata/db"); asked != test.asked {
+				if asked := store.times("secret/metadata/" + path); asked != test.asked {
 					t.Errorf("asked %d times, want %d", asked, test.asked)
 				}
 			})
@@ -120,7 +104,7 @@ func TestAStandbyThatLagsBehindIsAskedAgain(t *testing.T) {
 		state  State
 	}{
 		{
-			name: "a write", line: writeLineWithoutTime("update", "secret/data/db", 4), state: Live,
+			name: "a write", line: writeLine("update", "secret/data/db", 4), state: Live,
 			before: metadataOf(3, "1999-01-01T00:00:00Z", ""), after: metadataOf(4, "2000-01-01T00:00:00Z", ""),
 		},
 		{
@@ -165,7 +149,7 @@ func TestAStoreThatIsAwayIsAskedUntilItIsBack(t *testing.T) {
 	store.do("sys/internal/ui/mounts", away)
 	inBubble(t, askOnly, store, nil, func(t *testing.T, r *rig) {
 		s := r.feed.pipelines[0].intake
-		s.take(t.Context(), writeLineWithoutTime("update", "secret/data/db", 4))
+		s.take(t.Context(), writeLine("update", "secret/data/db", 4))
 		s.take(t.Context(), writeLine("delete", "secret/data/other", 0))
 		after(time.Minute)
 		store.do("sys/internal/ui/mounts", mounts)
@@ -184,7 +168,7 @@ func TestAStoreThatIsAwayIsAskedUntilItIsBack(t *testing.T) {
 	})
 }
 
-func TestManyHintsAtOnePathAreOneRequest(t *testing.T) {
+func TestManyLinesAboutOnePathAreOneRequest(t *testing.T) {
 	store := newFakeStore(kv2)
 	release := make(chan struct{})
 	store.do("secret/metadata/slow", func(*http.Request) (int, string) { <-release; return http.StatusNotFound, "{}" })
@@ -195,23 +179,21 @@ func TestManyHintsAtOnePathAreOneRequest(t *testing.T) {
 		s.take(t.Context(), writeLine("update", "secret/undelete/slow", 0))
 		synctest.Wait()
 		for version := 1; version <= 7; version++ {
-			s.take(t.Context(), writeLineWithoutTime("update", "secret/data/db", version))
+			s.take(t.Context(), writeLine("update", "secret/data/db", version))
 		}
-		s.take(t.Context(), writeLine("update", "secret/destroy/db", 0))
 		synctest.Wait()
 		close(release)
 		after(time.Second)
 		if got := store.times("secret/metadata/db"); got != 1 {
 			t.Errorf("asked %d times, want once", got)
 		}
-		// An older version was destroyed: the last write explains the state.
 		if o := r.seen()["secret/db"]; o.Version != 7 || o.Operation != "update" {
 			t.Errorf("%+v", o)
 		}
 	})
 }
 
-func TestTooManyHintsMakeAPoll(t *testing.T) {
+func TestTooManyPathsMakeAPoll(t *testing.T) {
 	store := newFakeStore(kv2)
 	release := make(chan struct{})
 	store.do("secret/metadata/slow", func(*http.Request) (int, string) { <-release; return http.StatusNotFound, "{}" })
@@ -223,8 +205,11 @@ func TestTooManyHintsMakeAPoll(t *testing.T) {
 		s.take(t.Context(), writeLine("update", "secret/undelete/slow", 0))
 		synctest.Wait()
 		before := store.times("secret/detailed-metadata?scan")
-		for i := range hintsSize + 5 {
-			s.take(t.Context(), writeLine("update", fmt.Sprintf("secret/undelete/%d", i), 0))
+		for i := range maxLooks + 5 {
+			b := batch{to: s}
+			if err := b.read(t.Context(), bytes.NewReader(writeLine("update", fmt.Sprintf("secret/undelete/%d", i), 0))); err != nil {
+				t.Fatal(err)
+			}
 		}
 		after(10 * time.Second)
 		if got := r.lines(t, dropped); got != 5 {
@@ -237,7 +222,7 @@ func TestTooManyHintsMakeAPoll(t *testing.T) {
 	})
 }
 
-func TestAHintIsGivenUpIfTheStoreAnswersItBadlyForLong(t *testing.T) {
+func TestAPathIsGivenUpIfTheStoreAnswersBadlyForLong(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		status int
@@ -254,7 +239,7 @@ func TestAHintIsGivenUpIfTheStoreAnswersItBadlyForLong(t *testing.T) {
 			store.say("secret/metadata/bad", test.status, test.body)
 			inBubble(t, askOnly, store, nil, func(t *testing.T, r *rig) {
 				p := r.feed.pipelines[0]
-				p.intake.take(t.Context(), writeLineWithoutTime("update", "secret/data/bad", 3))
+				p.intake.take(t.Context(), writeLine("update", "secret/data/bad", 3))
 				after(time.Hour)
 				tries, asked := store.times("secret/metadata/bad"), len(p.polls) == 1
 				if test.tries > 0 && tries != test.tries || test.tries == 0 && tries < 100 || asked != (test.tries > 0) {
@@ -270,15 +255,31 @@ func TestAHintIsGivenUpIfTheStoreAnswersItBadlyForLong(t *testing.T) {
 	}
 }
 
-func TestALineThatComesLateIsOnlyAReasonToLook(t *testing.T) {
+func TestAVersionThatALineHasIsReadUntilItIsThere(t *testing.T) {
+	store := newFakeStore(kv2)
+	store.do("secret/metadata/db", func(*http.Request) (int, string) {
+		if store.times("secret/metadata/db") < maxTries {
+			return http.StatusOK, metadataOf(3, "1999-01-01T00:00:00Z", "")
+		}
+		return http.StatusOK, metadataOf(4, "2000-01-01T00:00:00Z", "")
+	})
+	inBubble(t, askOnly, store, nil, func(t *testing.T, r *rig) {
+		r.feed.pipelines[0].intake.take(t.Context(), writeLine("update", "secret/data/db", 4))
+		after(time.Hour)
+		if o := r.seen()["secret/db"]; o.Version != 4 || o.Operation != "update" || store.times("secret/metadata/db") != maxTries {
+			t.Errorf("%+v, want version 4 as in the audit log", o)
+		}
+	})
+}
+
+func TestALineThatComesLateDoesNotSayWhoDidIt(t *testing.T) {
 	for _, test := range []struct {
 		name      string
 		late      time.Duration
 		operation string
-		asked     int
 	}{
 		{name: "in time", late: maxLate, operation: "update"},
-		{name: "late", late: maxLate + time.Second, asked: 1},
+		{name: "late", late: maxLate + time.Second},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			store := newFakeStore(kv2)
@@ -290,15 +291,12 @@ func TestALineThatComesLateIsOnlyAReasonToLook(t *testing.T) {
 				if got := r.seen()["secret/db"]; got.Version != 3 || got.Operation != test.operation {
 					t.Errorf("observed %+v, want version 3 by %q", got, test.operation)
 				}
-				if asked := store.times("secret/metadata/db"); asked != test.asked {
-					t.Errorf("asked %d times, want %d", asked, test.asked)
-				}
 			})
 		})
 	}
 }
 
-func TestAHintAtAMountThatIsNewerThanTheTableWaitsForTheNextTable(t *testing.T) {
+func TestALineAboutAMountThatIsNewerThanTheTableWaitsForTheNextTable(t *testing.T) {
 	const both = `{"data":{"secret":{"secret/":{"type":"kv","options":{"version":"2"}},"new/":{"type":"kv","options":{"version":"2"}}}}}`
 	for _, test := range []struct {
 		name    string
@@ -312,14 +310,14 @@ func TestAHintAtAMountThatIsNewerThanTheTableWaitsForTheNextTable(t *testing.T) 
 			store.say("secret/metadata/db", http.StatusOK, metadataOf(3, "2000-01-01T00:00:00Z", ""))
 			inBubble(t, askOnly, store, nil, func(t *testing.T, r *rig) {
 				s := r.feed.pipelines[0].intake
-				s.take(t.Context(), writeLineWithoutTime("update", "secret/data/db", 3))
+				s.take(t.Context(), writeLine("update", "secret/data/db", 3))
 				after(3 * time.Second)
 				if test.created {
 					store.say("sys/internal/ui/mounts", http.StatusOK, both)
 					store.say("new/metadata/db", http.StatusOK, metadataOf(1, "2000-01-01T00:00:03Z", ""))
 				}
 				for range 10 {
-					s.take(t.Context(), []byte(strings.ReplaceAll(string(writeLineWithoutTime("create", "secret/data/db", 1)), "secret/", "new/")))
+					s.take(t.Context(), []byte(strings.ReplaceAll(string(writeLine("create", "secret/data/db", 1)), "secret/", "new/")))
 				}
 				after(maxNoMountAge)
 				if got := r.seen()["new/db"]; got.State == Live != test.created || got.Operation == "create" != test.created {
@@ -337,81 +335,23 @@ func TestAHintAtAMountThatIsNewerThanTheTableWaitsForTheNextTable(t *testing.T) 
 	}
 }
 
-func TestHintsAtMountsThatThereAreNotLeaveRoomForOthers(t *testing.T) {
+func TestLinesAboutMountsThatThereAreNotLeaveRoomForOthers(t *testing.T) {
 	store := newFakeStore(kv2)
 	store.say("secret/metadata/db", http.StatusOK, metadataOf(3, "2000-01-01T00:00:00Z", ""))
 	inBubble(t, askOnly, store, nil, func(t *testing.T, r *rig) {
 		s := r.feed.pipelines[0].intake
-		s.take(t.Context(), writeLineWithoutTime("update", "secret/data/db", 3)) // so that the mounts are cached
+		s.take(t.Context(), writeLine("update", "secret/data/db", 3)) // so that the mounts are cached
 		after(time.Second)
 		store.say("secret/metadata/db", http.StatusOK, metadataOf(4, "2000-01-01T00:00:01Z", ""))
-		for i := range hintsSize {
-			invented := []byte(strings.ReplaceAll(string(writeLineWithoutTime("update", "secret/data/db", 1)), "secret/", fmt.Sprintf("x%d/", i)))
+		for i := range maxLooks {
+			invented := []byte(strings.ReplaceAll(string(writeLine("update", "secret/data/db", 1)), "secret/", fmt.Sprintf("x%d/", i)))
 			s.take(t.Context(), invented)
 			synctest.Wait()
 		}
-		s.take(t.Context(), writeLineWithoutTime("update", "secret/data/db", 4))
+		s.take(t.Context(), writeLine("update", "secret/data/db", 4))
 		after(time.Second)
 		if got := r.seen()["secret/db"]; got.Version != 4 {
 			t.Errorf("observed %+v, want version 4", got)
 		}
 	})
-}
-
-// followerOf follows a store, and observes into got.
-func followerOf(t *testing.T, store *fakeStore, got *[]Observation) *follower {
-	t.Helper()
-	c := clientOf(t, store)
-	from, mounts, log := origin{store: "main"}, newMountTable(c), newStatus(c.session.log, time.Now)
-	return &follower{
-		origin: from, mounts: mounts, status: log, now: time.Now, polls: newPollRequests(),
-		metadataReader: &metadataReader{origin: from, client: c, mounts: mounts, rotations: newRotations(c, time.Now)},
-		outlet:         &outlet{status: log, sink: func(o Observation) bool { *got = append(*got, o); return true }},
-	}
-}
-
-// hintsOfDB are hints of writes of secret/db that have just come, each with a version.
-func hintsOfDB(t *testing.T, versions ...int) (hints []hint) {
-	t.Helper()
-	for _, version := range versions {
-		e, result := decodeLine(writeLine("update", "secret/data/db", version))
-		if result != used {
-			t.Fatal(result)
-		}
-		e.received = time.Now()
-		e.at = e.received // It does not come late.
-		hints = append(hints, newHint(e))
-	}
-	return hints
-}
-
-func TestAHintThatIsGivenUpTakesNoLaterOneWithIt(t *testing.T) {
-	store := newFakeStore(kv2)
-	store.say("secret/metadata/db", http.StatusInternalServerError, `{"errors":["oops"]}`)
-	var got []Observation
-	f, waiting := followerOf(t, store, &got), hintsOfDB(t, 900, 4)
-	waiting[0].tries = maxTries - 1
-	waiting = f.readDue(t.Context(), waiting)
-	if len(waiting) != 1 || waiting[0].entry.version != 4 {
-		t.Fatalf("%+v wait, want the later one", waiting)
-	}
-	store.say("secret/metadata/db", http.StatusOK, metadataOf(4, "2000-01-01T00:00:00Z", ""))
-	waiting[0].due = time.Time{}
-	if f.readDue(t.Context(), waiting); len(got) != 1 || got[0].Version != 4 {
-		t.Errorf("observed %+v, want version 4", got)
-	}
-}
-
-func TestAHintThatIsFalseDoesNotHoldUpATrueOne(t *testing.T) {
-	store := newFakeStore(kv2)
-	store.say("secret/metadata/db", http.StatusOK, metadataOf(4, "2000-01-01T00:00:00Z", ""))
-	var got []Observation
-	f := followerOf(t, store, &got)
-	waiting := f.readDue(t.Context(), hintsOfDB(t, 900, 4, 901))
-	if len(got) != 1 || got[0].Version != 4 || got[0].Operation != "update" || store.times("secret/metadata/db") != 1 {
-		t.Errorf("observed %+v, want version 4 as in its line, from one request", got)
-	}
-	if len(waiting) != 2 || waiting[0].entry.version != 900 || waiting[1].entry.version != 901 || waiting[0].tries != 1 {
-		t.Errorf("%+v wait, want those of what is not there", waiting)
-	}
 }

@@ -110,8 +110,8 @@ func (r *httpReceiver) handler() http.Handler {
 	})
 }
 
-// receive answers a request. It waits only for the body, and with that of a shipper for room. The answer to an audit device does not reveal how its
-// line was handled, unless the line is too long: the store must not fail because of the watcher.
+// receive answers a request. It waits only for the body. The answer to an audit device does not reveal how its line was handled, unless the line is
+// too long: the store must not fail because of the watcher.
 func (r *httpReceiver) receive(w http.ResponseWriter, request *http.Request, to *intake) {
 	ctx, store := request.Context(), ""
 	if to != nil {

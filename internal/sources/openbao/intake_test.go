@@ -1,7 +1,11 @@
 package openbao
 
 import (
+	"bytes"
+	"fmt"
 	"log/slog"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -9,18 +13,31 @@ import (
 	metricnoop "go.opentelemetry.io/otel/metric/noop"
 )
 
-// newIntake returns an intake with a spool of that size, and room for as many hints.
-func newIntake(t *testing.T, size int) *intake {
+// newIntake returns an intake with room for that many paths.
+func newIntake(t *testing.T, room int) *intake {
 	t.Helper()
 	m, err := newMetrics(metricnoop.NewMeterProvider().Meter(""))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &intake{
-		store: "main", spool: make(chan entry, size), hints: make(chan hint, size+maxRoomTakers), polls: newPollRequests(),
+	i := &intake{
+		store: "main", looks: newLooks(), polls: newPollRequests(),
 		status: newStatus(slog.New(slog.DiscardHandler), time.Now), metrics: m, recent: newRecentRequests(),
-		bodies: newPlaces(maxBodies), waiting: newPlaces(maxWaiting), now: time.Now,
+		bodies: newPlaces(maxBodies), now: time.Now,
 	}
+	for n := range maxLooks - room {
+		i.looks.putBack(look{entry: entry{path: strconv.Itoa(n)}, due: time.Now().Add(time.Hour)})
+	}
+	return i
+}
+
+// taken returns the entries of the paths that are due, in the order of the paths.
+func (i *intake) taken() (entries []entry) {
+	for _, one := range i.looks.take(i.now()) {
+		entries = append(entries, one.entry)
+	}
+	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.path, b.path) })
+	return entries
 }
 
 func TestIntake_AsksForAPollForEverythingThatItCannotTake(t *testing.T) {
@@ -39,8 +56,11 @@ func TestIntake_AsksForAPollForEverythingThatItCannotTake(t *testing.T) {
 		{name: "for a long line that may be a change", do: func(i *intake) { i.skip(t.Context(), []byte(write)) }, polls: 1},
 		{name: "for a part that was missed", do: func(i *intake) { i.miss(t.Context(), malformed) }, polls: 1},
 		{name: "for changes that have no room, once", polls: 1, do: func(i *intake) {
-			for version := range 3 {
-				i.take(t.Context(), writeLine("update", "secret/data/db", version+1))
+			for n := range 3 {
+				b := batch{to: i}
+				if err := b.read(t.Context(), bytes.NewReader(writeLine("update", fmt.Sprintf("secret/data/%d", n), 1))); err != nil {
+					t.Fatal(err)
+				}
 			}
 		}},
 	}
@@ -60,35 +80,28 @@ func TestIntake_DoesNotKeepTheLine(t *testing.T) {
 	line := writeLine("update", "secret/data/db", 4)
 	i.take(t.Context(), line)
 	clear(line)
-	if e := <-i.spool; e.path != "secret/data/db" || e.received.IsZero() {
-		t.Errorf("%+v", e)
+	if got := i.taken(); len(got) != 1 || got[0].path != "secret/data/db" || got[0].received.IsZero() {
+		t.Errorf("%+v", got)
 	}
 }
 
 func TestIntake_DoesNotBelieveTimesInTheFuture(t *testing.T) {
-	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	tests := []struct {
-		name              string
-		at, created       time.Time
-		wantAt, wantTaken time.Time
+	now := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // the time of the line
+	for _, test := range []struct {
+		name     string
+		received time.Time
+		want     time.Time
 	}{
-		{name: "times of a store", at: now.Add(-time.Second), created: now.Add(-time.Minute), wantAt: now.Add(-time.Second), wantTaken: now.Add(-time.Minute)},
-		{name: "a clock that is a little ahead", at: now.Add(maxAhead), created: now.Add(maxAhead), wantAt: now.Add(maxAhead), wantTaken: now.Add(maxAhead)},
-		{name: "times in the future", at: now.AddDate(100, 0, 0), created: now.Add(maxAhead + 1), wantAt: now},
-		{name: "no time", wantAt: now},
-	}
-	for _, test := range tests {
+		{name: "a time of the store", received: now.Add(time.Second), want: now},
+		{name: "a clock that is a little ahead", received: now.Add(-maxAhead), want: now},
+		{name: "a time in the future", received: now.Add(-maxAhead - 1), want: now.Add(-maxAhead - 1)},
+	} {
 		t.Run(test.name, func(t *testing.T) {
-			e := entry{at: test.at, created: test.created, received: now}
-			e.checkTimes()
-			if !e.at.Equal(test.wantAt) || !e.created.Equal(test.wantTaken) {
-				t.Errorf("at %v, created %v; want %v, %v", e.at, e.created, test.wantAt, test.wantTaken)
-			}
 			i := newIntake(t, 1)
-			i.now = func() time.Time { return now.AddDate(-1, 0, 0) }
+			i.now = func() time.Time { return test.received }
 			i.take(t.Context(), writeLine("update", "secret/data/db", 4))
-			if e := <-i.spool; e.at.After(i.now().Add(maxAhead)) {
-				t.Errorf("a line that was received at %v is of %v", e.received, e.at)
+			if got := i.taken(); len(got) != 1 || !got[0].at.Equal(test.want) {
+				t.Errorf("%+v, want it at %v", got, test.want)
 			}
 		})
 	}
@@ -106,24 +119,38 @@ func TestIntake_UsesARequestOnce(t *testing.T) {
 		want int
 	}{
 		{name: "the first time", line: line, want: 1},
-		{name: "again, from another device", line: later, want: 1},
-		{name: "another request", line: other, want: 2},
-		{name: "a line without a request", line: unnamed, want: 3},
-		{name: "another one", line: unnamed, want: 4},
+		{name: "again, from another device", line: later},
+		{name: "another request", line: other, want: 1},
+		{name: "a line without a request", line: unnamed, want: 1},
+		{name: "another one", line: unnamed, want: 1},
 	} {
-		if i.take(t.Context(), step.line); len(i.spool) != step.want {
-			t.Errorf("%s: %d entries, want %d", step.name, len(i.spool), step.want)
+		if i.take(t.Context(), step.line); len(i.taken()) != step.want {
+			t.Errorf("%s: want %d paths", step.name, step.want)
 		}
+	}
+}
+
+func TestIntake_KeepsOfSeveralLinesAboutAPathTheLastByTheClockOfTheStore(t *testing.T) {
+	i := newIntake(t, 1)
+	for _, version := range []int{4, 6, 5} {
+		line := strings.ReplaceAll(string(writeLine("update", "secret/data/db", version)), "T00:00:00Z", fmt.Sprintf("T00:00:0%dZ", version))
+		if !i.take(t.Context(), []byte(line)) {
+			t.Errorf("there is no room for version %d of a path that waits", version)
+		}
+	}
+	if got := i.taken(); len(got) != 1 || got[0].version != 6 {
+		t.Errorf("%+v wait, want version 6", got)
 	}
 }
 
 func TestIntake_UsesAgainWhatHadNoRoom(t *testing.T) {
 	i := newIntake(t, 1)
-	first, second := writeLine("update", "secret/data/db", 4), writeLine("update", "secret/data/db", 5)
-	i.take(t.Context(), first)
-	i.take(t.Context(), second)
-	<-i.spool
-	if i.take(t.Context(), second); len(i.spool) != 1 {
+	first, second := writeLine("update", "secret/data/a", 4), writeLine("update", "secret/data/b", 5)
+	if !i.take(t.Context(), first) || i.take(t.Context(), second) {
+		t.Error("want room for one path")
+	}
+	i.taken()
+	if !i.take(t.Context(), second) || len(i.taken()) != 1 {
 		t.Error("the second line is taken for one that was used")
 	}
 }

@@ -2,26 +2,25 @@ package openbao
 
 import (
 	"strings"
+	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// change is the meaning of an audit entry.
+// rotationTime is how long before its audit line a rotation may have happened.
+const rotationTime = 10 * time.Second
+
+// change is the meaning of an audit entry: which secret may have changed, and what to expect there.
 type change struct {
-	path      events.StorePath // without the store
-	engine    string
+	path      string // in the mount
 	operation string
-	// complete reports whether the entry has the whole state, so that the store need not be asked.
-	complete bool
 	// state is the state that the operation leads to. It is zero if the line does not say.
 	state State
 	// version is the version that was written, or zero.
 	version int64
+	// isDeletion reports that the current version was deleted.
+	isDeletion bool
 }
-
-// identifies reports whether the entry identifies the version that the change led to. Such an entry is complete, whatever the store would answer
-// about the mount.
-func (c *change) identifies(e entry) bool { return c.version > 0 && !e.created.IsZero() }
 
 // The versions of the KV engine, as in the option "version" of a mount.
 const (
@@ -29,40 +28,36 @@ const (
 	kvV2 = 2
 )
 
-// judge returns the meaning of an entry, given the version of its KV engine, and whether it may change anything that is read.
-func judge(e entry, mount string, kv int) (change, bool) {
-	rest, ok := strings.CutPrefix(e.path, mount+"/")
+// judge returns the meaning of an entry about a mount, and whether it may change anything that is read.
+func judge(e *entry, in engineMount) (change, bool) {
+	rest, ok := strings.CutPrefix(e.path, in.path+"/")
 	if !ok {
 		return change{}, false
 	}
-	c := change{engine: e.engine, operation: e.operation}
-	var path string
-	switch e.engine {
-	case events.EngineKV:
-		path = c.judgeKV(e, rest, kv)
-	case events.EngineDatabase, events.EngineLDAP:
-		path = c.judgeRole(e, rest)
+	c := change{operation: e.operation}
+	switch {
+	case in.isPlain():
+		c.path, c.state = rest, Live
+		if e.operation == "delete" {
+			c.state = Gone
+		}
+	case in.engine == events.EngineKV:
+		c.path = c.judgeKV(e, rest)
+	case in.engine == events.EngineDatabase || in.engine == events.EngineLDAP:
+		c.path = c.judgeRole(e, rest, rolePathsOf(in.engine))
 	}
-	c.path = events.StorePath{Namespace: e.namespace, Mount: mount, Path: path}
-	return c, path != ""
+	return c, c.path != ""
 }
 
-// judgeKV fills in the change and returns the path of the secret, or nothing if nothing changes.
-func (c *change) judgeKV(e entry, rest string, kv int) string {
+// judgeKV fills in the change and returns the path of the secret in KV v2, or nothing if nothing changes.
+func (c *change) judgeKV(e *entry, rest string) string {
 	verb, path, _ := strings.Cut(rest, "/")
 	switch {
-	case kv == kvV1:
-		return c.judgePlain(e, rest)
-	case verb == "data" && e.version > 0:
-		c.complete, c.state, c.version = true, Live, e.version
 	case verb == "data" && e.operation == "delete":
-		c.state = Deleted
+		c.state, c.isDeletion = Deleted, true
 	case verb == "data":
-		// The line of the write has no version, so the store must be asked.
-	case verb == "metadata" && path != "":
-		if e.operation != "delete" {
-			return ""
-		}
+		c.state, c.version = Live, e.version
+	case verb == "metadata" && e.operation == "delete":
 		c.state = Gone
 	case verb == "delete":
 		c.state, c.operation = Deleted, "delete"
@@ -76,15 +71,6 @@ func (c *change) judgeKV(e entry, rest string, kv int) string {
 	return path
 }
 
-// judgePlain is judgeKV for KV v1, in which only values could be requested.
-func (c *change) judgePlain(e entry, rest string) string {
-	c.complete, c.state = true, Live
-	if e.operation == "delete" {
-		c.state = Gone
-	}
-	return rest
-}
-
 // rolePaths has the paths of static roles in an engine: where they are rotated, where they are listed, and where their passwords are read.
 type rolePaths struct{ rotate, list, secret string }
 
@@ -96,8 +82,7 @@ func rolePathsOf(engine string) rolePaths {
 }
 
 // judgeRole is judgeKV for static roles.
-func (c *change) judgeRole(e entry, rest string) string {
-	places := rolePathsOf(e.engine)
+func (c *change) judgeRole(e *entry, rest string, places rolePaths) string {
 	verb, role, _ := strings.Cut(rest, "/")
 	switch {
 	case role == "":
@@ -116,23 +101,27 @@ func (c *change) judgeRole(e entry, rest string) string {
 	return places.secret + "/" + role
 }
 
-// guessMount returns the likely mount of a request path if neither the line nor the store names it: what precedes the first segment
-// that the engine defines, or else the first segment.
-func guessMount(e entry) string {
-	marks := []string{"/data/", "/metadata/", "/delete/", "/undelete/", "/destroy/"}
-	if e.engine != events.EngineKV {
-		places := rolePathsOf(e.engine)
-		marks = []string{"/" + places.rotate + "/", "/" + places.list + "/"}
+// explains reports whether the change led to the observed state.
+func (c *change) explains(o *Observation) bool {
+	if c.version > 0 {
+		return o.Version == c.version && o.State == Live
 	}
-	end := -1
-	for _, mark := range marks {
-		if at := strings.Index(e.path, mark); at > 0 && (end < 0 || at < end) {
-			end = at
-		}
+	return c.state == 0 || o.State == c.state
+}
+
+// isIn reports whether an observation is as new as the change, of which the audit log had a line at the given time. A standby may answer with old
+// data.
+func (c *change) isIn(o *Observation, at time.Time) bool {
+	switch {
+	case c.version > 0:
+		return o.Version >= c.version || o.At.After(at)
+	case c.state == Gone:
+		return o.State == Gone || o.At.After(at)
+	case c.isDeletion:
+		return o.State != Live || o.At.After(at)
+	case c.operation == "rotate":
+		return o.State == Gone || !o.At.Before(at.Add(-rotationTime))
 	}
-	if end < 0 {
-		mount, _, _ := strings.Cut(e.path, "/")
-		return mount
-	}
-	return e.path[:end]
+	// The line does not say which versions were deleted, undeleted or destroyed.
+	return true
 }

@@ -26,8 +26,8 @@ func TestALoginThatIsRefusedIsNotRepeatedUntilTheRoleIsLocked(t *testing.T) {
 	file := write(t, "secret-id", "canary-wrong")
 	inBubble(t, fmt.Sprintf(appRole, file), store.fakeStore, nil, func(t *testing.T, r *rig) {
 		for n := range 100 {
-			// Hints log in too.
-			r.feed.pipelines[0].intake.take(t.Context(), writeLineWithoutTime("update", fmt.Sprintf("secret/data/%d", n), 3))
+			// Looking at paths logs in too.
+			r.feed.pipelines[0].intake.take(t.Context(), writeLine("update", fmt.Sprintf("secret/data/%d", n), 3))
 		}
 		after(during)
 		count := 0
@@ -94,13 +94,13 @@ func TestALoginThatWasNotJudgedIsRepeatedSoon(t *testing.T) {
 	}
 }
 
-func TestWhatTheAuditLogHintsAtWaitsForALogin(t *testing.T) {
+func TestWhatTheAuditLogNamesIsReadAfterALogin(t *testing.T) {
 	store := newLogins("auth/machines/login", time.Hour, true)
 	login := store.answers["auth/machines/login"]
 	store.say("auth/machines/login", http.StatusForbidden, `{"errors":["permission denied"]}`)
 	store.say("secret/metadata/db", http.StatusOK, metadataOf(3, "2000-01-01T00:00:00Z", ""))
 	inBubble(t, fmt.Sprintf(appRole, write(t, "secret-id", "canary-secret")), store.fakeStore, nil, func(t *testing.T, r *rig) {
-		r.feed.pipelines[0].intake.take(t.Context(), writeLineWithoutTime("update", "secret/data/db", 3))
+		r.feed.pipelines[0].intake.take(t.Context(), writeLine("update", "secret/data/db", 3))
 		after(time.Hour)
 		store.do("auth/machines/login", login)
 		after(20 * time.Minute)

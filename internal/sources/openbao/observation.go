@@ -51,14 +51,14 @@ type Observation struct {
 	// At is when the state began, by the store's clock: when the version was created or deleted, when the role's password was rotated, or else the
 	// time of the audit line. It is zero if unknown.
 	At time.Time
-	// ReadAt is the time, by our clock, just before the store was asked; the state is at least as new. It is zero if the store was not asked
-	// because the audit line was complete.
+	// ReadAt is the time, by our clock, just before the store was asked; the state is at least as new. It is zero in KV v1, where the audit line is
+	// the observation.
 	ReadAt time.Time
 	// Request is the ID of the store's request in KV v1, where nothing else identifies a state, and empty in other engines.
 	Request string
-	// Operation is create, update, patch, delete, undelete, destroy or rotate. It is empty if the change was found by polling.
+	// Operation is create, update, patch, delete, undelete, destroy or rotate. It is empty if no audit line is about the state.
 	Operation string
-	// By is the display name of the client that made the change. It is empty if the change was found by polling.
+	// By is the display name of the client that made the change. It is empty if no audit line is about the state.
 	By string
 	// Trace is the trace of that client, if the store logs the traceparent header and it is valid.
 	Trace events.TraceContext
@@ -67,6 +67,6 @@ type Observation struct {
 	PolledBefore time.Time
 	// Lasting reports that reads have agreed on the state for longer than a server can lag behind. The feed leaves it to the sink to set it.
 	Lasting bool
-	// Received is when the audit line or the answer was received, by our clock.
+	// Received is when the answer or, in KV v1, the audit line was received, by our clock.
 	Received time.Time
 }

@@ -30,9 +30,6 @@ type Options struct {
 
 	// Known returns the paths that are known to exist in a mount, so that deleted ones are found. Default: none are known.
 	Known func(store, namespace, mount string) []string
-	// Recorded returns the version of a path according to its last event, and false if it has none. If nil, it is unknown, and the versions and
-	// paths of audit lines are not checked.
-	Recorded func(path events.StorePath) (version int64, ok bool)
 	// Referenced returns the referenced paths of all stores, for stores that are polled by reference. If nil, no store can be polled by reference.
 	Referenced func(ctx context.Context) ([]Reference, error)
 	// Logger and Meter report about the feed itself.

@@ -12,15 +12,11 @@ type origin struct {
 	servers []string // its addresses, in the form of events.StoreAddress
 }
 
-// ofEntry returns the observation that an audit entry alone shows.
-func (g origin) ofEntry(e entry, c change) Observation {
+// ofEntry returns the observation that the line of a write in KV v1 is.
+func (g origin) ofEntry(e *entry, in engineMount, c change) Observation {
 	o := Observation{
-		Path: c.path, Servers: g.servers, Engine: c.engine, Version: c.version, State: c.state,
-		At: e.at, Received: e.received, Request: e.request,
-	}
-	o.Path.Store = g.store
-	if c.identifies(e) {
-		o.Request, o.At = "", e.created
+		Path:    events.StorePath{Store: g.store, Namespace: in.namespace, Mount: in.path, Path: c.path},
+		Servers: g.servers, Engine: in.engine, State: c.state, Received: e.received, Request: e.request,
 	}
 	o.attribute(e, c)
 	return o
@@ -34,9 +30,12 @@ func (g origin) ofReply(in engineMount, path string, got reply) Observation {
 	}
 }
 
-// attribute records who made the change, and how.
-func (o *Observation) attribute(e entry, c change) {
+// attribute records who made the change, and how, and when if the store does not say.
+func (o *Observation) attribute(e *entry, c change) {
 	o.Operation, o.By, o.Trace = c.operation, e.by, e.trace
+	if o.At.IsZero() {
+		o.At = e.at
+	}
 }
 
 // engineMount is a mounted secrets engine.
@@ -46,6 +45,9 @@ type engineMount struct {
 	engine    string // as the store calls it
 	version   int    // kvV1 or kvV2 if the engine is KV
 }
+
+// isPlain reports whether the mount is KV v1, which has no metadata: only the lines about writes show its changes.
+func (m engineMount) isPlain() bool { return m.engine == events.EngineKV && m.version == kvV1 }
 
 // reply is when a request was made and answered.
 type reply struct {

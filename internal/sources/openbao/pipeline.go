@@ -30,12 +30,12 @@ func newPipeline(config *storeConfig, o *Options, m *metrics) (*pipeline, error)
 	log := o.Logger.With("store", config.Name)
 	p := &pipeline{
 		config: config, origin: origin{store: config.Name, servers: config.servers}, polls: newPollRequests(),
-		catalog: catalog{store: config.Name, known: o.Known, recorded: o.Recorded},
+		catalog: catalog{store: config.Name, known: o.Known},
 		status:  newStatus(log, o.Now), metrics: m, log: log, now: o.Now,
 	}
 	p.intake = &intake{
-		store: config.Name, spool: make(chan entry, spoolSize), hints: make(chan hint, hintsSize), polls: p.polls, status: p.status, metrics: m,
-		recent: newRecentRequests(), bodies: newPlaces(maxBodies), waiting: newPlaces(maxWaiting), now: o.Now,
+		store: config.Name, looks: newLooks(), polls: p.polls, status: p.status, metrics: m,
+		recent: newRecentRequests(), bodies: newPlaces(maxBodies), now: o.Now,
 	}
 	var err error
 	if p.connecting, err = newStoreTransport(&config.TLS); err != nil {
@@ -59,19 +59,17 @@ func (p *pipeline) ready() error {
 	return p.status.unpolled()
 }
 
-// run observes changes until ctx is done. Before it returns, it observes the spooled entries that are complete by themselves.
+// run observes changes until ctx is done.
 func (p *pipeline) run(ctx context.Context, sink func(Observation) bool) {
 	out := &outlet{sink: sink, status: p.status}
 	defer p.client.close()
 	mounts := newMountTable(p.client)
 	metadata := &metadataReader{origin: p.origin, client: p.client, mounts: mounts, rotations: newRotations(p.client, p.now)}
-	first := &triage{hints: p.intake.hints, intake: p.intake, origin: p.origin, catalog: p.catalog, outlet: out}
 	follow := &follower{
-		hints: p.intake.hints, origin: p.origin, metadataReader: metadata, mounts: mounts, catalog: p.catalog,
+		looks: p.intake.looks, origin: p.origin, metadataReader: metadata, mounts: mounts,
 		outlet: out, status: p.status, polls: p.polls, now: p.now,
 	}
 	var group sync.WaitGroup
-	group.Go(func() { drain(ctx, p.intake.spool, first.process) })
 	group.Go(func() { p.client.session.run(ctx) })
 	group.Go(func() { follow.run(ctx) })
 	if p.config.Poll.enabled() {

@@ -7,8 +7,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 )
 
 // crowd is a receiver of the lines of two stores, without a network.
@@ -17,12 +15,11 @@ type crowd struct {
 	handler  http.Handler
 }
 
-// newCrowd returns one in which the store two has room for lines, and the store one for that many.
+// newCrowd returns one in which the store two has room for lines, and the store one for those about that many paths.
 func newCrowd(t *testing.T, room int) *crowd {
 	t.Helper()
-	c := &crowd{one: newIntake(t, room+1), two: newIntake(t, spoolSize)}
+	c := &crowd{one: newIntake(t, room), two: newIntake(t, maxLooks)}
 	c.one.store, c.two.store = "one", "two"
-	c.one.spool <- entry{}
 	tokens, err := newBearers(write(t, "tokens", "one "+goodToken+"\ntwo "+goodToken), []string{"one", "two"})
 	if err != nil {
 		t.Fatal(err)
@@ -43,55 +40,23 @@ func (c *crowd) post(t *testing.T, store, encoding string, body io.Reader) int {
 	return answer.Code
 }
 
-func TestShippersThatWaitForRoomCostNobodyElseALine(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newCrowd(t, 0)
-		shipped := make(chan int)
-		for range 2 * maxBodies {
-			go func() { shipped <- c.post(t, "one", "", bytes.NewReader(bodyOf(2))) }()
+func TestShippersWithoutRoomCostNobodyElseALine(t *testing.T) {
+	c := newCrowd(t, 0)
+	for range 2 * maxBodies {
+		if got := c.post(t, "one", "", bytes.NewReader(bodyOf(2))); got != http.StatusServiceUnavailable {
+			t.Errorf("status %d for a shipper, want 503", got)
 		}
-		synctest.Wait()
-		// The device of the other store.
-		if got := c.post(t, "two", "", bytes.NewReader(bodyOf(1))); got != http.StatusNoContent || len(c.two.spool) != 1 {
-			t.Errorf("status %d, %d lines of the other store are spooled", got, len(c.two.spool))
-		}
-		// The device of the same store, once there is room again, but before those that wait look for it.
-		<-c.one.spool
-		if got := c.post(t, "one", "", bytes.NewReader(bodyOf(1))); got != http.StatusNoContent || len(c.one.spool) != 1 {
-			t.Errorf("status %d, %d lines of the same store are spooled", got, len(c.one.spool))
-		}
-		for range 2 * maxBodies {
-			if got := <-shipped; got != http.StatusServiceUnavailable {
-				t.Errorf("status %d for a shipper, want 503", got)
-			}
-		}
-		if len(c.one.polls)+len(c.two.polls) > 0 {
-			t.Error("a poll is requested, as for lines that are lost")
-		}
-	})
-}
-
-func TestOnlyAFewBatchesOfAStoreWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newCrowd(t, 0)
-		waited := make(chan time.Duration)
-		began := time.Now()
-		for range maxWaiting + 2 {
-			go func() {
-				c.post(t, "one", "", bytes.NewReader(bodyOf(2)))
-				waited <- time.Since(began)
-			}()
-		}
-		for n := range maxWaiting + 2 {
-			want := time.Duration(0)
-			if n >= 2 {
-				want = roomTimeout
-			}
-			if got := <-waited; got != want {
-				t.Errorf("answer %d came after %s, want %s", n+1, got, want)
-			}
-		}
-	})
+	}
+	if got := c.post(t, "two", "", bytes.NewReader(bodyOf(1))); got != http.StatusNoContent || len(c.two.taken()) != 1 {
+		t.Errorf("status %d for the device of the other store, want its line taken", got)
+	}
+	clear(c.one.looks.waiting)
+	if got := c.post(t, "one", "", bytes.NewReader(bodyOf(1))); got != http.StatusNoContent || len(c.one.taken()) != 1 {
+		t.Errorf("status %d for the device of the same store, once there is room, want its line taken", got)
+	}
+	if len(c.one.polls)+len(c.two.polls) > 0 {
+		t.Error("a poll is requested, as for lines that are lost")
+	}
 }
 
 func TestABodyWithoutAPlaceIsSentAgainByWhoeverCan(t *testing.T) {

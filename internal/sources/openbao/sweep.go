@@ -139,9 +139,9 @@ func (s *sweeper) readRoles(ctx context.Context, roles []events.StorePath) {
 		}
 		o, err := s.bulk.metadataReader.read(ctx, roles[i])
 		switch {
-		case err == nil && (o.State != Gone || !s.catalog.isNew(roles[i])):
+		case err == nil:
 			s.outlet.emit(ctx, o)
-		case err != nil && !final(err):
+		case !final(err):
 			down.Store(true)
 		}
 	})

@@ -1,0 +1,126 @@
+package openbao
+
+import (
+	"math"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+const (
+	// maxLooks is the maximum number of paths that wait to be looked at. Each usually takes a few hundred bytes, and never more than a few thousand.
+	maxLooks = 4096
+	// maxTries is how many times a path is looked at. That takes about six minutes.
+	maxTries = 20
+)
+
+// look is a path of the store that is to be looked at, because a line of the audit log names it.
+type look struct {
+	entry   entry // of the last line about the path
+	tries   int
+	due     time.Time // zero: now
+	backoff wait.Backoff
+}
+
+func newLook(e entry) look {
+	return look{entry: e, backoff: wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.1, Steps: math.MaxInt, Cap: 30 * time.Second}}
+}
+
+// delay puts the look off until its next try.
+func (l *look) delay(now time.Time) {
+	l.due = now.Add(l.backoff.Step())
+	l.tries++
+}
+
+// isLast reports whether there is no further try.
+func (l *look) isLast() bool { return l.tries+1 >= maxTries }
+
+// requestPath is the path of a request in a namespace.
+type requestPath struct{ namespace, path string }
+
+func (l *look) path() requestPath { return requestPath{l.entry.namespace, l.entry.path} }
+
+// looks is the bounded set of the paths that wait to be looked at. Of several lines about a path, it keeps the last by the store's clock. It is safe
+// for concurrent use.
+type looks struct {
+	added chan struct{} // readable once a path was added
+
+	mu      sync.Mutex
+	waiting map[requestPath]look
+}
+
+func newLooks() *looks {
+	return &looks{added: make(chan struct{}, 1), waiting: make(map[requestPath]look)}
+}
+
+// add has the path of a line looked at now. It returns false if there is no room.
+func (l *looks) add(e entry) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	one := newLook(e)
+	if before, waits := l.waiting[one.path()]; waits && before.entry.at.After(e.at) {
+		one.entry = before.entry
+	}
+	if !l.put(one) {
+		return false
+	}
+	select {
+	case l.added <- struct{}{}:
+	default:
+	}
+	return true
+}
+
+// putBack has a path looked at again when it is due, or when the line is that came about it meanwhile. It returns false if there is no room.
+func (l *looks) putBack(again look) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if since, waits := l.waiting[again.path()]; waits {
+		if again.entry.at.After(since.entry.at) {
+			since.entry = again.entry
+		}
+		again = since
+	}
+	return l.put(again)
+}
+
+// put is called with the lock held.
+func (l *looks) put(one look) bool {
+	if _, waits := l.waiting[one.path()]; !waits && len(l.waiting) >= maxLooks {
+		return false
+	}
+	l.waiting[one.path()] = one
+	return true
+}
+
+// take takes the looks that are due.
+func (l *looks) take(now time.Time) []look {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var due []look
+	for path, one := range l.waiting {
+		if !one.due.After(now) {
+			due = append(due, one)
+			delete(l.waiting, path)
+		}
+	}
+	return due
+}
+
+// untilDue returns the time until the first look is due.
+func (l *looks) untilDue(now time.Time) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	next := time.Hour
+	for _, one := range l.waiting {
+		next = min(next, one.due.Sub(now))
+	}
+	return max(next, 0)
+}
+
+func (l *looks) len() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.waiting)
+}
