@@ -70,8 +70,13 @@ func (f *follower) look(ctx context.Context, l *look) (done bool) {
 	}
 	f.status.noteSuccess(ctx, auditHints)
 	f.status.noteSuccess(ctx, hintsOf(in.path))
-	if !l.entry.isLate() && c.explains(&o) {
+	switch {
+	case l.entry.isLate():
+	case c.explains(&o):
 		o.attribute(&l.entry, c)
+	case c.version > 0 && o.Version > c.version:
+		// The write of the line was followed by another one, so what was read is newer than the line.
+		o.PolledBefore = l.entry.at.Add(-maxLineDelay)
 	}
 	f.outlet.emit(ctx, o)
 	if c.isIn(&o, l.entry.at) {

@@ -272,6 +272,18 @@ func TestAVersionThatALineHasIsReadUntilItIsThere(t *testing.T) {
 	})
 }
 
+func TestAWriteThatAnotherOneFollowedIsNew(t *testing.T) {
+	store := newFakeStore(kv2)
+	store.say("secret/metadata/db", http.StatusOK, metadataOf(4, "2000-01-01T00:00:00.5Z", ""))
+	inBubble(t, askOnly, store, nil, func(t *testing.T, r *rig) {
+		r.feed.pipelines[0].intake.take(t.Context(), writeLine("update", "secret/data/db", 3))
+		after(time.Minute)
+		if o := r.seen()["secret/db"]; o.Version != 4 || o.Operation != "" || o.PolledBefore.IsZero() || !o.At.After(o.PolledBefore) {
+			t.Errorf("%+v, want version 4 by nobody that is known, written since the line", o)
+		}
+	})
+}
+
 func TestALineThatComesLateDoesNotSayWhoDidIt(t *testing.T) {
 	for _, test := range []struct {
 		name      string

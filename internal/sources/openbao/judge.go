@@ -7,8 +7,8 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// rotationTime is how long before its audit line a rotation may have happened.
-const rotationTime = 10 * time.Second
+// maxLineDelay is how long before its audit line a change may have happened.
+const maxLineDelay = 10 * time.Second
 
 // change is the meaning of an audit entry: which secret may have changed, and what to expect there.
 type change struct {
@@ -120,7 +120,7 @@ func (c *change) isIn(o *Observation, at time.Time) bool {
 	case c.isDeletion:
 		return o.State != Live || o.At.After(at)
 	case c.operation == "rotate":
-		return o.State == Gone || !o.At.Before(at.Add(-rotationTime))
+		return o.State == Gone || !o.At.Before(at.Add(-maxLineDelay))
 	}
 	// The line does not say which versions were deleted, undeleted or destroyed.
 	return true

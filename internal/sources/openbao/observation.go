@@ -62,8 +62,8 @@ type Observation struct {
 	By string
 	// Trace is the trace of that client, if the store logs the traceparent header and it is valid.
 	Trace events.TraceContext
-	// PolledBefore is when the previous poll began to read the mount, by the store's clock. A secret written before that existed then, but that
-	// poll could not see it. It is zero if the change was not found by polling, or was found by the first poll.
+	// PolledBefore is when the previous poll began to read the mount, by the store's clock, or a time just before the earlier version that an audit
+	// line names. A secret written before that existed then, but was not seen. It is zero if there was no such poll or line.
 	PolledBefore time.Time
 	// Lasting reports that reads have agreed on the state for longer than a server can lag behind. The feed leaves it to the sink to set it.
 	Lasting bool
