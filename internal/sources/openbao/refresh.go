@@ -2,9 +2,11 @@ package openbao
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"os"
+	"sync/atomic"
 	"time"
 )
 
@@ -54,4 +56,37 @@ func stampOf(files ...string) (stamp, error) {
 		s[i].modified, s[i].size = info.ModTime().UnixNano(), info.Size()
 	}
 	return s, nil
+}
+
+// keypair is a certificate and its key, reloaded when their files change.
+type keypair struct {
+	certFile, keyFile string
+	pair              atomic.Pointer[tls.Certificate]
+	loaded            stamp
+}
+
+// newKeypair reads the files.
+func newKeypair(certFile, keyFile string) (*keypair, error) {
+	k := &keypair{certFile: certFile, keyFile: keyFile}
+	return k, k.refresh()
+}
+
+func (k *keypair) current() *tls.Certificate { return k.pair.Load() }
+
+// refresh reads the files if they changed. If they cannot be read, it keeps what it read last.
+func (k *keypair) refresh() error {
+	onDisk, err := stampOf(k.certFile, k.keyFile)
+	if err != nil {
+		return err
+	}
+	if onDisk == k.loaded {
+		return nil
+	}
+	pair, err := tls.LoadX509KeyPair(k.certFile, k.keyFile)
+	if err != nil {
+		return fmt.Errorf("reading: %w", err)
+	}
+	k.loaded = onDisk
+	k.pair.Store(&pair)
+	return nil
 }

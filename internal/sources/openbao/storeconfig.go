@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/keyturn/keyturn/internal/configfile"
 	"github.com/keyturn/keyturn/internal/events"
 )
 
@@ -119,4 +121,98 @@ func storeAddress(text string) (string, error) {
 		return "", errors.New("more than a host and a path")
 	}
 	return events.StoreAddress(text), nil
+}
+
+// configuration is the content of the configuration file.
+type configuration struct {
+	Stores []storeConfig `json:"stores"`
+}
+
+// loadConfig reads the configuration file.
+func loadConfig(path string) ([]storeConfig, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("--openbao-config: reading: %w", err)
+	}
+	stores, err := parseConfig(content, os.Getenv)
+	if err == nil {
+		return stores, nil
+	}
+	var problems []error
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		problems = append(problems, fmt.Errorf("--openbao-config: %s: %s", path, line))
+	}
+	return nil, errors.Join(problems...)
+}
+
+// parseConfig decodes a configuration and reports everything that is wrong with it, one line each. getenv is os.Getenv.
+func parseConfig(content []byte, getenv func(string) string) ([]storeConfig, error) {
+	var c configuration
+	if err := configfile.Decode(content, &c); err != nil {
+		return nil, err
+	}
+	if len(c.Stores) == 0 {
+		return nil, errors.New("stores: is empty, want at least one")
+	}
+	if len(c.Stores) == 1 {
+		c.Stores[0].takeEnvironment(getenv)
+	}
+	var problems []error
+	names := map[string]bool{}
+	for i := range c.Stores {
+		s := &c.Stores[i]
+		at := "stores[" + strconv.Itoa(i) + "]"
+		for _, problem := range s.resolve() {
+			problems = append(problems, fmt.Errorf("%s.%w", at, problem))
+		}
+		if names[s.Name] {
+			problems = append(problems, fmt.Errorf("%s.name: %q appears twice, want a name for each store", at, s.Name))
+		}
+		names[s.Name] = true
+	}
+	return c.Stores, errors.Join(problems...)
+}
+
+const defaultInterval = time.Minute
+
+// pollConfig selects what is polled.
+type pollConfig struct {
+	// Interval is the time between two polls. Default 1m.
+	Interval string `json:"interval"`
+	// Mounts are the KV v2 mounts to poll, each by its path or by <namespace>/<path>.
+	Mounts []string `json:"mounts"`
+	// Referenced polls the paths that somebody references, unless their mount is polled as a whole.
+	Referenced bool `json:"referenced"`
+	// DatabaseMounts and LDAPMounts are the mounts whose static roles are polled.
+	DatabaseMounts []string `json:"databaseMounts"`
+	LDAPMounts     []string `json:"ldapMounts"`
+}
+
+// enabled reports whether anything is polled.
+func (p *pollConfig) enabled() bool {
+	return p.Referenced || len(p.Mounts)+len(p.DatabaseMounts)+len(p.LDAPMounts) > 0
+}
+
+// resolve checks the fields, trims the mounts and returns the interval.
+func (p *pollConfig) resolve() (interval time.Duration, problems []error) {
+	interval = defaultInterval
+	if p.Interval != "" {
+		var err error
+		if interval, err = time.ParseDuration(p.Interval); err != nil || interval < time.Second {
+			problems = append(problems, fmt.Errorf("poll.interval: %q is not a duration of a second or more, want one such as 30s or 1m", p.Interval))
+		}
+	}
+	for _, list := range []struct {
+		field string
+		paths []string
+	}{{"mounts", p.Mounts}, {"databaseMounts", p.DatabaseMounts}, {"ldapMounts", p.LDAPMounts}} {
+		for i, path := range list.paths {
+			list.paths[i] = strings.Trim(path, "/")
+			if !isPath(list.paths[i]) {
+				problems = append(problems, fmt.Errorf("poll.%s[%d]: %q is not the path of a mount, want one such as secret or team-a/secret",
+					list.field, i, path))
+			}
+		}
+	}
+	return interval, problems
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -43,4 +46,47 @@ func walk(ctx context.Context, c *client, in engineMount, below string, tolerate
 		}
 	}
 	return paths, nil
+}
+
+// listPage is how many names of a folder are requested at a time. OpenBao reads all names of the folder for each page, so pages are long.
+const listPage = 5000
+
+// pageAfter returns the parameters of a request for at most listPage names in a folder that come after the given one. Vault ignores all parameters
+// except list, and answers with all names.
+func pageAfter(name string) url.Values {
+	query := url.Values{"list": {"true"}, "limit": {strconv.Itoa(listPage)}}
+	if name != "" {
+		query.Set("after", name)
+	}
+	return query
+}
+
+// pager reads folders page by page.
+type pager struct {
+	// ignored reports that the store ignores the parameters, so that each answer has all names: it has answered with names that do not come after
+	// the requested one.
+	ignored bool
+}
+
+// each calls take with the names of each page of a folder. Only a page without names is the last one: a page may be shorter than requested, because
+// a policy of OpenBao can limit it.
+func (p *pager) each(list func(after string) ([]string, error), take func(names []string) error) error {
+	for after := ""; ; {
+		names, err := list(after)
+		if err != nil {
+			return err
+		}
+		if after != "" {
+			all := len(names)
+			names = slices.DeleteFunc(names, func(name string) bool { return name <= after })
+			p.ignored = len(names) < all
+		}
+		if len(names) == 0 {
+			return nil
+		}
+		if err := take(names); err != nil || p.ignored {
+			return err
+		}
+		after = slices.Max(names)
+	}
 }
