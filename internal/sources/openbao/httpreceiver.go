@@ -89,20 +89,11 @@ func isLoopback(address net.Addr) bool {
 // anyone may open many.
 const connection = "Connection"
 
-// handler handles POST /v1/audit/<store>, and /v1/audit if there is only one store.
+// handler handles POST /v1/audit/<store>.
 func (r *httpReceiver) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/audit/{store}", func(w http.ResponseWriter, request *http.Request) {
 		r.receive(w, request, r.intakes[request.PathValue("store")])
-	})
-	mux.HandleFunc("POST /v1/audit", func(w http.ResponseWriter, request *http.Request) {
-		var only *intake
-		for _, i := range r.intakes {
-			if len(r.intakes) == 1 {
-				only = i
-			}
-		}
-		r.receive(w, request, only)
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		w.Header().Set(connection, "close")

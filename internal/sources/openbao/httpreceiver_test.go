@@ -76,7 +76,6 @@ func TestTheAuditReceiverAnswers(t *testing.T) {
 	}{
 		{name: "a line", path: "/v1/audit/main", authorization: "Bearer " + goodToken, body: one, want: 204, looked: true, counts: map[verdict]int64{used: 1}},
 		{name: "with the other token", path: "/v1/audit/main", authorization: "bearer " + otherToken, body: one, want: 204, looked: true, counts: map[verdict]int64{used: 1}},
-		{name: "without the name of the only store", path: "/v1/audit", authorization: "Bearer " + goodToken, body: one, want: 204, looked: true, counts: map[verdict]int64{used: 1}},
 		{
 			name: "several lines", path: "/v1/audit/main", authorization: "Bearer " + goodToken, want: 204,
 			body:   bytes.Join([][]byte{one, read, []byte("nonsense"), lines["response update secret/data/shop/db"], nil}, []byte("\n")),
