@@ -9,7 +9,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync/atomic"
 )
 
 // minBearer is the minimum length of a bearer token, in bytes.
@@ -17,10 +16,8 @@ const minBearer = 16
 
 // bearers has the tokens that authenticate senders of audit lines. Only their hashes are kept.
 type bearers struct {
-	file   string
+	reloaded[[]bearer]
 	stores []string
-	tokens atomic.Pointer[[]bearer]
-	loaded stamp
 }
 
 // bearer is a token of one store.
@@ -31,19 +28,16 @@ type bearer struct {
 
 // newBearers reads the file. Each line has the name of a store and a token; the name may be missing if there is only one store.
 func newBearers(file string, stores []string) (*bearers, error) {
-	b := &bearers{file: file, stores: stores}
+	b := &bearers{stores: stores}
+	b.files, b.read = []string{file}, func() (*[]bearer, error) { return b.readTokens(file) }
 	return b, b.refresh()
 }
 
-// refresh reads the file if it changed. If it cannot be read, it keeps the tokens that it read last.
-func (b *bearers) refresh() error {
-	onDisk, err := stampOf(b.file)
-	if err != nil || onDisk == b.loaded {
-		return err
-	}
-	content, err := os.ReadFile(b.file)
+// readTokens reads the tokens of a file.
+func (b *bearers) readTokens(file string) (*[]bearer, error) {
+	content, err := os.ReadFile(file)
 	if err != nil {
-		return fmt.Errorf("reading: %w", err)
+		return nil, fmt.Errorf("reading: %w", err)
 	}
 	var tokens []bearer
 	for line := range strings.Lines(string(content)) {
@@ -53,16 +47,14 @@ func (b *bearers) refresh() error {
 		}
 		token, err := b.parse(fields)
 		if err != nil {
-			return fmt.Errorf("%s: token %d %w", b.file, len(tokens)+1, err)
+			return nil, fmt.Errorf("%s: token %d %w", file, len(tokens)+1, err)
 		}
 		tokens = append(tokens, token)
 	}
 	if len(tokens) == 0 {
-		return fmt.Errorf("%s: has no token; create one with: openssl rand -hex 32", b.file)
+		return nil, fmt.Errorf("%s: has no token; create one with: openssl rand -hex 32", file)
 	}
-	b.loaded = onDisk
-	b.tokens.Store(&tokens)
-	return nil
+	return &tokens, nil
 }
 
 // parse reads the fields of a line. The error quotes none of them, because any may be a token.
@@ -81,7 +73,7 @@ func (b *bearers) parse(fields []string) (bearer, error) {
 
 // has reports whether a store has a token.
 func (b *bearers) has(store string) bool {
-	return slices.ContainsFunc(*b.tokens.Load(), func(one bearer) bool { return one.store == store })
+	return slices.ContainsFunc(*b.current(), func(one bearer) bool { return one.store == store })
 }
 
 // allow reports whether the request has a token of the store, or of any store if the name is empty. Its duration reveals nothing about the tokens.
@@ -89,7 +81,7 @@ func (b *bearers) allow(r *http.Request, store string) bool {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	sent := sha256.Sum256([]byte(strings.TrimSpace(token)))
 	found := 0
-	for _, one := range *b.tokens.Load() {
+	for _, one := range *b.current() {
 		same := subtle.ConstantTimeCompare(sent[:], one.hash[:])
 		if store == "" || one.store == store {
 			found |= same

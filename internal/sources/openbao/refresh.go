@@ -58,35 +58,43 @@ func stampOf(files ...string) (stamp, error) {
 	return s, nil
 }
 
-// keypair is a certificate and its key, reloaded when their files change.
-type keypair struct {
-	certFile, keyFile string
-	pair              atomic.Pointer[tls.Certificate]
-	loaded            stamp
+// reloaded is what at most two files hold. It is read again when they change.
+type reloaded[T any] struct {
+	files   []string
+	read    func() (*T, error)
+	loaded  stamp
+	content atomic.Pointer[T]
 }
 
-// newKeypair reads the files.
-func newKeypair(certFile, keyFile string) (*keypair, error) {
-	k := &keypair{certFile: certFile, keyFile: keyFile}
-	return k, k.refresh()
-}
-
-func (k *keypair) current() *tls.Certificate { return k.pair.Load() }
+// current returns what was read last.
+func (r *reloaded[T]) current() *T { return r.content.Load() }
 
 // refresh reads the files if they changed. If they cannot be read, it keeps what it read last.
-func (k *keypair) refresh() error {
-	onDisk, err := stampOf(k.certFile, k.keyFile)
+func (r *reloaded[T]) refresh() error {
+	onDisk, err := stampOf(r.files...)
+	if err != nil || onDisk == r.loaded && r.current() != nil {
+		return err
+	}
+	content, err := r.read()
 	if err != nil {
 		return err
 	}
-	if onDisk == k.loaded {
-		return nil
-	}
-	pair, err := tls.LoadX509KeyPair(k.certFile, k.keyFile)
-	if err != nil {
-		return fmt.Errorf("reading: %w", err)
-	}
-	k.loaded = onDisk
-	k.pair.Store(&pair)
+	r.loaded = onDisk
+	r.content.Store(content)
 	return nil
+}
+
+// keypair is a certificate and its key.
+type keypair = reloaded[tls.Certificate]
+
+// newKeypair reads the files.
+func newKeypair(certFile, keyFile string) (*keypair, error) {
+	k := &keypair{files: []string{certFile, keyFile}, read: func() (*tls.Certificate, error) {
+		pair, err := tls.LoadX509KeyPair(certFile, keyFile)
+		if err != nil {
+			return nil, fmt.Errorf("reading: %w", err)
+		}
+		return &pair, nil
+	}}
+	return k, k.refresh()
 }

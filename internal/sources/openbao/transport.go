@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/vault/api"
@@ -13,19 +12,22 @@ import (
 
 // storeTransport is the transport to a store. The certificates are reloaded when their files change.
 type storeTransport struct {
-	files   *tlsFiles
-	keys    *keypair // nil: no client certificate
-	current atomic.Pointer[http.Transport]
-	loaded  stamp // of the certificate authority
+	reloaded[http.Transport]
+	config *tlsFiles
+	keys   *keypair // nil: no client certificate
 }
 
 // newStoreTransport reads the files.
-func newStoreTransport(files *tlsFiles) (*storeTransport, error) {
-	t := &storeTransport{files: files}
-	if files.ClientCertFile != "" {
+func newStoreTransport(config *tlsFiles) (*storeTransport, error) {
+	t := &storeTransport{config: config}
+	t.read = t.connect
+	if config.CACertFile != "" {
+		t.files = []string{config.CACertFile}
+	}
+	if config.ClientCertFile != "" {
 		// The API client would read the certificate only once.
 		var err error
-		if t.keys, err = newKeypair(files.ClientCertFile, files.ClientKeyFile); err != nil {
+		if t.keys, err = newKeypair(config.ClientCertFile, config.ClientKeyFile); err != nil {
 			return nil, fmt.Errorf("tls.clientCertFile: %w", err)
 		}
 	}
@@ -34,11 +36,11 @@ func newStoreTransport(files *tlsFiles) (*storeTransport, error) {
 
 // RoundTrip sends a request over TLS with the certificates that were read last.
 func (t *storeTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	return t.current.Load().RoundTrip(r)
+	return t.current().RoundTrip(r)
 }
 
 // CloseIdleConnections is called by http.Client.
-func (t *storeTransport) CloseIdleConnections() { t.current.Load().CloseIdleConnections() }
+func (t *storeTransport) CloseIdleConnections() { t.current().CloseIdleConnections() }
 
 // refresh reads the files that changed. If they cannot be read, it keeps what it read last.
 func (t *storeTransport) refresh() error {
@@ -52,17 +54,18 @@ func (t *storeTransport) refresh() error {
 
 // load reads the certificate authority if its file changed. Connections that were verified with the previous one are closed when idle.
 func (t *storeTransport) load() error {
-	var onDisk stamp
-	if t.files.CACertFile != "" {
-		var err error
-		if onDisk, err = stampOf(t.files.CACertFile); err != nil {
-			return fmt.Errorf("tls.caCertFile: %w", err)
-		}
+	before := t.current()
+	if err := t.reloaded.refresh(); err != nil {
+		return fmt.Errorf("tls.caCertFile: %w", err)
 	}
-	before := t.current.Load()
-	if before != nil && onDisk == t.loaded {
-		return nil
+	if before != nil && before != t.current() {
+		before.CloseIdleConnections()
 	}
+	return nil
+}
+
+// connect returns a transport with the certificate authority.
+func (t *storeTransport) connect() (*http.Transport, error) {
 	made := &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
 		DialContext:         (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
@@ -73,16 +76,11 @@ func (t *storeTransport) load() error {
 		ForceAttemptHTTP2:   true,
 	}
 	settings := &api.Config{HttpClient: &http.Client{Transport: made}}
-	if err := settings.ConfigureTLS(&api.TLSConfig{CACert: t.files.CACertFile, TLSServerName: t.files.ServerName}); err != nil {
-		return fmt.Errorf("tls.caCertFile: %w", err)
+	if err := settings.ConfigureTLS(&api.TLSConfig{CACert: t.config.CACertFile, TLSServerName: t.config.ServerName}); err != nil {
+		return nil, err
 	}
 	if t.keys != nil {
 		made.TLSClientConfig.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return t.keys.current(), nil }
 	}
-	t.loaded = onDisk
-	t.current.Store(made)
-	if before != nil {
-		before.CloseIdleConnections()
-	}
-	return nil
+	return made, nil
 }
