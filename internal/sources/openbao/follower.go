@@ -2,7 +2,6 @@ package openbao
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"time"
 )
@@ -49,8 +48,8 @@ func (f *follower) look(ctx context.Context, l *look) (done bool) {
 	again, outdated := f.mounts.outdated(l.entry.namespace, l.entry.received)
 	in, err := f.mounts.find(ctx, l.entry.namespace, l.entry.path)
 	switch {
-	case errors.Is(err, errNoMount) && outdated && f.looks.len() < maxUnlocated:
-		l.due = again // The mount may be newer than the mount table.
+	case err != nil && final(err) && outdated && f.looks.len() < maxUnlocated:
+		l.due = again // The mount, or its namespace, may be newer than the mount table.
 		return false
 	case err != nil:
 		mount, _, _ := strings.Cut(l.entry.path, "/")

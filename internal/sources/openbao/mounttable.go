@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -23,8 +24,7 @@ const (
 
 // mountTable caches the mounts that the token may see. It is safe for concurrent use.
 type mountTable struct {
-	client  *client
-	refused *refusals
+	client *client
 
 	mu     sync.Mutex
 	cached map[string]namespaceMounts // by namespace
@@ -33,21 +33,19 @@ type mountTable struct {
 type namespaceMounts struct {
 	asked  time.Time
 	byPath map[string]engineMount
+	// err says that the token may not see the namespace, or that there is none. Whoever writes references can name many such.
+	err error
 }
 
 func newMountTable(c *client) *mountTable {
-	return &mountTable{client: c, refused: newRefusals(c.now), cached: map[string]namespaceMounts{}}
+	return &mountTable{client: c, cached: map[string]namespaceMounts{}}
 }
 
 // find returns the mount of a path in a namespace, or errNoMount. It asks the store if the mount is not cached.
 func (m *mountTable) find(ctx context.Context, namespace, path string) (engineMount, error) {
 	for _, age := range []time.Duration{maxMountAge, maxNoMountAge} {
 		inside, err := m.in(ctx, namespace, age)
-		switch {
-		case errors.Is(err, errNotThere) && namespace != events.RootNamespace:
-			// The root namespace always exists.
-			return engineMount{}, fmt.Errorf("%s: no namespace %s: %w", path, namespace, errNoMount)
-		case err != nil:
+		if err != nil {
 			return engineMount{}, err
 		}
 		if found, ok := inside.longest(path); ok {
@@ -77,13 +75,16 @@ func (n namespaceMounts) longest(path string) (engineMount, bool) {
 	return engineMount{}, false
 }
 
-// in returns the mounts of a namespace, from the cache if they were requested less than age ago.
+// in returns the mounts of a namespace, from the cache if they were requested less than age ago. A refusal is cached for maxNoMountAge.
 func (m *mountTable) in(ctx context.Context, namespace string, age time.Duration) (namespaceMounts, error) {
 	m.mu.Lock()
 	inside, ok := m.cached[namespace]
 	m.mu.Unlock()
+	if inside.err != nil {
+		age = maxNoMountAge
+	}
 	if ok && m.client.now().Sub(inside.asked) < age {
-		return inside, nil
+		return inside, inside.err
 	}
 	return m.request(ctx, namespace)
 }
@@ -99,11 +100,13 @@ func (m *mountTable) request(ctx context.Context, namespace string) (namespaceMo
 		} `json:"secret"`
 	}
 	got, err := m.client.get(ctx, namespace, "sys/internal/ui/mounts", nil, &visible)
-	m.refused.note(namespace, got.asked, err)
-	if err != nil {
+	if errors.Is(err, errNotThere) && namespace != events.RootNamespace { // The root namespace always exists.
+		err = fmt.Errorf("no namespace %s: %w", namespace, errNoMount)
+	}
+	if err != nil && !final(err) {
 		return namespaceMounts{}, err
 	}
-	inside := namespaceMounts{asked: got.asked, byPath: make(map[string]engineMount, len(visible.Secret))}
+	inside := namespaceMounts{asked: got.asked, byPath: make(map[string]engineMount, len(visible.Secret)), err: err}
 	for path, description := range visible.Secret {
 		path = strings.Trim(path, "/")
 		one := engineMount{namespace: namespace, path: path, engine: description.Type}
@@ -118,10 +121,13 @@ func (m *mountTable) request(ctx context.Context, namespace string) (namespaceMo
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.cached) >= maxNamespaces {
+		maps.DeleteFunc(m.cached, func(_ string, other namespaceMounts) bool { return other.err != nil })
+	}
+	if len(m.cached) >= maxNamespaces {
 		clear(m.cached)
 	}
 	m.cached[namespace] = inside
-	return inside, nil
+	return inside, err
 }
 
 // named returns a mount by its path in a namespace, or by <child namespace>/<path>.
@@ -130,7 +136,7 @@ func (m *mountTable) named(ctx context.Context, namespace, name string) (engineM
 	for further := true; further; {
 		inside, err := m.in(ctx, child, maxNoMountAge)
 		// For a namespace that does not exist, the store answers forbidden or not found.
-		if err != nil && (child == namespace || code(err) != http.StatusForbidden && !errors.Is(err, errNotThere)) {
+		if err != nil && (child == namespace || code(err) != http.StatusForbidden && !errors.Is(err, errNoMount)) {
 			return engineMount{}, err
 		}
 		if found, ok := inside.byPath[path]; ok {
@@ -145,10 +151,9 @@ func (m *mountTable) named(ctx context.Context, namespace, name string) (engineM
 }
 
 // locate returns the mount that contains a path of a namespace, and the path in it. If the path begins with namespaces, the mount is in the last of
-// them. It returns errNoMount if there is none. It asks for a namespace only if there is the one above it, and not again for one that was refused a
-// moment ago, so that invented paths cost little.
+// them. It returns errNoMount if there is none. It asks for a namespace only if there is the one above it, so that invented paths cost little.
 func (m *mountTable) locate(ctx context.Context, namespace, path string) (in engineMount, inside string, err error) {
-	if err = m.refused.of(namespace); err != nil {
+	if _, err = m.in(ctx, namespace, maxMountAge); err != nil {
 		return engineMount{}, "", err
 	}
 	in, err = m.find(ctx, namespace, path)
@@ -158,64 +163,12 @@ func (m *mountTable) locate(ctx context.Context, namespace, path string) (in eng
 			return engineMount{}, "", err
 		}
 		child, path = childNamespace(child, segment), rest
-		if m.refused.of(child) != nil {
-			return engineMount{}, "", err
-		}
 		if _, denied := m.in(ctx, child, maxMountAge); denied != nil {
 			return engineMount{}, "", err
 		}
 		in, err = m.find(ctx, child, path)
 	}
 	return in, strings.TrimPrefix(strings.TrimPrefix(path, in.path), "/"), err
-}
-
-// refusals remembers for maxNoMountAge which namespaces the token may not see, or are not there. It is for references, of which anybody may write
-// many. A line of the audit log may be about a namespace that was created since, so for it the store is asked. It is safe for concurrent use.
-type refusals struct {
-	now func() time.Time
-
-	mu          sync.Mutex
-	byNamespace map[string]refusal
-}
-
-type refusal struct {
-	asked time.Time
-	err   error
-}
-
-func newRefusals(now func() time.Time) *refusals {
-	return &refusals{now: now, byNamespace: map[string]refusal{}}
-}
-
-// note remembers what the store answered about a namespace, if the answer will stay the same. A nil err ends a refusal.
-func (r *refusals) note(namespace string, asked time.Time, err error) {
-	if errors.Is(err, errNotThere) && namespace != events.RootNamespace {
-		err = fmt.Errorf("no namespace %s: %w", namespace, errNoMount)
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if err == nil {
-		delete(r.byNamespace, namespace)
-		return
-	}
-	if !final(err) {
-		return
-	}
-	if len(r.byNamespace) >= maxNamespaces {
-		clear(r.byNamespace)
-	}
-	r.byNamespace[namespace] = refusal{asked: asked, err: err}
-}
-
-// of returns the error of a namespace that was refused a moment ago, or nil.
-func (r *refusals) of(namespace string) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	last, ok := r.byNamespace[namespace]
-	if !ok || r.now().Sub(last.asked) >= maxNoMountAge {
-		return nil
-	}
-	return last.err
 }
 
 // isPath reports whether the text is a path in a store, without slashes around it, that can be part of a request.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -138,35 +139,59 @@ func TestANamespaceThatIsNotRefusedAnyMoreIsRead(t *testing.T) {
 	})
 }
 
-func TestRefusals_AreFewFinalAndForgotten(t *testing.T) {
-	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	r := newRefusals(func() time.Time { return now })
-	forbids := &statusError{code: http.StatusForbidden}
+func TestMountTable_RemembersForAMomentWhichNamespacesAreRefused(t *testing.T) {
 	tests := []struct {
 		name, namespace string
-		err             error
-		age             time.Duration
-		want            error
+		status          int
+		want            int // how often it is asked for
 	}{
-		{name: "a namespace that is forbidden", namespace: "a", err: forbids, want: forbids},
-		{name: "one that is not there", namespace: "b", err: errNotThere, want: errNoMount},
-		{name: "until it is asked for again", namespace: "d", err: forbids, age: maxNoMountAge},
-		{name: "an answer that may be another one now", namespace: "c", err: &statusError{code: http.StatusServiceUnavailable}},
-		{name: "the root namespace, which is always there", namespace: events.RootNamespace, err: errNotThere},
-		{name: "no error", namespace: "a"},
+		{name: "a namespace that is forbidden", namespace: "team", status: http.StatusForbidden, want: 1},
+		{name: "one that is not there", namespace: "team", status: http.StatusNotFound, want: 1},
+		{name: "not an answer that may be another one soon", namespace: "team", status: http.StatusServiceUnavailable, want: 3},
+		{name: "not that of the root namespace, which is always there", namespace: events.RootNamespace, status: http.StatusNotFound, want: 3},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			r.note(test.namespace, now.Add(-test.age), test.err)
-			if got := r.of(test.namespace); !errors.Is(got, test.want) {
-				t.Errorf("got %v, want %v", got, test.want)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				store, request := newFakeStore(kv2), "sys/internal/ui/mounts"
+				if test.namespace != events.RootNamespace {
+					request = test.namespace + "@" + request
+				}
+				store.say(request, test.status, forbidden)
+				mounts := newMountTable(clientOf(t, store))
+				ask := func() {
+					for range 3 {
+						if _, err := mounts.find(t.Context(), test.namespace, "secret/db"); err == nil {
+							t.Error("it is found")
+						}
+					}
+				}
+				ask()
+				if got := store.times(request); got != test.want {
+					t.Errorf("asked %d times, want %d", got, test.want)
+				}
+				after(maxNoMountAge)
+				ask()
+				if got := store.times(request); got != 2*test.want {
+					t.Errorf("asked %d times after a while, want %d", got, 2*test.want)
+				}
+			})
 		})
 	}
-	for n := range 2 * maxNamespaces {
-		r.note(fmt.Sprint(n), now, forbids)
+}
+
+func TestMountTable_IsBounded(t *testing.T) {
+	store := newFakeStore(kv2)
+	mounts := newMountTable(clientOf(t, store))
+	if _, err := mounts.find(t.Context(), events.RootNamespace, "secret/db"); err != nil {
+		t.Fatal(err)
 	}
-	if len(r.byNamespace) > maxNamespaces {
-		t.Errorf("%d namespaces are remembered, want %d at most", len(r.byNamespace), maxNamespaces)
+	for n := range 2 * maxNamespaces {
+		if _, err := mounts.find(t.Context(), fmt.Sprintf("invented-%d", n), "secret/db"); !errors.Is(err, errNoMount) {
+			t.Fatal(err)
+		}
+	}
+	if _, kept := mounts.cached[events.RootNamespace]; !kept || len(mounts.cached) > maxNamespaces {
+		t.Errorf("%d namespaces are cached, that of the store: %t; want %d at most", len(mounts.cached), kept, maxNamespaces)
 	}
 }

@@ -49,10 +49,6 @@ func (r *referenceReader) readAll(ctx context.Context, whole map[mountName]bool)
 func (r *referenceReader) readMount(ctx context.Context, in engineMount, paths []string) error {
 	expected := r.catalog.paths(in.namespace, in.path)
 	return r.bulk.forWhole(ctx, paths, func(path string) error {
-		// A poll may take longer than a refusal is remembered.
-		if err := r.bulk.metadataReader.mounts.refused.of(in.namespace); err != nil {
-			return err
-		}
 		o, err := r.bulk.metadataReader.read(ctx, events.StorePath{Store: r.origin.store, Namespace: in.namespace, Mount: in.path, Path: path})
 		if err == nil && (o.State != Gone || slices.Contains(expected, path)) {
 			r.outlet.emit(ctx, o)
