@@ -58,27 +58,6 @@ func (b *batch) take(ctx context.Context, line []byte) {
 	}
 }
 
-// isShipped reports whether a body is that of a log shipper: compressed, or of several lines. It keeps nothing of it.
-func isShipped(encoding string, body io.Reader) bool {
-	if encoding != "" && encoding != "identity" {
-		return true
-	}
-	behind, buffer := false, make([]byte, 4<<10) // behind the end of the first line
-	for {
-		n, err := body.Read(buffer)
-		part := buffer[:n]
-		if !behind {
-			_, part, behind = bytes.Cut(part, []byte("\n"))
-		}
-		if len(bytes.TrimSpace(part)) > 0 {
-			return true
-		}
-		if err != nil {
-			return false
-		}
-	}
-}
-
 const (
 	// maxLine is the maximum length of a line, in bytes. Longer lines are skipped while they are read. Lines about writes of secrets are shorter.
 	// The line of an answer about a whole mount, such as one to the poller, is longer, but not relevant.

@@ -21,7 +21,7 @@ import (
 const (
 	// maxBody is the maximum length of a body, in bytes, both before and after decompression.
 	maxBody = 64 << 20
-	// maxBodies is the maximum number of bodies of a store that are read at once. Others are dropped, or to be sent again.
+	// maxBodies is the maximum number of bodies of a store that are read at once. Others are to be sent again, and a poll finds what was in them.
 	maxBodies = 64
 	// writeTimeout is how long a request may take from its header to the end of its answer.
 	writeTimeout = 10 * time.Second
@@ -29,7 +29,7 @@ const (
 	drainTimeout = 5 * time.Second
 )
 
-// sendAgain is what a log shipper is told about a body that was not taken.
+// sendAgain is the answer about a body that was not taken.
 const sendAgain = "no room: send it again"
 
 // httpReceiver accepts the lines that OpenBao's HTTP audit device or a log shipper posts.
@@ -102,7 +102,7 @@ func (r *httpReceiver) handler() http.Handler {
 }
 
 // receive answers a request. It waits only for the body. The answer to an audit device does not reveal how its line was handled, unless the line is
-// too long: the store must not fail because of the watcher.
+// too long or too many bodies are being read: the store must not fail because of the watcher.
 func (r *httpReceiver) receive(w http.ResponseWriter, request *http.Request, to *intake) {
 	ctx, store := request.Context(), ""
 	if to != nil {
@@ -121,11 +121,14 @@ func (r *httpReceiver) receive(w http.ResponseWriter, request *http.Request, to 
 		http.Error(w, "no such store: want /v1/audit/<store>", http.StatusNotFound)
 		return
 	}
-	if !to.bodies.take() {
-		turnAway(w, request, to)
+	select {
+	case to.bodies <- struct{}{}:
+		defer func() { <-to.bodies }()
+	default:
+		to.miss(ctx, dropped)
+		http.Error(w, sendAgain, http.StatusServiceUnavailable)
 		return
 	}
-	defer to.bodies.free()
 	body, err := decompressed(w, request)
 	if errors.Is(err, errors.ErrUnsupported) {
 		to.miss(ctx, malformed)
@@ -148,16 +151,6 @@ func (r *httpReceiver) receive(w http.ResponseWriter, request *http.Request, to 
 	default:
 		w.WriteHeader(http.StatusNoContent)
 	}
-}
-
-// turnAway answers a request whose body has no place. A log shipper sends it again; the line of an audit device is dropped.
-func turnAway(w http.ResponseWriter, request *http.Request, to *intake) {
-	if isShipped(request.Header.Get("Content-Encoding"), http.MaxBytesReader(w, request.Body, maxLine)) {
-		http.Error(w, sendAgain, http.StatusServiceUnavailable)
-		return
-	}
-	to.miss(request.Context(), dropped)
-	w.WriteHeader(http.StatusNoContent)
 }
 
 // decompressed returns the body of a request, which log shippers may compress. It returns errors.ErrUnsupported for an encoding other than gzip.

@@ -15,7 +15,7 @@ type intake struct {
 	status  *status
 	metrics *metrics
 	recent  *recentRequests
-	bodies  places // for bodies that are read: each store has its own, so that none is without because of another
+	bodies  chan struct{} // has an element for each body that is read: each store has its own room, so that none is without because of another
 	now     func() time.Time
 }
 
@@ -114,21 +114,3 @@ func (r *recentRequests) add(e *entry) {
 	r.order[r.next], r.known[key] = key, struct{}{}
 	r.next = (r.next + 1) % maxRecent
 }
-
-// places bounds how many do something at once. It is safe for concurrent use.
-type places chan struct{}
-
-func newPlaces(count int) places { return make(places, count) }
-
-// take takes a place. It returns false if there is none.
-func (p places) take() bool {
-	select {
-	case p <- struct{}{}:
-		return true
-	default:
-		return false
-	}
-}
-
-// free gives a place back.
-func (p places) free() { <-p }

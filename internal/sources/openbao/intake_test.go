@@ -23,7 +23,7 @@ func newIntake(t *testing.T, room int) *intake {
 	i := &intake{
 		store: "main", looks: newLooks(), polls: newPollRequests(),
 		status: newStatus(slog.New(slog.DiscardHandler), time.Now), metrics: m, recent: newRecentRequests(),
-		bodies: newPlaces(maxBodies), now: time.Now,
+		bodies: make(chan struct{}, maxBodies), now: time.Now,
 	}
 	for n := range maxLooks - room {
 		i.looks.putBack(look{entry: entry{path: strconv.Itoa(n)}, due: time.Now().Add(time.Hour)})

@@ -35,7 +35,7 @@ func newPipeline(config *storeConfig, o *Options, m *metrics) (*pipeline, error)
 	}
 	p.intake = &intake{
 		store: config.Name, looks: newLooks(), polls: p.polls, status: p.status, metrics: m,
-		recent: newRecentRequests(), bodies: newPlaces(maxBodies), now: o.Now,
+		recent: newRecentRequests(), bodies: make(chan struct{}, maxBodies), now: o.Now,
 	}
 	var err error
 	if p.connecting, err = newStoreTransport(&config.TLS); err != nil {
