@@ -67,8 +67,8 @@ func (f *follower) look(ctx context.Context, l *look) (done bool) {
 	if err != nil {
 		return f.fail(ctx, in.path, l, err)
 	}
-	f.status.noteSuccess(ctx, auditHints)
-	f.status.noteSuccess(ctx, hintsOf(in.path))
+	f.status.noteSuccess(ctx, auditedPaths)
+	f.status.noteSuccess(ctx, auditedIn(in.path))
 	switch {
 	case l.entry.isLate():
 	case c.explains(&o):
@@ -94,14 +94,14 @@ func (f *follower) look(ctx context.Context, l *look) (done bool) {
 func (f *follower) fail(ctx context.Context, mount string, l *look, err error) (done bool) {
 	switch {
 	case final(err):
-		f.status.noteHintFailure(ctx, mount, err)
+		f.status.noteAuditFailure(ctx, mount, err)
 		return true
 	case l.isLast() && !down(err):
-		f.status.noteHintFailure(ctx, mount, err)
+		f.status.noteAuditFailure(ctx, mount, err)
 		f.polls.ask()
 		return true
 	}
-	f.status.noteFailure(ctx, auditHints, err)
+	f.status.noteFailure(ctx, auditedPaths, err)
 	l.delay(f.now())
 	return false
 }

@@ -227,7 +227,7 @@ func TestAPathIsGivenUpIfTheStoreAnswersBadlyForLong(t *testing.T) {
 		name   string
 		status int
 		body   string
-		tries  int // of each hint; zero: it is never given up
+		tries  int // of the path; zero: it is never given up
 	}{
 		{name: "malformed answers", status: http.StatusOK, body: `{"data":[]}`, tries: maxTries},
 		{name: "errors of the store", status: http.StatusInternalServerError, body: `{"errors":["oops"]}`, tries: maxTries},

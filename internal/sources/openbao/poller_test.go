@@ -151,7 +151,7 @@ func TestAFeedIsReadyWhetherAStoreCanBeReadOrNot(t *testing.T) {
 func TestAPartThatMayNotBeReadDoesNotMakeAFeedReady(t *testing.T) {
 	s := newStatus(slog.New(slog.DiscardHandler), time.Now)
 	s.noteFailure(t.Context(), "part of secret", errNoMount)
-	s.noteFailure(t.Context(), auditHints, errAnswer)
+	s.noteFailure(t.Context(), auditedPaths, errAnswer)
 	if s.unpolled() == nil {
 		t.Error("the first poll has not ended")
 	}

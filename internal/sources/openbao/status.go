@@ -19,8 +19,8 @@ const (
 	// references separately. Whoever can send lines or write ExternalSecrets can invent mounts.
 	maxMountFailures = 256
 	mountFailureAge  = time.Hour
-	// auditHints is the subject of failures to read what the audit log hints at.
-	auditHints = "audit hints"
+	// auditedPaths is the subject of failures to read what the audit log names.
+	auditedPaths = "audited paths"
 	// referencedPaths is the subject of failures to poll by reference.
 	referencedPaths = "referenced paths"
 )
@@ -32,7 +32,7 @@ type status struct {
 
 	mu         sync.Mutex
 	failures   map[string][]error   // by subject, until reading it works again
-	hinted     map[string]time.Time // when the failures of mounts in audit lines were noted, by subject
+	audited    map[string]time.Time // when the failures of mounts in audit lines were noted, by subject
 	referenced map[string]time.Time // when the failures of mounts in references were noted, by subject
 	tried      bool                 // a poll was complete, or a part of one failed
 	polledAt   time.Time            // zero before the first complete poll
@@ -40,7 +40,7 @@ type status struct {
 }
 
 func newStatus(log *slog.Logger, now func() time.Time) *status {
-	return &status{log: log, now: now, failures: map[string][]error{}, hinted: map[string]time.Time{}, referenced: map[string]time.Time{}}
+	return &status{log: log, now: now, failures: map[string][]error{}, audited: map[string]time.Time{}, referenced: map[string]time.Time{}}
 }
 
 // noteFailure records that reading the subject failed, with one error or several. It logs the errors of each kind that was not among the last ones.
@@ -60,9 +60,9 @@ func (s *status) noteFailure(ctx context.Context, subject string, errs ...error)
 	}
 }
 
-// noteHintFailure is noteFailure for a mount that an audit line names. It ignores the failure if there are too many.
-func (s *status) noteHintFailure(ctx context.Context, mount string, err error) {
-	if subject := hintsOf(mount); s.remember(s.hinted, subject) {
+// noteAuditFailure is noteFailure for a mount that an audit line names. It ignores the failure if there are too many.
+func (s *status) noteAuditFailure(ctx context.Context, mount string, err error) {
+	if subject := auditedIn(mount); s.remember(s.audited, subject) {
 		s.noteFailure(ctx, subject, err)
 	}
 }
@@ -74,7 +74,7 @@ func (s *status) noteReferenceFailure(ctx context.Context, subject string, errs 
 	}
 }
 
-func hintsOf(mount string) string { return auditHints + " of " + mount }
+func auditedIn(mount string) string { return auditedPaths + " of " + mount }
 
 // remember reports whether there is room for the failure of a mount among those that are named in the same way. It makes room by forgetting old
 // ones.
@@ -101,7 +101,7 @@ func (s *status) noteSuccess(ctx context.Context, subject string) {
 	s.mu.Lock()
 	before := s.failures[subject]
 	delete(s.failures, subject)
-	delete(s.hinted, subject)
+	delete(s.audited, subject)
 	delete(s.referenced, subject)
 	s.mu.Unlock()
 	if before != nil {

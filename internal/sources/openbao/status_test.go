@@ -14,7 +14,7 @@ func TestStatus_MountsInAuditLinesHideNothing(t *testing.T) {
 	s := newStatus(log.Logger(), func() time.Time { return now })
 	forge := func(prefix string) {
 		for n := range 2 * maxMountFailures {
-			s.noteHintFailure(t.Context(), fmt.Sprintf("%s-%d", prefix, n), errNoMount)
+			s.noteAuditFailure(t.Context(), fmt.Sprintf("%s-%d", prefix, n), errNoMount)
 		}
 	}
 	logged := func(text string) int { return strings.Count(log.String(), text) }
@@ -24,9 +24,9 @@ func TestStatus_MountsInAuditLinesHideNothing(t *testing.T) {
 	}
 	sealed := &statusError{code: 503, message: "Vault is sealed"}
 	s.noteFailure(t.Context(), "secret", sealed)
-	s.noteFailure(t.Context(), auditHints, sealed)
+	s.noteFailure(t.Context(), auditedPaths, sealed)
 	if got := logged("Vault is sealed"); got != 2 {
-		t.Errorf("it is logged %d times that the store is sealed, want for the mount and for hints:\n%s", got, log)
+		t.Errorf("it is logged %d times that the store is sealed, want for the mount and for the audited paths:\n%s", got, log)
 	}
 	s.noteSuccess(t.Context(), "secret")
 	if logged("store can be read again") != 1 {
@@ -34,7 +34,7 @@ func TestStatus_MountsInAuditLinesHideNothing(t *testing.T) {
 	}
 
 	// Room is made by a success, and after mountFailureAge.
-	s.noteSuccess(t.Context(), hintsOf("first-0"))
+	s.noteSuccess(t.Context(), auditedIn("first-0"))
 	forge("second")
 	if got := logged("of second-"); got != 1 {
 		t.Errorf("%d other mounts are logged after one works again, want 1", got)
@@ -44,8 +44,8 @@ func TestStatus_MountsInAuditLinesHideNothing(t *testing.T) {
 	if got := logged("of third-"); got != maxMountFailures {
 		t.Errorf("%d mounts are logged an hour later, want %d", got, maxMountFailures)
 	}
-	if len(s.hinted) != maxMountFailures || len(s.failures) != maxMountFailures+1 {
-		t.Errorf("%d mounts and %d failures are remembered", len(s.hinted), len(s.failures))
+	if len(s.audited) != maxMountFailures || len(s.failures) != maxMountFailures+1 {
+		t.Errorf("%d mounts and %d failures are remembered", len(s.audited), len(s.failures))
 	}
 }
 
@@ -53,13 +53,13 @@ func TestStatus_MountsInAuditLinesTakeNoRoomOfThoseInReferences(t *testing.T) {
 	log := &testkit.Log{}
 	s := newStatus(log.Logger(), time.Now)
 	for n := range 2 * maxMountFailures {
-		s.noteHintFailure(t.Context(), fmt.Sprintf("forged-%d", n), errNoMount)
+		s.noteAuditFailure(t.Context(), fmt.Sprintf("forged-%d", n), errNoMount)
 	}
 	for n := range 2 * maxMountFailures {
 		s.noteReferenceFailure(t.Context(), fmt.Sprintf("part of %d", n), errNoMount)
 	}
-	hinted, referenced := strings.Count(log.String(), "of forged-"), strings.Count(log.String(), "part of ")
-	if hinted != maxMountFailures || referenced != maxMountFailures || len(s.failures) != 2*maxMountFailures {
-		t.Errorf("%d mounts in audit lines and %d in references are logged, %d failures remembered; want %d of each", hinted, referenced, len(s.failures), maxMountFailures)
+	audited, referenced := strings.Count(log.String(), "of forged-"), strings.Count(log.String(), "part of ")
+	if audited != maxMountFailures || referenced != maxMountFailures || len(s.failures) != 2*maxMountFailures {
+		t.Errorf("%d mounts in audit lines and %d in references are logged, %d failures remembered; want %d of each", audited, referenced, len(s.failures), maxMountFailures)
 	}
 }
