@@ -21,22 +21,15 @@ type bulkReader struct {
 	silence silence
 }
 
-// readAll reads secrets or roles of a mount and observes those that exist. It returns their paths.
-func (b *bulkReader) readAll(ctx context.Context, in engineMount, paths []string) (map[string]bool, error) {
-	var mu sync.Mutex
-	live := make(map[string]bool, len(paths))
-	err := b.forWhole(ctx, paths, func(path string) error {
+// observe returns a function that reads a secret or role of a mount and observes it.
+func (b *bulkReader) observe(ctx context.Context, in engineMount) func(path string) error {
+	return func(path string) error {
 		o, err := b.metadataReader.readIn(ctx, in, path)
-		if err != nil || o.State == Gone {
-			return err
+		if err == nil {
+			b.outlet.emit(ctx, o)
 		}
-		b.outlet.emit(ctx, o)
-		mu.Lock()
-		defer mu.Unlock()
-		live[path] = true
-		return nil
-	})
-	return live, err
+		return err
+	}
 }
 
 // forWhole is forEach for the paths of a whole mount: if every path failed, it returns an error too.

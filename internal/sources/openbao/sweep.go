@@ -91,42 +91,43 @@ func (s *sweeper) sweepSecrets(ctx context.Context, in engineMount) error {
 	}
 	// The expected paths are determined before the mount is read, so that a secret created meanwhile does not look like one that vanished.
 	expected := s.catalog.paths(in.namespace, in.path)
-	live := map[string]bool{}
+	found := map[string]bool{}
 	err := s.scanner.scan(ctx, in, func(o Observation) {
 		if o.State != Gone {
-			live[o.Path.Path] = true
+			found[o.Path.Path] = true
 			s.outlet.emit(ctx, o)
 		}
 	})
-	if errors.Is(err, errNoScan) {
-		var paths []string
-		if paths, err = walk(ctx, s.client, in, "metadata", s.bulk.tolerate); err == nil {
-			live, err = s.bulk.readAll(ctx, in, paths)
-		}
-	}
-	if err != nil {
+	switch {
+	case errors.Is(err, errNoScan):
+		return s.readListed(ctx, in, "metadata", "", expected)
+	case err != nil:
 		return err
 	}
-	return s.readMissing(ctx, in, expected, live)
+	return s.readMissing(ctx, in, expected, found)
 }
 
 // sweepRoles reads the static roles of a mount.
 func (s *sweeper) sweepRoles(ctx context.Context, in engineMount) error {
 	places := rolePathsOf(in.engine)
-	expected := s.catalog.paths(in.namespace, in.path)
-	names, err := walk(ctx, s.client, in, places.list, s.bulk.tolerate)
+	return s.readListed(ctx, in, places.list, places.secret+"/", s.catalog.paths(in.namespace, in.path))
+}
+
+// readListed reads what is listed below a path of a mount's API, and what was expected. The names that are listed have the prefix in paths.
+func (s *sweeper) readListed(ctx context.Context, in engineMount, below, prefix string, expected []string) error {
+	paths, err := walk(ctx, s.client, in, below, s.bulk.tolerate)
 	if err != nil {
 		return err
 	}
-	paths := make([]string, 0, len(names))
-	for _, name := range names {
-		paths = append(paths, places.secret+"/"+name)
+	found := make(map[string]bool, len(paths))
+	for i, name := range paths {
+		paths[i] = prefix + name
+		found[paths[i]] = true
 	}
-	live, err := s.bulk.readAll(ctx, in, paths)
-	if err != nil {
+	if err := s.bulk.forWhole(ctx, paths, s.bulk.observe(ctx, in)); err != nil {
 		return err
 	}
-	return s.readMissing(ctx, in, expected, live)
+	return s.readMissing(ctx, in, expected, found)
 }
 
 // readRoles reads static roles that should have been rotated. If the store does not answer, the remaining roles are left to the next poll, which
@@ -152,15 +153,9 @@ func (s *sweeper) readRoles(ctx context.Context, roles []events.StorePath) {
 
 // readMissing reads the paths that were expected and not found. Those that no longer exist are observed as Gone. It is no error of the whole mount
 // if all of them are forbidden, because they are only a part of it.
-func (s *sweeper) readMissing(ctx context.Context, in engineMount, expected []string, live map[string]bool) error {
-	missing := slices.DeleteFunc(slices.Clone(expected), func(path string) bool { return live[path] })
-	return s.bulk.forEach(ctx, missing, func(path string) error {
-		o, err := s.bulk.metadataReader.readIn(ctx, in, path)
-		if err == nil {
-			s.outlet.emit(ctx, o)
-		}
-		return err
-	})
+func (s *sweeper) readMissing(ctx context.Context, in engineMount, expected []string, found map[string]bool) error {
+	missing := slices.DeleteFunc(slices.Clone(expected), func(path string) bool { return found[path] })
+	return s.bulk.forEach(ctx, missing, s.bulk.observe(ctx, in))
 }
 
 // catalog looks up which secrets of a store are known to exist.
