@@ -91,8 +91,10 @@ func isKnown(before *lastEvent, seen openbao.Observation) bool {
 	switch {
 	case !live && !wasLive:
 		return seen.Version <= recorded.version
-	case live == wasLive && seen.Version == recorded.version && seen.At.Equal(recorded.writtenAt), storeRevision(seen) == recorded.revision:
+	case storeRevision(seen) == recorded.revision:
 		return true
+	case live == wasLive && seen.Version == recorded.version && seen.At.Equal(recorded.writtenAt) && !seen.ReadAt.IsZero():
+		return true // Each write in KV v1 is a change, also if two are of one time.
 	case seen.Version > recorded.version && recorded.version > 0, seen.At.After(recorded.at):
 		return false
 	case seen.ReadAt.IsZero():
