@@ -121,7 +121,7 @@ e2e-race: $(GOTESTSUM)
 	$(say) 'e2e-race: testing on a control plane with the race detector'
 	$(GO_TEST) '$(E2E)' -race $(ON_SERVERS) $(SELECTED)
 
-NIGHTLY := ./internal/actuate ./tests/monitoring ./tests/testbed ./tests/testbed/secretstore ./tests/image ./tests/release ./tools/...
+NIGHTLY := ./internal/actuate ./tests/monitoring ./tests/testbed ./tests/image ./tests/release ./tools/...
 #? e2e-nightly: test packaging, the test bed, alerts, the programs in tools, and thousands of stories of the actuator
 e2e-nightly: export KEYTURN_TEST_NIGHTLY := 1
 e2e-nightly: $(GOTESTSUM)

@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/keyturn/keyturn/tests/testbed/build"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
@@ -121,40 +120,5 @@ func TestNewestRevisionIsTheLastWrite(t *testing.T) {
 	}
 	if none, err := bed.NewestRevision(t.Context(), "statefulsets", namespace); err != nil || none != 0 {
 		t.Errorf("%d, %v, want 0 where there is none", none, err)
-	}
-}
-
-func TestASuspendedServerAnswersWhenItIsResumed(t *testing.T) {
-	for _, name := range []string{build.APIServer, build.Etcd} {
-		t.Run(name, func(t *testing.T) {
-			server := bed.Server(name)
-			if err := server.Suspend(); err != nil {
-				t.Fatal(err)
-			}
-			answered := make(chan error, 1)
-			go func() {
-				_, err := bed.client.CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{
-					ObjectMeta: metav1.ObjectMeta{Name: "while-suspended-" + name},
-				}, metav1.CreateOptions{})
-				answered <- err
-			}()
-			// However long this is, a server that is suspended does not answer, and one that is not usually does.
-			select {
-			case err := <-answered:
-				t.Errorf("%v, want no answer", err)
-			case <-time.After(500 * time.Millisecond):
-			}
-			if err := server.Resume(); err != nil {
-				t.Fatal(err)
-			}
-			_ = testkit.Receive(t, "an answer, whatever it is", answered)
-			testkit.Await(t, "the API server answers", func(ctx context.Context) bool {
-				_, err := bed.client.CoreV1().Namespaces().Get(ctx, "default", metav1.GetOptions{})
-				return err == nil
-			})
-		})
-	}
-	if (&ControlPlane{}).Server(build.Etcd) != nil {
-		t.Error("a control plane that was not started has servers")
 	}
 }
