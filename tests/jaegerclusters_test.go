@@ -80,7 +80,7 @@ func TestARotationThatIsSeenOnceIsRolledInTwoClustersInOneTrace(t *testing.T) {
 	}
 
 	// Whoever looks for the path in the store finds one trace, and in it what each of the clusters made of it.
-	traced := &tracedRig{rig: shared, jaeger: jaeger}
+	traced := &tracedRig{shared}
 	want := map[string][]string{"shared": ofTheStore, "east": ofACluster, "west": ofACluster}
 	var trace testbed.Trace
 	got := map[string][]string{}

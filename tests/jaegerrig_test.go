@@ -1,13 +1,10 @@
 package tests
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
-	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -18,59 +15,8 @@ import (
 // secretDestination is in the names of the spans of Secrets' events.
 const secretDestination = "keyturn.v1.{cluster}.secret.{namespace}.{name}"
 
-// tracedRig is a rig whose programs send their spans to a Jaeger, or to the test itself.
-type tracedRig struct {
-	*rig
-	traces traceSource
-	// jaeger is nil if it is the test that has the spans.
-	jaeger *testbed.Jaeger
-}
-
-// traceSource returns the traces in which one span of a service has all of the tags, oldest first. A testbed.Jaeger implements it.
-type traceSource interface {
-	Traces(ctx context.Context, service string, tags map[string]string) ([]testbed.Trace, error)
-}
-
-// newTracedRig is newRig with programs that send their spans to the test.
-func newTracedRig(t *testing.T, options programs.Options) *tracedRig {
-	t.Helper()
-	received, endpoint := receiveOTLP(t)
-	options.Env = append(options.Env,
-		"OTEL_EXPORTER_OTLP_ENDPOINT="+endpoint, "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf", "OTEL_BSP_SCHEDULE_DELAY=100")
-	return &tracedRig{rig: newRig(t, options), traces: received}
-}
-
-// newJaegerRig is newRig with programs that send their spans to a Jaeger of the test.
-func newJaegerRig(t *testing.T, options programs.Options) *tracedRig {
-	t.Helper()
-	jaeger, err := testbed.StartJaeger(t.Context(), testbed.JaegerOptions{Log: os.Stderr})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(jaeger.Stop)
-	options.Env = append(options.Env, "OTEL_EXPORTER_OTLP_ENDPOINT="+jaeger.OTLPHTTP(), "OTEL_BSP_SCHEDULE_DELAY=100")
-	return &tracedRig{rig: newRig(t, options), traces: jaeger, jaeger: jaeger}
-}
-
-// trace waits for the one trace of a Secret's change that has the spans. It searches by the Secret, as a person does.
-func (r *tracedRig) trace(secret string, operations ...string) testbed.Trace {
-	r.Helper()
-	subject := "/api/v1/namespaces/" + r.namespace + "/secrets/" + secret
-	var found []testbed.Trace
-	r.eventually(fmt.Sprintf("there are %v of %s", operations, subject), func(ctx context.Context) bool {
-		var err error
-		found, err = r.traces.Traces(ctx, "keyturn-watcher", map[string]string{"cloudevents.event_subject": subject})
-		if err != nil {
-			r.Fatal(err)
-		}
-		return len(found) > 0 && !slices.ContainsFunc(operations, func(operation string) bool { return len(spansOf(found[0], operation)) == 0 })
-	})
-	if len(found) != 1 {
-		r.Fatalf("traces of %s: got %d, want 1", subject, len(found))
-	}
-	r.sound(found[0])
-	return found[0]
-}
+// tracedRig is a rig whose programs send their spans to a Jaeger.
+type tracedRig struct{ *rig }
 
 // sound checks what holds for every trace: it has one root, every parent is in it, nothing begins before its parent does,
 // and Jaeger has nothing to say against it.
@@ -134,22 +80,6 @@ func outline(trace testbed.Trace) string {
 	}
 	write("", "")
 	return out.String()
-}
-
-// plainOutline is what every change looks like that rolls one Deployment without trouble.
-const plainOutline = `keyturn-watcher: detect secret (internal)
-  keyturn-watcher: publish ` + secretDestination + ` (producer)
-    keyturn-actuator: process ` + secretDestination + ` (consumer)
-      keyturn-actuator: plan (internal)
-        keyturn-actuator: patch deployment (client)
-        keyturn-actuator: rollout deployment (internal)
-`
-
-func (r *tracedRig) looksLike(trace testbed.Trace, want string) {
-	r.Helper()
-	if diff := cmp.Diff(want, outline(trace)); diff != "" {
-		r.Errorf("the trace (-want +got):\n%s", diff)
-	}
 }
 
 // tagged checks some tags of a span. An empty one is to be missing.

@@ -197,3 +197,92 @@ func TestSpansSayHowAPatchFailedAndNotWhatTheAPIServerSaid(t *testing.T) {
 		}
 	})
 }
+
+func TestEachTryOfAPatchIsBelowItsOwnPlan(t *testing.T) {
+	play(t, func(s *scene) {
+		seen := s.instrument()
+		s.workload("web", auto, reads("secret/db"))
+		s.begin("secret/db")
+		s.refuse("web", apierrors.NewForbidden(appsv1.Resource("deployments"), "web", errors.New("denied")))
+		s.set("secret/db", "password", "two", traced("a", ""))
+		s.pass(5 * time.Second)
+		s.refuse("web", nil)
+		s.pass(2 * time.Minute)
+		s.wantRolls("web")
+		s.wantTold("web started content-changed", "web completed rolled-out")
+
+		inTrace := func(name string) []sdktrace.ReadOnlySpan {
+			return slices.DeleteFunc(seen.spansNamed(name), func(span sdktrace.ReadOnlySpan) bool {
+				return span.SpanContext().TraceID().String() != strings.Repeat("a", 32)
+			})
+		}
+		plans, tries, rollouts := inTrace("plan"), inTrace("patch deployment"), inTrace("rollout deployment")
+		if len(tries) < 2 || len(plans) != len(tries) || len(rollouts) != 1 {
+			s.Fatalf("there are %d plans, %d tries and %d rollouts, want as many plans as tries, at least two, and one rollout",
+				len(plans), len(tries), len(rollouts))
+		}
+		for i, try := range tries {
+			count, kind := fmt.Sprint(i), "Forbidden"
+			if i == 0 {
+				count = ""
+			}
+			if i == len(tries)-1 {
+				kind = ""
+			}
+			if got := attributeOf(try.Attributes(), "http.request.resend_count"); got != count {
+				s.Errorf("try %d has the count %q, want %q", i, got, count)
+			}
+			if got := attributeOf(try.Attributes(), "error.type"); got != kind {
+				s.Errorf("try %d has the error %q, want %q", i, got, kind)
+			}
+			if try.Parent().SpanID() != plans[i].SpanContext().SpanID() {
+				s.Errorf("the parent of try %d is not its plan", i)
+			}
+		}
+		if rollouts[0].Parent().SpanID() != plans[len(plans)-1].SpanContext().SpanID() {
+			s.Error("the parent of the rollout is not the last plan")
+		}
+	})
+}
+
+func TestTheSpanOfARolloutIsMadeOnceByWhoeverSeesItsEnd(t *testing.T) {
+	for _, test := range []struct {
+		name                 string
+		end                  func(*scene)
+		outcome, reason, err string
+	}{
+		{"that it is complete", func(s *scene) { s.finish("web") }, "completed", "rolled-out", ""},
+		{"that it has failed", func(s *scene) { s.fail("web") }, "failed", "deadline-exceeded", "deadline-exceeded"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			play(t, func(s *scene) {
+				before := s.instrument()
+				s.rolling()
+				s.wantTold("web started content-changed")
+				after := s.instrument()
+				s.restart()
+				s.pass(time.Minute)
+				test.end(s)
+				s.pass(time.Minute)
+				s.wantTold("web " + test.outcome + " " + test.reason)
+
+				patches, spans := before.spansNamed("patch deployment"), after.spansNamed("rollout deployment")
+				if n := len(before.spansNamed("rollout deployment")); n > 0 || len(patches) == 0 || len(spans) != 1 {
+					s.Fatalf("before there are %d spans of the rollout and %d patches, and then %d of the rollout, want none, some and one",
+						n, len(patches), len(spans))
+				}
+				patch, span := patches[len(patches)-1], spans[0]
+				if span.Parent().SpanID() != patch.Parent().SpanID() || span.StartTime().Before(patch.StartTime()) || span.StartTime().After(patch.EndTime()) {
+					s.Errorf("it begins at %s below %v, want while the patch was made, below its plan", span.StartTime(), span.Parent())
+				}
+				var got []string
+				for _, key := range []string{"keyturn.outcome", "keyturn.reason", "error.type"} {
+					got = append(got, attributeOf(span.Attributes(), key))
+				}
+				if want := []string{test.outcome, test.reason, test.err}; !slices.Equal(got, want) {
+					s.Errorf("it has the attributes %q, want %q", got, want)
+				}
+			})
+		})
+	}
+}

@@ -26,37 +26,20 @@ type Span struct {
 	ID string
 	// Parent is the id of the span that this one is a child of. Empty for a root.
 	Parent string
-	// Links are the spans that this one follows from, possibly in other traces.
-	Links []SpanLink
 	// Service is the name of the program, and Resource has the other attributes of its resource.
 	Service  string
 	Resource map[string]string
 	// Operation is the name of the span.
 	Operation string
 	Tags      map[string]string
-	// Events are the names of the span's events.
-	Events   []string
-	Start    time.Time
-	Duration time.Duration
+	Start     time.Time
+	Duration  time.Duration
 	// Warnings are what Jaeger finds wrong with the span, such as a missing parent or clock skew.
 	Warnings []string
 }
 
-// SpanLink names a span of any trace.
-type SpanLink struct{ Trace, Span string }
-
 // searchLimit is the maximum number of traces that a search returns.
 const searchLimit = 1000
-
-// Services returns the names of the programs that have sent spans.
-func (j *Jaeger) Services(ctx context.Context) ([]string, error) {
-	var names []string
-	if err := j.ask(ctx, "/api/services", &names); err != nil {
-		return nil, fmt.Errorf("asking Jaeger for its services: %w", err)
-	}
-	slices.Sort(names)
-	return names, nil
-}
 
 // Traces returns the traces of the last hour in which one span of the service has all of the tags, oldest first.
 func (j *Jaeger) Traces(ctx context.Context, service string, tags map[string]string) ([]Trace, error) {
@@ -129,7 +112,6 @@ type jaegerSpan struct {
 	// StartTime and Duration are in microseconds.
 	StartTime, Duration int64
 	Tags                jaegerTags
-	Logs                []struct{ Fields jaegerTags }
 	Warnings            []string
 }
 
@@ -157,12 +139,7 @@ func (t jaegerTrace) read() Trace {
 		for _, reference := range s.References {
 			if reference.RefType == "CHILD_OF" && reference.TraceID == t.TraceID && span.Parent == "" {
 				span.Parent = reference.SpanID
-				continue
 			}
-			span.Links = append(span.Links, SpanLink{Trace: reference.TraceID, Span: reference.SpanID})
-		}
-		for _, entry := range s.Logs {
-			span.Events = append(span.Events, entry.Fields.read()["event"])
 		}
 		trace.Spans = append(trace.Spans, span)
 	}

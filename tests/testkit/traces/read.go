@@ -61,12 +61,6 @@ func (s Span) read() testbed.Span {
 	if s.GetStatus().GetCode() == otlp.Status_STATUS_CODE_ERROR {
 		read.Tags["error"], read.Tags["otel.status_code"] = "true", "ERROR"
 	}
-	for _, link := range s.GetLinks() {
-		read.Links = append(read.Links, testbed.SpanLink{Trace: hex.EncodeToString(link.GetTraceId()), Span: hex.EncodeToString(link.GetSpanId())})
-	}
-	for _, event := range s.GetEvents() {
-		read.Events = append(read.Events, event.GetName())
-	}
 	return read
 }
 

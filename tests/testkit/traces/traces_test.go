@@ -31,7 +31,6 @@ func TestATraceHasTheSpansOfAllPrograms(t *testing.T) {
 	r.add(sent("actuator", &otlp.Span{
 		TraceId: one, SpanId: []byte{0x11}, ParentSpanId: []byte{0x10}, Name: "process", Kind: otlp.Span_SPAN_KIND_CONSUMER,
 		StartTimeUnixNano: 2_000_000, EndTimeUnixNano: 5_000_000, Status: &otlp.Status{Code: otlp.Status_STATUS_CODE_ERROR},
-		Links: []*otlp.Span_Link{{TraceId: other, SpanId: []byte{0x20}}}, Events: []*otlp.Span_Event{{Name: "nak"}},
 	}))
 	r.add(sent("watcher",
 		&otlp.Span{TraceId: one, SpanId: []byte{0x10}, Name: "detect", StartTimeUnixNano: 1_000_000, EndTimeUnixNano: 1_500_000, Attributes: []*common.KeyValue{attribute("of", "db")}},
@@ -50,7 +49,6 @@ func TestATraceHasTheSpansOfAllPrograms(t *testing.T) {
 			ID: "11", Parent: "10", Service: "actuator", Operation: "process", Start: time.UnixMicro(2000), Duration: 3 * time.Millisecond,
 			Resource: map[string]string{"k8s.cluster.name": "prod"},
 			Tags:     map[string]string{"span.kind": "consumer", "error": "true", "otel.status_code": "ERROR"},
-			Links:    []testbed.SpanLink{{Trace: "02", Span: "20"}}, Events: []string{"nak"},
 		},
 	}}}
 	if diff := cmp.Diff(want, got); diff != "" {
