@@ -2,7 +2,6 @@ package tests
 
 import (
 	"context"
-	"slices"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,37 +12,8 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
-	"github.com/keyturn/keyturn/tests/testbed/build"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
-
-// It is the first of the tests with Rollouts, which then share one controller. It is not parallel: it removes the kind, and has no controller run.
-func TestRolloutsAreRolledWheneverTheirKindIsInstalled(t *testing.T) {
-	stopArgoRollouts()
-	uninstallRollouts(t)
-	r := newArgoRig(t, programs.Options{})
-	r.secret("db", map[string]string{"password": "one"})
-	r.deploy(r.reading("api", "db", 1, nil))
-	r.start()
-	r.secret("db", map[string]string{"password": "two"})
-	r.outcomeOf("api", events.VerbCompleted)
-
-	for _, name := range []string{"first", "again"} {
-		if err := plane.ApplyKindsOf(t.Context(), build.ArgoRollouts, "Rollout"); err != nil {
-			t.Fatal(err)
-		}
-		r.createRollout(argoRollout{name: name, secret: "db", annotations: `{keyturn.dev/roll-on: auto}`})
-		r.awaitKnown("1")
-		r.secret("db", map[string]string{"password": name})
-		r.eventually(name+" is rolled", func(context.Context) bool { return r.templateRevision(name) != "" })
-		uninstallRollouts(t)
-		r.awaitKnown("0")
-		// No controller has taken care of it, so its rollout was in progress.
-		r.eventually("the rollout of "+name+" has ended as workload-gone", func(context.Context) bool {
-			return slices.ContainsFunc(r.outcomes(), func(o events.Outcome) bool { return o.Workload.Name == name && o.Reason == "workload-gone" })
-		})
-	}
-}
 
 func TestARolloutOfArgoRolloutsIsRolledAndFollowedToItsEnd(t *testing.T) {
 	t.Parallel()
@@ -78,20 +48,6 @@ func TestARolloutOfArgoRolloutsIsRolledAndFollowedToItsEnd(t *testing.T) {
 	if got := r.replicaSets("other"); got != 1 {
 		t.Errorf("ReplicaSets of the one that asks for nothing: got %d, want 1", got)
 	}
-}
-
-// awaitKnown waits until the actuator knows so many Rollouts.
-func (r *argoRig) awaitKnown(count string) {
-	r.Helper()
-	r.eventually("the actuator knows "+count+" Rollouts", func(context.Context) bool {
-		return r.series(r.actuator, "keyturn_workloads", `kind="rollout"`) == count
-	})
-}
-
-// uninstallRollouts removes the kind Rollout, and with it all that there are.
-func uninstallRollouts(t *testing.T) {
-	t.Helper()
-	uninstall(t, "rollouts.argoproj.io")
 }
 
 // uninstall removes a kind, and with it all that there are.

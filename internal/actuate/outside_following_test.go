@@ -71,6 +71,26 @@ func TestARolloutThatIsAbortedHasFailed(t *testing.T) {
 	})
 }
 
+func TestARolloutThatWasAbortedIsHeldUntilSomeoneLiftsTheAbort(t *testing.T) {
+	play(t, func(s *scene) {
+		rollouts := s.serveRollout(func(object *unstructured.Unstructured) {
+			object.Object["status"] = map[string]any{"phase": "Degraded", "observedGeneration": "1", "abort": true}
+		})
+		s.begin("secret/db")
+		s.set("secret/db", "password", "two")
+		s.settle()
+		s.wantTold("rollout/web held rollout-aborted")
+		s.pass(time.Hour)
+		s.wantTold()
+		// As kubectl argo rollouts retry does, which leaves the field there.
+		rollouts.change(rolloutResource, "web", func(object *unstructured.Unstructured) {
+			object.Object["status"] = map[string]any{"phase": "Progressing", "observedGeneration": "1", "abort": false}
+		})
+		s.pass(time.Minute)
+		s.wantTold("rollout/web started content-changed")
+	})
+}
+
 func TestALaterRolloutSupersedesTheOneInProgress(t *testing.T) {
 	play(t, func(s *scene) {
 		s.rolling()
