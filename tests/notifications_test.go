@@ -3,11 +3,14 @@ package tests
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -26,7 +29,7 @@ func TestASinkIsToldOfARolloutAndOneThatHangsDelaysNothing(t *testing.T) {
 	}))
 	t.Cleanup(hanging.Close)
 	t.Cleanup(func() { close(over) })
-	box := newMailbox(t, http.StatusOK)
+	box := newMailbox(t)
 	config := filepath.Join(t.TempDir(), "notify.yaml")
 	sinks := "sinks:\n" +
 		"- {name: hanging, type: webhook, url: '" + hanging.URL + "', verbs: [started, completed]}\n" +
@@ -63,4 +66,38 @@ func TestASinkIsToldOfARolloutAndOneThatHangsDelaysNothing(t *testing.T) {
 	r.eventually("the metrics have both messages", func(context.Context) bool {
 		return r.series(r.actuator, "keyturn_notifications_total", `sink="box"`, `result="sent"`) == "2"
 	})
+}
+
+// mailbox is a service that messages are posted to.
+type mailbox struct {
+	*httptest.Server
+	mu    sync.Mutex
+	posts []post
+}
+
+// post is a request to a mailbox.
+type post struct{ Path, Body string }
+
+func newMailbox(t *testing.T) *mailbox {
+	t.Helper()
+	m := &mailbox{}
+	m.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil || r.Method != http.MethodPost {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.posts = append(m.posts, post{r.URL.Path, string(body)})
+	}))
+	t.Cleanup(m.Close)
+	return m
+}
+
+// received returns what was posted, in its order.
+func (m *mailbox) received() []post {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.posts)
 }

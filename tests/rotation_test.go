@@ -1,16 +1,13 @@
 package tests
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/keyturn/keyturn/tests/programs"
-	"github.com/keyturn/keyturn/tests/testkit/manifests"
 )
 
 // TestARotationInTheStoreReachesThePods is the main job of the secret store chain, by each of the ways in: nobody waits for
@@ -81,29 +78,4 @@ func TestAWorkloadThatReadsTheStoreItselfRolls(t *testing.T) {
 			t.Errorf("generation of %s: got %d, want 1", name, got)
 		}
 	}
-}
-
-func TestAnExternalSecretThatCannotBeForcedIsToldAbout(t *testing.T) {
-	t.Parallel()
-	s := newStoreRig(t, byHTTP, programs.Options{})
-	s.put("shop/db", "one")
-	s.apply(manifests.ExternalSecret{
-		Namespace: s.namespace, Name: "db", Store: "bao", Path: "shop/db", Refresh: "refreshPolicy: CreatedOnce",
-	}.YAML())
-	s.awaitContent("db", "one")
-	s.start()
-	s.put("shop/db", "two")
-	s.eventually("a Kubernetes Event on the ExternalSecret says why", func(ctx context.Context) bool {
-		list, err := s.client.CoreV1().Events(s.namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=ExternalSecret,involvedObject.name=db,type=Warning"})
-		if err != nil {
-			return false
-		}
-		for _, event := range list.Items {
-			if event.ReportingController == "keyturn.dev/actuator" {
-				t.Logf("%s: %s", event.Reason, event.Message)
-				return true
-			}
-		}
-		return false
-	})
 }

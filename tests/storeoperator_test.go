@@ -2,12 +2,9 @@ package tests
 
 import (
 	"context"
-	"net"
-	"strconv"
 	"sync"
 	"testing"
 
-	"github.com/keyturn/keyturn/tests/testbed"
 	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
@@ -15,8 +12,6 @@ import (
 var operator struct {
 	sync.Mutex
 	process *process.Process
-	// metrics is the host and port of its Prometheus metrics.
-	metrics string
 }
 
 // startOperator starts External Secrets unless it is running.
@@ -27,13 +22,8 @@ func startOperator(t *testing.T) {
 	if operator.process != nil && !operator.process.Ended() {
 		return
 	}
-	port, err := process.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
-	operator.metrics = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	options := testbed.ExternalSecretsOptions{MetricsAddress: operator.metrics}
-	if operator.process, err = plane.StartExternalSecrets(context.WithoutCancel(t.Context()), options); err != nil {
+	var err error
+	if operator.process, err = plane.StartExternalSecrets(context.WithoutCancel(t.Context()), 1); err != nil {
 		t.Fatal(err)
 	}
 }

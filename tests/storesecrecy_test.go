@@ -2,6 +2,7 @@ package tests
 
 import (
 	"context"
+	"net/http"
 	"os"
 	"slices"
 	"strconv"
@@ -130,19 +131,39 @@ func (c *canaries) tellInVain(s *storeRig) {
 		strings.Replace(line, `"type"`, `"error":"`+string(inError)+`","type"`, 1) +
 		strings.Replace(line, `"id":"x"`, `"headers":{"traceparent":["`+string(inHeader)+`"],"x":7}`, 1) +
 		strings.Replace(line, `"path":"`, `"data":7,"path":"\u0000`+string(inJunk), 1)
-	if err := s.postLines([]byte(text)); err != nil {
-		c.Fatal(err)
-	}
+	s.postLines(text)
 	if err := s.store.Seal(c.Context()); err != nil {
 		c.Fatal(err)
 	}
-	if err := s.postLines([]byte(lie("secret/data/shop/other", "delete", "null"))); err != nil {
-		c.Fatal(err)
-	}
+	s.postLines(lie("secret/data/shop/other", "delete", "null"))
 	c.eventually("the watcher cannot read the store", func(context.Context) bool {
 		return strings.Contains(s.watcher.Output(), "store cannot be read")
 	})
 	if err := s.store.Unseal(c.Context()); err != nil {
 		c.Fatal(err)
+	}
+}
+
+// lie returns an audit line that says something false about a path.
+func lie(path, operation, response string) string {
+	return `{"time":"2038-01-01T00:00:00Z","type":"response","auth":{"display_name":"nobody"},"request":{"id":"x","operation":"` + operation +
+		`","mount_point":"secret/","mount_type":"kv","namespace":{"id":"root"},"path":"` + path + `"},"response":{"mount_type":"kv","data":` + response + "}}\n"
+}
+
+// postLines posts lines to the receiver, with the token of the audit device.
+func (s *storeRig) postLines(lines string) {
+	s.Helper()
+	request, err := http.NewRequestWithContext(s.Context(), http.MethodPost, s.receiver(), strings.NewReader(lines))
+	if err != nil {
+		s.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+auditToken)
+	response, err := (&http.Client{Timeout: patience}).Do(request)
+	if err != nil {
+		s.Fatal(err)
+	}
+	response.Body.Close()
+	if response.StatusCode >= http.StatusMultipleChoices {
+		s.Fatalf("the receiver refuses it: %s", response.Status)
 	}
 }

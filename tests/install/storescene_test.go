@@ -17,7 +17,6 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/rights"
-	"github.com/keyturn/keyturn/tests/testbed"
 	"github.com/keyturn/keyturn/tests/testbed/build"
 	"github.com/keyturn/keyturn/tests/testbed/process"
 	"github.com/keyturn/keyturn/tests/testbed/secretstore"
@@ -33,7 +32,7 @@ func startStore(t *testing.T) *secretstore.Store {
 	var starting sync.WaitGroup
 	starting.Go(func() { store, problems[0] = secretstore.Start(t.Context(), secretstore.Options{Log: os.Stderr}) })
 	starting.Go(func() {
-		operator, problems[1] = plane.StartExternalSecrets(t.Context(), testbed.ExternalSecretsOptions{Concurrent: 8})
+		operator, problems[1] = plane.StartExternalSecrets(t.Context(), 8)
 	})
 	starting.Go(func() { problems[2] = plane.ApplyKindsOf(t.Context(), build.CertManager) })
 	starting.Wait()

@@ -73,7 +73,7 @@ func setChain(ctx context.Context, s *stage, out *report) error {
 }
 
 func (s *stage) startOperators(ctx context.Context, out *report) error {
-	if _, err := s.plane.StartExternalSecrets(ctx, testbed.ExternalSecretsOptions{}); err != nil {
+	if _, err := s.plane.StartExternalSecrets(ctx, 1); err != nil {
 		return err
 	}
 	out.did("External Secrets Operator is running")
