@@ -6,9 +6,11 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testkit/running"
 )
 
@@ -89,4 +91,32 @@ func (r *rig) ask(args ...string) string {
 func (r *rig) command(args ...string) command {
 	return command{binary: r.programs.ActuatorBinary(), args: append(args,
 		"--cluster", r.programs.Cluster(), "--nats-url", r.programs.NATSURL(), "--kubeconfig", plane.Kubeconfig())}
+}
+
+// series returns the value of a program's metric with these labels, empty if there is none.
+func (r *rig) series(program *programs.Program, name string, labels ...string) string {
+	r.Helper()
+	_, metrics, err := program.Get(r.Context(), "metrics", "/metrics")
+	if err != nil {
+		r.Fatal(err)
+	}
+	for line := range strings.Lines(metrics) {
+		has := func(label string) bool { return strings.Contains(line, label) }
+		if (strings.HasPrefix(line, name+"{") || strings.HasPrefix(line, name+" ")) && !slices.ContainsFunc(labels, func(label string) bool { return !has(label) }) {
+			fields := strings.Fields(line)
+			return fields[len(fields)-1]
+		}
+	}
+	return ""
+}
+
+// lines returns the lines of a text that contain all of the words.
+func lines(text string, words ...string) []string {
+	var found []string
+	for line := range strings.Lines(text) {
+		if !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(line, word) }) {
+			found = append(found, line)
+		}
+	}
+	return found
 }

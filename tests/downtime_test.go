@@ -21,19 +21,13 @@ import (
 // changes.
 func (r *rig) fleet(size int, secretOf func(i int) string) {
 	r.Helper()
-	r.fleetOf(0, size, secretOf)
-}
-
-// fleetOf is fleet for Deployments with pods, and does not wait for these.
-func (r *rig) fleetOf(replicas int32, size int, secretOf func(i int) string) {
-	r.Helper()
 	made := map[string]bool{}
 	create := func(name, secret string) {
 		if !made[secret] {
 			r.secret(secret, map[string]string{"password": "before"})
 			made[secret] = true
 		}
-		deployment := programs.NewDeployment(r.namespace, name, replicas, map[string]string{"keyturn.dev/roll-on": "auto"})
+		deployment := programs.NewDeployment(r.namespace, name, 0, map[string]string{"keyturn.dev/roll-on": "auto"})
 		programs.ReadSecret(&deployment.Spec.Template, secret)
 		if _, err := r.client.AppsV1().Deployments(r.namespace).Create(r.Context(), deployment, metav1.CreateOptions{}); err != nil {
 			r.Fatal(err)

@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
@@ -111,56 +110,4 @@ func TestExplainSaysWhatAWorkloadDependsOnAndWhatWouldHappen(t *testing.T) {
 		r.command("explain", workload, "-n", r.namespace).run(t).refused(t, want)
 	}
 	r.command("explain").run(t).refused(t, "accepts 1 arg(s), received 0")
-}
-
-func TestAnAnnotationThatCannotBeReadIsReportedAndTheRestOfItWorks(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "50ms"}})
-	r.secret("db", map[string]string{"password": "one"})
-	r.secret("cache", map[string]string{"password": "one"})
-	const value = "secret/db, secrt/cache, secret/UPPER, openbao:/kv, secret/db#"
-	typo := r.reading("typo", "cache", 1, map[string]string{"keyturn.dev/roll-on": value, "keyturn.dev/wave": "first"})
-	r.deploy(typo)
-	r.start()
-	problems := []string{
-		`keyturn.dev/roll-on: item "secrt/cache": unknown kind: allowed are none, or any of auto, secrets, configmaps, `,
-		`keyturn.dev/roll-on: item "secret/UPPER": not a name, nor a pattern of one: `,
-		`keyturn.dev/roll-on: item "openbao:/kv": not a path, nor a pattern of one: `,
-		`keyturn.dev/roll-on: item "secret/db#": what follows # is not a data key: `,
-		`keyturn.dev/wave: item "first": is not a whole number`,
-	}
-	r.eventually("it is said in a Kubernetes Event", func(context.Context) bool {
-		return len(r.kubeEvents("typo", "InvalidAnnotation")) == 1
-	})
-	event := r.kubeEvents("typo", "InvalidAnnotation")[0]
-	explained := r.ask("explain", "deployment/typo", "-n", r.namespace)
-	for _, problem := range problems {
-		if !strings.Contains(explained, "\n! "+problem) {
-			t.Errorf("explain says nothing of %q:\n%s", problem, explained)
-		}
-	}
-	if event.Type != corev1.EventTypeWarning || !strings.HasPrefix(event.Message, problems[0]) {
-		t.Errorf("Event: got %s %q, want a warning that begins with %q", event.Type, event.Message, problems[0])
-	}
-
-	before := r.generations()
-	r.secret("cache", map[string]string{"password": "two"})
-	r.secret("db", map[string]string{"password": "two"})
-	r.outcomeOf("typo", events.VerbCompleted)
-	r.quiet()
-	if got, want := r.generations()["typo"], before["typo"]+1; got != want {
-		t.Errorf("generation: got %d, want %d: once for secret/db, and not for secret/cache", got, want)
-	}
-	if cause := r.deployment("typo").Spec.Template.Annotations["keyturn.dev/cause"]; cause != "secret/db (password)" {
-		t.Errorf("cause: got %q, want secret/db (password)", cause)
-	}
-
-	// The same problem is reported once, another one separately.
-	patch := []byte(`{"metadata":{"annotations":{"keyturn.dev/roll-on":"secret/db, everything","keyturn.dev/wave":null}}}`)
-	if _, err := r.client.AppsV1().Deployments(r.namespace).Patch(t.Context(), "typo", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	r.eventually("the new problem is said", func(context.Context) bool {
-		return len(r.kubeEvents("typo", "InvalidAnnotation")) == 2
-	})
 }

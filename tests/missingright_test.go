@@ -91,28 +91,6 @@ func TestAnActuatorThatMayNotPatchSaysSoAndRollsOnceItMay(t *testing.T) {
 	}
 }
 
-func TestAnActuatorThatMayNotListSaysSoAndRollsOnceItMay(t *testing.T) {
-	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "50ms"}})
-	r.secret("db", map[string]string{"password": "one"})
-	r.deploy(r.reading("web", "db", 1, nil))
-	r.start()
-	r.awaitRecords()
-	if err := r.actuator.Stop(patience); err != nil {
-		t.Fatalf("stopping the actuator: %v", err)
-	}
-	grant := r.without(actuatorAccount, "deployments", "list", "watch")
-	before := r.generations()
-	r.launchActuator()
-	r.saysWhatIsMissing(r.actuator, "deployments")
-	r.secret("db", map[string]string{"password": "two"})
-	grant()
-	r.outcomeOf("web", events.VerbCompleted)
-	r.awaitReady(r.actuator)
-	if got, want := r.generations()["web"], before["web"]+1; got != want {
-		t.Errorf("generation: got %d, want %d", got, want)
-	}
-}
-
 func TestAWatcherThatMayNotReadSecretsSaysSoAndFindsWhatChangedOnceItMay(t *testing.T) {
 	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "50ms"}})
 	r.secret("db", map[string]string{"password": "one"})

@@ -138,58 +138,6 @@ func TestJobsOfTheKeysAtOnceAgreeOnOneCertificate(t *testing.T) {
 	}
 }
 
-func TestAJobOfTheKeysRepairsOnlyWhatIsItsOwn(t *testing.T) {
-	t.Parallel()
-	r := newKeysRig(t)
-	if output, err := r.run("install"); err != nil {
-		t.Fatalf("%v\n%s", err, output)
-	}
-	ours := r.get("keyturn-nats-tls")
-
-	cut := ours.DeepCopy()
-	cut.Data["ca.crt"], cut.Data["more"] = cut.Data["ca.crt"][:100], []byte("theirs")
-	cut.Labels["theirs"] = "yes"
-	if _, err := r.secrets.Update(t.Context(), cut, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if output, err := r.run("repair"); err != nil {
-		t.Errorf("%v\n%s", err, output)
-	}
-	r.trusted()
-	repaired := r.get(ours.Name)
-	if repaired.Labels["theirs"] != "yes" || string(repaired.Data["more"]) != "theirs" || repaired.Type != corev1.SecretTypeTLS {
-		t.Errorf("what somebody has added is lost: labels %v, type %s", repaired.Labels, repaired.Type)
-	}
-
-	repaired.Data["ca.crt"], repaired.Immutable = []byte("none"), new(true)
-	if _, err := r.secrets.Update(t.Context(), repaired, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if output, err := r.run("immutable"); err == nil || !strings.Contains(output, "is immutable: delete it and run this again") {
-		t.Errorf("an immutable Secret: got %v\n%s", err, output)
-	}
-
-	if err := r.secrets.Delete(t.Context(), ours.Name, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	other := newKeysRig(t)
-	if output, err := other.run("elsewhere"); err != nil {
-		t.Fatalf("%v\n%s", err, output)
-	}
-	theirs := other.get(ours.Name)
-	theirs.ObjectMeta = metav1.ObjectMeta{Name: theirs.Name}
-	if _, err := r.secrets.Create(t.Context(), theirs, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	output, err := r.run("theirs")
-	if err != nil || !strings.Contains(output, "is not signed by the ca of this command, left unchanged and not renewed") {
-		t.Errorf("a certificate of somebody else: got %v\n%s", err, output)
-	}
-	if !cmp.Equal(r.get(theirs.Name).Data, theirs.Data) {
-		t.Error("a certificate of somebody else was changed")
-	}
-}
-
 // While a name that the job may read is free, its token could have the API server put the token of another account there.
 func TestTheJobOfTheKeysGetsNoTokenOfAnotherAccount(t *testing.T) {
 	t.Parallel()

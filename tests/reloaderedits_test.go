@@ -128,3 +128,16 @@ func TestAnEditOfTheTemplateDuringARollIsNotLost(t *testing.T) {
 		t.Errorf("%d patches more than wanted", len(answers))
 	}
 }
+
+// reloaderVariables are the variables of a pod template that are called as those of Reloader, as "<container>/<name>".
+func reloaderVariables(template *corev1.PodTemplateSpec) map[string]string {
+	found := make(map[string]string)
+	for _, c := range slices.Concat(template.Spec.InitContainers, template.Spec.Containers) {
+		for _, v := range c.Env {
+			if strings.HasPrefix(v.Name, "STAKATER_") {
+				found[c.Name+"/"+v.Name] = v.Value
+			}
+		}
+	}
+	return found
+}

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"testing"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -198,46 +197,5 @@ func (r *rig) startsOneWithoutARecord() {
 	r.publishAgain("refused")
 	if got := len(r.started("refused")); got != 0 {
 		r.Errorf("Jobs: got %d beside the one that is gone, want none", got)
-	}
-}
-
-// mayGetCronJobs is what the actuator needs where it may not patch them.
-const mayGetCronJobs = `
-apiVersion: rbac.authorization.k8s.io/v1
-kind: Role
-metadata: {name: cronjobs, namespace: NAMESPACE}
-rules: [{apiGroups: [batch], resources: [cronjobs], verbs: [get]}]
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata: {name: cronjobs, namespace: NAMESPACE}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: cronjobs}
-subjects: [{kind: ServiceAccount, name: keyturn-actuator, namespace: keyturn-system}]
-`
-
-// It is not parallel: it takes a right away from the account that all actuators share.
-func TestAChangeThatCannotBeRecordedStartsOneJob(t *testing.T) {
-	r := newJobsRig(t, programs.Options{ActuatorArgs: []string{"--start-cronjobs", "--reloader", "--settle", "50ms"}})
-	r.secret("db", map[string]string{"password": "one"})
-	r.schedule("report", "db", false)
-	// As Reloader's role has it.
-	r.without(actuatorAccount, "cronjobs", "patch")
-	if err := plane.ApplyYAML(t.Context(), strings.NewReader(strings.ReplaceAll(mayGetCronJobs, "NAMESPACE", r.namespace))); err != nil {
-		t.Fatal(err)
-	}
-	r.start()
-	r.secret("db", map[string]string{"password": "two"})
-	r.outcomeOf("report", events.VerbCompleted)
-	jobs := r.started("report")
-	if len(jobs) != 1 {
-		t.Fatalf("Jobs after a change: got %d, want 1", len(jobs))
-	}
-	r.endsStarted("report")
-	r.publishAgain("db")
-	r.actuator.Kill()
-	r.startActuator()
-	r.publishAgain("db")
-	if got := len(r.started("report")); got != 0 {
-		t.Errorf("Jobs for a change that was published again: got %d, want none", got)
 	}
 }

@@ -2,15 +2,11 @@ package tests
 
 import (
 	"context"
-	"os"
-	"regexp"
-	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/yaml"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
@@ -65,81 +61,4 @@ func TestARolloutOfAStatefulSetEndsWithItsLastPod(t *testing.T) {
 	if got := r.count("nodes", events.VerbFailed); got != 0 {
 		t.Errorf("the rollout has failed %d times", got)
 	}
-}
-
-func TestAStatefulSetWhosePodsDoNotStartHoldsItsPeersUntilItIsRepaired(t *testing.T) {
-	t.Parallel()
-	failing, held := alertMetric(t, "KeyturnRolloutsFailing"), alertMetric(t, "KeyturnChangesHeld")
-	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "50ms", "--rollout-timeout", "20s"}})
-	r.secret("shared", map[string]string{"password": "one"})
-	r.deployStateful("broken", "shared", 2, map[string]string{"keyturn.dev/wave": "-1"})
-	r.deployStateful("nodes", "shared", 2, nil)
-	r.deploy(r.reading("web", "shared", 1, nil))
-	// No image is pulled here. As with one that cannot be, the new pod stays pending, and the others are not replaced: no node takes it.
-	r.patchStateful("broken", `{"spec":{"template":{"spec":{"nodeSelector":{"example.com/nowhere":"true"},
-		"containers":[{"name":"main","image":"example.com/app:missing","envFrom":[{"secretRef":{"name":"shared"}}]}]}}}}`)
-	r.start()
-	r.secret("shared", map[string]string{"password": "two"})
-
-	if outcome := r.outcomeOf("broken", events.VerbFailed); outcome.Reason != "timed-out" {
-		t.Errorf("reason of the failure: got %s, want timed-out", outcome.Reason)
-	}
-	for _, name := range []string{"nodes", "web"} {
-		r.eventually(name+" is held because the first has failed", func(context.Context) bool {
-			for _, outcome := range r.outcomes() {
-				if outcome.Workload.Name == name && outcome.Verb == events.VerbHeld && outcome.Reason == "peer-failed" {
-					return strings.Contains(outcome.Message, "statefulset/broken")
-				}
-			}
-			return false
-		})
-		if got := r.count(name, events.VerbStarted); got != 0 {
-			t.Errorf("%s was rolled although the first has failed", name)
-		}
-	}
-	metrics := func(broken, waiting string) func(context.Context) bool {
-		return func(context.Context) bool {
-			return r.series(r.actuator, failing, `kind="statefulset"`) == broken && r.series(r.actuator, held, `reason="peer-failed"`) == waiting
-		}
-	}
-	r.eventually("the metrics of the alerts say so", metrics("1", "2"))
-
-	r.patchStateful("broken", `{"spec":{"template":{"spec":{"nodeSelector":null,
-		"containers":[{"name":"main","image":"example.com/app:1","envFrom":[{"secretRef":{"name":"shared"}}]}]}}}}`)
-	// The controller of StatefulSets waits for a pod that never started until someone deletes it.
-	if err := r.client.CoreV1().Pods(r.namespace).Delete(t.Context(), "broken-1", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"nodes", "web"} {
-		r.outcomeOf(name, events.VerbCompleted)
-	}
-	r.eventually("the metrics of the alerts say that it is over", metrics("0", "0"))
-}
-
-// alertMetric returns the metric that an alert of deploy/monitoring compares with zero.
-func alertMetric(t *testing.T, alert string) string {
-	t.Helper()
-	content, err := os.ReadFile("../deploy/monitoring/alerts.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var rules struct {
-		Spec struct {
-			Groups []struct {
-				Rules []struct{ Alert, Expr string }
-			}
-		}
-	}
-	if err := yaml.Unmarshal(content, &rules); err != nil {
-		t.Fatal(err)
-	}
-	for _, group := range rules.Spec.Groups {
-		for _, rule := range group.Rules {
-			if found := regexp.MustCompile(`(?m)\((keyturn_\w+).*> 0$`).FindStringSubmatch(rule.Expr); rule.Alert == alert && found != nil {
-				return found[1]
-			}
-		}
-	}
-	t.Fatalf("no alert %s compares a metric with zero", alert)
-	return ""
 }

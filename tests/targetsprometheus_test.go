@@ -105,43 +105,6 @@ func TestAPrometheusIsRolledAndFollowedToItsEnd(t *testing.T) {
 	}
 }
 
-// It is not parallel: the operator takes care of all namespaces.
-func TestAPrometheusIsRolledForWhatItsStatefulSetAsksFor(t *testing.T) {
-	testkit.Nightly(t)
-	r := newTargetRig(t, prometheusRecipe, prometheuses, programs.Options{})
-	r.startPrometheusOperator()
-	r.secret("db", map[string]string{"password": "one"})
-	r.secret("env", map[string]string{"token": "one"})
-	r.create(`apiVersion: monitoring.coreos.com/v1
-kind: Prometheus
-metadata: {name: main}
-spec:
-  replicas: 1
-  version: v3.4.0
-  secrets: [db]
-  podMonitorSelector: {}
-  containers: [{name: prometheus, env: [{name: TOKEN, valueFrom: {secretKeyRef: {name: env, key: token}}}]}]
-`)
-	r.awaitSet("prometheus-main", "is ready", isReady)
-	opt := []byte(`{"metadata":{"annotations":{"keyturn.dev/roll-on":"auto"}}}`)
-	_, err := r.client.AppsV1().StatefulSets(r.namespace).Patch(t.Context(), "prometheus-main", types.MergePatchType, opt, metav1.PatchOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.start()
-	// What the operator generates changes with the first of them only by the restart, which is no change of what is read.
-	r.secret("env", map[string]string{"token": "two"})
-	completed := r.outcomeOf("main", events.VerbCompleted)
-	if len(completed.Sources) != 1 || completed.Sources[0].Source != "secret/env" {
-		t.Errorf("rolled for %+v, want secret/env, which only the pods are seen to read", completed.Sources)
-	}
-	for _, outcome := range r.outcomes() {
-		if outcome.Workload.Kind != "prometheus" {
-			t.Errorf("an outcome of %s: %s (%s), want that only its owner is rolled", outcome.Workload, outcome.Verb, outcome.Reason)
-		}
-	}
-}
-
 // It is not parallel: it removes a kind.
 func TestTargetsAreRolledWheneverTheirKindIsInstalled(t *testing.T) {
 	uninstall(t, "alertmanagers.monitoring.coreos.com")

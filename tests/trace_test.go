@@ -25,13 +25,6 @@ func receiveOTLP(t *testing.T) (*spans, string) {
 	return &spans{receiver}, receiver.URL()
 }
 
-// addTo adds the content of every span.
-func (s *spans) addTo(h *haystack) {
-	for _, span := range s.Spans() {
-		h.add("span "+span.GetName(), []byte(span.String()))
-	}
-}
-
 // one returns the only span of a name, or nil while there is none. Patches of records, which belong to no change, do not count.
 func (s *spans) one(t *testing.T, name string) *otlp.Span {
 	t.Helper()
