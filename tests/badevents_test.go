@@ -91,7 +91,6 @@ func TestABadEventIsRefusedWithAReasonAndRollsNothing(t *testing.T) {
 	// Whatever Secret an event is about, it rolls this one if it is taken.
 	r.deploy(r.reading("web", "db", 1, map[string]string{"keyturn.dev/roll-on": "secret/*"}))
 	r.start()
-	r.step("an old event is skipped with a reason", (*rig).skipsOldEvents)
 	r.step("a bad event is refused with a reason and rolls nothing", (*rig).refusesBadEvents)
 	r.step("a change supersedes whatever stands on its subject", (*rig).supersedesWhatStandsThere)
 }

@@ -16,7 +16,11 @@ func TestADeletionRollsWhoCanStartWithoutTheSource(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "100ms", "--roll-on-delete"}})
 	r.placeFence()
-	all, optional := r.placeCreated("")
+	// One can start without its Secret, one cannot, and one only names it.
+	r.create(workload{name: "optional", on: "auto", read: optionalAll(events.KindSecret, "db")})
+	r.create(workload{name: "required", on: "auto", read: readsAll(events.KindSecret, "db")})
+	r.create(workload{name: "named", on: "secret/db", read: readsNothing(events.KindSecret, "db")})
+	all, optional := once("statefulset/optional", "statefulset/required", "statefulset/named"), once("statefulset/optional", "statefulset/named")
 	db := func(value string) { r.write(events.KindSecret, "db", map[string]string{"a": value}) }
 	db("one")
 	r.start()

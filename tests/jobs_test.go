@@ -22,20 +22,16 @@ func newJobsRig(t *testing.T, options programs.Options) *rig {
 func TestJobsAreStartedAndMadeAnewOnceForEachChange(t *testing.T) {
 	t.Parallel()
 	r := newJobsRig(t, programs.Options{ActuatorArgs: []string{"--start-cronjobs", "--recreate-jobs", "--settle", "50ms"}})
-	for _, name := range []string{"db", "found", "refused", "import", "export"} {
+	for _, name := range []string{"db", "import", "export"} {
 		r.secret(name, map[string]string{"password": "one"})
 	}
 	r.schedule("report", "db", false)
 	r.schedule("asleep", "db", true)
-	r.schedule("found", "found", false)
-	r.schedule("refused", "refused", false)
 	imported, owned := r.runJob("import", "import"), r.runOwnedJob("owned", "import")
 	exported := r.runJob("export", "export")
 	r.start()
 
 	r.step("a Job of a CronJob is started once for each change", (*rig).startsOneForEachChange)
-	r.step("a Job that was started by an actuator that was killed is found", (*rig).findsWhatWasStarted)
-	r.step("a Job is started once though its record is refused", (*rig).startsOneWithoutARecord)
 	r.step("a Job is made anew under its name", func(r *rig) { r.makesAnew(imported, owned) })
 	r.step("a Job that was deleted by an actuator that was killed is made", func(r *rig) { r.makesWhatWasDeleted(exported) })
 }

@@ -12,26 +12,6 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
-// skipsOldEvents publishes again what stood on the stream before.
-func (r *rig) skipsOldEvents() {
-	r.Helper()
-	r.changesTo("two", func() {})
-	earlier := r.lastMessage("db")
-	r.changesTo("three", func() {})
-	newest := r.lastMessage("db")
-	for _, old := range []*nats.Msg{earlier, newest} {
-		before := r.generations()
-		r.publish(old)
-		r.quiet()
-		if now := r.generations(); !maps.Equal(now, before) {
-			r.Errorf("generations: got %v, want %v as before", now, before)
-		}
-	}
-	if letters := r.deadLetters(); len(letters) > 0 {
-		r.Errorf("dead letters: got %v, want none", letters)
-	}
-}
-
 // supersedesWhatStandsThere has something else than its last event stand on the subject of the Secret db when that changes.
 func (r *rig) supersedesWhatStandsThere() {
 	r.Helper()

@@ -154,64 +154,6 @@ func TestASecretWithoutAnEventIsComparedAgain(t *testing.T) {
 	r.awaitField("main", "password", "three")
 }
 
-func TestWhatIsNotListedIsRefused(t *testing.T) {
-	t.Parallel()
-	r := newProjectRig(t, nil)
-	r.secret("db", map[string]string{"password": "one", "token": "two", "binary": "\xff\xfe"})
-	tests := []struct{ name, wants, reason, message string }{
-		{"path", "spec.name=secret/db/password", "not-given", "The field spec.name of a Widget may not be written."},
-		{"secret", "spec.auth.password=secret/other/password", "not-given", "secret/other is not given to a Widget."},
-		{"key", "spec.auth.password=secret/db/token", "not-given", "The key token of secret/db is not given to a Widget."},
-		{"form", "spec.auth.password=db/password", "annotation-invalid", "The annotation keyturn.dev/project field 1 is not <path>=secret/<name>/<key>."},
-		{"both", wantsPassword + ";spec.name=secret/db/password", "not-given", "The field spec.name of a Widget may not be written."},
-	}
-	for _, tt := range tests {
-		r.widget(tt.name, tt.wants)
-	}
-	r.startReady()
-	for _, tt := range tests {
-		told := r.awaitProjection(tt.name, tt.reason)
-		if told.Verb != events.VerbFailed || told.Message != tt.message {
-			t.Errorf("%s: got %s: %s, want failed: %s", tt.name, told.Verb, told.Message, tt.message)
-		}
-		if got := r.field(tt.name, "password"); got != "none" {
-			t.Errorf("%s: the field is %q, want that nothing was written", tt.name, got)
-		}
-		testkit.Await(t, tt.name+" has a Kubernetes Event", func(ctx context.Context) bool {
-			list, err := r.kube.CoreV1().Events(r.namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=" + tt.name})
-			return err == nil && len(list.Items) == 1 && list.Items[0].Message == tt.reason+": "+tt.message && list.Items[0].Reason == "NotProjected"
-		})
-	}
-}
-
-func TestAnotherOwnerOfAFieldIsToldBeforeItsValueChanges(t *testing.T) {
-	t.Parallel()
-	r := newProjectRig(t, nil)
-	r.secret("db", map[string]string{"password": "one"})
-	r.widget("main", wantsPassword)
-	manual := []byte(`{"spec":{"auth":{"password":"one"}}}`)
-	if _, err := r.widgets.Patch(t.Context(), "main", types.MergePatchType, manual, metav1.PatchOptions{FieldManager: "someone"}); err != nil {
-		t.Fatal(err)
-	}
-	r.startReady()
-	told := r.awaitProjection("main", "shared")
-	want := "Another field manager owns spec.auth.password, too: the next value will be a conflict. Have it give the field up."
-	if told.Verb != events.VerbFailed || told.Message != want {
-		t.Errorf("got %s: %q, want failed: %q", told.Verb, told.Message, want)
-	}
-	r.awaitReads(len(r.reads()) + 2)
-	if got := len(r.projections("main")); got != 1 {
-		t.Errorf("got %d reports, want one", got)
-	}
-	r.secret("db", map[string]string{"password": "two"})
-	r.awaitProjection("main", "conflict")
-	free := []byte(`{"spec":{"auth":{"password":null}}}`)
-	if _, err := r.widgets.Patch(t.Context(), "main", types.MergePatchType, free, metav1.PatchOptions{FieldManager: "someone"}); err != nil {
-		t.Fatal(err)
-	}
-	r.awaitField("main", "password", "two")
-}
-
 func TestNothingIsForced(t *testing.T) {
 	t.Parallel()
 	r := newProjectRig(t, nil)

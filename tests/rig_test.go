@@ -45,12 +45,6 @@ func newRigIn(t *testing.T, namespace string, options programs.Options) *rig {
 	return prepareRig(t, namespace, options)
 }
 
-// newClusterRig is newRig with a watcher of all namespaces, for tests that narrow it in another way.
-func newClusterRig(t *testing.T, options programs.Options) *rig {
-	t.Helper()
-	return prepareRig(t, plane.Namespace(t), options)
-}
-
 func prepareRig(t *testing.T, namespace string, options programs.Options) *rig {
 	t.Helper()
 	r := &rig{T: t, client: kubernetes.NewForConfigOrDie(plane.Config()), namespace: namespace}

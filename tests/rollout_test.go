@@ -95,6 +95,18 @@ func (r *rig) outcomeOf(name string, verb events.Verb) events.Outcome {
 	return found
 }
 
+// count counts the outcomes of a kind at a Deployment.
+func (r *rig) count(name string, verb events.Verb) int {
+	r.Helper()
+	count := 0
+	for _, outcome := range r.outcomes() {
+		if outcome.Workload.Name == name && outcome.Verb == verb {
+			count++
+		}
+	}
+	return count
+}
+
 // reading makes a Deployment that reads a Secret.
 func (r *rig) reading(name, secret string, replicas int32, annotations map[string]string) *appsv1.Deployment {
 	all := map[string]string{"keyturn.dev/roll-on": "auto"}

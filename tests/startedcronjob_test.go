@@ -2,12 +2,8 @@ package tests
 
 import (
 	"context"
-	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -109,93 +105,4 @@ func (r *rig) startsOneForEachChange() {
 		r.Errorf("generation of the CronJob: got %d, want %d as before, because only a Job is started", got, generation)
 	}
 	r.quiet()
-}
-
-// denyRecords has admission deny what is written on a CronJob, but not what is only tried.
-func (r *rig) denyRecords(cronJob string) {
-	r.Helper()
-	rule := admissionv1.Rule{APIGroups: []string{"batch"}, APIVersions: []string{"v1"}, Resources: []string{"cronjobs"}}
-	r.deny(rule, "has(request.dryRun) && request.dryRun", []string{cronJob}, func(ctx context.Context) error {
-		_, err := r.client.BatchV1().CronJobs(r.namespace).Patch(ctx, cronJob, types.MergePatchType,
-			[]byte(`{"metadata":{"annotations":{"test":"denied?"}}}`), metav1.PatchOptions{})
-		return err
-	})
-}
-
-// findsWhatWasStarted is for the CronJob found.
-func (r *rig) findsWhatWasStarted() {
-	r.Helper()
-	var sent atomic.Int32
-	killed := make(chan struct{})
-	kubeconfig := r.throughProxy(func(patch string, pass, _ func() int) {
-		if strings.Contains(patch, "keyturn.dev~1revision") && sent.Add(1) > 1 {
-			<-killed // The first only tries what this one is to write.
-			return
-		}
-		pass()
-	})
-	end := sync.OnceFunc(func() { close(killed) })
-	r.Cleanup(end)
-	r.stop(r.actuator)
-	r.startActuator("--kubeconfig", kubeconfig)
-	r.secret("found", map[string]string{"password": "two"})
-	r.eventually("a Job is started", func(context.Context) bool { return len(r.started("found")) > 0 })
-	r.eventually("it is to be recorded", func(context.Context) bool { return sent.Load() > 1 })
-	r.actuator.Kill()
-	end()
-	version := "@" + r.source(events.KindSecret, "found").GetResourceVersion() + "/"
-	if strings.Contains(r.cronJob("found").Annotations[recordAnnotation], version) {
-		r.Fatal("the change is recorded, want the actuator killed before")
-	}
-	r.startActuator()
-	r.eventually("the change is recorded", func(context.Context) bool {
-		return strings.Contains(r.cronJob("found").Annotations[recordAnnotation], version)
-	})
-	r.outcomeOf("found", events.VerbCompleted)
-	if got := len(r.started("found")); got != 1 {
-		r.Errorf("Jobs: got %d, want the one that was there", got)
-	}
-}
-
-// endsStarted deletes the Jobs of a CronJob, as a time to live has it, or the limit of a CronJob's history.
-func (r *rig) endsStarted(cronJob string) {
-	r.Helper()
-	background := metav1.DeletePropagationBackground
-	for _, job := range r.started(cronJob) {
-		err := r.client.BatchV1().Jobs(r.namespace).Delete(r.Context(), job.Name, metav1.DeleteOptions{PropagationPolicy: &background})
-		if err != nil {
-			r.Fatal(err)
-		}
-	}
-}
-
-// publishAgain has the last change of a Secret published again, and skipped as one that is known.
-func (r *rig) publishAgain(secret string) {
-	r.Helper()
-	r.publish(r.lastMessage(secret))
-	r.quiet()
-}
-
-// startsOneWithoutARecord is for the CronJob refused.
-func (r *rig) startsOneWithoutARecord() {
-	r.Helper()
-	r.secret("refused", map[string]string{"password": "two"})
-	recorded := r.outcomeOf("refused", events.VerbCompleted)
-	r.endsStarted("refused")
-	r.denyRecords("refused")
-	r.secret("refused", map[string]string{"password": "three"})
-	r.eventually("a Job is started", func(context.Context) bool { return len(r.started("refused")) > 0 })
-	r.endsStarted("refused")
-	r.eventually("it is reported", func(context.Context) bool {
-		return slices.ContainsFunc(r.outcomes(), func(o events.Outcome) bool {
-			return o.Workload.Name == "refused" && o.Verb == events.VerbCompleted && o.Revision != recorded.Revision
-		})
-	})
-	r.publishAgain("refused")
-	r.actuator.Kill()
-	r.startActuator()
-	r.publishAgain("refused")
-	if got := len(r.started("refused")); got != 0 {
-		r.Errorf("Jobs: got %d beside the one that is gone, want none", got)
-	}
 }
