@@ -123,10 +123,6 @@ func TestAWorkloadThatCannotBePatchedCostsOnlyItself(t *testing.T) {
 		list := r.kubeEvents("frozen", "RolloutFailed")
 		return len(list) == 1 && strings.HasPrefix(list[0].Message, "patch-denied: ") && strings.Contains(list[0].Message, "this workload is frozen")
 	})
-	r.quiet()
-	if letters := r.deadLetters(); len(letters) > 0 {
-		t.Errorf("dead letters: got %v, want none", letters)
-	}
 	if explained := r.explain("deployment/frozen"); !strings.Contains(explained, "It was to be rolled for secret/db: failed at TIME (patch-denied)") {
 		t.Errorf("explain: got\n%s", explained)
 	}
@@ -145,6 +141,9 @@ func TestAWorkloadThatCannotBePatchedCostsOnlyItself(t *testing.T) {
 	}
 	r.outcomeOf("frozen", events.VerbCompleted)
 	r.quiet()
+	if letters := r.deadLetters(); len(letters) > 0 {
+		t.Errorf("dead letters: got %v, want none", letters)
+	}
 	for _, name := range []string{"one", "two", "frozen"} {
 		rolledOnce(name)
 	}

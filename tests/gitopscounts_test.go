@@ -58,6 +58,7 @@ func (r *gitopsRig) changeDuringASync() {
 	}
 	r.awaitAll()
 	r.passFence()
+	r.quiet()
 	writes, now := r.tally().since(before), rolls()
 	changed, err := r.client.CoreV1().Secrets(r.namespace).Get(r.Context(), "db", metav1.GetOptions{})
 	if err != nil {

@@ -52,6 +52,7 @@ func TestAToolThatReplacesAWorkloadDuringItsRolloutLosesNoChange(t *testing.T) {
 			return r.tally().since(before).covers(once("deployment/helm", "deployment/kubectl", "deployment/recreated"))
 		})
 		r.release("nothing has changed")
+		r.quiet()
 	})
 	got := map[string]map[events.Verb]int{"helm": {}, "kubectl": {}, "recreated": {}}
 	for _, outcome := range r.outcomes() {

@@ -110,8 +110,9 @@ func (r *rig) holdsAWorkloadAndASource() {
 	for name, source := range map[string]string{"held": "db", "reader": "cache"} {
 		r.eventually(name+" is rolled", func(context.Context) bool { return r.seen().since(before)["deployment/"+name] > 0 })
 		r.hasRolledForTheLast("deployment/"+name, events.Source{Kind: events.KindSecret, Name: source})
+		r.awaitEndOfLastRoll(name)
 	}
-	r.quiet()
+	r.awaitEndOfLastRoll("later")
 	want("when the holds are taken off", tally{"deployment/held": 1, "deployment/later": 2, "deployment/reader": 1})
 }
 
@@ -135,7 +136,7 @@ func (r *rig) rollsOnRequest() {
 	r.eventually("the next change is held again", func(context.Context) bool { return r.count("asked", events.VerbHeld) == 2 })
 	r.annotateDeployment("asked", "keyturn.dev/roll-now", "2")
 	r.eventually("it is rolled again", rolled(2))
-	r.quiet()
+	r.awaitEndOfLastRoll("asked")
 	r.annotateDeployment("asked", "keyturn.dev/roll-now", "3")
 	r.annotateDeployment("asked", "keyturn.dev/roll-now", "4")
 	r.set(events.KindSecret, "asked", "password", "four")

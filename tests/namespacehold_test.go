@@ -44,7 +44,7 @@ func (r *rig) holdsANamespace() {
 	r.annotateNamespace("keyturn.dev/hold", "null")
 	r.eventually("it is rolled", func(context.Context) bool { return r.seen().since(before)["deployment/moved"] > 0 })
 	r.hasRolledForTheLast("deployment/moved", events.Source{Kind: events.KindSecret, Name: "moved"})
-	r.quiet()
+	r.awaitEndOfLastRoll("moved")
 	if diff := cmp.Diff(once("deployment/moved"), r.tally().since(before)); diff != "" {
 		r.Errorf("rollouts when the hold is taken off (-want +got):\n%s", diff)
 	}

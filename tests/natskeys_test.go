@@ -7,10 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -107,34 +105,6 @@ func (r *keysRig) trusted() {
 	}
 	if err != nil {
 		r.Error(err)
-	}
-}
-
-// The job is a pod: after a node is lost, Kubernetes runs a second one while the first may still run.
-func TestJobsOfTheKeysAtOnceAgreeOnOneCertificate(t *testing.T) {
-	t.Parallel()
-	r := newKeysRig(t)
-	var jobs sync.WaitGroup
-	for _, name := range []string{"first", "second", "third", "fourth"} {
-		jobs.Go(func() {
-			if output, err := r.run(name); err != nil {
-				t.Errorf("%s: %v\n%s", name, err, output)
-			}
-		})
-	}
-	jobs.Wait()
-	r.trusted()
-	ca, server := r.get("keyturn-nats-ca"), r.get("keyturn-nats-tls")
-	if !cmp.Equal(ca.Data["tls.crt"], server.Data["ca.crt"]) {
-		t.Error("clients trust another CA than the one in its Secret")
-	}
-	if _, err := r.run("later"); err != nil {
-		t.Error(err)
-	}
-	for _, before := range []*corev1.Secret{ca, server} {
-		if after := r.get(before.Name); after.ResourceVersion != before.ResourceVersion {
-			t.Errorf("a later job has written %s", before.Name)
-		}
 	}
 }
 

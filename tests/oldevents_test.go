@@ -60,8 +60,11 @@ func (r *rig) changesTo(password string, after func()) {
 	before := r.generations()["web"]
 	after()
 	r.secret("db", map[string]string{"password": password})
-	r.eventually("web is rolled for "+password, func(context.Context) bool { return r.seen()["deployment/web"] > before })
-	r.quiet()
+	version := r.source(events.KindSecret, "db").GetResourceVersion()
+	r.eventually("web is rolled for "+password, func(context.Context) bool {
+		return strings.Contains(r.deployment("web").Annotations[recordAnnotation], "@"+version+"/")
+	})
+	r.awaitEndOfLastRoll("web")
 	if got, want := r.generations()["web"], before+1; got != want {
 		r.Fatalf("generation: got %d, want %d", got, want)
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/metadata"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testkit/running"
 )
 
@@ -136,25 +137,31 @@ func (r *rig) placeFence() {
 	}
 }
 
-// passFence waits, without a fixed time, until all earlier changes have had their effect. Changes of one kind are seen in order
-// and decided in the order of the stream: once a new change has rolled, all changes before it have too. But the watcher
-// publishes concurrently, so close changes can swap places. Therefore passFence makes a first change that only has to be
-// published. At the end nothing may happen any more, such as a patch that is retried.
+// passFence waits until all earlier changes have had their effect. Changes of one kind are seen in order and decided in the order of the stream: once
+// a new change has gone all the way, until the end of its rollouts is told, all changes before it have had theirs. But the watcher publishes
+// concurrently, so close changes can swap places. Therefore passFence makes a first change that only has to be published. What comes after it is of
+// a later second, as far as the API server tells times.
 func (r *rig) passFence() {
-	r.Helper()
-	r.reachFence()
-	r.quiet()
-}
-
-// reachFence is passFence where something else may still happen.
-func (r *rig) reachFence() {
 	r.Helper()
 	r.publishFence()
 	for source, version := range r.changeFence() {
 		r.eventually(source.String()+" rolls its Deployment", func(context.Context) bool {
 			return strings.Contains(r.deployment(source.Name).Annotations["keyturn.dev/rolled"], "@"+version+"/")
 		})
+		r.awaitEndOfLastRoll(source.Name)
 	}
+	r.awaitLaterSecond()
+}
+
+// awaitEndOfLastRoll waits until the end of the last roll of a Deployment is told.
+func (r *rig) awaitEndOfLastRoll(name string) {
+	r.Helper()
+	revision := programs.Revision(&r.deployment(name).Spec.Template)
+	r.eventually("the last rollout of "+name+" is complete", func(context.Context) bool {
+		return slices.ContainsFunc(r.outcomes(), func(o events.Outcome) bool {
+			return o.Workload.Name == name && o.Verb == events.VerbCompleted && o.Revision == revision
+		})
+	})
 }
 
 // publishFence changes the sources of the fence, and waits until that is published.

@@ -104,5 +104,4 @@ func (r *rig) startsOneForEachChange() {
 	if got := r.cronJob("report").Generation; got != generation {
 		r.Errorf("generation of the CronJob: got %d, want %d as before, because only a Job is started", got, generation)
 	}
-	r.quiet()
 }

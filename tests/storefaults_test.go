@@ -101,12 +101,13 @@ func TestNothingIsLostAndNothingRollsTwiceWhateverIsDown(t *testing.T) {
 		})
 		s.awaitContent("db", value)
 		s.awaitGeneration("web", int64(i+2))
-		s.quiet()
+		s.awaitEndOfLastRoll("web")
 		if t.Failed() {
 			t.Fatalf("with: %s", fault.name)
 		}
 		t.Logf("%s: the write took %v, all of it %v", fault.name, writing.Round(time.Millisecond), time.Since(began).Round(time.Millisecond))
 	}
+	s.quiet()
 	if got, want := s.generations()["web"], int64(len(faults)+1); got != want {
 		t.Errorf("generation of web when all is quiet: got %d, want %d", got, want)
 	}

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"fmt"
 	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -164,18 +163,6 @@ func (c *cluster) available(name string) {
 	c.eventually("the pods of "+name+" are available", func(ctx context.Context) bool {
 		found, err := c.client.AppsV1().Deployments(c.namespace).Get(ctx, name, metav1.GetOptions{})
 		return err == nil && found.Status.AvailableReplicas == *found.Spec.Replicas
-	})
-}
-
-// recorded waits until the actuator has recorded what Deployments read. Until then it does not know again what they have once it is killed, because it
-// leads without a Lease.
-func (c *cluster) recorded(deployments ...string) {
-	c.Helper()
-	c.eventually(fmt.Sprintf("%v have records", deployments), func(ctx context.Context) bool {
-		return !slices.ContainsFunc(deployments, func(name string) bool {
-			found, err := c.client.AppsV1().Deployments(c.namespace).Get(ctx, name, metav1.GetOptions{})
-			return err != nil || found.Annotations["keyturn.dev/rolled"] == ""
-		})
 	})
 }
 

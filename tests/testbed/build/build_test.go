@@ -1,59 +1,12 @@
 package build
 
 import (
-	"errors"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"testing"
 )
-
-func TestBuildProgram(t *testing.T) {
-	path, err := Program(t.Context(), "./tests/testbed/cmd/build", false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := exec.Command(path, "no-such-server").CombinedOutput()
-	if err == nil || !strings.Contains(string(out), `unknown server "no-such-server"`) {
-		t.Errorf("%v, %s", err, out)
-	}
-	if _, err := Program(t.Context(), "./no/such/program", false); err == nil {
-		t.Error("no error for a package that does not exist")
-	}
-}
-
-func TestAllBuildsProgramsBesideServers(t *testing.T) {
-	compiled, err := goCommand(t.Context(), ".", []string{"env", "GOCACHE"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("GOCACHE", compiled)
-	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	// The first is no server and the second no package: neither hides the other.
-	err = All(t.Context(), io.Discard, "no-such-server", "./no/such/program", "./tests/testbed/cmd/build")
-	for _, want := range []string{`unknown server "no-such-server"`, "build ./no/such/program"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q in it", err, want)
-		}
-	}
-	if err := All(t.Context(), io.Discard, "./tests/testbed/cmd/build"); err != nil {
-		t.Fatal(err)
-	}
-	root, err := moduleDir(t.Context(), ".", modulePath)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir, err := programsDir(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if path := filepath.Join(dir, "build"); !isFile(path) {
-		t.Errorf("%s was not built", path)
-	}
-}
 
 func TestBinaryPrefersAssets(t *testing.T) {
 	assets := t.TempDir()
@@ -124,10 +77,4 @@ func required(t *testing.T, dir string) map[string]string {
 		versions[line[1]] = line[2]
 	}
 	return versions
-}
-
-func TestBuildCommitSaysThatTheCommitIsNotThere(t *testing.T) {
-	if _, err := Commit(t.Context(), "no-such-revision", "./cmd/watcher"); !errors.Is(err, ErrNoCommit) {
-		t.Errorf("got %v, want ErrNoCommit", err)
-	}
 }

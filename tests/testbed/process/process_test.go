@@ -2,8 +2,6 @@ package process
 
 import (
 	"bufio"
-	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,72 +9,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/keyturn/keyturn/tests/testkit"
 )
-
-func TestProcessRuns(t *testing.T) {
-	p := Run(t, Options{
-		Path: "/bin/sh", Env: []string{"WORD=hello"},
-		Args: []string{"-c", `echo "it says $WORD"; echo oops >&2; exec sleep 60`},
-	})
-	line, err := p.WaitLog(t.Context(), "says")
-	if err != nil || line != "it says hello" {
-		t.Fatalf("%q, %v", line, err)
-	}
-	if _, err := p.WaitLog(t.Context(), "oops"); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	if _, err := p.WaitLog(ctx, "never said"); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("%v, want a deadline", err)
-	}
-	memory, err := p.Memory()
-	if err != nil || memory.RSS <= 0 || memory.Peak < memory.RSS {
-		t.Errorf("%+v, %v", memory, err)
-	}
-	if _, err := p.CPU(); err != nil {
-		t.Error(err)
-	}
-
-	p.Kill()
-	p.Kill()
-	var exit *exec.ExitError
-	if err := p.Wait(); !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
-		t.Errorf("%v, want killed", err)
-	}
-	if err := p.Signal(syscall.SIGTERM); !errors.Is(err, os.ErrProcessDone) {
-		t.Errorf("%v, want %v", err, os.ErrProcessDone)
-	}
-	if _, err := p.WaitLog(t.Context(), "never said"); !errors.Is(err, ErrExited) {
-		t.Errorf("%v, want %v", err, ErrExited)
-	}
-	if _, err := p.Memory(); err == nil {
-		t.Error("a process that has ended has memory")
-	}
-}
-
-func TestStopKillsWhoDoesNotListen(t *testing.T) {
-	p := Run(t, Options{
-		Path: "/bin/sh", Args: []string{"-c", `trap "" TERM; echo ready; while :; do sleep 1; done`},
-	})
-	if _, err := p.WaitLog(t.Context(), "ready"); err != nil {
-		t.Fatal(err)
-	}
-	var exit *exec.ExitError
-	if err := p.Stop(50 * time.Millisecond); !errors.As(err, &exit) {
-		t.Errorf("%v, want killed", err)
-	}
-}
-
-func TestStartProcessFails(t *testing.T) {
-	_, err := Start(Options{Path: "/no/such/binary", LogFile: t.TempDir() + "/log"})
-	if !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("%v, want %v", err, os.ErrNotExist)
-	}
-}
 
 // orphanMaker is the argument that makes this test binary start a child and wait to be killed.
 const orphanMaker = "make-orphan"
