@@ -3,7 +3,6 @@ package tests
 import (
 	"context"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -88,52 +87,5 @@ func TestAnActuatorThatMayNotPatchSaysSoAndRollsOnceItMay(t *testing.T) {
 	}
 	if letters := r.deadLetters(); len(letters) > 0 {
 		t.Errorf("dead letters: got %v, want none", letters)
-	}
-}
-
-func TestAWatcherThatMayNotReadSecretsSaysSoAndFindsWhatChangedOnceItMay(t *testing.T) {
-	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "50ms"}})
-	r.secret("db", map[string]string{"password": "one"})
-	r.configMap("app", map[string]string{"level": "one"})
-	r.deploy(r.reading("web", "db", 1, nil))
-	other := programs.NewDeployment(r.namespace, "other", 1, map[string]string{"keyturn.dev/roll-on": "auto"})
-	programs.ReadConfigMap(&other.Spec.Template, "app")
-	r.deploy(other)
-	r.start()
-	if err := r.watcher.Stop(patience); err != nil {
-		t.Fatalf("stopping the watcher: %v", err)
-	}
-	grant := r.without(watcherAccount, "secrets", "list", "watch")
-	before := r.generations()
-	r.launchWatcher()
-	r.saysWhatIsMissing(r.watcher, "secrets")
-
-	r.secret("db", map[string]string{"password": "two"})
-	r.configMap("app", map[string]string{"level": "two"})
-	r.outcomeOf("other", events.VerbCompleted) // ConfigMaps are readable
-	if got := r.generations()["web"]; got != before["web"] {
-		t.Fatalf("generation of web: got %d, want %d: how did it see the Secret without the right?", got, before["web"])
-	}
-	grant()
-	r.outcomeOf("web", events.VerbCompleted)
-	r.awaitReady(r.watcher)
-	for name, generation := range before {
-		if got, want := r.generations()[name], generation+1; got != want {
-			t.Errorf("generation of %s: got %d, want %d", name, got, want)
-		}
-	}
-}
-
-// saysWhatIsMissing waits until a program reports, in its log and its readiness check, that it may not read a resource.
-func (r *rig) saysWhatIsMissing(program *programs.Program, resource string) {
-	r.Helper()
-	sentence := "no permission to list and watch " + resource
-	r.eventually("the log says what is missing", func(context.Context) bool {
-		log := program.Output()
-		return strings.Contains(log, `"msg":"permission missing"`) && strings.Contains(log, sentence)
-	})
-	status, why, err := program.Get(r.Context(), "health", "/readyz")
-	if err != nil || status != http.StatusServiceUnavailable || !strings.Contains(why, sentence) {
-		r.Errorf("readiness: got %d, %q, %v, want 503 with %q", status, why, err, sentence)
 	}
 }

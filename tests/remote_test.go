@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed"
 	"github.com/keyturn/keyturn/tests/testkit/templates"
@@ -75,24 +74,5 @@ func TestAnActuatorInTheHubRollsWhatIsInARemoteCluster(t *testing.T) {
 		r.eachRolledOnce(inRemote)
 		hub.secret("shared", map[string]string{"password": "a third one"})
 		hub.eachRolledOnce(inHub)
-	})
-	remote.sub("neither program of one cluster runs under the name of the other", func(r *rig) {
-		const want = `"remote" belongs to the cluster with UID `
-		common := []string{
-			"--cluster", "remote", "--nats-url", n.URL(), "--kubeconfig", plane.Kubeconfig(),
-			"--metrics-addr=", "--health-addr=", "--log-level", "error",
-		}
-		command{binary: hub.programs.ActuatorBinary(), args: append([]string{"--leader-elect=false"}, common...)}.run(r.T).refused(r.T, want)
-		command{binary: hub.programs.WatcherBinary(), args: append([]string{"--fingerprint-key-file", hub.programs.KeyFile()}, common...)}.
-			run(r.T).refused(r.T, want)
-		stored, err := r.connect().Last(r.Context(), events.ClaimSubject("remote"))
-		if err != nil {
-			r.Fatal(err)
-		}
-		claim, err := stored.Claim()
-		system, getErr := r.client.CoreV1().Namespaces().Get(r.Context(), metav1.NamespaceSystem, metav1.GetOptions{})
-		if err != nil || getErr != nil || claim.UID != string(system.UID) {
-			r.Errorf("the claim is %+v, %v, want one with the UID of kube-system, %v", claim, err, getErr)
-		}
 	})
 }

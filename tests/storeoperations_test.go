@@ -1,13 +1,7 @@
 package tests
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -103,50 +97,7 @@ func TestEveryOperationOnASecretIsAnEventAndIsReadAnew(t *testing.T) {
 	if diff := cmp.Diff(want, s.storeEvents()); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
-	s.readsLongLines()
 }
 
 // second returns its second argument.
 func second[T any](_ T, err error) error { return err }
-
-// readsLongLines has the audit write lines of any length.
-func (s *storeRig) readsLongLines() {
-	s.Helper()
-	for _, size := range []struct{ keys, line int }{{40, 4 << 10}, {400, 64 << 10}} {
-		data := make(map[string]any, size.keys)
-		for i := range size.keys {
-			// The audit has the names of keys as they are, and of each value an HMAC.
-			data[fmt.Sprintf("key-%d-%s", i, strings.Repeat("k", 200))] = fmt.Sprintf("value-%d", i)
-		}
-		path := fmt.Sprintf("shop/with-%d-keys", size.keys)
-		if _, err := s.store.Client().KVv2("secret").Put(s.Context(), path, data); err != nil {
-			s.Fatal(err)
-		}
-		s.awaitEvent(path, "rotated create 1")
-		if longest := s.longestLine("secret/data/" + path); longest <= size.line {
-			s.Errorf("the longest line about %s: got %d bytes, want more than %d", path, longest, size.line)
-		}
-	}
-}
-
-// longestLine is how long the longest response is that the store has written about a path into the file beside the device.
-func (s *storeRig) longestLine(path string) int {
-	s.Helper()
-	files, err := filepath.Glob(filepath.Join(s.store.Dir(), "audit-*.log"))
-	if err != nil || len(files) == 0 {
-		s.Fatal(errors.Join(errors.New("there is no audit file"), err))
-	}
-	longest := 0
-	for _, file := range files {
-		content, err := os.ReadFile(file)
-		if err != nil {
-			s.Fatal(err)
-		}
-		for line := range bytes.Lines(content) {
-			if bytes.Contains(line, []byte(`"type":"response"`)) && bytes.Contains(line, []byte(path)) {
-				longest = max(longest, len(line))
-			}
-		}
-	}
-	return longest
-}

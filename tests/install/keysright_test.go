@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"log/slog"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -26,16 +25,6 @@ var installationKeys = append(
 // secretsOfNATS are the only ones that the Job may read and change.
 var secretsOfNATS = []string{"keyturn-nats-ca", "keyturn-nats-tls"}
 
-// keysRefusals has what the Job says without one of its rights.
-var keysRefusals = []struct{ right, says string }{
-	{"create secrets", "creating secret keyturn-fingerprint-key"},
-	{"get secrets", "reading secret keyturn-nats-tls"},
-	{updateSecrets, "updating secret keyturn-nats-ca"},
-}
-
-// updateSecrets is the right that is needed when a certificate is due.
-const updateSecrets = "update secrets"
-
 // keysOverlay is deploy/keys without its rights.
 const keysOverlay = `
 resources: [../deploy/keys]
@@ -49,52 +38,29 @@ patches:
       - {op: replace, path: /rules, value: []}
 `
 
-func TestWithoutOneOfItsRightsTheJobOfTheKeysFails(t *testing.T) {
+func TestEachRightOfTheJobOfTheKeysIsUsed(t *testing.T) {
 	t.Parallel()
-	for _, tt := range keysRefusals {
-		t.Run(tt.right, func(t *testing.T) {
-			t.Parallel()
-			j := newKeysJob(t)
-			user := testbed.ServiceAccountUser(j.namespace, rights.KeysAccount)
-			if tt.right == updateSecrets {
-				j.makeCertificate(time.Now().AddDate(-8, 0, 0)) // Of three years, by a CA of ten: both must be renewed.
-			}
-			before := j.secrets()
-			given := rights.GrantsOf(t, "keys/rbac.yaml")
-			j.grant(withoutRight(t, given, rights.KeysAccount, tt.right)[0].Rules)
-			begin, err := plane.AuditEnd()
-			if err != nil {
-				t.Fatal(err)
-			}
-			j.failsFor(tt.says)
-			testkit.Await(t, "the API server has refused it", func(context.Context) bool {
-				entries, _, err := plane.AuditSince(begin)
-				return err == nil && slices.ContainsFunc(testbed.Requests(entries, user), func(entry testbed.AuditEntry) bool {
-					return entry.Code == 403 && rights.Right(entry.Verb, entry.Group, entry.Resource) == tt.right
-				})
-			})
-			for _, name := range secretsOfNATS {
-				if got := j.secrets()[name]; got != before[name] {
-					t.Errorf("the Secret %s was written: got version %q, want %q", name, got, before[name])
-				}
-			}
-			j.grant(given[0].Rules)
-			testkit.Await(t, "a further try of the Job succeeds", func(context.Context) bool { return j.end(j.run("keys")) == nil })
-			for _, name := range installationKeys {
-				if len(j.secret(name)) == 0 {
-					t.Errorf("the Secret %s is empty", name)
-				}
-			}
-			for _, name := range secretsOfNATS {
-				if after := j.secrets()[name]; after == before[name] {
-					t.Errorf("the Secret %s was not made or renewed", name)
-				}
-			}
-			if tt.right == updateSecrets {
-				j.uses(begin, rights.PermissionsOf(given))
-			}
-		})
+	j := newKeysJob(t)
+	j.makeCertificate(time.Now().AddDate(-8, 0, 0)) // Of three years, by a CA of ten: both must be renewed.
+	before := j.secrets()
+	begin, err := plane.AuditEnd()
+	if err != nil {
+		t.Fatal(err)
 	}
+	given := rights.GrantsOf(t, "keys/rbac.yaml")
+	j.grant(given[0].Rules)
+	testkit.Await(t, "the Job succeeds", func(context.Context) bool { return j.end(j.run("keys")) == nil })
+	for _, name := range installationKeys {
+		if len(j.secret(name)) == 0 {
+			t.Errorf("the Secret %s is empty", name)
+		}
+	}
+	for _, name := range secretsOfNATS {
+		if after := j.secrets()[name]; after == before[name] {
+			t.Errorf("the Secret %s was not renewed", name)
+		}
+	}
+	j.uses(begin, rights.PermissionsOf(given))
 }
 
 // keysJob is the Job in a namespace of its own.
@@ -135,19 +101,6 @@ func (j keysJob) grant(rules []rbacv1.PolicyRule) {
 	if _, err := roles.Update(j.Context(), role, metav1.UpdateOptions{}); err != nil {
 		j.Fatal(err)
 	}
-}
-
-// failsFor waits until the Job fails for what a right is missing to. Before, it may lack others, which the API server learns of by and by.
-func (j keysJob) failsFor(what string) {
-	j.Helper()
-	want := "error: " + what
-	testkit.Await(j.T, "the Job fails "+what, func(context.Context) bool {
-		refused := j.run("keys")
-		if j.end(refused) == nil {
-			j.Fatalf("the Job has succeeded, want that it fails %s", what)
-		}
-		return strings.Contains(refused.Output(), want) && strings.Contains(refused.Output(), "is forbidden: User ")
-	})
 }
 
 // makeCertificate makes the certificate as the Job did at another time.

@@ -59,7 +59,7 @@ func (i *installation) usesItsRole(begin int64) {
 		}
 		for name := range allowed {
 			// An API server that streams lists is not asked for any: TestEachRightIsUsed has another one. And a certificate is renewed after
-			// years: TestWithoutOneOfItsRightsTheJobOfTheKeysFails has one that is due.
+			// years: TestEachRightOfTheJobOfTheKeysIsUsed has one that is due.
 			if verb, _, _ := strings.Cut(name, " "); !used[name] && verb != "list" && name != "update secrets" {
 				i.Errorf("the %s did not use %s", program, name)
 			}

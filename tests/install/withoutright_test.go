@@ -9,7 +9,7 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-// What happens without the right to list, and without that to patch, is in missingright_test.go of tests.
+// What happens without the right to patch is in missingright_test.go of tests.
 func TestWithoutARightThatAProgramCanDoWithoutWorkloadsRollAllTheSame(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, account, right, says string }{

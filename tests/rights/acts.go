@@ -7,7 +7,7 @@ type Act struct {
 	Manifests, Beside []string
 }
 
-// Acts has each manifest of needs but that of the keys, whose rights TestWithoutOneOfItsRightsTheJobOfTheKeysFails shows in use.
+// Acts has each manifest of needs but that of the keys, whose rights TestEachRightOfTheJobOfTheKeysIsUsed shows in use.
 var Acts = []Act{
 	{Name: "for a cluster", Manifests: []string{"base/rbac.yaml"}},
 	{Name: "for one namespace", Manifests: []string{"namespaced/rbac.yaml"}},
