@@ -92,13 +92,9 @@ func TestSourcesThatComeAndGoRollWhoDidNotWaitForThem(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "100ms"}})
 	r.writeSources("early-", "one", "one")
-	r.write(events.KindSecret, "db", map[string]string{"a": "one", "b": "one"})
 	r.placeFence()
 	r.awaitLaterSecond()
 	all, optional := r.createOptional("")
-	r.create(workload{name: "all", on: "auto", read: readsAll(events.KindSecret, "db")})
-	r.create(workload{name: "optional", on: "auto", read: optionalKey(events.KindSecret, "db")})
-	r.create(workload{name: "required", on: "auto", read: requiredKey(events.KindSecret, "db")})
 	r.createOptional("early-")
 	r.createOptional("late-")
 	r.awaitLaterSecond()
@@ -114,11 +110,9 @@ func TestSourcesThatComeAndGoRollWhoDidNotWaitForThem(t *testing.T) {
 		})
 	})
 	r.step("sources that come and go roll who did not wait for them", func(r *rig) { r.seesSourcesComeAndGo(all, optional) })
-	r.step("an app that is installed again rolls who did not wait for its sources", (*rig).seesAnAppInstalledAgain)
 	r.step("sources that are created while the watcher is down roll who did not wait for them", func(r *rig) {
 		_, optional := r.createOptional("down-")
 		r.passFence()
-		r.awaitLaterSecond()
 		r.stop(r.watcher)
 		r.rolls("the sources are created before the watcher is back", optional, func() {
 			r.writeSources("down-", "one", "one")
@@ -127,20 +121,6 @@ func TestSourcesThatComeAndGoRollWhoDidNotWaitForThem(t *testing.T) {
 		r.rollsNothing("the watcher starts once more", func() {
 			r.stop(r.watcher)
 			r.startWatcher()
-		})
-	})
-	r.step("a key that goes rolls who can start without it", func(r *rig) {
-		r.rolls("the key goes", once("statefulset/all", "statefulset/optional"), func() {
-			r.unset(events.KindSecret, "db", "a")
-		})
-		r.rolls("the key comes back with other content", once("statefulset/all", "statefulset/optional", "statefulset/required"), func() {
-			r.set(events.KindSecret, "db", "a", "two")
-		})
-		r.rolls("the key goes again", once("statefulset/all", "statefulset/optional"), func() {
-			r.unset(events.KindSecret, "db", "a")
-		})
-		r.rolls("the key comes back as it was", once("statefulset/all", "statefulset/optional"), func() {
-			r.set(events.KindSecret, "db", "a", "two")
 		})
 	})
 }
@@ -159,20 +139,4 @@ func (r *rig) seesSourcesComeAndGo(all, optional tally) {
 		remove()
 		write("two")()
 	})
-}
-
-// seesAnAppInstalledAgain has two apps removed and installed again, one with the content that it had.
-func (r *rig) seesAnAppInstalledAgain() {
-	r.Helper()
-	r.rollsNothing("the sources of the app are created", func() { r.writeSources("app-", "one", "one") })
-	r.rollsNothing("the app is removed", func() { r.removeSources("app-") })
-	_, optional := r.createOptional("app-")
-	r.passFence()
-	r.rolls("the sources are created with the content that they had", optional, func() { r.writeSources("app-", "one", "one") })
-
-	r.rollsNothing("the sources of another app are created", func() { r.writeSources("other-", "one", "one") })
-	r.rollsNothing("the other app is removed", func() { r.removeSources("other-") })
-	_, optional = r.createOptional("other-")
-	r.passFence()
-	r.rolls("its sources are created with other content", optional, func() { r.writeSources("other-", "one", "two") })
 }

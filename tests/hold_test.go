@@ -51,7 +51,7 @@ func (r *rig) isHeld(name, reason, text string) {
 func TestWhatIsOnHoldRollsOnceWithTheLastContentWhenTheHoldIsTakenOff(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "50ms"}})
-	for _, name := range []string{"db", "cache", "moved", "asked"} {
+	for _, name := range []string{"db", "cache", "moved"} {
 		r.secret(name, map[string]string{"password": "one"})
 	}
 	r.deploy(r.reading("held", "db", 1, map[string]string{"keyturn.dev/hold": "tofu apply"}))
@@ -59,13 +59,11 @@ func TestWhatIsOnHoldRollsOnceWithTheLastContentWhenTheHoldIsTakenOff(t *testing
 	r.deploy(r.reading("later", "db", 1, map[string]string{"keyturn.dev/wave": "1"}))
 	r.deploy(r.reading("reader", "cache", 1, nil))
 	r.deploy(r.reading("moved", "moved", 1, nil))
-	r.deploy(r.reading("asked", "asked", 1, map[string]string{"keyturn.dev/hold": "tofu apply"}))
 	r.annotateNamespace("keyturn.dev/hold", `"moving"`)
 	r.start()
 
 	r.step("a namespace on hold holds its workloads over a restart", (*rig).holdsANamespace)
 	r.step("a hold on a workload and one on a source outlast a restart", (*rig).holdsAWorkloadAndASource)
-	r.step("it is rolled when somebody asks for it, and once for each request", (*rig).rollsOnRequest)
 }
 
 // holdsAWorkloadAndASource has the Deployment held on hold, and the Secret cache, which the Deployment reader reads.
@@ -110,39 +108,7 @@ func (r *rig) holdsAWorkloadAndASource() {
 	for name, source := range map[string]string{"held": "db", "reader": "cache"} {
 		r.eventually(name+" is rolled", func(context.Context) bool { return r.seen().since(before)["deployment/"+name] > 0 })
 		r.hasRolledForTheLast("deployment/"+name, events.Source{Kind: events.KindSecret, Name: source})
-		r.awaitEndOfLastRoll(name)
 	}
-	r.awaitEndOfLastRoll("later")
-	want("when the holds are taken off", tally{"deployment/held": 1, "deployment/later": 2, "deployment/reader": 1})
-}
-
-// rollsOnRequest has the Deployment asked on hold.
-func (r *rig) rollsOnRequest() {
-	r.Helper()
-	before := r.tally()
-	rolled := func(times int64) func(context.Context) bool {
-		return func(context.Context) bool { return r.seen().since(before)["deployment/asked"] == times }
-	}
-	r.set(events.KindSecret, "asked", "password", "two")
-	r.isHeld("asked", "on-hold", "tofu apply")
-	r.annotateDeployment("asked", "keyturn.dev/roll-now", "1")
-	r.eventually("it is rolled", rolled(1))
-	if got := r.deployment("asked").Annotations["keyturn.dev/rolled-now"]; got != "1" {
-		r.Errorf("what is recorded of it is %q", got)
-	}
-	r.outcomeOf("asked", events.VerbCompleted)
-
-	r.set(events.KindSecret, "asked", "password", "three")
-	r.eventually("the next change is held again", func(context.Context) bool { return r.count("asked", events.VerbHeld) == 2 })
-	r.annotateDeployment("asked", "keyturn.dev/roll-now", "2")
-	r.eventually("it is rolled again", rolled(2))
-	r.awaitEndOfLastRoll("asked")
-	r.annotateDeployment("asked", "keyturn.dev/roll-now", "3")
-	r.annotateDeployment("asked", "keyturn.dev/roll-now", "4")
-	r.set(events.KindSecret, "asked", "password", "four")
-	r.eventually("asked for before the change, it is rolled for that", rolled(3))
 	r.quiet()
-	if got := r.tally().since(before)["deployment/asked"]; got != 3 {
-		r.Errorf("it was rolled %d times, want 3", got)
-	}
+	want("when the holds are taken off", tally{"deployment/held": 1, "deployment/later": 2, "deployment/reader": 1})
 }

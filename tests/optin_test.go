@@ -58,49 +58,13 @@ var optIns = []optIn{
 	{name: "secrets and only pulls", workload: rollOn("secrets"), read: readsByPull},
 	{name: "a name that only pulls use", workload: rollOn("secret/$-source"), read: readsByPull, rolls: true},
 
+	// What Reloader's annotations mean is in tests/reloader.
 	{name: "Reloader auto", workload: reloader("auto", "true"), rolls: true},
-	{name: "Reloader auto as a number", workload: reloader("auto", "1"), kind: events.KindConfigMap, rolls: true},
-	{name: "Reloader auto that is false", workload: reloader("auto", "false")},
-	{name: "Reloader auto and only pulls", workload: reloader("auto", "true"), read: readsByPull},
-	{name: "Reloader auto of secrets", workload: secretReloader("auto", "true"), rolls: true},
-	{name: "Reloader auto of secrets and a ConfigMap", workload: secretReloader("auto", "true"), kind: events.KindConfigMap},
-	{name: "Reloader auto of configmaps", workload: configMapReloader("auto", "true"), kind: events.KindConfigMap, rolls: true},
-	{name: "Reloader auto of configmaps and a Secret", workload: configMapReloader("auto", "true")},
 	{name: "Reloader name", workload: secretReloader("reload", "$-source"), read: readsNothing, rolls: true},
-	{name: "Reloader name among others", workload: configMapReloader("reload", "one, $-source"), kind: events.KindConfigMap, rolls: true},
-	{name: "Reloader expression", workload: secretReloader("reload", "$-(target|sour.*)"), read: readsNothing, rolls: true},
-	{name: "Reloader expression of a part", workload: secretReloader("reload", "$-sour|target")},
-	{name: "Reloader name and auto that is false", workload: merge(secretReloader("reload", "$-source"), reloader("auto", "false")), rolls: true},
-	{name: "Reloader search", workload: reloader("search", "true"), source: reloader("match", "true"), rolls: true},
-	{name: "Reloader search and no match", workload: reloader("search", "true")},
-	{name: "Reloader search and not read", workload: reloader("search", "true"), source: reloader("match", "true"), read: readsNothing},
-	{name: "Reloader match and no search", source: reloader("match", "true")},
 	{name: "Reloader ignore", workload: reloader("auto", "true"), source: reloader("ignore", "true")},
-	{
-		name:     "Reloader exclude over auto",
-		workload: merge(reloader("auto", "true"), map[string]string{"secrets.exclude.reloader.stakater.com/reload": "one,$-source"}),
-	},
-	{
-		name:     "Reloader exclude over a name",
-		workload: merge(secretReloader("reload", "$-source"), map[string]string{"secrets.exclude.reloader.stakater.com/reload": "$-source"}),
-	},
-	{
-		name:     "Reloader exclude of the other kind",
-		workload: merge(reloader("auto", "true"), map[string]string{"configmaps.exclude.reloader.stakater.com/reload": "$-source"}), rolls: true,
-	},
 	{
 		name:     "Reloader exclude over auto of ours",
 		workload: merge(rollOn("auto"), map[string]string{"secrets.exclude.reloader.stakater.com/reload": "$-source"}),
-	},
-	{name: "Reloader auto on the template", template: reloader("auto", "true"), rolls: true},
-	{name: "Reloader name on the template", template: secretReloader("reload", "$-source"), read: readsNothing, rolls: true},
-	{
-		name:     "Reloader template when the workload speaks",
-		workload: secretReloader("reload", "another"), template: reloader("auto", "true"),
-	},
-	{
-		name:     "Reloader template for the kind not spoken of",
-		workload: configMapReloader("reload", "another"), template: reloader("auto", "true"), rolls: true,
 	},
 	{name: "Reloader beside ours", workload: merge(rollOn("configmaps"), secretReloader("auto", "true")), rolls: true},
 }
@@ -113,10 +77,6 @@ func reloader(annotation, value string) map[string]string {
 
 func secretReloader(annotation, value string) map[string]string {
 	return map[string]string{"secret.reloader.stakater.com/" + annotation: value}
-}
-
-func configMapReloader(annotation, value string) map[string]string {
-	return map[string]string{"configmap.reloader.stakater.com/" + annotation: value}
 }
 
 func merge(annotations ...map[string]string) map[string]string {
