@@ -107,12 +107,6 @@ func (r *argoRig) field(name string, path ...string) string {
 	return text
 }
 
-// templateRevision returns the revision on the pod template of a Rollout.
-func (r *argoRig) templateRevision(name string) string {
-	r.Helper()
-	return r.field(name, "spec", "template", "metadata", "annotations", "keyturn.dev/revision")
-}
-
 func (r *argoRig) awaitPhase(name, phase string) {
 	r.Helper()
 	r.eventually("rollout "+name+" is "+phase, func(context.Context) bool {
@@ -138,20 +132,4 @@ func (r *argoRig) setSpec(name, spec string) {
 	if _, err := r.custom.Patch(r.Context(), name, types.MergePatchType, []byte(`{"spec":`+spec+`}`), metav1.PatchOptions{}); err != nil {
 		r.Fatal(err)
 	}
-}
-
-// replicaSets counts the ReplicaSets that the controller has made of a Rollout: one for each pod template that it had.
-func (r *argoRig) replicaSets(name string) int {
-	r.Helper()
-	list, err := r.client.AppsV1().ReplicaSets(r.namespace).List(r.Context(), metav1.ListOptions{LabelSelector: "app=" + name})
-	if err != nil {
-		r.Fatal(err)
-	}
-	made := 0
-	for _, set := range list.Items {
-		if owner := metav1.GetControllerOf(&set); owner != nil && owner.Kind == "Rollout" {
-			made++
-		}
-	}
-	return made
 }

@@ -7,9 +7,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
@@ -124,5 +126,19 @@ func TestTargetsAreRolledWheneverTheirKindIsInstalled(t *testing.T) {
 	r.secret("db", map[string]string{"password": "three"})
 	r.eventually("it is rolled", func(context.Context) bool {
 		return r.field("main", "spec", "podMetadata", "annotations", "keyturn.dev/revision") != ""
+	})
+}
+
+// uninstall removes a kind, and with it all that there are.
+func uninstall(t *testing.T, name string) {
+	t.Helper()
+	resource := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	kinds := dynamic.NewForConfigOrDie(plane.Config()).Resource(resource)
+	testkit.Await(t, "the kind is not installed", func(ctx context.Context) bool {
+		err := kinds.Delete(ctx, name, metav1.DeleteOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			t.Fatal(err)
+		}
+		return err != nil
 	})
 }
