@@ -18,18 +18,7 @@ import (
 func (r *rig) denyUpdates(deployments ...string) (allow func()) {
 	r.Helper()
 	rule := admissionv1.Rule{APIGroups: []string{"apps"}, APIVersions: []string{"v1"}, Resources: []string{"deployments"}}
-	return r.deny(rule, "false", deployments, func(ctx context.Context) error {
-		_, err := r.client.AppsV1().Deployments(r.namespace).Patch(ctx, deployments[0], types.MergePatchType,
-			[]byte(`{"metadata":{"annotations":{"test":"denied?"}}}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
-		return err
-	})
-}
-
-// deny has admission deny the updates of some objects for which a CEL expression is false, until the test ends or allow is called. It returns when
-// the API server denies the one that is sent by try.
-func (r *rig) deny(rule admissionv1.Rule, unless string, names []string, try func(context.Context) error) (allow func()) {
-	r.Helper()
-	name := r.namespace + "-" + names[0]
+	name := r.namespace + "-" + deployments[0]
 	policies := r.client.AdmissionregistrationV1()
 	policy := &admissionv1.ValidatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -37,13 +26,13 @@ func (r *rig) deny(rule admissionv1.Rule, unless string, names []string, try fun
 			MatchConstraints: &admissionv1.MatchResources{
 				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": r.namespace}},
 				ResourceRules: []admissionv1.NamedRuleWithOperations{{
-					ResourceNames: names,
+					ResourceNames: deployments,
 					RuleWithOperations: admissionv1.RuleWithOperations{
 						Operations: []admissionv1.OperationType{admissionv1.Update}, Rule: rule,
 					},
 				}},
 			},
-			Validations: []admissionv1.Validation{{Expression: unless, Message: "this workload is frozen"}},
+			Validations: []admissionv1.Validation{{Expression: "false", Message: "this workload is frozen"}},
 		},
 	}
 	if _, err := policies.ValidatingAdmissionPolicies().Create(r.Context(), policy, metav1.CreateOptions{}); err != nil {
@@ -66,7 +55,8 @@ func (r *rig) deny(rule admissionv1.Rule, unless string, names []string, try fun
 	}
 	r.Cleanup(remove)
 	denied := func(ctx context.Context) bool {
-		err := try(ctx)
+		_, err := r.client.AppsV1().Deployments(r.namespace).Patch(ctx, deployments[0], types.MergePatchType,
+			[]byte(`{"metadata":{"annotations":{"test":"denied?"}}}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
 		return err != nil && strings.Contains(err.Error(), "this workload is frozen")
 	}
 	r.eventually("the admission policy is in force", denied)

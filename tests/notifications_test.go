@@ -8,15 +8,14 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestASinkIsToldOfARolloutAndOneThatHangsDelaysNothing(t *testing.T) {
@@ -29,7 +28,12 @@ func TestASinkIsToldOfARolloutAndOneThatHangsDelaysNothing(t *testing.T) {
 	}))
 	t.Cleanup(hanging.Close)
 	t.Cleanup(func() { close(over) })
-	box := newMailbox(t)
+	posted := make(chan string, 100) // each with its path in front
+	box := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body) // One that is cut off is not the expected one.
+		posted <- r.Method + " " + r.URL.Path + " " + string(body)
+	}))
+	t.Cleanup(box.Close)
 	config := filepath.Join(t.TempDir(), "notify.yaml")
 	sinks := "sinks:\n" +
 		"- {name: hanging, type: webhook, url: '" + hanging.URL + "', verbs: [started, completed]}\n" +
@@ -43,18 +47,18 @@ func TestASinkIsToldOfARolloutAndOneThatHangsDelaysNothing(t *testing.T) {
 	r.start()
 	r.secret("db", map[string]string{"password": "two"})
 	r.outcomeOf("web", events.VerbCompleted)
-	r.eventually("the sink has both messages", func(context.Context) bool { return len(box.received()) >= 2 })
-	<-asked
-
 	type message struct{ Cluster, What, Verb, Kind, Namespace, Name, Reason string }
 	var got []message
-	for _, p := range box.received() {
+	for range 2 {
+		text := testkit.Receive(t, "a message in the box", posted)
+		body, isIn := strings.CutPrefix(text, "POST /in ")
 		var m message
-		if err := json.Unmarshal([]byte(p.Body), &m); err != nil || p.Path != "/in" || !strings.Contains(p.Body, `"sources":["secret/db"]`) {
-			t.Errorf("posted to %s: %s, %v", p.Path, p.Body, err)
+		if err := json.Unmarshal([]byte(body), &m); err != nil || !isIn || !strings.Contains(body, `"sources":["secret/db"]`) {
+			t.Errorf("posted: %s, %v", text, err)
 		}
 		got = append(got, m)
 	}
+	testkit.Receive(t, "a request to the one that hangs", asked)
 	want := []message{
 		{"demo", "Rollout", "started", "deployment", r.namespace, "web", "content-changed"},
 		{"demo", "Rollout", "completed", "deployment", r.namespace, "web", "rolled-out"},
@@ -66,38 +70,7 @@ func TestASinkIsToldOfARolloutAndOneThatHangsDelaysNothing(t *testing.T) {
 	r.eventually("the metrics have both messages", func(context.Context) bool {
 		return r.series(r.actuator, "keyturn_notifications_total", `sink="box"`, `result="sent"`) == "2"
 	})
-}
-
-// mailbox is a service that messages are posted to.
-type mailbox struct {
-	*httptest.Server
-	mu    sync.Mutex
-	posts []post
-}
-
-// post is a request to a mailbox.
-type post struct{ Path, Body string }
-
-func newMailbox(t *testing.T) *mailbox {
-	t.Helper()
-	m := &mailbox{}
-	m.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		if err != nil || r.Method != http.MethodPost {
-			w.WriteHeader(http.StatusBadRequest)
-			return
-		}
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.posts = append(m.posts, post{r.URL.Path, string(body)})
-	}))
-	t.Cleanup(m.Close)
-	return m
-}
-
-// received returns what was posted, in its order.
-func (m *mailbox) received() []post {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return slices.Clone(m.posts)
+	if len(posted) > 0 {
+		t.Errorf("one more is posted: %s", <-posted)
+	}
 }

@@ -2,7 +2,6 @@ package tests
 
 import (
 	"context"
-	"net/http"
 	"os"
 	"slices"
 	"strconv"
@@ -141,29 +140,5 @@ func (c *canaries) tellInVain(s *storeRig) {
 	})
 	if err := s.store.Unseal(c.Context()); err != nil {
 		c.Fatal(err)
-	}
-}
-
-// lie returns an audit line that says something false about a path.
-func lie(path, operation, response string) string {
-	return `{"time":"2038-01-01T00:00:00Z","type":"response","auth":{"display_name":"nobody"},"request":{"id":"x","operation":"` + operation +
-		`","mount_point":"secret/","mount_type":"kv","namespace":{"id":"root"},"path":"` + path + `"},"response":{"mount_type":"kv","data":` + response + "}}\n"
-}
-
-// postLines posts lines to the receiver, with the token of the audit device.
-func (s *storeRig) postLines(lines string) {
-	s.Helper()
-	request, err := http.NewRequestWithContext(s.Context(), http.MethodPost, s.receiver(), strings.NewReader(lines))
-	if err != nil {
-		s.Fatal(err)
-	}
-	request.Header.Set("Authorization", "Bearer "+auditToken)
-	response, err := (&http.Client{Timeout: patience}).Do(request)
-	if err != nil {
-		s.Fatal(err)
-	}
-	response.Body.Close()
-	if response.StatusCode >= http.StatusMultipleChoices {
-		s.Fatalf("the receiver refuses it: %s", response.Status)
 	}
 }
