@@ -30,13 +30,15 @@ spec:
 `, s.Name, s.Namespace, s.Address, Engine))
 }
 
-// ExternalSecret copies each hour one property of a secret in a store to the key of the same name in a Secret.
+// ExternalSecret copies one property of a secret in a store to the key of the same name in a Secret.
 type ExternalSecret struct {
 	Namespace, Name, Store string
 	// Path is the path of the secret in the store.
 	Path string
 	// Property is the key to copy. Empty means password.
 	Property string
+	// Refresh is the field that says when to refresh. Empty means once an hour.
+	Refresh string
 }
 
 // YAML returns one document.
@@ -46,8 +48,8 @@ func (e ExternalSecret) YAML() string {
 kind: ExternalSecret
 metadata: {name: %s, namespace: %s}
 spec:
-  refreshInterval: 1h
+  %s
   secretStoreRef: {kind: SecretStore, name: %s}
   data: [{secretKey: %s, remoteRef: {key: %s, property: %s}}]
-`, e.Name, e.Namespace, e.Store, property, e.Path, property)
+`, e.Name, e.Namespace, cmp.Or(e.Refresh, "refreshInterval: 1h"), e.Store, property, e.Path, property)
 }
