@@ -93,6 +93,7 @@ func (st *story) hear(of *storySource) {
 	for _, w := range st.workloads {
 		if pair := w.pairs[of]; pair != nil {
 			w.events++
+			w.sinceNews = 0 // The version of what was created changes with any of its keys.
 			st.hearOf(w, of, pair)
 		}
 	}
@@ -104,7 +105,7 @@ func (st *story) hearOf(w *storyWorkload, of *storySource, pair *storyPair) {
 	pair.heard, pair.isFresh = now, false
 	isWanted := st.wants(w, of) && !of.ignored
 	if isWanted && now != before {
-		w.undone, w.sinceNews = false, 0
+		w.undone = false
 	}
 	switch {
 	case !isWanted:
