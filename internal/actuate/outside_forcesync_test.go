@@ -277,3 +277,23 @@ func TestASyncThatNobodyHasFinishedIsTakenUpByTheNextLeader(t *testing.T) {
 		})
 	}
 }
+
+// The time of a sync has no fraction of a second, so this one may have read either version.
+func TestAVersionOfTheSecondOfTheLastSyncIsSyncedByTheNextLeader(t *testing.T) {
+	play(t, func(s *scene) {
+		s.syncs("db")
+		first := s.start()
+		s.pass(time.Minute)
+		s.send(rotated(2))
+		s.pass(100 * time.Millisecond)
+		first.stop()
+		s.told()
+		s.send(rotated(3))
+		s.startFor(time.Second)
+		s.set("secret/db", "password", "three") // The sync has written it.
+		s.pass(time.Minute)
+		s.wantTold("externalsecret/db completed synced")
+		s.restartFor(time.Hour)
+		s.wantTold()
+	})
+}

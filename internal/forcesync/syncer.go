@@ -92,14 +92,17 @@ func (y *Syncer) asked(change events.Change, span trace.Span, event HeldEvent) [
 }
 
 // lacks reports whether an ExternalSecret has still to be synced for a change. The operator tries one that it has not synced again anyway. A sync
-// that was asked for longer ago than it may take has ended, and that was reported.
+// that was asked for longer ago than it may take has ended, and that was reported. One that was not asked for, and began in the second of the change,
+// may have read what was there before.
 func (y *Syncer) lacks(es *externalsecret.ExternalSecret, change events.Change) bool {
 	if _, refused := refusal(es, y.host.DryRun); refused || es.Untried() || es.Failed {
 		return false
 	}
 	_, asked := targetOf(es, y.index.owner(es)).asked(change.ID())
-	isSynced := es.Ready && isRefreshed(es, change)
-	return !isSynced && (!asked || y.host.Now().Sub(change.Time) < syncTimeout)
+	if !asked {
+		return !es.Ready || !es.RefreshTime.After(change.Time)
+	}
+	return (!es.Ready || !isRefreshed(es, change)) && y.host.Now().Sub(change.Time) < syncTimeout
 }
 
 // consider begins a sync, unless one is pending for the same source or the ExternalSecret cannot be synced.
