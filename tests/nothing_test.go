@@ -3,7 +3,9 @@ package tests
 import (
 	"context"
 	"errors"
+	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testbed"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
@@ -118,6 +121,52 @@ func TestARestartOfAProgramRollsNothing(t *testing.T) {
 			r.start()
 		})
 	}
+}
+
+// It is not parallel: it restarts the API server that the tests share.
+func TestARelistOfTheInformersRollsNothing(t *testing.T) {
+	r := settledRig(t)
+	restart := func() {
+		if err := plane.RestartAPIServer(r.Context()); err != nil {
+			r.Fatal(err)
+		}
+		if _, err := plane.Revive(); err != nil {
+			r.Fatal(err)
+		}
+	}
+	r.rollsNothing("the API server is restarted", func() {
+		offset, err := plane.AuditEnd()
+		if err != nil {
+			r.Fatal(err)
+		}
+		// The programs do not watch this object. A watcher that has seen the latest write continues from there.
+		plane.Namespace(t)
+		restart()
+		for account, resource := range map[string]string{"keyturn-watcher": "secrets", "keyturn-actuator": "deployments"} {
+			r.eventually("the "+account+" lists again", func(context.Context) bool { return r.lists(account, resource, offset) })
+		}
+	})
+	r.rolls("a source changes before the programs reach the API server again", once("statefulset/still"), func() {
+		restart()
+		r.set(events.KindSecret, "still", "password", "two")
+	})
+}
+
+// lists reports whether a service account has listed a resource of the namespace, at once or as a stream, since an offset of
+// the audit log.
+func (r *rig) lists(account, resource string, offset int64) bool {
+	r.Helper()
+	entries, _, err := plane.AuditSince(offset)
+	if err != nil {
+		r.Fatal(err)
+	}
+	for _, e := range testbed.Requests(entries, testbed.ServiceAccountUser(programs.SystemNamespace, account)) {
+		if e.Resource == resource && e.Namespace == r.namespace && e.Code == http.StatusOK &&
+			(e.Verb == "list" || strings.Contains(e.URI, "sendInitialEvents=true")) {
+			return true
+		}
+	}
+	return false
 }
 
 func TestAReplayOfTheStreamRollsNothing(t *testing.T) {
