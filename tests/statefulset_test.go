@@ -62,3 +62,30 @@ func TestARolloutOfAStatefulSetEndsWithItsLastPod(t *testing.T) {
 		t.Errorf("the rollout has failed %d times", got)
 	}
 }
+
+func TestAStatefulSetWhosePodsDoNotStartHoldsItsPeersUntilItIsRepaired(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "50ms", "--rollout-timeout", "20s"}})
+	r.secret("shared", map[string]string{"password": "one"})
+	r.deployStateful("broken", "shared", 2, map[string]string{"keyturn.dev/wave": "-1"})
+	r.deployStateful("nodes", "shared", 2, nil)
+	// The next pod stays pending, and the others are not replaced: no node takes it.
+	r.patchStateful("broken", `{"spec":{"template":{"spec":{"nodeSelector":{"example.com/nowhere":"true"}}}}}`)
+	r.start()
+	r.secret("shared", map[string]string{"password": "two"})
+
+	if outcome := r.outcomeOf("broken", events.VerbFailed); outcome.Reason != "timed-out" {
+		t.Errorf("reason of the failure: got %s, want timed-out", outcome.Reason)
+	}
+	r.isHeld("nodes", "peer-failed", "statefulset/broken")
+	if got := r.count("nodes", events.VerbStarted); got != 0 {
+		t.Error("nodes was rolled although the first has failed")
+	}
+
+	r.patchStateful("broken", `{"spec":{"template":{"spec":{"nodeSelector":null}}}}`)
+	// The controller of StatefulSets waits for a pod that never started until someone deletes it.
+	if err := r.client.CoreV1().Pods(r.namespace).Delete(t.Context(), "broken-1", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	r.outcomeOf("nodes", events.VerbCompleted)
+}
