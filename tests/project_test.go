@@ -154,6 +154,29 @@ func TestASecretWithoutAnEventIsComparedAgain(t *testing.T) {
 	r.awaitField("main", "password", "three")
 }
 
+func TestAnotherOwnerOfAFieldIsToldBeforeItsValueChanges(t *testing.T) {
+	t.Parallel()
+	r := newProjectRig(t, nil)
+	r.secret("db", map[string]string{"password": "one"})
+	r.widget("main", wantsPassword)
+	manual := []byte(`{"spec":{"auth":{"password":"one"}}}`)
+	if _, err := r.widgets.Patch(t.Context(), "main", types.MergePatchType, manual, metav1.PatchOptions{FieldManager: "someone"}); err != nil {
+		t.Fatal(err)
+	}
+	r.startReady()
+	told := r.awaitProjection("main", "shared")
+	want := "Another field manager owns spec.auth.password, too: the next value will be a conflict. Have it give the field up."
+	if told.Verb != events.VerbFailed || told.Message != want {
+		t.Errorf("got %s: %q, want failed: %q", told.Verb, told.Message, want)
+	}
+	r.awaitReads(len(r.reads()) + 2)
+	if got := len(r.projections("main")); got != 1 {
+		t.Errorf("got %d reports, want one", got)
+	}
+	r.secret("db", map[string]string{"password": "two"})
+	r.awaitProjection("main", "conflict")
+}
+
 func TestNothingIsForced(t *testing.T) {
 	t.Parallel()
 	r := newProjectRig(t, nil)
