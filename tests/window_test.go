@@ -2,14 +2,19 @@ package tests
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"maps"
 	"sync/atomic"
+	"testing"
 	"time"
 
 	"go.opentelemetry.io/otel/metric/noop"
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/keyturn/keyturn/internal/actuate"
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
@@ -49,4 +54,53 @@ func (r *rig) runAt(clock *shiftedClock, set func(*actuate.Options)) (stop func(
 	})
 	r.eventually("the actuator knows the workloads", func(context.Context) bool { return actuator.Ready() == nil })
 	return stop
+}
+
+// The test does not run beside others: it kills the API server that they share.
+func TestWorkloadsDeferredOverARestartOfEverythingRollOnceWithTheLastContentWhenTheirWindowOpens(t *testing.T) {
+	const size = 20
+	n := startOutsideNATS(t)
+	r := newRig(t, programs.Options{NATSURL: n.URL()})
+	r.fleet(size, ownSecret)
+	// The window opens in six hours or a little less.
+	opening := time.Now().UTC().Add(6 * time.Hour).Truncate(time.Hour)
+	clock := &shiftedClock{}
+	run := func() func() {
+		return r.runAt(clock, func(o *actuate.Options) { o.Window = fmt.Sprintf("0 %d * * * for 1h", opening.Hour()) })
+	}
+	stop := run()
+	r.startWatcher()
+	r.awaitRecords()
+	before := r.generations()
+	r.rotate(size, ownSecret)
+	r.awaitTold(events.VerbHeld, size)
+
+	// The API server, NATS and the actuator are down together, and everything changes again before NATS is back.
+	plane.KillAPIServer()
+	n.Stop()
+	stop()
+	if err := plane.StartAPIServer(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := plane.Revive(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range size {
+		r.secret(ownSecret(i), map[string]string{"password": "last"})
+	}
+	n.Start()
+	run()
+	last := events.Source{Kind: events.KindSecret, Name: ownSecret(size - 1)}
+	r.eventually("the watcher has told of the last content", func(context.Context) bool {
+		return r.lastChange(last).ResourceVersion == r.source(last.Kind, last.Name).GetResourceVersion()
+	})
+	r.quiet()
+	if now := r.generations(); !maps.Equal(now, before) {
+		t.Fatalf("rolled before the window opens: generations: got %v, want %v", now, before)
+	}
+	clock.goTo(opening.Add(5 * time.Minute))
+	r.eachRolledOnce(before)
+	for i := range size {
+		r.hasRolledForTheLast(fmt.Sprintf("deployment/app-%d", i), events.Source{Kind: events.KindSecret, Name: ownSecret(i)})
+	}
 }
