@@ -25,6 +25,18 @@ func TestChangeSurvivesTheWire(t *testing.T) {
 	}
 }
 
+func TestWhatIsNotKnownOfAChangeIsPassedOver(t *testing.T) {
+	want := change()
+	msg, err := ToMsg(mustEvent(t, want.Event), Subject(want.Cluster, want.Source))
+	must(t, err)
+	msg.Header.Set("ce-region", "eu")
+	e, err := FromMsg(msg.Subject, msg.Header, []byte(strings.Replace(string(msg.Data), "{", `{"rotation":{"policy":"monthly"},`, 1)))
+	must(t, err)
+	got, err := ParseChange(e)
+	must(t, err)
+	wantEqual(t, "difference", want, got)
+}
+
 func TestTheCauseOfASecretsChangeSurvivesTheWire(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
