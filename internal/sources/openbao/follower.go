@@ -85,6 +85,7 @@ func (f *follower) look(ctx context.Context, l *look) (done bool) {
 		f.polls.ask()
 		return true
 	}
+	l.tries++
 	l.delay(f.now())
 	return false
 }
@@ -96,10 +97,13 @@ func (f *follower) fail(ctx context.Context, mount string, l *look, err error) (
 	case final(err):
 		f.status.noteAuditFailure(ctx, mount, err)
 		return true
-	case l.isLast() && !down(err):
+	case down(err): // A store that is back may still answer badly, or lag behind, for a while. So this does not count.
+	case l.isLast():
 		f.status.noteAuditFailure(ctx, mount, err)
 		f.polls.ask()
 		return true
+	default:
+		l.tries++
 	}
 	f.status.noteFailure(ctx, auditedPaths, err)
 	l.delay(f.now())

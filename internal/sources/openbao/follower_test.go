@@ -255,6 +255,33 @@ func TestAPathIsGivenUpIfTheStoreAnswersBadlyForLong(t *testing.T) {
 	}
 }
 
+func TestAStoreThatWasAwayForLongIsGivenTimeOnceItIsBack(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		status int
+		body   string
+	}{
+		{name: "it answers with an error at first", status: http.StatusInternalServerError, body: `{"errors":["oops"]}`},
+		{name: "it lags behind at first", status: http.StatusOK, body: metadataOf(3, "1999-01-01T00:00:00Z", "")},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			store := newFakeStore(kv2)
+			store.say("secret/metadata/db", http.StatusServiceUnavailable, `{"errors":["Vault is sealed"]}`)
+			inBubble(t, askOnly, store, nil, func(t *testing.T, r *rig) {
+				r.feed.pipelines[0].intake.take(t.Context(), writeLine("update", "secret/data/db", 4))
+				after(time.Hour)
+				store.say("secret/metadata/db", test.status, test.body)
+				after(time.Minute)
+				store.say("secret/metadata/db", http.StatusOK, metadataOf(4, "2000-01-01T00:00:00Z", ""))
+				after(time.Minute)
+				if o := r.seen()["secret/db"]; o.Version != 4 || o.Operation != "update" {
+					t.Errorf("%+v, want version 4 as in the audit log", o)
+				}
+			})
+		})
+	}
+}
+
 func TestAVersionThatALineHasIsReadUntilItIsThere(t *testing.T) {
 	store := newFakeStore(kv2)
 	store.do("secret/metadata/db", func(*http.Request) (int, string) {

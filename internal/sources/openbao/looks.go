@@ -11,14 +11,14 @@ import (
 const (
 	// maxLooks is the maximum number of paths that wait to be looked at. Each usually takes a few hundred bytes, and never more than a few thousand.
 	maxLooks = 4096
-	// maxTries is how many times a path is looked at. That takes about six minutes.
+	// maxTries is how many times a path is looked at while the store answers. That takes about six minutes.
 	maxTries = 20
 )
 
 // look is a path of the store that is to be looked at, because a line of the audit log names it.
 type look struct {
-	entry   entry // of the last line about the path
-	tries   int
+	entry   entry     // of the last line about the path
+	tries   int       // to which the store answered
 	due     time.Time // zero: now
 	backoff wait.Backoff
 }
@@ -28,10 +28,7 @@ func newLook(e entry) look {
 }
 
 // delay puts the look off until its next try.
-func (l *look) delay(now time.Time) {
-	l.due = now.Add(l.backoff.Step())
-	l.tries++
-}
+func (l *look) delay(now time.Time) { l.due = now.Add(l.backoff.Step()) }
 
 // isLast reports whether there is no further try.
 func (l *look) isLast() bool { return l.tries+1 >= maxTries }
