@@ -69,16 +69,17 @@ func (f *follower) look(ctx context.Context, l *look) (done bool) {
 	}
 	f.status.noteSuccess(ctx, auditedPaths)
 	f.status.noteSuccess(ctx, auditedIn(in.path))
+	isIn := c.isIn(&o, l.entry.at)
 	switch {
 	case l.entry.isLate():
-	case c.explains(&o):
+	case isIn && c.explains(&o):
 		o.attribute(&l.entry, c)
 	case c.version > 0 && o.Version > c.version:
 		// The write of the line was followed by another one, so what was read is newer than the line.
 		o.PolledBefore = l.entry.at.Add(-maxLineDelay)
 	}
 	f.outlet.emit(ctx, o)
-	if c.isIn(&o, l.entry.at) {
+	if isIn {
 		return true
 	}
 	if l.isLast() {

@@ -140,6 +140,24 @@ func TestAStandbyThatLagsBehindIsAskedAgain(t *testing.T) {
 	}
 }
 
+func TestARotationIsNotByTheClientOfALaterOne(t *testing.T) {
+	store := newFakeStore(`{"database/":{"type":"database"}}`)
+	store.say("database/static-roles/shop", http.StatusOK, `{"data":{"last_vault_rotation":"1999-01-01T00:00:00Z"}}`)
+	line := lineOf(`"operation":"update","mount_point":"database/","mount_type":"database","path":"database/rotate-role/shop"`, "", "")
+	inBubble(t, askOnly, store, nil, func(t *testing.T, r *rig) {
+		r.feed.pipelines[0].intake.take(t.Context(), []byte(strings.Replace(line, "2026-11-20T11:03:06Z", "2000-01-01T00:00:00Z", 1)))
+		after(time.Second)
+		if o := r.seen()["database/static-creds/shop"]; o.State != Live || o.Operation != "" || o.By != "" {
+			t.Errorf("%+v, want the rotation of a year ago by nobody that is known", o)
+		}
+		store.say("database/static-roles/shop", http.StatusOK, `{"data":{"last_vault_rotation":"2000-01-01T00:00:00Z"}}`)
+		after(time.Minute)
+		if o := r.seen()["database/static-creds/shop"]; o.Operation != "rotate" || o.By != "token" {
+			t.Errorf("%+v, want the rotation as in the audit log", o)
+		}
+	})
+}
+
 func TestAStoreThatIsAwayIsAskedUntilItIsBack(t *testing.T) {
 	store := newFakeStore(kv2)
 	away := func(*http.Request) (int, string) {
