@@ -58,7 +58,7 @@ func (s *session) current(ctx context.Context) (string, error) {
 	return token, nil
 }
 
-// replaceRefused replaces a token that the store refused. It reports whether another one can be tried.
+// replaceRefused replaces a token that the store refused, or drops it if there is no other. It returns false if it is still the current one.
 func (s *session) replaceRefused(ctx context.Context, token string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +71,7 @@ func (s *session) replaceRefused(ctx context.Context, token string) bool {
 		s.token = ""
 	}
 	another, err := s.obtain(ctx)
-	return err == nil && another != token
+	return err != nil || another != token
 }
 
 // obtain returns the configured token, or else the last one that a login returned.
