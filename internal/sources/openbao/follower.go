@@ -21,7 +21,8 @@ type follower struct {
 	now            func() time.Time
 }
 
-// run looks until ctx is done.
+// run looks until ctx is done, and then once more at the paths that still wait: their lines were accepted, and that of a write in KV v1 is all that
+// shows it.
 func (f *follower) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		select {
@@ -29,13 +30,16 @@ func (f *follower) run(ctx context.Context) {
 		case <-f.looks.added:
 		case <-time.After(f.looks.untilDue(f.now())):
 		}
-		f.lookAtDue(ctx)
+		f.lookAtDue(ctx, f.now())
 	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
+	defer cancel()
+	f.lookAtDue(last, f.now().Add(time.Hour))
 }
 
-// lookAtDue looks at the paths that are due, a few at a time.
-func (f *follower) lookAtDue(ctx context.Context) {
-	due := f.looks.take(f.now())
+// lookAtDue looks at the paths that are due at a time, a few at once.
+func (f *follower) lookAtDue(ctx context.Context, at time.Time) {
+	due := f.looks.take(at)
 	inParallel(len(due), func(i int) {
 		if done := f.look(ctx, &due[i]); !done && !f.looks.putBack(due[i]) {
 			f.polls.ask()

@@ -95,6 +95,32 @@ func TestALineOfKVv1IsTheState(t *testing.T) {
 	})
 }
 
+func TestWhatWasReceivedBeforeAStopIsObserved(t *testing.T) {
+	const mounts = `{"data":{"secret":{"old/":{"type":"kv","options":{"version":"1"}},"secret/":{"type":"kv","options":{"version":"2"}}}}}`
+	store := newFakeStore(kv2)
+	store.do("sys/internal/ui/mounts", func(request *http.Request) (int, string) {
+		select {
+		case <-request.Context().Done():
+			return 0, ""
+		case <-time.After(time.Second):
+			return http.StatusOK, mounts
+		}
+	})
+	store.say("secret/metadata/db", http.StatusOK, metadataOf(3, "2000-01-01T00:00:00Z", ""))
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, askOnly, func(o *Options) { o.Transport = store })
+		stop := r.start(t)
+		synctest.Wait()
+		r.feed.pipelines[0].intake.take(t.Context(), writeLine("update", "secret/data/db", 3))
+		r.feed.pipelines[0].intake.take(t.Context(), []byte(strings.ReplaceAll(string(writeLine("update", "secret/db", 0)), "secret/", "old/")))
+		synctest.Wait()
+		stop()
+		if got := r.seen(); got["secret/db"].Version != 3 || got["old/db"].Operation != "update" {
+			t.Errorf("%+v, want both", got)
+		}
+	})
+}
+
 func TestAStandbyThatLagsBehindIsAskedAgain(t *testing.T) {
 	tests := []struct {
 		name   string

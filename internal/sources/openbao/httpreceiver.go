@@ -25,7 +25,7 @@ const (
 	maxBodies = 64
 	// writeTimeout is how long a request may take from its header to the end of its answer.
 	writeTimeout = 10 * time.Second
-	// drainTimeout is how long requests in flight may take once the receiver shuts down.
+	// drainTimeout is how long requests in flight may take once the receiver shuts down, and then the looks at the paths that they named.
 	drainTimeout = 5 * time.Second
 )
 
