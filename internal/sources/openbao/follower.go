@@ -52,9 +52,12 @@ func (f *follower) look(ctx context.Context, l *look) (done bool) {
 	again, outdated := f.mounts.outdated(l.entry.namespace, l.entry.received)
 	in, err := f.mounts.find(ctx, l.entry.namespace, l.entry.path)
 	switch {
-	case err != nil && final(err) && outdated && f.looks.len() < maxUnlocated:
-		l.due = again // The mount, or its namespace, may be newer than the mount table.
-		return false
+	case err != nil && final(err) && outdated: // The mount, or its namespace, may be newer than the mount table.
+		if l.due = again; f.looks.len() < maxUnlocated {
+			return false
+		}
+		f.polls.ask()
+		return true
 	case err != nil:
 		mount, _, _ := strings.Cut(l.entry.path, "/")
 		return f.fail(ctx, mount, l, err)

@@ -430,6 +430,9 @@ func TestLinesAboutMountsThatThereAreNotLeaveRoomForOthers(t *testing.T) {
 			invented := []byte(strings.ReplaceAll(string(writeLine("update", "secret/data/db", 1)), "secret/", fmt.Sprintf("x%d/", i)))
 			s.take(t.Context(), invented)
 			synctest.Wait()
+			if asked := len(r.feed.pipelines[0].polls) == 1; asked != (i >= maxUnlocated) {
+				t.Fatalf("asked for a poll: %t, although %d paths wait", asked, min(i, maxUnlocated))
+			}
 		}
 		s.take(t.Context(), writeLine("update", "secret/data/db", 4))
 		after(time.Second)
