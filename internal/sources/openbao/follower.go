@@ -67,6 +67,7 @@ func (f *follower) look(ctx context.Context, l *look) (done bool) {
 	case !ok:
 		return true
 	case in.isPlain():
+		f.noteSuccess(ctx, in)
 		f.outlet.emit(ctx, f.origin.ofEntry(&l.entry, in, c))
 		return true
 	}
@@ -74,8 +75,7 @@ func (f *follower) look(ctx context.Context, l *look) (done bool) {
 	if err != nil {
 		return f.fail(ctx, in.path, l, err)
 	}
-	f.status.noteSuccess(ctx, auditedPaths)
-	f.status.noteSuccess(ctx, auditedIn(in.path))
+	f.noteSuccess(ctx, in)
 	isIn := c.isIn(&o, l.entry.at)
 	switch {
 	case l.entry.isLate():
@@ -96,6 +96,11 @@ func (f *follower) look(ctx context.Context, l *look) (done bool) {
 	l.tries++
 	l.delay(f.now())
 	return false
+}
+
+func (f *follower) noteSuccess(ctx context.Context, in engineMount) {
+	f.status.noteSuccess(ctx, auditedPaths)
+	f.status.noteSuccess(ctx, auditedIn(in.path))
 }
 
 // fail records an error. It returns false if the path is to be looked at again. After too many tries it leaves the path to the poller, unless the

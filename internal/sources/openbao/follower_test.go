@@ -95,6 +95,22 @@ func TestALineOfKVv1IsTheState(t *testing.T) {
 	})
 }
 
+func TestAStoreWithKVv1AloneIsBackOnceItsMountsAre(t *testing.T) {
+	store := newFakeStore(`{"old/":{"type":"kv","options":{"version":"1"}}}`)
+	mounts := store.answers["sys/internal/ui/mounts"]
+	store.say("sys/internal/ui/mounts", http.StatusServiceUnavailable, `{"errors":["Vault is sealed"]}`)
+	inBubble(t, askOnly, store, nil, func(t *testing.T, r *rig) {
+		p := r.feed.pipelines[0]
+		p.intake.take(t.Context(), []byte(strings.ReplaceAll(string(writeLine("update", "secret/db", 0)), "secret/", "old/")))
+		after(time.Minute)
+		store.do("sys/internal/ui/mounts", mounts)
+		after(time.Minute)
+		if got := r.seen(); len(got) != 1 || p.status.failures[auditedPaths] != nil {
+			t.Errorf("observed %v, and the store still fails with %v", paths(got), p.status.failures[auditedPaths])
+		}
+	})
+}
+
 func TestWhatWasReceivedBeforeAStopIsObserved(t *testing.T) {
 	const mounts = `{"data":{"secret":{"old/":{"type":"kv","options":{"version":"1"}},"secret/":{"type":"kv","options":{"version":"2"}}}}}`
 	store := newFakeStore(kv2)
