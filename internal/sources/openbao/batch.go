@@ -12,8 +12,8 @@ import (
 // maxAgain is the maximum number of lines in a batch that is to be sent again: what was taken of it must still be known then.
 const maxAgain = maxRecent
 
-// batch takes the lines of one body. An audit device posts one line, for which its store waits. A log shipper posts many, and sends them again if it
-// is told so.
+// batch takes the lines of one body. An audit device posts one line, for which its store waits. A log shipper posts many, and sends them again if the
+// answer says so.
 type batch struct {
 	to    *intake
 	lines int
