@@ -131,13 +131,19 @@ func TestTheNextLeaderGoesOnWithWhatWasReverted(t *testing.T) {
 	})
 }
 
+// refusedToNote has a roll reverted while admission refuses all patches of the workload, and lets an hour pass.
+func refusedToNote(s *scene) {
+	s.Helper()
+	s.rolling()
+	s.wantRolls("web")
+	s.refuse("web", deniedByAdmission())
+	s.revert("web")
+	s.pass(time.Hour)
+}
+
 func TestARevertThatAdmissionLetsNobodyNoteIsNotedOnceItDoes(t *testing.T) {
 	play(t, func(s *scene) {
-		s.rolling()
-		s.wantRolls("web")
-		s.refuse("web", deniedByAdmission())
-		s.revert("web")
-		s.pass(time.Hour)
+		refusedToNote(s)
 		s.wantRolls()
 		s.refuse("web", nil)
 		s.pass(13 * time.Minute) // It is tried again within eleven minutes, and the roll is repeated a minute later.
@@ -148,11 +154,7 @@ func TestARevertThatAdmissionLetsNobodyNoteIsNotedOnceItDoes(t *testing.T) {
 // By then the roll is longer ago than a rollout may make no progress.
 func TestTheNextLeaderNotesARevertThatAdmissionLetNobodyNoteForLong(t *testing.T) {
 	play(t, func(s *scene) {
-		s.rolling()
-		s.wantRolls("web")
-		s.refuse("web", deniedByAdmission())
-		s.revert("web")
-		s.pass(time.Hour)
+		refusedToNote(s)
 		s.restart()
 		s.refuse("web", nil)
 		s.pass(13 * time.Minute)
