@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -59,23 +58,14 @@ func TestPartsShareOneServerAndRunUntilTheContextEnds(t *testing.T) {
 			t.Fatalf("it ended before both parts began: %v", <-ended)
 		}
 	}
-	for _, tt := range []struct {
-		server, path string
-		code         int
-		body         string
-	}{
+	wantAnswers(t, log, []answer{
 		{"metrics", "/metrics", http.StatusOK, `service_name="keyturn-reloader"`},
 		{"metrics", "/live", http.StatusOK, "[+]deciding ok\n"},
 		{"metrics", "/livez", http.StatusOK, "[+]deciding ok\n"},
 		{"metrics", "/readyz", http.StatusOK, "[+]workloads ok\n[+]actuator nats ok\n[+]sources ok\n[+]watcher nats ok\n"},
 		{"metrics", "/debug/pprof/", http.StatusNotFound, ""},
 		{"pprof", "/", http.StatusTeapot, ""},
-	} {
-		code, body := get(t, log, tt.server, tt.path)
-		if code != tt.code || !strings.Contains(body, tt.body) {
-			t.Errorf("%s of %s is %d %q, want %d with %q", tt.path, tt.server, code, body, tt.code, tt.body)
-		}
-	}
+	})
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want that of the parts", err)

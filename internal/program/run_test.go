@@ -25,6 +25,23 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
+// answer is what a server of the program answers to a request of a path: the status, and a part of the body.
+type answer struct {
+	server, path string
+	code         int
+	body         string
+}
+
+func wantAnswers(t *testing.T, log *testkit.Log, want []answer) {
+	t.Helper()
+	for _, tt := range want {
+		code, body := get(t, log, tt.server, tt.path)
+		if code != tt.code || !strings.Contains(body, tt.body) {
+			t.Errorf("%s of %s is %d %q, want %d with %q", tt.path, tt.server, code, body, tt.code, tt.body)
+		}
+	}
+}
+
 // get sends a request to a server of the program, which must be listening.
 func get(t *testing.T, log *testkit.Log, server, path string) (code int, body string) {
 	t.Helper()
@@ -106,11 +123,7 @@ func TestRunRunsAProgramUntilTheContextEnds(t *testing.T) {
 	if err := bus.CheckClaim(t.Context(), "uid-west", ""); err != nil {
 		t.Errorf("the name of the cluster: got %v, want it claimed for uid-west", err)
 	}
-	for _, tt := range []struct {
-		server, path string
-		code         int
-		body         string
-	}{
+	wantAnswers(t, log, []answer{
 		{"metrics", "/metrics", http.StatusOK, "go_goroutines"},
 		{"metrics", "/metrics", http.StatusOK, `k8s_cluster_name="west"`},
 		{"metrics", "/debug/pprof/", http.StatusNotFound, ""},
@@ -118,12 +131,7 @@ func TestRunRunsAProgramUntilTheContextEnds(t *testing.T) {
 		{"health", "/livez", http.StatusOK, "[+]deciding ok\n"},
 		{"health", "/readyz", http.StatusOK, "[+]workloads ok\n[+]nats ok\n"},
 		{"health", "/metrics", http.StatusNotFound, ""},
-	} {
-		code, body := get(t, log, tt.server, tt.path)
-		if code != tt.code || !strings.Contains(body, tt.body) {
-			t.Errorf("%s of %s is %d %q, want %d with %q", tt.path, tt.server, code, body, tt.code, tt.body)
-		}
-	}
+	})
 
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
