@@ -67,9 +67,7 @@ func newAlertSink(a *Alert, transport http.RoundTripper) (*sink, error) {
 	if form == "" {
 		kind = "raw"
 	}
-	s := madeSink(alertName, kind, defaultPerMinute, client)
-	s.verbs = []events.Verb{events.VerbStarted}
-	s.poster.address = address
+	s := makeSink(alertName, kind, []events.Verb{events.VerbStarted}, defaultPerMinute, newPoster(address, client))
 	if form == "" {
 		s.poster.header.Set("Content-Type", "text/plain")
 	}
@@ -85,18 +83,18 @@ func newAlertSink(a *Alert, transport http.RoundTripper) (*sink, error) {
 	return s, nil
 }
 
-// alertForms are what Reloader posts to each service, by Reloader's name of the service.
+// alertForms has the JSON that Reloader posts to each service, by Reloader's name of the service.
 var alertForms = map[string]template{
 	"slack": `{"attachments":[{"author_name":"Reloader","color":"good","text":"${text}"}]}`,
 	"teams": onlyText,
 	"gchat": onlyText,
 }
 
-// text returns Reloader's message, with a line for each source that the rollout is for: Reloader would roll once for each.
+// text returns Reloader's message, with a line for each changed source: Reloader would roll once for each.
 func (a *Alert) text(o events.Outcome) string {
 	lines := make([]string, 0, len(o.Sources))
 	for _, changed := range o.Sources {
-		kind, name, _ := strings.Cut(formats[typeGoogleChat].escape.Replace(changed.Source), "/")
+		kind, name, _ := strings.Cut(formats["googlechat"].escape.Replace(changed.Source), "/")
 		line := fmt.Sprintf("Reloader detected changes in *%s* of type *%s* in namespace *%s*. Hence reloaded *%s* of type *%s* in namespace *%s*",
 			name, strings.ToUpper(kind), o.Workload.Namespace,
 			o.Workload.Name, cmp.Or(alertTitles[o.Workload.Kind], o.Workload.Kind), o.Workload.Namespace)

@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	// callBody is what Reloader posts to its webhook.
+	// callBody is the body that Reloader posts to its webhook.
 	callBody = `{"webhook":"update successful"}`
 	// callName is the value of the label sink for calls.
 	callName = "webhook-url"
-	// maxCalls is how often a call is tried before its event is dead-lettered: over about a day, at the backoff of the bus.
+	// maxCalls is the number of attempts after which the event of a call is dead-lettered: about a day, at the backoff of the bus.
 	maxCalls = 1440
 )
 
@@ -68,9 +68,7 @@ func NewCaller(options CallOptions) (*Caller, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--webhook-url: %w", err)
 	}
-	s := madeSink(callName, typeWebhook, maxPerMinute, newClient(nil))
-	s.poster.address = address
-	c := &Caller{poster: s.poster, log: options.Logger.With("component", "webhook"), tries: maxCalls}
+	c := &Caller{poster: newPoster(address, newClient(nil)), log: options.Logger.With("component", "webhook"), tries: maxCalls}
 	if c.metrics, err = newMetrics(options.Meter); err != nil {
 		return nil, err
 	}
@@ -84,7 +82,7 @@ func (c *Caller) reject(ctx context.Context, reason string) {
 	c.rejected.Add(ctx, 1, metric.WithAttributes(attribute.String("reason", reason)))
 }
 
-// Run posts until ctx is done, and then returns nil. What has not been posted by then waits on the stream.
+// Run posts until ctx is done, and then returns nil. Events that are not posted by then wait on the stream.
 func (c *Caller) Run(ctx context.Context, bus *events.Bus) error {
 	queue := make(chan *events.Delivery, maxInFlight)
 	var calling sync.WaitGroup
@@ -126,18 +124,18 @@ func (c *Caller) call(ctx context.Context, change events.Change, deliveries int)
 	err := c.poster.post(ctx, []byte(callBody))
 	switch {
 	case err == nil:
-		c.metrics.attempt(ctx, callName, typeWebhook, resultSent)
+		c.metrics.count(ctx, callName, typeWebhook, resultSent, 1)
 		log.InfoContext(ctx, "webhook called")
 		return nil
 	case ctx.Err() != nil:
 		return context.Canceled
 	case deliveries >= c.tries:
-		c.metrics.attempt(ctx, callName, typeWebhook, resultGivenUp)
+		c.metrics.count(ctx, callName, typeWebhook, resultGivenUp, 1)
 		c.reject(ctx, events.ReasonWebhookFailed)
 		log.ErrorContext(ctx, "webhook given up; dead-lettering its event", "err", err)
 		return &events.RejectError{Reason: events.ReasonWebhookFailed, Err: err}
 	}
-	c.metrics.attempt(ctx, callName, typeWebhook, resultRetried)
+	c.metrics.count(ctx, callName, typeWebhook, resultRetried, 1)
 	log.WarnContext(ctx, "webhook not called; retrying", "err", err)
 	return err
 }

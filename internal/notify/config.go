@@ -3,10 +3,10 @@ package notify
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -26,12 +26,14 @@ type sinkConfig struct {
 	Name string `json:"name"`
 	// Type is one of the keys of formats. Required.
 	Type string `json:"type"`
+	// Format is formatCloudEvents, or empty. Only for webhooks without a template.
+	Format string `json:"format"`
 	// URL is the address that messages are posted to, URLFile a file that contains it. Exactly one of them is required.
 	URL     string `json:"url"`
 	URLFile string `json:"urlFile"`
 	// Verbs selects outcomes. Default: failed and held.
 	Verbs []events.Verb `json:"verbs"`
-	// HeldReasons selects outcomes held by their reason. Default: those that heldReasons says.
+	// HeldReasons selects held outcomes by their reason. Default: those that are true in heldReasons.
 	HeldReasons []string `json:"heldReasons"`
 	// Namespaces selects outcomes by the namespace of their workload. Default: all.
 	Namespaces []string `json:"namespaces"`
@@ -62,8 +64,28 @@ const (
 // outcomeVerbs are the verbs that a sink can select.
 var outcomeVerbs = []events.Verb{events.VerbStarted, events.VerbCompleted, events.VerbFailed, events.VerbHeld, events.VerbSkipped}
 
-// parseConfig parses and checks a configuration. The error has a line for each problem and quotes no value that could be
-// secret. It does not read the files that the configuration names.
+// heldReasons are the reasons of held outcomes, and whether a sink reports them by default: those that also have a Kubernetes Event. A routine
+// rotation has thousands of the others, one for each workload that waits for a slot, and a failure would wait behind them.
+var heldReasons = map[string]bool{
+	"peer-failed":      true,
+	"canary-first":     true,
+	"lower-wave":       true,
+	"on-hold":          true,
+	"source-on-hold":   true,
+	"window-closed":    true,
+	"rolled-too-often": true,
+	"rollout-aborted":  true,
+
+	"limit-reached":           false,
+	"namespace-limit-reached": false,
+	"rolled-recently":         false,
+	"pause-period":            false,
+	"files-pending":           false,
+	"kind-not-served":         false,
+}
+
+// parseConfig parses and checks a configuration. The error has a line for each problem and quotes no value that could be secret. It does not read
+// the files that the configuration names.
 func parseConfig(content []byte) ([]sinkConfig, error) {
 	var c config
 	if err := configfile.Decode(content, &c); err != nil {
@@ -72,88 +94,110 @@ func parseConfig(content []byte) ([]sinkConfig, error) {
 	if len(c.Sinks) == 0 {
 		return nil, errors.New("--notify-config: sinks: is empty, want at least one")
 	}
-	var problems []error
+	var all []error
 	names := map[string]bool{}
 	for i := range c.Sinks {
 		s := &c.Sinks[i]
-		at := "--notify-config: sinks[" + strconv.Itoa(i) + "]"
-		for _, problem := range s.resolve() {
-			problems = append(problems, fmt.Errorf("%s.%w", at, problem))
-		}
+		p := &problems{}
+		s.check(p)
 		if names[s.Name] {
-			problems = append(problems, fmt.Errorf("%s.name: %q is used twice, want a name for each sink", at, s.Name))
+			p.add("name: %q is used twice, want a name for each sink", s.Name)
 		}
 		names[s.Name] = true
+		for _, problem := range p.list {
+			all = append(all, fmt.Errorf("--notify-config: sinks[%d].%s", i, problem))
+		}
 	}
-	return c.Sinks, errors.Join(problems...)
+	return c.Sinks, errors.Join(all...)
 }
 
-// resolve checks the fields and sets the defaults.
-func (s *sinkConfig) resolve() []error {
-	var problems []error
-	refuse := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
-	if len(validation.IsDNS1123Label(s.Name)) > 0 {
-		refuse("name: %q is not a DNS label, want lower-case letters, digits and dashes, at most 63", s.Name)
-	}
-	kind, known := formats[s.Type]
-	if !known {
-		refuse("type: %q is not known, want one of %s", s.Type, strings.Join(types(), ", "))
-	}
-	switch {
-	case s.URL == "" && s.URLFile == "":
-		refuse("url: is empty, want the address of the webhook, or urlFile")
-	case s.URL != "" && s.URLFile != "":
-		refuse("url: is set together with urlFile, want one of them")
-	case s.URL != "" && known:
-		if _, err := kind.address(s.URL); err != nil {
-			refuse("url: %w", err)
-		}
-	}
+// problems collects the problems of a sink.
+type problems struct{ list []string }
+
+func (p *problems) add(format string, args ...any) {
+	p.list = append(p.list, fmt.Sprintf(format, args...))
+}
+
+// check sets the defaults and checks the fields.
+func (s *sinkConfig) check(p *problems) {
 	if len(s.Verbs) == 0 {
 		s.Verbs = []events.Verb{events.VerbFailed, events.VerbHeld}
-	}
-	for i, verb := range s.Verbs {
-		if !slices.Contains(outcomeVerbs, verb) {
-			refuse("verbs[%d]: %q is not known, want one of %s", i, verb, joinVerbs(outcomeVerbs))
-		}
-	}
-	for i, namespace := range s.Namespaces {
-		if len(validation.IsDNS1123Label(namespace)) > 0 {
-			refuse("namespaces[%d]: %q is not the name of a namespace, want lower-case letters, digits and dashes, at most 63", i, namespace)
-		}
 	}
 	if s.Rate.PerMinute == 0 {
 		s.Rate.PerMinute = defaultPerMinute
 	}
+	if len(validation.IsDNS1123Label(s.Name)) > 0 {
+		p.add("name: %q is not a DNS label, want lower-case letters, digits and dashes, at most 63", s.Name)
+	}
+	s.checkAddress(p)
+	for i, verb := range s.Verbs {
+		if !slices.Contains(outcomeVerbs, verb) {
+			p.add("verbs[%d]: %q is not known, want one of %s", i, verb, list(outcomeVerbs))
+		}
+	}
+	for i, namespace := range s.Namespaces {
+		if len(validation.IsDNS1123Label(namespace)) > 0 {
+			p.add("namespaces[%d]: %q is not the name of a namespace, want lower-case letters, digits and dashes, at most 63", i, namespace)
+		}
+	}
 	if s.Rate.PerMinute < 1 || s.Rate.PerMinute > maxPerMinute {
-		refuse("rate.perMinute: is %d, want from 1 to %d, or 0 for %d", s.Rate.PerMinute, maxPerMinute, defaultPerMinute)
+		p.add("rate.perMinute: is %d, want from 1 to %d, or 0 for %d", s.Rate.PerMinute, maxPerMinute, defaultPerMinute)
 	}
-	if _, err := newTemplate(s.Template); err != nil {
-		refuse("template: %w", err)
+	if unknown, found := template(s.Template).unknown(); found {
+		p.add("template: has ${%.100s}, want one of %s", unknown, list(slices.Sorted(maps.Keys(notice{}.values()))))
 	}
-	return slices.Concat(problems, s.checkHeldReasons(), s.checkHeaders())
+	switch {
+	case s.Format == "":
+	case s.Format != formatCloudEvents:
+		p.add("format: %q is not known, want %s or none", s.Format, formatCloudEvents)
+	case s.Type != typeWebhook:
+		p.add("format: is for the type %s, want none with %q", typeWebhook, s.Type)
+	case s.Template != "":
+		p.add("format: is set together with template, want one of them")
+	}
+	if len(s.HeldReasons) > 0 && !slices.Contains(s.Verbs, events.VerbHeld) {
+		p.add("heldReasons: are for the verb %s, which verbs does not have", events.VerbHeld)
+	}
+	for i, reason := range s.HeldReasons {
+		if _, known := heldReasons[reason]; !known {
+			p.add("heldReasons[%d]: %q is not known, want one of %s", i, reason, list(slices.Sorted(maps.Keys(heldReasons))))
+		}
+	}
+	s.checkHeaders(p)
 }
 
-// checkHeaders checks the further headers.
-func (s *sinkConfig) checkHeaders() []error {
-	var problems []error
-	refuse := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+func (s *sinkConfig) checkAddress(p *problems) {
+	format, known := formats[s.Type]
+	if !known {
+		p.add("type: %q is not known, want one of %s", s.Type, list(slices.Sorted(maps.Keys(formats))))
+	}
+	switch {
+	case s.URL == "" && s.URLFile == "":
+		p.add("url: is empty, want the address of the webhook, or urlFile")
+	case s.URL != "" && s.URLFile != "":
+		p.add("url: is set together with urlFile, want one of them")
+	case s.URL != "" && known:
+		if _, err := format.address(s.URL); err != nil {
+			p.add("url: %s", err)
+		}
+	}
+}
+
+func (s *sinkConfig) checkHeaders(p *problems) {
 	if len(s.Headers) > 0 && s.Type != typeWebhook {
-		refuse("headers: are for the type %s, want none with %q", typeWebhook, s.Type)
+		p.add("headers: are for the type %s, want none with %q", typeWebhook, s.Type)
 	}
 	for i, header := range s.Headers {
-		at := "headers[" + strconv.Itoa(i) + "]"
 		if !headerName.MatchString(header.Name) {
-			refuse("%s.name: %q is not the name of a header, want letters, digits and dashes", at, header.Name)
+			p.add("headers[%d].name: %q is not the name of a header, want letters, digits and dashes", i, header.Name)
 		}
 		if (header.Value == "") == (header.File == "") {
-			refuse("%s: wants exactly one of value and file", at)
+			p.add("headers[%d]: wants exactly one of value and file", i)
 		}
 		if !isHeaderValue(header.Value) {
-			refuse("%s.value: has a control character, want one line of text", at)
+			p.add("headers[%d].value: has a control character, want one line of text", i)
 		}
 	}
-	return problems
 }
 
 var headerName = regexp.MustCompile(`^[A-Za-z0-9-]{1,100}$`)
@@ -163,12 +207,13 @@ func isHeaderValue(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 
-func joinVerbs(verbs []events.Verb) string {
-	names := make([]string, len(verbs))
-	for i, verb := range verbs {
-		names[i] = string(verb)
+// list lists valid values for an error.
+func list[T ~string](values []T) string {
+	var texts []string
+	for _, value := range values {
+		texts = append(texts, string(value))
 	}
-	return strings.Join(names, ", ")
+	return strings.Join(texts, ", ")
 }
 
 // readSecret reads a file with one line. No error quotes its content.

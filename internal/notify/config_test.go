@@ -125,6 +125,15 @@ func TestConfigNamesWhatIsWrong(t *testing.T) {
 			"a template with a field that has no name", sink("template: 'a ${} b'"),
 			[]string{"sinks[0].template: has ${}, want one of cluster, id, kind, message, name, namespace, reason, revision, sources, text, time, traceId, verb, what, workload"},
 		},
+		{
+			"formats that do not fit", "sinks: [{name: a, type: webhook, urlFile: f, format: xml}, {name: b, type: slack, urlFile: f, format: cloudevents}, " +
+				"{name: c, type: webhook, urlFile: f, format: cloudevents, template: x}]",
+			[]string{
+				`sinks[0].format: "xml" is not known, want cloudevents or none`,
+				`sinks[1].format: is for the type webhook, want none with "slack"`,
+				"sinks[2].format: is set together with template, want one of them",
+			},
+		},
 		{"headers for a chat service", sink("headers: [{name: a, value: b}]"), []string{`sinks[0].headers: are for the type webhook, want none with "slack"`}},
 		{
 			"headers that are none", "sinks: [{name: a, type: webhook, urlFile: f, headers: [{name: 'a b', value: c}, {name: a, value: c, file: f}, {name: a, value: \"c\\nd\"}]}]",
@@ -263,7 +272,7 @@ func TestTheExamplesOfTheDocumentationWork(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range types() {
+	for name := range formats {
 		if !shown[name] {
 			t.Errorf("there is no example of the type %s", name)
 		}

@@ -3,28 +3,23 @@
 //
 // # Guarantees
 //
-// Each sink reads the stream HISTORY with its own durable consumer. What is not sent yet waits there, so it survives restarts
-// and changes of the leader. The stream bounds it: what the stream drops before it is sent is lost, and counted. A sink that is
-// slow, hangs or fails delays neither rollouts nor other sinks.
+// Each sink reads the stream HISTORY with its own durable consumer. Pending outcomes wait there, so they survive restarts and changes of the leader.
+// An outcome that the stream drops before it is sent is lost, and counted. A slow or failing sink delays neither rollouts nor other sinks.
 //
 //   - A new sink starts with the next outcome, not with past ones.
-//   - Delivery is at least once: a message is sent twice if the program ended before it knew that the first one was accepted.
-//
-// - A sink sends one message at a time, in the order of the stream. Parked messages come later, and so do in-flight ones after a crash.
+//   - Delivery is at least once: a message is sent twice if the program ends before the response is acked on the stream.
+//   - A sink sends one message at a time, in the order of the stream. Parked messages come later, and so do in-flight ones after a crash.
 //
 // # Failure
 //
-// If a service is unreachable, busy (408, 425, 429) or broken (5xx), its sink retries the same message, after 1 second, doubled
-// each time, or when Retry-After says. After 5 attempts the message is parked on the stream, because this message may be what
-// breaks the service, and the sink continues with the next one. The parked message is retried after a minute, and then after
-// twice the time each, up to 15 minutes. It is given up after about three days. During an outage, there is one request at a
-// time, and at most 256 in 15 minutes.
-//
-// A message that the service refuses (any other status) is given up at once. A message that is given up is logged and counted,
-// and its outcome stays on HISTORY.
+// If a service is unreachable, busy (408, 425, 429) or broken (5xx), its sink retries the message, after 1 second, doubled each time, or when
+// Retry-After says. After 5 attempts the message is parked on the stream, because it may be the one that breaks the service, and the sink continues
+// with the next. A parked message is retried after a minute, then after twice the time each, up to 15 minutes, and given up after about three days.
+// During an outage there is one request at a time, and at most 256 in 15 minutes. A message that the service refuses (any other status) is given up
+// at once. A message that is given up is logged and counted, and its outcome stays on HISTORY.
 //
 // # Secrets
 //
-// The address of a webhook is its password. It appears in no log line, error, span or metric. Neither do the service's responses,
-// which could quote it. Redirects are not followed.
+// The address of a webhook is its password. It appears in no log line, error, span or metric. Neither do the service's responses, which could
+// quote it. Redirects are not followed.
 package notify

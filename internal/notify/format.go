@@ -6,21 +6,24 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// The types of sinks in the configuration.
 const (
-	typeSlack      = "slack"
-	typeTeams      = "teams"
-	typeGoogleChat = "googlechat"
-	typeWebhook    = "webhook"
+	// typeSlack and typeWebhook are types of sinks in the configuration. The other chat services only differ in their row of formats.
+	typeSlack   = "slack"
+	typeWebhook = "webhook"
+	// formatCloudEvents is the format of a webhook that gets the CloudEvent of the outcome in structured mode.
+	formatCloudEvents = "cloudevents"
 )
+
+// onlyText is the message that Slack and others accept.
+const onlyText template = `{"text":"${text}"}`
 
 // format is the message format of a type of sink.
 type format struct {
@@ -28,27 +31,24 @@ type format struct {
 	schemes []string
 	// escape keeps the service from rendering a value as a link or a mention. Templates may contain both.
 	escape *strings.Replacer
-	// chat is the JSON to post to a chat service, with ${text} for the text. Empty means that the service is none.
+	// chat is the JSON to post to a chat service, with ${text} for the text. Empty means a webhook.
 	chat template
 }
 
-// onlyText is what Slack, Google Chat and others accept.
-const onlyText template = `{"text":"${text}"}`
-
-// teams has one adaptive card, as the webhook of a Teams workflow accepts it.
-//
-//go:embed teams.json
-var teams string
+var (
+	//go:embed teams.json
+	teams string
+	//go:embed googlechat.json
+	googleChat string
+)
 
 var formats = map[string]format{
 	typeSlack: {schemes: []string{"https"}, escape: strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;"), chat: onlyText},
 	// Google Chat and Teams cards have no escapes, so the characters of links are replaced by similar ones.
-	typeGoogleChat: {schemes: []string{"https"}, escape: strings.NewReplacer("<", "‹", ">", "›"), chat: onlyText},
-	typeTeams:      {schemes: []string{"https"}, escape: strings.NewReplacer("[", "［", "]", "］"), chat: template(teams)},
-	typeWebhook:    {schemes: []string{"https", "http"}, escape: strings.NewReplacer()},
+	"googlechat": {schemes: []string{"https"}, escape: strings.NewReplacer("<", "‹", ">", "›"), chat: template(googleChat)},
+	"teams":      {schemes: []string{"https"}, escape: strings.NewReplacer("[", "［", "]", "］"), chat: template(teams)},
+	typeWebhook:  {schemes: []string{"https", "http"}, escape: strings.NewReplacer()},
 }
-
-func types() []string { return slices.Sorted(maps.Keys(formats)) }
 
 // address parses an address. No error quotes it.
 func (f format) address(text string) (*url.URL, error) {
@@ -88,4 +88,56 @@ func (f format) body(text string) ([]byte, error) {
 		text = string(runes[:maxText-1]) + "…"
 	}
 	return f.chat.around(text), nil
+}
+
+// cloudEvent returns the CloudEvent of an outcome in structured mode.
+func cloudEvent(o events.Outcome) ([]byte, error) {
+	event, err := o.Event()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(event)
+}
+
+// template is a text in which ${name} stands for a value of a notice. It does not use text/template, which calls methods by name: the linker would
+// keep every exported method of every type, and the actuator would grow by half, on disk and in memory.
+type template string
+
+// placeholder matches ${name}.
+var placeholder = regexp.MustCompile(`\$\{([^}]*)\}`)
+
+// unknown returns the first placeholder that names no value, if there is one.
+func (t template) unknown() (name string, found bool) {
+	values := notice{}.values()
+	for _, match := range placeholder.FindAllStringSubmatch(string(t), -1) {
+		if _, ok := values[match[1]]; !ok {
+			return match[1], true
+		}
+	}
+	return "", false
+}
+
+// render replaces the placeholders by the values of the notice, each quoted for the text around it.
+func (t template) render(n notice, quote func(string) string) string {
+	values := n.values()
+	return placeholder.ReplaceAllStringFunc(string(t), func(found string) string {
+		return quote(values[found[2:len(found)-1]])
+	})
+}
+
+// around returns the JSON of a template with a text in place of ${text}.
+func (t template) around(text string) []byte {
+	return []byte(strings.ReplaceAll(string(t), "${text}", inJSON(text)))
+}
+
+// verbatim does not quote the value. It is for plain text.
+func verbatim(value string) string { return value }
+
+// inJSON quotes the value for the inside of a JSON string.
+func inJSON(value string) string {
+	quoted, err := json.Marshal(value)
+	if err != nil {
+		return "" // A string can always be encoded.
+	}
+	return string(quoted[1 : len(quoted)-1])
 }

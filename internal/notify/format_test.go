@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -29,7 +30,7 @@ func TestEachServiceGetsItsFormat(t *testing.T) {
 		"Trace 4bf92f3577b34da6a3ce929d0e0e4736. Changed: secret/db, configmap/app."
 	tests := []struct{ kind, want string }{
 		{"slack", `{"text":"` + text + `"}`},
-		{"googlechat", `{"text":"` + text + `"}`},
+		{"googlechat", `{"text": "` + text + `"}` + "\n"},
 		{"teams", strings.Replace(teams, "${text}", text, 1)},
 		{"webhook", `{"id":"aa0c2a4e-6c1d-4f6e-9a53-0d3c1b0f7a22/r1/failed","time":"2026-03-14T15:09:26Z","cluster":"prod-eu",` +
 			`"what":"Rollout","verb":"failed","kind":"deployment","namespace":"shop","name":"web","reason":"deadline-exceeded",` +
@@ -45,6 +46,32 @@ func TestEachServiceGetsItsFormat(t *testing.T) {
 	}
 	if len(tests) != len(formats) {
 		t.Errorf("%d of %d types are tested", len(tests), len(formats))
+	}
+}
+
+func TestAWebhookCanGetTheCloudEvent(t *testing.T) {
+	s, err := newSink(sinkConfig{Name: "a", Type: typeWebhook, Format: formatCloudEvents, URL: "https://x.example/y", Rate: rateConfig{PerMinute: 1}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := outcome(events.VerbFailed, "shop", "r1")
+	body, err := s.body(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var posted event.Event
+	if err := json.Unmarshal(body, &posted); err != nil {
+		t.Fatal(err)
+	}
+	got, err := events.ParseOutcome(posted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("outcome (-want +got):\n%s", diff)
+	}
+	if contentType := s.poster.header.Get("Content-Type"); contentType != "application/cloudevents+json" {
+		t.Errorf("the content type is %s", contentType)
 	}
 }
 

@@ -25,7 +25,7 @@ type notice struct {
 	// Reason is in kebab-case. Message explains it in a sentence without a full stop, and may be empty.
 	Reason  string `json:"reason"`
 	Message string `json:"message,omitempty"`
-	// Revision is what the workload was rolled to. It may be empty.
+	// Revision is the revision that the workload was rolled to. It may be empty.
 	Revision string `json:"revision,omitempty"`
 	// Sources are the sources that changed: "secret/db".
 	Sources []string `json:"sources,omitempty"`
@@ -50,7 +50,17 @@ func newNotice(o events.Outcome, escape *strings.Replacer) notice {
 	return n
 }
 
-// workload returns the form that people use within one namespace: "deployment/web".
+// values returns the values by the names of their placeholders.
+func (n notice) values() map[string]string {
+	return map[string]string{
+		"id": n.ID, "time": n.Time.Format(time.RFC3339), "cluster": n.Cluster, "what": n.What, "verb": n.Verb,
+		"kind": n.Kind, "namespace": n.Namespace, "name": n.Name, "workload": n.workload(),
+		"reason": n.Reason, "message": n.Message, "revision": n.Revision, "sources": strings.Join(n.Sources, ", "),
+		"traceId": n.TraceID, "text": n.text(),
+	}
+}
+
+// workload returns the short form within a namespace: "deployment/web".
 func (n notice) workload() string { return n.Kind + "/" + n.Name }
 
 // text returns the message to a chat service without a template. The sources are last, because a long text is cut at its end.

@@ -8,15 +8,14 @@ import (
 	"net/http"
 	"os"
 	"slices"
-	"strconv"
 	"sync"
-	"time"
 
 	"github.com/spf13/pflag"
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
-	"golang.org/x/time/rate"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/telemetry/instrument"
 )
 
 // Options configure a Notifier.
@@ -47,13 +46,7 @@ func New(options Options) (*Notifier, error) {
 	if options.ConfigFile == "" && options.Alert == nil {
 		return n, nil
 	}
-	var problems []error
-	if options.ConfigFile != "" {
-		var err error
-		if n.sinks, err = readSinks(options); err != nil {
-			problems = append(problems, err)
-		}
-	}
+	problems := n.readSinks(options)
 	if options.Alert != nil {
 		s, err := newAlertSink(options.Alert, options.Transport)
 		switch {
@@ -79,18 +72,19 @@ func New(options Options) (*Notifier, error) {
 	return n, nil
 }
 
-// readSinks returns the sinks of the configuration file.
-func readSinks(options Options) ([]*sink, error) {
+// readSinks adds the sinks of the configuration file, if there is one.
+func (n *Notifier) readSinks(options Options) (problems []error) {
+	if options.ConfigFile == "" {
+		return nil
+	}
 	content, err := os.ReadFile(options.ConfigFile)
 	if err != nil {
-		return nil, fmt.Errorf("--notify-config: %w", err)
+		return []error{fmt.Errorf("--notify-config: %w", err)}
 	}
 	configs, err := parseConfig(content)
 	if err != nil {
-		return nil, err
+		return []error{err}
 	}
-	var sinks []*sink
-	var problems []error
 	client := newClient(options.Transport)
 	for i, c := range configs {
 		s, err := newSink(c, client)
@@ -98,60 +92,13 @@ func readSinks(options Options) ([]*sink, error) {
 			problems = append(problems, fmt.Errorf("--notify-config: sinks[%d].%w", i, err))
 			continue
 		}
-		sinks = append(sinks, s)
+		n.sinks = append(n.sinks, s)
 	}
-	return sinks, errors.Join(problems...)
+	return problems
 }
 
-// madeSink returns a sink without an address, that posts JSON.
-func madeSink(name, kind string, perMinute int, client *http.Client) *sink {
-	return &sink{
-		name: name, kind: kind, backoff: newBackoff(), parking: newParking(), look: lookInterval, parked: &parked{},
-		limiter: rate.NewLimiter(rate.Every(time.Minute/time.Duration(perMinute)), burst),
-		poster: &poster{
-			client: client, now: time.Now, timeout: sendTimeout,
-			header: http.Header{"Content-Type": {"application/json"}, "User-Agent": {"keyturn-actuator"}},
-		},
-	}
-}
-
-// newSink returns the sink of a configuration that parseConfig has checked. It reads the files that the configuration names.
-func newSink(c sinkConfig, client *http.Client) (*sink, error) {
-	s, format := madeSink(c.Name, c.Type, c.Rate.PerMinute, client), formats[c.Type]
-	s.verbs, s.namespaces, s.heldReasons = c.Verbs, c.Namespaces, c.HeldReasons
-	text, err := newTemplate(c.Template)
-	if err != nil {
-		return nil, fmt.Errorf("template: %w", err)
-	}
-	s.body = func(o events.Outcome) ([]byte, error) { return format.message(text, o) }
-	field, address := "url", c.URL
-	if c.URLFile != "" {
-		field = "urlFile"
-		if address, err = readSecret(c.URLFile); err != nil {
-			return nil, fmt.Errorf("%s: %w", field, err)
-		}
-	}
-	if s.poster.address, err = format.address(address); err != nil {
-		return nil, fmt.Errorf("%s: %w", field, err)
-	}
-	for i, header := range c.Headers {
-		value := header.Value
-		if header.File != "" {
-			at := "headers[" + strconv.Itoa(i) + "].file"
-			if value, err = readSecret(header.File); err != nil {
-				return nil, fmt.Errorf("%s: %w", at, err)
-			}
-			if value == "" || !isHeaderValue(value) {
-				return nil, fmt.Errorf("%s: the content of %s cannot be a header, want one line of text", at, header.File)
-			}
-		}
-		s.poster.header.Set(header.Name, value)
-	}
-	return s, nil
-}
-
-// Run sends outcomes to the sinks until ctx is done. It interrupts requests that are in flight; the next Run sends their
-// messages again. It may be called repeatedly.
+// Run sends outcomes to the sinks until ctx is done. It interrupts in-flight requests; the next Run sends their messages again. It may be called
+// repeatedly.
 func (n *Notifier) Run(ctx context.Context, bus *events.Bus) {
 	var running sync.WaitGroup
 	for _, s := range n.sinks {
@@ -161,4 +108,42 @@ func (n *Notifier) Run(ctx context.Context, bus *events.Bus) {
 	for _, s := range n.sinks {
 		s.poster.client.CloseIdleConnections()
 	}
+}
+
+// result is the result of one attempt to send a message. It is a metric label.
+type result string
+
+const (
+	resultSent    result = "sent"
+	resultRetried result = "retried"
+	resultParked  result = "parked"
+	resultRefused result = "refused"
+	resultGivenUp result = "given-up"
+	// resultLost means that there will be no further attempt, because the outcome is gone.
+	resultLost result = "lost"
+)
+
+type metrics struct{ notifications metric.Int64Counter }
+
+// instruments defines the metrics. The label sink has few values: the sinks of the configuration.
+func (m *metrics) instruments() []instrument.Instrument {
+	return []instrument.Instrument{{
+		Counter: &m.notifications, Name: "keyturn.notifications", Unit: "{notification}", Labels: []string{"sink", "type", "result"},
+		About: "Attempts to send a notification: sent, retried soon, parked to be retried later, refused or given-up. " +
+			"And parked ones that are lost because HISTORY has dropped their outcome.",
+	}}
+}
+
+// Instruments returns the definitions of this package's metrics, for the reference.
+func Instruments() []instrument.Instrument { return new(metrics).instruments() }
+
+func newMetrics(meter metric.Meter) (*metrics, error) {
+	m := &metrics{}
+	return m, instrument.Make(meter, m.instruments())
+}
+
+// count counts messages of a sink by their result.
+func (m *metrics) count(ctx context.Context, sink, kind string, of result, messages int) {
+	m.notifications.Add(ctx, int64(messages), metric.WithAttributes(
+		attribute.String("sink", sink), attribute.String("type", kind), attribute.String("result", string(of))))
 }

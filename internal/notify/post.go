@@ -17,27 +17,40 @@ const (
 	sendTimeout = 10 * time.Second
 	// maxRetryAfter is the longest Retry-After that is respected if a service wants fewer messages.
 	maxRetryAfter = 15 * time.Minute
-	// maxOutage is the longest Retry-After that is respected if a service is broken. The reason may be a single message, and
-	// waiting delays the others.
+	// maxOutage is the longest Retry-After that is respected if a service is broken: the cause may be a single message, and the others wait.
 	maxOutage = time.Minute
-	// maxResponse is how much of a response is read, so that the connection can be reused.
+	// maxResponse is the number of bytes of a response that are read, so that the connection can be reused.
 	maxResponse = 64 << 10
 )
+
+// errRefused is wrapped by the error of a message that the service refused, and would refuse again.
+var errRefused = errors.New("refused")
+
+// retryAfterError is the error for a response that says when the service will accept messages again.
+type retryAfterError struct {
+	after time.Duration
+	error
+}
 
 // poster posts to one address.
 type poster struct {
 	client *http.Client
-	// address is a secret.
+	// address and header may contain secrets.
 	address *url.URL
-	// header may contain secrets.
-	header http.Header
-	now    func() time.Time
+	header  http.Header
+	now     func() time.Time
 	// timeout is sendTimeout, except in tests.
 	timeout time.Duration
 }
 
-// post sends a message. The error wraps errRefused if the same message would fail again, and a retryAfterError if the service
-// says when to retry. No error quotes the address or the response.
+// newPoster returns a poster that posts JSON.
+func newPoster(address *url.URL, client *http.Client) *poster {
+	header := http.Header{"Content-Type": {"application/json"}, "User-Agent": {"keyturn-actuator"}}
+	return &poster{client: client, address: address, header: header, now: time.Now, timeout: sendTimeout}
+}
+
+// post sends a message. The error wraps errRefused if the same message would fail again, and is a retryAfterError if the service says when to
+// retry. No error quotes the address or the response.
 func (p *poster) post(ctx context.Context, body []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
@@ -61,31 +74,29 @@ func (p *poster) post(ctx context.Context, body []byte) error {
 
 // classify returns the error for the status of a response.
 func (p *poster) classify(response *http.Response) error {
-	status := response.StatusCode
+	status, limit := response.StatusCode, maxOutage
 	switch {
 	case status >= 200 && status < 300:
 		return nil
-	case status == http.StatusRequestTimeout, status == http.StatusTooEarly, status == http.StatusTooManyRequests, status >= 500:
-		err := fmt.Errorf("posting: the service responded with status %d", status)
-		limit := maxOutage
-		if status == http.StatusTooManyRequests {
-			limit = maxRetryAfter
-		}
-		if after := p.retryAfter(response.Header.Get("Retry-After")); after > 0 {
-			return &retryAfterError{after: min(after, limit), err: err}
-		}
-		return err
+	case status == http.StatusTooManyRequests:
+		limit = maxRetryAfter
+	case status != http.StatusRequestTimeout && status != http.StatusTooEarly && status < 500:
+		return fmt.Errorf("posting: %w: the service responded with status %d", errRefused, status)
 	}
-	return fmt.Errorf("posting: %w: the service responded with status %d", errRefused, status)
+	err := fmt.Errorf("posting: the service responded with status %d", status)
+	if after := p.retryAfter(response.Header.Get("Retry-After")); after > 0 {
+		return &retryAfterError{min(after, limit), err}
+	}
+	return err
 }
 
-// retryAfter parses a Retry-After header, which has seconds or a date. It returns zero for any other text.
+// retryAfter parses a Retry-After header, which has seconds or a date. For any other text or the past, the result is not positive.
 func (p *poster) retryAfter(text string) time.Duration {
 	if seconds, err := strconv.Atoi(text); err == nil {
-		return min(max(0, time.Duration(min(seconds, int(maxRetryAfter/time.Second)))*time.Second), maxRetryAfter)
+		return time.Duration(min(max(seconds, 0), int(maxRetryAfter/time.Second))) * time.Second
 	}
 	if at, err := http.ParseTime(text); err == nil {
-		return min(max(0, at.Sub(p.now())), maxRetryAfter)
+		return at.Sub(p.now())
 	}
 	return 0
 }
@@ -98,7 +109,7 @@ func newTransport() *http.Transport {
 	}
 }
 
-// newClient returns a client. It does not follow redirects, which would send the message somewhere else.
+// newClient returns a client. It does not follow redirects, which would send the message somewhere else. Nil means newTransport.
 func newClient(transport http.RoundTripper) *http.Client {
 	if transport == nil {
 		transport = newTransport()

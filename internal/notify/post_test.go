@@ -10,13 +10,14 @@ import (
 	"time"
 )
 
-func newPoster(t *testing.T, address string) *poster {
+func posterTo(t *testing.T, address string) *poster {
 	t.Helper()
 	u, err := url.Parse(address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &poster{client: newClient(nil), address: u, header: http.Header{}, timeout: sendTimeout, now: func() time.Time { return time.Date(2026, 3, 14, 15, 0, 0, 0, time.UTC) }}
+	p := newPoster(u, newClient(nil))
+	p.now = func() time.Time { return time.Date(2026, 3, 14, 15, 0, 0, 0, time.UTC) }
 	t.Cleanup(p.client.CloseIdleConnections)
 	return p
 }
@@ -63,7 +64,7 @@ func TestPostTellsWhatToRepeatAndWhen(t *testing.T) {
 				_, _ = w.Write([]byte("you have posted to " + r.URL.Path))
 			}))
 			defer server.Close()
-			err := newPoster(t, server.URL+"/"+secretPath).post(t.Context(), []byte("{}"))
+			err := posterTo(t, server.URL+"/"+secretPath).post(t.Context(), []byte("{}"))
 			got := again
 			switch {
 			case err == nil:
@@ -93,7 +94,7 @@ func TestPostHidesTheAddressOfAServiceThatIsAway(t *testing.T) {
 	address := server.URL + "/" + secretPath + "?token=" + secretPath
 	server.Close()
 	for _, address := range []string{address, strings.Replace(address, "http:", "https:", 1), strings.Replace(address, "//", "//user:"+secretPath+"@", 1)} {
-		err := newPoster(t, address).post(t.Context(), []byte("{}"))
+		err := posterTo(t, address).post(t.Context(), []byte("{}"))
 		if err == nil || errors.Is(err, errRefused) {
 			t.Fatalf("got %v, want an error that a later try may not have", err)
 		}

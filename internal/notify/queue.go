@@ -2,6 +2,7 @@ package notify
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 // queue has the outcomes of a sink that wait to be sent, each once: the server delivers them again after a time in which NATS was unreachable.
 type queue struct {
 	next chan stored
-	// done is events.Delivery.Done.
+	// done is events.Delivery.Done, except in tests.
 	done func(*events.Delivery, context.Context, error)
 
 	mu sync.Mutex
@@ -61,4 +62,38 @@ func (q *queue) finish(ctx context.Context, of stored, err error) {
 	delete(q.last, of)
 	q.mu.Unlock()
 	q.done(d, ctx, err)
+}
+
+// expiryGrace is how long after its expiry a message counts as gone from the stream: the server drops it within seconds, by its own clock.
+const expiryGrace = 10 * time.Second
+
+// parked has the messages of a sink that wait on the stream to be retried, and the time when the stream drops each, by their sequences. The time
+// is zero for a message without an expiry of its own.
+type parked struct {
+	mu   sync.Mutex
+	ends map[uint64]time.Time
+}
+
+func (p *parked) add(seq uint64, end time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ends[seq] = end
+}
+
+// remove is called for a message that is delivered again.
+func (p *parked) remove(seq uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.ends, seq)
+}
+
+// drop forgets the messages that have expired and those outside of the stream's sequences, and returns how many there were.
+func (p *parked) drop(now time.Time, first, last uint64) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	before := len(p.ends)
+	maps.DeleteFunc(p.ends, func(seq uint64, end time.Time) bool {
+		return seq < first || seq > last || !end.IsZero() && now.After(end.Add(expiryGrace))
+	})
+	return before - len(p.ends)
 }

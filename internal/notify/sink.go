@@ -3,7 +3,10 @@ package notify
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"math"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -16,11 +19,11 @@ import (
 )
 
 const (
-	// burst is how many messages may be sent at once after a quiet period.
+	// burst is the number of messages that may be sent at once after a quiet period.
 	burst = 10
 	// maxTries is the number of attempts in a row after which a message is parked, so that it does not delay the others.
 	maxTries = 5
-	// maxDeliveries is how often a message is delivered before it is given up. That takes about three days, a long weekend.
+	// maxDeliveries is the number of deliveries after which a message is given up. That takes about three days, a long weekend.
 	maxDeliveries = 280
 	// maxInFlight limits the outcomes of a sink that are in memory, including parked ones. The others wait on the stream.
 	maxInFlight = 256
@@ -30,22 +33,15 @@ const (
 	lookInterval = time.Minute
 )
 
-// newBackoff returns delays of 1 second, doubled up to 5 minutes, with a tenth of jitter.
-func newBackoff() wait.Backoff {
-	return wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 10, Cap: 5 * time.Minute}
-}
-
-// newParking returns how long a message is parked: 1 minute, doubled up to 15 minutes, with a tenth of jitter.
-func newParking() wait.Backoff {
-	return wait.Backoff{Duration: time.Minute, Factor: 2, Jitter: 0.1, Steps: 5, Cap: 15 * time.Minute}
-}
+// errParked means that a message is to be sent again later.
+var errParked = errors.New("parked")
 
 // sink sends outcomes to one address.
 type sink struct {
 	name, kind string
 	verbs      []events.Verb
 	namespaces []string
-	// heldReasons selects outcomes held. Empty means those that wantsHeld says.
+	// heldReasons selects held outcomes. Empty means the default of the table heldReasons.
 	heldReasons []string
 	// body returns the body of the request that posts an outcome.
 	body    func(events.Outcome) ([]byte, error)
@@ -53,12 +49,59 @@ type sink struct {
 	limiter *rate.Limiter
 	// backoff has the delays between consecutive attempts to send a message, and parking has the times for which it is parked.
 	backoff, parking wait.Backoff
-	// look is lookInterval, except in tests. parked has the messages that wait on the stream.
+	// look is lookInterval, except in tests.
 	look   time.Duration
 	parked *parked
 
 	log     *slog.Logger
 	metrics *metrics
+}
+
+// makeSink returns a sink that sends every outcome with one of the verbs.
+func makeSink(name, kind string, verbs []events.Verb, perMinute int, poster *poster) *sink {
+	return &sink{
+		name: name, kind: kind, verbs: verbs, poster: poster, limiter: rate.NewLimiter(rate.Every(time.Minute/time.Duration(perMinute)), burst),
+		backoff: wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 10, Cap: 5 * time.Minute},
+		parking: wait.Backoff{Duration: time.Minute, Factor: 2, Jitter: 0.1, Steps: 5, Cap: 15 * time.Minute},
+		look:    lookInterval, parked: &parked{ends: map[uint64]time.Time{}},
+	}
+}
+
+// newSink returns the sink of a configuration that parseConfig has checked. It reads the files that the configuration names.
+func newSink(c sinkConfig, client *http.Client) (*sink, error) {
+	field, text := "url", c.URL
+	var err error
+	if c.URLFile != "" {
+		field = "urlFile"
+		if text, err = readSecret(c.URLFile); err != nil {
+			return nil, fmt.Errorf("%s: %w", field, err)
+		}
+	}
+	format := formats[c.Type]
+	address, err := format.address(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", field, err)
+	}
+	s := makeSink(c.Name, c.Type, c.Verbs, c.Rate.PerMinute, newPoster(address, client))
+	s.namespaces, s.heldReasons = c.Namespaces, c.HeldReasons
+	s.body = func(o events.Outcome) ([]byte, error) { return format.message(template(c.Template), o) }
+	if c.Format == formatCloudEvents {
+		s.body = cloudEvent
+		s.poster.header.Set("Content-Type", "application/cloudevents+json")
+	}
+	for i, header := range c.Headers {
+		value := header.Value
+		if header.File != "" {
+			if value, err = readSecret(header.File); err != nil {
+				return nil, fmt.Errorf("headers[%d].file: %w", i, err)
+			}
+			if value == "" || !isHeaderValue(value) {
+				return nil, fmt.Errorf("headers[%d].file: the content of %s cannot be a header, want one line of text", i, header.File)
+			}
+		}
+		s.poster.header.Set(header.Name, value)
+	}
+	return s, nil
 }
 
 // durable returns the name of the sink's consumer. Names of clusters and sinks have no underscore.
@@ -99,8 +142,8 @@ func (s *sink) run(ctx context.Context, bus *events.Bus) {
 	}, consumeRetry, 0.1, true)
 }
 
-// lookForLost counts, until ctx is done, the parked messages that the stream has dropped, because it was full, because it was purged, or because
-// they were kept for a short time only. They will not be sent. Span returns the sequences of the oldest and the newest event on the stream.
+// lookForLost counts, until ctx is done, the parked messages that the stream has dropped, because it was full or purged, or because they have
+// expired. They will not be sent. Span returns the sequences of the oldest and the newest event on the stream.
 func (s *sink) lookForLost(ctx context.Context, span func(context.Context) (first, last uint64, err error)) {
 	tick := time.NewTicker(s.look)
 	defer tick.Stop()
@@ -110,39 +153,45 @@ func (s *sink) lookForLost(ctx context.Context, span func(context.Context) (firs
 			return
 		case <-tick.C:
 		}
-		lost := s.parked.dropExpired(time.Now())
-		// While NATS is unreachable, leave the others to the next check.
-		if first, last, err := span(ctx); err == nil {
-			lost += s.parked.dropOutside(first, last)
+		first, last, err := span(ctx)
+		if err != nil { // While NATS is unreachable, only those that have expired are certainly lost.
+			first, last = 0, math.MaxUint64
 		}
-		if lost > 0 {
-			s.metrics.lost(ctx, s.name, s.kind, lost)
+		if lost := s.parked.drop(time.Now(), first, last); lost > 0 {
+			s.metrics.count(ctx, s.name, s.kind, resultLost, lost)
 			s.log.ErrorContext(ctx, "notifications lost: the stream has dropped their outcomes while they were parked", "count", lost)
 		}
 	}
 }
 
-// parkedFor returns how long a message is parked after the given number of deliveries. The server keeps the message and counts
-// the deliveries, so this survives restarts.
-func (s *sink) parkedFor(deliveries int) time.Duration {
-	return backoff.Nth(s.parking, deliveries)
-}
+// parkedFor returns how long a message is parked after the given number of deliveries. The server keeps the message and counts the deliveries, so
+// this survives restarts.
+func (s *sink) parkedFor(deliveries int) time.Duration { return backoff.Nth(s.parking, deliveries) }
 
 // wants reports whether the sink sends the outcome.
 func (s *sink) wants(o events.Outcome) bool {
-	return slices.Contains(s.verbs, o.Verb) && s.wantsHeld(o) &&
+	return slices.Contains(s.verbs, o.Verb) && (o.Verb != events.VerbHeld || s.wantsHeld(o.Reason)) &&
 		(len(s.namespaces) == 0 || slices.Contains(s.namespaces, o.Workload.Namespace))
 }
 
-// send sends one outcome, with a few attempts at its first delivery and one at each later one. It returns nil if nothing is left
-// to do, whether or not the message was sent, errParked if the outcome is to be delivered again later, and context.Canceled if
-// ctx ended first.
+// wantsHeld reports whether the sink sends outcomes held for a reason. An unknown reason, as of a later version, is reported by default.
+func (s *sink) wantsHeld(reason string) bool {
+	if len(s.heldReasons) > 0 {
+		return slices.Contains(s.heldReasons, reason)
+	}
+	loud, known := heldReasons[reason]
+	return loud || !known
+}
+
+// send sends one outcome, with a few attempts at its first delivery and one at each later one. It returns nil if the outcome is finished, whether or
+// not the message was sent, errParked if the outcome is to be delivered again later, and context.Canceled if ctx ended first.
 func (s *sink) send(ctx context.Context, o events.Outcome, deliveries int) error {
 	log := s.log.With("workload", o.Workload.String(), "namespace", o.Workload.Namespace, "verb", string(o.Verb), "id", o.ID(),
 		"deliveries", deliveries)
+	count := func(of result) { s.metrics.count(ctx, s.name, s.kind, of, 1) }
 	body, err := s.body(o)
 	if err != nil {
-		s.metrics.attempt(ctx, s.name, s.kind, resultRefused)
+		count(resultRefused)
 		log.ErrorContext(ctx, "notification not rendered", "err", err)
 		return nil
 	}
@@ -154,21 +203,21 @@ func (s *sink) send(ctx context.Context, o events.Outcome, deliveries int) error
 		err := s.poster.post(ctx, body)
 		switch {
 		case err == nil:
-			s.metrics.attempt(ctx, s.name, s.kind, resultSent)
+			count(resultSent)
 			log.DebugContext(ctx, "notification sent", "tries", try)
 			return nil
 		case ctx.Err() != nil:
 			return context.Canceled
 		case errors.Is(err, errRefused):
-			s.metrics.attempt(ctx, s.name, s.kind, resultRefused)
+			count(resultRefused)
 			log.ErrorContext(ctx, "notification refused", "tries", try, "err", err)
 			return nil
 		case deliveries >= maxDeliveries:
-			s.metrics.attempt(ctx, s.name, s.kind, resultGivenUp)
+			count(resultGivenUp)
 			log.ErrorContext(ctx, "notification given up", "err", err)
 			return nil
 		case try == maxTries, deliveries > 1:
-			s.metrics.attempt(ctx, s.name, s.kind, resultParked)
+			count(resultParked)
 			log.WarnContext(ctx, "notification parked, others go on", "tries", try, "err", err)
 			return errParked
 		}
@@ -176,7 +225,7 @@ func (s *sink) send(ctx context.Context, o events.Outcome, deliveries int) error
 		if later, ok := errors.AsType[*retryAfterError](err); ok {
 			delay = later.after
 		}
-		s.metrics.attempt(ctx, s.name, s.kind, resultRetried)
+		count(resultRetried)
 		log.WarnContext(ctx, "notification not sent", "tries", try, "retry_in", delay, "err", err)
 		if !backoff.Sleep(ctx, delay) {
 			return context.Canceled
