@@ -20,9 +20,7 @@ import (
 type applier struct {
 	client  kubernetes.Interface
 	dynamic dynamic.Interface
-	digests digests
-	// wrote is called after a write, with the states of the resource before and after it.
-	wrote func(from *target, object *unstructured.Unstructured)
+	index   *index
 }
 
 // project gives a resource the values that it wants. It returns an error only if another attempt may succeed soon. The error quotes nothing.
@@ -80,7 +78,7 @@ func (a *applier) read(ctx context.Context, t *target) (map[string]*corev1.Secre
 
 // apply applies the values, one for each wish, unless the resource already has exactly these values and the projector owns exactly these fields.
 func (a *applier) apply(ctx context.Context, t *target, values []string, r result) (result, error) {
-	same := a.digests.of(t.wishes, values) == t.state
+	same := a.index.digests.of(t.wishes, values) == t.state
 	missing, dropped := t.differences()
 	if same && !missing && !dropped {
 		if contested := t.contested(); len(contested) > 0 {
@@ -116,7 +114,7 @@ func (a *applier) apply(ctx context.Context, t *target, values []string, r resul
 		r.message = f.explain(r.reason)
 		return r, nil
 	}
-	a.wrote(t, applied)
+	a.index.wrote(t, applied)
 	r.version, r.generation = applied.GetResourceVersion(), applied.GetGeneration()
 	lost := notKept(t.wishes, values, applied)
 	switch {
@@ -144,19 +142,4 @@ func notKept(wishes []wish, values []string, applied *unstructured.Unstructured)
 		}
 	}
 	return list
-}
-
-// explain returns the message of a success.
-func explain(why reason, t *target) string {
-	switch {
-	case why == reasonReleased && len(t.wishes) == 0:
-		return "No field has the value of a Secret any more."
-	case why == reasonRecovered:
-		return "The fields have their values, without a write."
-	}
-	fields := make([]string, 0, len(t.wishes))
-	for _, w := range t.wishes {
-		fields = append(fields, w.path.String()+" from secret/"+w.secret+"/"+w.key)
-	}
-	return "Applied " + strings.Join(fields, ", ") + "."
 }

@@ -1,12 +1,15 @@
 package project
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
 
+	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -14,19 +17,19 @@ import (
 // failure is an error of the API server without its text, which may quote the value: "spec.password: Invalid value: ...". A network error does
 // not quote it itself, but may contain the error of a proxy or a webhook that does, so its text is left out, too.
 type failure struct {
-	// what is what was being done.
-	what string
-	code int32
-	why  metav1.StatusReason
+	// doing is the request: "applying".
+	doing string
+	code  int32
+	why   metav1.StatusReason
 	// fields are those of our own fields that the API server named.
 	fields []string
-	// owned says that other field managers own fields. That distinguishes this conflict from one with a concurrent write.
+	// owned is true if other field managers own fields. That distinguishes this conflict from one with a concurrent write.
 	owned bool
 }
 
 // reduce returns the failure for an error of a request that writes the wishes.
-func reduce(what string, err error, wishes []wish) *failure {
-	f := &failure{what: what}
+func reduce(doing string, err error, wishes []wish) *failure {
+	f := &failure{doing: doing}
 	var answer apierrors.APIStatus
 	if !errors.As(err, &answer) {
 		return f
@@ -63,7 +66,7 @@ func isReason(why metav1.StatusReason) bool {
 
 // Error describes the failure without any text from the API server.
 func (f *failure) Error() string {
-	text := f.what
+	text := f.doing
 	switch {
 	case f.code == 0:
 		text += ": no answer of the api server"
@@ -125,4 +128,47 @@ func retried(err error) string {
 			"It is tried again."
 	}
 	return "It is tried again: " + err.Error() + "."
+}
+
+// reducedLog returns a log for the reflectors. They log complete errors of the API server, and the error of a conversion webhook may contain a value.
+func reducedLog(log *slog.Logger) logr.Logger {
+	return logr.FromSlogHandler(reducing{log.With("component", "client-go").Handler()})
+}
+
+// reducing is a handler that passes errors through reduce, and drops attributes that may be objects.
+type reducing struct{ slog.Handler }
+
+// Enabled implements slog.Handler. It is limited to the lowest verbosity of client-go, as everywhere, because higher ones log objects.
+func (h reducing) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelInfo && h.Handler.Enabled(ctx, level)
+}
+
+// Handle implements slog.Handler.
+func (h reducing) Handle(ctx context.Context, record slog.Record) error {
+	reduced := slog.NewRecord(record.Time, record.Level, record.Message, record.PC)
+	record.Attrs(func(a slog.Attr) bool {
+		reduced.AddAttrs(reduceAttrs(a)...)
+		return true
+	})
+	return h.Handler.Handle(ctx, reduced)
+}
+
+// WithAttrs implements slog.Handler.
+func (h reducing) WithAttrs(list []slog.Attr) slog.Handler {
+	return reducing{h.Handler.WithAttrs(reduceAttrs(list...))}
+}
+
+// WithGroup implements slog.Handler.
+func (h reducing) WithGroup(name string) slog.Handler { return reducing{h.Handler.WithGroup(name)} }
+
+func reduceAttrs(list ...slog.Attr) []slog.Attr {
+	var reduced []slog.Attr
+	for _, a := range list {
+		if err, ok := a.Value.Any().(error); ok {
+			reduced = append(reduced, slog.Any(a.Key, reduce("listing and watching", err, nil)))
+		} else if a.Key == "reflector" || a.Key == "type" || a.Key == "logger" {
+			reduced = append(reduced, a)
+		}
+	}
+	return reduced
 }

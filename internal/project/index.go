@@ -9,7 +9,7 @@ import (
 
 // index has the resources that concern the projector. It is safe for concurrent use.
 type index struct {
-	reader reader
+	digests digests
 	// changed is called, without holding the lock, with each resource for which there may be something to do.
 	changed func(key)
 
@@ -19,8 +19,8 @@ type index struct {
 	refused map[key]int64
 }
 
-func newIndex(reader reader, changed func(key)) *index {
-	return &index{reader: reader, changed: changed, targets: make(map[key]*target), refused: make(map[key]int64)}
+func newIndex(digests digests, changed func(key)) *index {
+	return &index{digests: digests, changed: changed, targets: make(map[key]*target), refused: make(map[key]int64)}
 }
 
 // get returns a resource, or nil if it does not exist or does not concern the projector.
@@ -63,7 +63,7 @@ func (x *index) put(t *target) {
 // does nothing if the watch has already seen another state. If another manager owns the fields, too, the resource is queued again: writing values
 // that the fields already had has made the projector a second owner.
 func (x *index) wrote(from *target, object *unstructured.Unstructured) {
-	now := x.reader.read(from.kind, object)
+	now := x.digests.read(from.kind, object)
 	x.mu.Lock()
 	// The watch removes a resource that no longer wants anything, and with it what the loop knows about it.
 	isNews := x.targets[from.key()] == from && now.concerns()
@@ -121,7 +121,7 @@ func (s *store) target(obj any) (*target, bool) {
 	case *target:
 		return obj, true
 	case *unstructured.Unstructured:
-		return s.index.reader.read(s.kind, obj), true
+		return s.index.digests.read(s.kind, obj), true
 	}
 	return nil, false
 }

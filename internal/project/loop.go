@@ -3,22 +3,17 @@ package project
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
 
-	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/kube"
 )
 
-// workers is how many resources are processed concurrently.
+// workers is the number of resources that are processed concurrently.
 const workers = 4
-
-// maxOwed is the maximum number of unpublished reports of a resource. If there are more, the oldest are dropped: the log and the Kubernetes Events
-// have them, too.
-const maxOwed = 16
 
 // loop processes resources. At most one worker processes a resource at a time.
 type loop struct {
@@ -32,27 +27,8 @@ type loop struct {
 	mu    sync.Mutex
 	items map[key]*item
 	// left has the unpublished reports of resources that were forgotten.
-	left leftReports
-
+	left    leftReports
 	retries retries
-}
-
-// item is what the loop knows about a resource. All fields except causes belong to the worker that processes the resource.
-type item struct {
-	causes []*cause
-	// answered is the number of causes for which something was reported.
-	answered int
-	// owed has the reports that have not been published yet, at most maxOwed.
-	owed []events.Projection
-	// told is the last result that was reported, or that needed no report.
-	told result
-	// written is the resourceVersion of the last write.
-	written string
-	// failures counts the failures in a row.
-	failures int
-	backoff  wait.Backoff
-	// rewrites spaces the writes if somebody keeps undoing them.
-	rewrites rewrites
 }
 
 // add queues a resource, with a cause unless c is nil.
@@ -70,7 +46,7 @@ func (l *loop) add(k key, c *cause) {
 func (l *loop) item(k key) *item {
 	i, ok := l.items[k]
 	if !ok {
-		i = &item{backoff: kube.PatchBackoff(), rewrites: rewrites{backoff: kube.PatchBackoff()}}
+		i = &item{backoff: kube.PatchBackoff()}
 		l.items[k] = i
 	}
 	return i
@@ -148,12 +124,6 @@ func (l *loop) step(ctx context.Context, k key) {
 	}
 }
 
-// isReported reports whether the given number of causes need not wait for a resource that is unavailable: the failure has been reported for all
-// of them, and each retry reads the Secret again. Events that are never acked would keep the server from delivering others.
-func (i *item) isReported(causes int) bool {
-	return i.told.reason == reasonUnavailable && len(i.owed) == 0 && i.answered == causes
-}
-
 // deal gives a resource its values and reports the result. After an error, the caller tries again soon.
 func (l *loop) deal(ctx context.Context, t *target, i *item, causes []*cause) error {
 	ctx = within(ctx, causes)
@@ -196,25 +166,6 @@ func (l *loop) deal(ctx context.Context, t *target, i *item, causes []*cause) er
 	return err
 }
 
-// owe appends a report to be published.
-func (i *item) owe(report events.Projection) {
-	i.owed = append(i.owed, report)
-	i.owed = i.owed[max(0, len(i.owed)-maxOwed):]
-}
-
-// unwritten returns the result for a request that changed nothing.
-func (r result) unwritten() result {
-	if r.version = ""; !r.reason.open() {
-		r.reason, r.message = reasonNone, ""
-	}
-	return r
-}
-
-// repeats reports whether the result says the same as told.
-func (r result) repeats(told result) bool {
-	return r.reason == told.reason && r.message == told.message
-}
-
 // forget drops the item of a resource that is gone or no longer wants anything. Its unpublished reports go to leftReports.
 func (l *loop) forget(ctx context.Context, k key) {
 	l.mu.Lock()
@@ -239,4 +190,46 @@ func (l *loop) giveBack(ctx context.Context) {
 			c.span.End()
 		}
 	}
+}
+
+// maxRetrying is the number of workers that may process resources that have failed. A webhook that does not answer blocks each of them for up to
+// kube.PatchTimeout, and the other workers remain for other resources.
+const maxRetrying = workers / 2
+
+// retries are the resources that have failed and are due again. The zero value is ready to use.
+type retries struct {
+	mu      sync.Mutex
+	busy    int
+	waiting []key
+}
+
+// begin reports whether a resource may be processed now. If so, the caller must call end afterwards. If not, the resource waits for another's end.
+func (r *retries) begin(k key) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at := slices.Index(r.waiting, k)
+	if r.busy == maxRetrying {
+		if at < 0 {
+			r.waiting = append(r.waiting, k)
+		}
+		return false
+	}
+	if at >= 0 {
+		r.waiting = slices.Delete(r.waiting, at, at+1)
+	}
+	r.busy++
+	return true
+}
+
+// end returns the resource that has waited longest, if there is one.
+func (r *retries) end() (key, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.busy--
+	if len(r.waiting) == 0 {
+		return key{}, false
+	}
+	next := r.waiting[0]
+	r.waiting = r.waiting[1:]
+	return next, true
 }

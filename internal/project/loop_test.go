@@ -3,10 +3,17 @@ package project
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
+	"net/http"
+	"path"
 	"slices"
 	"strconv"
+	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,8 +24,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/util/workqueue"
 
@@ -97,7 +106,7 @@ func newBench(t *testing.T) *bench {
 	log, now := slog.New(slog.DiscardHandler), func() time.Time { return b.clock }
 	b.loop = &loop{
 		index: b.store.index, log: log, now: now, items: make(map[key]*item),
-		apply: &applier{client: b.client, dynamic: writer, digests: b.store.index.reader.digests, wrote: b.store.index.wrote},
+		apply: &applier{client: b.client, dynamic: writer, index: b.store.index},
 		reporter: &reporter{
 			client: b.client, bus: b.bus, metrics: metrics, tracer: tracenoop.NewTracerProvider().Tracer(""), log: log, now: now,
 		},
@@ -377,4 +386,65 @@ func TestAValueThatIsNotKeptIsToldOnce(t *testing.T) {
 // testCause returns a cause that is never acked.
 func testCause() *cause {
 	return newCause(&events.Delivery{}, tracenoop.Span{}, 1)
+}
+
+// webhooked is an API server whose webhook does not answer for widgets other than healthy.
+type webhooked struct {
+	mu    sync.Mutex
+	tried map[string]time.Time
+}
+
+func (w *webhooked) RoundTrip(r *http.Request) (*http.Response, error) {
+	name := path.Base(r.URL.Path)
+	w.mu.Lock()
+	if w.tried[name].IsZero() {
+		w.tried[name] = time.Now()
+	}
+	w.mu.Unlock()
+	body, _ := io.ReadAll(r.Body)
+	response := &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Request: r}
+	if name != "healthy" {
+		<-time.After(10 * time.Second)
+		response.StatusCode = http.StatusInternalServerError
+		body = []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError","code":500}`)
+	}
+	response.Body = io.NopCloser(strings.NewReader(string(body)))
+	return response, nil
+}
+
+func TestResourcesWhoseWebhookDoesNotAnswerDelayNoOthers(t *testing.T) {
+	const hanging = 40
+	synctest.Test(t, func(t *testing.T) {
+		b, server := newBench(t), &webhooked{tried: map[string]time.Time{}}
+		client, err := dynamic.NewForConfigAndClient(&rest.Config{Host: "http://api", QPS: -1}, &http.Client{Transport: server})
+		must(t, err)
+		b.apply.dynamic = client
+		b.now = time.Now
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db"}, Data: map[string][]byte{"password": []byte("b")}}
+		must(t, b.client.Tracker().Add(secret))
+		sees := func(name string) key {
+			must(t, b.store.Update(widget(name, wantsDB, "a")))
+			return key{kind: "widget", namespace: "shop", name: name}
+		}
+		for i := range hanging {
+			k := sees(fmt.Sprintf("hanging%d", i))
+			b.item(k).failures = 1
+			b.add(k, nil)
+		}
+		b.add(sees("healthy"), nil)
+		began := time.Now()
+		var running sync.WaitGroup
+		for range workers {
+			running.Go(func() { b.run(t.Context()) })
+		}
+		<-time.After(hanging / maxRetrying * 10 * time.Second)
+		b.queue.ShutDown()
+		running.Wait()
+		if after := server.tried["healthy"].Sub(began); after > time.Second {
+			t.Errorf("another resource is written after %v, want at once", after)
+		}
+		if len(server.tried) != hanging+1 {
+			t.Errorf("%d resources were tried, want %d", len(server.tried), hanging+1)
+		}
+	})
 }

@@ -3,10 +3,13 @@ package project
 import (
 	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -67,11 +70,8 @@ func (t *target) differences() (missing, dropped bool) {
 	return missing, dropped
 }
 
-// reader reduces objects to targets.
-type reader struct{ digests digests }
-
 // read returns the target for a resource.
-func (r reader) read(k *kind, object *unstructured.Unstructured) *target {
+func (d digests) read(k *kind, object *unstructured.Unstructured) *target {
 	t := &target{
 		kind: k, namespace: object.GetNamespace(), name: object.GetName(), uid: string(object.GetUID()), version: object.GetResourceVersion(),
 		generation: object.GetGeneration(), text: object.GetAnnotations()[annotation],
@@ -91,7 +91,7 @@ func (r reader) read(k *kind, object *unstructured.Unstructured) *target {
 			values = append(values, text)
 		}
 	}
-	t.state = r.digests.of(t.wishes, values)
+	t.state = d.of(t.wishes, values)
 	return t
 }
 
@@ -124,4 +124,75 @@ func (d digests) of(wishes []wish, values []string) digest {
 		fmt.Fprintf(hash, "%d %s %d %s\n", len(w.pointer), w.pointer, len(values[i]), values[i])
 	}
 	return digest(hash.Sum(nil))
+}
+
+// fieldManager is the field manager of the fields that the projector writes.
+const fieldManager = "keyturn-projector"
+
+// contested returns the paths of the wished fields that another manager owns, too.
+func (t *target) contested() []string {
+	var list []string
+	for _, w := range t.wishes {
+		if slices.ContainsFunc(t.shared, func(pointer string) bool { return overlap(pointer, w.pointer) }) {
+			list = append(list, w.path.String())
+		}
+	}
+	return list
+}
+
+// owners returns the sorted JSON pointers of the fields that the projector has applied, and of those among them that another manager owns, too.
+func owners(entries []metav1.ManagedFieldsEntry) (owned, shared []string) {
+	for _, entry := range entries {
+		if isOurs(entry) {
+			owned = append(owned, fieldsOf(entry)...)
+		}
+	}
+	if len(owned) == 0 {
+		return nil, nil
+	}
+	slices.Sort(owned)
+	for _, entry := range entries {
+		if isOurs(entry) {
+			continue
+		}
+		for _, pointer := range fieldsOf(entry) {
+			if _, found := slices.BinarySearch(owned, pointer); found && !slices.Contains(shared, pointer) {
+				shared = append(shared, pointer)
+			}
+		}
+	}
+	slices.Sort(shared)
+	return owned, shared
+}
+
+// isOurs reports whether an entry is the projector's own.
+func isOurs(entry metav1.ManagedFieldsEntry) bool {
+	return entry.Manager == fieldManager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
+}
+
+// fieldsOf returns the JSON pointers of the fields of an entry, or none if the entry cannot be read.
+func fieldsOf(entry metav1.ManagedFieldsEntry) []string {
+	var fields map[string]any
+	if entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) != nil {
+		return nil
+	}
+	return leaves("", fields)
+}
+
+// leaves returns the JSON pointers of the fields in a set of FieldsV1.
+func leaves(at string, set map[string]any) []string {
+	var list []string
+	for name, value := range set {
+		field, isField := strings.CutPrefix(name, "f:")
+		if !isField {
+			continue
+		}
+		pointer := at + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(field)
+		if below, ok := value.(map[string]any); ok && len(below) > 0 {
+			list = append(list, leaves(pointer, below)...)
+			continue
+		}
+		list = append(list, pointer)
+	}
+	return list
 }

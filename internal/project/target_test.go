@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"crypto/rand"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 func testIndex(t *testing.T) (*store, *[]key) {
@@ -18,7 +21,7 @@ func testIndex(t *testing.T) (*store, *[]key) {
 	digests, err := newDigests(rand.Reader)
 	must(t, err)
 	var due []key
-	x := newIndex(reader{digests: digests}, func(k key) { due = append(due, k) })
+	x := newIndex(digests, func(k key) { due = append(due, k) })
 	return &store{index: x, kind: kinds[0], namespace: "shop", listed: func() {}}, &due
 }
 
@@ -61,13 +64,13 @@ func TestOfAResourceNoValueIsKept(t *testing.T) {
 	if len(read.shared) > 0 {
 		t.Errorf("the fields that another manager owns, too: got %q, want none", read.shared)
 	}
-	same := s.index.reader.digests.of(read.wishes, []string{value})
-	other := s.index.reader.digests.of(read.wishes, []string{value + "2"})
+	same := s.index.digests.of(read.wishes, []string{value})
+	other := s.index.digests.of(read.wishes, []string{value + "2"})
 	if read.state != same || same == other || same == (digest{}) {
 		t.Error("the digest does not tell the value from another")
 	}
 	another, _ := testIndex(t)
-	if another.index.reader.digests.of(read.wishes, []string{value}) == same {
+	if another.index.digests.of(read.wishes, []string{value}) == same {
 		t.Error("two processes have the same digest of a value")
 	}
 }
@@ -133,5 +136,45 @@ func must(tb testing.TB, err error) {
 	tb.Helper()
 	if err != nil {
 		tb.Fatal(err)
+	}
+}
+
+// another are the fields of who has created the widget.
+var another = []metav1.ManagedFieldsEntry{{
+	Manager: "helm", Operation: metav1.ManagedFieldsOperationUpdate, FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:auth":{"f:password":{}}}}`),
+}}
+
+func TestAnotherOwnerOfAFieldIsToldBeforeThereIsAConflict(t *testing.T) {
+	b := newBench(t)
+	due := 0
+	b.index.changed = func(key) { due++ }
+	b.secret("a")
+	created := equal("a")
+	created.SetManagedFields(another)
+	must(t, b.store.Update(created))
+	b.shared = true
+	b.steps(1)
+	if due != 2 || b.applied != 1 {
+		t.Errorf("due %d times, written %d times, want twice, the second time for the write of the same value", due, b.applied)
+	}
+	b.steps(3)
+	b.reports("shared")
+	for _, told := range b.bus.has {
+		if told.Verb != events.VerbFailed || !strings.HasPrefix(told.Message, "Another field manager owns spec.auth.password, too:") {
+			t.Errorf("got %s: %s", told.Verb, told.Message)
+		}
+	}
+	b.wroteEvents(1)
+	b.add(b.main, testCause())
+	b.steps(1)
+	b.reports("shared", "shared") // for the change of the Secret
+	b.sees(wantsDB, "a")
+	if due != 3 {
+		t.Errorf("due %d times, want once more when the other one gives the field up", due)
+	}
+	b.steps(2)
+	b.reports("shared", "shared", "recovered")
+	if b.applied != 1 {
+		t.Errorf("written %d times, want once", b.applied)
 	}
 }

@@ -3,14 +3,12 @@ package project
 import (
 	"testing"
 	"time"
-
-	"github.com/keyturn/keyturn/internal/kube"
 )
 
 func TestAFieldThatSomebodyClearsEachTimeIsWrittenEverLessOften(t *testing.T) {
 	now := time.Date(2026, 3, 28, 0, 0, 0, 0, time.UTC)
 	end, writes := now.Add(time.Hour), 0
-	r := rewrites{backoff: kube.PatchBackoff()}
+	var r rewrites
 	for now.Before(end) {
 		if pause := r.pause(now); pause > 0 {
 			now = now.Add(pause)

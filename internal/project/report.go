@@ -4,19 +4,23 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/metric"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/kube"
+	"github.com/keyturn/keyturn/internal/telemetry/instrument"
 )
 
 const (
@@ -25,13 +29,13 @@ const (
 	publishTimeout   = 10 * time.Second
 )
 
-// publisher is what the reporter needs of an events.Bus.
+// publisher is the part of an events.Bus that the reporter needs.
 type publisher interface {
 	Cluster() string
 	PublishProjection(ctx context.Context, p events.Projection) error
 }
 
-// reporter reports what became of a resource: in a span, a metric, a log line, a Kubernetes Event and an event on the stream.
+// reporter reports the result for a resource: in a span, a metric, a log line, a Kubernetes Event and an event on the stream.
 type reporter struct {
 	client  kubernetes.Interface
 	bus     publisher
@@ -115,4 +119,95 @@ func (r *reporter) publish(ctx context.Context, p events.Projection) error {
 		return nil
 	}
 	return err
+}
+
+// maxLeft is the maximum number of reports in leftReports. If there are more, the oldest are dropped.
+const maxLeft = 256
+
+// leftKey is the key on the queue that makes the loop publish the leftReports. No resource has it.
+var leftKey = key{}
+
+// leftReports has the unpublished reports of resources that are gone or no longer want anything. They share one queue key, so that they occupy
+// at most one worker while NATS is unreachable. It is safe for concurrent use, with a single publisher.
+type leftReports struct {
+	mu      sync.Mutex
+	list    []events.Projection
+	backoff *wait.Backoff
+}
+
+// add appends reports. It returns false if reports is empty.
+func (r *leftReports) add(reports []events.Projection) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.list = append(r.list, reports...)
+	r.list = r.list[max(0, len(r.list)-maxLeft):]
+	return len(reports) > 0
+}
+
+// next removes and returns the oldest report. It returns false if there is none.
+func (r *leftReports) next() (events.Projection, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.list) == 0 {
+		r.list = nil
+		return events.Projection{}, false
+	}
+	oldest := r.list[0]
+	r.list = r.list[1:]
+	return oldest, true
+}
+
+// giveBack puts back the report that next returned, if it could not be published.
+func (r *leftReports) giveBack(oldest events.Projection) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.list) < maxLeft {
+		r.list = append([]events.Projection{oldest}, r.list...)
+	}
+}
+
+// publishLeft publishes the leftReports. If one cannot be published, it retries later with backoff.
+func (l *loop) publishLeft(ctx context.Context) {
+	for {
+		report, ok := l.left.next()
+		if !ok {
+			l.left.backoff = nil
+			return
+		}
+		err := l.reporter.publish(ctx, report)
+		if err == nil {
+			continue
+		}
+		l.left.giveBack(report)
+		if l.left.backoff == nil {
+			first := kube.PatchBackoff()
+			l.left.backoff = &first
+		}
+		delay := l.left.backoff.Step()
+		l.log.WarnContext(ctx, "reports of resources that are gone not published", "retry_in", delay, "err", err)
+		l.queue.AddAfter(leftKey, delay)
+		return
+	}
+}
+
+type metrics struct{ projections metric.Int64Counter }
+
+func (m *metrics) instruments() []instrument.Instrument {
+	return []instrument.Instrument{{
+		Counter: &m.projections, Name: "keyturn.projections", Unit: "{projection}", Labels: []string{"verb", "reason"},
+		About: "Reports about the fields that resources want from Secrets: applied, skipped or failed.",
+	}}
+}
+
+// Instruments returns the definitions of this package's metrics, for the reference.
+func Instruments() []instrument.Instrument { return new(metrics).instruments() }
+
+func newMetrics(meter metric.Meter) (*metrics, error) {
+	m := &metrics{}
+	return m, instrument.Make(meter, m.instruments())
+}
+
+func (m *metrics) count(ctx context.Context, r result) {
+	m.projections.Add(ctx, 1, metric.WithAttributes(
+		attribute.String("verb", string(r.reason.verb())), attribute.String("reason", r.reason.String())))
 }

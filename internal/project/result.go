@@ -1,8 +1,12 @@
 package project
 
-import "github.com/keyturn/keyturn/internal/events"
+import (
+	"strings"
 
-// reason says what became of a resource's fields. It is a metric label and part of events.
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// reason explains the state of a resource's fields. It is a metric label and part of events.
 type reason string
 
 const (
@@ -10,7 +14,7 @@ const (
 	reasonNone reason = ""
 	// reasonApplied means that new values were written to the fields.
 	reasonApplied reason = "applied"
-	// reasonReleased means that the resource wants fewer fields than before. The others are removed, unless somebody else owns them, too.
+	// reasonReleased means that the resource wants fewer fields than before. The others are removed, unless another manager owns them, too.
 	reasonReleased reason = "released"
 	// reasonRecovered means that the fields have the values, without a write, after a problem was reported.
 	reasonRecovered reason = "recovered"
@@ -59,7 +63,7 @@ func (r reason) verb() events.Verb {
 	return events.VerbFailed
 }
 
-// result is what became of a resource's fields.
+// result is the outcome of processing a resource.
 type result struct {
 	reason  reason
 	message string
@@ -69,4 +73,32 @@ type result struct {
 	generation int64
 	// versions has the resourceVersions of the Secrets that were read, by name.
 	versions map[string]string
+}
+
+// unwritten returns the result for a request that changed nothing.
+func (r result) unwritten() result {
+	if r.version = ""; !r.reason.open() {
+		r.reason, r.message = reasonNone, ""
+	}
+	return r
+}
+
+// repeats reports whether the result says the same as told.
+func (r result) repeats(told result) bool {
+	return r.reason == told.reason && r.message == told.message
+}
+
+// explain returns the message of a success.
+func explain(why reason, t *target) string {
+	switch {
+	case why == reasonReleased && len(t.wishes) == 0:
+		return "No field has the value of a Secret any more."
+	case why == reasonRecovered:
+		return "The fields have their values, without a write."
+	}
+	fields := make([]string, 0, len(t.wishes))
+	for _, w := range t.wishes {
+		fields = append(fields, w.path.String()+" from secret/"+w.secret+"/"+w.key)
+	}
+	return "Applied " + strings.Join(fields, ", ") + "."
 }
