@@ -171,7 +171,7 @@ soak-short:
 
 #? fuzz: fuzz each decoder for FUZZTIME
 fuzz:
-	@grep -roE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' internal | while IFS=: read -r file func; do \
+	@grep -roE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' internal cmd | while IFS=: read -r file func; do \
 		printf '\n==> %s fuzz: %s in %s for $(FUZZTIME)\n' "$$(date +%T)" "$${func#func }" "$$(dirname "$$file")"; \
 		go test "./$$(dirname "$$file")" -run '^$$' -fuzz "^$${func#func }\$$" -fuzztime $(FUZZTIME) || exit 1; done
 

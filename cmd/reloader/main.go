@@ -9,7 +9,6 @@ import (
 
 	"github.com/keyturn/keyturn/internal/commands"
 	"github.com/keyturn/keyturn/internal/program"
-	"github.com/keyturn/keyturn/internal/reloader"
 )
 
 // version is set when a release is built.
@@ -33,7 +32,7 @@ func main() {
 
 // newCommand returns the command. Heap is SmallHeap of program.Build: smallHeap, and 0 in tests, which share their process.
 func newCommand(heap uint64) *cobra.Command {
-	flags := reloader.NewFlags()
+	flags := defaultFlags()
 	cmd := &cobra.Command{
 		Use: "reloader", Short: short, Long: long,
 		Args: cobra.ArbitraryArgs, Version: commands.BuildVersion(version), SilenceUsage: true, SilenceErrors: true,
@@ -42,13 +41,13 @@ func newCommand(heap uint64) *cobra.Command {
 			if err := commands.Environment(cmd.Flags()); err != nil {
 				return err
 			}
-			both, err := reloader.Translate(flags, reloader.NewEnvironment(os.Getenv), version)
+			both, err := translate(flags, readEnvironment(os.Getenv), version)
 			if err != nil {
 				return err
 			}
 			return both.Run(cmd.Context(), cmd.ErrOrStderr(), program.Build{Version: version, SmallHeap: heap})
 		},
 	}
-	flags.AddFlags(cmd.Flags())
+	flags.addTo(cmd.Flags())
 	return cmd
 }

@@ -1,4 +1,4 @@
-package reloader
+package main
 
 import (
 	"testing"
@@ -23,7 +23,7 @@ func TestTheFlagsAreThoseOfReloader(t *testing.T) {
 		"enable-ha": "false", "sync-after-restart": "false", "enable-pprof": "false", "pprof-addr": ":6060", "enable-csi-integration": "false",
 	}
 	flags := pflag.NewFlagSet("reloader", pflag.ContinueOnError)
-	NewFlags().AddFlags(flags)
+	defaultFlags().addTo(flags)
 	got := map[string]string{}
 	own := map[string]bool{
 		"cluster": true, "kubeconfig": true, "state-dir": true, "fingerprint-key-file": true, "metrics-addr": true, "notify-config": true,

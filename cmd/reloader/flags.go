@@ -1,4 +1,4 @@
-package reloader
+package main
 
 import (
 	"time"
@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Flags has the values of the flags: first those of Reloader, under the same names, and then our own.
-type Flags struct {
+// flagValues has the values of the flags: first those of Reloader, under the same names, and then our own.
+type flagValues struct {
 	AutoReloadAll                                     bool
 	ResourcesToIgnore, IgnoredWorkloadTypes           []string
 	Namespaces, NamespacesToIgnore, NamespaceSelector []string
@@ -22,7 +22,7 @@ type Flags struct {
 	EnableCSIIntegration                              bool
 	// Annotations are the keys of annotations by the names of the flags that change them.
 	Annotations map[string]*string
-	// Arguments are what the command line has beside flags and their values.
+	// Arguments are the arguments that are no flags.
 	Arguments []string
 
 	// Cluster is the name of the cluster in events and telemetry.
@@ -57,9 +57,9 @@ var annotationFlags = []struct{ name, key, about string }{
 	{"pause-deployment-time-annotation", "deployment.reloader.stakater.com/paused-at", "with the beginning of that period"},
 }
 
-// NewFlags returns the defaults.
-func NewFlags() *Flags {
-	f := &Flags{
+// defaultFlags returns the defaults.
+func defaultFlags() *flagValues {
+	f := &flagValues{
 		LogLevel: "info", IsArgoRollouts: "false", ReloadOnCreate: "false", ReloadOnDelete: "false", ReloadStrategy: strategyEnvVars,
 		PprofAddr: ":6060", Annotations: map[string]*string{},
 		Cluster: "default", MetricsAddr: ":9090",
@@ -72,8 +72,8 @@ func NewFlags() *Flags {
 	return f
 }
 
-// AddFlags adds the flags.
-func (f *Flags) AddFlags(flags *pflag.FlagSet) {
+// addTo adds the flags.
+func (f *flagValues) addTo(flags *pflag.FlagSet) {
 	f.addScope(flags)
 	flags.BoolVar(&f.AutoReloadAll, "auto-reload-all", f.AutoReloadAll,
 		"also roll workloads without an annotation, for everything that they reference")
@@ -94,8 +94,8 @@ func (f *Flags) AddFlags(flags *pflag.FlagSet) {
 	f.addOperation(flags)
 }
 
-// addScope adds the flags that say what is watched.
-func (f *Flags) addScope(flags *pflag.FlagSet) {
+// addScope adds the flags of the scope.
+func (f *flagValues) addScope(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.Namespaces, "namespaces", nil,
 		"`namespaces` to watch and to roll in, separated by commas; empty means that of KUBERNETES_NAMESPACE, or else all")
 	flags.StringSliceVar(&f.NamespacesToIgnore, "namespaces-to-ignore", nil, "`namespaces` to leave alone, separated by commas")
@@ -108,7 +108,7 @@ func (f *Flags) addScope(flags *pflag.FlagSet) {
 }
 
 // addOperation adds the flags that say how the program runs.
-func (f *Flags) addOperation(flags *pflag.FlagSet) {
+func (f *flagValues) addOperation(flags *pflag.FlagSet) {
 	flags.StringVar(&f.LogFormat, "log-format", f.LogFormat, "log `format`: json, or empty for text")
 	flags.StringVar(&f.LogLevel, "log-level", f.LogLevel, "least severe `level` to log: trace, debug, info, warning, error, fatal or panic")
 	flags.BoolVar(&f.EnablePprof, "enable-pprof", f.EnablePprof, "serve profiles at --pprof-addr")
@@ -128,4 +128,24 @@ func (f *Flags) addOperation(flags *pflag.FlagSet) {
 		"debounce: how long a workload must have no further change before it is rolled; 0 rolls at once, as Reloader does")
 	flags.IntVar(&f.MaxRollsPerHour, "max-rolls-per-hour", f.MaxRollsPerHour,
 		"maximum `number` of rolls per hour of one workload, unless it has keyturn.dev/max-rolls-per-hour; 0 means no limit, as in Reloader")
+}
+
+// environment has the variables of Reloader that have a meaning here. KUBECONFIG is read with --kubeconfig, and ALERT_* by the program. Two
+// variables are not needed: RELOADER_NAMESPACE is for the ConfigMap reloader-meta-info, which is not written, and METRICS_COUNT_BY_NAMESPACE
+// enables a metric that is always on here.
+type environment struct {
+	// Namespace is KUBERNETES_NAMESPACE: the only one to watch, unless --namespaces names others.
+	Namespace string
+	// PodName and PodNamespace are POD_NAME and POD_NAMESPACE, which are needed for a Lease. The program itself also reads POD_NAME.
+	PodName, PodNamespace string
+	// Deployment is RELOADER_DEPLOYMENT_NAME, which Reloader's chart sets. Each Deployment has its own Lease.
+	Deployment string
+}
+
+// readEnvironment reads the variables with a function such as os.Getenv.
+func readEnvironment(get func(name string) string) environment {
+	return environment{
+		Namespace: get("KUBERNETES_NAMESPACE"), PodName: get("POD_NAME"), PodNamespace: get("POD_NAMESPACE"),
+		Deployment: get("RELOADER_DEPLOYMENT_NAME"),
+	}
 }

@@ -1,4 +1,4 @@
-package reloader
+package main
 
 import (
 	"strings"
