@@ -12,7 +12,6 @@ import (
 
 	"github.com/keyturn/keyturn/internal/actuate"
 	"github.com/keyturn/keyturn/internal/events/embedded"
-	"github.com/keyturn/keyturn/internal/identity"
 	"github.com/keyturn/keyturn/internal/notify"
 )
 
@@ -29,7 +28,7 @@ type Actuator struct {
 	// StoresDomain is the JetStream domain of the clusters of Actuate.StoresFrom. If it is empty, their events come another way.
 	StoresDomain string
 
-	// server is the embedded server, once it runs.
+	// server is the embedded server, after its start.
 	server *embedded.Server
 	// guardInterval is how often the streams are compared with what is required: once a minute, except in tests.
 	guardInterval time.Duration
@@ -44,7 +43,7 @@ func NewActuator(version string) *Actuator {
 
 // AddCommonFlags adds the flags that the program and all its commands have.
 func (a *Actuator) AddCommonFlags(flags *pflag.FlagSet) {
-	a.Process.AddClusterFlags(flags)
+	a.Process.addClusterFlags(flags)
 	flags.StringSliceVar(&a.Actuate.Namespaces, "namespaces", nil, "`namespaces` whose workloads to roll, separated by commas; empty means all")
 	flags.StringSliceVar(&a.Actuate.StoresFrom, "stores-from", nil,
 		"other `clusters` whose watchers watch secret stores for this one, separated by commas")
@@ -52,7 +51,7 @@ func (a *Actuator) AddCommonFlags(flags *pflag.FlagSet) {
 
 // AddRunFlags adds the flags that only the program itself has.
 func (a *Actuator) AddRunFlags(flags *pflag.FlagSet) {
-	a.Process.AddRunFlags(flags)
+	a.Process.addRunFlags(flags)
 	a.Actuate.AddFlags(flags)
 	a.Notify.AddFlags(flags)
 	a.Call.AddFlags(flags)
@@ -67,13 +66,13 @@ func (a *Actuator) Run(ctx context.Context, log io.Writer, build Build) error {
 		nats := &a.Process.NATS
 		nats.URL, nats.CAFile, nats.CertFile, nats.KeyFile = "", "", "", ""
 	}
-	err := errors.Join(a.Process.Validate(), a.Actuate.Validate(), a.validateNATS(), a.validateCall(), refuseTokens(os.LookupEnv))
+	err := errors.Join(a.Process.validate(), a.Actuate.Validate(), a.validateNATS(), a.validateCall(), refuseTokens(os.LookupEnv))
 	if err != nil {
 		return err
 	}
 	return run(ctx, program{
 		Name: "actuator", Build: build, Options: a.Process, Log: log,
-		Parts: []part{{Role: "actuator", Prepare: a.prepare, Connect: a.connect, Identify: identity.Check}},
+		Parts: []part{{Role: "actuator", Prepare: a.prepare, Connect: a.connect, Identify: checkName}},
 	})
 }
 

@@ -89,7 +89,7 @@ func (a *Actuator) connect(ctx context.Context, r *runtime) (*nats.Conn, error) 
 	return connection, a.guard(ctx, r, connection, events.Declared(a.Embedded.Replicas, sources...))
 }
 
-// guard regularly compares the streams with what is required until the program ends.
+// guard regularly compares the streams with the required ones until the program ends.
 func (a *Actuator) guard(ctx context.Context, r *runtime, connection *nats.Conn, declared []jetstream.StreamConfig) error {
 	js, err := jetstream.New(connection)
 	if err != nil {
@@ -97,22 +97,17 @@ func (a *Actuator) guard(ctx context.Context, r *runtime, connection *nats.Conn,
 	}
 	guard := events.NewStreamGuard(js, a.Process.Cluster, declared, r.Logger)
 	if len(declared) > 0 {
-		guard.Compare(ctx) // reports what could not be declared, before the programs refuse it
+		guard.Compare(ctx) // reports the streams that could not be declared, before the programs refuse them
 	}
-	background(ctx, r, "streams", func(ctx context.Context) { guard.Run(ctx, a.guardInterval) })
-	return nil
-}
-
-// background runs a function in the background until the program ends.
-func background(ctx context.Context, r *runtime, name string, run func(ctx context.Context)) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
-	running.Go(func() { run(ctx) })
-	r.OnStop(name, func(context.Context) error {
+	running.Go(func() { guard.Run(ctx, a.guardInterval) })
+	r.OnStop("streams", func(context.Context) error {
 		cancel()
 		running.Wait()
 		return nil
 	})
+	return nil
 }
 
 // unfit returns why this actuator must not lead, or nil if it may. If its server is cut off from the others, it can do

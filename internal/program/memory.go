@@ -116,7 +116,7 @@ func isTrim(quiet int, allocated uint64) bool {
 // Totals of the heap, by their names in runtime/metrics.
 const (
 	allocatedBytes = "/gc/heap/allocs:bytes"
-	// liveBytes is what the last collection found to be live.
+	// liveBytes is the result of the last collection.
 	liveBytes = "/gc/heap/live:bytes"
 )
 

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/identity"
 	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/telemetry"
 )
@@ -29,8 +28,8 @@ type Options struct {
 	MetricsAddr string
 	// HealthAddr is the host:port that serves /livez and /readyz. Default ":9440"; empty means off, port 0 means any free one.
 	HealthAddr string
-	// Identity detects another cluster with the same name. run sets the client and the logger.
-	Identity identity.Options
+	// ReplacesCluster is the UID of the cluster that had this name before. Empty if none did.
+	ReplacesCluster string
 }
 
 // defaultOptions returns the defaults of a program. Its name is part of the user agent.
@@ -41,29 +40,30 @@ func defaultOptions(name, version string) Options {
 	}
 }
 
-// AddClusterFlags adds the flags that the program shares with its commands: which cluster, API server and NATS.
-func (o *Options) AddClusterFlags(flags *pflag.FlagSet) {
+// addClusterFlags adds the flags that the program shares with its commands: the cluster, the API server and NATS.
+func (o *Options) addClusterFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Cluster, "cluster", o.Cluster, "`name` of the cluster in subjects and events, a DNS label")
 	o.Kube.AddFlags(flags)
 	o.NATS.AddFlags(flags)
 }
 
-// AddRunFlags adds the flags of the program itself, which its commands do not have.
-func (o *Options) AddRunFlags(flags *pflag.FlagSet) {
-	o.AddServingFlags(flags)
-	o.Identity.AddFlags(flags)
+// addRunFlags adds the flags of the program itself, which its commands do not have.
+func (o *Options) addRunFlags(flags *pflag.FlagSet) {
+	o.addServingFlags(flags)
+	flags.StringVar(&o.ReplacesCluster, "replaces-cluster", "",
+		"`UID` of the namespace kube-system of the cluster that this one replaces under the same name")
 }
 
-// AddServingFlags adds the flags of AddRunFlags except those of Identity, for a program that does not compare the identity of the cluster.
-func (o *Options) AddServingFlags(flags *pflag.FlagSet) {
+// addServingFlags adds the flags of a program that does not compare the identity of the cluster.
+func (o *Options) addServingFlags(flags *pflag.FlagSet) {
 	o.Log.AddFlags(flags)
 	flags.StringVar(&o.MetricsAddr, "metrics-addr", o.MetricsAddr, "`address` that serves /metrics; empty turns it off")
 	flags.StringVar(&o.HealthAddr, "health-addr", o.HealthAddr, "`address` that serves /livez and /readyz; empty turns it off")
 }
 
-// Validate returns an error with a line for each invalid field: the flag, its value and what is allowed. The parts of the program that use
+// validate returns an error with a line for each invalid field: the flag, its value and what is allowed. The parts of the program that use
 // Cluster validate it.
-func (o *Options) Validate() error {
+func (o *Options) validate() error {
 	errs := []error{o.Log.Validate()}
 	if !validAddr(o.MetricsAddr) {
 		errs = append(errs, fmt.Errorf("--metrics-addr: %q, want host:port, :port or empty", o.MetricsAddr))

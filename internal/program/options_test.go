@@ -30,7 +30,7 @@ func TestOptionsValidate(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			opts := defaultOptions("watcher", "1")
 			tt.change(&opts)
-			testkit.WantError(t, opts.Validate(), tt.want)
+			testkit.WantError(t, opts.validate(), tt.want)
 		})
 	}
 }
@@ -38,8 +38,8 @@ func TestOptionsValidate(t *testing.T) {
 func TestOptionsFlagsSetEveryField(t *testing.T) {
 	opts := defaultOptions("watcher", "1")
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
-	opts.AddClusterFlags(flags)
-	opts.AddRunFlags(flags)
+	opts.addClusterFlags(flags)
+	opts.addRunFlags(flags)
 	want := defaultOptions("watcher", "1")
 	want.NATS.URL = "nats://127.0.0.1:4222"
 	if diff := cmp.Diff(want, opts); diff != "" {
@@ -50,7 +50,7 @@ func TestOptionsFlagsSetEveryField(t *testing.T) {
 		t.Fatal(err)
 	}
 	want.Cluster, want.Kube.Kubeconfig, want.NATS.URL, want.Log.Level = "west", "k", "n", "debug"
-	want.MetricsAddr, want.HealthAddr, want.Identity.Replaces = ":1", ":2", "u"
+	want.MetricsAddr, want.HealthAddr, want.ReplacesCluster = ":1", ":2", "u"
 	if diff := cmp.Diff(want, opts); diff != "" {
 		t.Errorf("options (-want +got):\n%s", diff)
 	}

@@ -25,14 +25,14 @@ func NewProjector(version string) *Projector {
 
 // AddFlags adds the flags of the options.
 func (p *Projector) AddFlags(flags *pflag.FlagSet) {
-	p.Process.AddClusterFlags(flags)
-	p.Process.AddServingFlags(flags)
+	p.Process.addClusterFlags(flags)
+	p.Process.addServingFlags(flags)
 	p.Project.AddFlags(flags)
 }
 
 // Run runs the projector until ctx ends or a step fails. An error about the options has a line for each problem. Log lines go to log.
 func (p *Projector) Run(ctx context.Context, log io.Writer, build Build) error {
-	if err := errors.Join(p.Process.Validate(), p.Project.Validate()); err != nil {
+	if err := errors.Join(p.Process.validate(), p.Project.Validate()); err != nil {
 		return err
 	}
 	return run(ctx, program{

@@ -37,7 +37,7 @@ func NewReloader(version string) *Reloader {
 	r := &Reloader{Process: defaultOptions("reloader", version), Watcher: NewWatcher(version), Actuator: NewActuator(version)}
 	r.Actuator.Embed = true
 	r.Actuator.Embedded.Replicas = 1
-	// The streams belong to this process, so there is nobody to share the work with, unless there are replicas.
+	// The streams belong to this process, so no other process shares the work, unless there are replicas.
 	r.Actuator.Actuate.LeaderElect, r.Actuator.Actuate.PrivateStream = false, true
 	return r
 }
@@ -60,7 +60,7 @@ func (r *Reloader) Run(ctx context.Context, log io.Writer, build Build) error {
 func (r *Reloader) runIn(ctx context.Context, state state, log io.Writer, build Build) error {
 	r.Watcher.Sources.Cluster, r.Actuator.Actuate.Cluster = r.Process.Cluster, r.Process.Cluster
 	r.Watcher.Sources.KeyFile, r.Actuator.Embedded.StoreDir = state.keyFile, state.streams
-	invalid := []error{r.Process.Validate(), r.Watcher.Sources.Validate(), r.Actuator.Actuate.Validate(), r.Actuator.validateCall()}
+	invalid := []error{r.Process.validate(), r.Watcher.Sources.Validate(), r.Actuator.Actuate.Validate(), r.Actuator.validateCall()}
 	if err := errors.Join(invalid...); err != nil {
 		return err
 	}

@@ -2,18 +2,19 @@ package program
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
-	"time"
+	"sync"
+	"sync/atomic"
 
 	"github.com/nats-io/nats.go"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/health"
 	"github.com/keyturn/keyturn/internal/telemetry"
 )
-
-// stopLimit is how long each step of the shutdown may take.
-const stopLimit = 10 * time.Second
 
 // program describes a program to run. All fields are required unless they say otherwise.
 type program struct {
@@ -24,14 +25,33 @@ type program struct {
 	Options Options
 	// Log is where log lines go.
 	Log io.Writer
-	// Parts are what the program does concurrently. They are prepared, connected and identified in this order, and share everything else.
-	// When one of them ends, all do.
+	// Parts run concurrently. They are prepared, connected and identified in this order, and share everything else. When one of them ends, all do.
 	Parts []part
-	// OneServer serves the probes at the address of the metrics too, and liveness also as /live. Metrics are served once the program has
-	// been ready. Options.HealthAddr is then not used.
+	// OneServer serves the probes at the address of the metrics too, and liveness also as /live. Metrics are served after the program has been
+	// ready. Options.HealthAddr is then not used.
 	OneServer bool
 	// Servers are further servers, besides metrics and health. Default none.
 	Servers []server
+}
+
+// part is the work of a program, or one of several concurrent works.
+type part struct {
+	// Role is watcher or actuator: the part's role on NATS.
+	Role string
+	// Prepare creates the work from its flags, before the program listens or connects, and adds its health checks to r.
+	Prepare func(r *runtime) (prepared, error)
+	// Connect connects to NATS with r.Connect. Nil means just that.
+	Connect func(ctx context.Context, r *runtime) (*nats.Conn, error)
+	// Identify is claimName or checkName. Nil means that no other cluster can be on the bus.
+	Identify func(ctx context.Context, of identity, bus *events.Bus) (keep, error)
+}
+
+// prepared is the work of a part.
+type prepared struct {
+	// Client is the client for the cluster whose identity is compared. Nil means that there is no cluster behind the name.
+	Client kubernetes.Interface
+	// Run does the work until ctx ends.
+	Run func(ctx context.Context, bus *events.Bus) error
 }
 
 // run runs a program until ctx ends or a step fails, and undoes what it has set up. It returns the error of the work, or that of the
@@ -46,8 +66,11 @@ func run(ctx context.Context, p program) (err error) {
 			err = stopErr
 		}
 	}()
-	if err := p.ownProcess(r); err != nil { //nolint:contextcheck // What it starts ends with the stack, not with the context.
-		return err
+	if p.SmallHeap > 0 {
+		r.OnStop("memory", keepSmall(p.SmallHeap)) //nolint:contextcheck // What it starts ends with the stack, not with the context.
+		if err := telemetry.CountRequests(r.observed.MeterProvider); err != nil {
+			return err
+		}
 	}
 	parts := make([]*running, len(p.Parts))
 	for i, part := range p.Parts {
@@ -64,7 +87,11 @@ func run(ctx context.Context, p program) (err error) {
 			return err
 		}
 	}
-	p.begin()
+	if p.SmallHeap > 0 {
+		// The first lists, which come next, need more memory than anything later, and the code of the start, a third of all code, would still be in
+		// memory at that time.
+		giveBack()
+	}
 	return runAll(ctx, parts)
 }
 
@@ -88,23 +115,6 @@ func (p *program) setUp(ctx context.Context) (*runtime, error) {
 	return r, nil
 }
 
-// ownProcess sets what is global to the process, unless the program shares the process.
-func (p *program) ownProcess(r *runtime) error {
-	if p.SmallHeap == 0 {
-		return nil
-	}
-	r.OnStop("memory", keepSmall(p.SmallHeap))
-	return telemetry.CountRequests(r.observed.MeterProvider)
-}
-
-// begin returns memory that only the start needed to the system, unless the program shares its process. The first lists, which come next, need
-// more memory than anything later, and the code of the start, a third of all code, would still be in memory at that time.
-func (p *program) begin() {
-	if p.SmallHeap > 0 {
-		giveBack()
-	}
-}
-
 // prepare creates the work of a part, with its own runtime, which shares everything except the connection to NATS.
 func (p *program) prepare(shared *runtime, part part) (*running, error) {
 	r := *shared
@@ -125,10 +135,83 @@ func (p *program) prepare(shared *runtime, part part) (*running, error) {
 	return of, nil
 }
 
-// connect connects a part to NATS.
-func (p *part) connect(ctx context.Context, r *runtime) (*nats.Conn, error) {
-	if p.Connect == nil {
-		return r.Connect(ctx)
+// running is a part of a running program.
+type running struct {
+	part      part
+	runtime   *runtime
+	work      prepared
+	connected atomic.Pointer[nats.Conn]
+	bus       *events.Bus
+	keep      keep
+}
+
+// identify connects to NATS, opens the bus and compares the identity of the cluster.
+func (p *running) identify(ctx context.Context, o Options) error {
+	connect := p.part.Connect
+	if connect == nil {
+		connect = func(ctx context.Context, r *runtime) (*nats.Conn, error) { return r.Connect(ctx) }
 	}
-	return p.Connect(ctx, r)
+	connection, err := connect(ctx, p.runtime)
+	if err != nil {
+		return err
+	}
+	p.connected.Store(connection)
+	if p.bus, err = events.Open(ctx, connection, o.Cluster, p.runtime.Logger); err != nil {
+		return err
+	}
+	if err := p.bus.Observe(p.runtime.Meter("events")); err != nil {
+		return fmt.Errorf("observing the streams: %w", err)
+	}
+	if p.part.Identify == nil {
+		p.keep = func(context.Context) error { return nil }
+		return nil
+	}
+	of := identity{client: p.work.Client, replaces: o.ReplacesCluster, interval: claimInterval, log: p.runtime.Logger}
+	p.keep, err = p.part.Identify(ctx, of, p.bus)
+	return err
+}
+
+// run does the work until that ends, or until another cluster has taken the name of this one.
+func (p *running) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var taken error
+	var keeping sync.WaitGroup
+	keeping.Go(func() {
+		if taken = p.keep(ctx); taken != nil {
+			cancel()
+		}
+	})
+	err := p.work.Run(ctx, p.bus)
+	cancel()
+	keeping.Wait()
+	if taken != nil {
+		return taken
+	}
+	return err
+}
+
+// runAll runs all parts until one of them ends, and then stops the others. It returns the error of the first one, joined with the errors of
+// others that failed for another reason than being stopped.
+func runAll(ctx context.Context, parts []*running) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, len(parts))
+	for _, part := range parts {
+		go func() { ended <- part.run(ctx) }()
+	}
+	first := <-ended
+	cancel()
+	var failed []error
+	if !errors.Is(first, context.Canceled) {
+		failed = append(failed, first)
+	}
+	for range len(parts) - 1 {
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			failed = append(failed, err)
+		}
+	}
+	if err := errors.Join(failed...); err != nil {
+		return err
+	}
+	return first
 }

@@ -2,10 +2,12 @@ package program
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -19,13 +21,15 @@ import (
 )
 
 const (
+	// stopLimit is how long each step of the shutdown may take.
+	stopLimit = 10 * time.Second
 	// stepLimit is how long one step of a loop may take before the liveness probe fails.
 	stepLimit = time.Minute
 	// drainLimit is how long in-flight probes and scrapes may take at shutdown.
 	drainLimit = 3 * time.Second
 )
 
-// runtime is what run provides to a part of a program. It is owned by the goroutine of run.
+// runtime is the environment of a part of a program. It is owned by the goroutine of run.
 type runtime struct {
 	// Logger is the logger of the part.
 	Logger *slog.Logger
@@ -65,13 +69,10 @@ func (r *runtime) Progress(name string) *health.Progress {
 	return progress
 }
 
-// OnStop adds a step to the shutdown, which runs in reverse order. It must be called once the thing to stop has started.
+// OnStop adds a step to the shutdown, which runs in reverse order. It must be called after the thing to stop has started.
 func (r *runtime) OnStop(name string, stop func(ctx context.Context) error) {
 	r.stack.onStop(name, stop)
 }
-
-// ConnectOptions returns the options of the part's connection to NATS, for a part that needs another connection.
-func (r *runtime) ConnectOptions() events.ConnectOptions { return r.connect }
 
 // Connect connects to NATS, retrying until ctx ends. The connection is drained at shutdown. Further options override those of the flags.
 func (r *runtime) Connect(ctx context.Context, further ...nats.Option) (*nats.Conn, error) {
@@ -132,4 +133,69 @@ func (r *runtime) serve(ctx context.Context, s server) error {
 		return <-ended
 	})
 	return nil
+}
+
+const (
+	// slowStop is how long a step of a stack may take before it is logged.
+	slowStop = time.Second
+	// stopGrace is how long a step may take to return after its context has ended.
+	stopGrace = 500 * time.Millisecond
+)
+
+// errStopTimeout means that a step of the shutdown did not return in time and was abandoned.
+var errStopTimeout = errors.New("not stopped in time")
+
+// stack stops what was started, in reverse order. One goroutine owns it: its methods are not safe for concurrent use.
+type stack struct {
+	logger *slog.Logger
+	limit  time.Duration // for each step
+	steps  []step
+}
+
+// step is one thing to stop.
+type step struct {
+	name string
+	stop func(context.Context) error
+}
+
+// onStop adds a step. It must be called after the thing to stop has started.
+func (s *stack) onStop(name string, stop func(ctx context.Context) error) {
+	s.steps = append(s.steps, step{name: name, stop: stop})
+}
+
+// stop runs the steps, last added first, and returns their errors joined. Every step runs, even if another failed or ctx has ended. The
+// context of a step ends with ctx or after the limit; a step that does not return soon after that is abandoned with errStopTimeout.
+// Afterwards the stack is empty.
+func (s *stack) stop(ctx context.Context) error {
+	steps := s.steps
+	s.steps = nil
+	var errs []error
+	for _, step := range slices.Backward(steps) {
+		began := time.Now()
+		err := s.run(ctx, step)
+		if took := time.Since(began); took >= slowStop {
+			s.logger.WarnContext(ctx, "slow to stop", "step", step.name, "seconds", took.Seconds())
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("stopping %s: %w", step.name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// run runs one step within its limit. The goroutine outlives the call only if a step ignores its context; the process is about to end
+// then.
+func (s *stack) run(ctx context.Context, step step) error {
+	abandon := time.NewTimer(s.limit + stopGrace)
+	defer abandon.Stop()
+	ctx, cancel := context.WithTimeout(ctx, s.limit)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- step.stop(ctx) }()
+	select {
+	case err := <-done:
+		return err
+	case <-abandon.C:
+		return errStopTimeout
+	}
 }

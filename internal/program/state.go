@@ -8,17 +8,18 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // keyBytes is the size of a fingerprint key: the output of SHA-256.
 const keyBytes = 32
 
-// state is what the program reloader keeps in a directory.
+// state is the directory in which the program reloader keeps its streams and its key.
 type state struct {
 	dir string
 	// keyFile is the file with the fingerprint key, and streams the directory with the streams of the embedded NATS.
 	keyFile, streams string
-	// made says that there was no earlier state, so that nothing is known of the time before.
+	// made is true if there was no earlier state, so that no earlier content of a source is known.
 	made bool
 	lock *os.File
 }
@@ -110,4 +111,44 @@ func syncDir(path string) error {
 		return err
 	}
 	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// errInUse means that another process has the lock of a directory.
+var errInUse = errors.New("another process uses the directory")
+
+// lockDir creates a directory if needed, and locks it. The lock is held until the file is closed or the process ends, so a killed process leaves
+// no lock.
+func lockDir(dir string) (*os.File, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		err = errInUse
+	}
+	if err != nil {
+		return nil, errors.Join(&fs.PathError{Op: "lock", Path: dir, Err: err}, file.Close())
+	}
+	return file, nil
+}
+
+// lockFirst locks the first of the directories that this program may write to. If there is none, the error is about the first directory.
+func lockFirst(dirs []string) (dir string, lock *os.File, err error) {
+	for _, dir := range dirs {
+		lock, lockErr := lockDir(dir)
+		if lockErr == nil {
+			return dir, lock, nil
+		}
+		if err == nil {
+			err = lockErr
+		}
+		if errors.Is(lockErr, errInUse) {
+			break // Do not run beside the other process with another directory.
+		}
+	}
+	return "", nil, fmt.Errorf("--state-dir: %w, want a directory of its own that this program may write to", err)
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/keyturn/keyturn/internal/health"
-	"github.com/keyturn/keyturn/internal/identity"
 	"github.com/keyturn/keyturn/internal/sources"
 )
 
@@ -25,8 +24,8 @@ func NewWatcher(version string) *Watcher {
 
 // AddFlags adds the flags of the options.
 func (w *Watcher) AddFlags(flags *pflag.FlagSet) {
-	w.Process.AddClusterFlags(flags)
-	w.Process.AddRunFlags(flags)
+	w.Process.addClusterFlags(flags)
+	w.Process.addRunFlags(flags)
 	flags.StringSliceVar(&w.Sources.Namespaces, "namespaces", nil, "`namespaces` to watch, separated by commas; empty means all")
 	w.Sources.AddFlags(flags)
 }
@@ -34,12 +33,12 @@ func (w *Watcher) AddFlags(flags *pflag.FlagSet) {
 // Run runs the watcher until ctx ends or a step fails. An error about the options has a line for each problem. Log lines go to log.
 func (w *Watcher) Run(ctx context.Context, log io.Writer, build Build) error {
 	w.Sources.Cluster = w.Process.Cluster
-	if err := errors.Join(w.Process.Validate(), w.Sources.Validate()); err != nil {
+	if err := errors.Join(w.Process.validate(), w.Sources.Validate()); err != nil {
 		return err
 	}
 	return run(ctx, program{
 		Name: "watcher", Build: build, Options: w.Process, Log: log,
-		Parts: []part{{Role: "watcher", Prepare: w.prepare, Identify: identity.Claim}},
+		Parts: []part{{Role: "watcher", Prepare: w.prepare, Identify: claimName}},
 	})
 }
 

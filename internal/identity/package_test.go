@@ -1,9 +1,0 @@
-package identity
-
-import (
-	"testing"
-
-	"github.com/keyturn/keyturn/tests/testkit/natstest"
-)
-
-func TestMain(m *testing.M) { natstest.Main(m) }

@@ -1,0 +1,135 @@
+package program
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/keyturn/keyturn/internal/backoff"
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+const (
+	// claimTimeout bounds the requests to the stream.
+	claimTimeout = 10 * time.Second
+	// claimInterval is how often the name of the cluster is claimed or checked again.
+	claimInterval = time.Minute
+)
+
+// identity detects two clusters that are configured with the same name.
+//
+// A cluster is identified by the UID of its namespace kube-system. The watcher claims the cluster's name for that UID on the stream. At their start
+// and every minute after that, both programs compare the claim with their own cluster. If another cluster has the name, they end with an error that
+// wraps events.ErrClaimed. A claim that the stream has lost, or that is a week old, is made again.
+//
+// The check needs permission to get that namespace. Without it, as in an installation that is restricted to some namespaces, the program logs a
+// warning and runs unchecked.
+type identity struct {
+	// client reads the namespace kube-system. Nil means that the name has no cluster behind it: nothing is claimed or checked.
+	client kubernetes.Interface
+	// replaces is the UID of the cluster that had this name before. Empty if none did.
+	replaces string
+	// interval is claimInterval, except in tests.
+	interval time.Duration
+	log      *slog.Logger
+}
+
+// keep claims or checks the name of a cluster repeatedly until ctx is done. It returns an error, which wraps events.ErrClaimed, as soon as another
+// cluster has the name.
+type keep func(ctx context.Context) error
+
+// claimName claims the name of the bus's cluster. It waits until the API server responds or ctx is done. It returns an error, which wraps
+// events.ErrClaimed, only if another cluster has the name. Any other error, such as a missing permission on NATS, is only logged, because the program
+// can run nevertheless.
+func claimName(ctx context.Context, i identity, bus *events.Bus) (keep, error) {
+	return i.compare(ctx, bus, bus.Claim)
+}
+
+// checkName is like claimName, but does not claim the name. It returns no error if the name is unclaimed.
+func checkName(ctx context.Context, i identity, bus *events.Bus) (keep, error) {
+	return i.compare(ctx, bus, bus.CheckClaim)
+}
+
+// compare calls claim with the cluster's UID, and returns a keep that repeats that.
+func (i identity) compare(ctx context.Context, bus *events.Bus, claim func(ctx context.Context, uid, replaces string) error) (keep, error) {
+	uid := i.uid(ctx)
+	if uid == "" {
+		return func(context.Context) error { return nil }, nil
+	}
+	k := &keeper{cluster: bus.Cluster(), interval: i.interval, log: i.log, claim: func(ctx context.Context) error {
+		return claim(ctx, uid, i.replaces)
+	}}
+	return k.keep, k.try(ctx)
+}
+
+// uid returns the UID of the cluster. It is empty if there is no cluster, if permission is missing, or if ctx has ended.
+func (i identity) uid(ctx context.Context) string {
+	if i.client == nil {
+		return ""
+	}
+	delays := wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 6, Cap: 30 * time.Second}
+	for {
+		namespace, err := i.client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+		switch {
+		case err == nil:
+			return string(namespace.UID)
+		case apierrors.IsForbidden(err):
+			i.log.WarnContext(ctx, "cluster identity not checked: no permission to get namespace kube-system", "err", err)
+			return ""
+		case ctx.Err() != nil:
+			return ""
+		}
+		delay := delays.Step()
+		i.log.WarnContext(ctx, "namespace kube-system cannot be read", "err", err, "retry_in", delay)
+		if !backoff.Sleep(ctx, delay) {
+			return ""
+		}
+	}
+}
+
+// keeper claims or checks the name of a cluster. It is for one goroutine at a time.
+type keeper struct {
+	cluster  string
+	interval time.Duration
+	claim    func(ctx context.Context) error
+	log      *slog.Logger
+	// failing is true after a failed try. Further failures are not logged.
+	failing bool
+}
+
+// try claims or checks the name. It returns an error only if another cluster has the name.
+func (k *keeper) try(ctx context.Context) error {
+	bounded, cancel := context.WithTimeout(ctx, claimTimeout)
+	defer cancel()
+	err := k.claim(bounded)
+	if errors.Is(err, events.ErrClaimed) {
+		return err
+	}
+	if err != nil && ctx.Err() == nil && !k.failing {
+		k.log.WarnContext(ctx, "cluster name neither claimed nor checked", "cluster", k.cluster, "err", err, "retry_in", k.interval)
+	}
+	k.failing = err != nil
+	return nil
+}
+
+// keep tries at each interval, because the stream may lose the claim, and another cluster may then take the name.
+func (k *keeper) keep(ctx context.Context) error {
+	tick := time.NewTicker(k.interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if err := k.try(ctx); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,235 @@
+package program
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	k8stesting "k8s.io/client-go/testing"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
+	"github.com/keyturn/keyturn/tests/testkit/natstest"
+)
+
+// cluster returns the API server of a cluster whose kube-system has the UID.
+func cluster(uid types.UID) *fake.Clientset {
+	return fake.NewClientset(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem, UID: uid}})
+}
+
+// answering returns an API server whose first responses are the errors.
+func answering(uid types.UID, errs ...error) *fake.Clientset {
+	client := cluster(uid)
+	client.PrependReactor("get", "namespaces", func(k8stesting.Action) (bool, apiruntime.Object, error) {
+		if len(errs) == 0 {
+			return false, nil, nil
+		}
+		err := errs[0]
+		errs = errs[1:]
+		return true, nil, err
+	})
+	return client
+}
+
+func newBus(t *testing.T) *events.Bus {
+	t.Helper()
+	bus, _ := newStream(t)
+	return bus
+}
+
+// newStream returns a bus, and the stream with the claims.
+func newStream(t *testing.T) (*events.Bus, jetstream.Stream) {
+	t.Helper()
+	nc, js := natstest.Streams(t)
+	bus, err := events.Open(t.Context(), nc, "prod-eu", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := js.Stream(t.Context(), events.StreamChanges)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bus, stream
+}
+
+// identifier is claimName or checkName.
+type identifier = func(context.Context, identity, *events.Bus) (keep, error)
+
+// answered calls claimName or checkName until the stream has answered. Neither returns an error if it does not: they log that, and try again later.
+func answered(t *testing.T, do identifier, of identity, bus *events.Bus) (k keep, err error) {
+	t.Helper()
+	of.interval = 10 * time.Millisecond
+	testkit.Eventually(t, "the stream answers", func() bool {
+		log := &testkit.Log{}
+		of.log = log.Logger()
+		k, err = do(t.Context(), of, bus)
+		return !strings.Contains(log.String(), "cluster name neither claimed nor checked")
+	})
+	return k, err
+}
+
+func TestTwoClustersCannotHaveOneName(t *testing.T) {
+	bus := newBus(t)
+	first := identity{client: cluster("uid-one")}
+	second := identity{client: cluster("uid-two")}
+	steps := []struct {
+		name    string
+		do      identifier
+		of      identity
+		refused bool
+	}{
+		{"the actuator of the first starts before its watcher", checkName, first, false},
+		{"the watcher of the first claims the name", claimName, first, false},
+		{"and again when it is restarted", claimName, first, false},
+		{"the actuator of the first", checkName, first, false},
+		{"the watcher of the second is refused", claimName, second, true},
+		{"the actuator of the second is refused", checkName, second, true},
+		{"the second replaces the first", claimName, identity{client: second.client, replaces: "uid-one"}, false},
+		{"and needs not say so again", claimName, second, false},
+		{"the first is refused from then on", claimName, first, true},
+		{"what has no cluster claims nothing", claimName, identity{}, false},
+	}
+	for _, step := range steps {
+		if _, err := answered(t, step.do, step.of, bus); errors.Is(err, events.ErrClaimed) != step.refused || err != nil != step.refused {
+			t.Errorf("%s: got %v, want refused: %t", step.name, err, step.refused)
+		}
+	}
+}
+
+func TestWhatKeepsTheClusterFromBeingCheckedIsSaidAndIsNoReasonToStop(t *testing.T) {
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "namespaces"}, "kube-system", errors.New("no"))
+	tests := []struct {
+		name string
+		err  error
+		want string
+		// claims reports whether the name is claimed in the end.
+		claims bool
+	}{
+		{"the permission is missing", forbidden, "cluster identity not checked: no permission to get namespace kube-system", false},
+		{"the API server is not there yet", errors.New("connection refused"), "namespace kube-system cannot be read", true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			bus := newBus(t)
+			var log bytes.Buffer
+			of := identity{client: answering("uid-one", tt.err), interval: claimInterval, log: slog.New(slog.NewTextHandler(&log, nil))}
+			if _, err := claimName(t.Context(), of, bus); err != nil {
+				t.Errorf("got %v", err)
+			}
+			if strings.Count(log.String(), tt.want) != 1 {
+				t.Errorf("the log does not say once that %s:\n%s", tt.want, &log)
+			}
+			err := natstest.Answered(t, func() error {
+				_, err := bus.Last(t.Context(), events.ClaimSubject("prod-eu"))
+				return err
+			})
+			if errors.Is(err, events.ErrNotFound) == tt.claims {
+				t.Errorf("reading the claim: got %v, want it there: %t", err, tt.claims)
+			}
+		})
+	}
+}
+
+func TestAProgramThatIsStoppedWhileItWaitsForTheAPIServerEndsQuietly(t *testing.T) {
+	bus := newBus(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	client := cluster("uid-one")
+	client.PrependReactor("get", "namespaces", func(k8stesting.Action) (bool, apiruntime.Object, error) {
+		cancel()
+		return true, nil, errors.New("connection refused")
+	})
+	k, err := checkName(ctx, identity{client: client, interval: claimInterval, log: slog.New(slog.DiscardHandler)}, bus)
+	if err != nil {
+		t.Errorf("got %v", err)
+	}
+	if err := k(ctx); err != nil {
+		t.Errorf("keeping it: got %v", err)
+	}
+}
+
+func TestAClaimThatTheStreamHasLostIsMadeAgain(t *testing.T) {
+	bus, stream := newStream(t)
+	k, err := answered(t, claimName, identity{client: cluster("uid-one")}, bus)
+	if err != nil {
+		t.Fatal(err)
+	}
+	testkit.Run(t, "the first cluster", k)
+	second := identity{client: cluster("uid-two")}
+	for range 2 {
+		if err := stream.Purge(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		testkit.Await(t, "the name is claimed again", func(ctx context.Context) bool {
+			_, err := bus.Last(ctx, events.ClaimSubject("prod-eu"))
+			return err == nil
+		})
+		for name, do := range map[string]identifier{"the watcher": claimName, "the actuator": checkName} {
+			if _, err := answered(t, do, second, bus); !errors.Is(err, events.ErrClaimed) {
+				t.Errorf("%s of a second cluster: got %v, want it refused", name, err)
+			}
+		}
+	}
+}
+
+func TestAClusterWhoseNameWasTakenMeanwhileEnds(t *testing.T) {
+	for name, do := range map[string]identifier{"a watcher": claimName, "an actuator": checkName} {
+		t.Run(name, func(t *testing.T) {
+			bus, stream := newStream(t)
+			first := identity{client: cluster("uid-one")}
+			if _, err := answered(t, claimName, first, bus); err != nil {
+				t.Fatal(err)
+			}
+			k, err := answered(t, do, first, bus)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := stream.Purge(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := answered(t, claimName, identity{client: cluster("uid-two")}, bus); err != nil {
+				t.Fatal(err)
+			}
+			if err := k(t.Context()); !errors.Is(err, events.ErrClaimed) {
+				t.Errorf("got %v, want that another cluster has the name", err)
+			}
+		})
+	}
+}
+
+func TestAStreamThatCannotBeReadForLongIsLoggedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		tries := 0
+		k := &keeper{
+			cluster: "prod-eu", interval: claimInterval, log: slog.New(slog.NewTextHandler(&log, nil)),
+			claim: func(context.Context) error {
+				if tries++; tries == 5 {
+					return nil
+				}
+				return errors.New("no responders")
+			},
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*claimInterval+time.Second)
+		defer cancel()
+		if err := k.keep(ctx); err != nil || tries != 10 {
+			t.Errorf("got %v after %d tries, want 10 tries", err, tries)
+		}
+		if got := strings.Count(log.String(), "cluster name neither claimed nor checked"); got != 2 {
+			t.Errorf("it is logged %d times, want once before it worked and once after:\n%s", got, &log)
+		}
+	})
+}
