@@ -5,12 +5,22 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"slices"
+	"strings"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+	metricnoop "go.opentelemetry.io/otel/metric/noop"
+	"go.opentelemetry.io/otel/sdk/resource"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
+	tracenoop "go.opentelemetry.io/otel/trace/noop"
 )
+
+// scope is the name of this package's meter.
+const scope = "github.com/keyturn/keyturn/internal/telemetry"
 
 // flushLimit is how long Shutdown may take for traces, and again for metrics.
 const flushLimit = 3 * time.Second
@@ -23,11 +33,11 @@ type Service struct {
 	Version string
 	// Cluster is k8s.cluster.name; left out if empty.
 	Cluster string
-	// Scraped says that Metrics is served. If false, nothing is measured for it.
+	// Scraped is true if Metrics is served. If not, nothing is measured for it.
 	Scraped bool
 }
 
-// Telemetry is what a program needs to be observed. Its fields are never nil.
+// Telemetry has the providers of a program. Its fields are never nil.
 type Telemetry struct {
 	// TracerProvider is a no-op unless the environment names an exporter.
 	TracerProvider trace.TracerProvider
@@ -54,24 +64,14 @@ func Setup(ctx context.Context, service Service) (*Telemetry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("describing this process to telemetry: %w", err)
 	}
-	meters, err := newMeterProvider(ctx, res, service.Scraped)
-	if err != nil {
-		return nil, fmt.Errorf("setting up metrics: %w", err)
-	}
-	t := &Telemetry{
-		MeterProvider: meters.MeterProvider, Metrics: meters.handler, flushLimit: flushLimit,
-		flushes: []flush{{"metrics", meters.shutdown}},
-	}
-	if err := observeBuild(t.MeterProvider, service.Version); err != nil {
+	t := &Telemetry{TracerProvider: tracenoop.NewTracerProvider(), MeterProvider: metricnoop.NewMeterProvider(), flushLimit: flushLimit}
+	if err := t.setUpMetrics(ctx, res, service); err != nil {
 		return nil, errors.Join(fmt.Errorf("setting up metrics: %w", err), t.Shutdown(ctx))
 	}
 	// Traces come after metrics, because spans are counted: Shutdown runs in reverse order, and flushes traces first.
-	traces, err := newTracerProvider(ctx, res, t.MeterProvider)
-	if err != nil {
+	if err := t.setUpTraces(ctx, res); err != nil {
 		return nil, errors.Join(fmt.Errorf("setting up traces: %w", err), t.Shutdown(ctx))
 	}
-	t.TracerProvider = traces.TracerProvider
-	t.flushes = append(t.flushes, flush{"traces", traces.shutdown})
 	return t, nil
 }
 
@@ -94,4 +94,45 @@ func (t *Telemetry) Shutdown(ctx context.Context) error {
 	}
 	t.flushes = nil
 	return errors.Join(errs...)
+}
+
+// newResource describes this process. In order of precedence, lowest first: the service, the pod's POD_NAME, POD_NAMESPACE and POD_UID,
+// OTEL_RESOURCE_ATTRIBUTES, OTEL_SERVICE_NAME.
+func newResource(ctx context.Context, service Service) (*resource.Resource, error) {
+	attrs := []attribute.KeyValue{
+		semconv.ServiceName(service.Name),
+		semconv.ServiceNamespace("keyturn"),
+	}
+	for _, optional := range []struct {
+		key   attribute.Key
+		value string
+	}{
+		{semconv.ServiceVersionKey, service.Version},
+		{semconv.K8SClusterNameKey, service.Cluster},
+		{semconv.K8SPodNameKey, env("POD_NAME")},
+		{semconv.K8SNamespaceNameKey, env("POD_NAMESPACE")},
+		{semconv.K8SPodUIDKey, env("POD_UID")},
+		{semconv.ServiceInstanceIDKey, env("POD_UID")},
+	} {
+		if optional.value != "" {
+			attrs = append(attrs, optional.key.String(optional.value))
+		}
+	}
+	return resource.New(ctx,
+		resource.WithSchemaURL(semconv.SchemaURL),
+		resource.WithTelemetrySDK(),
+		resource.WithService(), // a random service.instance.id, for use outside a pod
+		resource.WithAttributes(attrs...),
+		resource.WithFromEnv(),
+	)
+}
+
+// disabled reports whether the environment turns OpenTelemetry off altogether.
+func disabled() bool {
+	return strings.EqualFold(env("OTEL_SDK_DISABLED"), "true")
+}
+
+// env returns an OpenTelemetry environment variable, for which empty means unset.
+func env(name string) string {
+	return strings.TrimSpace(os.Getenv(name))
 }
