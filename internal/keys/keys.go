@@ -6,7 +6,7 @@
 //
 // The exception is the certificate of the NATS server and its CA, which a later run renews when they are due. That needs permission to
 // read and update these two Secrets. If a concurrent run has changed one of them, the run starts over. A certificate that the CA did not
-// sign belongs to somebody else, and is never changed.
+// sign is not ours, and is never changed.
 package keys
 
 import (

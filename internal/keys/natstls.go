@@ -36,8 +36,8 @@ func (o Options) makeNATSTLS(ctx context.Context) error {
 
 // renewNATSTLS reads both Secrets once, and creates or renews what is due. An update fails if the Secret has changed since it was read.
 //
-// The CA is written before the certificate, and the certificate is read before the CA. So the certificate was signed by the CA that is read,
-// by the one before it, or by somebody else, but not by a newer CA.
+// The CA is written before the certificate, and the certificate is read before the CA. So the certificate was not signed by a newer CA than the one
+// that is read.
 func (o Options) renewNATSTLS(ctx context.Context) error {
 	server, err := o.get(ctx, natsTLSSecret)
 	if err != nil {
@@ -70,8 +70,7 @@ func (o Options) renewNATSTLS(ctx context.Context) error {
 	return o.renewCertificate(ctx, ca, server, leaf)
 }
 
-// reportTheirs logs that the certificate in the data of the server's Secret belongs to somebody else. It logs an error if nobody seems to
-// renew the certificate.
+// reportTheirs logs that the certificate in the data of the server's Secret is not ours. It logs an error if it does not seem to be renewed.
 func (o Options) reportTheirs(ctx context.Context, data map[string][]byte) {
 	level, attributes := slog.LevelWarn, []any{"secret", natsTLSSecret, "ca", natsCASecret}
 	if chain, err := certificates(data[certificateFile]); err != nil {
@@ -86,8 +85,7 @@ func (o Options) reportTheirs(ctx context.Context, data map[string][]byte) {
 }
 
 // parseCertificate reads the data of the server's Secret, and reports whether the CA has signed the certificate in it. A nil CA has signed
-// none. An error means that the Secret is not usable, and that the CA has signed the certificate or that this cannot be known. No error
-// quotes the data.
+// none. An error means that the Secret is not usable, and that it may be ours. No error quotes the data.
 func (ca *natsCA) parseCertificate(data map[string][]byte) (leaf *x509.Certificate, ours bool, err error) {
 	if ca == nil {
 		return nil, false, nil
@@ -159,4 +157,38 @@ const natsService = "keyturn-nats"
 func natsNames(namespace string) []string {
 	service := natsService + "." + namespace
 	return []string{natsService, service, service + ".svc", service + ".svc.cluster.local", "localhost", "127.0.0.1", "::1"}
+}
+
+// renewal is the reason why a CA or a certificate is written, or notDue.
+type renewal string
+
+const (
+	notDue      renewal = ""
+	missing     renewal = "there is none"
+	notYetValid renewal = "it is not valid yet"
+	caEnds      renewal = "it would end before a new certificate"
+	halfOver    renewal = "less than half of its time is left"
+	otherNames  renewal = "it lacks a name of the server"
+	otherCAs    renewal = "there is another ca"
+)
+
+// isHalfOver reports whether less than half of the lifetime of a certificate is left.
+func isHalfOver(leaf *x509.Certificate, now time.Time) bool {
+	return leaf.NotAfter.Sub(now) < leaf.NotAfter.Sub(leaf.NotBefore)/2
+}
+
+// certificateDue returns why a certificate must be renewed, or notDue.
+func certificateDue(leaf *x509.Certificate, names []string, now time.Time) renewal {
+	switch {
+	case now.Before(leaf.NotBefore):
+		return notYetValid
+	case isHalfOver(leaf, now):
+		return halfOver
+	}
+	for _, name := range names {
+		if leaf.VerifyHostname(name) != nil {
+			return otherNames
+		}
+	}
+	return notDue
 }
