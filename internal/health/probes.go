@@ -2,10 +2,12 @@
 package health
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Probes serves the probes of a kubelet from named checks. Its methods are safe for concurrent use.
@@ -24,14 +26,14 @@ type check struct {
 	run  func() error
 }
 
-// AddLiveness adds a check to /livez. The probe fails if run returns an error, and serves its text.
+// AddLiveness adds a check to /livez, which fails if run returns an error, and serves its text.
 func (h *Probes) AddLiveness(name string, run func() error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.liveness = append(h.liveness, check{name, run})
 }
 
-// AddReadiness adds a check to /readyz. The probe fails if run returns an error, and serves its text.
+// AddReadiness adds a check to /readyz, which fails if run returns an error, and serves its text.
 func (h *Probes) AddReadiness(name string, run func() error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -99,4 +101,56 @@ func answer(w http.ResponseWriter, status int, lines string) {
 	w.WriteHeader(status)
 	// An error means that the client is gone.
 	_, _ = w.Write([]byte(lines))
+}
+
+// Progress is a liveness check of one loop that waits for work and does it in steps. A loop that waits is alive, however long it waits;
+// a loop whose current step has taken longer than the limit is stuck. Its methods are safe for concurrent use. The methods of a nil
+// Progress do nothing, for loops that are not probed.
+type Progress struct {
+	now   func() time.Time
+	limit time.Duration
+
+	mu    sync.Mutex
+	since time.Time // the beginning of the current step; zero while the loop waits
+}
+
+// NewProgress returns the progress of a loop that waits for work. A step may take at most limit.
+func NewProgress(now func() time.Time, limit time.Duration) *Progress {
+	return &Progress{now: now, limit: limit}
+}
+
+// Busy is called when the loop has taken work and begins a step.
+func (p *Progress) Busy() {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.since = p.now()
+}
+
+// Idle is called when the loop waits for work.
+func (p *Progress) Idle() {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.since = time.Time{}
+}
+
+// Check returns an error if the current step has taken longer than the limit. It is a check for Probes.
+func (p *Progress) Check() error {
+	if p == nil {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.since.IsZero() {
+		return nil
+	}
+	if took := p.now().Sub(p.since); took > p.limit {
+		return fmt.Errorf("in one step for %s, limit %s", took.Round(time.Second), p.limit)
+	}
+	return nil
 }
