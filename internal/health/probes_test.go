@@ -20,7 +20,6 @@ func TestProbes(t *testing.T) {
 		code int
 		body string
 	}{
-		{"without checks a program is alive", func(*Probes) {}, "/livez", 200, ""},
 		{"without checks a program is ready", func(*Probes) {}, "/readyz", 200, ""},
 		{"a check that passes says ok", func(h *Probes) { h.AddReadiness("sync", ok) }, "/readyz", 200, "[+]sync ok\n"},
 		{

@@ -6,13 +6,11 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
-	"errors"
 	"log/slog"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
-	"testing/iotest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -108,21 +106,5 @@ func TestNobodyHasTheKeyOfTheCAOfTheRoutes(t *testing.T) {
 	usages := []x509.ExtKeyUsage{x509.ExtKeyUsageAny}
 	if _, err := parse(t, routes["tls.crt"]).Verify(x509.VerifyOptions{Roots: roots, CurrentTime: installed, KeyUsages: usages}); err == nil {
 		t.Error("two installations have the same CA")
-	}
-}
-
-func TestACertificateOfTheRoutesThatIsThereStaysAsItIs(t *testing.T) {
-	n := &namespace{secrets: map[string]map[string]string{}}
-	before, _ := n.makeRoutes(t)
-	after, _ := n.makeRoutes(t)
-	if !maps.Equal(before, after) {
-		t.Error("a second run changed the certificate")
-	}
-}
-
-func TestRandomnessThatEndsMakesNoCertificate(t *testing.T) {
-	broken := errors.New("no entropy")
-	if routes, err := newRoutesCertificate(iotest.ErrReader(broken), installed, "keyturn-system"); !errors.Is(err, broken) || routes != nil {
-		t.Errorf("got %d files and %v, want none and %v", len(routes), err, broken)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"io"
 	"log/slog"
 	"maps"
 	"strings"
@@ -17,14 +18,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
+// tlsOptions are the options for the certificate of the NATS server of a namespace, at the given time.
+func (n *namespace) tlsOptions(namespace string, at time.Time, log io.Writer) Options {
+	return Options{
+		Secrets: n, Updates: n, TLSNamespace: namespace, Now: func() time.Time { return at }, Random: rand.Reader,
+		Logger: slog.New(slog.NewTextHandler(log, nil)),
+	}
+}
+
 // makeTLS runs the command for the certificate of the NATS server at the given time.
 func (n *namespace) makeTLS(t *testing.T, at time.Time) (log string, err error) {
 	t.Helper()
 	var buffer bytes.Buffer
-	err = Options{
-		Secrets: n, Updates: n, TLSNamespace: "keyturn-system", Now: func() time.Time { return at }, Random: rand.Reader,
-		Logger: slog.New(slog.NewTextHandler(&buffer, nil)),
-	}.makeNATSTLS(t.Context())
+	err = n.tlsOptions("keyturn-system", at, &buffer).makeNATSTLS(t.Context())
 	for name, data := range n.secrets {
 		for file, content := range data {
 			text := buffer.String()
@@ -181,10 +187,7 @@ func TestACertificateOfAnotherNamespaceIsRenewed(t *testing.T) {
 	n := newInstallation(t)
 	before := n.secrets[natsTLSSecret][certificateFile]
 	var log bytes.Buffer
-	err := Options{
-		Secrets: n, Updates: n, TLSNamespace: "elsewhere", Now: func() time.Time { return day(1) }, Random: rand.Reader,
-		Logger: slog.New(slog.NewTextHandler(&log, nil)),
-	}.makeNATSTLS(t.Context())
+	err := n.tlsOptions("elsewhere", day(1), &log).makeNATSTLS(t.Context())
 	after := n.secrets[natsTLSSecret]
 	if err != nil || after[certificateFile] == before || !strings.Contains(log.String(), "it lacks a name of the server") {
 		t.Fatalf("got %v and the log\n%s\nwant another certificate", err, log.String())
@@ -446,11 +449,7 @@ func TestManyRunsAtOnceAgree(t *testing.T) {
 		var runs sync.WaitGroup
 		for range 8 {
 			runs.Go(func() {
-				err := Options{
-					Secrets: n, Updates: n, TLSNamespace: "keyturn-system", Now: func() time.Time { return at }, Random: rand.Reader,
-					Logger: slog.New(slog.DiscardHandler),
-				}.makeNATSTLS(t.Context())
-				if err != nil {
+				if err := n.tlsOptions("keyturn-system", at, io.Discard).makeNATSTLS(t.Context()); err != nil {
 					t.Error(err)
 				}
 			})

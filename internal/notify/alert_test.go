@@ -47,7 +47,6 @@ func TestAlertsHaveTheFormsOfReloader(t *testing.T) {
 		},
 		{"teams", map[string]string{"ALERT_SINK": "teams"}, `{"text":"` + line + `\n` + next + `"}`, "application/json"},
 		{"gchat", map[string]string{"ALERT_SINK": "gchat"}, `{"text":"` + line + `\n` + next + `"}`, "application/json"},
-		{"raw", map[string]string{"ALERT_SINK": "raw"}, strings.ReplaceAll(line+"\n"+next, "*", ""), "text/plain"},
 		{"no sink", nil, strings.ReplaceAll(line+"\n"+next, "*", ""), "text/plain"},
 		{
 			"what comes first in the text",

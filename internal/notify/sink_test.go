@@ -116,6 +116,7 @@ func TestAMessageThatExpiresWhileItIsParkedIsCounted(t *testing.T) {
 func TestAMessageThatIsNotTakenIsParkedAndAtLastGivenUp(t *testing.T) {
 	tests := []struct {
 		name              string
+		status            int
 		deliveries, tries int
 		err               error
 		within            time.Duration
@@ -123,14 +124,21 @@ func TestAMessageThatIsNotTakenIsParkedAndAtLastGivenUp(t *testing.T) {
 		results           map[string]int64
 	}{
 		{
-			"it is parked after a few tries, so that the others go on", 1, maxTries, errParked, 20 * time.Second, "notification parked",
+			"it is parked after a few tries, so that the others go on", http.StatusInternalServerError, 1, maxTries, errParked, 20 * time.Second, "notification parked",
 			map[string]int64{"team/slack/parked": 1, "team/slack/retried": maxTries - 1},
 		},
 		{
-			"it is parked again after one try", maxDeliveries - 1, 1, errParked, time.Second, "notification parked",
+			"it is parked again after one try", http.StatusInternalServerError, maxDeliveries - 1, 1, errParked, time.Second, "notification parked",
 			map[string]int64{"team/slack/parked": 1},
 		},
-		{"it is given up after days", maxDeliveries, 1, nil, time.Second, "notification given up", map[string]int64{"team/slack/given-up": 1}},
+		{
+			"it is given up after days", http.StatusInternalServerError, maxDeliveries, 1, nil, time.Second, "notification given up",
+			map[string]int64{"team/slack/given-up": 1},
+		},
+		{
+			"it is not repeated after it was refused", http.StatusNotFound, 1, 1, nil, time.Second, "level=ERROR msg=\"notification refused\"",
+			map[string]int64{"team/slack/refused": 1},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -138,7 +146,7 @@ func TestAMessageThatIsNotTakenIsParkedAndAtLastGivenUp(t *testing.T) {
 				start, tries := time.Now(), 0
 				sink, counters, log := served(t, maxPerMinute, func(*http.Request) (*http.Response, error) {
 					tries++
-					return answer(http.StatusInternalServerError, nil)
+					return answer(tt.status, nil)
 				})
 				if err := sink.send(t.Context(), outcome(events.VerbFailed, "shop", "r1"), tt.deliveries); !errors.Is(err, tt.err) {
 					t.Errorf("got %v, want %v", err, tt.err)
@@ -171,23 +179,6 @@ func TestAMessageIsParkedForLongerEachTime(t *testing.T) {
 	}
 	if days := total.Hours() / 24; days < 2.5 || days > 3.5 {
 		t.Errorf("it is given up after %.1f days, want about 3", days)
-	}
-}
-
-func TestAMessageThatIsRefusedIsNotRepeated(t *testing.T) {
-	tries := 0
-	sink, counters, log := served(t, maxPerMinute, func(*http.Request) (*http.Response, error) {
-		tries++
-		return answer(http.StatusNotFound, nil)
-	})
-	if err := sink.send(t.Context(), outcome(events.VerbFailed, "shop", "r1"), 1); err != nil || tries != 1 {
-		t.Errorf("got %v after %d tries, want the message to be acknowledged after one", err, tries)
-	}
-	if diff := cmp.Diff(map[string]int64{"team/slack/refused": 1}, counters.results(t)); diff != "" {
-		t.Errorf("metrics (-want +got):\n%s", diff)
-	}
-	if !strings.Contains(log.String(), "level=ERROR") {
-		t.Errorf("the log does not say so: %s", log)
 	}
 }
 
@@ -257,35 +248,6 @@ func TestASinkStopsAtOnceAndGivesTheMessageBack(t *testing.T) {
 					t.Errorf("it took %s", took)
 				}
 			})
-		})
-	}
-}
-
-func TestASinkWantsTheVerbsAndNamespacesOfItsConfiguration(t *testing.T) {
-	tests := []struct {
-		name string
-		sink sink
-		o    events.Outcome
-		want bool
-	}{
-		{"a verb that it has", sink{verbs: []events.Verb{events.VerbFailed}}, outcome(events.VerbFailed, "shop", "r1"), true},
-		{"a verb that it has not", sink{verbs: []events.Verb{events.VerbFailed}}, outcome(events.VerbStarted, "shop", "r1"), false},
-		{
-			"a namespace that it has",
-			sink{verbs: []events.Verb{events.VerbFailed}, namespaces: []string{"bank", "shop"}},
-			outcome(events.VerbFailed, "shop", "r1"), true,
-		},
-		{
-			"a namespace that it has not",
-			sink{verbs: []events.Verb{events.VerbFailed}, namespaces: []string{"bank"}},
-			outcome(events.VerbFailed, "shop", "r1"), false,
-		},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			if got := tt.sink.wants(tt.o); got != tt.want {
-				t.Errorf("got %t", got)
-			}
 		})
 	}
 }

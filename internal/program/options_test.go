@@ -16,6 +16,7 @@ func TestOptionsValidate(t *testing.T) {
 		want   string // empty if the options are valid
 	}{
 		{"the defaults are valid", func(*Options) {}, ""},
+		{"a level is one of four", func(o *Options) { o.Log.Level = "loud" }, `--log-level: "loud", want debug, info, warn or error`},
 		{"no address at all is valid", func(o *Options) { o.MetricsAddr, o.HealthAddr = "", "" }, ""},
 		{"a loopback address with any free port is valid", func(o *Options) { o.HealthAddr = "[::1]:0" }, ""},
 		{"a port alone is no address", func(o *Options) { o.MetricsAddr = "8080" }, `--metrics-addr: "8080", want host:port, :port or empty`},
@@ -45,11 +46,11 @@ func TestOptionsFlagsSetEveryField(t *testing.T) {
 	if diff := cmp.Diff(want, opts); diff != "" {
 		t.Errorf("adding the flags changed the defaults (-want +got):\n%s", diff)
 	}
-	err := flags.Parse([]string{"--cluster=west", "--kubeconfig=k", "--nats-url=n", "--log-level=debug", "--metrics-addr=:1", "--health-addr=:2", "--replaces-cluster=u"})
+	err := flags.Parse([]string{"--cluster=west", "--kubeconfig=k", "--nats-url=n", "--log-level=debug", "--log-format=text", "--metrics-addr=:1", "--health-addr=:2", "--replaces-cluster=u"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want.Cluster, want.Kube.Kubeconfig, want.NATS.URL, want.Log.Level = "west", "k", "n", "debug"
+	want.Cluster, want.Kube.Kubeconfig, want.NATS.URL, want.Log.Level, want.Log.Format = "west", "k", "n", "debug", "text"
 	want.MetricsAddr, want.HealthAddr, want.ReplacesCluster = ":1", ":2", "u"
 	if diff := cmp.Diff(want, opts); diff != "" {
 		t.Errorf("options (-want +got):\n%s", diff)

@@ -231,16 +231,6 @@ func TestShutdownFlushesAfterTheContextEnded(t *testing.T) {
 	}
 }
 
-func TestShutdownAgainDoesNothing(t *testing.T) {
-	clearEnvironment(t)
-	tel := setup(t, scraped())
-	for range 2 {
-		if err := tel.Shutdown(t.Context()); err != nil {
-			t.Errorf("shutting down: %v", err)
-		}
-	}
-}
-
 func TestTracesOffAreFree(t *testing.T) {
 	clearEnvironment(t)
 	tracer := setup(t, service()).TracerProvider.Tracer("test")
