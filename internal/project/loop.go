@@ -31,14 +31,12 @@ type loop struct {
 	retries retries
 }
 
-// add queues a resource, with a cause unless c is nil.
+// add queues a resource with a cause.
 func (l *loop) add(k key, c *cause) {
-	if c != nil {
-		l.mu.Lock()
-		i := l.item(k)
-		i.causes = append(i.causes, c)
-		l.mu.Unlock()
-	}
+	l.mu.Lock()
+	i := l.item(k)
+	i.causes = append(i.causes, c)
+	l.mu.Unlock()
 	l.queue.Add(k)
 }
 

@@ -429,9 +429,9 @@ func TestResourcesWhoseWebhookDoesNotAnswerDelayNoOthers(t *testing.T) {
 		for i := range hanging {
 			k := sees(fmt.Sprintf("hanging%d", i))
 			b.item(k).failures = 1
-			b.add(k, nil)
+			b.queue.Add(k)
 		}
-		b.add(sees("healthy"), nil)
+		b.queue.Add(sees("healthy"))
 		began := time.Now()
 		var running sync.WaitGroup
 		for range workers {

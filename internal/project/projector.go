@@ -89,7 +89,7 @@ func New(o Options) (*Projector, error) {
 		log:      o.Logger, now: o.Now, items: make(map[key]*item),
 		queue: workqueue.NewTypedDelayingQueue[key](),
 	}
-	l.index = newIndex(digests, func(k key) { l.add(k, nil) })
+	l.index = newIndex(digests, l.queue.Add)
 	l.apply = &applier{client: o.Client, dynamic: o.Dynamic, index: l.index}
 	return &Projector{options: o, kinds: kinds, index: l.index, reflectors: newReflectors(o.Dynamic, l.index, kinds, o.Logger), loop: l}, nil
 }
@@ -160,7 +160,7 @@ func (p *Projector) resync(ctx context.Context) {
 			return
 		case <-ticker.C:
 			for _, k := range p.index.all(func(*target) bool { return true }) {
-				p.loop.add(k, nil)
+				p.loop.queue.Add(k)
 			}
 		}
 	}
