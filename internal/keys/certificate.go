@@ -82,7 +82,7 @@ const routesSecret = "keyturn-nats-routes"
 const routesYears = 10
 
 // newRoutesCertificate returns the data of the Secret with a new certificate that all actuators of a namespace share, as servers and as
-// clients. Its CA signs nothing else: the CA's key is discarded, so whoever presents a certificate of this CA has read the Secret.
+// clients. Its CA signs nothing else: the CA's key is discarded, so a peer with a certificate of this CA has read the Secret.
 func newRoutesCertificate(random io.Reader, now time.Time, namespace string) (map[string]string, error) {
 	ca, err := newAuthority(random, routesSecret+" CA", now, routesYears)
 	if err != nil {

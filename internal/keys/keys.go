@@ -45,7 +45,7 @@ type Options struct {
 	// NATSUsers are the names of the NATS users: of the programs, and of readers of the streams. Empty if they are managed elsewhere.
 	NATSUsers []string
 	// Audit also makes the keys of a watcher that only receives the audit of secret stores: a fingerprint key, and a NATS user if NATSUsers
-	// has any. It has its own keys, because whoever takes over a watcher that listens on the network must not learn those of the others.
+	// has any. It has its own keys, because an attacker who takes over a watcher that listens on the network must not learn those of the others.
 	Audit bool
 	// RoutesNamespace is the namespace of the actuators whose NATS servers need a certificate for the routes between them. Empty if none do.
 	RoutesNamespace string

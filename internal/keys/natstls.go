@@ -27,14 +27,14 @@ func natsTLSEnd(now time.Time) time.Time { return now.AddDate(natsTLSYears, 0, 0
 // outrun has the delays after which a run starts over if a concurrent one has changed a Secret.
 var outrun = wait.Backoff{Duration: 20 * time.Millisecond, Factor: 2, Jitter: 1, Steps: 6}
 
-// makeNATSTLS creates the CA and the certificate, and renews what is due.
+// makeNATSTLS creates or renews the CA and the certificate.
 func (o Options) makeNATSTLS(ctx context.Context) error {
 	return retry.OnError(outrun, func(err error) bool {
 		return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err)
 	}, func() error { return o.renewNATSTLS(ctx) })
 }
 
-// renewNATSTLS reads both Secrets once, and creates or renews what is due. An update fails if the Secret has changed since it was read.
+// renewNATSTLS reads both Secrets once, and creates or renews them if they are due. An update fails if the Secret has changed since it was read.
 //
 // The CA is written before the certificate, and the certificate is read before the CA. So the certificate was not signed by a newer CA than the one
 // that is read.

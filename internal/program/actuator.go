@@ -30,7 +30,7 @@ type Actuator struct {
 
 	// server is the embedded server, after its start.
 	server *embedded.Server
-	// guardInterval is how often the streams are compared with what is required: once a minute, except in tests.
+	// guardInterval is how often the streams are compared with the required ones: once a minute, except in tests.
 	guardInterval time.Duration
 }
 
@@ -76,8 +76,8 @@ func (a *Actuator) Run(ctx context.Context, log io.Writer, build Build) error {
 	})
 }
 
-// refuseTokens returns an error if the environment has a token of a secret store: only the watcher reads stores, and what both programs get comes
-// from a ConfigMap.
+// refuseTokens returns an error if the environment has a token of a secret store: only the watcher reads stores, and a variable that both programs
+// have comes from a ConfigMap.
 func refuseTokens(lookup func(string) (string, bool)) error {
 	for _, name := range []string{"BAO_TOKEN", "VAULT_TOKEN"} {
 		if _, set := lookup(name); set {

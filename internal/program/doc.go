@@ -13,6 +13,6 @@ type Build struct {
 	// Version is the version of the release, also for telemetry.
 	Version string
 	// SmallHeap is the heap in bytes below which garbage is not collected, see keepSmall. 0 means that the program shares its process, as in
-	// a test: it then does not touch what is global to the process, which is the garbage collector and the logs and metrics of client-go.
+	// a test: it then does not touch the globals of the process: the garbage collector, and the logs and metrics of client-go.
 	SmallHeap uint64
 }

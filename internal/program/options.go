@@ -22,7 +22,7 @@ type Options struct {
 	Kube kube.Options
 	// NATS selects the NATS servers. run sets the cluster, the name, the role and the logger.
 	NATS events.ConnectOptions
-	// Log selects what is logged, and how.
+	// Log selects the level and the format of the log.
 	Log telemetry.LogOptions
 	// MetricsAddr is the host:port that serves /metrics. Default ":8080"; empty means off, port 0 means any free one.
 	MetricsAddr string
@@ -61,7 +61,7 @@ func (o *Options) addServingFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.HealthAddr, "health-addr", o.HealthAddr, "`address` that serves /livez and /readyz; empty turns it off")
 }
 
-// validate returns an error with a line for each invalid field: the flag, its value and what is allowed. The parts of the program that use
+// validate returns an error with a line for each invalid field: the flag, its value and the allowed ones. The parts of the program that use
 // Cluster validate it.
 func (o *Options) validate() error {
 	errs := []error{o.Log.Validate()}

@@ -54,7 +54,7 @@ type prepared struct {
 	Run func(ctx context.Context, bus *events.Bus) error
 }
 
-// run runs a program until ctx ends or a step fails, and undoes what it has set up. It returns the error of the work, or that of the
+// run runs a program until ctx ends or a step fails, and undoes its set-up. It returns the error of the work, or that of the
 // shutdown if the work has none.
 func run(ctx context.Context, p program) (err error) {
 	r, err := p.setUp(ctx)

@@ -145,7 +145,7 @@ const (
 // errStopTimeout means that a step of the shutdown did not return in time and was abandoned.
 var errStopTimeout = errors.New("not stopped in time")
 
-// stack stops what was started, in reverse order. One goroutine owns it: its methods are not safe for concurrent use.
+// stack stops the started parts in reverse order. One goroutine owns it: its methods are not safe for concurrent use.
 type stack struct {
 	logger *slog.Logger
 	limit  time.Duration // for each step

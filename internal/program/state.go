@@ -34,7 +34,7 @@ func temporaryDirs() []string {
 // close releases the directory for other processes.
 func (s state) close() error { return s.lock.Close() }
 
-// openState returns the state in the first of the directories that can be written to, and creates what is missing. No other process can use
+// openState returns the state in the first of the directories that can be written to, and creates missing files. No other process can use
 // the directory until the state is closed. If ownKey names a key file, that is used instead of a key in the directory.
 //
 // Fingerprints under different keys cannot be compared: if streams were kept without their key, every source that was written meanwhile
@@ -51,7 +51,7 @@ func openState(dirs []string, ownKey string, random io.Reader) (state, error) {
 	return s, nil
 }
 
-// prepare creates what is missing.
+// prepare creates the key if it is missing.
 func (s *state) prepare(ownKey string, random io.Reader) error {
 	if ownKey != "" {
 		s.keyFile = ownKey

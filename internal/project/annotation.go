@@ -10,7 +10,7 @@ import (
 	"github.com/keyturn/keyturn/internal/fieldpath"
 )
 
-// annotation says which values a resource wants: <path>=secret/<name>/<key>, several of them separated by semicolons.
+// annotation requests values for fields of a resource: <path>=secret/<name>/<key>, several of them separated by semicolons.
 const annotation = "keyturn.dev/project"
 
 // maxWishes is the maximum number of fields in an annotation.
@@ -76,7 +76,7 @@ func overlap(a, b string) bool {
 	return a == b || strings.HasPrefix(a, b+"/") || strings.HasPrefix(b, a+"/")
 }
 
-// refusal returns why a resource of the kind in a namespace may not have what it wants, or "" if it may.
+// refusal returns why a resource of the kind in a namespace may not have the fields that it wants, or "" if it may.
 func (k *kind) refusal(namespace string, wishes []wish) string {
 	for _, w := range wishes {
 		keys, given := k.keys[source{namespace: namespace, name: w.secret}]

@@ -27,7 +27,7 @@ type config struct {
 	Projections []kindConfig `json:"projections"`
 }
 
-// kindConfig says which values the resources of a kind may have. All fields are required.
+// kindConfig lists the values that resources of a kind may have. All fields are required.
 type kindConfig struct {
 	// APIVersion, Kind and Resource are as in the API: example.org/v1, Widget, widgets.
 	APIVersion string `json:"apiVersion"`
@@ -105,7 +105,7 @@ func parseConfig(content []byte) ([]*kind, error) {
 	return kinds, errors.Join(all...)
 }
 
-// problems collects what is wrong with a kind.
+// problems collects the problems of a kind.
 type problems struct{ list []string }
 
 func (p *problems) add(form string, values ...any) {

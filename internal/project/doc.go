@@ -1,6 +1,6 @@
 // Package project copies keys of Secrets into fields of custom resources that cannot reference a Secret, and keeps the fields up to date.
 //
-// A resource says what it wants in the annotation keyturn.dev/project. A file says what resources may have: the kinds, their fields, and the
+// A resource requests values in the annotation keyturn.dev/project. A file lists what resources may have: the kinds, their fields, and the
 // Secrets, by name. A Secret is read with get when a resource that names it is processed, and never listed or watched. The projector learns of a
 // change from its event on CHANGES, and otherwise at the start and at each resync.
 //

@@ -65,7 +65,7 @@ func (x *index) put(t *target) {
 func (x *index) wrote(from *target, object *unstructured.Unstructured) {
 	now := x.digests.read(from.kind, object)
 	x.mu.Lock()
-	// The watch removes a resource that no longer wants anything, and with it what the loop knows about it.
+	// The watch removes a resource that no longer wants anything, and with it its item.
 	isNews := x.targets[from.key()] == from && now.concerns()
 	if isNews {
 		x.targets[from.key()] = now

@@ -94,7 +94,7 @@ func New(o Options) (*Projector, error) {
 	return &Projector{options: o, kinds: kinds, index: l.index, reflectors: newReflectors(o.Dynamic, l.index, kinds, o.Logger), loop: l}, nil
 }
 
-// Ready returns nil once all resources have been listed. Until then, it returns an error that says what is missing.
+// Ready returns nil after all resources have been listed, and before that an error about the missing ones.
 func (p *Projector) Ready() error { return p.reflectors.lists.Ready() }
 
 // Run gives resources their values until ctx ends.

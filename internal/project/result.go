@@ -23,7 +23,7 @@ const (
 	reasonKeyMissing    reason = "key-missing"
 	// reasonAnnotation means that the annotation cannot be read.
 	reasonAnnotation reason = "annotation-invalid"
-	// reasonNotGiven means that the configuration does not give the resource what it wants.
+	// reasonNotGiven means that the configuration does not give the resource the field, the Secret or the key that it wants.
 	reasonNotGiven reason = "not-given"
 	// reasonNotText means that a value is not UTF-8.
 	reasonNotText reason = "not-text"

@@ -18,13 +18,13 @@ import (
 // key names a resource.
 type key struct{ kind, namespace, name string }
 
-// target is what the index keeps of a resource. It has no value, only a digest of the fields.
+// target is the part of a resource that the index keeps. It has no value, only a digest of the fields.
 type target struct {
 	kind            *kind
 	namespace, name string
 	uid, version    string
 	generation      int64
-	// text is the annotation. wishes is its content, unless problem says what is wrong with it.
+	// text is the annotation. wishes is its content, unless it has a problem.
 	text    string
 	wishes  []wish
 	problem string

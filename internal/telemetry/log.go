@@ -65,7 +65,7 @@ var (
 	logFormats = []string{"json", "text"}
 )
 
-// LogOptions select what is logged, and how.
+// LogOptions select the level and the format of the log.
 type LogOptions struct {
 	// Level is the least severe level that is logged: debug, info, warn or error. Default info.
 	Level string
@@ -82,7 +82,7 @@ func (o *LogOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Format, "log-format", o.Format, "log `format`: "+oneOf(logFormats))
 }
 
-// Validate returns an error with a line for each invalid field: the flag, its value and what is allowed.
+// Validate returns an error with a line for each invalid field: the flag, its value and the allowed ones.
 func (o *LogOptions) Validate() error {
 	var errs []error
 	if !slices.Contains(logLevels, o.Level) {
