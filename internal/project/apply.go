@@ -95,11 +95,7 @@ func (a *applier) apply(ctx context.Context, t *target, values []string, r resul
 	// With the UID, apply does not write to another object of the same name, and does not create one that is gone.
 	body.Object["metadata"].(map[string]any)["uid"] = t.uid
 	for i, w := range t.wishes {
-		if err := unstructured.SetNestedField(body.Object, values[i], w.names...); err != nil {
-			// The paths do not overlap.
-			r.reason, r.message = reasonAnnotation, "The fields cannot be written together."
-			return r, nil
-		}
+		_ = unstructured.SetNestedField(body.Object, values[i], w.names...) // It cannot fail, because the paths do not overlap.
 	}
 	ctx, cancel := context.WithTimeout(ctx, kube.PatchTimeout)
 	defer cancel()

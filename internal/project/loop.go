@@ -149,7 +149,7 @@ func (l *loop) deal(ctx context.Context, t *target, i *item, causes []*cause) er
 		i.rewrites.add(l.now())
 	}
 	if r.reason != reasonNone && (r.version != "" && !r.reason.open() || len(causes) > i.answered || !r.repeats(i.told)) {
-		i.owe(*l.reporter.tell(ctx, t, r, causes, began))
+		i.owe(l.reporter.tell(ctx, t, r, causes, began))
 		i.answered = len(causes)
 	}
 	if err == nil || r.reason != reasonNone {

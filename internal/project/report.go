@@ -46,7 +46,7 @@ type reporter struct {
 }
 
 // tell reports a result everywhere except on the stream, and returns the event to publish there.
-func (r *reporter) tell(ctx context.Context, t *target, of result, causes []*cause, began time.Time) *events.Projection {
+func (r *reporter) tell(ctx context.Context, t *target, of result, causes []*cause, began time.Time) events.Projection {
 	kind := trace.WithSpanKind(trace.SpanKindClient)
 	ctx, span := r.tracer.Start(ctx, "project "+t.kind.name, trace.WithTimestamp(began), kind, trace.WithAttributes(
 		semconv.K8SNamespaceName(t.namespace),
@@ -60,7 +60,7 @@ func (r *reporter) tell(ctx context.Context, t *target, of result, causes []*cau
 		span.SetStatus(codes.Error, of.reason.String())
 	}
 	span.End()
-	p := &events.Projection{
+	p := events.Projection{
 		Cluster: r.bus.Cluster(), Verb: of.reason.verb(), ResourceVersion: t.version, Time: r.now(), Trace: events.TraceFrom(ctx),
 		Target: t.workload(), Reason: of.reason.String(), Message: of.message,
 	}
@@ -86,7 +86,7 @@ func (r *reporter) tell(ctx context.Context, t *target, of result, causes []*cau
 }
 
 // tellKubernetes writes a Kubernetes Event about the resource.
-func (r *reporter) tellKubernetes(ctx context.Context, t *target, p *events.Projection) {
+func (r *reporter) tellKubernetes(ctx context.Context, t *target, p events.Projection) {
 	kind, why := corev1.EventTypeNormal, "Projected"
 	if p.Verb != events.VerbApplied {
 		kind, why = corev1.EventTypeWarning, "NotProjected"
