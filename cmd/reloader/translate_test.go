@@ -141,12 +141,6 @@ func TestEverySettingOfReloaderIsTranslated(t *testing.T) {
 			},
 		},
 		{
-			"--namespace-selector given twice",
-			environment{},
-			[]string{"--namespace-selector=team:shop", "--namespace-selector", "stage"},
-			func(s *settings) { s.NamespaceSelector = "team=shop,stage" },
-		},
-		{
 			"--namespace-selector with --namespaces-to-ignore",
 			environment{},
 			[]string{"--namespace-selector=team", "--namespaces-to-ignore=a"},

@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"maps"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -440,31 +439,6 @@ func TestASecretThatIsDeletedMeanwhileIsMadeAgain(t *testing.T) {
 	}
 	if err := trusts(t, n.secrets[natsTLSSecret], n.secrets[natsTLSSecret], "keyturn-nats", day(600)); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestManyRunsAtOnceAgree(t *testing.T) {
-	n := &namespace{secrets: map[string]map[string]string{}}
-	for _, at := range []time.Time{installed, day(600), installed.AddDate(8, 0, 0)} {
-		var runs sync.WaitGroup
-		for range 8 {
-			runs.Go(func() {
-				if err := n.tlsOptions("keyturn-system", at, io.Discard).makeNATSTLS(t.Context()); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		runs.Wait()
-		server := n.secrets[natsTLSSecret]
-		if server[caFile] != n.secrets[natsCASecret][certificateFile] {
-			t.Error("clients do not trust the CAs of the Secret of the CA")
-		}
-		if err := trusts(t, server, server, "keyturn-nats", at); err != nil {
-			t.Error(err)
-		}
-	}
-	if want := map[string]int{natsCASecret: 2, natsTLSSecret: 3}; !cmp.Equal(want, n.versions) {
-		t.Errorf("writes: got %v, want %v", n.versions, want)
 	}
 }
 

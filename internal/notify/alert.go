@@ -46,7 +46,7 @@ func AlertFrom(getenv func(string) string) (*Alert, error) {
 	return a, nil
 }
 
-// newAlertSink returns the sink of an alert. Transport is as in Options.
+// newAlertSink returns the sink of an alert. The transport is as in Options.
 func newAlertSink(a *Alert, transport http.RoundTripper) (*sink, error) {
 	client := newClient(transport)
 	if a.Proxy != "" && transport == nil {

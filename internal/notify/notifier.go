@@ -27,8 +27,8 @@ type Options struct {
 	// Logger and Meter are required.
 	Logger *slog.Logger
 	Meter  metric.Meter
-	// Transport carries the requests. Nil means a transport that uses the proxies of the environment.
-	Transport http.RoundTripper
+	// transport carries the requests. Nil, as outside tests, means a transport that uses the proxies of the environment.
+	transport http.RoundTripper
 }
 
 // AddFlags adds the flag of ConfigFile.
@@ -48,7 +48,7 @@ func New(options Options) (*Notifier, error) {
 	}
 	problems := n.readSinks(options)
 	if options.Alert != nil {
-		s, err := newAlertSink(options.Alert, options.Transport)
+		s, err := newAlertSink(options.Alert, options.transport)
 		switch {
 		case err != nil:
 			problems = append(problems, err)
@@ -85,7 +85,7 @@ func (n *Notifier) readSinks(options Options) (problems []error) {
 	if err != nil {
 		return []error{err}
 	}
-	client := newClient(options.Transport)
+	client := newClient(options.transport)
 	for i, c := range configs {
 		s, err := newSink(c, client)
 		if err != nil {

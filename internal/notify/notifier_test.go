@@ -87,7 +87,7 @@ func (s *stream) start(transport http.RoundTripper, sinks ...string) *running {
 	if err := os.WriteFile(path, []byte("sinks:\n"+strings.Join(sinks, "")), 0o600); err != nil {
 		s.t.Fatal(err)
 	}
-	return s.startWith(Options{ConfigFile: path, Transport: transport})
+	return s.startWith(Options{ConfigFile: path, transport: transport})
 }
 
 // startWith is like start, with further options besides those for logs and metrics. The sinks send as fast as they can:

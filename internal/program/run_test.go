@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -274,19 +273,6 @@ func TestTheEndClosesNATSFirstAndTelemetryLast(t *testing.T) {
 	if diff := cmp.Diff(want, order); diff != "" {
 		t.Errorf("steps of the end (-want +got):\n%s", diff)
 	}
-}
-
-func TestProgramsRunSideBySide(t *testing.T) {
-	var running sync.WaitGroup
-	for range 2 {
-		p := testProgram(t, io.Discard, func(context.Context, *events.Bus) error { return nil })
-		running.Go(func() {
-			if err := run(t.Context(), p); err != nil {
-				t.Errorf("got %v", err)
-			}
-		})
-	}
-	running.Wait()
 }
 
 // beside adds a second part to a program that has one. It connects to the first part's server.
