@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go/jetstream"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -75,9 +76,11 @@ func TestAFieldIsKeptEqualToAKeyOfASecret(t *testing.T) {
 		newest := list[len(list)-1]
 		return newest.Cause == cause && newest.Trace.ID() == trace.ID()
 	})
-	testkit.Await(t, "the event of the Secret is acked", func(ctx context.Context) bool {
-		lag, err := r.bus.Lag(ctx, "projector-"+projectCluster)
-		return err == nil && lag.AckPending == 0 && lag.Pending == 0
+	r.nats.JetStream(func(js jetstream.JetStream) {
+		testkit.Await(t, "the event of the Secret is acked", func(ctx context.Context) bool {
+			consumer, err := js.Consumer(ctx, events.StreamChanges, "projector-"+projectCluster)
+			return err == nil && consumer.CachedInfo().NumAckPending == 0 && consumer.CachedInfo().NumPending == 0
+		})
 	})
 
 	// A resource that comes later has its value at once, and one that gets another annotation, too.

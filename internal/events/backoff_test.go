@@ -15,13 +15,3 @@ func TestRedeliveryDelayDoublesToOneMinuteWithJitter(t *testing.T) {
 		}
 	}
 }
-
-func TestNewBackoffDoublesToOneMinuteWithJitter(t *testing.T) {
-	const s = time.Second
-	backoff := newBackoff()
-	for i, shortest := range []time.Duration{s, 2 * s, 4 * s, 8 * s, 16 * s, 32 * s, 60 * s, 60 * s} {
-		if got := backoff.Step(); got < shortest || got > shortest*6/5 {
-			t.Errorf("step %d: got %s, want from %s to %s", i, got, shortest, shortest*6/5)
-		}
-	}
-}

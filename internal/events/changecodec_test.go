@@ -18,7 +18,7 @@ func TestChangeSurvivesTheWire(t *testing.T) {
 			got, err := ParseChange(e)
 			must(t, err)
 			wantEqual(t, "difference", want, got)
-			if err := validateChange(Subject(want.Cluster, want.Source), got); err != nil {
+			if err := matchSubject(Subject(want.Cluster, want.Source), got); err != nil {
 				t.Error(err)
 			}
 		})

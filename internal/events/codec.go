@@ -1,12 +1,12 @@
 package events
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/cloudevents/sdk-go/v2/types"
-	"github.com/nats-io/nats.go"
 )
 
 // The limits of a message. Together they are less than the 1 MiB that NATS servers accept by default.
@@ -23,10 +23,9 @@ const (
 	jsonContentType = "application/json"
 )
 
-// ToMsg encodes a CloudEvent in the binary mode of the NATS binding: each attribute is a header ce-<name>, in lower case and
-// percent-encoded, and the payload is the data. It returns a RejectError for an event that violates the specification or
-// the limits.
-func ToMsg(e event.Event, subject string) (*nats.Msg, error) {
+// headerOf returns the header of a CloudEvent in the binary mode of the NATS binding: each attribute is a key ce-<name>, in lower case, with a
+// percent-encoded value. The payload of the message is the data. It returns a RejectError for an event that violates the specification or the limits.
+func headerOf(e event.Event) (map[string][]string, error) {
 	if e.Context == nil || e.SpecVersion() != event.CloudEventsVersionV1 {
 		return nil, rejectf(ReasonUnknownVersion, "want CloudEvents %s", event.CloudEventsVersionV1)
 	}
@@ -34,7 +33,7 @@ func ToMsg(e event.Event, subject string) (*nats.Msg, error) {
 	if err != nil {
 		return nil, err
 	}
-	header, values := make(nats.Header, len(fields)+addedKeys), make([]string, len(fields))
+	header, values := make(map[string][]string, len(fields)+addedKeys), make([]string, len(fields))
 	for i, f := range fields {
 		// Check what the decoder checks: an attribute that cannot be read must not be written.
 		if _, err := parseAttribute(f.name, f.text); err != nil {
@@ -43,10 +42,7 @@ func ToMsg(e event.Event, subject string) (*nats.Msg, error) {
 		values[i] = percentEncode(f.text)
 		header[attributeKey(f.name)] = values[i : i+1 : i+1]
 	}
-	if err := checkSize(header, e.Data()); err != nil {
-		return nil, err
-	}
-	return &nats.Msg{Subject: subject, Header: header, Data: e.Data()}, nil
+	return header, checkSize(header, e.Data())
 }
 
 // attributeKey returns the key of an attribute in a header.
@@ -106,7 +102,7 @@ func fieldsOf(attributes *event.EventContextV1) ([]attributeField, error) {
 
 // FromMsg decodes a CloudEvent from a message in binary mode. It returns a RejectError for any other message. The error
 // quotes nothing of the message except its subject and the names of attributes.
-func FromMsg(subject string, header nats.Header, data []byte) (event.Event, error) {
+func FromMsg(subject string, header map[string][]string, data []byte) (event.Event, error) {
 	if err := checkSize(header, data); err != nil {
 		return event.Event{}, err
 	}
@@ -138,7 +134,7 @@ func FromMsg(subject string, header nats.Header, data []byte) (event.Event, erro
 	return event.Event{Context: attributes, DataEncoded: slices.Clone(data)}, nil
 }
 
-func checkSize(header nats.Header, data []byte) error {
+func checkSize(header map[string][]string, data []byte) error {
 	if len(data) > MaxEventSize {
 		return rejectf(ReasonOversized, "the data has %d bytes, more than %d", len(data), MaxEventSize)
 	}
@@ -148,7 +144,7 @@ func checkSize(header nats.Header, data []byte) error {
 	return nil
 }
 
-func headerSize(header nats.Header) int {
+func headerSize(header map[string][]string) int {
 	var size int
 	for key, values := range header {
 		for _, value := range values {
@@ -157,3 +153,31 @@ func headerSize(header nats.Header) int {
 	}
 	return size
 }
+
+// first returns the first value of the key. It tries the exact key, then any case.
+func first(header map[string][]string, key string) string {
+	if values := header[key]; len(values) > 0 {
+		return values[0]
+	}
+	for k, values := range header {
+		if len(values) > 0 && strings.EqualFold(k, key) {
+			return values[0]
+		}
+	}
+	return ""
+}
+
+// carrier propagates an OpenTelemetry context in a message header, under lower-case keys.
+//
+// propagation.HeaderCarrier would write "Traceparent", because http.Header canonicalizes keys. Headers of NATS are case-sensitive, and the server's
+// message tracing and clients in other languages look for "traceparent".
+type carrier map[string][]string
+
+// Get returns the value of the key, in any case, or "".
+func (c carrier) Get(key string) string { return first(c, key) }
+
+// Set sets the value of the key, in lower case.
+func (c carrier) Set(key, value string) { c[strings.ToLower(key)] = []string{value} }
+
+// Keys returns the keys as the sender wrote them.
+func (c carrier) Keys() []string { return slices.Collect(maps.Keys(c)) }

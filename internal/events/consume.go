@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/keyturn/keyturn/internal/backoff"
 )
 
 // ConsumeOptions configures Bus.Consume and Bus.ConsumeOutcomes.
@@ -28,7 +31,7 @@ type ConsumeOptions struct {
 	// Nil means 1 second, doubled up to 1 minute, with a fifth of jitter.
 	Backoff func(deliveries int) time.Duration
 	// WithoutDeadLetters makes Consume drop the events that it rejects without a copy on StreamDeadLetters. It is for a program whose
-	// events the actuator also reads, which makes the copy.
+	// events the actuator also reads, which makes the copy. ConsumeOutcomes makes none, because StreamHistory keeps the event.
 	WithoutDeadLetters bool
 	// OnReject is called, with one of the Reason constants, for each event that is rejected before the handler sees it. It may
 	// be nil.
@@ -55,6 +58,12 @@ func (o ConsumeOptions) withDefaults() (ConsumeOptions, error) {
 	return o, nil
 }
 
+// redeliveryDelay returns the delay before an event that failed is redelivered. It depends only on the number of deliveries so
+// far, so that it keeps growing when another process takes over. The jitter keeps programs that failed together from retrying together.
+func redeliveryDelay(deliveries int) time.Duration {
+	return backoff.Nth(wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.2, Steps: 7, Cap: time.Minute}, deliveries)
+}
+
 // Consume passes the changes of the cluster to the handler, one at a time and in the order of the stream, until ctx is
 // done, and then returns nil. The handler should return quickly and call Delivery.Done later, from any goroutine.
 // A redelivered event is out of order.
@@ -66,35 +75,28 @@ func (b *Bus) Consume(ctx context.Context, opts ConsumeOptions, handler func(ctx
 	if len(opts.FilterSubjects) == 0 {
 		opts.FilterSubjects = SourceFilters(b.cluster)
 	}
-	opts, err := opts.withDefaults()
+	c, err := b.newConsumption(b.changes, opts)
 	if err != nil {
 		return err
 	}
-	c := b.newConsumption(b.changes, opts, handler)
-	c.parse = func(d *Delivery) error { return d.parseChange(b.cluster) }
-	if !opts.WithoutDeadLetters {
-		c.rejections = newRejections(b.deadLetter)
-	}
-	return c.run(ctx)
+	return c.run(ctx, handler)
 }
 
-// parseChange reads the change. It rejects events of other clusters.
-func (d *Delivery) parseChange(cluster string) error {
-	address, err := ParseSubject(d.subject)
+// ConsumeOutcomes is Consume for the outcomes of the cluster. It reads StreamHistory, so it delivers superseded outcomes too. It runs beside Consume
+// on the same bus, which reconnects if the server is silent.
+//
+// A new consumer starts with the next outcome, not with past ones. The server deletes it after 30 days without a reader.
+func (b *Bus) ConsumeOutcomes(ctx context.Context, opts ConsumeOptions, handler func(ctx context.Context, d *Delivery)) error {
+	if len(opts.FilterSubjects) == 0 {
+		opts.FilterSubjects = []string{HistorySubject(OutcomeFilter(b.cluster))}
+	}
+	opts.FromNow, opts.ForgetAfter, opts.WithoutDeadLetters = true, retention, true
+	c, err := b.newConsumption(b.history, opts)
 	if err != nil {
 		return err
 	}
-	if address.Cluster != cluster {
-		return rejectf(ReasonForeignCluster, "the event is of cluster %q, want %q", address.Cluster, cluster)
-	}
-	e, err := FromMsg(d.subject, d.header, d.data)
-	if err != nil {
-		return err
-	}
-	if d.Change, err = ParseChange(e); err != nil {
-		return err
-	}
-	return validateChange(d.subject, d.Change)
+	c.ofOutcomes = true
+	return c.run(ctx, handler)
 }
 
 // consumerConfig returns the durable consumer of the options.

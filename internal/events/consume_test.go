@@ -85,9 +85,23 @@ func (c *consumer) stop() {
 func drained(t *testing.T, b *Bus) {
 	t.Helper()
 	testkit.Await(t, "every event is acknowledged", func(ctx context.Context) bool {
-		lag, err := b.Lag(ctx, "actuator")
-		return err == nil && lag.Pending == 0 && lag.AckPending == 0
+		return isDrained(ctx, b, "actuator")
 	})
+}
+
+// left returns how many events of CHANGES a consumer has not been handed, and how many are in flight.
+func left(ctx context.Context, b *Bus, durable string) (pending, inFlight int, err error) {
+	consumer, err := b.changes.Consumer(ctx, durable)
+	if err != nil {
+		return 0, 0, err
+	}
+	return int(consumer.CachedInfo().NumPending), consumer.CachedInfo().NumAckPending, nil
+}
+
+// isDrained reports whether a consumer of CHANGES has nothing pending and nothing in flight.
+func isDrained(ctx context.Context, b *Bus, durable string) bool {
+	pending, inFlight, err := left(ctx, b, durable)
+	return err == nil && pending == 0 && inFlight == 0
 }
 
 func TestConsumeHandsOverChangesInOrder(t *testing.T) {

@@ -56,10 +56,7 @@ func consumerDifference(have, want jetstream.ConsumerConfig, now time.Time) (fie
 		isDifferent bool
 	}{
 		{"ack_policy", have.AckPolicy, want.AckPolicy, have.AckPolicy != want.AckPolicy},
-		{
-			"deliver_policy", have.DeliverPolicy, want.DeliverPolicy,
-			have.DeliverPolicy != want.DeliverPolicy && have.DeliverPolicy != jetstream.DeliverLastPerSubjectPolicy,
-		},
+		{"deliver_policy", have.DeliverPolicy, want.DeliverPolicy, have.DeliverPolicy != want.DeliverPolicy},
 		{"filter_subjects", filters, wanted, !slices.Equal(filters, wanted)},
 		{"max_deliver", have.MaxDeliver, want.MaxDeliver, have.MaxDeliver > 0},
 		{"max_ack_pending", have.MaxAckPending, want.MaxAckPending, have.MaxAckPending != want.MaxAckPending},
@@ -87,22 +84,4 @@ func filtersOf(config jetstream.ConsumerConfig) []string {
 		return []string{config.FilterSubject}
 	}
 	return slices.Sorted(slices.Values(config.FilterSubjects))
-}
-
-// Lag is how far a consumer is behind its stream.
-type Lag struct {
-	// Pending counts the events that have not been delivered yet.
-	Pending uint64
-	// AckPending counts the events in flight.
-	AckPending int
-}
-
-// Lag returns how far a durable consumer of StreamChanges is behind.
-func (b *Bus) Lag(ctx context.Context, durable string) (Lag, error) {
-	consumer, err := b.changes.Consumer(ctx, durable)
-	if err != nil {
-		return Lag{}, fmt.Errorf("reading consumer %s of %s: %w", durable, StreamChanges, err)
-	}
-	info := consumer.CachedInfo()
-	return Lag{Pending: info.NumPending, AckPending: info.NumAckPending}, nil
 }

@@ -4,99 +4,83 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/keyturn/keyturn/internal/backoff"
 )
 
-// silences is after how many missing signs of life in a row a consumer reconnects: its server may have vanished, or may be cut
-// off from the others.
-const silences = 3
-
-// pullExpiry is after how long the server ends a request for messages. A consumer that hears nothing gives up much earlier.
-const pullExpiry = 10 * time.Second
-
-// findTimeout bounds an attempt to find the consumer or the stream. While their servers elect a leader, none of them answers.
-const findTimeout = 2 * time.Second
-
-// guardInterval is how often the consumer is compared with what is required.
-const guardInterval = time.Minute
+const (
+	// silences is after how many missing signs of life in a row a consumer reconnects: its server may have vanished, or may be cut
+	// off from the others.
+	silences = 3
+	// pullExpiry is after how long the server ends a request for messages. A consumer that hears nothing gives up much earlier.
+	pullExpiry = 10 * time.Second
+	// findTimeout bounds an attempt to find the consumer or the stream. While their servers elect a leader, none of them answers.
+	findTimeout = 2 * time.Second
+	// guardInterval is how often the consumer is compared with what is required.
+	guardInterval = time.Minute
+)
 
 // consumption is one call of Consume or ConsumeOutcomes.
 type consumption struct {
-	stream  jetstream.Stream
-	config  jetstream.ConsumerConfig
-	opts    ConsumeOptions
-	handler func(context.Context, *Delivery)
-	// parse fills in the Change or the Outcome of a delivery, or rejects it.
-	parse func(*Delivery) error
-	// rejections is Delivery.rejections.
-	rejections *rejections
-	// beside says that another consumption uses the same connection and reconnects it if necessary.
-	beside     bool
+	bus    *Bus
+	stream jetstream.Stream
+	opts   ConsumeOptions
+	// ofOutcomes is set for a call of ConsumeOutcomes.
+	ofOutcomes bool
 	heartbeat  *heartbeat
-	connection *nats.Conn
-	logger     *slog.Logger
-	now        func() time.Time
-	retry      func() wait.Backoff
-	// guardInterval is the constant of that name, except in tests.
-	guardInterval time.Duration
 }
 
-// newConsumption returns a consumption of the stream. The options must have their defaults.
-func (b *Bus) newConsumption(stream jetstream.Stream, opts ConsumeOptions, handler func(context.Context, *Delivery)) *consumption {
-	return &consumption{
-		stream: stream, config: opts.consumerConfig(), opts: opts, handler: handler, heartbeat: newHeartbeat(),
-		connection: b.js.Conn(), logger: b.logger, now: b.now, retry: b.retry, guardInterval: b.guardInterval,
-	}
+func (b *Bus) newConsumption(stream jetstream.Stream, opts ConsumeOptions) (*consumption, error) {
+	opts, err := opts.withDefaults()
+	return &consumption{bus: b, stream: stream, opts: opts, heartbeat: &heartbeat{inFlight: make(map[jetstream.Msg]struct{})}}, err
+}
+
+// newConsumerBackoff returns the delays between the attempts of a consumer: half a second, doubled up to 4 seconds. A program has few
+// consumers, and nothing is told, posted or projected until they have found the stream again.
+//
+// Package wait is the only package of Kubernetes that events may import. It has no API types. depguard rejects the rest of k8s.io.
+func newConsumerBackoff() wait.Backoff {
+	return wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 4, Cap: 4 * time.Second}
 }
 
 // run consumes until ctx is done or the server rejects the consumer.
-func (c *consumption) run(ctx context.Context) error {
+func (c *consumption) run(ctx context.Context, handler func(context.Context, *Delivery)) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	beside, stop := context.WithCancel(ctx)
 	defer stop()
 	wg.Go(func() { c.heartbeat.run(beside, c.opts.AckWait/3) })
 	wg.Go(func() { c.guard(beside) })
-	if c.rejections != nil {
-		wg.Go(func() { c.rejections.run(beside) })
-	}
-
-	// Listening starts before the first failure, so that no reconnection is missed. One from before the failure costs one early retry.
-	connected := c.connection.StatusChanged(nats.CONNECTED)
-	defer c.connection.RemoveStatusListener(connected)
-	backoff, silent := c.retry(), 0
+	delays, silent := newConsumerBackoff(), 0
 	for {
-		began := c.now()
-		started, err := c.fetch(ctx)
+		began := c.bus.now()
+		started, err := c.fetch(ctx, handler)
 		switch {
 		case ctx.Err() != nil:
 			return nil
 		case errors.Is(err, errConsumer):
 			return err
 		case started:
-			backoff = c.retry()
+			delays = newConsumerBackoff()
 		}
-		silent = c.afterSilence(ctx, silent, c.now().Sub(began), err)
-		delay := backoff.Step()
-		c.logger.WarnContext(ctx, "consumer interrupted", "durable", c.opts.Durable, "retry_in", delay, "err", err)
-		select {
-		case <-ctx.Done():
+		silent = c.afterSilence(ctx, silent, c.bus.now().Sub(began), err)
+		delay := delays.Step()
+		c.bus.logger.WarnContext(ctx, "consumer interrupted", "durable", c.opts.Durable, "retry_in", delay, "err", err)
+		if !backoff.Sleep(ctx, delay) {
 			return nil
-		case <-connected:
-			backoff = c.retry()
-		case <-time.After(delay):
 		}
 	}
 }
 
 // afterSilence returns how many times in a row the server has been silent, where before is the previous count and lasted how long the consumer
-// worked in between. If that is too often, it reconnects, to another server if there is one.
+// worked in between. If that is too often, it reconnects, to another server if there is one. ConsumeOutcomes leaves that to the other readers
+// of the connection.
 func (c *consumption) afterSilence(ctx context.Context, before int, lasted time.Duration, err error) int {
 	if !errors.Is(err, jetstream.ErrNoHeartbeat) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, nats.ErrTimeout) {
 		return 0
@@ -104,12 +88,13 @@ func (c *consumption) afterSilence(ctx context.Context, before int, lasted time.
 	if lasted > pullExpiry {
 		before = 0 // It has heard from the server meanwhile.
 	}
-	if c.beside || before+1 < silences || !c.connection.IsConnected() {
+	connection := c.bus.js.Conn()
+	if c.ofOutcomes || before+1 < silences || !connection.IsConnected() {
 		return before + 1
 	}
-	c.logger.WarnContext(ctx, "nats is silent, reconnecting", "durable", c.opts.Durable, "server", c.connection.ConnectedServerName())
-	if err := c.connection.ForceReconnect(); err != nil {
-		c.logger.WarnContext(ctx, "nats cannot be reconnected", "err", err)
+	c.bus.logger.WarnContext(ctx, "nats is silent, reconnecting", "durable", c.opts.Durable, "server", connection.ConnectedServerName())
+	if err := connection.ForceReconnect(); err != nil {
+		c.bus.logger.WarnContext(ctx, "nats cannot be reconnected", "err", err)
 	}
 	return 0
 }
@@ -118,22 +103,22 @@ func (c *consumption) afterSilence(ctx context.Context, before int, lasted time.
 func (c *consumption) find(ctx context.Context) (jetstream.Consumer, error) {
 	ctx, cancel := context.WithTimeout(ctx, findTimeout)
 	defer cancel()
-	return ensureConsumer(ctx, c.stream, c.config, c.logger)
+	return ensureConsumer(ctx, c.stream, c.opts.consumerConfig(), c.bus.logger)
 }
 
 // guard compares the consumer periodically with what is required. To its reader, a consumer that is paused or sends only headers looks like
 // one that has no events.
 func (c *consumption) guard(ctx context.Context) {
-	_ = wait.PollUntilContextCancel(ctx, c.guardInterval, false, func(ctx context.Context) (bool, error) {
+	_ = wait.PollUntilContextCancel(ctx, c.bus.guardInterval, false, func(ctx context.Context) (bool, error) {
 		if _, err := c.find(ctx); err != nil && ctx.Err() == nil && !IsSilence(err) {
-			c.logger.WarnContext(ctx, "consumer cannot be compared with what is required", "durable", c.opts.Durable, "err", err)
+			c.bus.logger.WarnContext(ctx, "consumer cannot be compared with what is required", "durable", c.opts.Durable, "err", err)
 		}
 		return false, nil
 	})
 }
 
 // fetch consumes until something fails. It reports whether it got as far as receiving from the consumer.
-func (c *consumption) fetch(ctx context.Context) (started bool, err error) {
+func (c *consumption) fetch(ctx context.Context, handler func(context.Context, *Delivery)) (started bool, err error) {
 	consumer, err := c.find(ctx)
 	if err != nil {
 		return false, err
@@ -152,36 +137,56 @@ func (c *consumption) fetch(ctx context.Context) (started bool, err error) {
 		if err != nil {
 			return true, fmt.Errorf("consuming: %w", err)
 		}
-		c.receive(ctx, msg)
+		if d := c.receive(ctx, msg); d != nil {
+			handler(ctx, d)
+		}
 	}
 }
 
-// receive passes one message to the handler, or rejects it.
-func (c *consumption) receive(ctx context.Context, msg jetstream.Msg) {
+// receive returns the delivery of a message, or nil if it rejects it.
+func (c *consumption) receive(ctx context.Context, msg jetstream.Msg) *Delivery {
 	meta, err := msg.Metadata()
 	if err != nil {
 		// Only a message that does not come from a consumer lacks metadata, and such a message cannot be acknowledged.
-		c.logger.WarnContext(ctx, "message has no metadata", "subject", msg.Subject(), "err", err)
-		return
+		c.bus.logger.WarnContext(ctx, "message has no metadata", "subject", msg.Subject(), "err", err)
+		return nil
 	}
 	d := &Delivery{
-		Seq: meta.Sequence.Stream, Deliveries: int(meta.NumDelivered),
-		subject: msg.Subject(), header: msg.Headers(), data: msg.Data(), StoredAt: meta.Timestamp,
-		msg: msg, heartbeat: c.heartbeat, backoff: c.opts.Backoff, rejections: c.rejections, logger: c.logger,
+		Seq: meta.Sequence.Stream, Deliveries: int(meta.NumDelivered), StoredAt: meta.Timestamp,
+		subject: msg.Subject(), header: msg.Headers(), data: msg.Data(), msg: msg, consumption: c,
 	}
 	c.heartbeat.add(msg)
 	if len(d.data) == 0 && d.header.Get(nats.MsgSize) != "" {
 		d.Done(ctx, errHeadersOnly)
-		return
+		return nil
 	}
-	if err := c.parse(d); err != nil {
+	if err := c.decode(d); err != nil {
 		if reject, ok := errors.AsType[*RejectError](err); ok {
 			c.opts.OnReject(ctx, reject.Reason)
 		}
 		d.Done(ctx, err)
-		return
+		return nil
 	}
-	c.handler(ctx, d)
+	return d
+}
+
+// decode fills in the Change or the Outcome of a delivery. It rejects events of other clusters.
+func (c *consumption) decode(d *Delivery) error {
+	subject := c.bus.subject(d.subject)
+	address, err := ParseSubject(subject)
+	switch {
+	case err != nil:
+		return err
+	case address.Cluster != c.bus.cluster:
+		return rejectf(ReasonForeignCluster, "the event is of cluster %q, want %q", address.Cluster, c.bus.cluster)
+	}
+	stored := newStored(subject, d.Seq, d.StoredAt, d.header, d.data)
+	if c.ofOutcomes {
+		d.Outcome, err = stored.Outcome()
+	} else {
+		d.Change, err = stored.Change()
+	}
+	return err
 }
 
 // nakBuffered naks the messages that were fetched but not handled, so that they are redelivered now and not after AckWait.

@@ -3,14 +3,11 @@ package events
 import (
 	"context"
 	"fmt"
-	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/keyturn/keyturn/tests/testkit"
 )
@@ -31,8 +28,8 @@ func TestBufferedMessagesAreNaked(t *testing.T) {
 		})
 	}()
 	testkit.Await(t, "the first consumer has them all", func(ctx context.Context) bool {
-		lag, err := b.Lag(ctx, "actuator")
-		return err == nil && lag.Pending == 0 && lag.AckPending == 10
+		pending, inFlight, err := left(ctx, b, "actuator")
+		return err == nil && pending == 0 && inFlight == 10
 	})
 	cancel()
 	must(t, testkit.Receive(t, "the first consumer ends", result))
@@ -43,36 +40,11 @@ func TestBufferedMessagesAreNaked(t *testing.T) {
 	drained(t, b)
 }
 
-func TestConsumeResumesAsSoonAsItIsConnected(t *testing.T) {
-	s := startServer(t)
-	b := s.bus()
-	log := &testkit.Log{}
-	b.logger = log.Logger()
-	var connected atomic.Bool
-	b.retry = func() wait.Backoff {
-		if connected.Swap(true) { // The server may be silent yet when it has just started.
-			return wait.Backoff{Duration: 100 * time.Millisecond, Steps: 1}
-		}
-		return wait.Backoff{Duration: time.Hour, Steps: 1}
-	}
-	var c *consumer
-	s.restart(func() {
-		c = consume(t, b, ConsumeOptions{}) // one that consumes already survives the restart without another attempt
-		testkit.Eventually(t, "the consumer waits for its next attempt", func() bool {
-			return strings.Contains(log.String(), "consumer interrupted")
-		})
-	})
-	testkit.Eventually(t, "a change is published", func() bool {
-		_, err := b.PublishChange(t.Context(), version("db", "1"), 0)
-		return err == nil
-	})
-	c.next().Done(t.Context(), nil)
-}
-
 func TestOnlySilencesInARowReconnect(t *testing.T) {
 	b := sharedServer(t).bus()
 	reconnected := b.js.Conn().StatusChanged(nats.RECONNECTING)
-	changes := b.newConsumption(b.changes, ConsumeOptions{Durable: "actuator"}, nil)
+	changes, err := b.newConsumption(b.changes, ConsumeOptions{Durable: "actuator"})
+	must(t, err)
 	silent := 0
 	for range 2 * silences {
 		silent = changes.afterSilence(t.Context(), silent, time.Hour, jetstream.ErrNoHeartbeat)
@@ -92,8 +64,7 @@ func TestOnlySilencesInARowReconnect(t *testing.T) {
 // A sink of notifications must not interrupt the actuator, whose connection it uses.
 func TestConsumeOutcomesNeverReconnects(t *testing.T) {
 	b := sharedServer(t).bus()
-	outcomes, err := b.outcomeConsumption(ConsumeOptions{Durable: "notify"}, nil)
-	must(t, err)
+	outcomes := &consumption{bus: b, ofOutcomes: true}
 	silent := 0
 	for range 2 * silences {
 		silent = outcomes.afterSilence(t.Context(), silent, 4*time.Second, jetstream.ErrNoHeartbeat)

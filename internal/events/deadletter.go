@@ -1,15 +1,9 @@
 package events
 
 import (
-	"context"
-	"fmt"
-	"maps"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 // The headers that a dead letter has in addition to those of the message.
@@ -37,65 +31,44 @@ type DeadLetter struct {
 	Time time.Time `json:"time"`
 	// Header and Data are those of the message, without the headers that a NATS server acts on. Oversized data and oversized
 	// headers are left out.
-	Header nats.Header `json:"-"`
-	Data   []byte      `json:"-"`
+	Header map[string][]string `json:"-"`
+	Data   []byte              `json:"-"`
 }
 
-// DeadLetters returns the newest dead letters of the cluster, at most limit, in the order in which they were rejected.
-func (b *Bus) DeadLetters(ctx context.Context, limit int) ([]DeadLetter, error) {
-	var letters []DeadLetter
-	err := b.read(ctx, b.deadLetters, jetstream.OrderedConsumerConfig{
-		FilterSubjects: []string{deadLetterRoot + b.cluster + ".>"},
-		DeliverPolicy:  jetstream.DeliverAllPolicy,
-	}, func(msg jetstream.Msg, _ *jetstream.MsgMetadata) error {
-		letters = append(letters, parseDeadLetter(msg.Headers(), msg.Data()))
-		if len(letters) > limit {
-			letters = letters[1:]
+// headers returns the header of the letter on the stream.
+func (l DeadLetter) headers() map[string][]string {
+	headers := make(map[string][]string)
+	if headerSize(l.Header) <= MaxHeaderSize {
+		for key, values := range l.Header {
+			// Otherwise, the server would apply an expectation or a TTL of the original to the copy.
+			if !isServerHeader(key) {
+				headers[key] = values
+			}
 		}
-		return nil
-	})
-	return letters, err
+	}
+	for key, text := range map[string]string{
+		headerReason: l.Reason, headerError: Shorten(l.Error, maxErrorText), headerSubject: l.Subject,
+		headerSequence: strconv.FormatUint(l.Seq, 10), headerTime: l.Time.UTC().Format(time.RFC3339Nano),
+	} {
+		headers[key] = []string{percentEncode(text)}
+	}
+	return headers
 }
 
-// parseDeadLetter decodes what deadLetter has written. It leaves an unreadable field empty, so that one broken letter does not
-// hide the others.
-func parseDeadLetter(header nats.Header, data []byte) DeadLetter {
-	letter := DeadLetter{Header: nats.Header{}, Data: data}
+// parseDeadLetter is the inverse of headers. It leaves an unreadable field empty, so that one broken letter does not hide the others.
+func parseDeadLetter(header map[string][]string, data []byte) DeadLetter {
+	letter := DeadLetter{Header: make(map[string][]string), Data: data}
 	for key, values := range header {
 		if !strings.HasPrefix(key, "Keyturn-") && !isServerHeader(key) {
 			letter.Header[key] = values
 		}
 	}
-	letter.Subject, _ = percentDecode(header.Get(headerSubject))
-	letter.Reason, _ = percentDecode(header.Get(headerReason))
-	letter.Error, _ = percentDecode(header.Get(headerError))
-	letter.Seq, _ = strconv.ParseUint(header.Get(headerSequence), 10, 64)
-	letter.Time, _ = time.Parse(time.RFC3339Nano, header.Get(headerTime))
+	letter.Subject, _ = percentDecode(first(header, headerSubject))
+	letter.Reason, _ = percentDecode(first(header, headerReason))
+	letter.Error, _ = percentDecode(first(header, headerError))
+	letter.Seq, _ = strconv.ParseUint(first(header, headerSequence), 10, 64)
+	letter.Time, _ = time.Parse(time.RFC3339Nano, first(header, headerTime))
 	return letter
-}
-
-// deadLetter publishes a copy of a rejected event on StreamDeadLetters. Repeated calls for the same event store one copy.
-func (b *Bus) deadLetter(ctx context.Context, d *Delivery, reject *RejectError) error {
-	letter := &nats.Msg{Subject: deadLetterSubject(b.cluster, d.subject), Header: nats.Header{}, Data: d.data}
-	if headerSize(d.header) <= MaxHeaderSize {
-		maps.Copy(letter.Header, d.header)
-		// Otherwise, the server would apply an expectation or a TTL of the original to the copy.
-		maps.DeleteFunc(letter.Header, func(key string, _ []string) bool { return isServerHeader(key) })
-	}
-	if len(d.data) > MaxEventSize {
-		letter.Data = nil
-	}
-	letter.Header.Set(headerReason, percentEncode(reject.Reason))
-	letter.Header.Set(headerError, percentEncode(Shorten(reject.Err.Error(), maxErrorText)))
-	letter.Header.Set(headerSubject, percentEncode(d.subject))
-	letter.Header.Set(headerSequence, strconv.FormatUint(d.Seq, 10))
-	letter.Header.Set(headerTime, b.now().UTC().Format(time.RFC3339Nano))
-	id := fmt.Sprintf("%s/%d/%d", b.cluster, d.Seq, d.StoredAt.UnixNano())
-	_, err := b.js.PublishMsg(ctx, letter, jetstream.WithMsgID(id), jetstream.WithExpectStream(StreamDeadLetters))
-	if err != nil {
-		return fmt.Errorf("publishing on %s: %w", letter.Subject, err)
-	}
-	return nil
 }
 
 // isServerHeader reports whether a NATS server acts on the header.

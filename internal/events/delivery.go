@@ -3,12 +3,15 @@ package events
 import (
 	"context"
 	"errors"
-	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"go.opentelemetry.io/otel/attribute"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // deadLetterTimeout bounds the publication of a dead letter.
@@ -32,15 +35,10 @@ type Delivery struct {
 	header  nats.Header
 	data    []byte
 
-	// msg is nil if no consumer waits for an answer to the delivery.
-	msg       jetstream.Msg
-	heartbeat *heartbeat
-	backoff   func(deliveries int) time.Duration
-	// rejections publishes a copy of a rejected event. It is nil if no copy is needed, because the stream keeps the event itself or
-	// the actuator makes the copy.
-	rejections *rejections
-	logger     *slog.Logger
-	done       atomic.Bool
+	// consumption delivers the event in msg. They are nil if no consumer waits for an answer.
+	consumption *consumption
+	msg         jetstream.Msg
+	done        atomic.Bool
 }
 
 // Expires returns when the stream drops the event, or zero if the event has no TTL of its own.
@@ -65,6 +63,16 @@ func (d *Delivery) TraceContext(ctx context.Context) context.Context {
 	return d.Change.Trace.Context(ctx)
 }
 
+// StartProcess is Change.StartProcess for the processing by a consumer.
+func (d *Delivery) StartProcess(ctx context.Context, tracer trace.Tracer, consumer string) trace.Span {
+	span := d.Change.StartProcess(ctx, tracer, d.Seq)
+	if d.Change.ChangedAt == "" || !span.IsRecording() {
+		return span
+	}
+	span.SetAttributes(semconv.MessagingConsumerGroupName(consumer), attribute.Int64("keyturn.delivery", int64(d.Deliveries)))
+	return span
+}
+
 // Done finishes the delivery. What happens to the event depends on err alone, and is decided nowhere else:
 //
 //	nil               acknowledged
@@ -73,66 +81,100 @@ func (d *Delivery) TraceContext(ctx context.Context) context.Context {
 //	ErrRedelivered    not answered: a later delivery of the event is
 //	any other error   redelivered after a delay that grows with the number of deliveries
 //
-// Done may be called from any goroutine, even after Consume has returned. Only the first call counts. It does not wait for
-// NATS and returns no error: if NATS does not receive the answer, the event is redelivered. Calling it is harmless if the event
-// has been superseded in the meantime.
+// Done may be called from any goroutine, even after Consume has returned. Only the first call counts. It waits only for a dead letter, for 5 seconds
+// at most. It returns no error: if NATS does not receive the answer, the event is redelivered. Calling it is harmless if the event has been
+// superseded in the meantime.
 func (d *Delivery) Done(ctx context.Context, err error) {
-	if !d.done.CompareAndSwap(false, true) {
+	if !d.done.CompareAndSwap(false, true) || d.msg == nil {
 		return
 	}
-	var reject *RejectError
+	reject, isRejected := errors.AsType[*RejectError](err)
+	if isRejected {
+		ctx = d.TraceContext(ctx)
+		if !d.isBuried(ctx, reject) {
+			err, isRejected = errUnburied, false
+		}
+	}
+	// No heartbeat may follow the answer: it would cancel the delay of a nak.
+	d.consumption.heartbeat.remove(d.msg)
+	logger, answer, lost := d.consumption.bus.logger, "ack", error(nil)
 	switch {
-	case d.msg == nil: // No consumer waits for an answer.
 	case errors.Is(err, ErrRedelivered):
-		d.heartbeat.remove(d.msg)
 	case err == nil:
-		d.heartbeat.remove(d.msg)
-		d.logLost(ctx, "ack", d.msg.Ack())
-	case errors.As(err, &reject):
-		d.reject(ctx, reject)
+		lost = d.msg.Ack()
+	case isRejected:
+		logger.WarnContext(ctx, "event rejected", d.attrs("reason", reject.Reason, "err", reject.Err)...)
+		answer, lost = "term", d.msg.TermWithReason(reject.Reason)
 	case errors.Is(err, context.Canceled):
-		d.nak(ctx)
+		answer, lost = "nak", d.msg.Nak()
 	default:
-		d.nakLater(ctx)
+		answer, lost = "nak", d.msg.NakWithDelay(d.consumption.opts.Backoff(d.Deliveries))
+	}
+	if lost != nil {
+		logger.DebugContext(ctx, "answer not sent, event will be redelivered", d.attrs("answer", answer, "err", lost)...)
 	}
 }
 
-// reject hands the event to rejections, which finishes it. The event stays in flight until then.
-func (d *Delivery) reject(ctx context.Context, reject *RejectError) {
-	if d.rejections == nil {
-		d.terminate(ctx, reject)
-		return
+// errUnburied is the error of a rejected event whose dead letter was not published: no event is rejected without a trace.
+var errUnburied = errors.New("the dead letter was not published")
+
+// isBuried publishes the dead letter of the event, unless none is needed, and reports whether that succeeded.
+func (d *Delivery) isBuried(ctx context.Context, reject *RejectError) bool {
+	if d.consumption.opts.WithoutDeadLetters {
+		return true
 	}
-	if !d.rejections.add(rejection{delivery: d, reject: reject}) {
-		d.nakLater(ctx)
-	}
-}
-
-// terminate tells the server never to redeliver the event.
-func (d *Delivery) terminate(ctx context.Context, reject *RejectError) {
-	d.logger.WarnContext(ctx, "event rejected", d.attrs("reason", reject.Reason, "err", reject.Err)...)
-	d.heartbeat.remove(d.msg)
-	d.logLost(ctx, "term", d.msg.TermWithReason(reject.Reason))
-}
-
-func (d *Delivery) nak(ctx context.Context) {
-	d.heartbeat.remove(d.msg)
-	d.logLost(ctx, "nak", d.msg.Nak())
-}
-
-// nakLater naks the event with the delay of the backoff. It removes the heartbeat first, because a heartbeat after the nak would cancel the delay.
-func (d *Delivery) nakLater(ctx context.Context) {
-	d.heartbeat.remove(d.msg)
-	d.logLost(ctx, "nak", d.msg.NakWithDelay(d.backoff(d.Deliveries)))
-}
-
-// logLost logs that the server did not receive the answer to the delivery.
-func (d *Delivery) logLost(ctx context.Context, answer string, err error) {
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), deadLetterTimeout)
+	defer cancel()
+	err := d.consumption.bus.deadLetter(bounded, d, reject)
 	if err != nil {
-		d.logger.DebugContext(ctx, "answer not sent, event will be redelivered", d.attrs("answer", answer, "err", err)...)
+		d.consumption.bus.logger.WarnContext(ctx, "dead letter not published, event will be redelivered", d.attrs("err", err)...)
 	}
+	return err == nil
 }
 
 func (d *Delivery) attrs(more ...any) []any {
 	return append([]any{"subject", d.subject, "seq", d.Seq, "deliveries", d.Deliveries}, more...)
+}
+
+// heartbeat keeps in-flight messages from being redelivered: it extends their ack wait until they are finished. One
+// goroutine serves all messages of a consumer.
+type heartbeat struct {
+	mu       sync.Mutex
+	inFlight map[jetstream.Msg]struct{}
+}
+
+func (h *heartbeat) add(msg jetstream.Msg) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.inFlight[msg] = struct{}{}
+}
+
+// remove stops the heartbeat of the message. Nothing is sent for it after remove returns.
+func (h *heartbeat) remove(msg jetstream.Msg) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.inFlight, msg)
+}
+
+// run sends heartbeats until ctx is done.
+func (h *heartbeat) run(ctx context.Context, interval time.Duration) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			h.beat()
+		}
+	}
+}
+
+func (h *heartbeat) beat() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for msg := range h.inFlight {
+		// A heartbeat that is lost costs at most a redelivery.
+		_ = msg.InProgress()
+	}
 }

@@ -60,9 +60,10 @@ func TestDone(t *testing.T) {
 			d.Done(t.Context(), tt.err)
 			d.Done(t.Context(), rejectf("late", "a second call counts for nothing"))
 			testkit.Eventually(t, "it is no longer said to be worked on", func() bool {
-				d.heartbeat.mu.Lock()
-				defer d.heartbeat.mu.Unlock()
-				_, kept := d.heartbeat.inFlight[d.msg]
+				beating := d.consumption.heartbeat
+				beating.mu.Lock()
+				defer beating.mu.Unlock()
+				_, kept := beating.inFlight[d.msg]
 				return !kept
 			})
 			if tt.again {

@@ -45,7 +45,7 @@ func parseType(text string) (Kind, Verb, error) {
 	}
 	for kind, known := range verbs {
 		if i := slices.Index(known, Verb(parts[1])); string(kind) == parts[0] && i >= 0 {
-			// Return the strings of the table: a substring of the header would keep the whole header in memory.
+			// The strings of the table: a substring of the header would keep the whole header in memory.
 			return kind, known[i], nil
 		}
 	}
@@ -74,9 +74,23 @@ type envelope struct {
 	extensions map[string]string
 }
 
-// event returns the CloudEvent with payload as its JSON data. It returns a RejectError if it cannot be encoded.
-func (v envelope) event(payload any) (event.Event, error) {
-	data, err := json.Marshal(payload)
+// payload is an event of this package: its JSON data, from which its attributes follow.
+type payload interface {
+	envelope() envelope
+	// validate checks the fields that envelope.validate does not check.
+	validate() error
+	// subject returns the subject on StreamChanges.
+	subject() string
+}
+
+// encode returns the payload as a CloudEvent. It returns a RejectError for an event that its decoder would reject, so that only events that
+// consumers can read are published.
+func encode(p payload) (event.Event, error) {
+	v := p.envelope()
+	if err := v.check(p); err != nil {
+		return event.Event{}, err
+	}
+	data, err := json.Marshal(p)
 	if err != nil {
 		return event.Event{}, rejectf(ReasonMalformed, "encoding the data: %w", err)
 	}
@@ -109,8 +123,20 @@ func setExtension(e *event.Event, name, value string) {
 	}
 }
 
-// parseEnvelope reads the attributes, with all extensions, and decodes the data into payload.
-func parseEnvelope(e event.Event, component string, payload any) (envelope, error) {
+// matchSubject checks that an event is about the object that its subject names. NATS grants publish permissions by subject, so this check keeps one
+// cluster from publishing about another.
+func matchSubject(subject string, p payload) error {
+	if _, err := ParseSubject(subject); err != nil {
+		return err
+	}
+	if p.subject() != subject {
+		return rejectf(ReasonSubjectMismatch, "the event on %s is about another object", subject)
+	}
+	return nil
+}
+
+// parseEnvelope reads the attributes, with all extensions, and decodes the data into the value that data points to.
+func parseEnvelope(e event.Event, component string, data any) (envelope, error) {
 	if e.Context == nil {
 		return envelope{}, rejectf(ReasonMalformed, "the event has no attributes")
 	}
@@ -142,14 +168,46 @@ func parseEnvelope(e event.Event, component string, payload any) (envelope, erro
 	case e.DataContentType() != jsonContentType:
 		return envelope{}, rejectf(ReasonMalformed, "the datacontenttype is not %s", jsonContentType)
 	}
-	if err := decodeJSON(e.Data(), payload); err != nil {
+	if err := decodeJSON(e.Data(), data); err != nil {
 		return envelope{}, &RejectError{Reason: ReasonMalformed, Err: err}
 	}
 	return v, nil
 }
 
-// matches checks the attributes that are derived from others: the id and the self link.
-func (v envelope) matches(want envelope) error {
+// check returns a RejectError unless the payload and its envelope are valid.
+func (v envelope) check(p payload) error {
+	err := v.validate()
+	if err == nil {
+		err = p.validate()
+	}
+	if err != nil {
+		return &RejectError{Reason: ReasonMalformed, Err: err}
+	}
+	return nil
+}
+
+func (v envelope) validate() error {
+	switch {
+	case !isLabel(v.cluster):
+		return errors.New("the cluster is not a DNS label")
+	case !hasVerb(v.kind, v.verb):
+		return errors.New("the kind has no such verb")
+	case !isUID(v.uid):
+		return errors.New("the uid is not a Kubernetes UID")
+	case v.selfLink == "":
+		return errors.New("the kind of the object is unknown")
+	case v.time.IsZero():
+		return errors.New("the time is missing")
+	}
+	return nil
+}
+
+// matches checks a payload that was filled in from its data and v. The id and the self link of v must be those that follow from the payload.
+func (v envelope) matches(p payload) error {
+	want := p.envelope()
+	if err := want.check(p); err != nil {
+		return err
+	}
 	switch {
 	case v.id != want.id:
 		return rejectf(ReasonMalformed, "the id does not match the other attributes")
@@ -165,8 +223,8 @@ const sourceScheme = "k8s://"
 func sourceURI(cluster, component string) string { return sourceScheme + cluster + "/" + component }
 
 // decodeJSON decodes one JSON value. Its errors have the position of the fault, but quote no data.
-func decodeJSON(data []byte, payload any) error {
-	err := json.Unmarshal(data, payload)
+func decodeJSON(data []byte, value any) error {
+	err := json.Unmarshal(data, value)
 	var syntax *json.SyntaxError
 	var mistyped *json.UnmarshalTypeError
 	switch {

@@ -24,11 +24,11 @@ func TestValidateRefusesAnotherSubject(t *testing.T) {
 		"keyturn.v1.other.secret.shop.db_v2", "keyturn.v1.prod-eu.configmap.shop.db_v2",
 		"keyturn.v1.prod-eu.secret.bank.db_v2", "keyturn.v1.prod-eu.secret.shop.db",
 	} {
-		wantReason(t, validateChange(subject, change()), ReasonSubjectMismatch)
+		wantReason(t, matchSubject(subject, change()), ReasonSubjectMismatch)
 	}
 	for _, subject := range []string{"keyturn.v1.prod-eu.rollout.shop.statefulset-web-front", "keyturn.v1.prod-eu.rollout.shop.deployment-web"} {
-		wantReason(t, validateOutcome(subject, outcome()), ReasonSubjectMismatch)
+		wantReason(t, matchSubject(subject, outcome()), ReasonSubjectMismatch)
 	}
-	wantReason(t, validateChange("keyturn.v2.prod-eu.secret.shop.db_v2", change()), ReasonUnknownVersion)
-	wantReason(t, validateOutcome("orders.new", outcome()), ReasonMalformed)
+	wantReason(t, matchSubject("keyturn.v2.prod-eu.secret.shop.db_v2", change()), ReasonUnknownVersion)
+	wantReason(t, matchSubject("orders.new", outcome()), ReasonMalformed)
 }

@@ -114,7 +114,7 @@ func (e *epoch) consume(ctx context.Context, filter string) error {
 			if received++; meta.Sequence.Consumer != received {
 				return errLost
 			}
-			e.put(ctx, newStored(msg.Subject(), meta.Sequence.Stream, meta.Timestamp, msg.Headers(), msg.Data()))
+			e.put(ctx, e.bus.stored(msg, meta))
 			isPut, since = meta.Sequence.Stream >= e.first, time.Now()
 		}
 		if !complete && isPut {
@@ -169,15 +169,13 @@ func (e *epoch) put(ctx context.Context, stored Stored) {
 
 // check returns an error that wraps errOtherStream if the stream does not have what was put, or has more. On another error nothing is known.
 func (e *epoch) check(ctx context.Context) error {
-	bounded, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
 	e.mu.Lock()
 	newest := e.newest
 	e.mu.Unlock()
-	info, err := e.bus.changes.Info(bounded)
+	info, err := infoOf(ctx, e.bus.changes)
 	switch {
 	case err != nil:
-		return fmt.Errorf("reading stream %s: %w", StreamChanges, err)
+		return err
 	case !info.Created.Equal(e.created), info.State.LastSeq < max(e.last, newest.seq):
 		return errOtherStream
 	}

@@ -24,6 +24,8 @@ type answering struct {
 	asked int
 }
 
+func (a *answering) CachedInfo() *jetstream.StreamInfo { return &jetstream.StreamInfo{} }
+
 func (a *answering) Info(context.Context, ...jetstream.StreamInfoOpt) (*jetstream.StreamInfo, error) {
 	return a.info, a.err
 }

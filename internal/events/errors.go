@@ -3,52 +3,10 @@ package events
 import (
 	"errors"
 	"fmt"
-
-	"github.com/nats-io/nats.go"
 )
 
-var (
-	// ErrConflict is wrapped by the error of Bus.PublishChange if the last event on the subject is not the expected one:
-	// another watcher of the cluster was faster. Read the subject with Bus.Last and compare again.
-	ErrConflict = errors.New("another event was published on this subject")
-	// ErrNotFound is wrapped by the error of Bus.Last if the stream has no event on the subject.
-	ErrNotFound = errors.New("no event on this subject")
-	// ErrClaimed is wrapped by the errors of Bus.Claim and Bus.CheckClaim if another cluster has the name.
-	ErrClaimed = errors.New("cluster name is already claimed")
-	// ErrRedelivered finishes a delivery whose event has been delivered again since. The later delivery answers for both.
-	ErrRedelivered = errors.New("the event was delivered again")
-)
-
-// errUnasked means that a consumer has messages but no request for them. A request is lost if it reaches a server of a cluster before that server
-// has learned of the consumer, which is on another server. The server answers that there are no responders, and the iterator ignores that answer.
-var errUnasked = errors.New("the consumer was not asked for its messages")
-
-// errLost is the error of a reading whose consumer was lost with its server, or whose messages were lost on their way.
-var errLost = fmt.Errorf("the consumer is silent, and messages are missing: %w", nats.ErrTimeout)
-
-var (
-	// errOtherStream means that the stream is not as a Follower left it: it was restored or created again, or messages were removed.
-	errOtherStream = errors.New("the stream has lost events")
-	// errReconnected means that a Follower may have missed events while it had no connection.
-	errReconnected = errors.New("the connection was lost")
-)
-
-// errHeadersOnly finishes a delivery without data, which means that someone has configured the consumer to send only headers. The event is
-// redelivered when the consumer has been repaired.
-var errHeadersOnly = errors.New("the consumer sends headers only")
-
-// errNotStored is the ErrConflict for a subject that has no event.
-var errNotStored = fmt.Errorf("%w, and is gone", ErrConflict)
-
-var (
-	// errStream is wrapped by the errors of Open and Bus.Consume: a stream is missing, or a field of it is wrong.
-	errStream = errors.New("stream is not declared as required")
-	// errConsumer is wrapped by the errors of Bus.Consume: a field of the durable consumer is wrong, and the server rejects
-	// changing it.
-	errConsumer = errors.New("consumer is not declared as required")
-	// errFound ends a reading early.
-	errFound = errors.New("found")
-)
+// ErrNotFound is wrapped by the errors of Bus.Last and Origins.Last if the stream has no event on the subject.
+var ErrNotFound = errors.New("no event on this subject")
 
 // The reasons why an attribute cannot be written or read. None quotes the value.
 var (

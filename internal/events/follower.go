@@ -3,7 +3,6 @@ package events
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"sync"
@@ -92,11 +91,9 @@ func followerBackoff() wait.Backoff {
 
 // begin starts an epoch, and returns it when it is complete.
 func (f *Follower) begin(ctx context.Context, number uint32) (*epoch, error) {
-	bounded, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	info, err := f.bus.changes.Info(bounded)
+	info, err := infoOf(ctx, f.bus.changes)
 	if err != nil {
-		return nil, fmt.Errorf("reading stream %s: %w", StreamChanges, err)
+		return nil, err
 	}
 	e := &epoch{
 		bus: f.bus, taker: f.taker, number: number, created: info.Created, first: info.State.LastSeq, last: info.State.LastSeq, settled: time.Now(),

@@ -2,7 +2,6 @@ package events
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -53,22 +52,14 @@ func (r *Reader) History(ctx context.Context, query HistoryQuery, fn func(Stored
 	if !query.Since.IsZero() {
 		config.DeliverPolicy, config.OptStartTime = jetstream.DeliverByStartTimePolicy, &query.Since
 	}
-	next := uint64(1)
-	each := func(msg jetstream.Msg, meta *jetstream.MsgMetadata) error {
-		next = meta.Sequence.Stream + 1
-		return fn(newStored(r.subject(msg.Subject()), meta.Sequence.Stream, meta.Timestamp, msg.Headers(), msg.Data()))
+	each := func(msg jetstream.Msg, meta *jetstream.MsgMetadata) error { return fn(r.stored(msg, meta)) }
+	if !query.Follow {
+		return r.read(ctx, r.history, config, each)
 	}
-	err := r.read(ctx, r.history, config, each)
-	if err != nil || !query.Follow {
+	if err := r.follow(ctx, r.history, config, each); ctx.Err() == nil {
 		return err
 	}
-	if next > 1 {
-		config.DeliverPolicy, config.OptStartTime, config.OptStartSeq = jetstream.DeliverByStartSequencePolicy, nil, next
-	}
-	if err = follow(ctx, r.history, config, each); ctx.Err() != nil {
-		err = nil // the caller has ended it
-	}
-	return err
+	return nil
 }
 
 // LastOutcomes calls fn for the last outcome of each workload of a cluster in the history, with the subject and the sequence that History gives it.
@@ -76,38 +67,5 @@ func (r *Reader) LastOutcomes(ctx context.Context, cluster string, fn func(Store
 	query := HistoryQuery{Clusters: []string{cluster}, Kind: KindRollout}
 	return r.read(ctx, r.history, jetstream.OrderedConsumerConfig{
 		FilterSubjects: query.subjects(r.historyRoot), DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy,
-	}, func(msg jetstream.Msg, meta *jetstream.MsgMetadata) error {
-		return fn(newStored(r.subject(msg.Subject()), meta.Sequence.Stream, meta.Timestamp, msg.Headers(), msg.Data()))
-	})
-}
-
-// follow calls fn for each message, until ctx is done or reading fails for good.
-func follow(ctx context.Context, stream jetstream.Stream, config jetstream.OrderedConsumerConfig,
-	fn func(jetstream.Msg, *jetstream.MsgMetadata) error,
-) error {
-	failed := func(err error) error {
-		return fmt.Errorf("following stream %s: %w", stream.CachedInfo().Config.Name, err)
-	}
-	consumer, err := stream.OrderedConsumer(ctx, config)
-	if err != nil {
-		return failed(err)
-	}
-	messages, stop, err := iterate(ctx, consumer)
-	if err != nil {
-		return failed(err)
-	}
-	defer stop()
-	for {
-		msg, err := messages.Next()
-		if err != nil {
-			return failed(err)
-		}
-		meta, err := msg.Metadata()
-		if err != nil {
-			return failed(err)
-		}
-		if err := fn(msg, meta); err != nil {
-			return err
-		}
-	}
+	}, func(msg jetstream.Msg, meta *jetstream.MsgMetadata) error { return fn(r.stored(msg, meta)) })
 }

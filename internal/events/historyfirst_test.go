@@ -23,7 +23,7 @@ func TestHistoryMissesNothing(t *testing.T) {
 	for i := range burst {
 		c := version(fmt.Sprintf("db-%d", i%subjects), fmt.Sprint(i+1))
 		last[i%subjects] = mustPublish(t, b, c, last[i%subjects])
-		want[b.messageID(c.ID())] = true
+		want[testCluster+"/"+c.ID()] = true
 	}
 	js := s.jetstream()
 	for _, raw := range messages(t, js, StreamHistory) {

@@ -85,9 +85,9 @@ func (m *Member) claimed(claim Claim) {
 
 // sourced returns the clusters that the stream sources, with what the stream and the intakes report about them.
 func (r *Reader) sourced(ctx context.Context) (members, error) {
-	info, err := r.history.Info(ctx)
+	info, err := infoOf(ctx, r.history)
 	if err != nil {
-		return nil, fmt.Errorf("reading stream %s: %w", r.history.CachedInfo().Config.Name, err)
+		return nil, err
 	}
 	members := make(members)
 	for _, source := range info.Sources {
@@ -129,4 +129,39 @@ func (r *Reader) lastTime(ctx context.Context, cluster string) (time.Time, error
 		return made, nil
 	}
 	return stored.Time, nil // the message is not an event
+}
+
+// An intake is the stream between the CHANGES of one cluster and a stream with the events of many clusters: FLEET-<cluster> before FLEET. Whoever
+// runs the cluster's server decides which subjects its messages have, whatever filter was requested. The server of the intake does not trust
+// it: it passes on only messages on subjects of this cluster. The others stay in the intake, as evidence.
+
+// intake reads what an intake says about its cluster. It does not change the member if the source is not an intake: then nobody checks the subjects.
+func (r *Reader) intake(ctx context.Context, m *Member, source *jetstream.StreamSource) error {
+	if source.External != nil || r.js == nil {
+		return nil
+	}
+	stream, err := r.js.Stream(ctx, source.Name)
+	if err != nil {
+		return fmt.Errorf("reading stream %s: %w", source.Name, err)
+	}
+	info, err := infoOf(ctx, stream, jetstream.WithSubjectFilter(">"))
+	if err != nil {
+		return err
+	}
+	if len(info.Sources) != 1 || len(info.Config.Subjects) > 0 {
+		return nil // it collects from many, or takes what others publish
+	}
+	m.Checked = true
+	m.addSource(info.Sources[0])
+	foreign := make(map[string]struct{})
+	for subject, count := range info.State.Subjects {
+		if covers(source.FilterSubject, subject) {
+			continue
+		}
+		m.Foreign += count
+		foreign[clusterOf(subject)] = struct{}{}
+	}
+	delete(foreign, "")
+	m.ForeignClusters = slices.Sorted(maps.Keys(foreign))
+	return nil
 }

@@ -3,7 +3,9 @@ package events
 import (
 	"context"
 	"fmt"
+	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
@@ -88,4 +90,61 @@ func (b *Bus) observeStreams(ctx context.Context, observer metric.Observer, m *m
 			observer.ObserveInt64(m.oldest, info.State.FirstTime.Unix(), label)
 		}
 	}
+}
+
+// Extent describes what StreamChanges holds, including outcomes and the events of all clusters.
+type Extent struct {
+	// Created is when the stream was created. It changes when the stream is deleted and declared again.
+	Created time.Time
+	// FirstSeq is the sequence of the oldest event. If there are no events, it is the sequence of the next one.
+	FirstSeq uint64
+	// LastSeq is the sequence of the newest event that there was.
+	LastSeq uint64
+	// Events is the number of events, which equals the number of subjects.
+	Events uint64
+}
+
+// Extent returns what the stream holds. It is one short request, however large the stream is.
+func (b *Bus) Extent(ctx context.Context) (Extent, error) {
+	info, err := infoOf(ctx, b.changes)
+	if err != nil {
+		return Extent{}, err
+	}
+	return Extent{Created: info.Created, FirstSeq: info.State.FirstSeq, LastSeq: info.State.LastSeq, Events: info.State.Msgs}, nil
+}
+
+// HistorySpan returns the sequences of the oldest and the newest event on StreamHistory. Events with lower sequences have been dropped.
+func (b *Bus) HistorySpan(ctx context.Context) (first, last uint64, err error) {
+	info, err := infoOf(ctx, b.history)
+	if err != nil {
+		return 0, 0, err
+	}
+	return info.State.FirstSeq, info.State.LastSeq, nil
+}
+
+// Usage is how much of a stream is used.
+type Usage struct {
+	Stream   string `json:"stream"`
+	Messages uint64 `json:"messages"`
+	Bytes    uint64 `json:"bytes"`
+	// Limit is the maximum of Bytes. Zero means that only the volume limits the stream.
+	Limit uint64 `json:"limit,omitempty"`
+	// Last is when the last message was stored. It is zero if there was none.
+	Last time.Time `json:"last,omitzero"`
+}
+
+// Usage returns how much of the three streams is used.
+func (b *Bus) Usage(ctx context.Context) ([]Usage, error) {
+	var all []Usage
+	for _, stream := range []jetstream.Stream{b.changes, b.history, b.deadLetters} {
+		info, err := infoOf(ctx, stream)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, Usage{
+			Stream: info.Config.Name, Messages: info.State.Msgs, Bytes: info.State.Bytes,
+			Limit: uint64(max(info.Config.MaxBytes, 0)), Last: info.State.LastTime,
+		})
+	}
+	return all, nil
 }

@@ -44,9 +44,14 @@ func (o Origins) Filters(kind Kind, namespace string) []string {
 	return filters
 }
 
+// lastReader reads the last event on a subject, as a Reader does.
+type lastReader interface {
+	Last(ctx context.Context, subject string) (Stored, error)
+}
+
 // Last returns the last event of a source. The error wraps ErrNotFound if there is none. For a name that no object can have, such as one from an
 // annotation, it sends no request: NATS refuses a subject with a space, and a server closes the connection for a subject of more than 4 KiB.
-func (o Origins) Last(ctx context.Context, reader *Reader, source Source) (Stored, error) {
+func (o Origins) Last(ctx context.Context, reader lastReader, source Source) (Stored, error) {
 	if !source.isLegal() {
 		return Stored{}, fmt.Errorf("reading the last event of %.100q, which no object can be called: %w", source.String(), ErrNotFound)
 	}

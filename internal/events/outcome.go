@@ -1,6 +1,11 @@
 package events
 
-import "time"
+import (
+	"errors"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+)
 
 // Outcome is the event about what became of one or more changes at a workload: it was rolled, skipped or held.
 //
@@ -69,4 +74,47 @@ func (o Outcome) IsState() bool {
 		return !o.StartedAt.IsZero()
 	}
 	return o.Reason != ReasonReloadedInPlace
+}
+
+// Event encodes the outcome as a CloudEvent. It returns a RejectError for an outcome that ParseOutcome would reject.
+func (o Outcome) Event() (event.Event, error) { return encode(o) }
+
+// ParseOutcome decodes an outcome. It returns a RejectError for an event that Outcome.Event cannot have made.
+func ParseOutcome(e event.Event) (Outcome, error) {
+	var o Outcome
+	v, err := parseEnvelope(e, actuator, &o)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if v.kind != KindRollout {
+		return Outcome{}, rejectf(ReasonUnknownType, "the event is of kind %s, want an outcome", v.kind)
+	}
+	o.Cluster, o.Verb, o.Time, o.Trace = v.cluster, v.verb, v.time, v.trace
+	o.ResourceVersion, o.Cause = v.extensions[extResourceVersion], v.extensions[extCausationID]
+	if err := o.Workload.isNamedBy(v); err != nil {
+		return Outcome{}, err
+	}
+	if err := v.matches(o); err != nil {
+		return Outcome{}, err
+	}
+	return o, nil
+}
+
+func (o Outcome) subject() string { return OutcomeSubject(o.Cluster, o.Workload) }
+
+func (o Outcome) envelope() envelope {
+	return envelope{
+		cluster: o.Cluster, component: actuator, kind: KindRollout, verb: o.Verb, id: o.ID(), selfLink: o.Workload.selfLink(),
+		uid: o.Workload.UID, time: o.Time, trace: o.Trace, extensions: o.Workload.extensions(o.ResourceVersion, o.Cause),
+	}
+}
+
+func (o Outcome) validate() error {
+	switch {
+	case o.ResourceVersion != "" && !isVersion(o.ResourceVersion):
+		return errors.New("the resourceversion is not a decimal number")
+	case !isText(o.Cause) || !isText(o.Revision):
+		return errors.New("the cause or the revision is not text")
+	}
+	return o.Workload.validate()
 }

@@ -14,7 +14,7 @@ func TestOutcomeSurvivesTheWire(t *testing.T) {
 			got, err := ParseOutcome(e)
 			must(t, err)
 			wantEqual(t, "difference", want, got)
-			if err := validateOutcome(OutcomeSubject(want.Cluster, want.Workload), got); err != nil {
+			if err := matchSubject(OutcomeSubject(want.Cluster, want.Workload), got); err != nil {
 				t.Error(err)
 			}
 		})

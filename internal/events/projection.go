@@ -1,6 +1,11 @@
 package events
 
-import "time"
+import (
+	"errors"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+)
 
 // Projection is the event about a resource that wants the values of Secrets in its fields. It says that the resource has them, or why it does not.
 // It names keys and fields, and contains nothing that is derived from a value.
@@ -55,4 +60,47 @@ func (p Projection) ID() string {
 // are on StreamHistory only.
 func ProjectionSubject(cluster string, target Workload) string {
 	return Address{Cluster: cluster, Kind: KindProjection, Namespace: target.Namespace, Name: target.Kind + "-" + target.Name}.subject()
+}
+
+// Event encodes the projection as a CloudEvent. It returns a RejectError for a projection that parseProjection would reject.
+func (p Projection) Event() (event.Event, error) { return encode(p) }
+
+// parseProjection decodes a projection. It returns a RejectError for an event that Projection.Event cannot have made.
+func parseProjection(e event.Event) (Projection, error) {
+	var p Projection
+	v, err := parseEnvelope(e, projector, &p)
+	if err != nil {
+		return Projection{}, err
+	}
+	if v.kind != KindProjection {
+		return Projection{}, rejectf(ReasonUnknownType, "the event is of kind %s, want a projection", v.kind)
+	}
+	p.Cluster, p.Verb, p.Time, p.Trace = v.cluster, v.verb, v.time, v.trace
+	p.ResourceVersion, p.Cause = v.extensions[extResourceVersion], v.extensions[extCausationID]
+	if err := p.Target.isNamedBy(v); err != nil {
+		return Projection{}, err
+	}
+	if err := v.matches(p); err != nil {
+		return Projection{}, err
+	}
+	return p, nil
+}
+
+func (p Projection) subject() string { return ProjectionSubject(p.Cluster, p.Target) }
+
+func (p Projection) envelope() envelope {
+	return envelope{
+		cluster: p.Cluster, component: projector, kind: KindProjection, verb: p.Verb, id: p.ID(), selfLink: p.Target.selfLink(),
+		uid: p.Target.UID, time: p.Time, trace: p.Trace, extensions: p.Target.extensions(p.ResourceVersion, p.Cause),
+	}
+}
+
+func (p Projection) validate() error {
+	switch {
+	case !isVersion(p.ResourceVersion):
+		return errors.New("the resourceversion is not a decimal number")
+	case !isText(p.Cause) || !isText(p.Reason):
+		return errors.New("the cause or the reason is not text")
+	}
+	return p.Target.validate()
 }

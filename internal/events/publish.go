@@ -5,10 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"strconv"
 	"strings"
+	"sync"
 
+	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"go.opentelemetry.io/otel/propagation"
@@ -20,31 +23,67 @@ import (
 // The error wraps ErrConflict if the subject's last event is another one. After any other error, the call may be repeated with
 // the same arguments: an event that was stored is recognized, and not stored twice.
 func (b *Bus) PublishChange(ctx context.Context, c Change, expected uint64) (uint64, error) {
-	if c.Cluster != b.cluster {
-		return 0, rejectf(ReasonForeignCluster, "the change is of cluster %q, want %q", c.Cluster, b.cluster)
-	}
-	e, err := c.Event()
+	msg, id, err := b.message(c.Event, c.subject())
 	if err != nil {
 		return 0, err
 	}
-	msg, err := ToMsg(e, Subject(b.cluster, c.Source))
-	if err != nil {
-		return 0, err
-	}
-	options := []jetstream.PublishOpt{jetstream.WithExpectLastSequencePerSubject(expected)}
-	if c.Verb == VerbDeleted {
-		options = append(options, jetstream.WithMsgTTL(TombstoneTTL))
-	}
-	id := b.messageID(e.ID())
 	if c.Status != nil && c.Status.Expiring {
 		// The passing of time alone made it expire. The earlier event about the failure has the same resourceVersion, and so the same id.
 		id += "/expiring"
 	}
-	ack, err := b.publish(ctx, msg, id, c.Source.sharer(), options...)
+	if c.Verb == VerbDeleted {
+		return b.supersede(ctx, msg, id, c.Source.sharer(), expected, jetstream.WithMsgTTL(TombstoneTTL))
+	}
+	return b.supersede(ctx, msg, id, c.Source.sharer(), expected)
+}
+
+// PublishProjection publishes a projection on StreamHistory. After an error, unless that is a RejectError, it may be called again with the same
+// projection. If it is repeated within minutes, the projection is not stored twice.
+func (b *Bus) PublishProjection(ctx context.Context, p Projection) error {
+	msg, id, err := b.message(p.Event, p.subject())
+	if err != nil {
+		return err
+	}
+	if err := b.record(ctx, msg, id, p.Target.Namespace); err != nil {
+		return fmt.Errorf("publishing on %s: %w", msg.Subject, err)
+	}
+	return nil
+}
+
+// message returns the message of an event of the cluster on its subject, and the id by which streams detect duplicates. The id includes the cluster,
+// because a stream may source several clusters.
+func (b *Bus) message(encode func() (event.Event, error), subject string) (msg *nats.Msg, id string, err error) {
+	if cluster := clusterOf(subject); cluster != b.cluster {
+		return nil, "", rejectf(ReasonForeignCluster, "the event is of cluster %q, want %q", cluster, b.cluster)
+	}
+	e, err := encode()
+	if err != nil {
+		return nil, "", err
+	}
+	msg, err = ToMsg(e, subject)
+	return msg, b.cluster + "/" + e.ID(), err
+}
+
+// ToMsg returns the message of a CloudEvent in the binary mode of the NATS binding. It returns a RejectError for an event that violates the
+// specification or the limits.
+func ToMsg(e event.Event, subject string) (*nats.Msg, error) {
+	header, err := headerOf(e)
+	if err != nil {
+		return nil, err
+	}
+	return &nats.Msg{Subject: subject, Header: header, Data: e.Data()}, nil
+}
+
+// supersede publishes a message on both streams, in place of the one with the expected sequence. It is as PublishChange describes.
+func (b *Bus) supersede(
+	ctx context.Context, msg *nats.Msg, id, sharer string, expected uint64, options ...jetstream.PublishOpt,
+) (uint64, error) {
+	options = append(options, jetstream.WithExpectLastSequencePerSubject(expected))
+	ack, err := b.publish(ctx, msg, id, sharer, options...)
 	if err == nil && ack.Duplicate && ack.Sequence <= expected {
-		// The same event was published before and has been superseded since: an object that was reported deleted still exists.
-		// The expected sequence is enough to keep it from being stored twice, so it gets a message id of its own.
-		ack, err = b.publish(ctx, msg, numberedID(id, expected), c.Source.sharer(), options...)
+		// The same event was published before and has been superseded since: an object that was reported deleted still exists, or two clusters
+		// take a name from each other. The expected sequence is enough to keep it from being stored twice, so it gets an id of its own.
+		ack, err = b.publish(ctx, msg, numberedID(id, expected), sharer, options...)
 	}
 	for err == nil && ack.Duplicate {
 		seq, readErr := b.alreadyStored(ctx, msg)
@@ -53,7 +92,7 @@ func (b *Bus) PublishChange(ctx context.Context, c Change, expected uint64) (uin
 		}
 		// The stream remembers this id but has lost the event: a purge keeps the ids. The next id is derived from the lost
 		// sequence, so that a repeated call uses the same one.
-		ack, err = b.publish(ctx, msg, numberedID(id, ack.Sequence), c.Source.sharer(), options...)
+		ack, err = b.publish(ctx, msg, numberedID(id, ack.Sequence), sharer, options...)
 	}
 	switch {
 	case isConflict(err):
@@ -71,26 +110,28 @@ func (b *Bus) PublishChange(ctx context.Context, c Change, expected uint64) (uin
 // numberedID returns a message id for an event that is published again.
 func numberedID(id string, seq uint64) string { return id + "@" + strconv.FormatUint(seq, 10) }
 
-// messageID returns the id by which streams detect duplicates. It includes the cluster, because a stream may source several
-// clusters.
-func (b *Bus) messageID(eventID string) string { return b.cluster + "/" + eventID }
-
 // publish stores the message on both streams, HISTORY first: see docs/adr/0002-history-is-written-first.md. The options apply
 // to CHANGES only. A duplicate on HISTORY needs no second try: the id names a state of an object, and HISTORY already has the event about it.
-// HISTORY keeps an event that exceeds the share of its namespace or mount for a short time only, or not at all.
 func (b *Bus) publish(
 	ctx context.Context, msg *nats.Msg, id, sharer string, options ...jetstream.PublishOpt,
 ) (*jetstream.PubAck, error) {
-	if taken, ok := b.share.take(ctx, sharer, msg.Size()); ok {
-		ack, err := b.store(ctx, StreamHistory, HistorySubject(msg.Subject), msg, id, forSoLong(taken.ttl)...)
-		if err != nil || ack.Duplicate {
-			taken.giveBack()
-		}
-		if err != nil {
-			return nil, err
-		}
+	if err := b.record(ctx, msg, id, sharer); err != nil {
+		return nil, err
 	}
 	return b.store(ctx, StreamChanges, msg.Subject, msg, id, options...)
+}
+
+// record stores the message on HISTORY. An event beyond the share of its namespace or mount stays for a short time, or is not stored.
+func (b *Bus) record(ctx context.Context, msg *nats.Msg, id, sharer string) error {
+	taken, ok := b.share.take(ctx, sharer, msg.Size())
+	if !ok {
+		return nil
+	}
+	ack, err := b.store(ctx, StreamHistory, HistorySubject(msg.Subject), msg, id, forSoLong(taken.ttl)...)
+	if err != nil || ack.Duplicate {
+		b.share.giveBack(taken)
+	}
+	return err
 }
 
 func (b *Bus) store(
@@ -100,7 +141,7 @@ func (b *Bus) store(
 	defer cancel()
 	options = append([]jetstream.PublishOpt{jetstream.WithMsgID(id), jetstream.WithExpectStream(stream)}, options...)
 	ack, err := b.js.PublishMsg(ctx, hop(ctx, subject, msg), options...)
-	b.refusals.note(ctx, b.logger, stream, err)
+	b.refusals.observe(ctx, b.logger, stream, err)
 	return ack, err
 }
 
@@ -143,18 +184,31 @@ func sameEvent(msg *nats.Msg, raw *jetstream.RawStreamMsg) bool {
 	return stored == len(msg.Header) && bytes.Equal(raw.Data, msg.Data)
 }
 
-// isConflict reports whether the stream answered that the subject has another last sequence, or that it is storing a message with this id.
-func isConflict(err error) bool {
-	var answer *jetstream.APIError
-	if !errors.As(err, &answer) {
-		return false
-	}
-	switch answer.ErrorCode {
-	case jetstream.JSErrCodeStreamWrongLastSequence, jetstream.JSErrCodeStreamWrongLastSequenceConstant, errCodeDuplicateInProcess:
-		return true
-	}
-	return false
+// refusals logs when a stream begins to refuse messages for lack of storage, and when it accepts them again. It logs each once, no matter
+// how many messages are published and how often. The zero value is ready for use.
+type refusals struct {
+	mu   sync.Mutex
+	full map[string]bool
 }
 
-// errCodeDuplicateInProcess is the server's JSStreamDuplicateMessageConflict: it is storing a message with the same id.
-const errCodeDuplicateInProcess jetstream.ErrorCode = 10158
+// observe is called with the result of each message for a stream.
+func (r *refusals) observe(ctx context.Context, logger *slog.Logger, stream string, err error) {
+	full := isStorage(err)
+	if !full && err != nil {
+		return // says nothing about storage
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.full[stream] == full {
+		return
+	}
+	if r.full == nil {
+		r.full = make(map[string]bool)
+	}
+	r.full[stream] = full
+	if full {
+		logger.ErrorContext(ctx, "nats has no storage left, publishing waits: enlarge its volume or raise its limit", "stream", stream, "err", err)
+		return
+	}
+	logger.InfoContext(ctx, "nats has storage again, publishing resumes", "stream", stream)
+}

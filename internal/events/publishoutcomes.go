@@ -12,8 +12,9 @@ import (
 // publication is an outcome on its way to the streams.
 type publication struct {
 	outcome Outcome
-	// msg is nil if the outcome cannot be encoded.
+	// msg is nil if the outcome cannot be encoded. id is its message id.
 	msg *nats.Msg
+	id  string
 	// state is the publication of the same workload that becomes its state on StreamChanges: this one, a later one, or nil.
 	state  *publication
 	answer jetstream.PubAckFuture
@@ -21,7 +22,7 @@ type publication struct {
 	taken room
 	// ttl is how long StreamChanges keeps the outcome.
 	ttl time.Duration
-	// duplicate says that the stream already had the outcome.
+	// duplicate reports whether the stream already had the outcome.
 	duplicate bool
 	err       error
 }
@@ -39,7 +40,7 @@ func (b *Bus) PublishOutcomes(ctx context.Context, outcomes ...Outcome) []error 
 	for i, o := range outcomes {
 		p := &batch[i]
 		p.outcome = o
-		if p.msg, p.err = b.outcomeMsg(o); p.err == nil {
+		if p.msg, p.id, p.err = b.message(o.Event, o.subject()); p.err == nil {
 			taken, ok := b.share.take(ctx, o.Workload.Namespace, p.msg.Size())
 			if p.ttl = stateTTL(taken, ok); ok {
 				p.taken = taken
@@ -50,7 +51,7 @@ func (b *Bus) PublishOutcomes(ctx context.Context, outcomes ...Outcome) []error 
 	b.awaitAnswers(ctx, StreamHistory, batch)
 	for _, p := range batch {
 		if p.err != nil || p.duplicate {
-			p.taken.giveBack()
+			b.share.giveBack(p.taken)
 		}
 	}
 
@@ -87,22 +88,10 @@ func stateTTL(taken room, hasRoom bool) time.Duration {
 	return OutcomeTTL
 }
 
-// outcomeMsg encodes the outcome for its subject on StreamChanges.
-func (b *Bus) outcomeMsg(o Outcome) (*nats.Msg, error) {
-	if o.Cluster != b.cluster {
-		return nil, rejectf(ReasonForeignCluster, "the outcome is of cluster %q, want %q", o.Cluster, b.cluster)
-	}
-	e, err := o.Event()
-	if err != nil {
-		return nil, err
-	}
-	return ToMsg(e, OutcomeSubject(b.cluster, o.Workload))
-}
-
 // send sends the message to a stream without waiting for the answer.
 func (b *Bus) send(ctx context.Context, p *publication, stream, subject string, options ...jetstream.PublishOpt) {
 	sent := hop(p.outcome.Trace.Context(ctx), subject, p.msg)
-	options = append(options, jetstream.WithMsgID(b.messageID(p.outcome.ID())), jetstream.WithExpectStream(stream))
+	options = append(options, jetstream.WithMsgID(p.id), jetstream.WithExpectStream(stream))
 	p.answer, p.err = b.js.PublishMsgAsync(sent, options...)
 }
 
@@ -121,7 +110,7 @@ func (b *Bus) awaitAnswers(ctx context.Context, stream string, batch []publicati
 			p.err = ctx.Err()
 		}
 		p.answer = nil
-		b.refusals.note(ctx, b.logger, stream, p.err)
+		b.refusals.observe(ctx, b.logger, stream, p.err)
 	}
 }
 

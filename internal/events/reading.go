@@ -22,12 +22,16 @@ const (
 	lostAfter = 10 * time.Second
 )
 
-// reading is one call of Reader.read.
+// visit is called for each message of a reading.
+type visit = func(jetstream.Msg, *jetstream.MsgMetadata) error
+
+// reading is one call of Reader.read or Reader.follow.
 type reading struct {
 	stream jetstream.Stream
 	// config is the configuration of the next consumer, which starts after the last message.
 	config jetstream.OrderedConsumerConfig
-	fn     func(jetstream.Msg, *jetstream.MsgMetadata) error
+	// follows is set for a reading that goes on with new messages.
+	follows bool
 	// stall and lostAfter are the constants of the same names, except in tests.
 	stall, lostAfter time.Duration
 	// since is when the last message came, or the reading began.
@@ -40,22 +44,25 @@ type reading struct {
 // (superseded, expired, deleted), no message is marked as the last. So read asks the server whenever no message comes. The iterator replaces a
 // consumer only if heartbeats are missed within one call of Next, and these calls are too short for that. So read itself replaces a consumer
 // that has no request. If neither messages nor answers come, the consumer was lost with its server, and read returns an error.
-func (r *Reader) read(ctx context.Context, stream jetstream.Stream, config jetstream.OrderedConsumerConfig,
-	fn func(jetstream.Msg, *jetstream.MsgMetadata) error,
-) error {
+func (r *Reader) read(ctx context.Context, stream jetstream.Stream, config jetstream.OrderedConsumerConfig, fn visit) error {
 	config.InactiveThreshold = time.Minute
 	// The iterator replaces a lost consumer. Without a limit, it would try forever on a stream that was deleted.
 	config.MaxResetAttempts = 4
-	one := &reading{stream: stream, config: config, fn: fn, stall: r.stall, lostAfter: r.lostAfter, since: time.Now()}
+	one := &reading{stream: stream, config: config, stall: r.stall, lostAfter: r.lostAfter, since: time.Now()}
 	for {
-		if err := one.run(ctx); !errors.Is(err, errUnasked) {
+		if err := one.run(ctx, fn); !errors.Is(err, errUnasked) {
 			return err
 		}
 	}
 }
 
+// follow is read, except that it goes on with new messages, until ctx is done or reading fails for good.
+func (r *Reader) follow(ctx context.Context, stream jetstream.Stream, config jetstream.OrderedConsumerConfig, fn visit) error {
+	return (&reading{stream: stream, config: config, follows: true}).run(ctx, fn)
+}
+
 // run reads with one consumer. The error wraps errUnasked if another consumer must continue.
-func (r *reading) run(ctx context.Context) error {
+func (r *reading) run(ctx context.Context, fn visit) error {
 	failed := func(err error) error {
 		return fmt.Errorf("reading stream %s: %w", r.stream.CachedInfo().Config.Name, err)
 	}
@@ -63,7 +70,7 @@ func (r *reading) run(ctx context.Context) error {
 	if err != nil {
 		return failed(err)
 	}
-	if consumer.CachedInfo().NumPending == 0 {
+	if consumer.CachedInfo().NumPending == 0 && !r.follows {
 		return nil
 	}
 	messages, stop, err := iterate(ctx, consumer)
@@ -71,13 +78,17 @@ func (r *reading) run(ctx context.Context) error {
 		return failed(err)
 	}
 	defer stop()
+	var bounded []jetstream.NextOpt
+	if !r.follows {
+		bounded = append(bounded, jetstream.NextMaxWait(r.stall))
+	}
 	last := &jetstream.MsgMetadata{}
 	for {
-		msg, err := messages.Next(jetstream.NextMaxWait(r.stall))
+		msg, err := messages.Next(bounded...)
 		switch {
 		case ctx.Err() != nil:
 			return failed(context.Cause(ctx))
-		case errors.Is(err, nats.ErrTimeout):
+		case errors.Is(err, nats.ErrTimeout) && !r.follows:
 			done, err := r.caughtUp(ctx, consumer, last)
 			switch {
 			case err != nil:
@@ -92,10 +103,10 @@ func (r *reading) run(ctx context.Context) error {
 		if last, err = msg.Metadata(); err != nil {
 			return failed(err)
 		}
-		if err := r.fn(msg, last); err != nil {
+		if err := fn(msg, last); err != nil {
 			return err
 		}
-		if last.NumPending == 0 {
+		if last.NumPending == 0 && !r.follows {
 			return nil
 		}
 		r.since = time.Now()

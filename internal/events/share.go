@@ -2,7 +2,6 @@ package events
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -17,15 +16,14 @@ import (
 // stream drops its oldest events, no matter whose they are: a namespace that exceeds its share must not displace the events of others.
 // See docs/adr/0025-a-namespace-has-a-budget.md.
 type historyShare struct {
-	// kept lists for how long events may be kept, with the longest time first. An event gets the first for which its namespace has room. If
-	// empty, the stream is not limited.
-	kept []keeping
+	stream jetstream.Stream
+	now    func() time.Time
+	log    *slog.Logger
+	// month is the budget of events that are kept as long as the stream keeps any, and hour that of events that are kept for an hour. They are nil
+	// if the stream has no limit.
+	month, hour *Budget
 	// half is the size of the stream, in bytes, above which shares are enforced.
 	half uint64
-	// look returns the current state of the stream.
-	look func(context.Context) (*jetstream.StreamInfo, error)
-	now  func() time.Time
-	log  *slog.Logger
 
 	told *Notices
 	// beyond counts the events beyond shares. It is replaced before anything is published.
@@ -37,13 +35,6 @@ type historyShare struct {
 	stored uint64
 }
 
-// keeping is how long events that fit into a budget are kept.
-type keeping struct {
-	budget *Budget
-	// ttl is zero for events that are kept as long as the stream keeps any.
-	ttl time.Duration
-}
-
 const (
 	// shares is the number of shares into which half of the stream is divided. Both programs publish there, so a namespace has two shares.
 	shares = 16
@@ -53,11 +44,9 @@ const (
 	shareLook = time.Minute
 )
 
-// newHistoryShare returns the historyShare of a stream with this configuration.
-func newHistoryShare(
-	config jetstream.StreamConfig, look func(context.Context) (*jetstream.StreamInfo, error), now func() time.Time, log *slog.Logger,
-) *historyShare {
-	h := &historyShare{look: look, now: now, log: log, told: NewNotices(shortly), beyond: noop.Int64Counter{}}
+func newHistoryShare(stream jetstream.Stream, now func() time.Time, log *slog.Logger) *historyShare {
+	h := &historyShare{stream: stream, now: now, log: log, told: NewNotices(shortly), beyond: noop.Int64Counter{}}
+	config := stream.CachedInfo().Config
 	if config.MaxBytes <= 0 {
 		return h
 	}
@@ -67,13 +56,7 @@ func newHistoryShare(
 	}
 	h.half = uint64(config.MaxBytes / 2)
 	share := config.MaxBytes / 2 / shares
-	for _, ttl := range []time.Duration{0, shortly} {
-		per := ttl
-		if ttl == 0 {
-			per = age
-		}
-		h.kept = append(h.kept, keeping{budget: NewBudget(share, per, share/8), ttl: ttl})
-	}
+	h.month, h.hour = NewBudget(share, age, share/8), NewBudget(share, shortly, share/8)
 	return h
 }
 
@@ -83,66 +66,63 @@ type room struct {
 	ttl    time.Duration
 	sharer string
 	size   int
-	share  *historyShare
 	// budget is the budget that the size was taken from. It is nil if none had room, or none was needed.
 	budget *Budget
 }
 
-// giveBack is called if the event was not stored. Publishing it again takes the room again.
-func (r room) giveBack() {
-	if r.budget != nil {
-		r.budget.Return(r.sharer, r.size)
-	}
-	if r.share != nil {
-		r.share.mu.Lock()
-		defer r.share.mu.Unlock()
-		r.share.stored -= min(r.share.stored, uint64(r.size)) // The stream may have been looked at since.
-	}
-}
-
 // take returns the room for an event of a namespace or mount, and false if the event must not be stored. Events of neither are not limited.
 func (h *historyShare) take(ctx context.Context, sharer string, size int) (room, bool) {
-	if len(h.kept) == 0 {
+	if h.month == nil {
 		return room{}, true
 	}
-	crowded := h.crowded(ctx, size)
-	taken := room{sharer: sharer, size: size, share: h}
-	if sharer == "" {
+	isCrowded, now := h.isCrowded(ctx, size), h.now()
+	taken := room{sharer: sharer, size: size}
+	switch {
+	case sharer == "":
+		return taken, true
+	case h.month.Take(sharer, size, now):
+		taken.budget = h.month
+		return taken, true
+	case h.hour.Take(sharer, size, now):
+		taken.budget = h.hour
+	}
+	if !isCrowded {
 		return taken, true
 	}
-	now := h.now()
-	var ttl time.Duration
-	var ok bool
-	for _, k := range h.kept {
-		if k.budget.Take(sharer, size, now) {
-			taken.budget, ttl, ok = k.budget, k.ttl, true
-			break
-		}
-	}
-	if ok && ttl == 0 || !crowded {
-		return taken, true
+	kept := "none"
+	if taken.budget != nil {
+		taken.ttl, kept = shortly, "hour"
 	}
 	if h.told.Due(sharer, now) {
 		h.log.WarnContext(ctx, "a namespace or mount publishes more than its share of the history, which is kept for a short time or not at all",
-			"of", sharer, "kept", ttl)
-	}
-	kept := "hour"
-	if !ok {
-		kept = "none"
-		taken.giveBack()
-		taken = room{}
+			"of", sharer, "kept", taken.ttl)
 	}
 	h.beyond.Add(ctx, 1, metric.WithAttributes(attribute.String("kept", kept)))
-	taken.ttl = ttl
-	return taken, ok
+	if taken.budget == nil {
+		h.giveBack(taken)
+		return room{}, false
+	}
+	return taken, true
 }
 
-// crowded reports whether the stream is more than half full, including an event of the given size that is about to be stored.
-func (h *historyShare) crowded(ctx context.Context, size int) bool {
+// giveBack is called if the event was not stored. Publishing it again takes the room again.
+func (h *historyShare) giveBack(taken room) {
+	if taken.budget != nil {
+		taken.budget.Return(taken.sharer, taken.size)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.stored -= min(h.stored, uint64(taken.size)) // The stream may have been looked at since.
+}
+
+// isCrowded reports whether the stream is more than half full, including an event of the given size that is about to be stored.
+func (h *historyShare) isCrowded(ctx context.Context, size int) bool {
 	var seen *jetstream.StreamInfo
 	if h.isDue() {
+		bounded, cancel := context.WithTimeout(ctx, infoTimeout)
+		defer cancel()
 		// Concurrent calls do not wait for the answer but use the previous one. Without an answer, this call uses it, too.
-		seen, _ = h.look(ctx)
+		seen, _ = h.stream.Info(bounded)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -171,15 +151,4 @@ func forSoLong(ttl time.Duration) []jetstream.PublishOpt {
 		return nil
 	}
 	return []jetstream.PublishOpt{jetstream.WithMsgTTL(ttl)}
-}
-
-// lookAtHistory returns the state and configuration of StreamHistory.
-func (b *Bus) lookAtHistory(ctx context.Context) (*jetstream.StreamInfo, error) {
-	ctx, cancel := context.WithTimeout(ctx, infoTimeout)
-	defer cancel()
-	info, err := b.history.Info(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("reading stream %s: %w", StreamHistory, err)
-	}
-	return info, nil
 }

@@ -131,11 +131,11 @@ func TestOnlyWhatIsStoredTakesFromTheShare(t *testing.T) {
 				if b.share.stored != stored {
 					t.Errorf("%d bytes count as stored, want %d", b.share.stored, stored)
 				}
-				room, ok := b.share.take(t.Context(), namespace, 2<<10)
-				if !ok || room.ttl != 0 {
-					t.Errorf("the next event is kept for %s, %t, want for as long as any", room.ttl, ok)
+				taken, ok := b.share.take(t.Context(), namespace, 2<<10)
+				if !ok || taken.ttl != 0 {
+					t.Errorf("the next event is kept for %s, %t, want for as long as any", taken.ttl, ok)
 				}
-				room.giveBack()
+				b.share.giveBack(taken)
 			}
 			const attempts = 60
 			for range attempts { // HISTORY has it, and says so
@@ -153,26 +153,31 @@ func TestOnlyWhatIsStoredTakesFromTheShare(t *testing.T) {
 	}
 }
 
+// sized is a stream of which only the size is known.
+type sized struct {
+	jetstream.Stream
+	config jetstream.StreamConfig
+	bytes  uint64
+	err    error
+	asked  int
+}
+
+func (s *sized) CachedInfo() *jetstream.StreamInfo { return &jetstream.StreamInfo{Config: s.config} }
+
+func (s *sized) Info(context.Context, ...jetstream.StreamInfoOpt) (*jetstream.StreamInfo, error) {
+	if s.asked++; s.err != nil {
+		return nil, s.err
+	}
+	return &jetstream.StreamInfo{State: jetstream.StreamState{Bytes: s.bytes}}, nil
+}
+
 func TestSharesCountFromHalfOfTheHistory(t *testing.T) {
-	var (
-		stored  uint64
-		failure error
-		asked   int
-		log     strings.Builder
-		now     = testTime
-	)
-	share := newHistoryShare(jetstream.StreamConfig{MaxBytes: 16 << 20, MaxAge: retention},
-		func(context.Context) (*jetstream.StreamInfo, error) {
-			asked++
-			if failure != nil {
-				return nil, failure
-			}
-			return &jetstream.StreamInfo{State: jetstream.StreamState{Bytes: stored}}, nil
-		},
-		func() time.Time { return now }, slog.New(slog.NewTextHandler(&log, nil)))
+	var log strings.Builder
+	now, stream := testTime, &sized{config: jetstream.StreamConfig{MaxBytes: 16 << 20, MaxAge: retention}}
+	share := newHistoryShare(stream, func() time.Time { return now }, slog.New(slog.NewTextHandler(&log, nil)))
 	take := func(namespace string) (time.Duration, bool) {
-		room, ok := share.take(t.Context(), namespace, 64<<10)
-		return room.ttl, ok
+		taken, ok := share.take(t.Context(), namespace, 64<<10)
+		return taken.ttl, ok
 	}
 
 	for range 100 { // 6.4 MiB, by far more than a share
@@ -180,10 +185,10 @@ func TestSharesCountFromHalfOfTheHistory(t *testing.T) {
 			t.Fatalf("less than half full: kept for %s, %t", ttl, ok)
 		}
 	}
-	if asked != 1 {
-		t.Errorf("the size was asked %d times within a minute, want once", asked)
+	if stream.asked != 1 {
+		t.Errorf("the size was asked %d times within a minute, want once", stream.asked)
 	}
-	stored, now = 9<<20, now.Add(time.Hour)
+	stream.bytes, now = 9<<20, now.Add(time.Hour)
 	if ttl, ok := take("noisy"); ttl != shortly || !ok {
 		t.Errorf("more than half full: kept for %s, %t, want an hour", ttl, ok)
 	}
@@ -203,22 +208,22 @@ func TestSharesCountFromHalfOfTheHistory(t *testing.T) {
 		t.Errorf("logged %d times, want once:\n%s", got, log.String())
 	}
 	// While the stream cannot be read, its last size counts.
-	failure, now = errors.New("no answer"), now.Add(shortly)
+	stream.err, now = errors.New("no answer"), now.Add(shortly)
 	if ttl, _ := take("noisy"); ttl != shortly {
 		t.Errorf("without an answer: kept for %s, want an hour", ttl)
 	}
 	// Within a month a namespace earns its share again.
-	failure, now = nil, now.Add(retention)
+	stream.err, now = nil, now.Add(retention)
 	if ttl, ok := take("noisy"); ttl != 0 || !ok {
 		t.Errorf("a month later: kept for %s, %t", ttl, ok)
 	}
 }
 
 func TestAHistoryWithoutLimitHasNoShares(t *testing.T) {
-	share := newHistoryShare(jetstream.StreamConfig{MaxBytes: -1}, nil, time.Now, slog.Default())
+	share := newHistoryShare(&sized{config: jetstream.StreamConfig{MaxBytes: -1}}, time.Now, slog.Default())
 	for range 1000 {
-		if room, ok := share.take(t.Context(), "noisy", MaxEventSize); room.ttl != 0 || !ok {
-			t.Fatalf("kept for %s, %t", room.ttl, ok)
+		if taken, ok := share.take(t.Context(), "noisy", MaxEventSize); taken.ttl != 0 || !ok {
+			t.Fatalf("kept for %s, %t", taken.ttl, ok)
 		}
 	}
 }

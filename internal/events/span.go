@@ -66,16 +66,6 @@ func (c Change) StartProcess(ctx context.Context, tracer trace.Tracer, seq uint6
 	return span
 }
 
-// StartProcess is Change.StartProcess for the processing by a consumer.
-func (d *Delivery) StartProcess(ctx context.Context, tracer trace.Tracer, consumer string) trace.Span {
-	span := d.Change.StartProcess(ctx, tracer, d.Seq)
-	if d.Change.ChangedAt == "" || !span.IsRecording() {
-		return span
-	}
-	span.SetAttributes(semconv.MessagingConsumerGroupName(consumer), attribute.Int64("keyturn.delivery", int64(d.Deliveries)))
-	return span
-}
-
 // LinkToParent returns a link to the span in ctx, which is also the parent. The link says that it refers to the parent, because Jaeger merges it
 // with the parent's own reference, and would otherwise not show a child.
 func LinkToParent(ctx context.Context) []trace.Link {

@@ -25,7 +25,7 @@ func TestSubjectTemplateHasTheTokensOfASubject(t *testing.T) {
 // A span has the attributes of its event, so that a person who has one can search for the other.
 func TestSpanAttributesAreThoseOfTheEvent(t *testing.T) {
 	for kind, list := range verbs {
-		if kind == KindRollout || kind == KindCluster {
+		if !kind.isSource() {
 			continue
 		}
 		t.Run(string(kind), func(t *testing.T) {

@@ -71,8 +71,7 @@ func TestNothingOfOtherClustersIsConsumed(t *testing.T) {
 		var rejects []string
 		testkit.Eventually(t, "what is to be refused was", func() bool { return len(refusals) >= len(refused) })
 		testkit.Await(t, "nothing is left", func(ctx context.Context) bool {
-			lag, err := own.Lag(ctx, opts.Durable)
-			return err == nil && lag.Pending == 0 && lag.AckPending == 0
+			return isDrained(ctx, own, opts.Durable)
 		})
 		c.stop()
 		close(refusals)

@@ -169,3 +169,39 @@ func decodePath(token string) string {
 	}
 	return name
 }
+
+// SourceFilters returns the filter subjects of all changes that a cluster's workloads can depend on.
+func SourceFilters(cluster string) []string {
+	var filters []string
+	for _, kind := range SourceKinds() {
+		filters = append(filters, KindFilter(cluster, kind))
+	}
+	return filters
+}
+
+// KindFilter returns the filter subject of the changes of one kind in a cluster.
+func KindFilter(cluster string, kind Kind) string {
+	return changesRoot + cluster + "." + string(kind) + ".>"
+}
+
+// NamespaceFilter returns the filter subject of the changes of one kind in a namespace.
+func NamespaceFilter(cluster string, kind Kind, namespace string) string {
+	return changesRoot + cluster + "." + string(kind) + "." + encodeToken(namespace) + ".>"
+}
+
+// OutcomeFilter returns the filter subject of all outcomes of a cluster.
+func OutcomeFilter(cluster string) string {
+	return changesRoot + cluster + "." + string(KindRollout) + ".>"
+}
+
+// A secret store that serves several clusters is watched once, either by the watcher of one of them or by a watcher that watches
+// nothing else. This watcher publishes under its own cluster's name, as NATS permissions require. The other clusters read there.
+
+// storeFilters returns the subjects of the KindOpenBao events of the clusters.
+func storeFilters(clusters []string) []string {
+	filters := make([]string, 0, len(clusters))
+	for _, cluster := range clusters {
+		filters = append(filters, KindFilter(cluster, KindOpenBao))
+	}
+	return filters
+}

@@ -1,6 +1,11 @@
 package events
 
-import "strings"
+import (
+	"cmp"
+	"encoding/hex"
+	"fmt"
+	"strings"
+)
 
 // The syntax of the parts of events. The checks of DNS names are those of k8s.io/apimachinery/pkg/util/validation, repeated
 // here so that the wire format depends on nothing that belongs to the Kubernetes API.
@@ -98,3 +103,44 @@ func isFingerprint(text string) bool {
 func isHex(c byte) bool { return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F' }
 
 func isAlnum(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' }
+
+// Sum is a fingerprint in binary form: the 128 bits that are kept of an HMAC.
+type Sum [16]byte
+
+// Text returns the form used in events and annotations: k<key id>:<hex>.
+func (s Sum) Text(keyID string) string {
+	var digits [2 * len(s)]byte
+	hex.Encode(digits[:], s[:])
+	return "k" + keyID + ":" + string(digits[:])
+}
+
+// parseSum is the inverse of Text.
+func parseSum(text string) (keyID string, s Sum, err error) {
+	id, digits, _ := strings.Cut(strings.TrimPrefix(text, "k"), ":")
+	if len(digits) == 2*len(s) {
+		_, err = hex.Decode(s[:], []byte(digits))
+	}
+	if err != nil || s.Text(id) != text {
+		return "", Sum{}, fmt.Errorf("fingerprint %q is not k<key id>:<%d hex digits>", text, 2*len(s))
+	}
+	return id, s, nil
+}
+
+// CompareVersions orders resourceVersions of one cluster, the oldest first. They are decimal numbers without leading zeros (KEP-5504). Any other
+// text, such as an empty one, is older than all of them.
+func CompareVersions(a, b string) int {
+	a, b = ordered(a), ordered(b)
+	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
+}
+
+// Newer reports whether resourceVersion a is known to be later than b. Of a text that is no version, such as an empty one, nothing is known: nothing
+// is newer than it, and it is newer than nothing.
+func Newer(a, b string) bool { return ordered(b) != "" && CompareVersions(a, b) > 0 }
+
+// ordered returns the text if it is a resourceVersion that can be compared, and otherwise an empty one.
+func ordered(version string) string {
+	if !isDigits(version) || version[0] == '0' && version != "0" {
+		return ""
+	}
+	return version
+}

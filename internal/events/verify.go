@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -36,23 +35,6 @@ func verify(ctx context.Context, js jetstream.JetStream, cluster string) (patien
 	}
 	return patience, errors.Join(append(absent, wrong...)...)
 }
-
-// IsSilence reports whether an error means that nobody answered, as happens while the servers of a stream, or those of the cluster, have no
-// leader, or a server has not started JetStream yet. The request is worth repeating.
-func IsSilence(err error) bool {
-	for _, silence := range []error{
-		context.DeadlineExceeded, nats.ErrTimeout, nats.ErrNoResponders, jetstream.ErrAsyncPublishTimeout, jetstream.ErrJetStreamNotEnabled,
-	} {
-		if errors.Is(err, silence) {
-			return true
-		}
-	}
-	var answer *jetstream.APIError
-	return errors.As(err, &answer) && answer.ErrorCode == errCodeNoClusterLeader
-}
-
-// errCodeNoClusterLeader is the server's JSClusterNotAvailErr.
-const errCodeNoClusterLeader jetstream.ErrorCode = 10008
 
 const (
 	// declaredWait is how long awaitDeclared waits for streams that do not exist: the program that declares them may just

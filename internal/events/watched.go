@@ -1,19 +1,19 @@
 package events
 
 import (
-	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
-	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 // Watched is the event by which a watcher says that every source in its scope that existed at a certain time is on the stream. If the
-// next watcher finds a source in that scope that is not on the stream, it knows that the source was created later, while nobody watched.
+// next watcher finds a source in that scope that is not on the stream, it knows that the source was created later, while no watcher ran.
 type Watched struct {
 	// Cluster is the configured name.
 	Cluster string `json:"-"`
@@ -34,12 +34,7 @@ func (w Watched) subject() string {
 }
 
 // event encodes the Watched as a CloudEvent.
-func (w Watched) event() (event.Event, error) {
-	if err := w.validate(); err != nil {
-		return event.Event{}, &RejectError{Reason: ReasonMalformed, Err: err}
-	}
-	return w.envelope().event(w)
-}
+func (w Watched) event() (event.Event, error) { return encode(w) }
 
 func (w Watched) envelope() envelope {
 	return envelope{
@@ -47,16 +42,6 @@ func (w Watched) envelope() envelope {
 		id:       w.name() + "/" + strconv.FormatInt(w.Time.UnixNano(), 10),
 		selfLink: "/api/v1", uid: w.name(), time: w.Time,
 	}
-}
-
-func (w Watched) validate() error {
-	switch {
-	case !isLabel(w.Cluster):
-		return errors.New("the cluster is not a DNS label")
-	case w.Time.IsZero():
-		return errors.New("the time is missing")
-	}
-	return w.Scope.validate()
 }
 
 // parseWatched decodes a Watched. It returns a RejectError for an event that Watched.event cannot have made.
@@ -70,48 +55,58 @@ func parseWatched(e event.Event) (Watched, error) {
 		return Watched{}, rejectf(ReasonUnknownType, "the event does not say what is watched")
 	}
 	w.Cluster, w.Time = v.cluster, v.time
-	if err := w.validate(); err != nil {
-		return Watched{}, &RejectError{Reason: ReasonMalformed, Err: err}
-	}
 	if v.uid != w.name() {
 		return Watched{}, rejectf(ReasonMalformed, "the partitionkey does not match the scope")
 	}
-	return w, v.matches(w.envelope())
+	if err := v.matches(w); err != nil {
+		return Watched{}, err
+	}
+	return w, nil
 }
 
-// PublishWatched publishes a Watched: every source in the scope that existed at the given time is on the stream. Because the event is a
-// state and not a change, it is on StreamChanges only, where the next one supersedes it, or it expires after 30 days.
-func (b *Bus) PublishWatched(ctx context.Context, scope Scope, at time.Time) error {
-	w := Watched{Cluster: b.cluster, Time: at.UTC(), Scope: scope}
-	e, err := w.event()
-	if err != nil {
-		return err
+// Scope says which sources of a cluster a watcher watches.
+type Scope struct {
+	// Kinds lists the kinds of the sources.
+	Kinds []Kind `json:"kinds"`
+	// Namespaces lists the namespaces of the sources. Empty means all.
+	Namespaces []string `json:"namespaces,omitempty"`
+	// IgnoredNamespaces lists namespaces whose sources are left out.
+	IgnoredNamespaces []string `json:"ignoredNamespaces,omitempty"`
+	// NamespaceSelector and Selector select namespaces and sources by their labels. Empty means all.
+	NamespaceSelector string `json:"namespaceSelector,omitempty"`
+	Selector          string `json:"selector,omitempty"`
+}
+
+// Covers reports whether a source is in the scope, judging by its name.
+func (s Scope) Covers(source Source) bool {
+	if !slices.Contains(s.Kinds, source.Kind) || slices.Contains(s.IgnoredNamespaces, source.Namespace) {
+		return false
 	}
-	msg, err := ToMsg(e, w.subject())
-	if err != nil {
-		return err
+	return len(s.Namespaces) == 0 || slices.Contains(s.Namespaces, source.Namespace)
+}
+
+// digest returns a text for a subject. It is different for different scopes.
+func (s Scope) digest() string {
+	var text strings.Builder
+	for _, kind := range s.Kinds {
+		text.WriteString(string(kind) + "\n")
 	}
-	if _, err := b.store(ctx, StreamChanges, msg.Subject, msg, b.messageID(e.ID()), jetstream.WithMsgTTL(retention)); err != nil {
-		return fmt.Errorf("publishing on %s: %w", msg.Subject, err)
+	text.WriteString("\n" + strings.Join(s.Namespaces, "\n") + "\n\n" + s.NamespaceSelector + "\n" + s.Selector)
+	if len(s.IgnoredNamespaces) > 0 {
+		text.WriteString("\n\n" + strings.Join(s.IgnoredNamespaces, "\n"))
+	}
+	sum := sha256.Sum256([]byte(text.String()))
+	return hex.EncodeToString(sum[:8])
+}
+
+func (s Scope) validate() error {
+	switch {
+	case len(s.Kinds) == 0:
+		return errors.New("the scope has no kinds")
+	case slices.ContainsFunc(s.Kinds, func(kind Kind) bool { return !isWord(string(kind)) }):
+		return errors.New("a kind of the scope is not a word")
+	case slices.ContainsFunc(slices.Concat(s.Namespaces, s.IgnoredNamespaces), func(namespace string) bool { return !isLabel(namespace) }):
+		return errors.New("a namespace of the scope is not a DNS label")
 	}
 	return nil
-}
-
-// Watched returns the last Watched of each scope in the bus's cluster. It leaves out events that it cannot read.
-func (b *Bus) Watched(ctx context.Context) ([]Watched, error) {
-	var list []Watched
-	err := b.State(ctx, []string{KindFilter(b.cluster, KindCluster)}, func(stored Stored) error {
-		address, err := ParseSubject(stored.Subject)
-		if err != nil || stored.Err != nil || !strings.HasPrefix(address.Name, watchedPrefix) {
-			return nil //nolint:nilerr // it is left out
-		}
-		w, err := parseWatched(stored.Event)
-		if err == nil && w.subject() == stored.Subject {
-			list = append(list, w)
-			return nil
-		}
-		b.logger.WarnContext(ctx, "cannot read until when sources were watched", "subject", stored.Subject, "err", err)
-		return nil
-	})
-	return list, err
 }

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -32,6 +33,28 @@ var workloadPaths = map[string]struct{ group, plural string }{
 
 // String returns the form that people and kubectl use, without the namespace: "deployment/web".
 func (w Workload) String() string { return w.Kind + "/" + w.Name }
+
+// extensions returns the attributes of an event about the workload.
+func (w Workload) extensions(resourceVersion, cause string) map[string]string {
+	return map[string]string{
+		extNamespace: w.Namespace, extName: w.Name, extWorkloadKind: w.Kind, extResourceVersion: resourceVersion, extCausationID: cause,
+	}
+}
+
+// isNamedBy checks that the attributes of an event name the workload that its data has. Only the data has the place in the API of a configured kind.
+func (w Workload) isNamedBy(v envelope) error {
+	if w.UID != v.uid || w.Kind != v.extensions[extWorkloadKind] || w.Namespace != v.extensions[extNamespace] || w.Name != v.extensions[extName] {
+		return rejectf(ReasonMalformed, "the attributes and the data name different objects")
+	}
+	return nil
+}
+
+func (w Workload) validate() error {
+	if !isSubdomain(w.Namespace) || !isSubdomain(w.Name) {
+		return errors.New("the namespace or the name of the workload is not a Kubernetes name")
+	}
+	return nil
+}
 
 // selfLink returns the "subject" attribute of the workload's outcomes: its path in the Kubernetes API, as
 // `kubectl get --raw` takes it. It is empty for a workload of an unknown kind without a valid APIVersion and Resource.

@@ -1,0 +1,89 @@
+package events
+
+import (
+	"strings"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+)
+
+// Stored is an event as a stream stores it.
+type Stored struct {
+	Subject string
+	// Seq is the event's sequence on the stream. PublishChange takes it to supersede the event.
+	Seq   uint64
+	Event event.Event
+	// Time is when the stream stored the event.
+	Time time.Time
+	// Err is the reason why the message is not a readable event, or nil. If it is set, Event has no attributes. The other
+	// fields are valid, so that a publisher can supersede the message.
+	Err error
+}
+
+func newStored(subject string, seq uint64, at time.Time, header map[string][]string, data []byte) Stored {
+	e, err := FromMsg(subject, header, data)
+	if err != nil {
+		e = event.New()
+	}
+	return Stored{Subject: subject, Seq: seq, Event: e, Time: at, Err: err}
+}
+
+// Change returns the stored change. It returns a RejectError if the event is not a change, or is about the object of another subject.
+func (s Stored) Change() (Change, error) { return readStored(s, ParseChange) }
+
+// Outcome returns the stored outcome, with the errors of Change.
+func (s Stored) Outcome() (Outcome, error) { return readStored(s, ParseOutcome) }
+
+// Projection returns the stored projection, with the errors of Change.
+func (s Stored) Projection() (Projection, error) { return readStored(s, parseProjection) }
+
+// Claim returns the stored claim, with the errors of Change.
+func (s Stored) Claim() (Claim, error) { return readStored(s, parseClaim) }
+
+// readStored decodes a stored event, and compares it with its subject.
+func readStored[T payload](s Stored, parse func(event.Event) (T, error)) (T, error) {
+	var none T
+	if s.Err != nil {
+		return none, s.Err
+	}
+	parsed, err := parse(s.Event)
+	if err != nil {
+		return none, err
+	}
+	return parsed, matchSubject(s.Subject, parsed)
+}
+
+// lastChange returns the stored change in compact form, with the errors of Change.
+func (s Stored) lastChange() (LastChange, error) {
+	change, err := s.Change()
+	if err != nil {
+		return LastChange{}, err
+	}
+	return NewLastChange(s.Seq, s.Time, change)
+}
+
+// Impersonated returns the cluster that the event claims to come from if its subject belongs to another cluster, and "" otherwise.
+func (s Stored) Impersonated() string {
+	if s.Err != nil {
+		return ""
+	}
+	named, _ := s.Event.Extensions()[extCluster].(string)
+	own := clusterOf(s.Subject)
+	if named == own {
+		named, _, _ = strings.Cut(strings.TrimPrefix(s.Event.Source(), sourceScheme), "/")
+	}
+	if named == own {
+		return ""
+	}
+	return named
+}
+
+// clusterOf returns the cluster of a subject or a filter, or "" if it has none.
+func clusterOf(subject string) string {
+	rest, ours := strings.CutPrefix(subject, changesRoot)
+	cluster, _, _ := strings.Cut(rest, ".")
+	if !ours || !isLabel(cluster) {
+		return ""
+	}
+	return cluster
+}

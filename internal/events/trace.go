@@ -1,0 +1,114 @@
+package events
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// TraceContext is a W3C trace context: https://www.w3.org/TR/trace-context/.
+type TraceContext struct {
+	Parent string `json:"traceparent,omitempty"`
+	State  string `json:"tracestate,omitempty"`
+}
+
+// The keys of the W3C trace context, in a message header and as extensions of an event.
+const (
+	traceparentKey = "traceparent"
+	tracestateKey  = "tracestate"
+)
+
+// TraceFrom returns the trace context of the span in ctx. It is empty if there is none.
+func TraceFrom(ctx context.Context) TraceContext {
+	if !trace.SpanContextFromContext(ctx).IsValid() {
+		return TraceContext{} // as always without tracing
+	}
+	c := propagation.MapCarrier{}
+	propagation.TraceContext{}.Inject(ctx, c)
+	return TraceContext{Parent: c[traceparentKey], State: c[tracestateKey]}
+}
+
+// remote returns a new context whose remote parent is t. The propagator parses into contexts only.
+func (t TraceContext) remote() context.Context { return t.Context(context.Background()) }
+
+// Valid returns t, or an empty trace context if t is invalid. A broken trace is no reason to reject an event.
+func (t TraceContext) Valid() TraceContext {
+	if t.Parent == "" {
+		return TraceContext{}
+	}
+	return TraceFrom(t.remote())
+}
+
+// Context returns a context whose remote parent is t, or ctx if t is empty or invalid.
+func (t TraceContext) Context(ctx context.Context) context.Context {
+	if t.Parent == "" {
+		return ctx
+	}
+	return propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{traceparentKey: t.Parent, tracestateKey: t.State})
+}
+
+// traceIDPlaceholder stands for the trace id in a link template.
+const traceIDPlaceholder = "{traceID}"
+
+// ID returns the trace id in 32 hexadecimal digits, as tracing backends use it, or "" if there is no trace.
+func (t TraceContext) ID() string {
+	id := trace.SpanContextFromContext(t.remote()).TraceID()
+	if !id.IsValid() {
+		return ""
+	}
+	return id.String()
+}
+
+// SpanContext returns that of the span. It is not valid if there is none.
+func (t TraceContext) SpanContext() trace.SpanContext {
+	return trace.SpanContextFromContext(t.remote())
+}
+
+// Link returns the URL of the trace in a tracing backend, made from the template. It is "" without a template or a trace.
+func (t TraceContext) Link(template string) string {
+	id := t.ID()
+	if template == "" || id == "" {
+		return ""
+	}
+	return strings.ReplaceAll(template, traceIDPlaceholder, id)
+}
+
+// ValidateTraceURL checks a template for [TraceContext.Link]. The empty template is valid and disables links.
+func ValidateTraceURL(template string) error {
+	if template == "" {
+		return nil
+	}
+	parsed, err := url.Parse(strings.ReplaceAll(template, traceIDPlaceholder, "0"))
+	if err != nil || parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "" ||
+		!strings.Contains(template, traceIDPlaceholder) {
+		return fmt.Errorf("%q, want an http:// or https:// URL with %s", template, traceIDPlaceholder)
+	}
+	return nil
+}
+
+// traceparent is TraceContext.Parent in binary form: the trace ID, the span ID and the flags. The zero value means that there is none.
+type traceparent [16 + 8 + 1]byte
+
+// newTraceparent returns the zero value for a text that does not have the form 00-<32 hex digits>-<16 hex digits>-<2 hex digits>.
+func newTraceparent(text string) (t traceparent) {
+	if len(text) != 55 || text[:3] != "00-" || text[35] != '-' || text[52] != '-' {
+		return traceparent{}
+	}
+	if _, err := hex.Decode(t[:], []byte(text[3:35]+text[36:52]+text[53:])); err != nil {
+		return traceparent{}
+	}
+	return t
+}
+
+// text is the inverse of newTraceparent.
+func (t traceparent) text() string {
+	if t == (traceparent{}) {
+		return ""
+	}
+	return fmt.Sprintf("00-%x-%x-%x", t[:16], t[16:24], t[24:])
+}
