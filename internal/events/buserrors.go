@@ -25,15 +25,13 @@ var (
 	errNotStored = fmt.Errorf("%w, and is gone", ErrConflict)
 	// errStream is wrapped by the errors of Open and Bus.Consume: a stream is missing, or a field of it is wrong.
 	errStream = errors.New("stream is not declared as required")
-	// errConsumer is wrapped by the errors of Bus.Consume: a field of the durable consumer is wrong, and the server rejects
-	// changing it.
+	// errConsumer is wrapped by the errors of Bus.Consume: a field of the durable consumer is wrong, and the server rejects changing it.
 	errConsumer = errors.New("consumer is not declared as required")
 	// errHeadersOnly finishes a delivery without data, which means that someone has configured the consumer to send only headers. The event is
 	// redelivered when the consumer has been repaired.
 	errHeadersOnly = errors.New("the consumer sends headers only")
-	// errUnasked means that a consumer has messages but no request for them. A request is lost if it reaches a server of a cluster before that
-	// server has learned of the consumer, which is on another server. The server answers that there are no responders, and the iterator ignores
-	// that answer.
+	// errUnasked means that a consumer has messages but no request for them. A request is lost if it reaches a server of a cluster before that server
+	// has learned of the consumer, which is on another server. The server answers that there are no responders, and the iterator ignores that answer.
 	errUnasked = errors.New("the consumer was not asked for its messages")
 	// errLost is the error of a reading whose consumer was lost with its server, or whose messages were lost on their way.
 	errLost = fmt.Errorf("the consumer is silent, and messages are missing: %w", nats.ErrTimeout)

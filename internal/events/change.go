@@ -12,9 +12,8 @@ type Change struct {
 	Source Source `json:"-"`
 	// Verb says what happened. It must be one of the verbs of the source's kind.
 	Verb Verb `json:"-"`
-	// UID and ResourceVersion are those of the object that was read. The event's ID is made of them. For KindOpenBao, UID is
-	// the name of the store, and ResourceVersion is the time of the change in nanoseconds since 1970, so that the later of two
-	// events has the higher one, as in Kubernetes.
+	// UID and ResourceVersion are those of the object that was read. The event's ID is made of them. For KindOpenBao, UID is the name of the store,
+	// and ResourceVersion is the time of the change in nanoseconds since 1970, so that the later of two events has the higher one, as in Kubernetes.
 	UID             string `json:"-"`
 	ResourceVersion string `json:"-"`
 	// Fingerprint is the keyed fingerprint of all data keys: k<key id>:<hex>.
@@ -66,9 +65,8 @@ type Change struct {
 	Recent []string `json:"recent,omitempty"`
 }
 
-// ID returns the event's id. It depends on what was read, not on who read it or when, so that replays, restarts and a
-// second watcher produce the same id. It does not depend on the content: if the content went from A to B and back to A within
-// a dedupe window, the second A would be lost.
+// ID returns the event's id. It depends on what was read, not on who read it or when, so that replays, restarts and a second watcher produce the same
+// id. It does not depend on the content: if the content went from A to B and back to A within a dedupe window, the second A would be lost.
 func (c Change) ID() string {
 	if c.Source.Kind == KindOpenBao && c.Store != nil {
 		return c.Source.Name + "/" + c.Store.Revision
@@ -83,9 +81,8 @@ func (c Change) ID() string {
 type Key struct {
 	// Fingerprint is the keyed fingerprint of the value. It is empty if the key was removed.
 	Fingerprint string `json:"fingerprint,omitempty"`
-	// ChangedAt is the resourceVersion of the last change of the value. It is carried from event to event, so that a change
-	// is not lost when an event about another key supersedes it on the stream. It is empty if the value has not changed since
-	// the source was first observed.
+	// ChangedAt is the resourceVersion of the last change of the value. It is carried from event to event, so that a change is not lost when an event
+	// about another key supersedes it on the stream. It is empty if the value has not changed since the source was first observed.
 	ChangedAt string `json:"changedAt,omitempty"`
 }
 

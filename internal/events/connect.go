@@ -94,8 +94,7 @@ func Alive(nc *nats.Conn) error {
 	return fmt.Errorf("the nats connection is closed: %w", cmp.Or(nc.LastError(), nats.ErrConnectionClosed))
 }
 
-// Drain finishes what is in flight on the connection and closes it. If ctx is done first, it closes the connection at once
-// and returns an error.
+// Drain finishes what is in flight on the connection and closes it. If ctx is done first, it closes the connection at once and returns an error.
 func Drain(ctx context.Context, nc *nats.Conn) error {
 	closed := nc.StatusChanged(nats.CLOSED)
 	defer nc.RemoveStatusListener(closed)

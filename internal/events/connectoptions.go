@@ -57,8 +57,7 @@ func (o *ConnectOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.KeyFile, "nats-key", "", "`file` with the private key of --nats-cert (PEM)")
 }
 
-// options returns the options of the connection. The handlers log with ctx, and store the last error of a connection
-// attempt in last.
+// options returns the options of the connection. The handlers log with ctx, and store the last error of a connection attempt in last.
 func (o ConnectOptions) options(
 	ctx context.Context, logger *slog.Logger, shown string, last *atomic.Pointer[error], user *nkeyUser,
 ) ([]nats.Option, error) {

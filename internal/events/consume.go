@@ -33,8 +33,7 @@ type ConsumeOptions struct {
 	// WithoutDeadLetters makes Consume drop the events that it rejects without a copy on StreamDeadLetters. It is for a program whose
 	// events the actuator also reads, which makes the copy. ConsumeOutcomes makes none, because StreamHistory keeps the event.
 	WithoutDeadLetters bool
-	// OnReject is called, with one of the Reason constants, for each event that is rejected before the handler sees it. It may
-	// be nil.
+	// OnReject is called, with one of the Reason constants, for each event that is rejected before the handler sees it. It may be nil.
 	OnReject func(ctx context.Context, reason string)
 }
 
@@ -64,9 +63,8 @@ func redeliveryDelay(deliveries int) time.Duration {
 	return backoff.Nth(wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.2, Steps: 7, Cap: time.Minute}, deliveries)
 }
 
-// Consume passes the changes of the cluster to the handler, one at a time and in the order of the stream, until ctx is
-// done, and then returns nil. The handler should return quickly and call Delivery.Done later, from any goroutine.
-// A redelivered event is out of order.
+// Consume passes the changes of the cluster to the handler, one at a time and in the order of the stream, until ctx is done, and then returns nil.
+// The handler should return quickly and call Delivery.Done later, from any goroutine. A redelivered event is out of order.
 //
 // Consume creates the durable consumer if there is none, and updates it if it differs from the options. It returns an error
 // if the server rejects the update. Everything else is logged and retried with backoff: a restart of NATS, or a consumer

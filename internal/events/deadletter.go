@@ -29,8 +29,7 @@ type DeadLetter struct {
 	Seq uint64 `json:"seq"`
 	// Time is when the message was rejected.
 	Time time.Time `json:"time"`
-	// Header and Data are those of the message, without the headers that a NATS server acts on. Oversized data and oversized
-	// headers are left out.
+	// Header and Data are those of the message, without the headers that a NATS server acts on. Oversized data and oversized headers are left out.
 	Header map[string][]string `json:"-"`
 	Data   []byte              `json:"-"`
 }

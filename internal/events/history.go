@@ -42,9 +42,8 @@ func (q HistoryQuery) subjects(root string) []string {
 	return filters
 }
 
-// History calls fn for each event that matches the query, oldest first. An event has the subject that it had on
-// StreamChanges, and the sequence that it has on StreamHistory. If fn returns an error, History returns it unchanged. With
-// Follow, History returns nil when the context is done.
+// History calls fn for each event that matches the query, oldest first. An event has the subject that it had on StreamChanges, and the sequence that
+// it has on StreamHistory. If fn returns an error, History returns it unchanged. With Follow, History returns nil when the context is done.
 func (r *Reader) History(ctx context.Context, query HistoryQuery, fn func(Stored) error) error {
 	config := jetstream.OrderedConsumerConfig{
 		FilterSubjects: query.subjects(r.historyRoot), DeliverPolicy: jetstream.DeliverAllPolicy,

@@ -145,8 +145,7 @@ func (b *Bus) store(
 	return ack, err
 }
 
-// hop returns the message for one subject, with the trace context of the publishing span. It copies the header, because
-// publishing adds to it.
+// hop returns the message for one subject, with the trace context of the publishing span. It copies the header, because publishing adds to it.
 func hop(ctx context.Context, subject string, msg *nats.Msg) *nats.Msg {
 	sent := &nats.Msg{Subject: subject, Header: maps.Clone(msg.Header), Data: msg.Data}
 	propagation.TraceContext{}.Inject(ctx, carrier(sent.Header))

@@ -114,9 +114,8 @@ func (b *Bus) awaitAnswers(ctx context.Context, stream string, batch []publicati
 	}
 }
 
-// chooseStates sets the state of each publication whose workload has all of its outcomes on StreamHistory. If one of them is
-// missing there, all outcomes of the workload get its error: they must be published again together, and none may become the
-// state before.
+// chooseStates sets the state of each publication whose workload has all of its outcomes on StreamHistory. If one of them is missing there, all
+// outcomes of the workload get its error: they must be published again together, and none may become the state before.
 func chooseStates(batch []publication) {
 	failed := make(map[string]error)
 	for _, p := range batch {

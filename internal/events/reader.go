@@ -141,8 +141,7 @@ func (r *Reader) stateOf(ctx context.Context, filter string, fn func(Stored) err
 	if err != nil {
 		return err
 	}
-	// The server drops a superseded event slightly before it counts the new one. If the read ended between the two, the
-	// subject was missed.
+	// The server drops a superseded event slightly before it counts the new one. If the read ended between the two, the subject was missed.
 	for subject := range left {
 		stored, err := r.Last(ctx, subject)
 		if errors.Is(err, ErrNotFound) {

@@ -66,8 +66,7 @@ func (s Source) isLegal() bool {
 	return isSubdomain(s.Namespace) && isSubdomain(s.Name)
 }
 
-// String returns the form used in annotations and logs, without the namespace: "secret/db",
-// "openbao/bao/root/secret/shop/db".
+// String returns the form used in annotations and logs, without the namespace: "secret/db", "openbao/bao/root/secret/shop/db".
 func (s Source) String() string { return string(s.Kind) + "/" + s.Name }
 
 // selfLink returns the "subject" attribute of the source's events: the path of the object in the Kubernetes API, as

@@ -12,8 +12,7 @@ import (
 
 // The names of the streams.
 const (
-	// StreamChanges keeps the last event on each subject: the state of each source, and for 30 days the last outcome of each
-	// workload.
+	// StreamChanges keeps the last event on each subject: the state of each source, and for 30 days the last outcome of each workload.
 	StreamChanges = "CHANGES"
 	// StreamHistory keeps every event for 30 days, including those that are superseded on StreamChanges. While it is more than half full,
 	// each namespace is limited to a share of it.
@@ -70,9 +69,8 @@ func Streams(replicas int) []jetstream.StreamConfig {
 	return []jetstream.StreamConfig{changes, history, dead}
 }
 
-// Declare creates or updates the streams. It is for the program that embeds the server. On an external NATS, the operator
-// declares the streams, and the programs need no permission to do so. The sources, such as those of [StoreSources], become the
-// sources of StreamChanges.
+// Declare creates or updates the streams. It is for the program that embeds the server. On an external NATS, the operator declares the streams, and
+// the programs need no permission to do so. The sources, such as those of [StoreSources], become the sources of StreamChanges.
 func Declare(ctx context.Context, js jetstream.JetStream, replicas int, sources ...*jetstream.StreamSource) error {
 	for _, config := range Declared(replicas, sources...) {
 		if err := declare(ctx, js, config); err != nil {

@@ -132,8 +132,7 @@ func parsePathSubject(subject, cluster, namespace, token string) (Address, error
 	return a, nil
 }
 
-// ValidateCluster checks the configured name of a cluster, which is a token of each subject and the host of the "source"
-// attribute.
+// ValidateCluster checks the configured name of a cluster, which is a token of each subject and the host of the "source" attribute.
 func ValidateCluster(name string) error {
 	if !isLabel(name) {
 		return fmt.Errorf("%q, want 1 to %d lower-case letters, digits or '-', beginning and ending with a letter or digit",

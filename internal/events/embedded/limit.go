@@ -14,8 +14,7 @@ const reserve = 8
 // storeLimit returns how many bytes of messages a store may hold: what its files occupy plus what is free, less the reserve. Whatever is
 // stored, it is the same before and after a restart, and it grows with the volume.
 //
-// The server's own limit would be three quarters of the free space and the stored data at its start. It would not change when the volume is
-// enlarged.
+// The server's own limit would be three quarters of the free space and the stored data at its start. It would not change when the volume is enlarged.
 func storeLimit(dir string, free func(dir string) (int64, error)) (int64, error) {
 	left, err := free(dir)
 	if err != nil {
