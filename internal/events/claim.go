@@ -1,7 +1,12 @@
 package events
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
@@ -82,4 +87,103 @@ func (c Claim) predecessor(uid, replaces string) string {
 		return replaces
 	}
 	return c.UID
+}
+
+// Watched is the event by which a watcher says that every source in its scope that existed at a certain time is on the stream. If the
+// next watcher finds a source in that scope that is not on the stream, it knows that the source was created later, while no watcher ran.
+type Watched struct {
+	// Cluster is the configured name.
+	Cluster string `json:"-"`
+	// Time is until when the sources were watched, by the watcher's clock.
+	Time time.Time `json:"-"`
+	// Scope says which sources were watched.
+	Scope
+}
+
+// watchedPrefix begins the name token of the subject. A digest of the scope follows, because a cluster may have watchers with different scopes.
+const watchedPrefix = "watched-"
+
+func (w Watched) name() string { return watchedPrefix + w.digest() }
+
+// subject returns keyturn.v1.<cluster>.cluster._.watched-<digest of the scope>.
+func (w Watched) subject() string {
+	return Address{Cluster: w.Cluster, Kind: KindCluster, Name: w.name()}.subject()
+}
+
+// event encodes the Watched as a CloudEvent.
+func (w Watched) event() (event.Event, error) { return encode(w) }
+
+func (w Watched) envelope() envelope {
+	return envelope{
+		cluster: w.Cluster, component: watcher, kind: KindCluster, verb: VerbWatched,
+		id:       w.name() + "/" + strconv.FormatInt(w.Time.UnixNano(), 10),
+		selfLink: "/api/v1", uid: w.name(), time: w.Time,
+	}
+}
+
+// parseWatched decodes a Watched. It returns a RejectError for an event that Watched.event cannot have made.
+func parseWatched(e event.Event) (Watched, error) {
+	var w Watched
+	v, err := parseEnvelope(e, watcher, &w)
+	if err != nil {
+		return Watched{}, err
+	}
+	if v.kind != KindCluster || v.verb != VerbWatched {
+		return Watched{}, rejectf(ReasonUnknownType, "the event does not say what is watched")
+	}
+	w.Cluster, w.Time = v.cluster, v.time
+	if v.uid != w.name() {
+		return Watched{}, rejectf(ReasonMalformed, "the partitionkey does not match the scope")
+	}
+	if err := v.matches(w); err != nil {
+		return Watched{}, err
+	}
+	return w, nil
+}
+
+// Scope says which sources of a cluster a watcher watches.
+type Scope struct {
+	// Kinds lists the kinds of the sources.
+	Kinds []Kind `json:"kinds"`
+	// Namespaces lists the namespaces of the sources. Empty means all.
+	Namespaces []string `json:"namespaces,omitempty"`
+	// IgnoredNamespaces lists namespaces whose sources are left out.
+	IgnoredNamespaces []string `json:"ignoredNamespaces,omitempty"`
+	// NamespaceSelector and Selector select namespaces and sources by their labels. Empty means all.
+	NamespaceSelector string `json:"namespaceSelector,omitempty"`
+	Selector          string `json:"selector,omitempty"`
+}
+
+// Covers reports whether a source is in the scope, judging by its name.
+func (s Scope) Covers(source Source) bool {
+	if !slices.Contains(s.Kinds, source.Kind) || slices.Contains(s.IgnoredNamespaces, source.Namespace) {
+		return false
+	}
+	return len(s.Namespaces) == 0 || slices.Contains(s.Namespaces, source.Namespace)
+}
+
+// digest returns a text for a subject. It is different for different scopes.
+func (s Scope) digest() string {
+	var text strings.Builder
+	for _, kind := range s.Kinds {
+		text.WriteString(string(kind) + "\n")
+	}
+	text.WriteString("\n" + strings.Join(s.Namespaces, "\n") + "\n\n" + s.NamespaceSelector + "\n" + s.Selector)
+	if len(s.IgnoredNamespaces) > 0 {
+		text.WriteString("\n\n" + strings.Join(s.IgnoredNamespaces, "\n"))
+	}
+	sum := sha256.Sum256([]byte(text.String()))
+	return hex.EncodeToString(sum[:8])
+}
+
+func (s Scope) validate() error {
+	switch {
+	case len(s.Kinds) == 0:
+		return errors.New("the scope has no kinds")
+	case slices.ContainsFunc(s.Kinds, func(kind Kind) bool { return !isWord(string(kind)) }):
+		return errors.New("a kind of the scope is not a word")
+	case slices.ContainsFunc(slices.Concat(s.Namespaces, s.IgnoredNamespaces), func(namespace string) bool { return !isLabel(namespace) }):
+		return errors.New("a namespace of the scope is not a DNS label")
+	}
+	return nil
 }

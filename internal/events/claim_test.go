@@ -1,14 +1,9 @@
 package events
 
 import (
-	"context"
-	"errors"
-	"strings"
-	"sync"
 	"testing"
-	"time"
 
-	"github.com/keyturn/keyturn/tests/testkit"
+	"github.com/cloudevents/sdk-go/v2/event"
 )
 
 const otherUID = "0d3c1b0f-6c1d-4f6e-9a53-5f0c2a4e7a11"
@@ -17,196 +12,71 @@ func claim() Claim {
 	return Claim{Cluster: testCluster, UID: testUID, Time: testTime, Replaces: otherUID}
 }
 
+func watched() Watched {
+	return Watched{Cluster: testCluster, Time: testTime, Scope: Scope{
+		Kinds: []Kind{KindConfigMap, KindSecret}, Namespaces: []string{"shop", "bank"}, Selector: "tier=web",
+	}}
+}
+
 func TestClaimSurvivesTheWire(t *testing.T) {
 	for _, want := range []Claim{claim(), {Cluster: testCluster, UID: testUID, Time: testTime}} {
 		e := throughTheWire(t, mustEvent(t, want.event), ClaimSubject(testCluster))
 		got, err := parseClaim(e)
 		must(t, err)
 		wantEqual(t, "difference", want, got)
-		if _, err := ParseChange(e); !isReject(err, ReasonUnknownType) {
-			t.Errorf("read as a change: got %v, want it refused", err)
-		}
+		_, err = ParseChange(e)
+		wantReason(t, err, ReasonUnknownType)
 	}
-	if _, err := parseClaim(mustEvent(t, change().Event)); !isReject(err, ReasonUnknownType) {
-		t.Errorf("a change read as a claim: got %v, want it refused", err)
-	}
+	_, err := parseClaim(mustEvent(t, change().Event))
+	wantReason(t, err, ReasonUnknownType)
 }
 
-func mustClaim(t *testing.T, b *Bus, uid, replaces string) {
-	t.Helper()
-	must(t, tryClaim(t, b, uid, replaces))
-}
-
-// tryClaim returns the error of a claim, and checkClaim that of a check.
-func tryClaim(t *testing.T, b *Bus, uid, replaces string) error {
-	t.Helper()
-	return errorOf(t, func() error { return b.Claim(t.Context(), uid, replaces) })
-}
-
-func checkClaim(t *testing.T, b *Bus, uid, replaces string) error {
-	t.Helper()
-	return errorOf(t, func() error { return b.CheckClaim(t.Context(), uid, replaces) })
-}
-
-func isReject(err error, reason string) bool {
-	var reject *RejectError
-	return errors.As(err, &reject) && reject.Reason == reason
-}
-
-func TestANameBelongsToTheClusterThatClaimedItFirst(t *testing.T) {
-	b := sharedServer(t).bus()
-	if err := checkClaim(t, b, testUID, ""); err != nil {
-		t.Errorf("a name that nobody has claimed: %v", err)
-	}
-	for range 2 { // once more after a restart
-		mustClaim(t, b, testUID, "")
-	}
-	if err := checkClaim(t, b, testUID, ""); err != nil {
-		t.Errorf("one's own name: %v", err)
-	}
-	refused := func(what string, err error, uid string) {
-		t.Helper()
-		if !errors.Is(err, ErrClaimed) {
-			t.Fatalf("%s: got %v, want it refused", what, err)
-		}
-		for _, want := range []string{`"prod-eu"`, "UID " + uid, "--cluster", "--replaces-cluster=" + uid} {
-			if !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
-				t.Errorf("%s: got %q, want one line with %q", what, err, want)
-			}
-		}
-	}
-	refused("another cluster claims it", tryClaim(t, b, otherUID, ""), testUID)
-	refused("another cluster checks it", checkClaim(t, b, otherUID, ""), testUID)
-	refused("another cluster replaces a third", tryClaim(t, b, otherUID, "a-third"), testUID)
-
-	if err := checkClaim(t, b, otherUID, testUID); err != nil {
-		t.Errorf("its actuator starts before its watcher has taken the name over: %v", err)
-	}
-	mustClaim(t, b, otherUID, testUID) // A rebuilt cluster takes its name over.
-	refused("the one that was replaced is back", tryClaim(t, b, testUID, ""), otherUID)
-	mustClaim(t, b, testUID, otherUID) // It takes it back within the window of duplicates.
-	mustClaim(t, b, otherUID, testUID) // And again.
-	stored, err := lastOn(t, b, ClaimSubject(testCluster))
-	must(t, err)
-	got, err := stored.Claim()
-	if err != nil || got.UID != otherUID || got.Replaces != testUID {
-		t.Errorf("the claim is %+v, %v", got, err)
-	}
-	if told := readHistory(t, b, HistoryQuery{Kind: KindCluster}); len(told) != 4 {
-		t.Errorf("the history has %q, want each of the four claims", told)
-	}
-}
-
-func TestAClaimThatTheStreamHasLostIsMadeAgain(t *testing.T) {
-	s := sharedServer(t)
-	b, js := s.bus(), s.jetstream()
-	// Within the window of duplicates a purged stream still knows the claim's id.
-	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience) // It would otherwise be retried forever.
-	defer cancel()
-	for range 3 {
-		published(t, func() error { return b.Claim(ctx, testUID, "") })
-		if err := checkClaim(t, b, otherUID, ""); !errors.Is(err, ErrClaimed) {
-			t.Errorf("another cluster checks it: got %v, want it refused", err)
-		}
-		purge(t, js)
-	}
-}
-
-func TestAClaimIsMadeAgainWhenItIsAWeekOld(t *testing.T) {
-	b := sharedServer(t).bus()
-	now := testTime
-	b.now = func() time.Time { return now }
-	told := func() int { return len(readHistory(t, b, HistoryQuery{Kind: KindCluster})) }
-	mustClaim(t, b, otherUID, "")
-	mustClaim(t, b, testUID, otherUID)
-	steps := []struct {
-		name  string
-		after time.Duration
-		want  int
-	}{
-		{"a minute later", time.Minute, 2},
-		{"within the week", claimInterval - 2*time.Minute, 2},
-		{"when the week is over", time.Minute, 3},
-		{"a minute after that", time.Minute, 3},
-		{"after another week", claimInterval, 4},
-		{"by a clock that is a month behind", -30 * 24 * time.Hour, 5},
-	}
-	for _, step := range steps {
-		now = now.Add(step.after)
-		mustClaim(t, b, testUID, "")
-		if got := told(); got != step.want {
-			t.Errorf("%s: claimed %d times, want %d", step.name, got, step.want)
-		}
-		if err := checkClaim(t, b, testUID, ""); err != nil {
-			t.Errorf("%s, its actuator: %v", step.name, err)
-		}
-	}
-	stored, err := lastOn(t, b, ClaimSubject(testCluster))
-	must(t, err)
-	if got, err := stored.Claim(); err != nil || !got.Time.Equal(now) || got.Replaces != otherUID {
-		t.Errorf("the claim is %+v, %v, want one of now that still says whom it has replaced", got, err)
-	}
-	if err := tryClaim(t, b, otherUID, ""); !errors.Is(err, ErrClaimed) {
-		t.Errorf("another cluster: got %v, want it refused", err)
-	}
-}
-
-func TestTheFirstClaimOnANewStreamSaysWhomItReplaces(t *testing.T) {
-	for replaces, want := range map[string]string{"": "", otherUID: otherUID, testUID: ""} {
-		b := sharedServer(t).bus()
-		mustClaim(t, b, testUID, replaces)
-		stored, err := lastOn(t, b, ClaimSubject(testCluster))
+func TestWatchedSurvivesTheWire(t *testing.T) {
+	everything := Watched{Cluster: testCluster, Time: testTime, Scope: Scope{Kinds: []Kind{KindSecret}, NamespaceSelector: "a in (b, c)"}}
+	ignoring := Watched{Cluster: testCluster, Time: testTime, Scope: Scope{Kinds: []Kind{KindSecret}, IgnoredNamespaces: []string{"dev", "kube-system"}}}
+	for _, want := range []Watched{watched(), everything, ignoring} {
+		e := throughTheWire(t, mustEvent(t, want.event), want.subject())
+		got, err := parseWatched(e)
 		must(t, err)
-		if got, err := stored.Claim(); err != nil || got.Replaces != want {
-			t.Errorf("replacing %q: the claim is %+v, %v, want that it replaces %q", replaces, got, err, want)
-		}
+		wantEqual(t, "difference", want, got)
+		_, err = ParseChange(e)
+		wantReason(t, err, ReasonUnknownType)
+		_, err = parseClaim(e)
+		wantReason(t, err, ReasonUnknownType)
 	}
+	_, err := parseWatched(mustEvent(t, claim().event))
+	wantReason(t, err, ReasonUnknownType)
 }
 
-func TestOfTwoClustersThatClaimANameAtOnceOneGetsIt(t *testing.T) {
-	s := sharedServer(t)
-	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
-	defer cancel()
-	var wg sync.WaitGroup
-	errs := make([]error, 8)
-	for i := range errs {
-		b := s.bus()
-		uid := []string{testUID, otherUID}[i%2]
-		wg.Go(func() {
-			errs[i] = b.Claim(ctx, uid, "")
-			for IsSilence(errs[i]) && ctx.Err() == nil {
-				errs[i] = b.Claim(ctx, uid, "")
+func TestAScopeCoversSources(t *testing.T) {
+	secret := Source{Kind: KindSecret, Namespace: "shop", Name: "db"}
+	for _, tt := range []struct {
+		name  string
+		scope Scope
+		want  bool
+	}{
+		{"of its kind in all namespaces", Scope{Kinds: []Kind{KindConfigMap, KindSecret}}, true},
+		{"in its namespaces", Scope{Kinds: []Kind{KindSecret}, Namespaces: []string{"bank", "shop"}}, true},
+		{"not in others", Scope{Kinds: []Kind{KindSecret}, Namespaces: []string{"bank"}}, false},
+		{"not in ignored ones", Scope{Kinds: []Kind{KindSecret}, IgnoredNamespaces: []string{"bank", "shop"}}, false},
+		{"not of other kinds", Scope{Kinds: []Kind{KindConfigMap}}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := tt.scope.Covers(secret); got != tt.want {
+				t.Errorf("got %t, want %t", got, tt.want)
 			}
 		})
 	}
-	wg.Wait()
-	refused := map[int]int{}
-	for i, err := range errs {
-		switch {
-		case errors.Is(err, ErrClaimed):
-			refused[i%2]++
-		case err != nil:
-			t.Error(err)
-		}
-	}
-	if len(refused) != 1 || refused[0]+refused[1] != len(errs)/2 {
-		t.Errorf("refused of each of the two: %v, want all of the one and none of the other", refused)
-	}
 }
 
-func TestAClaimThatCannotBeReadIsSuperseded(t *testing.T) {
-	s := sharedServer(t)
-	b := s.bus()
-	if _, err := s.jetstream().Publish(t.Context(), ClaimSubject(testCluster), []byte("rubbish")); err != nil {
-		t.Fatal(err)
-	}
-	if err := checkClaim(t, b, testUID, ""); err != nil {
-		t.Error(err)
-	}
-	mustClaim(t, b, testUID, "")
-	if err := checkClaim(t, b, otherUID, ""); !errors.Is(err, ErrClaimed) {
-		t.Errorf("got %v, want ErrClaimed", err)
-	}
+// altered returns an event of a cluster with another id, uid and data.
+func altered(e event.Event, cluster, uid, id string, data []byte) event.Event {
+	e.SetID(id)
+	e.SetSource(sourceURI(cluster, watcher))
+	e.SetExtension(extCluster, cluster)
+	e.SetExtension(extPartitionKey, cluster+"/"+uid)
+	e.DataEncoded = data
+	return e
 }
 
 func FuzzParseClaim(f *testing.F) {
@@ -214,20 +84,27 @@ func FuzzParseClaim(f *testing.F) {
 	f.Add(seed.Cluster, seed.UID, seed.id(), []byte(`{"replaces":"`+otherUID+`"}`))
 	f.Add(seed.Cluster, seed.UID, seed.UID+"/claimed", []byte(`{}`))
 	f.Fuzz(func(t *testing.T, cluster, uid, id string, data []byte) {
-		e := mustEvent(t, seed.event)
-		e.SetID(id)
-		e.SetSource(sourceURI(cluster, watcher))
-		e.SetExtension(extCluster, cluster)
-		e.SetExtension(extPartitionKey, cluster+"/"+uid)
-		e.DataEncoded = data
-		parsed, err := parseClaim(e)
+		parsed, err := parseClaim(altered(mustEvent(t, seed.event), cluster, uid, id, data))
 		if err != nil {
 			return
 		}
 		again, err := parseClaim(mustEvent(t, parsed.event))
+		must(t, err)
+		wantEqual(t, "difference", parsed, again)
+	})
+}
+
+func FuzzParseWatched(f *testing.F) {
+	seed := watched()
+	f.Add(seed.Cluster, seed.name(), seed.envelope().id, []byte(`{"kinds":["configmap","secret"],"namespaces":["shop","bank"],"selector":"tier=web"}`))
+	f.Add(seed.Cluster, seed.name(), "", []byte(`{"kinds":[]}`))
+	f.Fuzz(func(t *testing.T, cluster, uid, id string, data []byte) {
+		parsed, err := parseWatched(altered(mustEvent(t, seed.event), cluster, uid, id, data))
 		if err != nil {
-			t.Fatalf("what was read cannot be written and read again: %v", err)
+			return
 		}
+		again, err := parseWatched(mustEvent(t, parsed.event))
+		must(t, err)
 		wantEqual(t, "difference", parsed, again)
 	})
 }

@@ -132,14 +132,6 @@ func TestFromMsgRefuses(t *testing.T) {
 	wantReason(t, err, ReasonOversized)
 }
 
-func wantReason(t *testing.T, err error, reason string) {
-	t.Helper()
-	var reject *RejectError
-	if !errors.As(err, &reject) || reject.Reason != reason {
-		t.Errorf("got %v, want a RejectError with reason %s", err, reason)
-	}
-}
-
 // FuzzFromMsg checks that every decoded event is valid, and survives encoding and decoding.
 func FuzzFromMsg(f *testing.F) {
 	f.Add("id/1", "dev.keyturn.secret.changed.v1", "k8s://c/watcher", "2026-03-14T15:09:26Z", "application/json", "name", "db", []byte("{}"))

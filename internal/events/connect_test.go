@@ -11,23 +11,9 @@ import (
 	"time"
 
 	"github.com/nats-io/nkeys"
-	"github.com/spf13/pflag"
 
 	"github.com/keyturn/keyturn/tests/testkit"
 )
-
-func TestConnectOptionsAreFlags(t *testing.T) {
-	var opts ConnectOptions
-	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
-	opts.AddFlags(flags)
-	if opts.URL != "nats://127.0.0.1:4222" {
-		t.Errorf("the default URL is %s", opts.URL)
-	}
-	must(t, flags.Parse([]string{"--nats-url=nats://a", "--nats-creds=b", "--nats-ca=c"}))
-	if opts.URL != "nats://a" || opts.CredsFile != "b" || opts.CAFile != "c" {
-		t.Errorf("got %+v", opts)
-	}
-}
 
 func TestConnectWaitsForAServerThatIsNotThereYet(t *testing.T) {
 	s := newServer(t, testkit.StoreDir(t))

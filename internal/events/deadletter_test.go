@@ -1,64 +1,21 @@
 package events
 
 import (
-	"context"
+	"strings"
 	"testing"
-
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
-
-	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-// deadLetters returns the last dead letters of the cluster.
-func deadLetters(t *testing.T, b *Bus, limit int) ([]DeadLetter, error) {
-	t.Helper()
-	return answer(t, func() ([]DeadLetter, error) { return b.DeadLetters(t.Context(), limit) })
-}
-
-func TestADeadLetterObeysNoServerHeader(t *testing.T) {
-	s := sharedServer(t)
-	b := s.bus()
-	c := consume(t, b, ConsumeOptions{})
-	msg := &nats.Msg{Subject: "keyturn.v1.prod-eu.secret.shop.db", Header: nats.Header{"Nats-TTL": {"1h"}}, Data: []byte("x")}
-	if _, err := s.jetstream().PublishMsg(t.Context(), msg, jetstream.WithExpectLastSequencePerSubject(0), jetstream.WithMsgID("1")); err != nil {
-		t.Fatal(err)
+func TestADeadLetterHasTheMessageWithoutTheHeadersOfAServer(t *testing.T) {
+	want := DeadLetter{
+		Subject: "keyturn.v1.prod-eu.secret.shop.db", Reason: ReasonMalformed, Error: "größer", Seq: 7, Time: testTime,
+		Header: map[string][]string{"ce-id": {"1"}},
 	}
-	testkit.Await(t, "it is a dead letter", func(ctx context.Context) bool {
-		letters, err := b.DeadLetters(ctx, 10)
-		return err == nil && len(letters) == 1
-	})
-	c.stop()
-}
-
-func TestAnEventThatCannotBeReadIsDeadLetteredOnce(t *testing.T) {
-	s := sharedServer(t)
-	b, another := s.bus(), s.bus()
-	db := version("db", "1")
-	at := Address{Cluster: testCluster, Kind: KindSecret, Namespace: db.Source.Namespace, Name: db.Source.Name}
-	reject := func(by *Bus, want string) {
-		t.Helper()
-		if reason, err := answer(t, func() (string, error) { return by.RejectLast(t.Context(), at) }); err != nil || reason != want {
-			t.Errorf("it is rejected as %q (%v), want %q", reason, err, want)
-		}
-	}
-	garble := func() {
-		t.Helper()
-		if _, err := s.jetstream().Publish(t.Context(), at.subject(), []byte("no event")); err != nil {
-			t.Fatal(err)
-		}
-	}
-	reject(b, "") // There is none.
-	mustPublish(t, b, db, 0)
-	reject(b, "")
-	garble()
-	reject(b, ReasonMalformed)
-	reject(b, "")
-	reject(another, "")
-	garble()
-	reject(another, ReasonMalformed)
-	letters, err := answer(t, func() ([]DeadLetter, error) { return b.DeadLetters(t.Context(), 10) })
-	if err != nil || len(letters) != 2 || letters[0].Subject != at.subject() || letters[0].Seq >= letters[1].Seq {
-		t.Errorf("the dead letters are %+v (%v), want one of each event", letters, err)
-	}
+	letter := want
+	letter.Header = map[string][]string{"ce-id": {"1"}, "Nats-TTL": {"1h"}, "nats-msg-id": {"1"}}
+	letter.Error += "\n" + strings.Repeat("x", maxErrorText)
+	want.Error = Shorten(letter.Error, maxErrorText)
+	wantEqual(t, "what is read", want, parseDeadLetter(letter.headers(), nil))
+	letter.Header["ce-name"] = []string{strings.Repeat("x", MaxHeaderSize)}
+	want.Header = map[string][]string{}
+	wantEqual(t, "of a header that is too large", want, parseDeadLetter(letter.headers(), nil))
 }

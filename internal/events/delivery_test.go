@@ -8,29 +8,10 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/keyturn/keyturn/tests/testkit"
 )
-
-func TestADeliverySaysWhenItsEventExpires(t *testing.T) {
-	b := sharedServer(t).bus()
-	mustPublish(t, b, version("stays", "1"), 0)
-	gone := version("gone", "2")
-	gone.Verb, gone.Changed = VerbDeleted, nil
-	mustPublish(t, b, gone, 0)
-	c := consume(t, b, ConsumeOptions{})
-	for _, want := range []time.Duration{0, TombstoneTTL} {
-		d := c.next()
-		end := time.Time{}
-		if want > 0 {
-			end = d.StoredAt.Add(want)
-		}
-		if got := d.Expires(); !got.Equal(end) {
-			t.Errorf("the event of %s expires at %s, want %s", d.Change.Source.Name, got, end)
-		}
-		d.Done(t.Context(), nil)
-	}
-}
 
 func TestDone(t *testing.T) {
 	tests := []struct {
@@ -168,4 +149,13 @@ func TestADeliveryThatIsInFlightHasHeartbeatsUntilItIsDone(t *testing.T) {
 		t.Errorf("when it is done, it is answered with %q", last)
 	}
 	drained(t, b)
+}
+
+func TestADeliverySaysWhenItsEventExpires(t *testing.T) {
+	for ttl, want := range map[string]time.Time{"": {}, "never": {}, "24h0m0s": testTime.Add(24 * time.Hour)} {
+		d := &Delivery{StoredAt: testTime, header: nats.Header{jetstream.MsgTTLHeader: {ttl}}}
+		if got := d.Expires(); !got.Equal(want) {
+			t.Errorf("with the TTL %q it expires at %s, want %s", ttl, got, want)
+		}
+	}
 }

@@ -43,28 +43,6 @@
 //
 // # Permissions
 //
-// The NATS users of the programs need these permissions and no others. They subscribe to _INBOX_watcher.<cluster>.> and
-// _INBOX_actuator.<cluster>.>. Both publish on:
-//
-//	keyturn.v1.<cluster>.>, keyturn.history.v1.<cluster>.>    events
-//	$JS.API.STREAM.INFO.*                                     Open, Follower
-//	$JS.API.DIRECT.GET.CHANGES.keyturn.v1.<cluster>.>         Bus.Last, Bus.Claim, Follower
-//	$JS.API.CONSUMER.{CREATE,INFO,DELETE}.CHANGES.>           Bus.State, Bus.Watched, Follower
-//	$JS.API.CONSUMER.MSG.NEXT.CHANGES.>                       Bus.State, Bus.Consume, Follower
-//
-// The projector, which subscribes to _INBOX_projector.<cluster>.>, publishes on these and no others:
-//
-//	keyturn.history.v1.<cluster>.projection.>                 Bus.PublishProjection
-//	$JS.API.STREAM.INFO.*                                     Open
-//	$JS.API.CONSUMER.CREATE.CHANGES.<consumer>.<filter>       Bus.Consume with one filter
-//	$JS.API.CONSUMER.{INFO,MSG.NEXT}.CHANGES.<consumer>       Bus.Consume
-//	$JS.ACK.CHANGES.<consumer>.>                              Delivery.Done
-//
-// The actuator also publishes on:
-//
-//	keyturn.deadletter.v1.<cluster>.>                         dead letters, Bus.RejectLast
-//	$JS.API.CONSUMER.{CREATE,INFO,MSG.NEXT}.DEADLETTERS.>     Bus.DeadLetters, Bus.RejectLast
-//	$JS.API.CONSUMER.{CREATE,INFO,MSG.NEXT}.HISTORY.>         Bus.ConsumeOutcomes, Reader.LastOutcomes
-//	$JS.ACK.{CHANGES,HISTORY}.>                               Delivery.Done
-//	$JS.API.DIRECT.GET.CHANGES.keyturn.v1.<other>.openbao.>   Follower, for each of the clusters that watch stores for this one
+// deploy/programs/nats.conf and deploy/nats/users.conf list the permissions of the NATS users. A program subscribes to
+// _INBOX_<program>.<cluster>.> and to nothing else, and publishes only under the name of its cluster.
 package events

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -155,5 +156,24 @@ func wantEqual(tb testing.TB, what string, want, got any, options ...cmp.Option)
 	tb.Helper()
 	if diff := cmp.Diff(want, got, options...); diff != "" {
 		tb.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// version returns a change of the named Secret at a resourceVersion, with a content of its own.
+func version(name, resourceVersion string) Change {
+	c := change()
+	c.Source.Name, c.UID = name, "uid-"+name
+	c.ResourceVersion, c.ChangedAt = resourceVersion, resourceVersion
+	c.Keys = map[string]Key{"password": {Fingerprint: sum("5"), ChangedAt: resourceVersion}}
+	digits := strings.Repeat("0", 32) + resourceVersion
+	c.Fingerprint = "k0a1b2c3d:" + digits[len(digits)-32:]
+	return c
+}
+
+func wantReason(t *testing.T, err error, reason string) {
+	t.Helper()
+	var reject *RejectError
+	if !errors.As(err, &reject) || reject.Reason != reason {
+		t.Errorf("got %v, want a RejectError with reason %s", err, reason)
 	}
 }

@@ -1,7 +1,6 @@
 package events
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -153,52 +152,6 @@ func TestTheSourcesThatDeclareMakesAreNoDifference(t *testing.T) {
 	if log.String() != "" {
 		t.Errorf("got:\n%s", log.String())
 	}
-}
-
-func TestTheStreamsOfAnOperatorAreNotChanged(t *testing.T) {
-	s := sharedServer(t)
-	js := s.jetstream()
-	altered := Declared(1)[1]
-	altered.MaxAge = time.Hour // the operator's choice
-	altered.MaxMsgsPerSubject = 1
-	if _, err := js.UpdateStream(t.Context(), altered); err != nil {
-		t.Fatal(err)
-	}
-	guard, log := guardOf(s, nil)
-	guard.Compare(t.Context())
-	if got := log.String(); !strings.Contains(got, "HISTORY: max_msgs_per_subject is 1, want -1") || strings.Contains(got, "max_age") {
-		t.Errorf("got:\n%s", got)
-	}
-	stream, err := js.Stream(t.Context(), StreamHistory)
-	must(t, err)
-	if left := streamDifferences(stream.CachedInfo().Config, altered); len(left) > 0 {
-		t.Errorf("it was changed: %v", left)
-	}
-}
-
-func TestTheGuardComparesAgainAndAgain(t *testing.T) {
-	s := sharedServer(t)
-	js := s.jetstream()
-	guard, _ := guardOf(s, Declared(1))
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		guard.Run(ctx, 10*time.Millisecond)
-	}()
-	for _, limit := range []int64{1, 2} {
-		altered := Declared(1)[0]
-		altered.MaxMsgs = limit
-		if _, err := js.UpdateStream(t.Context(), altered); err != nil {
-			t.Fatal(err)
-		}
-		testkit.Await(t, "the limit is gone", func(ctx context.Context) bool {
-			stream, err := js.Stream(ctx, StreamChanges)
-			return err == nil && stream.CachedInfo().Config.MaxMsgs == -1
-		})
-	}
-	cancel()
-	<-ended
 }
 
 // alteration alters a field of a stream.

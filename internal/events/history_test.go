@@ -1,6 +1,7 @@
 package events
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"testing"
@@ -113,4 +114,35 @@ func TestTheLastOutcomeOfEachWorkloadIsOneThatIsNoStateToo(t *testing.T) {
 		return err == nil
 	})
 	wantEqual(t, "the last outcomes", map[string]Verb{"web-front": VerbHeld, "api": VerbStarted}, got)
+}
+
+// TestHistoryHasWhatItDropsAsADuplicate shows why the answer of HISTORY that it has an event already is enough: what is stored on CHANGES
+// under the same id is an event about the same state.
+func TestHistoryHasWhatItDropsAsADuplicate(t *testing.T) {
+	s := sharedServer(t)
+	b, js := s.bus(), s.jetstream()
+	c := version("db", "7")
+	mustPublish(t, b, c, 0)
+	// A stream that was declared again remembers no ids, like one whose window is over.
+	must(t, js.DeleteStream(t.Context(), StreamChanges))
+	must(t, Declare(t.Context(), js, 1))
+	c.Time = c.Time.Add(time.Hour)
+	mustPublish(t, b, c, 0)
+	changes, history := messages(t, js, StreamChanges), messages(t, js, StreamHistory)
+	if len(changes) != 1 || len(history) != 1 {
+		t.Fatalf("CHANGES has %d events and HISTORY %d, want one each", len(changes), len(history))
+	}
+	if !bytes.Equal(changes[0].Data, history[0].Data) || changes[0].Header.Get("ce-id") != history[0].Header.Get("ce-id") {
+		t.Errorf("CHANGES has %s, and HISTORY %s", changes[0].Data, history[0].Data)
+	}
+}
+
+// Once the renewal time has passed, the failure of a certificate is published again, of the same object at the same version.
+func TestThatACertificateExpiresIsNoDuplicateOfItsFailure(t *testing.T) {
+	s := sharedServer(t)
+	expiring := changeOf(KindCertificate, VerbFailed)
+	mustPublish(t, s.bus(), expiring, 0)
+	if id, want := messages(t, s.jetstream(), StreamHistory)[0].Header.Get("Nats-Msg-Id"), "prod-eu/"+expiring.ID()+"/expiring"; id != want {
+		t.Errorf("the message id is %s, want %s", id, want)
+	}
 }

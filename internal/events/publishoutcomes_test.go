@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats.go"
 )
@@ -142,23 +141,5 @@ func TestTheStateOfAWorkloadIsItsLastOutcomeOnHistory(t *testing.T) {
 				t.Errorf("got %+v and %+v", batch[3], batch[4])
 			}
 		})
-	}
-}
-
-func TestASkipThatEndsARolloutIsTheStateOfTheWorkload(t *testing.T) {
-	b := sharedServer(t).bus()
-	started := outcomeOf(VerbStarted, "r1")
-	superseded := started
-	superseded.Verb, superseded.Reason = VerbSkipped, "superseded"
-	mustTell(t, b, started, superseded)
-	other := outcomeOf(VerbSkipped, "")
-	other.StartedAt, other.Generation = time.Time{}, 0
-	mustTell(t, b, other)
-	stored, err := lastOn(t, b, OutcomeSubject(testCluster, started.Workload))
-	must(t, err)
-	got, err := stored.Outcome()
-	must(t, err)
-	if got.Verb != VerbSkipped || got.Reason != "superseded" || got.Revision != "r1" {
-		t.Errorf("the state is %s, %s of revision %q, want the end of the rollout", got.Verb, got.Reason, got.Revision)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"strings"
 	"testing"
 	"time"
 
@@ -119,17 +118,6 @@ func (s *ownServer) restart(between func()) {
 	s.start(u.Host)
 }
 
-// version returns a change of the named Secret at a resourceVersion, with a content of its own.
-func version(name, resourceVersion string) Change {
-	c := change()
-	c.Source.Name, c.UID = name, "uid-"+name
-	c.ResourceVersion, c.ChangedAt = resourceVersion, resourceVersion
-	c.Keys = map[string]Key{"password": {Fingerprint: sum("5"), ChangedAt: resourceVersion}}
-	digits := strings.Repeat("0", 32) + resourceVersion
-	c.Fingerprint = "k0a1b2c3d:" + digits[len(digits)-32:]
-	return c
-}
-
 // answer repeats a request until it has an answer, as the programs do: while the machine or its disk is busy, the server can take longer than a
 // request waits.
 func answer[T any](t *testing.T, request func() (T, error)) (got T, err error) {
@@ -205,4 +193,12 @@ func messages(t *testing.T, js jetstream.JetStream, stream string) []*jetstream.
 		}
 	}
 	return list
+}
+
+func declareWith(ctx context.Context, nc *nats.Conn) error {
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(testkit.Patience/2))
+	if err != nil {
+		return err
+	}
+	return Declare(ctx, js, 1)
 }

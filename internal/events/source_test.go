@@ -1,6 +1,9 @@
 package events
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 func TestSelfLinksOfSources(t *testing.T) {
 	tests := map[string]Source{
@@ -11,6 +14,25 @@ func TestSelfLinksOfSources(t *testing.T) {
 	for want, source := range tests {
 		if got := source.selfLink(); got != want {
 			t.Errorf("%s: got %s, want %s", source, got, want)
+		}
+	}
+}
+
+func TestOnlyASecretInAStoreIsLookedForUnderTheNamesOfOtherClusters(t *testing.T) {
+	origins := Origins{Cluster: "demo", StoresFrom: []string{"hub"}}
+	store := StorePath{Store: "bao", Namespace: RootNamespace, Mount: "secret", Path: "a"}.Source()
+	secret := Source{Kind: KindSecret, Namespace: "shop", Name: "db"}
+	for _, tt := range []struct {
+		name      string
+		got, want []string
+	}{
+		{"subjects of a secret in a store", origins.subjects(store), []string{"keyturn.v1.demo.openbao._.bao/root/secret/a", "keyturn.v1.hub.openbao._.bao/root/secret/a"}},
+		{"subjects of a Secret", origins.subjects(secret), []string{"keyturn.v1.demo.secret.shop.db"}},
+		{"filters of secrets in stores", origins.Filters(KindOpenBao, "shop"), []string{KindFilter("demo", KindOpenBao), KindFilter("hub", KindOpenBao)}},
+		{"filters of Secrets", origins.Filters(KindSecret, "shop"), []string{NamespaceFilter("demo", KindSecret, "shop")}},
+	} {
+		if !slices.Equal(tt.got, tt.want) {
+			t.Errorf("%s: got %q, want %q", tt.name, tt.got, tt.want)
 		}
 	}
 }

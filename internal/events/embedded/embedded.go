@@ -8,11 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+	"go.opentelemetry.io/otel/metric"
 )
 
 const (
@@ -28,10 +31,13 @@ type Server struct {
 	storage *storage
 	// certificate and routes are those of the options.
 	certificate, routes *certificate
-	// leaf says that the server is configured as a leaf node of a hub.
-	leaf bool
-	// stop ends the goroutine that looks after the storage, and waits for it.
-	stop func()
+	// isLeaf reports whether the server is configured as a leaf node of a hub.
+	isLeaf bool
+	// cancel ends the goroutine that looks after the storage, tending.
+	cancel  context.CancelFunc
+	tending sync.WaitGroup
+	// measured is the registration of the metrics, or nil.
+	measured metric.Registration
 }
 
 // Start starts a server and returns when it accepts connections. It returns an error for a listen address other than loopback
@@ -75,12 +81,11 @@ func Start(opts Options, logger *slog.Logger) (*Server, error) {
 		logger.WarnContext(context.Background(), "nats storage cannot be measured", "err", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	var tending sync.WaitGroup
-	tending.Go(func() { store.run(ctx) })
-	return &Server{
-		server: s, storage: store, certificate: opts.certificate, routes: opts.routes, leaf: len(options.LeafNode.Remotes) > 0,
-		stop: func() { cancel(); tending.Wait() },
-	}, nil
+	running := &Server{
+		server: s, storage: store, certificate: opts.certificate, routes: opts.routes, isLeaf: len(options.LeafNode.Remotes) > 0, cancel: cancel,
+	}
+	running.tending.Go(func() { store.run(ctx) })
+	return running, nil
 }
 
 // ready waits for the server and reports whether it accepts connections. The server reports a fatal error in its log only.
@@ -114,9 +119,81 @@ func (s *Server) Ready() error { return s.storage.ready() }
 // then neither read nor publish, while clients of other servers may.
 func (s *Server) Alone() error { return s.storage.alone() }
 
+// stop ends looking after the storage.
+func (s *Server) stop() {
+	s.cancel()
+	s.tending.Wait()
+}
+
 // Shutdown stops the server. It returns when the store is closed.
 func (s *Server) Shutdown() {
+	if s.measured != nil {
+		_ = s.measured.Unregister() // it never fails
+	}
 	s.stop()
 	s.server.Shutdown()
 	s.server.WaitForShutdown()
+}
+
+// serverLog forwards the server's log to slog, and keeps its last fatal error.
+type serverLog struct {
+	logger *slog.Logger
+	mu     sync.Mutex
+	last   error
+}
+
+var _ server.Logger = (*serverLog)(nil)
+
+func (l *serverLog) log(level slog.Level, format string, v []any) {
+	if ctx := context.Background(); l.logger.Enabled(ctx, level) {
+		l.logger.Log(ctx, level, "nats-server", "text", fmt.Sprintf(format, v...))
+	}
+}
+
+// Noticef implements server.Logger.
+func (l *serverLog) Noticef(format string, v ...any) { l.log(slog.LevelInfo, format, v) }
+
+// Warnf implements server.Logger.
+func (l *serverLog) Warnf(format string, v ...any) { l.log(slog.LevelWarn, format, v) }
+
+// Errorf implements server.Logger.
+func (l *serverLog) Errorf(format string, v ...any) { l.log(slog.LevelError, format, v) }
+
+// Debugf implements server.Logger.
+func (l *serverLog) Debugf(format string, v ...any) { l.log(slog.LevelDebug, format, v) }
+
+// Tracef implements server.Logger. It drops traces, because they contain payloads.
+func (l *serverLog) Tracef(string, ...any) {}
+
+// Fatalf implements server.Logger. After the call, the server stops, but the process does not.
+func (l *serverLog) Fatalf(format string, v ...any) {
+	l.log(slog.LevelError, format, v)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.last = fmt.Errorf(format, v...)
+}
+
+// fatal returns the server's last fatal error, or nil.
+func (l *serverLog) fatal() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.last
+}
+
+// removeSingle removes the streams of a single server from a store that a server of a cluster is going to use, and reports whether there were
+// any. If a server of a cluster finds streams that the cluster does not know, it neither adopts nor drops them, and the cluster's own streams
+// of the same names then lack messages. The store of a cluster is recognized by the state of its meta group, in whatever account that is.
+func removeSingle(storeDir string) (bool, error) {
+	root := filepath.Join(storeDir, server.JetStreamStoreDir)
+	if meta, err := filepath.Glob(filepath.Join(root, "*", "_js_", "_meta_")); err != nil || len(meta) > 0 {
+		return false, err
+	}
+	streams, err := filepath.Glob(filepath.Join(root, "*", "streams", "*"))
+	if err != nil || len(streams) == 0 {
+		return false, err
+	}
+	if err := os.RemoveAll(root); err != nil {
+		return false, fmt.Errorf("removing the streams of a single server: %w", err)
+	}
+	return true, nil
 }

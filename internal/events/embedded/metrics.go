@@ -54,7 +54,8 @@ func (s *Server) Observe(meter metric.Meter) error {
 	if err := instrument.Make(meter, g.instruments()); err != nil {
 		return err
 	}
-	registered, err := meter.RegisterCallback(func(ctx context.Context, observer metric.Observer) error {
+	var err error
+	s.measured, err = meter.RegisterCallback(func(ctx context.Context, observer metric.Observer) error {
 		if now := s.storage.seen.Load(); now != nil {
 			observer.ObserveInt64(g.used, now.used)
 			observer.ObserveInt64(g.limit, now.limit)
@@ -65,18 +66,13 @@ func (s *Server) Observe(meter metric.Meter) error {
 				observer.ObserveInt64(g.expiry, end.Unix(), metric.WithAttributes(attribute.String("peer", peer)))
 			}
 		}
-		if s.leaf {
+		if s.isLeaf {
 			observer.ObserveInt64(g.leaf, int64(s.server.NumLeafNodes()))
 		}
 		return nil
 	}, g.used, g.limit, g.free, g.expiry, g.leaf)
 	if err != nil {
 		return fmt.Errorf("registering gauges: %w", err)
-	}
-	stop := s.stop
-	s.stop = func() {
-		_ = registered.Unregister() // it never fails
-		stop()
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ import (
 // delivered to the webhook and to projectors (docs/operations.md). A sync costs nothing while nothing is stored.
 //
 // Syncing each message instead would cost one fsync per message, which is two per change. On an SSD, publishing a change took 3.6 ms instead
-// of 0.5 ms (BenchmarkPublish of internal/events). On a network volume, it takes tens of milliseconds, so that a burst of 20,000 changes
+// of 0.5 ms. On a network volume, it takes tens of milliseconds, so that a burst of 20,000 changes
 // would take minutes longer. All it would save is what the watcher publishes again anyway. Configure it with "jetstream { sync: always }".
 const syncInterval = 2 * time.Second
 

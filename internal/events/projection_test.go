@@ -42,9 +42,8 @@ func TestAProjectionIsReadAsItWasWritten(t *testing.T) {
 			t.Errorf("%s: %v (-want +got):\n%s", want.Verb, err, diff)
 		}
 		stored.Subject = strings.Replace(subject, "web-front", "web", 1)
-		if _, err := stored.Projection(); !isReject(err, ReasonSubjectMismatch) {
-			t.Errorf("%s on the subject of another resource: got %v", want.Verb, err)
-		}
+		_, err = stored.Projection()
+		wantReason(t, err, ReasonSubjectMismatch)
 		if _, err := ParseOutcome(stored.Event); err == nil {
 			t.Errorf("%s is taken for an outcome", want.Verb)
 		}
@@ -66,9 +65,10 @@ func TestAProjectionThatIsNotValidIsRefused(t *testing.T) {
 	} {
 		p := projection()
 		change(&p)
-		if _, err := p.Event(); !isReject(err, ReasonMalformed) {
-			t.Errorf("%s: got %v, want that it is malformed", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			_, err := p.Event()
+			wantReason(t, err, ReasonMalformed)
+		})
 	}
 }
 

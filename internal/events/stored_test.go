@@ -32,3 +32,33 @@ func TestValidateRefusesAnotherSubject(t *testing.T) {
 	wantReason(t, matchSubject("keyturn.v2.prod-eu.secret.shop.db_v2", change()), ReasonUnknownVersion)
 	wantReason(t, matchSubject("orders.new", outcome()), ReasonMalformed)
 }
+
+func TestImpersonated(t *testing.T) {
+	own := change()
+	tests := []struct {
+		name    string
+		subject string
+		alter   func(*Stored)
+		want    string
+	}{
+		{name: "an event of its own"},
+		{name: "an event of another cluster", subject: "keyturn.v1.prod-ap.secret.shop.db", want: testCluster},
+		{name: "the source attribute of another cluster", alter: func(s *Stored) { s.Event.SetSource("k8s://prod-ap/watcher") }, want: "prod-ap"},
+		{name: "the cluster attribute of another", alter: func(s *Stored) { s.Event.SetExtension(extCluster, "prod-ap") }, want: "prod-ap"},
+		{name: "what cannot be read says nothing", subject: "keyturn.v1.prod-ap.secret.shop.db", alter: func(s *Stored) { s.Err = errStream }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			stored := Stored{Subject: Subject(own.Cluster, own.Source), Event: mustEvent(t, own.Event)}
+			if tt.subject != "" {
+				stored.Subject = tt.subject
+			}
+			if tt.alter != nil {
+				tt.alter(&stored)
+			}
+			if got := stored.Impersonated(); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}

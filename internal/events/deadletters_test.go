@@ -1,0 +1,78 @@
+package events
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/keyturn/keyturn/tests/testkit"
+)
+
+// deadLetters returns the last dead letters of the cluster.
+func deadLetters(t *testing.T, b *Bus, limit int) ([]DeadLetter, error) {
+	t.Helper()
+	return answer(t, func() ([]DeadLetter, error) { return b.DeadLetters(t.Context(), limit) })
+}
+
+func TestAnEventThatCannotBeReadIsDeadLetteredOnce(t *testing.T) {
+	s := sharedServer(t)
+	b, another := s.bus(), s.bus()
+	db := version("db", "1")
+	at := Address{Cluster: testCluster, Kind: KindSecret, Namespace: db.Source.Namespace, Name: db.Source.Name}
+	reject := func(by *Bus, want string) {
+		t.Helper()
+		if reason, err := answer(t, func() (string, error) { return by.RejectLast(t.Context(), at) }); err != nil || reason != want {
+			t.Errorf("it is rejected as %q (%v), want %q", reason, err, want)
+		}
+	}
+	garble := func() {
+		t.Helper()
+		if _, err := s.jetstream().Publish(t.Context(), at.subject(), []byte("no event")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reject(b, "") // There is none.
+	mustPublish(t, b, db, 0)
+	reject(b, "")
+	garble()
+	reject(b, ReasonMalformed)
+	reject(b, "")
+	reject(another, "")
+	garble()
+	reject(another, ReasonMalformed)
+	letters, err := answer(t, func() ([]DeadLetter, error) { return b.DeadLetters(t.Context(), 10) })
+	if err != nil || len(letters) != 2 || letters[0].Subject != at.subject() || letters[0].Seq >= letters[1].Seq {
+		t.Errorf("the dead letters are %+v (%v), want one of each event", letters, err)
+	}
+}
+
+func TestWhatIsRejectedWithoutAServerHasItsDeadLetterLater(t *testing.T) {
+	s := startServer(t)
+	b := s.bus()
+	c := consume(t, b, ConsumeOptions{AckWait: time.Second})
+	const rejected = 4
+	var deliveries []*Delivery
+	for i := range rejected {
+		mustPublish(t, b, version(fmt.Sprintf("s%d", i), "1"), 0)
+		deliveries = append(deliveries, c.next())
+	}
+	var rejecting sync.WaitGroup
+	defer rejecting.Wait()
+	s.restart(func() {
+		for _, d := range deliveries {
+			rejecting.Go(func() { d.Done(t.Context(), rejectf("not-wanted", "no")) })
+		}
+	})
+	testkit.Await(t, "each has a dead letter", func(ctx context.Context) bool {
+		select {
+		case d := <-c.deliveries:
+			d.Done(t.Context(), rejectf("not-wanted", "no"))
+		default:
+		}
+		letters, err := b.DeadLetters(ctx, 10)
+		return err == nil && len(letters) == rejected
+	})
+	c.stop()
+}
