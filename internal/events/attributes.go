@@ -20,11 +20,7 @@ func attributesFrom(fields map[string]string) (*event.EventContextV1, error) {
 	}
 	attributes := &event.EventContextV1{}
 	for name, text := range fields {
-		value, err := parseAttribute(name, text)
-		if err == nil {
-			err = value.set(attributes, name)
-		}
-		if err != nil {
+		if err := setAttribute(attributes, name, text); err != nil {
 			return nil, rejectf(ReasonMalformed, "attribute %s: %w", name, err)
 		}
 	}
@@ -34,77 +30,76 @@ func attributesFrom(fields map[string]string) (*event.EventContextV1, error) {
 	return attributes, nil
 }
 
-// attributeValue is the value of one attribute: its text, and the parsed value if it is a URI or a time.
-type attributeValue struct {
-	text string
-	uri  url.URL
-	time time.Time
-}
-
-// parseAttribute checks one attribute.
-func parseAttribute(name, text string) (attributeValue, error) {
-	value := attributeValue{text: text}
-	if !isWord(name) {
-		return value, errName
-	}
-	if !isText(text) {
-		return value, errText
+// checkAttribute checks what does not depend on the type of an attribute.
+func checkAttribute(name, text string) error {
+	switch {
+	case !isWord(name):
+		return errName
+	case !isText(text):
+		return errText
 	}
 	switch name {
 	case "specversion", "id", "type", "source", "subject", "time", "dataschema", "datacontenttype":
 		if text == "" || text != strings.TrimSpace(text) {
-			return value, errBlank
+			return errBlank
 		}
 	}
+	return nil
+}
+
+// setAttribute checks one attribute, and sets it unless attributes is nil.
+func setAttribute(attributes *event.EventContextV1, name, text string) error {
+	if err := checkAttribute(name, text); err != nil {
+		return err
+	}
+	var uri url.URL
+	var at time.Time
 	switch name {
 	case "source", "dataschema":
-		uri, err := url.Parse(text)
-		if err != nil || uri.String() != text {
-			return value, errCanonical // url.Error quotes the value
+		parsed, err := url.Parse(text)
+		if err != nil || parsed.String() != text {
+			return errCanonical // url.Error quotes the value
 		}
-		value.uri = *uri
-		if name == "dataschema" && !(&types.URI{URL: *uri}).Validate() {
-			return value, errCanonical
+		if uri = *parsed; name == "dataschema" && !(&types.URI{URL: uri}).Validate() {
+			return errCanonical
 		}
 	case "time":
-		t, err := types.ParseTime(text)
-		if year := t.UTC().Year(); err != nil || year < 1 || year > 9999 {
-			return value, errTime
+		var err error
+		at, err = types.ParseTime(text)
+		if year := at.UTC().Year(); err != nil || year < 1 || year > 9999 {
+			return errTime
 		}
-		value.time = t
 	case "datacontenttype":
 		if text == jsonContentType {
 			break
 		}
 		if _, _, err := mime.ParseMediaType(text); err != nil {
-			return value, errMediaType
+			return errMediaType
 		}
 	}
-	return value, nil
-}
-
-// set sets the attribute with the given name.
-func (a attributeValue) set(attributes *event.EventContextV1, name string) error {
+	if attributes == nil {
+		return nil
+	}
 	switch name {
 	case "specversion":
 	case "id":
-		attributes.ID = a.text
+		attributes.ID = text
 	case "type":
-		attributes.Type = a.text
+		attributes.Type = text
 	case "subject":
-		subject := a.text // a pointer into a would keep all of a in memory
+		subject := text // A pointer to the parameter would cost an allocation for each attribute.
 		attributes.Subject = &subject
 	case "source":
-		attributes.Source = types.URIRef{URL: a.uri}
+		attributes.Source = types.URIRef{URL: uri}
 	case "dataschema":
-		attributes.DataSchema = &types.URI{URL: a.uri}
+		attributes.DataSchema = &types.URI{URL: uri}
 	case "time":
-		attributes.Time = &types.Timestamp{Time: a.time}
+		attributes.Time = &types.Timestamp{Time: at}
 	case "datacontenttype":
-		contentType := a.text
+		contentType := text
 		attributes.DataContentType = &contentType
 	default:
-		return attributes.SetExtension(name, a.text)
+		return attributes.SetExtension(name, text)
 	}
 	return nil
 }

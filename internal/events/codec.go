@@ -36,7 +36,7 @@ func headerOf(e event.Event) (map[string][]string, error) {
 	header, values := make(map[string][]string, len(fields)+addedKeys), make([]string, len(fields))
 	for i, f := range fields {
 		// Check what the decoder checks: an attribute that cannot be read must not be written.
-		if _, err := parseAttribute(f.name, f.text); err != nil {
+		if err := setAttribute(nil, f.name, f.text); err != nil {
 			return nil, rejectf(ReasonMalformed, "attribute %s: %w", f.name, err)
 		}
 		values[i] = percentEncode(f.text)

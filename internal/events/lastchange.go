@@ -81,11 +81,11 @@ func NewLastChange(seq uint64, storedAt time.Time, change Change) (LastChange, e
 	}
 	c.ChangedAt = c.shared(change.ChangedAt)
 	c.CreatedAt = c.shared(change.CreatedAt)
-	if c.Rare, err = newRareFields(change, keyID); err != nil {
+	if err := c.setRare(change); err != nil {
 		return LastChange{}, err
 	}
 	if !change.Truncated {
-		if c.Keys, err = c.newKeys(change.Keys, keyID); err != nil {
+		if err := c.setKeys(change.Keys); err != nil {
 			return LastChange{}, err
 		}
 	}
@@ -109,29 +109,34 @@ func (c *LastChange) shared(version string) string {
 	return version
 }
 
-func (c *LastChange) newKeys(keys map[string]Key, keyID string) ([]LastKey, error) {
-	list := make([]LastKey, 0, len(keys))
+// parseSum parses a fingerprint that must be under the same key as that of all keys.
+func (c *LastChange) parseSum(text string) (Sum, error) {
+	id, sum, err := parseSum(text)
+	if err == nil && id != c.KeyID() {
+		err = fmt.Errorf("fingerprint %q is not under the key of %q", text, c.Fingerprint())
+	}
+	return sum, err
+}
+
+func (c *LastChange) setKeys(keys map[string]Key) (err error) {
+	c.Keys = make([]LastKey, 0, len(keys))
 	for name, k := range keys {
 		entry := LastKey{Name: name, ChangedAt: c.shared(k.ChangedAt)}
 		if k.Fingerprint != "" {
-			id, sum, err := parseSum(k.Fingerprint)
-			switch {
-			case err != nil:
-				return nil, err
-			case id != keyID:
-				return nil, fmt.Errorf("fingerprint %q is not under the key of %q", k.Fingerprint, c.All.Text(keyID))
+			if entry.Sum, err = c.parseSum(k.Fingerprint); err != nil {
+				return err
 			}
-			if entry.Sum = sum; entry.IsGone() {
-				return nil, fmt.Errorf("fingerprint %q is that of no value", k.Fingerprint)
+			if entry.IsGone() {
+				return fmt.Errorf("fingerprint %q is that of no value", k.Fingerprint)
 			}
 		}
-		list = append(list, entry)
+		c.Keys = append(c.Keys, entry)
 	}
-	return list, nil
+	return nil
 }
 
-// newRareFields returns nil if the change has none.
-func newRareFields(change Change, keyID string) (*RareFields, error) {
+// setRare leaves Rare nil if the change has none of its fields.
+func (c *LastChange) setRare(change Change) error {
 	rare := RareFields{
 		Since: change.Since, Hold: change.Hold, Cause: change.Cause, Status: change.Status, TraceState: strings.Clone(change.Trace.State),
 	}
@@ -139,20 +144,17 @@ func newRareFields(change Change, keyID string) (*RareFields, error) {
 		rare.Store = internStore(*change.Store)
 	}
 	for _, text := range change.Recent {
-		id, sum, err := parseSum(text)
-		switch {
-		case err != nil:
-			return nil, err
-		case id != keyID:
-			return nil, fmt.Errorf("fingerprint %q is not under the key of the event, %q", text, keyID)
+		sum, err := c.parseSum(text)
+		if err != nil {
+			return err
 		}
 		rare.Recent = append(rare.Recent, sum)
 	}
-	if rare.Since.IsZero() && rare.Hold == "" && rare.Cause == nil && rare.Status == nil && rare.Store == nil && rare.Recent == nil &&
-		rare.TraceState == "" {
-		return nil, nil
+	if !rare.Since.IsZero() || rare.Hold != "" || rare.Cause != nil || rare.Status != nil || rare.Store != nil || rare.Recent != nil ||
+		rare.TraceState != "" {
+		c.Rare = &rare
 	}
-	return &rare, nil
+	return nil
 }
 
 // internStore returns a copy that shares the texts that are the same for most secrets of a store.

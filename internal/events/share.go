@@ -118,7 +118,14 @@ func (h *historyShare) giveBack(taken room) {
 // isCrowded reports whether the stream is more than half full, including an event of the given size that is about to be stored.
 func (h *historyShare) isCrowded(ctx context.Context, size int) bool {
 	var seen *jetstream.StreamInfo
-	if h.isDue() {
+	now := h.now()
+	h.mu.Lock()
+	isDue := now.Sub(h.looked) >= shareLook
+	if isDue {
+		h.looked = now
+	}
+	h.mu.Unlock()
+	if isDue {
 		bounded, cancel := context.WithTimeout(ctx, infoTimeout)
 		defer cancel()
 		// Concurrent calls do not wait for the answer but use the previous one. Without an answer, this call uses it, too.
@@ -131,18 +138,6 @@ func (h *historyShare) isCrowded(ctx context.Context, size int) bool {
 	}
 	h.stored += uint64(size)
 	return h.stored > h.half
-}
-
-// isDue reports whether it is time to look at the stream. If so, the caller must do that.
-func (h *historyShare) isDue() bool {
-	now := h.now()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if now.Sub(h.looked) < shareLook {
-		return false
-	}
-	h.looked = now
-	return true
 }
 
 // forSoLong returns the option that makes the stream keep an event for ttl, or no option if ttl is zero.

@@ -35,50 +35,29 @@ func isDashed(text string) bool {
 	if text == "" || text[0] == '-' || text[len(text)-1] == '-' {
 		return false
 	}
-	for _, c := range []byte(text) {
-		if !isAlnum(c) && c != '-' {
-			return false
-		}
-	}
-	return true
+	return isOf(text, isDash)
 }
 
 // isWord reports whether the text is 1 to 63 lower-case letters and digits, as the kinds are.
-func isWord(text string) bool {
-	for _, c := range []byte(text) {
-		if !isAlnum(c) {
-			return false
-		}
-	}
-	return text != "" && len(text) <= maxLabel
-}
+func isWord(text string) bool { return len(text) <= maxLabel && isOf(text, isAlnum) }
 
 // isUID reports whether the text can be the UID of an object. Kubernetes generates UUIDs. A '/' would be taken for a separator.
-func isUID(text string) bool {
-	for _, c := range []byte(text) {
-		if !isAlnum(c) && c != '-' {
-			return false
-		}
-	}
-	return text != "" && len(text) <= maxLabel
-}
+func isUID(text string) bool { return len(text) <= maxLabel && isOf(text, isDash) }
 
 // isDataKey reports whether the text can be a key of a Secret or ConfigMap.
 func isDataKey(text string) bool {
-	for _, c := range []byte(text) {
-		if !isAlnum(c) && (c < 'A' || c > 'Z') && c != '-' && c != '_' && c != '.' {
-			return false
-		}
-	}
-	return text != "" && len(text) <= maxName
+	return len(text) <= maxName && isOf(text, func(c byte) bool { return isDash(c) || c >= 'A' && c <= 'Z' || c == '_' || c == '.' })
 }
 
 // isVersion reports whether the text can be the resourceVersion in an event: a decimal number of 64 bits.
-func isVersion(text string) bool { return isDigits(text) && len(text) <= 20 }
+func isVersion(text string) bool { return len(text) <= 20 && isDigits(text) }
 
-func isDigits(text string) bool {
+func isDigits(text string) bool { return isOf(text, isDigit) }
+
+// isOf reports whether the text has at least one byte, and no other than the legal ones.
+func isOf(text string, isLegal func(byte) bool) bool {
 	for _, c := range []byte(text) {
-		if c < '0' || c > '9' {
+		if !isLegal(c) {
 			return false
 		}
 	}
@@ -89,20 +68,15 @@ func isDigits(text string) bool {
 // unkeyed digest, which would reveal a short value.
 func isFingerprint(text string) bool {
 	id, digits, ok := strings.Cut(text, ":")
-	if !ok || !strings.HasPrefix(id, "k") || !isWord(id[1:]) || len(digits) != 32 {
-		return false
-	}
-	for _, c := range []byte(digits) {
-		if !isHex(c) || c >= 'A' && c <= 'F' {
-			return false
-		}
-	}
-	return true
+	return ok && strings.HasPrefix(id, "k") && isWord(id[1:]) && len(digits) == 32 &&
+		isOf(digits, func(c byte) bool { return isDigit(c) || c >= 'a' && c <= 'f' })
 }
 
-func isHex(c byte) bool { return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F' }
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-func isAlnum(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' }
+func isAlnum(c byte) bool { return c >= 'a' && c <= 'z' || isDigit(c) }
+
+func isDash(c byte) bool { return isAlnum(c) || c == '-' }
 
 // Sum is a fingerprint in binary form: the 128 bits that are kept of an HMAC.
 type Sum [16]byte

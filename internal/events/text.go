@@ -1,6 +1,8 @@
 package events
 
 import (
+	"fmt"
+	"net/url"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -9,11 +11,7 @@ import (
 // percentEncode encodes an attribute for a message header: it percent-encodes the UTF-8 bytes of space, '"', '%' and
 // everything outside U+0021..U+007E. This includes CR and LF, so no value can add a header.
 func percentEncode(text string) string {
-	plain := 0
-	for plain < len(text) && isPlain(text[plain]) {
-		plain++
-	}
-	if plain == len(text) {
+	if !strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf || !isPlain(byte(r)) }) {
 		return text
 	}
 	var b strings.Builder
@@ -32,8 +30,7 @@ func percentEncode(text string) string {
 func isPlain(c byte) bool { return c > ' ' && c <= '~' && c != '"' && c != '%' }
 
 func writeEscaped(b *strings.Builder, c byte) {
-	const digits = "0123456789ABCDEF"
-	b.Write([]byte{'%', digits[c>>4], digits[c&0xf]})
+	fmt.Fprintf(b, "%%%02X", c)
 }
 
 // percentDecode is the inverse of percentEncode. As the NATS binding requires, it also accepts lower-case hex digits and
@@ -42,23 +39,11 @@ func percentDecode(value string) (string, error) {
 	if len(value) >= 2 && value[0] == '"' && value[len(value)-1] == '"' {
 		value = unquote(value[1 : len(value)-1])
 	}
-	if strings.Contains(value, "%") {
-		var b strings.Builder
-		b.Grow(len(value))
-		for i := 0; i < len(value); i++ {
-			if value[i] != '%' {
-				b.WriteByte(value[i])
-				continue
-			}
-			if i+2 >= len(value) || !isHex(value[i+1]) || !isHex(value[i+2]) {
-				return "", errPercent
-			}
-			b.WriteByte(unhex(value[i+1])<<4 | unhex(value[i+2]))
-			i += 2
-		}
-		value = b.String()
-	}
-	if !isText(value) {
+	value, err := url.PathUnescape(value)
+	switch {
+	case err != nil:
+		return "", errPercent // url.EscapeError quotes the value
+	case !isText(value):
 		return "", errText
 	}
 	return value, nil
@@ -93,17 +78,6 @@ func isText(text string) bool {
 		}
 	}
 	return true
-}
-
-func unhex(c byte) byte {
-	switch {
-	case c <= '9':
-		return c - '0'
-	case c <= 'F':
-		return c - 'A' + 10
-	default:
-		return c - 'a' + 10
-	}
 }
 
 // Printable returns untrusted text as a single line that is safe to print. Line breaks, and characters that would control a terminal or reorder
