@@ -10,7 +10,6 @@ import (
 	"github.com/cloudevents/sdk-go/v2/types"
 )
 
-// attributesFrom parses and checks the attributes.
 func attributesFrom(fields map[string]string) (*event.EventContextV1, error) {
 	switch version, ok := fields["specversion"]; {
 	case !ok:

@@ -61,7 +61,6 @@ func Open(ctx context.Context, nc *nats.Conn, cluster string, logger *slog.Logge
 	return b, nil
 }
 
-// streams returns the streams of the bus, by name.
 func (b *Bus) streams() map[string]*jetstream.Stream {
 	return map[string]*jetstream.Stream{StreamChanges: &b.changes, StreamHistory: &b.history, StreamDeadLetters: &b.deadLetters}
 }

@@ -53,7 +53,6 @@ const (
 	errCodeDuplicateInProcess    jetstream.ErrorCode = 10158 // it is storing a message with the same id
 )
 
-// hasCode reports whether a server answered with one of the codes.
 func hasCode(err error, codes ...jetstream.ErrorCode) bool {
 	answer, ok := errors.AsType[*jetstream.APIError](err)
 	return ok && slices.Contains(codes, answer.ErrorCode)

@@ -15,23 +15,17 @@ func (c Change) Event() (event.Event, error) {
 
 // ParseChange decodes a change. It returns a RejectError for an event that Change.Event cannot have made.
 func ParseChange(e event.Event) (Change, error) {
-	var c Change
-	v, err := parseEnvelope(e, watcher, &c)
-	if err != nil {
-		return Change{}, err
-	}
-	if !v.kind.isSource() {
-		return Change{}, rejectf(ReasonUnknownType, "the event is of kind %s, want a change", v.kind)
-	}
-	c.Cluster, c.Verb, c.Time, c.Trace, c.UID = v.cluster, v.verb, v.time, v.trace, v.uid
-	c.Source = Source{Kind: v.kind, Namespace: v.extensions[extNamespace], Name: v.extensions[extName]}
-	c.ResourceVersion, c.Fingerprint = v.extensions[extResourceVersion], v.extensions[extFingerprint]
-	// Which characters are printable depends on the version of Unicode that the publisher was built with. A difference must not lose a change.
-	c.Hold = HoldText(c.Hold)
-	if err := v.matches(c); err != nil {
-		return Change{}, err
-	}
-	return c, nil
+	return decode(e, watcher, func(c *Change, v envelope) error {
+		if !v.kind.isSource() {
+			return rejectf(ReasonUnknownType, "the event is of kind %s, want a change", v.kind)
+		}
+		c.Cluster, c.Verb, c.Time, c.Trace, c.UID = v.cluster, v.verb, v.time, v.trace, v.uid
+		c.Source = Source{Kind: v.kind, Namespace: v.extensions[extNamespace], Name: v.extensions[extName]}
+		c.ResourceVersion, c.Fingerprint = v.extensions[extResourceVersion], v.extensions[extFingerprint]
+		// Which characters are printable depends on the version of Unicode that the publisher was built with. A difference must not lose a change.
+		c.Hold = HoldText(c.Hold)
+		return nil
+	})
 }
 
 func (c Change) subject() string { return Subject(c.Cluster, c.Source) }
@@ -85,7 +79,6 @@ func (c Change) validate() error {
 	return nil
 }
 
-// validateKind checks the fields that depend on the kind.
 func (c Change) validateKind() error {
 	hasStatus := c.Source.Kind == KindExternalSecret || c.Source.Kind == KindCertificate
 	switch {

@@ -43,24 +43,16 @@ func (c Claim) id() string {
 	return c.UID + "/claimed/" + c.Replaces
 }
 
-// event encodes the claim as a CloudEvent.
 func (c Claim) event() (event.Event, error) { return encode(c) }
 
-// parseClaim decodes a claim. It returns a RejectError for an event that Claim.event cannot have made.
 func parseClaim(e event.Event) (Claim, error) {
-	var c Claim
-	v, err := parseEnvelope(e, watcher, &c)
-	if err != nil {
-		return Claim{}, err
-	}
-	if v.kind != KindCluster || v.verb != VerbClaimed {
-		return Claim{}, rejectf(ReasonUnknownType, "the event is of kind %s, want a claim", v.kind)
-	}
-	c.Cluster, c.UID, c.Time = v.cluster, v.uid, v.time
-	if err := v.matches(c); err != nil {
-		return Claim{}, err
-	}
-	return c, nil
+	return decode(e, watcher, func(c *Claim, v envelope) error {
+		if v.kind != KindCluster || v.verb != VerbClaimed {
+			return rejectf(ReasonUnknownType, "the event is of kind %s, want a claim", v.kind)
+		}
+		c.Cluster, c.UID, c.Time = v.cluster, v.uid, v.time
+		return nil
+	})
 }
 
 func (c Claim) envelope() envelope {
@@ -110,7 +102,6 @@ func (w Watched) subject() string {
 	return Address{Cluster: w.Cluster, Kind: KindCluster, Name: w.name()}.subject()
 }
 
-// event encodes the Watched as a CloudEvent.
 func (w Watched) event() (event.Event, error) { return encode(w) }
 
 func (w Watched) envelope() envelope {
@@ -121,24 +112,16 @@ func (w Watched) envelope() envelope {
 	}
 }
 
-// parseWatched decodes a Watched. It returns a RejectError for an event that Watched.event cannot have made.
 func parseWatched(e event.Event) (Watched, error) {
-	var w Watched
-	v, err := parseEnvelope(e, watcher, &w)
-	if err != nil {
-		return Watched{}, err
-	}
-	if v.kind != KindCluster || v.verb != VerbWatched {
-		return Watched{}, rejectf(ReasonUnknownType, "the event does not say what is watched")
-	}
-	w.Cluster, w.Time = v.cluster, v.time
-	if v.uid != w.name() {
-		return Watched{}, rejectf(ReasonMalformed, "the partitionkey does not match the scope")
-	}
-	if err := v.matches(w); err != nil {
-		return Watched{}, err
-	}
-	return w, nil
+	return decode(e, watcher, func(w *Watched, v envelope) error {
+		if v.kind != KindCluster || v.verb != VerbWatched {
+			return rejectf(ReasonUnknownType, "the event does not say what is watched")
+		}
+		if w.Cluster, w.Time = v.cluster, v.time; v.uid != w.name() {
+			return rejectf(ReasonMalformed, "the partitionkey does not match the scope")
+		}
+		return nil
+	})
 }
 
 // Scope says which sources of a cluster a watcher watches.

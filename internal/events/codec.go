@@ -45,7 +45,6 @@ func headerOf(e event.Event) (map[string][]string, error) {
 	return header, checkSize(header, e.Data())
 }
 
-// attributeKey returns the key of an attribute in a header.
 func attributeKey(name string) string {
 	if key, ok := attributeKeys[name]; ok {
 		return key
@@ -73,7 +72,6 @@ const addedKeys = 6
 // attributeField is an attribute as text.
 type attributeField struct{ name, text string }
 
-// fieldsOf returns the attributes that are set on an event.
 func fieldsOf(attributes *event.EventContextV1) ([]attributeField, error) {
 	fields := append(make([]attributeField, 0, 8+len(attributes.Extensions)),
 		attributeField{"specversion", event.CloudEventsVersionV1}, attributeField{"id", attributes.ID},

@@ -40,7 +40,6 @@ type ConsumeOptions struct {
 	OnReject func(ctx context.Context, reason string)
 }
 
-// withDefaults replaces zero values with the defaults.
 func (o ConsumeOptions) withDefaults() (ConsumeOptions, error) {
 	if o.Durable == "" {
 		return o, errors.New("consuming: no durable name")
@@ -100,7 +99,6 @@ func (b *Bus) ConsumeOutcomes(ctx context.Context, opts ConsumeOptions, handler 
 	return c.run(ctx, handler)
 }
 
-// consumerConfig returns the durable consumer of the options.
 func (o ConsumeOptions) consumerConfig() jetstream.ConsumerConfig {
 	deliver := jetstream.DeliverAllPolicy
 	if o.FromNow {
@@ -185,7 +183,6 @@ func consumerDifference(have, want jetstream.ConsumerConfig, now time.Time) (fie
 	return "", nil, nil
 }
 
-// filtersOf returns the filter subjects of a consumer, sorted.
 func filtersOf(config jetstream.ConsumerConfig) []string {
 	if config.FilterSubject != "" {
 		return []string{config.FilterSubject}

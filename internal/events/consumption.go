@@ -49,7 +49,6 @@ func newConsumerBackoff() wait.Backoff {
 	return wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 4, Cap: 4 * time.Second}
 }
 
-// run consumes until ctx is done or the server rejects the consumer.
 func (c *consumption) run(ctx context.Context, handler func(context.Context, *Delivery)) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -99,7 +98,6 @@ func (c *consumption) afterSilence(ctx context.Context, before int, lasted time.
 	return 0
 }
 
-// find returns the consumer.
 func (c *consumption) find(ctx context.Context) (jetstream.Consumer, error) {
 	ctx, cancel := context.WithTimeout(ctx, findTimeout)
 	defer cancel()

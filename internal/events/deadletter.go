@@ -34,7 +34,6 @@ type DeadLetter struct {
 	Data   []byte              `json:"-"`
 }
 
-// headers returns the header of the letter on the stream.
 func (l DeadLetter) headers() map[string][]string {
 	headers := make(map[string][]string)
 	if headerSize(l.Header) <= MaxHeaderSize {

@@ -156,7 +156,6 @@ func (h *heartbeat) remove(msg jetstream.Msg) {
 	delete(h.inFlight, msg)
 }
 
-// run sends heartbeats until ctx is done.
 func (h *heartbeat) run(ctx context.Context, interval time.Duration) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()

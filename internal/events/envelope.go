@@ -123,6 +123,22 @@ func setExtension(e *event.Event, name, value string) {
 	}
 }
 
+// decode is the inverse of encode, for the events of a component. fill sets the fields that are attributes. The error is a RejectError.
+func decode[T payload](e event.Event, component string, fill func(p *T, v envelope) error) (T, error) {
+	var none, p T
+	v, err := parseEnvelope(e, component, &p)
+	if err == nil {
+		err = fill(&p, v)
+	}
+	if err == nil {
+		err = v.matches(p)
+	}
+	if err != nil {
+		return none, err
+	}
+	return p, nil
+}
+
 // matchSubject checks that an event is about the object that its subject names. NATS grants publish permissions by subject, so this check keeps one
 // cluster from publishing about another.
 func matchSubject(subject string, p payload) error {
@@ -174,7 +190,6 @@ func parseEnvelope(e event.Event, component string, data any) (envelope, error) 
 	return v, nil
 }
 
-// check returns a RejectError unless the payload and its envelope are valid.
 func (v envelope) check(p payload) error {
 	err := v.validate()
 	if err == nil {

@@ -70,7 +70,6 @@ func (e *epoch) follow(ctx context.Context, filter string) {
 	}
 }
 
-// consumer creates a consumer of what matches a filter.
 func (e *epoch) consumer(ctx context.Context, filter string) (jetstream.Consumer, error) {
 	bounded, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -145,7 +144,6 @@ func (e *epoch) isPut(ctx context.Context, consumer jetstream.Consumer, received
 	return false, nil
 }
 
-// put hands over an event.
 func (e *epoch) put(ctx context.Context, stored Stored) {
 	c, err := stored.lastChange()
 	e.mu.Lock()

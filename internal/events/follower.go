@@ -84,7 +84,6 @@ func (f *Follower) Run(ctx context.Context) {
 	}
 }
 
-// followerBackoff returns the delays between the attempts to read the stream.
 func followerBackoff() wait.Backoff {
 	return wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: math.MaxInt32, Cap: checkInterval}
 }

@@ -69,7 +69,6 @@ func (g *StreamGuard) Compare(ctx context.Context) {
 	}
 }
 
-// keep compares and repairs a stream.
 func (g *StreamGuard) keep(ctx context.Context, want jetstream.StreamConfig) error {
 	stream, err := g.js.Stream(ctx, want.Name)
 	if err != nil {

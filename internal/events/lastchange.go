@@ -168,7 +168,6 @@ func internStore(state StoreState) *StoreState {
 	return &state
 }
 
-// nanoseconds returns the nanoseconds since 1970, or zero for the zero time.
 func nanoseconds(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -176,7 +175,6 @@ func nanoseconds(t time.Time) int64 {
 	return t.UnixNano()
 }
 
-// timeAt is the inverse of nanoseconds.
 func timeAt(nanoseconds int64) time.Time {
 	if nanoseconds == 0 {
 		return time.Time{}

@@ -115,7 +115,6 @@ func (m *Member) addSource(source *jetstream.StreamSourceInfo) {
 	m.Reached = m.Reached && source.Active >= 0 && source.Active < reachedWithin
 }
 
-// lastTime returns the time of the last event of a cluster.
 func (r *Reader) lastTime(ctx context.Context, cluster string) (time.Time, error) {
 	raw, err := r.history.GetLastMsgForSubject(ctx, r.historyRoot+cluster+".>")
 	switch {

@@ -83,23 +83,14 @@ func (o Outcome) Event() (event.Event, error) { return encode(o) }
 
 // ParseOutcome decodes an outcome. It returns a RejectError for an event that Outcome.Event cannot have made.
 func ParseOutcome(e event.Event) (Outcome, error) {
-	var o Outcome
-	v, err := parseEnvelope(e, actuator, &o)
-	if err != nil {
-		return Outcome{}, err
-	}
-	if v.kind != KindRollout {
-		return Outcome{}, rejectf(ReasonUnknownType, "the event is of kind %s, want an outcome", v.kind)
-	}
-	o.Cluster, o.Verb, o.Time, o.Trace = v.cluster, v.verb, v.time, v.trace
-	o.ResourceVersion, o.Cause = v.extensions[extResourceVersion], v.extensions[extCausationID]
-	if err := o.Workload.isNamedBy(v); err != nil {
-		return Outcome{}, err
-	}
-	if err := v.matches(o); err != nil {
-		return Outcome{}, err
-	}
-	return o, nil
+	return decode(e, actuator, func(o *Outcome, v envelope) error {
+		if v.kind != KindRollout {
+			return rejectf(ReasonUnknownType, "the event is of kind %s, want an outcome", v.kind)
+		}
+		o.Cluster, o.Verb, o.Time, o.Trace = v.cluster, v.verb, v.time, v.trace
+		o.ResourceVersion, o.Cause = v.extensions[extResourceVersion], v.extensions[extCausationID]
+		return o.Workload.isNamedBy(v)
+	})
 }
 
 func (o Outcome) subject() string { return OutcomeSubject(o.Cluster, o.Workload) }
@@ -149,7 +140,6 @@ var workloadPaths = map[string]struct{ group, plural string }{
 // String returns the form that people and kubectl use, without the namespace: "deployment/web".
 func (w Workload) String() string { return w.Kind + "/" + w.Name }
 
-// extensions returns the attributes of an event about the workload.
 func (w Workload) extensions(resourceVersion, cause string) map[string]string {
 	return map[string]string{
 		extNamespace: w.Namespace, extName: w.Name, extWorkloadKind: w.Kind, extResourceVersion: resourceVersion, extCausationID: cause,

@@ -65,25 +65,15 @@ func ProjectionSubject(cluster string, target Workload) string {
 // Event encodes the projection as a CloudEvent. It returns a RejectError for a projection that parseProjection would reject.
 func (p Projection) Event() (event.Event, error) { return encode(p) }
 
-// parseProjection decodes a projection. It returns a RejectError for an event that Projection.Event cannot have made.
 func parseProjection(e event.Event) (Projection, error) {
-	var p Projection
-	v, err := parseEnvelope(e, projector, &p)
-	if err != nil {
-		return Projection{}, err
-	}
-	if v.kind != KindProjection {
-		return Projection{}, rejectf(ReasonUnknownType, "the event is of kind %s, want a projection", v.kind)
-	}
-	p.Cluster, p.Verb, p.Time, p.Trace = v.cluster, v.verb, v.time, v.trace
-	p.ResourceVersion, p.Cause = v.extensions[extResourceVersion], v.extensions[extCausationID]
-	if err := p.Target.isNamedBy(v); err != nil {
-		return Projection{}, err
-	}
-	if err := v.matches(p); err != nil {
-		return Projection{}, err
-	}
-	return p, nil
+	return decode(e, projector, func(p *Projection, v envelope) error {
+		if v.kind != KindProjection {
+			return rejectf(ReasonUnknownType, "the event is of kind %s, want a projection", v.kind)
+		}
+		p.Cluster, p.Verb, p.Time, p.Trace = v.cluster, v.verb, v.time, v.trace
+		p.ResourceVersion, p.Cause = v.extensions[extResourceVersion], v.extensions[extCausationID]
+		return p.Target.isNamedBy(v)
+	})
 }
 
 func (p Projection) subject() string { return ProjectionSubject(p.Cluster, p.Target) }

@@ -88,7 +88,6 @@ func stateTTL(taken room, hasRoom bool) time.Duration {
 	return OutcomeTTL
 }
 
-// send sends the message to a stream without waiting for the answer.
 func (b *Bus) send(ctx context.Context, p *publication, stream, subject string, options ...jetstream.PublishOpt) {
 	sent := hop(p.outcome.Trace.Context(ctx), subject, p.msg)
 	options = append(options, jetstream.WithMsgID(p.id), jetstream.WithExpectStream(stream))

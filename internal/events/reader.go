@@ -125,7 +125,6 @@ func (r *Reader) State(ctx context.Context, filterSubjects []string, fn func(Sto
 	return nil
 }
 
-// stateOf is State for one filter.
 func (r *Reader) stateOf(ctx context.Context, filter string, fn func(Stored) error) error {
 	left, err := r.Subjects(ctx, filter)
 	if err != nil || len(left) == 0 {

@@ -115,7 +115,6 @@ func (r *reading) run(ctx context.Context, fn visit) error {
 	}
 }
 
-// consumer creates the consumer.
 func (r *reading) consumer(ctx context.Context) (jetstream.Consumer, error) {
 	bounded, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()

@@ -38,7 +38,6 @@ var resources = map[Kind]struct{ api, plural string }{
 	KindSecretProviderClass: {"/apis/secrets-store.csi.x-k8s.io/v1", "secretproviderclasses"},
 }
 
-// isSource reports whether a Change is about objects of the kind.
 func (k Kind) isSource() bool {
 	_, isResource := resources[k]
 	return isResource || k == KindOpenBao

@@ -53,7 +53,6 @@ func readStored[T payload](s Stored, parse func(event.Event) (T, error)) (T, err
 	return parsed, matchSubject(s.Subject, parsed)
 }
 
-// lastChange returns the stored change in compact form, with the errors of Change.
 func (s Stored) lastChange() (LastChange, error) {
 	change, err := s.Change()
 	if err != nil {

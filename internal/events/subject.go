@@ -117,7 +117,6 @@ func ParseSubject(subject string) (Address, error) {
 	return a, nil
 }
 
-// parsePathSubject is ParseSubject for KindOpenBao.
 func parsePathSubject(subject, cluster, namespace, token string) (Address, error) {
 	a := Address{Cluster: cluster, Kind: KindOpenBao, Name: decodePath(token)}
 	_, err := Source{Kind: KindOpenBao, Name: a.Name}.StorePath()
@@ -196,7 +195,6 @@ func OutcomeFilter(cluster string) string {
 // A secret store that serves several clusters is watched once, either by the watcher of one of them or by a watcher that watches
 // nothing else. This watcher publishes under its own cluster's name, as NATS permissions require. The other clusters read there.
 
-// storeFilters returns the subjects of the KindOpenBao events of the clusters.
 func storeFilters(clusters []string) []string {
 	filters := make([]string, 0, len(clusters))
 	for _, cluster := range clusters {

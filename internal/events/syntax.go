@@ -15,7 +15,6 @@ const (
 	maxName  = 253
 )
 
-// isSubdomain reports whether the text is an RFC 1123 subdomain, as Kubernetes defines it.
 func isSubdomain(text string) bool {
 	if len(text) > maxName {
 		return false
@@ -28,7 +27,6 @@ func isSubdomain(text string) bool {
 	return true
 }
 
-// isLabel reports whether the text is an RFC 1123 label.
 func isLabel(text string) bool { return len(text) <= maxLabel && isDashed(text) }
 
 func isDashed(text string) bool {

@@ -104,7 +104,6 @@ func newTraceparent(text string) (t traceparent) {
 	return t
 }
 
-// text is the inverse of newTraceparent.
 func (t traceparent) text() string {
 	if t == (traceparent{}) {
 		return ""

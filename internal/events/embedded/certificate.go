@@ -55,12 +55,10 @@ func (c *certificate) present(config *tls.Config, roots *x509.CertPool, configFi
 	return nil
 }
 
-// greet returns the certificate for a new connection.
 func (c *certificate) greet(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return c.get(hello.Context()), nil
 }
 
-// answer returns the certificate for a new connection to another server.
 func (c *certificate) answer(request *tls.CertificateRequestInfo) (*tls.Certificate, error) {
 	return c.get(request.Context()), nil
 }
@@ -84,7 +82,6 @@ func (c *certificate) get(ctx context.Context) *tls.Certificate {
 	return c.current
 }
 
-// read replaces the certificate if the files have changed.
 func (c *certificate) read(ctx context.Context) error {
 	certificate, err := os.ReadFile(c.certFile)
 	if err != nil {

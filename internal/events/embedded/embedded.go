@@ -119,7 +119,6 @@ func (s *Server) Ready() error { return s.storage.ready() }
 // then neither read nor publish, while clients of other servers may.
 func (s *Server) Alone() error { return s.storage.alone() }
 
-// stop ends looking after the storage.
 func (s *Server) stop() {
 	s.cancel()
 	s.tending.Wait()
@@ -173,7 +172,6 @@ func (l *serverLog) Fatalf(format string, v ...any) {
 	l.last = fmt.Errorf(format, v...)
 }
 
-// fatal returns the server's last fatal error, or nil.
 func (l *serverLog) fatal() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -28,7 +28,6 @@ func storeLimit(dir string, free func(dir string) (int64, error)) (int64, error)
 	return room - room/reserve, nil
 }
 
-// occupiedBytes returns the size of all files below a directory.
 func occupiedBytes(dir string) (int64, error) {
 	var sum int64
 	err := filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {

@@ -128,7 +128,6 @@ func (o Options) options() (*server.Options, error) {
 	return options, nil
 }
 
-// present makes the server present the certificates in its files.
 func (o Options) present(options *server.Options) error {
 	if options.TLSConfig != nil {
 		if err := o.certificate.present(options.TLSConfig, nil, o.ConfigFile, "tls"); err != nil {
@@ -174,7 +173,6 @@ func isLoopback(host string) bool {
 	return host == "localhost" || err == nil && addr.IsLoopback()
 }
 
-// authenticates reports whether anonymous clients are rejected.
 func authenticates(o *server.Options) bool {
 	if o.NoAuthUser != "" || o.Websocket.NoAuthUser != "" || o.MQTT.NoAuthUser != "" {
 		return false

@@ -53,7 +53,6 @@ type look struct {
 	condition
 }
 
-// run looks after the storage until ctx is done.
 func (s *storage) run(ctx context.Context) {
 	looking, tending := time.NewTicker(lookInterval), time.NewTicker(tendInterval)
 	defer looking.Stop()
@@ -196,7 +195,6 @@ type condition struct {
 	behind error
 }
 
-// examine asks a server for its condition.
 func examine(s *server.Server) condition {
 	if !s.JetStreamEnabled() {
 		return condition{fault: errors.New("jetstream is disabled after an i/o error")}
