@@ -2,8 +2,13 @@ package events
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/keyturn/keyturn/tests/testkit"
 )
@@ -34,4 +39,33 @@ func TestOnReconnect(t *testing.T) {
 
 	testkit.Run(t, "listener of a connection that is closed", func(context.Context) error { return run(context.WithoutCancel(t.Context())) })
 	nc.Close()
+}
+
+func TestWhatIsSilenceIsWorthRepeating(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		err  error
+		want bool
+	}{
+		{"success", nil, false},
+		{"the time of a request is over", context.DeadlineExceeded, true},
+		{"nobody answers a request", nats.ErrTimeout, true},
+		{"messages of a reading are lost", errLost, true},
+		{"nobody answers an outcome", jetstream.ErrAsyncPublishTimeout, true},
+		{"a server runs, and not JetStream", nats.ErrNoResponders, true},
+		{"JetStream is not ready", &jetstream.APIError{Code: 503, ErrorCode: jetstream.JSErrCodeJetStreamNotEnabled}, true},
+		{"the servers have no leader", &jetstream.APIError{Code: 503, ErrorCode: errCodeNoClusterLeader}, true},
+		{"another answer", &jetstream.APIError{Code: 400, ErrorCode: jetstream.JSErrCodeStreamWrongLastSequence}, false},
+		{"the caller has ended", context.Canceled, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			err := tt.err
+			if err != nil {
+				err = errors.Join(nil, fmt.Errorf("publishing: %w", err)) // as the caller of PublishOutcomes has it
+			}
+			if got := IsSilence(err); got != tt.want {
+				t.Errorf("got %t, want %t", got, tt.want)
+			}
+		})
+	}
 }

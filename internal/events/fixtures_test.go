@@ -136,9 +136,9 @@ func mustEvent(t testing.TB, make func() (event.Event, error)) event.Event {
 
 func throughTheWire(t *testing.T, e event.Event, subject string) event.Event {
 	t.Helper()
-	msg, err := ToMsg(e, subject)
+	header, err := headerOf(e)
 	must(t, err)
-	got, err := FromMsg(subject, msg.Header, msg.Data)
+	got, err := FromMsg(subject, header, e.Data())
 	must(t, err)
 	return got
 }

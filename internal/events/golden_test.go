@@ -66,13 +66,13 @@ func compareWireAs(t *testing.T, name string, e event.Event, subject string) {
 // wire returns an event as it is on the wire.
 func wire(t *testing.T, e event.Event, subject string) []byte {
 	t.Helper()
-	msg, err := ToMsg(e, subject)
+	header, err := headerOf(e)
 	must(t, err)
 	var text bytes.Buffer
-	fmt.Fprintln(&text, msg.Subject)
-	for _, key := range slices.Sorted(maps.Keys(msg.Header)) {
-		fmt.Fprintf(&text, "%s: %s\n", key, msg.Header[key][0])
+	fmt.Fprintln(&text, subject)
+	for _, key := range slices.Sorted(maps.Keys(header)) {
+		fmt.Fprintf(&text, "%s: %s\n", key, header[key][0])
 	}
-	fmt.Fprintf(&text, "\n%s\n", msg.Data)
+	fmt.Fprintf(&text, "\n%s\n", e.Data())
 	return text.Bytes()
 }

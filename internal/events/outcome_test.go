@@ -3,8 +3,6 @@ package events
 import (
 	"testing"
 	"time"
-
-	"github.com/nats-io/nats.go"
 )
 
 func TestOutcomeSurvivesTheWire(t *testing.T) {
@@ -56,7 +54,7 @@ func FuzzParseOutcome(f *testing.F) {
 		f.Add(e.Type(), e.ID(), e.Subject(), o.Workload.Kind, o.Workload.Name, o.Workload.UID, o.Cause, e.Data())
 	}
 	f.Fuzz(func(t *testing.T, kind, id, subject, workload, name, uid, cause string, data []byte) {
-		header := nats.Header{
+		header := headers{
 			"ce-specversion": {"1.0"}, "ce-type": {kind}, "ce-id": {id}, "ce-source": {"k8s://prod-eu/actuator"},
 			"ce-subject": {subject}, "ce-time": {"2026-03-14T15:09:26Z"}, "ce-datacontenttype": {"application/json"},
 			"ce-clustername": {testCluster}, "ce-partitionkey": {testCluster + "/" + uid}, "ce-kind": {"rollout"},

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nats-io/nats.go"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
@@ -26,7 +25,7 @@ func TestTraceContextGoesBothWays(t *testing.T) {
 
 func TestCarrierWritesLowerCase(t *testing.T) {
 	span := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}})
-	header := nats.Header{}
+	header := headers{}
 	propagation.TraceContext{}.Inject(trace.ContextWithSpanContext(t.Context(), span), carrier(header))
 	if _, there := header["traceparent"]; !there || len(header) != 1 {
 		t.Errorf("the header is %v", header)
