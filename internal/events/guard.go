@@ -127,7 +127,7 @@ func streamDifferences(have, want jetstream.StreamConfig) []streamDifference {
 	return list
 }
 
-// normalized returns the configuration in the form that Streams returns, without what servers add to it.
+// normalized returns the configuration in the form that Declared returns, without what servers add to it.
 func normalized(config jetstream.StreamConfig) jetstream.StreamConfig {
 	config.Metadata = maps.Clone(config.Metadata)
 	maps.DeleteFunc(config.Metadata, func(key, _ string) bool { return strings.HasPrefix(key, "_nats.") })

@@ -8,6 +8,10 @@ import (
 	"unique"
 )
 
+// TombstoneTTL is how long StreamChanges keeps the event of a deleted source. A source that is created again within this time
+// is compared with its previous content. After this time, it counts as new.
+const TombstoneTTL = 24 * time.Hour
+
 // tombstoneKept is how long a deletion is kept after it was stored. It is longer than the stream keeps it, because their clocks may differ.
 const tombstoneKept = TombstoneTTL + time.Hour
 

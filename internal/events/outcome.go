@@ -41,6 +41,13 @@ type Outcome struct {
 	StartedAt time.Time `json:"startedAt,omitzero"`
 }
 
+// StreamChanges keeps the last outcome of a workload for 30 days. A workload that has none there is not being rolled. It keeps an outcome beyond the
+// share of its namespace in StreamHistory for CrowdedOutcomeTTL, and one beyond the share in an hour for FullOutcomeTTL.
+const (
+	CrowdedOutcomeTTL = 24 * time.Hour
+	FullOutcomeTTL    = time.Hour
+)
+
 // OutcomeSource is one change of an Outcome.
 type OutcomeSource struct {
 	// Source has the form of Source.String.

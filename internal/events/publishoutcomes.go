@@ -28,7 +28,7 @@ type publication struct {
 }
 
 // PublishOutcomes publishes the outcomes, in their order, on StreamHistory. Then it publishes the last state of each workload
-// on StreamChanges, which would keep no other and drops it after OutcomeTTL, or sooner if its namespace is beyond its share of StreamHistory:
+// on StreamChanges, which would keep no other and drops it after 30 days, or sooner if its namespace is beyond its share of StreamHistory:
 // every name that a workload had leaves one. Outcome.IsState says which outcomes are states.
 //
 // It returns one error for each outcome, which is nil if the outcome was published. An outcome may be published again unless its
@@ -85,7 +85,7 @@ func stateTTL(taken room, hasRoom bool) time.Duration {
 	case taken.ttl != 0:
 		return CrowdedOutcomeTTL
 	}
-	return OutcomeTTL
+	return retention
 }
 
 func (b *Bus) send(ctx context.Context, p *publication, stream, subject string, options ...jetstream.PublishOpt) {

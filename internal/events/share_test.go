@@ -22,7 +22,7 @@ func historyOf(t *testing.T, b *Bus, namespace string) int {
 func smallHistory(t *testing.T, bytes int64) *Bus {
 	t.Helper()
 	s := sharedServer(t)
-	config := Streams(1)[1]
+	config := Declared(1)[1]
 	config.MaxBytes = bytes
 	if _, err := s.jetstream().UpdateStream(t.Context(), config); err != nil {
 		t.Fatal(err)
@@ -100,7 +100,7 @@ func TestCHANGESKeepsAnOutcomeBeyondTheShareForADayOrAnHour(t *testing.T) {
 	for _, raw := range messages(t, b.js, StreamChanges) {
 		kept[raw.Header.Get(jetstream.MsgTTLHeader)]++
 	}
-	usual, day, hour := kept[OutcomeTTL.String()], kept[CrowdedOutcomeTTL.String()], kept[FullOutcomeTTL.String()]
+	usual, day, hour := kept[retention.String()], kept[CrowdedOutcomeTTL.String()], kept[FullOutcomeTTL.String()]
 	if usual == 0 || day == 0 || hour == 0 || usual+day+hour != published {
 		t.Errorf("of %d outcomes so many are kept for a time: %v; want some for 30 days, some for a day and the others for an hour", published, kept)
 	}

@@ -41,7 +41,7 @@ func TestASmallServerGetsSmallStreams(t *testing.T) {
 func TestAFullStreamSaysSoOnceAndRecovers(t *testing.T) {
 	s := startSmall(t, testkit.StoreDir(t), "100KB")
 	js := s.jetstream()
-	for _, config := range Streams(1) {
+	for _, config := range Declared(1) {
 		config.MaxBytes = -1 // more than fits could not be reserved
 		if _, err := js.CreateStream(t.Context(), config); err != nil {
 			t.Fatal(err)

@@ -10,30 +10,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// The names of the streams.
-const (
-	// StreamChanges keeps the last event on each subject: the state of each source, and for 30 days the last outcome of each workload.
-	StreamChanges = "CHANGES"
-	// StreamHistory keeps every event for 30 days, including those that are superseded on StreamChanges. While it is more than half full,
-	// each namespace is limited to a share of it.
-	StreamHistory = "HISTORY"
-	// StreamDeadLetters keeps rejected messages for 30 days, with the reason.
-	StreamDeadLetters = "DEADLETTERS"
-)
-
-// TombstoneTTL is how long StreamChanges keeps the event of a deleted source. A source that is created again within this time
-// is compared with its previous content. After this time, it counts as new.
-const TombstoneTTL = 24 * time.Hour
-
-// OutcomeTTL is how long StreamChanges keeps the last outcome of a workload. A workload that has none there is not being rolled.
-const OutcomeTTL = retention
-
-// CrowdedOutcomeTTL is how long it keeps that of a workload whose namespace is beyond its share of StreamHistory.
-const CrowdedOutcomeTTL = 24 * time.Hour
-
-// FullOutcomeTTL is how long it keeps that of one whose namespace is beyond its share in an hour, too.
-const FullOutcomeTTL = shortly
-
 const (
 	retention       = 30 * 24 * time.Hour
 	historyBytes    = 512 << 20
@@ -45,8 +21,8 @@ const (
 	maxMessage = MaxEventSize + 2*MaxHeaderSize
 )
 
-// Streams returns the configurations of the three streams.
-func Streams(replicas int) []jetstream.StreamConfig {
+// Declared returns the configurations of the three streams, as Declare declares them.
+func Declared(replicas int, sources ...*jetstream.StreamSource) []jetstream.StreamConfig {
 	base := func(name, description, subject string) jetstream.StreamConfig {
 		return jetstream.StreamConfig{
 			Name: name, Description: description, Subjects: []string{subject},
@@ -56,8 +32,7 @@ func Streams(replicas int) []jetstream.StreamConfig {
 		}
 	}
 	changes := base(StreamChanges, "The last state of every source and workload.", changesRoot+">")
-	changes.MaxMsgsPerSubject = 1
-	changes.AllowMsgTTL = true
+	changes.MaxMsgsPerSubject, changes.AllowMsgTTL, changes.Sources = 1, true, sources
 
 	history := base(StreamHistory, "Every change and outcome of the last 30 days.", historyRoot+">")
 	history.MaxAge, history.MaxBytes = retention, historyBytes
@@ -78,17 +53,6 @@ func Declare(ctx context.Context, js jetstream.JetStream, replicas int, sources 
 		}
 	}
 	return nil
-}
-
-// Declared returns the streams as Declare declares them.
-func Declared(replicas int, sources ...*jetstream.StreamSource) []jetstream.StreamConfig {
-	streams := Streams(replicas)
-	for i := range streams {
-		if streams[i].Name == StreamChanges {
-			streams[i].Sources = sources
-		}
-	}
-	return streams
 }
 
 // declare creates or updates a stream. Settings that the server cannot revert stay as they are, so that the program starts. Its StreamGuard

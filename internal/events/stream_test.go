@@ -18,7 +18,7 @@ import (
 
 // TestStreamManifests keeps the files for `nats stream add --config` equal to what Declare declares.
 func TestStreamManifests(t *testing.T) {
-	for _, config := range Streams(1) {
+	for _, config := range Declared(1) {
 		var manifest bytes.Buffer
 		encoder := json.NewEncoder(&manifest)
 		encoder.SetEscapeHTML(false)
@@ -35,7 +35,7 @@ func TestDeclare(t *testing.T) {
 	// The server has ignored no part of the configuration.
 	have := stream.CachedInfo().Config
 	have.Metadata = nil
-	wantEqual(t, "difference", Streams(1)[0], have)
+	wantEqual(t, "difference", Declared(1)[0], have)
 	have.MaxMsgsPerSubject = 5
 	if _, err := js.UpdateStream(t.Context(), have); err != nil {
 		t.Fatal(err)
@@ -69,7 +69,7 @@ func (mute) Stream(context.Context, string) (jetstream.Stream, error) {
 
 func TestAStreamOfWhichNothingIsKnownIsLeftAsItIs(t *testing.T) {
 	js := sharedServer(t).jetstream()
-	altered := Streams(1)[1]
+	altered := Declared(1)[1]
 	altered.MaxMsgs = 1
 	if _, err := js.UpdateStream(t.Context(), altered); err != nil {
 		t.Fatal(err)
@@ -125,12 +125,12 @@ func TestVerify(t *testing.T) {
 	js := s.jetstream()
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			for _, config := range Streams(1) {
+			for _, config := range Declared(1) {
 				if err := js.DeleteStream(t.Context(), config.Name); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
 					t.Fatal(err)
 				}
 			}
-			for _, config := range Streams(1) {
+			for _, config := range Declared(1) {
 				if config.Name == tt.stream {
 					if tt.alter == nil {
 						continue
@@ -204,7 +204,7 @@ func TestOpenWaitsForStreamsThatAreBeingDeclared(t *testing.T) {
 		}
 	}()
 	testkit.Receive(t, "it waits", waits)
-	for _, config := range Streams(1)[1:] {
+	for _, config := range Declared(1)[1:] {
 		createStream(t, js, config)
 	}
 	if err := testkit.Receive(t, "the streams are opened", opened); err != nil {
@@ -247,7 +247,7 @@ func TestVerifyReportsEverything(t *testing.T) {
 	for _, name := range []string{StreamHistory, StreamDeadLetters} {
 		must(t, js.DeleteStream(t.Context(), name))
 	}
-	config := Streams(1)[0]
+	config := Declared(1)[0]
 	config.MaxMsgsPerSubject, config.AllowDirect = 2, false
 	if _, err := js.UpdateStream(t.Context(), config); err != nil {
 		t.Fatal(err)

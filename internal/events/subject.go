@@ -6,6 +6,17 @@ import (
 	"strings"
 )
 
+// The names of the streams.
+const (
+	// StreamChanges keeps the last event on each subject: the state of each source, and for 30 days the last outcome of each workload.
+	StreamChanges = "CHANGES"
+	// StreamHistory keeps every event for 30 days, including those that are superseded on StreamChanges. While it is more than half full,
+	// each namespace is limited to a share of it.
+	StreamHistory = "HISTORY"
+	// StreamDeadLetters keeps rejected messages for 30 days, with the reason.
+	StreamDeadLetters = "DEADLETTERS"
+)
+
 // The prefixes of the subjects. The version is a token, so that a new wire format gets new subjects.
 const (
 	changesRoot    = "keyturn.v1."

@@ -17,7 +17,7 @@ import (
 // goes away by itself, or zero if it will not.
 func verify(ctx context.Context, js jetstream.JetStream, cluster string) (patience time.Duration, err error) {
 	var absent, wrong []error
-	for _, want := range Streams(1) {
+	for _, want := range Declared(1) {
 		stream, err := js.Stream(ctx, want.Name)
 		switch {
 		case errors.Is(err, jetstream.ErrStreamNotFound):
