@@ -149,22 +149,15 @@ func (l *serverLog) log(level slog.Level, format string, v []any) {
 	}
 }
 
-// Noticef implements server.Logger.
 func (l *serverLog) Noticef(format string, v ...any) { l.log(slog.LevelInfo, format, v) }
+func (l *serverLog) Warnf(format string, v ...any)   { l.log(slog.LevelWarn, format, v) }
+func (l *serverLog) Errorf(format string, v ...any)  { l.log(slog.LevelError, format, v) }
+func (l *serverLog) Debugf(format string, v ...any)  { l.log(slog.LevelDebug, format, v) }
 
-// Warnf implements server.Logger.
-func (l *serverLog) Warnf(format string, v ...any) { l.log(slog.LevelWarn, format, v) }
-
-// Errorf implements server.Logger.
-func (l *serverLog) Errorf(format string, v ...any) { l.log(slog.LevelError, format, v) }
-
-// Debugf implements server.Logger.
-func (l *serverLog) Debugf(format string, v ...any) { l.log(slog.LevelDebug, format, v) }
-
-// Tracef implements server.Logger. It drops traces, because they contain payloads.
+// Tracef drops traces, because they contain payloads.
 func (l *serverLog) Tracef(string, ...any) {}
 
-// Fatalf implements server.Logger. After the call, the server stops, but the process does not.
+// Fatalf is called before the server stops. The process does not.
 func (l *serverLog) Fatalf(format string, v ...any) {
 	l.log(slog.LevelError, format, v)
 	l.mu.Lock()
