@@ -36,12 +36,15 @@ func TraceFrom(ctx context.Context) TraceContext {
 	return TraceContext{Parent: c[traceparentKey], State: c[tracestateKey]}
 }
 
+// remote returns a new context whose remote parent is t. The propagator parses into contexts only.
+func (t TraceContext) remote() context.Context { return t.Context(context.Background()) }
+
 // Valid returns t, or an empty trace context if t is invalid. A broken trace is no reason to reject an event.
 func (t TraceContext) Valid() TraceContext {
 	if t.Parent == "" {
 		return TraceContext{}
 	}
-	return TraceFrom(t.Context(context.Background()))
+	return TraceFrom(t.remote())
 }
 
 // Context returns a context whose remote parent is t, or ctx if t is empty or invalid.
@@ -57,7 +60,7 @@ const traceIDPlaceholder = "{traceID}"
 
 // ID returns the trace id in 32 hexadecimal digits, as tracing backends use it, or "" if there is no trace.
 func (t TraceContext) ID() string {
-	if id := t.SpanContext().TraceID(); id.IsValid() {
+	if id := trace.SpanContextFromContext(t.remote()).TraceID(); id.IsValid() {
 		return id.String()
 	}
 	return ""
@@ -65,7 +68,7 @@ func (t TraceContext) ID() string {
 
 // SpanContext returns that of the span. It is not valid if there is none.
 func (t TraceContext) SpanContext() trace.SpanContext {
-	return trace.SpanContextFromContext(t.Context(context.Background()))
+	return trace.SpanContextFromContext(t.remote())
 }
 
 // Link returns the URL of the trace in a tracing backend, made from the template. It is "" without a template or a trace.
