@@ -51,9 +51,17 @@ func (r *Reader) History(ctx context.Context, query HistoryQuery, fn func(Stored
 	if !query.Since.IsZero() {
 		config.DeliverPolicy, config.OptStartTime = jetstream.DeliverByStartTimePolicy, &query.Since
 	}
-	each := func(msg jetstream.Msg, meta *jetstream.MsgMetadata) error { return fn(r.stored(msg, meta)) }
-	if !query.Follow {
-		return r.read(ctx, r.history, config, each)
+	next := uint64(1)
+	each := func(msg jetstream.Msg, meta *jetstream.MsgMetadata) error {
+		next = meta.Sequence.Stream + 1
+		return fn(r.stored(msg, meta))
+	}
+	// What is there is read first, because only read notices within a second that its request for messages was lost.
+	if err := r.read(ctx, r.history, config, each); err != nil || !query.Follow {
+		return err
+	}
+	if next > 1 {
+		config.DeliverPolicy, config.OptStartTime, config.OptStartSeq = jetstream.DeliverByStartSequencePolicy, nil, next
 	}
 	if err := r.follow(ctx, r.history, config, each); ctx.Err() == nil {
 		return err
