@@ -86,7 +86,7 @@ func (p *Plugin) Command() *cobra.Command {
 	p.addFlags(root.PersistentFlags())
 	program := &commands.Program{Narrow: true, Settings: &p.settings, Unknown: p.unknown, Clients: p.clients, Streams: p.streams}
 	for _, cmd := range []*cobra.Command{
-		p.statusCommand(), explain(program), p.history(program), p.timeline(program), clusters(program), commands.DeadLetters(program),
+		p.statusCommand(), explain(program), p.history(program), p.timelineCommand(program), clusters(program), commands.DeadLetters(program),
 	} {
 		cmd.PreRunE = p.prepare
 		root.AddCommand(cmd)

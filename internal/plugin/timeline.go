@@ -13,27 +13,38 @@ import (
 	"github.com/keyturn/keyturn/internal/commands"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/inspect"
-	"github.com/keyturn/keyturn/internal/timeline"
 )
 
-// timeline returns the command that draws the history.
-func (p *Plugin) timeline(program *commands.Program) *cobra.Command {
+// The limits of a page. The page says what it leaves out.
+const (
+	maxEvents    = 20_000
+	maxRotations = 50
+	maxRows      = 200
+	maxOthers    = 100
+)
+
+// timelineCommand returns the command that draws rotations as one page of HTML. A rotation is a change of a source with everything that it led to, on
+// one time axis, workload by workload and cluster by cluster.
+func (p *Plugin) timelineCommand(program *commands.Program) *cobra.Command {
 	var options inspect.HistoryOptions
 	var file string
 	cmd := commands.OfHistory(program, &options, func(ctx context.Context, history *inspect.History, reader *events.Reader, out io.Writer) error {
-		drawn := timeline.New(timeline.Options{Selection: selection(&options), Now: time.Now(), TraceURL: options.TraceURL})
-		if err := history.Each(ctx, reader, drawn.Add); err != nil {
+		t := timeline{options: options, now: time.Now()}
+		if w, err := inspect.WorkloadNamed(options.Workload); err == nil {
+			t.options.Workload = w.String()
+		}
+		if err := history.Each(ctx, reader, t.add); err != nil {
 			return err
 		}
-		var page bytes.Buffer
-		if err := drawn.Write(&page); err != nil {
+		var content bytes.Buffer
+		if err := t.write(&content); err != nil {
 			return err
 		}
 		if file == "" {
-			_, err := page.WriteTo(out)
+			_, err := content.WriteTo(out)
 			return err
 		}
-		if err := os.WriteFile(file, page.Bytes(), 0o600); err != nil {
+		if err := os.WriteFile(file, content.Bytes(), 0o600); err != nil {
 			return fmt.Errorf("--file: %w", err)
 		}
 		return nil
@@ -46,11 +57,33 @@ func (p *Plugin) timeline(program *commands.Program) *cobra.Command {
 	return cmd
 }
 
-// selection returns which rotations a page shows. The options must be valid.
-func selection(o *inspect.HistoryOptions) timeline.Selection {
-	s := timeline.Selection{Namespace: o.Namespace, Source: o.Source, Verbs: o.Verbs, Trace: o.Trace}
-	if w, err := inspect.WorkloadNamed(o.Workload); err == nil {
-		s.Workload = w.String()
+// timeline collects the newest events of a history, and draws them.
+type timeline struct {
+	// options say which rotations to draw: those that have, for each option that is set, an event that matches it. A rotation is drawn with all its
+	// events.
+	options inspect.HistoryOptions
+	// now is when the page is made. The bars of workloads that still wait or roll end there.
+	now   time.Time
+	facts []fact
+	// dropped is how many events were dropped because newer ones filled the page.
+	dropped int
+}
+
+// add adds the next event, in the order of the stream. It ignores events that are not part of a rotation.
+func (t *timeline) add(stored events.Stored) {
+	f, ok := newFact(stored)
+	if !ok {
+		return
 	}
-	return s
+	if t.facts = append(t.facts, f); len(t.facts) >= 2*maxEvents {
+		t.drop()
+	}
+}
+
+// drop drops all but the newest events.
+func (t *timeline) drop() {
+	if old := len(t.facts) - maxEvents; old > 0 {
+		t.dropped += old
+		t.facts = append(t.facts[:0], t.facts[old:]...)
+	}
 }

@@ -1,6 +1,8 @@
-package timeline
+package plugin
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -49,7 +51,7 @@ type phase struct {
 
 // row is one object in a rotation.
 type row struct {
-	object object
+	object eventObject
 	// source says that the object is part of the chain from the write, and not a workload.
 	source bool
 	state  state
@@ -78,10 +80,9 @@ func newRow(facts []*fact, start, known time.Time) *row {
 	}
 	for _, f := range facts {
 		r.last = f.at
-		switch {
-		case f.isChange():
+		if f.isChange() {
 			r.addChange(f, start)
-		default:
+		} else {
 			r.addOutcome(f)
 		}
 	}
@@ -160,7 +161,7 @@ func (r *row) settle(f *fact, s state, word string) {
 	r.close(f.at, tone)
 	r.state, r.word, r.why = s, word, join(f.reason, f.message, f.about)
 	r.marks = append(r.marks, mark{f.at, s.String()})
-	r.phases = append(r.phases, phase{f.at, lower(word)})
+	r.phases = append(r.phases, phase{f.at, strings.ToLower(word)})
 }
 
 func (r *row) close(at time.Time, tone string) {
@@ -188,7 +189,7 @@ func (r *row) end(now time.Time, later *fact) {
 	}
 }
 
-// urgent reports whether somebody may have to do something about the object.
+// urgent reports whether someone may have to do something about the object.
 func (r *row) urgent() bool { return (r.state == failed || r.state == waiting) && r.since == "" }
 
 // settled returns the state of the row, except that what a later rotation has superseded counts as skipped.
@@ -197,4 +198,34 @@ func (r *row) settled() state {
 		return skipped
 	}
 	return r.state
+}
+
+// changeWords say what happened to a source.
+var changeWords = map[events.Verb]string{
+	events.VerbObserved: "Found", events.VerbChanged: "Changed", events.VerbRotated: "Rotated", events.VerbDeleted: "Deleted",
+	events.VerbSynced: "Synced", events.VerbIssued: "Issued", events.VerbFailed: "Failed",
+}
+
+// laterWords say what has happened to a workload since.
+var laterWords = map[events.Verb]string{events.VerbStarted: "Rolling", events.VerbCompleted: "Ready", events.VerbFailed: "Failed"}
+
+// isSynced reports whether an event is about an ExternalSecret, which is not a workload even if it has an outcome.
+func isSynced(f *fact) bool {
+	return strings.HasPrefix(f.object.name, string(events.KindExternalSecret)+"/")
+}
+
+func completedWord(f *fact) string {
+	switch {
+	case f.verb == events.VerbApplied:
+		return "Applied"
+	case f.reason == events.ReasonReloadedInPlace:
+		return "Reloaded in place"
+	case isSynced(f):
+		return "Synced"
+	}
+	return "Ready"
+}
+
+func join(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ": ")
 }

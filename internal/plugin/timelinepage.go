@@ -1,8 +1,13 @@
-package timeline
+package plugin
 
 import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
 	"fmt"
 	"html/template"
+	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -10,9 +15,15 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// page is the content of a page, for page.html.
+//go:embed timeline.html
+var pageHTML string
+
+//go:embed timeline.css
+var pageCSS string
+
+// page is the content of a page, for timeline.html. The page has no script, and its Content-Security-Policy permits nothing but its own style
+// sheet. Its table says in words what the lanes show, for screen readers and for paper. Events are not trusted: html/template escapes their texts.
 type page struct {
-	// Style is the style sheet, and StyleHash its hash. writePage sets them.
 	Style     template.CSS
 	StyleHash string
 	// Made is when the page was made, and Clusters names the clusters of the rotations.
@@ -25,7 +36,7 @@ type page struct {
 	Left []string
 }
 
-// urgentView points to a row that somebody may have to do something about.
+// urgentView points to a row that someone may have to do something about.
 type urgentView struct{ Tone, State, Object, Where, Why, Row string }
 
 // otherView is a change that led to nothing.
@@ -62,12 +73,26 @@ type (
 	phaseView struct{ After, Text string }
 )
 
-func newPage(t *Timeline) *page {
-	p := &page{Made: stamp(t.options.Now)}
+// write writes the page.
+func (t *timeline) write(out io.Writer) error {
+	parsed, err := template.New("page").Parse(pageHTML)
+	if err != nil {
+		return fmt.Errorf("parsing the page: %w", err)
+	}
+	if err := parsed.Execute(out, newPage(t)); err != nil {
+		return fmt.Errorf("writing the page: %w", err)
+	}
+	return nil
+}
+
+func newPage(t *timeline) *page {
+	t.drop()
+	sum := sha256.Sum256([]byte(pageCSS))
+	p := &page{Made: stamp(t.now), Style: template.CSS(pageCSS), StyleHash: "sha256-" + base64.StdEncoding.EncodeToString(sum[:])}
 	if t.dropped > 0 {
 		p.Left = append(p.Left, fmt.Sprintf("%d older events; choose a later start to read fewer.", t.dropped))
 	}
-	latest := make(map[object]*fact)
+	latest := make(map[eventObject]*fact)
 	for i := range t.facts {
 		f := &t.facts[i]
 		if last := latest[f.object]; laterWords[f.verb] != "" && !f.isChange() && (last == nil || !f.at.Before(last.at)) {
@@ -77,15 +102,16 @@ func newPage(t *Timeline) *page {
 	clusters := make(map[string]bool)
 	var rotations, others int
 	for _, r := range group(t.facts) {
-		switch wanted := t.options.Selection.wants(r); {
-		case !wanted || r.uneventful() && r.facts[0].verb == events.VerbObserved:
+		switch {
+		case !r.matches(&t.options) || r.uneventful() && r.facts[0].verb == events.VerbObserved:
 		case r.uneventful():
 			if others++; others <= maxOthers {
-				p.Others = append(p.Others, newOther(r.facts[0]))
+				f := r.facts[0]
+				p.Others = append(p.Others, otherView{stamp(f.at), f.object.name, f.object.where(), changeWords[f.verb], join(f.reason, f.about)})
 			}
 		default:
 			if rotations++; rotations <= maxRotations {
-				p.add(r, r.rows(t.options.Now, latest), t.options, clusters)
+				p.addRotation(r, r.rows(t.now, latest), t, clusters)
 			}
 		}
 	}
@@ -95,23 +121,14 @@ func newPage(t *Timeline) *page {
 	if others > maxOthers {
 		p.Left = append(p.Left, fmt.Sprintf("%d earlier changes that rolled nothing.", others-maxOthers))
 	}
-	names := make([]string, 0, len(clusters))
-	for name := range clusters {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	p.Clusters = strings.Join(names, ", ")
+	p.Clusters = strings.Join(slices.Sorted(maps.Keys(clusters)), ", ")
 	return p
 }
 
-func newOther(f *fact) otherView {
-	return otherView{stamp(f.at), f.object.name, f.object.where(), changeWords[f.verb], join(f.reason, f.about)}
-}
-
-// add adds a rotation with its rows.
-func (p *page) add(r *rotation, rows []*row, options Options, clusters map[string]bool) {
+// addRotation adds a rotation with its rows.
+func (p *page) addRotation(r *rotation, rows []*row, t *timeline, clusters map[string]bool) {
 	v := rotationView{ID: fmt.Sprintf("r%d", len(p.Rotations)+1), At: stamp(r.start())}
-	v.name(r, options.TraceURL)
+	v.name(r, t.options.TraceURL)
 	worst, last := skipped, r.start()
 	counts := make(map[string]int)
 	for _, row := range rows {
@@ -120,13 +137,13 @@ func (p *page) add(r *rotation, rows []*row, options Options, clusters map[strin
 			last = row.last
 		}
 		if !row.source {
-			counts[lower(row.word)]++
+			counts[strings.ToLower(row.word)]++
 		}
 		clusters[row.object.cluster] = true
 	}
 	v.Tone, v.State, v.Counts = worst.String(), overall[worst], countsOf(counts)
 	v.Took = span(last.Sub(r.start())) + " from the write to the last event"
-	if last.Equal(options.Now) {
+	if last.Equal(t.now) {
 		v.Took = "for " + span(last.Sub(r.start())) + " so far"
 	}
 	if left := len(rows) - maxRows; left > 0 {
@@ -163,23 +180,16 @@ func (v *rotationView) name(r *rotation, traceURL string) {
 			v.Object, v.Word = r.facts[i].sources[0], "changed, by an event that is not on this page"
 		}
 	} else {
-		v.Object, v.Where, v.Word, v.About = f.object.name, f.object.where(), lower(changeWords[f.verb]), f.about
+		v.Object, v.Where, v.Word, v.About = f.object.name, f.object.where(), strings.ToLower(changeWords[f.verb]), f.about
 	}
 	v.Trace, v.TraceLink = f.trace.ID(), f.trace.Link(traceURL)
 }
 
 func (v *rotationView) axis(s *scale) {
-	named := s.ticks()
-	for i, d := range named {
-		anchor := "middle"
-		switch i {
-		case 0:
-			anchor = "start"
-		case len(named) - 1:
-			anchor = "end"
-		}
-		v.Ticks = append(v.Ticks, tickView{percent(s.position(s.start.Add(d))), anchor, since(d)})
+	for _, d := range s.ticks() {
+		v.Ticks = append(v.Ticks, tickView{percent(s.position(s.start.Add(d))), "middle", since(d)})
 	}
+	v.Ticks[0].Anchor, v.Ticks[len(v.Ticks)-1].Anchor = "start", "end"
 }
 
 func newRowView(r *row, s *scale, id string) rowView {
@@ -203,6 +213,9 @@ func newRowView(r *row, s *scale, id string) rowView {
 	return v
 }
 
+// wordOrder is the order in which the states of workloads are counted, the most urgent first.
+var wordOrder = []string{"failed", "waits", "rolling", "ready", "reloaded in place", "applied", "superseded", "not rolled"}
+
 // countsOf says how many workloads are in each state.
 func countsOf(counts map[string]int) string {
 	var parts []string
@@ -219,17 +232,17 @@ var overall = map[state]string{skipped: "Nothing rolled", ready: "All ready", ru
 
 func percent(at float64) string { return fmt.Sprintf("%.2f%%", at) }
 
-func stamp(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05") + " UTC" }
+func stamp(at time.Time) string { return at.UTC().Format(time.DateTime) + " UTC" }
 
-func (o object) where() string {
+func (o eventObject) where() string {
 	if o.namespace == "" {
 		return "cluster " + o.cluster
 	}
-	return "namespace " + o.namespace + ", cluster " + o.cluster
+	return o.within() + ", cluster " + o.cluster
 }
 
 // within says where an object is in its cluster.
-func (o object) within() string {
+func (o eventObject) within() string {
 	if o.namespace == "" {
 		return ""
 	}

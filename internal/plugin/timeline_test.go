@@ -1,15 +1,12 @@
-package timeline
+package plugin
 
 import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/inspect"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // began is when the fixtures begin: at three in the morning.
 var began = time.Date(2026, 3, 14, 3, 0, 0, 0, time.UTC)
@@ -25,17 +22,14 @@ func after(d time.Duration) time.Time { return began.Add(d) }
 // history builds events as the programs publish them.
 type history struct {
 	t    *testing.T
-	line *Timeline
+	line *timeline
 	// versions counts up, so that each event has a unique id.
 	versions int
 }
 
-func newHistory(t *testing.T, options Options) *history {
+func newHistory(t *testing.T, options inspect.HistoryOptions) *history {
 	t.Helper()
-	if options.Now.IsZero() {
-		options.Now = after(10 * time.Minute)
-	}
-	return &history{t: t, line: New(options)}
+	return &history{t: t, line: &timeline{options: options, now: after(10 * time.Minute)}}
 }
 
 // rotated adds a new version of a secret in a store, and returns the id of the event.
@@ -73,7 +67,7 @@ func (h *history) change(c events.Change) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	h.line.Add(events.Stored{Subject: events.Subject(c.Cluster, c.Source), Event: e})
+	h.line.add(events.Stored{Subject: events.Subject(c.Cluster, c.Source), Event: e})
 }
 
 // outcome adds the outcome of a change. Started is zero if nothing was patched.
@@ -91,7 +85,7 @@ func (h *history) outcome(cluster, kind, name string, verb events.Verb, at, star
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	h.line.Add(events.Stored{Subject: events.OutcomeSubject(o.Cluster, o.Workload), Event: e})
+	h.line.add(events.Stored{Subject: events.OutcomeSubject(o.Cluster, o.Workload), Event: e})
 }
 
 // night adds a rotation in a store that two clusters share: some workloads are ready, one failed, and others wait for that one or for people.

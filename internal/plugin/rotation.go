@@ -1,4 +1,4 @@
-package timeline
+package plugin
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/inspect"
 )
 
 // rotation is a change and everything that it led to.
@@ -25,10 +26,14 @@ func group(facts []fact) []*rotation {
 			g.changes[f.id] = f
 		}
 	}
-	g.adopt(facts)
+	g.adoptWriters(facts)
 	for i := range facts {
 		for _, root := range g.roots(&facts[i]) {
-			g.rotation(root).facts = append(g.rotation(root).facts, &facts[i])
+			if g.rotations[root] == nil {
+				g.rotations[root] = &rotation{id: root, root: g.changes[root]}
+			}
+			r := g.rotations[root]
+			r.facts = append(r.facts, &facts[i])
 		}
 	}
 	list := slices.Collect(maps.Values(g.rotations))
@@ -47,21 +52,12 @@ type grouping struct {
 	rotations map[string]*rotation
 }
 
-func (g *grouping) rotation(root string) *rotation {
-	r := g.rotations[root]
-	if r == nil {
-		r = &rotation{id: root, root: g.changes[root]}
-		g.rotations[root] = r
-	}
-	return r
-}
-
 // near is how far apart the events of an ExternalSecret or a Certificate and of the Secret that it wrote may be.
 const near = time.Minute
 
-// adopt makes ExternalSecrets and Certificates that name no cause the children of the Secret that they wrote. Only the time connects the two.
-func (g *grouping) adopt(facts []fact) {
-	writers := make(map[object][]*fact)
+// adoptWriters makes ExternalSecrets and Certificates that name no cause the children of the Secret that they wrote. Only the time connects the two.
+func (g *grouping) adoptWriters(facts []fact) {
+	writers := make(map[eventObject][]*fact)
 	for i := range facts {
 		if f := &facts[i]; (f.kind == events.KindExternalSecret || f.kind == events.KindCertificate) && g.known(f.causes) == "" {
 			writers[f.object] = append(writers[f.object], f)
@@ -72,7 +68,7 @@ func (g *grouping) adopt(facts []fact) {
 		if f.kind != events.KindSecret || f.writer == "" || g.known(f.causes) != "" {
 			continue
 		}
-		for _, w := range writers[object{f.object.cluster, f.object.namespace, f.writer}] {
+		for _, w := range writers[eventObject{f.object.cluster, f.object.namespace, f.writer}] {
 			if w.at.Sub(f.at).Abs() <= near && g.known(w.causes) == "" {
 				w.causes = []string{f.id}
 			}
@@ -130,14 +126,37 @@ func (r *rotation) start() time.Time {
 	return r.facts[0].at
 }
 
+// matches reports whether the rotation has, for each option that is set, an event that matches it.
+func (r *rotation) matches(o *inspect.HistoryOptions) bool {
+	// A secret in a store has no namespace, and counts if a source is asked for.
+	isWithin := func(f *fact) bool {
+		return o.Namespace == "" || f.object.namespace == o.Namespace || f.kind == events.KindOpenBao && o.Source != ""
+	}
+	for _, matches := range []func(*fact) bool{
+		func(f *fact) bool {
+			return isWithin(f) && (o.Source == "" || f.isChange() && f.object.name == o.Source)
+		},
+		func(f *fact) bool {
+			return isWithin(f) && (o.Workload == "" || !f.isChange() && f.object.name == o.Workload)
+		},
+		func(f *fact) bool { return len(o.Verbs) == 0 || slices.Contains(o.Verbs, string(f.verb)) },
+		func(f *fact) bool { return o.Trace == "" || f.trace.ID() == o.Trace },
+	} {
+		if !slices.ContainsFunc(r.facts, matches) {
+			return false
+		}
+	}
+	return true
+}
+
 // uneventful reports whether the change led to nothing, not even a failure.
 func (r *rotation) uneventful() bool {
 	return !slices.ContainsFunc(r.facts, func(f *fact) bool { return !f.isChange() || f.verb == events.VerbFailed })
 }
 
 // rows returns a row for each object, with its state at the given time. Latest has what was last done to each workload.
-func (r *rotation) rows(now time.Time, latest map[object]*fact) []*row {
-	of, at := make(map[object][]*fact), make(map[string]time.Time)
+func (r *rotation) rows(now time.Time, latest map[eventObject]*fact) []*row {
+	of, at := make(map[eventObject][]*fact), make(map[string]time.Time)
 	for _, f := range r.facts {
 		of[f.object] = append(of[f.object], f)
 		if f.isChange() {
@@ -171,19 +190,23 @@ func (r *rotation) compare(a, b *row) int {
 	if r.root != nil {
 		first = r.root.object.cluster
 	}
-	switch {
-	case a.object.cluster != b.object.cluster && a.object.cluster == first:
-		return -1
-	case a.object.cluster != b.object.cluster && b.object.cluster == first:
-		return 1
-	case a.object.cluster != b.object.cluster:
-		return cmp.Compare(a.object.cluster, b.object.cluster)
-	case a.source != b.source && a.source:
-		return -1
-	case a.source != b.source:
-		return 1
-	case a.source:
-		return cmp.Or(a.first.Compare(b.first), a.object.compare(b.object))
+	order := cmp.Or(trueFirst(a.object.cluster == first, b.object.cluster == first), cmp.Compare(a.object.cluster, b.object.cluster),
+		trueFirst(a.source, b.source))
+	if order == 0 && a.source {
+		order = a.first.Compare(b.first)
 	}
-	return cmp.Or(cmp.Compare(b.state, a.state), a.object.compare(b.object))
+	if order == 0 && !a.source {
+		order = cmp.Compare(b.state, a.state)
+	}
+	return cmp.Or(order, a.object.compare(b.object))
+}
+
+func trueFirst(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
 }

@@ -1,4 +1,4 @@
-package timeline
+package plugin
 
 import (
 	"bytes"
@@ -9,11 +9,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/inspect"
 )
 
 // told returns the rotations of a page in words: a line for each rotation, and a line for each of its rows.
 func told(h *history) string {
-	h.line.drop()
 	p := newPage(h.line)
 	var out strings.Builder
 	for _, r := range p.Rotations {
@@ -45,7 +45,7 @@ func TestRowsSayWhatBecameOfAChange(t *testing.T) {
 	tests := []struct {
 		name    string
 		events  func(h *history)
-		options Selection
+		options inspect.HistoryOptions
 		want    string
 	}{
 		{
@@ -133,7 +133,7 @@ func TestRowsSayWhatBecameOfAChange(t *testing.T) {
 			want: "nothing rolled for secret/db\n",
 		},
 		{
-			name: "a filter takes the whole rotation", options: Selection{Workload: "deployment/web", Verbs: []string{"held"}},
+			name: "a filter takes the whole rotation", options: inspect.HistoryOptions{Workload: "deployment/web", Verbs: []string{"held"}},
 			events: func(h *history) {
 				of := h.changed("east", "db", s, "")
 				h.outcome("east", "deployment", "api", events.VerbHeld, 3*s, 0, of, "on-hold", "")
@@ -149,7 +149,7 @@ func TestRowsSayWhatBecameOfAChange(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			h := newHistory(t, Options{Selection: test.options})
+			h := newHistory(t, test.options)
 			test.events(h)
 			got := told(h)
 			if diff := cmp.Diff(strings.ReplaceAll(test.want, "on-hold: \n", "on-hold\n"), got); diff != "" {
@@ -160,7 +160,7 @@ func TestRowsSayWhatBecameOfAChange(t *testing.T) {
 }
 
 func TestAPageIsBoundedAndSaysWhatItLeavesOut(t *testing.T) {
-	h := newHistory(t, Options{})
+	h := newHistory(t, inspect.HistoryOptions{})
 	of := h.changed("east", "db", time.Second, "")
 	var waits []fact
 	for i := range 2*maxEvents + 10 {
@@ -171,7 +171,7 @@ func TestAPageIsBoundedAndSaysWhatItLeavesOut(t *testing.T) {
 	}
 	h.line.facts = append(h.line.facts, waits...)
 	var out bytes.Buffer
-	if err := h.line.Write(&out); err != nil {
+	if err := h.line.write(&out); err != nil {
 		t.Fatal(err)
 	}
 	if kept := len(h.line.facts); kept != maxEvents {

@@ -1,4 +1,4 @@
-package timeline
+package plugin
 
 import (
 	"cmp"
@@ -14,7 +14,7 @@ import (
 type fact struct {
 	verb   events.Verb
 	kind   events.Kind
-	object object
+	object eventObject
 	// id is the id of the event. Outcomes refer to changes by their ids.
 	id string
 	// causes are the ids of the changes that led here.
@@ -31,11 +31,11 @@ type fact struct {
 	trace  events.TraceContext
 }
 
-// object names what an event is about.
-type object struct{ cluster, namespace, name string }
+// eventObject is the source or the workload of an event.
+type eventObject struct{ cluster, namespace, name string }
 
 // compare orders objects by cluster, namespace and name.
-func (o object) compare(other object) int {
+func (o eventObject) compare(other eventObject) int {
 	return cmp.Or(strings.Compare(o.cluster, other.cluster), strings.Compare(o.namespace, other.namespace), strings.Compare(o.name, other.name))
 }
 
@@ -60,7 +60,7 @@ func newFact(stored events.Stored) (fact, bool) {
 
 func changeFact(c events.Change) fact {
 	f := fact{
-		verb: c.Verb, kind: c.Source.Kind, object: object{c.Cluster, c.Source.Namespace, c.Source.String()}, id: c.ID(),
+		verb: c.Verb, kind: c.Source.Kind, object: eventObject{c.Cluster, c.Source.Namespace, c.Source.String()}, id: c.ID(),
 		at: c.Time, written: c.WrittenAt, trace: c.Trace,
 	}
 	var about []string
@@ -91,7 +91,7 @@ func changeFact(c events.Change) fact {
 
 func outcomeFact(o events.Outcome) fact {
 	f := fact{
-		verb: o.Verb, kind: events.KindRollout, object: object{o.Cluster, o.Workload.Namespace, o.Workload.String()}, id: o.ID(),
+		verb: o.Verb, kind: events.KindRollout, object: eventObject{o.Cluster, o.Workload.Namespace, o.Workload.String()}, id: o.ID(),
 		causes: []string{o.Cause}, at: o.Time, started: o.StartedAt, reason: o.Reason, message: o.Message, trace: o.Trace,
 	}
 	for _, source := range o.Sources {
@@ -103,7 +103,7 @@ func outcomeFact(o events.Outcome) fact {
 
 func projectionFact(p events.Projection) fact {
 	f := fact{
-		verb: p.Verb, kind: events.KindProjection, object: object{p.Cluster, p.Target.Namespace, p.Target.String()}, id: p.ID(),
+		verb: p.Verb, kind: events.KindProjection, object: eventObject{p.Cluster, p.Target.Namespace, p.Target.String()}, id: p.ID(),
 		causes: []string{p.Cause}, at: p.Time, reason: p.Reason, message: p.Message, trace: p.Trace,
 	}
 	for _, field := range p.Fields {
