@@ -29,13 +29,9 @@ func main() {
 // newCommand returns the command. Heap is SmallHeap of program.Build: smallHeap, and 0 in tests, which share their process.
 func newCommand(heap uint64) *cobra.Command {
 	a := program.NewActuator(version)
-	cmd := &cobra.Command{
-		Use: "actuator", Short: short, Long: short + "\n\n" + commands.EnvironmentUsage,
-		Args: cobra.NoArgs, Version: commands.BuildVersion(version), SilenceUsage: true, SilenceErrors: true,
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return commands.Environment(cmd.Flags()) },
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.Run(cmd.Context(), cmd.ErrOrStderr(), program.Build{Version: version, SmallHeap: heap})
-		},
+	cmd := commands.NewRoot("actuator", short, version)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return a.Run(cmd.Context(), cmd.ErrOrStderr(), program.Build{Version: version, SmallHeap: heap})
 	}
 	a.AddCommonFlags(cmd.PersistentFlags())
 	a.AddRunFlags(cmd.Flags())

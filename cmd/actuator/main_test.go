@@ -10,6 +10,7 @@ import (
 
 	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/apitest"
+	"github.com/keyturn/keyturn/tests/testkit/flagpages"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
@@ -58,4 +59,8 @@ func TestTheActuatorBecomesReadyAndEnds(t *testing.T) {
 			stop()
 		})
 	}
+}
+
+func TestReferenceOfTheFlagsIsWhatTheCodeSays(t *testing.T) {
+	flagpages.Check(t, "actuator", "The flags of the actuator", "", newCommand(0))
 }

@@ -5,6 +5,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
+
+	"github.com/keyturn/keyturn/internal/plugin"
+	"github.com/keyturn/keyturn/tests/testkit/flagpages"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -25,4 +28,8 @@ func TestArgumentsAreCompletedUnderTheNameThatKubectlAsksFor(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestReferenceOfTheFlagsIsWhatTheCodeSays(t *testing.T) {
+	flagpages.Check(t, "kubectl-keyturn", "The flags of kubectl keyturn", "", plugin.New(version).Command())
 }

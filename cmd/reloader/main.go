@@ -33,20 +33,15 @@ func main() {
 // newCommand returns the command. Heap is SmallHeap of program.Build: smallHeap, and 0 in tests, which share their process.
 func newCommand(heap uint64) *cobra.Command {
 	flags := defaultFlags()
-	cmd := &cobra.Command{
-		Use: "reloader", Short: short, Long: long,
-		Args: cobra.ArbitraryArgs, Version: commands.BuildVersion(version), SilenceUsage: true, SilenceErrors: true,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			flags.Arguments = args
-			if err := commands.Environment(cmd.Flags()); err != nil {
-				return err
-			}
-			both, err := translate(flags, readEnvironment(os.Getenv), version)
-			if err != nil {
-				return err
-			}
-			return both.Run(cmd.Context(), cmd.ErrOrStderr(), program.Build{Version: version, SmallHeap: heap})
-		},
+	cmd := commands.NewRoot("reloader", short, version)
+	cmd.Long, cmd.Args = long, cobra.ArbitraryArgs
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		flags.Arguments = args
+		both, err := translate(flags, readEnvironment(os.Getenv), version)
+		if err != nil {
+			return err
+		}
+		return both.Run(cmd.Context(), cmd.ErrOrStderr(), program.Build{Version: version, SmallHeap: heap})
 	}
 	flags.addTo(cmd.Flags())
 	return cmd

@@ -8,6 +8,7 @@ import (
 
 	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/apitest"
+	"github.com/keyturn/keyturn/tests/testkit/flagpages"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
@@ -52,4 +53,11 @@ func TestAnArgumentThatIsNoFlagIsIgnored(t *testing.T) {
 	cmd := newCommand(0)
 	cmd.SetArgs([]string{"--auto-reload-all", "true", "--reload-strategy", "other"})
 	testkit.WantError(t, cmd.ExecuteContext(t.Context()), `--reload-strategy: "other", want env-vars or annotations`)
+}
+
+func TestReferenceOfTheFlagsIsWhatTheCodeSays(t *testing.T) {
+	const about = "The names and defaults are those of Stakater's Reloader 1.4, except for the flags that it does not have: `--cluster`,\n" +
+		"`--fingerprint-key-file`, `--kubeconfig`, `--max-rolls-per-hour`, `--metrics-addr`, `--notify-config`, `--settle` and\n" +
+		"`--state-dir`. See [one process](reloader.md#one-process).\n\n"
+	flagpages.Check(t, "reloader", "The flags of reloader", about, newCommand(0))
 }

@@ -2,12 +2,10 @@ package main
 
 import (
 	"crypto/rand"
-	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/keyturn/keyturn/internal/commands"
 	"github.com/keyturn/keyturn/internal/keys"
 	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/telemetry"
@@ -26,7 +24,7 @@ func newKeysCommand() *cobra.Command {
 		Short: "Create the Secrets with the keys of an installation. Existing ones are left unchanged, except certificates that are due.",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := errors.Join(commands.Environment(cmd.Flags()), logging.Validate()); err != nil {
+			if err := logging.Validate(); err != nil {
 				return err
 			}
 			client, err := api.Client()

@@ -26,15 +26,9 @@ func main() {
 // newCommand returns the command. Heap is SmallHeap of program.Build: smallHeap, and 0 in tests, which share their process.
 func newCommand(heap uint64) *cobra.Command {
 	w := program.NewWatcher(version)
-	cmd := &cobra.Command{
-		Use: "watcher", Short: short, Long: short + "\n\n" + commands.EnvironmentUsage,
-		Args: cobra.NoArgs, Version: commands.BuildVersion(version), SilenceUsage: true, SilenceErrors: true,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := commands.Environment(cmd.Flags()); err != nil {
-				return err
-			}
-			return w.Run(cmd.Context(), cmd.ErrOrStderr(), program.Build{Version: version, SmallHeap: heap})
-		},
+	cmd := commands.NewRoot("watcher", short, version)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return w.Run(cmd.Context(), cmd.ErrOrStderr(), program.Build{Version: version, SmallHeap: heap})
 	}
 	w.AddFlags(cmd.Flags())
 	cmd.AddCommand(newKeysCommand())

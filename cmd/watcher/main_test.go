@@ -12,6 +12,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/apitest"
+	"github.com/keyturn/keyturn/tests/testkit/flagpages"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
@@ -54,4 +55,8 @@ func TestTheWatcherBecomesReadyClaimsItsNameAndEnds(t *testing.T) {
 		t.Errorf("the name of the cluster: got %v, want it claimed", err)
 	}
 	stop()
+}
+
+func TestReferenceOfTheFlagsIsWhatTheCodeSays(t *testing.T) {
+	flagpages.Check(t, "watcher", "The flags of the watcher", "", newCommand(0))
 }

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,13 +24,10 @@ func Explain(program *Program) *cobra.Command {
 			"  actuator explain deployment/web -n shop --cluster prod --kubeconfig prod.kubeconfig --stream FLEET",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := r.validateTraceURL(); err != nil {
+			err := errors.Join(r.validateTraceURL(), settings.ValidatePolicy())
+			if err != nil {
 				return err
 			}
-			if err := settings.ValidatePolicy(); err != nil {
-				return err
-			}
-			var err error
 			if options.Kinds, err = settings.Kinds(); err != nil {
 				return err
 			}
@@ -42,11 +40,7 @@ func Explain(program *Program) *cobra.Command {
 			if options.Clients, err = program.Clients(); err != nil {
 				return err
 			}
-			streams, err := r.streams(cmd.Context())
-			if err != nil {
-				return err
-			}
-			reader, disconnect, err := streams.OpenReader(cmd.Context())
+			reader, cluster, disconnect, err := r.open(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -55,13 +49,13 @@ func Explain(program *Program) *cobra.Command {
 				options.Unknown = program.Unknown()
 			}
 			options.Now, options.TraceURL = time.Now(), r.traceURL
-			options.Origins = events.Origins{Cluster: streams.Cluster, StoresFrom: settings.StoresFrom}
+			options.Origins = events.Origins{Cluster: cluster, StoresFrom: settings.StoresFrom}
 			return inspect.Explain(cmd.Context(), options, reader, args[0], namespace, cmd.OutOrStdout())
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&namespace, "namespace", "n", "default", "`namespace` of the workload")
-	AddOutput(cmd, &options.View.Format, "; json and yaml have the fields of the events as they are", formats...)
+	AddOutput(cmd, &options.View.Format, "; json and yaml have the fields of the events as they are")
 	addDecisionFlags(flags, settings)
 	flags.StringVar(&webhook, "webhook-url", "", "explain the decisions of an actuator with --webhook-url `URL`")
 	r.addTraceURL(flags)

@@ -24,7 +24,7 @@ func History(program *Program) *cobra.Command {
 		"  actuator history --cluster prod --source secret/db -n shop --follow\n" +
 		"  actuator history --cluster hub --stream FLEET --clusters prod-eu,prod-us --verb rotated,failed"
 	cmd.Flags().BoolVarP(&options.Follow, "follow", "f", false, "keep listing new events as they happen")
-	AddOutput(cmd, &options.Output, "; json and yaml have CloudEvents", formats...)
+	AddOutput(cmd, &options.Output, "; json and yaml have CloudEvents")
 	return cmd
 }
 

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -9,9 +10,9 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/pager"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
@@ -25,28 +26,21 @@ type CompareOptions struct {
 	Namespace string
 	// Namespaces are the namespaces that the actuator serves. Empty means all.
 	Namespaces []string
-	// Since is how far back to compare: a duration, or a time in RFC 3339. Empty means everything that the stream keeps.
-	Since string
+	// Since is the start of the comparison. Zero means everything that the stream keeps.
+	Since time.Time
 	// Jobs says that the actuator recreates Jobs.
 	Jobs bool
 	// Clients read the workloads.
 	Clients workload.Clients
 }
 
-// Comparison compares what Keyturn would have rolled with what Reloader has rolled. Use NewComparison to create one.
-type Comparison struct {
-	query      events.HistoryQuery
-	kinds      workload.Kinds
-	clients    workload.Clients
-	namespaces []string
-}
-
-// NewComparison validates the options and returns a comparison.
-func NewComparison(options CompareOptions, now time.Time) (*Comparison, error) {
-	history := HistoryOptions{Cluster: options.Cluster, Namespace: options.Namespace, Since: options.Since, Output: "table"}
-	query, err := history.query(now)
+// Compare writes a line for each workload and source for which Keyturn has rolled, or would have, or Reloader has, and then the number of lines by
+// who rolled.
+func Compare(ctx context.Context, options CompareOptions, reader *events.Reader, out io.Writer) error {
+	query := events.HistoryQuery{Clusters: []string{options.Cluster}, Namespace: options.Namespace, Since: options.Since}
+	decided, err := readDecisions(ctx, reader, query)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	namespaces := options.Namespaces
 	if options.Namespace != "" || len(namespaces) == 0 {
@@ -56,28 +50,26 @@ func NewComparison(options CompareOptions, now time.Time) (*Comparison, error) {
 	if options.Jobs {
 		kinds = append(kinds, workload.Job())
 	}
-	return &Comparison{query: query, kinds: kinds, clients: options.Clients, namespaces: namespaces}, nil
-}
-
-// Write writes a line for each workload and source for which one of the two has rolled, or would have, and then the number of
-// lines by who rolled.
-func (c *Comparison) Write(ctx context.Context, reader *events.Reader, out io.Writer) error {
-	decided, err := readDecisions(ctx, reader, c.query)
-	if err != nil {
-		return err
-	}
 	var rows []comparedRow
-	for _, kind := range c.kinds {
-		for _, namespace := range c.namespaces {
-			err := c.each(ctx, kind, namespace, func(w events.Workload, mark reloaderMark) {
-				rows = append(rows, decided.compare(w, mark, c.query.Since)...)
+	for _, kind := range kinds {
+		for _, namespace := range namespaces {
+			list := pager.New(kind.Objects(options.Clients, namespace).List)
+			err := list.EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {
+				if about, template, ok := kind.Template(object); ok {
+					w := events.Workload{Kind: kind.Name, Namespace: about.Namespace, Name: about.Name}
+					rows = append(rows, decided.compare(w, markOf(about, template), options.Since)...)
+				}
+				return nil
 			})
 			switch {
+			case err == nil:
+			case kind.Component != "" && (apierrors.IsNotFound(err) || apierrors.IsForbidden(err)):
+				// The cluster does not serve this custom kind, or the actuator does not roll it.
 			case apierrors.IsForbidden(err):
 				// Permission is not required for a kind that is ignored.
 				fmt.Fprintf(out, "Not compared, because there is no permission to list them: %s\n", kind.Resource)
-			case err != nil:
-				return err
+			default:
+				return fmt.Errorf("listing %s: %w", kind.Resource, err)
 			}
 		}
 	}
@@ -85,53 +77,44 @@ func (c *Comparison) Write(ctx context.Context, reader *events.Reader, out io.Wr
 	return writeCompared(out, rows)
 }
 
-// each calls a function for each workload of a kind in a namespace. For a custom kind that is not served, or without permission for it, there are
-// none.
-func (c *Comparison) each(ctx context.Context, kind workload.Kind, namespace string, do func(events.Workload, reloaderMark)) error {
-	options := metav1.ListOptions{Limit: 500}
-	for {
-		list, err := kind.Objects(c.clients, namespace).List(ctx, options)
-		if kind.Component != "" && (apierrors.IsNotFound(err) || apierrors.IsForbidden(err)) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("listing %s: %w", kind.Resource, err)
-		}
-		err = meta.EachListItem(list, func(obj runtime.Object) error {
-			if about, template, ok := kind.Template(obj); ok {
-				do(events.Workload{Kind: kind.Name, Namespace: about.Namespace, Name: about.Name}, markOf(about, template))
-			}
-			return nil
-		})
-		if err != nil {
-			return fmt.Errorf("reading the list of %s: %w", kind.Resource, err)
-		}
-		page, err := meta.ListAccessor(list)
-		if err != nil {
-			return fmt.Errorf("reading the list of %s: %w", kind.Resource, err)
-		}
-		if options.Continue = page.GetContinue(); options.Continue == "" {
-			return nil
-		}
-	}
+// rolledBy says who rolled a workload for a source, or would have.
+type rolledBy string
+
+const (
+	both         rolledBy = "both"
+	keyturnOnly  rolledBy = "keyturn only"
+	reloaderOnly rolledBy = "reloader only"
+	unclear      rolledBy = "unclear"
+)
+
+// comparedRow is the result for one workload and one source.
+type comparedRow struct {
+	by       rolledBy
+	workload events.Workload
+	source   string
+	why      string
+}
+
+// compare orders rows, differences first.
+func (r comparedRow) compare(other comparedRow) int {
+	order := []rolledBy{keyturnOnly, reloaderOnly, unclear, both}
+	return cmp.Or(
+		cmp.Compare(slices.Index(order, r.by), slices.Index(order, other.by)), strings.Compare(r.workload.Namespace, other.workload.Namespace),
+		strings.Compare(r.workload.String(), other.workload.String()), strings.Compare(r.source, other.source),
+	)
 }
 
 func writeCompared(out io.Writer, rows []comparedRow) error {
-	count := make(map[who]int)
-	err := View{}.WriteTable(out, func(row func(...any)) {
-		row("ROLLED BY", "NAMESPACE", "WORKLOAD", "SOURCE", "WHY")
-		for _, r := range rows {
-			count[r.who]++
-			row(r.who, r.workload.Namespace, r.workload, r.source, r.why)
-		}
-	})
-	if err != nil {
+	count := make(map[rolledBy]int)
+	table := [][]any{{"ROLLED BY", "NAMESPACE", "WORKLOAD", "SOURCE", "WHY"}}
+	for _, r := range rows {
+		count[r.by]++
+		table = append(table, []any{r.by, r.workload.Namespace, r.workload, r.source, r.why})
+	}
+	if err := (View{}).WriteTable(out, table); err != nil {
 		return fmt.Errorf("writing the comparison: %w", err)
 	}
-	var counts []string
-	for _, who := range []who{both, keyturnOnly, reloaderOnly, unclear} {
-		counts = append(counts, fmt.Sprintf("%s: %d", who, count[who]))
-	}
-	_, err = fmt.Fprintf(out, "\n%s\n", strings.Join(counts, ", "))
+	_, err := fmt.Fprintf(out, "\n%s: %d, %s: %d, %s: %d, %s: %d\n",
+		both, count[both], keyturnOnly, count[keyturnOnly], reloaderOnly, count[reloaderOnly], unclear, count[unclear])
 	return err
 }

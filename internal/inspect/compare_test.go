@@ -168,17 +168,13 @@ func publishDecided(t *testing.T, bus *events.Bus, outcome events.Outcome, chang
 // compared returns the rows of a comparison, with exactly two spaces between columns.
 func compared(t *testing.T, bus *events.Bus, objects ...runtime.Object) string {
 	t.Helper()
-	options := CompareOptions{Cluster: "demo", Jobs: true, Since: historyNow.Add(-24 * time.Hour).Format(time.RFC3339), Clients: workload.Clients{
+	options := CompareOptions{Cluster: "demo", Jobs: true, Since: historyNow.Add(-24 * time.Hour), Clients: workload.Clients{
 		Typed: fake.NewClientset(objects...), Dynamic: customClient(),
 	}}
-	comparison, err := NewComparison(options, historyNow)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var out bytes.Buffer
 	natstest.Publish(t, func() error {
 		out.Reset()
-		return comparison.Write(t.Context(), &bus.Reader, &out)
+		return Compare(t.Context(), options, &bus.Reader, &out)
 	})
 	table, _, _ := strings.Cut(out.String(), "\n\n")
 	var rows strings.Builder
@@ -201,14 +197,11 @@ func TestCompareCountsAndNamesDifferencesFirst(t *testing.T) {
 	publishDecided(t, bus, events.Outcome{Verb: events.VerbSkipped, Reason: "dry-run"}, change, 0)
 	same := reloadedBy(withMarker(deploymentOf("web", nil), marksDB), "Reloader", 0)
 	differs := reloadedBy(withMarker(deploymentOf("zoo", nil), marksDB), "Reloader", 0)
-	query := events.HistoryQuery{Clusters: []string{"demo"}}
-	comparison := Comparison{kinds: workload.BuiltIn(), namespaces: []string{""}, query: query, clients: workload.Clients{
-		Typed: fake.NewClientset(same, differs), Dynamic: customClient(),
-	}}
+	options := CompareOptions{Cluster: "demo", Clients: workload.Clients{Typed: fake.NewClientset(same, differs), Dynamic: customClient()}}
 	var out bytes.Buffer
 	natstest.Publish(t, func() error {
 		out.Reset()
-		return comparison.Write(t.Context(), &bus.Reader, &out)
+		return Compare(t.Context(), options, &bus.Reader, &out)
 	})
 	want := `ROLLED BY      NAMESPACE  WORKLOAD        SOURCE     WHY
 reloader only  shop       deployment/zoo  secret/db  no decision: the workload does not opt in, or the change is none to Keyturn
@@ -218,13 +211,6 @@ both: 1, keyturn only: 0, reloader only: 1, unclear: 0
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("output (-want +got):\n%s", diff)
-	}
-}
-
-func TestCompareRefusesATimeThatIsNone(t *testing.T) {
-	_, err := NewComparison(CompareOptions{Cluster: "demo", Since: "yesterday"}, historyNow)
-	if err == nil || !strings.Contains(err.Error(), `--since: "yesterday", want`) {
-		t.Errorf("got %v", err)
 	}
 }
 

@@ -8,9 +8,10 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// decision is what Keyturn last decided about a workload and a source, even in a dry run.
+// decision is the last decision about a workload and a source, even in a dry run.
 type decision struct {
 	rolls bool
 	// why is the reason and its sentence.
@@ -74,9 +75,62 @@ func (d *decisions) addOutcome(outcome events.Outcome) {
 		d.of[w] = make(map[string]decision)
 	}
 	for _, source := range outcome.Sources {
-		if last, ok := d.of[w][source.Source]; ok && last.rolls && !rolls {
+		if d.of[w][source.Source].rolls && !rolls {
 			continue
 		}
 		d.of[w][source.Source] = decision{rolls: rolls, why: join(outcome.Reason, outcome.Message), changed: d.events[source.Event]}
 	}
+}
+
+// compare returns the rows of a workload. A mark from before since does not count.
+func (d *decisions) compare(w events.Workload, mark reloaderMark, since time.Time) []comparedRow {
+	if mark.at.Before(since.Truncate(time.Second)) {
+		mark = reloaderMark{}
+	}
+	sources := d.marked(w.Namespace, mark)
+	for source, about := range d.of[w] {
+		sources[source] = about.changed
+	}
+	var rows []comparedRow
+	for source, changed := range sources {
+		about, isDecided := d.of[w][source]
+		row := comparedRow{workload: w, source: source, why: about.why}
+		switch rolled := mark.rolled(source, changed); {
+		case about.rolls && rolled:
+			row.by = both
+		case about.rolls && w.Kind == "cronjob":
+			row.by, row.why = unclear, join(about.why, "Reloader starts a Job, and leaves no mark on the CronJob")
+		case about.rolls && mark.hides(changed):
+			row.by, row.why = unclear, join(about.why, "Reloader has rolled it for "+mark.source.String()+" since, and names no other source")
+		case about.rolls && mark.isBlank() && !mark.at.Before(changed):
+			row.by, row.why = unclear, join(about.why, "Reloader has written it since, and leaves no mark on what it restarts")
+		case about.rolls:
+			row.by = keyturnOnly
+		case rolled && isDecided:
+			row.by = reloaderOnly
+		case rolled:
+			row.by, row.why = reloaderOnly, "no decision: the workload does not opt in, or the change is none to Keyturn"
+		default:
+			continue
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// marked returns the sources that a mark may be about, and when they changed: the source that the mark names, and those of its variables'
+// sources that have changed. Others are left out, because a variable is never removed.
+func (d *decisions) marked(namespace string, mark reloaderMark) map[string]time.Time {
+	sources := make(map[string]time.Time)
+	for source, at := range d.changed[namespace] {
+		if slices.Contains(mark.variables, workload.ReloaderVariable(source)) {
+			sources[source.String()] = at
+		}
+	}
+	if mark.source.Name != "" {
+		named := mark.source
+		named.Namespace = namespace
+		sources[named.String()] = d.changed[namespace][named]
+	}
+	return sources
 }

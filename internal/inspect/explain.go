@@ -1,13 +1,12 @@
+// Package inspect implements the actuator's subcommands: explain a workload, list the history, compare it with what Reloader did, list the
+// clusters of a stream, and list dead letters. It reads the streams and workloads, and writes text. It changes nothing.
 package inspect
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"strings"
 	"time"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/kube"
@@ -57,7 +56,7 @@ func Explain(ctx context.Context, options ExplainOptions, reader *events.Reader,
 	if len(runners) > 0 {
 		w = w.RunBy(runners...)
 	}
-	r := newReport(options.Origins.Cluster, w.ID, options.Now)
+	r := &report{Cluster: options.Origins.Cluster, Workload: w.ID, now: options.Now, Pending: []string{}, Sources: []explanation{}}
 	for _, problem := range w.Problems {
 		r.Problems = append(r.Problems, problem.Error())
 	}
@@ -92,7 +91,7 @@ func (r *report) explain(
 	timing := r.timing(w.In(within))
 	timing.known = known
 	if timing.said != "" {
-		r.noteState(timing.reason, "%s", timing.said)
+		r.noteState(timing.reason, timing.said)
 	}
 	if len(options.Unknown) > 0 {
 		r.note("What the actuator has from a Secret is not known here, such as a webhook: see %s, or ask explain in the actuator's pod.",
@@ -103,64 +102,36 @@ func (r *report) explain(
 	if options.DryRun {
 		r.noteState(plan.None, "The actuator runs with --dry-run: it decides what follows, and patches nothing.")
 	}
-	switch {
-	case options.Posts:
-		r.noteState(plan.None, "It is not rolled: an actuator with --webhook-url posts to that instead.")
-		return nil
-	case !kube.Includes(options.Namespaces, options.IgnoreNamespaces, w.ID.Namespace):
-		r.noteState(plan.None, "It is not rolled: an actuator with these flags leaves workloads of the namespace %s alone.", w.ID.Namespace)
-		return nil
-	case options.ignores(w.ID.Kind):
-		r.noteState(plan.None, "It is not rolled: an actuator with these flags leaves workloads of the kind %s alone.", w.ID.Kind)
-		return nil
-	case w.Deaf:
-		r.noteState(plan.None,
-			"It is left alone, whatever it asks for: it is being deleted, belongs to a controller, or keeps another one's manifest.")
-		return nil
-	case w.OptIn.None():
-		r.noteState(plan.None, "It is not rolled: %s is none, which counts whatever else asks for it, such as --roll-all.", workload.AnnotationRollOn)
-		return nil
-	case w.OptIn.Empty():
-		r.noteState(plan.None, "It asks for nothing: annotate it, for example with %s: auto", workload.AnnotationRollOn)
+	if why := options.leavesAlone(w); why != "" {
+		r.noteState(plan.None, why)
 		return nil
 	}
 	return r.explainSources(ctx, options, reader, w, timing)
+}
+
+// leavesAlone returns why no change rolls a workload, or "" if changes may.
+func (o *ExplainOptions) leavesAlone(w *workload.Workload) string {
+	switch {
+	case o.Posts:
+		return "It is not rolled: an actuator with --webhook-url posts to that instead."
+	case !kube.Includes(o.Namespaces, o.IgnoreNamespaces, w.ID.Namespace):
+		return "It is not rolled: an actuator with these flags leaves workloads of the namespace " + w.ID.Namespace + " alone."
+	case o.ignores(w.ID.Kind):
+		return "It is not rolled: an actuator with these flags leaves workloads of the kind " + w.ID.Kind + " alone."
+	case w.Deaf:
+		return "It is left alone, whatever it asks for: it is being deleted, belongs to a controller, or keeps another one's manifest."
+	case w.OptIn.None():
+		return "It is not rolled: " + workload.AnnotationRollOn + " is none, which counts whatever else asks for it, such as --roll-all."
+	case w.OptIn.Empty():
+		return "It asks for nothing: annotate it, for example with " + workload.AnnotationRollOn + ": auto"
+	}
+	return ""
 }
 
 // ignores reports whether the actuator rolls no workloads of a kind.
 func (o *ExplainOptions) ignores(kind string) bool {
 	_, rolled := o.Kinds.Named(kind)
 	return len(o.Kinds) > 0 && !rolled
-}
-
-// readNamed reads a workload from the API server.
-func readNamed(ctx context.Context, options ExplainOptions, name, namespace string) (*workload.Workload, error) {
-	kinds := append(workload.BuiltIn(), workload.ArgoRollout(), workload.Job())
-	for _, rolled := range options.Kinds {
-		if _, known := kinds.Named(rolled.Name); known {
-			kinds = kinds.With(rolled) // Its pods may be replaced in another way.
-		} else {
-			kinds = append(kinds, rolled)
-		}
-	}
-	kindName, object, ok := strings.Cut(name, "/")
-	kind, known := kindOf(kinds, kindName)
-	if !ok || !known || object == "" {
-		return nil, fmt.Errorf("workload %q: want <kind>/<name>, with a kind of %s", name, strings.Join(kinds.Names(), ", "))
-	}
-	objects := kind.Objects(options.Clients, namespace)
-	obj, err := reads{listed(objects.List), objects.Get}.read(ctx, object)
-	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("%w %s in namespace %s", errMissing, name, namespace)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading %s in namespace %s: %w", name, namespace, err)
-	}
-	w, ok := workload.Read(kind, obj, options.Reading)
-	if !ok {
-		return nil, fmt.Errorf("reading %s in namespace %s: the API server did not return a %s", name, namespace, kind.Title)
-	}
-	return w, nil
 }
 
 // explainSources adds a row for each source that the workload depends on, and what is pending.

@@ -2,17 +2,20 @@ package inspect
 
 import (
 	"bytes"
+	"maps"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
 
@@ -387,4 +390,128 @@ func TestExplainSaysWhomAHeldWorkloadWaitsFor(t *testing.T) {
 			t.Errorf("after %s it says that it is held: %t\n%s", tt.outcome.Verb, got, &out)
 		}
 	}
+}
+
+// cronJobOf returns a CronJob that reads the Secret db.
+func cronJobOf(name string, suspended bool) *batchv1.CronJob {
+	web := deploymentOf(name, rollOn("auto"))
+	cronJob := &batchv1.CronJob{ObjectMeta: web.ObjectMeta, Spec: batchv1.CronJobSpec{Suspend: &suspended}}
+	cronJob.Spec.JobTemplate.Spec.Template = web.Spec.Template
+	return cronJob
+}
+
+// jobOf returns a Job that reads the Secret db.
+func jobOf(name string, owners ...metav1.OwnerReference) *batchv1.Job {
+	web := deploymentOf(name, rollOn("auto"))
+	job := &batchv1.Job{ObjectMeta: web.ObjectMeta, Spec: batchv1.JobSpec{Template: web.Spec.Template}}
+	job.OwnerReferences = owners
+	return job
+}
+
+func TestExplainAnswersForTheKindsOfTheActuator(t *testing.T) {
+	bus := natstest.Buses(t, "demo")[0]
+	publish(t, bus, changeOfDB())
+	publishOutcomes(t, bus, events.Outcome{
+		Cluster: "demo", Verb: events.VerbCompleted, Reason: "rolled-out", Time: historyNow, StartedAt: historyNow, Cause: "uid/100",
+		Workload: events.Workload{Kind: "cronjob", Namespace: "shop", Name: "started", UID: "uid-started"}, ResourceVersion: "50", Revision: "r",
+		Sources: []events.OutcomeSource{{Source: "secret/db", Fingerprint: fp("b"), ResourceVersion: "100", Event: "uid/100"}},
+	})
+	client := fake.NewClientset(cronJobOf("asleep", true), cronJobOf("started", false), jobOf("import"),
+		jobOf("nightly", metav1.OwnerReference{APIVersion: "batch/v1", Kind: "CronJob", Name: "asleep", UID: "o", Controller: new(true)}))
+	starting := workload.BuiltIn().With(workload.StartedCronJob())
+	const rolls = "roll (content-changed): content that the pods read has changed"
+	tests := []struct {
+		name, workload string
+		kinds          workload.Kinds
+		want           string
+	}{
+		{"a suspended CronJob whose template is changed", "cronjob/asleep", workload.BuiltIn(), rolls},
+		{"a suspended CronJob of which Jobs are started", "cronjob/asleep", starting, "record (suspended): the workload is suspended"},
+		{"a Job that was started and could not be recorded", "cronjob/started", starting, "skip (already-rolled): the workload was rolled for this change"},
+		{"a Job", "job/import", append(workload.BuiltIn(), workload.Job()), rolls},
+		{"a Job where they are not made anew", "job/import", workload.BuiltIn(), "It is not rolled: an actuator with these flags leaves workloads of the kind job"},
+		{"a Job of a CronJob", "job/nightly", append(workload.BuiltIn(), workload.Job()), "It is left alone, whatever it asks for"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			options := ExplainOptions{Origins: events.Origins{Cluster: "demo"}, Clients: workload.Clients{Typed: client}, Kinds: test.kinds}
+			explainSays(t, options, bus, test.workload, test.want)
+		})
+	}
+}
+
+func TestExplainSaysThatARolloutWaitsForSomebody(t *testing.T) {
+	bus := natstest.Buses(t, "demo")[0]
+	publish(t, bus, changeOfDB())
+	of := deploymentOf("web", map[string]string{workload.AnnotationRollOn: "auto", "keyturn.dev/rolled": `{"secret/db":"` + fp("b") + `@100/uid"}`})
+	daemons := &appsv1.DaemonSet{
+		ObjectMeta: of.ObjectMeta, Status: appsv1.DaemonSetStatus{DesiredNumberScheduled: 2},
+		Spec: appsv1.DaemonSetSpec{
+			Template: of.Spec.Template, UpdateStrategy: appsv1.DaemonSetUpdateStrategy{Type: appsv1.OnDeleteDaemonSetStrategyType},
+		},
+	}
+	set := &appsv1.StatefulSet{
+		ObjectMeta: of.ObjectMeta, Spec: appsv1.StatefulSetSpec{
+			Template: of.Spec.Template, UpdateStrategy: appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType},
+		},
+	}
+	paused := rolloutOf("web", map[string]any{"template": map[string]any{"metadata": map[string]any{"labels": map[string]any{"app": "web"}}}})
+	paused.Object["status"] = map[string]any{"observedGeneration": "1", "phase": "Paused", "message": "CanaryPauseStep"}
+	options := ExplainOptions{Origins: events.Origins{Cluster: "demo"}, Now: historyNow, Clients: workload.Clients{
+		Typed: fake.NewClientset(daemons, set), Dynamic: dynamicfake.NewSimpleDynamicClient(runtime.NewScheme(), paused),
+	}}
+	const onDelete = "Its rollout waits: the update strategy is OnDelete: a pod is replaced when it is deleted. Pods that are not replaced yet keep what they have read.\n"
+	for _, tt := range []struct {
+		workload string
+		want     []string
+	}{
+		{"daemonset/web", []string{onDelete, "Nothing is pending.\n"}},
+		{"statefulset/web", []string{onDelete, "Nothing is pending.\n"}},
+		{"rollout/web", []string{"Its rollout waits: the Rollout is paused: CanaryPauseStep. Pods that are not replaced yet keep what they have read.\n"}},
+	} {
+		t.Run(tt.workload, func(t *testing.T) {
+			explainSays(t, options, bus, tt.workload, tt.want...)
+		})
+	}
+}
+
+func TestExplainTellsAWindowThatIsOpenFromOneThatIsClosed(t *testing.T) {
+	bus := natstest.Buses(t, "demo")[0]
+	opened := historyNow.Truncate(time.Minute).Add(time.Second)
+	publish(t, bus, changeOfDB())
+	const soon = "Its window is open: 9 15 * * * for 3h. Workloads are rolled one after the other then, and this one from 2026-03-14T15:"
+	for _, tt := range []struct {
+		name, want  string
+		annotations map[string]string
+	}{
+		{"its own moment is to come", soon, nil},
+		{
+			"it was rolled recently, which counts first", "It was rolled recently (rolled-recently)",
+			map[string]string{workload.AnnotationMinInterval: "10m", "keyturn.dev/rolled-at": opened.Format(time.RFC3339)},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			annotations := map[string]string{workload.AnnotationRollOn: "auto", workload.AnnotationWindow: "9 15 * * * for 3h"}
+			maps.Copy(annotations, tt.annotations)
+			options := ExplainOptions{Origins: events.Origins{Cluster: "demo"}, Now: opened, Clients: workload.Clients{
+				Typed: fake.NewClientset(deploymentOf("web", annotations)), Dynamic: customClient(),
+			}}
+			explainSays(t, options, bus, "deployment/web", tt.want)
+		})
+	}
+}
+
+// explainSays returns the explanation of a workload in the namespace shop, and checks that it contains each text.
+func explainSays(t *testing.T, options ExplainOptions, bus *events.Bus, name string, texts ...string) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := explainInShop(t, options, bus, name, &out); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range texts {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("it does not say %q:\n%s", want, &out)
+		}
+	}
+	return out.String()
 }

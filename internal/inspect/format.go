@@ -39,40 +39,35 @@ func (v View) isNarrow() bool { return v.Narrow && v.Format != Wide }
 
 // Encode writes a value as JSON or YAML. It reports false, and writes nothing, for another format.
 func (f Format) Encode(out io.Writer, value any) (bool, error) {
-	if f != JSON && f != YAML {
+	var content []byte
+	var err error
+	switch f {
+	case JSON:
+		content, err = json.MarshalIndent(value, "", "  ")
+		content = append(content, '\n')
+	case YAML:
+		content, err = yaml.Marshal(value)
+	default:
 		return false, nil
 	}
-	var text strings.Builder
-	encoder := json.NewEncoder(&text)
-	encoder.SetIndent("", "  ")
-	if f == YAML {
-		encoder.SetIndent("", "")
-	}
-	if err := encoder.Encode(value); err != nil {
+	if err != nil {
 		return true, fmt.Errorf("encoding %s: %w", f, err)
 	}
-	content := []byte(text.String())
-	if f == YAML {
-		var err error
-		if content, err = yaml.JSONToYAML(content); err != nil {
-			return true, fmt.Errorf("encoding %s: %w", f, err)
-		}
-	}
-	_, err := out.Write(content)
+	_, err = out.Write(content)
 	return true, err
 }
 
 // WriteTable writes a line for each row, with aligned cells. Text written by others can neither break a line nor control the terminal.
-func (v View) WriteTable(out io.Writer, rows func(row func(cells ...any))) error {
+func (v View) WriteTable(out io.Writer, rows [][]any) error {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	rows(func(cells ...any) {
+	for _, cells := range rows {
 		line := make([]string, len(cells))
 		for i, cell := range cells {
 			line[i] = events.Printable(fmt.Sprint(cell))
 		}
 		fmt.Fprintln(table, strings.Join(line, "\t"))
-	})
+	}
 	if err := table.Flush(); err != nil {
 		return err
 	}

@@ -2,8 +2,14 @@ package inspect
 
 import (
 	"bytes"
+	"io"
 	"strings"
 	"testing"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 func TestATableIsCutUnlessItIsWide(t *testing.T) {
@@ -18,10 +24,75 @@ func TestATableIsCutUnlessItIsWide(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out bytes.Buffer
-			err := tt.view.WriteTable(&out, func(row func(...any)) { row(strings.Repeat("é", 119), "é") })
+			err := tt.view.WriteTable(&out, [][]any{{strings.Repeat("é", 119), "é"}})
 			if got := len([]rune(strings.TrimSuffix(out.String(), "\n"))); err != nil || got != tt.want {
 				t.Errorf("%d columns, want %d (%v)", got, tt.want, err)
 			}
 		})
+	}
+}
+
+// hostile is a text that breaks the line, writes to the clipboard of a terminal, and reorders what follows.
+const hostile = "denied by:\n\x1b]52;c;cm0=\x07\r\nNothing is pending: it rolls at the next change.\u202e"
+
+// hostileReport is an explanation with that text in every field.
+func hostileReport() *report {
+	r := &report{
+		Cluster: "demo", Workload: events.Workload{Kind: "deployment", Namespace: "shop", Name: "web"}, now: historyNow, Problems: []string{hostile},
+	}
+	r.note("It was last rolled for secret/db: failed (patch-denied): %s", hostile)
+	r.noteLines("It has been held: "+hostile, "That ends soon.")
+	r.Sources = []explanation{{Source: "secret/db", Action: "roll", Sentence: hostile}}
+	return r
+}
+
+func TestTextsOfOthersNeitherBreakALineNorControlTheTerminal(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		write func(out io.Writer) error
+		lines int
+	}{
+		{"an explanation", func(out io.Writer) error { return hostileReport().writeText(out, View{}) }, 11},
+		{"an explanation in little space", func(out io.Writer) error { return hostileReport().writeText(out, View{Narrow: true}) }, 11},
+		{"a line of the history", func(out io.Writer) error {
+			return (columns{}).writeEvent(out, storedOutcome(t, outcomeOf("web", events.VerbFailed, "patch-denied", hostile, historyNow)), "")
+		}, 1},
+		{"a narrow line of the history", func(out io.Writer) error {
+			return (columns{narrow: true}).writeEvent(out, storedOutcome(t, outcomeOf("web", events.VerbFailed, "patch-denied", hostile, historyNow)), "")
+		}, 1},
+		{"a comparison", func(out io.Writer) error {
+			return writeCompared(out, []comparedRow{{by: both, source: "secret/db", why: hostile}})
+		}, 4},
+		{"the clusters", func(out io.Writer) error {
+			return writeMembers(out, View{}, []events.Member{{Cluster: "demo", UIDs: []string{hostile}}})
+		}, 2},
+		{"the dead letters", func(out io.Writer) error {
+			return writeLetters(out, View{}, []events.DeadLetter{{Error: hostile}})
+		}, 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var out bytes.Buffer
+			if err := tt.write(&out); err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Count(out.String(), "\n"); got != tt.lines {
+				t.Errorf("%d lines, want %d:\n%q", got, tt.lines, &out)
+			}
+			bad := func(r rune) bool { return r != '\n' && unicode.In(r, unicode.Cc, unicode.Cf) }
+			if strings.ContainsFunc(out.String(), bad) {
+				t.Errorf("it has characters that cannot be printed:\n%q", &out)
+			}
+		})
+	}
+}
+
+func TestAnEncodedExplanationHasTextsOfOthersAsTheyAre(t *testing.T) {
+	r := hostileReport()
+	if diff := cmp.Diff("It has been held: "+hostile+"\nThat ends soon.", r.Notes[1]); diff != "" {
+		t.Errorf("note (-want +got):\n%s", diff)
+	}
+	var out bytes.Buffer
+	if _, err := JSON.Encode(&out, r); err != nil || strings.Count(out.String(), `\u001b]52;`) != 4 {
+		t.Errorf("got %v, want the text in four places:\n%s", err, &out)
 	}
 }

@@ -33,10 +33,9 @@ func readHeld(ctx context.Context, reader *events.Reader, cluster string, id eve
 	query := events.HistoryQuery{
 		Clusters: []string{cluster}, Kind: events.KindRollout, Namespace: id.Namespace, Name: id.Kind + "-" + id.Name,
 	}
-	var s standing
+	var s waitState
 	err := reader.History(ctx, query, func(stored events.Stored) error {
-		// Skip dead letters, which cannot be read, and outcomes of an earlier workload with the same name, which has another UID.
-		if outcome, err := stored.Outcome(); err == nil && outcome.Workload.UID == id.UID {
+		if outcome, err := stored.Outcome(); err == nil {
 			s.add(outcome)
 		}
 		return nil
@@ -44,7 +43,7 @@ func readHeld(ctx context.Context, reader *events.Reader, cluster string, id eve
 	if err != nil {
 		return nil, fmt.Errorf("reading the history: %w", err)
 	}
-	if !s.waits() {
+	if !s.waits() || s.uid != id.UID {
 		return nil, nil //nolint:nilnil // Nothing holds it, and nothing is wrong.
 	}
 	h := &hold{reportedOutcome: reportedOutcome{s.held.Verb, s.held.Time, *s.held}}
@@ -106,18 +105,13 @@ func (h *hold) end(rows []explanation, timing obstacle, now time.Time) {
 		h.Over = "its kind is served again"
 	case timing.reason != plan.None:
 		h.Over = "something else holds it now"
-	case timing.rollsNow && h.isByChoice():
+	case timing.rollsNow && h.reason.Waiting() == plan.ForPeople && h.reason != plan.SourceOnHold:
 		h.Over = workload.AnnotationRollNow + " was set since"
 	case timing.known && h.reason == plan.OnHold:
 		h.Over = "the hold was taken off"
 	case !h.Until.IsZero() && !now.Before(h.Until):
 		h.Over = "that time has come"
 	}
-}
-
-// isByChoice reports whether the workload waits because of something that people have configured, which keyturn.dev/roll-now overrules.
-func (h *hold) isByChoice() bool {
-	return h.reason.Waiting() == plan.ForPeople && h.reason != plan.SourceOnHold
 }
 
 // ends says, by reason, what ends a hold that has no end in time.
@@ -139,18 +133,18 @@ func (r *report) noteHold(h *hold) {
 	}
 	lines := []string{fmt.Sprintf("It has been held since %s: %s (%s)", r.past(h.Time), h.Message, h.Reason)}
 	if h.peer.Name != "" {
-		lines = append(lines, r.sayPeer(h))
+		lines = append(lines, r.peerText(h))
 	}
 	if end := ends[h.reason]; end != "" {
 		lines = append(lines, end)
 	} else if !h.Until.IsZero() && !r.now.IsZero() {
 		lines = append(lines, "That ends at "+r.coming(h.Until)+".")
 	}
-	r.noteStateLines(h.reason, lines...)
+	r.noteState(h.reason, lines...)
 }
 
-// sayPeer describes the last outcome of the workload that this one waits for.
-func (r *report) sayPeer(h *hold) string {
+// peerText describes the last outcome of the workload that this one waits for.
+func (r *report) peerText(h *hold) string {
 	last := h.WaitsFor
 	switch {
 	case last == nil:
@@ -160,3 +154,35 @@ func (r *report) sayPeer(h *hold) string {
 	}
 	return fmt.Sprintf("%s: %s at %s (%s)", h.peer, last.Verb, r.past(last.Time), last.Reason)
 }
+
+// waitState is what a workload waits for according to the outcomes of its name, which are added in order, oldest first.
+type waitState struct {
+	// uid is that of the newest workload of the name, and before has those of earlier ones.
+	uid    string
+	before []string
+	// held is the last outcome that says that the workload waits, and open has the sources of it that have had no other outcome since.
+	held *events.Outcome
+	open []string
+}
+
+// add adds the next outcome. Those of an earlier workload of the name say nothing about one that was created again.
+func (s *waitState) add(outcome events.Outcome) {
+	switch uid := outcome.Workload.UID; {
+	case slices.Contains(s.before, uid):
+		return
+	case uid != s.uid:
+		*s = waitState{uid: uid, before: append(s.before, s.uid)}
+	}
+	if outcome.Verb == events.VerbHeld {
+		s.held, s.open = &outcome, sourcesOf(outcome)
+		return
+	}
+	if s.held == nil || !outcome.StartedAt.IsZero() && outcome.StartedAt.Before(s.held.Time) {
+		return // It may be about the end of an earlier rollout.
+	}
+	decided := sourcesOf(outcome)
+	s.open = slices.DeleteFunc(s.open, func(source string) bool { return slices.Contains(decided, source) })
+}
+
+// waits reports whether the workload still waits according to its outcomes.
+func (s *waitState) waits() bool { return s.held != nil && len(s.open) > 0 }

@@ -16,12 +16,8 @@ import (
 
 // History lists changes and their outcomes. Use NewHistory to create one.
 type History struct {
+	options  HistoryOptions
 	query    events.HistoryQuery
-	verbs    []string
-	trace    string
-	format   Format
-	columns  columns
-	traceURL string
 	warnings io.Writer
 	// impersonated counts the events whose cluster is not the one in their subject, by the text of the warning about them.
 	impersonated map[string]int
@@ -34,16 +30,14 @@ func NewHistory(options HistoryOptions, now time.Time, warnings io.Writer) (*His
 	if err != nil {
 		return nil, err
 	}
-	return &History{
-		query: query, verbs: options.Verbs, trace: options.Trace, format: options.Output, columns: options.columns(), traceURL: options.TraceURL,
-		warnings: warnings,
-	}, nil
+	return &History{options: options, query: query, warnings: warnings}, nil
 }
 
 // Write writes a line for each event.
 func (h *History) Write(ctx context.Context, reader *events.Reader, out io.Writer) error {
-	if !h.isEncoded() {
-		if err := h.columns.write(out, h.columns.time(), "CLUSTER", "NAMESPACE", "OBJECT", "EVENT", "ABOUT"); err != nil {
+	isEncoded, columns := h.options.Output == JSON || h.options.Output == YAML, h.options.columns()
+	if !isEncoded {
+		if err := columns.write(out, columns.time(), "CLUSTER", "NAMESPACE", "OBJECT", "EVENT", "ABOUT"); err != nil {
 			return err
 		}
 	}
@@ -51,10 +45,10 @@ func (h *History) Write(ctx context.Context, reader *events.Reader, out io.Write
 		switch {
 		case !h.wants(stored):
 			return nil
-		case h.isEncoded():
+		case isEncoded:
 			return h.encode(out, stored)
 		}
-		return h.columns.writeEvent(out, stored, h.traceURL)
+		return columns.writeEvent(out, stored, h.options.TraceURL)
 	})
 }
 
@@ -109,26 +103,20 @@ func (h *History) warnAgain() {
 
 // wants reports whether an event can be read, and matches the verbs and the trace.
 func (h *History) wants(stored events.Stored) bool {
-	return stored.Err == nil && (len(h.verbs) == 0 || slices.Contains(h.verbs, verbOf(stored))) && (h.trace == "" || traceOf(stored) == h.trace)
+	verbs, trace := h.options.Verbs, h.options.Trace
+	return stored.Err == nil && (len(verbs) == 0 || slices.Contains(verbs, verbOf(stored))) && (trace == "" || traceOf(stored) == trace)
 }
-
-// isEncoded reports whether the events are written as JSON or YAML.
-func (h *History) isEncoded() bool { return h.format == JSON || h.format == YAML }
 
 // encode writes an event as a line of JSON or as a YAML document.
 func (h *History) encode(out io.Writer, stored events.Stored) error {
-	line, err := json.Marshal(stored.Event)
+	layout, marshal := "%s\n", json.Marshal
+	if h.options.Output == YAML {
+		layout, marshal = "---\n%s", yaml.Marshal
+	}
+	content, err := marshal(stored.Event)
 	if err != nil {
 		return fmt.Errorf("encoding the event %s: %w", stored.Event.ID(), err)
 	}
-	if h.format == YAML {
-		document, err := yaml.JSONToYAML(line)
-		if err != nil {
-			return fmt.Errorf("encoding the event %s: %w", stored.Event.ID(), err)
-		}
-		_, err = fmt.Fprintf(out, "---\n%s", document)
-		return err
-	}
-	_, err = fmt.Fprintf(out, "%s\n", line)
+	_, err = fmt.Fprintf(out, layout, content)
 	return err
 }

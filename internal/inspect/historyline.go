@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -58,7 +59,7 @@ func (c columns) writeEvent(out io.Writer, stored events.Stored, traceURL string
 	at := stored.Event.Time().UTC().Format(layout)
 	if o, err := stored.Outcome(); err == nil {
 		return c.write(out, at, o.Cluster, o.Workload.Namespace, o.Workload.String(), verbOf(stored),
-			join(aboutOutcome(o), aboutTrace(o.Trace, traceURL)))
+			join(o.Reason, strings.Join(sourcesOf(o), ", "), o.Message, aboutTrace(o.Trace, traceURL)))
 	}
 	if change, err := stored.Change(); err == nil {
 		return c.write(out, at, change.Cluster, change.Source.Namespace, change.Source.String(), verbOf(stored),
@@ -69,7 +70,11 @@ func (c columns) writeEvent(out io.Writer, stored events.Stored, traceURL string
 			join(p.Reason, p.Message, aboutTrace(p.Trace, traceURL)))
 	}
 	if claim, err := stored.Claim(); err == nil {
-		return c.write(out, at, claim.Cluster, "", "cluster", verbOf(stored), join("uid "+claim.UID, aboutClaim(claim)))
+		about := "uid " + claim.UID
+		if claim.Replaces != "" {
+			about += "; replaces " + claim.Replaces
+		}
+		return c.write(out, at, claim.Cluster, "", "cluster", verbOf(stored), about)
 	}
 	return nil
 }
@@ -78,10 +83,6 @@ func (c columns) writeEvent(out io.Writer, stored events.Stored, traceURL string
 func verbOf(stored events.Stored) string {
 	parts := strings.Split(stored.Event.Type(), ".")
 	return parts[max(len(parts)-2, 0)]
-}
-
-func aboutOutcome(outcome events.Outcome) string {
-	return join(outcome.Reason, strings.Join(sourcesOf(outcome), ", "), outcome.Message)
 }
 
 func aboutChange(change events.Change) string {
@@ -101,14 +102,6 @@ func aboutChange(change events.Change) string {
 	return join(parts...)
 }
 
-// aboutClaim says which cluster had the name before.
-func aboutClaim(claim events.Claim) string {
-	if claim.Replaces == "" {
-		return ""
-	}
-	return "replaces " + claim.Replaces
-}
-
 // aboutTrace returns a link to the trace, or its ID.
 func aboutTrace(trace events.TraceContext, traceURL string) string {
 	link := traceLink(trace, traceURL)
@@ -120,4 +113,15 @@ func aboutTrace(trace events.TraceContext, traceURL string) string {
 
 func join(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), "; ")
+}
+
+// traceLink returns a link to a trace, or its ID without a template. It is empty if there is no trace.
+func traceLink(trace events.TraceContext, template string) string {
+	return cmp.Or(trace.Link(template), trace.ID())
+}
+
+// traceOf returns the id of the trace of an event, or "" if it has none.
+func traceOf(stored events.Stored) string {
+	parent, _ := stored.Event.Extensions()["traceparent"].(string)
+	return events.TraceContext{Parent: parent}.ID()
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -63,13 +64,15 @@ func (o *HistoryOptions) query(now time.Time) (events.HistoryQuery, error) {
 	if query.Clusters, err = o.clusters(); err != nil {
 		return query, err
 	}
-	if at := slices.IndexFunc(o.Verbs, isNoVerb); at >= 0 {
-		return query, fmt.Errorf("--verb: %q, want some of %q", o.Verbs[at], events.Verbs())
+	for _, verb := range o.Verbs {
+		if !slices.Contains(events.Verbs(), events.Verb(verb)) {
+			return query, fmt.Errorf("--verb: %q, want some of %q", verb, events.Verbs())
+		}
 	}
 	switch {
 	case o.Source != "" && o.Workload != "":
 		return query, errors.New("--workload: set together with --source, want one of them")
-	case o.Trace != "" && !isTraceID(o.Trace):
+	case o.Trace != "" && (len(o.Trace) != 32 || strings.Trim(o.Trace, "0123456789abcdef") != ""):
 		return query, fmt.Errorf("--trace: %q, want 32 hexadecimal digits in lower case", o.Trace)
 	case o.Source != "":
 		source, err := events.ParseSource(o.Source)
@@ -87,7 +90,7 @@ func (o *HistoryOptions) query(now time.Time) (events.HistoryQuery, error) {
 		}
 		query.Kind, query.Name = events.KindRollout, w.Kind+"-"+w.Name
 	}
-	query.Since, err = o.since(now)
+	query.Since, err = ParseSince(o.Since, now)
 	return query, err
 }
 
@@ -97,8 +100,6 @@ func (o *HistoryOptions) columns() columns {
 		narrow: o.Narrow && o.Output == Table, clusters: o.AllClusters || len(o.Clusters) > 1, namespaces: o.Namespace == "",
 	}
 }
-
-func isNoVerb(verb string) bool { return !slices.Contains(events.Verbs(), events.Verb(verb)) }
 
 // clusters returns the clusters to list. Nil means all.
 func (o *HistoryOptions) clusters() ([]string, error) {
@@ -119,17 +120,18 @@ func (o *HistoryOptions) clusters() ([]string, error) {
 	return []string{o.Cluster}, nil
 }
 
-// since returns the time from which to list events. Zero means all.
-func (o *HistoryOptions) since(now time.Time) (time.Time, error) {
-	if o.Since == "" {
+// ParseSince returns the time that the flag --since means: a duration back from now, or a time in RFC 3339. Zero means everything that the stream
+// keeps.
+func ParseSince(text string, now time.Time) (time.Time, error) {
+	if text == "" {
 		return time.Time{}, nil
 	}
-	if ago, err := time.ParseDuration(o.Since); err == nil && ago >= 0 {
+	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
 		return now.Add(-ago), nil
 	}
-	at, err := time.Parse(time.RFC3339, o.Since)
+	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return at, fmt.Errorf("--since: %q, want a duration such as 2h30m or a time such as 2006-01-02T15:04:05Z", o.Since)
+		return at, fmt.Errorf("--since: %q, want a duration such as 2h30m or a time such as 2006-01-02T15:04:05Z", text)
 	}
 	return at, nil
 }

@@ -15,7 +15,7 @@ const refused = "refused"
 // never are the reasons that mean that no change of a source rolls the workload.
 var never = []plan.Reason{plan.NotOptedIn, plan.Excluded, plan.SourceIgnored, plan.PulledOnly}
 
-// noteWaiting adds that the rollout of a workload waits until somebody continues it, if so.
+// noteWaiting adds that the rollout of a workload waits until someone continues it, if so.
 func (r *report) noteWaiting(w *workload.Workload) {
 	r.waits = w.Progress.State == workload.Waiting
 	switch {
@@ -23,7 +23,7 @@ func (r *report) noteWaiting(w *workload.Workload) {
 		r.noteState(plan.None, "It is paused (spec.paused) by someone else. Keyturn does not change that, and its rollouts wait.")
 	case r.waits:
 		why := strings.TrimRight(w.Progress.Message, ":. ")
-		r.noteState(plan.None, "Its rollout waits: %s. Pods that are not replaced yet keep what they have read.", why)
+		r.noteState(plan.None, "Its rollout waits: "+why+". Pods that are not replaced yet keep what they have read.")
 	}
 }
 
@@ -52,14 +52,14 @@ func (r *report) notePending(timing obstacle) {
 	case len(r.Pending) == 0:
 		r.note("Nothing is pending: it rolls at the next change.")
 	case held != "" || r.isHeldByDecision():
-		r.note("%s", pending)
+		r.noteLines(pending)
 	case isRefused:
-		r.note("%s The API server refuses the patch, which is tried again, in the end every ten minutes.", pending)
+		r.noteLines(pending + " The API server refuses the patch, which is tried again, in the end every ten minutes.")
 	case r.isReverted():
-		r.noteState(plan.Reverted, "%s Another client has reverted the last rollout: it rolls again 1, 5 and 15 minutes after it was.", pending)
+		r.noteState(plan.Reverted, pending+" Another client has reverted the last rollout: it rolls again 1, 5 and 15 minutes after it was.")
 	default:
-		r.note("%s Nothing is known to hold it: it rolls once the changes have settled, within seconds. If it does not, look whether the actuator "+
-			"runs, and with the flags that were given here. A change of before the workload asked for the source rolls nothing.", pending)
+		r.noteLines(pending + " Nothing is known to hold it: it rolls once the changes have settled, within seconds. If it does not, look whether the " +
+			"actuator runs, and with the flags that were given here. A change of before the workload asked for the source rolls nothing.")
 	}
 	r.hold(held)
 }

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -63,4 +64,26 @@ func parseReloadedFrom(text string) (from events.Source, observedAt int64) {
 		return events.Source{}, 0
 	}
 	return source, marker.ObservedAt
+}
+
+// rolled reports whether Reloader rolled for a source after the source changed.
+func (m reloaderMark) rolled(source string, changed time.Time) bool {
+	if m.at.IsZero() || m.at.Before(changed) {
+		return false
+	}
+	if m.source.Name != "" {
+		return m.source.String() == source
+	}
+	parsed, err := events.ParseSource(source)
+	return err == nil && slices.Contains(m.variables, workload.ReloaderVariable(parsed))
+}
+
+// hides reports whether Reloader may have rolled for a source that changed at the given time, and has overwritten its mark since.
+func (m reloaderMark) hides(changed time.Time) bool {
+	return m.source.Name != "" && !m.at.Before(changed)
+}
+
+// isBlank reports whether Reloader wrote the workload and names no source, as when it restarts a Rollout.
+func (m reloaderMark) isBlank() bool {
+	return !m.at.IsZero() && m.source.Name == "" && len(m.variables) == 0
 }

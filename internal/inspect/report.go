@@ -1,6 +1,9 @@
 package inspect
 
 import (
+	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -10,6 +13,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // report is an explanation before it is written, as text or as JSON.
@@ -31,7 +35,7 @@ type report struct {
 
 	// paragraphs has the lines of each of Notes. They are kept apart because texts written by others may contain line breaks.
 	paragraphs [][]string
-	// waits says that the rollout waits until somebody continues it.
+	// waits says that the rollout waits until someone continues it.
 	waits bool
 	// now is the time of the report. If it is zero, the report does not say how long ago things were.
 	now time.Time
@@ -42,10 +46,6 @@ type reportedOutcome struct {
 	Verb events.Verb `json:"verb"`
 	Time time.Time   `json:"time"`
 	events.Outcome
-}
-
-func newReport(cluster string, id events.Workload, now time.Time) *report {
-	return &report{Cluster: cluster, Workload: id, now: now, Pending: []string{}, Sources: []explanation{}}
 }
 
 // note adds a paragraph of one line.
@@ -65,12 +65,7 @@ type state struct {
 }
 
 // noteState adds a paragraph that says whether and when the workload is rolled.
-func (r *report) noteState(reason plan.Reason, format string, about ...any) {
-	r.noteStateLines(reason, fmt.Sprintf(format, about...))
-}
-
-// noteStateLines is like noteState, for a paragraph of several lines.
-func (r *report) noteStateLines(reason plan.Reason, lines ...string) {
+func (r *report) noteState(reason plan.Reason, lines ...string) {
 	r.noteLines(lines...)
 	r.States = append(r.States, state{reason.String(), r.Notes[len(r.Notes)-1]})
 }
@@ -109,41 +104,71 @@ func (r *report) writeText(out io.Writer, view View) error {
 		return nil
 	}
 	fmt.Fprintln(out)
-	return view.WriteTable(out, func(row func(...any)) { r.addSources(row, view.isNarrow()) })
-}
-
-// addSources adds a row for each source. Narrow rows have ages instead of dates, and do not say how the source is read.
-func (r *report) addSources(row func(cells ...any), narrow bool) {
+	// Narrow rows have ages instead of dates, and do not say how the source is read.
+	narrow := view.isNarrow()
+	rows := [][]any{{"SOURCE", "READ", "ASKED BY", "LAST CHANGE", "LAST ROLLED FOR", "NOW"}}
 	if narrow {
-		row("SOURCE", "CHANGED", "ROLLED FOR", "NOW")
-		for _, e := range r.Sources {
-			row(e.Source, r.age(e.Changed, e.never), r.age(e.Rolled, false), e.text())
-		}
-		return
+		rows = [][]any{{"SOURCE", "CHANGED", "ROLLED FOR", "NOW"}}
 	}
-	row("SOURCE", "READ", "ASKED BY", "LAST CHANGE", "LAST ROLLED FOR", "NOW")
 	for _, e := range r.Sources {
-		row(e.Source, e.read(), e.asked(), r.change(e.Changed, e.never), r.change(e.Rolled, false), e.text())
+		changed, rolled := r.when(e.Changed, narrow), r.when(e.Rolled, narrow)
+		if e.never {
+			changed = "never"
+		}
+		if narrow {
+			rows = append(rows, []any{e.Source, changed, rolled, e.text()})
+		} else {
+			rows = append(rows, []any{e.Source, e.read(), cmp.Or(e.Asked, "-"), changed, rolled, e.text()})
+		}
 	}
+	return view.WriteTable(out, rows)
 }
 
-// age returns how long ago a change was written, for narrow rows.
-func (r *report) age(c *changeAt, never bool) string {
-	if c == nil || c.Time.IsZero() {
-		return r.change(c, never)
-	}
-	return duration.HumanDuration(max(r.now.Sub(c.Time), 0)) + " ago"
-}
-
-// change returns when a change was written, or its resourceVersion if the time is not known.
-func (r *report) change(c *changeAt, never bool) string {
+// when returns when a change was written, or its resourceVersion if the time is not known. A narrow text has only how long ago that was.
+func (r *report) when(c *changeAt, narrow bool) string {
 	switch {
-	case c == nil && never:
-		return "never"
 	case c == nil:
 		return "-"
 	case c.Time.IsZero():
 		return "resourceVersion " + c.ResourceVersion
+	case narrow:
+		return duration.HumanDuration(max(r.now.Sub(c.Time), 0)) + " ago"
 	}
 	return r.past(c.Time)
+}
+
+// noteLastOutcome adds the last outcome of a workload, and returns it. The outcome is empty if there is none, or if it cannot be read.
+func (r *report) noteLastOutcome(ctx context.Context, reader *events.Reader, w *workload.Workload, traceURL string) (events.Outcome, error) {
+	stored, err := reader.Last(ctx, events.OutcomeSubject(r.Cluster, w.ID))
+	if errors.Is(err, events.ErrNotFound) {
+		text := "It was never rolled."
+		if w.Revision != "" {
+			text = "It was rolled. Its outcome is no longer on the stream, which keeps it for 30 days at most."
+		}
+		r.note("%s", text)
+		return events.Outcome{}, nil
+	}
+	if err != nil {
+		return events.Outcome{}, fmt.Errorf("reading the last outcome: %w", err)
+	}
+	outcome, err := stored.Outcome()
+	if err != nil {
+		r.note("Its last outcome cannot be read: %v", err)
+		return events.Outcome{}, nil
+	}
+	r.Last = &reportedOutcome{outcome.Verb, outcome.Time, outcome}
+	causes, about := strings.Join(sourcesOf(outcome), ", "), ""
+	if outcome.Verb == events.VerbFailed && outcome.Message != "" {
+		about = ": " + outcome.Message
+	}
+	text := fmt.Sprintf("It was last rolled at %s for %s: %s (%s)%s", r.past(outcome.StartedAt), causes, outcome.Verb, outcome.Reason, about)
+	if outcome.StartedAt.IsZero() {
+		text = fmt.Sprintf("It was to be rolled for %s: %s at %s (%s)%s", causes, outcome.Verb, r.past(outcome.Time), outcome.Reason, about)
+	}
+	lines := []string{text}
+	if link := traceLink(outcome.Trace, traceURL); link != "" {
+		lines = append(lines, "Trace: "+link)
+	}
+	r.noteLines(lines...)
+	return outcome, nil
 }

@@ -5,8 +5,9 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/pager"
 
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
@@ -16,26 +17,28 @@ import (
 // workloads that a custom resource controls. A kind that is not installed, or that the actuator does not roll, has none. If permission to list a
 // kind is missing, w gets a problem that says so.
 func readRunners(ctx context.Context, options ExplainOptions, w *workload.Workload) ([]*workload.Workload, error) {
+	var kinds workload.Kinds
+	switch rollouts := workload.ArgoRollout(); {
+	case options.Reading.Owners.Have(w.ID.Kind):
+		kinds = options.Kinds
+	case w.ID.Kind == "deployment" && !options.ignores(rollouts.Name):
+		kinds = workload.Kinds{rollouts}
+	}
 	var read []*workload.Workload
-	for _, kind := range runnerKinds(options, w) {
-		list, err := kind.Objects(options.Clients, w.ID.Namespace).List(ctx, metav1.ListOptions{})
-		switch {
-		case apierrors.IsNotFound(err):
-			continue
-		case apierrors.IsForbidden(err):
-			w.Problems = append(w.Problems, fmt.Errorf("no permission to list %s, one of which may run its pods", kind.Resource))
-			continue
-		case err != nil:
-			return nil, fmt.Errorf("listing %s in namespace %s: %w", kind.Resource, w.ID.Namespace, err)
-		}
-		objects, err := meta.ExtractList(list)
-		if err != nil {
-			return nil, fmt.Errorf("listing %s in namespace %s: %w", kind.Resource, w.ID.Namespace, err)
-		}
-		for _, object := range objects {
+	for _, kind := range kinds {
+		list := pager.New(kind.Objects(options.Clients, w.ID.Namespace).List)
+		err := list.EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {
 			if runner, ok := workload.Read(kind, object, options.Reading); ok && runner.Key() != w.Key() {
 				read = append(read, runner)
 			}
+			return nil
+		})
+		switch {
+		case err == nil, apierrors.IsNotFound(err):
+		case apierrors.IsForbidden(err):
+			w.Problems = append(w.Problems, fmt.Errorf("no permission to list %s, one of which may run its pods", kind.Resource))
+		default:
+			return nil, fmt.Errorf("listing %s in namespace %s: %w", kind.Resource, w.ID.Namespace, err)
 		}
 	}
 	return runnersOf(w, read), nil
@@ -55,18 +58,6 @@ func runnersOf(w *workload.Workload, read []*workload.Workload) []*workload.Work
 		runners = append(runners, runner)
 	}
 	return runners
-}
-
-// runnerKinds returns the kinds of workloads that may run the pods of w or be controlled by it.
-func runnerKinds(options ExplainOptions, w *workload.Workload) workload.Kinds {
-	rollouts := workload.ArgoRollout()
-	switch {
-	case options.Reading.Owners.Have(w.ID.Kind):
-		return options.Kinds
-	case w.ID.Kind == "deployment" && !options.ignores(rollouts.Name):
-		return workload.Kinds{rollouts}
-	}
-	return nil
 }
 
 // noteAborted adds which aborted Rollouts prevent a workload from being rolled, and what to do about each.

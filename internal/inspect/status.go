@@ -111,14 +111,14 @@ func (s *Status) readStates(ctx context.Context, bus *events.Bus, namespace stri
 
 // readWaiting reads which workloads wait. CHANGES does not have that.
 func (s *Status) readWaiting(ctx context.Context, bus *events.Bus, namespace string) error {
-	workloads := make(map[string]*standing) // by subject
+	workloads := make(map[string]*waitState) // by subject
 	query := events.HistoryQuery{Clusters: []string{s.Cluster}, Kind: events.KindRollout, Namespace: namespace}
 	err := bus.History(ctx, query, func(stored events.Stored) error {
 		if outcome, err := stored.Outcome(); err == nil {
 			if workloads[stored.Subject] == nil {
-				workloads[stored.Subject] = &standing{}
+				workloads[stored.Subject] = &waitState{}
 			}
-			workloads[stored.Subject].addNamed(outcome)
+			workloads[stored.Subject].add(outcome)
 		}
 		return nil
 	})
@@ -135,22 +135,18 @@ func (s *Status) readCounts(ctx context.Context, bus *events.Bus, namespace stri
 	query := events.HistoryQuery{Clusters: []string{s.Cluster}, Namespace: namespace, Since: s.Since}
 	return bus.History(ctx, query, func(stored events.Stored) error {
 		if outcome, err := stored.Outcome(); err == nil {
-			s.count(outcome)
+			switch outcome.Verb {
+			case events.VerbCompleted:
+				s.Completed++
+			case events.VerbFailed:
+				s.Failures++
+			}
 		} else if change, err := stored.Change(); err == nil && change.Verb != events.VerbObserved {
 			s.Changes++
 			s.LastChange = change.Time
 		}
 		return nil
 	})
-}
-
-func (s *Status) count(outcome events.Outcome) {
-	switch outcome.Verb {
-	case events.VerbCompleted:
-		s.Completed++
-	case events.VerbFailed:
-		s.Failures++
-	}
 }
 
 func standingOf(outcome events.Outcome) StandingWorkload {

@@ -7,9 +7,12 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"syscall"
+
+	"github.com/spf13/cobra"
 )
 
 // Main runs a program and returns its exit code, for os.Exit. The first SIGINT or SIGTERM cancels the context of run; a second one exits
@@ -23,6 +26,16 @@ func Main(run func(ctx context.Context) error) int {
 	defer signal.Stop(signals)
 	o := system{signals: signals, stderr: os.Stderr, exit: os.Exit}
 	return o.main(run)
+}
+
+// NewRoot returns the command of a program, without the function that runs it. Its flags and those of its subcommands are also set by their
+// environment variables.
+func NewRoot(use, short, version string) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: short, Long: short + "\n\n" + EnvironmentUsage,
+		Args: cobra.NoArgs, Version: BuildVersion(version), SilenceUsage: true, SilenceErrors: true,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return Environment(cmd.Flags()) },
+	}
 }
 
 // system is what Main needs from the operating system.
@@ -71,4 +84,32 @@ func exitCode(s os.Signal) int {
 		return 128 + int(number)
 	}
 	return 1
+}
+
+// BuildVersion returns the text of --version: the version, and the commit and its date if the go command has stamped them into the
+// binary, as it does when it builds in a Git repository.
+func BuildVersion(version string) string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return version
+	}
+	return describeBuild(version, info)
+}
+
+func describeBuild(version string, info *debug.BuildInfo) string {
+	stamps := map[string]string{}
+	for _, setting := range info.Settings {
+		stamps[setting.Key] = setting.Value
+	}
+	var parts []string
+	if commit := stamps["vcs.revision"]; commit != "" {
+		if stamps["vcs.modified"] == "true" {
+			commit += " with changes"
+		}
+		parts = append(parts, "commit "+commit)
+	}
+	if date := stamps["vcs.time"]; date != "" {
+		parts = append(parts, "of "+date)
+	}
+	return version + " (" + strings.Join(append(parts, info.GoVersion), ", ") + ")"
 }

@@ -48,3 +48,34 @@ func TestClustersAreEncoded(t *testing.T) {
 		t.Errorf("none: %q, %v", &none, err)
 	}
 }
+
+func TestDeadLettersAreListedWithoutTheirEvents(t *testing.T) {
+	letter := events.DeadLetter{
+		Time: historyNow, Reason: "malformed", Subject: "keyturn.v1.demo.secret.shop.db", Error: "malformed: no", Data: []byte("what was published"),
+	}
+	for _, tt := range []struct {
+		name    string
+		letters []events.DeadLetter
+		format  Format
+		want    string
+	}{
+		{"none", nil, Table, "There are no dead letters.\n"},
+		{"one", []events.DeadLetter{letter}, Table, `TIME                  REASON     SUBJECT                         ERROR
+2026-03-14T15:09:26Z  malformed  keyturn.v1.demo.secret.shop.db  malformed: no
+`},
+		{
+			"encoded", []events.DeadLetter{letter}, YAML,
+			"- error: 'malformed: no'\n  reason: malformed\n  seq: 0\n  subject: keyturn.v1.demo.secret.shop.db\n  time: \"2026-03-14T15:09:26Z\"\n",
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var out bytes.Buffer
+			if err := writeLetters(&out, View{Format: tt.format}, tt.letters); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, out.String()); diff != "" {
+				t.Errorf("lines (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
