@@ -22,7 +22,8 @@ type obstacle struct {
 // timing returns what prevents a workload from being rolled now.
 func (r *report) timing(w *workload.Workload) obstacle {
 	if w.RollsNow() {
-		return obstacle{rollsNow: true, said: "It rolls for the next change whatever holds it: " + workload.AnnotationRollNow + " is set and has not been used."}
+		said := "It rolls for the next change whatever holds it: " + workload.AnnotationRollNow + " is set and has not been used."
+		return obstacle{rollsNow: true, said: said}
 	}
 	gate := plan.GateOf(w, time.Time{}, r.now)
 	return obstacle{reason: gate.Reason, said: r.gateText(gate)}

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
@@ -21,13 +21,61 @@ import (
 // fieldManager is the field manager of the annotations that the plugin writes.
 const fieldManager = "kubectl-keyturn"
 
-// annotator sets and removes annotations of objects, with the rights of the user.
+// annotator is a command that annotates the objects that its arguments name, with the rights of the user.
 type annotator struct {
+	plugin *Plugin
+	cmd    *cobra.Command
 	client dynamic.Interface
 	mapper meta.RESTMapper
 	// namespace is the namespace of namespaced objects.
 	namespace string
 	dryRun    bool
+	// explains explains a workload, using the command explain.
+	explains func(ctx context.Context, o *object) (explained, error)
+	// prepared says that the command explain has been prepared, and unprepared why that failed, if it did.
+	prepared   bool
+	unprepared error
+	// unreached says that NATS could not be reached. It is not tried again for further objects.
+	unreached bool
+}
+
+// annotateCommand returns a command that annotates, with the flags that all of these have.
+func (p *Plugin) annotateCommand(use, short, example string, run func(ctx context.Context, a *annotator, args []string) error) *cobra.Command {
+	a := &annotator{plugin: p}
+	a.explains = a.explain
+	cmd := &cobra.Command{
+		Use: use, Short: short, Example: example,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			err := p.access.open(p.version, nil)
+			if err != nil {
+				return err
+			}
+			if a.namespace == "" {
+				a.namespace = p.access.namespace
+			}
+			if a.mapper, err = p.access.mapper(); err != nil {
+				return err
+			}
+			a.client, a.cmd = p.access.dynamic, cmd
+			return run(cmd.Context(), a, args)
+		},
+	}
+	cmd.Flags().StringVarP(&a.namespace, "namespace", "n", "", "`namespace` of the objects; empty means that of the context")
+	cmd.Flags().BoolVar(&a.dryRun, "dry-run", false, "let the API server check the change, but change nothing")
+	return cmd
+}
+
+// each calls do for each object, and continues with the others if one fails.
+func (a *annotator) each(args []string, do func(*object) error) error {
+	var failures []error
+	for _, argument := range args {
+		o, err := a.object(argument)
+		if err == nil {
+			err = do(o)
+		}
+		failures = append(failures, err)
+	}
+	return errors.Join(failures...)
 }
 
 // object is an object that can be annotated.
@@ -54,7 +102,14 @@ func (a *annotator) object(argument string) (*object, error) {
 	if err != nil {
 		return nil, fmt.Errorf("finding the kind %s: %w", kind, err)
 	}
-	return a.of(mapping, name), nil
+	o := &object{
+		client: a.client.Resource(mapping.Resource), kind: strings.ToLower(mapping.GroupVersionKind.Kind), group: mapping.GroupVersionKind.Group,
+		name: name, right: right{verb: "patch", resource: mapping.Resource.GroupResource().String()},
+	}
+	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+		o.client, o.right.namespace = a.client.Resource(mapping.Resource).Namespace(a.namespace), a.namespace
+	}
+	return o, nil
 }
 
 // mappingOf finds a kind by any of its names.
@@ -73,39 +128,27 @@ func mappingOf(mapper meta.RESTMapper, kind string) (*meta.RESTMapping, error) {
 	return mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 }
 
-func (a *annotator) of(mapping *meta.RESTMapping, name string) *object {
-	resource := mapping.Resource.GroupResource().String()
-	o := &object{kind: strings.ToLower(mapping.GroupVersionKind.Kind), group: mapping.GroupVersionKind.Group, name: name}
-	o.client = a.client.Resource(mapping.Resource)
-	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
-		o.client = a.client.Resource(mapping.Resource).Namespace(a.namespace)
-		o.right.namespace = a.namespace
-	}
-	o.right.verb, o.right.resource = "patch", resource
-	return o
-}
-
-// annotate sets annotations of an object, or removes those without a value, and returns the changed object. In a dry run, the API server returns
-// the object as it would be.
-func (a *annotator) annotate(ctx context.Context, o *object, annotations map[string]*string) (*unstructured.Unstructured, error) {
-	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
+// annotate sets an annotation of an object, or removes it if value is nil.
+func (a *annotator) annotate(ctx context.Context, o *object, annotation string, value *string) error {
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]*string{annotation: value}}})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	options := metav1.PatchOptions{FieldManager: fieldManager}
 	if a.dryRun {
 		options.DryRun = []string{metav1.DryRunAll}
 	}
-	after, err := o.client.Patch(ctx, o.name, types.MergePatchType, body, options)
+	_, err = o.client.Patch(ctx, o.name, types.MergePatchType, body, options)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, o.missing()
-	case isMissingRight(err):
-		return nil, fmt.Errorf("no permission to %s, which annotates %s", o.right, o)
+		return o.missing()
+	// A refusal by admission has another message.
+	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), " cannot patch resource "):
+		return fmt.Errorf("no permission to %s, which annotates %s", o.right, o)
 	case err != nil:
-		return nil, fmt.Errorf("annotating %s%s: %w", o, in(o.right.namespace), err)
+		return fmt.Errorf("annotating %s%s: %w", o, in(o.right.namespace), err)
 	}
-	return after, nil
+	return nil
 }
 
 // hold returns the reason why an object is on hold by its own annotation, or "" if it is not.
@@ -123,13 +166,6 @@ func (o *object) hold(ctx context.Context) (string, error) {
 }
 
 func (o *object) missing() error { return fmt.Errorf("there is no %s%s", o, in(o.right.namespace)) }
-
-// isMissingRight reports whether the API server refuses a patch because the user lacks permission. The message of a refusal by
-// admission is different.
-func isMissingRight(err error) bool {
-	var status apierrors.APIStatus
-	return apierrors.IsForbidden(err) && errors.As(err, &status) && strings.Contains(status.Status().Message, " cannot patch resource ")
-}
 
 // in returns where an object is, for people.
 func in(namespace string) string {

@@ -7,14 +7,12 @@ import (
 	"os"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/keyturn/keyturn/internal/actuate"
 	"github.com/keyturn/keyturn/internal/commands"
 	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/inspect"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -84,7 +82,9 @@ func (p *Plugin) Command() *cobra.Command {
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return commands.Environment(cmd.Flags()) },
 	}
 	p.addFlags(root.PersistentFlags())
-	program := &commands.Program{Narrow: true, Settings: &p.settings, Unknown: p.unknown, Clients: p.clients, Streams: p.streams}
+	program := &commands.Program{
+		Narrow: true, Settings: &p.settings, Unknown: func() []string { return p.installed.unknown() }, Clients: p.clients, Streams: p.streams,
+	}
 	for _, cmd := range []*cobra.Command{
 		p.statusCommand(), explain(program), p.history(program), p.timelineCommand(program), clusters(program), commands.DeadLetters(program),
 	} {
@@ -149,77 +149,8 @@ func (p *Plugin) configure(ctx context.Context, flags *pflag.FlagSet) error {
 	return nil
 }
 
-// fetchFiles sets the flags whose values are files in the actuator's pods to copies of those files.
-func (p *Plugin) fetchFiles(ctx context.Context, flags *pflag.FlagSet) error {
-	for _, name := range fileSettings {
-		flag := flags.Lookup(name)
-		path := p.installed.settings[commands.EnvironmentVariable(name)]
-		if flag == nil || flag.Changed || path == "" {
-			continue
-		}
-		var err error
-		if p.files == "" {
-			if p.files, err = os.MkdirTemp("", "kubectl-keyturn-"); err != nil {
-				return fmt.Errorf("--%s: %w", name, err)
-			}
-		}
-		file, err := p.installed.fetchFile(ctx, path, p.files)
-		if err != nil {
-			return fmt.Errorf("%w; give it with --%s", err, name)
-		}
-		if err := flags.Set(name, file); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// unknown returns the names of the Secrets of the installation that may have settings.
-func (p *Plugin) unknown() []string {
-	if p.installed == nil {
-		return nil
-	}
-	return p.installed.unknown()
-}
-
 func (p *Plugin) clients() (workload.Clients, error) {
 	return workload.Clients{Typed: p.access.typed, Dynamic: p.access.dynamic}, nil
-}
-
-// streams returns how to reach the streams: at the address that was given, or through a tunnel to a pod of the actuator.
-func (p *Plugin) streams(ctx context.Context) (inspect.Streams, error) {
-	ctx, cancel := context.WithTimeout(ctx, tunnelTimeout)
-	defer cancel()
-	streams := inspect.Streams{Connect: p.nats, Cluster: p.cluster}
-	if p.nats.URL != "" {
-		return streams, nil
-	}
-	if !p.installed.embedsNATS() {
-		return streams, fmt.Errorf("the installation in namespace %s uses %s, not an embedded one: give an address of it that can be "+
-			"reached from here with --nats-url, and a user like READER with --nats-creds", p.installed.namespace, p.installed.externalNATS())
-	}
-	port, err := p.installed.natsPort()
-	if err != nil {
-		return streams, err
-	}
-	pod, err := p.installed.pod(ctx)
-	if err != nil {
-		return streams, err
-	}
-	options, err := p.installed.credentials(ctx, p.nats)
-	if err != nil {
-		return streams, err
-	}
-	if p.tunnel != nil {
-		p.tunnel.close() // from a command that has ended
-	}
-	if p.tunnel, err = openTunnel(ctx, &p.access, p.installed.namespace, pod, port); err != nil {
-		return streams, err
-	}
-	// The address only names the server: the tunnel leads to the pod.
-	streams.Connect.URL = fmt.Sprintf("nats://%s:%d", natsName, port)
-	streams.Further = append(options, nats.SetCustomDialer(p.tunnel), nats.SkipHostLookup(), nats.IgnoreDiscoveredServers())
-	return streams, nil
 }
 
 func (p *Plugin) versionCommand() *cobra.Command {

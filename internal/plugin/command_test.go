@@ -107,7 +107,7 @@ func TestTheSettingsOfTheActuatorAreAskedForThoughNATSIsGiven(t *testing.T) {
 			if got := cmd.Flag("roll-all").Value.String(); got != tt.rollAll {
 				t.Errorf("--roll-all=%s, want %s", got, tt.rollAll)
 			}
-			a := &annotating{annotator: &annotator{namespace: "shop"}, plugin: p, cmd: cmd, prepared: true}
+			a := &annotator{namespace: "shop", plugin: p, cmd: cmd, prepared: true}
 			if _, rolls := a.rolls(t.Context(), &object{kind: "prometheus", group: "monitoring.coreos.com"}); rolls != tt.rolls {
 				t.Errorf("a custom resource may be rolled: %t, want %t", rolls, tt.rolls)
 			}

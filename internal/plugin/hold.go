@@ -4,9 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/pager"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
@@ -15,35 +22,30 @@ import (
 // onHold is the reason in outcomes of a workload that waits for the end of a hold.
 const onHold = "on-hold"
 
-// holdOptions are the flags of the command hold.
-type holdOptions struct {
-	// reason is the text for people.
-	reason string
-	// overwrite replaces another hold.
-	overwrite bool
-}
+// holdable are the kinds, besides workloads, that can be on hold.
+var holdable = []string{"namespace", "secret", "configmap"}
 
 func (p *Plugin) hold() *cobra.Command {
-	var options holdOptions
-	cmd := p.annotatingCommand("hold <kind>/<name>...",
+	var reason string
+	var overwrite bool
+	cmd := p.annotateCommand("hold <kind>/<name>...",
 		"Hold the rolls of workloads, of all workloads of a namespace, or for a Secret or ConfigMap.",
 		"  kubectl keyturn hold deployment/web --reason \"load test, until Ada ends it\"\n"+
 			"  kubectl keyturn hold namespace/shop --dry-run",
-		func(ctx context.Context, a *annotating, args []string) error {
-			if events.HoldText(options.reason) == "" {
+		func(ctx context.Context, a *annotator, args []string) error {
+			if events.HoldText(reason) == "" {
 				return errors.New("--reason: is empty, which holds nothing; want who holds it, and until when")
 			}
-			return a.each(args, func(o *object) error { return a.hold(ctx, o, options) })
+			return a.each(args, func(o *object) error { return a.hold(ctx, o, reason, overwrite) })
 		})
 	cmd.Args = cobra.MinimumNArgs(1)
-	cmd.Flags().StringVar(&options.reason, "reason", "held with kubectl keyturn", "`text` for people: who holds it, why, and until when")
-	cmd.Flags().BoolVar(&options.overwrite, "overwrite", false, "replace the text of an existing hold")
+	cmd.Flags().StringVar(&reason, "reason", "held with kubectl keyturn", "`text` for people: who holds it, why, and until when")
+	cmd.Flags().BoolVar(&overwrite, "overwrite", false, "replace the text of an existing hold")
 	return cmd
 }
 
-// hold puts an object on hold. It returns an error if its kind cannot be on hold, or if it already is for another reason,
-// unless options.overwrite is set.
-func (a *annotating) hold(ctx context.Context, o *object, options holdOptions) error {
+// hold puts an object on hold. It returns an error if its kind cannot be on hold, or if it already is for another reason and overwrite is false.
+func (a *annotator) hold(ctx context.Context, o *object, reason string, overwrite bool) error {
 	if err := a.checkHold(ctx, o); err != nil {
 		return err
 	}
@@ -51,10 +53,10 @@ func (a *annotating) hold(ctx context.Context, o *object, options holdOptions) e
 	if err != nil {
 		return err
 	}
-	text := events.HoldText(options.reason)
-	c := change{annotation: events.AnnotationHold, value: &options.reason, reason: onHold, holds: true, done: "held, until it is released: " + text}
+	text := events.HoldText(reason)
+	c := change{annotation: events.AnnotationHold, value: &reason, reason: onHold, holds: true, done: "held, until it is released: " + text}
 	if before != "" && before != text {
-		if !options.overwrite {
+		if !overwrite {
 			return fmt.Errorf("%s is on hold already: %s; give --overwrite to replace that", o, before)
 		}
 		c.done += ", instead of: " + before
@@ -63,10 +65,10 @@ func (a *annotating) hold(ctx context.Context, o *object, options holdOptions) e
 }
 
 func (p *Plugin) rollNow() *cobra.Command {
-	cmd := p.annotatingCommand("roll-now <kind>/<name>...",
+	cmd := p.annotateCommand("roll-now <kind>/<name>...",
 		"Roll workloads now for what is pending, whatever hold, window, interval or hourly limit applies.",
 		"  kubectl keyturn roll-now deployment/web",
-		func(ctx context.Context, a *annotating, args []string) error {
+		func(ctx context.Context, a *annotator, args []string) error {
 			return a.each(args, func(o *object) error {
 				if err := a.checkRoll(ctx, o); err != nil {
 					return err
@@ -81,11 +83,11 @@ func (p *Plugin) rollNow() *cobra.Command {
 
 func (p *Plugin) release() *cobra.Command {
 	var all bool
-	cmd := p.annotatingCommand("release [<kind>/<name>...]",
+	cmd := p.annotateCommand("release [<kind>/<name>...]",
 		"Release what is on hold. What is pending rolls once, at once.",
 		"  kubectl keyturn release deployment/web\n"+
 			"  kubectl keyturn release --all -n shop",
-		func(ctx context.Context, a *annotating, args []string) error {
+		func(ctx context.Context, a *annotator, args []string) error {
 			if all == (len(args) > 0) {
 				return errors.New("want either <kind>/<name>, or --all for all workloads of the namespace")
 			}
@@ -101,4 +103,93 @@ func (p *Plugin) release() *cobra.Command {
 		})
 	cmd.Flags().BoolVar(&all, "all", false, "all workloads of the namespace that are on hold, and not the namespace itself")
 	return cmd
+}
+
+// held returns the workloads of the namespace that are on hold, as arguments. It reports kinds that it leaves out because they cannot be listed,
+// and returns an error if none can be listed.
+func (a *annotator) held(ctx context.Context) ([]string, error) {
+	kinds, err := a.kinds(ctx)
+	if err != nil {
+		fmt.Fprintf(a.cmd.ErrOrStderr(), "Custom resources are left out, the settings of the actuator are not known: %v\n", err)
+	}
+	clients := workload.Clients{Typed: a.plugin.access.typed, Dynamic: a.plugin.access.dynamic}
+	var held []string
+	var missing []error
+	for _, kind := range kinds {
+		list := pager.New(kind.Objects(clients, a.namespace).List)
+		err := list.EachListItem(ctx, metav1.ListOptions{}, func(one runtime.Object) error {
+			found, err := meta.Accessor(one)
+			if err == nil && events.HoldText(found.GetAnnotations()[events.AnnotationHold]) != "" {
+				held = append(held, kind.Resource+"/"+found.GetName())
+			}
+			return err
+		})
+		switch {
+		case err == nil:
+		case apierrors.IsNotFound(err):
+			missing = append(missing, fmt.Errorf("%s, which the API server does not have", kind.Resource))
+		case apierrors.IsForbidden(err):
+			missing = append(missing, fmt.Errorf("%s, no permission to %s", kind.Resource, right{"list", kind.Resource, a.namespace}))
+		default:
+			missing = append(missing, fmt.Errorf("%s: %w", kind.Resource, err))
+		}
+	}
+	if len(missing) == len(kinds) {
+		return nil, errors.Join(missing...)
+	}
+	for _, err := range missing {
+		fmt.Fprintf(a.cmd.ErrOrStderr(), "Left out: %v\n", err)
+	}
+	if len(held) == 0 {
+		fmt.Fprintf(a.cmd.OutOrStdout(), "No workload is on hold%s.\n", in(a.namespace))
+	}
+	return held, nil
+}
+
+// kinds returns the kinds of workloads that the actuator rolls. If its settings are not known, it returns the kinds that
+// Keyturn knows, and an error that says why.
+func (a *annotator) kinds(ctx context.Context) (workload.Kinds, error) {
+	_, err := a.explainCommand(ctx)
+	if err == nil {
+		err = a.plugin.unsettled
+	}
+	if err == nil {
+		var kinds workload.Kinds
+		if kinds, err = a.plugin.settings.Kinds(); err == nil {
+			return kinds, nil
+		}
+	}
+	return append(workload.BuiltIn(), workload.ArgoRollout(), workload.Job()), err
+}
+
+// checkHold returns an error if objects of this kind cannot be on hold.
+func (a *annotator) checkHold(ctx context.Context, o *object) error {
+	if o.group == "" && slices.Contains(holdable, o.kind) {
+		return nil
+	}
+	if kinds, rolled := a.rolls(ctx, o); !rolled {
+		return fmt.Errorf("%s: a hold of this kind holds nothing: want a namespace, secret or configmap, or what the actuator rolls: %s", o, kinds)
+	}
+	return nil
+}
+
+// checkRoll returns an error if objects of this kind are not rolled.
+func (a *annotator) checkRoll(ctx context.Context, o *object) error {
+	if kinds, rolled := a.rolls(ctx, o); !rolled {
+		return fmt.Errorf("%s: nothing rolls this kind: want one that the actuator rolls: %s", o, kinds)
+	}
+	return nil
+}
+
+// rolls reports whether the actuator rolls objects of this kind, and returns the names of the kinds that it rolls. If these are not known, any
+// custom resource counts.
+func (a *annotator) rolls(ctx context.Context, o *object) (string, bool) {
+	kinds, err := a.kinds(ctx)
+	rolled := slices.ContainsFunc(kinds, func(k workload.Kind) bool {
+		group, _, named := strings.Cut(k.APIVersion, "/")
+		return named && group == o.group && strings.EqualFold(k.Title, o.kind)
+	})
+	// The API groups of Kubernetes itself have no dot, or end in .k8s.io.
+	custom := strings.Contains(o.group, ".") && !strings.HasSuffix(o.group, ".k8s.io")
+	return strings.Join(kinds.Names(), ", "), rolled || err != nil && custom
 }

@@ -44,8 +44,9 @@ func TestAllWorkloadsOfTheNamespaceThatAreOnHoldAreFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out, errOut bytes.Buffer
+	cmd.SetOut(&out)
 	cmd.SetErr(&errOut)
-	a := &annotating{annotator: &annotator{namespace: "shop"}, plugin: p, cmd: cmd, out: &out}
+	a := &annotator{namespace: "shop", plugin: p, cmd: cmd}
 	held, err := a.held(t.Context())
 	if diff := cmp.Diff([]string{"deployments/held"}, held); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
@@ -69,17 +70,15 @@ func TestAHoldOfOthersIsReplacedOnlyIfAsked(t *testing.T) {
 	held := func(args ...string) (string, error) {
 		var out, errOut bytes.Buffer
 		a := annotatingShop(t, &out, &errOut)
-		a.cmd.SetOut(&out)
 		web, err := a.object("deployment/web")
 		if err != nil {
 			t.Fatal(err)
 		}
 		others := "load test, until Ada ends it"
-		if _, err := a.annotate(t.Context(), web, map[string]*string{events.AnnotationHold: &others}); err != nil {
+		if err := a.annotate(t.Context(), web, events.AnnotationHold, &others); err != nil {
 			t.Fatal(err)
 		}
-		options := holdOptions{reason: args[0], overwrite: len(args) > 1}
-		err = a.hold(t.Context(), web, options)
+		err = a.hold(t.Context(), web, args[0], len(args) > 1)
 		after, _ := web.hold(t.Context())
 		return out.String() + after, err
 	}

@@ -51,7 +51,12 @@ func find(ctx context.Context, client kubernetes.Interface, namespace string) (*
 	case len(actuators) == 0:
 		return nil, fmt.Errorf("no installation in namespace %s: it has no StatefulSet with the label %s", namespace, actuatorSelector)
 	case len(actuators) > 1:
-		return nil, fmt.Errorf("more than one installation, choose with --installation: %s", strings.Join(namespacesOf(actuators), ", "))
+		names := make([]string, len(actuators))
+		for i := range actuators {
+			names[i] = actuators[i].Namespace
+		}
+		slices.Sort(names)
+		return nil, fmt.Errorf("more than one installation, choose with --installation: %s", strings.Join(names, ", "))
 	}
 	i := &installation{client: client, namespace: actuators[0].Namespace, actuator: &actuators[0]}
 	containers := i.actuator.Spec.Template.Spec.Containers
@@ -69,15 +74,6 @@ func listActuators(ctx context.Context, client kubernetes.Interface, namespace s
 		return nil, err
 	}
 	return list.Items, nil
-}
-
-func namespacesOf(actuators []appsv1.StatefulSet) []string {
-	names := make([]string, 0, len(actuators))
-	for i := range actuators {
-		names = append(names, actuators[i].Namespace)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // embedsNATS reports whether the NATS server runs in the actuator's pods.
@@ -106,16 +102,14 @@ func (i *installation) pod(ctx context.Context) (string, error) {
 }
 
 // worth ranks pods by how likely their NATS responds and continues to.
-func worth(pod *corev1.Pod) int {
-	switch ready, stays := isReady(pod), pod.DeletionTimestamp == nil; {
-	case ready && stays:
-		return 3
-	case stays:
-		return 2
-	case ready:
-		return 1
+func worth(pod *corev1.Pod) (rank int) {
+	if pod.DeletionTimestamp == nil {
+		rank += 2
 	}
-	return 0
+	if isReady(pod) {
+		rank++
+	}
+	return rank
 }
 
 func isReady(pod *corev1.Pod) bool {

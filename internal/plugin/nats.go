@@ -16,10 +16,47 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/inspect"
 )
 
 // natsName is a name that every certificate of an embedded NATS has, whatever the namespace.
 const natsName = "localhost"
+
+// streams returns how to reach the streams: at the address that was given, or through a tunnel to a pod of the actuator.
+func (p *Plugin) streams(ctx context.Context) (inspect.Streams, error) {
+	ctx, cancel := context.WithTimeout(ctx, tunnelTimeout)
+	defer cancel()
+	streams := inspect.Streams{Connect: p.nats, Cluster: p.cluster}
+	if p.nats.URL != "" {
+		return streams, nil
+	}
+	if !p.installed.embedsNATS() {
+		return streams, fmt.Errorf("the installation in namespace %s uses %s, not an embedded one: give an address of it that can be "+
+			"reached from here with --nats-url, and a user like READER with --nats-creds", p.installed.namespace, p.installed.externalNATS())
+	}
+	port, err := p.installed.natsPort()
+	if err != nil {
+		return streams, err
+	}
+	pod, err := p.installed.pod(ctx)
+	if err != nil {
+		return streams, err
+	}
+	options, err := p.installed.credentials(ctx, p.nats)
+	if err != nil {
+		return streams, err
+	}
+	if p.tunnel != nil {
+		p.tunnel.close() // from a command that has ended
+	}
+	if p.tunnel, err = openTunnel(ctx, &p.access, p.installed.namespace, pod, port); err != nil {
+		return streams, err
+	}
+	// The address only names the server: the tunnel leads to the pod.
+	streams.Connect.URL = fmt.Sprintf("nats://%s:%d", natsName, port)
+	streams.Further = append(options, nats.SetCustomDialer(p.tunnel), nats.SkipHostLookup(), nats.IgnoreDiscoveredServers())
+	return streams, nil
+}
 
 // natsPort returns the port of the embedded NATS.
 func (i *installation) natsPort() (int, error) {
@@ -36,7 +73,7 @@ func (i *installation) natsPort() (int, error) {
 func (i *installation) credentials(ctx context.Context, given events.ConnectOptions) ([]nats.Option, error) {
 	var options []nats.Option
 	if given.CredsFile == "" {
-		seed, err := i.secretFile(ctx, "KEYTURN_NATS_CREDS")
+		seed, _, err := i.secretFile(ctx, "KEYTURN_NATS_CREDS")
 		if err != nil {
 			return nil, err
 		}
@@ -59,9 +96,9 @@ func (i *installation) credentials(ctx context.Context, given events.ConnectOpti
 
 // trust returns how to verify the certificate of the embedded NATS.
 func (i *installation) trust(ctx context.Context) (*tls.Config, error) {
-	ca, err := i.secretFile(ctx, "KEYTURN_NATS_CA")
-	if apierrors.IsForbidden(err) {
-		// The Secret also has the key of the server, which not everybody should read. Without it, the certificate is not verified: the API
+	ca, forbidden, err := i.secretFile(ctx, "KEYTURN_NATS_CA")
+	if forbidden {
+		// The Secret also has the key of the server, which not everyone should read. Without it, the certificate is not verified: the API
 		// server ensures that the tunnel leads to the pod.
 		return &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true}, nil //nolint:gosec // see above
 	}
@@ -80,24 +117,21 @@ func login(content []byte) (nats.Option, error) {
 	if strings.Contains(string(content), "BEGIN NATS USER JWT") {
 		return nats.UserCredentialBytes(append([]byte{}, content...)), nil
 	}
-	pair, err := nkeys.ParseDecoratedUserNKey(content)
-	if err != nil {
-		return nil, errors.New("the credentials of the reader are no NKey of a user")
+	if pair, err := nkeys.ParseDecoratedUserNKey(content); err == nil {
+		if public, err := pair.PublicKey(); err == nil {
+			return nats.Nkey(public, pair.Sign), nil
+		}
 	}
-	public, err := pair.PublicKey()
-	if err != nil {
-		return nil, errors.New("the credentials of the reader are no NKey of a user")
-	}
-	return nats.Nkey(public, pair.Sign), nil
+	return nil, errors.New("the credentials of the reader are no NKey of a user")
 }
 
-// secretFile returns the content of a file that a variable of the actuator names, and that its pods have from a Secret. Its errors wrap those of
-// the API server.
-func (i *installation) secretFile(ctx context.Context, variable string) ([]byte, error) {
+// secretFile returns the content of a file that a variable of the actuator names, and that its pods have from a Secret. Forbidden says that the error
+// is a missing permission to read the Secret.
+func (i *installation) secretFile(ctx context.Context, variable string) (content []byte, forbidden bool, err error) {
 	path := i.environment[variable]
 	volume, key := i.mounted(path)
 	if volume == nil || volume.Secret == nil {
-		return nil, fmt.Errorf("%s of the actuator is %q, want a file of a Secret", variable, path)
+		return nil, false, fmt.Errorf("%s of the actuator is %q, want a file of a Secret", variable, path)
 	}
 	for _, item := range volume.Secret.Items {
 		if item.Path == key {
@@ -107,16 +141,7 @@ func (i *installation) secretFile(ctx context.Context, variable string) ([]byte,
 	name := volume.Secret.SecretName
 	secret, err := i.client.CoreV1().Secrets(i.namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
-		return nil, &secretError{right: right{"get", "secrets/" + name, i.namespace}, err: err}
+		return nil, apierrors.IsForbidden(err), right{"get", "secrets/" + name, i.namespace}.explain(err)
 	}
-	return secret.Data[key], nil
+	return secret.Data[key], false, nil
 }
-
-// secretError is a Secret that cannot be read.
-type secretError struct {
-	right right
-	err   error
-}
-
-func (e *secretError) Error() string { return e.right.explain(e.err).Error() }
-func (e *secretError) Unwrap() error { return e.err }

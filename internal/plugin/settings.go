@@ -2,12 +2,16 @@ package plugin
 
 import (
 	"context"
+	"fmt"
 	"maps"
+	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,8 +22,11 @@ import (
 // reference matches a reference to a variable in the value of another one.
 var reference = regexp.MustCompile(`\$\([A-Za-z_][A-Za-z0-9_]*\)`)
 
-// unknown returns the names of the Secrets from which the actuator may have settings. The Secrets are not read.
+// unknown returns the names of the Secrets from which the actuator may have settings. The Secrets are not read. I is nil if there is no installation.
 func (i *installation) unknown() []string {
+	if i == nil {
+		return nil
+	}
 	var names []string
 	for _, from := range i.container.EnvFrom {
 		if from.SecretRef != nil {
@@ -139,4 +146,63 @@ func (i *installation) mounted(file string) (*corev1.Volume, string) {
 		}
 	}
 	return nil, ""
+}
+
+// fileSettings are the flags of commands whose values in an installation are files in the actuator's pods.
+var fileSettings = []string{"store-access", "targets-config"}
+
+// fetchFiles sets the flags whose values are files in the actuator's pods to copies of those files.
+func (p *Plugin) fetchFiles(ctx context.Context, flags *pflag.FlagSet) error {
+	for _, name := range fileSettings {
+		flag := flags.Lookup(name)
+		file := p.installed.settings[commands.EnvironmentVariable(name)]
+		if flag == nil || flag.Changed || file == "" {
+			continue
+		}
+		var err error
+		if p.files == "" {
+			if p.files, err = os.MkdirTemp("", "kubectl-keyturn-"); err != nil {
+				return fmt.Errorf("--%s: %w", name, err)
+			}
+		}
+		if file, err = p.installed.fetchFile(ctx, file, p.files); err != nil {
+			return fmt.Errorf("%w; give it with --%s", err, name)
+		}
+		if err := flags.Set(name, file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fetchFile copies a file, or a folder of files, of the actuator's pods to dir, and returns the path of the copy. The pods must have it from a
+// ConfigMap.
+func (i *installation) fetchFile(ctx context.Context, file, dir string) (string, error) {
+	volume, within := i.mounted(file)
+	if volume == nil || volume.ConfigMap == nil {
+		return "", fmt.Errorf("the file %s of the actuator comes from no ConfigMap", file)
+	}
+	data, err := i.configMap(ctx, volume.ConfigMap.Name)
+	if err != nil {
+		return "", err
+	}
+	contents := data
+	if items := volume.ConfigMap.Items; len(items) > 0 { // The volume has only some keys, perhaps under other names.
+		contents = make(map[string]string)
+		for _, item := range items {
+			contents[item.Path] = data[item.Key]
+		}
+	}
+	folder := filepath.Join(dir, volume.Name)
+	for name, content := range contents {
+		copied := filepath.Join(folder, filepath.FromSlash(name))
+		err := os.MkdirAll(filepath.Dir(copied), 0o700)
+		if err == nil {
+			err = os.WriteFile(copied, []byte(content), 0o600)
+		}
+		if err != nil {
+			return "", fmt.Errorf("writing the file %s of the actuator: %w", file, err)
+		}
+	}
+	return filepath.Join(folder, filepath.FromSlash(within)), nil
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // annotatingShop is a command for the namespace shop, which has a Deployment. Its explanations are given in order.
-func annotatingShop(t *testing.T, out, errOut *bytes.Buffer, explanations ...string) *annotating {
+func annotatingShop(t *testing.T, out, errOut *bytes.Buffer, explanations ...string) *annotator {
 	t.Helper()
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, meta.RESTScopeNamespace)
@@ -28,8 +28,9 @@ func annotatingShop(t *testing.T, out, errOut *bytes.Buffer, explanations ...str
 	client := fake.NewSimpleDynamicClient(runtime.NewScheme(), existing("apps/v1", "Deployment", "shop", "web"), existing("v1", "Secret", "shop", "db"))
 	p := New("dev")
 	cmd := p.Command()
+	cmd.SetOut(out)
 	cmd.SetErr(errOut)
-	a := &annotating{annotator: &annotator{client: client, mapper: mapper, namespace: "shop"}, plugin: p, cmd: cmd, out: out}
+	a := &annotator{client: client, mapper: mapper, namespace: "shop", plugin: p, cmd: cmd}
 	a.explains = func(context.Context, *object) (explained, error) {
 		var e explained
 		if len(explanations) == 0 {
