@@ -96,10 +96,6 @@ func TestCompareSaysWhoRolled(t *testing.T) {
 			want: "reloader only  shop  deployment/web  secret/db  no decision: the workload does not opt in, or the change is none to Keyturn",
 		},
 		{
-			name: "Reloader only, for a source of which no change is known", object: reloadedBy(withMarker(deploymentOf("web", nil), marksTLS), "Reloader", 0),
-			want: "reloader only  shop  deployment/web  secret/tls  no decision: the workload does not opt in, or the change is none to Keyturn",
-		},
-		{
 			name:   "it is unclear, because Reloader names only the last",
 			object: reloadedBy(withMarker(deploymentOf("web", nil), marksTLS), "Reloader", 0), decided: []events.Outcome{decided("dry-run")},
 			want: "reloader only  shop  deployment/web  secret/tls  no decision: the workload does not opt in, or the change is none to Keyturn\n" +

@@ -1,14 +1,12 @@
 package inspect
 
 import (
-	"bytes"
 	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
@@ -44,15 +42,9 @@ func rolled(o events.Outcome) events.Outcome {
 // explained returns the explanation of a Deployment five minutes later.
 func explained(t *testing.T, bus *events.Bus, web *appsv1.Deployment, output Format) string {
 	t.Helper()
-	options := ExplainOptions{
-		Origins: events.Origins{Cluster: "demo"}, Clients: workload.Clients{Typed: fake.NewClientset(web), Dynamic: customClient()},
-		Now: historyNow.Add(5 * time.Minute), View: View{Format: output},
-	}
-	var out bytes.Buffer
-	if err := explainInShop(t, options, bus, "deployment/"+web.Name, &out); err != nil {
-		t.Fatal(err)
-	}
-	return out.String()
+	options := optionsFor(web)
+	options.Now, options.View.Format = historyNow.Add(5*time.Minute), output
+	return explainSays(t, options, bus, "deployment/"+web.Name)
 }
 
 func TestExplainSaysWhyAWorkloadWaitsAndWhatEndsThat(t *testing.T) {
@@ -142,7 +134,10 @@ func TestExplainSaysWhyAWorkloadWaitsAndWhatEndsThat(t *testing.T) {
 		{
 			name: "that its rollout was reverted", web: web,
 			outcomes: []events.Outcome{rolled(outcomeOf("web", events.VerbFailed, "reverted", "by an operator", historyNow))},
-			want:     []string{"Pending: secret/db. Another client has reverted the last rollout: it rolls again 1, 5 and 15 minutes after it was.\n", rolls},
+			want: []string{
+				"It was last rolled at 2026-03-14T15:09:26Z (5m ago) for secret/db: failed (reverted): by an operator\n",
+				"Pending: secret/db. Another client has reverted the last rollout: it rolls again 1, 5 and 15 minutes after it was.\n", rolls,
+			},
 		},
 	}
 	for _, test := range tests {
@@ -175,7 +170,10 @@ func TestAHoldOfTwoChangesLastsUntilBothAreDecided(t *testing.T) {
 		o.Sources, o.Cause = []events.OutcomeSource{{Source: source}}, "uid/"+source
 		return o
 	}
-	publishOutcomes(t, bus, held, skipped("secret/db"))
+	// This ends a rollout that began before the workload was held.
+	ended := outcomeOf("web", events.VerbCompleted, "rolled-out", "", historyNow.Add(time.Minute))
+	ended.StartedAt, ended.Revision, ended.Cause, ended.Sources = historyNow.Add(-time.Minute), "r", "uid/90", held.Sources
+	publishOutcomes(t, bus, held, ended, skipped("secret/db"))
 	if said := explained(t, bus, web, ""); !strings.Contains(said, "It has been held since") {
 		t.Errorf("when one is skipped, it says nothing of the hold:\n%s", said)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -72,9 +73,6 @@ func TestHistoryFlags(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			options := tt.set
 			options.Cluster = "prod"
-			if options.Output == "" {
-				options.Output = "table"
-			}
 			got, err := options.query(historyNow)
 			if tt.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.err) {
@@ -91,10 +89,9 @@ func TestHistoryFlags(t *testing.T) {
 
 func TestHistoryLines(t *testing.T) {
 	const uid = "5f0c2a4e-6c1d-4f6e-9a53-0d3c1b0f7a11"
-	fingerprint := "k0a1b2c3d:" + strings.Repeat("2", 32)
 	change := events.Change{
 		Cluster: "prod", Source: events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"}, Verb: events.VerbChanged,
-		UID: uid, ResourceVersion: "7", Fingerprint: fingerprint, Time: historyNow, Changed: []string{"password"}, ChangedAt: "7",
+		UID: uid, ResourceVersion: "7", Fingerprint: fp("2"), Time: historyNow, Changed: []string{"password"}, ChangedAt: "7",
 		Trace: events.TraceContext{Parent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"},
 		Cause: &events.Cause{Source: "externalsecret/db", Event: "bao/root/secret/shop/db/7"},
 	}
@@ -108,7 +105,7 @@ func TestHistoryLines(t *testing.T) {
 		Target: events.Workload{Kind: "widget", Namespace: "shop", Name: "main", UID: uid, APIVersion: "example.org/v1", Resource: "widgets"},
 	}
 	var out bytes.Buffer
-	for _, stored := range []events.Stored{storedChange(t, change), storedOutcome(t, outcome), storedProjection(t, projection)} {
+	for _, stored := range []events.Stored{storedChange(t, change), storedOutcome(t, outcome), storedAt(t, events.ProjectionSubject("prod", projection.Target), projection)} {
 		if err := (columns{}).writeEvent(&out, stored, ""); err != nil {
 			t.Fatal(err)
 		}
@@ -165,11 +162,8 @@ func TestNarrowHistoryLinesFitATerminal(t *testing.T) {
 
 func TestHistoryOfATrace(t *testing.T) {
 	const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
-	change := events.Change{
-		Cluster: "prod", Source: events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"}, Verb: events.VerbObserved,
-		UID: "5f0c2a4e-6c1d-4f6e-9a53-0d3c1b0f7a11", ResourceVersion: "7", Fingerprint: "k0a1b2c3d:" + strings.Repeat("2", 32), Time: historyNow,
-		Keys: map[string]events.Key{}, Trace: events.TraceContext{Parent: "00-" + trace + "-00f067aa0ba902b7-01"},
-	}
+	change := changeOfDB()
+	change.Trace = events.TraceContext{Parent: "00-" + trace + "-00f067aa0ba902b7-01"}
 	traced := storedChange(t, change)
 	change.Trace = events.TraceContext{}
 	plain := storedChange(t, change)
@@ -216,29 +210,21 @@ func TestEachAddsWhatIsNotSelectedToo(t *testing.T) {
 
 func storedChange(t *testing.T, change events.Change) events.Stored {
 	t.Helper()
-	e, err := change.Event()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return events.Stored{Subject: events.Subject(change.Cluster, change.Source), Event: e}
+	return storedAt(t, events.Subject(change.Cluster, change.Source), change)
 }
 
 func storedOutcome(t *testing.T, outcome events.Outcome) events.Stored {
 	t.Helper()
-	e, err := outcome.Event()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return events.Stored{Subject: events.OutcomeSubject(outcome.Cluster, outcome.Workload), Event: e}
+	return storedAt(t, events.OutcomeSubject(outcome.Cluster, outcome.Workload), outcome)
 }
 
-func storedProjection(t *testing.T, projection events.Projection) events.Stored {
+func storedAt(t *testing.T, subject string, about interface{ Event() (event.Event, error) }) events.Stored {
 	t.Helper()
-	e, err := projection.Event()
+	e, err := about.Event()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return events.Stored{Subject: events.ProjectionSubject(projection.Cluster, projection.Target), Event: e}
+	return events.Stored{Subject: subject, Event: e}
 }
 
 func TestHistoryLeavesOutWhatAClusterPublishesAsAnother(t *testing.T) {

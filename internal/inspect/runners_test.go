@@ -13,7 +13,6 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
 
-	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
 	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
@@ -71,9 +70,8 @@ func TestExplainSaysWhatAnAbortedRolloutHolds(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			options := ExplainOptions{
-				Origins: events.Origins{Cluster: "demo"}, Kinds: test.kinds, Clients: workload.Clients{Typed: client, Dynamic: custom},
-			}
+			options := optionsFor()
+			options.Kinds, options.Clients = test.kinds, workload.Clients{Typed: client, Dynamic: custom}
 			said := explainSays(t, options, bus, test.workload, test.want...)
 			if len(test.want) == 0 && strings.Contains(said, "abort") {
 				t.Errorf("it says that something was aborted:\n%s", said)
@@ -85,61 +83,31 @@ func TestExplainSaysWhatAnAbortedRolloutHolds(t *testing.T) {
 func TestExplainSaysThatRolloutsCannotBeRead(t *testing.T) {
 	bus := natstest.Buses(t, "demo")[0]
 	rollouts := schema.GroupResource{Group: "argoproj.io", Resource: "rollouts"}
-	for _, test := range []struct {
-		name string
-		err  error
-		want bool
-	}{
-		{"without permission", apierrors.NewForbidden(rollouts, "", nil), true},
-		{"which is no surprise where the kind is not installed", apierrors.NewNotFound(rollouts, ""), false},
+	for refusal, want := range map[error]bool{
+		apierrors.NewForbidden(rollouts, "", nil): true,
+		apierrors.NewNotFound(rollouts, ""):       false, // The kind is not installed.
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			custom := customClient()
-			custom.PrependReactor("list", "rollouts", func(k8stesting.Action) (bool, runtime.Object, error) { return true, nil, test.err })
-			options := ExplainOptions{Origins: events.Origins{Cluster: "demo"}, Clients: workload.Clients{
-				Typed: fake.NewClientset(deploymentOf("web", rollOn("auto"))), Dynamic: custom,
-			}}
-			var out bytes.Buffer
-			if err := explainInShop(t, options, bus, "deployment/web", &out); err != nil {
-				t.Fatal(err)
-			}
-			if got := strings.Contains(out.String(), "! no permission to list rollouts.argoproj.io"); got != test.want {
-				t.Errorf("it says so: %t, want %t:\n%s", got, test.want, &out)
-			}
-		})
+		custom := customClient()
+		custom.PrependReactor("list", "rollouts", func(k8stesting.Action) (bool, runtime.Object, error) { return true, nil, refusal })
+		options := optionsFor(deploymentOf("web", rollOn("auto")))
+		options.Clients.Dynamic = custom
+		said := explainSays(t, options, bus, "deployment/web")
+		if got := strings.Contains(said, "! no permission to list rollouts.argoproj.io"); got != want {
+			t.Errorf("after %v, it says so: %t, want %t:\n%s", refusal, got, want, said)
+		}
 	}
 }
 
 func TestExplainKnowsRollouts(t *testing.T) {
 	bus := natstest.Buses(t, "demo")[0]
 	publish(t, bus, changeOfDB())
-	options := ExplainOptions{Origins: events.Origins{Cluster: "demo"}, Clients: workload.Clients{
-		Typed: fake.NewClientset(deploymentOf("web", nil)),
-		Dynamic: dynamicfake.NewSimpleDynamicClient(runtime.NewScheme(),
-			rolloutOf("own", map[string]any{"template": map[string]any{"metadata": map[string]any{"labels": map[string]any{"app": "own"}}}}),
-			rolloutOf("edge", map[string]any{"workloadRef": map[string]any{"kind": "Deployment", "name": "web"}}),
-			rolloutOf("lost", map[string]any{"workloadRef": map[string]any{"kind": "Deployment", "name": "gone"}})),
-	}}
+	options := optionsFor(deploymentOf("web", nil))
+	options.Clients.Dynamic = dynamicfake.NewSimpleDynamicClient(runtime.NewScheme(),
+		rolloutOf("own", map[string]any{"template": map[string]any{"metadata": map[string]any{"labels": map[string]any{"app": "own"}}}}),
+		rolloutOf("edge", map[string]any{"workloadRef": map[string]any{"kind": "Deployment", "name": "web"}}),
+		rolloutOf("lost", map[string]any{"workloadRef": map[string]any{"kind": "Deployment", "name": "gone"}}))
 	const asks = "keyturn.dev/roll-on: secret/db"
-	tests := []struct {
-		name, workload string
-		want           []string
-		err            string
-	}{
-		{name: "with a pod template", workload: "rollout/own", want: []string{"rollout/own in namespace shop of cluster demo", asks}},
-		{name: "as the Deployment whose pods it runs", workload: "rollout/edge", want: []string{"deployment/web in namespace shop of cluster demo", asks}},
-		{name: "whose Deployment is not there", workload: "rollout/lost", err: "there is no deployment/gone in namespace shop"},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			var out bytes.Buffer
-			err := explainInShop(t, options, bus, test.workload, &out)
-			testkit.WantError(t, err, test.err)
-			for _, want := range test.want {
-				if !strings.Contains(out.String(), want) {
-					t.Errorf("it does not say %q:\n%s", want, &out)
-				}
-			}
-		})
-	}
+	explainSays(t, options, bus, "rollout/own", "rollout/own in namespace shop of cluster demo", asks)
+	explainSays(t, options, bus, "rollout/edge", "deployment/web in namespace shop of cluster demo", asks) // Its pods run that template.
+	testkit.WantError(t, explainInShop(t, options, bus, "rollout/lost", &bytes.Buffer{}), "there is no deployment/gone in namespace shop")
 }

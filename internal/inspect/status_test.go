@@ -55,6 +55,14 @@ func TestStatusSaysWhichWorkloadsWaitFailedOrAreRolled(t *testing.T) {
 	if got, err = statusOf(t, bus, "elsewhere", time.Time{}); err != nil || len(standingIn(got)) != 0 || got.Changes != 0 {
 		t.Errorf("of another namespace: %+v (%v)", got, err)
 	}
+	// The lists have what began before the period of the counts.
+	got, err = statusOf(t, bus, "", time.Now().Add(time.Hour))
+	if diff := cmp.Diff(want, standingIn(got)); err != nil || diff != "" {
+		t.Errorf("workloads (%v) (-want +got):\n%s", err, diff)
+	}
+	if got.Changes+got.Completed+got.Failures > 0 || !got.LastChange.IsZero() {
+		t.Errorf("counted: %+v", got)
+	}
 }
 
 // standingIn are the workloads of each list.
@@ -66,31 +74,6 @@ func standingIn(s Status) map[string][]string {
 		}
 	}
 	return names
-}
-
-func TestStatusHasWhatBeganBeforeThePeriodOfTheCounts(t *testing.T) {
-	bus := natstest.Buses(t, "demo")[0]
-	publish(t, bus, changeOfDB())
-	publishOutcomes(t, bus,
-		outcomeOf("friday", events.VerbHeld, plan.OnHold.String(), "it is on hold", historyNow),
-		rolled(outcomeOf("saturday", events.VerbStarted, "content-changed", "", historyNow)),
-		rolled(outcomeOf("saturday", events.VerbFailed, "deadline-exceeded", "no pod is ready", historyNow)),
-		rolled(outcomeOf("rolls", events.VerbStarted, "content-changed", "", historyNow)),
-	)
-	got, err := statusOf(t, bus, "", time.Now().Add(time.Hour))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := map[string][]string{
-		"waiting": {"shop deployment/friday on-hold"}, "failed": {"shop deployment/saturday deadline-exceeded"},
-		"rolling": {"shop deployment/rolls content-changed"},
-	}
-	if diff := cmp.Diff(want, standingIn(got)); diff != "" {
-		t.Errorf("workloads (-want +got):\n%s", diff)
-	}
-	if got.Changes+got.Completed+got.Failures > 0 || !got.LastChange.IsZero() {
-		t.Errorf("counted: %+v", got)
-	}
 }
 
 func TestStatusForgetsAWorkloadThatWasCreatedAgain(t *testing.T) {

@@ -40,7 +40,8 @@ func TestWhoMayOnlyListOrOnlyGetGetsTheSameExplanation(t *testing.T) {
 			forbid(client, verb)
 		}
 		var out bytes.Buffer
-		options := ExplainOptions{Origins: events.Origins{Cluster: "demo"}, Kinds: workload.BuiltIn(), Clients: workload.Clients{Typed: client}, Now: historyNow}
+		options := optionsFor()
+		options.Clients.Typed = client
 		err := explainInShop(t, options, bus, "deployment/web", &out)
 		return out.String(), err
 	}
@@ -55,38 +56,6 @@ func TestWhoMayOnlyListOrOnlyGetGetsTheSameExplanation(t *testing.T) {
 	}
 	if _, err := explain("get", "list"); !apierrors.IsForbidden(err) {
 		t.Errorf("got %v, want that it is forbidden", err)
-	}
-}
-
-func TestExplainKnowsWhatTheActuatorLeavesAlone(t *testing.T) {
-	bus := natstest.Buses(t, "demo")[0]
-	publish(t, bus, changeOfDB())
-	for _, tt := range []struct {
-		name  string
-		alter func(*ExplainOptions)
-		want  string
-		rows  bool
-	}{
-		{"another namespace", func(o *ExplainOptions) { o.Namespaces = []string{"bank"} }, "leaves workloads of the namespace shop alone", false},
-		{"an ignored namespace", func(o *ExplainOptions) { o.IgnoreNamespaces = []string{"shop"} }, "leaves workloads of the namespace shop alone", false},
-		{"its own", func(o *ExplainOptions) { o.Namespaces = []string{"bank", "shop"} }, "Pending: secret/db.", true},
-		{"a webhook", func(o *ExplainOptions) { o.Posts = true }, "an actuator with --webhook-url posts to that instead", false},
-		{"a dry run", func(o *ExplainOptions) { o.DryRun = true }, "it decides what follows, and patches nothing", true},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			options := ExplainOptions{
-				Origins: events.Origins{Cluster: "demo"}, Kinds: workload.BuiltIn(), Now: historyNow,
-				Clients: workload.Clients{Typed: fake.NewClientset(deploymentOf("web", rollOn("auto")))},
-			}
-			tt.alter(&options)
-			var out bytes.Buffer
-			if err := explainInShop(t, options, bus, "deployment/web", &out); err != nil {
-				t.Fatal(err)
-			}
-			if got := out.String(); !strings.Contains(got, tt.want) || strings.Contains(got, "LAST ROLLED FOR") != tt.rows {
-				t.Errorf("got\n%swant %q in it, and rows: %t", got, tt.want, tt.rows)
-			}
-		})
 	}
 }
 
@@ -138,20 +107,16 @@ func TestExplainIsAboutTheOutermostController(t *testing.T) {
 	}
 	owned, orphan := deploymentOf("web", rollOn("auto")), deploymentOf("orphan", rollOn("auto"))
 	owned.OwnerReferences, orphan.OwnerReferences = controlledBy("Gadget", "inner"), controlledBy("Gadget", "gone")
-	options := ExplainOptions{
-		Origins: events.Origins{Cluster: "demo"}, Kinds: append(workload.BuiltIn(), targets...), Reading: workload.Reading{Owners: targets.Owners()},
-		Clients: workload.Clients{
-			Typed: fake.NewClientset(owned, orphan),
-			Dynamic: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
-				{Group: "example.org", Version: "v1", Resource: "widgets"}: "WidgetList",
-				{Group: "example.org", Version: "v1", Resource: "gadgets"}: "GadgetList",
-			},
-				customOf("Gadget", "inner", controlledBy("Widget", "outer")), customOf("Widget", "outer", nil),
-				customOf("Gadget", "round", controlledBy("Widget", "round")), customOf("Widget", "round", controlledBy("Gadget", "round")),
-				customOf("Widget", "self", controlledBy("Widget", "self")),
-			),
-		},
-	}
+	options := optionsFor(owned, orphan)
+	options.Kinds, options.Reading = append(workload.BuiltIn(), targets...), workload.Reading{Owners: targets.Owners()}
+	options.Clients.Dynamic = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
+		{Group: "example.org", Version: "v1", Resource: "widgets"}: "WidgetList",
+		{Group: "example.org", Version: "v1", Resource: "gadgets"}: "GadgetList",
+	},
+		customOf("Gadget", "inner", controlledBy("Widget", "outer")), customOf("Widget", "outer", nil),
+		customOf("Gadget", "round", controlledBy("Widget", "round")), customOf("Widget", "round", controlledBy("Gadget", "round")),
+		customOf("Widget", "self", controlledBy("Widget", "self")),
+	)
 	const reads = "secret/db "
 	for _, tt := range []struct {
 		workload string
