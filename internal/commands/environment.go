@@ -18,19 +18,7 @@ const EnvironmentUsage = "Every flag has an environment variable: --log-level is
 	"Flags on the command line take precedence."
 
 // allowedValues describes the values of a flag, by type. For other types, the error of the flag describes them.
-var allowedValues = map[string]string{
-	"bool":     "true or false",
-	"count":    "a whole number",
-	"duration": "a duration such as 500ms, 10s or 5m",
-	"float64":  "a number",
-	"int":      "a whole number",
-	"int32":    "a whole number",
-	"int64":    "a whole number",
-	"uint":     "a whole number, 0 or more",
-	"uint16":   "a whole number from 0 to 65535",
-	"uint32":   "a whole number, 0 or more",
-	"uint64":   "a whole number, 0 or more",
-}
+var allowedValues = map[string]string{"bool": "true or false", "duration": "a duration such as 500ms, 10s or 5m", "int": "a whole number"}
 
 // EnvironmentVariable returns the name of the variable of a flag: KEYTURN_LOG_LEVEL for log-level. It is "" for help and version, which
 // set nothing.

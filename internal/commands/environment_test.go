@@ -2,7 +2,6 @@ package commands
 
 import (
 	"errors"
-	"slices"
 	"testing"
 	"time"
 
@@ -63,45 +62,28 @@ func TestEnvironmentMirrorsFlags(t *testing.T) {
 		{"without variables the defaults hold", nil, nil, defaults, ""},
 		{
 			"a variable is taken where the flag was not set",
-			map[string]string{"KEYTURN_CLUSTER_NAME": "west", "KEYTURN_SETTLE": "5s", "KEYTURN_DRY_RUN": "true"},
-			nil,
+			map[string]string{"KEYTURN_CLUSTER_NAME": "west", "KEYTURN_SETTLE": "5s", "KEYTURN_DRY_RUN": "true"}, nil,
 			with(func(f *testFlags) { f.Cluster, f.Settle, f.DryRun = "west", 5*time.Second, true }), "",
 		},
 		{
-			"the command line wins",
-			map[string]string{"KEYTURN_CLUSTER_NAME": "west"},
-			[]string{"--cluster-name=east"},
+			"the command line wins", map[string]string{"KEYTURN_CLUSTER_NAME": "west"}, []string{"--cluster-name=east"},
 			with(func(f *testFlags) { f.Cluster = "east" }), "",
 		},
 		{
-			"the command line wins also with the default's own value",
-			map[string]string{"KEYTURN_MAX_ROLLOUTS": "3"},
-			[]string{"--max-rollouts=10"},
-			defaults, "",
+			"the command line wins also with the default's own value, even over one that is not valid",
+			map[string]string{"KEYTURN_MAX_ROLLOUTS": "many"}, []string{"--max-rollouts=10"}, defaults, "",
 		},
 		{
-			"a variable that the command line overrides need not be valid",
-			map[string]string{"KEYTURN_MAX_ROLLOUTS": "many"},
-			[]string{"--max-rollouts=10"},
-			defaults, "",
-		},
-		{
-			"a list is separated by commas",
-			map[string]string{"KEYTURN_KINDS": "secret,configmap"},
-			nil,
+			"a list is separated by commas", map[string]string{"KEYTURN_KINDS": "secret,configmap"}, nil,
 			with(func(f *testFlags) { f.Kinds = []string{"secret", "configmap"} }), "",
 		},
 		{
-			"a variable set to nothing is the empty value",
-			map[string]string{"KEYTURN_CLUSTER_NAME": ""},
-			nil,
+			"a variable set to nothing is the empty value", map[string]string{"KEYTURN_CLUSTER_NAME": ""}, nil,
 			with(func(f *testFlags) { f.Cluster = "" }), "",
 		},
 		{
 			"variables of others are left alone",
-			map[string]string{"KEYTURN_SERVICE_HOST": "10.0.0.1", "CLUSTER_NAME": "x", "KEYTURN_HELP": "no"},
-			nil,
-			defaults, "",
+			map[string]string{"KEYTURN_SERVICE_HOST": "10.0.0.1", "CLUSTER_NAME": "x", "KEYTURN_HELP": "no"}, nil, defaults, "",
 		},
 		{
 			"every variable that cannot be used has a line",
@@ -157,30 +139,5 @@ func TestEnvironmentReachesPersistentFlagsFromASubCommand(t *testing.T) {
 	}
 	if opts.Level != "debug" || limit != 7 {
 		t.Errorf("log level is %q and limit %d, want debug and 7", opts.Level, limit)
-	}
-}
-
-func TestAllowedValuesNamesTypesOfPflag(t *testing.T) {
-	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
-	flags.Bool("a", false, "")
-	flags.Count("b", "")
-	flags.Duration("c", 0, "")
-	flags.Float64("d", 0, "")
-	flags.Int("e", 0, "")
-	flags.Int32("f", 0, "")
-	flags.Int64("g", 0, "")
-	flags.Uint("h", 0, "")
-	flags.Uint16("i", 0, "")
-	flags.Uint32("j", 0, "")
-	flags.Uint64("k", 0, "")
-	var types, named []string
-	flags.VisitAll(func(flag *pflag.Flag) { types = append(types, flag.Value.Type()) })
-	for name := range allowedValues {
-		named = append(named, name)
-	}
-	slices.Sort(types)
-	slices.Sort(named)
-	if diff := cmp.Diff(types, named); diff != "" {
-		t.Errorf("types (-pflag +ours):\n%s", diff)
 	}
 }

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,8 +9,26 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 )
+
+// configured returns a plugin and its command of a command line, after its flags were set. The context has the namespace shop.
+func configured(t *testing.T, client kubernetes.Interface, words ...string) (*Plugin, *cobra.Command) {
+	t.Helper()
+	p := New("test")
+	t.Cleanup(p.close)
+	cmd, args, err := p.Command().Find(words)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.access.typed, p.access.namespace = client, "shop"
+	if err := errors.Join(cmd.ParseFlags(args), p.configure(t.Context(), cmd.Flags())); err != nil {
+		t.Fatal(err)
+	}
+	return p, cmd
+}
 
 func TestFlagsDefaultToTheSettingsOfTheInstallation(t *testing.T) {
 	actuator := actuatorIn("keyturn-system")
@@ -31,19 +50,7 @@ func TestFlagsDefaultToTheSettingsOfTheInstallation(t *testing.T) {
 		{"the status, which is of all namespaces", []string{"status"}, map[string]string{"cluster": "prod", "namespace": ""}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p := New("test")
-			t.Cleanup(p.close)
-			cmd, args, err := p.Command().Find(tt.args)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := cmd.ParseFlags(args); err != nil {
-				t.Fatal(err)
-			}
-			p.access.typed, p.access.namespace = client, "shop"
-			if err := p.configure(t.Context(), cmd.Flags()); err != nil {
-				t.Fatal(err)
-			}
+			p, cmd := configured(t, client, tt.args...)
 			got := map[string]string{}
 			for name := range tt.want {
 				got[name] = cmd.Flags().Lookup(name).Value.String()
@@ -82,19 +89,7 @@ func TestTheSettingsOfTheActuatorAreAskedForThoughNATSIsGiven(t *testing.T) {
 		{"not by history", fake.NewClientset(), "history", false, "<nil>", "", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p := New("test")
-			t.Cleanup(p.close)
-			cmd, args, err := p.Command().Find([]string{tt.command, "--cluster", "prod", "--nats-url", "nats://127.0.0.1:1"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := cmd.ParseFlags(args); err != nil {
-				t.Fatal(err)
-			}
-			p.access.typed = tt.client
-			if err := p.configure(t.Context(), cmd.Flags()); err != nil {
-				t.Fatal(err)
-			}
+			p, cmd := configured(t, tt.client, tt.command, "--cluster", "prod", "--nats-url", "nats://127.0.0.1:1")
 			if asked := len(tt.client.Actions()) > 0; asked != tt.asks {
 				t.Errorf("it asks the API server: %t, want %t", asked, tt.asks)
 			}

@@ -49,18 +49,6 @@ func TestRowsSayWhatBecameOfAChange(t *testing.T) {
 		want    string
 	}{
 		{
-			name: "it waits, is patched and is ready",
-			events: func(h *history) {
-				of := h.changed("east", "db", s, "")
-				roll(h, events.VerbHeld, 2*s, 0, of, "limit-reached")
-				roll(h, events.VerbStarted, 5*s, 5*s, of, "content-changed")
-				roll(h, events.VerbCompleted, 9*s, 5*s, of, "rolled-out")
-			},
-			want: "All ready: secret/db changed; 1 ready\n" +
-				"   secret/db Changed; +0 event changed\n" +
-				"   deployment/web Ready; +1 s waits: limit-reached; +4 s patched; +8 s ready\n",
-		},
-		{
 			name: "a skip because it was rolled already does not hide that it was rolled",
 			events: func(h *history) {
 				of := h.changed("east", "db", s, "")
@@ -99,20 +87,6 @@ func TestRowsSayWhatBecameOfAChange(t *testing.T) {
 				"   deployment/web Superseded; +1 s waits: on-hold\n",
 		},
 		{
-			name: "what waits and what failed is to be looked at",
-			events: func(h *history) {
-				of := h.changed("east", "db", s, "")
-				h.outcome("east", "deployment", "api", events.VerbHeld, 3*s, 0, of, "peer-failed", "another workload failed")
-				h.outcome("east", "deployment", "web", events.VerbFailed, 2*s, 0, of, "patch-denied", "forbidden")
-			},
-			want: "Failed: secret/db changed; 1 failed, 1 waits\n" +
-				"   secret/db Changed; +0 event changed\n" +
-				"   deployment/web Failed; +1 s failed\n" +
-				"   deployment/api Waits; +2 s waits: peer-failed\n" +
-				"look at deployment/web: patch-denied: forbidden\n" +
-				"look at deployment/api: peer-failed: another workload failed\n",
-		},
-		{
 			name: "a change of the store that is not among the events still joins what it led to",
 			events: func(h *history) {
 				const store = "bao/root/secret/shop/db/7"
@@ -124,13 +98,6 @@ func TestRowsSayWhatBecameOfAChange(t *testing.T) {
 				"   secret/db Changed; +0 event changed\n" +
 				"   externalsecret/db Synced; +1 s synced\n" +
 				"   deployment/web Rolling; +4 s patched\n",
-		},
-		{
-			name: "a change of which nothing came has no picture",
-			events: func(h *history) {
-				h.changed("east", "db", s, "")
-			},
-			want: "nothing rolled for secret/db\n",
 		},
 		{
 			name: "a filter takes the whole rotation", options: inspect.HistoryOptions{Workload: "deployment/web", Verbs: []string{"held"}},

@@ -81,19 +81,6 @@ FAILED      NAMESPACE  FOR  REASON
 	}
 }
 
-func TestTextsOfOthersNeitherBreakALineOfTheStatusNorControlTheTerminal(t *testing.T) {
-	s := status{now: now, Status: inspect.Status{Cluster: "prod", Since: now, Failed: []inspect.StandingWorkload{{
-		Workload: "deployment/web", Namespace: "shop", Reason: "patch-denied", Time: now, Message: "denied by:\n\x1b]52;c;cm0=\x07",
-	}}}}
-	var out bytes.Buffer
-	if err := s.write(&out, inspect.Wide); err != nil {
-		t.Fatal(err)
-	}
-	if want := "deployment/web  shop       0s   patch-denied: denied by:  ]52;c;cm0= \n"; !strings.HasSuffix(out.String(), want) {
-		t.Errorf("got %q, want %q at its end", &out, want)
-	}
-}
-
 // failedRows returns the rows of jobs that failed the given numbers of minutes ago.
 func failedRows(first, last int) string {
 	var rows strings.Builder
@@ -141,49 +128,37 @@ func TestStatusSaysWhichActuatorLeads(t *testing.T) {
 	}
 }
 
-func TestStatusSaysThatThereIsNoElection(t *testing.T) {
-	for _, tt := range []struct {
-		name string
-		set  map[string]string
-		want string
-	}{
-		{"of settings that have none", map[string]string{"KEYTURN_LEADER_ELECT": "false"}, "No election: every actuator acts."},
-		{"of settings that have none, in another form", map[string]string{"KEYTURN_LEADER_ELECT": "0"}, "No election: every actuator acts."},
-		{"of actuators that post to a webhook", map[string]string{"KEYTURN_WEBHOOK_URL": "https://example.com/hook"}, "No election: every actuator acts."},
-		{"but not of others", nil, "No actuator leads."},
-		{"nor of those that are told to elect", map[string]string{"KEYTURN_LEADER_ELECT": "true", "KEYTURN_WEBHOOK_URL": ""}, "No actuator leads."},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			s := status{now: now, Programs: []program{{"keyturn-actuator", 1, 1, "v0.1.0"}}, unelected: !(&installation{settings: tt.set}).elects()}
-			var out bytes.Buffer
-			s.writePrograms(&out)
-			if !strings.HasSuffix(out.String(), "\n"+tt.want+"\n") {
-				t.Errorf("got %q, want %q at its end", &out, tt.want)
-			}
-		})
-	}
-}
-
-func TestStatusSaysThatNothingIsRolledInADryRun(t *testing.T) {
+func TestStatusSaysWhetherThereIsAnElectionOrADryRun(t *testing.T) {
+	const noElection, noLeader = "No election: every actuator acts.", "No actuator leads."
 	const dry, nothing = "Dry run: no workload is rolled.", "Nothing waits, is being rolled, or has failed."
 	for _, tt := range []struct {
 		name      string
 		set       map[string]string
-		want, not string
+		want, not []string
 	}{
-		{"of a dry run", map[string]string{"KEYTURN_DRY_RUN": "true"}, dry, nothing},
-		{"of a dry run, in another form", map[string]string{"KEYTURN_DRY_RUN": "1"}, dry, nothing},
-		{"but not of others", nil, nothing, dry},
-		{"nor of one that has ended", map[string]string{"KEYTURN_DRY_RUN": "false"}, nothing, dry},
+		{"neither", nil, []string{noLeader, nothing}, []string{noElection, dry}},
+		{"no election, in another form", map[string]string{"KEYTURN_LEADER_ELECT": "0"}, []string{noElection}, []string{noLeader}},
+		{"no election, of actuators that post to a webhook", map[string]string{"KEYTURN_WEBHOOK_URL": "https://example.com/hook"}, []string{noElection}, []string{noLeader}},
+		{"an election, as it is set", map[string]string{"KEYTURN_LEADER_ELECT": "true", "KEYTURN_WEBHOOK_URL": ""}, []string{noLeader}, []string{noElection}},
+		{"a dry run, in another form", map[string]string{"KEYTURN_DRY_RUN": "1"}, []string{dry}, []string{nothing}},
+		{"no dry run, as it is set", map[string]string{"KEYTURN_DRY_RUN": "false"}, []string{nothing}, []string{dry}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := status{now: now, DryRun: (&installation{settings: tt.set}).isDry(), Programs: []program{{"keyturn-actuator", 1, 1, "v0.1.0"}}}
+			i := &installation{settings: tt.set}
+			s := status{now: now, DryRun: i.isDry(), unelected: !i.elects(), Programs: []program{{"keyturn-actuator", 1, 1, "v0.1.0"}}}
 			var out bytes.Buffer
 			if err := s.write(&out, inspect.Table); err != nil {
 				t.Fatal(err)
 			}
-			if got := out.String(); !strings.Contains(got, "\n"+tt.want+"\n") || strings.Contains(got, tt.not) {
-				t.Errorf("got %q, want %q in it, and not %q", got, tt.want, tt.not)
+			for _, want := range tt.want {
+				if !strings.Contains(out.String(), "\n"+want+"\n") {
+					t.Errorf("got %q, want %q in it", &out, want)
+				}
+			}
+			for _, not := range tt.not {
+				if strings.Contains(out.String(), not) {
+					t.Errorf("got %q, want no %q", &out, not)
+				}
 			}
 		})
 	}

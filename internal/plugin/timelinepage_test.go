@@ -209,22 +209,15 @@ func TestColoursHaveTheContrastOfWCAG(t *testing.T) {
 		fore, ground string
 		least        float64
 	}
-	pairs := []pair{
-		{"text", "ground", text},
-		{"text", "raised", text},
-		{"muted", "ground", text},
-		{"muted", "raised", text},
-		{"link", "ground", text},
-		{"link", "raised", text},
-		{"text", "fail-ground", text},
-		{"text", "wait-ground", text},
+	pairs := []pair{{"text", "fail-ground", text}, {"text", "wait-ground", text}}
+	for _, fore := range []string{"text", "muted", "link"} {
+		pairs = append(pairs, pair{fore, "ground", text}, pair{fore, "raised", text})
 	}
 	for _, tone := range []string{"ok", "fail", "wait", "run", "skip", "seen"} {
-		pairs = append(pairs, pair{tone, tone + "-ground", text}, pair{tone, "ground", shape}, pair{tone, "raised", shape}, pair{"mark", tone, shape})
-	}
-	// These are on the background of rows that failed or wait.
-	for _, tone := range []string{"ok", "fail", "wait", "run", "skip", "seen"} {
-		pairs = append(pairs, pair{tone, "fail-ground", shape}, pair{tone, "wait-ground", shape})
+		pairs = append(pairs, pair{tone, tone + "-ground", text}, pair{"mark", tone, shape})
+		for _, ground := range []string{"ground", "raised", "fail-ground", "wait-ground"} { // The last two are those of rows that failed or wait.
+			pairs = append(pairs, pair{tone, ground, shape})
+		}
 	}
 	for name, palette := range palettes(t) {
 		t.Run(name, func(t *testing.T) {
