@@ -14,7 +14,7 @@ import (
 
 // History returns the command that lists changes and their outcomes.
 func History(program *Program) *cobra.Command {
-	options := inspect.HistoryOptions{Narrow: program.Narrow}
+	options := inspect.HistoryOptions{View: inspect.View{Narrow: program.Narrow}}
 	cmd := OfHistory(program, &options, func(ctx context.Context, history *inspect.History, reader *events.Reader, out io.Writer) error {
 		return history.Write(ctx, reader, out)
 	})
@@ -24,7 +24,7 @@ func History(program *Program) *cobra.Command {
 		"  actuator history --cluster prod --source secret/db -n shop --follow\n" +
 		"  actuator history --cluster hub --stream FLEET --clusters prod-eu,prod-us --verb rotated,failed"
 	cmd.Flags().BoolVarP(&options.Follow, "follow", "f", false, "keep listing new events as they happen")
-	AddOutput(cmd, &options.Output, "; json and yaml have CloudEvents")
+	AddOutput(cmd, &options.View.Format, "; json and yaml have CloudEvents")
 	return cmd
 }
 

@@ -24,16 +24,14 @@ type ExplainOptions struct {
 	Namespaces, IgnoreNamespaces []string
 	// DryRun says that the actuator patches nothing, and Posts that it posts to a webhook instead of rolling.
 	DryRun, Posts bool
+	// Reading, ReloadDelay and Policy are those of the actuator.
+	Reading     workload.Reading
+	ReloadDelay time.Duration
+	Policy      plan.Policy
 	// Unknown are the names of Secrets with settings of the actuator that are not known here.
 	Unknown []string
 	// Clients read the workload.
 	Clients workload.Clients
-	// Reading is how the actuator reads workloads.
-	Reading workload.Reading
-	// ReloadDelay is --reload-delay of the actuator.
-	ReloadDelay time.Duration
-	// Policy is the actuator's policy.
-	Policy plan.Policy
 	// Now is the time of the explanation, for windows and other limits in time.
 	Now time.Time
 	// TraceURL is a template of links to traces: see events.ValidateTraceURL. If it is empty, only ids are written.

@@ -35,7 +35,8 @@ func NewHistory(options HistoryOptions, now time.Time, warnings io.Writer) (*His
 
 // Write writes a line for each event.
 func (h *History) Write(ctx context.Context, reader *events.Reader, out io.Writer) error {
-	isEncoded, columns := h.options.Output == JSON || h.options.Output == YAML, h.options.columns()
+	format, columns := h.options.View.Format, h.options.columns()
+	isEncoded := format == JSON || format == YAML
 	if !isEncoded {
 		if err := columns.write(out, columns.time(), "CLUSTER", "NAMESPACE", "OBJECT", "EVENT", "ABOUT"); err != nil {
 			return err
@@ -110,7 +111,7 @@ func (h *History) wants(stored events.Stored) bool {
 // encode writes an event as a line of JSON or as a YAML document.
 func (h *History) encode(out io.Writer, stored events.Stored) error {
 	layout, marshal := "%s\n", json.Marshal
-	if h.options.Output == YAML {
+	if h.options.View.Format == YAML {
 		layout, marshal = "---\n%s", yaml.Marshal
 	}
 	content, err := marshal(stored.Event)

@@ -134,17 +134,17 @@ func TestNarrowHistoryLinesFitATerminal(t *testing.T) {
 	}{
 		{
 			"of one namespace",
-			HistoryOptions{Namespace: "shop", Output: "table", Narrow: true},
+			HistoryOptions{Namespace: "shop", View: View{Format: Table, Narrow: true}},
 			"Mar 14 15:09:26  deployment/web            held       lower-wave; secret/db; workloads of a lower w…\n",
 		},
 		{
 			"of all namespaces and clusters",
-			HistoryOptions{AllClusters: true, Output: "table", Narrow: true},
+			HistoryOptions{AllClusters: true, View: View{Format: Table, Narrow: true}},
 			"Mar 14 15:09:26  prod          shop            deployment/web            held       lower-wave; sec…\n",
 		},
 		{
 			"at full width",
-			HistoryOptions{Namespace: "shop", Output: "wide", Narrow: true},
+			HistoryOptions{Namespace: "shop", View: View{Format: Wide, Narrow: true}},
 			"2026-03-14T15:09:26Z  prod          shop              deployment/web                    held       lower-wave; secret/db; " + outcome.Message + "\n",
 		},
 	} {
@@ -176,7 +176,7 @@ func TestHistoryOfATrace(t *testing.T) {
 		{"another", strings.Repeat("1", 32), false, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			h, err := NewHistory(HistoryOptions{Cluster: "prod", Output: "json", Trace: test.trace}, historyNow, &bytes.Buffer{})
+			h, err := NewHistory(HistoryOptions{Cluster: "prod", View: View{Format: JSON}, Trace: test.trace}, historyNow, &bytes.Buffer{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -256,7 +256,7 @@ func TestHistoryLeavesOutWhatAClusterPublishesAsAnother(t *testing.T) {
 				})
 			}
 			var out, warnings bytes.Buffer
-			history, err := NewHistory(HistoryOptions{Cluster: "demo", Output: output}, historyNow, &warnings)
+			history, err := NewHistory(HistoryOptions{Cluster: "demo", View: View{Format: output}}, historyNow, &warnings)
 			if err != nil {
 				t.Fatal(err)
 			}

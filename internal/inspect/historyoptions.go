@@ -16,28 +16,20 @@ import (
 type HistoryOptions struct {
 	// Cluster is the cluster to list, unless Clusters or AllClusters is set.
 	Cluster string
-	// Source is the only source whose changes to list, such as secret/db. Empty means all.
-	Source string
-	// Workload is the only workload whose outcomes to list, such as deployment/web. Empty means all.
-	Workload string
-	// Namespace is the only namespace whose events to list. Empty means all.
-	Namespace string
-	// Since is how far back to list: a duration, or a time in RFC 3339. Empty means everything that the stream keeps.
-	Since string
+	// Clusters are the clusters to list, and AllClusters lists every cluster in the stream.
+	Clusters    []string
+	AllClusters bool
+	// Source is the only source whose changes to list, such as secret/db, and Workload the only workload whose outcomes to list, such as
+	// deployment/web. Namespace and Trace, an id, are the only ones whose events to list. Empty means all.
+	Source, Workload, Namespace, Trace string
 	// Verbs are the verbs of the events to list. Empty means all.
 	Verbs []string
-	// Clusters are the clusters to list.
-	Clusters []string
-	// AllClusters lists every cluster in the stream.
-	AllClusters bool
-	// Trace is the id of the only trace whose events to list. Empty means all.
-	Trace string
+	// Since is how far back to list: see ParseSince.
+	Since string
 	// Follow keeps listing events as they happen.
 	Follow bool
-	// Output is the format: Table, Wide, JSON or YAML.
-	Output Format
-	// Narrow fits the lines of Table into 100 columns, without columns that are the same in every line. Wide is not affected.
-	Narrow bool
+	// View is how to write the events. A narrow table is without columns that are the same in every line.
+	View View
 	// TraceURL is a template of links to traces: see events.ValidateTraceURL. If it is empty, only ids are written.
 	TraceURL string
 }
@@ -97,7 +89,7 @@ func (o *HistoryOptions) query(now time.Time) (events.HistoryQuery, error) {
 // columns returns the columns of a table.
 func (o *HistoryOptions) columns() columns {
 	return columns{
-		narrow: o.Narrow && o.Output == Table, clusters: o.AllClusters || len(o.Clusters) > 1, namespaces: o.Namespace == "",
+		narrow: o.View.Narrow && o.View.Format == Table, clusters: o.AllClusters || len(o.Clusters) > 1, namespaces: o.Namespace == "",
 	}
 }
 

@@ -26,13 +26,13 @@ type Status struct {
 	DeadLetters int `json:"deadLetters"`
 	// Waiting are the workloads that are held, Failed those whose last rollout failed, and Rolling those that are being rolled. A workload that is
 	// gone, or that has recovered without another rollout, stays in Failed.
-	Waiting []StandingWorkload `json:"waiting"`
-	Failed  []StandingWorkload `json:"failed"`
-	Rolling []StandingWorkload `json:"rolling"`
+	Waiting []WorkloadStatus `json:"waiting"`
+	Failed  []WorkloadStatus `json:"failed"`
+	Rolling []WorkloadStatus `json:"rolling"`
 }
 
-// StandingWorkload is a workload with the outcome that describes its state.
-type StandingWorkload struct {
+// WorkloadStatus is a workload with the outcome that describes its state.
+type WorkloadStatus struct {
 	Workload  string    `json:"workload"`
 	Namespace string    `json:"namespace"`
 	Reason    string    `json:"reason"`
@@ -40,18 +40,18 @@ type StandingWorkload struct {
 	Time      time.Time `json:"time"`
 }
 
-// maxLetters limits the dead letters that a status looks at.
-const maxLetters = 1000
-
-// lettersTimeout bounds how long all dead letters are read, up to 64 MiB through a port-forward.
-const lettersTimeout = time.Minute
+// A status looks at the newest maxLetters dead letters, which takes up to lettersTimeout: they may be 64 MiB, through a port-forward.
+const (
+	maxLetters     = 1000
+	lettersTimeout = time.Minute
+)
 
 // ReadStatus reads the status of a cluster, for one namespace or, if that is empty, for all. It counts the events since a time. The lists have what
 // the streams know of each workload, however old that is: one that has waited for days has had no outcome since.
 func ReadStatus(ctx context.Context, bus *events.Bus, namespace string, since time.Time) (Status, error) {
 	s := Status{
 		Cluster: bus.Cluster(), Since: since,
-		Waiting: []StandingWorkload{}, Failed: []StandingWorkload{}, Rolling: []StandingWorkload{},
+		Waiting: []WorkloadStatus{}, Failed: []WorkloadStatus{}, Rolling: []WorkloadStatus{},
 	}
 	if err := s.readStreams(ctx, bus); err != nil {
 		return s, err
@@ -62,8 +62,8 @@ func ReadStatus(ctx context.Context, bus *events.Bus, namespace string, since ti
 	if err := errors.Join(s.readWaiting(ctx, bus, namespace), s.readCounts(ctx, bus, namespace)); err != nil {
 		return s, fmt.Errorf("reading the history: %w", err)
 	}
-	for _, list := range [][]StandingWorkload{s.Waiting, s.Failed, s.Rolling} {
-		slices.SortFunc(list, func(a, b StandingWorkload) int {
+	for _, list := range [][]WorkloadStatus{s.Waiting, s.Failed, s.Rolling} {
+		slices.SortFunc(list, func(a, b WorkloadStatus) int {
 			return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Workload, b.Workload))
 		})
 	}
@@ -101,9 +101,9 @@ func (s *Status) readStates(ctx context.Context, bus *events.Bus, namespace stri
 		}
 		switch outcome.Verb {
 		case events.VerbFailed:
-			s.Failed = append(s.Failed, standingOf(outcome))
+			s.Failed = append(s.Failed, workloadStatus(outcome))
 		case events.VerbStarted:
-			s.Rolling = append(s.Rolling, standingOf(outcome))
+			s.Rolling = append(s.Rolling, workloadStatus(outcome))
 		}
 		return nil
 	})
@@ -124,7 +124,7 @@ func (s *Status) readWaiting(ctx context.Context, bus *events.Bus, namespace str
 	})
 	for _, w := range workloads {
 		if w.waits() {
-			s.Waiting = append(s.Waiting, standingOf(*w.held))
+			s.Waiting = append(s.Waiting, workloadStatus(*w.held))
 		}
 	}
 	return err
@@ -149,8 +149,8 @@ func (s *Status) readCounts(ctx context.Context, bus *events.Bus, namespace stri
 	})
 }
 
-func standingOf(outcome events.Outcome) StandingWorkload {
-	return StandingWorkload{
+func workloadStatus(outcome events.Outcome) WorkloadStatus {
+	return WorkloadStatus{
 		Workload: outcome.Workload.String(), Namespace: outcome.Workload.Namespace,
 		Reason: outcome.Reason, Message: outcome.Message, Time: outcome.Time,
 	}

@@ -43,7 +43,7 @@ func TestStatusSaysWhichWorkloadsWaitFailedOrAreRolled(t *testing.T) {
 	want := map[string][]string{
 		"waiting": {"shop deployment/waits lower-wave"}, "failed": {"shop deployment/fails no-progress"}, "rolling": {"shop deployment/rolls content-changed"},
 	}
-	if diff := cmp.Diff(want, standingIn(got)); diff != "" {
+	if diff := cmp.Diff(want, workloadsIn(got)); diff != "" {
 		t.Errorf("workloads (-want +got):\n%s", diff)
 	}
 	if got.Changes != 1 || got.Completed != 1 || got.Failures != 1 || got.LastChange.IsZero() {
@@ -52,12 +52,12 @@ func TestStatusSaysWhichWorkloadsWaitFailedOrAreRolled(t *testing.T) {
 	if len(got.Streams) != 3 || got.Streams[0].Messages == 0 || got.Streams[1].Limit == 0 {
 		t.Errorf("streams: %+v", got.Streams)
 	}
-	if got, err = statusOf(t, bus, "elsewhere", time.Time{}); err != nil || len(standingIn(got)) != 0 || got.Changes != 0 {
+	if got, err = statusOf(t, bus, "elsewhere", time.Time{}); err != nil || len(workloadsIn(got)) != 0 || got.Changes != 0 {
 		t.Errorf("of another namespace: %+v (%v)", got, err)
 	}
 	// The lists have what began before the period of the counts.
 	got, err = statusOf(t, bus, "", time.Now().Add(time.Hour))
-	if diff := cmp.Diff(want, standingIn(got)); err != nil || diff != "" {
+	if diff := cmp.Diff(want, workloadsIn(got)); err != nil || diff != "" {
 		t.Errorf("workloads (%v) (-want +got):\n%s", err, diff)
 	}
 	if got.Changes+got.Completed+got.Failures > 0 || !got.LastChange.IsZero() {
@@ -65,10 +65,10 @@ func TestStatusSaysWhichWorkloadsWaitFailedOrAreRolled(t *testing.T) {
 	}
 }
 
-// standingIn are the workloads of each list.
-func standingIn(s Status) map[string][]string {
+// workloadsIn are the workloads of each list.
+func workloadsIn(s Status) map[string][]string {
 	names := map[string][]string{}
-	for list, workloads := range map[string][]StandingWorkload{"waiting": s.Waiting, "failed": s.Failed, "rolling": s.Rolling} {
+	for list, workloads := range map[string][]WorkloadStatus{"waiting": s.Waiting, "failed": s.Failed, "rolling": s.Rolling} {
 		for _, w := range workloads {
 			names[list] = append(names[list], w.Namespace+" "+w.Workload+" "+w.Reason)
 		}
@@ -96,7 +96,7 @@ func TestStatusForgetsAWorkloadThatWasCreatedAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string][]string{"waiting": {"shop deployment/both lower-wave"}}, standingIn(got)); diff != "" {
+	if diff := cmp.Diff(map[string][]string{"waiting": {"shop deployment/both lower-wave"}}, workloadsIn(got)); diff != "" {
 		t.Errorf("workloads (-want +got):\n%s", diff)
 	}
 }

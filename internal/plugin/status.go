@@ -162,7 +162,7 @@ func (s *status) writeStreams(out io.Writer) error {
 const statusRows = 10
 
 // writeWorkloads writes a list of workloads, the newest last.
-func (s *status) writeWorkloads(out io.Writer, view inspect.View, title string, list []inspect.StandingWorkload) error {
+func (s *status) writeWorkloads(out io.Writer, view inspect.View, title string, list []inspect.WorkloadStatus) error {
 	if len(list) == 0 {
 		return nil
 	}

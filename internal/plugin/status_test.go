@@ -32,14 +32,14 @@ func TestStatusFitsATerminal(t *testing.T) {
 		Status: inspect.Status{
 			Cluster: "prod", Since: ago(24 * time.Hour), Changes: 14, Completed: 9, Failures: 1, LastChange: ago(2 * time.Minute),
 			Streams: []events.Usage{{Stream: "HISTORY", Messages: 1204, Bytes: 3 << 20, Limit: 512 << 20}, {Stream: "DEADLETTERS", Messages: 2, Bytes: 4096}}, DeadLetters: 1,
-			Waiting: []inspect.StandingWorkload{{
+			Waiting: []inspect.WorkloadStatus{{
 				Workload: "deployment/web", Namespace: "shop", Reason: "lower-wave", Time: ago(5 * time.Minute),
 				Message: "workloads of a lower wave are not finished with the same change: deployment/api",
 			}},
 		},
 	}
 	for i := range 12 {
-		s.Failed = append(s.Failed, inspect.StandingWorkload{Workload: "job/import", Namespace: "shop", Reason: "no-progress", Time: ago(time.Duration(20-i) * time.Minute)})
+		s.Failed = append(s.Failed, inspect.WorkloadStatus{Workload: "job/import", Namespace: "shop", Reason: "no-progress", Time: ago(time.Duration(20-i) * time.Minute)})
 	}
 	want := `Cluster prod, installation in namespace keyturn-system
 
