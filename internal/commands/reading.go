@@ -58,7 +58,6 @@ func (r *reading) validateTraceURL() error {
 	return nil
 }
 
-// streams returns the streams to read.
 func (r *reading) streams(ctx context.Context) (inspect.Streams, error) {
 	streams, err := r.program.Streams(ctx)
 	streams.Stream = r.stream

@@ -14,8 +14,7 @@ import (
 // decision is the last decision about a workload and a source, even in a dry run.
 type decision struct {
 	rolls bool
-	// why is the reason and its sentence.
-	why string
+	why   string
 	// changed is the earliest time at which the source may have been written, or zero if its change is not in the history.
 	changed time.Time
 }
@@ -29,7 +28,6 @@ type decisions struct {
 	events map[string]time.Time
 }
 
-// readDecisions reads the history.
 func readDecisions(ctx context.Context, reader *events.Reader, query events.HistoryQuery) (*decisions, error) {
 	d := &decisions{
 		of: make(map[events.Workload]map[string]decision), changed: make(map[string]map[events.Source]time.Time), events: make(map[string]time.Time),

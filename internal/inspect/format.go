@@ -82,7 +82,6 @@ func (v View) WriteTable(out io.Writer, rows [][]any) error {
 	return nil
 }
 
-// cut cuts a line to narrowWidth.
 func cut(line string) string {
 	if runes := []rune(line); len(runes) > narrowWidth {
 		return string(runes[:narrowWidth-1]) + "…"

@@ -32,7 +32,6 @@ func (c columns) time() string {
 	return "TIME"
 }
 
-// write writes a line, or the header of the table.
 func (c columns) write(out io.Writer, at, cluster, namespace, object, verb, about string) error {
 	line := fmt.Sprintf(historyLine, at, cluster, namespace, object, verb, about)
 	if c.narrow {

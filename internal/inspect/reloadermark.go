@@ -24,7 +24,6 @@ type reloaderMark struct {
 	variables []string
 }
 
-// markOf reads what Reloader left on a workload.
 func markOf(meta *metav1.ObjectMeta, template *corev1.PodTemplateSpec) reloaderMark {
 	var mark reloaderMark
 	for _, entry := range meta.ManagedFields {

@@ -48,7 +48,6 @@ type reportedOutcome struct {
 	events.Outcome
 }
 
-// note adds a paragraph of one line.
 func (r *report) note(format string, about ...any) { r.noteLines(fmt.Sprintf(format, about...)) }
 
 // noteLines adds a paragraph of several lines.
@@ -70,7 +69,6 @@ func (r *report) noteState(reason plan.Reason, lines ...string) {
 	r.States = append(r.States, state{reason.String(), r.Notes[len(r.Notes)-1]})
 }
 
-// past formats a time in the past, and how long ago it was.
 func (r *report) past(at time.Time) string {
 	text := at.UTC().Format(time.RFC3339)
 	if r.now.IsZero() {
@@ -79,7 +77,6 @@ func (r *report) past(at time.Time) string {
 	return text + " (" + duration.HumanDuration(max(r.now.Sub(at), 0)) + " ago)"
 }
 
-// coming formats a time in the future, and how far away it is.
 func (r *report) coming(at time.Time) string {
 	return at.UTC().Format(time.RFC3339) + " (in " + duration.HumanDuration(max(at.Sub(r.now), 0)) + ")"
 }

@@ -18,8 +18,7 @@ import (
 // changeAt is a change of a source.
 type changeAt struct {
 	ResourceVersion string `json:"resourceVersion"`
-	// UID is the UID of the source.
-	UID string `json:"uid"`
+	UID             string `json:"uid"`
 	// Time is when it was written, or zero if that is no longer known.
 	Time time.Time `json:"time,omitzero"`
 }
@@ -80,7 +79,6 @@ func explain(policy plan.Policy, w *workload.Workload, source events.Source, sto
 	return e, nil
 }
 
-// decide adds what would happen now.
 func (e *explanation) decide(decision plan.Decision) {
 	e.decision = decision
 	e.Asked = decision.Want.Annotation

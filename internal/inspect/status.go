@@ -92,7 +92,6 @@ func (s *Status) readStreams(ctx context.Context, bus *events.Bus) error {
 	return nil
 }
 
-// readStates reads the last rollout of each workload.
 func (s *Status) readStates(ctx context.Context, bus *events.Bus, namespace string) error {
 	return bus.State(ctx, []string{events.OutcomeFilter(s.Cluster)}, func(stored events.Stored) error {
 		outcome, err := stored.Outcome()
@@ -130,7 +129,6 @@ func (s *Status) readWaiting(ctx context.Context, bus *events.Bus, namespace str
 	return err
 }
 
-// readCounts counts the events of the period.
 func (s *Status) readCounts(ctx context.Context, bus *events.Bus, namespace string) error {
 	query := events.HistoryQuery{Clusters: []string{s.Cluster}, Namespace: namespace, Since: s.Since}
 	return bus.History(ctx, query, func(stored events.Stored) error {

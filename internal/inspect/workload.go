@@ -93,7 +93,6 @@ func rolledItself(w *workload.Workload, why error) *workload.Workload {
 	return w
 }
 
-// readNamed reads a workload from the API server.
 func readNamed(ctx context.Context, options ExplainOptions, name, namespace string) (*workload.Workload, error) {
 	kinds := append(workload.BuiltIn(), workload.ArgoRollout(), workload.Job())
 	for _, rolled := range options.Kinds {
@@ -122,7 +121,6 @@ func readNamed(ctx context.Context, options ExplainOptions, name, namespace stri
 	return w, nil
 }
 
-// objects reads objects of one resource.
 type objects interface {
 	Get(ctx context.Context, name string) (runtime.Object, error)
 	List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error)
@@ -150,7 +148,6 @@ func readObject(ctx context.Context, of objects, name string) (runtime.Object, e
 	return nil, &apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonNotFound, Message: name + " is not listed"}}
 }
 
-// namespaces reads namespaces.
 type namespaces struct{ workload.Clients }
 
 func (n namespaces) Get(ctx context.Context, name string) (runtime.Object, error) {

@@ -76,7 +76,6 @@ func (a *access) open(version string, wrap transport.WrapperFunc) error {
 	return nil
 }
 
-// mapper returns a mapper that finds the kinds of the API server by any of their names.
 func (a *access) mapper() (meta.RESTMapper, error) {
 	found, err := discovery.NewDiscoveryClientForConfig(a.config)
 	if err != nil {

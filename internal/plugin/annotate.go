@@ -18,16 +18,14 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// fieldManager is the field manager of the annotations that the plugin writes.
 const fieldManager = "kubectl-keyturn"
 
 // annotator is a command that annotates the objects that its arguments name, with the rights of the user.
 type annotator struct {
-	plugin *Plugin
-	cmd    *cobra.Command
-	client dynamic.Interface
-	mapper meta.RESTMapper
-	// namespace is the namespace of namespaced objects.
+	plugin    *Plugin
+	cmd       *cobra.Command
+	client    dynamic.Interface
+	mapper    meta.RESTMapper
 	namespace string
 	dryRun    bool
 	// explains explains a workload, using the command explain.
@@ -78,7 +76,6 @@ func (a *annotator) each(args []string, do func(*object) error) error {
 	return errors.Join(failures...)
 }
 
-// object is an object that can be annotated.
 type object struct {
 	client dynamic.ResourceInterface
 	// kind is the kind in lower case, group its API group, and name the name of the object.
@@ -167,7 +164,6 @@ func (o *object) hold(ctx context.Context) (string, error) {
 
 func (o *object) missing() error { return fmt.Errorf("there is no %s%s", o, in(o.right.namespace)) }
 
-// in returns where an object is, for people.
 func in(namespace string) string {
 	if namespace == "" {
 		return ""

@@ -21,8 +21,7 @@ type change struct {
 	annotation string
 	// value is nil to remove the annotation.
 	value *string
-	// done tells people what was done.
-	done string
+	done  string
 	// reason is the reason why a workload then waits. States with this reason are not printed, because done has said so.
 	reason string
 	// holds says that the change prevents a workload from rolling. The workload is then explained only after the change: it
@@ -78,10 +77,8 @@ func (a *annotator) printLine(line string) { fmt.Fprintln(a.cmd.OutOrStdout(), e
 
 // explained has the parts of an explanation that are printed.
 type explained struct {
-	// Pending are the sources with changes that the workload is still to be rolled for.
 	Pending []string `json:"pending"`
-	// States say whether the workload is rolled at all, and what prevents that now, with the reason as in outcomes.
-	States []struct {
+	States  []struct {
 		Reason string `json:"reason"`
 		Text   string `json:"text"`
 	} `json:"states"`
@@ -103,7 +100,6 @@ func (a *annotator) explanation(ctx context.Context, o *object) *explained {
 	return &found
 }
 
-// explain runs the command explain.
 func (a *annotator) explain(ctx context.Context, o *object) (explained, error) {
 	var e explained
 	cmd, err := a.explainCommand(ctx)

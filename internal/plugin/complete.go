@@ -117,7 +117,6 @@ func (p *Plugin) objects(kinds []string) finder {
 	}
 }
 
-// namespaces finds the namespaces.
 func (p *Plugin) namespaces(ctx context.Context, _ *cobra.Command, _ string) ([]cobra.Completion, error) {
 	return p.names(ctx, schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, "", "")
 }

@@ -76,7 +76,6 @@ func listActuators(ctx context.Context, client kubernetes.Interface, namespace s
 	return list.Items, nil
 }
 
-// embedsNATS reports whether the NATS server runs in the actuator's pods.
 func (i *installation) embedsNATS() bool { return i.settings["KEYTURN_NATS_EMBEDDED"] == "true" }
 
 // externalNATS describes for people the NATS that is used if it is not embedded. Its address may be in a Secret, and so unknown.

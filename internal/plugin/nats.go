@@ -58,7 +58,6 @@ func (p *Plugin) streams(ctx context.Context) (inspect.Streams, error) {
 	return streams, nil
 }
 
-// natsPort returns the port of the embedded NATS.
 func (i *installation) natsPort() (int, error) {
 	listen := i.settings["KEYTURN_NATS_LISTEN"]
 	_, port, err := net.SplitHostPort(listen)
@@ -94,7 +93,6 @@ func (i *installation) credentials(ctx context.Context, given events.ConnectOpti
 	return append(options, nats.Secure(trust)), nil
 }
 
-// trust returns how to verify the certificate of the embedded NATS.
 func (i *installation) trust(ctx context.Context) (*tls.Config, error) {
 	ca, forbidden, err := i.secretFile(ctx, "KEYTURN_NATS_CA")
 	if forbidden {

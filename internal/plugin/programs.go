@@ -18,7 +18,6 @@ const (
 	leaseName        = "keyturn-actuator"
 )
 
-// program is one of the programs of an installation.
 type program struct {
 	Name string `json:"name"`
 	// Ready is how many of its pods are ready, and Replicas how many it should have.
@@ -63,7 +62,6 @@ func newProgram(name string, ready int32, replicas *int32, pod corev1.PodSpec) p
 	return p
 }
 
-// versionOf returns the tag of an image, or the digest if it has no tag.
 func versionOf(image string) string {
 	named, digest, _ := strings.Cut(image, "@")
 	if colon := strings.LastIndex(named, ":"); colon > strings.LastIndex(named, "/") {
@@ -72,7 +70,6 @@ func versionOf(image string) string {
 	return digest
 }
 
-// leader is the actuator that leads.
 type leader struct {
 	Pod     string    `json:"pod"`
 	Renewed time.Time `json:"renewed"`

@@ -11,7 +11,6 @@ import (
 // state is the state of an object. More urgent states are higher.
 type state int
 
-// The states.
 const (
 	// seen means that a source changed.
 	seen state = iota
@@ -37,17 +36,16 @@ type bar struct {
 	tone     string
 }
 
-// mark is a point in time, with the tone of a state.
-type mark struct {
-	at   time.Time
-	tone string
-}
-
-// phase describes what happened at a time.
-type phase struct {
-	at   time.Time
-	text string
-}
+type (
+	mark struct {
+		at   time.Time
+		tone string
+	}
+	phase struct {
+		at   time.Time
+		text string
+	}
+)
 
 // row is one object in a rotation.
 type row struct {
@@ -200,7 +198,6 @@ func (r *row) settled() state {
 	return r.state
 }
 
-// changeWords say what happened to a source.
 var changeWords = map[events.Verb]string{
 	events.VerbObserved: "Found", events.VerbChanged: "Changed", events.VerbRotated: "Rotated", events.VerbDeleted: "Deleted",
 	events.VerbSynced: "Synced", events.VerbIssued: "Issued", events.VerbFailed: "Failed",

@@ -13,7 +13,6 @@ import (
 	"github.com/keyturn/keyturn/internal/inspect"
 )
 
-// status is the status of an installation.
 type status struct {
 	Installation string    `json:"installation"`
 	Programs     []program `json:"programs"`
@@ -28,7 +27,6 @@ type status struct {
 	now       time.Time
 }
 
-// statusOptions are the flags of the command.
 type statusOptions struct {
 	namespace string
 	output    inspect.Format
@@ -116,7 +114,6 @@ func (s *status) write(out io.Writer, format inspect.Format) error {
 	return err
 }
 
-// writePrograms writes the state of each program, and who leads.
 func (s *status) writePrograms(out io.Writer) {
 	if len(s.Programs) == 0 {
 		return

@@ -16,8 +16,7 @@ type fact struct {
 	kind   events.Kind
 	object eventObject
 	// id is the id of the event. Outcomes refer to changes by their ids.
-	id string
-	// causes are the ids of the changes that led here.
+	id     string
 	causes []string
 	// sources are the names of what changed, for an outcome.
 	sources []string
@@ -34,7 +33,6 @@ type fact struct {
 // eventObject is the source or the workload of an event.
 type eventObject struct{ cluster, namespace, name string }
 
-// compare orders objects by cluster, namespace and name.
 func (o eventObject) compare(other eventObject) int {
 	return cmp.Or(strings.Compare(o.cluster, other.cluster), strings.Compare(o.namespace, other.namespace), strings.Compare(o.name, other.name))
 }

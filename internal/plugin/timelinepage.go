@@ -42,7 +42,6 @@ type urgentView struct{ Tone, State, Object, Where, Why, Row string }
 // otherView is a change that led to nothing.
 type otherView struct{ At, Object, Where, Word, About string }
 
-// rotationView is one rotation.
 type rotationView struct {
 	ID, Tone, State, Object, Where, Word, About, At, Took, Counts string
 	Trace, TraceLink                                              string
@@ -50,7 +49,6 @@ type rotationView struct {
 	Groups                                                        []groupView
 }
 
-// tickView is a time on the axis.
 type tickView struct{ X, Anchor, Text string }
 
 // groupView has the rows of a cluster. Title is empty if there is only one cluster.
@@ -59,7 +57,6 @@ type groupView struct {
 	Rows  []rowView
 }
 
-// rowView is one row of the table and its lane.
 type rowView struct {
 	ID, Tone, State, Object, Where, Why, Since string
 	Bars                                       []barView
@@ -73,7 +70,6 @@ type (
 	phaseView struct{ After, Text string }
 )
 
-// write writes the page.
 func (t *timeline) write(out io.Writer) error {
 	parsed, err := template.New("page").Parse(pageHTML)
 	if err != nil {
@@ -125,7 +121,6 @@ func newPage(t *timeline) *page {
 	return p
 }
 
-// addRotation adds a rotation with its rows.
 func (p *page) addRotation(r *rotation, rows []*row, t *timeline, clusters map[string]bool) {
 	v := rotationView{ID: fmt.Sprintf("r%d", len(p.Rotations)+1), At: stamp(r.start())}
 	v.name(r, t.options.TraceURL)

@@ -27,7 +27,6 @@ type tunnel struct {
 	dialer httpstream.Dialer
 	port   string
 
-	// closed is closed with the tunnel.
 	closed chan struct{}
 
 	mu   sync.Mutex
@@ -185,7 +184,6 @@ func (t *tunnel) drop(conn httpstream.Connection) {
 	_ = conn.Close()
 }
 
-// close ends all connections.
 func (t *tunnel) close() {
 	t.mu.Lock()
 	conn := t.conn
