@@ -38,7 +38,11 @@ func (h *History) Write(ctx context.Context, reader *events.Reader, out io.Write
 	format, columns := h.options.View.Format, h.options.columns()
 	isEncoded := format == JSON || format == YAML
 	if !isEncoded {
-		if err := columns.write(out, columns.time(), "CLUSTER", "NAMESPACE", "OBJECT", "EVENT", "ABOUT"); err != nil {
+		at := "TIME"
+		if columns.narrow {
+			at = "TIME (UTC)" // Narrow times do not say so themselves.
+		}
+		if err := columns.write(out, at, "CLUSTER", "NAMESPACE", "OBJECT", "EVENT", "ABOUT"); err != nil {
 			return err
 		}
 	}

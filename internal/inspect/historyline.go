@@ -24,14 +24,6 @@ type columns struct {
 	clusters, namespaces bool
 }
 
-// time returns the header of the times. Narrow times do not say themselves that they are in UTC.
-func (c columns) time() string {
-	if c.narrow {
-		return "TIME (UTC)"
-	}
-	return "TIME"
-}
-
 func (c columns) write(out io.Writer, at, cluster, namespace, object, verb, about string) error {
 	line := fmt.Sprintf(historyLine, at, cluster, namespace, object, verb, about)
 	if c.narrow {

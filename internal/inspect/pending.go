@@ -42,6 +42,7 @@ func (r *report) notePending(timing obstacle) {
 		}
 		r.noteHold(r.Held)
 	}
+	isHeldByDecision := slices.ContainsFunc(r.Sources, func(e explanation) bool { return e.Action == plan.Hold.String() })
 	hears := slices.ContainsFunc(r.Sources, func(e explanation) bool { return !slices.Contains(never, e.decision.Reason) })
 	pending := "Pending: " + strings.Join(r.Pending, ", ") + "."
 	switch {
@@ -51,7 +52,7 @@ func (r *report) notePending(timing obstacle) {
 		r.note("Nothing is pending.")
 	case len(r.Pending) == 0:
 		r.note("Nothing is pending: it rolls at the next change.")
-	case held != "" || r.isHeldByDecision():
+	case held != "" || isHeldByDecision:
 		r.noteLines(pending)
 	case isRefused:
 		r.noteLines(pending + " The API server refuses the patch, which is tried again, in the end every ten minutes.")
@@ -61,7 +62,12 @@ func (r *report) notePending(timing obstacle) {
 		r.noteLines(pending + " Nothing is known to hold it: it rolls once the changes have settled, within seconds. If it does not, look whether the " +
 			"actuator runs, and with the flags that were given here. A change of before the workload asked for the source rolls nothing.")
 	}
-	r.hold(held)
+	// What holds the workload holds each row that would roll it, because one roll is for all changes.
+	for i := range r.Sources {
+		if row := &r.Sources[i]; row.decision.Reason.Action() == plan.Roll {
+			row.Held = held
+		}
+	}
 }
 
 // refuse marks the rows for whose changes the last patch was refused, and reports whether there are any.
@@ -86,18 +92,4 @@ func (r *report) refuse() bool {
 func (r *report) isReverted() bool {
 	return r.Last != nil && r.Last.Verb == events.VerbFailed && r.Last.Reason == plan.Reverted.String() &&
 		slices.ContainsFunc(r.Last.Sources, func(s events.OutcomeSource) bool { return slices.Contains(r.Pending, s.Source) })
-}
-
-// isHeldByDecision reports whether the decision about a source holds the workload.
-func (r *report) isHeldByDecision() bool {
-	return slices.ContainsFunc(r.Sources, func(e explanation) bool { return e.Action == plan.Hold.String() })
-}
-
-// hold marks the rows that would roll the workload if it were not held. The reason applies to all of them, because one roll is for all changes.
-func (r *report) hold(reason string) {
-	for i := range r.Sources {
-		if row := &r.Sources[i]; row.isPending() && row.decision.Reason.Action() == plan.Roll {
-			row.Held = reason
-		}
-	}
 }

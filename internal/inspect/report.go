@@ -142,7 +142,7 @@ func (r *report) noteLastOutcome(ctx context.Context, reader *events.Reader, w *
 		if w.Revision != "" {
 			text = "It was rolled. Its outcome is no longer on the stream, which keeps it for 30 days at most."
 		}
-		r.note("%s", text)
+		r.noteLines(text)
 		return events.Outcome{}, nil
 	}
 	if err != nil {

@@ -41,7 +41,7 @@ type Plugin struct {
 	// completionTime bounds how long a shell waits for completions. It is 2 seconds, except in tests.
 	completionTime time.Duration
 
-	// installed is the installation, once a command runs that needs it. It is nil if the flags say everything.
+	// installed is the installation, after a command has searched for it. It is nil if the flags say everything.
 	installed *installation
 	// unsettled is why the installation was not found, if flags have the address of NATS and the cluster. The settings of the actuator are then
 	// not known.

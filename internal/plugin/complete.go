@@ -84,7 +84,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 // RoundTrip calls the function.
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// objects finds the kinds, and once a kind is typed, by any of its names, the objects of that kind in the namespace.
+// objects finds the kinds or, after a kind by any of its names and a slash, the objects of that kind in the namespace.
 func (p *Plugin) objects(kinds []string) finder {
 	return func(ctx context.Context, cmd *cobra.Command, typed string) ([]cobra.Completion, error) {
 		if err := cmd.ValidateArgs(append(cmd.Flags().Args(), typed)); err != nil {

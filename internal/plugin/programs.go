@@ -89,7 +89,7 @@ func (i *installation) isDry() bool {
 	return dry && err == nil
 }
 
-// leader returns who holds the Lease. It returns nil if nobody does, or if there is no election.
+// leader returns the holder of the Lease. It returns nil if there is none, or if there is no election.
 func (i *installation) leader(ctx context.Context, now time.Time) (*leader, error) {
 	if !i.elects() {
 		return nil, nil //nolint:nilnil // All act. A Lease may be left of earlier settings.
@@ -100,7 +100,7 @@ func (i *installation) leader(ctx context.Context, now time.Time) (*leader, erro
 	}
 	lease, err := i.client.CoordinationV1().Leases(namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // Nobody leads, and nothing is wrong.
+		return nil, nil //nolint:nilnil // No actuator leads, and nothing is wrong.
 	}
 	if err != nil {
 		return nil, right{"get", "leases.coordination.k8s.io/" + name, namespace}.explain(err)

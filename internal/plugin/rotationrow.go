@@ -27,7 +27,7 @@ var tones = map[state]string{seen: "seen", skipped: "skip", ready: "ok", running
 
 func (s state) String() string { return tones[s] }
 
-// pending is the tone of the time in which a change is known, but nothing has been decided.
+// pending is the tone of the time between a change and the first decision about it.
 const pending = "pending"
 
 // bar is a period in which an object was in one phase. Its tone is that of a state, or pending.

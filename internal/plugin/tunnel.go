@@ -21,7 +21,7 @@ import (
 // tunnelTimeout bounds how long it may take to open a tunnel. It is as long as commands wait for NATS. The library itself has no limit.
 const tunnelTimeout = 10 * time.Second
 
-// tunnel forwards connections to a port of a pod through the API server, like kubectl port-forward, but does not listen, so that nobody else on
+// tunnel forwards connections to a port of a pod through the API server, like kubectl port-forward, but does not listen, so that no one else on
 // the machine can use it. It implements the dialer of a NATS connection.
 type tunnel struct {
 	dialer httpstream.Dialer
@@ -36,7 +36,7 @@ type tunnel struct {
 	copying  sync.WaitGroup
 }
 
-// openTunnel returns a tunnel to a pod, once the API server has accepted it.
+// openTunnel returns a tunnel to a pod after the API server has accepted it.
 func openTunnel(ctx context.Context, a *access, namespace, pod string, port int) (*tunnel, error) {
 	url := a.typed.CoreV1().RESTClient().Post().Resource("pods").Namespace(namespace).Name(pod).SubResource("portforward").URL()
 	sockets, err := portforward.NewSPDYOverWebsocketDialerForStreaming(url, a.config)
@@ -202,7 +202,7 @@ func (t *tunnel) close() {
 // forwardedConn is a connection to a pod. When it ends, Read returns the error that the kubelet has reported, if any.
 type forwardedConn struct {
 	net.Conn
-	// failed is closed once failure no longer changes.
+	// failed is closed when failure no longer changes.
 	failed  chan struct{}
 	failure error
 }
