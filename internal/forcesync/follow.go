@@ -12,12 +12,9 @@ import (
 const (
 	// syncTimeout is how long to wait for the operator to sync an ExternalSecret.
 	syncTimeout = 5 * time.Minute
-	// slotTime is how long an ExternalSecret that the operator does not sync keeps its slot. After that, the operator is late anyway, and
-	// other syncs need not wait for it.
-	slotTime = 30 * time.Second
-	// failingSlotTime is the slotTime of an ExternalSecret whose last sync failed. It is shorter, because if the sync fails again, its status
-	// does not change, and the failure cannot be seen.
-	failingSlotTime = 3 * time.Second
+	// minSlotTime and maxSlotTime bound how long an ExternalSecret that is not synced keeps its slot: slotFactor times as long as the last sync took.
+	minSlotTime, maxSlotTime = 2 * time.Second, 30 * time.Second
+	slotFactor               = 4
 	// changeWait is how long to wait, after a sync, for an event that says that what it writes has changed. The event mostly arrives before
 	// the sync is seen.
 	changeWait = 3 * time.Second
@@ -29,15 +26,17 @@ const (
 
 // follow begins to follow an ExternalSecret that was patched at the given time, until it is synced and what it writes has changed.
 func (y *Syncer) follow(ctx context.Context, s *pendingSync, since time.Time) {
-	now, keeps := y.host.Now(), slotTime
-	if s.seen.Failed {
-		keeps = failingSlotTime
-	}
-	s.deadline = now.Add(syncTimeout)
+	s.asked = y.host.Now()
 	_, s.wait = y.host.Tracer.Start(s.context(ctx), "wait for sync",
 		trace.WithTimestamp(since), trace.WithAttributes(identityAttributes(identify(s.seen))...))
-	y.await(s, syncing, now.Add(keeps))
+	y.await(s, syncing, s.asked.Add(y.slotTime()))
 	y.review(ctx, s)
+}
+
+// slotTime returns how long an ExternalSecret that is not synced keeps its slot. Some of those that the operator ignores, and of those that fail again,
+// cannot be told from those that it has not got to. But other syncs show how fast it is: if this one takes several times as long, they need not wait.
+func (y *Syncer) slotTime() time.Duration {
+	return min(max(slotFactor*y.lastTook, minSlotTime), maxSlotTime)
 }
 
 // review looks at an ExternalSecret after it has changed.
@@ -57,6 +56,9 @@ func (y *Syncer) review(ctx context.Context, s *pendingSync) {
 			y.enqueue(ctx, s) // the operator may have read it before the change
 		}
 	case s.isSynced():
+		if !before.Failed { // The operator retries a failure with delays of its own.
+			y.lastTook = y.host.Now().Sub(s.asked)
+		}
 		y.synced(ctx, s)
 	case es.Failed && !before.Failed:
 		y.giveUpSlot(ctx, s)
@@ -122,7 +124,7 @@ func (y *Syncer) giveUpSlot(ctx context.Context, s *pendingSync) {
 		return
 	}
 	y.returnSlot(ctx, s)
-	y.await(s, syncing, s.deadline)
+	y.await(s, syncing, s.asked.Add(syncTimeout))
 }
 
 // expire handles a sync whose state ends with time.
@@ -134,7 +136,7 @@ func (y *Syncer) expire(ctx context.Context, s *pendingSync) {
 		y.repeat(ctx, s)
 	case s.state == untried:
 		y.finish(ctx, s, neverTried, nil)
-	case y.host.Now().Before(s.deadline):
+	case y.host.Now().Before(s.asked.Add(syncTimeout)):
 		y.giveUpSlot(ctx, s)
 	case s.seen.Failed:
 		y.finish(ctx, s, refused, nil)

@@ -92,11 +92,11 @@ func TestWhatFailsAnywayIsAskedNoFasterForThat(t *testing.T) {
 		b.start(b.host())
 		b.pass(many*b.took + time.Second)
 		b.rotate("shop/db", 2, nil)
-		b.pass(failingSlotTime - time.Second)
+		b.pass(minSlotTime - time.Second)
 		if asked, most := len(b.taken()), ownSyncs; asked > most {
 			t.Errorf("%d were asked, want %d at most", asked, most)
 		}
-		b.pass(many * failingSlotTime)
+		b.pass(many * minSlotTime)
 		if asked, most := len(b.taken()), ownSyncs; asked != many-most {
 			t.Errorf("%d more were asked, want %d", asked, many-most)
 		}
@@ -111,7 +111,7 @@ func TestADeletedSecretThatCouldNotBeReadBeforeIsNotWaitedForEither(t *testing.T
 		b.start(b.host())
 		b.pass(time.Second)
 		event := b.rotate("shop/db", 2, func(c *events.Change) { c.Verb = events.VerbDeleted })
-		b.pass(failingSlotTime + time.Second)
+		b.pass(minSlotTime + time.Second)
 		b.mustSettle(event)
 		b.want("outcomes", b.outcomes(), []string{"db skipped source-deleted"})
 	})
@@ -128,7 +128,7 @@ func TestWhatTheOperatorDoesNotGetToHoldsUpTheOthersForAWhileOnly(t *testing.T) 
 		b.rotate("shop/db", 2, nil)
 		b.pass(10 * time.Millisecond)
 		other := b.rotate("shop/mail", 2, nil)
-		b.pass(slotTime - time.Second)
+		b.pass(minSlotTime - time.Second)
 		if done, _ := b.isSettled(other); done {
 			t.Error("more are asked than max-syncs allows")
 		}

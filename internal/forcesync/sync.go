@@ -67,8 +67,8 @@ type pendingSync struct {
 	certain bool
 	// hasSlot is set while the sync counts against Host.MaxSyncs.
 	hasSlot bool
-	// deadline is when the wait for the operator ends, once it was asked.
-	deadline time.Time
+	// asked is when the wait for the operator began.
+	asked time.Time
 	// changed is set when what the ExternalSecret writes has changed since the patch.
 	changed bool
 	// unclear is set when it has changed, but maybe only by an earlier change of the store. The sync is then repeated once.

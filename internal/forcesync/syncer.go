@@ -31,6 +31,8 @@ type Syncer struct {
 	last *fair.Turns[*pendingSync]
 	// slots are those of the ExternalSecrets that are patched but not synced yet.
 	slots *fair.Slots
+	// lastTook is how long the operator took for the last sync, or zero before the first.
+	lastTook time.Duration
 	// due is when the first state may end, or zero if none does.
 	due time.Time
 	// sending has the patches that are being sent.
