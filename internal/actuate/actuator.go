@@ -62,10 +62,11 @@ func New(options Options) (*Actuator, error) {
 		Changed: a.dirty.add, Relinked: a.dirty.relink, Returned: a.dirty.comeBack, Log: a.log, Now: options.Now,
 	})
 	if options.ForceSync {
-		a.syncWatch = forcesync.NewWatch(forcesync.WatchOptions{
-			Client: options.Dynamic, Namespaces: a.inventory.Scopes(), Ignored: options.IgnoreNamespaces, Log: a.log,
-			Expect: a.inventory.Expect, Listed: a.inventory.Listed, Denied: a.inventory.Denied,
-		}, a.syncIndex)
+		a.syncWatch = &forcesync.Watch{
+			Index: a.syncIndex, Client: options.Dynamic, Namespaces: a.inventory.Scopes(), Ignored: options.IgnoreNamespaces,
+			Lists: a.inventory.Lists, Log: a.log,
+		}
+		a.syncWatch.Expect()
 	}
 	if a.metrics, err = newMetrics(options, a.kinds); err != nil {
 		return nil, fmt.Errorf("making metrics: %w", err)

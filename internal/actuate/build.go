@@ -77,7 +77,11 @@ func newLoop(s *surroundings, kube *kubeEvents) *loop {
 		term: t, pace: &pace{term: t, rolls: make(map[workload.Key]pacedRoll)},
 		besideReloader: &besideReloader{term: t, by: make(map[string]reloaderRoll)},
 	}
-	syncer := forcesync.New(syncHost(t), s.syncIndex)
+	o := s.options
+	syncer := forcesync.New(forcesync.Options{
+		Cluster: o.Cluster, DryRun: o.DryRun, MaxSyncs: o.MaxSyncs, Alone: len(o.Namespaces) == 1,
+		Client: o.Dynamic, Log: s.log, Tracer: o.Tracer, Now: o.Now,
+	}, t, s.syncIndex)
 	return &loop{
 		term: t, admission: admission, rollouts: rollouts, notes: notes, syncer: syncer,
 		intake: &intake{term: t, notes: notes, syncer: syncer, waiting: make(keySet)},
@@ -87,13 +91,8 @@ func newLoop(s *surroundings, kube *kubeEvents) *loop {
 	}
 }
 
-// syncHost returns what the force-sync needs from the actuator.
-func syncHost(t *term) forcesync.Host {
-	o := t.options
-	return forcesync.Host{
-		Cluster: o.Cluster, DryRun: o.DryRun, MaxSyncs: o.MaxSyncs, Alone: len(o.Namespaces) == 1,
-		Client: o.Dynamic, Log: t.log, Tracer: o.Tracer, Now: o.Now, Report: t.reportSync,
-		Active:      func(ctx context.Context, change int64) { t.metrics.syncsNow.Add(ctx, change) },
-		PatchFailed: func(ctx context.Context) { t.metrics.patchFailed(ctx, forcesync.Kind) },
-	}
-}
+// CountSync implements forcesync.Host.
+func (t *term) CountSync(ctx context.Context, change int64) { t.metrics.syncsNow.Add(ctx, change) }
+
+// CountFailedSync implements forcesync.Host.
+func (t *term) CountFailedSync(ctx context.Context) { t.metrics.patchFailed(ctx, forcesync.Kind) }

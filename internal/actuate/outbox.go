@@ -132,9 +132,8 @@ func (t *term) report(ctx context.Context, outcome events.Outcome) {
 	t.kube.report(ctx, outcome)
 }
 
-// reportSync reports how the sync of an ExternalSecret has ended, and how long ago the watcher saw the change. If warning is not empty, it is the
-// reason of a Kubernetes Event about it.
-func (t *term) reportSync(ctx context.Context, outcome events.Outcome, warning string, took time.Duration) {
+// ReportSync implements forcesync.Host.
+func (t *term) ReportSync(ctx context.Context, outcome events.Outcome, warning string, took time.Duration) {
 	t.outbox.add(outcome)
 	if warning != "" {
 		message := outcome.Reason + ": " + outcome.Message + " (" + outcome.Sources[0].Source + ")"

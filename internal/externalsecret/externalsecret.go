@@ -3,6 +3,7 @@ package externalsecret
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 
 	esv1 "github.com/external-secrets/external-secrets/apis/externalsecrets/v1"
@@ -34,6 +35,25 @@ type ExternalSecret struct {
 	noInterval bool
 	// generates says that a generator provides one of the entries.
 	generates bool
+}
+
+// reference is an entry of data or dataFrom.
+type reference struct {
+	store types.NamespacedName
+	key   string
+	// version is the pinned version. Empty means the latest.
+	version string
+	// metadata says that the secret's metadata is read instead of its data.
+	metadata bool
+	// find is nil if the reference names a key.
+	find *find
+}
+
+// find selects secrets by name or by tags.
+type find struct {
+	path *string
+	// name is nil if secrets are selected by tags, or by an expression that is too large to be kept. Then any secret may match.
+	name *regexp.Regexp
 }
 
 // Read reads an ExternalSecret. An object that does not fit the API reads nothing and has the error in Problems.
@@ -176,4 +196,54 @@ func (es *ExternalSecret) ReadsElsewhere(stores Stores, r Rotation) (server stri
 		}
 	}
 	return "", false
+}
+
+// templates returns the Secrets and ConfigMaps that the template of a target names. What the ExternalSecret writes is left out, because each sync
+// would lead to another one.
+func (es *ExternalSecret) templates(template *esv1.ExternalSecretTemplate) []events.Source {
+	if template == nil {
+		return nil
+	}
+	var list []events.Source
+	add := func(kind events.Kind, ref *esv1.TemplateRef) {
+		if ref == nil {
+			return
+		}
+		if source := (events.Source{Kind: kind, Namespace: es.Namespace, Name: ref.Name}); source != es.Target {
+			list = append(list, source)
+		}
+	}
+	for _, from := range template.TemplateFrom {
+		add(events.KindSecret, from.Secret)
+		add(events.KindConfigMap, from.ConfigMap)
+	}
+	return list
+}
+
+// Obstacle is the reason why an ExternalSecret must not be asked to sync now, as outcomes name it. It is empty if there is none.
+type Obstacle string
+
+// The obstacles.
+const (
+	// CreatedOnce is a refreshPolicy with which the operator never syncs again.
+	CreatedOnce Obstacle = "created-once"
+	// NoInterval is a refreshInterval of zero, with which the operator never syncs again either.
+	NoInterval Obstacle = "no-refresh-interval"
+	// Generates is an entry with a new value at every sync, such as a generated password or a lease.
+	Generates Obstacle = "generator"
+)
+
+// Obstacle returns the reason why the ExternalSecret must not be asked to sync now. The refresh policy is no obstacle before
+// the first sync, which is about to happen anyway.
+func (es *ExternalSecret) Obstacle() Obstacle {
+	synced := es.SyncedVersion != ""
+	switch {
+	case es.generates:
+		return Generates
+	case synced && es.policy == esv1.RefreshPolicyCreatedOnce:
+		return CreatedOnce
+	case synced && es.noInterval && es.policy != esv1.RefreshPolicyOnChange:
+		return NoInterval
+	}
+	return ""
 }

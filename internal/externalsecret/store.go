@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 
+	esv1 "github.com/external-secrets/external-secrets/apis/externalsecrets/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -33,6 +34,26 @@ type condition struct {
 	names    []string
 	selector labels.Selector  // nil matches none
 	regexps  []*regexp.Regexp // nil stands for one that is too large to be kept, and matches all
+}
+
+// storeSpec decodes only the parts of a SecretStore or ClusterSecretStore that are needed: a newer field of one of the many
+// providers must not make decoding fail, and the provider openBao is newer than the types.
+type storeSpec struct {
+	Spec struct {
+		Provider struct {
+			Vault   *providerSpec `json:"vault"`
+			OpenBao *providerSpec `json:"openBao"`
+		} `json:"provider"`
+		Conditions []esv1.ClusterSecretStoreCondition `json:"conditions"`
+	} `json:"spec"`
+}
+
+// providerSpec has the fields that both providers share.
+type providerSpec struct {
+	Server    string                   `json:"server"`
+	Path      *string                  `json:"path"`
+	Version   esv1.VaultKVStoreVersion `json:"version"`
+	Namespace string                   `json:"namespace"`
 }
 
 // ReadStore reads a SecretStore or a ClusterSecretStore. A malformed one has no provider, and its Problems say why.
@@ -104,4 +125,14 @@ func maySelect(selector labels.Selector, namespace string) bool {
 	return selectable && !slices.ContainsFunc(requirements, func(r labels.Requirement) bool {
 		return r.Key() == corev1.LabelMetadataName && !r.Matches(known)
 	})
+}
+
+// expressions compiles the regular expressions of one object. Its author must not exhaust the time and the memory of the programs.
+type expressions struct{ steps int }
+
+// compile compiles an expression. If it is too large, the error is expression.ErrTooLarge: anything may match it.
+func (e *expressions) compile(text string) (*regexp.Regexp, error) {
+	compiled, steps, err := expression.Compile(text, expression.MaxSteps-e.steps)
+	e.steps += steps
+	return compiled, err
 }

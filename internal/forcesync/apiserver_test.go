@@ -67,7 +67,7 @@ func (b *bed) remove(name string) {
 	defer b.mu.Unlock()
 	obj := b.objects[types.NamespacedName{Namespace: "shop", Name: name}]
 	delete(b.objects, nameOf(obj))
-	b.y.index.drop(externalsecret.Read(obj))
+	b.y.index.put(externalsecret.Read(obj), true)
 }
 
 // write stores an object under a new version, and shows it to the actuator.
@@ -83,9 +83,9 @@ func (b *bed) show(obj *unstructured.Unstructured) {
 		return
 	}
 	if obj.GetNamespace() == "" {
-		b.y.index.put(externalsecret.ReadCluster(obj))
+		b.y.index.put(externalsecret.ReadCluster(obj), false)
 	} else {
-		b.y.index.put(externalsecret.Read(obj))
+		b.y.index.put(externalsecret.Read(obj), false)
 	}
 }
 

@@ -78,38 +78,46 @@ func newBed(t *testing.T) *bed {
 	return b
 }
 
-// host returns a Host that talks to the cluster.
-func (b *bed) host() Host {
+// options returns Options with a client of the cluster.
+func (b *bed) options() Options {
 	client := dynamicfake.NewSimpleDynamicClient(runtime.NewScheme())
 	client.PrependReactor("patch", "*", b.patch)
-	return Host{
+	return Options{
 		Cluster: "demo", MaxSyncs: maxSyncs, Client: client, Now: time.Now,
 		Log: slog.New(slog.DiscardHandler), Tracer: tracenoop.NewTracerProvider().Tracer(""),
-		Report: func(_ context.Context, outcome events.Outcome, warning string, _ time.Duration) {
-			b.published = append(b.published, outcome)
-			if warning != "" {
-				b.warned = append(b.warned, outcome.Workload.Name+" "+warning+" "+outcome.Reason+": "+outcome.Message)
-			}
-		},
-		Active:      func(_ context.Context, change int64) { b.active += change },
-		PatchFailed: func(context.Context) {},
 	}
 }
 
+// ReportSync implements Host.
+func (b *bed) ReportSync(_ context.Context, outcome events.Outcome, warning string, _ time.Duration) {
+	b.published = append(b.published, outcome)
+	if warning != "" {
+		b.warned = append(b.warned, outcome.Workload.Name+" "+warning+" "+outcome.Reason+": "+outcome.Message)
+	}
+}
+
+// CountSync implements Host.
+func (b *bed) CountSync(_ context.Context, change int64) { b.active += change }
+
+// CountFailedSync implements Host.
+func (b *bed) CountFailedSync(context.Context) {}
+
 // start starts an actuator, after stopping the previous one.
-func (b *bed) start(host Host) {
+func (b *bed) start() { b.startWith(b.options()) }
+
+func (b *bed) startWith(options Options) {
 	b.Helper()
 	if b.stop != nil {
 		b.stop()
 	}
 	index := NewIndex()
-	y := New(host, index)
+	y := New(options, b, index)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.y, b.settled, b.active = y, make(map[*event]error), 0
-	index.put(externalsecret.ReadStore(b.parse("metadata: {name: bao}\nspec: {provider: {vault: {server: 'https://bao', path: secret}}}")))
+	index.put(externalsecret.ReadStore(b.parse("metadata: {name: bao}\nspec: {provider: {vault: {server: 'https://bao', path: secret}}}")), false)
 	index.put(externalsecret.ReadStore(b.parse(
-		"metadata: {name: roles}\nspec: {provider: {vault: {server: 'https://bao', path: database, version: v1}}}")))
+		"metadata: {name: roles}\nspec: {provider: {vault: {server: 'https://bao', path: database, version: v1}}}")), false)
 	for _, name := range slices.SortedFunc(maps.Keys(b.objects), compareNames) {
 		b.show(b.objects[name])
 	}

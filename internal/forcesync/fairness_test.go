@@ -16,7 +16,7 @@ func TestARotationThatManyReadHoldsUpAnotherByAFewSyncsOnly(t *testing.T) {
 			b.secret(fmt.Sprintf("many-%03d", i), "shop/db", "")
 		}
 		b.secret("single", "shop/mail", "")
-		b.start(b.host())
+		b.start()
 		large := b.rotate("shop/db", 2, nil)
 		b.pass(time.Second)
 		before := 0
@@ -73,7 +73,7 @@ func TestATenantWhoseSyncsNeverEndHoldsNoOther(t *testing.T) {
 				}
 				b.secret("db", "shop/db", "")
 				b.secret("mail", "shop/mail", "")
-				b.start(b.host())
+				b.start()
 				b.pass(time.Minute)
 				b.rotate("shop/db", 2, nil)
 				b.pass(time.Second)
@@ -120,7 +120,7 @@ func TestASlowOperatorIsAskedForFewAtATime(t *testing.T) {
 		for i := range many {
 			b.secret(fmt.Sprintf("db-%02d", i), "shop/db", "")
 		}
-		b.start(b.host())
+		b.start()
 		b.rotate("shop/db", 2, nil)
 		b.pass(many*b.took + time.Minute)
 		b.with(func() {
@@ -152,7 +152,7 @@ func storm(t *testing.T, first bool, breaks func(b *bed, name string)) (took tim
 				breaks(b, name)
 			}
 		}
-		b.start(b.host())
+		b.start()
 		b.pass(time.Minute)
 		began, synced := time.Now(), 0
 		b.ask(func() {

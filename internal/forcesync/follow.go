@@ -7,6 +7,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/externalsecret"
 )
 
 const (
@@ -26,8 +27,8 @@ const (
 
 // follow begins to follow an ExternalSecret that was patched at the given time, until it is synced and what it writes has changed.
 func (y *Syncer) follow(ctx context.Context, s *pendingSync, since time.Time) {
-	s.asked = y.host.Now()
-	_, s.wait = y.host.Tracer.Start(s.context(ctx), "wait for sync",
+	s.asked = y.Now()
+	_, s.wait = y.Tracer.Start(s.context(ctx), "wait for sync",
 		trace.WithTimestamp(since), trace.WithAttributes(identityAttributes(identify(s.seen))...))
 	y.await(s, syncing, s.asked.Add(y.slotTime()))
 	y.review(ctx, s)
@@ -39,7 +40,7 @@ func (y *Syncer) slotTime() time.Duration {
 	return min(max(slotFactor*y.lastTook, minSlotTime), maxSlotTime)
 }
 
-// review looks at an ExternalSecret after it has changed.
+// review looks at the ExternalSecret of a sync, which may have changed.
 func (y *Syncer) review(ctx context.Context, s *pendingSync) {
 	if s.state != syncing && s.state != untried {
 		return
@@ -53,11 +54,11 @@ func (y *Syncer) review(ctx context.Context, s *pendingSync) {
 	switch {
 	case s.state == untried:
 		if !es.Untried() {
-			y.enqueue(ctx, s) // the operator may have read it before the change
+			y.enqueue(ctx, s) // The operator may have read it before the change.
 		}
 	case s.isSynced():
 		if !before.Failed { // The operator retries a failure with delays of its own.
-			y.lastTook = y.host.Now().Sub(s.asked)
+			y.lastTook = y.Now().Sub(s.asked)
 		}
 		y.synced(ctx, s)
 	case es.Failed && !before.Failed:
@@ -73,13 +74,13 @@ func (y *Syncer) synced(ctx context.Context, s *pendingSync) {
 		y.finish(ctx, s, done, nil)
 		return
 	}
-	y.await(s, checking, y.host.Now().Add(changeWait))
+	y.await(s, checking, y.Now().Add(changeWait))
 }
 
 // targetChanged is called when a Secret or ConfigMap, which ExternalSecrets may write, has changed.
 func (y *Syncer) targetChanged(ctx context.Context, target events.Source) {
 	var syncs []*pendingSync
-	for _, es := range y.index.linked(y.index.targets, target) {
+	for _, es := range y.index.find(targetKey(target)) {
 		for _, s := range y.pending[nameOf(es)] {
 			if s.state != queued || s.repeat > 0 { // Before the first patch, no change is due to the sync.
 				syncs = append(syncs, s)
@@ -87,10 +88,10 @@ func (y *Syncer) targetChanged(ctx context.Context, target events.Source) {
 		}
 	}
 	if len(syncs) == 1 && len(y.pending[nameOf(syncs[0].seen)]) == 1 && syncs[0].showsContent() {
-		y.noteVisible(syncs[0])
+		y.markVisible(syncs[0])
 	}
 	for _, s := range syncs {
-		if all := y.pending[nameOf(s.seen)]; s.mayLack(all) && y.index.readsOnlyKV(s.seen, all) {
+		if all := y.pending[nameOf(s.seen)]; s.mayLack(all) && y.readsOnlyKV(s.seen, all) {
 			s.unclear = true
 		} else {
 			s.changed = true
@@ -103,15 +104,23 @@ func (y *Syncer) targetChanged(ctx context.Context, target events.Source) {
 	}
 }
 
-// noteVisible records, for all syncs of the same change, that the store returns that change.
-func (y *Syncer) noteVisible(shown *pendingSync) {
+// readsOnlyKV reports whether an ExternalSecret reads nothing that may differ in each answer, as far as its syncs show it.
+func (y *Syncer) readsOnlyKV(es *externalsecret.ExternalSecret, syncs group) bool {
+	rotations := make([]externalsecret.Rotation, 0, len(syncs))
+	for _, s := range syncs {
+		rotations = append(rotations, s.rotation)
+	}
+	return es.ReadsOnlyKV(y.index.store, rotations)
+}
+
+// markVisible records, for all syncs of the same change, that the store returns that change.
+func (y *Syncer) markVisible(shown *pendingSync) {
 	if !shown.visible.IsZero() {
 		return
 	}
-	now := y.host.Now()
 	for _, all := range y.pending {
 		if s := all[shown.change.Source]; s != nil && s.change.ID() == shown.change.ID() {
-			s.visible = now
+			s.visible = y.Now()
 		}
 	}
 }
@@ -136,7 +145,7 @@ func (y *Syncer) expire(ctx context.Context, s *pendingSync) {
 		y.repeat(ctx, s)
 	case s.state == untried:
 		y.finish(ctx, s, neverTried, nil)
-	case y.host.Now().Before(s.asked.Add(syncTimeout)):
+	case y.Now().Before(s.asked.Add(syncTimeout)):
 		y.giveUpSlot(ctx, s)
 	case s.seen.Failed:
 		y.finish(ctx, s, refused, nil)
@@ -156,7 +165,7 @@ func (y *Syncer) repeat(ctx context.Context, s *pendingSync) {
 		return
 	}
 	s.repeat++
-	y.host.Log.DebugContext(s.context(ctx), "sync may have changed nothing; repeating",
+	y.Log.DebugContext(s.context(ctx), "sync may have changed nothing; repeating",
 		"externalsecret", s.seen.Name, "namespace", s.seen.Namespace, "repeat", s.repeat)
 	y.enqueue(ctx, s)
 }

@@ -32,7 +32,7 @@ func TestASyncThatDoesNotComeIsGivenUpInTheEnd(t *testing.T) {
 			inBed(t, func(b *bed) {
 				test.prepare(b)
 				b.secret("db", "shop/db", "")
-				b.start(b.host())
+				b.start()
 				event := b.rotate("shop/db", 2, nil)
 				b.pass(5*time.Minute - time.Second)
 				if done, _ := b.isSettled(event); done {
@@ -52,7 +52,7 @@ func TestASyncThatFailsAtFirstIsWaitedFor(t *testing.T) {
 	inBed(t, func(b *bed) {
 		b.secret("db", "shop/db", "")
 		b.failing["db"] = true
-		b.start(b.host())
+		b.start()
 		event := b.rotate("shop/db", 2, nil)
 		b.pass(time.Minute)
 		b.with(func() { b.failing["db"] = false })
@@ -71,7 +71,7 @@ func TestWhatFailsHoldsUpNothingElse(t *testing.T) {
 			b.failing[name] = true
 		}
 		b.secret("mail", "shop/mail", "")
-		b.start(b.host())
+		b.start()
 		b.rotate("shop/db", 2, nil)
 		b.pass(10 * time.Millisecond)
 		other := b.rotate("shop/mail", 2, nil)
@@ -89,7 +89,7 @@ func TestWhatFailsAnywayIsAskedNoFasterForThat(t *testing.T) {
 			b.failing[name] = true
 			b.queue <- types.NamespacedName{Namespace: "shop", Name: name}
 		}
-		b.start(b.host())
+		b.start()
 		b.pass(many*b.took + time.Second)
 		b.rotate("shop/db", 2, nil)
 		b.pass(minSlotTime - time.Second)
@@ -108,7 +108,7 @@ func TestADeletedSecretThatCouldNotBeReadBeforeIsNotWaitedForEither(t *testing.T
 		b.secret("db", "shop/db", "")
 		b.failing["db"] = true
 		b.queue <- types.NamespacedName{Namespace: "shop", Name: "db"}
-		b.start(b.host())
+		b.start()
 		b.pass(time.Second)
 		event := b.rotate("shop/db", 2, func(c *events.Change) { c.Verb = events.VerbDeleted })
 		b.pass(minSlotTime + time.Second)
@@ -124,7 +124,7 @@ func TestWhatTheOperatorDoesNotGetToHoldsUpTheOthersForAWhileOnly(t *testing.T) 
 			b.deaf[name] = true
 		}
 		b.secret("mail", "shop/mail", "")
-		b.start(b.host())
+		b.start()
 		b.rotate("shop/db", 2, nil)
 		b.pass(10 * time.Millisecond)
 		other := b.rotate("shop/mail", 2, nil)
@@ -141,7 +141,7 @@ func TestADeletedSecretIsNotWaitedFor(t *testing.T) {
 	inBed(t, func(b *bed) {
 		b.secret("db", "shop/db", "")
 		b.failing["db"] = true // for there is nothing to read
-		b.start(b.host())
+		b.start()
 		event := b.rotate("shop/db", 2, func(c *events.Change) {
 			c.Verb, c.Store.Operation, c.Store.Revision = events.VerbDeleted, "delete", "2/deleted"
 		})
@@ -198,7 +198,7 @@ func TestAWrittenVersionThatChangesNothingIsAskedForAgain(t *testing.T) {
 			inBed(t, func(b *bed) {
 				b.secret("db", "shop/db", test.target)
 				b.read = stale(test.stale)
-				b.start(b.host())
+				b.start()
 				event := b.rotate("shop/db", 2, test.mutate)
 				b.pass(20 * time.Second)
 				b.mustSettle(event)
@@ -215,7 +215,7 @@ func TestASyncWhoseTargetChangesWhileItWaitsFinishesOnce(t *testing.T) {
 	inBed(t, func(b *bed) {
 		b.took = 10 * time.Second
 		b.secret("db", "shop/db", ", target: {name: old}")
-		b.start(b.host())
+		b.start()
 		first := b.rotate("shop/db", 2, nil)
 		b.pass(time.Second)
 		b.with(func() {

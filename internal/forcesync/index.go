@@ -13,81 +13,36 @@ import (
 	"github.com/keyturn/keyturn/internal/externalsecret"
 )
 
-// Index has the ExternalSecrets and their stores, and finds the ExternalSecrets that read a path of a secret store. A Watch feeds it. It collects for
-// a Syncer what has changed, and the answers to its patches. It is safe for concurrent use.
+// Index has the ExternalSecrets and their stores, and finds the ExternalSecrets that read a path of a secret store. A Watch fills it. It also collects
+// the answers to the patches of a Syncer. It is safe for concurrent use.
 type Index struct {
-	// signal is readable when something was collected.
+	// signal is readable when something has changed.
 	signal chan struct{}
 
-	mu       sync.RWMutex
-	secrets  map[types.NamespacedName]*externalsecret.ExternalSecret
-	clusters map[string]*externalsecret.ClusterExternalSecret
+	mu      sync.RWMutex
+	secrets map[types.NamespacedName]*externalsecret.ExternalSecret
+	// clusters has the metadata of the ClusterExternalSecrets. Like a ClusterSecretStore, they have no namespace.
+	clusters map[types.NamespacedName]*metav1.ObjectMeta
 	stores   map[types.NamespacedName]*externalsecret.Store
-	// readers has the ExternalSecrets by what they read, users by the stores that they name, templates by what their templates name, and targets by
-	// what they write.
-	readers            nameSets[externalsecret.Key]
-	users              nameSets[types.NamespacedName]
-	templates, targets nameSets[events.Source]
-	// changed has the names of the ExternalSecrets that were changed or deleted. It is nil while there is no Syncer: nothing is collected then.
-	changed map[types.NamespacedName]struct{}
-	answers []answer
+	// by has the names of the ExternalSecrets by their keys.
+	by      map[any]map[types.NamespacedName]struct{}
+	answers []*patch
 }
+
+// templateKey is the key of an ExternalSecret whose template names a source, and targetKey that of one that writes it.
+type (
+	templateKey events.Source
+	targetKey   events.Source
+)
 
 // NewIndex returns an empty Index.
 func NewIndex() *Index {
 	return &Index{
-		signal:    make(chan struct{}, 1),
-		secrets:   make(map[types.NamespacedName]*externalsecret.ExternalSecret),
-		clusters:  make(map[string]*externalsecret.ClusterExternalSecret),
-		stores:    make(map[types.NamespacedName]*externalsecret.Store),
-		readers:   make(nameSets[externalsecret.Key]),
-		users:     make(nameSets[types.NamespacedName]),
-		templates: make(nameSets[events.Source]),
-		targets:   make(nameSets[events.Source]),
-	}
-}
-
-// attend begins to collect for a Syncer. All known ExternalSecrets count as changed.
-func (x *Index) attend() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.changed = make(map[types.NamespacedName]struct{}, len(x.secrets))
-	for name := range x.secrets {
-		x.mark(name)
-	}
-}
-
-// leave drops what was not taken, and everything that comes later.
-func (x *Index) leave() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.changed, x.answers = nil, nil
-}
-
-// take returns what was collected, and forgets it.
-func (x *Index) take() (changed map[types.NamespacedName]struct{}, answers []answer) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	changed, answers = x.changed, x.answers
-	if x.answers = nil; changed != nil {
-		x.changed = make(map[types.NamespacedName]struct{})
-	}
-	return changed, answers
-}
-
-// mark collects an ExternalSecret that has changed.
-func (x *Index) mark(name types.NamespacedName) {
-	if x.changed != nil {
-		x.changed[name] = struct{}{}
-		x.alert()
-	}
-}
-
-// alert signals that something was collected.
-func (x *Index) alert() {
-	select {
-	case x.signal <- struct{}{}:
-	default: // signaled already
+		signal:   make(chan struct{}, 1),
+		secrets:  make(map[types.NamespacedName]*externalsecret.ExternalSecret),
+		clusters: make(map[types.NamespacedName]*metav1.ObjectMeta),
+		stores:   make(map[types.NamespacedName]*externalsecret.Store),
+		by:       make(map[any]map[types.NamespacedName]struct{}),
 	}
 }
 
@@ -98,57 +53,23 @@ func (x *Index) get(name types.NamespacedName) *externalsecret.ExternalSecret {
 	return x.secrets[name]
 }
 
-// owner returns the ClusterExternalSecret that created an ExternalSecret, or nil if there is none or it is unknown.
-func (x *Index) owner(es *externalsecret.ExternalSecret) *externalsecret.ClusterExternalSecret {
+// target returns what to patch to sync an ExternalSecret.
+func (x *Index) target(es *externalsecret.ExternalSecret) target {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	return x.clusters[es.Owner]
+	if owner := x.clusters[types.NamespacedName{Name: es.Owner}]; owner != nil {
+		return target{*owner, externalsecret.ClusterExternalSecrets}
+	}
+	return target{es.ObjectMeta, externalsecret.ExternalSecrets}
 }
 
-// linked lists the ExternalSecrets that have a Secret or a ConfigMap in their templates, or as their targets, in no order.
-func (x *Index) linked(by nameSets[events.Source], source events.Source) []*externalsecret.ExternalSecret {
+// find lists the ExternalSecrets that have any of the keys, sorted by namespace and name.
+func (x *Index) find(keys ...any) []*externalsecret.ExternalSecret {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	var list []*externalsecret.ExternalSecret
-	for name := range by[source] {
-		list = append(list, x.secrets[name])
-	}
-	return list
-}
-
-// templateSources lists what templates name, in no order.
-func (x *Index) templateSources() []events.Source {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return slices.Collect(maps.Keys(x.templates))
-}
-
-// dependents lists the ExternalSecrets that read what a rotation wrote, sorted by namespace and name. Its cost depends only on the number
-// of ExternalSecrets that read the path or search its mount.
-func (x *Index) dependents(r externalsecret.Rotation) []*externalsecret.ExternalSecret {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return slices.DeleteFunc(x.near(r), func(es *externalsecret.ExternalSecret) bool { return !es.Reads(x.store, r) })
-}
-
-// elsewhere returns ExternalSecrets that read what a rotation wrote at an address that is not of its store, one for each such address.
-func (x *Index) elsewhere(r externalsecret.Rotation) map[string]types.NamespacedName {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	found := make(map[string]types.NamespacedName)
-	for _, es := range x.near(r) {
-		if server, ok := es.ReadsElsewhere(x.store, r); ok {
-			found[server] = nameOf(es)
-		}
-	}
-	return found
-}
-
-// near lists the ExternalSecrets that read or search the path of a rotation in any store, sorted by namespace and name.
-func (x *Index) near(r externalsecret.Rotation) []*externalsecret.ExternalSecret {
-	var list []*externalsecret.ExternalSecret
-	for _, key := range r.Keys() {
-		for name := range x.readers[key] {
+	for _, key := range keys {
+		for name := range x.by[key] {
 			list = append(list, x.secrets[name])
 		}
 	}
@@ -158,127 +79,138 @@ func (x *Index) near(r externalsecret.Rotation) []*externalsecret.ExternalSecret
 	return slices.Compact(list)
 }
 
-// readsOnlyKV reports whether an ExternalSecret reads nothing that may differ in each answer, as far as its syncs show it.
-func (x *Index) readsOnlyKV(es *externalsecret.ExternalSecret, syncs group) bool {
-	rotations := make([]externalsecret.Rotation, 0, len(syncs))
-	for _, s := range syncs {
-		rotations = append(rotations, s.rotation)
+// near lists the ExternalSecrets that read or search the path of a rotation in any store. Its cost depends only on their number.
+func (x *Index) near(r externalsecret.Rotation) []*externalsecret.ExternalSecret {
+	var keys []any
+	for _, key := range r.Keys() {
+		keys = append(keys, key)
 	}
+	return x.find(keys...)
+}
+
+// dependents lists the ExternalSecrets that read what a rotation wrote.
+func (x *Index) dependents(r externalsecret.Rotation) []*externalsecret.ExternalSecret {
+	return slices.DeleteFunc(x.near(r), func(es *externalsecret.ExternalSecret) bool { return !es.Reads(x.store, r) })
+}
+
+// templateSources lists what templates name, in no order.
+func (x *Index) templateSources() []events.Source {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	return es.ReadsOnlyKV(x.store, rotations)
+	var list []events.Source
+	for key := range x.by {
+		if source, ok := key.(templateKey); ok {
+			list = append(list, events.Source(source))
+		}
+	}
+	return list
 }
 
 // store returns a store, or nil if it does not exist.
-func (x *Index) store(name types.NamespacedName) *externalsecret.Store { return x.stores[name] }
-
-// put stores the state of an object, unless a newer one is known.
-func (x *Index) put(obj any) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	switch o := obj.(type) {
-	case *externalsecret.ExternalSecret:
-		if earlier := x.secrets[nameOf(o)]; earlier == nil || earlier.UID != o.UID || events.Newer(o.ResourceVersion, earlier.ResourceVersion) {
-			x.set(nameOf(o), o)
-		}
-	case *externalsecret.Store:
-		x.setStore(nameOf(o), o)
-	case *externalsecret.ClusterExternalSecret:
-		x.clusters[o.Name] = o
-	}
+func (x *Index) store(name types.NamespacedName) *externalsecret.Store {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.stores[name]
 }
 
-// drop removes an object.
-func (x *Index) drop(obj any) {
+// put stores the state of an object, unless it is an ExternalSecret of which a newer one is known. If the object is gone, put removes it.
+func (x *Index) put(obj metav1.Object, gone bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	name := nameOf(obj)
 	switch o := obj.(type) {
 	case *externalsecret.ExternalSecret:
-		x.set(nameOf(o), nil)
+		if earlier := x.secrets[name]; gone || earlier == nil || earlier.UID != o.UID || events.Newer(o.ResourceVersion, earlier.ResourceVersion) {
+			x.replace(o, gone)
+		}
 	case *externalsecret.Store:
-		x.setStore(nameOf(o), nil)
-	case *externalsecret.ClusterExternalSecret:
-		delete(x.clusters, o.Name)
-	}
-}
-
-// answer collects the answer to a patch. It does not resurrect an ExternalSecret that has been deleted or replaced since.
-func (x *Index) answer(a answer) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if es := a.after; es != nil {
-		if earlier := x.secrets[nameOf(es)]; earlier != nil && earlier.UID == es.UID && events.Newer(es.ResourceVersion, earlier.ResourceVersion) {
-			x.set(nameOf(es), es)
+		users := slices.Collect(maps.Keys(x.by[name]))
+		for _, user := range users {
+			x.link(x.secrets[user], false)
+		}
+		if x.stores[name] = o; gone {
+			delete(x.stores, name)
+		}
+		for _, user := range users {
+			x.link(x.secrets[user], true)
+		}
+	case *metav1.ObjectMeta:
+		if x.clusters[name] = o; gone {
+			delete(x.clusters, name)
 		}
 	}
-	x.answers = append(x.answers, a)
 	x.alert()
 }
 
-// set replaces an ExternalSecret, or removes it if es is nil.
-func (x *Index) set(name types.NamespacedName, es *externalsecret.ExternalSecret) {
+// answer collects the answer to a patch. It does not resurrect an ExternalSecret that has been deleted or replaced since.
+func (x *Index) answer(p *patch) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if es := p.after; es != nil {
+		if earlier := x.secrets[nameOf(es)]; earlier != nil && earlier.UID == es.UID && events.Newer(es.ResourceVersion, earlier.ResourceVersion) {
+			x.replace(es, false)
+		}
+	}
+	x.answers = append(x.answers, p)
+	x.alert()
+}
+
+// take returns the answers that were collected, and forgets them.
+func (x *Index) take() (answers []*patch) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	answers, x.answers = x.answers, nil
+	return answers
+}
+
+// alert signals that something has changed.
+func (x *Index) alert() {
+	select {
+	case x.signal <- struct{}{}:
+	default: // signaled already
+	}
+}
+
+// replace replaces an ExternalSecret, or removes it if it is gone.
+func (x *Index) replace(es *externalsecret.ExternalSecret, gone bool) {
+	name := nameOf(es)
 	if earlier := x.secrets[name]; earlier != nil {
+		x.link(earlier, false)
+	}
+	if x.secrets[name] = es; gone {
 		delete(x.secrets, name)
-		x.templates.remove(name, earlier.Templates...)
-		x.targets.remove(name, earlier.Target)
-		x.users.remove(name, earlier.Stores()...)
-		x.readers.remove(name, x.keys(earlier)...)
+		return
 	}
-	if es != nil {
-		x.secrets[name] = es
-		x.templates.add(name, es.Templates...)
-		x.targets.add(name, es.Target)
-		x.users.add(name, es.Stores()...)
-		x.readers.add(name, x.keys(es)...)
-	}
-	x.mark(name)
+	x.link(es, true)
 }
 
-// setStore replaces a store, or removes it if store is nil, and updates the readers that use it.
-func (x *Index) setStore(name types.NamespacedName, store *externalsecret.Store) {
-	for user := range x.users[name] {
-		x.readers.remove(user, x.keys(x.secrets[user])...)
+// link has an ExternalSecret found by its keys: the paths that it reads, as far as its stores are known, the stores that it names, what its template
+// names, and what it writes. If in is false, it is not found any more.
+func (x *Index) link(es *externalsecret.ExternalSecret, in bool) {
+	keys := []any{targetKey(es.Target)}
+	for _, source := range es.Templates {
+		keys = append(keys, templateKey(source))
 	}
-	if store == nil {
-		delete(x.stores, name)
-	} else {
-		x.stores[name] = store
+	for _, store := range es.Stores() {
+		keys = append(keys, store)
 	}
-	for user := range x.users[name] {
-		x.readers.add(user, x.keys(x.secrets[user])...)
-	}
-}
-
-// keys returns the keys of what an ExternalSecret reads, as far as its stores are known.
-func (x *Index) keys(es *externalsecret.ExternalSecret) []externalsecret.Key {
-	var keys []externalsecret.Key
-	for _, place := range es.Places(x.store) {
+	for _, place := range es.Places(func(name types.NamespacedName) *externalsecret.Store { return x.stores[name] }) {
 		keys = append(keys, place.Key())
 	}
-	return keys
+	for _, key := range keys {
+		if x.by[key] == nil {
+			x.by[key] = make(map[types.NamespacedName]struct{})
+		}
+		if x.by[key][nameOf(es)] = struct{}{}; !in {
+			delete(x.by[key], nameOf(es))
+		}
+		if len(x.by[key]) == 0 {
+			delete(x.by, key)
+		}
+	}
 }
 
 // nameOf returns the name of an object in the index.
 func nameOf(obj metav1.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
-}
-
-// nameSets has a set of names for each key.
-type nameSets[K comparable] map[K]map[types.NamespacedName]struct{}
-
-func (n nameSets[K]) add(name types.NamespacedName, keys ...K) {
-	for _, key := range keys {
-		if n[key] == nil {
-			n[key] = make(map[types.NamespacedName]struct{})
-		}
-		n[key][name] = struct{}{}
-	}
-}
-
-func (n nameSets[K]) remove(name types.NamespacedName, keys ...K) {
-	for _, key := range keys {
-		if delete(n[key], name); len(n[key]) == 0 {
-			delete(n, key)
-		}
-	}
 }

@@ -2,12 +2,10 @@ package forcesync
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
 	"github.com/keyturn/keyturn/internal/externalsecret"
@@ -20,30 +18,7 @@ type indexBed struct {
 	version int
 }
 
-func newIndexBed(t *testing.T) *indexBed {
-	index := NewIndex()
-	index.attend()
-	return &indexBed{T: t, Index: index}
-}
-
-// changed returns the names of what has changed since the last call.
-func (b *indexBed) changed() []string {
-	changed, _ := b.take()
-	var names []string
-	for name := range changed {
-		names = append(names, name.Name)
-	}
-	slices.Sort(names)
-	return names
-}
-
-// wantChanged checks what has changed since the last call.
-func (b *indexBed) wantChanged(want ...string) {
-	b.Helper()
-	if diff := cmp.Diff(want, b.changed()); diff != "" {
-		b.Errorf("changed (-want +got):\n%s", diff)
-	}
-}
+func newIndexBed(t *testing.T) *indexBed { return &indexBed{T: t, Index: NewIndex()} }
 
 func (b *indexBed) object(text string) *unstructured.Unstructured {
 	b.Helper()
@@ -90,45 +65,38 @@ func (b *indexBed) wantReaders(path string, want ...string) {
 func TestTheIndexOfSyncsFollowsWhatChanges(t *testing.T) {
 	b := newIndexBed(t)
 	db, mail := b.secret("db", "shop/db"), b.secret("mail", "shop/mail")
-	b.put(db)
-	b.put(mail)
-	b.wantChanged("db", "mail")
-	b.wantReaders("shop/db") // nobody knows the store yet
-	b.put(b.store("secret"))
+	b.put(db, false)
+	b.put(mail, false)
+	b.wantReaders("shop/db") // The store is not known yet.
+	b.put(b.store("secret"), false)
 	b.wantReaders("shop/db", "db")
-	b.put(b.store("other"))
+	b.put(b.store("other"), false)
 	b.wantReaders("shop/db")
-	b.put(b.store("secret"))
-	b.wantChanged()
-	b.put(b.secret("mail", "shop/db"))
-	b.wantChanged("mail")
+	b.put(b.store("secret"), false)
+	b.put(b.secret("mail", "shop/db"), false)
 	b.wantReaders("shop/db", "db", "mail")
 	b.wantReaders("shop/mail")
-	b.drop(db)
-	b.wantChanged("db")
+	b.put(db, true)
 	b.wantReaders("shop/db", "mail")
-	b.drop(b.store("secret"))
+	b.put(b.store("secret"), true)
 	b.wantReaders("shop/db")
-	b.drop(mail)
-	if len(b.Index.readers)+len(b.users)+len(b.templates)+len(b.targets)+len(b.secrets)+len(b.stores) != 0 {
+	b.put(mail, true)
+	if len(b.by)+len(b.secrets)+len(b.stores) != 0 {
 		t.Errorf("something is left: %+v", b.Index)
 	}
-	b.wantChanged("mail")
 }
 
 func TestAnOlderStateOfAnExternalSecretIsDropped(t *testing.T) {
 	b := newIndexBed(t)
 	older, newer := b.secret("db", "a"), b.secret("db", "b")
-	b.put(newer)
-	b.wantChanged("db")
-	b.put(older)
-	b.wantChanged()
+	b.put(newer, false)
+	b.put(older, false)
 	if b.get(nameOf(newer)) != newer {
 		t.Error("the older state took the place of the newer")
 	}
 	successor := b.secret("db", "c")
 	successor.UID, successor.ResourceVersion = "another", "1"
-	b.put(successor)
+	b.put(successor, false)
 	if b.get(nameOf(newer)) != successor {
 		t.Error("the successor is taken for an older state")
 	}
@@ -137,17 +105,17 @@ func TestAnOlderStateOfAnExternalSecretIsDropped(t *testing.T) {
 func TestTheAnswerToAPatchBringsNothingBack(t *testing.T) {
 	b := newIndexBed(t)
 	before, after, another := b.secret("db", "a"), b.secret("db", "a"), b.secret("db", "a")
-	b.answer(answer{after: after})
+	b.answer(&patch{after: after})
 	if b.get(nameOf(after)) != nil {
 		t.Error("what is gone came back")
 	}
 	another.UID = "another"
-	b.put(before)
-	b.answer(answer{after: another})
+	b.put(before, false)
+	b.answer(&patch{after: another})
 	if b.get(nameOf(before)) != before {
 		t.Error("its predecessor came back")
 	}
-	b.answer(answer{after: after})
+	b.answer(&patch{after: after})
 	if b.get(nameOf(before)) != after {
 		t.Error("the answer is not known")
 	}
@@ -155,44 +123,17 @@ func TestTheAnswerToAPatchBringsNothingBack(t *testing.T) {
 
 func TestAnEventCostsWhatItsReadersCost(t *testing.T) {
 	b := newIndexBed(t)
-	b.put(b.store("secret"))
+	b.put(b.store("secret"), false)
 	for i := range 1000 {
-		b.put(b.secret(fmt.Sprintf("es-%d", i), fmt.Sprintf("path/%d", i)))
+		b.put(b.secret(fmt.Sprintf("es-%d", i), fmt.Sprintf("path/%d", i)), false)
 	}
 	r, _ := externalsecret.RotationOf(rotation("path/7", 2, nil))
 	looked := 0
 	for _, key := range r.Keys() {
-		looked += len(b.Index.readers[key])
+		looked += len(b.by[key])
 	}
 	if looked != 1 {
 		t.Errorf("%d are looked at, want 1", looked)
 	}
 	b.wantReaders("path/7", "es-7")
-}
-
-func TestNothingIsCollectedWhileThereIsNoSyncer(t *testing.T) {
-	inBed(t, func(b *bed) {
-		b.stop = func() {}
-		index := NewIndex()
-		put := func(name string) {
-			index.put(externalsecret.Read(b.parse("metadata: {name: " + name + ", namespace: shop, uid: u-" + name + ", resourceVersion: '1'}")))
-		}
-		put("before")
-		if changed, _ := index.take(); len(changed) != 0 {
-			t.Errorf("before there is a syncer it keeps %v", changed)
-		}
-		y := New(b.host(), index)
-		put("meanwhile")
-		changed, _ := index.take()
-		for _, name := range []string{"before", "meanwhile"} {
-			if _, kept := changed[types.NamespacedName{Namespace: "shop", Name: name}]; !kept {
-				t.Errorf("the syncer is not told of %q: %v", name, changed)
-			}
-		}
-		y.Stop(t.Context())
-		put("after")
-		if changed, _ := index.take(); len(changed) != 0 {
-			t.Errorf("after the syncer has stopped it keeps %v", changed)
-		}
-	})
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/keyturn/keyturn/internal/backoff"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/externalsecret"
 	"github.com/keyturn/keyturn/internal/kube"
@@ -30,53 +31,34 @@ type target struct {
 	resource schema.GroupVersionResource
 }
 
-// targetOf returns what to patch for an ExternalSecret. owner is the ClusterExternalSecret that created it, or nil.
-func targetOf(es *externalsecret.ExternalSecret, owner *externalsecret.ClusterExternalSecret) target {
-	if owner != nil {
-		return target{owner.ObjectMeta, externalsecret.ClusterExternalSecrets}
-	}
-	return target{es.ObjectMeta, externalsecret.ExternalSecrets}
-}
-
 func (t target) isCluster() bool { return t.resource == externalsecret.ClusterExternalSecrets }
 
-// asked reports whether the annotations already ask for a sync for an event. If so, it returns which repeat they ask for.
-func (t target) asked(event string) (repeat int, ok bool) {
-	forced, ok := externalsecret.ParseForceSync(t.Annotations[externalsecret.AnnotationForceSync])
-	if !ok || forced.Event != event {
-		return 0, false
+// asked returns which repeat of the sync for an event the annotations ask for, or -1 if they ask for none.
+func (t target) asked(event string) (repeat int) {
+	if forced, ok := externalsecret.ParseForceSync(t.Annotations[externalsecret.AnnotationForceSync]); ok && forced.Event == event {
+		return forced.Repeat
 	}
-	return forced.Repeat, true
+	return -1
 }
 
-// syncedFrom returns the version before the sync that the annotations ask for. ok is false if they have none. Those of a
-// ClusterExternalSecret never do, because it stands for several ExternalSecrets.
-func (t target) syncedFrom() (version string, ok bool) {
-	version, ok = t.Annotations[annotationSyncedFrom]
-	return version, ok && !t.isCluster()
-}
-
-// patch is one merge patch, and the syncs that it is for. event is the event of their change.
+// patch is one merge patch, the syncs that it is for, and the answer to it.
 type patch struct {
 	target target
 	syncs  []*pendingSync
-	event  string
-	body   []byte
-}
+	// event is the event of the change of the syncs.
+	event string
+	body  []byte
 
-// answer is the result of a patch.
-type answer struct {
-	patch
 	// sent is when the patch was sent.
 	sent time.Time
-	// after is the ExternalSecret in the API server's answer; nil if a ClusterExternalSecret was patched.
+	// after is the ExternalSecret in the answer, or nil if a ClusterExternalSecret was patched.
 	after *externalsecret.ExternalSecret
 	err   error
 }
 
 // newPatch returns the patch of a target. The same event and repeat always result in the same annotations, except for annotationSyncedFrom. The
 // only precondition of the patch is the UID.
-func newPatch(to target, syncs []*pendingSync) patch {
+func newPatch(to target, syncs []*pendingSync) *patch {
 	s := syncs[0]
 	event := s.change.ID()
 	// Use the trace context of the change, not of one of our own spans, which would differ with each attempt.
@@ -93,39 +75,160 @@ func newPatch(to target, syncs []*pendingSync) patch {
 		annotations[annotationSyncedFrom] = s.seen.SyncedVersion
 	}
 	body, _ := json.Marshal(map[string]any{"metadata": map[string]any{"uid": to.UID, "annotations": annotations}}) // Texts can always be encoded.
-	return patch{target: to, syncs: syncs, event: event, body: body}
+	return &patch{target: to, syncs: syncs, event: event, body: body}
 }
 
-// send sends a patch on a goroutine of its own, which puts the answer into the index. The request is completed even if ctx ends in the meantime.
-func (y *Syncer) send(ctx context.Context, what patch) {
-	ctx = what.syncs[0].context(context.WithoutCancel(ctx))
-	y.sending.Go(func() { y.index.answer(y.patch(ctx, what)) })
-}
-
-// patch sends a patch and waits for the answer.
-func (y *Syncer) patch(ctx context.Context, what patch) answer {
-	spanCtx, span := y.host.Tracer.Start(ctx, "force-sync externalsecret", trace.WithSpanKind(trace.SpanKindClient),
-		trace.WithAttributes(patchAttributes(what)...))
+// send sends a patch and puts the answer into the index.
+func (y *Syncer) send(ctx context.Context, p *patch) {
+	to, id := p.target, identify(p.syncs[0].seen)
+	if to.isCluster() {
+		id = events.Workload{Kind: clusterKind, Name: to.Name}
+	}
+	ctx, span := y.Tracer.Start(ctx, "force-sync externalsecret", trace.WithSpanKind(trace.SpanKindClient),
+		trace.WithAttributes(append(identityAttributes(id), attribute.Int("keyturn.externalsecrets", len(p.syncs)))...))
 	defer span.End()
-	callCtx, cancel := context.WithTimeout(spanCtx, kube.PatchTimeout)
+	ctx, cancel := context.WithTimeout(ctx, kube.PatchTimeout)
 	defer cancel()
-	to, result := what.target, answer{patch: what, sent: y.host.Now()}
-	obj, err := y.host.Client.Resource(to.resource).Namespace(to.Namespace).Patch(callCtx, to.Name,
-		types.MergePatchType, what.body, metav1.PatchOptions{FieldManager: workload.FieldManager})
+	p.sent = y.Now()
+	obj, err := y.Client.Resource(to.resource).Namespace(to.Namespace).Patch(ctx, to.Name,
+		types.MergePatchType, p.body, metav1.PatchOptions{FieldManager: workload.FieldManager})
 	switch {
 	case err != nil:
-		result.err = fmt.Errorf("patching %s %s: %w", to.resource.Resource, to.Name, err)
+		p.err = fmt.Errorf("patching %s %s: %w", to.resource.Resource, to.Name, err)
 		span.SetStatus(codes.Error, "not patched")
 	case !to.isCluster():
-		result.after = externalsecret.Read(obj)
+		p.after = externalsecret.Read(obj)
 	}
-	return result
+	y.index.answer(p)
 }
 
-func patchAttributes(what patch) []attribute.KeyValue {
-	id := identify(what.syncs[0].seen)
-	if what.target.isCluster() {
-		id = events.Workload{Kind: clusterKind, Name: what.target.Name}
+// next removes and returns the next sync that may be patched, or nil if none may be.
+func (y *Syncer) next() *pendingSync {
+	if y.slots.Free() <= 0 {
+		return nil // Many may wait, and this is called with each event.
 	}
-	return append(identityAttributes(id), attribute.Int("keyturn.externalsecrets", len(what.syncs)))
+	if s := y.turns.Pop(y.slots.MayTake); s != nil {
+		return s
+	}
+	return y.last.Pop(y.slots.MayTake)
+}
+
+// start sends the patch of a sync whose turn it is. If a ClusterExternalSecret created the ExternalSecret, the patch is also for its siblings. If
+// the patch was already made, start follows it instead.
+func (y *Syncer) start(ctx context.Context, s *pendingSync) {
+	if !y.prepare(ctx, s) {
+		return
+	}
+	to := y.index.target(s.seen)
+	if repeat := to.asked(s.change.ID()); repeat >= s.repeat {
+		s.repeat = repeat
+		y.resume(ctx, s, to)
+		return
+	}
+	syncs := []*pendingSync{s}
+	if to.isCluster() {
+		syncs = append(syncs, y.siblings(ctx, s)...)
+	}
+	for _, one := range syncs {
+		one.repeat, one.state, one.changed, one.unclear = s.repeat, patching, false, one.unclear && s.repeat > 0
+		one.from, one.certain = one.seen.SyncedVersion, true
+		y.takeSlot(ctx, one)
+	}
+	p := newPatch(to, syncs)
+	ctx = s.context(context.WithoutCancel(ctx)) // The request is completed even if the Syncer stops in the meantime.
+	y.sending.Go(func() { y.send(ctx, p) })
+}
+
+// siblings removes from the queue and returns the other syncs that the patch for s also serves. s takes over the highest of their repeats.
+func (y *Syncer) siblings(ctx context.Context, s *pendingSync) []*pendingSync {
+	var syncs []*pendingSync
+	for _, all := range y.pending {
+		sibling := all[s.change.Source]
+		if sibling == nil || sibling == s || sibling.state != queued || sibling.seen.Owner != s.seen.Owner {
+			continue
+		}
+		y.turns.Remove(sibling)
+		y.last.Remove(sibling)
+		if y.prepare(ctx, sibling) {
+			syncs = append(syncs, sibling)
+			s.repeat = max(s.repeat, sibling.repeat)
+		}
+	}
+	return syncs
+}
+
+// prepare updates a sync to the current state of its ExternalSecret. It reports whether there is something to patch; if not, it finishes the sync, or
+// makes it wait for the operator to try a new ExternalSecret: its author may have no right to read the secret, and must not learn when it changes.
+func (y *Syncer) prepare(ctx context.Context, s *pendingSync) bool {
+	es := y.index.get(nameOf(s.seen))
+	if es == nil {
+		y.finish(ctx, s, gone, nil)
+		return false
+	}
+	s.seen = es
+	if es.Untried() {
+		y.await(s, untried, y.Now().Add(syncTimeout))
+		return false
+	}
+	if why := reason(es.Obstacle()); why != "" {
+		y.finish(ctx, s, why, nil)
+		return false
+	}
+	if s.repeat > 0 && s.changed && !s.unclear {
+		y.finish(ctx, s, done, nil) // The last patch has turned out to be enough.
+		return false
+	}
+	return true
+}
+
+// resume follows an earlier patch. If another actuator made it and the operator has synced since, the sync is done: what that sync changed is
+// no longer known. The annotations of a ClusterExternalSecret do not have the version before the sync, because it stands for several ExternalSecrets.
+func (y *Syncer) resume(ctx context.Context, s *pendingSync, to target) {
+	if s.from, s.certain = to.Annotations[annotationSyncedFrom]; !s.certain || to.isCluster() {
+		s.from, s.certain = s.seen.SyncedVersion, false
+	}
+	if isForeign := s.sent.IsZero() && s.failures == 0; isForeign && s.isSynced() {
+		y.finish(ctx, s, done, nil)
+		return
+	}
+	y.takeSlot(ctx, s)
+	y.follow(ctx, s, y.Now())
+}
+
+// answered handles the answer to a patch. A denied patch for a change that is stale by now does not count, because it says nothing about the patch
+// for the newer change.
+func (y *Syncer) answered(ctx context.Context, p *patch) {
+	for _, s := range p.syncs {
+		isStale := p.event != s.change.ID()
+		switch {
+		case p.err != nil:
+			y.retry(ctx, s, p.err, kube.IsDenied(p.err) && !isStale)
+			continue
+		case p.after != nil && !isStale:
+			s.from = p.after.SyncedVersion // The index may not have had the last sync yet.
+		}
+		if s.sent, s.failures, s.denials = p.sent, 0, 0; isStale {
+			y.enqueue(ctx, s)
+		} else {
+			y.follow(ctx, s, s.sent)
+		}
+	}
+}
+
+// retry schedules another attempt after a failed patch, from the state that is known then. After too many denials, it gives up.
+func (y *Syncer) retry(ctx context.Context, s *pendingSync, err error, isDenied bool) {
+	if isDenied {
+		s.denials++
+	}
+	if s.denials >= kube.MaxDenials {
+		y.finish(ctx, s, denied, &events.RejectError{Reason: events.ReasonPatchDenied, Err: err})
+		return
+	}
+	s.failures++
+	delay := backoff.Nth(kube.PatchBackoff(), s.failures)
+	y.Log.WarnContext(s.context(ctx), "externalsecret not patched; retrying",
+		"externalsecret", s.seen.Name, "namespace", s.seen.Namespace, "attempt", s.failures, "retry_in", delay, "err", err)
+	y.host.CountFailedSync(ctx)
+	y.returnSlot(ctx, s)
+	y.await(s, retrying, y.Now().Add(delay))
 }

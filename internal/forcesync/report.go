@@ -2,6 +2,7 @@ package forcesync
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -12,30 +13,81 @@ import (
 	"github.com/keyturn/keyturn/internal/externalsecret"
 )
 
-// Kind is the kind of an ExternalSecret in outcomes and spans, among the kinds of workloads.
-const Kind = "externalsecret"
+// Kind is the kind of an ExternalSecret in outcomes and spans, among the kinds of workloads. clusterKind is that of a ClusterExternalSecret in spans.
+const (
+	Kind        = "externalsecret"
+	clusterKind = "clusterexternalsecret"
+)
 
-// clusterKind is the kind of a ClusterExternalSecret in spans.
-const clusterKind = "clusterexternalsecret"
+// reason is how a sync ended. It is the label of the metric, the attribute of the span and of the log line, and the reason of the outcome and
+// of the Kubernetes Event. Each externalsecret.Obstacle is one, too.
+type reason string
+
+const (
+	done          reason = "synced"
+	noChange      reason = "no-change"
+	dryRun        reason = "dry-run"
+	sourceDeleted reason = "source-deleted"
+	gone          reason = "externalsecret-gone"
+	refused       reason = "sync-error"
+	timedOut      reason = "timed-out"
+	neverTried    reason = "never-tried"
+	denied        reason = events.ReasonPatchDenied
+)
+
+// The reasons of Kubernetes Events about ExternalSecrets.
+const (
+	eventNotSynced  = "NotSynced"
+	eventSyncFailed = "SyncFailed"
+)
+
+type verdict struct {
+	verb events.Verb
+	// event is the reason of the Kubernetes Event of type Warning. If empty, no Kubernetes Event is written.
+	event string
+	// sentence explains it to people, without a full stop. A % stands for what has changed.
+	sentence string
+}
+
+// verdicts defines how each reason is reported.
+var verdicts = map[reason]verdict{
+	done:     {events.VerbCompleted, "", "the ExternalSecret was synced"},
+	noChange: {events.VerbSkipped, "", "the ExternalSecret was synced, and what it writes did not change"},
+	reason(externalsecret.CreatedOnce): {
+		events.VerbSkipped, eventNotSynced, "% changed, but refreshPolicy CreatedOnce prevents another sync",
+	},
+	reason(externalsecret.NoInterval): {events.VerbSkipped, eventNotSynced, "% changed, but refreshInterval 0 prevents another sync"},
+	reason(externalsecret.Generates):  {events.VerbSkipped, eventNotSynced, "% changed, but a sync would also generate a new value"},
+	dryRun:                            {events.VerbSkipped, "", "the ExternalSecret would be synced, but the actuator runs with --dry-run"},
+	sourceDeleted:                     {events.VerbSkipped, "", "% was deleted and cannot be read"},
+	gone:                              {events.VerbSkipped, "", "the ExternalSecret was deleted"},
+	refused:                           {events.VerbFailed, eventSyncFailed, "% changed, but External Secrets Operator cannot sync it"},
+	timedOut:                          {events.VerbFailed, eventSyncFailed, "% changed, but External Secrets Operator did not sync it in time"},
+	denied:                            {events.VerbFailed, eventSyncFailed, "% changed, but the API server denies the force-sync annotation"},
+	neverTried: {
+		events.VerbSkipped, "", "External Secrets Operator has not tried to sync the ExternalSecret yet, and reads % when it does",
+	},
+}
 
 // report reports the end of a sync, also as a span event and a log line.
 func (y *Syncer) report(ctx context.Context, s *pendingSync, why reason) {
-	verdict, now, source := verdicts[why], y.host.Now(), s.change.Source.String()
+	verdict, now, source := verdicts[why], y.Now(), s.change.Source.String()
+	what := "the secret in the store"
 	if s.isOfTemplate() {
-		verdict.sentence = strings.Replace(verdict.sentence, "the secret in the store", "its template", 1)
+		what = "its template"
 	}
 	spanCtx := s.context(ctx)
 	outcome := events.Outcome{
-		Cluster: y.host.Cluster, Verb: verdict.verb, Workload: identify(s.seen), ResourceVersion: s.seen.ResourceVersion,
-		Time: now.UTC(), Cause: s.change.ID(), Trace: events.TraceFrom(spanCtx), Reason: string(why), Message: verdict.sentence,
+		Cluster: y.Cluster, Verb: verdict.verb, Workload: identify(s.seen), ResourceVersion: s.seen.ResourceVersion, Time: now.UTC(),
+		Cause: s.change.ID(), Trace: events.TraceFrom(spanCtx), Reason: string(why), Message: strings.Replace(verdict.sentence, "%", what, 1),
 		Sources: []events.OutcomeSource{{
 			Source: source, Fingerprint: s.change.Fingerprint, ResourceVersion: s.change.ResourceVersion, Event: s.change.ID(),
 		}},
 	}
-	y.host.Report(ctx, outcome, verdict.event, now.Sub(s.change.Time))
+	y.host.ReportSync(ctx, outcome, verdict.event, now.Sub(s.change.Time))
 	s.process.AddEvent(outcome.Reason, trace.WithAttributes(append(identityAttributes(outcome.Workload),
 		attribute.String("keyturn.outcome", string(outcome.Verb)), attribute.String("keyturn.reason", outcome.Reason))...))
-	y.host.Log.InfoContext(spanCtx, "externalsecret sync finished", "externalsecret", s.seen.Name, "namespace", s.seen.Namespace,
+	y.Log.InfoContext(spanCtx, "externalsecret sync finished", "externalsecret", s.seen.Name, "namespace", s.seen.Namespace,
 		"source", source, "verb", string(outcome.Verb), "reason", outcome.Reason, "repeat", s.repeat)
 }
 
@@ -49,5 +101,35 @@ func identityAttributes(id events.Workload) []attribute.KeyValue {
 	return []attribute.KeyValue{
 		semconv.K8SNamespaceName(id.Namespace),
 		attribute.String("keyturn.workload.kind", id.Kind), attribute.String("keyturn."+id.Kind+".name", id.Name),
+	}
+}
+
+const (
+	// maxAddresses is how many addresses are logged. The authors of SecretStores can invent any number.
+	maxAddresses = 256
+	// maxAddress is how much of an address is logged, in characters.
+	maxAddress = 200
+)
+
+// storeAddress is an address that is none of those of a store.
+type storeAddress struct{ store, address string }
+
+// logElsewhere logs the addresses at which ExternalSecrets read a path that was changed in a store without such an address: each once for a store.
+// They may be of another store. But if they are of this one, its ExternalSecrets are never synced, and nothing else shows why.
+func (y *Syncer) logElsewhere(ctx context.Context, change events.Change) {
+	rotation, ok := externalsecret.RotationOf(change)
+	if !ok {
+		return
+	}
+	for _, reader := range y.index.near(rotation) {
+		server, ok := reader.ReadsElsewhere(y.index.store, rotation)
+		found := storeAddress{change.UID, fmt.Sprintf("%.*s", maxAddress, server)}
+		if _, logged := y.addresses[found]; !ok || logged || len(y.addresses) >= maxAddresses {
+			continue
+		}
+		y.addresses[found] = struct{}{}
+		y.Log.InfoContext(ctx, "externalsecret reads a changed path at another address; it is not synced",
+			"externalsecret", reader.Name, "namespace", reader.Namespace, "source", change.Source.String(),
+			"address", found.address, "addresses", change.Store.Servers)
 	}
 }

@@ -52,14 +52,14 @@ func TestAnActuatorThatTakesOverGoesOnFromThere(t *testing.T) {
 				if test.prepare != nil {
 					test.prepare(b)
 				}
-				b.start(b.host())
+				b.start()
 				b.rotate("shop/db", 2, nil)
 				b.pass(test.before)
 				b.stop()
 				b.taken()
 				b.with(func() { b.refuse = nil })
 				<-time.After(test.after)
-				b.start(b.host())
+				b.start()
 				event := b.rotate("shop/db", 2, nil)
 				b.pass(20 * time.Second)
 				b.mustSettle(event)
@@ -86,7 +86,7 @@ func TestWhatAClusterExternalSecretMakesIsAskedThroughIt(t *testing.T) {
 	inBed(t, func(b *bed) {
 		b.cluster(8)
 		b.secret("db", "shop/db", "")
-		b.start(b.host())
+		b.start()
 		event := b.rotate("shop/db", 2, nil)
 		b.pass(5 * time.Second)
 		b.mustSettle(event)
@@ -102,11 +102,11 @@ func TestAnActuatorThatTakesOverAsksNoClusterExternalSecretAgain(t *testing.T) {
 		t.Run("after "+before.String(), func(t *testing.T) {
 			inBed(t, func(b *bed) {
 				b.cluster(8)
-				b.start(b.host())
+				b.start()
 				b.rotate("shop/db", 2, nil)
 				b.pass(before)
 				b.stop()
-				b.start(b.host())
+				b.start()
 				// The same event, seen at the same time.
 				event := b.deliver(b.Context(), rotation("shop/db", 2, func(c *events.Change) { c.Time = c.Time.Add(-before) }))
 				b.pass(time.Minute)
@@ -121,7 +121,7 @@ func TestAClusterExternalSecretThatIsNotKnownIsNotInTheWay(t *testing.T) {
 	inBed(t, func(b *bed) {
 		b.cluster(1)
 		delete(b.objects, types.NamespacedName{Name: "all"})
-		b.start(b.host())
+		b.start()
 		event := b.rotate("shop/db", 2, nil)
 		b.pass(time.Second)
 		b.mustSettle(event)
@@ -133,7 +133,7 @@ func TestAPatchThatFailsIsMadeAgain(t *testing.T) {
 	inBed(t, func(b *bed) {
 		b.secret("db", "shop/db", "")
 		b.refuse = apierrors.NewForbidden(schema.GroupResource{}, "db", errors.New("cannot patch resource"))
-		b.start(b.host())
+		b.start()
 		event := b.rotate("shop/db", 2, nil)
 		b.pass(10 * time.Minute)
 		if done, _ := b.isSettled(event); done {
@@ -150,7 +150,7 @@ func TestAPatchThatIsDeniedIsGivenUp(t *testing.T) {
 	inBed(t, func(b *bed) {
 		b.secret("db", "shop/db", "")
 		b.refuse = apierrors.NewForbidden(schema.GroupResource{}, "db", errors.New("denied by a webhook"))
-		b.start(b.host())
+		b.start()
 		event := b.rotate("shop/db", 2, nil)
 		b.pass(2 * time.Minute)
 		if done, err := b.isSettled(event); !done || err == nil {
@@ -176,7 +176,7 @@ func TestAnExternalSecretThatGoesAwayEndsItsSync(t *testing.T) {
 			inBed(t, func(b *bed) {
 				b.secret("db", "shop/db", "")
 				test.prepare(b)
-				b.start(b.host())
+				b.start()
 				event := b.rotate("shop/db", 2, nil)
 				b.pass(500 * time.Millisecond)
 				b.remove("db")
@@ -192,7 +192,7 @@ func TestASyncerThatStopsReturnsItsSlots(t *testing.T) {
 	inBed(t, func(b *bed) {
 		b.took = time.Minute
 		b.secret("db", "shop/db", "")
-		b.start(b.host())
+		b.start()
 		b.rotate("shop/db", 2, nil)
 		b.pass(time.Second)
 		if b.active != 1 {
@@ -210,7 +210,7 @@ func TestOnlyDenialsOfOneChangeCountTowardsGivingUp(t *testing.T) {
 		refuse := func(err error) { b.with(func() { b.refuse = err }) }
 		denial := apierrors.NewForbidden(schema.GroupResource{}, "db", errors.New("denied by a webhook"))
 		b.secret("db", "shop/db", "")
-		b.start(b.host())
+		b.start()
 		refuse(apierrors.NewTimeoutError("etcdserver: request timed out", 1))
 		first := b.rotate("shop/db", 2, nil)
 		b.pass(10 * time.Minute) // the delay between two tries is a minute by now
@@ -234,7 +234,7 @@ func TestOnlyDenialsOfOneChangeCountTowardsGivingUp(t *testing.T) {
 func TestALaterVersionDoesNotShortenTheDelayAfterAFailure(t *testing.T) {
 	inBed(t, func(b *bed) {
 		b.secret("db", "shop/db", "")
-		b.start(b.host())
+		b.start()
 		b.with(func() { b.refuse = apierrors.NewTimeoutError("etcdserver: request timed out", 1) })
 		b.rotate("shop/db", 2, nil)
 		b.pass(17 * time.Second) // the delays are 1, 2, 4 and 8 s and up to a tenth more: the sixth try comes after 31 s at the earliest

@@ -91,7 +91,7 @@ func (s *simulation) restart() {
 			}
 		}
 	}
-	s.start(s.host())
+	s.start()
 	clear(s.open)
 	for path := range undone {
 		s.open[path] = []*event{s.deliver(s.Context(), rotation(path, s.versions[path], nil))}
@@ -166,7 +166,7 @@ func TestWhateverHappensEveryExternalSecretIsSynced(t *testing.T) {
 	for seed := range uint64(100) {
 		synctest.Test(t, func(t *testing.T) {
 			s := newSimulation(newBed(t), seed)
-			s.start(s.host())
+			s.start()
 			for range 5 + s.random.IntN(40) {
 				s.step()
 			}

@@ -39,7 +39,7 @@ func TestALaterVersionTakesThePlaceOfTheEarlier(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			inBed(t, func(b *bed) {
 				b.secret("db", "shop/db", "")
-				b.start(b.host())
+				b.start()
 				test.prepare(b)
 				b.taken()
 				first := b.rotate("shop/db", 2, nil)
@@ -62,7 +62,7 @@ func TestALaterVersionTakesThePlaceOfTheEarlier(t *testing.T) {
 func TestALaterVersionThatComesWhileTheEarlierIsBeingAskedForIsNotLost(t *testing.T) {
 	inBed(t, func(b *bed) {
 		b.secret("db", "shop/db", "")
-		b.start(b.host())
+		b.start()
 		first, second := b.event(rotation("shop/db", 2, nil)), b.event(rotation("shop/db", 3, nil))
 		b.with(func() { b.content = "3" })
 		b.ask(func() {
@@ -82,7 +82,7 @@ func TestAnEarlierVersionThatComesAgainChangesNothing(t *testing.T) {
 	inBed(t, func(b *bed) {
 		b.took = 10 * time.Second
 		b.secret("db", "shop/db", "")
-		b.start(b.host())
+		b.start()
 		later := b.rotate("shop/db", 3, nil)
 		b.pass(time.Second)
 		earlier := b.deliver(b.Context(), rotation("shop/db", 2, nil))
@@ -96,7 +96,7 @@ func TestAnEarlierVersionThatComesAgainChangesNothing(t *testing.T) {
 func TestASecretThatIsCreatedAgainIsAskedForAgain(t *testing.T) {
 	inBed(t, func(b *bed) {
 		b.secret("db", "shop/db", "")
-		b.start(b.host())
+		b.start()
 		for _, created := range []string{"1000", "2000"} {
 			b.with(func() { b.content = created })
 			event := b.deliver(b.Context(), rotation("shop/db", 1, func(change *events.Change) {
@@ -114,7 +114,7 @@ func TestTwoPathsOfOneExternalSecretAreBothWaitedFor(t *testing.T) {
 	inBed(t, func(b *bed) {
 		b.took = 10 * time.Second
 		b.secret("db", "shop/db", ", dataFrom: [{extract: {key: shop/mail}}]")
-		b.start(b.host())
+		b.start()
 		first := b.rotate("shop/db", 2, nil)
 		b.pass(time.Second)
 		second := b.rotate("shop/mail", 2, nil)
@@ -131,7 +131,7 @@ func TestTwoPathsAreNotReadAgainTogetherWithALease(t *testing.T) {
 		b.took = 10 * time.Second
 		b.secret("db", "shop/db", ", dataFrom: [{extract: {key: shop/mail}}, "+
 			"{extract: {key: creds/shop}, sourceRef: {storeRef: {name: roles, kind: ClusterSecretStore}}}]")
-		b.start(b.host())
+		b.start()
 		first := b.rotate("shop/db", 2, nil)
 		b.pass(time.Second)
 		second := b.rotate("shop/mail", 2, nil)
@@ -147,7 +147,7 @@ func TestALaterVersionLetsGoOfTheEventsBefore(t *testing.T) {
 	inBed(t, func(b *bed) {
 		b.took = time.Minute
 		b.secret("db", "shop/db", "")
-		b.start(b.host())
+		b.start()
 		var earlier []*event
 		for version := range int64(20) {
 			earlier = append(earlier, b.rotate("shop/db", 2+version, nil))

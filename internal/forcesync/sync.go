@@ -16,7 +16,7 @@ import (
 type HeldEvent interface {
 	// Hold keeps the event until one more Release.
 	Hold()
-	// Release undoes one Hold. The error is why whoever held it has given up, or nil.
+	// Release undoes one Hold. The error is the reason for giving up, or nil.
 	Release(err error)
 }
 
@@ -24,18 +24,12 @@ type HeldEvent interface {
 type state int
 
 const (
-	// queued waits for its turn.
-	queued state = iota
-	// untried waits for the operator to try to sync a new ExternalSecret.
-	untried
-	// patching waits for the answer to its patch.
-	patching
-	// retrying waits to be queued again after a failed patch.
-	retrying
-	// syncing was patched, and waits for the operator.
-	syncing
-	// checking was synced, and waits for a change of what the ExternalSecret writes.
-	checking
+	queued   state = iota // waits for its turn
+	untried               // waits for the operator to try a new ExternalSecret
+	patching              // waits for the answer to its patch
+	retrying              // waits to be queued again after a failed patch
+	syncing               // was patched, and waits for the operator
+	checking              // was synced, and waits for a change of what the ExternalSecret writes
 )
 
 // group has the pending syncs of one ExternalSecret by source.
@@ -45,11 +39,11 @@ type group map[events.Source]*pendingSync
 type pendingSync struct {
 	change   events.Change
 	rotation externalsecret.Rotation // zero for a template
-	// event is the last event of the change, and process the span of its processing. joined says that another event has asked, too.
+	// event is the last event of the change, and process the span of its processing. joined is set when a second event has asked for the sync.
 	event   HeldEvent
 	process trace.Span
 	joined  bool
-	// superseded is set when a newer change has arrived after a patch for an older one: what that changes may be seen only now.
+	// superseded is set when a newer change has arrived after a patch for an older one: what the older one changes may be seen only now.
 	superseded bool
 
 	state state
@@ -65,17 +59,13 @@ type pendingSync struct {
 	// from is the ExternalSecret's SyncedVersion before the sync. It is not certain if another actuator patched and did not record it.
 	from    string
 	certain bool
-	// hasSlot is set while the sync counts against Host.MaxSyncs.
 	hasSlot bool
-	// asked is when the wait for the operator began.
-	asked time.Time
-	// changed is set when what the ExternalSecret writes has changed since the patch.
-	changed bool
-	// unclear is set when it has changed, but maybe only by an earlier change of the store. The sync is then repeated once.
-	unclear bool
-	// sent is when this actuator sent the last patch that succeeded. visible is when the store was first seen to return what the sync is for.
-	// Both are zero before that.
-	sent, visible time.Time
+	// changed is set when what the ExternalSecret writes has changed since the patch. unclear is set if that may be due to an earlier change of the
+	// store. The sync is then repeated once.
+	changed, unclear bool
+	// sent is when this actuator sent the last patch that succeeded, asked when the wait for the operator began, and visible when the store was first
+	// seen to return what the sync is for. They are zero before that.
+	sent, asked, visible time.Time
 	// wait is the span of the wait for the operator, or nil if the sync is not waiting for it.
 	wait trace.Span
 }
@@ -96,6 +86,12 @@ func isRefreshed(es *externalsecret.ExternalSecret, change events.Change) bool {
 	return !es.RefreshTime.Before(change.Time.Truncate(time.Second))
 }
 
+func (s *pendingSync) isOfTemplate() bool { return s.change.Store == nil }
+
+func (s *pendingSync) isOfKV() bool {
+	return !s.isOfTemplate() && s.change.Store.Engine == events.EngineKV
+}
+
 // showsContent reports whether a change of what the ExternalSecret writes proves that the store returns what the sync is for, provided that
 // this is the only sync of the ExternalSecret. Otherwise, the change may also be due to an earlier change of the source, or to data that
 // differs in each answer, such as the remaining time of a role's password.
@@ -103,15 +99,9 @@ func (s *pendingSync) showsContent() bool {
 	return (s.state == syncing || s.state == checking) && !s.joined && s.isOfKV()
 }
 
-func (s *pendingSync) isOfTemplate() bool { return s.change.Store == nil }
-
-func (s *pendingSync) isOfKV() bool {
-	return !s.isOfTemplate() && s.change.Store.Engine == events.EngineKV
-}
-
 // mayLack reports whether what the ExternalSecret writes may have changed without what the sync is for. others are all syncs of the ExternalSecret.
 // A server that lags behind has the changes in their order, so only the newest may be missing. In engines other than KV, data may differ in each
-// answer, and a repeat would change it again: see Index.readsOnlyKV for what else the ExternalSecret reads.
+// answer, and a repeat would change it again: see ExternalSecret.ReadsOnlyKV for what else the ExternalSecret reads.
 func (s *pendingSync) mayLack(others group) bool {
 	if s.state < patching || s.state == retrying || s.repeat > 0 || !s.isOfKV() {
 		return false
@@ -123,8 +113,7 @@ func (s *pendingSync) mayLack(others group) bool {
 	return s.superseded || newest && len(others) > 1
 }
 
-// isCurrent reports whether a sync that changed nothing must have read the change that it is for. If so, the ExternalSecret does not use what
-// changed.
+// isCurrent reports whether a sync that changed nothing must have read the change that it is for, which the ExternalSecret then does not use.
 func (s *pendingSync) isCurrent() bool {
 	return !s.visible.IsZero() && s.sent.After(s.visible.Add(serverLag))
 }

@@ -2,24 +2,54 @@ package forcesync
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/externalsecret"
 	"github.com/keyturn/keyturn/internal/fair"
 )
 
+// Options configures a Syncer. Every field except DryRun and Alone is required.
+type Options struct {
+	// Cluster is the name of the cluster in outcomes.
+	Cluster string
+	// DryRun makes the Syncer report what it would sync, and patch nothing.
+	DryRun bool
+	// MaxSyncs is how many ExternalSecrets may be patched and not synced yet.
+	MaxSyncs int
+	// Alone means that ExternalSecrets of only one namespace are watched, which then gets all of MaxSyncs. Another gets half of what others leave.
+	Alone bool
+
+	Client dynamic.Interface
+	Log    *slog.Logger
+	Tracer trace.Tracer
+	Now    func() time.Time
+}
+
+// Host is the program that runs a Syncer.
+type Host interface {
+	// ReportSync reports an outcome, and how long ago the watcher saw its change. If warning is not empty, it is the reason of a Kubernetes Event.
+	ReportSync(ctx context.Context, outcome events.Outcome, warning string, took time.Duration)
+	// CountSync is called with 1 when an ExternalSecret takes a slot, and with -1 when it returns it.
+	CountSync(ctx context.Context, change int64)
+	// CountFailedSync is called for each failed patch that will be retried.
+	CountFailedSync(ctx context.Context)
+}
+
 // Syncer syncs the ExternalSecrets that read a secret in a store, or whose template names a Secret or a ConfigMap, when that changes. Its methods
 // must be called from one goroutine. Create one with New each time the actuator becomes the leader.
 type Syncer struct {
+	Options
+
 	host  Host
 	index *Index
-	// problems and addresses are what was logged already.
-	problems  map[types.NamespacedName]string
+	// addresses has those that were logged.
 	addresses map[storeAddress]struct{}
 
 	// pending has every sync until it is finished. Until then, it is at most in one of turns and last.
@@ -39,17 +69,13 @@ type Syncer struct {
 	sending sync.WaitGroup
 }
 
-// New returns a Syncer. No other Syncer may use the Index until this one is stopped. Changes are not collected while no Syncer uses the Index:
-// a Syncer begins by looking at everything in it.
-func New(host Host, index *Index) *Syncer {
+// New returns a Syncer. No other Syncer may use the Index until this one is stopped.
+func New(options Options, host Host, index *Index) *Syncer {
 	path := func(s *pendingSync) []string { return []string{s.change.Source.String(), s.seen.Namespace} }
-	y := &Syncer{
-		host: host, index: index, problems: make(map[types.NamespacedName]string), addresses: make(map[storeAddress]struct{}),
-		pending: make(map[types.NamespacedName]group), turns: fair.NewTurns(path), last: fair.NewTurns(path),
-		slots: fair.NewSlots(host.MaxSyncs, host.Alone),
+	return &Syncer{
+		Options: options, host: host, index: index, addresses: make(map[storeAddress]struct{}), pending: make(map[types.NamespacedName]group),
+		turns: fair.NewTurns(path), last: fair.NewTurns(path), slots: fair.NewSlots(options.MaxSyncs, options.Alone),
 	}
-	index.attend()
-	return y
 }
 
 // Take handles an event about a secret in a store, or about an object that ExternalSecrets write or that their templates name. It holds the event
@@ -67,7 +93,7 @@ func (y *Syncer) Take(ctx context.Context, change events.Change, span trace.Span
 // Templates lists what templates name. Call Resume for the last event of each, and for that of each secret in a store.
 func (y *Syncer) Templates() []events.Source { return y.index.templateSources() }
 
-// Resume is Take for a last event when the Syncer begins. It asks only for the syncs that nobody has finished, as far as the ExternalSecrets show.
+// Resume is Take for a last event when the Syncer begins. It asks only for the syncs that are not finished, as far as the ExternalSecrets show.
 func (y *Syncer) Resume(ctx context.Context, change events.Change, span trace.Span, event HeldEvent) {
 	for _, s := range y.asked(change, span, event) {
 		if y.lacks(s.seen, change) {
@@ -77,16 +103,15 @@ func (y *Syncer) Resume(ctx context.Context, change events.Change, span trace.Sp
 }
 
 // asked returns the syncs that an event asks for.
-func (y *Syncer) asked(change events.Change, span trace.Span, event HeldEvent) []*pendingSync {
+func (y *Syncer) asked(change events.Change, span trace.Span, event HeldEvent) (syncs []*pendingSync) {
 	var list []*externalsecret.ExternalSecret
 	rotation, isRotation := externalsecret.RotationOf(change)
 	switch {
 	case isRotation:
 		list = y.index.dependents(rotation)
 	case change.Verb == events.VerbChanged:
-		list = y.index.linked(y.index.templates, change.Source)
+		list = y.index.find(templateKey(change.Source))
 	}
-	var syncs []*pendingSync
 	for _, es := range list {
 		syncs = append(syncs, &pendingSync{change: change, rotation: rotation, event: event, process: span, seen: es})
 	}
@@ -97,14 +122,21 @@ func (y *Syncer) asked(change events.Change, span trace.Span, event HeldEvent) [
 // that was asked for longer ago than it may take has ended, and that was reported. One that was not asked for, and began in the second of the change,
 // may have read what was there before.
 func (y *Syncer) lacks(es *externalsecret.ExternalSecret, change events.Change) bool {
-	if _, refused := refusal(es, y.host.DryRun); refused || es.Untried() || es.Failed {
+	if y.obstacle(es) != "" || es.Untried() || es.Failed {
 		return false
 	}
-	_, asked := targetOf(es, y.index.owner(es)).asked(change.ID())
-	if !asked {
+	if y.index.target(es).asked(change.ID()) < 0 {
 		return !es.Ready || !es.RefreshTime.After(change.Time)
 	}
-	return (!es.Ready || !isRefreshed(es, change)) && y.host.Now().Sub(change.Time) < syncTimeout
+	return (!es.Ready || !isRefreshed(es, change)) && y.Now().Sub(change.Time) < syncTimeout
+}
+
+// obstacle returns the reason why an ExternalSecret must not be synced, or an empty one if it may be.
+func (y *Syncer) obstacle(es *externalsecret.ExternalSecret) reason {
+	if why := reason(es.Obstacle()); why != "" || !y.DryRun {
+		return why
+	}
+	return dryRun
 }
 
 // consider begins a sync, unless one is pending for the same source or the ExternalSecret cannot be synced.
@@ -114,7 +146,7 @@ func (y *Syncer) consider(ctx context.Context, s *pendingSync) {
 		y.join(ctx, earlier, s)
 		return
 	}
-	if why, ok := refusal(s.seen, y.host.DryRun); ok {
+	if why := y.obstacle(s.seen); why != "" {
 		y.report(ctx, s, why)
 		return
 	}
@@ -144,8 +176,8 @@ func (y *Syncer) join(ctx context.Context, s, later *pendingSync) {
 	s.change, s.rotation = later.change, later.rotation
 	s.repeat, s.denials, s.changed, s.unclear, s.visible = 0, 0, false, false, time.Time{}
 	switch s.state {
-	case queued, retrying: // it is patched for the newer change at its turn or after the delay
-	case patching: // the answer to the patch decides what comes next
+	case queued, retrying: // It is patched for the newer change at its turn or after the delay.
+	case patching: // The answer to the patch decides what comes next.
 	case syncing, checking, untried:
 		y.enqueue(ctx, s)
 	}
@@ -183,11 +215,11 @@ func (y *Syncer) finish(ctx context.Context, s *pendingSync, why reason, err err
 	s.event.Release(err)
 }
 
-// takeSlot counts a sync against Host.MaxSyncs. The ExternalSecrets of one ClusterExternalSecret are patched together, and may exceed that.
+// takeSlot counts a sync against MaxSyncs. The ExternalSecrets of one ClusterExternalSecret are patched together, and may exceed that.
 func (y *Syncer) takeSlot(ctx context.Context, s *pendingSync) {
 	s.hasSlot = true
 	y.slots.Take(s.seen.Namespace)
-	y.host.Active(s.context(ctx), 1)
+	y.host.CountSync(s.context(ctx), 1)
 }
 
 // returnSlot returns the slot of a sync, if it has one.
@@ -195,7 +227,7 @@ func (y *Syncer) returnSlot(ctx context.Context, s *pendingSync) {
 	if s.hasSlot {
 		s.hasSlot = false
 		y.slots.Return(s.seen.Namespace)
-		y.host.Active(s.context(ctx), -1)
+		y.host.CountSync(s.context(ctx), -1)
 	}
 }
 
@@ -204,14 +236,17 @@ func (y *Syncer) Signal() <-chan struct{} { return y.index.signal }
 
 // Collect handles the answers to patches and the changes of ExternalSecrets.
 func (y *Syncer) Collect(ctx context.Context) {
-	changed, answers := y.index.take()
-	for _, a := range answers {
-		y.answered(ctx, a)
+	for _, p := range y.index.take() {
+		y.answered(ctx, p)
 	}
-	for name := range changed {
-		y.logProblems(ctx, name)
-		for _, s := range y.pending[name] {
-			y.review(ctx, s)
+	y.each(func(s *pendingSync) { y.review(ctx, s) })
+}
+
+// each calls a function with every pending sync, which it may finish.
+func (y *Syncer) each(do func(s *pendingSync)) {
+	for _, all := range y.pending {
+		for _, s := range all {
+			do(s)
 		}
 	}
 }
@@ -221,19 +256,17 @@ func (y *Syncer) Next() (at time.Time, ok bool) { return y.due, !y.due.IsZero() 
 
 // Advance handles what is due, and patches while slots are free.
 func (y *Syncer) Advance(ctx context.Context) {
-	if now := y.host.Now(); !y.due.IsZero() && !now.Before(y.due) {
+	if now := y.Now(); !y.due.IsZero() && !now.Before(y.due) {
 		y.due = time.Time{}
-		for _, all := range y.pending {
-			for _, s := range all {
-				switch {
-				case s.due.IsZero():
-				case now.Before(s.due):
-					y.await(s, s.state, s.due)
-				default:
-					y.expire(ctx, s)
-				}
+		y.each(func(s *pendingSync) {
+			switch {
+			case s.due.IsZero():
+			case now.Before(s.due):
+				y.await(s, s.state, s.due)
+			default:
+				y.expire(ctx, s)
 			}
-		}
+		})
 	}
 	for s := y.next(); s != nil; s = y.next() {
 		y.start(ctx, s)
@@ -243,11 +276,9 @@ func (y *Syncer) Advance(ctx context.Context) {
 // Stop waits for the patches that are being sent, drops their answers, and returns all slots. The events stay held.
 func (y *Syncer) Stop(ctx context.Context) {
 	y.sending.Wait()
-	y.index.leave()
-	for _, all := range y.pending {
-		for _, s := range all {
-			y.returnSlot(ctx, s)
-			s.endWait("interrupted")
-		}
-	}
+	y.index.take()
+	y.each(func(s *pendingSync) {
+		y.returnSlot(ctx, s)
+		s.endWait("interrupted")
+	})
 }

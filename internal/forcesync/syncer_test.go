@@ -39,7 +39,7 @@ func TestARotationSyncsWhatReadsIt(t *testing.T) {
 		b.secret("db", "shop/db", "")
 		b.secret("mail", "shop/mail", "")
 		b.secret("too", "shop/db", "")
-		b.start(b.host())
+		b.start()
 		event := b.rotate("shop/db", 2, nil)
 		b.pass(time.Second)
 		b.mustSettle(event)
@@ -81,9 +81,9 @@ func TestWhatCannotBeForcedIsTold(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			inBed(t, func(b *bed) {
 				b.secret("db", "shop/db", test.spec)
-				host := b.host()
-				host.DryRun = test.dryRun
-				b.start(host)
+				options := b.options()
+				options.DryRun = test.dryRun
+				b.startWith(options)
 				event := b.rotate("shop/db", 2, nil)
 				b.pass(time.Second)
 				b.mustSettle(event)
@@ -114,7 +114,7 @@ func TestATemplateThatChangesSyncsWhatNamesIt(t *testing.T) {
 			inBed(t, func(b *bed) {
 				b.secret("db", "shop/db", test.spec)
 				b.secret("mail", "shop/mail", "")
-				b.start(b.host())
+				b.start()
 				event := b.deliver(b.Context(), events.Change{
 					Cluster: "demo", Source: events.Source{Kind: events.KindConfigMap, Namespace: "shop", Name: "page"}, Verb: events.VerbChanged,
 					UID: "uid-page", ResourceVersion: "9", ChangedAt: "9", Fingerprint: fp("a"), Time: time.Now(),

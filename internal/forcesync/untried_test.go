@@ -38,7 +38,7 @@ func TestAnExternalSecretThatTheOperatorLeavesAloneIsNotAsked(t *testing.T) {
 			b.untried(fmt.Sprintf("aaa-%d", i), "shop/db")
 		}
 		b.secret("db", "shop/db", "")
-		b.start(b.host())
+		b.start()
 		first := b.rotate("shop/db", 2, nil)
 		b.pass(time.Second)
 		b.want("patches", b.taken(), []string{"db " + secondVersion})
@@ -99,7 +99,7 @@ func TestANewExternalSecretIsAskedWhenTheOperatorHasTried(t *testing.T) {
 					return next
 				}
 				b.untried("db", "shop/db")
-				b.start(b.host())
+				b.start()
 				event := b.rotate("shop/db", 2, nil)
 				b.pass(time.Minute)
 				b.want("patches", b.taken(), nil)
@@ -124,7 +124,7 @@ func TestWhatWasNeverSyncedIsAskedAfterAllOthers(t *testing.T) {
 		for i := range many {
 			b.secret(fmt.Sprintf("db-%02d", i), "shop/db", "")
 		}
-		b.start(b.host())
+		b.start()
 		event := b.rotate("shop/db", 2, nil)
 		b.pass(10 * time.Minute)
 		b.mustSettle(event)

@@ -36,7 +36,7 @@ func TestReadersOfWhatDidNotChangeAreSyncedOnceTheVersionIsVisible(t *testing.T)
 					}
 					return "1"
 				}
-				b.start(b.host())
+				b.start()
 				event := b.rotate("shop/db", 2, nil)
 				b.pass(5 * time.Minute)
 				b.mustSettle(event)
@@ -90,7 +90,7 @@ func TestWhatDoesNotShowTheVersionSparesNoRepeat(t *testing.T) {
 					syncs++
 					return fmt.Sprint(syncs)
 				}
-				b.start(b.host())
+				b.start()
 				if test.before != nil {
 					test.before(b)
 					b.pass(time.Millisecond)
@@ -116,7 +116,7 @@ func TestAReaderWhoseChangeIsSeenLateIsNotPatchedAgain(t *testing.T) {
 			b.deaf[name] = true
 		}
 		b.read = func(types.NamespacedName) string { return "1" }
-		b.start(b.host())
+		b.start()
 		event := b.rotate("shop/db", 2, nil)
 		b.pass(time.Second)
 		b.rotate("shop/mail", 2, nil)
@@ -149,7 +149,7 @@ func TestAChangeByOnePathIsNotTakenForThatOfAnother(t *testing.T) {
 			answers = answers[1:]
 			return answer
 		}
-		b.start(b.host())
+		b.start()
 		first := b.rotate("shop/user", 2, nil)
 		b.pass(time.Millisecond)
 		second := b.rotate("shop/password", 2, nil)
@@ -176,7 +176,7 @@ func TestAChangeByAnEarlierVersionIsNotTakenForThatOfALater(t *testing.T) {
 			answers = append(answers[1:], "3")
 			return answer
 		}
-		b.start(b.host())
+		b.start()
 		first := b.rotate("shop/db", 2, nil)
 		b.pass(time.Second)
 		second := b.rotate("shop/db", 3, nil)
@@ -195,7 +195,7 @@ func TestAHoldOfWhatIsWrittenIsNoChangeOfIt(t *testing.T) {
 	inBed(t, func(b *bed) {
 		b.secret("db", "shop/db", "")
 		b.read = func(types.NamespacedName) string { return "1" }
-		b.start(b.host())
+		b.start()
 		b.rotate("shop/db", 2, nil)
 		b.pass(time.Second)
 		b.deliver(b.Context(), secretChange(events.VerbObserved))

@@ -2,15 +2,18 @@ package forcesync
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/keyturn/keyturn/internal/externalsecret"
 	"github.com/keyturn/keyturn/internal/kube"
@@ -19,138 +22,132 @@ import (
 const (
 	// apiRetry is how often to check whether External Secrets Operator has been installed.
 	apiRetry = time.Minute
-	// oldVersion is the API version that External Secrets Operator served before 0.16.
-	oldVersion = "v1beta1"
 	// manifest grants the permissions that a Watch needs.
 	manifest = "deploy/components/secret-stores"
+	// maxProblems is how much is logged about one ExternalSecret, in characters. Its author could write any amount.
+	maxProblems = 1000
 )
 
-// WatchOptions configures a Watch.
-type WatchOptions struct {
+// Watch keeps an Index in sync with the API server. External Secrets Operator may be installed at any time. Call Expect before Run.
+type Watch struct {
+	Index  *Index
 	Client dynamic.Interface
 	// Namespaces lists the namespaces whose ExternalSecrets are watched. metav1.NamespaceAll means all namespaces.
 	Namespaces []string
 	// Ignored lists namespaces whose objects are left out.
 	Ignored []string
-	Log     *slog.Logger
-	// Expect is called with each resource before it is listed. Listed is called when it has been listed, or cannot be because its CRD is not
-	// installed.
-	Expect, Listed func(resource string)
-	// Denied is called after each request. The error is nil if no permission is missing.
-	Denied func(ctx context.Context, resource string, missing error)
-}
+	// Lists tracks the first list of each resource. One whose CRD is not installed counts as listed.
+	Lists *kube.FirstLists
+	Log   *slog.Logger
 
-// Watch keeps an Index in sync with the API server. External Secrets Operator may be installed at any time.
-type Watch struct {
-	options   WatchOptions
-	index     *Index
-	resources []resource
+	resources []*resource
 }
 
 // resource is a resource in a namespace, or in all of them.
 type resource struct {
+	*Watch
 	schema.GroupVersionResource
-	namespace string
+	client dynamic.ResourceInterface
+	// where names it in messages.
+	where string
+	// seen has the objects that the API server has shown.
+	seen map[types.NamespacedName]metav1.Object
 }
 
-// NewWatch returns a Watch of the ExternalSecrets, their owners and their stores.
-func NewWatch(options WatchOptions, index *Index) *Watch {
-	resources := []resource{
-		{externalsecret.ClusterSecretStores, metav1.NamespaceAll}, {externalsecret.ClusterExternalSecrets, metav1.NamespaceAll},
+// Expect makes Lists wait for the ExternalSecrets, their owners and their stores.
+func (w *Watch) Expect() {
+	w.add(metav1.NamespaceAll, externalsecret.ClusterSecretStores, externalsecret.ClusterExternalSecrets)
+	for _, namespace := range w.Namespaces {
+		w.add(namespace, externalsecret.ExternalSecrets, externalsecret.SecretStores)
 	}
-	for _, namespace := range options.Namespaces {
-		resources = append(resources, resource{externalsecret.ExternalSecrets, namespace}, resource{externalsecret.SecretStores, namespace})
-	}
-	for _, r := range resources {
-		options.Expect(r.String())
-	}
-	return &Watch{options: options, index: index, resources: resources}
 }
 
-// String returns the resource as messages name it.
-func (r resource) String() string { return kube.Scope(r.Resource, r.namespace) }
-
-// read reduces an object to what the Index stores of it.
-func (r resource) read(obj any) (any, error) {
-	object, ok := obj.(*unstructured.Unstructured)
-	switch {
-	case !ok:
-		return obj, nil
-	case r.GroupVersionResource == externalsecret.ExternalSecrets:
-		return externalsecret.Read(object), nil
-	case r.GroupVersionResource == externalsecret.ClusterExternalSecrets:
-		return externalsecret.ReadCluster(object), nil
+func (w *Watch) add(namespace string, all ...schema.GroupVersionResource) {
+	for _, gvr := range all {
+		w.resources = append(w.resources, &resource{
+			Watch: w, GroupVersionResource: gvr, client: w.Client.Resource(gvr).Namespace(namespace),
+			where: kube.Scope(gvr.Resource, namespace), seen: make(map[types.NamespacedName]metav1.Object),
+		})
+		w.Lists.Expect(kube.Scope(gvr.Resource, namespace))
 	}
-	return externalsecret.ReadStore(object), nil
 }
 
 // Run watches until ctx is done.
 func (w *Watch) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	for _, r := range w.resources {
-		running.Go(func() {
-			if w.await(ctx, r) {
-				w.watch(ctx, r)
-			}
-		})
+		running.Go(func() { r.reflect(ctx) })
 	}
 	running.Wait()
 }
 
-// await waits until the resource is installed. It reports false if ctx ended first.
-func (w *Watch) await(ctx context.Context, r resource) bool {
-	return kube.AwaitInstalled(ctx, w.client(r).List, apiRetry, func() {
-		if w.isOld(ctx, r) {
-			w.options.Log.WarnContext(ctx, "external secrets api too old, nothing is synced; retrying",
-				"resource", r.String(), "served", oldVersion, "want", r.Version, "retry_in", apiRetry)
-		} else {
-			w.options.Log.InfoContext(ctx, "external secrets api not installed; retrying", "resource", r.String(), "retry_in", apiRetry)
-		}
-		w.options.Listed(r.String()) // there is nothing to list
-	})
-}
-
-// isOld reports whether the resource is served in oldVersion, which means that the operator is too old.
-func (w *Watch) isOld(ctx context.Context, r resource) bool {
-	r.Version = oldVersion
-	_, err := w.client(r).List(ctx, metav1.ListOptions{Limit: 1})
-	return err == nil
-}
-
-// watch runs the informer of a resource.
-func (w *Watch) watch(ctx context.Context, r resource) {
-	fields := ""
+// reflect waits until the resource is installed, and watches it.
+func (r *resource) reflect(ctx context.Context) {
+	reflector := kube.Reflector[*unstructured.UnstructuredList]{
+		Resource: r.client, Client: r.Client, Where: r.where, Example: &unstructured.Unstructured{}, Store: kube.StoreOf[metav1.Object](ctx, r),
+	}
 	if !externalsecret.IsCluster(r.GroupVersionResource) {
-		fields = kube.Outside(w.options.Ignored)
+		reflector.Fields = kube.Outside(r.Ignored)
 	}
-	source := kube.ListWatch(w.client(r), fields, func(ctx context.Context, err error) {
-		w.options.Denied(ctx, r.String(), kube.MissingPermission(r.String(), manifest, err))
-	})
-	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
-		ListerWatcher: cache.ToListWatcherWithWatchListSemantics(source, w.options.Client),
-		ObjectType:    &unstructured.Unstructured{},
-		Transform:     r.read,
-		Handler: cache.ResourceEventHandlerFuncs{
-			AddFunc:    w.index.put,
-			UpdateFunc: func(_, obj any) { w.index.put(obj) },
-			DeleteFunc: func(obj any) {
-				if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-					obj = tombstone.Obj
-				}
-				w.index.drop(obj)
-			},
-		},
-	})
-	var running sync.WaitGroup
-	defer running.Wait()
-	running.Go(func() { informer.RunWithContext(ctx) })
-	select {
-	case <-informer.HasSyncedChecker().Done():
-		w.options.Listed(r.String())
-	case <-ctx.Done():
+	if !kube.AwaitInstalled(ctx, r.client.List, apiRetry, func() {
+		r.Log.InfoContext(ctx, "external secrets api not installed; retrying", "resource", r.where, "version", r.Version, "retry_in", apiRetry)
+		r.Lists.Listed(r.where)
+	}) {
+		return
 	}
+	_ = reflector.Run(ctx, func(ctx context.Context, _ string, err error) error {
+		r.Lists.Check(ctx, r.Log, r.where, manifest, err)
+		return nil
+	})
 }
 
-func (w *Watch) client(r resource) dynamic.ResourceInterface {
-	return w.options.Client.Resource(r.GroupVersionResource).Namespace(r.namespace)
+// Reduce implements kube.Sink.
+func (r *resource) Reduce(object runtime.Object) (metav1.Object, bool) {
+	obj, ok := object.(*unstructured.Unstructured)
+	switch {
+	case !ok:
+		return nil, false
+	case r.GroupVersionResource == externalsecret.ExternalSecrets:
+		return externalsecret.Read(obj), true
+	case r.GroupVersionResource == externalsecret.ClusterExternalSecrets:
+		return externalsecret.ReadCluster(obj), true
+	}
+	return externalsecret.ReadStore(obj), true
+}
+
+// Put implements kube.Sink. It logs the parts of an ExternalSecret that are not readable, unless it had the same ones before.
+func (r *resource) Put(ctx context.Context, obj metav1.Object) {
+	if text := problemsOf(obj); text != "" && text != problemsOf(r.seen[nameOf(obj)]) {
+		r.Log.WarnContext(ctx, "externalsecret not readable", "externalsecret", obj.GetName(), "namespace", obj.GetNamespace(), "err", text)
+	}
+	r.seen[nameOf(obj)] = obj
+	r.Index.put(obj, false)
+}
+
+func problemsOf(obj metav1.Object) string {
+	if es, ok := obj.(*externalsecret.ExternalSecret); ok && len(es.Problems) > 0 {
+		return fmt.Sprintf("%.*s", maxProblems, errors.Join(es.Problems...))
+	}
+	return ""
+}
+
+// Drop implements kube.Sink.
+func (r *resource) Drop(_ context.Context, obj metav1.Object) {
+	delete(r.seen, nameOf(obj))
+	r.Index.put(obj, true)
+}
+
+// Replace implements kube.Sink.
+func (r *resource) Replace(ctx context.Context, objects []metav1.Object, _ string) {
+	listed := make(map[types.NamespacedName]bool, len(objects))
+	for _, obj := range objects {
+		listed[nameOf(obj)] = true
+		r.Put(ctx, obj)
+	}
+	for name, obj := range r.seen {
+		if !listed[name] {
+			r.Drop(ctx, obj)
+		}
+	}
+	r.Lists.Listed(r.where)
 }

@@ -4,8 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
-	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,25 +19,23 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/keyturn/keyturn/internal/externalsecret"
+	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // dynamicOf returns a client of the objects.
 func dynamicOf(objects ...runtime.Object) *dynamicfake.FakeDynamicClient {
-	kinds := map[schema.GroupVersionResource]string{
+	return dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
 		externalsecret.ExternalSecrets:        "ExternalSecretList",
 		externalsecret.SecretStores:           "SecretStoreList",
 		externalsecret.ClusterSecretStores:    "ClusterSecretStoreList",
 		externalsecret.ClusterExternalSecrets: "ClusterExternalSecretList",
-	}
-	for resource, kind := range maps.Clone(kinds) {
-		kinds[resource.GroupResource().WithVersion(oldVersion)] = kind
-	}
-	return dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, objects...)
+	}, objects...)
 }
 
 // custom returns an object of External Secrets Operator.
@@ -47,62 +46,21 @@ func custom(b *indexBed, kind, text string) *unstructured.Unstructured {
 	return obj
 }
 
-// readiness records what a Watch reports about the first lists.
-type readiness struct {
-	mu sync.Mutex
-	// listed has each resource, and whether it was listed.
-	listed map[string]bool
-	denied map[string]error
-}
-
-// ready reports whether everything was listed.
-func (r *readiness) ready() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, listed := range r.listed {
-		if !listed {
-			return false
-		}
-	}
-	return true
-}
-
-// denial returns the error of a resource that may not be listed.
-func (r *readiness) denial(resource string) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.denied[resource]
-}
-
-// watchOf runs a Watch until the test ends or stop is called. ready reports whether everything was listed.
-func watchOf(t *testing.T, client *dynamicfake.FakeDynamicClient, namespaces ...string) (index *Index, r *readiness, ready func() bool, stop func()) {
-	r = &readiness{listed: make(map[string]bool), denied: make(map[string]error)}
+// watchOf runs a Watch until the test ends or stop is called.
+func watchOf(t *testing.T, client *dynamicfake.FakeDynamicClient, log io.Writer, namespaces ...string) (w *Watch, stop func()) {
 	if len(namespaces) == 0 {
 		namespaces = []string{metav1.NamespaceAll}
 	}
-	index = NewIndex()
-	w := NewWatch(WatchOptions{
-		Client: client, Namespaces: namespaces, Log: slog.New(slog.DiscardHandler),
-		Expect: func(resource string) { r.listed[resource] = false },
-		Listed: func(resource string) {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			r.listed[resource] = true
-		},
-		Denied: func(_ context.Context, resource string, err error) {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			if err != nil {
-				r.denied[resource] = err
-			}
-		},
-	}, index)
+	w = &Watch{
+		Index: NewIndex(), Client: client, Namespaces: namespaces, Lists: kube.NewFirstLists(), Log: slog.New(slog.NewTextHandler(log, nil)),
+	}
+	w.Expect()
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { w.Run(ctx) })
 	stop = sync.OnceFunc(func() { cancel(); running.Wait() })
 	t.Cleanup(stop)
-	return index, r, r.ready, stop
+	return w, stop
 }
 
 const (
@@ -114,11 +72,11 @@ func TestWhatIsWatchedIsKnownWhenTheActuatorIsReady(t *testing.T) {
 	b := newIndexBed(t)
 	client := dynamicOf(custom(b, "ExternalSecret", watchedSecret), custom(b, "SecretStore", watchedStore),
 		custom(b, "ClusterExternalSecret", "{metadata: {name: all, uid: c}}"))
-	index, _, ready, stop := watchOf(t, client)
-	testkit.Eventually(t, "it is ready", ready)
-	b.Index = index
+	w, stop := watchOf(t, client, io.Discard)
+	<-w.Lists.Done()
+	b.Index = w.Index
 	b.wantReaders("shop/db", "db")
-	if index.owner(&externalsecret.ExternalSecret{Owner: "all"}) == nil {
+	if !w.Index.target(&externalsecret.ExternalSecret{Owner: "all"}).isCluster() {
 		t.Error("the ClusterExternalSecret is not known")
 	}
 	ctx := t.Context()
@@ -134,36 +92,6 @@ func TestWhatIsWatchedIsKnownWhenTheActuatorIsReady(t *testing.T) {
 	stop()
 }
 
-func TestAnOperatorThatIsTooOldIsTold(t *testing.T) {
-	for _, test := range []struct{ name, served, want string }{
-		{name: "one that serves an old version only", served: "v1beta1", want: "external secrets api too old"},
-		{name: "not one that is not installed", served: "none", want: "external secrets api not installed"},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				client := dynamicOf()
-				client.PrependReactor("list", "*", func(action k8stesting.Action) (bool, runtime.Object, error) {
-					if action.GetResource().Version == test.served {
-						return true, &unstructured.UnstructuredList{}, nil
-					}
-					return true, nil, apierrors.NewNotFound(action.GetResource().GroupResource(), "")
-				})
-				var log bytes.Buffer
-				w := NewWatch(WatchOptions{
-					Client: client, Namespaces: []string{metav1.NamespaceAll}, Log: slog.New(slog.NewTextHandler(&log, nil)),
-					Expect: func(string) {}, Listed: func(string) {}, Denied: func(context.Context, string, error) {},
-				}, NewIndex())
-				ctx, cancel := context.WithTimeout(t.Context(), 10*apiRetry)
-				defer cancel()
-				w.Run(ctx)
-				if lines, said := strings.Count(log.String(), "\n"), strings.Count(log.String(), test.want); said != len(w.resources) || lines != said {
-					t.Errorf("%d lines, %d of them say %q, want one for each resource:\n%s", lines, said, test.want, &log)
-				}
-			})
-		})
-	}
-}
-
 func TestAnOperatorThatIsNotInstalledHoldsUpNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newIndexBed(t)
@@ -177,11 +105,15 @@ func TestAnOperatorThatIsNotInstalledHoldsUpNothing(t *testing.T) {
 			}
 			return missing.Load(), nil, apierrors.NewNotFound(action.GetResource().GroupResource(), "")
 		})
-		index, _, ready, stop := watchOf(t, client)
+		var log bytes.Buffer
+		w, stop := watchOf(t, client, &log)
 		defer stop()
 		synctest.Wait()
-		if !ready() {
-			t.Error("it is not ready")
+		if err := w.Lists.Ready(); err != nil {
+			t.Errorf("it is not ready: %v", err)
+		}
+		if lines, told := strings.Count(log.String(), "\n"), strings.Count(log.String(), "external secrets api not installed"); lines != 4 || told != 4 {
+			t.Errorf("%d lines, of which %d say that it is not installed, want one for each of 4 resources:\n%s", lines, told, &log)
 		}
 		<-time.After(10*apiRetry + time.Second)
 		synctest.Wait()
@@ -191,7 +123,7 @@ func TestAnOperatorThatIsNotInstalledHoldsUpNothing(t *testing.T) {
 		missing.Store(false)
 		<-time.After(apiRetry + time.Second)
 		synctest.Wait()
-		b.Index = index
+		b.Index = w.Index
 		b.wantReaders("shop/db", "db")
 	})
 }
@@ -201,10 +133,26 @@ func TestAMissingRightToExternalSecretsIsNamed(t *testing.T) {
 	client.PrependReactor("list", "secretstores", func(action k8stesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewForbidden(action.GetResource().GroupResource(), "", errors.New("no"))
 	})
-	_, r, _, _ := watchOf(t, client, "shop")
+	w, _ := watchOf(t, client, io.Discard, "shop")
 	const want = "no permission to list and watch secretstores in namespace shop; grant it as in deploy/components/secret-stores: "
 	testkit.Eventually(t, "it is named", func() bool {
-		err := r.denial("secretstores in namespace shop")
+		err := w.Lists.Ready()
 		return err != nil && strings.HasPrefix(err.Error(), want)
 	})
+}
+
+func TestEachProblemIsLoggedOnce(t *testing.T) {
+	var log bytes.Buffer
+	b := newIndexBed(t)
+	r := &resource{Watch: &Watch{Index: b.Index, Log: slog.New(slog.NewTextHandler(&log, nil))}, seen: make(map[types.NamespacedName]metav1.Object)}
+	for _, problem := range []string{"one", "one", "two", "", "two"} {
+		es := b.secret("db", "shop/db")
+		if problem != "" {
+			es.Problems = slices.Repeat([]error{errors.New(problem)}, 10_000)
+		}
+		r.Put(t.Context(), es)
+	}
+	if got := strings.Count(log.String(), "\n"); got != 3 || log.Len() > 3*2*maxProblems {
+		t.Errorf("%d lines with %d bytes, want 3 short ones: one, two, and two again after it was gone", got, log.Len())
+	}
 }

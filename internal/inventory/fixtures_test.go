@@ -60,9 +60,14 @@ func workloadOf(t *testing.T, annotation string, ref workload.Reference, mutate 
 // unlinked is called after a workload may have come to want other sources, and does nothing.
 func unlinked(workload.Key) {}
 
+// indexWith returns an index without workloads, which calls the functions.
+func indexWith(reading workload.Reading, changed, relinked func(workload.Key)) *Index {
+	return newIndex(Options{Reading: reading, Changed: changed, Relinked: relinked, Returned: unlinked})
+}
+
 // indexOf returns an index that knows the workloads.
 func indexOf(workloads ...*workload.Workload) *Index {
-	x := newIndex(workload.Reading{}, func(workload.Key) {}, unlinked)
+	x := indexWith(workload.Reading{}, func(workload.Key) {}, unlinked)
 	for _, w := range workloads {
 		x.Listed(w, "")
 	}

@@ -13,9 +13,8 @@ import (
 // Index holds the workloads, and finds those that a source may concern without a request to the API server. One reflector for each kind and
 // namespace fills it. It is safe for concurrent use.
 type Index struct {
-	reading workload.Reading
-	// changed and relinked are those of newIndex. returned is called with each workload of a kind that is served again, and as they are otherwise.
-	changed, relinked, returned func(workload.Key)
+	// options has the functions that are called, without the lock, after a workload has changed.
+	options Options
 
 	mu        sync.RWMutex
 	workloads map[workload.Key]*workload.Workload
@@ -31,11 +30,10 @@ type Index struct {
 	unserved map[Place]time.Time
 }
 
-// newIndex returns an index without workloads. Changed is called after a workload has changed or gone, and relinked after it may have come to want
-// other sources. Both are called without the lock of the index, and must not block.
-func newIndex(reading workload.Reading, changed, relinked func(workload.Key)) *Index {
+// newIndex returns an index without workloads.
+func newIndex(options Options) *Index {
 	return &Index{
-		reading: reading, changed: changed, relinked: relinked, returned: func(workload.Key) {},
+		options:   options,
 		workloads: make(map[workload.Key]*workload.Workload),
 		bySource:  make(map[events.Source]keySet),
 		runners:   make(map[workload.Key]map[workload.Key]struct{}),
@@ -48,7 +46,7 @@ func newIndex(reading workload.Reading, changed, relinked func(workload.Key)) *I
 
 // Read returns the workload of an object, and false if the object is of another kind.
 func (x *Index) Read(k workload.Kind, obj runtime.Object) (*workload.Workload, bool) {
-	return workload.Read(k, obj, x.reading)
+	return workload.Read(k, obj, x.options.Reading)
 }
 
 // Get returns a workload, or nil if there is none.
@@ -190,7 +188,7 @@ func (x *Index) keepWhat(key workload.Key, keeping func(*workload.Workload) (*wo
 func (x *Index) changedIn(namespace string) {
 	for _, w := range x.All() {
 		if w.ID.Namespace == namespace {
-			x.changed(w.Key())
+			x.options.Changed(w.Key())
 		}
 	}
 }
@@ -202,9 +200,9 @@ func (x *Index) replace(earlier, w *workload.Workload, exact bool, since string)
 	relinks := w.LinkAfter(earlier, since)
 	x.add(w)
 	x.mu.Unlock()
-	x.changed(w.Key())
+	x.options.Changed(w.Key())
 	if relinks {
-		x.relinked(w.Key())
+		x.options.Relinked(w.Key())
 	}
 	x.rejoin(earlier, w, since)
 }
@@ -219,6 +217,6 @@ func (x *Index) Forget(key workload.Key, uid, since string) {
 	}
 	x.remove(earlier)
 	x.mu.Unlock()
-	x.changed(key)
+	x.options.Changed(key)
 	x.rejoin(earlier, nil, since)
 }

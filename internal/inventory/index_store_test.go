@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -47,7 +48,7 @@ func TestTheAnswerToAPatchIsNotTakenForMoreThanItIs(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			told := 0
-			x := newIndex(workload.Reading{}, func(workload.Key) { told++ }, unlinked)
+			x := indexWith(workload.Reading{}, func(workload.Key) { told++ }, unlinked)
 			if test.known != nil {
 				x.show(test.known, test.exact)
 			}
@@ -68,9 +69,10 @@ func TestTheAnswerToAPatchIsNotTakenForMoreThanItIs(t *testing.T) {
 }
 
 func TestTheIndexIsTheStoreOfAReflector(t *testing.T) {
-	x := newIndex(workload.Reading{}, func(workload.Key) {}, unlinked)
-	synced := 0
-	store := &kindStore{Index: x, kind: deployments, namespace: "shop", synced: func() { synced++ }}
+	x := indexWith(workload.Reading{}, func(workload.Key) {}, unlinked)
+	lists := kube.NewFirstLists()
+	lists.Expect("deployments in namespace shop")
+	store := kube.StoreOf[*workload.Workload](t.Context(), &kindStore{Index: x, kind: deployments, namespace: "shop", lists: lists})
 	object := func(name, version string) *appsv1.Deployment {
 		deployment := webDeployment(version, rollOn("auto"))
 		deployment.Name = name
@@ -103,7 +105,8 @@ func TestTheIndexIsTheStoreOfAReflector(t *testing.T) {
 	// Other stores share the index.
 	elsewhere := object("elsewhere", "1")
 	elsewhere.Namespace = "bank"
-	for _, other := range []*kindStore{{Index: x, kind: deployments, namespace: "bank"}, {Index: x, kind: daemonSets, namespace: "shop"}} {
+	for _, sink := range []*kindStore{{Index: x, kind: deployments, namespace: "bank"}, {Index: x, kind: daemonSets, namespace: "shop"}} {
+		other := kube.StoreOf[*workload.Workload](t.Context(), sink)
 		must(other.Add(elsewhere))
 		must(other.Add(&appsv1.DaemonSet{ObjectMeta: elsewhere.ObjectMeta}))
 	}
@@ -128,15 +131,15 @@ func TestTheIndexIsTheStoreOfAReflector(t *testing.T) {
 	must(store.Replace([]any{object("new", "16")}, "17"))
 	must(store.Resync())
 	want("after another list", both(map[string]string{"deployment new": "16 13"}))
-	if synced != 2 {
-		t.Errorf("%d lists were reported, want 2", synced)
+	if err := lists.Ready(); err != nil {
+		t.Errorf("the lists were not reported: %v", err)
 	}
 }
 
 func TestALaterListTellsSinceWhenAWorkloadMayWantASource(t *testing.T) {
 	relinked := 0
-	x := newIndex(workload.Reading{}, func(workload.Key) {}, func(workload.Key) { relinked++ })
-	store := &kindStore{Index: x, kind: deployments, synced: func() {}}
+	x := indexWith(workload.Reading{}, func(workload.Key) {}, func(workload.Key) { relinked++ })
+	store := kube.StoreOf[*workload.Workload](t.Context(), &kindStore{Index: x, kind: deployments})
 	list := func(version string, objects ...any) {
 		t.Helper()
 		if err := store.Replace(objects, version); err != nil {

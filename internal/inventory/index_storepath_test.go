@@ -60,7 +60,7 @@ func TestIndexFindsWhatReadsASecretStore(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			x := newIndex(workload.Reading{All: tt.rollAll}, func(workload.Key) {}, unlinked)
+			x := indexWith(workload.Reading{All: tt.rollAll}, func(workload.Key) {}, unlinked)
 			deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
 				Namespace: "shop", Name: "web", UID: "u", ResourceVersion: "1", Annotations: tt.workload,
 			}}

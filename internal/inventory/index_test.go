@@ -56,7 +56,7 @@ func TestTheVersionOfTheTemplateIsThatOfTheWriteThatChangedIt(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			x := newIndex(workload.Reading{}, func(workload.Key) {}, unlinked)
+			x := indexWith(workload.Reading{}, func(workload.Key) {}, unlinked)
 			for _, step := range test.steps {
 				x.show(at(t, step.version, step.template), step.exact)
 			}
@@ -68,7 +68,7 @@ func TestTheVersionOfTheTemplateIsThatOfTheWriteThatChangedIt(t *testing.T) {
 }
 
 func TestARecordThatSomeoneRemovesIsKnownForAsLongAsTheWorkload(t *testing.T) {
-	x := newIndex(workload.Reading{}, func(workload.Key) {}, unlinked)
+	x := indexWith(workload.Reading{}, func(workload.Key) {}, unlinked)
 	// read returns the workload web at a resourceVersion, with a record that the actuator wrote, or without one.
 	read := func(version string, recorded bool) *workload.Workload {
 		deployment, fields := webDeployment(version, rollOn("auto")), "{}"
@@ -108,7 +108,7 @@ func TestARecordThatSomeoneRemovesIsKnownForAsLongAsTheWorkload(t *testing.T) {
 }
 
 func TestAnotherWorkloadOfTheSameNameIsAnother(t *testing.T) {
-	x := newIndex(workload.Reading{}, func(workload.Key) {}, unlinked)
+	x := indexWith(workload.Reading{}, func(workload.Key) {}, unlinked)
 	x.Written(at(t, "20", 'a'))
 	again := at(t, "5", 'a')
 	again.ID.UID = "another"
@@ -128,7 +128,7 @@ func TestTheIndexAgreesWithAskingEveryWorkload(t *testing.T) {
 	names, sourceKinds := []string{"a", "b", "c"}, []events.Kind{events.KindSecret, events.KindConfigMap}
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 1))
-		x := newIndex(workload.Reading{}, func(workload.Key) {}, unlinked)
+		x := indexWith(workload.Reading{}, func(workload.Key) {}, unlinked)
 		there := make(map[workload.Key]*workload.Workload)
 		for version := range 200 {
 			ref := workload.Reference{Kind: sourceKinds[random.IntN(len(sourceKinds))], Name: names[random.IntN(3)]}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -40,6 +41,8 @@ type Inventory struct {
 	Index *Index
 	// Namespaces has what their namespaces say.
 	Namespaces *Namespaces
+	// Lists tracks the first lists, and may be told of those of others before Run is called.
+	Lists *kube.FirstLists
 
 	reflectors *reflectors
 	// scopes are the namespaces whose annotations are read. None means that none are.
@@ -48,17 +51,16 @@ type Inventory struct {
 
 // New returns an Inventory that knows nothing yet.
 func New(options Options) *Inventory {
-	index := newIndex(options.Reading, options.Changed, options.Relinked)
-	index.returned = options.Returned
-	r := newReflectors(options, index)
+	index, lists := newIndex(options), kube.NewFirstLists()
 	i := &Inventory{
-		Index: index, Namespaces: newNamespaces(options.Clients.Typed, options.Log, r.lists.Listed, index.changedIn), reflectors: r,
+		Index: index, Namespaces: newNamespaces(options.Clients.Typed, options.Log, lists, index), Lists: lists,
+		reflectors: newReflectors(options, index, lists),
 	}
 	if options.ReadNamespaces {
-		i.scopes = r.namespaces
+		i.scopes = i.Scopes()
 	}
 	for _, name := range i.scopes {
-		i.Expect(namespaceScope(name))
+		lists.Expect(namespaceScope(name))
 	}
 	return i
 }
@@ -76,7 +78,7 @@ func (i *Inventory) Run(ctx context.Context) {
 // Wait blocks until everything was listed once. It returns false if the context ended first.
 func (i *Inventory) Wait(ctx context.Context) bool {
 	select {
-	case <-i.reflectors.lists.Done():
+	case <-i.Lists.Done():
 		return true
 	case <-ctx.Done():
 		return false
@@ -84,21 +86,10 @@ func (i *Inventory) Wait(ctx context.Context) bool {
 }
 
 // Ready returns nil once everything was listed. Otherwise the error says what is missing.
-func (i *Inventory) Ready() error { return i.reflectors.lists.Ready() }
+func (i *Inventory) Ready() error { return i.Lists.Ready() }
 
 // Look is called when a source has changed: the workloads of its namespace that may not be watched are listed soon. It does not block.
 func (i *Inventory) Look(source events.Source) { i.reflectors.look(source) }
 
 // Scopes returns the namespaces whose workloads are listed, one by one, or only metav1.NamespaceAll.
-func (i *Inventory) Scopes() []string { return i.reflectors.namespaces }
-
-// Expect makes Wait and Ready wait for the first list of something else, too. Call it before Run.
-func (i *Inventory) Expect(resource string) { i.reflectors.lists.Expect(resource) }
-
-// Listed records the first list of something that is expected. Those of the Inventory itself need no call.
-func (i *Inventory) Listed(resource string) { i.reflectors.lists.Listed(resource) }
-
-// Denied logs that the permission to list something that is expected is missing, and makes Ready say so. It does nothing if missing is nil.
-func (i *Inventory) Denied(ctx context.Context, resource string, missing error) {
-	i.reflectors.denied(ctx, resource, missing)
-}
+func (i *Inventory) Scopes() []string { return i.reflectors.scopes }

@@ -26,9 +26,9 @@ func TestAnInventoryIsReadyWhenEverythingIsListed(t *testing.T) {
 				Changed: func(key workload.Key) { changed <- key }, Relinked: unlinked, Returned: unlinked,
 				Log: slog.New(slog.DiscardHandler), Now: time.Now,
 			})
-			i.Expect("something else")
+			i.Lists.Expect("something else")
 			denied := errors.New("no permission")
-			i.Denied(t.Context(), "something else", denied)
+			i.Lists.Deny("something else", denied)
 			ctx, stop := context.WithCancel(t.Context())
 			done := make(chan struct{})
 			go func() {
@@ -42,7 +42,7 @@ func TestAnInventoryIsReadyWhenEverythingIsListed(t *testing.T) {
 			if err := i.Ready(); !errors.Is(err, denied) {
 				t.Errorf("before everything is listed, it is ready: %v", err)
 			}
-			i.Listed("something else")
+			i.Lists.Listed("something else")
 			if !i.Wait(ctx) || i.Ready() != nil {
 				t.Errorf("when everything is listed, it is not ready: %v", i.Ready())
 			}

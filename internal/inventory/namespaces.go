@@ -14,11 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -38,10 +37,10 @@ const (
 type Namespaces struct {
 	client kubernetes.Interface
 	log    *slog.Logger
-	// listed is called when it is known what the namespaces of a scope say, or that it cannot be.
-	listed func(where string)
-	// changed is called when a namespace says something else.
-	changed func(namespace string)
+	// lists is told when it is known what the namespaces of a scope say, or that it cannot be.
+	lists *kube.FirstLists
+	// index reviews the workloads of a namespace that says something else.
+	index *Index
 
 	mu     sync.Mutex
 	byName map[string]workload.Namespace
@@ -49,9 +48,9 @@ type Namespaces struct {
 	refusals map[string]int
 }
 
-func newNamespaces(client kubernetes.Interface, log *slog.Logger, listed, changed func(string)) *Namespaces {
+func newNamespaces(client kubernetes.Interface, log *slog.Logger, lists *kube.FirstLists, index *Index) *Namespaces {
 	return &Namespaces{
-		client: client, log: log, listed: listed, changed: changed, byName: make(map[string]workload.Namespace), refusals: make(map[string]int),
+		client: client, log: log, lists: lists, index: index, byName: make(map[string]workload.Namespace), refusals: make(map[string]int),
 	}
 }
 
@@ -94,7 +93,7 @@ func (n *Namespaces) Set(ctx context.Context, name string, annotations map[strin
 		n.log.WarnContext(ctx, "annotation of a namespace not valid; its workloads are not rolled until that is fixed", "namespace", name,
 			"annotation", workload.AnnotationWindow, "err", err)
 	}
-	n.changed(name)
+	n.index.changedIn(name)
 }
 
 // run follows a namespace, or all of them, until the context is done.
@@ -155,29 +154,16 @@ func (n *Namespaces) reflect(ctx context.Context, name string) (refusal error) {
 	if _, err := client.List(ctx, metav1.ListOptions{FieldSelector: selector, Limit: 1}); apierrors.IsForbidden(err) {
 		return err
 	}
-	watching, refuse := context.WithCancelCause(ctx)
-	defer refuse(nil)
-	source := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			options.FieldSelector = selector
-			list, err := client.List(ctx, options)
-			if apierrors.IsForbidden(err) {
-				refuse(err)
-			}
-			return list, err
-		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			options.FieldSelector = selector
-			return client.Watch(ctx, options)
-		},
+	reflector := kube.Reflector[*corev1.NamespaceList]{
+		Resource: client, Client: n.client, Where: namespaceScope(name), Example: &corev1.Namespace{}, Fields: selector,
+		Store: kube.StoreOf[*corev1.Namespace](ctx, &namespaceStore{Namespaces: n, scope: name}),
 	}
-	store := &namespaceStore{Namespaces: n, ctx: func() context.Context { return ctx }, scope: name}
-	cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(source, n.client), &corev1.Namespace{}, store,
-		cache.ReflectorOptions{Name: namespaceScope(name), TypeDescription: "namespace"}).RunWithContext(watching)
-	if ctx.Err() != nil {
+	return reflector.Run(ctx, func(_ context.Context, verb string, err error) error {
+		if verb == "list" && apierrors.IsForbidden(err) {
+			return err
+		}
 		return nil
-	}
-	return context.Cause(watching)
+	})
 }
 
 // answered records that it is known what the namespaces of a scope say.
@@ -185,7 +171,7 @@ func (n *Namespaces) answered(name string) {
 	n.mu.Lock()
 	delete(n.refusals, name)
 	n.mu.Unlock()
-	n.listed(namespaceScope(name))
+	n.lists.Listed(namespaceScope(name))
 }
 
 // refused records that namespaces may not be read, and returns the delay before the next attempt. Once the refusal is believed, nothing waits for
@@ -207,6 +193,48 @@ func (n *Namespaces) refused(ctx context.Context, name string, err error) time.D
 		n.log.WarnContext(ctx, "no permission to read namespaces; their holds and windows are ignored, except those read before",
 			"scope", namespaceScope(name), "annotations", events.AnnotationHold+", "+workload.AnnotationWindow, "kept", kept, "err", err)
 	}
-	n.listed(namespaceScope(name))
+	n.lists.Listed(namespaceScope(name))
 	return namespaceAgain
+}
+
+// namespaceStore has the namespaces of a scope: one, or all.
+type namespaceStore struct {
+	*Namespaces
+	scope string
+}
+
+// Reduce implements kube.Sink.
+func (s *namespaceStore) Reduce(object runtime.Object) (*corev1.Namespace, bool) {
+	namespace, ok := object.(*corev1.Namespace)
+	if !ok {
+		return nil, false
+	}
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: namespace.Name, ResourceVersion: namespace.ResourceVersion, Annotations: namespace.Annotations,
+	}}, true
+}
+
+// Put implements kube.Sink.
+func (s *namespaceStore) Put(ctx context.Context, namespace *corev1.Namespace) {
+	s.Set(ctx, namespace.Name, namespace.Annotations)
+}
+
+// Drop implements kube.Sink.
+func (s *namespaceStore) Drop(ctx context.Context, namespace *corev1.Namespace) {
+	s.Set(ctx, namespace.Name, nil)
+}
+
+// Replace implements kube.Sink.
+func (s *namespaceStore) Replace(ctx context.Context, namespaces []*corev1.Namespace, _ string) {
+	listed := make(map[string]bool, len(namespaces))
+	for _, namespace := range namespaces {
+		listed[namespace.Name] = true
+		s.Put(ctx, namespace)
+	}
+	for _, name := range s.names() {
+		if !listed[name] && (s.scope == metav1.NamespaceAll || s.scope == name) {
+			s.Set(ctx, name, nil)
+		}
+	}
+	s.answered(s.scope)
 }

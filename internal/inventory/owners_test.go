@@ -71,7 +71,7 @@ func wantDependents(t *testing.T, x *Index, what string, want ...workload.Key) {
 
 func TestWhatAConfiguredKindOwnsIsRolledThroughTheOutermostOwner(t *testing.T) {
 	kinds, reading := targetsOf(t)
-	x := newIndex(reading, func(workload.Key) {}, unlinked)
+	x := indexWith(reading, func(workload.Key) {}, unlinked)
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{
 		Name: "web-0", Namespace: "shop", UID: "uid-set", ResourceVersion: "10",
 		Annotations:     map[string]string{workload.AnnotationRollOn: "secret/db"},
@@ -109,15 +109,15 @@ func TestWhatAConfiguredKindOwnsIsRolledThroughTheOutermostOwner(t *testing.T) {
 func TestWhatOwnsAWorkloadAndIsGoneHandsOverWhatHasChangedSince(t *testing.T) {
 	kinds, reading := targetsOf(t)
 	var relinked, returned []workload.Key
-	x := newIndex(reading, func(workload.Key) {}, func(key workload.Key) { relinked = append(relinked, key) })
-	x.returned = func(key workload.Key) { returned = append(returned, key) }
+	x := indexWith(reading, func(workload.Key) {}, func(key workload.Key) { relinked = append(relinked, key) })
+	x.options.Returned = func(key workload.Key) { returned = append(returned, key) }
 	gadget := ownerNamed(t, kinds, reading, "gadget", "web", "10", "Widget", "all")
 	widget := ownerNamed(t, kinds, reading, "widget", "all", "11", "", "")
 	x.Listed(gadget, "")
 	x.Listed(widget, "")
 	wantDependents(t, x, "at first", widget.Key())
 	k, _ := kinds.Named("widget")
-	store := &kindStore{Index: x, kind: k, synced: func() {}, seen: "20"}
+	store := &kindStore{Index: x, kind: k, seen: "20"}
 	store.unserve(written)
 	if owner := x.Get(gadget.Key()).Runs; owner != (workload.Key{}) {
 		t.Errorf("when the kind of the owner is not served any more, it is rolled through %v", owner)
@@ -125,9 +125,7 @@ func TestWhatOwnsAWorkloadAndIsGoneHandsOverWhatHasChangedSince(t *testing.T) {
 	if link, linked := x.Get(gadget.Key()).Link(db); !linked || link.Version != "20" || !slices.Contains(relinked, gadget.Key()) {
 		t.Errorf("secret/db: got %v, %t, told of %v, want that it is linked since version 20", link, linked, relinked)
 	}
-	if err := store.Replace([]any{widget}, "30"); err != nil {
-		t.Fatal(err)
-	}
+	store.Replace(t.Context(), []*workload.Workload{widget}, "30")
 	if x.IsUnserved(widget.Key(), written) {
 		t.Error("when the kind is served again, nobody knows that")
 	}
@@ -139,7 +137,7 @@ func TestWhatOwnsAWorkloadAndIsGoneHandsOverWhatHasChangedSince(t *testing.T) {
 
 func TestOwnersInACircleEndNowhere(t *testing.T) {
 	kinds, reading := targetsOf(t)
-	x := newIndex(reading, func(workload.Key) {}, unlinked)
+	x := indexWith(reading, func(workload.Key) {}, unlinked)
 	for round := range 3 {
 		for i, kind := range []string{"widget", "gadget"} {
 			owner := map[string]string{"widget": "Gadget", "gadget": "Widget"}[kind]

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 const (
@@ -30,17 +31,19 @@ func listBackoff() wait.Backoff {
 }
 
 // lister lists the workloads of a kind in a namespace, or in all of them.
-type lister func(ctx context.Context, namespace string, options metav1.ListOptions) (runtime.Object, error)
+type lister interface {
+	list(ctx context.Context, s *kindStore, namespace string, options metav1.ListOptions) (runtime.Object, error)
+}
 
 // poller keeps a store equal to the API server without a watch. It lists a namespace when a source has changed there, and again for as long as
 // that changes its workloads; what else happens is seen every quietInterval. So an idle cluster costs a list of everything that the API server
 // has in its memory twice a minute, and a change is acted on within about busyInterval. A list that is refused delays all others.
 type poller struct {
 	store *kindStore
-	list  lister
-	log   *slog.Logger
-	now   func() time.Time
-	wake  chan struct{}
+	lister
+	log  *slog.Logger
+	now  func() time.Time
+	wake chan struct{}
 
 	mu    sync.Mutex
 	asked map[string]struct{}
@@ -52,11 +55,13 @@ type poller struct {
 	// retry is when the next list may be asked for after one that was refused, zero if the last one was not. Backoff has the delays.
 	retry   time.Time
 	backoff wait.Backoff
+	// removed is the error of a list of a kind that the API server no longer serves.
+	removed error
 }
 
 func newPoller(store *kindStore, list lister, log *slog.Logger, now func() time.Time) *poller {
 	return &poller{
-		store: store, list: list, log: log, now: now, wake: make(chan struct{}, 1), asked: make(map[string]struct{}),
+		store: store, lister: list, log: log, now: now, wake: make(chan struct{}, 1), asked: make(map[string]struct{}),
 		busy: make(map[string]*busyNamespace), backoff: listBackoff(),
 	}
 }
@@ -75,21 +80,23 @@ func (p *poller) look(namespace string) {
 	}
 }
 
-// run lists until the context is done. Call it just after the contents of the store were listed. It may be called again: busy namespaces stay busy.
-func (p *poller) run(ctx context.Context) {
+// run lists until the context is done and returns nil, or until the API server no longer serves the kind and returns the error that says so. Call it just
+// after the contents of the store were listed. It may be called again: busy namespaces stay busy.
+func (p *poller) run(ctx context.Context) error {
 	p.next = p.now().Add(quietInterval)
 	p.accepted()
 	timer := time.NewTimer(p.pause())
 	defer timer.Stop()
-	for {
+	for p.removed == nil {
 		select {
 		case <-ctx.Done():
-			return
+			return nil
 		case <-p.wake:
 		case <-timer.C:
 		}
 		timer.Reset(p.pass(ctx))
 	}
+	return p.removed
 }
 
 // pass lists what is due, and returns the time until something is due again.
@@ -131,7 +138,7 @@ func (p *poller) pause() time.Duration {
 
 // listAll takes a list of everything, from the memory of the API server. One that is older than what is known is dropped.
 func (p *poller) listAll(ctx context.Context, now time.Time) {
-	items, version := p.read(ctx, p.store.namespace, metav1.ListOptions{ResourceVersion: "0"})
+	workloads, version := p.read(ctx, p.store.namespace, metav1.ListOptions{ResourceVersion: "0"})
 	if version == "" {
 		return
 	}
@@ -143,27 +150,27 @@ func (p *poller) listAll(ctx context.Context, now time.Time) {
 		return
 	}
 	p.next = now.Add(quietInterval)
-	_ = p.store.Replace(items, version) // It never fails.
+	p.store.Replace(ctx, workloads, version)
 	for namespace, b := range p.busy {
-		p.listed(namespace, b, contentsOf(items, namespace), now)
+		p.listed(namespace, b, contentsOf(workloads, namespace), now)
 	}
 }
 
 // listOne takes a list of one namespace. It returns false if it was refused.
 func (p *poller) listOne(ctx context.Context, namespace string, now time.Time) bool {
-	items, version := p.read(ctx, namespace, metav1.ListOptions{})
+	workloads, version := p.read(ctx, namespace, metav1.ListOptions{})
 	if version == "" {
 		return false
 	}
-	part := &kindStore{Index: p.store.Index, kind: p.store.kind, namespace: namespace, synced: func() {}, seen: p.store.seen}
-	_ = part.Replace(items, version) // It never fails.
-	p.listed(namespace, p.busy[namespace], contentsOf(items, namespace), now)
+	part := &kindStore{Index: p.store.Index, kind: p.store.kind, namespace: namespace, seen: p.store.seen}
+	part.replaceAll(workloads, version)
+	p.listed(namespace, p.busy[namespace], contentsOf(workloads, namespace), now)
 	return true
 }
 
-// read returns the objects of a list and its resourceVersion, which is empty if it failed.
-func (p *poller) read(ctx context.Context, namespace string, options metav1.ListOptions) (items []any, version string) {
-	list, err := p.list(ctx, namespace, options)
+// read returns the workloads of a list and its resourceVersion, which is empty if it failed.
+func (p *poller) read(ctx context.Context, namespace string, options metav1.ListOptions) (workloads []*workload.Workload, version string) {
+	list, err := p.list(ctx, p.store, namespace, options)
 	var objects []runtime.Object
 	if err == nil {
 		objects, err = meta.ExtractList(list)
@@ -179,15 +186,20 @@ func (p *poller) read(ctx context.Context, namespace string, options metav1.List
 		return nil, ""
 	}
 	p.accepted()
-	items = make([]any, 0, len(objects))
 	for _, object := range objects {
-		items = append(items, object)
+		if w, ok := p.store.Reduce(object); ok {
+			workloads = append(workloads, w)
+		}
 	}
-	return items, version
+	return workloads, version
 }
 
 // refused delays all lists, longer each time. It logs the first of several refusals.
 func (p *poller) refused(ctx context.Context, namespace string, err error) {
+	if p.store.isRemoved(err) {
+		p.removed = err
+		return
+	}
 	delay, isFirst := p.backoff.Step(), p.retry.IsZero()
 	p.retry = p.now().Add(delay)
 	if isFirst && ctx.Err() == nil {
@@ -198,3 +210,63 @@ func (p *poller) refused(ctx context.Context, namespace string, err error) {
 
 // accepted ends the delay of lists.
 func (p *poller) accepted() { p.retry, p.backoff = time.Time{}, listBackoff() }
+
+// busyLimit is how long a namespace counts as busy after the last change of a source in it: as long as a rollout may take by default.
+const busyLimit = 15 * time.Minute
+
+// busyNamespace is a namespace in which a source has changed.
+type busyNamespace struct {
+	next, until time.Time
+	pause       time.Duration
+	seen        contents
+}
+
+// contents differ if a list of the same namespace does: every write has a newer resourceVersion.
+type contents struct {
+	newest string
+	count  int
+}
+
+// takeAsked makes the namespaces busy that were asked for. One that was listed just now is listed again after busyInterval.
+func (p *poller) takeAsked(now time.Time) {
+	p.mu.Lock()
+	asked := p.asked
+	p.asked = make(map[string]struct{})
+	p.mu.Unlock()
+	for namespace := range asked {
+		b := p.busy[namespace]
+		if b == nil {
+			b = &busyNamespace{next: now}
+			p.busy[namespace] = b
+		} else if soon := b.next.Add(busyInterval - b.pause); soon.Before(b.next) {
+			b.next = soon
+		}
+		b.pause, b.until = busyInterval, now.Add(busyLimit)
+	}
+}
+
+// listed records a list of a busy namespace. While nothing changes there, the pauses become longer.
+func (p *poller) listed(namespace string, b *busyNamespace, seen contents, now time.Time) {
+	if b.pause *= 2; seen != b.seen {
+		b.pause = busyInterval
+	}
+	b.seen, b.next = seen, now.Add(b.pause)
+	if b.pause >= quietInterval || now.After(b.until) {
+		delete(p.busy, namespace)
+	}
+}
+
+// contentsOf returns those of one namespace in a list.
+func contentsOf(workloads []*workload.Workload, namespace string) contents {
+	var c contents
+	for _, w := range workloads {
+		if w.ID.Namespace != namespace {
+			continue
+		}
+		c.count++
+		if c.newest == "" || events.Newer(w.Version, c.newest) {
+			c.newest = w.Version
+		}
+	}
+	return c
+}

@@ -63,7 +63,7 @@ func (l *listing) write(namespace string) {
 	})
 }
 
-func (l *listing) list(_ context.Context, namespace string, _ metav1.ListOptions) (runtime.Object, error) {
+func (l *listing) list(_ context.Context, _ *kindStore, namespace string, _ metav1.ListOptions) (runtime.Object, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lists = append(l.lists, namespace)
@@ -88,15 +88,15 @@ func polled(t *testing.T, namespaces ...string) (*listing, *Index, *poller) {
 	for _, namespace := range namespaces {
 		l.write(namespace)
 	}
-	x := newIndex(workload.Reading{}, func(workload.Key) {}, unlinked)
+	x := indexWith(workload.Reading{}, func(workload.Key) {}, unlinked)
 	kinds := workload.BuiltIn()
 	deployment := kinds[slices.IndexFunc(kinds, func(k workload.Kind) bool { return k.Name == "deployment" })]
-	p := newPoller(&kindStore{Index: x, kind: deployment, synced: func() {}}, l.list, slog.New(slog.NewTextHandler(l, nil)), time.Now)
+	p := newPoller(&kindStore{Index: x, kind: deployment}, l, slog.New(slog.NewTextHandler(l, nil)), time.Now)
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		p.run(ctx)
+		_ = p.run(ctx)
 	}()
 	t.Cleanup(func() {
 		stop()

@@ -17,6 +17,7 @@ import (
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	k8stesting "k8s.io/client-go/testing"
 
+	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/workload"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
@@ -80,11 +81,11 @@ func (s *widgetServer) client() *dynamicfake.FakeDynamicClient {
 func reflectWidgets(t *testing.T, s *widgetServer, linked func(workload.Key)) *Index {
 	t.Helper()
 	kinds, reading := targetsOf(t)
-	x := newIndex(reading, func(workload.Key) {}, linked)
+	x := indexWith(reading, func(workload.Key) {}, linked)
 	widget, _ := kinds.Named("widget")
 	runReflectors(t, newReflectors(Options{
 		Clients: workload.Clients{Dynamic: s.client()}, Kinds: workload.Kinds{widget}, Log: slog.New(slog.DiscardHandler), Now: time.Now,
-	}, x))
+	}, x, kube.NewFirstLists()))
 	return x
 }
 

@@ -49,7 +49,7 @@ func TestADeploymentFollowsTheRolloutThatRunsItsPods(t *testing.T) {
 	changed := make(map[workload.Key]int)
 	for _, order := range []string{"the Deployment first", "the Rollout first"} {
 		t.Run(order, func(t *testing.T) {
-			x := newIndex(workload.Reading{}, func(key workload.Key) { changed[key]++ }, unlinked)
+			x := indexWith(workload.Reading{}, func(key workload.Key) { changed[key]++ }, unlinked)
 			if order == "the Deployment first" {
 				x.Listed(web, "")
 			}
@@ -88,7 +88,7 @@ func TestADeploymentFollowsTheRolloutThatRunsItsPods(t *testing.T) {
 
 func TestADeploymentFollowsEachRolloutThatRunsItsPods(t *testing.T) {
 	web := scaledDown(t, "10")
-	x := newIndex(workload.Reading{}, func(workload.Key) {}, unlinked)
+	x := indexWith(workload.Reading{}, func(workload.Key) {}, unlinked)
 	x.Listed(web, "")
 	steps := []struct {
 		name string

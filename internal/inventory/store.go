@@ -1,99 +1,77 @@
 package inventory
 
 import (
+	"context"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// kindStore is the index as the store of one reflector. It distinguishes events of a watch, each of which is one write, from the results of
-// lists; informers do not.
+// kindStore is the part of the index that has the workloads of a kind in a namespace, or in all of them.
 type kindStore struct {
 	*Index
 	kind      workload.Kind
 	namespace string // empty: all
-	synced    func()
+	// lists is told about each list. If it is nil, nothing waits for them.
+	lists *kube.FirstLists
 	// seen is the newest resourceVersion up to which everything was shown. It is empty if nothing was listed yet.
 	seen string
 }
 
-var _ cache.TransformingStore = (*kindStore)(nil)
+func (s *kindStore) where() string { return kindScope(s.kind, s.namespace) }
 
-func (s *kindStore) workload(obj any) (*workload.Workload, bool) {
-	if w, ok := obj.(*workload.Workload); ok {
-		return w, true
-	}
-	object, ok := obj.(runtime.Object)
-	if !ok {
-		return nil, false
-	}
+func (s *kindStore) place() Place { return Place{s.kind.Name, s.namespace} }
+
+// isRemoved reports whether an error means that the API server no longer serves the kind. The built-in kinds are always served.
+func (s *kindStore) isRemoved(err error) bool {
+	return s.kind.Component != "" && apierrors.IsNotFound(err)
+}
+
+// Reduce implements kube.Sink.
+func (s *kindStore) Reduce(object runtime.Object) (*workload.Workload, bool) {
 	return s.Read(s.kind, object)
 }
 
-// Transformer makes the reflector keep workloads instead of whole objects while it collects a streamed list.
-func (s *kindStore) Transformer() cache.TransformFunc {
-	return func(obj any) (any, error) {
-		if w, ok := s.workload(obj); ok {
-			return w, nil
-		}
-		return obj, nil
+// Put implements kube.Sink.
+func (s *kindStore) Put(_ context.Context, w *workload.Workload) {
+	s.Written(w)
+	if s.seen != "" && events.Newer(w.Version, s.seen) {
+		s.seen = w.Version
 	}
 }
 
-// Add is called with an object that was created, by a watch.
-func (s *kindStore) Add(obj any) error { return s.Update(obj) }
-
-// Update is called with an object that was written, by a watch.
-func (s *kindStore) Update(obj any) error {
-	if w, ok := s.workload(obj); ok {
-		s.Written(w)
-		s.see(w.Version)
-	}
-	return nil
+// Drop implements kube.Sink.
+func (s *kindStore) Drop(_ context.Context, w *workload.Workload) {
+	s.Forget(w.Key(), w.ID.UID, w.Version)
 }
 
-// see records how far the watch has come.
-func (s *kindStore) see(version string) {
-	if s.seen != "" && events.Newer(version, s.seen) {
-		s.seen = version
-	}
-}
-
-// Delete is called with an object that was deleted, by a watch.
-func (s *kindStore) Delete(obj any) error {
-	if w, ok := s.workload(obj); ok {
-		s.Forget(w.Key(), w.ID.UID, w.Version)
-	}
-	return nil
-}
-
-// Replace is called with the result of a list.
-func (s *kindStore) Replace(list []any, version string) error {
-	s.replace(list, version)
+// Replace implements kube.Sink.
+func (s *kindStore) Replace(_ context.Context, workloads []*workload.Workload, version string) {
+	s.replaceAll(workloads, version)
 	s.Serve(s.place(), version)
 	s.synced()
-	return nil
 }
 
-func (s *kindStore) replace(list []any, version string) {
-	listed := make(map[workload.Key]struct{}, len(list))
-	for _, obj := range list {
-		if w, ok := s.workload(obj); ok {
-			listed[w.Key()] = struct{}{}
-			s.Listed(w, s.seen)
-		}
+func (s *kindStore) synced() {
+	if s.lists != nil {
+		s.lists.Listed(s.where())
+	}
+}
+
+func (s *kindStore) replaceAll(workloads []*workload.Workload, version string) {
+	listed := make(map[workload.Key]struct{}, len(workloads))
+	for _, w := range workloads {
+		listed[w.Key()] = struct{}{}
+		s.Listed(w, s.seen)
 	}
 	for _, w := range s.All() {
-		key := w.Key()
-		if key.Kind != s.kind.Name || s.namespace != "" && key.Namespace != s.namespace {
-			continue
-		}
-		if _, ok := listed[key]; !ok {
-			s.Forget(key, w.ID.UID, s.seen)
+		if _, ok := listed[w.Key()]; !ok && s.place().has(w) {
+			s.Forget(w.Key(), w.ID.UID, s.seen)
 		}
 	}
 	s.seen = version
@@ -107,9 +85,74 @@ func (s *kindStore) unserve(now time.Time) {
 
 // forget is called when the kind is not expected back. It keeps how far the kind was seen, because later changes were not decided for workloads that
 // come back with the kind nevertheless.
-func (s *kindStore) forget() { s.replace(nil, s.seen) }
+func (s *kindStore) forget() { s.replaceAll(nil, s.seen) }
 
-func (s *kindStore) place() Place { return Place{s.kind.Name, s.namespace} }
+// unservedFor is how long what concerns the workloads of a kind waits for the API server to serve that. A CRD that is deleted and made again, or an
+// API whose server is being repaired, takes minutes or hours; one that is gone for longer is not expected back.
+const unservedFor = 24 * time.Hour
 
-// Resync does nothing: the index keeps nothing that would have to be repeated.
-func (s *kindStore) Resync() error { return nil }
+// Place is where a kind is listed. An empty namespace is all of them.
+type Place struct{ Kind, Namespace string }
+
+// has reports whether a workload is listed there.
+func (p Place) has(w *workload.Workload) bool {
+	return w.ID.Kind == p.Kind && (p.Namespace == "" || w.ID.Namespace == p.Namespace)
+}
+
+// Unserve records that the API server does not serve a kind. Its workloads stay as they were, and are marked. Since is how far the kind was seen,
+// empty if it was not.
+func (x *Index) Unserve(place Place, since string, now time.Time) {
+	x.mu.Lock()
+	if _, known := x.unserved[place]; !known {
+		x.unserved[place] = now
+	}
+	x.mu.Unlock()
+	x.mark(place, false, since)
+}
+
+// Serve records that all workloads of a kind are known. Since is how far the kind was seen.
+func (x *Index) Serve(place Place, since string) {
+	x.mu.Lock()
+	_, was := x.unserved[place]
+	delete(x.unserved, place)
+	x.mu.Unlock()
+	if !was {
+		return
+	}
+	x.mark(place, true, since)
+	for _, w := range x.All() {
+		if place.has(w) {
+			x.options.Returned(w.Key())
+		}
+	}
+}
+
+// mark marks the workloads of a kind as those of one that is served, or is not.
+func (x *Index) mark(place Place, served bool, since string) {
+	for _, w := range x.All() {
+		if !place.has(w) {
+			continue
+		}
+		x.mu.Lock()
+		if w = x.workloads[w.Key()]; w == nil || w.Unserved != served {
+			x.mu.Unlock()
+			continue
+		}
+		x.replace(w, w.Serving(served), false, since) // It unlocks.
+	}
+}
+
+// IsUnserved reports whether nobody knows what has become of a workload, because its kind is not served. After a day without the kind, it is gone.
+func (x *Index) IsUnserved(key workload.Key, now time.Time) bool {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if w := x.workloads[key]; w != nil {
+		return w.Unserved
+	}
+	for _, place := range []Place{{key.Kind, ""}, {key.Kind, key.Namespace}} {
+		if since, is := x.unserved[place]; is && now.Sub(since) < unservedFor {
+			return true
+		}
+	}
+	return false
+}

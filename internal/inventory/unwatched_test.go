@@ -17,6 +17,7 @@ import (
 	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -25,17 +26,17 @@ func unwatchable(t *testing.T, l *listing, namespaces ...string) (*Index, *refle
 	t.Helper()
 	client := fake.NewClientset()
 	client.PrependReactor("list", "deployments", func(action k8stesting.Action) (bool, runtime.Object, error) {
-		list, err := l.list(t.Context(), action.GetNamespace(), metav1.ListOptions{})
+		list, err := l.list(t.Context(), nil, action.GetNamespace(), metav1.ListOptions{})
 		return true, list, err
 	})
 	client.PrependWatchReactor("deployments", func(k8stesting.Action) (bool, watch.Interface, error) {
 		return true, nil, apierrors.NewForbidden(schema.GroupResource{Group: "apps", Resource: "deployments"}, "", nil)
 	})
-	x := newIndex(workload.Reading{Stores: everyStore}, func(workload.Key) {}, unlinked)
+	x := indexWith(workload.Reading{Stores: everyStore}, func(workload.Key) {}, unlinked)
 	r := newReflectors(Options{
 		Clients: workload.Clients{Typed: client, Unrecorded: true}, Kinds: workload.Kinds{deployments}, Namespaces: namespaces, Reloader: true,
 		Log: slog.New(slog.NewTextHandler(l, nil)), Now: time.Now,
-	}, x)
+	}, x, kube.NewFirstLists())
 	runReflectors(t, r)
 	return x, r
 }

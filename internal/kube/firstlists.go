@@ -1,7 +1,9 @@
 package kube
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -33,6 +35,14 @@ func (l *FirstLists) Deny(where string, err error) {
 	defer l.mu.Unlock()
 	if _, waiting := l.waiting[where]; waiting {
 		l.waiting[where] = err
+	}
+}
+
+// Check logs that the permission to list and watch a resource is missing, and makes Ready return that, if err says so. The manifest grants it.
+func (l *FirstLists) Check(ctx context.Context, log *slog.Logger, where, manifest string, err error) {
+	if missing := MissingPermission(where, manifest, err); missing != nil {
+		l.Deny(where, missing)
+		log.ErrorContext(ctx, "permission missing", "resource", where, "err", missing)
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/keyturn/keyturn/internal/kube"
 )
@@ -48,27 +47,26 @@ func place(k *kind, namespace string) string {
 // reflect reflects a kind in a namespace until the context is done.
 func (r *reflectors) reflect(ctx context.Context, k *kind, namespace string) {
 	client, where := r.client.Resource(k.resource).Namespace(namespace), place(k, namespace)
-	log := reducedLog(r.log)
 	s := &store{index: r.index, kind: k, namespace: namespace, listed: func() { r.listed(where) }}
 	list := func(ctx context.Context, options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
 		list, err := client.List(ctx, options)
 		r.check(ctx, where, err)
 		return list, err
 	}
+	reflector := kube.Reflector[*unstructured.UnstructuredList]{
+		Resource: client, Client: r.client, Where: where, Example: &unstructured.Unstructured{}, Store: s,
+	}
 	for kube.AwaitInstalled(ctx, list, installInterval, func() {
 		r.log.InfoContext(ctx, "kind of resources not installed; waiting for it", "resource", where, "retry_in", installInterval)
 		r.listed(where)
 	}) {
-		installed, remove := context.WithCancel(ctx)
-		source := kube.ListWatch(client, "", func(_ context.Context, err error) {
+		_ = reflector.Run(logr.NewContext(ctx, reducedLog(r.log)), func(_ context.Context, _ string, err error) error {
 			r.check(ctx, where, err)
 			if apierrors.IsNotFound(err) {
-				remove()
+				return err
 			}
+			return nil
 		})
-		cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(source, r.client), &unstructured.Unstructured{}, s,
-			cache.ReflectorOptions{Name: where, TypeDescription: k.name, Logger: &log}).RunWithContext(logr.NewContext(installed, log))
-		remove()
 		if ctx.Err() == nil {
 			_ = s.Replace(nil, "") // Replace never fails.
 		}

@@ -2,10 +2,8 @@ package forcesync
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"testing"
 
@@ -13,40 +11,30 @@ import (
 	"github.com/keyturn/keyturn/internal/externalsecret"
 )
 
-func TestEachProblemIsLoggedOnce(t *testing.T) {
-	var log bytes.Buffer
-	b := newIndexBed(t)
-	y := New(Host{Log: slog.New(slog.NewTextHandler(&log, nil))}, b.Index)
-	for _, problem := range []string{"one", "one", "two", "", "two"} {
-		es := b.secret("db", "shop/db")
-		if problem != "" {
-			es.Problems = []error{errors.New(problem)}
+func TestEveryReasonOfASyncIsTold(t *testing.T) {
+	sentences := make(map[string]bool)
+	for reason, verdict := range verdicts {
+		if verdict.sentence == "" || sentences[verdict.sentence] {
+			t.Errorf("%s says nothing, or the same as another", reason)
 		}
-		b.put(es)
-		y.logProblems(t.Context(), nameOf(es))
+		sentences[verdict.sentence] = true
+		if failed := verdict.verb == events.VerbFailed; failed != (verdict.event == eventSyncFailed) {
+			t.Errorf("%s: the verb is %s, and the Kubernetes Event %q", reason, verdict.verb, verdict.event)
+		}
 	}
-	if got := strings.Count(log.String(), "\n"); got != 3 {
-		t.Errorf("%d lines, want 3: one, two, and two again after it was gone\n%s", got, &log)
-	}
-	es := b.secret("db", "shop/db")
-	b.drop(es)
-	y.logProblems(t.Context(), nameOf(es))
-	if len(y.problems) != 0 {
-		t.Errorf("something is left: %v", y.problems)
+	for _, obstacle := range []externalsecret.Obstacle{externalsecret.CreatedOnce, externalsecret.NoInterval, externalsecret.Generates} {
+		if verdicts[reason(obstacle)].event != eventNotSynced {
+			t.Errorf("obstacle %q makes no Kubernetes Event", obstacle)
+		}
 	}
 }
 
-func TestWhatIsLoggedAboutAnExternalSecretIsBounded(t *testing.T) {
-	var log bytes.Buffer
-	b := newIndexBed(t)
-	y := New(Host{Log: slog.New(slog.NewTextHandler(&log, nil))}, b.Index)
-	es := b.secret("db", "shop/db")
-	es.Problems = slices.Repeat([]error{errors.New("find.name.regexp: missing closing )")}, 10_000)
-	b.put(es)
-	y.logProblems(t.Context(), nameOf(es))
-	if size := log.Len(); size == 0 || size > 2*maxProblems {
-		t.Errorf("%d bytes were logged, want %d at most", size, 2*maxProblems)
-	}
+// readAt creates the ExternalSecret es<n>, which reads shop/db at the address of a store.
+func (b *indexBed) readAt(n int, server string) {
+	b.put(externalsecret.ReadStore(b.object(fmt.Sprintf(
+		"{metadata: {name: s%d, namespace: shop}, spec: {provider: {vault: {server: %q, path: secret}}}}", n, server))), false)
+	b.put(externalsecret.Read(b.object(fmt.Sprintf(
+		"{metadata: {name: es%d, namespace: shop, uid: u%[1]d}, spec: {secretStoreRef: {name: s%[1]d}, data: [{remoteRef: {key: shop/db}}]}}", n))), false)
 }
 
 func TestAnAddressThatNoStoreHasIsLoggedOnce(t *testing.T) {
@@ -73,13 +61,10 @@ func TestAnAddressThatNoStoreHasIsLoggedOnce(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			b := newIndexBed(t)
 			for n, server := range test.servers {
-				b.put(externalsecret.ReadStore(b.object(fmt.Sprintf(
-					"{metadata: {name: s%d, namespace: shop}, spec: {provider: {vault: {server: %q, path: secret}}}}", n, server))))
-				b.put(externalsecret.Read(b.object(fmt.Sprintf(
-					"{metadata: {name: es%d, namespace: shop, uid: u%[1]d}, spec: {secretStoreRef: {name: s%[1]d}, data: [{remoteRef: {key: shop/db}}]}}", n))))
+				b.readAt(n, server)
 			}
 			var log bytes.Buffer
-			y := New(Host{Log: slog.New(slog.NewTextHandler(&log, nil))}, b.Index)
+			y := New(Options{Log: slog.New(slog.NewTextHandler(&log, nil))}, nil, b.Index)
 			for _, change := range test.changes {
 				y.logElsewhere(t.Context(), change)
 			}
@@ -93,12 +78,9 @@ func TestAnAddressThatNoStoreHasIsLoggedOnce(t *testing.T) {
 func TestTheAddressesThatAreLoggedAreBounded(t *testing.T) {
 	b := newIndexBed(t)
 	for n := range maxAddresses + 5 {
-		b.put(externalsecret.ReadStore(b.object(fmt.Sprintf(
-			"{metadata: {name: s%d, namespace: shop}, spec: {provider: {vault: {server: 'https://bao%[1]d', path: secret}}}}", n))))
-		b.put(externalsecret.Read(b.object(fmt.Sprintf(
-			"{metadata: {name: es%d, namespace: shop, uid: u%[1]d}, spec: {secretStoreRef: {name: s%[1]d}, data: [{remoteRef: {key: shop/db}}]}}", n))))
+		b.readAt(n, fmt.Sprintf("https://bao%d", n))
 	}
-	y := New(Host{Log: slog.New(slog.DiscardHandler)}, b.Index)
+	y := New(Options{Log: slog.New(slog.DiscardHandler)}, nil, b.Index)
 	y.logElsewhere(t.Context(), rotation("shop/db", 2, nil))
 	if len(y.addresses) != maxAddresses {
 		t.Errorf("%d addresses are remembered, want %d", len(y.addresses), maxAddresses)

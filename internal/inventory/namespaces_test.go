@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"bytes"
+	"errors"
 	"log/slog"
 	"strings"
 	"sync/atomic"
@@ -18,6 +19,7 @@ import (
 	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -68,17 +70,13 @@ func TestARefusalToReadNamespacesCountsOnceItWasRepeated(t *testing.T) {
 					})
 				}
 				a.refuses.Store(tt.refusals)
-				known := make(chan workload.Namespace, 1)
-				var n *Namespaces
-				n = newNamespaces(client, slog.New(slog.DiscardHandler), func(string) {
-					select {
-					case known <- n.Get("shop"):
-					default: // Only the first one counts for readiness.
-					}
-				}, func(string) {})
+				lists := kube.NewFirstLists()
+				lists.Expect(namespaceScope(tt.scope))
+				n := newNamespaces(client, slog.New(slog.DiscardHandler), lists, indexOf())
 				began := time.Now()
 				go n.run(t.Context(), tt.scope)
-				if holds := !(<-known).Same(workload.Namespace{}); holds != tt.holds {
+				<-lists.Done()
+				if holds := !n.Get("shop").Same(workload.Namespace{}); holds != tt.holds {
 					t.Errorf("the first answer is that the namespace holds: %t, want %t", holds, tt.holds)
 				}
 				if waited := time.Since(began); waited > 10*time.Second {
@@ -93,7 +91,7 @@ func TestWhenThePermissionEndsWhatNamespacesSaidStaysAndTheLogSaysSoEachTime(t *
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		client, a := heldNamespace("get", "list")
-		n := newNamespaces(client, slog.New(slog.NewTextHandler(&log, nil)), func(string) {}, func(string) {})
+		n := newNamespaces(client, slog.New(slog.NewTextHandler(&log, nil)), kube.NewFirstLists(), indexOf())
 		go n.run(t.Context(), "shop")
 		for lost := 1; lost <= 2; lost++ {
 			a.refuses.Store(0)
@@ -122,7 +120,7 @@ func TestWithoutPermissionToReadNamespacesNoReflectorLogsErrors(t *testing.T) {
 				handler := slog.NewTextHandler(&log, nil)
 				client, a := heldNamespace("get", "list", "watch")
 				a.refuses.Store(1 << 20)
-				n := newNamespaces(client, slog.New(handler), func(string) {}, func(string) {})
+				n := newNamespaces(client, slog.New(handler), kube.NewFirstLists(), indexOf())
 				go n.run(logr.NewContext(t.Context(), logr.FromSlogHandler(handler)), scope) // A reflector logs where its context says.
 				<-time.After(10 * namespaceAgain)
 				synctest.Wait()
@@ -144,4 +142,53 @@ func TestWithoutPermissionToReadNamespacesNoReflectorLogsErrors(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestANamespaceThatSaysNothingIsReadLessOften(t *testing.T) {
+	tests := []struct {
+		name        string
+		annotations map[string]string
+		least, most int
+	}{
+		{"on hold", map[string]string{events.AnnotationHold: "moving"}, 100, 121},
+		{"says nothing", nil, 16, 21},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client := fake.NewClientset(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", Annotations: tt.annotations}})
+				n := newNamespaces(client, slog.New(slog.DiscardHandler), kube.NewFirstLists(), indexOf())
+				go n.run(t.Context(), "shop")
+				<-time.After(10 * time.Minute)
+				synctest.Wait()
+				if got := len(client.Actions()); got < tt.least || got > tt.most {
+					t.Errorf("it is read %d times in ten minutes, want %d to %d", got, tt.least, tt.most)
+				}
+			})
+		})
+	}
+}
+
+func TestWhyANamespaceCannotBeReadIsLoggedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		var down atomic.Bool
+		client := fake.NewClientset()
+		client.PrependReactor("get", "namespaces", func(k8stesting.Action) (bool, runtime.Object, error) {
+			return down.Load(), nil, apierrors.NewInternalError(errors.New("no quorum"))
+		})
+		n := newNamespaces(client, slog.New(slog.NewTextHandler(&log, nil)), kube.NewFirstLists(), indexOf())
+		down.Store(true)
+		go n.run(t.Context(), "shop")
+		for outage := 1; outage <= 2; outage++ {
+			<-time.After(time.Minute)
+			synctest.Wait()
+			if got := strings.Count(log.String(), "no quorum"); got != outage {
+				t.Errorf("after %d outages it is logged %d times:\n%s", outage, got, log.String())
+			}
+			down.Store(false)
+			<-time.After(time.Minute)
+			down.Store(true)
+		}
+	})
 }
