@@ -12,7 +12,7 @@ import (
 type Rotation struct {
 	path    events.StorePath
 	servers []string
-	keys    []Key
+	keys    []any
 	// kv is the mount, preceded by the namespace, if its engine is KV.
 	kv      string
 	version int64
@@ -49,7 +49,7 @@ func RotationOf(change events.Change) (Rotation, bool) {
 		r.servers = append(r.servers, events.StoreAddress(server))
 	}
 	mount := qualified(name.Namespace, name.Mount)
-	r.keys = []Key{{api: mount, below: true}}
+	r.keys = []any{Key{api: mount, below: true}}
 	// Only version 2 of the engine counts versions. An event without a version may be of either.
 	if change.Store.Engine == events.EngineKV {
 		r.kv = mount
@@ -61,8 +61,8 @@ func RotationOf(change events.Change) (Rotation, bool) {
 	return r, true
 }
 
-// Keys returns the keys of the places that the rotation may affect.
-func (r Rotation) Keys() []Key { return r.keys }
+// Keys returns the Keys of the places that the rotation may affect.
+func (r Rotation) Keys() []any { return r.keys }
 
 // NewContent reports whether there is something to read that was not there before: a new version, even if the engine counts none, a
 // new password, or a version that had been deleted. It probably differs from what was read last.
@@ -90,7 +90,7 @@ func (r Rotation) showsKV(p Place) bool {
 // covers reports whether the place has what the rotation changed, provided that both are in the same store.
 func (r Rotation) covers(p Place) bool {
 	switch {
-	case !slices.Contains(r.keys, p.Key()):
+	case !slices.Contains(r.keys, any(p.Key())):
 		return false
 	case !p.Below:
 		return r.touches(p.version)

@@ -16,17 +16,13 @@ import (
 // Index has the ExternalSecrets and their stores, and finds the ExternalSecrets that read a path of a secret store. A Watch fills it. It also collects
 // the answers to the patches of a Syncer. It is safe for concurrent use.
 type Index struct {
-	// signal is readable when something has changed.
-	signal chan struct{}
-
-	mu      sync.RWMutex
-	secrets map[types.NamespacedName]*externalsecret.ExternalSecret
-	// clusters has the metadata of the ClusterExternalSecrets. Like a ClusterSecretStore, they have no namespace.
-	clusters map[types.NamespacedName]*metav1.ObjectMeta
-	stores   map[types.NamespacedName]*externalsecret.Store
-	// by has the names of the ExternalSecrets by their keys.
-	by      map[any]map[types.NamespacedName]struct{}
-	answers []*patch
+	signal   chan struct{} // readable when something has changed
+	mu       sync.RWMutex
+	secrets  map[types.NamespacedName]*externalsecret.ExternalSecret
+	clusters map[types.NamespacedName]*metav1.ObjectMeta    // ClusterExternalSecrets, which have no namespace
+	stores   map[types.NamespacedName]*externalsecret.Store // also ClusterSecretStores, which have no namespace
+	by       map[any]map[types.NamespacedName]struct{}      // the names of the ExternalSecrets by their keys
+	answers  []*patch
 }
 
 // templateKey is the key of an ExternalSecret whose template names a source, and targetKey that of one that writes it.
@@ -79,26 +75,16 @@ func (x *Index) find(keys ...any) []*externalsecret.ExternalSecret {
 	return slices.Compact(list)
 }
 
-// near lists the ExternalSecrets that read or search the path of a rotation in any store. Its cost depends only on their number.
-func (x *Index) near(r externalsecret.Rotation) []*externalsecret.ExternalSecret {
-	var keys []any
-	for _, key := range r.Keys() {
-		keys = append(keys, key)
-	}
-	return x.find(keys...)
-}
-
 // dependents lists the ExternalSecrets that read what a rotation wrote.
 func (x *Index) dependents(r externalsecret.Rotation) []*externalsecret.ExternalSecret {
-	return slices.DeleteFunc(x.near(r), func(es *externalsecret.ExternalSecret) bool { return !es.Reads(x.store, r) })
+	return slices.DeleteFunc(x.find(r.Keys()...), func(es *externalsecret.ExternalSecret) bool { return !es.Reads(x.store, r) })
 }
 
-// templateSources lists what templates name, in no order.
-func (x *Index) templateSources() []events.Source {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	var list []events.Source
-	for key := range x.by {
+// Templates lists what templates name. Call Resume for the last event of each, and for that of each secret in a store.
+func (y *Syncer) Templates() (list []events.Source) {
+	y.index.mu.RLock()
+	defer y.index.mu.RUnlock()
+	for key := range y.index.by {
 		if source, ok := key.(templateKey); ok {
 			list = append(list, events.Source(source))
 		}
@@ -185,7 +171,7 @@ func (x *Index) replace(es *externalsecret.ExternalSecret, gone bool) {
 }
 
 // link has an ExternalSecret found by its keys: the paths that it reads, as far as its stores are known, the stores that it names, what its template
-// names, and what it writes. If in is false, it is not found any more.
+// names, and what it writes. With in = false, it is not found any more.
 func (x *Index) link(es *externalsecret.ExternalSecret, in bool) {
 	keys := []any{targetKey(es.Target)}
 	for _, source := range es.Templates {

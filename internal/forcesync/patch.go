@@ -20,12 +20,11 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// annotationSyncedFrom is the annotation with the ExternalSecret's status.syncedResourceVersion at the time of the patch. The sync is done
-// when the status has another version.
+// annotationSyncedFrom has the ExternalSecret's status.syncedResourceVersion at the time of the patch. The sync is done when the status has another.
 const annotationSyncedFrom = "keyturn.dev/synced-from"
 
-// target is the object that is patched to sync ExternalSecrets. It is the ExternalSecret itself or, if a ClusterExternalSecret created it,
-// that one, because the operator reverts patches of the ExternalSecrets of a ClusterExternalSecret.
+// target is the object that is patched to sync ExternalSecrets: the ExternalSecret itself or the ClusterExternalSecret that created it, because the
+// operator reverts patches of the ExternalSecrets of that.
 type target struct {
 	metav1.ObjectMeta
 	resource schema.GroupVersionResource
@@ -45,15 +44,11 @@ func (t target) asked(event string) (repeat int) {
 type patch struct {
 	target target
 	syncs  []*pendingSync
-	// event is the event of the change of the syncs.
-	event string
-	body  []byte
-
-	// sent is when the patch was sent.
-	sent time.Time
-	// after is the ExternalSecret in the answer, or nil if a ClusterExternalSecret was patched.
-	after *externalsecret.ExternalSecret
-	err   error
+	event  string // of the change of the syncs
+	body   []byte
+	sent   time.Time
+	after  *externalsecret.ExternalSecret // in the answer; nil if a ClusterExternalSecret was patched
+	err    error
 }
 
 // newPatch returns the patch of a target. The same event and repeat always result in the same annotations, except for annotationSyncedFrom. The
@@ -103,18 +98,16 @@ func (y *Syncer) send(ctx context.Context, p *patch) {
 }
 
 // next removes and returns the next sync that may be patched, or nil if none may be.
-func (y *Syncer) next() *pendingSync {
-	if y.slots.Free() <= 0 {
-		return nil // Many may wait, and this is called with each event.
+func (y *Syncer) next() (s *pendingSync) {
+	if y.slots.Free() > 0 { // Many may wait, and this is called with each event.
+		if s = y.turns.Pop(y.slots.MayTake); s == nil {
+			s = y.last.Pop(y.slots.MayTake)
+		}
 	}
-	if s := y.turns.Pop(y.slots.MayTake); s != nil {
-		return s
-	}
-	return y.last.Pop(y.slots.MayTake)
+	return s
 }
 
-// start sends the patch of a sync whose turn it is. If a ClusterExternalSecret created the ExternalSecret, the patch is also for its siblings. If
-// the patch was already made, start follows it instead.
+// start sends the patch of a sync whose turn it is, which is also for the siblings of the ExternalSecret. If it was already made, start follows it.
 func (y *Syncer) start(ctx context.Context, s *pendingSync) {
 	if !y.prepare(ctx, s) {
 		return
@@ -195,8 +188,7 @@ func (y *Syncer) resume(ctx context.Context, s *pendingSync, to target) {
 	y.follow(ctx, s, y.Now())
 }
 
-// answered handles the answer to a patch. A denied patch for a change that is stale by now does not count, because it says nothing about the patch
-// for the newer change.
+// answered handles the answer to a patch. A denied patch for a change that is stale by now does not count: that for the newer change may be allowed.
 func (y *Syncer) answered(ctx context.Context, p *patch) {
 	for _, s := range p.syncs {
 		isStale := p.event != s.change.ID()

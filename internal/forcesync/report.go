@@ -13,11 +13,8 @@ import (
 	"github.com/keyturn/keyturn/internal/externalsecret"
 )
 
-// Kind is the kind of an ExternalSecret in outcomes and spans, among the kinds of workloads. clusterKind is that of a ClusterExternalSecret in spans.
-const (
-	Kind        = "externalsecret"
-	clusterKind = "clusterexternalsecret"
-)
+// Kind is the kind of an ExternalSecret in outcomes and spans, among the kinds of workloads. Spans also have those of ClusterExternalSecrets.
+const Kind, clusterKind = "externalsecret", "clusterexternalsecret"
 
 // reason is how a sync ended. It is the label of the metric, the attribute of the span and of the log line, and the reason of the outcome and
 // of the Kubernetes Event. Each externalsecret.Obstacle is one, too.
@@ -36,37 +33,29 @@ const (
 )
 
 // The reasons of Kubernetes Events about ExternalSecrets.
-const (
-	eventNotSynced  = "NotSynced"
-	eventSyncFailed = "SyncFailed"
-)
+const eventNotSynced, eventSyncFailed = "NotSynced", "SyncFailed"
 
+// verdict defines how a reason is reported. If event is empty, there is no Kubernetes Event. In the sentence, % stands for what has changed.
 type verdict struct {
-	verb events.Verb
-	// event is the reason of the Kubernetes Event of type Warning. If empty, no Kubernetes Event is written.
-	event string
-	// sentence explains it to people, without a full stop. A % stands for what has changed.
-	sentence string
+	verb            events.Verb
+	event, sentence string
 }
 
-// verdicts defines how each reason is reported.
 var verdicts = map[reason]verdict{
-	done:     {events.VerbCompleted, "", "the ExternalSecret was synced"},
-	noChange: {events.VerbSkipped, "", "the ExternalSecret was synced, and what it writes did not change"},
-	reason(externalsecret.CreatedOnce): {
-		events.VerbSkipped, eventNotSynced, "% changed, but refreshPolicy CreatedOnce prevents another sync",
-	},
-	reason(externalsecret.NoInterval): {events.VerbSkipped, eventNotSynced, "% changed, but refreshInterval 0 prevents another sync"},
-	reason(externalsecret.Generates):  {events.VerbSkipped, eventNotSynced, "% changed, but a sync would also generate a new value"},
-	dryRun:                            {events.VerbSkipped, "", "the ExternalSecret would be synced, but the actuator runs with --dry-run"},
-	sourceDeleted:                     {events.VerbSkipped, "", "% was deleted and cannot be read"},
-	gone:                              {events.VerbSkipped, "", "the ExternalSecret was deleted"},
-	refused:                           {events.VerbFailed, eventSyncFailed, "% changed, but External Secrets Operator cannot sync it"},
-	timedOut:                          {events.VerbFailed, eventSyncFailed, "% changed, but External Secrets Operator did not sync it in time"},
-	denied:                            {events.VerbFailed, eventSyncFailed, "% changed, but the API server denies the force-sync annotation"},
-	neverTried: {
-		events.VerbSkipped, "", "External Secrets Operator has not tried to sync the ExternalSecret yet, and reads % when it does",
-	},
+	done:       {events.VerbCompleted, "", "the ExternalSecret was synced"},
+	noChange:   {events.VerbSkipped, "", "the ExternalSecret was synced, and what it writes did not change"},
+	dryRun:     {events.VerbSkipped, "", "the ExternalSecret would be synced, but the actuator runs with --dry-run"},
+	neverTried: {events.VerbSkipped, "", "External Secrets Operator has not tried to sync the ExternalSecret yet, and reads % when it does"},
+
+	sourceDeleted: {events.VerbSkipped, "", "% was deleted and cannot be read"},
+	gone:          {events.VerbSkipped, "", "the ExternalSecret was deleted"},
+	refused:       {events.VerbFailed, eventSyncFailed, "% changed, but External Secrets Operator cannot sync it"},
+	timedOut:      {events.VerbFailed, eventSyncFailed, "% changed, but External Secrets Operator did not sync it in time"},
+	denied:        {events.VerbFailed, eventSyncFailed, "% changed, but the API server denies the force-sync annotation"},
+
+	reason(externalsecret.CreatedOnce): {events.VerbSkipped, eventNotSynced, "% changed, but refreshPolicy CreatedOnce prevents another sync"},
+	reason(externalsecret.NoInterval):  {events.VerbSkipped, eventNotSynced, "% changed, but refreshInterval 0 prevents another sync"},
+	reason(externalsecret.Generates):   {events.VerbSkipped, eventNotSynced, "% changed, but a sync would also generate a new value"},
 }
 
 // report reports the end of a sync, also as a span event and a log line.
@@ -104,12 +93,8 @@ func identityAttributes(id events.Workload) []attribute.KeyValue {
 	}
 }
 
-const (
-	// maxAddresses is how many addresses are logged. The authors of SecretStores can invent any number.
-	maxAddresses = 256
-	// maxAddress is how much of an address is logged, in characters.
-	maxAddress = 200
-)
+// maxAddresses is how many addresses are logged, and maxAddress how much of each, in characters. The authors of SecretStores can invent any.
+const maxAddresses, maxAddress = 256, 200
 
 // storeAddress is an address that is none of those of a store.
 type storeAddress struct{ store, address string }
@@ -121,7 +106,7 @@ func (y *Syncer) logElsewhere(ctx context.Context, change events.Change) {
 	if !ok {
 		return
 	}
-	for _, reader := range y.index.near(rotation) {
+	for _, reader := range y.index.find(rotation.Keys()...) {
 		server, ok := reader.ReadsElsewhere(y.index.store, rotation)
 		found := storeAddress{change.UID, fmt.Sprintf("%.*s", maxAddress, server)}
 		if _, logged := y.addresses[found]; !ok || logged || len(y.addresses) >= maxAddresses {

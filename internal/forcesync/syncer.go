@@ -17,15 +17,11 @@ import (
 
 // Options configures a Syncer. Every field except DryRun and Alone is required.
 type Options struct {
-	// Cluster is the name of the cluster in outcomes.
-	Cluster string
-	// DryRun makes the Syncer report what it would sync, and patch nothing.
-	DryRun bool
-	// MaxSyncs is how many ExternalSecrets may be patched and not synced yet.
-	MaxSyncs int
+	Cluster  string // its name in outcomes
+	DryRun   bool   // reports the syncs, and patches nothing
+	MaxSyncs int    // how many ExternalSecrets may be patched and not synced yet
 	// Alone means that ExternalSecrets of only one namespace are watched, which then gets all of MaxSyncs. Another gets half of what others leave.
-	Alone bool
-
+	Alone  bool
 	Client dynamic.Interface
 	Log    *slog.Logger
 	Tracer trace.Tracer
@@ -46,27 +42,19 @@ type Host interface {
 // must be called from one goroutine. Create one with New each time the actuator becomes the leader.
 type Syncer struct {
 	Options
-
-	host  Host
-	index *Index
-	// addresses has those that were logged.
-	addresses map[storeAddress]struct{}
-
-	// pending has every sync until it is finished. Until then, it is at most in one of turns and last.
+	host      Host
+	index     *Index
+	addresses map[storeAddress]struct{} // that were logged
+	// pending has every sync until it is finished.
 	pending map[types.NamespacedName]group
 	// turns queues the syncs that are to be patched. Sources take turns, so that a source that many ExternalSecrets read does not delay the others.
-	// So do the namespaces of each source, because anyone may create ExternalSecrets that read it.
-	turns *fair.Turns[*pendingSync]
-	// last has the syncs of ExternalSecrets that were never synced. They come after all others: what they name may not be theirs to read.
-	last *fair.Turns[*pendingSync]
-	// slots are those of the ExternalSecrets that are patched but not synced yet.
-	slots *fair.Slots
-	// lastTook is how long the operator took for the last sync, or zero before the first.
-	lastTook time.Duration
-	// due is when the first state may end, or zero if none does.
-	due time.Time
-	// sending has the patches that are being sent.
-	sending sync.WaitGroup
+	// So do the namespaces of each source, because anyone may create ExternalSecrets that read it. Those that were never synced are in last, and come
+	// after all others: what they name may not be theirs to read.
+	turns, last *fair.Turns[*pendingSync]
+	slots       *fair.Slots    // of the ExternalSecrets that are patched and not synced yet
+	lastTook    time.Duration  // how long the operator took for the last sync; zero before the first
+	due         time.Time      // when the first state may end; zero if none does
+	sending     sync.WaitGroup // of patches
 }
 
 // New returns a Syncer. No other Syncer may use the Index until this one is stopped.
@@ -89,9 +77,6 @@ func (y *Syncer) Take(ctx context.Context, change events.Change, span trace.Span
 		y.consider(ctx, s)
 	}
 }
-
-// Templates lists what templates name. Call Resume for the last event of each, and for that of each secret in a store.
-func (y *Syncer) Templates() []events.Source { return y.index.templateSources() }
 
 // Resume is Take for a last event when the Syncer begins. It asks only for the syncs that are not finished, as far as the ExternalSecrets show.
 func (y *Syncer) Resume(ctx context.Context, change events.Change, span trace.Span, event HeldEvent) {
@@ -118,9 +103,8 @@ func (y *Syncer) asked(change events.Change, span trace.Span, event HeldEvent) (
 	return syncs
 }
 
-// lacks reports whether an ExternalSecret has still to be synced for a change. The operator tries one that it has not synced again anyway. A sync
-// that was asked for longer ago than it may take has ended, and that was reported. One that was not asked for, and began in the second of the change,
-// may have read what was there before.
+// lacks reports whether an ExternalSecret has still to be synced for a change. One that failed, the operator tries again anyway. A sync that was asked
+// for longer ago than it may take has been reported. One that was not asked for, and began in the second of the change, may have read the old version.
 func (y *Syncer) lacks(es *externalsecret.ExternalSecret, change events.Change) bool {
 	if y.obstacle(es) != "" || es.Untried() || es.Failed {
 		return false
@@ -175,11 +159,8 @@ func (y *Syncer) join(ctx context.Context, s, later *pendingSync) {
 	s.superseded = s.superseded || s.state == patching || !s.sent.IsZero()
 	s.change, s.rotation = later.change, later.rotation
 	s.repeat, s.denials, s.changed, s.unclear, s.visible = 0, 0, false, false, time.Time{}
-	switch s.state {
-	case queued, retrying: // It is patched for the newer change at its turn or after the delay.
-	case patching: // The answer to the patch decides what comes next.
-	case syncing, checking, untried:
-		y.enqueue(ctx, s)
+	if s.state == syncing || s.state == checking || s.state == untried {
+		y.enqueue(ctx, s) // The other states lead to a patch for the newer change.
 	}
 }
 
@@ -222,7 +203,6 @@ func (y *Syncer) takeSlot(ctx context.Context, s *pendingSync) {
 	y.host.CountSync(s.context(ctx), 1)
 }
 
-// returnSlot returns the slot of a sync, if it has one.
 func (y *Syncer) returnSlot(ctx context.Context, s *pendingSync) {
 	if s.hasSlot {
 		s.hasSlot = false

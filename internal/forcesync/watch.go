@@ -30,17 +30,13 @@ const (
 
 // Watch keeps an Index in sync with the API server. External Secrets Operator may be installed at any time. Call Expect before Run.
 type Watch struct {
-	Index  *Index
-	Client dynamic.Interface
-	// Namespaces lists the namespaces whose ExternalSecrets are watched. metav1.NamespaceAll means all namespaces.
-	Namespaces []string
-	// Ignored lists namespaces whose objects are left out.
-	Ignored []string
-	// Lists tracks the first list of each resource. One whose CRD is not installed counts as listed.
-	Lists *kube.FirstLists
-	Log   *slog.Logger
-
-	resources []*resource
+	Index      *Index
+	Client     dynamic.Interface
+	Namespaces []string         // where ExternalSecrets are watched; metav1.NamespaceAll means all namespaces
+	Ignored    []string         // namespaces whose objects are left out
+	Lists      *kube.FirstLists // tracks the first list of each resource; one whose CRD is not installed counts as listed
+	Log        *slog.Logger
+	resources  []*resource
 }
 
 // resource is a resource in a namespace, or in all of them.
@@ -48,27 +44,23 @@ type resource struct {
 	*Watch
 	schema.GroupVersionResource
 	client dynamic.ResourceInterface
-	// where names it in messages.
-	where string
-	// seen has the objects that the API server has shown.
-	seen map[types.NamespacedName]metav1.Object
+	where  string                                 // its name in messages
+	seen   map[types.NamespacedName]metav1.Object // the objects that the API server has shown
 }
 
 // Expect makes Lists wait for the ExternalSecrets, their owners and their stores.
 func (w *Watch) Expect() {
-	w.add(metav1.NamespaceAll, externalsecret.ClusterSecretStores, externalsecret.ClusterExternalSecrets)
-	for _, namespace := range w.Namespaces {
-		w.add(namespace, externalsecret.ExternalSecrets, externalsecret.SecretStores)
-	}
-}
-
-func (w *Watch) add(namespace string, all ...schema.GroupVersionResource) {
-	for _, gvr := range all {
-		w.resources = append(w.resources, &resource{
-			Watch: w, GroupVersionResource: gvr, client: w.Client.Resource(gvr).Namespace(namespace),
-			where: kube.Scope(gvr.Resource, namespace), seen: make(map[types.NamespacedName]metav1.Object),
-		})
-		w.Lists.Expect(kube.Scope(gvr.Resource, namespace))
+	all := []string{metav1.NamespaceAll}
+	for gvr, namespaces := range map[schema.GroupVersionResource][]string{
+		externalsecret.ClusterSecretStores: all, externalsecret.ClusterExternalSecrets: all,
+		externalsecret.SecretStores: w.Namespaces, externalsecret.ExternalSecrets: w.Namespaces,
+	} {
+		for _, namespace := range namespaces {
+			r := &resource{Watch: w, GroupVersionResource: gvr, where: kube.Scope(gvr.Resource, namespace)}
+			r.client, r.seen = w.Client.Resource(gvr).Namespace(namespace), make(map[types.NamespacedName]metav1.Object)
+			w.resources = append(w.resources, r)
+			w.Lists.Expect(r.where)
+		}
 	}
 }
 
