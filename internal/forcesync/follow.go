@@ -118,14 +118,10 @@ func (y *Syncer) follow(ctx context.Context, s *pendingSync, since time.Time) {
 	s.asked = y.Now()
 	_, s.wait = y.Tracer.Start(s.context(ctx), "wait for sync",
 		trace.WithTimestamp(since), trace.WithAttributes(identityAttributes(identify(s.seen))...))
-	y.await(s, syncing, s.asked.Add(y.slotTime()))
+	// Some of those that the operator ignores, and of those that fail again, cannot be told from those that it has not got to. But the last sync shows
+	// how fast it is: if this one takes several times as long, other syncs need not wait.
+	y.await(s, syncing, s.asked.Add(min(max(slotFactor*y.lastTook, minSlotTime), maxSlotTime)))
 	y.review(ctx, s)
-}
-
-// slotTime returns how long an ExternalSecret that is not synced keeps its slot. Some of those that the operator ignores, and of those that fail again,
-// cannot be told from those that it has not got to. But other syncs show how fast it is: if this one takes several times as long, they need not wait.
-func (y *Syncer) slotTime() time.Duration {
-	return min(max(slotFactor*y.lastTook, minSlotTime), maxSlotTime)
 }
 
 // review looks at the ExternalSecret of a sync, which may have changed.
@@ -148,21 +144,16 @@ func (y *Syncer) review(ctx context.Context, s *pendingSync) {
 		if !before.Failed { // The operator retries a failure with delays of its own.
 			y.lastTook = y.Now().Sub(s.asked)
 		}
-		y.synced(ctx, s)
+		y.returnSlot(ctx, s)
+		s.endWait(string(done))
+		if s.changed || s.isOfTemplate() || !s.rotation.NewContent() || es.Target == (events.Source{}) {
+			y.finish(ctx, s, done, nil)
+		} else {
+			y.await(s, checking, y.Now().Add(changeWait))
+		}
 	case es.Failed && !before.Failed:
 		y.giveUpSlot(ctx, s)
 	}
-}
-
-// synced continues with an ExternalSecret that the operator has synced.
-func (y *Syncer) synced(ctx context.Context, s *pendingSync) {
-	y.returnSlot(ctx, s)
-	s.endWait(string(done))
-	if s.changed || s.isOfTemplate() || !s.rotation.NewContent() || s.seen.Target == (events.Source{}) {
-		y.finish(ctx, s, done, nil)
-		return
-	}
-	y.await(s, checking, y.Now().Add(changeWait))
 }
 
 // targetChanged is called when a Secret or ConfigMap, which ExternalSecrets may write, has changed.
@@ -175,8 +166,12 @@ func (y *Syncer) targetChanged(ctx context.Context, target events.Source) {
 			}
 		}
 	}
-	if len(syncs) == 1 && len(y.pending[nameOf(syncs[0].seen)]) == 1 && syncs[0].showsContent() {
-		y.markVisible(syncs[0])
+	if len(syncs) == 1 && len(y.pending[nameOf(syncs[0].seen)]) == 1 && syncs[0].showsContent() && syncs[0].visible.IsZero() {
+		y.each(func(s *pendingSync) {
+			if s.change.ID() == syncs[0].change.ID() {
+				s.visible = y.Now() // The store returns the change.
+			}
+		})
 	}
 	for _, s := range syncs {
 		if y.isUnclear(s) {
@@ -205,18 +200,6 @@ func (y *Syncer) isUnclear(s *pendingSync) bool {
 		rotations = append(rotations, other.rotation)
 	}
 	return (s.superseded || newest && len(others) > 1) && s.seen.ReadsOnlyKV(y.index.store, rotations)
-}
-
-// markVisible records, for all syncs of the same change, that the store returns that change.
-func (y *Syncer) markVisible(shown *pendingSync) {
-	if !shown.visible.IsZero() {
-		return
-	}
-	y.each(func(s *pendingSync) {
-		if s.change.ID() == shown.change.ID() {
-			s.visible = y.Now()
-		}
-	})
 }
 
 // giveUpSlot returns the slot of an ExternalSecret that the operator has failed to sync, or has not got to for a while. The operator retries

@@ -76,3 +76,69 @@ func (q *question) isShown(why Reason) bool {
 	}
 	return q.isNoted() || q.recorded && !q.isLinked() // The source differs from that, and the workload wanted it already.
 }
+
+// Decision is what one workload needs because of one source.
+type Decision struct {
+	Source events.Source
+	Reason Reason
+	// Want is what the workload's annotations say about the source.
+	Want workload.Want
+	// Keys are the keys that the event changed and that the pods read.
+	Keys []string
+	// Record is what the workload's record says about the source afterwards; with Skip, what it would say.
+	Record workload.RolledFor
+	// Anew says that the source may be a different object from the one that the pods have read, or was created by the change.
+	Anew bool
+	// Hold is why the source is on hold. It is set with SourceOnHold.
+	Hold string
+	// Records says that the record is to take up Record with the next patch, or alone once the workload has nothing else to do. Unnoted says that the
+	// workload is to be rolled, and that nothing on it shows that. Only Decide sets them.
+	Records, Unnoted bool
+	// Contradicted says that the resourceVersions of the workload and the source are not comparable, and were not compared.
+	Contradicted bool
+}
+
+// Owes reports whether the workload is to be rolled for the source, now or once what holds that is over.
+func (d Decision) Owes() bool {
+	return d.Reason.Action() == Roll || d.Reason == SourceOnHold || d.Reason == Aborted
+}
+
+// Note returns what a patch writes on a workload that is not rolled now, and false if there is nothing to write. It is all that the record lacks, so
+// one patch is enough. The decisions are about sources that the workload wants; waits says that it has to wait with what it is to be rolled for.
+//
+// If someone else has written another record, then the patch also restores the one that counts.
+func Note(w *workload.Workload, decisions []Decision, waits bool) (workload.Write, bool) {
+	entries := make(map[string]workload.RolledFor)
+	for _, decision := range decisions {
+		switch source := decision.Source.String(); {
+		case decision.Records:
+			entries[source] = decision.Record
+		case decision.Unnoted && waits:
+			entries[source] = workload.Owed(decision.Record)
+		}
+	}
+	return workload.Write{Rolled: entries}, len(w.Notable(entries)) > 0 || w.IsRecordLost()
+}
+
+// Creation says which workloads roll when a source is created. It is the value of --roll-on-create.
+type Creation string
+
+// The values.
+const (
+	// CreateAuto rolls the workloads whose pods started without the source.
+	CreateAuto Creation = "auto"
+	// CreateAlways rolls all workloads, once for each object of the name, except those whose pods waited for it.
+	CreateAlways Creation = "always"
+	// CreateNever rolls none.
+	CreateNever Creation = "never"
+)
+
+// Creations lists the values.
+func Creations() []Creation { return []Creation{CreateAuto, CreateAlways, CreateNever} }
+
+// Policy holds the choices of whoever operates the installation. The zero value means CreateAuto, and no roll when a source is deleted.
+type Policy struct {
+	Create Creation
+	// Delete rolls workloads when a source is deleted that their pods can start without, once for each object.
+	Delete bool
+}

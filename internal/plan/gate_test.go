@@ -1,11 +1,13 @@
 package plan
 
 import (
+	"maps"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -112,5 +114,94 @@ func TestTheGateOfAWorkloadHasTheFirstOfTheReasonsThatPeopleChose(t *testing.T) 
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// mountsDB is a Deployment that reads db as files, with more of its annotations.
+func mountsDB(t *testing.T, annotations map[string]string, mutate func(*workload.Workload)) *workload.Workload {
+	t.Helper()
+	on := map[string]string{workload.AnnotationRollOn: "auto, configmap/app", workload.AnnotationReload: "http://:9090/-/reload"}
+	maps.Copy(on, annotations)
+	deployments, _ := workload.BuiltIn().Named("deployment")
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "w", ResourceVersion: "50", Annotations: on}}
+	deployment.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
+	deployment.Spec.Template.Spec = corev1.PodSpec{
+		Containers: []corev1.Container{{Name: "app", VolumeMounts: []corev1.VolumeMount{{Name: "db"}}}},
+		Volumes:    []corev1.Volume{{Name: "db", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "db"}}}},
+	}
+	w, ok := workload.Read(deployments, deployment, workload.Reading{InPlace: true})
+	if !ok || w.InPlace == nil {
+		t.Fatalf("it does not reload in place: %v", w.Problems)
+	}
+	w.Rolled = map[string]workload.RolledFor{"secret/db": {Fingerprint: fp("a"), Version: "90", UID: "uid"}}
+	if mutate != nil {
+		mutate(w)
+	}
+	return w
+}
+
+func TestPodsAreToldInPlaceIfAllThatChangedIsInTheirFiles(t *testing.T) {
+	deleted := func(c *events.Change) { c.Verb = events.VerbDeleted }
+	tests := []struct {
+		name        string
+		annotations map[string]string
+		state       func(*workload.Workload)
+		change      func(*events.Change)
+		other       bool // configmap/app, which is not mounted, has changed, too
+		want        string
+	}{
+		{name: "what is mounted has changed"},
+		{name: "it was never rolled", state: func(w *workload.Workload) { w.Rolled = nil }},
+		{name: "so has what is not mounted", other: true, want: "configmap/app is not mounted"},
+		{
+			name: "it is another object", change: func(c *events.Change) { c.UID = "another" },
+			want: "secret/db is another object than before",
+		},
+		{
+			name: "it is there for the first time", state: func(w *workload.Workload) { w.Rolled, w.Refs[0].Optional = nil, true },
+			change: func(c *events.Change) { c.Created, c.CreatedAt, c.Previous = true, "100", "" },
+			want:   "secret/db: a source appeared that the pods can start without",
+		},
+		{
+			name: "it is gone", change: deleted, state: func(w *workload.Workload) { w.Refs[0].Optional = true },
+			want: "secret/db: the source was deleted, and the pods can start without it",
+		},
+		{
+			name: "somebody asks for a roll", annotations: map[string]string{workload.AnnotationRollNow: "1"},
+			want: "keyturn.dev/roll-now asks for a rollout",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := mountsDB(t, tt.annotations, tt.state)
+			policy := Policy{Delete: true}
+			doing := []Decision{Decide(w, changeOf(tt.change), justCame, policy)}
+			if tt.other {
+				doing = append(doing, Decide(w, changeOf(func(c *events.Change) {
+					c.Source = events.Source{Kind: events.KindConfigMap, Namespace: "shop", Name: "app"}
+				}), justCame, policy))
+			}
+			why, ok := InPlace(w, doing)
+			if why != tt.want || ok != (tt.want == "") {
+				t.Errorf("got %t, %q, want %q; the decisions are %v", ok, why, tt.want, doing)
+			}
+		})
+	}
+}
+
+func TestPodsOfARolloutInProgressAreReplacedWithWhatTheyWaitedFor(t *testing.T) {
+	w := mountsDB(t, nil, func(w *workload.Workload) { w.Progress = workload.Progress{State: workload.Progressing, Pods: 3} })
+	doing := []Decision{{Source: events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"}, Reason: Changed}, {Reason: PodsNewer}}
+	if why, ok := InPlace(w, doing); ok || why != "a change of the workload itself is replacing its pods" {
+		t.Errorf("got %t, %q", ok, why)
+	}
+}
+
+func TestPodsAreReplacedIfASourceOnHoldCountsAsReadByNewOnes(t *testing.T) {
+	db := events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"}
+	app := events.Source{Kind: events.KindConfigMap, Namespace: "shop", Name: "app"}
+	doing := []Decision{{Source: db, Reason: Changed}, {Source: app, Reason: PodsNewer, Hold: "migration"}}
+	if why, ok := InPlace(mountsDB(t, nil, nil), doing); ok || why != "configmap/app is on hold, and only new pods read it now" {
+		t.Errorf("got %t, %q", ok, why)
 	}
 }
