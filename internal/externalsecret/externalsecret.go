@@ -18,8 +18,7 @@ import (
 
 // ExternalSecret holds the parts of an ExternalSecret that decide what it reads and whether it can be synced.
 type ExternalSecret struct {
-	// ObjectMeta has the namespace, name, UID, resourceVersion, AnnotationForceSync and the keyturn.dev annotations.
-	metav1.ObjectMeta
+	metav1.ObjectMeta // as metaOf keeps it
 	Status
 	// Owner is the name of the ClusterExternalSecret that it was created for, or empty if there is none.
 	Owner string
@@ -31,22 +30,17 @@ type ExternalSecret struct {
 
 	references []reference
 	policy     esv1.ExternalSecretRefreshPolicy
-	// noInterval says that refreshInterval is zero.
-	noInterval bool
-	// generates says that a generator provides one of the entries.
-	generates bool
+	noInterval bool // refreshInterval is zero
+	generates  bool // a generator provides one of the entries
 }
 
 // reference is an entry of data or dataFrom.
 type reference struct {
-	store types.NamespacedName
-	key   string
-	// version is the pinned version. Empty means the latest.
-	version string
-	// metadata says that the secret's metadata is read instead of its data.
-	metadata bool
-	// find is nil if the reference names a key.
-	find *find
+	store    types.NamespacedName
+	key      string
+	version  string // pinned; empty means the latest
+	metadata bool   // is read instead of data
+	find     *find  // nil if the reference names a key
 }
 
 // find selects secrets by name or by tags.
@@ -172,7 +166,7 @@ func (es *ExternalSecret) Places(stores Stores) []Place {
 
 // Reads reports whether a sync of the ExternalSecret would read what the rotation changed.
 func (es *ExternalSecret) Reads(stores Stores, r Rotation) bool {
-	return slices.ContainsFunc(es.Places(stores), r.concerns)
+	return slices.ContainsFunc(es.Places(stores), func(p Place) bool { return r.isAt(p.Server) && r.covers(p) })
 }
 
 // ReadsOnlyKV reports whether everything that the ExternalSecret reads in Vault and OpenBao is in KV. Other engines may have other data in each

@@ -35,9 +35,6 @@ func storesOf(t *testing.T, provider string) Stores {
 	t.Helper()
 	own := ReadStore(object(t, "metadata: {name: bao, namespace: shop}\nspec: {provider: "+provider+"}"))
 	cluster := ReadStore(object(t, "metadata: {name: bao}\nspec: {provider: "+provider+"}"))
-	if problems := append(own.Problems, cluster.Problems...); len(problems) > 0 {
-		t.Fatal(problems)
-	}
 	return func(name types.NamespacedName) *Store {
 		switch name {
 		case types.NamespacedName{Namespace: "shop", Name: "bao"}:

@@ -47,12 +47,9 @@ func (p Place) Key() Key { return Key{api: p.api, below: p.Below} }
 type provider struct {
 	server    string
 	namespace string
-	// mount is nil if the keys include the mount.
-	mount *string
-	// v1 means that the engine is read as KV version 1.
-	v1 bool
-	// openBao means the provider openBao, which handles keys and searches differently.
-	openBao bool
+	mount     *string // nil if the keys include the mount
+	v1        bool    // the engine is read as KV version 1
+	openBao   bool    // the provider openBao, which handles keys and searches differently
 }
 
 // defaultMount is the default mount of the provider openBao.

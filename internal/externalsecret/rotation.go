@@ -13,36 +13,25 @@ type Rotation struct {
 	path    events.StorePath
 	servers []string
 	keys    []any
-	// kv is the mount, preceded by the namespace, if its engine is KV.
-	kv      string
+	kv      string // the mount, preceded by the namespace, if its engine is KV
 	version int64
-	// write says that a new version was written, or may have been. Otherwise existing versions were changed.
-	write bool
-	// gone says that the secret can no longer be read.
-	gone bool
+	write   bool // a new version was written, or may have been; otherwise existing versions were changed
+	gone    bool // the secret can no longer be read
 }
-
-// The operations, as events name them, that change existing versions.
-const (
-	operationDelete   = "delete"
-	operationUndelete = "undelete"
-	operationDestroy  = "destroy"
-)
 
 // RotationOf reads the event of a secret that was rotated or deleted. It returns false for any other event.
 func RotationOf(change events.Change) (Rotation, bool) {
-	rotated := change.Verb == events.VerbRotated || change.Verb == events.VerbDeleted
-	if change.Source.Kind != events.KindOpenBao || change.Store == nil || !rotated {
+	gone := change.Verb == events.VerbDeleted
+	if change.Source.Kind != events.KindOpenBao || change.Store == nil || change.Verb != events.VerbRotated && !gone {
 		return Rotation{}, false
 	}
 	name, err := change.Source.StorePath()
 	if err != nil {
 		return Rotation{}, false
 	}
-	gone := change.Verb == events.VerbDeleted
 	r := Rotation{path: name, version: change.Store.Version, write: !gone, gone: gone}
 	switch change.Store.Operation {
-	case operationDelete, operationUndelete, operationDestroy:
+	case "delete", "undelete", "destroy": // They change existing versions.
 		r.write = false
 	}
 	for _, server := range change.Store.Servers {
@@ -73,15 +62,6 @@ func (r Rotation) isAt(server string) bool {
 	return len(r.servers) == 0 || slices.Contains(r.servers, server)
 }
 
-// touches reports whether the rotation can change what a reference reads. A reference that pins a version is not affected
-// when another version is written.
-func (r Rotation) touches(pinned string) bool {
-	return pinned == "" || !r.write || r.version == 0 || pinned == strconv.FormatInt(r.version, 10)
-}
-
-// concerns reports whether reading the place returns what the rotation changed.
-func (r Rotation) concerns(p Place) bool { return r.isAt(p.Server) && r.covers(p) }
-
 // showsKV reports whether the place is in the mount of the rotation, and that is of KV.
 func (r Rotation) showsKV(p Place) bool {
 	return r.kv != "" && r.isAt(p.Server) && strings.HasPrefix(p.api, r.kv+"/")
@@ -93,7 +73,8 @@ func (r Rotation) covers(p Place) bool {
 	case !slices.Contains(r.keys, any(p.Key())):
 		return false
 	case !p.Below:
-		return r.touches(p.version)
+		// Another version may be pinned.
+		return p.version == "" || !r.write || r.version == 0 || p.version == strconv.FormatInt(r.version, 10)
 	case p.v1 && r.version > 0:
 		return false // KV version 1 has no versions
 	}

@@ -2,7 +2,6 @@ package externalsecret
 
 import (
 	"errors"
-	"fmt"
 	"regexp"
 	"slices"
 
@@ -18,15 +17,9 @@ import (
 
 // Store holds the parts of a SecretStore or a ClusterSecretStore that are needed. The latter has no namespace.
 type Store struct {
-	// ObjectMeta has the namespace, the name, the UID and the resourceVersion.
-	metav1.ObjectMeta
-	// Problems are the parts of the spec that cannot be decoded. The other parts are used.
-	Problems []error
-
-	// provider is nil if the store is neither Vault nor OpenBao.
-	provider *provider
-	// conditions select the namespaces that may use a ClusterSecretStore. If empty, all may.
-	conditions []condition
+	metav1.ObjectMeta             // with the namespace, the name, the UID and the resourceVersion
+	provider          *provider   // nil if the store is neither Vault nor OpenBao
+	conditions        []condition // of the namespaces that may use a ClusterSecretStore; if there are none, all may
 }
 
 // condition selects a namespace if any of its parts matches.
@@ -56,12 +49,11 @@ type providerSpec struct {
 	Namespace string                   `json:"namespace"`
 }
 
-// ReadStore reads a SecretStore or a ClusterSecretStore. A malformed one has no provider, and its Problems say why.
+// ReadStore reads a SecretStore or a ClusterSecretStore. A malformed one has no provider, and a malformed part of a condition selects nothing.
 func ReadStore(obj *unstructured.Unstructured) *Store {
 	s := &Store{ObjectMeta: metaOf(obj)}
 	var typed storeSpec
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &typed); err != nil {
-		s.Problems = append(s.Problems, err)
 		return s
 	}
 	s.provider = newProvider(&typed)
@@ -71,37 +63,18 @@ func ReadStore(obj *unstructured.Unstructured) *Store {
 	var namespaces expressions
 	for i := range typed.Spec.Conditions {
 		spec := &typed.Spec.Conditions[i]
-		s.conditions = append(s.conditions, condition{
-			names: spec.Namespaces, selector: s.selector(spec.NamespaceSelector), regexps: s.regexps(spec.NamespaceRegexes, &namespaces),
-		})
+		c := condition{names: spec.Namespaces}
+		if spec.NamespaceSelector != nil {
+			c.selector, _ = metav1.LabelSelectorAsSelector(spec.NamespaceSelector)
+		}
+		for _, text := range spec.NamespaceRegexes {
+			if compiled, err := namespaces.compile(text); err == nil || errors.Is(err, expression.ErrTooLarge) {
+				c.regexps = append(c.regexps, compiled)
+			}
+		}
+		s.conditions = append(s.conditions, c)
 	}
 	return s
-}
-
-func (s *Store) selector(spec *metav1.LabelSelector) labels.Selector {
-	if spec == nil {
-		return nil
-	}
-	selector, err := metav1.LabelSelectorAsSelector(spec)
-	if err != nil {
-		s.Problems = append(s.Problems, fmt.Errorf("conditions: namespaceSelector: %w", err))
-		return nil
-	}
-	return selector
-}
-
-func (s *Store) regexps(texts []string, namespaces *expressions) []*regexp.Regexp {
-	var list []*regexp.Regexp
-	for _, text := range texts {
-		compiled, err := namespaces.compile(text)
-		if err != nil {
-			s.Problems = append(s.Problems, fmt.Errorf("conditions: namespaceRegexes: %w", err))
-		}
-		if err == nil || errors.Is(err, expression.ErrTooLarge) {
-			list = append(list, compiled)
-		}
-	}
-	return list
 }
 
 // serves reports whether the ExternalSecrets of a namespace may use the store. The only label of the namespace that is known
