@@ -85,8 +85,9 @@ func isRefreshed(es *externalsecret.ExternalSecret, change events.Change) bool {
 }
 
 func (s *pendingSync) isOfTemplate() bool { return s.change.Store == nil }
+
 func (s *pendingSync) isOfKV() bool {
-	return !s.isOfTemplate() && s.change.Store.Engine == events.EngineKV
+	return s.change.Store != nil && s.change.Store.Engine == events.EngineKV
 }
 
 // showsContent reports whether a change of what the ExternalSecret writes proves that the store returns what the sync is for, if the ExternalSecret has

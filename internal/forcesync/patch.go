@@ -51,13 +51,10 @@ type patch struct {
 	err    error
 }
 
-// newPatch returns the patch of a target. The same event and repeat always result in the same annotations, except for annotationSyncedFrom. The
-// only precondition of the patch is the UID.
+// newPatch returns the patch of a target. The same event and repeat result in the same annotations, except for annotationSyncedFrom.
 func newPatch(to target, syncs []*pendingSync) *patch {
 	s := syncs[0]
-	event := s.change.ID()
-	// Use the trace context of the change, not of one of our own spans, which would differ with each attempt.
-	parent := s.change.Trace.Parent
+	event, parent := s.change.ID(), s.change.Trace.Parent // The context of our own spans would differ with each attempt.
 	annotations := map[string]any{
 		externalsecret.AnnotationForceSync: externalsecret.ForceSync{Event: event, Repeat: s.repeat, Traceparent: parent}.String(),
 		events.AnnotationCause:             event,
@@ -133,25 +130,23 @@ func (y *Syncer) start(ctx context.Context, s *pendingSync) {
 }
 
 // siblings removes from the queue and returns the other syncs that the patch for s also serves. s takes over the highest of their repeats.
-func (y *Syncer) siblings(ctx context.Context, s *pendingSync) []*pendingSync {
-	var syncs []*pendingSync
-	for _, all := range y.pending {
-		sibling := all[s.change.Source]
-		if sibling == nil || sibling == s || sibling.state != queued || sibling.seen.Owner != s.seen.Owner {
-			continue
+func (y *Syncer) siblings(ctx context.Context, s *pendingSync) (syncs []*pendingSync) {
+	y.each(func(other *pendingSync) {
+		if other == s || other.change.Source != s.change.Source || other.state != queued || other.seen.Owner != s.seen.Owner {
+			return
 		}
-		y.turns.Remove(sibling)
-		y.last.Remove(sibling)
-		if y.prepare(ctx, sibling) {
-			syncs = append(syncs, sibling)
-			s.repeat = max(s.repeat, sibling.repeat)
+		y.turns.Remove(other)
+		y.last.Remove(other)
+		if y.prepare(ctx, other) {
+			syncs = append(syncs, other)
+			s.repeat = max(s.repeat, other.repeat)
 		}
-	}
+	})
 	return syncs
 }
 
-// prepare updates a sync to the current state of its ExternalSecret. It reports whether there is something to patch; if not, it finishes the sync, or
-// makes it wait for the operator to try a new ExternalSecret: its author may have no right to read the secret, and must not learn when it changes.
+// prepare updates a sync to the current state of its ExternalSecret, and reports whether to patch it. If not, it finishes the sync, or makes it wait for
+// the operator to try a new ExternalSecret: its author may have no right to read the secret, and must not learn when it changes.
 func (y *Syncer) prepare(ctx context.Context, s *pendingSync) bool {
 	es := y.index.get(nameOf(s.seen))
 	if es == nil {

@@ -32,14 +32,12 @@ type Options struct {
 type Host interface {
 	// ReportSync reports an outcome, and how long ago the watcher saw its change. If warning is not empty, it is the reason of a Kubernetes Event.
 	ReportSync(ctx context.Context, outcome events.Outcome, warning string, took time.Duration)
-	// CountSync is called with 1 when an ExternalSecret takes a slot, and with -1 when it returns it.
-	CountSync(ctx context.Context, change int64)
-	// CountFailedSync is called for each failed patch that will be retried.
-	CountFailedSync(ctx context.Context)
+	CountSync(ctx context.Context, change int64) // 1 if an ExternalSecret takes a slot, -1 if it returns it
+	CountFailedSync(ctx context.Context)         // a failed patch that will be retried
 }
 
-// Syncer syncs the ExternalSecrets that read a secret in a store, or whose template names a Secret or a ConfigMap, when that changes. Its methods
-// must be called from one goroutine. Create one with New each time the actuator becomes the leader.
+// Syncer syncs the ExternalSecrets that read a secret in a store, or whose template names a Secret or a ConfigMap, when that changes. Create one with
+// New each time the actuator becomes the leader.
 type Syncer struct {
 	Options
 	host      Host
@@ -47,9 +45,8 @@ type Syncer struct {
 	addresses map[storeAddress]struct{} // that were logged
 	// pending has every sync until it is finished.
 	pending map[types.NamespacedName]group
-	// turns queues the syncs that are to be patched. Sources take turns, so that a source that many ExternalSecrets read does not delay the others.
-	// So do the namespaces of each source, because anyone may create ExternalSecrets that read it. Those that were never synced are in last, and come
-	// after all others: what they name may not be theirs to read.
+	// turns queues the syncs. Sources take turns, so that one that many ExternalSecrets read does not delay the others, and so do the namespaces of each,
+	// because anyone may create ExternalSecrets that read it. Those that were never synced come last: what they name may not be theirs to read.
 	turns, last *fair.Turns[*pendingSync]
 	slots       *fair.Slots    // of the ExternalSecrets that are patched and not synced yet
 	lastTook    time.Duration  // how long the operator took for the last sync; zero before the first
@@ -67,7 +64,7 @@ func New(options Options, host Host, index *Index) *Syncer {
 }
 
 // Take handles an event about a secret in a store, or about an object that ExternalSecrets write or that their templates name. It holds the event
-// once for each sync that the event asks for. span is the span of the event's processing.
+// once for each sync. span is that of the event's processing.
 func (y *Syncer) Take(ctx context.Context, change events.Change, span trace.Span, event HeldEvent) {
 	if change.Verb == events.VerbChanged {
 		y.targetChanged(ctx, change.Source)
@@ -142,8 +139,7 @@ func (y *Syncer) consider(ctx context.Context, s *pendingSync) {
 	y.enqueue(ctx, s)
 }
 
-// join makes a pending sync one for the event of later, unless that has an older change. If the change is newer, the sync starts over for it, and
-// nothing more is patched for the older one.
+// join makes a pending sync one for the event of later, unless that has an older change. If the change is newer, the sync starts over for it.
 func (y *Syncer) join(ctx context.Context, s, later *pendingSync) {
 	s.joined = true
 	isSame := later.change.ID() == s.change.ID()
