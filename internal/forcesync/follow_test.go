@@ -64,22 +64,6 @@ func TestASyncThatFailsAtFirstIsWaitedFor(t *testing.T) {
 	})
 }
 
-func TestWhatFailsHoldsUpNothingElse(t *testing.T) {
-	inBed(t, func(b *bed) {
-		for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
-			b.secret(name, "shop/db", "")
-			b.failing[name] = true
-		}
-		b.secret("mail", "shop/mail", "")
-		b.start()
-		b.rotate("shop/db", 2, nil)
-		b.pass(10 * time.Millisecond)
-		other := b.rotate("shop/mail", 2, nil)
-		b.pass(2 * time.Second)
-		b.mustSettle(other)
-	})
-}
-
 func TestWhatFailsAnywayIsAskedNoFasterForThat(t *testing.T) {
 	inBed(t, func(b *bed) {
 		const many = 20
@@ -100,20 +84,6 @@ func TestWhatFailsAnywayIsAskedNoFasterForThat(t *testing.T) {
 		if asked, most := len(b.taken()), ownSyncs; asked != many-most {
 			t.Errorf("%d more were asked, want %d", asked, many-most)
 		}
-	})
-}
-
-func TestADeletedSecretThatCouldNotBeReadBeforeIsNotWaitedForEither(t *testing.T) {
-	inBed(t, func(b *bed) {
-		b.secret("db", "shop/db", "")
-		b.failing["db"] = true
-		b.queue <- types.NamespacedName{Namespace: "shop", Name: "db"}
-		b.start()
-		b.pass(time.Second)
-		event := b.rotate("shop/db", 2, func(c *events.Change) { c.Verb = events.VerbDeleted })
-		b.pass(minSlotTime + time.Second)
-		b.mustSettle(event)
-		b.want("outcomes", b.outcomes(), []string{"db skipped source-deleted"})
 	})
 }
 
@@ -138,18 +108,26 @@ func TestWhatTheOperatorDoesNotGetToHoldsUpTheOthersForAWhileOnly(t *testing.T) 
 }
 
 func TestADeletedSecretIsNotWaitedFor(t *testing.T) {
-	inBed(t, func(b *bed) {
-		b.secret("db", "shop/db", "")
-		b.failing["db"] = true // for there is nothing to read
-		b.start()
-		event := b.rotate("shop/db", 2, func(c *events.Change) {
-			c.Verb, c.Store.Operation, c.Store.Revision = events.VerbDeleted, "delete", "2/deleted"
+	for name, failedBefore := range map[string]bool{"that could be read": false, "that could not be read before": true} {
+		t.Run(name, func(t *testing.T) {
+			inBed(t, func(b *bed) {
+				b.secret("db", "shop/db", "")
+				b.failing["db"] = true // for there is nothing to read
+				if failedBefore {
+					b.queue <- types.NamespacedName{Namespace: "shop", Name: "db"}
+				}
+				b.start()
+				b.pass(time.Second)
+				event := b.rotate("shop/db", 2, func(c *events.Change) {
+					c.Verb, c.Store.Operation, c.Store.Revision = events.VerbDeleted, "delete", "2/deleted"
+				})
+				b.pass(minSlotTime + time.Second)
+				b.mustSettle(event)
+				b.want("patches", b.taken(), []string{"db main/root/secret/shop/db/2/deleted"})
+				b.want("outcomes", b.outcomes(), []string{"db skipped source-deleted"})
+			})
 		})
-		b.pass(time.Second)
-		b.mustSettle(event)
-		b.want("patches", b.taken(), []string{"db main/root/secret/shop/db/2/deleted"})
-		b.want("outcomes", b.outcomes(), []string{"db skipped source-deleted"})
-	})
+	}
 }
 
 // readsRole makes an ExternalSecret read the password of a static role as well, and roleSource is that role.

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // notAsTested is the answer to a JSON patch in which a test fails.
@@ -80,22 +81,19 @@ func TestARefusalIsToldFromAFailure(t *testing.T) {
 	}
 }
 
-func TestAPatchIsTriedLaterAndLater(t *testing.T) {
-	backoff := PatchBackoff()
-	for attempt, seconds := range []int{1, 2, 4, 8, 16, 32, 60, 60, 60, 60, 60, 60} {
-		want := time.Duration(seconds) * time.Second
-		if got := backoff.Step(); got < want || got > want+want/10 {
-			t.Errorf("after attempt %d it waits %s, want %s and at most a tenth more", attempt+1, got, want)
-		}
-	}
-}
-
-func TestADeniedPatchIsTriedAsOftenAtFirstAndRarelyInTheEnd(t *testing.T) {
-	denied := DenialBackoff(10 * time.Minute)
-	for attempt, seconds := range []int{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 600, 600, 600} {
-		want := time.Duration(seconds) * time.Second
-		if got := denied.Step(); got < want || got > want+want/10 {
-			t.Errorf("after attempt %d it waits %s, want %s and at most a tenth more", attempt+1, got, want)
+func TestAPatchIsTriedLaterAndLaterAndADeniedOneRarelyInTheEnd(t *testing.T) {
+	for name, tt := range map[string]struct {
+		backoff wait.Backoff
+		seconds []int
+	}{
+		"a failure": {PatchBackoff(), []int{1, 2, 4, 8, 16, 32, 60, 60, 60}},
+		"a denial":  {DenialBackoff(10 * time.Minute), []int{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 600, 600, 600}},
+	} {
+		for attempt, seconds := range tt.seconds {
+			want := time.Duration(seconds) * time.Second
+			if got := tt.backoff.Step(); got < want || got > want+want/10 {
+				t.Errorf("%s: after attempt %d it waits %s, want %s and at most a tenth more", name, attempt+1, got, want)
+			}
 		}
 	}
 }
