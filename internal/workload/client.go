@@ -11,9 +11,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// FieldManager is the field manager of the actuator's annotations in managedFields.
-const FieldManager = "keyturn"
-
 // Clients has the clients of the API server that the kinds use.
 type Clients struct {
 	Typed kubernetes.Interface
@@ -29,21 +26,6 @@ type Objects interface {
 	List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error)
 	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
 	Patch(ctx context.Context, name string, p Patch) (runtime.Object, error)
-}
-
-// Patch is a patch of one workload, ready to be sent.
-type Patch struct {
-	Type types.PatchType
-	Body []byte
-	// Revision is what the patch writes on the pod template. If empty, the patch only records.
-	Revision string
-
-	// subject is a digest of the changes that the patch rolls for.
-	subject string
-	// restores is the UID of the workload passed to Kind.Restore, and abandons is the argument of the same name. If restores is empty, this is
-	// an ordinary patch. A patch that restores writes nothing on the workload itself.
-	restores types.UID
-	abandons bool
 }
 
 // typedClient is what the clients of client-go have in common.

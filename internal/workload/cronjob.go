@@ -1,8 +1,19 @@
 package workload
 
 import (
+	"context"
+	"errors"
+	"fmt"
+
 	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	clientbatchv1 "k8s.io/client-go/kubernetes/typed/batch/v1"
+
+	"github.com/keyturn/keyturn/internal/backoff"
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/kube"
 )
 
 // cronJobs is the kind CronJob. A roll changes the job template, which then shows what the next job runs with. It starts no job, and
@@ -24,4 +35,156 @@ var cronJobs = Kind{
 		}, true
 	},
 	template: "/spec/jobTemplate/spec/template", strategy: annotating,
+}
+
+// annotationInstantiate is the annotation with which kubectl marks a Job that was created manually from a CronJob.
+const annotationInstantiate = "cronjob.kubernetes.io/instantiate"
+
+// StartedCronJob returns the kind CronJob whose rolls start a Job immediately. The template stays as it is.
+func StartedCronJob() Kind {
+	k := cronJobs
+	k.strategy = starting
+	k.client = func(c Clients, namespace string) Objects {
+		batch := c.Typed.BatchV1()
+		return startedCronJobs{
+			cronJobs.client(c, namespace),
+			patches[batchv1.CronJob, *batchv1.CronJob]{batch.CronJobs(namespace), c.Unrecorded},
+			batch.Jobs(namespace),
+		}
+	}
+	k.read = func(obj runtime.Object) (parts, bool) {
+		p, ok := cronJobs.read(obj)
+		if cronJob, is := obj.(*batchv1.CronJob); ok && is {
+			p.starts, p.deaf = true, cronJob.DeletionTimestamp != nil
+			p.suspended = cronJob.Spec.Suspend != nil && *cronJob.Spec.Suspend
+			p.progress.Message = "a job was started with the new content"
+		}
+		return p, ok
+	}
+	return k
+}
+
+// startedCronJobs starts a Job of a CronJob when that is rolled.
+type startedCronJobs struct {
+	Objects
+	cronJobs patches[batchv1.CronJob, *batchv1.CronJob]
+	jobs     clientbatchv1.JobInterface
+}
+
+// Patch starts the Job before it writes the record. If the patch is sent again because its result is unknown, the Job already exists.
+func (o startedCronJobs) Patch(ctx context.Context, name string, p Patch) (runtime.Object, error) {
+	if p.Revision == "" {
+		return o.cronJobs.send(ctx, name, p)
+	}
+	// Use a dry run first, so that no Job is started for a patch that would not be applied.
+	cronJob, err := o.cronJobs.send(ctx, name, p, metav1.DryRunAll)
+	unrecorded := errors.Is(err, ErrUnrecorded)
+	switch {
+	case err != nil && !unrecorded:
+		return nil, err
+	case cronJob.Annotations[annotationRevision] != p.Revision:
+		return cronJob, err
+	}
+	job := jobOf(cronJob, p.subject)
+	if unrecorded {
+		// The record goes to the Job, where another leader, with a stream of its own, finds it.
+		for _, name := range []string{annotationRolled, annotationRolledNow} {
+			if text, ok := cronJob.Annotations[name]; ok {
+				metav1.SetMetaDataAnnotation(&job.ObjectMeta, name, text)
+			}
+		}
+	}
+	if startErr := o.start(ctx, job, cronJob); startErr != nil {
+		return nil, startErr
+	}
+	if unrecorded {
+		return cronJob, err
+	}
+	return o.record(ctx, name, p, cronJob)
+}
+
+// record writes what a Job was started for. It retries until the context is done, because a later attempt at the whole patch would start another
+// Job if this one is deleted by then, as with a time to live of 0. If the patch is still refused then, or cannot succeed, that is treated like
+// missing permission: the error wraps ErrUnrecorded.
+func (o startedCronJobs) record(ctx context.Context, name string, p Patch, tried *batchv1.CronJob) (runtime.Object, error) {
+	for delays := kube.PatchBackoff(); ; {
+		cronJob, err := o.cronJobs.send(ctx, name, p)
+		if err == nil || kube.HasChanged(err) || apierrors.IsNotFound(err) {
+			return cronJob, err
+		}
+		refused := fmt.Errorf("%w: %w", ErrUnrecorded, err)
+		if kube.IsDenied(err) {
+			return tried, refused
+		}
+		if !backoff.Sleep(ctx, delays.Step()) {
+			return tried, refused
+		}
+	}
+}
+
+// start creates a Job of a CronJob, unless it exists. The name of the Job identifies the changes that it is started for.
+func (o startedCronJobs) start(ctx context.Context, job *batchv1.Job, cronJob *batchv1.CronJob) error {
+	_, err := o.jobs.Create(ctx, job, metav1.CreateOptions{FieldManager: FieldManager})
+	switch {
+	case o.cronJobs.unrecorded && kube.IsMissingRight(err, "create"):
+		return fmt.Errorf("%w: %w", ErrUnstarted, err)
+	case !apierrors.IsAlreadyExists(err):
+		return wrapJob("creating", job.Name, err)
+	}
+	found, getErr := o.jobs.Get(ctx, job.Name, metav1.GetOptions{})
+	if getErr != nil {
+		return wrapJob("reading", job.Name, getErr)
+	}
+	if metav1.IsControlledBy(found, cronJob) {
+		return nil
+	}
+	return nameTaken(job.Name, "the job of cronjob "+cronJob.Name+" for this change is started")
+}
+
+// nameTaken returns an error that says which Job has a name that is needed, and what will happen once the name is free.
+func nameTaken(name, then string) error {
+	return fmt.Errorf("%w: delete job %s, or create it under another name, so that %s", ErrNameTaken, name, then)
+}
+
+// wrapJob adds to an error what was being done with a Job. It returns nil if err is nil.
+func wrapJob(doing, name string, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s job %s: %w", doing, name, err)
+	}
+	return nil
+}
+
+// jobOf returns the Job of a CronJob to start for some changes, like the one that "kubectl create job --from" makes.
+func jobOf(cronJob *batchv1.CronJob, subject string) *batchv1.Job {
+	template := cronJob.Spec.JobTemplate.DeepCopy()
+	job := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: startedName(cronJob, subject), Namespace: cronJob.Namespace, Labels: template.Labels, Annotations: template.Annotations,
+			// Like kubectl's, it does not block the deletion of the CronJob, which may need a further permission.
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: cronJobs.APIVersion, Kind: cronJobs.Title, Name: cronJob.Name, UID: cronJob.UID, Controller: new(true),
+			}},
+		},
+		Spec: template.Spec,
+	}
+	copyMark(&job.ObjectMeta, cronJob.Annotations)
+	copyMark(&job.Spec.Template.ObjectMeta, cronJob.Annotations)
+	metav1.SetMetaDataAnnotation(&job.ObjectMeta, annotationInstantiate, "manual")
+	return job
+}
+
+// copyMark copies the annotations that describe a roll.
+func copyMark(meta *metav1.ObjectMeta, annotations map[string]string) {
+	for _, name := range []string{annotationRevision, events.AnnotationCause, events.AnnotationTraceparent} {
+		delete(meta.Annotations, name)
+		if text, ok := annotations[name]; ok {
+			metav1.SetMetaDataAnnotation(meta, name, text)
+		}
+	}
+}
+
+// startedName returns the name of the Job of a CronJob to start for some changes. It does not depend on the record of the CronJob, so everyone
+// who starts the Job uses the same name. The name of a CronJob has at most 52 characters, and that of a Job 63.
+func startedName(cronJob *batchv1.CronJob, subject string) string {
+	return cronJob.Name + "-" + shortHash(string(cronJob.UID)+"/"+subject, 5)
 }

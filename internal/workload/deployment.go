@@ -61,11 +61,3 @@ func deploymentProgress(deployment *appsv1.Deployment) Progress {
 	}
 	return p.is(Complete, "")
 }
-
-// replicas returns the number of pods that a spec asks for, which is 1 by default.
-func replicas(spec *int32) int32 {
-	if spec == nil {
-		return 1
-	}
-	return *spec
-}

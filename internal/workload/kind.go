@@ -1,6 +1,10 @@
 package workload
 
 import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -84,3 +88,72 @@ func (k Kind) Restore(w *Workload, abandons bool) Patch {
 
 // specTemplate is the JSON pointer of the pod template in most kinds.
 const specTemplate = "/spec/template"
+
+// Kinds is a table of kinds.
+type Kinds []Kind
+
+// BuiltIn returns the kinds of Kubernetes itself.
+func BuiltIn() Kinds { return Kinds{deployments, statefulSets, daemonSets, cronJobs} }
+
+// ArgoRollout returns the kind Rollout of Argo Rollouts.
+func ArgoRollout() Kind { return argoRollouts }
+
+// With returns the table with k in place of the kind of the same name.
+func (t Kinds) With(k Kind) Kinds {
+	table := slices.Clone(t)
+	for i := range table {
+		if table[i].Name == k.Name {
+			table[i] = k
+		}
+	}
+	return table
+}
+
+// Names returns the names of the kinds.
+func (t Kinds) Names() []string {
+	names := make([]string, 0, len(t))
+	for _, k := range t {
+		names = append(names, k.Name)
+	}
+	return names
+}
+
+// Named returns the kind with the given name, and false if there is none.
+func (t Kinds) Named(name string) (Kind, bool) {
+	for _, k := range t {
+		if k.Name == name {
+			return k, true
+		}
+	}
+	return Kind{}, false
+}
+
+// neverRolled are kinds that are valid to ignore, although they are not in the table and never rolled anyway.
+var neverRolled = []string{"job", "jobs"}
+
+// Without returns the table without the named kinds. A name is the lower-case singular or plural: cronjob, cronjobs.
+func (t Kinds) Without(names []string) (Kinds, error) {
+	ignored := make(map[string]bool)
+	for _, name := range names {
+		i := slices.IndexFunc(t, func(k Kind) bool {
+			return name == k.Name || name == k.Name+"s" || k.plural != "" && name == k.plural
+		})
+		switch {
+		case i >= 0:
+			ignored[t[i].Name] = true
+		case !slices.Contains(neverRolled, name):
+			return nil, fmt.Errorf("%q, want any of %s, or their plurals", name, strings.Join(append(t.Names(), neverRolled[0]), ", "))
+		}
+	}
+	kept := slices.DeleteFunc(slices.Clone(t), func(k Kind) bool { return ignored[k.Name] })
+	if len(kept) == 0 {
+		return nil, errors.New("all kinds of workloads, want one left")
+	}
+	return kept, nil
+}
+
+// Template returns the metadata and the pod template of an object, and false for an object of another kind.
+func (k Kind) Template(obj runtime.Object) (*metav1.ObjectMeta, *corev1.PodTemplateSpec, bool) {
+	p, ok := k.read(obj)
+	return p.meta, p.template, ok
+}

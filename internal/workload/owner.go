@@ -1,11 +1,15 @@
 package workload
 
 import (
+	"cmp"
 	"maps"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 // ownerOf returns the controller of an object if the controller is rolled instead. It ignores the controllers of Jobs: what a target's Job
@@ -84,4 +88,117 @@ func (w *Workload) Through() Key {
 		return w.Owner
 	}
 	return w.Runs
+}
+
+// RunBy returns the state of w while other workloads run the pods of its template, as Rollouts do whose workloadRef names a Deployment, or while
+// w is the controller of other workloads and is rolled instead of them. Its progress then combines theirs, and its own if it has pods, and the
+// annotations of all of them count. Without runners, it returns w by itself. It does not change w.
+//
+// What w controls counts as gone while its kind is not served. Whether w is rolled is not known while the kind of another runner is not.
+func (w *Workload) RunBy(runners ...*Workload) *Workload {
+	alone := w.byItself()
+	joined := *alone
+	joined.Reverted = maps.Clone(alone.Reverted)
+	if len(runners) == 0 {
+		return &joined
+	}
+	joined.alone, joined.asked = alone, time.Time{}
+	joined.Progress = Progress{State: Complete}
+	serving := make([]string, 0, len(runners)+1)
+	switch {
+	case alone.target != nil:
+		joined.Progress = alone.target.said
+	case alone.Progress.Pods > 0:
+		joined.Progress = alone.Progress
+	}
+	if alone.Progress.Pods > 0 && (alone.target == nil || !alone.target.owned) {
+		serving = append(serving, alone.ServingSince)
+	}
+	for _, runner := range runners {
+		if runner.Unserved && runner.owned {
+			continue
+		}
+		joined.Unserved = joined.Unserved || runner.Unserved
+		joined.lend(runner)
+		joined.Aborted = joined.Aborted || runner.Aborted
+		joined.Hold = cmp.Or(joined.Hold, runner.Hold)
+		joined.opening = joined.opening.or(runner.opening)
+		joined.interval = joined.interval.or(runner.interval)
+		joined.breaker = joined.breaker.or(runner.breaker)
+		joined.bakes = joined.bakes.or(runner.bakes)
+		for _, asked := range runner.now.asked {
+			joined.now = joined.now.ask(asked)
+		}
+		if joined.Wave == 0 {
+			joined.Wave = runner.Wave
+		}
+		if runner.Written.After(joined.asked) {
+			joined.asked = runner.Written
+		}
+		progress, since := alone.progressOf(runner)
+		joined.Progress = joined.Progress.with(progress)
+		serving = append(serving, since)
+	}
+	if joined.Progress.State == Progressing && alone.target != nil && alone.target.said.State == Waiting {
+		// Its controller does not touch the workloads that it owns until people tell it to continue.
+		joined.Progress = joined.Progress.is(Waiting, alone.target.said.Message)
+	}
+	joined.ServingSince = sinceAll(serving)
+	return &joined
+}
+
+// progressOf returns the progress of a workload that runs the pods of w, and since when these serve.
+func (w *Workload) progressOf(runner *Workload) (Progress, string) {
+	switch {
+	case runner.owned:
+		return w.ownedProgress(runner)
+	case runner.observes < w.Generation:
+		return Progress{Pods: runner.Progress.Pods}.unobserved(), ""
+	case runner.ServingSince != "":
+		return runner.Progress, runner.Version // At an earlier time it may have had pods of another template.
+	}
+	return runner.Progress, ""
+}
+
+// sinceAll returns the newest of the resourceVersions, or "" if one of them is empty, or if there are none.
+func sinceAll(versions []string) string {
+	if len(versions) == 0 {
+		return ""
+	}
+	newest := versions[0]
+	for _, version := range versions[1:] {
+		switch {
+		case newest == "" || version == "":
+			return ""
+		case events.Newer(version, newest):
+			newest = version
+		}
+	}
+	return newest
+}
+
+// byItself returns the workload as it would be if no other ran the pods of its template, and if it were the controller of no other.
+func (w *Workload) byItself() *Workload {
+	if w.alone != nil {
+		return w.alone
+	}
+	return w
+}
+
+// Serving returns the state of w in which the API server serves its kind, or does not.
+func (w *Workload) Serving(serves bool) *Workload {
+	as := *w.byItself()
+	as.Unserved, as.Reverted = !serves, maps.Clone(as.Reverted)
+	return &as
+}
+
+// IsRun reports whether another workload runs the pods of the template.
+func (w *Workload) IsRun() bool { return w.alone != nil }
+
+// WantedBy returns a time at which the workload already wanted the sources that it wants now. What the actuator writes changes no wish.
+func (w *Workload) WantedBy() time.Time {
+	if w.asked.After(w.Edited) {
+		return w.asked
+	}
+	return w.Edited
 }

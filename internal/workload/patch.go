@@ -1,6 +1,8 @@
 package workload
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -121,4 +123,57 @@ func (write Write) subject() string {
 // revisionOf returns the revision of a roll that writes a record. When a roll that was undone is repeated, the revision is a new one.
 func revisionOf(record, reverted string) string {
 	return shortHash(record+reverted, 8)
+}
+
+// readFrom returns the first whole second from which pods start with the change.
+func (c Change) readFrom() time.Time {
+	if c.Written.IsZero() {
+		return c.At.Add(time.Second - time.Nanosecond).Truncate(time.Second)
+	}
+	return c.Written.Truncate(time.Second).Add(restartDelay)
+}
+
+// Change is a change that a workload is rolled for.
+type Change struct {
+	Source events.Source
+	// At is when it was seen, by the clock of the program that saw it.
+	At time.Time
+	// Written is when it was written, by the API server's clock, to the second. It is zero if not known.
+	Written time.Time
+}
+
+// Patch is a patch of one workload, ready to be sent.
+type Patch struct {
+	Type types.PatchType
+	Body []byte
+	// Revision is what the patch writes on the pod template. If empty, the patch only records.
+	Revision string
+
+	// subject is a digest of the changes that the patch rolls for.
+	subject string
+	// restores is the UID of the workload passed to Kind.Restore, and abandons is the argument of the same name. If restores is empty, this is
+	// an ordinary patch. A patch that restores writes nothing on the workload itself.
+	restores types.UID
+	abandons bool
+}
+
+// asBefore returns the operations that undo what was recorded for a roll that had no effect: its AnnotationRollNow, its time, its count, and
+// its mark. Before is nil if there is nothing to undo.
+func (w *Workload) asBefore(before *Workload) []operation {
+	if before == nil {
+		return nil
+	}
+	var operations []operation
+	for _, name := range []string{annotationRolledNow, annotationRolledAt, annotationRolls, annotationLast} {
+		if text := before.stored.text(name); text != w.stored.text(name) {
+			operations = append(operations, w.stored.write(name, text)...)
+		}
+	}
+	return operations
+}
+
+// shortHash returns the first bytes of the SHA-256 of a text, in hexadecimal, for names that everyone derives in the same way.
+func shortHash(text string, bytes int) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:bytes])
 }

@@ -7,9 +7,6 @@ import (
 	"github.com/keyturn/keyturn/internal/annotations"
 )
 
-// pauseTolerance is how far ahead the clock of whoever wrote paused-at may be.
-const pauseTolerance = 10 * time.Second
-
 // Pause is how long the changes of a Deployment are gathered before they roll it, as Reloader's annotations say: Reloader pauses the Deployment
 // at the first change, and resumes it when the period is over. The zero value means not at all.
 type Pause struct {

@@ -85,3 +85,15 @@ func (p Progress) unobserved() Progress {
 	p.Done = nothingDone
 	return p.is(Progressing, "the controller has not observed the change yet")
 }
+
+// serves reports whether some pods of a workload are both of its current template and available. While pods of different templates exist,
+// the status does not tell which ones are available.
+func serves(updated, pods, available int32) bool { return updated == pods && available > 0 }
+
+// replicas returns the number of pods that a spec asks for, which is 1 by default.
+func replicas(spec *int32) int32 {
+	if spec == nil {
+		return 1
+	}
+	return *spec
+}

@@ -3,12 +3,51 @@ package workload
 import (
 	"fmt"
 	"strconv"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/keyturn/keyturn/internal/annotations"
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/window"
 )
+
+// Reading has the settings that determine how workloads are read. It is the same for all workloads of an actuator.
+type Reading struct {
+	// All is --roll-all.
+	All bool
+	// Reloader is --reloader: what Reloader's annotations name counts with every key, and names are compiled as Reloader compiles them.
+	Reloader bool
+	// Variables is --reloader-strategy=env-vars: with Reloader set, a roll writes Reloader's variables instead of its marker.
+	Variables bool
+	// Stores is --store-access.
+	Stores StoreAccess
+	// Owners are the kinds whose objects are rolled instead of the workloads that they control.
+	Owners Owners
+	// Unwatched are the kinds that are not watched, and that targets may control.
+	Unwatched []string
+	// Window is --window: when workloads without an annotation for it may be rolled.
+	Window window.Windows
+	// MinInterval is --min-interval: the shortest time between two rolls of a workload without an annotation for it.
+	MinInterval time.Duration
+	// MaxRollsPerHour is --max-rolls-per-hour: how often a workload without an annotation for it may be rolled. Zero means no limit.
+	MaxRollsPerHour int
+	// InPlace is --reload-in-place: AnnotationReload counts.
+	InPlace bool
+	// Bake is --bake: how long the pods of a workload that is rolled first must stay ready if it has no annotation for it.
+	Bake time.Duration
+	// Keys are the keys of Reloader's annotations. Zero means Reloader's defaults.
+	Keys annotations.Reloader
+}
+
+// keys returns the keys of Reloader's annotations.
+func (r Reading) keys() annotations.Reloader {
+	if r.Keys == (annotations.Reloader{}) {
+		return annotations.Default()
+	}
+	return r.Keys
+}
 
 // annotationWave, on a workload, is its wave: a whole number, 0 by default.
 const annotationWave = "keyturn.dev/wave"

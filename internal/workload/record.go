@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/keyturn/keyturn/internal/events"
 )
 
@@ -156,4 +158,51 @@ func (w *Workload) naming() func(events.Source) bool {
 			return named[events.Source{Kind: source.Kind, Namespace: source.Namespace, Name: name}]
 		})
 	}
+}
+
+// readRecord returns the record of an object. It returns false if the annotation is not as the actuator wrote it, or is no record.
+func readRecord(meta *metav1.ObjectMeta) (rolled map[string]RolledFor, ours bool) {
+	if !isOurs(meta, annotationRolled) {
+		return nil, false
+	}
+	text := meta.Annotations[annotationRolled]
+	if rolled = parseRolled(text); rolled == nil && text != "" {
+		return nil, false
+	}
+	return rolled, true
+}
+
+// recallRecord takes over the record of an earlier state, unless the annotation is as the actuator wrote it.
+func (w *Workload) recallRecord(earlier *Workload) {
+	if !w.ours && w.kept == nil {
+		w.Rolled = earlier.Rolled
+	}
+}
+
+// IsRecordLost reports whether others have replaced or removed the annotation of the record, so that the record is only known from memory.
+func (w *Workload) IsRecordLost() bool {
+	return !w.ours && w.kept == nil && len(w.Rolled) > 0 && !w.OptIn.Empty()
+}
+
+// Owed returns the sources that the workload wants and is still to be rolled for according to its record, in no particular order.
+func (w *Workload) Owed() []events.Source { return w.recorded(RolledFor.IsOwed) }
+
+// Recorded returns the sources that the workload wants and that are in its record, in no particular order.
+func (w *Workload) Recorded() []events.Source {
+	return w.recorded(func(RolledFor) bool { return true })
+}
+
+func (w *Workload) recorded(is func(RolledFor) bool) []events.Source {
+	var list []events.Source
+	for text, entry := range w.Rolled {
+		source, err := events.ParseSource(text)
+		if err != nil || entry.IsLowWater() || !is(entry) {
+			continue
+		}
+		// The record is an annotation: whoever may write it must not make the actuator read the stream for each line.
+		if source = SourceNamed(source.Kind, w.ID.Namespace, source.Name); w.wants(source).Wanted() {
+			list = append(list, source)
+		}
+	}
+	return list
 }

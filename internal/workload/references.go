@@ -9,6 +9,49 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
+// maxReferences is how many sources count that one workload reads. A variable may name tens of thousands of secrets in a store.
+const maxReferences = 1000
+
+// Reference is what a pod spec reads of one source: all of its uses, merged.
+type Reference struct {
+	Kind events.Kind
+	Name string
+	// Keys are the data keys that the pods read, sorted and without duplicates. Nil means all of them, including keys added later.
+	Keys []string
+	// Required are the data keys without which the pods do not start, sorted and without duplicates: the keys named by uses that are not
+	// optional. A subPath requires none, and neither does a use of the whole source.
+	Required []string
+	// Optional means that pods start without the source. It is false if one use is not optional: then the pods have waited for the
+	// source, and have read it as it was created.
+	Optional bool
+	// ByPull means that the source is used only to pull images. Each pull reads it again.
+	ByPull bool
+}
+
+// referenceTo returns the reference to a source among those of a workload in a namespace, or nil if there is none.
+func referenceTo(source events.Source, refs []Reference, namespace string) *Reference {
+	for i := range refs {
+		if ref := &refs[i]; RefersTo(ref.Kind, ref.Name, source) && SourceNamed(ref.Kind, namespace, "").Namespace == source.Namespace {
+			return ref
+		}
+	}
+	return nil
+}
+
+// isLike reports whether both concern a workload in the same way.
+func (r Reference) isLike(other Reference) bool {
+	return r.Kind == other.Kind && r.Name == other.Name && r.ByPull == other.ByPull &&
+		(r.Keys == nil) == (other.Keys == nil) && slices.Equal(r.Keys, other.Keys)
+}
+
+// limited returns the first references, at most maxReferences.
+func limited(list []Reference) []Reference {
+	if len(list) <= maxReferences {
+		return list
+	}
+	return slices.Clone(list[:maxReferences])
+}
+
 // references returns what the pods of a template read, sorted by kind and name, at most maxReferences. It considers all containers, including
 // init and ephemeral ones, volumes of every type, imagePullSecrets, and the annotations that let pods read a secret store.
 //
@@ -124,66 +167,6 @@ func (u uses) container(c *corev1.Container) {
 
 func oneKey(kind events.Kind, name, key string) Reference {
 	return Reference{Kind: kind, Name: name, Keys: []string{key}, Required: []string{key}}
-}
-
-func (u uses) volume(v *corev1.VolumeSource, read mount) {
-	add := u.add
-	if !read.isAny() {
-		add = u.addUnmounted
-	}
-	if s := v.Secret; s != nil {
-		add(read.files(events.KindSecret, s.SecretName, s.Items), s.Optional)
-	}
-	if s := v.ConfigMap; s != nil {
-		add(read.files(events.KindConfigMap, s.Name, s.Items), s.Optional)
-	}
-	if v.Projected != nil {
-		for i := range v.Projected.Sources {
-			if s := v.Projected.Sources[i].Secret; s != nil {
-				add(read.files(events.KindSecret, s.Name, s.Items), s.Optional)
-			}
-			if s := v.Projected.Sources[i].ConfigMap; s != nil {
-				add(read.files(events.KindConfigMap, s.Name, s.Items), s.Optional)
-			}
-		}
-	}
-	if c := v.CSI; c != nil && c.Driver == secretsStoreDriver {
-		add(Reference{Kind: events.KindSecretProviderClass, Name: c.VolumeAttributes["secretProviderClass"]}, nil)
-	}
-	add(Reference{Kind: events.KindSecret, Name: driverSecret(v)}, nil)
-}
-
-// secretsStoreDriver is the name of the Secrets Store CSI driver. Pods read everything that it mounts for a SecretProviderClass.
-const secretsStoreDriver = "secrets-store.csi.k8s.io"
-
-// driverSecret returns the name of the Secret with which the driver of a volume authenticates, or "" if there is none.
-func driverSecret(v *corev1.VolumeSource) string {
-	if v.AzureFile != nil {
-		return v.AzureFile.SecretName
-	}
-	var ref *corev1.LocalObjectReference
-	switch {
-	case v.CSI != nil:
-		ref = v.CSI.NodePublishSecretRef
-	case v.CephFS != nil:
-		ref = v.CephFS.SecretRef
-	case v.Cinder != nil:
-		ref = v.Cinder.SecretRef
-	case v.FlexVolume != nil:
-		ref = v.FlexVolume.SecretRef
-	case v.ISCSI != nil:
-		ref = v.ISCSI.SecretRef
-	case v.RBD != nil:
-		ref = v.RBD.SecretRef
-	case v.ScaleIO != nil:
-		ref = v.ScaleIO.SecretRef
-	case v.StorageOS != nil:
-		ref = v.StorageOS.SecretRef
-	}
-	if ref == nil {
-		return ""
-	}
-	return ref.Name
 }
 
 // merged returns the references of several lists, each source once.

@@ -72,3 +72,12 @@ func annotate(annotations string, traced bool, m mark) []operation {
 	}
 	return operations
 }
+
+// starting starts new pods without a change of the pod template, unless someone has suspended the workload. The annotations are on the
+// workload itself.
+var starting = strategy{
+	change: func(w *Workload, _ string, m mark) []operation {
+		return append([]operation{test("/spec/suspend", false)}, annotate("/metadata/annotations", w.stored.metaTraced, m)...)
+	},
+	revision: func(p parts) string { return p.meta.Annotations[annotationRevision] },
+}

@@ -1,13 +1,120 @@
 package workload
 
 import (
+	"crypto/sha256"
+	"slices"
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
-// Template returns the metadata and the pod template of an object, and false for an object of another kind.
-func (k Kind) Template(obj runtime.Object) (*metav1.ObjectMeta, *corev1.PodTemplateSpec, bool) {
-	p, ok := k.read(obj)
-	return p.meta, p.template, ok
+// maxTemplates is how many earlier pod templates of a workload are remembered. It is the number of old ReplicaSets, which may have pods,
+// that a Deployment keeps by default.
+const maxTemplates = 10
+
+// pastTemplate is a pod template that a workload had earlier.
+type pastTemplate struct {
+	digest [sha256.Size]byte
+	// version and written are its TemplateVersion and TemplateWritten.
+	version string
+	written time.Time
 }
+
+// After copies to w what is known from an earlier state of the same workload, and returns w. Earlier may be nil. Exact says that w is the
+// result of a single write after that.
+func (w *Workload) After(earlier *Workload, exact bool) *Workload {
+	if earlier == nil || earlier.ID.UID != w.ID.UID {
+		if exact {
+			w.TemplateVersion, w.TemplateWritten = w.Version, w.Written
+		}
+		return w
+	}
+	w.recallKept(earlier)
+	w.recallRecord(earlier)
+	w.recallUndone(earlier)
+	w.recallReverted(earlier)
+	w.recallRolls(earlier)
+	w.templates = earlier.templates
+	// If the template only says how pods will be started, changing it replaces no pods.
+	if earlier.template == w.template || w.starts {
+		w.TemplateVersion, w.TemplateWritten = earlier.TemplateVersion, earlier.TemplateWritten
+		// After a write of a Deployment's annotations, its status is about an earlier generation for a moment. The pods are the same.
+		if earlier.ServingSince != "" && (w.ServingSince != "" || w.Progress.Done == nothingDone) {
+			w.ServingSince = earlier.ServingSince
+		}
+		return w
+	}
+	w.templates = remember(earlier.templates, pastTemplate{earlier.template, earlier.TemplateVersion, earlier.TemplateWritten})
+	known := slices.IndexFunc(w.templates, func(t pastTemplate) bool { return t.digest == w.template })
+	switch {
+	case known >= 0 && (!exact || !w.isByReloader()):
+		// Going back to a template may bring back its pods, too, which are as old as the template.
+		w.TemplateVersion, w.TemplateWritten = w.templates[known].version, w.templates[known].written
+	case exact:
+		w.TemplateVersion, w.TemplateWritten = w.Version, w.Written
+	}
+	return w
+}
+
+// remember returns the templates with last as the newest. It does not change the list, which other states share.
+func remember(templates []pastTemplate, last pastTemplate) []pastTemplate {
+	list := make([]pastTemplate, 0, len(templates)+1)
+	for _, t := range templates {
+		if t.digest != last.digest {
+			list = append(list, t)
+		}
+	}
+	list = append(list, last)
+	return list[max(0, len(list)-maxTemplates):]
+}
+
+// digest returns a digest of a pod template.
+func digest(template *corev1.PodTemplateSpec) [sha256.Size]byte {
+	// The encoding of the API is deterministic, and cannot fail for a template that was decoded.
+	encoded, err := template.Marshal()
+	if err != nil {
+		return [sha256.Size]byte{}
+	}
+	return sha256.Sum256(encoded)
+}
+
+// bare returns a pod template without what a roll writes on it: Keyturn's annotations, and the marker and the variables of Reloader, whoever
+// wrote them. If there is none of that, it returns the template itself, not a copy.
+func bare(template *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
+	stripped := *template
+	changed := false
+	if slices.ContainsFunc(rollAnnotations, func(name string) bool { _, ok := template.Annotations[name]; return ok }) {
+		changed = true
+		stripped.Annotations = nil
+		for name, text := range template.Annotations {
+			if slices.Contains(rollAnnotations, name) {
+				continue // most templates have no others
+			}
+			if stripped.Annotations == nil {
+				stripped.Annotations = make(map[string]string)
+			}
+			stripped.Annotations[name] = text
+		}
+	}
+	isOurs := func(v corev1.EnvVar) bool { return isReloaderVariable(v.Name) }
+	for i := range template.Spec.Containers {
+		if !slices.ContainsFunc(template.Spec.Containers[i].Env, isOurs) {
+			continue
+		}
+		if &stripped.Spec.Containers[i] == &template.Spec.Containers[i] { // It is not cloned yet.
+			stripped.Spec.Containers = slices.Clone(template.Spec.Containers)
+		}
+		c := &stripped.Spec.Containers[i]
+		c.Env = slices.DeleteFunc(slices.Clone(c.Env), isOurs)
+		changed = true
+	}
+	if !changed {
+		return template
+	}
+	return &stripped
+}
+
+// rollAnnotations are the annotations on a pod template that a roll writes.
+var rollAnnotations = []string{annotationRevision, events.AnnotationCause, events.AnnotationTraceparent, AnnotationReloadedFrom}

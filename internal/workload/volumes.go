@@ -71,3 +71,63 @@ func (m mount) reaches(file string) bool {
 		return file == part || strings.HasPrefix(file, part+"/")
 	})
 }
+
+func (u uses) volume(v *corev1.VolumeSource, read mount) {
+	add := u.add
+	if !read.isAny() {
+		add = u.addUnmounted
+	}
+	if s := v.Secret; s != nil {
+		add(read.files(events.KindSecret, s.SecretName, s.Items), s.Optional)
+	}
+	if s := v.ConfigMap; s != nil {
+		add(read.files(events.KindConfigMap, s.Name, s.Items), s.Optional)
+	}
+	if v.Projected != nil {
+		for i := range v.Projected.Sources {
+			if s := v.Projected.Sources[i].Secret; s != nil {
+				add(read.files(events.KindSecret, s.Name, s.Items), s.Optional)
+			}
+			if s := v.Projected.Sources[i].ConfigMap; s != nil {
+				add(read.files(events.KindConfigMap, s.Name, s.Items), s.Optional)
+			}
+		}
+	}
+	if c := v.CSI; c != nil && c.Driver == secretsStoreDriver {
+		add(Reference{Kind: events.KindSecretProviderClass, Name: c.VolumeAttributes["secretProviderClass"]}, nil)
+	}
+	add(Reference{Kind: events.KindSecret, Name: driverSecret(v)}, nil)
+}
+
+// secretsStoreDriver is the name of the Secrets Store CSI driver. Pods read everything that it mounts for a SecretProviderClass.
+const secretsStoreDriver = "secrets-store.csi.k8s.io"
+
+// driverSecret returns the name of the Secret with which the driver of a volume authenticates, or "" if there is none.
+func driverSecret(v *corev1.VolumeSource) string {
+	if v.AzureFile != nil {
+		return v.AzureFile.SecretName
+	}
+	var ref *corev1.LocalObjectReference
+	switch {
+	case v.CSI != nil:
+		ref = v.CSI.NodePublishSecretRef
+	case v.CephFS != nil:
+		ref = v.CephFS.SecretRef
+	case v.Cinder != nil:
+		ref = v.Cinder.SecretRef
+	case v.FlexVolume != nil:
+		ref = v.FlexVolume.SecretRef
+	case v.ISCSI != nil:
+		ref = v.ISCSI.SecretRef
+	case v.RBD != nil:
+		ref = v.RBD.SecretRef
+	case v.ScaleIO != nil:
+		ref = v.ScaleIO.SecretRef
+	case v.StorageOS != nil:
+		ref = v.StorageOS.SecretRef
+	}
+	if ref == nil {
+		return ""
+	}
+	return ref.Name
+}

@@ -117,3 +117,47 @@ func formatRolled(rolled map[string]RolledFor) (string, error) {
 	}
 	return string(text), nil
 }
+
+// deletedContent stands in a record for the fingerprint of a source that was deleted.
+const deletedContent = "deleted"
+
+// DeletedAfter returns the entry in the record of a source that was deleted after the change. It differs from the content of every change.
+func DeletedAfter(change RolledFor) RolledFor {
+	key, _, _ := strings.Cut(change.Fingerprint, ":")
+	return RolledFor{Fingerprint: key + ":" + deletedContent, Version: change.Version, UID: change.UID}
+}
+
+// IsDeleted reports whether the workload was rolled because the source was deleted.
+func (r RolledFor) IsDeleted() bool {
+	_, content, _ := strings.Cut(r.Fingerprint, ":")
+	return content == deletedContent
+}
+
+// In a record, these replace the fingerprint of a source that the workload is still to be rolled for: for its content, or because it was deleted.
+const (
+	owedContent  = "owed"
+	owedDeletion = "owed-for-deletion"
+)
+
+// Owed returns the record entry of a source that the workload is still to be rolled for, for changes that the stream may forget. The entry
+// differs from that of every change, and no entry is older.
+func Owed(change RolledFor) RolledFor {
+	key, _, _ := strings.Cut(change.Fingerprint, ":")
+	content := owedContent
+	if change.IsDeleted() {
+		content = owedDeletion
+	}
+	return RolledFor{Fingerprint: key + ":" + content, Version: NoVersion, UID: change.UID}
+}
+
+// OwesDeletion reports whether the workload is still to be rolled because the source was deleted.
+func (r RolledFor) OwesDeletion() bool {
+	_, content, _ := strings.Cut(r.Fingerprint, ":")
+	return content == owedDeletion
+}
+
+// IsOwed reports whether the workload is still to be rolled for the source, whatever the source has.
+func (r RolledFor) IsOwed() bool {
+	_, content, _ := strings.Cut(r.Fingerprint, ":")
+	return content == owedContent || content == owedDeletion
+}

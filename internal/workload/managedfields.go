@@ -1,0 +1,185 @@
+package workload
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// isOwn, isReloader and isAnyone select the field managers whose writes count.
+func isOwn(manager string) bool { return manager == FieldManager }
+
+func isOther(manager string) bool { return manager != FieldManager }
+
+func isAnyone(string) bool { return true }
+
+// newestWrite returns the time of the newest write to an object, but not to a subresource, by the selected field managers. It is zero if not
+// known.
+func newestWrite(meta *metav1.ObjectMeta, by func(manager string) bool) time.Time {
+	return newestOf(meta, func(entry *metav1.ManagedFieldsEntry) bool { return entry.Subresource == "" && by(entry.Manager) })
+}
+
+// newestTouch returns the time of the newest write to an object or a subresource, by anyone. It is zero if not known.
+func newestTouch(meta *metav1.ObjectMeta) time.Time {
+	return newestOf(meta, func(*metav1.ManagedFieldsEntry) bool { return true })
+}
+
+// newestOf returns the time of the newest write that counts, or zero if it is not known.
+func newestOf(meta *metav1.ObjectMeta, counts func(*metav1.ManagedFieldsEntry) bool) time.Time {
+	var newest time.Time
+	for i := range meta.ManagedFields {
+		entry := &meta.ManagedFields[i]
+		if entry.Time != nil && entry.Time.After(newest) && counts(entry) {
+			newest = entry.Time.Time
+		}
+	}
+	return newest
+}
+
+// lastManager returns the field manager, such as "kubectl-rollout", of the newest write to an object by someone other than the actuator.
+// Writes to subresources, such as the status, do not count. It is empty if not known. isLast reports whether the actuator wrote nothing
+// after that.
+func lastManager(meta *metav1.ObjectMeta) (manager string, isLast bool) {
+	var newest, own *metav1.ManagedFieldsEntry
+	for i := range meta.ManagedFields {
+		entry := &meta.ManagedFields[i]
+		if entry.Subresource != "" || entry.Time == nil {
+			continue
+		}
+		if entry.Manager == FieldManager {
+			if own == nil || own.Time.Before(entry.Time) {
+				own = entry
+			}
+			continue
+		}
+		// The times are precise to a second. Of two writes in one second, the one listed later is the newer one.
+		if newest == nil || !entry.Time.Before(newest.Time) {
+			newest = entry
+		}
+	}
+	if newest == nil {
+		return "", false
+	}
+	return newest.Manager, own != nil && !newest.Time.Before(own.Time)
+}
+
+// FieldManager is the field manager of the actuator's annotations in managedFields.
+const FieldManager = "keyturn"
+
+// ancientManager is what the API server makes of the oldest managers of an object once more than ten have updated it.
+const ancientManager = "ancient-changes"
+
+// createdTolerance is how far apart the clocks of two API servers may be.
+const createdTolerance = 10 * time.Second
+
+// isOurs reports whether an annotation of an object, which the actuator never removes, is as the actuator wrote it. Others remove it, bring back an
+// earlier value, as `kubectl rollout undo` of a Deployment does, or copy it to another object. managedFields say who wrote it. It counts as the
+// actuator's own if there are none, as where an admission webhook drops them.
+func isOurs(meta *metav1.ObjectMeta, annotation string) bool {
+	if _, has := meta.Annotations[annotation]; !has {
+		return false
+	}
+	if len(meta.ManagedFields) == 0 {
+		return true
+	}
+	for i := range meta.ManagedFields {
+		entry := &meta.ManagedFields[i]
+		if mayBeOurs(entry, meta.CreationTimestamp.Time) && owns(updatedFields(entry), "f:metadata", "f:annotations", "f:"+annotation) {
+			return true
+		}
+	}
+	return false
+}
+
+// mayBeOurs reports whether an entry of managedFields is about writes of the actuator to an object that was created at a given time. In an object
+// from a backup there may be entries about an object that is gone, which are earlier.
+func mayBeOurs(entry *metav1.ManagedFieldsEntry, created time.Time) bool {
+	if entry.Manager != FieldManager && entry.Manager != ancientManager {
+		return false
+	}
+	return entry.Time == nil || !entry.Time.Add(createdTolerance).Before(created)
+}
+
+// updatedFields returns the set of FieldsV1 of an entry about updates of the object itself, and nil for an entry about applies or a subresource.
+func updatedFields(entry *metav1.ManagedFieldsEntry) []byte {
+	if entry.Operation != metav1.ManagedFieldsOperationUpdate || entry.Subresource != "" || entry.FieldsV1 == nil {
+		return nil
+	}
+	fields, err := entry.FieldsV1.MarshalJSON() // It is kept as it came, which may be CBOR.
+	if err != nil {
+		return nil
+	}
+	return fields
+}
+
+// owns reports whether a set of FieldsV1, which consists of nested objects, has a field. The names lead to the field from the outside in. Each event
+// of a watch has such sets, so they are not decoded.
+func owns(set []byte, names ...string) bool {
+	depth, found := 0, 0 // found is how many names lead to the last key.
+	for at := 0; at < len(set); at++ {
+		switch set[at] {
+		case '{':
+			depth++
+		case '}':
+			depth--
+		case '"':
+			key := set[at+1 : at+1+lengthOf(set[at+1:])]
+			at += len(key) + 1
+			if depth < 1 {
+				return false // It is no set.
+			}
+			found = min(found, depth-1)
+			if found == depth-1 && string(key) == names[found] {
+				found++
+			}
+			if found == len(names) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// lengthOf returns the length of a JSON string that begins after its first quote, without the last quote.
+func lengthOf(text []byte) int {
+	for at := 0; at < len(text); at++ {
+		switch text[at] {
+		case '\\':
+			at++
+		case '"':
+			return at
+		}
+	}
+	return len(text)
+}
+
+// undoers are the programs with which people undo a rollout. They name no field manager for that, so the API server takes the name of the program.
+// The other commands of kubectl name one: kubectl-replace, -edit or -patch have a manifest or a field, which a tool may have as well, and
+// kubectl-rollout restarts, pauses and resumes.
+var undoers = []string{"kubectl", "kubectl-argo-rollouts", "oc"}
+
+// isUndoer reports whether a field manager is one of the programs. On Windows the name of a program has an extension, which no field manager has
+// that a program names.
+func isUndoer(manager string) bool {
+	name, isProgram := strings.CutSuffix(manager, ".exe")
+	return slices.Contains(undoers, name) || isProgram && strings.HasPrefix(name, "kubectl-")
+}
+
+// undoneBy returns the field manager of a person who has put back the revision on a pod template or the record, or "" if nobody has since the
+// actuator wrote them. Whoever applies, as with `kubectl apply --server-side`, puts nothing back.
+func undoneBy(meta *metav1.ObjectMeta) string {
+	for i := range meta.ManagedFields {
+		entry := &meta.ManagedFields[i]
+		if !isUndoer(entry.Manager) {
+			continue
+		}
+		fields := updatedFields(entry)
+		if owns(fields, "f:metadata", "f:annotations", "f:"+annotationRolled) ||
+			owns(fields, "f:spec", "f:template", "f:metadata", "f:annotations", "f:"+annotationRevision) {
+			return entry.Manager
+		}
+	}
+	return ""
+}
