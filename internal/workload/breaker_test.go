@@ -37,8 +37,8 @@ func TestAWorkloadIsRolledTooOftenWithinAnHour(t *testing.T) {
 		{name: "any number, whatever the flag says", annotations: rolled("900", "0"), flag: 3},
 		{name: "with a typo that of the flag counts", annotations: rolled("3", "ten"), flag: 3, want: true, problem: true},
 		{name: "a negative one is refused", annotations: rolled("3", "-1"), flag: 3, want: true, problem: true},
-		{name: "who rolled it has a clock that is a little ahead", annotations: rolled("3"), flag: 3, now: -pauseTolerance, want: true},
-		{name: "it was rolled in the future", annotations: rolled("3"), flag: 3, now: -pauseTolerance - 1},
+		{name: "who rolled it has a clock that is a little ahead", annotations: rolled("3"), flag: 3, now: -clockTolerance, want: true},
+		{name: "it was rolled in the future", annotations: rolled("3"), flag: 3, now: -clockTolerance - 1},
 		{name: "the count is no count", annotations: map[string]string{annotationRolls: "many since " + first}, flag: 3},
 		{name: "nor is one of no time", annotations: map[string]string{annotationRolls: "3 since then"}, flag: 3},
 	}
@@ -101,7 +101,7 @@ func TestRollsAreCountedAlthoughSomeoneTakesTheCountAway(t *testing.T) {
 	const three, two, next = "3 since 2026-03-14T15:09:26Z", "2 since 2026-03-14T15:09:26Z", "1 since 2026-03-14T16:09:26Z"
 	for text, want := range map[string]string{"": three, two: three, "x": three, "9 since 2026-03-14T14:00:00Z": three, next: next} {
 		w := at("51", text).After(at("50", three), true)
-		if got := w.breaker.rolls.String(); got != want {
+		if got := w.rolls.String(); got != want {
 			t.Errorf("with %q it has %s, want %s", text, got, want)
 		}
 		p, err := deployments.Patch(w, Write{Rolls: true, RolledAt: now.Add(time.Minute)})
@@ -131,7 +131,7 @@ func TestRollsOfTheFutureEndWithTheAnnotation(t *testing.T) {
 		if _, _, is := w.TooOften(rolled); is {
 			return
 		}
-		w = at("5"+string(rune('1'+i)), w.breaker.rolls.and(rolled).String(), rolled).After(w, true)
+		w = at("5"+string(rune('1'+i)), w.rolls.and(rolled).String(), rolled).After(w, true)
 	}
 	t.Error("ten rolls in ten minutes, with a limit of three")
 }

@@ -55,8 +55,8 @@ func StartedCronJob() Kind {
 	k.read = func(obj runtime.Object) (parts, bool) {
 		p, ok := cronJobs.read(obj)
 		if cronJob, is := obj.(*batchv1.CronJob); ok && is {
-			p.starts, p.deaf = true, cronJob.DeletionTimestamp != nil
-			p.suspended = cronJob.Spec.Suspend != nil && *cronJob.Spec.Suspend
+			p.starts, p.Deaf = true, cronJob.DeletionTimestamp != nil
+			p.Suspended = cronJob.Spec.Suspend != nil && *cronJob.Spec.Suspend
 			p.progress.Message = "a job was started with the new content"
 		}
 		return p, ok

@@ -20,63 +20,43 @@ const (
 	maxAsked = 16
 )
 
-// rollNow has the values of AnnotationRollNow, and those recorded at the last roll. The zero value asks for nothing.
-type rollNow struct {
-	// asked has the values, of the workload itself and of those that run its pods.
-	asked []string
-	// done is what was recorded at the last roll: the value, or several as JSON.
-	done string
-}
+// rollNow has the values of AnnotationRollNow, of the workload itself and of those that run its pods.
+type rollNow []string
 
-// ask adds a value, unless it is empty or already present.
-func (n rollNow) ask(value string) rollNow {
-	if value != "" && len(n.asked) < maxAsked && !slices.Contains(n.asked, value) {
-		n.asked = append(slices.Clip(n.asked), value)
+// and returns the values with one more, unless it is empty or already present.
+func (n rollNow) and(value string) rollNow {
+	if value != "" && len(n) < maxAsked && !slices.Contains(n, value) {
+		n = append(slices.Clip(n), value)
 	}
 	return n
 }
 
 // text returns what a roll records.
 func (n rollNow) text() string {
-	if len(n.asked) == 1 {
-		return n.asked[0]
+	if len(n) == 1 {
+		return n[0]
 	}
-	text, _ := json.Marshal(n.asked) // Texts can always be encoded.
+	text, _ := json.Marshal([]string(n)) // Texts can always be encoded.
 	return string(text)
 }
 
-// isDone reports whether all values in asked were recorded.
-func (n rollNow) isDone() bool {
+// RollsNow reports whether people have asked to roll the workload now, and it has not been rolled since.
+func (w *Workload) RollsNow() bool {
 	var several []string
-	_ = json.Unmarshal([]byte(n.done), &several) // If that fails, it is a single value.
-	return !slices.ContainsFunc(n.asked, func(value string) bool { return value != n.done && !slices.Contains(several, value) })
+	_ = json.Unmarshal([]byte(w.rolledNow), &several) // If that fails, it is a single value.
+	return slices.ContainsFunc(w.now, func(value string) bool { return value != w.rolledNow && !slices.Contains(several, value) })
 }
 
-// RollsNow reports whether somebody has asked to roll the workload now, and it has not been rolled since.
-func (w *Workload) RollsNow() bool { return !w.now.isDone() }
-
-// readHold reads whether the workload is on hold, and whether it is to be rolled now.
-func (w *Workload) readHold(on map[string]string) {
-	if text, ok := on[events.AnnotationHold]; ok {
-		w.stored.keep(events.AnnotationHold, text)
-		w.Hold = events.HoldText(text)
-	}
-	if done, ok := on[annotationRolledNow]; ok {
-		w.stored.keep(annotationRolledNow, done)
-		w.now.done = done
-	}
-	asked := on[AnnotationRollNow]
-	if len(asked) > maxRollNow {
-		w.Problems = append(w.Problems, &itemError{
-			annotation: AnnotationRollNow, item: asked,
-			problem: fmt.Sprintf("is longer than %d bytes: write a number or a date, another one each time", maxRollNow),
-		})
+// readRollNow reads AnnotationRollNow.
+func (w *Workload) readRollNow(value string) {
+	if len(value) > maxRollNow {
+		w.problem(AnnotationRollNow, value, fmt.Sprintf("is longer than %d bytes: write a number or a date, another one each time", maxRollNow))
 		return
 	}
-	w.now = w.now.ask(asked)
+	w.now = w.now.and(value)
 }
 
-// mayRoll returns the tests that make the API server refuse a patch that rolls if the workload has been put on hold since. If somebody has asked for
+// mayRoll returns the tests that make the API server refuse a patch that rolls if the workload has been put on hold since. If people have asked for
 // the roll, it records that instead.
 func (w *Workload) mayRoll(write Write) []operation {
 	switch {

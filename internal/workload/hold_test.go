@@ -125,8 +125,8 @@ func TestARolloutAndItsDeploymentAreAskedForRollsOneByOne(t *testing.T) {
 			if test.want && w.now.text() != test.record {
 				t.Errorf("it records %s, want %s", w.now.text(), test.record)
 			}
-			if again := w.RunBy(runner); again.RollsNow() != test.want || len(again.now.asked) != len(w.now.asked) {
-				t.Errorf("read once more, it asks for %v, want %v", again.now.asked, w.now.asked)
+			if again := w.RunBy(runner); again.RollsNow() != test.want || len(again.now) != len(w.now) {
+				t.Errorf("read once more, it asks for %v, want %v", again.now, w.now)
 			}
 		})
 	}

@@ -57,9 +57,7 @@ func (w *Workload) readInPlace(on map[string]string, p parts, reading Reading) {
 	if !ok {
 		return
 	}
-	fail := func(problem string) {
-		w.Problems = append(w.Problems, &itemError{annotation: AnnotationReload, problem: problem + ". The workload rolls instead"})
-	}
+	fail := func(problem string) { w.problem(AnnotationReload, "", problem+". The workload rolls instead") }
 	endpoint, err := parseEndpoint(text)
 	switch {
 	case err != nil:

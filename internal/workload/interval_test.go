@@ -37,11 +37,11 @@ func TestTheNextRollIsAnIntervalAfterTheLast(t *testing.T) {
 		},
 		{name: "of no time, whatever the flag says", flag: time.Hour, annotations: map[string]string{AnnotationMinInterval: "0s", annotationRolledAt: at}},
 		{
-			name: "who rolled it has a clock that is a little ahead", now: -pauseTolerance, want: 10 * time.Minute,
+			name: "who rolled it has a clock that is a little ahead", now: -clockTolerance, want: 10 * time.Minute,
 			annotations: map[string]string{AnnotationMinInterval: "10m", annotationRolledAt: at},
 		},
 		{
-			name: "it was rolled in the future", now: -pauseTolerance - 1,
+			name: "it was rolled in the future", now: -clockTolerance - 1,
 			annotations: map[string]string{AnnotationMinInterval: "10m", annotationRolledAt: at},
 		},
 		{name: "it was rolled at no time", annotations: map[string]string{AnnotationMinInterval: "10m", annotationRolledAt: "soon"}},
@@ -107,7 +107,7 @@ func TestTheLastRollIsTheNewestThatIsNoted(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			w := &Workload{Last: Last{At: tt.mark}, interval: interval{rolled: tt.noted}}
+			w := &Workload{record: record{Last: Last{At: tt.mark}, rolledAt: tt.noted}}
 			if got := w.LastRoll(now); !got.Equal(tt.want) {
 				t.Errorf("got %s, want %s", got, tt.want)
 			}

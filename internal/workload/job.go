@@ -27,13 +27,13 @@ var jobs = Kind{
 			return parts{}, false
 		}
 		p := parts{
-			meta: &job.ObjectMeta, template: &job.Spec.Template, suspended: job.Spec.Suspend != nil && *job.Spec.Suspend,
+			meta: &job.ObjectMeta, template: &job.Spec.Template,
 			progress: Progress{State: Complete, Message: "the job was recreated with the new content"},
 		}
 		if name, _, is := recreatedBy(&job.ObjectMeta); is {
-			p.standsFor = Key{Kind: "job", Namespace: job.Namespace, Name: name}
+			p.StandsFor = Key{Kind: "job", Namespace: job.Namespace, Name: name}
 		}
-		p.deaf = !isRecreatable(&job.ObjectMeta)
+		p.Deaf, p.Suspended = !isRecreatable(&job.ObjectMeta), job.Spec.Suspend != nil && *job.Spec.Suspend
 		return p, true
 	},
 	template: specTemplate, strategy: starting,

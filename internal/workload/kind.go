@@ -52,27 +52,32 @@ type parts struct {
 	borrows  bool
 	runs     Key
 	observes int64
+	// selector selects the pods. It is nil if no selector finds them.
+	selector *metav1.LabelSelector
+	kindState
+}
+
+// kindState is what only workloads of some kinds have.
+type kindState struct {
+	// Suspended says that no pods are started until someone resumes the workload. The pods then read what is current at that time.
+	Suspended bool
+	// Deaf says that the annotations of the workload are ignored: OptIn is empty.
+	Deaf bool
+	// StandsFor is the workload that is being recreated and whose manifest this one keeps. It is zero for an ordinary workload.
+	StandsFor Key
+	// Aborted says that the rollout of the template was aborted, by a person or an analysis. A change of the template would override that.
+	// unaborted are tests that make such a change fail if the rollout has been aborted since.
+	Aborted   bool
+	unaborted []operation
+	// starts says that a roll starts pods in addition to the existing ones.
+	starts bool
 	// restarts says that pods are replaced without a change of the template, and restartAt is what the last such restart wrote, empty if there
 	// was none. touched is the time of the newest write by anyone, the status included, by the API server's clock, to the second.
 	restarts  bool
 	restartAt string
 	touched   time.Time
-	// aborted says that the rollout of the template was aborted, by a person or an analysis. A change of the template would override that.
-	// unaborted are tests that make such a change fail if the rollout has been aborted since.
-	aborted   bool
-	unaborted []operation
-	// suspended says that no pods are started until someone resumes the workload. The pods then read what is current at that time.
-	suspended bool
-	// starts says that a roll starts pods in addition to the existing ones.
-	starts bool
-	// selector selects the pods. It is nil if no selector finds them.
-	selector *metav1.LabelSelector
-	// deaf says that the annotations of the workload are ignored.
-	deaf bool
 	// target has what only objects of kinds from configuration have. It is nil for all others.
 	target *targetParts
-	// standsFor is the workload whose manifest this one keeps, or zero if it keeps none.
-	standsFor Key
 }
 
 // Objects returns the client for the workloads of this kind in a namespace.

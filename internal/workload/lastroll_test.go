@@ -20,7 +20,10 @@ var (
 
 // afterRoll is a workload with a mark, at its revision or at another one, and with a record of the change of db.
 func afterRoll(last Last, revision string, progress Progress) *Workload {
-	return &Workload{Last: last, Revision: revision, Progress: progress, Rolled: map[string]RolledFor{"secret/db": {Version: "123", UID: "u"}}}
+	return &Workload{
+		record:       record{Last: last, Revision: revision, Rolled: map[string]RolledFor{"secret/db": {Version: "123", UID: "u"}}},
+		rolloutState: rolloutState{Progress: progress},
+	}
 }
 
 func TestAMarkSaysWhatBecomesOfItsRoll(t *testing.T) {

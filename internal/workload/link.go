@@ -28,22 +28,18 @@ type linking struct {
 
 // wishes is what a workload wants. The zero value wants nothing.
 type wishes struct {
-	namespace string
-	optIn     OptIn
-	refs      []Reference
+	OptIn OptIn
+	// Refs are what the pods read.
+	Refs []Reference
 }
 
-// want returns whether a source is wanted, assuming that it has the match annotation.
-func (v wishes) want(source events.Source) Want {
-	return v.optIn.Wants(source, referenceTo(source, v.refs, v.namespace), true)
+// want returns whether a source is wanted by a workload in a namespace, assuming that the source has the match annotation.
+func (v wishes) want(source events.Source, namespace string) Want {
+	return v.OptIn.Wants(source, referenceTo(source, v.Refs, namespace), true)
 }
 
 func (v wishes) areLike(other wishes) bool {
-	return v.optIn.isLike(other.optIn) && slices.EqualFunc(v.refs, other.refs, Reference.isLike)
-}
-
-func (w *Workload) wishes() wishes {
-	return wishes{namespace: w.ID.Namespace, optIn: w.OptIn, refs: w.Refs}
+	return v.OptIn.isLike(other.OptIn) && slices.EqualFunc(v.Refs, other.Refs, Reference.isLike)
 }
 
 // Link returns since when the workload has wanted a source as it does now. It returns false if the workload already did when it was first seen, and
@@ -57,7 +53,7 @@ func (w *Workload) Link(source events.Source) (Link, bool) {
 		switch {
 		case link.rolled[text] != w.Rolled[text]:
 			return Link{}, false
-		case !want.within(link.before.want(source)):
+		case !want.within(link.before.want(source, w.ID.Namespace)):
 			return link.Link, true
 		}
 	}
@@ -71,9 +67,9 @@ func (w *Workload) LinkAfter(earlier *Workload, since string) bool {
 	var links []linking
 	var before wishes
 	if earlier != nil && earlier.ID.UID == w.ID.UID {
-		links, before = earlier.links, earlier.wishes()
+		links, before = earlier.links, earlier.wishes
 	}
-	if w.links = links; since == "" || w.OptIn.Empty() || before.areLike(w.wishes()) {
+	if w.links = links; since == "" || w.OptIn.Empty() || before.areLike(w.wishes) {
 		return false
 	}
 	link := linking{Link: Link{Version: since, Written: w.WantedBy()}, before: before, rolled: w.Rolled}
@@ -82,7 +78,7 @@ func (w *Workload) LinkAfter(earlier *Workload, since string) bool {
 }
 
 // wants returns whether the workload wants a source, assuming that the source has the match annotation.
-func (w *Workload) wants(source events.Source) Want { return w.wishes().want(source) }
+func (w *Workload) wants(source events.Source) Want { return w.want(source, w.ID.Namespace) }
 
 // within reports whether other covers all keys of the source that w covers.
 func (w Want) within(other Want) bool {

@@ -40,75 +40,68 @@ func pointer(name string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
 }
 
+// ownAnnotations is the path of the annotations of the workload itself.
+const ownAnnotations = "/metadata/annotations"
+
 // stored is what a patch needs to know about a workload as the API server stores it.
 type stored struct {
-	// record has those annotations of the workload itself that a patch writes or tests.
-	record []annotation
+	// annotations has those of the workload itself that a patch writes or tests.
+	annotations []annotation
 	// annotated and templateAnnotated say that the workload and its pod template have an annotations object, which may be empty in a custom
 	// resource. metaTraced and traced say that they have events.AnnotationTraceparent.
 	annotated, templateAnnotated, metaTraced, traced bool
-	// containers is nil without --reloader. byVariable is Reading.Variables.
-	containers *containers
-	byVariable bool
 }
 
 // annotation is an entry of a short list. A map would need about 340 bytes for each workload.
 type annotation struct{ name, text string }
 
-func storedOf(meta *metav1.ObjectMeta, template *corev1.PodTemplateSpec, reading Reading) stored {
-	s := stored{annotated: meta.Annotations != nil, templateAnnotated: template.Annotations != nil, byVariable: reading.Variables}
-	if reading.Reloader {
-		s.containers = containersOf(template)
-	}
+// storedOf reads what is stored. The names are those of further annotations that a patch writes.
+func storedOf(meta *metav1.ObjectMeta, template *corev1.PodTemplateSpec, names ...string) stored {
+	s := stored{annotated: meta.Annotations != nil, templateAnnotated: template.Annotations != nil}
 	_, s.metaTraced = meta.Annotations[events.AnnotationTraceparent]
 	_, s.traced = template.Annotations[events.AnnotationTraceparent]
-	for _, name := range []string{annotationRolled, annotationReverted, annotationLast} {
+	names = append(names, annotationRolled, annotationReverted, annotationLast, events.AnnotationHold, annotationRolledNow, annotationRolledAt, annotationRolls)
+	for _, name := range names {
 		if text, ok := meta.Annotations[name]; ok {
-			s.keep(name, text)
+			s.annotations = append(s.annotations, annotation{name, text})
 		}
 	}
 	return s
 }
 
-// keep remembers an annotation of the workload itself.
-func (s *stored) keep(name, text string) {
-	if i := s.index(name); i >= 0 {
-		s.record[i].text = text
-		return
+// find returns the value of an annotation, and false if there is none.
+func (s stored) find(name string) (string, bool) {
+	i := slices.IndexFunc(s.annotations, func(a annotation) bool { return a.name == name })
+	if i < 0 {
+		return "", false
 	}
-	s.record = append(s.record, annotation{name, text})
+	return s.annotations[i].text, true
 }
 
-// index returns the index of an annotation in the record, or -1.
-func (s stored) index(name string) int {
-	return slices.IndexFunc(s.record, func(a annotation) bool { return a.name == name })
-}
-
-// text returns the value of an annotation of the record, or "" if there is none.
+// text returns the value of an annotation, or "" if there is none.
 func (s stored) text(name string) string {
-	if i := s.index(name); i >= 0 {
-		return s.record[i].text
-	}
-	return ""
+	text, _ := s.find(name)
+	return text
 }
 
 // unchanged returns a test that an annotation is as it was read.
 func (s stored) unchanged(name string) operation {
-	path := "/metadata/annotations/" + pointer(name)
-	if i := s.index(name); i >= 0 {
-		return test(path, s.record[i].text)
+	path := ownAnnotations + "/" + pointer(name)
+	if text, ok := s.find(name); ok {
+		return test(path, text)
 	}
 	return test(path, nil)
 }
 
-// write returns the operations that set an annotation of the record, if it is still as it was read. An empty text removes the annotation.
+// write returns the operations that set an annotation, if it is still as it was read. An empty text removes the annotation.
 func (s stored) write(name, text string) []operation {
-	path, tested := "/metadata/annotations/"+pointer(name), s.unchanged(name)
-	switch ok := s.index(name) >= 0; {
-	case ok && text == "":
+	path, tested := ownAnnotations+"/"+pointer(name), s.unchanged(name)
+	_, exists := s.find(name)
+	switch {
+	case text != "":
+		return []operation{tested, add(path, text)}
+	case exists:
 		return []operation{tested, remove(path)}
-	case !ok && text == "":
-		return []operation{tested}
 	}
-	return []operation{tested, add(path, text)}
+	return []operation{tested}
 }

@@ -2,7 +2,6 @@ package workload
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"time"
 
@@ -11,6 +10,25 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 )
+
+// runners is which workload is rolled instead of another one, because it has the pod template or is the controller.
+type runners struct {
+	// Runs is the workload that is rolled instead of this one: either the one whose pod template this one's pods have, because this
+	// one has no template, or its Owner. It is zero if this one is rolled itself.
+	Runs Key
+	// Owner is the workload's controller, if that is of a kind that is rolled instead. It is zero otherwise.
+	Owner Key
+	// owned says that Runs is set because the other workload is the controller. What this one's pods read then counts for the controller, too.
+	owned bool
+	// lent is the opt-in of a workload that Runs another one, for which it counts instead. observes is the generation of the other one
+	// that this one's controller has observed.
+	lent     OptIn
+	observes int64
+	// alone is the workload as it would be if no other ran the pods of its template, and asked is a time by which the annotations of the
+	// others were written. alone is nil if no other does.
+	alone *Workload
+	asked time.Time
+}
 
 // ownerOf returns the controller of an object if the controller is rolled instead. It ignores the controllers of Jobs: what a target's Job
 // reads or has yet to do does not concern the target's pods.
@@ -61,7 +79,6 @@ func (w *Workload) Owned() *Workload {
 		return w
 	}
 	owned.Runs, owned.owned, owned.lent, owned.OptIn = owned.Owner, true, owned.OptIn, OptIn{}
-	owned.Reverted = maps.Clone(owned.Reverted)
 	return &owned
 }
 
@@ -73,7 +90,6 @@ func (w *Workload) Unowned() *Workload {
 		return w
 	}
 	unowned.Runs, unowned.owned, unowned.lent, unowned.OptIn = Key{}, false, OptIn{}, unowned.lent
-	unowned.Reverted = maps.Clone(unowned.Reverted)
 	return &unowned
 }
 
@@ -98,7 +114,6 @@ func (w *Workload) Through() Key {
 func (w *Workload) RunBy(runners ...*Workload) *Workload {
 	alone := w.byItself()
 	joined := *alone
-	joined.Reverted = maps.Clone(alone.Reverted)
 	if len(runners) == 0 {
 		return &joined
 	}
@@ -121,17 +136,8 @@ func (w *Workload) RunBy(runners ...*Workload) *Workload {
 		joined.Unserved = joined.Unserved || runner.Unserved
 		joined.lend(runner)
 		joined.Aborted = joined.Aborted || runner.Aborted
-		joined.Hold = cmp.Or(joined.Hold, runner.Hold)
-		joined.opening = joined.opening.or(runner.opening)
-		joined.interval = joined.interval.or(runner.interval)
-		joined.breaker = joined.breaker.or(runner.breaker)
-		joined.bakes = joined.bakes.or(runner.bakes)
-		for _, asked := range runner.now.asked {
-			joined.now = joined.now.ask(asked)
-		}
-		if joined.Wave == 0 {
-			joined.Wave = runner.Wave
-		}
+		joined.timing = joined.timing.or(runner.timing)
+		joined.Wave = cmp.Or(joined.Wave, runner.Wave)
 		if runner.Written.After(joined.asked) {
 			joined.asked = runner.Written
 		}
@@ -188,7 +194,7 @@ func (w *Workload) byItself() *Workload {
 // Serving returns the state of w in which the API server serves its kind, or does not.
 func (w *Workload) Serving(serves bool) *Workload {
 	as := *w.byItself()
-	as.Unserved, as.Reverted = !serves, maps.Clone(as.Reverted)
+	as.Unserved = !serves
 	return &as
 }
 

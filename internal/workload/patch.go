@@ -65,7 +65,7 @@ func (k Kind) Patch(w *Workload, write Write) (Patch, error) {
 	// A workload of the same name that was created in the meantime is a different one.
 	operations := []operation{test("/metadata/uid", w.ID.UID)}
 	if !w.stored.annotated {
-		operations = append(operations, begin("/metadata/annotations")...)
+		operations = append(operations, begin(ownAnnotations)...)
 	}
 	if write.Version != "" {
 		operations = append(operations, test("/metadata/resourceVersion", write.Version))
@@ -76,8 +76,7 @@ func (k Kind) Patch(w *Workload, write Write) (Patch, error) {
 		operations = append(operations, w.stored.write(w.pausedAtKey, pausedAt)...)
 	}
 	operations = append(operations, w.mayRoll(write)...)
-	operations = append(operations, w.rolledAt(write)...)
-	operations = append(operations, w.rollsAfter(write)...)
+	operations = append(operations, w.timesAfter(write)...)
 	operations = append(operations, w.asBefore(write.Before)...)
 	p := Patch{Type: types.JSONPatchType}
 	if write.Rolls {
@@ -128,7 +127,7 @@ func revisionOf(record, reverted string) string {
 // readFrom returns the first whole second from which pods start with the change.
 func (c Change) readFrom() time.Time {
 	if c.Written.IsZero() {
-		return c.At.Add(time.Second - time.Nanosecond).Truncate(time.Second)
+		return roundedUp(c.At)
 	}
 	return c.Written.Truncate(time.Second).Add(restartDelay)
 }

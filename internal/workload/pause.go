@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/keyturn/keyturn/internal/annotations"
 )
 
@@ -38,7 +41,30 @@ func (p Pause) Of(since, now time.Time) (end time.Time, begins bool) {
 }
 
 func (p Pause) hasBegun(now time.Time) bool {
-	return !p.Begun.IsZero() && !p.Begun.After(now.Add(pauseTolerance))
+	return !p.Begun.IsZero() && !p.Begun.After(now.Add(clockTolerance))
+}
+
+// reloaderState is what is only read with Reading.Reloader.
+type reloaderState struct {
+	Pause Pause
+	// pausedAtKey is the key of the annotation that says when a pause began. If it is empty, none is written.
+	pausedAtKey string
+	// Reloaded is the time of Reloader's newest write by the API server's clock, to the second. It is zero if not known.
+	Reloaded time.Time
+	// containers is nil for a target. byVariable is Reading.Variables.
+	containers *containers
+	byVariable bool
+}
+
+// readReloader reads what Reloader has written on a workload, and what it would write.
+func (w *Workload) readReloader(meta *metav1.ObjectMeta, template *corev1.PodTemplateSpec, reading Reading) {
+	w.Reloaded, w.byVariable = newestWrite(meta, isReloader), reading.Variables
+	if w.target == nil { // Reloader rolls no targets, so nobody looks for what it writes.
+		w.containers = containersOf(template)
+	}
+	if w.ID.Kind == deployments.Name {
+		w.readPause(reading.keys(), meta.Annotations)
+	}
 }
 
 // IsPausedBySomeone reports whether spec.paused is set, which Keyturn never does. Whoever set it decides when the rollout continues.
@@ -49,19 +75,14 @@ func (w *Workload) IsPausedBySomeone() bool {
 // readPause reads the annotations of a Deployment. A beginning that is not a valid time, as after a manual edit, counts as none.
 func (w *Workload) readPause(keys annotations.Reloader, on map[string]string) {
 	w.pausedAtKey = keys.PausedAt
-	if text, ok := on[keys.PausedAt]; ok {
-		w.stored.keep(keys.PausedAt, text)
-		w.Pause.Begun, _ = time.Parse(time.RFC3339, text)
-	}
+	w.Pause.Begun, _ = time.Parse(time.RFC3339, on[keys.PausedAt])
 	text, ok := on[keys.PausePeriod]
 	if !ok {
 		return
 	}
 	period, err := time.ParseDuration(text)
 	if err != nil || period <= 0 {
-		w.Problems = append(w.Problems, &itemError{
-			annotation: keys.PausePeriod, problem: fmt.Sprintf("%.100q is not a duration of more than zero, such as 30s or 5m", text),
-		})
+		w.problem(keys.PausePeriod, "", fmt.Sprintf("%.100q is not a duration of more than zero, such as 30s or 5m", text))
 		return
 	}
 	w.Pause.Period = period
@@ -75,6 +96,5 @@ func (w *Workload) pausedAt(write Write) string {
 	case write.PausedAt.IsZero():
 		return w.stored.text(w.pausedAtKey)
 	}
-	// Rounded up, so that nobody who reads it ends the pause too early.
-	return write.PausedAt.Add(time.Second - 1).Truncate(time.Second).UTC().Format(time.RFC3339)
+	return roundedUp(write.PausedAt).UTC().Format(time.RFC3339)
 }

@@ -54,11 +54,11 @@ func TestAPauseEndsAfterItsPeriod(t *testing.T) {
 			want: 30 * time.Second,
 		},
 		{
-			name: "who began it has a clock that is a little ahead", want: 30 * time.Second, now: -pauseTolerance,
+			name: "who began it has a clock that is a little ahead", want: 30 * time.Second, now: -clockTolerance,
 			annotations: map[string]string{pausePeriodKey: "30s", pausedAtKey: "2026-03-14T15:09:26Z"},
 		},
 		{
-			name: "it would begin in the future", now: -pauseTolerance - 1,
+			name: "it would begin in the future", now: -clockTolerance - 1,
 			annotations: map[string]string{pausePeriodKey: "30s", pausedAtKey: "2026-03-14T15:09:26Z"},
 		},
 		{name: "the beginning is no time", annotations: map[string]string{pausePeriodKey: "30s", pausedAtKey: "soon"}},
@@ -196,9 +196,9 @@ func FuzzReadPause(f *testing.F) {
 		if w.Pause.Period < 0 || (w.Pause.Period == 0) != (len(w.Problems) == 1) {
 			t.Errorf("a period of %s, with the problems %v", w.Pause.Period, w.Problems)
 		}
-		for _, now := range []time.Time{pausedAt, w.Pause.Begun, w.Pause.Begun.Add(-pauseTolerance), w.Pause.Begun.Add(w.Pause.Period)} {
+		for _, now := range []time.Time{pausedAt, w.Pause.Begun, w.Pause.Begun.Add(-clockTolerance), w.Pause.Begun.Add(w.Pause.Period)} {
 			end, paused := w.Pause.End(now)
-			if paused && (!end.After(now) || end.After(now.Add(w.Pause.Period).Add(pauseTolerance))) {
+			if paused && (!end.After(now) || end.After(now.Add(w.Pause.Period).Add(clockTolerance))) {
 				t.Errorf("at %s it is paused until %s, for a period of %s", now, end, w.Pause.Period)
 			}
 		}

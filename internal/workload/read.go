@@ -59,83 +59,63 @@ func Read(k Kind, obj runtime.Object, reading Reading) (*Workload, bool) {
 		return nil, false
 	}
 	meta, template := parts.meta, parts.template
-	rolled, ours := readRecord(meta)
 	w := &Workload{
-		ID:         k.id(meta),
-		Version:    meta.ResourceVersion,
-		Created:    meta.CreationTimestamp.Time,
-		Refs:       references(template),
-		Rolled:     rolled,
-		Revision:   k.strategy.revision(parts),
-		Generation: meta.Generation,
-		Progress:   parts.progress,
-		stored:     storedOf(meta, template, reading),
-		template:   digest(template),
-		Reverted:   parseReverted(meta.Annotations[annotationReverted]),
-		Last:       readLast(meta),
-		UndoneBy:   undoneBy(meta),
-		Patched:    newestWrite(meta, isOwn),
-		Edited:     newestWrite(meta, isOther),
-		Written:    newestWrite(meta, isAnyone),
-
-		Suspended: parts.suspended,
-		Deaf:      parts.deaf,
-		StandsFor: parts.standsFor,
-		ours:      ours,
-		starts:    parts.starts,
-		Aborted:   parts.aborted,
-		restarts:  parts.restarts,
-		restartAt: parts.restartAt,
-		touched:   parts.touched,
-		unaborted: parts.unaborted,
+		object:    k.object(meta),
+		wishes:    wishes{Refs: references(template)},
+		record:    record{Revision: k.strategy.revision(parts), Last: readLast(meta)},
+		Reverted:  parseReverted(meta.Annotations[annotationReverted]),
+		stored:    storedOf(meta, template, reading.keys().PausedAt),
+		kindState: parts.kindState,
 	}
-	w.Manager, w.ManagerIsLast = lastManager(meta)
+	w.Rolled, w.ours = readRecord(meta)
+	w.Progress, w.template = parts.progress, digestOf(template)
 	w.bare = w.template
 	if rolled := bare(template); rolled != template {
-		w.bare = digest(rolled)
+		w.bare = digestOf(rolled)
 	}
 	if parts.serving {
 		w.ServingSince = w.Version
 	}
-	w.OptIn, w.Problems = parseOptIn(meta.Annotations, template.Annotations, reading)
-	w.Problems = append(w.Problems, w.OptIn.grant(reading.Stores.of(meta.Namespace), w.Refs)...)
-	if parts.deaf {
-		w.OptIn, w.Problems = OptIn{}, nil
+	if !w.Deaf {
+		w.OptIn, w.Problems = parseOptIn(meta.Annotations, template.Annotations, reading)
+		w.Problems = append(w.Problems, w.OptIn.grant(reading.Stores.of(meta.Namespace), w.Refs)...)
 	}
-	if parts.target != nil {
-		w.readTarget(parts.target, reading)
+	if w.target != nil {
+		w.readTarget(reading)
 	}
 	if len(w.Refs) == maxReferences {
-		w.Problems = append(w.Problems, &itemError{annotation: "pod template", problem: fmt.Sprintf(
-			"it reads %d sources or more; those beyond the first, by kind and name, do not count", maxReferences)})
-	}
-	if owner, ok := reading.ownerOf(k, meta); ok && !parts.borrows {
-		w.Owner = owner
-		w = w.Owned()
+		w.problem("pod template", "", fmt.Sprintf(
+			"it reads %d sources or more; those beyond the first, by kind and name, do not count", maxReferences))
 	}
 	if parts.borrows {
 		w.Runs, w.observes, w.lent, w.OptIn = parts.runs, parts.observes, w.OptIn, OptIn{}
+	} else if owner, ok := reading.ownerOf(k, meta); ok {
+		w.Owner = owner
+		w = w.Owned()
 	}
 	if reading.Reloader {
-		w.Reloaded = newestWrite(meta, isReloader)
+		w.readReloader(meta, template, reading)
 	}
-	if reading.Reloader && k.Name == deployments.Name {
-		w.readPause(reading.keys(), meta.Annotations)
-	}
-	w.readHold(meta.Annotations)
-	w.readWindow(meta.Annotations, reading)
-	w.readInterval(meta.Annotations, reading)
-	w.readBreaker(meta.Annotations, reading)
-	w.readBake(meta.Annotations, reading)
+	w.readTiming(meta.Annotations, reading)
 	w.readInPlace(meta.Annotations, parts, reading)
 	if text, ok := meta.Annotations[annotationWave]; ok {
 		wave, err := strconv.Atoi(text)
 		if err != nil {
-			w.Problems = append(w.Problems, &itemError{annotation: annotationWave, item: text, problem: "is not a whole number"})
+			w.problem(annotationWave, text, "is not a whole number")
 		}
 		w.Wave = wave
 	}
 	return w, true
+}
+
+// object reads what is known of an object itself.
+func (k Kind) object(meta *metav1.ObjectMeta) object {
+	o := object{
+		ID: k.id(meta), Version: meta.ResourceVersion, Created: meta.CreationTimestamp.Time, Generation: meta.Generation,
+		Patched: newestWrite(meta, isOwn), Edited: newestWrite(meta, isOther), Written: newestWrite(meta, isAnyone), UndoneBy: undoneBy(meta),
+	}
+	o.Manager, o.ManagerIsLast = lastManager(meta)
+	return o
 }
 
 // id returns how outcomes name an object. For a configured kind it includes the API version and resource, which readers could not know.

@@ -44,14 +44,14 @@ type reloadedFrom struct {
 // must exist.
 func (w *Workload) marks(template string, write Write, record map[string]RolledFor) ([]operation, error) {
 	known := slices.DeleteFunc(slices.Clone(write.Changes), func(c Change) bool { return reloaderWords[c.Source.Kind] == "" })
-	has := w.stored.containers
+	has := w.containers
 	if has == nil || len(known) == 0 {
 		return nil, nil
 	}
 	marker, containers := template+"/metadata/annotations/"+pointer(AnnotationReloadedFrom), template+"/spec/containers"
 	places := has.places(known)
 	operations := append([]operation{test(marker, has.marker)}, has.unchanged(containers, places)...)
-	if w.stored.byVariable {
+	if w.byVariable {
 		return append(operations, has.set(containers, places, record)...), nil
 	}
 	text, err := w.reloadedFrom(known, record)
@@ -63,7 +63,7 @@ func (w *Workload) marks(template string, write Write, record map[string]RolledF
 
 // reloadedFrom returns the text of the marker of a roll.
 func (w *Workload) reloadedFrom(known []Change, record map[string]RolledFor) (string, error) {
-	has := w.stored.containers
+	has := w.containers
 	// Reloader rolls for each change of its own. The marker is from the last one.
 	newest := known[len(known)-1]
 	marker := reloadedFrom{
@@ -199,7 +199,7 @@ const markerMargin = 10 * time.Second
 // strategy, Reloader leaves a marker, which names the source of its newest roll, or a variable for each source that it has rolled for so far. If
 // it has left neither, as when it restarts the pods, nothing is known, and the answer is true.
 func (w *Workload) MayBeReloadedFor(source events.Source) bool {
-	left := w.stored.containers
+	left := w.containers
 	if left == nil {
 		return true
 	}

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 
@@ -82,6 +83,7 @@ func (w *Workload) RevertedAgain(changes map[string]RolledFor) map[string]Revert
 // know. A count is dropped once the workload was rolled for that change or a later one, or has another pod template. A record that is only
 // remembered says nothing: the roll may be the one that was undone.
 func (w *Workload) recallReverted(earlier *Workload) {
+	recalled := maps.Clone(w.Reverted) // Other states share it.
 	for source, reverted := range earlier.Reverted {
 		_, counted := w.Reverted[source]
 		last := w.Rolled[source]
@@ -89,11 +91,12 @@ func (w *Workload) recallReverted(earlier *Workload) {
 		if counted || rolled || reverted.Template != w.TemplateID() {
 			continue
 		}
-		if w.Reverted == nil {
-			w.Reverted = make(map[string]Reverted)
+		if recalled == nil {
+			recalled = make(map[string]Reverted)
 		}
-		w.Reverted[source] = reverted
+		recalled[source] = reverted
 	}
+	w.Reverted = recalled
 }
 
 // entry returns the text form of the count.

@@ -164,7 +164,7 @@ func TestTheCountsOfRevertsOfAPatternStayFew(t *testing.T) {
 
 func TestTheRecordIsAsBeforeARollThatWasReverted(t *testing.T) {
 	rolled := map[string]RolledFor{"secret/db": entryAt("x", "100", "uid"), "configmap/app": entryAt("y", "90", "u")}
-	w := &Workload{Rolled: map[string]RolledFor{"secret/db": entryAt("x", "100", "uid"), "configmap/app": entryAt("z", "95", "u")}}
+	w := &Workload{record: record{Rolled: map[string]RolledFor{"secret/db": entryAt("x", "100", "uid"), "configmap/app": entryAt("z", "95", "u")}}}
 	before := map[string]RolledFor{"secret/db": entryAt("w", "80", "uid")}
 	if diff := cmp.Diff(before, w.Unrolled(rolled, before)); diff != "" {
 		t.Errorf("what was rolled for later is left (-want +got):\n%s", diff)

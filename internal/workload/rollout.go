@@ -44,7 +44,7 @@ var argoRollouts = Kind{
 			}
 		}
 		p.restarts, p.restartAt, p.touched = r.restarts(), r.Spec.RestartAt, newestTouch(&r.Meta)
-		p.aborted = r.isAborted() && !p.restarts
+		p.Aborted = r.isAborted() && !p.restarts
 		if _, has := object.Object["status"].(map[string]any); has {
 			p.unaborted = []operation{test("/status/abort", status.Abort)}
 		}

@@ -51,8 +51,8 @@ func TestJobsSayWhatTheyWereStartedFor(t *testing.T) {
 	want := map[string]RolledFor{
 		"secret/db": {Fingerprint: fp("a"), Version: "7", UID: "u"}, "secret/other": {Fingerprint: fp("a"), Version: "4", UID: "u"},
 	}
-	if diff := cmp.Diff(want, got.rolled); diff != "" || got.revision != "r2" {
-		t.Errorf("revision %s, record (-want +got):\n%s", got.revision, diff)
+	if diff := cmp.Diff(want, got.Rolled); diff != "" || got.Revision != "r2" {
+		t.Errorf("revision %s, record (-want +got):\n%s", got.Revision, diff)
 	}
 }
 
@@ -88,7 +88,7 @@ func TestWhatJobsWereStartedForIsKept(t *testing.T) {
 		w, _ := Read(k, cronJob, Reading{})
 		return w
 	}
-	starts := Starts{rolled: map[string]RolledFor{"secret/db": {Fingerprint: fp("a"), Version: "5", UID: "u"}}, revision: "r1"}
+	starts := Starts{record: record{Rolled: map[string]RolledFor{"secret/db": {Fingerprint: fp("a"), Version: "5", UID: "u"}}, Revision: "r1"}}
 	w, ok := read(StartedCronJob(), "").KeepingStarts(starts)
 	if !ok || w.Revision != "r1" || w.Rolled["secret/db"].Version != "5" {
 		t.Fatalf("got %t, %v", ok, w)
@@ -97,7 +97,7 @@ func TestWhatJobsWereStartedForIsKept(t *testing.T) {
 		t.Error("what is known is kept once more")
 	}
 	later := starts
-	later.rolled = map[string]RolledFor{"secret/db": {Fingerprint: fp("b"), Version: "6", UID: "u"}}
+	later.Rolled = map[string]RolledFor{"secret/db": {Fingerprint: fp("b"), Version: "6", UID: "u"}}
 	if w, ok := w.KeepingStarts(later); !ok || w.Rolled["secret/db"].Version != "6" {
 		t.Errorf("got %t, want what another leader has started since", ok)
 	}

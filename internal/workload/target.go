@@ -84,10 +84,10 @@ func (t target) read(obj runtime.Object) (parts, bool) {
 		r.add(object.Object, named)
 	}
 	of.refs, of.exclude = limited(merged(references(template), named.sorted())), t.excludes(meta.Name)
-	p := parts{meta: meta, template: template, target: of, progress: t.status.progress(object.Object, meta.Generation, t.pods(object.Object))}
+	p := parts{meta: meta, template: template, progress: t.status.progress(object.Object, meta.Generation, t.pods(object.Object))}
 	p.serving = len(t.status.done) > 0 && p.progress.State == Complete
+	p.target, p.touched = of, newestTouch(meta)
 	p.restartAt, _ = of.trigger.(string)
-	p.touched = newestTouch(meta)
 	return p, true
 }
 
@@ -151,8 +151,9 @@ func (r targetRead) add(object map[string]any, found uses) {
 }
 
 // readTarget applies the parts that only objects of targets have.
-func (w *Workload) readTarget(of *targetParts, reading Reading) {
-	w.target, w.Refs = of, of.refs
+func (w *Workload) readTarget(reading Reading) {
+	of := w.target
+	w.Refs = of.refs
 	w.OptIn.exclude = append(w.OptIn.exclude, of.exclude...)
 	w.Problems = append(w.Problems, of.problems...)
 	of.said = w.Progress
@@ -166,8 +167,6 @@ func (w *Workload) readTarget(of *targetParts, reading Reading) {
 				strings.Join(reading.Unwatched, ", ")))
 		}
 	}
-	// Reloader rolls no custom resources of these kinds, so nobody looks for what it writes.
-	w.stored.containers = nil
 }
 
 // targetStatus says how a controller reports its progress with an object of a target.

@@ -14,9 +14,12 @@ import (
 // that a Deployment keeps by default.
 const maxTemplates = 10
 
+// digest identifies a pod template.
+type digest [sha256.Size]byte
+
 // pastTemplate is a pod template that a workload had earlier.
 type pastTemplate struct {
-	digest [sha256.Size]byte
+	digest digest
 	// version and written are its TemplateVersion and TemplateWritten.
 	version string
 	written time.Time
@@ -70,12 +73,12 @@ func remember(templates []pastTemplate, last pastTemplate) []pastTemplate {
 	return list[max(0, len(list)-maxTemplates):]
 }
 
-// digest returns a digest of a pod template.
-func digest(template *corev1.PodTemplateSpec) [sha256.Size]byte {
+// digestOf returns the digest of a pod template.
+func digestOf(template *corev1.PodTemplateSpec) digest {
 	// The encoding of the API is deterministic, and cannot fail for a template that was decoded.
 	encoded, err := template.Marshal()
 	if err != nil {
-		return [sha256.Size]byte{}
+		return digest{}
 	}
 	return sha256.Sum256(encoded)
 }

@@ -1,10 +1,13 @@
 package workload
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 const (
@@ -14,145 +17,157 @@ const (
 	annotationRolledAt = "keyturn.dev/rolled-at"
 	// MaxInterval is the longest valid interval.
 	MaxInterval = 7 * 24 * time.Hour
-)
 
-// interval is how long a workload is left alone after a roll. The zero value means no time at all.
-type interval struct {
-	// least is the shortest time between two rolls: from the workload's own annotation if own is true, and otherwise Reading.MinInterval.
-	least time.Duration
-	own   bool
-	// rolled is when the workload was last rolled, or zero if that is not known.
-	rolled time.Time
-}
-
-// NextRoll returns when the interval after the last roll ends. It returns false if there is none, or if it is over. A last roll in the future is
-// ignored.
-func (w *Workload) NextRoll(now time.Time) (time.Time, bool) {
-	i := w.interval
-	end := i.rolled.Add(i.least)
-	if i.least == 0 || i.rolled.IsZero() || i.rolled.After(now.Add(pauseTolerance)) || !now.Before(end) {
-		return time.Time{}, false
-	}
-	return end, true
-}
-
-// readInterval reads AnnotationMinInterval and the time of the last roll.
-func (w *Workload) readInterval(on map[string]string, reading Reading) {
-	w.interval.least = reading.MinInterval
-	if text, ok := on[annotationRolledAt]; ok {
-		w.stored.keep(annotationRolledAt, text)
-		w.interval.rolled, _ = time.Parse(time.RFC3339, text)
-	}
-	text := on[AnnotationMinInterval]
-	if text == "" {
-		return
-	}
-	least, err := time.ParseDuration(text)
-	if err != nil || least < 0 || least > MaxInterval {
-		w.Problems = append(w.Problems, &itemError{annotation: AnnotationMinInterval, problem: fmt.Sprintf(
-			"%.50q is not a duration of 0 to %dh, such as 10m", text, int(MaxInterval.Hours()))})
-		return
-	}
-	w.interval.least, w.interval.own = least, true
-}
-
-// or returns what applies to a workload whose pods another one runs: its own annotation if it has one, otherwise that of the other.
-func (i interval) or(other interval) interval {
-	if !i.own && other.own {
-		i.least, i.own = other.least, true
-	}
-	return i
-}
-
-// rolledAt returns the operations that record when a workload is rolled, none if no interval applies. The time is rounded up, so that nobody
-// ends the interval too early.
-func (w *Workload) rolledAt(write Write) []operation {
-	if !write.acts() || w.interval.least == 0 || write.RolledAt.IsZero() {
-		return nil
-	}
-	return w.stored.write(annotationRolledAt, write.RolledAt.Add(time.Second-1).Truncate(time.Second).UTC().Format(time.RFC3339))
-}
-
-// LastRoll returns when the workload was last rolled, as far as that is noted on it, or zero if it is not. A time in the future does not count.
-func (w *Workload) LastRoll(now time.Time) time.Time {
-	last := w.Last.At
-	if w.interval.rolled.After(last) {
-		last = w.interval.rolled
-	}
-	if last.After(now.Add(pauseTolerance)) {
-		return time.Time{}
-	}
-	return last
-}
-
-// pauseTolerance is how far ahead the clock of whoever wrote paused-at may be.
-const pauseTolerance = 10 * time.Second
-
-const (
 	// AnnotationBake is the annotation, on a workload, that says how long its pods must stay ready after a roll before other workloads are
 	// rolled for the same change. It counts only for the workload that is rolled first.
 	AnnotationBake = "keyturn.dev/bake"
 	// MaxBake is the longest valid value of AnnotationBake.
 	MaxBake = 24 * time.Hour
+
+	// AnnotationMaxRollsPerHour is the annotation, on a workload, that says how often it may be rolled within an hour: a whole number; 0
+	// means no limit. The limit ends the endless rolls of a workload that itself changes what it reads, or whose rolls another client undoes.
+	AnnotationMaxRollsPerHour = "keyturn.dev/max-rolls-per-hour"
+	// annotationRolls counts the rolls since the first one of the last hour: "<count> since <time>".
+	annotationRolls = "keyturn.dev/rolls"
+	// countingPeriod is how long rolls are counted, from the first one on.
+	countingPeriod = time.Hour
+
+	// clockTolerance is how far ahead the clock of another program may be that wrote a time on a workload.
+	clockTolerance = 10 * time.Second
 )
 
-// bake is how long the pods must stay ready.
-type bake struct {
-	// time is from the workload's own annotation if own is true, and otherwise Reading.Bake.
-	time time.Duration
-	own  bool
+// timing is when a workload may be rolled, or what a namespace says about that.
+type timing struct {
+	// Hold is why the workload is on hold, in one line. It is empty if it is not on hold.
+	Hold string
+	// now has the values of AnnotationRollNow.
+	now     rollNow
+	windows setting[openings]
+	// interval is the shortest time between two rolls, and bake how long pods must stay ready. Zero means no time at all.
+	interval, bake setting[time.Duration]
+	// maxRolls is how many rolls are allowed within countingPeriod. Zero means no limit.
+	maxRolls setting[int]
+}
+
+// setting is from the workload's own annotation if own is true, and otherwise from a flag.
+type setting[T any] struct {
+	value T
+	own   bool
+}
+
+// or returns the setting, or another one that is from an annotation if this one is not.
+func (s setting[T]) or(other setting[T]) setting[T] {
+	if !s.own && other.own {
+		return other
+	}
+	return s
+}
+
+// or returns what applies to a workload together with the annotations of another one that runs its pods, or of its namespace.
+func (t timing) or(other timing) timing {
+	t.Hold = cmp.Or(t.Hold, other.Hold)
+	for _, value := range other.now {
+		t.now = t.now.and(value)
+	}
+	t.windows, t.maxRolls = t.windows.or(other.windows), t.maxRolls.or(other.maxRolls)
+	t.interval, t.bake = t.interval.or(other.interval), t.bake.or(other.bake)
+	return t
+}
+
+// readTiming reads the annotations about when the workload may be rolled, and what its rolls have noted for that.
+func (w *Workload) readTiming(on map[string]string, reading Reading) {
+	w.Hold, w.rolledNow = events.HoldText(on[events.AnnotationHold]), on[annotationRolledNow]
+	w.rolledAt, _ = time.Parse(time.RFC3339, on[annotationRolledAt])
+	w.rolls = parseRolls(on[annotationRolls])
+	w.windows.value.Windows, w.maxRolls.value = reading.Window, reading.MaxRollsPerHour
+	w.interval.value, w.bake.value = reading.MinInterval, reading.Bake
+
+	w.readRollNow(on[AnnotationRollNow])
+	w.readWindow(on[AnnotationWindow])
+	w.readDuration(AnnotationMinInterval, on, MaxInterval, &w.interval)
+	if text := on[AnnotationMaxRollsPerHour]; text != "" {
+		most, err := strconv.Atoi(text)
+		if err != nil || most < 0 {
+			w.problem(AnnotationMaxRollsPerHour, "", fmt.Sprintf("%.50q is not a whole number of 0 (without limit) or more", text))
+		} else {
+			w.maxRolls = setting[int]{most, true}
+		}
+	}
+	w.readDuration(AnnotationBake, on, MaxBake, &w.bake)
+}
+
+// readDuration reads an annotation with a duration of 0 to longest.
+func (w *Workload) readDuration(annotation string, on map[string]string, longest time.Duration, into *setting[time.Duration]) {
+	text := on[annotation]
+	if text == "" {
+		return
+	}
+	span, err := time.ParseDuration(text)
+	if err != nil || span < 0 || span > longest {
+		w.problem(annotation, "", fmt.Sprintf("%.50q is not a duration of 0 to %dh, such as 10m", text, int(longest.Hours())))
+		return
+	}
+	*into = setting[time.Duration]{span, true}
 }
 
 // Bake returns how long the workload's pods must stay ready after a roll before other workloads follow, if it is rolled first.
-func (w *Workload) Bake() time.Duration { return w.bakes.time }
+func (w *Workload) Bake() time.Duration { return w.bake.value }
 
 // Tries reports whether the workload's pods show that they work with what they read: they keep running, and their readiness is known.
 func (w *Workload) Tries() bool {
 	return !w.RunsOnce() && !w.Progress.Frozen && (w.Progress.Pods > 0 || w.target != nil)
 }
 
-// readBake reads AnnotationBake.
-func (w *Workload) readBake(on map[string]string, reading Reading) {
-	w.bakes.time = reading.Bake
-	text := on[AnnotationBake]
-	if text == "" {
-		return
+// NextRoll returns when the interval after the last roll ends. It returns false if there is none, or if it is over. A last roll in the future is
+// ignored.
+func (w *Workload) NextRoll(now time.Time) (time.Time, bool) {
+	least := w.interval.value
+	end := w.rolledAt.Add(least)
+	if least == 0 || w.rolledAt.IsZero() || w.rolledAt.After(now.Add(clockTolerance)) || !now.Before(end) {
+		return time.Time{}, false
 	}
-	span, err := time.ParseDuration(text)
-	if err != nil || span < 0 || span > MaxBake {
-		w.Problems = append(w.Problems, &itemError{annotation: AnnotationBake, problem: fmt.Sprintf(
-			"%.50q is not a duration of 0 to %dh, such as 10m", text, int(MaxBake.Hours()))})
-		return
-	}
-	w.bakes = bake{span, true}
+	return end, true
 }
 
-// or returns what applies to a workload whose pods another one runs: its own annotation if it has one, otherwise that of the other.
-func (b bake) or(other bake) bake {
-	if !b.own && other.own {
-		return other
+// LastRoll returns when the workload was last rolled, as far as that is noted on it, or zero if it is not. A time in the future does not count.
+func (w *Workload) LastRoll(now time.Time) time.Time {
+	last := w.Last.At
+	if w.rolledAt.After(last) {
+		last = w.rolledAt
 	}
-	return b
+	if last.After(now.Add(clockTolerance)) {
+		return time.Time{}
+	}
+	return last
 }
 
-const (
-	// AnnotationMaxRollsPerHour is the annotation, on a workload, that says how often it may be rolled within an hour: a whole number; 0
-	// means no limit.
-	AnnotationMaxRollsPerHour = "keyturn.dev/max-rolls-per-hour"
-	// annotationRolls counts the rolls since the first one of the last hour: "<count> since <time>".
-	annotationRolls = "keyturn.dev/rolls"
-	// breakerPeriod is how long rolls are counted, from the first one on.
-	breakerPeriod = time.Hour
-)
+// TooOften reports whether the workload may not be rolled now because it was rolled too often. If so, it returns when that ends, and the count of
+// rolls in words.
+func (w *Workload) TooOften(now time.Time) (end time.Time, said string, is bool) {
+	if w.maxRolls.value == 0 || w.rolls.count < w.maxRolls.value || w.rolls.isOver(now) {
+		return time.Time{}, "", false
+	}
+	return w.rolls.since.Add(countingPeriod), w.rolls.String(), true
+}
 
-// breaker stops rolling a workload that would otherwise be rolled endlessly, because its own roll changes what it reads, or because another
-// client keeps undoing the roll. The zero value stops nothing.
-type breaker struct {
-	// most is how many rolls are allowed within breakerPeriod: from the workload's own annotation if own is true, and otherwise
-	// Reading.MaxRollsPerHour. Zero means no limit.
-	most  int
-	own   bool
-	rolls rolls
+// timesAfter returns the operations that note when a workload is rolled, if an interval applies, and that count the roll, if there is a limit.
+func (w *Workload) timesAfter(write Write) []operation {
+	if !write.acts() || write.RolledAt.IsZero() {
+		return nil
+	}
+	var operations []operation
+	if w.interval.value > 0 {
+		operations = w.stored.write(annotationRolledAt, roundedUp(write.RolledAt).UTC().Format(time.RFC3339))
+	}
+	if w.maxRolls.value > 0 {
+		operations = append(operations, w.stored.write(annotationRolls, w.rolls.and(write.RolledAt).String())...)
+	}
+	return operations
+}
+
+// roundedUp returns a time to the second, so that nobody who reads it ends a period too early.
+func roundedUp(at time.Time) time.Time {
+	return at.Add(time.Second - time.Nanosecond).Truncate(time.Second)
 }
 
 // rolls counts the rolls of a workload since the first of them. The zero value means none.
@@ -177,15 +192,15 @@ func parseRolls(text string) rolls {
 	return rolls{n, at}
 }
 
-// isOver reports whether the counting period has ended. It counts as ended if it began in the future, because then its end would be unknown.
+// isOver reports whether the counting period has ended. One that began in the future has ended, too, because its end is unknown.
 func (r rolls) isOver(now time.Time) bool {
-	return r.count == 0 || r.since.After(now.Add(pauseTolerance)) || !now.Before(r.since.Add(breakerPeriod))
+	return r.count == 0 || r.since.After(now.Add(clockTolerance)) || !now.Before(r.since.Add(countingPeriod))
 }
 
-// and returns the count with one more roll at the given time. The start of a new period is rounded up, so that nobody ends the hour too early.
+// and returns the count with one more roll at the given time.
 func (r rolls) and(at time.Time) rolls {
 	if r.isOver(at) {
-		return rolls{1, at.Add(time.Second - 1).Truncate(time.Second)}
+		return rolls{1, roundedUp(at)}
 	}
 	return rolls{r.count + 1, r.since}
 }
@@ -195,71 +210,22 @@ func (r rolls) isLater(than rolls) bool {
 	return r.since.After(than.since) || r.since.Equal(than.since) && r.count > than.count
 }
 
-// TooOften reports whether the workload may not be rolled now because it was rolled too often. If so, it returns when that ends, and the count of
-// rolls in words.
-func (w *Workload) TooOften(now time.Time) (end time.Time, said string, is bool) {
-	b := w.breaker
-	if b.most == 0 || b.rolls.count < b.most || b.rolls.isOver(now) {
-		return time.Time{}, "", false
-	}
-	return b.rolls.since.Add(breakerPeriod), b.rolls.String(), true
-}
-
-// readBreaker reads how often the workload may be rolled, and how often it was.
-func (w *Workload) readBreaker(on map[string]string, reading Reading) {
-	w.breaker.most = reading.MaxRollsPerHour
-	if text, ok := on[annotationRolls]; ok {
-		w.stored.keep(annotationRolls, text)
-		w.breaker.rolls = parseRolls(text)
-	}
-	text := on[AnnotationMaxRollsPerHour]
-	if text == "" {
-		return
-	}
-	most, err := strconv.Atoi(text)
-	if err != nil || most < 0 {
-		w.Problems = append(w.Problems, &itemError{annotation: AnnotationMaxRollsPerHour, problem: fmt.Sprintf(
-			"%.50q is not a whole number of 0 (without limit) or more", text)})
-		return
-	}
-	w.breaker.most, w.breaker.own = most, true
-}
-
-// recallRolls keeps the count of an earlier state if that is more recent: whoever undoes a roll may also restore or remove the annotation. A
+// recallRolls keeps the count of an earlier state if that is more recent: a client that undoes a roll may also restore or remove the annotation. A
 // count that begins in the future is ignored, because it would stay the most recent one.
 func (w *Workload) recallRolls(earlier *Workload) {
-	if latest := w.Written.Add(pauseTolerance); !w.Written.IsZero() && earlier.breaker.rolls.since.After(latest) {
-		return
+	inFuture := !w.Written.IsZero() && earlier.rolls.since.After(w.Written.Add(clockTolerance))
+	if !inFuture && earlier.rolls.isLater(w.rolls) {
+		w.rolls = earlier.rolls
 	}
-	if earlier.breaker.rolls.isLater(w.breaker.rolls) {
-		w.breaker.rolls = earlier.breaker.rolls
-	}
-}
-
-// or returns what applies to a workload whose pods another one runs: its own annotation if it has one, otherwise that of the other.
-func (b breaker) or(other breaker) breaker {
-	if !b.own && other.own {
-		b.most, b.own = other.most, true
-	}
-	return b
 }
 
 // Uncounting returns the workload without a roll that was none. Stripped is the state after that, and before the one before it. It is the workload
 // itself unless that was the last roll that it knows of.
 func (w *Workload) Uncounting(stripped, before *Workload) *Workload {
-	known, counted := w.breaker.rolls, stripped.breaker.rolls
-	if known.count != counted.count || !known.since.Equal(counted.since) {
+	if w.rolls.count != stripped.rolls.count || !w.rolls.since.Equal(stripped.rolls.since) {
 		return w
 	}
 	uncounted := *w
-	uncounted.breaker.rolls = before.breaker.rolls
+	uncounted.rolls = before.rolls
 	return &uncounted
-}
-
-// rollsAfter returns the operations that count a roll. A reload in place counts, too. Nothing is counted without a limit.
-func (w *Workload) rollsAfter(write Write) []operation {
-	if !write.acts() || w.breaker.most == 0 || write.RolledAt.IsZero() {
-		return nil
-	}
-	return w.stored.write(annotationRolls, w.breaker.rolls.and(write.RolledAt).String())
 }

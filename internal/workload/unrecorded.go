@@ -6,11 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"time"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	batchv1 "k8s.io/api/batch/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -19,14 +17,18 @@ import (
 	"github.com/keyturn/keyturn/internal/kube"
 )
 
-// object is a pointer to an object of the API.
-type object[T any] interface {
+// This file is about Clients.Unrecorded. Reloader's own Role allows to create Jobs, but not to patch Jobs and CronJobs. So a patch is only computed,
+// and its record is kept in memory, on the Jobs that a CronJob has started, and in the outcomes on the stream.
+
+// apiObject is a pointer to an object of the API.
+type apiObject[T any] interface {
 	*T
 	runtime.Object
+	metav1.Object
 }
 
 // patches patches the objects of one kind in one namespace.
-type patches[T any, Object object[T]] struct {
+type patches[T any, Object apiObject[T]] struct {
 	client interface {
 		Get(ctx context.Context, name string, options metav1.GetOptions) (Object, error)
 		Patch(ctx context.Context, name string, kind types.PatchType, data []byte, options metav1.PatchOptions, subresource ...string) (Object, error)
@@ -50,6 +52,7 @@ func (s patches[T, Object]) send(ctx context.Context, name string, p Patch, dryR
 	if err := p.apply(obj, after); err != nil {
 		return nil, err
 	}
+	after.SetManagedFields(nil) // They say nothing of what the patch would have written.
 	return after, fmt.Errorf("%w: %w", ErrUnrecorded, refused)
 }
 
@@ -70,48 +73,37 @@ func (p Patch) apply(obj, after runtime.Object) error {
 	if err := json.Unmarshal(made, after); err != nil {
 		return fmt.Errorf("decoding what may not be patched: %w", err)
 	}
-	about, err := meta.Accessor(after)
-	if err != nil {
-		return fmt.Errorf("decoding what may not be patched: %w", err)
-	}
-	about.SetManagedFields(nil) // They say nothing of what the patch would have written.
 	return nil
 }
 
-// kept remembers the last patch that could not be written on the workload.
+// kept is the record of the last patch that could not be written on the workload.
 type kept struct {
-	rolled   map[string]RolledFor
-	revision string
-	last     Last
-	// own is the revision on the workload itself.
-	own string
-	// rolledNow is what the patch records of AnnotationRollNow.
-	rolledNow string
-	// rolledAt is when the workload was rolled.
-	rolledAt time.Time
-	// rolls is the count with this roll.
-	rolls rolls
-	// instead is the record on the workload meanwhile. Once the actuator writes another one, that one counts, and this is dropped.
-	instead string
+	record
+	// own is the revision on the workload itself, and instead the record on it. When the actuator writes another record, that one counts, and
+	// this is dropped.
+	own, instead string
 }
 
-// Keeping returns the workload with what a patch would have written on it. Later states keep that. What an earlier such patch would have
-// written and this one would not is kept, too: it is not on the object that this patch was made for.
+// with returns the record with what an earlier one has of AnnotationRollNow, of the last roll and of the count, if that is later.
+func (r record) with(earlier record) record {
+	r.rolledNow = cmp.Or(r.rolledNow, earlier.rolledNow)
+	if earlier.rolledAt.After(r.rolledAt) {
+		r.rolledAt = earlier.rolledAt
+	}
+	if earlier.rolls.isLater(r.rolls) {
+		r.rolls = earlier.rolls
+	}
+	return r
+}
+
+// Keeping returns the workload with what a patch would have written on it. Later states keep that, together with what earlier such patches would
+// have written: that is not on the object that this patch was made for.
 func (w *Workload) Keeping(patched *Workload) *Workload {
-	k := kept{
-		rolled: patched.Rolled, revision: patched.Revision, last: patched.Last,
-		rolledNow: cmp.Or(patched.now.done, w.now.done), rolledAt: w.interval.rolled, rolls: w.breaker.rolls,
+	r := patched.record
+	if w.kept != nil && r.Revision == w.kept.own {
+		r.Revision, r.Last = w.Revision, w.Last // The patch rolls nothing.
 	}
-	if w.kept != nil && patched.Revision == w.kept.own {
-		k.revision, k.last = w.Revision, w.Last // The patch rolls nothing.
-	}
-	if patched.interval.rolled.After(k.rolledAt) {
-		k.rolledAt = patched.interval.rolled
-	}
-	if patched.breaker.rolls.isLater(k.rolls) {
-		k.rolls = patched.breaker.rolls
-	}
-	return w.with(k)
+	return w.keep(r)
 }
 
 // KeepingStart returns the workload with the changes for which a Job of it was started, according to its last outcome. It returns false if the
@@ -121,7 +113,7 @@ func (w *Workload) KeepingStart(last events.Outcome) (*Workload, bool) {
 	if !w.starts || !started || last.Workload.UID != w.ID.UID || last.Revision == w.Revision {
 		return nil, false
 	}
-	return w.keepingLater(kept{rolled: ChangesOf(last), revision: last.Revision, rolledAt: last.StartedAt})
+	return w.keepLater(record{Rolled: ChangesOf(last), Revision: last.Revision, rolledAt: last.StartedAt})
 }
 
 // NeedsStarts reports whether Jobs of the workload may be the only ones to say what they were started for.
@@ -135,15 +127,15 @@ func (w *Workload) KeepingStarts(s Starts) (*Workload, bool) {
 	if !w.NeedsStarts() {
 		return nil, false
 	}
-	return w.keepingLater(kept{rolled: s.rolled, revision: s.revision, rolledNow: s.rolledNow, rolledAt: s.created.Time})
+	return w.keepLater(s.record)
 }
 
-// keepingLater returns the workload with what is known of a roll. It returns false if the record already has these changes, or later ones. What the
-// workload is still to be rolled for may be later.
-func (w *Workload) keepingLater(k kept) (*Workload, bool) {
-	rolled, later := make(map[string]RolledFor, len(w.Rolled)+len(k.rolled)), false
+// keepLater returns the workload with what is known of a roll. It returns false if the record already has these changes, or later ones. Changes that
+// the workload is still to be rolled for may be later.
+func (w *Workload) keepLater(r record) (*Workload, bool) {
+	rolled, later := make(map[string]RolledFor, len(w.Rolled)+len(r.Rolled)), false
 	maps.Copy(rolled, w.Rolled)
-	for source, change := range k.rolled {
+	for source, change := range r.Rolled {
 		if last, recorded := rolled[source]; !recorded || events.Newer(change.Version, last.Version) && !last.IsOwed() {
 			rolled[source], later = change, true
 		}
@@ -151,52 +143,37 @@ func (w *Workload) keepingLater(k kept) (*Workload, bool) {
 	if !later {
 		return nil, false
 	}
-	k.rolled, k.last = rolled, Last{Revision: k.revision, At: toSecond(k.rolledAt), Was: wasFine}
-	return w.with(k), true
+	r.Rolled, r.Last = rolled, Last{Revision: r.Revision, At: toSecond(r.rolledAt), Was: wasFine}
+	return w.keep(r), true
 }
 
-func (w *Workload) with(k kept) *Workload {
-	k.instead, k.own = w.stored.text(annotationRolled), w.Revision
+func (w *Workload) keep(r record) *Workload {
+	k := kept{r.with(w.record), w.Revision, w.stored.text(annotationRolled)}
 	if w.kept != nil {
 		k.own = w.kept.own
 	}
 	keeping := *w
-	keeping.kept, keeping.Rolled, keeping.Revision, keeping.Last = &k, k.rolled, k.revision, k.last
-	keeping.now.done = cmp.Or(k.rolledNow, w.now.done)
-	if k.rolledAt.After(w.interval.rolled) {
-		keeping.interval.rolled = k.rolledAt
-	}
-	if k.rolls.isLater(w.breaker.rolls) {
-		keeping.breaker.rolls = k.rolls
-	}
+	keeping.kept, keeping.record = &k, k.record
 	return &keeping
 }
 
 // recallKept takes over what an earlier state keeps, unless the actuator has written another record since.
 func (w *Workload) recallKept(earlier *Workload) {
 	if k := earlier.kept; k != nil && w.kept == nil && (!w.ours || k.instead == w.stored.text(annotationRolled)) {
-		*w = *w.with(*k)
+		*w = *w.keep(k.record)
 	}
 }
 
-// startsPage is the page size of lists of Jobs.
-const startsPage = 500
-
-// Starts is what the Jobs of one CronJob were started for, according to those that still exist. Jobs say so if nothing may be written on the
-// CronJob.
+// Starts is what the Jobs of one CronJob were started for, according to those that still exist: the revision and the time are those of the newest.
 type Starts struct {
-	rolled map[string]RolledFor
-	// revision is that of the newest Job, and created is when that was created.
-	revision string
-	created  metav1.Time
-	// rolledNow is the recorded value of AnnotationRollNow on the newest Job that has one, and asked is when that Job was created.
-	rolledNow string
-	asked     metav1.Time
+	record
+	// asked is when the newest Job was created that has recorded AnnotationRollNow.
+	asked metav1.Time
 }
 
 // ReadStarts returns what the Jobs in a namespace were started for, by the UID of their CronJob. An empty namespace means all namespaces.
 func ReadStarts(ctx context.Context, c Clients, namespace string) (map[string]Starts, error) {
-	found, options := make(map[string]Starts), metav1.ListOptions{Limit: startsPage}
+	found, options := make(map[string]Starts), metav1.ListOptions{Limit: 500}
 	for {
 		list, err := c.Typed.BatchV1().Jobs(namespace).List(ctx, options)
 		if err != nil {
@@ -213,22 +190,22 @@ func ReadStarts(ctx context.Context, c Clients, namespace string) (map[string]St
 
 // addStart adds what a Job was started for.
 func addStart(found map[string]Starts, job *batchv1.Job) {
-	record := parseRolled(job.Annotations[annotationRolled])
+	rolled := parseRolled(job.Annotations[annotationRolled])
 	owner := metav1.GetControllerOfNoCopy(job)
-	if len(record) == 0 || owner == nil || owner.Kind != cronJobs.Title {
+	if len(rolled) == 0 || owner == nil || owner.Kind != cronJobs.Title {
 		return
 	}
-	starts, earlier := found[string(owner.UID)]
-	if !earlier {
-		starts.rolled = make(map[string]RolledFor, len(record))
+	starts := found[string(owner.UID)]
+	if starts.Rolled == nil {
+		starts.Rolled = make(map[string]RolledFor, len(rolled))
 	}
-	for source, change := range record {
-		if last, known := starts.rolled[source]; !known || events.Newer(change.Version, last.Version) {
-			starts.rolled[source] = change
+	for source, change := range rolled {
+		if last, known := starts.Rolled[source]; !known || events.Newer(change.Version, last.Version) {
+			starts.Rolled[source] = change
 		}
 	}
-	if !job.CreationTimestamp.Before(&starts.created) {
-		starts.revision, starts.created = job.Annotations[annotationRevision], job.CreationTimestamp
+	if created := job.CreationTimestamp; !created.Time.Before(starts.rolledAt) {
+		starts.Revision, starts.rolledAt = job.Annotations[annotationRevision], created.Time
 	}
 	if done := job.Annotations[annotationRolledNow]; done != "" && !job.CreationTimestamp.Before(&starts.asked) {
 		starts.rolledNow, starts.asked = done, job.CreationTimestamp

@@ -195,7 +195,8 @@ func workloadThat(t *testing.T, annotation string, refs ...Reference) *Workload 
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	return &Workload{ID: events.Workload{Kind: "deployment", Namespace: "shop", Name: "web", UID: "w"}, OptIn: optIn, Refs: refs}
+	id := events.Workload{Kind: "deployment", Namespace: "shop", Name: "web", UID: "w"}
+	return &Workload{object: object{ID: id}, wishes: wishes{OptIn: optIn, Refs: refs}}
 }
 
 func TestAWorkloadIsConcernedByItsOwnNamespaceAlone(t *testing.T) {
