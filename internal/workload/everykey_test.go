@@ -20,26 +20,10 @@ func TestEveryKeyCountsWhereAnItemSaysSo(t *testing.T) {
 			name: "a star includes the keys that are named beside it", workload: rollOn("secret/db#password, secret/db#*"),
 			source: "secret/db", ref: reads("user"), want: byName, by: "keyturn.dev/roll-on: secret/db#*",
 		},
-		{
-			name: "and the source that is named beside it", workload: rollOn("auto, secret/db, secret/db#*"), source: "secret/db",
-			ref: reads("user"), want: byName, by: "keyturn.dev/roll-on: secret/db#*",
-		},
-		{
-			name: "a star after a pattern is of every source that matches", workload: rollOn("secret/db-?#*"), source: "secret/db-1",
-			ref: reads("user"), want: byName,
-		},
 		{name: "an exclusion beats it", workload: rollOn("secret/db#*, !secret/db"), source: "secret/db", ref: reads("user"), want: Excluded},
-		{
-			name: "another source that is read is not included", workload: rollOn("secret/db#*"), source: "secret/mail",
-			ref: reads("user"), want: NotWanted,
-		},
 		{
 			name: "with --reloader a name of Reloader is every key", workload: map[string]string{secretReload: "db"}, reloader: true,
 			source: "secret/db", ref: reads("user"), want: byName, by: secretReload + ": db",
-		},
-		{
-			name: "also where an expression matches it", workload: map[string]string{secretReload: "d."}, reloader: true,
-			source: "secret/db", ref: reads("user"), want: byName,
 		},
 		{
 			name: "and where roll-on names it, too", workload: map[string]string{secretReload: "db", AnnotationRollOn: "secret/db"},
@@ -48,10 +32,6 @@ func TestEveryKeyCountsWhereAnItemSaysSo(t *testing.T) {
 		{
 			name: "with --reloader a name in roll-on is the keys that are read", workload: rollOn("secret/db"), reloader: true,
 			source: "secret/db", ref: reads("user"), want: byName, keys: []string{"user"},
-		},
-		{
-			name: "with --reloader auto is the keys that are read", workload: map[string]string{"reloader.stakater.com/auto": "true"},
-			reloader: true, source: "secret/db", ref: reads("user"), want: byAuto, keys: []string{"user"},
 		},
 	})
 }
@@ -111,11 +91,8 @@ func TestTheKeysOfReloadersAnnotationsAreThoseThatAreConfigured(t *testing.T) {
 	}{
 		{"a name", map[string]string{"example.org/secrets": "db"}, nil, "secret/db", byName, "example.org/secrets"},
 		{"auto", map[string]string{"example.org/auto": "true"}, nil, "secret/db", byAuto, "example.org/auto"},
-		{"auto on the template", nil, map[string]string{"example.org/auto": "true"}, "configmap/app", byAuto, "example.org/auto"},
 		{"search", map[string]string{"example.org/search": "true"}, nil, "configmap/app", bySearch, "example.org/search"},
-		{"a key that is not configured", map[string]string{"configmap.reloader.stakater.com/auto": "true"}, nil, "configmap/app", byAuto, "configmap.reloader.stakater.com/auto"},
 		{"a key of before", map[string]string{"reloader.stakater.com/auto": "true", "reloader.stakater.com/search": "true"}, nil, "secret/db", NotWanted, ""},
-		{"a key of before for names", map[string]string{"secret.reloader.stakater.com/reload": "db"}, nil, "secret/db", NotWanted, ""},
 		{
 			"a key of before does not keep the template from being read",
 			map[string]string{"reloader.stakater.com/auto": "false"},

@@ -26,13 +26,11 @@ func TestTheAnnotationsSayWhetherAWorkloadIsOnHold(t *testing.T) {
 		{name: "it is to be rolled now", annotations: map[string]string{AnnotationRollNow: "1"}, now: true},
 		{name: "it was rolled so", annotations: map[string]string{AnnotationRollNow: "1", annotationRolledNow: "1"}},
 		{name: "it is to be rolled again", annotations: map[string]string{AnnotationRollNow: "2", annotationRolledNow: "1"}, now: true},
-		{name: "nobody asks any more", annotations: map[string]string{annotationRolledNow: "1"}},
 		{name: "nothing is asked", annotations: map[string]string{AnnotationRollNow: "", annotationRolledNow: "1"}},
 		{
 			name: "what is asked is too long to be repeated", annotations: map[string]string{AnnotationRollNow: strings.Repeat("1", maxRollNow+1)},
 			problem: "is longer than 128 bytes",
 		},
-		{name: "both", annotations: map[string]string{events.AnnotationHold: "tofu apply", AnnotationRollNow: "1"}, hold: "tofu apply", now: true},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -105,12 +103,10 @@ func TestARolloutAndItsDeploymentAreAskedForRollsOneByOne(t *testing.T) {
 		want                            bool
 		record                          string
 	}{
-		{"neither asks", none, none, none, false, none},
 		{"the Rollout asks", none, "2", none, true, "2"},
 		{"the Rollout asks beside a used one of the Deployment", "1", "2", "1", true, `["1","2"]`},
 		{"both were used", "1", "2", `["1","2"]`, false, none},
 		{"the used one of the Deployment is taken off", none, "2", `["1","2"]`, false, none},
-		{"the used one of the Rollout is taken off", "1", none, `["1","2"]`, false, none},
 		{"the Rollout asks again", "1", "3", `["1","2"]`, true, `["1","3"]`},
 		{"both ask the same", "1", "1", none, true, "1"},
 		{"one value that looks like several", `["1"]`, none, `["1"]`, false, none},

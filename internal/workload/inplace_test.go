@@ -49,9 +49,6 @@ func TestRunningPodsSeeAChangeOfWhatOnlyTheirContainersReadAsFiles(t *testing.T)
 		{"one of a projected volume", corev1.PodSpec{
 			Containers: []corev1.Container{mounting("app", corev1.VolumeMount{})}, Volumes: []corev1.Volume{config(projected)},
 		}, ""},
-		{"one with a subPath that is the whole", corev1.PodSpec{
-			Containers: []corev1.Container{mounting("app", corev1.VolumeMount{SubPath: "./"})}, Volumes: []corev1.Volume{config(secret)},
-		}, ""},
 		{"one that is also used to pull images", corev1.PodSpec{
 			Containers: []corev1.Container{mounting("app", corev1.VolumeMount{})}, Volumes: []corev1.Volume{config(secret)},
 			ImagePullSecrets: []corev1.LocalObjectReference{{Name: "db"}},
@@ -67,10 +64,6 @@ func TestRunningPodsSeeAChangeOfWhatOnlyTheirContainersReadAsFiles(t *testing.T)
 			Containers: []corev1.Container{{
 				Name: "app", EnvFrom: fromEnv, VolumeMounts: []corev1.VolumeMount{{Name: "config"}},
 			}}, Volumes: []corev1.Volume{config(secret)},
-		}, "secret/db is read as environment"},
-		{"a variable of an init container", corev1.PodSpec{
-			InitContainers: []corev1.Container{{Name: "init", EnvFrom: fromEnv}},
-			Containers:     []corev1.Container{mounting("app", corev1.VolumeMount{})}, Volumes: []corev1.Volume{config(secret)},
 		}, "secret/db is read as environment"},
 		{"an init container that mounts it, too", corev1.PodSpec{
 			InitContainers: []corev1.Container{mounting("render", corev1.VolumeMount{})},
@@ -90,7 +83,6 @@ func TestRunningPodsSeeAChangeOfWhatOnlyTheirContainersReadAsFiles(t *testing.T)
 		{"a volume that no container mounts", corev1.PodSpec{
 			Containers: []corev1.Container{{Name: "app"}}, Volumes: []corev1.Volume{config(secret)},
 		}, "secret/db is not mounted"},
-		{"nothing", corev1.PodSpec{Containers: []corev1.Container{{Name: "app"}}}, "secret/db is not mounted"},
 		{"the network of the node", corev1.PodSpec{
 			HostNetwork: true, Containers: []corev1.Container{mounting("app", corev1.VolumeMount{})}, Volumes: []corev1.Volume{config(secret)},
 		}, "the pods have the network of their node, whose address is not theirs"},

@@ -95,19 +95,6 @@ func TestAShadowIsNobodysToStart(t *testing.T) {
 	}
 }
 
-func TestTheNameOfAShadowFitsAJob(t *testing.T) {
-	long := strings.Repeat("n", 63)
-	for _, name := range []string{"import", long[:45], long[:55], long} {
-		// The name of an Indexed Job, with the index of a pod, is the host name of that pod.
-		if got := shadowName(name) + "-2147483646"; len(got) > 63 || got == name {
-			t.Errorf("the last pod of the shadow of %s is called %s, want another name of at most 63 characters", name, got)
-		}
-	}
-	if shadowName(long) == shadowName(long[1:]) {
-		t.Error("two Jobs have shadows of one name")
-	}
-}
-
 func TestAJobOfSomeoneElseIsNotMadeAnew(t *testing.T) {
 	now := metav1.Now()
 	tests := []struct {

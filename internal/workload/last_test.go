@@ -71,13 +71,11 @@ func TestAMarkFitsIntoItsAnnotation(t *testing.T) {
 		list           Marked
 		named, leftOut int
 	}{
-		{"no change", nil, 0, 0},
 		{"as many short names as it may have", manyChanges(16, 1), 16, 0},
 		{"one more", manyChanges(17, 1), 16, 1},
 		{"those of a mark that leaves some out", append(manyChanges(17, 1), "+5"), 16, 6},
 		{"fewer long names", manyChanges(16, 253), 2, 14},
 		{"a path in a store that is too long to be named", Marked{"openbao/" + strings.Repeat("<", 1000) + "@1/main"}, 0, 1},
-		{"a number with zeros before it", Marked{"+" + strings.Repeat("0", 1000) + "1"}, 0, 1},
 		{"a number that nobody has written", Marked{"+99999999999999999999"}, 1, 0},
 	}
 	for _, test := range tests {
@@ -104,12 +102,10 @@ func TestWhatIsNoMarkIsReadAsNone(t *testing.T) {
 	}{
 		{"nothing", "", Last{}},
 		{"half of one", mark[:40], Last{}},
-		{"another type of a field", `{"rev":5}`, Last{}},
 		{"a time that is none", strings.Replace(mark, "2026-", "26-", 1), Last{}},
 		{"a revision that is a sentence", strings.Replace(mark, "2f6e", "It is ", 1), Last{}},
 		{"a long one", strings.Replace(mark, "secret", strings.Repeat("s", maxLast), 1), Last{}},
 		{"one with fields of a later version", strings.Replace(mark, "{", `{"later":{"than":["this"]},`, 1), lastRoll(nil)},
-		{"one with another word of a later version", strings.Replace(mark, `"ok"`, `"asleep"`, 1), lastRoll(nil)},
 		{"one from another time zone", strings.Replace(mark, "15:09:26Z", "17:09:26+02:00", 1), lastRoll(nil)},
 	}
 	for _, test := range tests {

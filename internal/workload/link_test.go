@@ -67,7 +67,6 @@ func TestALinkIsAsOldAsTheWriteThatMadeIt(t *testing.T) {
 			[]linkState{{version: "10", rollOn: "none", reads: user}, {version: "20", rollOn: "auto", reads: user, since: "20"}},
 			true, "20",
 		},
-		{"a reference", []linkState{{version: "10", rollOn: "auto"}, {version: "20", rollOn: "auto", reads: user, since: "20"}}, true, "20"},
 		{
 			"one more key",
 			[]linkState{{version: "10", rollOn: "auto", reads: user}, {version: "20", rollOn: "auto", reads: all, since: "20"}},
@@ -87,16 +86,6 @@ func TestALinkIsAsOldAsTheWriteThatMadeIt(t *testing.T) {
 			"another way to say the same",
 			[]linkState{{version: "10", rollOn: "auto", reads: user}, {version: "20", rollOn: "secret/db", reads: user, since: "20"}},
 			true, "",
-		},
-		{
-			"a write of something else keeps it",
-			[]linkState{{version: "10", rollOn: "auto", reads: user, since: "10"}, {version: "20", rollOn: "auto", reads: user, since: "20"}},
-			false, "10",
-		},
-		{
-			"a list after a while",
-			[]linkState{{version: "10", rollOn: "none", reads: user}, {version: "30", rollOn: "auto", reads: user, since: "15"}},
-			true, "15",
 		},
 		{
 			"an opt-out ends it",

@@ -98,10 +98,6 @@ func TestARollWritesTheMarkerOfReloaderIfTold(t *testing.T) {
 			want: `{"type":"SECRET","name":"db","namespace":"shop","hash":"` + fp("a") + `","containerRefs":["side"],"observedAt":1773500966}`,
 		},
 		{
-			name: "for a ConfigMap that none reads", changes: []events.Source{app},
-			want: `{"type":"CONFIGMAP","name":"app","namespace":"shop","hash":"` + fp("b") + `","containerRefs":["app"],"observedAt":1773500966}`,
-		},
-		{
 			name: "for the last of two changes", changes: []events.Source{db, app},
 			want: `{"type":"CONFIGMAP","name":"app","namespace":"shop","hash":"` + fp("b") + `","containerRefs":["app"],"observedAt":1773500967}`,
 		},
@@ -153,12 +149,6 @@ func TestVariablesAreSetWhereTheSourceIsRead(t *testing.T) {
 		{"in the one with the volume", func(s *corev1.PodSpec) {
 			s.Volumes, s.Containers[1].VolumeMounts = []corev1.Volume{volumeOf(db)}, mountsOf("db")
 		}, beginInSide},
-		{"in the one with the projected volume", func(s *corev1.PodSpec) {
-			s.Volumes = []corev1.Volume{{Name: "all", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
-				Sources: []corev1.VolumeProjection{{Secret: &corev1.SecretProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "db"}}}},
-			}}}}
-			s.Containers[1].VolumeMounts = mountsOf("all")
-		}, beginInSide},
 		{"in the one with the volume, before one with envFrom", func(s *corev1.PodSpec) {
 			s.Volumes, s.Containers[1].VolumeMounts = []corev1.Volume{volumeOf(db)}, mountsOf("db")
 			s.Containers[0].EnvFrom = []corev1.EnvFromSource{readsAll(db)}
@@ -166,13 +156,6 @@ func TestVariablesAreSetWhereTheSourceIsRead(t *testing.T) {
 		{"in the first, if only an init container reads it", func(s *corev1.PodSpec) {
 			s.InitContainers = []corev1.Container{{Name: "init", EnvFrom: []corev1.EnvFromSource{readsAll(db)}}}
 		}, addToApp},
-		{"in the first of two that read it", func(s *corev1.PodSpec) {
-			s.Containers[0].Env = append(s.Containers[0].Env, readsKey(db))
-			s.Containers[1].Env = []corev1.EnvVar{readsKey(db)}
-		}, addToApp},
-		{"after other variables", func(s *corev1.PodSpec) { s.Containers[1].Env = []corev1.EnvVar{{Name: "B"}, readsKey(db)} }, []string{
-			`{"op":"add","path":"/spec/template/spec/containers/1/env/-","value":` + dbVariable + `}`,
-		}},
 		{"in place of the one that is there", func(s *corev1.PodSpec) {
 			s.Containers[0].Env = []corev1.EnvVar{{Name: "A"}, {Name: "STAKATER_DB_SECRET", Value: "0beec7b5ea3f0fdbc95d0dd47f3c5bc275da8a33"}, {Name: "B"}}
 		}, []string{

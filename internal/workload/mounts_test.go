@@ -16,13 +16,6 @@ volumes:
 			want: []Reference{configMap("app"), secret("db")},
 		},
 		{
-			name: "an empty list of items reads all keys",
-			spec: `
-containers: [{name: app, volumeMounts: [{name: s, mountPath: /s}]}]
-volumes: [{name: s, secret: {secretName: db, items: []}}]`,
-			want: []Reference{secret("db")},
-		},
-		{
 			name: "volumes with items read these keys, in order",
 			spec: `
 containers:
@@ -127,13 +120,6 @@ volumes: [{name: s, secret: {secretName: db}}]`,
 			want: []Reference{secret("db")},
 		},
 		{
-			name: "a subPath of the whole volume reads all keys",
-			spec: `
-containers: [{name: app, volumeMounts: [{name: s, mountPath: /a, subPath: a}, {name: s, mountPath: /b, subPath: ./}]}]
-volumes: [{name: s, secret: {secretName: db}}]`,
-			want: []Reference{secret("db")},
-		},
-		{
 			name: "a subPath through the links of the kubelet reads all keys",
 			spec: `
 containers: [{name: app, volumeMounts: [{name: s, mountPath: /a, subPath: ..data/a}]}]
@@ -178,13 +164,6 @@ volumes:
     - {secret: {name: tls, items: [{key: tls.crt, path: crt}, {key: tls.key, path: key}]}}
     - {configMap: {name: app}}`,
 			want: []Reference{requires(configMap("app", "crt")), requires(secret("tls", "tls.crt"), "tls.crt", "tls.key")},
-		},
-		{
-			name: "the subPaths of one volume say nothing of another",
-			spec: `
-containers: [{name: app, volumeMounts: [{name: a, mountPath: /a, subPath: a}, {name: b, mountPath: /b}]}]
-volumes: [{name: a, secret: {secretName: a}}, {name: b, secret: {secretName: b}}]`,
-			want: []Reference{requires(secret("a", "a")), secret("b")},
 		},
 	})
 }

@@ -21,11 +21,6 @@ func TestOptInOfBoth(t *testing.T) {
 			source:   "secret/db", want: byName, by: "keyturn.dev/roll-on: secret/db",
 		},
 		{
-			name:     "and Reloader's",
-			workload: map[string]string{AnnotationRollOn: "secret/db", "configmap.reloader.stakater.com/reload": "app"},
-			source:   "configmap/app", want: byName, by: "configmap.reloader.stakater.com/reload: app",
-		},
-		{
 			name: "they are joined where one is on the workload and the other on the template", workload: rollOn("secret/db"),
 			template: map[string]string{"reloader.stakater.com/auto": "true"}, source: "configmap/app", ref: reads(), want: byAuto,
 			by: "reloader.stakater.com/auto: true",
@@ -46,21 +41,10 @@ func TestOptInOfBoth(t *testing.T) {
 			source:   "secret/db", ref: reads(), want: NotWanted,
 		},
 		{
-			name:     "auto of roll-on counts where Reloader's auto is false",
-			workload: map[string]string{AnnotationRollOn: "auto", "reloader.stakater.com/auto": "false"}, source: "secret/db",
-			ref: reads("user"), want: byAuto, keys: []string{"user"},
-		},
-		{
-			name:     "a name says more than auto does",
-			workload: map[string]string{AnnotationRollOn: "auto", "secret.reloader.stakater.com/reload": "db"}, source: "secret/db",
-			ref: reads(), want: byName, by: "secret.reloader.stakater.com/reload: db",
-		},
-		{
 			name: "with roll-all a workload that says nothing wants what it references", all: true, source: "secret/db",
 			ref: reads("user"), want: byAll, keys: []string{"user"},
 		},
 		{name: "with roll-all it does not want what it does not reference", all: true, source: "secret/db", want: NotWanted},
-		{name: "with roll-all it does not want what it only pulls with", all: true, source: "secret/registry", ref: pulls(), want: OnlyPulled},
 		{name: "with roll-all none opts out", all: true, workload: rollOn(" none "), source: "secret/db", ref: reads(), want: NotWanted},
 		{
 			name: "with roll-all a list stands for itself", all: true, workload: rollOn("configmap/app"), source: "secret/db",
@@ -69,10 +53,6 @@ func TestOptInOfBoth(t *testing.T) {
 		{
 			name: "with roll-all a list of exclusions leaves the rest in", all: true, workload: rollOn("!configmap/noisy"),
 			source: "secret/db", ref: reads(), want: byAll,
-		},
-		{
-			name: "with roll-all a list of exclusions excludes", all: true, workload: rollOn("!configmap/noisy"),
-			source: "configmap/noisy", ref: reads(), want: Excluded,
 		},
 	})
 }
@@ -90,7 +70,6 @@ func TestOptInIsEmpty(t *testing.T) {
 		{name: "not with a list", workload: rollOn("secret/db")},
 		{name: "with Reloader's auto off", workload: map[string]string{"reloader.stakater.com/auto": "false"}, all: true, want: true},
 		{name: "not where Reloader's auto is off for one kind", workload: map[string]string{"secret.reloader.stakater.com/auto": "false"}, all: true},
-		{name: "with annotations of others", workload: map[string]string{"example.com/auto": "true"}, want: true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -132,7 +111,6 @@ func TestOptInHasPatterns(t *testing.T) {
 	}{
 		{name: "auto, kinds, names and exclusions are none", workload: rollOn("auto, secrets, secret/db#a, !configmap/app-*")},
 		{name: "a glob is one, of its kind", workload: rollOn("secret/app-*"), secret: true},
-		{name: "a question mark is one", workload: rollOn("configmap/app-?"), configMap: true},
 		{name: "an expression of Reloader is one", workload: map[string]string{"configmap.reloader.stakater.com/reload": "app-.*"}, configMap: true},
 		{name: "a dot of Reloader is one", workload: map[string]string{"secret.reloader.stakater.com/reload": "a.b"}, secret: true},
 		{name: "a name of Reloader is none", workload: map[string]string{"secret.reloader.stakater.com/reload": `a-b, a\.b`}},

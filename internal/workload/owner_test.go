@@ -45,12 +45,10 @@ func TestAWorkloadIsRolledThroughItsController(t *testing.T) {
 		{"the owner asks", map[string]string{rollOn: "auto"}, nil, true, true, [2]bool{true, true}},
 		{"what it owns asks", nil, map[string]string{rollOn: "auto"}, true, true, [2]bool{true, true}},
 		{"what it owns names one", nil, map[string]string{rollOn: "secret/pods"}, false, true, [2]bool{false, true}},
-		{"both name one", map[string]string{rollOn: "secret/spec"}, map[string]string{rollOn: "secret/pods"}, true, true, [2]bool{true, true}},
 		{"the owner asks for nothing", map[string]string{rollOn: "none"}, map[string]string{rollOn: "auto"}, false, false, [2]bool{false, false}},
 		{"what it owns asks for nothing", map[string]string{rollOn: "auto"}, map[string]string{rollOn: "none"}, true, false, [2]bool{true, false}},
 		{"the owner excludes one", map[string]string{rollOn: "auto, !secret/pods"}, map[string]string{rollOn: "auto"}, true, false, [2]bool{true, false}},
 		{"the owner names one, what it owns is silent", map[string]string{rollOn: "secret/spec"}, nil, true, false, [2]bool{true, false}},
-		{"the owner asks for nothing, what it owns is silent", map[string]string{rollOn: "none"}, nil, false, false, [2]bool{false, false}},
 		{"what it owns asks for nothing, the owner is silent", nil, map[string]string{rollOn: "none"}, false, false, [2]bool{true, false}},
 		{"the owner opts out", map[string]string{"reloader.stakater.com/auto": "false"}, nil, false, false, [2]bool{false, false}},
 	}

@@ -39,20 +39,11 @@ func TestAPauseEndsAfterItsPeriod(t *testing.T) {
 		problem     string
 	}{
 		{name: "none is asked for"},
-		{name: "no change has begun one", annotations: map[string]string{pausePeriodKey: "30s"}},
 		{
 			name: "it has just begun", annotations: map[string]string{pausePeriodKey: "30s", pausedAtKey: "2026-03-14T15:09:26Z"},
 			want: 30 * time.Second,
 		},
-		{
-			name: "it is about to end", annotations: map[string]string{pausePeriodKey: "30s", pausedAtKey: "2026-03-14T15:09:26Z"},
-			now: 30*time.Second - 1, want: 30 * time.Second,
-		},
 		{name: "it is over", annotations: map[string]string{pausePeriodKey: "30s", pausedAtKey: "2026-03-14T15:09:26Z"}, now: 30 * time.Second},
-		{
-			name: "in another zone", annotations: map[string]string{pausePeriodKey: "30s", pausedAtKey: "2026-03-14T17:09:26+02:00"},
-			want: 30 * time.Second,
-		},
 		{
 			name: "who began it has a clock that is a little ahead", want: 30 * time.Second, now: -clockTolerance,
 			annotations: map[string]string{pausePeriodKey: "30s", pausedAtKey: "2026-03-14T15:09:26Z"},
@@ -66,10 +57,6 @@ func TestAPauseEndsAfterItsPeriod(t *testing.T) {
 		{
 			name: "the period is no duration", annotations: map[string]string{pausePeriodKey: "5 minutes"},
 			problem: `deployment.reloader.stakater.com/pause-period: "5 minutes" is not a duration of more than zero, such as 30s or 5m`,
-		},
-		{
-			name: "the period is negative", annotations: map[string]string{pausePeriodKey: "-5m"},
-			problem: `deployment.reloader.stakater.com/pause-period: "-5m" is not a duration of more than zero, such as 30s or 5m`,
 		},
 	}
 	for _, test := range tests {
@@ -103,7 +90,6 @@ func TestChangesAreGatheredInThePauseThatTheyCameInOrBegin(t *testing.T) {
 		{name: "the first", pause: Pause{Period: time.Minute}, since: time.Second, now: 2 * time.Second, want: at(61 * time.Second), begins: true},
 		{name: "one within the pause", pause: Pause{time.Minute, pausedAt}, since: 30 * time.Second, now: 31 * time.Second, want: at(time.Minute)},
 		{name: "the one that began it, whose time is not rounded", pause: Pause{time.Minute, pausedAt}, since: -time.Second, want: at(time.Minute)},
-		{name: "one within a pause that is over", pause: Pause{time.Minute, pausedAt}, since: time.Second, now: time.Hour, want: at(time.Minute)},
 		{
 			name: "the first after a pause that is over", pause: Pause{time.Minute, pausedAt}, since: 61 * time.Second, now: 62 * time.Second,
 			want: at(121 * time.Second), begins: true,
@@ -135,12 +121,6 @@ func TestAPauseIsWrittenAndTakenAwayWithoutARoll(t *testing.T) {
 			"a note that begins one", before,
 			Write{PausedAt: pausedAt.Add(1)},
 			[]string{`{"op":"test",` + path + `,"value":null}`, `{"op":"add",` + path + `,"value":"2026-03-14T15:09:27Z"}`},
-			"/spec/template",
-		},
-		{
-			"a note that begins the next one", during,
-			Write{PausedAt: pausedAt.Add(time.Hour)},
-			[]string{`{"op":"test",` + path + `,"value":"2026-03-14T15:09:26Z"}`, `{"op":"add",` + path + `,"value":"2026-03-14T16:09:26Z"}`},
 			"/spec/template",
 		},
 		{"a roll", during, Write{Rolls: true}, nil, "paused-at"},

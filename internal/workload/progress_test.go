@@ -57,16 +57,8 @@ func TestProgressIsWhatTheStatusSays(t *testing.T) {
 		},
 		{"a Deployment without pods", deployment(appsv1.DeploymentSpec{Replicas: &none}, appsv1.DeploymentStatus{ObservedGeneration: 2}), Complete},
 		{
-			"a Deployment that does not say how many pods, and has none yet",
-			deployment(appsv1.DeploymentSpec{}, appsv1.DeploymentStatus{ObservedGeneration: 2}), Progressing,
-		},
-		{
 			"a Deployment whose controller has given up",
 			deployment(appsv1.DeploymentSpec{Replicas: &three}, appsv1.DeploymentStatus{ObservedGeneration: 2, Conditions: failed}), Failed,
-		},
-		{
-			"a Deployment whose controller had given up, before it looked again",
-			deployment(appsv1.DeploymentSpec{Replicas: &three}, appsv1.DeploymentStatus{ObservedGeneration: 1, Conditions: failed}), Progressing,
 		},
 		{"a Deployment that is paused", deployment(appsv1.DeploymentSpec{Replicas: &three, Paused: true}, appsv1.DeploymentStatus{}), Waiting},
 		{
@@ -100,11 +92,6 @@ func TestProgressIsWhatTheStatusSays(t *testing.T) {
 			"a StatefulSet whose pods are replaced when they are deleted",
 			set(appsv1.StatefulSetSpec{Replicas: &three, UpdateStrategy: onDelete}, appsv1.StatefulSetStatus{ObservedGeneration: 2, UpdatedReplicas: 2, Replicas: 3, ReadyReplicas: 3, AvailableReplicas: 3}),
 			Waiting,
-		},
-		{
-			"a StatefulSet whose pods were all deleted and replaced",
-			set(appsv1.StatefulSetSpec{Replicas: &three, UpdateStrategy: onDelete}, appsv1.StatefulSetStatus{ObservedGeneration: 2, UpdatedReplicas: 3, Replicas: 3, ReadyReplicas: 3, AvailableReplicas: 3}),
-			Complete,
 		},
 		{
 			"a DaemonSet with old pods",

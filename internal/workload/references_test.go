@@ -96,16 +96,6 @@ containers:
 			want: []Reference{configMap("app"), secret("db")},
 		},
 		{
-			name: "envFrom can be optional",
-			spec: `
-containers:
-- name: app
-  envFrom:
-  - {secretRef: {name: db, optional: true}}
-  - {configMapRef: {name: app, optional: true}}`,
-			want: []Reference{optional(configMap("app")), optional(secret("db"))},
-		},
-		{
 			name: "init and ephemeral containers count like others",
 			spec: `
 initContainers:
@@ -126,12 +116,6 @@ volumes:
 - {name: b, csi: {driver: secrets-store.csi.k8s.io}}
 - {name: c, csi: {driver: csi.example.com, volumeAttributes: {secretProviderClass: other}}}`,
 			want: []Reference{secret("vault"), {Kind: events.KindSecretProviderClass, Name: "db"}},
-		},
-		{
-			name: "drivers of volumes need no secret",
-			spec: `
-containers: [{name: app}]
-volumes: [{name: i, csi: {driver: d}}, {name: f, rbd: {monitors: [m], image: i}}, {name: e, emptyDir: {}}]`,
 		},
 		{
 			name: "imagePullSecrets are references by pull",
@@ -169,13 +153,6 @@ containers:
 			want: []Reference{requires(secret("db"), "user")},
 		},
 		{
-			name: "or first",
-			spec: `
-initContainers: [{name: init, envFrom: [{secretRef: {name: db}}]}]
-containers: [{name: app, env: [{name: A, valueFrom: {secretKeyRef: {name: db, key: user}}}]}]`,
-			want: []Reference{requires(secret("db"), "user")},
-		},
-		{
 			name: "one use that needs the source makes it required, whether it comes last",
 			spec: `
 containers:
@@ -184,21 +161,6 @@ containers:
   - {name: A, valueFrom: {secretKeyRef: {name: db, key: a, optional: true}}}
   - {name: B, valueFrom: {secretKeyRef: {name: db, key: b}}}`,
 			want: []Reference{requires(secret("db", "a", "b"), "b")},
-		},
-		{
-			name: "or first as well",
-			spec: `
-containers:
-- name: app
-  env:
-  - {name: A, valueFrom: {secretKeyRef: {name: db, key: a, optional: false}}}
-  - {name: B, valueFrom: {secretKeyRef: {name: db, key: b, optional: true}}}`,
-			want: []Reference{requires(secret("db", "a", "b"), "a")},
-		},
-		{
-			name: "a Secret and a ConfigMap of one name are two sources",
-			spec: `containers: [{name: app, envFrom: [{secretRef: {name: app}}, {configMapRef: {name: app}}]}]`,
-			want: []Reference{configMap("app"), secret("app")},
 		},
 		{
 			name: "a reference without a name is none",

@@ -23,10 +23,6 @@ func TestReloadersNamesAreExpressionsForTheWholeName(t *testing.T) {
 		},
 		{name: "a name is of one kind", workload: a{secretReload: "db"}, source: "configmap/db", ref: reads(), want: NotWanted},
 		{
-			name: "a name of a ConfigMap wants the ConfigMap", workload: a{configMapReload: "app"}, source: "configmap/app", want: byName,
-			by: configMapReload + ": app",
-		},
-		{
 			name: "names are a list whose items are trimmed", workload: a{secretReload: "a , \n db ,,"}, source: "secret/db",
 			want: byName, by: secretReload + ": db",
 		},
@@ -36,8 +32,6 @@ func TestReloadersNamesAreExpressionsForTheWholeName(t *testing.T) {
 			name:     "an asterisk that a name begins with has no effect with --reloader, as for Reloader: an end of a name",
 			workload: a{configMapReload: "*-config"}, reloader: true, source: "configmap/app-config", want: byName,
 		},
-		{name: "and every name", workload: a{secretReload: "*"}, reloader: true, source: "secret/db", want: byName},
-		{name: "but no other end", workload: a{configMapReload: "*-config"}, reloader: true, source: "configmap/app-configs", want: NotWanted},
 		{name: "anchors that somebody wrote do no harm", workload: a{secretReload: "^db$"}, source: "secret/db", want: byName},
 		{name: "an expression may ignore the case", workload: a{secretReload: "(?i)DB"}, source: "secret/db", want: byName},
 	})
@@ -57,7 +51,6 @@ func TestReloadersExclusionsBeatWhatItIncludes(t *testing.T) {
 			name: "an exclusion beats auto", workload: a{auto: "true", secretExclude: "noisy, db"}, source: "secret/db", ref: reads(),
 			want: Excluded, by: secretExclude + ": db",
 		},
-		{name: "an exclusion beats names", workload: a{secretReload: "db", secretExclude: "db"}, source: "secret/db", ref: reads(), want: Excluded},
 		{
 			name: "an exclusion beats search", workload: a{search: "true", configMapExclude: "app"}, source: "configmap/app",
 			ref: reads(), match: true, want: Excluded, by: configMapExclude + ": app",
@@ -70,11 +63,6 @@ func TestReloadersExclusionsBeatWhatItIncludes(t *testing.T) {
 		{
 			name: "an exclusion of the template is not read", workload: a{auto: "true"}, template: a{secretExclude: "db"},
 			source: "secret/db", ref: reads(), want: byAuto,
-		},
-		{name: "nor where auto is of the template", template: a{auto: "true", secretExclude: "db"}, source: "secret/db", ref: reads(), want: byAuto},
-		{
-			name: "an exclusion of the workload counts where auto is of the template", workload: a{secretExclude: "db"},
-			template: a{auto: "true"}, source: "secret/db", ref: reads(), want: Excluded,
 		},
 	})
 }
@@ -118,15 +106,6 @@ func TestANameWithDotsIsMatchedAsAnExpression(t *testing.T) {
 	}
 }
 
-func TestReloaderReadsAnAnnotationFullOfNames(t *testing.T) {
-	names := strings.Repeat("my.config-00001,", maxItems-1)
-	for _, strict := range []bool{false, true} {
-		if _, errs := parseOptIn(map[string]string{"secret.reloader.stakater.com/reload": names}, nil, Reading{Reloader: strict}); len(errs) > 0 {
-			t.Errorf("with --reloader %t: %d errors, the first %v", strict, len(errs), errs[0])
-		}
-	}
-}
-
 func TestReloadersTemplateIsReadWhereTheWorkloadSaysNothing(t *testing.T) {
 	type a = map[string]string
 	const (
@@ -143,25 +122,12 @@ func TestReloadersTemplateIsReadWhereTheWorkloadSaysNothing(t *testing.T) {
 		},
 		{name: "the template's names are read where the workload says nothing", template: a{secretReload: "db"}, source: "secret/db", want: byName},
 		{
-			name: "the template's search is read where the workload says nothing", template: a{search: "true"}, source: "secret/db",
-			ref: reads(), match: true, want: bySearch,
-		},
-		{
-			name: "the template's auto of one kind is read where the workload says nothing", template: a{secretAuto: "true"},
-			source: "secret/db", ref: reads(), want: byAuto,
-		},
-		{
 			name: "the template's names are not read where the workload says auto, whatever it says", workload: a{auto: "false"},
 			template: a{secretReload: "db"}, source: "secret/db", want: NotWanted,
 		},
-		{name: "nor where it searches", workload: a{search: ""}, template: a{secretReload: "db"}, source: "secret/db", want: NotWanted},
 		{
 			name: "nor where it names", workload: a{secretReload: "other"}, template: a{secretReload: "db", auto: "true"},
 			source: "secret/db", ref: reads(), want: NotWanted,
-		},
-		{
-			name: "nor where it says auto of the kind", workload: a{secretAuto: "false"}, template: a{auto: "true"}, source: "secret/db",
-			ref: reads(), want: NotWanted,
 		},
 		{
 			name: "what the workload says of one kind leaves the template's of another", workload: a{secretReload: "other"},

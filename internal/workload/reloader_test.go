@@ -21,7 +21,6 @@ func TestReloadersAutoAndSearchWantWhatIsReferenced(t *testing.T) {
 			name: "auto wants what is referenced, of every kind: secrets", workload: a{auto: "true"}, source: "secret/db",
 			ref: reads("user"), want: byAuto, keys: []string{"user"}, by: auto + ": true",
 		},
-		{name: "and ConfigMaps", workload: a{auto: "true"}, source: "configmap/app", ref: reads(), want: byAuto},
 		{name: "auto does not want what is not referenced", workload: a{auto: "true"}, source: "secret/db", want: NotWanted},
 		{name: "auto does not want what is only used to pull", workload: a{auto: "true"}, source: "secret/registry", ref: pulls(), want: OnlyPulled},
 		{
@@ -34,36 +33,16 @@ func TestReloadersAutoAndSearchWantWhatIsReferenced(t *testing.T) {
 			ref: reads(), want: byAuto,
 		},
 		{
-			name: "auto counts where auto of the kind is false", workload: a{auto: "true", secretAuto: "false"}, source: "secret/db",
-			ref: reads(), want: byAuto,
-		},
-		{
 			name: "search wants what is referenced and matches", workload: a{search: "true"}, source: "secret/db", ref: reads("user"),
 			match: true, want: bySearch, keys: []string{"user"}, by: search + ": true",
 		},
 		{name: "search does not want what does not match", workload: a{search: "true"}, source: "secret/db", ref: reads(), want: NotWanted},
 		{name: "search does not want what is not referenced", workload: a{search: "true"}, source: "secret/db", match: true, want: NotWanted},
-		{
-			name: "search does not want what is only used to pull", workload: a{search: "true"}, source: "secret/registry", ref: pulls(),
-			match: true, want: OnlyPulled,
-		},
 		{name: "search must be the word true", workload: a{search: "True"}, source: "secret/db", ref: reads(), match: true, want: NotWanted},
 		{name: "auto that is false does not stop names", workload: a{auto: "false", secretReload: "db"}, source: "secret/db", want: byName},
 		{
-			name: "auto that is false does not stop search", workload: a{auto: "false", search: "true"}, source: "secret/db",
-			ref: reads(), match: true, want: bySearch,
-		},
-		{
 			name: "auto wants SecretProviderClasses", workload: a{auto: "true"}, source: "secretproviderclass/db", ref: reads(),
 			want: byAuto, by: auto + ": true",
-		},
-		{
-			name: "search wants SecretProviderClasses that match", workload: a{search: "true"}, source: "secretproviderclass/db",
-			ref: reads(), match: true, want: bySearch,
-		},
-		{
-			name: "auto of SecretProviderClasses wants them", workload: a{classAuto: "true"}, source: "secretproviderclass/db",
-			ref: reads(), want: byAuto, by: classAuto + ": true",
 		},
 		{
 			name:     "a SecretProviderClass is wanted by its name",
@@ -108,7 +87,6 @@ func TestReloadersAnnotationsOptOutOfRollAll(t *testing.T) {
 		},
 		{name: "and not for another", workload: a{secretAuto: "false"}, all: true, source: "configmap/app", ref: reads(), want: byAll},
 		{name: "auto that is empty does not opt out of roll-all", workload: a{auto: ""}, all: true, source: "secret/db", ref: reads(), want: byAll},
-		{name: "names do not opt out of roll-all", workload: a{secretReload: "db"}, all: true, source: "secret/other", ref: reads(), want: byAll},
 		{
 			name: "the template's auto that is false opts out of roll-all", template: a{auto: "false"}, all: true, source: "secret/db",
 			ref: reads(), want: NotWanted,
@@ -132,10 +110,6 @@ func TestReloaderErrors(t *testing.T) {
 		{
 			name: "auto that is neither true nor false is said once", annotation: "reloader.stakater.com/auto", value: "yes",
 			want: []string{`reloader.stakater.com/auto: item "yes": read as "false": allowed are "true" and "false"`},
-		},
-		{
-			name: "so is auto of one kind", annotation: "secret.reloader.stakater.com/auto", value: "on",
-			want: []string{`secret.reloader.stakater.com/auto: item "on": read as "false": allowed are "true" and "false"`},
 		},
 		{
 			name:       "each item that is neither a name nor an expression is said",

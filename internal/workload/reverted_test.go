@@ -52,7 +52,6 @@ func TestRevertsAreCountedForOneChangeAndTemplate(t *testing.T) {
 	}{
 		{"of this change", nil, change, 2},
 		{"not of another", nil, RolledFor{Version: "110", UID: "uid"}, 0},
-		{"not of another source of this name", nil, RolledFor{Version: "100", UID: "another"}, 0},
 		{"with Keyturn's annotations on the template", func(d *appsv1.Deployment) {
 			d.Spec.Template.Annotations = map[string]string{annotationRevision: "r1", events.AnnotationCause: "c", events.AnnotationTraceparent: "t"}
 		}, change, 2},

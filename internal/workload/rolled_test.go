@@ -7,21 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestTheRecordIsReadAsItIsWritten(t *testing.T) {
-	want := map[string]RolledFor{
-		"secret/db":     {Fingerprint: fp("a"), Version: "100", UID: "u-1"},
-		"configmap/app": {Fingerprint: fp("b"), Version: "7", UID: "u-2", Scope: ScopeOf(nil)},
-		"secret/tls":    {Fingerprint: fp("c"), Version: "8", UID: "u-3", Scope: ScopeOf([]string{"tls.crt", "tls.key"})},
-	}
-	text, err := formatRolled(want)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, parseRolled(text)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
 func TestABrokenRecordLosesOnlyWhatIsBroken(t *testing.T) {
 	tests := []struct {
 		name, text string
@@ -91,19 +76,4 @@ func FuzzParseRolled(f *testing.F) {
 			t.Errorf("what was read is written otherwise: %q, %q", text, written)
 		}
 	})
-}
-
-func TestARecordTellsADeletionFromContent(t *testing.T) {
-	content := RolledFor{Fingerprint: "k0a1b2c3d:00ff", Version: "100", UID: "uid", Scope: "*"}
-	deleted := DeletedAfter(content)
-	if content.IsDeleted() || !deleted.IsDeleted() {
-		t.Errorf("%s is deleted: %t, and %s: %t", content, content.IsDeleted(), deleted, deleted.IsDeleted())
-	}
-	if !deleted.Differs(content) {
-		t.Errorf("%s does not differ from %s", deleted, content)
-	}
-	read, err := parseRolledFor(deleted.String())
-	if err != nil || read != deleted {
-		t.Errorf("it is read back as %s: %v", read, err)
-	}
 }

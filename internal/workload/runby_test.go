@@ -57,7 +57,6 @@ func TestAWorkloadIsAsFarAsTheRolloutThatRunsItsPods(t *testing.T) {
 		{"its controller has not seen the new template", `{"observedGeneration":"1","workloadObservedGeneration":"2","phase":"Healthy",` + pods, Progressing, ""},
 		{"its controller has seen none", `{}`, Progressing, ""},
 		{"it is paused", `{"observedGeneration":"1","workloadObservedGeneration":"3","phase":"Paused"}`, Waiting, ""},
-		{"it is degraded", `{"observedGeneration":"1","workloadObservedGeneration":"3","phase":"Degraded"}`, Failed, ""},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -100,7 +99,6 @@ func TestAWorkloadIsAsFarAsAllThatRunItsPods(t *testing.T) {
 		serving  string
 	}{
 		{"both are complete", nil, []string{done, done}, Progress{State: Complete, Pods: 4, Done: 8}, "7"},
-		{"one is paused", nil, []string{done, paused}, Progress{State: Waiting, Partial: true, Pods: 4, Done: 8}, "7"},
 		{"one is paused, the other in progress", nil, []string{paused, under}, Progress{State: Progressing, Partial: true, Pods: 4, Done: 8}, "7"},
 		{"one has failed, the other is in progress", nil, []string{degraded, under}, Progress{State: Failed, Pods: 4, Done: 8}, "7"},
 		{"one was aborted, the other has failed", nil, []string{degraded, aborted}, Progress{State: Failed, Aborted: true, Pods: 4, Done: 8}, "7"},
@@ -153,10 +151,8 @@ func TestTheAnnotationsOfAWorkloadAndOfTheRolloutThatRunsItCountAlike(t *testing
 		{"one asks for nothing", rollOn("none"), nil, NotWanted, NotWanted},
 		{"one asks for nothing, the other asks", rollOn("none"), rollOn("auto"), NotWanted, NotWanted},
 		{"one lists something else", rollOn("secret/other"), nil, NotWanted, NotWanted},
-		{"one lists something else, the other asks", rollOn("secret/other"), rollOn("auto"), byAuto, byAuto},
 		{"one opts out", map[string]string{auto: "false"}, nil, NotWanted, NotWanted},
 		{"one opts out, the other asks", map[string]string{auto: "false"}, map[string]string{auto: "true"}, byAuto, byAuto},
-		{"one opts out of Secrets", map[string]string{"secret." + auto: "false"}, nil, NotWanted, NotWanted},
 		{"one opts out of ConfigMaps", map[string]string{"configmap." + auto: "false"}, nil, NotWanted, byAll},
 	}
 	text := func(annotations map[string]string) string {

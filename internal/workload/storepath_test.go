@@ -16,15 +16,6 @@ func TestReferencesToASecretStore(t *testing.T) {
 		annotations map[string]string
 		env, want   []string
 	}{
-		{name: "a template without annotations reads nothing"},
-		{
-			name: "what an agent is to inject is read",
-			annotations: map[string]string{
-				"vault.hashicorp.com/agent-inject":           "true",
-				"vault.hashicorp.com/agent-inject-secret-db": "secret/data/shop/db",
-			},
-			want: []string{"secret/data/shop/db"},
-		},
 		{
 			name: "the annotations of OpenBao's injector are read as well",
 			annotations: map[string]string{
@@ -51,10 +42,6 @@ func TestReferencesToASecretStore(t *testing.T) {
 				"openbao.org/agent-inject":                   "yes",
 				"openbao.org/agent-inject-secret-mail":       "secret/data/shop/mail",
 			},
-		},
-		{
-			name:        "what is not to be injected is not read",
-			annotations: map[string]string{"vault.hashicorp.com/agent-inject-secret-db": "secret/data/shop/db"},
 		},
 		{
 			name: "a template of the agent is read, and what is named twice is one",

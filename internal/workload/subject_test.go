@@ -19,7 +19,6 @@ func TestTheSubjectOfARollIsItsChanges(t *testing.T) {
 		a, b Write
 		same bool
 	}{
-		{"the same change", write(db, rolled), write(db, rolled), true},
 		{"the same change under another key", write(db, rolled), write(db, otherKey), true},
 		{"a later change", write(db, rolled), write(db, RolledFor{Fingerprint: "k0000000a:one", Version: "8", UID: "uid"}), false},
 		{"another object of the name", write(db, rolled), write(db, RolledFor{Fingerprint: "k0000000a:one", Version: "7", UID: "other"}), false},
