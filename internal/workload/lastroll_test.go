@@ -6,8 +6,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 )
 
 // How far the rollout of a workload may be.
@@ -210,46 +208,5 @@ func TestTheMarkOfARollKeepsWhatMayBeWhyTheOneBeforeFailed(t *testing.T) {
 				t.Errorf("the mark of before is changed (-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-func TestPodsThatAreNotReadyAreNoRollout(t *testing.T) {
-	three := int32(3)
-	available := func(reason string) []appsv1.DeploymentCondition {
-		return []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: reason}}
-	}
-	deployment := func(updated int32, reason string) Progress {
-		return deploymentProgress(&appsv1.Deployment{Spec: appsv1.DeploymentSpec{Replicas: &three}, Status: appsv1.DeploymentStatus{
-			Replicas: 3, UpdatedReplicas: updated, AvailableReplicas: 2, Conditions: available(reason),
-		}})
-	}
-	set := func(current string, ready int32) Progress {
-		return statefulSetProgress(&appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Replicas: &three}, Status: appsv1.StatefulSetStatus{
-			Replicas: 3, UpdatedReplicas: 3, ReadyReplicas: ready, AvailableReplicas: 2, CurrentRevision: current, UpdateRevision: "b",
-		}})
-	}
-	rollout := func(stable, updated string) Progress {
-		return readRollout(t, `{"replicas":3}`, `{"observedGeneration":"2","phase":"Progressing","stableRS":"`+stable+`","currentPodHash":"b","replicas":3,`+
-			`"updatedReplicas":`+updated+`,"availableReplicas":2}`).Progress
-	}
-	tests := []struct {
-		name string
-		got  Progress
-		want bool
-	}{
-		{"a Deployment whose rollout was complete", deployment(3, "NewReplicaSetAvailable"), true},
-		{"a Deployment whose rollout goes on", deployment(3, "ReplicaSetUpdated"), false},
-		{"a StatefulSet whose rollout was complete", set("b", 2), true},
-		{"a StatefulSet whose rollout goes on", set("a", 2), false},
-		{"a StatefulSet whose pods are ready, but not for long enough", set("b", 3), false},
-		{"a Rollout that was promoted", rollout("b", "3"), true},
-		{"a Rollout that was not", rollout("a", "3"), false},
-		{"two controllers, of which one rolls", deployment(3, "NewReplicaSetAvailable").with(rollingOut), false},
-		{"two controllers, of which one is complete", rolledOut.with(deployment(3, "NewReplicaSetAvailable")), true},
-	}
-	for _, test := range tests {
-		if test.got.State != Progressing || test.got.Unready != test.want {
-			t.Errorf("%s: got state %d, unready %t, want state %d, %t", test.name, test.got.State, test.got.Unready, Progressing, test.want)
-		}
 	}
 }

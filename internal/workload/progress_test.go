@@ -6,6 +6,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 func TestProgressIsWhatTheStatusSays(t *testing.T) {
@@ -157,4 +158,124 @@ func TestProgressGrowsWithEachPodThatIsReplaced(t *testing.T) {
 // the controller has not observed the change yet, and the counts are those from before it.
 func progressesOf(of func(updated, total, ready int32, observed int64) Progress) []Progress {
 	return []Progress{of(3, 3, 3, 1), of(0, 3, 3, 2), of(1, 3, 3, 2), of(2, 3, 3, 2), of(3, 3, 3, 2)}
+}
+
+// state has the counts in the status of a workload.
+type state struct {
+	generation, observed     int64
+	pods, updated, available int32
+}
+
+func (s state) deployment() *appsv1.Deployment {
+	d := webDeployment("50", nil)
+	d.Generation, d.Status = s.generation, appsv1.DeploymentStatus{
+		ObservedGeneration: s.observed, Replicas: s.pods, UpdatedReplicas: s.updated, AvailableReplicas: s.available,
+	}
+	return d
+}
+
+func TestAWorkloadServesWithAvailablePodsOfItsTemplate(t *testing.T) {
+	tests := []struct {
+		name string
+		state
+		want string
+	}{
+		{"all pods are available", state{2, 2, 3, 3, 3}, "50"},
+		{"one pod is available, and none is of an earlier template", state{2, 2, 3, 3, 1}, "50"},
+		{"no pod is available", state{2, 2, 3, 3, 0}, ""},
+		{"pods of an earlier template are left", state{2, 2, 4, 3, 3}, ""},
+		{"the controller has not observed the change yet", state{2, 1, 3, 3, 3}, ""},
+	}
+	for _, test := range tests {
+		s := test.state
+		set, daemons := &appsv1.StatefulSet{}, &appsv1.DaemonSet{}
+		set.ResourceVersion, daemons.ResourceVersion = "50", "50"
+		set.Generation, set.Status = s.generation, appsv1.StatefulSetStatus{
+			ObservedGeneration: s.observed, Replicas: s.pods, UpdatedReplicas: s.updated, AvailableReplicas: s.available,
+		}
+		daemons.Generation, daemons.Status = s.generation, appsv1.DaemonSetStatus{
+			ObservedGeneration: s.observed, CurrentNumberScheduled: s.pods, UpdatedNumberScheduled: s.updated, NumberAvailable: s.available,
+		}
+		objects := map[string]runtime.Object{"deployment": s.deployment(), "statefulset": set, "daemonset": daemons}
+		for name, object := range objects {
+			t.Run(name+": "+test.name, func(t *testing.T) {
+				k, _ := BuiltIn().Named(name)
+				w, _ := Read(k, object, Reading{})
+				if w.ServingSince != test.want {
+					t.Errorf("it serves since %q, want %q", w.ServingSince, test.want)
+				}
+			})
+		}
+	}
+}
+
+func TestAWorkloadServesSinceTheFirstOfTheStatesInARow(t *testing.T) {
+	read := func(version string, available int32, image string) *Workload {
+		d := state{1, 1, 3, 3, available}.deployment()
+		d.ResourceVersion, d.Spec.Template.Spec.Containers[0].Image = version, image
+		w, _ := Read(deployments, d, Reading{})
+		return w
+	}
+	annotated := state{2, 1, 3, 3, 3}.deployment()
+	annotated.ResourceVersion = "50"
+	unobserved, _ := Read(deployments, annotated, Reading{})
+	tests := []struct {
+		name          string
+		earlier, then *Workload
+		want          string
+	}{
+		{"it served before", read("40", 3, ""), read("50", 1, ""), "40"},
+		{"it did not serve before", read("40", 0, ""), read("50", 1, ""), "50"},
+		{"it serves no more", read("40", 3, ""), read("50", 0, ""), ""},
+		{"it served with another template", read("40", 3, "app:1"), read("50", 3, "app:2"), "50"},
+		{"its annotations were written, and its status is about the time before", read("40", 3, ""), unobserved, "40"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got := test.then.After(test.earlier, true).ServingSince; got != test.want {
+				t.Errorf("it serves since %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestPodsThatAreNotReadyAreNoRollout(t *testing.T) {
+	three := int32(3)
+	available := func(reason string) []appsv1.DeploymentCondition {
+		return []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: reason}}
+	}
+	deployment := func(updated int32, reason string) Progress {
+		return deploymentProgress(&appsv1.Deployment{Spec: appsv1.DeploymentSpec{Replicas: &three}, Status: appsv1.DeploymentStatus{
+			Replicas: 3, UpdatedReplicas: updated, AvailableReplicas: 2, Conditions: available(reason),
+		}})
+	}
+	set := func(current string, ready int32) Progress {
+		return statefulSetProgress(&appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Replicas: &three}, Status: appsv1.StatefulSetStatus{
+			Replicas: 3, UpdatedReplicas: 3, ReadyReplicas: ready, AvailableReplicas: 2, CurrentRevision: current, UpdateRevision: "b",
+		}})
+	}
+	rollout := func(stable, updated string) Progress {
+		return readRollout(t, `{"replicas":3}`, `{"observedGeneration":"2","phase":"Progressing","stableRS":"`+stable+`","currentPodHash":"b","replicas":3,`+
+			`"updatedReplicas":`+updated+`,"availableReplicas":2}`).Progress
+	}
+	tests := []struct {
+		name string
+		got  Progress
+		want bool
+	}{
+		{"a Deployment whose rollout was complete", deployment(3, "NewReplicaSetAvailable"), true},
+		{"a Deployment whose rollout goes on", deployment(3, "ReplicaSetUpdated"), false},
+		{"a StatefulSet whose rollout was complete", set("b", 2), true},
+		{"a StatefulSet whose rollout goes on", set("a", 2), false},
+		{"a StatefulSet whose pods are ready, but not for long enough", set("b", 3), false},
+		{"a Rollout that was promoted", rollout("b", "3"), true},
+		{"a Rollout that was not", rollout("a", "3"), false},
+		{"two controllers, of which one rolls", deployment(3, "NewReplicaSetAvailable").with(rollingOut), false},
+		{"two controllers, of which one is complete", rolledOut.with(deployment(3, "NewReplicaSetAvailable")), true},
+	}
+	for _, test := range tests {
+		if test.got.State != Progressing || test.got.Unready != test.want {
+			t.Errorf("%s: got state %d, unready %t, want state %d, %t", test.name, test.got.State, test.got.Unready, Progressing, test.want)
+		}
+	}
 }

@@ -3,12 +3,10 @@ package workload
 import (
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	appsv1 "k8s.io/api/apps/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
@@ -170,36 +168,6 @@ func TestTheRecordIsAsBeforeARollThatWasReverted(t *testing.T) {
 	}
 	if got := w.Unrolled(rolled, nil)["secret/db"]; got.SameChange(rolled["secret/db"]) || got.Fingerprint == "x" {
 		t.Errorf("without an entry of before the record has %s", got)
-	}
-}
-
-func TestTheManagerOfTheLastWriteIsKnown(t *testing.T) {
-	at := func(manager, subresource string, seconds int) metav1.ManagedFieldsEntry {
-		return metav1.ManagedFieldsEntry{
-			Manager: manager, Subresource: subresource, Time: &metav1.Time{Time: written.Add(time.Duration(seconds) * time.Second)},
-		}
-	}
-	tests := []struct {
-		name    string
-		entries []metav1.ManagedFieldsEntry
-		want    string
-		isLast  bool
-	}{
-		{"nobody is known", nil, "", false},
-		{"the newest", []metav1.ManagedFieldsEntry{at("helm", "", 2), at("kubectl", "", 1)}, "helm", false},
-		{"not one of the status", []metav1.ManagedFieldsEntry{at("helm", "", 1), at("controller", "status", 2)}, "helm", false},
-		{"not the actuator", []metav1.ManagedFieldsEntry{at("helm", "", 1), at(FieldManager, "", 2)}, "helm", false},
-		{"the later one of a second", []metav1.ManagedFieldsEntry{at("helm", "", 1), at("operator", "", 1)}, "operator", false},
-		{"after the actuator", []metav1.ManagedFieldsEntry{at(FieldManager, "", 2), at("operator", "", 3)}, "operator", true},
-		{"in the same second as the actuator", []metav1.ManagedFieldsEntry{at("operator", "", 2), at(FieldManager, "", 2)}, "operator", true},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			got, isLast := lastManager(&metav1.ObjectMeta{ManagedFields: test.entries})
-			if got != test.want || isLast != test.isLast {
-				t.Errorf("got %q, the last: %t, want %q, %t", got, isLast, test.want, test.isLast)
-			}
-		})
 	}
 }
 

@@ -9,6 +9,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+func TestTheWritesOfTheActuatorAreToldFromThoseOfOthers(t *testing.T) {
+	at := func(minute int) time.Time { return time.Date(2026, 3, 14, 15, minute, 0, 0, time.UTC) }
+	entry := func(manager, subresource string, minute int) metav1.ManagedFieldsEntry {
+		return metav1.ManagedFieldsEntry{Manager: manager, Subresource: subresource, Time: &metav1.Time{Time: at(minute)}}
+	}
+	w, ok := Read(deployments, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop", ManagedFields: []metav1.ManagedFieldsEntry{
+		entry("helm", "", 1), entry("kubectl", "", 2), entry(FieldManager, "", 3), entry("kube-controller-manager", "status", 4),
+	}}}, Reading{})
+	if !ok {
+		t.Fatal("it cannot be read")
+	}
+	if !w.Edited.Equal(at(2)) || !w.Patched.Equal(at(3)) || !w.Written.Equal(at(3)) {
+		t.Errorf("edited at %s, patched at %s, written at %s", w.Edited, w.Patched, w.Written)
+	}
+}
+
 // ownsRecord is a set of fields with the record, and of others as they are beside it.
 const ownsRecord = `{"f:metadata":{"f:annotations":{".":{},"f:keyturn.dev/rolled":{},"f:keyturn.dev/rolls":{}}},"f:spec":{"f:template":{` +
 	`"f:metadata":{"f:annotations":{"f:keyturn.dev/revision":{}}},"f:spec":{"f:containers":{"k:{\"name\":\"app\"}":{"f:image":{}}}}}}}`
@@ -168,4 +184,77 @@ func FuzzOwns(f *testing.F) {
 			t.Errorf("%s has it: got %t, want %t", encoded, got, want)
 		}
 	})
+}
+
+func TestTheManagerOfTheLastWriteIsKnown(t *testing.T) {
+	at := func(manager, subresource string, seconds int) metav1.ManagedFieldsEntry {
+		return metav1.ManagedFieldsEntry{
+			Manager: manager, Subresource: subresource, Time: &metav1.Time{Time: written.Add(time.Duration(seconds) * time.Second)},
+		}
+	}
+	tests := []struct {
+		name    string
+		entries []metav1.ManagedFieldsEntry
+		want    string
+		isLast  bool
+	}{
+		{"nobody is known", nil, "", false},
+		{"the newest", []metav1.ManagedFieldsEntry{at("helm", "", 2), at("kubectl", "", 1)}, "helm", false},
+		{"not one of the status", []metav1.ManagedFieldsEntry{at("helm", "", 1), at("controller", "status", 2)}, "helm", false},
+		{"not the actuator", []metav1.ManagedFieldsEntry{at("helm", "", 1), at(FieldManager, "", 2)}, "helm", false},
+		{"the later one of a second", []metav1.ManagedFieldsEntry{at("helm", "", 1), at("operator", "", 1)}, "operator", false},
+		{"after the actuator", []metav1.ManagedFieldsEntry{at(FieldManager, "", 2), at("operator", "", 3)}, "operator", true},
+		{"in the same second as the actuator", []metav1.ManagedFieldsEntry{at("operator", "", 2), at(FieldManager, "", 2)}, "operator", true},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got, isLast := lastManager(&metav1.ObjectMeta{ManagedFields: test.entries})
+			if got != test.want || isLast != test.isLast {
+				t.Errorf("got %q, the last: %t, want %q, %t", got, isLast, test.want, test.isLast)
+			}
+		})
+	}
+}
+
+// The API server gives the name of its program to a client that names no field manager.
+func TestPeopleAreToldFromToolsByTheirFieldManagers(t *testing.T) {
+	const other = `{"f:metadata":{"f:annotations":{"f:keyturn.dev/hold":{}},"f:labels":{"f:keyturn.dev/rolled":{}}},"f:spec":{"f:replicas":{}}}`
+	update := metav1.ManagedFieldsOperationUpdate
+	tests := []struct {
+		manager             string
+		operation           metav1.ManagedFieldsOperationType
+		subresource, fields string
+		want                bool
+	}{
+		{"kubectl", update, "", ownsRevision, true},
+		{"kubectl", update, "", ownsRolled, true},
+		{"kubectl.exe", update, "", ownsRevision, true},
+		{"kubectl-1.34.exe", update, "", ownsRevision, true},
+		{"oc", update, "", ownsRevision, true},
+		{"kubectl-argo-rollouts", update, "", ownsRevision, true},
+
+		{"kubectl", metav1.ManagedFieldsOperationApply, "", ownsRevision, false},
+		{"kubectl", update, "status", ownsRevision, false},
+		{"kubectl", update, "scale", other, false},
+		{"kubectl", update, "", other, false},
+		{"kubectl-replace", update, "", ownsRevision, false},
+		{"kubectl-rollout", update, "", ownsRevision, false},
+		{"kubectl-client-side-apply", update, "", ownsRevision, false},
+		{"kubectlx", update, "", ownsRevision, false},
+		{"helm", update, "", ownsRevision, false},
+		{"", update, "", ownsRevision, false},
+		{ancientManager, update, "", ownsRevision, false},
+		{FieldManager, update, "", ownsRevision, false},
+	}
+	for _, test := range tests {
+		entry := ownedBy(test.manager, test.fields)
+		entry.Operation, entry.Subresource = test.operation, test.subresource
+		got := undoneBy(&metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{ownedBy("helm", other), entry}})
+		if want := test.manager; got != want && test.want || got != "" && !test.want {
+			t.Errorf("%s of %q, subresource %q: got %q, want that it undoes: %t", test.operation, test.manager, test.subresource, got, test.want)
+		}
+	}
+	if got := undoneBy(&metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubectl", Operation: update}}}); got != "" {
+		t.Errorf("of an entry without fields: got %q", got)
+	}
 }

@@ -83,49 +83,6 @@ func TestWhatBecomesOfARollIsSeenFromTheWorkload(t *testing.T) {
 	}
 }
 
-// The API server gives the name of its program to a client that names no field manager.
-func TestPeopleAreToldFromToolsByTheirFieldManagers(t *testing.T) {
-	const other = `{"f:metadata":{"f:annotations":{"f:keyturn.dev/hold":{}},"f:labels":{"f:keyturn.dev/rolled":{}}},"f:spec":{"f:replicas":{}}}`
-	update := metav1.ManagedFieldsOperationUpdate
-	tests := []struct {
-		manager             string
-		operation           metav1.ManagedFieldsOperationType
-		subresource, fields string
-		want                bool
-	}{
-		{"kubectl", update, "", ownsRevision, true},
-		{"kubectl", update, "", ownsRolled, true},
-		{"kubectl.exe", update, "", ownsRevision, true},
-		{"kubectl-1.34.exe", update, "", ownsRevision, true},
-		{"oc", update, "", ownsRevision, true},
-		{"kubectl-argo-rollouts", update, "", ownsRevision, true},
-
-		{"kubectl", metav1.ManagedFieldsOperationApply, "", ownsRevision, false},
-		{"kubectl", update, "status", ownsRevision, false},
-		{"kubectl", update, "scale", other, false},
-		{"kubectl", update, "", other, false},
-		{"kubectl-replace", update, "", ownsRevision, false},
-		{"kubectl-rollout", update, "", ownsRevision, false},
-		{"kubectl-client-side-apply", update, "", ownsRevision, false},
-		{"kubectlx", update, "", ownsRevision, false},
-		{"helm", update, "", ownsRevision, false},
-		{"", update, "", ownsRevision, false},
-		{ancientManager, update, "", ownsRevision, false},
-		{FieldManager, update, "", ownsRevision, false},
-	}
-	for _, test := range tests {
-		entry := ownedBy(test.manager, test.fields)
-		entry.Operation, entry.Subresource = test.operation, test.subresource
-		got := undoneBy(&metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{ownedBy("helm", other), entry}})
-		if want := test.manager; got != want && test.want || got != "" && !test.want {
-			t.Errorf("%s of %q, subresource %q: got %q, want that it undoes: %t", test.operation, test.manager, test.subresource, got, test.want)
-		}
-	}
-	if got := undoneBy(&metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubectl", Operation: update}}}); got != "" {
-		t.Errorf("of an entry without fields: got %q", got)
-	}
-}
-
 // This is a known limit: managedFields do not say who has removed an annotation.
 func TestTheFirstRollOfAStatefulSetOrADaemonSetThatAPersonUndidCountsAsReverted(t *testing.T) {
 	template := webDeployment("50", nil).Spec.Template

@@ -8,6 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 // fenced is a workload of one kind at the API server.
@@ -117,5 +119,32 @@ func TestAPatchKeepsTheAnnotationsThatOthersAddMeanwhile(t *testing.T) {
 	}
 	if !strings.Contains(string(p.Body), `"path":"/metadata/annotations/keyturn.dev~1rolled"`) {
 		t.Errorf("the patch is %s", p.Body)
+	}
+}
+
+func TestTheSubjectOfARollIsItsChanges(t *testing.T) {
+	db := events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"}
+	write := func(source events.Source, rolled RolledFor) Write {
+		return Write{Changes: []Change{{Source: source}}, Rolled: map[string]RolledFor{source.String(): rolled}}
+	}
+	rolled := RolledFor{Fingerprint: "k0000000a:one", Version: "7", UID: "uid"}
+	otherKey := RolledFor{Fingerprint: "k0000000b:other", Version: "7", UID: "uid"}
+	class := events.Source{Kind: events.KindSecretProviderClass, Namespace: "shop", Name: "db"}
+	for _, tt := range []struct {
+		name string
+		a, b Write
+		same bool
+	}{
+		{"the same change under another key", write(db, rolled), write(db, otherKey), true},
+		{"a later change", write(db, rolled), write(db, RolledFor{Fingerprint: "k0000000a:one", Version: "8", UID: "uid"}), false},
+		{"another object of the name", write(db, rolled), write(db, RolledFor{Fingerprint: "k0000000a:one", Version: "7", UID: "other"}), false},
+		{"the deletion after it", write(db, rolled), write(db, DeletedAfter(rolled)), false},
+		{"what changes without a new version", write(class, rolled), write(class, RolledFor{Fingerprint: "k0000000a:two", Version: "7", UID: "uid"}), false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if same := tt.a.subject() == tt.b.subject(); same != tt.same {
+				t.Errorf("got the same subject: %t, want %t", same, tt.same)
+			}
+		})
 	}
 }

@@ -1,0 +1,272 @@
+package workload
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestTheNextRollIsAnIntervalAfterTheLast(t *testing.T) {
+	const at = "2026-03-14T15:09:26Z"
+	tests := []struct {
+		name        string
+		annotations map[string]string
+		flag        time.Duration
+		now         time.Duration // after the last roll
+		want        time.Duration // zero: at once
+		problem     bool
+	}{
+		{name: "none is asked for", annotations: map[string]string{annotationRolledAt: at}},
+		{name: "it was never rolled", annotations: map[string]string{AnnotationMinInterval: "10m"}},
+		{
+			name: "it has just been rolled", want: 10 * time.Minute,
+			annotations: map[string]string{AnnotationMinInterval: "10m", annotationRolledAt: at},
+		},
+		{name: "it is over", now: 10 * time.Minute, annotations: map[string]string{AnnotationMinInterval: "10m", annotationRolledAt: at}},
+		{name: "of the flag", flag: time.Hour, want: time.Hour, annotations: map[string]string{annotationRolledAt: at}},
+		{
+			name: "of the annotation rather than of the flag", flag: time.Hour, want: time.Minute,
+			annotations: map[string]string{AnnotationMinInterval: "1m", annotationRolledAt: at},
+		},
+		{name: "of no time, whatever the flag says", flag: time.Hour, annotations: map[string]string{AnnotationMinInterval: "0s", annotationRolledAt: at}},
+		{
+			name: "who rolled it has a clock that is a little ahead", now: -clockTolerance, want: 10 * time.Minute,
+			annotations: map[string]string{AnnotationMinInterval: "10m", annotationRolledAt: at},
+		},
+		{
+			name: "it was rolled in the future", now: -clockTolerance - 1,
+			annotations: map[string]string{AnnotationMinInterval: "10m", annotationRolledAt: at},
+		},
+		{
+			name: "with a typo that of the flag counts", flag: time.Hour, want: time.Hour, problem: true,
+			annotations: map[string]string{AnnotationMinInterval: "10 minutes", annotationRolledAt: at},
+		},
+		{name: "a negative one is refused", problem: true, annotations: map[string]string{AnnotationMinInterval: "-1m", annotationRolledAt: at}},
+	}
+	last, _ := time.Parse(time.RFC3339, at)
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			w, _ := Read(deployments, webDeployment("50", test.annotations), Reading{MinInterval: test.flag})
+			end, waits := w.NextRoll(last.Add(test.now))
+			if want := test.want > 0; waits != want || waits && !end.Equal(last.Add(test.want)) {
+				t.Errorf("it waits: %t, until %s", waits, end)
+			}
+			if got := len(w.Problems) > 0; got != test.problem {
+				t.Errorf("the problems are %v", w.Problems)
+			}
+		})
+	}
+}
+
+func TestARollRecordsItsTimeWhereAnIntervalApplies(t *testing.T) {
+	meta := metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "w", Annotations: map[string]string{AnnotationMinInterval: "10m"}}
+	decided := time.Date(2026, 3, 14, 15, 9, 25, 1, time.UTC)
+	for _, kind := range BuiltIn() {
+		t.Run(kind.Name, func(t *testing.T) {
+			f := newFenced(t, kind, everyKind(meta, corev1.PodTemplateSpec{})[kind.Name])
+			if err := f.send(f.patchOf(f.read(), "1", Write{RolledAt: decided})); err != nil {
+				t.Fatal(err)
+			}
+			if end, waits := f.read().NextRoll(decided); waits {
+				t.Errorf("a patch that only records begins an interval until %s", end)
+			}
+			if err := f.send(f.patchOf(f.read(), "2", Write{Rolls: true, RolledAt: decided})); err != nil {
+				t.Fatal(err)
+			}
+			if end, _ := f.read().NextRoll(decided); !end.Equal(decided.Truncate(time.Second).Add(time.Second + 10*time.Minute)) {
+				t.Errorf("the interval ends at %s", end)
+			}
+		})
+	}
+	w, _ := Read(deployments, webDeployment("50", nil), Reading{})
+	p, err := deployments.Patch(w, Write{Rolls: true, RolledAt: decided})
+	if err != nil || strings.Contains(string(p.Body), annotationRolledAt[len("keyturn.dev/"):]) {
+		t.Errorf("without an interval its time is recorded: %s, %v", p.Body, err)
+	}
+}
+
+func TestTheLastRollIsTheNewestThatIsNoted(t *testing.T) {
+	now := time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
+	tests := []struct {
+		name              string
+		mark, noted, want time.Time
+	}{
+		{name: "of the mark", mark: now.Add(-time.Minute), noted: now.Add(-time.Hour), want: now.Add(-time.Minute)},
+		{name: "of the interval", noted: now.Add(-time.Hour), want: now.Add(-time.Hour)},
+		{name: "not one in the future", noted: now.Add(time.Hour)},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := &Workload{record: record{Last: Last{At: tt.mark}, rolledAt: tt.noted}}
+			if got := w.LastRoll(now); !got.Equal(tt.want) {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestHowLongPodsMustStayReady(t *testing.T) {
+	tests := []struct {
+		name, text string
+		want       time.Duration
+		problem    bool
+	}{
+		{name: "without the annotation", want: time.Minute},
+		{name: "with it", text: "90s", want: 90 * time.Second},
+		{name: "with a typo that of the flag", text: "5 minutes", want: time.Minute, problem: true},
+		{name: "and with one of more than a day", text: "24h1s", want: time.Minute, problem: true},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			w, _ := Read(deployments, webDeployment("50", map[string]string{AnnotationBake: test.text}), Reading{Bake: time.Minute})
+			if got := w.Bake(); got != test.want || (len(w.Problems) > 0) != test.problem {
+				t.Errorf("got %s with the problems %v, want %s", got, w.Problems, test.want)
+			}
+		})
+	}
+}
+
+func TestOnlyPodsThatStayTryTheContent(t *testing.T) {
+	some, _ := Read(deployments, webDeployment("50", nil), Reading{})
+	scaled := webDeployment("50", nil)
+	scaled.Spec.Replicas = new(int32)
+	scaled.Status = appsv1.DeploymentStatus{}
+	none, _ := Read(deployments, scaled, Reading{})
+	run := *some
+	run.starts = true
+	one := int32(1)
+	set := &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Replicas: &one, UpdateStrategy: appsv1.StatefulSetUpdateStrategy{
+		RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{Partition: &one},
+	}}}
+	frozen := *some
+	frozen.Progress = statefulSetProgress(set)
+	if !some.Tries() || none.Tries() || run.Tries() || frozen.Tries() {
+		t.Errorf("with pods: %t, without: %t, of a run: %t, below a partition: %t", some.Tries(), none.Tries(), run.Tries(), frozen.Tries())
+	}
+}
+
+func TestAWorkloadIsRolledTooOftenWithinAnHour(t *testing.T) {
+	const first = "2026-03-14T15:09:26Z"
+	rolled := func(count string, others ...string) map[string]string {
+		on := map[string]string{annotationRolls: count + " since " + first}
+		if len(others) > 0 {
+			on[AnnotationMaxRollsPerHour] = others[0]
+		}
+		return on
+	}
+	tests := []struct {
+		name          string
+		annotations   map[string]string
+		flag          int
+		now           time.Duration // after the first roll
+		want, problem bool
+	}{
+		{name: "without a limit", annotations: rolled("900")},
+		{name: "less often", annotations: rolled("2"), flag: 3},
+		{name: "as often", annotations: rolled("3"), flag: 3, want: true},
+		{name: "the hour is about to end", annotations: rolled("3"), flag: 3, now: time.Hour - 1, want: true},
+		{name: "the hour is over", annotations: rolled("3"), flag: 3, now: time.Hour},
+		{name: "of its annotation rather than of the flag", annotations: rolled("3", "5"), flag: 3},
+		{name: "any number, whatever the flag says", annotations: rolled("900", "0"), flag: 3},
+		{name: "with a typo that of the flag counts", annotations: rolled("3", "ten"), flag: 3, want: true, problem: true},
+		{name: "who rolled it has a clock that is a little ahead", annotations: rolled("3"), flag: 3, now: -clockTolerance, want: true},
+		{name: "it was rolled in the future", annotations: rolled("3"), flag: 3, now: -clockTolerance - 1},
+		{name: "the count is no count", annotations: map[string]string{annotationRolls: "many since " + first}, flag: 3},
+	}
+	since, _ := time.Parse(time.RFC3339, first)
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			w, _ := Read(deployments, webDeployment("50", test.annotations), Reading{MaxRollsPerHour: test.flag})
+			end, said, is := w.TooOften(since.Add(test.now))
+			if is != test.want || is && (!end.Equal(since.Add(time.Hour)) || !strings.HasSuffix(said, " since "+first)) {
+				t.Errorf("it was rolled too often: %t, until %s: %s", is, end, said)
+			}
+			if got := len(w.Problems) > 0; got != test.problem {
+				t.Errorf("the problems are %v", w.Problems)
+			}
+		})
+	}
+}
+
+func TestARollIsCountedUntilTheHourOfTheFirstIsOver(t *testing.T) {
+	meta := metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "w", Annotations: map[string]string{AnnotationMaxRollsPerHour: "3"}}
+	began := time.Date(2026, 3, 14, 15, 9, 25, 1, time.UTC)
+	for _, kind := range BuiltIn() {
+		t.Run(kind.Name, func(t *testing.T) {
+			f := newFenced(t, kind, everyKind(meta, corev1.PodTemplateSpec{})[kind.Name])
+			send := func(version string, write Write) {
+				t.Helper()
+				if err := f.send(f.patchOf(f.read(), version, write)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			send("1", Write{RolledAt: began})
+			send("2", Write{Rolls: true, RolledAt: began})
+			send("3", Write{Rolls: true, RolledAt: began.Add(time.Minute)})
+			if got := f.read().stored.text(annotationRolls); got != "2 since 2026-03-14T15:09:26Z" {
+				t.Errorf("after two rolls it says %q", got)
+			}
+			send("4", Write{Rolls: true, RolledAt: began.Add(time.Hour + time.Second)})
+			if got := f.read().stored.text(annotationRolls); got != "1 since 2026-03-14T16:09:27Z" {
+				t.Errorf("after one in the next hour it says %q", got)
+			}
+		})
+	}
+	w, _ := Read(deployments, webDeployment("50", nil), Reading{})
+	p, err := deployments.Patch(w, Write{Rolls: true, RolledAt: began})
+	if err != nil || strings.Contains(string(p.Body), annotationRolls[len("keyturn.dev/"):]+`"`) {
+		t.Errorf("without a limit it is counted: %s, %v", p.Body, err)
+	}
+}
+
+func TestRollsAreCountedAlthoughSomeoneTakesTheCountAway(t *testing.T) {
+	now := time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
+	at := func(version, text string) *Workload {
+		on := map[string]string{}
+		if text != "" {
+			on[annotationRolls] = text
+		}
+		w, _ := Read(deployments, webDeployment(version, on), Reading{MaxRollsPerHour: 3})
+		return w
+	}
+	const three, two, next = "3 since 2026-03-14T15:09:26Z", "2 since 2026-03-14T15:09:26Z", "1 since 2026-03-14T16:09:26Z"
+	for text, want := range map[string]string{"": three, two: three, "x": three, "9 since 2026-03-14T14:00:00Z": three, next: next} {
+		w := at("51", text).After(at("50", three), true)
+		if got := w.rolls.String(); got != want {
+			t.Errorf("with %q it has %s, want %s", text, got, want)
+		}
+		p, err := deployments.Patch(w, Write{Rolls: true, RolledAt: now.Add(time.Minute)})
+		if want == three && (err != nil || !strings.Contains(string(p.Body), "4 since")) {
+			t.Errorf("with %q the patch is %s, %v", text, p.Body, err)
+		}
+	}
+	other := at("51", "")
+	other.ID.UID = "another"
+	if _, _, is := other.After(at("50", three), true).TooOften(now); is {
+		t.Error("another workload of the name has its rolls")
+	}
+}
+
+// It was written by a leader whose clock was ahead, or manually.
+func TestRollsOfTheFutureEndWithTheAnnotation(t *testing.T) {
+	now := time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
+	at := func(version, text string, written time.Time) *Workload {
+		d := webDeployment(version, map[string]string{annotationRolls: text})
+		d.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: FieldManager, Operation: metav1.ManagedFieldsOperationUpdate, Time: &metav1.Time{Time: written}}}
+		w, _ := Read(deployments, d, Reading{MaxRollsPerHour: 3})
+		return w
+	}
+	w := at("50", "1 since 2026-03-14T19:09:26Z", now)
+	for i := range 10 {
+		rolled := now.Add(time.Duration(i) * time.Minute)
+		if _, _, is := w.TooOften(rolled); is {
+			return
+		}
+		w = at("5"+string(rune('1'+i)), w.rolls.and(rolled).String(), rolled).After(w, true)
+	}
+	t.Error("ten rolls in ten minutes, with a limit of three")
+}
