@@ -16,8 +16,7 @@ import (
 	"github.com/keyturn/keyturn/internal/kube"
 )
 
-// cronJobs is the kind CronJob. A roll changes the job template, which then shows what the next job runs with. It starts no job, and
-// touches no running one.
+// cronJobs is the kind CronJob. A roll changes the job template, with which the next job runs. It starts no job, and touches no running one.
 var cronJobs = Kind{
 	Name: "cronjob", APIVersion: "batch/v1", Title: "CronJob", Resource: "cronjobs",
 	Example: &batchv1.CronJob{},
@@ -103,9 +102,8 @@ func (o startedCronJobs) Patch(ctx context.Context, name string, p Patch) (runti
 	return o.record(ctx, name, p, cronJob)
 }
 
-// record writes what a Job was started for. It retries until the context is done, because a later attempt at the whole patch would start another
-// Job if this one is deleted by then, as with a time to live of 0. If the patch is still refused then, or cannot succeed, that is treated like
-// missing permission: the error wraps ErrUnrecorded.
+// record writes what a Job was started for. It retries until the context is done: a later attempt at the whole patch would start another Job if this
+// one is deleted by then. A patch that is still refused counts like missing permission: the error wraps ErrUnrecorded.
 func (o startedCronJobs) record(ctx context.Context, name string, p Patch, tried *batchv1.CronJob) (runtime.Object, error) {
 	for delays := kube.PatchBackoff(); ; {
 		cronJob, err := o.cronJobs.send(ctx, name, p)
@@ -183,8 +181,8 @@ func copyMark(meta *metav1.ObjectMeta, annotations map[string]string) {
 	}
 }
 
-// startedName returns the name of the Job of a CronJob to start for some changes. It does not depend on the record of the CronJob, so everyone
-// who starts the Job uses the same name. The name of a CronJob has at most 52 characters, and that of a Job 63.
+// startedName returns the name of the Job to start for some changes. It does not depend on the record of the CronJob, so all who start it use the
+// same name. The name of a CronJob has at most 52 characters, and that of a Job 63.
 func startedName(cronJob *batchv1.CronJob, subject string) string {
 	return cronJob.Name + "-" + shortHash(string(cronJob.UID)+"/"+subject, 5)
 }

@@ -9,8 +9,7 @@ import (
 )
 
 const (
-	// AnnotationRollNow is the annotation, on a workload, that rolls it for pending changes even if something that people have configured holds
-	// them back. Each value works once.
+	// AnnotationRollNow, on a workload, rolls it for pending changes even if people hold them back. Each value works once.
 	AnnotationRollNow = "keyturn.dev/roll-now"
 	// annotationRolledNow is the value of AnnotationRollNow at the last roll.
 	annotationRolledNow = "keyturn.dev/rolled-now"
@@ -56,8 +55,7 @@ func (w *Workload) readRollNow(value string) {
 	w.now = w.now.and(value)
 }
 
-// mayRoll returns the tests that make the API server refuse a patch that rolls if the workload has been put on hold since. If people have asked for
-// the roll, it records that instead.
+// mayRoll returns the test that the workload has not been put on hold since. If people have asked for the roll, it records that instead.
 func (w *Workload) mayRoll(write Write) []operation {
 	switch {
 	case !write.Rolls:

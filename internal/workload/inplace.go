@@ -21,13 +21,11 @@ type InPlace struct {
 
 	// refused says why the pods cannot be asked to reload at all. Empty if they can.
 	refused string
-	// files has, for each source that the pods read, the reason why a running pod does not see it change. The reason is empty for files that
-	// the kubelet refreshes.
+	// files has, for each source that the pods read, why a running pod does not see it change. It is empty for files that the kubelet refreshes.
 	files map[useKey]string
 }
 
-// Refuses returns why running pods do not see a change of a source, for people. It is empty if they do, once the kubelet has refreshed
-// their files.
+// Refuses returns why running pods do not see a change of a source. It is empty if they do, after the kubelet has refreshed their files.
 func (p *InPlace) Refuses(source events.Source) string {
 	if p.refused != "" {
 		return p.refused
@@ -118,8 +116,7 @@ func filesOf(spec *corev1.PodSpec) map[useKey]string {
 // readFiles maps each source that pods read to the reason why a running pod does not see it change. The reason is empty if it does.
 type readFiles map[useKey]string
 
-// container adds what a container reads as environment variables, and records in mounted how it mounts volumes. Why is the reason why it does
-// not see changes of what it mounts, empty if it does.
+// container adds what a container reads as environment variables, and notes in mounted how it mounts volumes. Why is why it sees no changes of those.
 func (f readFiles) container(c *corev1.Container, why string, mounted map[string]string) {
 	env := make(uses)
 	env.container(c)
@@ -164,8 +161,8 @@ const (
 	maxEndpoint  = 512
 )
 
-// parseEndpoint reads the value of AnnotationReload. The value names no host, so that permission to annotate a workload allows no requests except
-// to its own pods. Errors do not quote the value, which may be a URL with a credential.
+// parseEndpoint reads AnnotationReload. The value names no host, so permission to annotate a workload allows no requests except to its own pods.
+// Errors do not quote the value, which may be a URL with a credential.
 func parseEndpoint(text string) (Endpoint, error) {
 	wrong := func(problem string) (Endpoint, error) {
 		return Endpoint{}, fmt.Errorf("%s: write %s", problem, endpointForm)
@@ -198,8 +195,7 @@ var (
 	errDotPath = errors.New("has a path with a . or .. element")
 )
 
-// validatePath returns an error unless path is a valid URL path: without query and fragment, and without anything that servers or proxies might
-// interpret differently.
+// validatePath refuses a query, a fragment, and anything else that servers or proxies might interpret differently.
 func validatePath(path string) error {
 	for i := 0; i < len(path); i++ {
 		c := path[i]

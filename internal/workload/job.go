@@ -48,8 +48,7 @@ func recreatedBy(meta *metav1.ObjectMeta) (name string, uid types.UID, is bool) 
 	return name, types.UID(text), is && name != "" && name != meta.Name && text != ""
 }
 
-// isRecreatable reports whether Keyturn may recreate a Job: it belongs to no CronJob and no other controller, keeps no manifest, and is not
-// being deleted.
+// isRecreatable reports whether a Job has no controller such as a CronJob, keeps no manifest, and is not being deleted.
 func isRecreatable(meta *metav1.ObjectMeta) bool {
 	_, kept := meta.Annotations[annotationRecreates]
 	return !kept && meta.DeletionTimestamp == nil && metav1.GetControllerOfNoCopy(meta) == nil
@@ -58,8 +57,7 @@ func isRecreatable(meta *metav1.ObjectMeta) bool {
 // shadowSuffix ends the name of a shadow: a Job that keeps the manifest of another one.
 const shadowSuffix = "-keyturn"
 
-// maxShadowName is the longest name of a shadow. The name of a Job may have 63 characters, and that of an Indexed Job must leave room for the
-// index of its last pod.
+// maxShadowName is the longest name of a shadow. That of an Indexed Job must leave room for the index of its last pod in 63 characters.
 const maxShadowName = 52
 
 // shadowManager is the managedBy of a shadow: the Job controller starts no pods of it, even if someone resumes it, as queues do.
@@ -102,8 +100,7 @@ func recreatedOf(shadow *batchv1.Job) *batchv1.Job {
 	return withoutSystem(job)
 }
 
-// manifestMeta returns the metadata that a client wrote, without that of the API server. Finalizers are left out, because
-// they belong to one object.
+// manifestMeta returns the metadata that a client wrote. Finalizers are left out, because they belong to one object.
 func manifestMeta(meta *metav1.ObjectMeta) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Name: meta.Name, Namespace: meta.Namespace, Labels: maps.Clone(meta.Labels), Annotations: maps.Clone(meta.Annotations),

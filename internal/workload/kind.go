@@ -23,8 +23,8 @@ type Kind struct {
 	Resource string
 	// plural is Resource without the group, for a kind that comes from configuration. It is empty for all other kinds.
 	plural string
-	// Component is the folder under deploy/components that grants the permissions on a kind whose CRD may be installed and removed at any time.
-	// If empty, the API server always serves the kind, and deploy/base grants them.
+	// Component is the folder under deploy/components that grants the permissions on a kind whose CRD may come and go. If it is empty, the API server
+	// always serves the kind, and deploy/base grants them.
 	Component string
 	// Manifest is what under deploy grants the permissions, if neither Component nor deploy/base does.
 	Manifest string
@@ -83,10 +83,9 @@ type kindState struct {
 // Objects returns the client for the workloads of this kind in a namespace.
 func (k Kind) Objects(c Clients, namespace string) Objects { return k.client(c, namespace) }
 
-// Restore returns a patch for a workload that stands for another one (see Workload.StandsFor). The patch creates the other workload if that
-// does not exist. If another workload keeps the manifest by now, the patch changes nothing. If the other workload still exists unchanged, the
-// patch abandons its manifest only if abandons is true, because the API server may still have to carry out a deletion that an earlier actuator
-// sent before it ended.
+// Restore returns a patch for a workload that stands for another one (see Workload.StandsFor): it creates the other one, unless that exists. If that
+// exists unchanged, its manifest is abandoned only if abandons is true: the API server may still carry out a deletion that an earlier actuator has
+// sent.
 func (k Kind) Restore(w *Workload, abandons bool) Patch {
 	return Patch{restores: types.UID(w.ID.UID), abandons: abandons}
 }

@@ -29,8 +29,8 @@ const (
 	wasFailing = "failing"
 )
 
-// Last is the mark of the last roll of a workload, or of its last reload in place: whoever reads the workload knows from it what was done, and
-// with the pod template what became of that, without any other memory. Nothing is concluded from the zero value, which stands for no mark.
+// Last is the mark of the last roll of a workload, or of its last reload in place: it says what was done, and with the pod template what became of
+// that. The zero value stands for no mark.
 type Last struct {
 	// Revision is what the roll wrote on the pod template. It is empty for a reload in place.
 	Revision string `json:"rev"`
@@ -50,8 +50,7 @@ type Last struct {
 // WasFailing reports whether the workload was failing before the roll, so that its rollout says nothing about the changes.
 func (l Last) WasFailing() bool { return l.Was == wasFailing }
 
-// Marked is a list of changes in a mark, in the form of changeText. If the last text is "+<n>", the list leaves out n changes, and stands for all
-// that is in the record.
+// Marked is a list of changes in a mark, in the form of changeText. A last text "+<n>" stands for n more changes, and for all that is in the record.
 type Marked []string
 
 // changeText returns how a mark names a change: "<source>@<resourceVersion>/<uid>".

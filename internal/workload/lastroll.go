@@ -9,8 +9,7 @@ import (
 // AtLast reports whether the pod template has the revision of the mark.
 func (w *Workload) AtLast() bool { return w.Last.Revision != "" && w.Revision == w.Last.Revision }
 
-// IsRolling reports whether the rollout of the last roll is in progress, or has failed. One of a pod template that someone has changed since
-// counts as well if it still has the revision.
+// IsRolling reports whether the rollout of the last roll is in progress, or has failed, also after others have changed the rest of the pod template.
 func (w *Workload) IsRolling() bool {
 	return w.AtLast() && w.Progress.State != Complete && !w.Progress.Unready
 }
@@ -20,16 +19,15 @@ func (w *Workload) IsReplaced() bool {
 	return !w.AtLast() && (w.Last.Revision != "" || w.UndoneBy != "")
 }
 
-// recallUndone takes over from an earlier state who has undone the first roll. The pod template does not show that, and the record, which the same
-// write has put back, shows it only until the actuator has written it again.
+// recallUndone takes over from an earlier state who has undone the first roll. The pod template does not show that, and the record only until the
+// actuator has written it again.
 func (w *Workload) recallUndone(earlier *Workload) {
 	if w.UndoneBy == "" && w.Last.At.IsZero() && w.template == earlier.template {
 		w.UndoneBy = earlier.UndoneBy
 	}
 }
 
-// HasFailed reports whether the rollout of the last roll failed. It does so until it has recovered, and the mark is corrected, or until the pod
-// template has another revision.
+// HasFailed reports whether the rollout of the last roll failed, and has neither recovered nor been replaced.
 func (w *Workload) HasFailed() bool { return w.AtLast() && w.Last.Failed != "" }
 
 // Blamed returns the changes of which one may be why the rollout of the last roll failed, if it did: none if the workload was failing before.
@@ -41,8 +39,8 @@ func (w *Workload) Blamed() map[string]RolledFor {
 }
 
 // FailsBefore reports whether the workload fails before it is rolled, so that a failure afterwards says nothing about the changes: its controller has
-// given up, or its pods are not ready although no rollout is in progress. What cannot be told counts as not failing: a DaemonSet does not say
-// whether its rollout is over, and of one that is late only the mark knows.
+// given up, or pods are not ready although no rollout is in progress. A DaemonSet does not say whether its rollout is over, so it counts as not
+// failing.
 func (w *Workload) FailsBefore() bool {
 	switch {
 	case w.Progress.Unready:
@@ -53,8 +51,7 @@ func (w *Workload) FailsBefore() bool {
 	return w.Progress.State == Failed
 }
 
-// Suspects returns the changes of which one may be why the workload failed. It keeps them after the roll is undone, which says nothing about the
-// changes.
+// Suspects returns the changes of which one may be why the workload failed, also after the roll is undone.
 func (w *Workload) Suspects() Marked {
 	switch last := w.Last; {
 	case last.Failed != "":
@@ -86,8 +83,8 @@ func (w *Workload) ChangesIn(list Marked) map[string]RolledFor {
 	return changes
 }
 
-// IsUntold reports whether nobody has told of the last roll, given the revision of the last one that was told of: the actuator was killed before it
-// told, or the answer to its patch was lost.
+// IsUntold reports whether the last roll was never reported, given the revision of the last one that was: the actuator was killed before that, or the
+// answer to its patch was lost.
 func (w *Workload) IsUntold(told string) bool {
 	return w.Last.Revision != "" && w.Last.Revision != told
 }
@@ -123,8 +120,7 @@ const (
 	RollStands Fate = iota
 	// RollReverted means that another client, such as an operator, has put back the pod template during the rollout: pods may have earlier content.
 	RollReverted
-	// RollUndone means that a person has put back the pod template, or the record. It stays so until the next roll, and says nothing about changes
-	// that were made since.
+	// RollUndone means that a person has put back the pod template, or the record. It stays so until the next roll.
 	RollUndone
 	// RollSuperseded means that someone else has written another pod template.
 	RollSuperseded
@@ -146,9 +142,9 @@ type Seen struct {
 	Since time.Time
 }
 
-// Fate returns what has become of the last roll. A workload without a mark can only have been undone. If a person undoes the first roll of a
-// StatefulSet or a DaemonSet, only its pod template changes, and managedFields do not say who has removed an annotation: that counts as reverted,
-// and the workload is rolled again. The record of a Deployment is put back by the same write, so there it is known.
+// Fate returns what has become of the last roll. If a person undoes the first roll of a StatefulSet or a DaemonSet, managedFields do not say who has
+// removed the annotation: that counts as reverted, and the workload is rolled again. For a Deployment, the same write puts back the record, which
+// says who it was.
 func (w *Workload) Fate(seen Seen) Fate {
 	last := w.Last
 	if seen.Before != nil {

@@ -42,8 +42,8 @@ func (v wishes) areLike(other wishes) bool {
 	return v.OptIn.isLike(other.OptIn) && slices.EqualFunc(v.Refs, other.Refs, Reference.isLike)
 }
 
-// Link returns since when the workload has wanted a source as it does now. It returns false if the workload already did when it was first seen, and
-// once the source is recorded.
+// Link returns since when the workload has wanted a source as it does now. It returns false if it did when it was first seen, or if the source is
+// recorded.
 func (w *Workload) Link(source events.Source) (Link, bool) {
 	want, text := w.wants(source), source.String()
 	if !want.Wanted() {
@@ -60,9 +60,8 @@ func (w *Workload) Link(source events.Source) (Link, bool) {
 	return Link{}, false
 }
 
-// LinkAfter sets the links of w, the state after an earlier one, and reports whether w may want sources that the earlier state did not want in this
-// way. Earlier is nil if there is no earlier state. Since is the Version of a new link. If it is empty, nothing is known of the time before, and no
-// link is made.
+// LinkAfter sets the links of w, the state after an earlier one, which may be nil, and reports whether w may want sources in a way in which that did
+// not. Since is the Version of a new link. If it is empty, nothing is known of the time before, and no link is made.
 func (w *Workload) LinkAfter(earlier *Workload, since string) bool {
 	var links []linking
 	var before wishes

@@ -15,8 +15,7 @@ func isOther(manager string) bool { return manager != FieldManager }
 
 func isAnyone(string) bool { return true }
 
-// newestWrite returns the time of the newest write to an object, but not to a subresource, by the selected field managers. It is zero if not
-// known.
+// newestWrite returns the time of the newest write to an object by the selected field managers, but not to a subresource. It is zero if not known.
 func newestWrite(meta *metav1.ObjectMeta, by func(manager string) bool) time.Time {
 	return newestOf(meta, func(entry *metav1.ManagedFieldsEntry) bool { return entry.Subresource == "" && by(entry.Manager) })
 }
@@ -38,9 +37,8 @@ func newestOf(meta *metav1.ObjectMeta, counts func(*metav1.ManagedFieldsEntry) b
 	return newest
 }
 
-// lastManager returns the field manager, such as "kubectl-rollout", of the newest write to an object by someone other than the actuator.
-// Writes to subresources, such as the status, do not count. It is empty if not known. isLast reports whether the actuator wrote nothing
-// after that.
+// lastManager returns the field manager of the newest write to an object, but not to a subresource, by others than the actuator. It is empty if not
+// known. isLast reports whether the actuator wrote nothing after that.
 func lastManager(meta *metav1.ObjectMeta) (manager string, isLast bool) {
 	var newest, own *metav1.ManagedFieldsEntry
 	for i := range meta.ManagedFields {
@@ -74,9 +72,8 @@ const ancientManager = "ancient-changes"
 // createdTolerance is how far apart the clocks of two API servers may be.
 const createdTolerance = 10 * time.Second
 
-// isOurs reports whether an annotation of an object, which the actuator never removes, is as the actuator wrote it. Others remove it, bring back an
-// earlier value, as `kubectl rollout undo` of a Deployment does, or copy it to another object. managedFields say who wrote it. It counts as the
-// actuator's own if there are none, as where an admission webhook drops them.
+// isOurs reports whether an annotation, which the actuator never removes, is as the actuator wrote it. Others remove it, bring back an earlier value,
+// as `kubectl rollout undo` does, or copy it to another object. Without managedFields, which a webhook may drop, it counts as the actuator's own.
 func isOurs(meta *metav1.ObjectMeta, annotation string) bool {
 	if _, has := meta.Annotations[annotation]; !has {
 		return false
@@ -93,8 +90,8 @@ func isOurs(meta *metav1.ObjectMeta, annotation string) bool {
 	return false
 }
 
-// mayBeOurs reports whether an entry of managedFields is about writes of the actuator to an object that was created at a given time. In an object
-// from a backup there may be entries about an object that is gone, which are earlier.
+// mayBeOurs reports whether an entry is about writes of the actuator to an object that was created at a given time. An object from a backup may have
+// earlier entries, about an object that is gone.
 func mayBeOurs(entry *metav1.ManagedFieldsEntry, created time.Time) bool {
 	if entry.Manager != FieldManager && entry.Manager != ancientManager {
 		return false
@@ -114,8 +111,8 @@ func updatedFields(entry *metav1.ManagedFieldsEntry) []byte {
 	return fields
 }
 
-// owns reports whether a set of FieldsV1, which consists of nested objects, has a field. The names lead to the field from the outside in. Each event
-// of a watch has such sets, so they are not decoded.
+// owns reports whether a set of FieldsV1 has the field to which the names lead from the outside in. Each event of a watch has such sets, so they are
+// not decoded.
 func owns(set []byte, names ...string) bool {
 	depth, found := 0, 0 // found is how many names lead to the last key.
 	for at := 0; at < len(set); at++ {
@@ -156,19 +153,17 @@ func lengthOf(text []byte) int {
 }
 
 // undoers are the programs with which people undo a rollout. They name no field manager for that, so the API server takes the name of the program.
-// The other commands of kubectl name one: kubectl-replace, -edit or -patch have a manifest or a field, which a tool may have as well, and
-// kubectl-rollout restarts, pauses and resumes.
+// The other commands of kubectl name one, such as kubectl-replace, and a tool may use them as well.
 var undoers = []string{"kubectl", "kubectl-argo-rollouts", "oc"}
 
-// isUndoer reports whether a field manager is one of the programs. On Windows the name of a program has an extension, which no field manager has
-// that a program names.
+// isUndoer reports whether a field manager is one of the programs. On Windows, the name of a program has an extension.
 func isUndoer(manager string) bool {
 	name, isProgram := strings.CutSuffix(manager, ".exe")
 	return slices.Contains(undoers, name) || isProgram && strings.HasPrefix(name, "kubectl-")
 }
 
-// undoneBy returns the field manager of a person who has put back the revision on a pod template or the record, or "" if nobody has since the
-// actuator wrote them. Whoever applies, as with `kubectl apply --server-side`, puts nothing back.
+// undoneBy returns the field manager of a person who has put back the revision on a pod template or the record since the actuator wrote them, or "".
+// An apply puts nothing back.
 func undoneBy(meta *metav1.ObjectMeta) string {
 	for i := range meta.ManagedFields {
 		entry := &meta.ManagedFields[i]

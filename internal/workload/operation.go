@@ -17,8 +17,7 @@ type operation struct {
 	Value any    `json:"value"`
 }
 
-// test fails unless the value at the path is the one given. A nil value means that there is none: evanphx/json-patch, with which every
-// API server applies patches, treats a missing value as null.
+// test fails unless the value at the path is the one given. A nil value means that there is none: evanphx/json-patch treats a missing value as null.
 func test(path string, value any) operation { return operation{"test", path, value} }
 
 // add sets a value, whether or not there is one already. The parent object must exist.

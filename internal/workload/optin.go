@@ -17,10 +17,8 @@ type OptIn struct {
 	none bool
 }
 
-// parseOptIn reads the annotations of a workload and of its pod template. With Reading.All, whatever the pod spec references is included,
-// unless the annotations say otherwise.
-//
-// Each invalid item gives one *itemError, up to maxItemErrors of each annotation. The other items still count.
+// parseOptIn reads the annotations of a workload and of its pod template. With Reading.All, it includes what the pod spec references, unless they say
+// otherwise. Each invalid item gives one *itemError, up to maxItemErrors of each annotation. The other items still count.
 func parseOptIn(workload, template map[string]string, reading Reading) (OptIn, []error) {
 	var r rules
 	own := rollOnReader{&r}.read(workload, template)
@@ -32,8 +30,8 @@ func parseOptIn(workload, template map[string]string, reading Reading) (OptIn, [
 	return OptIn{include: r.include, exclude: r.exclude}, r.list()
 }
 
-// Wants returns whether and why the workload rolls on a source. Ref is the pod spec's reference to it, or nil if there is none. Match
-// says that the source has Reloader's match annotation.
+// Wants returns whether and why the workload rolls on a source. Ref is nil if the pod spec has no reference to it. Match is Reloader's annotation on
+// it.
 func (o OptIn) Wants(source events.Source, ref *Reference, match bool) Want {
 	for i := range o.exclude {
 		if r := &o.exclude[i]; r.covers(source) {
@@ -78,8 +76,7 @@ func (o OptIn) Wants(source events.Source, ref *Reference, match bool) Want {
 	return named
 }
 
-// and returns the opt-in of two workloads as if the annotations of both were on one: to everything that either includes, unless one of them
-// excludes it or says none. --roll-all includes what neither says anything about.
+// and returns the opt-in of two workloads as if the annotations of both were on one. --roll-all includes what neither says anything about.
 func (o OptIn) and(other OptIn) OptIn {
 	if o.none || other.none {
 		return OptIn{none: true}
@@ -127,8 +124,7 @@ func (o OptIn) matches(source events.Source) bool {
 	return slices.ContainsFunc(o.include, func(r rule) bool { return r.name != nil && r.covers(source) && r.mayName(source) })
 }
 
-// HasPatterns reports whether a pattern names sources of the kind. The workload may then want any such source of its namespace without
-// referencing it.
+// HasPatterns reports whether a pattern names sources of the kind, so that the workload may want any such source of its namespace.
 func (o OptIn) HasPatterns(kind events.Kind) bool {
 	for i := range o.include {
 		r := &o.include[i]

@@ -13,8 +13,8 @@ import (
 
 // runners is which workload is rolled instead of another one, because it has the pod template or is the controller.
 type runners struct {
-	// Runs is the workload that is rolled instead of this one: either the one whose pod template this one's pods have, because this
-	// one has no template, or its Owner. It is zero if this one is rolled itself.
+	// Runs is the workload that is rolled instead of this one: the one whose pod template this one's pods have, or its Owner. It is zero if there is
+	// none.
 	Runs Key
 	// Owner is the workload's controller, if that is of a kind that is rolled instead. It is zero otherwise.
 	Owner Key
@@ -24,14 +24,13 @@ type runners struct {
 	// that this one's controller has observed.
 	lent     OptIn
 	observes int64
-	// alone is the workload as it would be if no other ran the pods of its template, and asked is a time by which the annotations of the
-	// others were written. alone is nil if no other does.
+	// alone is the workload as it would be if no other ran the pods of its template, or nil if no other does. asked is a time by which the
+	// annotations of the others were written.
 	alone *Workload
 	asked time.Time
 }
 
-// ownerOf returns the controller of an object if the controller is rolled instead. It ignores the controllers of Jobs: what a target's Job
-// reads or has yet to do does not concern the target's pods.
+// ownerOf returns the controller of an object if that is rolled instead. What a target's Job reads does not concern the target's pods.
 func (r Reading) ownerOf(k Kind, meta *metav1.ObjectMeta) (Key, bool) {
 	controller := metav1.GetControllerOfNoCopy(meta)
 	isOfPods := slices.Contains(ownable, k.Name) || k.plural != ""
@@ -42,8 +41,8 @@ func (r Reading) ownerOf(k Kind, meta *metav1.ObjectMeta) (Key, bool) {
 	return Key{Kind: name, Namespace: meta.Namespace, Name: controller.Name}, known
 }
 
-// ownedProgress returns the progress and the ServingSince of a workload that w controls. If w passes on the annotations of its last roll, the
-// progress is unknown until the owned workload has them.
+// ownedProgress returns the progress and the ServingSince of a workload that w controls. If w passes on the annotations of its last roll, they are
+// unknown until the owned workload has those.
 func (w *Workload) ownedProgress(owned *Workload) (Progress, string) {
 	if w.target == nil || !w.target.owned || w.Revision == "" || owned.Revision == w.Revision {
 		return owned.Progress, owned.ServingSince
@@ -52,8 +51,8 @@ func (w *Workload) ownedProgress(owned *Workload) (Progress, string) {
 	return p.is(Progressing, owned.ID.String()+" does not have the change yet"), ""
 }
 
-// lend applies the opt-in of another workload to w, and also what its pods read if w controls it. If the annotations of w say none, nothing of
-// the opt-in counts. If those of the other say none, nothing of the other counts if w controls it; otherwise w rolls on nothing, either.
+// lend applies the opt-in of another workload to w, and what its pods read if w controls it. If w says none, nothing counts. If the other says none,
+// nothing of the other counts if w controls it; otherwise w rolls on nothing.
 func (w *Workload) lend(from *Workload) {
 	if from.owned && from.lent.none {
 		return
@@ -68,8 +67,7 @@ func (w *Workload) lend(from *Workload) {
 	}
 }
 
-// MaxOwners limits the chain of owners from a workload to the outermost one. If the chain is longer, as when owners own each other, the workload
-// is rolled itself.
+// MaxOwners limits the chain of owners from a workload to the outermost one. If it is longer, as in a circle, the workload is rolled itself.
 const MaxOwners = 8
 
 // Owned returns the workload in the state in which its Owner is rolled instead of it.
@@ -82,8 +80,7 @@ func (w *Workload) Owned() *Workload {
 	return &owned
 }
 
-// Unowned returns the workload in the state in which it is rolled itself although it has an Owner, because the Owner does not
-// exist, or because it owns the Owner.
+// Unowned returns the workload in the state in which it is rolled itself, because its Owner does not exist, or is owned by it.
 func (w *Workload) Unowned() *Workload {
 	unowned := *w.byItself()
 	if !unowned.owned {
@@ -106,11 +103,9 @@ func (w *Workload) Through() Key {
 	return w.Runs
 }
 
-// RunBy returns the state of w while other workloads run the pods of its template, as Rollouts do whose workloadRef names a Deployment, or while
-// w is the controller of other workloads and is rolled instead of them. Its progress then combines theirs, and its own if it has pods, and the
-// annotations of all of them count. Without runners, it returns w by itself. It does not change w.
-//
-// What w controls counts as gone while its kind is not served. Whether w is rolled is not known while the kind of another runner is not.
+// RunBy returns the state of w while other workloads run the pods of its template, as a Rollout does whose workloadRef names a Deployment, or while w
+// is rolled instead of those that it controls. Their progress and annotations then count, too. Without runners, it returns w by itself. What w
+// controls counts as gone while its kind is not served; while the kind of another runner is not, w is Unserved.
 func (w *Workload) RunBy(runners ...*Workload) *Workload {
 	alone := w.byItself()
 	joined := *alone

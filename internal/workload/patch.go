@@ -32,8 +32,8 @@ type Write struct {
 	PausedAt time.Time
 	// RolledAt is when a roll was decided. It is recorded if an interval applies, and the roll is counted at this time.
 	RolledAt time.Time
-	// Before is the state before a roll that had no effect. Its AnnotationRollNow, its time, its count and its mark are restored from there. Nil
-	// means that they stay.
+	// Before is the state before a roll that had no effect, from which its AnnotationRollNow, time, count and mark are restored. Nil means that they
+	// stay.
 	Before *Workload
 	// EndsPause removes the time at which a pause began.
 	EndsPause bool
@@ -46,9 +46,8 @@ type Write struct {
 // acts reports whether the pods get the changes with this patch, by being replaced or by having reloaded.
 func (write Write) acts() bool { return write.Rolls || write.InPlace }
 
-// Patch returns the one patch that writes all of write on the workload. It is deterministic: made again from the same state, by this
-// actuator or another one, it is identical to the byte. The API server applies it only if the workload still has the record that the
-// patch was made from: see docs/adr/0015-a-patch-tests-the-record.md.
+// Patch returns the one patch that writes all of write. It is deterministic: made again from the same state, it is identical to the byte. The API
+// server applies it only if the record is still the one that it was made from: see docs/adr/0015-a-patch-tests-the-record.md.
 func (k Kind) Patch(w *Workload, write Write) (Patch, error) {
 	rolled := w.newRecord(write.Rolled)
 	record, err := formatRolled(rolled)
@@ -104,8 +103,8 @@ func (k Kind) Patch(w *Workload, write Write) (Patch, error) {
 	return p, nil
 }
 
-// subject returns a digest of the changes that a roll is for, regardless of other entries in the record. It ignores the fingerprints of Secrets
-// and ConfigMaps, because their resourceVersion identifies the content, and another replica may use another fingerprint key.
+// subject returns a digest of the changes that a roll is for. It ignores the fingerprints of Secrets and ConfigMaps: their resourceVersion identifies
+// the content, and another replica may use another fingerprint key.
 func (write Write) subject() string {
 	var about []string
 	for _, change := range write.Changes {
@@ -150,14 +149,12 @@ type Patch struct {
 
 	// subject is a digest of the changes that the patch rolls for.
 	subject string
-	// restores is the UID of the workload passed to Kind.Restore, and abandons is the argument of the same name. If restores is empty, this is
-	// an ordinary patch. A patch that restores writes nothing on the workload itself.
+	// restores is the UID of the workload passed to Kind.Restore, and abandons its argument. If restores is empty, this is an ordinary patch.
 	restores types.UID
 	abandons bool
 }
 
-// asBefore returns the operations that undo what was recorded for a roll that had no effect: its AnnotationRollNow, its time, its count, and
-// its mark. Before is nil if there is nothing to undo.
+// asBefore returns the operations that undo what was recorded for a roll that had no effect, none if before is nil.
 func (w *Workload) asBefore(before *Workload) []operation {
 	if before == nil {
 		return nil

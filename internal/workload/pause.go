@@ -10,8 +10,7 @@ import (
 	"github.com/keyturn/keyturn/internal/annotations"
 )
 
-// Pause is how long the changes of a Deployment are gathered before they roll it, as Reloader's annotations say: Reloader pauses the Deployment
-// at the first change, and resumes it when the period is over. The zero value means not at all.
+// Pause is how long the changes of a Deployment are gathered before they roll it, as Reloader's annotations say. The zero value means not at all.
 type Pause struct {
 	// Period is how long changes are gathered. Zero means not at all.
 	Period time.Duration
@@ -28,8 +27,8 @@ func (p Pause) End(now time.Time) (time.Time, bool) {
 	return end, true
 }
 
-// Of returns the end of the pause in which changes are gathered, given that the first of them came at since. Begins reports whether they begin a
-// new pause, because they did not come during an earlier one. The end is zero if changes are not gathered.
+// Of returns the end of the pause in which changes are gathered of which the first came at since, and whether they begin a new pause. The end is zero
+// if changes are not gathered.
 func (p Pause) Of(since, now time.Time) (end time.Time, begins bool) {
 	if p.Period == 0 {
 		return time.Time{}, false

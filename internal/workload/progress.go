@@ -28,8 +28,8 @@ type Progress struct {
 	Aborted bool
 	// Partial says that pods of an earlier template may stay, because the rollout may end half way, as with a canary.
 	Partial bool
-	// Unready says, while progressing, that the rollout of the current template was complete, and that pods are not ready: they have failed since,
-	// or are those of a new StatefulSet or of more replicas. A DaemonSet or a target does not say so.
+	// Unready says, while progressing, that the rollout was complete, and that pods have failed since, or are those of a new StatefulSet or of more
+	// replicas. A DaemonSet or a target does not say so.
 	Unready bool
 	// Frozen says that a new template replaces no pod, because of the partition of a StatefulSet.
 	Frozen bool
@@ -46,8 +46,7 @@ func (p Progress) Waits(now time.Time) bool {
 	return p.State == Waiting || p.State == Progressing && now.Before(p.NotBefore)
 }
 
-// IsReplacingPods reports whether pods of an earlier template may be left that are either replaced without anyone doing anything, or stay for
-// good.
+// IsReplacingPods reports whether pods of an earlier template may be left that are replaced by themselves, or stay for good.
 func (w *Workload) IsReplacingPods() bool {
 	return w.Progress.Pods > 0 && (w.Progress.State == Progressing || w.Progress.State == Failed || w.Progress.Partial)
 }
@@ -61,8 +60,8 @@ func (p Progress) is(state State, message string) Progress {
 	return p
 }
 
-// with combines the progress of two rollouts of one template by different controllers: the result is the one that is further behind. A failure
-// is furthest behind. Waiting is ahead of progressing, which has a deadline.
+// with combines the progress of two rollouts of one template: it is the one that is further behind. A failure is furthest behind. Waiting is ahead of
+// progressing, which has a deadline.
 func (p Progress) with(other Progress) Progress {
 	behind := p
 	if stateOrder[other.State] > stateOrder[p.State] || other.State == p.State && other.Aborted {
@@ -86,8 +85,7 @@ func (p Progress) unobserved() Progress {
 	return p.is(Progressing, "the controller has not observed the change yet")
 }
 
-// serves reports whether some pods of a workload are both of its current template and available. While pods of different templates exist,
-// the status does not tell which ones are available.
+// serves reports whether pods of the current template are available. While others are left, the status does not tell which ones are.
 func serves(updated, pods, available int32) bool { return updated == pods && available > 0 }
 
 // replicas returns the number of pods that a spec asks for, which is 1 by default.

@@ -11,23 +11,20 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// These limit the part of the record, and of the counts of rolls that were undone, for sources of one kind that only patterns match, such as one
-// ConfigMap for each release. Kubernetes allows 256 KiB for all annotations of an object.
+// These limit the entries for sources of one kind that only patterns match. Kubernetes allows 256 KiB for all annotations of an object.
 const (
 	maxMatched      = 200
 	maxMatchedBytes = 32 << 10
 )
 
-// lowWater replaces the fingerprint in an entry of a record about what the record had no room for: the sources of one kind that only patterns
-// match, or those in one store, because each store has its own clock. The workload is done with their changes up to the version of the entry. The
-// UID is the name of the store, or lowWater, too.
+// lowWater replaces the fingerprint in an entry about sources that the record had no room for: those of one kind that only patterns match, or those
+// in one store, because each store has its own clock. The workload is done with their changes up to the version of the entry.
 const lowWater = "-"
 
 // IsLowWater reports whether the entry is about sources that the record had no room for.
 func (r RolledFor) IsLowWater() bool { return r.Fingerprint == lowWater }
 
-// lowWaterOf returns the key and the UID of the entry that takes the place of a dropped one, whose key is text. The key is "configmap/*", or
-// "openbao/<store>/*".
+// lowWaterOf returns the key and the UID of the entry that takes the place of a dropped one: "configmap/*", or "openbao/<store>/*" and the store.
 func lowWaterOf(text string) (key, uid string) {
 	kind, name, _ := strings.Cut(text, "/")
 	if events.Kind(kind) != events.KindOpenBao {
@@ -54,8 +51,8 @@ func (w *Workload) newRecord(write map[string]RolledFor) map[string]RolledFor {
 	return rolled
 }
 
-// HasDropped reports whether the record has no entry of a source for want of room, and the workload is done with what the source has had since a
-// version. An empty version means that the source has not changed since it was first seen.
+// HasDropped reports whether the record had no room for a source, and the workload is done with it up to a version. An empty version means that the
+// source has not changed since it was first seen.
 func (w *Workload) HasDropped(source events.Source, version string) bool {
 	key, _ := lowWaterOf(source.String())
 	mark := w.Rolled[key]
@@ -66,8 +63,7 @@ func (w *Workload) HasDropped(source events.Source, version string) bool {
 	return version == mark.Version || events.Newer(mark.Version, version)
 }
 
-// bounded returns entries by source with new ones added. It leaves out sources that no longer concern the workload and, of those that only patterns
-// match, the ones beyond the limits, which it returns, too.
+// bounded returns entries with new ones added, without sources that do not concern the workload. Those beyond the limits are in dropped.
 func (w *Workload) bounded(entries, write map[string]RolledFor) (kept, dropped map[string]RolledFor) {
 	kept, dropped = make(map[string]RolledFor, len(entries)+len(write)), make(map[string]RolledFor)
 	maps.Copy(kept, entries)
@@ -107,9 +103,8 @@ func (w *Workload) Notable(entries map[string]RolledFor) map[string]RolledFor {
 	return notable
 }
 
-// surplus returns those of the texts, which name sources of one kind in a record, that exceed the limits. Sources that are rolled for now have
-// priority, then those that the workload is still to be rolled for, then those that changed last. Of entries that the workload is still to be
-// rolled for, a new one displaces no earlier one.
+// surplus returns those of the texts, which name sources of one kind, that exceed the limits. Sources that are rolled for now have priority, then
+// those that are owed, of which a new one displaces no earlier one, then those that changed last.
 func surplus(texts []string, rolled, write map[string]RolledFor) []string {
 	slices.SortFunc(texts, func(a, b string) int {
 		if by := cmp.Compare(rank(a, rolled, write), rank(b, rolled, write)); by != 0 {
@@ -146,8 +141,8 @@ func rank(text string, rolled, write map[string]RolledFor) int {
 	return 3
 }
 
-// naming returns a function that reports whether the workload references a source, or names it exactly. A record has as many sources as the
-// author of the workload likes, and so has the workload, so one is not searched for each of the other.
+// naming returns a function that reports whether the workload references or names a source. Record and workload may both have many sources, so it has
+// an index.
 func (w *Workload) naming() func(events.Source) bool {
 	named := make(map[events.Source]bool)
 	for _, source := range w.Sources() {

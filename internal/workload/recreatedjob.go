@@ -17,8 +17,8 @@ import (
 // goneInterval is how often to check whether a deleted Job is gone.
 const goneInterval = 100 * time.Millisecond
 
-// recreatedJobs recreates a Job under the same name when it is rolled. A shadow, which is a suspended Job, keeps the manifest from before the
-// old Job is deleted until the new one exists, so that nothing is lost if the actuator is killed.
+// recreatedJobs recreates a Job under the same name. A shadow, a suspended Job, keeps the manifest from before the old Job is deleted until the new
+// one exists, so that nothing is lost if the actuator is killed.
 type recreatedJobs struct {
 	Objects
 	patches patches[batchv1.Job, *batchv1.Job]
@@ -58,10 +58,8 @@ func notOurs(name string) error {
 	return apierrors.NewNotFound(batchv1.Resource("jobs"), name)
 }
 
-// keep creates a shadow. It replaces that of an earlier attempt, even if that has the same manifest: whoever restores what the earlier attempt
-// has left behind may be about to remove its shadow, and this attempt would have none. The earlier shadow is removed only once the new one
-// exists, under the other name: the Job may already be gone, because the API server may carry out a deletion after it failed to answer the
-// request.
+// keep creates a shadow. It replaces that of an earlier attempt, which another actuator may be about to remove. The earlier shadow is removed when
+// the new one exists, under the other name: the Job may already be gone, because the API server may carry out a deletion after it failed to answer.
 func (o recreatedJobs) keep(ctx context.Context, shadow *batchv1.Job) (*batchv1.Job, error) {
 	kept, err := o.jobs.Create(ctx, shadow, metav1.CreateOptions{FieldManager: FieldManager})
 	if !apierrors.IsAlreadyExists(err) {
@@ -122,8 +120,7 @@ func (o recreatedJobs) remove(ctx context.Context, name string, uid types.UID) e
 	return wrapJob("deleting", name, err)
 }
 
-// create waits until the name is free, creates the Job of a shadow, and removes the shadow. If someone else has created a Job of that name
-// meanwhile, that Job stays.
+// create waits until the name is free, creates the Job of a shadow, and removes the shadow. A Job that others have created meanwhile stays.
 func (o recreatedJobs) create(ctx context.Context, shadow *batchv1.Job) (*batchv1.Job, error) {
 	job := recreatedOf(shadow)
 	var made *batchv1.Job
@@ -150,8 +147,8 @@ func (o recreatedJobs) create(ctx context.Context, shadow *batchv1.Job) (*batchv
 	return made, nil
 }
 
-// restore completes the attempt that left a shadow behind, if the shadow still has the UID. If the Job has not been deleted, the change is
-// handled again, and the shadow stays unless abandons says that no deletion can still be under way.
+// restore completes the attempt that left a shadow behind, if that still has the UID. If the Job has not been deleted, the shadow stays, unless
+// abandons says that no deletion can still be under way.
 func (o recreatedJobs) restore(ctx context.Context, name string, kept types.UID, abandons bool) (runtime.Object, error) {
 	shadow, err := o.jobs.Get(ctx, name, metav1.GetOptions{})
 	if err != nil {

@@ -18,11 +18,9 @@ type Reference struct {
 	Name string
 	// Keys are the data keys that the pods read, sorted and without duplicates. Nil means all of them, including keys added later.
 	Keys []string
-	// Required are the data keys without which the pods do not start, sorted and without duplicates: the keys named by uses that are not
-	// optional. A subPath requires none, and neither does a use of the whole source.
+	// Required are the data keys without which the pods do not start, sorted and without duplicates: those named by uses that are not optional.
 	Required []string
-	// Optional means that pods start without the source. It is false if one use is not optional: then the pods have waited for the
-	// source, and have read it as it was created.
+	// Optional means that pods start without the source. Otherwise they have waited for it, and have read it as it was created.
 	Optional bool
 	// ByPull means that the source is used only to pull images. Each pull reads it again.
 	ByPull bool
@@ -52,11 +50,8 @@ func limited(list []Reference) []Reference {
 	return slices.Clone(list[:maxReferences])
 }
 
-// references returns what the pods of a template read, sorted by kind and name, at most maxReferences. It considers all containers, including
-// init and ephemeral ones, volumes of every type, imagePullSecrets, and the annotations that let pods read a secret store.
-//
-// It errs on the side of reading: a volume that no container mounts counts as mounted as a whole, although pods start without it. An image pull
-// adds nothing to a source that has another use.
+// references returns what the pods of a template read, sorted by kind and name, at most maxReferences. It errs on the side of reading: a volume that
+// no container mounts counts as mounted as a whole, although pods start without it. An image pull adds nothing to a source that has another use.
 func references(template *corev1.PodTemplateSpec) []Reference {
 	spec := &template.Spec
 	found := make(uses)
@@ -121,9 +116,8 @@ func (u uses) add(use Reference, optional *bool) {
 	ref.Keys = append(ref.Keys, use.Keys...)
 }
 
-// addUnmounted merges a use through a volume that no container mounts. The kubelet does not set up such a volume, so pods start without its keys,
-// and whether they start without the source depends on its other uses. It must be called after all of those have been added, except for image
-// pulls.
+// addUnmounted merges a use through a volume that no container mounts. The kubelet does not set up such a volume, so pods start without its keys. It
+// must be called after all other uses have been added, except for image pulls.
 func (u uses) addUnmounted(use Reference, optional *bool) {
 	use.Required = nil
 	if _, known := u[useKey{use.Kind, use.Name}]; known {

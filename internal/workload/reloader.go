@@ -17,8 +17,7 @@ type reloaderKind struct {
 	named, auto, exclude string
 }
 
-// reloaderKinds are the kinds of sources that Reloader has annotations about. The keys of exclusions and those about
-// SecretProviderClasses cannot be configured.
+// reloaderKinds are the kinds that Reloader has annotations about. The keys of exclusions and of SecretProviderClasses cannot be configured.
 func reloaderKinds(keys annotations.Reloader) [3]reloaderKind {
 	return [...]reloaderKind{
 		{events.KindSecret, keys.Secret, keys.AutoSecret, "secrets.exclude.reloader.stakater.com/reload"},

@@ -6,12 +6,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// containers describes the containers of a pod template as far as a patch needs that to write what Reloader writes. Init containers are
-// left out: Reloader does not write to them.
+// containers describes the containers of a pod template as far as a patch writes on them what Reloader writes, so without init containers.
 type containers struct {
 	list []container
-	// readers maps each source to the first container that reads it, as an index into list. Sources that only init containers read,
-	// or none, are missing.
+	// readers maps each source to the first container that reads it, as an index into list.
 	readers map[useKey]int
 	// variables maps the names of Reloader's variables to their places.
 	variables map[string]place
@@ -27,8 +25,7 @@ type container struct {
 	first     any
 }
 
-// place locates a variable: the index of the container, and the index among that container's variables. value is the variable's value,
-// or nil if that is empty.
+// place locates a variable: the indexes of the container and of the variable in it. value is its value, or nil if that is empty.
 type place struct {
 	container, variable int
 	value               any

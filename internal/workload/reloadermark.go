@@ -14,8 +14,8 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// AnnotationReloadedFrom is Reloader's marker, on the pod template, of what it last rolled a workload for. The marker is only compared with its
-// earlier value.
+// AnnotationReloadedFrom is Reloader's marker, on the pod template, of what it last rolled a workload for. It is only compared with its earlier
+// value.
 const AnnotationReloadedFrom = "reloader.stakater.com/last-reloaded-from"
 
 // ReloaderVariablePrefix begins the names of the variables that Reloader writes. They are only compared with their earlier values.
@@ -38,10 +38,9 @@ type reloadedFrom struct {
 	ObservedAt    int64    `json:"observedAt"`
 }
 
-// marks returns what a roll writes on the pod template besides Keyturn's own annotations, for tools that look for what Reloader writes: its
-// marker or its variables. The patch fails if Reloader itself has rolled the workload for one of the changes since it was read. There is
-// nothing to write without --reloader, or for sources that Reloader does not know. Template is the path of the pod template, whose annotations
-// must exist.
+// marks returns what a roll writes on the pod template for tools that look for what Reloader writes: its marker or its variables. The patch fails if
+// Reloader itself has rolled the workload for one of the changes since it was read. Template is the path of the pod template, whose annotations must
+// exist.
 func (w *Workload) marks(template string, write Write, record map[string]RolledFor) ([]operation, error) {
 	known := slices.DeleteFunc(slices.Clone(write.Changes), func(c Change) bool { return reloaderWords[c.Source.Kind] == "" })
 	has := w.containers
@@ -97,8 +96,7 @@ func (c *containers) places(changes []Change) map[string]place {
 	return places
 }
 
-// unchanged returns tests that the variables in the containers at a path are still as they were read. Reloader inserts a new variable before the
-// others, so the first one must be the same.
+// unchanged returns tests that variables are as they were read. Reloader inserts a new variable before the others, so the first one must be the same.
 func (c *containers) unchanged(path string, places map[string]place) []operation {
 	var operations []operation
 	for _, name := range slices.Sorted(maps.Keys(places)) {
@@ -149,8 +147,7 @@ func (c *containers) placeOf(name string, source events.Source) place {
 	return place{container: c.reader(source), variable: -1}
 }
 
-// ReloaderVariable returns the name of Reloader's variable for a source: letters and digits in upper case, with an underscore for whatever is
-// between them.
+// ReloaderVariable returns the name of Reloader's variable for a source: letters and digits in upper case, and an underscore for all between them.
 func ReloaderVariable(source events.Source) string {
 	var text strings.Builder
 	text.WriteString(ReloaderVariablePrefix)
@@ -168,8 +165,8 @@ func ReloaderVariable(source events.Source) string {
 	return text.String() + "_" + reloaderWords[source.Kind]
 }
 
-// valueOf returns the value of a variable: a digest of the fingerprints of all sources that share its name, as foo-bar and foo.bar do. The
-// fingerprints are keyed, so that nobody can guess the content and check.
+// valueOf returns the value of a variable: a digest of the fingerprints, which are keyed, of all sources that share its name, as foo-bar and foo.bar
+// do.
 func valueOf(variable string, record map[string]RolledFor) string {
 	sum := sha256.New()
 	for _, text := range slices.Sorted(maps.Keys(record)) {
@@ -181,23 +178,20 @@ func valueOf(variable string, record map[string]RolledFor) string {
 	return hex.EncodeToString(sum.Sum(nil)[:20])
 }
 
-// ReloaderManager is the field manager of Stakater's Reloader. Everything that it writes on a workload replaces the pods, or resumes the
-// workload after that.
+// ReloaderManager is Reloader's field manager. All that it writes on a workload replaces the pods, or resumes the workload after that.
 const ReloaderManager = "Reloader"
 
 func isReloader(manager string) bool { return manager == ReloaderManager }
 
-// isByReloader reports whether Reloader wrote the workload last. If a source gets its earlier content back, so does Reloader's variable, and
-// the workload has its earlier template again. Pods that are left of that template have read the same content.
+// isByReloader reports whether Reloader wrote the workload last. If a source gets its earlier content back, so does Reloader's variable, and the
+// template is an earlier one again. Pods that are left of that have read the same content.
 func (w *Workload) isByReloader() bool { return !w.Reloaded.IsZero() && isReloader(w.Manager) }
 
-// markerMargin is how far the time in Reloader's marker may be from the time of the write of the same roll. The marker has the time of
-// Reloader's own clock.
+// markerMargin is how far the time in Reloader's marker, which is of its own clock, may be from the time of the write of the same roll.
 const markerMargin = 10 * time.Second
 
-// MayBeReloadedFor reports whether Reloader's newest write may have been a roll for a source, judging by the pod template. Depending on its
-// strategy, Reloader leaves a marker, which names the source of its newest roll, or a variable for each source that it has rolled for so far. If
-// it has left neither, as when it restarts the pods, nothing is known, and the answer is true.
+// MayBeReloadedFor reports whether Reloader's newest write may have been a roll for a source. Depending on its strategy, Reloader leaves a marker
+// that names the source of its newest roll, or a variable for each source so far. If it has left neither, nothing is known, and the answer is true.
 func (w *Workload) MayBeReloadedFor(source events.Source) bool {
 	left := w.containers
 	if left == nil {

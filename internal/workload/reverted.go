@@ -9,8 +9,8 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// annotationReverted, on the workload itself, counts for each source how often someone else undid a roll for one of its changes by restoring
-// the earlier pod template. An entry no longer applies once the template or the source has changed.
+// annotationReverted, on the workload itself, counts for each source how often others undid a roll for one of its changes by restoring the earlier
+// pod template. An entry ends with the template, and with the change.
 const annotationReverted = "keyturn.dev/reverted"
 
 // unrolled returns the record entry of a source whose content in the workload's pods is unknown. It differs from the entry of every change.
@@ -19,8 +19,8 @@ func unrolled(change RolledFor) RolledFor {
 	return RolledFor{Fingerprint: key + ":none", Version: NoVersion, UID: "none"}
 }
 
-// Reverted is how often rolls for one change of a source were undone. Its text form in the annotation is that of RolledFor, with
-// "<count>:<template>" as the fingerprint.
+// Reverted is how often rolls for one change of a source were undone. Its text form is that of RolledFor, with "<count>:<template>" as the
+// fingerprint.
 type Reverted struct {
 	Count int
 	// Template identifies the pod template that was restored.
@@ -44,16 +44,14 @@ func (w *Workload) Reverts(source string, change RolledFor) int {
 	return reverted.Count
 }
 
-// IsReverted reports whether rolls for a change of the source were undone more than most times, and the workload has not been rolled for
-// the change since.
+// IsReverted reports whether rolls for a change of the source were undone more than most times, and the workload was not rolled for it since.
 func (w *Workload) IsReverted(source string, most int) bool {
 	reverted := w.Reverted[source]
 	change := RolledFor{Version: reverted.Version, UID: reverted.UID}
 	return w.Reverts(source, change) > most && !w.Rolled[source].SameChange(change)
 }
 
-// Unrolled returns the record entries for changes that the workload was patched for but has no pods of: the entries of before where they are
-// known, and otherwise entries that say that the content is unknown.
+// Unrolled returns the record entries for changes that the workload was patched for but has no pods of: those of before, or entries of no content.
 func (w *Workload) Unrolled(changes, before map[string]RolledFor) map[string]RolledFor {
 	entries := make(map[string]RolledFor)
 	for source, change := range changes {
@@ -79,9 +77,8 @@ func (w *Workload) RevertedAgain(changes map[string]RolledFor) map[string]Revert
 	return reverted
 }
 
-// recallReverted adds the counts of an earlier state whose annotation is gone: a client that undoes rolls may remove everything that it does not
-// know. A count is dropped once the workload was rolled for that change or a later one, or has another pod template. A record that is only
-// remembered says nothing: the roll may be the one that was undone.
+// recallReverted adds the counts of an earlier state whose annotation is gone, as a client that undoes rolls may remove it. A count ends with a roll
+// for that change or a later one, and with the pod template. A record that is only remembered says nothing: the roll may be the one that was undone.
 func (w *Workload) recallReverted(earlier *Workload) {
 	recalled := maps.Clone(w.Reverted) // Other states share it.
 	for source, reverted := range earlier.Reverted {

@@ -16,24 +16,21 @@ const (
 	annotationRevision = "keyturn.dev/revision"
 )
 
-// NoVersion replaces the resourceVersion in a record if the content has not changed since the source was first seen. It is older than the
-// resourceVersion of every change.
+// NoVersion replaces the resourceVersion of content that has not changed since the source was first seen. It is older than every other.
 const NoVersion = "0"
 
-// RolledFor is what a workload was last rolled for with respect to one source: the fingerprint of what its pods read, the resourceVersion
-// of the source since which the content has been so, and the UID of the source. Its text form is
-// "<fingerprint>@<resourceVersion>/<uid>#<scope>".
+// RolledFor is what a workload was last rolled for with respect to one source: the fingerprint of what its pods read, and the resourceVersion and the
+// UID of the source since which it has been so. Its text form is "<fingerprint>@<resourceVersion>/<uid>#<scope>".
 type RolledFor struct {
 	Fingerprint string
 	Version     string
 	UID         string
-	// Scope says what the fingerprint covers: two fingerprints with the same scope and key differ only if the content differs. It is empty
-	// if not known, as for the changes of an outcome. The text form then ends after the UID.
+	// Scope says what the fingerprint covers: two fingerprints with the same scope and key differ only if the content differs. It is empty if not
+	// known.
 	Scope string
 }
 
-// ScopeOf returns the scope of a fingerprint of some keys of a source, which must be sorted. If keys is nil, the fingerprint
-// is of the whole source.
+// ScopeOf returns the scope of a fingerprint of some keys of a source, which must be sorted, or of the whole source if keys is nil.
 func ScopeOf(keys []string) string {
 	if keys == nil {
 		return "*"
@@ -50,8 +47,7 @@ func (r RolledFor) String() string {
 	return text
 }
 
-// Differs reports whether the content is known to differ from that of the change. Fingerprints of different keys of a source, or made
-// with different fingerprint keys, cannot be compared.
+// Differs reports whether the content is known to differ from that of the change: fingerprints of different keys cannot be compared.
 func (r RolledFor) Differs(change RolledFor) bool {
 	key, _, _ := strings.Cut(r.Fingerprint, ":")
 	other, _, _ := strings.Cut(change.Fingerprint, ":")
@@ -76,8 +72,8 @@ func parseRolledFor(text string) (RolledFor, error) {
 // maxRolled is how many entries a record may have. In an annotation there is no room for many more that a roll has written.
 const maxRolled = 2000
 
-// parseRolled reads the annotation. It skips invalid entries, as after a manual edit: the workload then counts as never rolled for that source.
-// It returns nil if the annotation is no record, as one with more than maxRolled entries.
+// parseRolled reads the annotation. It skips invalid entries, and returns nil if the annotation is no record, as one with more than maxRolled
+// entries.
 func parseRolled(annotation string) map[string]RolledFor {
 	if annotation == "" {
 		return nil
@@ -139,8 +135,7 @@ const (
 	owedDeletion = "owed-for-deletion"
 )
 
-// Owed returns the record entry of a source that the workload is still to be rolled for, for changes that the stream may forget. The entry
-// differs from that of every change, and no entry is older.
+// Owed returns the entry of a source that the workload is still to be rolled for. It differs from that of every change, and no entry is older.
 func Owed(change RolledFor) RolledFor {
 	key, _, _ := strings.Cut(change.Fingerprint, ":")
 	content := owedContent

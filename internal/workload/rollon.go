@@ -12,8 +12,7 @@ import (
 // AnnotationRollOn is the annotation, on a workload or its pod template, that lists what the workload rolls on.
 const AnnotationRollOn = "keyturn.dev/roll-on"
 
-// rollOnKinds are the kinds that roll-on accepts, and for each the word that stands for everything of that kind that the pod spec
-// references. A new kind of source needs a line here.
+// rollOnKinds are the kinds that roll-on accepts, and the word for all that the pod spec references of each. A new kind of source needs a line here.
 var rollOnKinds = []struct {
 	kind events.Kind
 	word string
@@ -142,9 +141,8 @@ func (r *rule) source(text string) string {
 	return ""
 }
 
-// storePath reads <path>#<key> or <store>:<path>#<key>, and returns what is wrong with it. A colon in the first segment always ends the name
-// of a store; in later segments it has no meaning. The key is for people only: events do not say which keys of a secret in a store have
-// changed.
+// storePath reads <path>#<key> or <store>:<path>#<key>, and returns what is wrong with it. A colon in the first segment ends the name of a store. The
+// key is for people only: events do not say which keys of a secret in a store have changed.
 func (r *rule) storePath(text string) string {
 	path, key, keyed := strings.Cut(text, "#")
 	first, _, _ := strings.Cut(path, "/")

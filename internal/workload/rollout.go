@@ -135,16 +135,14 @@ func (r *rollout) progress() Progress {
 		return p.is(Waiting, fmt.Sprintf("step %d of the canary is an analysis or an experiment", index+1))
 	}
 	if !restarted && r.isPromoted() {
-		// The phase is not Healthy only because a restart is outstanding, which may be scheduled for much later. All pods are
-		// of the current template.
+		// All pods are new. The phase is not Healthy only because a restart is outstanding, which may be scheduled for much later.
 		return p.is(Complete, "")
 	}
 	p.Unready = restarted && status.StableRS != "" && status.StableRS == status.CurrentPodHash && status.UpdatedReplicas >= pods
 	return p.is(Progressing, status.Message)
 }
 
-// scheduled returns the time of a restart that someone has scheduled. It is zero if that time has come by the API server's clock, or if a roll
-// may have set it.
+// scheduled returns the time of a restart that people have scheduled. It is zero if that has come, or if a roll may have set it.
 func (r *rollout) scheduled() time.Time {
 	at, err := time.Parse(time.RFC3339, r.Spec.RestartAt)
 	if err != nil || !at.After(newestTouch(&r.Meta).Add(restartDelay)) {
@@ -156,8 +154,7 @@ func (r *rollout) scheduled() time.Time {
 // isAborted reports whether the rollout was aborted, by a person or an analysis, and has not been retried.
 func (r *rollout) isAborted() bool { return r.Status.Abort != nil && *r.Status.Abort }
 
-// isPromoted reports whether all pods are of the current template and available. This is when the controller sets the phase to
-// Healthy if no restart is outstanding.
+// isPromoted reports whether all pods are of the current template and available. The phase is then Healthy, unless a restart is outstanding.
 func (r *rollout) isPromoted() bool {
 	status, strategy := &r.Status, &r.Spec.Strategy
 	keepsOld := strategy.BlueGreen != nil || strategy.Canary.TrafficRouting != nil // for a while, without traffic
@@ -165,8 +162,8 @@ func (r *rollout) isPromoted() bool {
 		status.AvailableReplicas >= status.UpdatedReplicas && (keepsOld || status.Replicas <= status.UpdatedReplicas)
 }
 
-// restarts reports whether a roll restarts the pods instead of changing the pod template. A Rollout without a template of its own is never
-// restarted: the workload with the template also has the record, and one patch writes both.
+// restarts reports whether a roll restarts the pods and leaves the pod template. A Rollout without a template of its own is never restarted: the
+// workload with the template also has the record, and one patch writes both.
 func (r *rollout) restarts() bool {
 	return r.Spec.WorkloadRef == nil && r.Meta.Annotations[annotationRolloutStrategy] == "restart"
 }
@@ -177,8 +174,7 @@ func (r *rollout) isObserved() bool {
 	return err == nil && observed >= r.Meta.Generation
 }
 
-// waitingStep returns the index of the current step of a canary, and whether the step has no time limit: no pod is replaced during it, and
-// the controller has no deadline for it.
+// waitingStep returns the index of the current step of a canary, and whether it has no time limit: no pod is replaced during it.
 func (r *rollout) waitingStep() (index int32, waits bool) {
 	steps := r.Spec.Strategy.Canary.Steps
 	if i := r.Status.CurrentStepIndex; i != nil && *i >= 0 && int(*i) < len(steps) {
@@ -190,12 +186,10 @@ func (r *rollout) waitingStep() (index int32, waits bool) {
 // annotationRolloutStrategy, on a Rollout, is an annotation of Reloader. With "restart", pods are replaced without a change of the template.
 const annotationRolloutStrategy = "reloader.stakater.com/rollout-strategy"
 
-// restartDelay is how long after a write pods are restarted. Times have whole seconds, so a pod created in the same second may be older
-// than the write.
+// restartDelay is how long after a write pods are restarted. A pod created in the same second may be older than the write.
 const restartDelay = time.Second
 
-// annotatingOrRestarting replaces the pods of a Rollout by annotations on the pod template, or by a restart. With a restart, the annotations are
-// on the Rollout itself.
+// annotatingOrRestarting replaces the pods of a Rollout by annotations on the pod template, or by a restart and annotations on the Rollout.
 var annotatingOrRestarting = strategy{
 	change: func(w *Workload, template string, m mark) []operation {
 		if !w.restarts {
@@ -226,10 +220,9 @@ var annotatingOrRestarting = strategy{
 // Restarts reports whether a roll restarts the pods and leaves the template as it is.
 func (w *Workload) Restarts() bool { return w.restarts }
 
-// nextRestart returns the spec.restartAt for a change that pods read if they start at readFrom or later. The controller replaces the pods
-// that were created before restartAt, once that time has come. Creation times are written by the API server in whole seconds, so restartAt is
-// by the API server's clock, too: it is after the newest write of the Rollout, whose status has been written since its pods became available.
-// It is also later than the current restartAt: otherwise no pod would be replaced.
+// nextRestart returns the spec.restartAt for a change that pods read if they start at readFrom or later. At that time, the controller replaces the
+// pods that were created before it, by the API server's clock and in whole seconds. So it is after the newest write of the Rollout, whose status was
+// written after its pods became available, and later than the current one: otherwise no pod would be replaced.
 func (w *Workload) nextRestart(readFrom time.Time) string {
 	next := readFrom
 	if after := w.touched.Add(restartDelay); next.Before(after) {

@@ -33,8 +33,7 @@ func RefersTo(kind events.Kind, name string, source events.Source) bool {
 	return kind == source.Kind && isCalled(source, exactly(name))
 }
 
-// isCalled reports whether one of the names of a source matches. It is called for each reference of each dependent of each event, so it
-// allocates no list for a source with only one name.
+// isCalled reports whether one of the names of a source matches. It runs for each reference of each dependent of each event, so it allocates no list.
 func isCalled(source events.Source, name matcher) bool {
 	if source.Kind != events.KindOpenBao {
 		return name.match(source.Name)
@@ -86,8 +85,7 @@ type pattern struct{ *regexp.Regexp }
 
 func (e pattern) match(name string) bool { return e.MatchString(name) }
 
-// glob matches a name, with * for any characters and ? for any single one. There are no other special characters, and names have
-// no slash, so path.Match returns no error here.
+// glob matches a name, with * for any characters and ? for a single one. Names have no slash, so path.Match returns no error here.
 type glob string
 
 func (g glob) match(name string) bool {
@@ -95,8 +93,7 @@ func (g glob) match(name string) bool {
 	return ok
 }
 
-// pathGlob matches a path, with * for any characters, slashes included, as in the policies of a secret store, and ? for any single one. It has
-// the form that path.Match takes.
+// pathGlob matches a path, with * for any characters, slashes included, and ? for a single one. It has the form that path.Match takes.
 type pathGlob string
 
 // noSlash replaces slashes, which the wildcards of path.Match do not match, by a character that the names of secrets do not have.

@@ -27,8 +27,8 @@ var statefulSets = Kind{
 	template: specTemplate, strategy: annotating,
 }
 
-// statefulSetProgress follows the rules of `kubectl rollout status`, and waits for what that does not: for minReadySeconds, and while some pods are
-// old for those that are to be deleted, which the status counts until then. A StatefulSet has no deadline of its own.
+// statefulSetProgress follows the rules of `kubectl rollout status`. It also waits for minReadySeconds, and while some pods are old for those that
+// are to be deleted, which the status counts until then. A StatefulSet has no deadline of its own.
 func statefulSetProgress(set *appsv1.StatefulSet) Progress {
 	status, pods := set.Status, replicas(set.Spec.Replicas)
 	var kept int32

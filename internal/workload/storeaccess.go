@@ -13,8 +13,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// StoreAccess says which namespaces may name which secrets in stores in keyturn.dev/roll-on. They may always roll on what their pods are seen
-// to read. The zero value grants nothing.
+// StoreAccess says which namespaces may name which secrets in stores in keyturn.dev/roll-on, beside those that their pods are seen to read.
 type StoreAccess struct {
 	Grants []StoreGrant `json:"grants"`
 }
@@ -114,8 +113,8 @@ func (g granted) cover(store, path string) bool {
 	})
 }
 
-// grant limits the annotation items that name secrets in stores to the secrets granted to the namespace and those that the pods are seen to read.
-// It returns a problem for each item that then matches nothing, up to maxItemErrors.
+// grant limits the items that name secrets in stores to those granted to the namespace and those that the pods are seen to read. It returns a problem
+// for each item that then matches nothing, up to maxItemErrors.
 func (o OptIn) grant(granted granted, refs []Reference) []error {
 	var problems itemErrors
 	for i := range o.include {

@@ -8,10 +8,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// storePaths collects the paths that a pod reads from a secret store without a Secret: through an agent that annotations inject, or through
-// variables that a wrapper of its command replaces. The paths are as written there: <mount>/<path>, or with the data/ of the API of a KV v2
-// engine after the mount, in both cases preceded by the store's namespace if that is not the root. They do not say which store is meant, so
-// it may be any.
+// storePaths collects the paths that a pod reads from a secret store without a Secret: through an agent that annotations inject, or through variables
+// that a wrapper of its command replaces. They are as written there, with or without the data/ of a KV v2 engine, and with the store's namespace in
+// front. They may be in any store.
 type storePaths []string
 
 // injectors are the prefixes of the annotations that the agent injectors of Vault and OpenBao read from a pod template.
@@ -116,8 +115,8 @@ func firstOf(annotations map[string]string, keys []string) string {
 	return ""
 }
 
-// variable adds the path of <scheme><path>#<key>, with or without >> before it. A reference with a version, <scheme><path>#<key>#<version>,
-// is pinned and skipped: no change affects it.
+// variable adds the path of <scheme><path>#<key>, with or without >> before it. A reference with a version, <scheme><path>#<key>#<version>, is
+// skipped.
 func (u *storePaths) variable(scheme, namespace, text string) {
 	path, ok := strings.CutPrefix(strings.TrimPrefix(text, ">>"), scheme)
 	if !ok {

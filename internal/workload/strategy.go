@@ -19,8 +19,7 @@ type strategy struct {
 	where string
 }
 
-// Accepted returns an error that wraps ErrStripped if the API server's response to a patch that rolls lacks the part that
-// causes pods to be replaced.
+// Accepted returns an error that wraps ErrStripped if the response to a patch that rolls lacks what causes pods to be replaced.
 func (k Kind) Accepted(after *Workload, p Patch) error {
 	switch s := k.strategy; {
 	case after.Revision == p.Revision && (s.wrote == nil || s.wrote(after)):
@@ -59,8 +58,7 @@ var annotating = strategy{
 	revision: func(p parts) string { return p.template.Annotations[annotationRevision] },
 }
 
-// annotate returns the operations that write a mark into the annotations at a path. Traced says that they have the trace
-// context of an earlier roll.
+// annotate returns the operations that write a mark into the annotations at a path. Traced says that they have an earlier trace context.
 func annotate(annotations string, traced bool, m mark) []operation {
 	at := func(name string) string { return annotations + "/" + pointer(name) }
 	operations := []operation{add(at(annotationRevision), m.revision), add(at(events.AnnotationCause), m.cause)}
@@ -73,8 +71,7 @@ func annotate(annotations string, traced bool, m mark) []operation {
 	return operations
 }
 
-// starting starts new pods without a change of the pod template, unless someone has suspended the workload. The annotations are on the
-// workload itself.
+// starting starts new pods without a change of the pod template, unless the workload is suspended. The annotations are on the workload.
 var starting = strategy{
 	change: func(w *Workload, _ string, m mark) []operation {
 		return append([]operation{test("/spec/suspend", false)}, annotate("/metadata/annotations", w.stored.metaTraced, m)...)

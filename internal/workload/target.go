@@ -33,8 +33,8 @@ type targetParts struct {
 	// exclude has the sources that the configuration ignores.
 	exclude  []rule
 	problems []error
-	// trigger is the value of the trigger, if that is a field, or nil if it has no value. missing are the JSON pointers of objects that are
-	// missing on the path to the trigger, the outermost first. traced says that the trigger has the trace context of an earlier roll.
+	// trigger is the value of the trigger, if that is a field. missing are the JSON pointers of objects that are missing on the path to it, the
+	// outermost first. traced says that it has the trace context of an earlier roll.
 	trigger any
 	missing []string
 	traced  bool
@@ -160,8 +160,7 @@ func (w *Workload) readTarget(reading Reading) {
 	if of.owned && w.Revision != "" && w.Progress.State == Complete {
 		w.Progress = w.Progress.is(Progressing, "it is the controller of no workload that is known")
 		if len(reading.Unwatched) > 0 {
-			// The workloads that it controls may be of these kinds. Otherwise its rollout would be reported as failed, and others
-			// would wait for it.
+			// The workloads that it controls may be of these kinds. Its rollout would seem to have failed, and others would wait for it.
 			w.Progress = w.Progress.is(Complete, fmt.Sprintf(
 				"it was written; it is the controller of no workload that is known, but workloads of the kinds %s are not watched",
 				strings.Join(reading.Unwatched, ", ")))

@@ -9,8 +9,7 @@ import (
 	"github.com/keyturn/keyturn/internal/fieldpath"
 )
 
-// TargetConfig is a kind of custom resource that is rolled like a workload, as configured in a file of targets. Paths are those of package
-// fieldpath.
+// TargetConfig is a kind of custom resource that is rolled like a workload. Paths are those of package fieldpath.
 type TargetConfig struct {
 	// APIVersion, Kind and Resource identify the kind in the API: monitoring.coreos.com/v1, Prometheus, prometheuses. Required.
 	APIVersion string `json:"apiVersion"`
@@ -38,8 +37,7 @@ type TargetReadConfig struct {
 	Kind string `json:"kind"`
 	// Path is the path of the names, or of objects with names. Required.
 	Path string `json:"path"`
-	// Name and Key are paths within those objects: of the name, and of the data key that is read. Default: the name is at Path itself, and all
-	// keys are read.
+	// Name and Key are paths within those objects: of the name, and of the data key. Default: the name is at Path itself, and all keys are read.
 	Name string `json:"name"`
 	Key  string `json:"key"`
 }
@@ -61,8 +59,8 @@ type TargetStatusConfig struct {
 	ObservedGeneration string `json:"observedGeneration"`
 	// Observed must all hold before the rest counts. A comparison with a missing field holds, because nobody has asked for anything yet.
 	Observed []TargetTestConfig `json:"observed"`
-	// Done must all hold for the rollout to be complete. If one of Failed holds, the controller has given up. If one of Waiting holds, it waits
-	// for people.
+	// Done must all hold for the rollout to be complete. If one of Failed holds, the controller has given up, and if one of Waiting, it waits for
+	// people.
 	Done    []TargetTestConfig `json:"done"`
 	Failed  []TargetTestConfig `json:"failed"`
 	Waiting []TargetTestConfig `json:"waiting"`

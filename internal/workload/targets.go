@@ -16,8 +16,8 @@ import (
 // targetsFlag names the flag with the files of targets, in errors and explanations.
 const targetsFlag = "--targets-config"
 
-// ReadTargets reads the kinds of custom resources that are rolled by configuration: from a YAML file, or from all files in a folder whose names
-// end in .yaml or .yml, in the order of their names. If name is empty, there are none. The error has a line for each problem.
+// ReadTargets reads the kinds of custom resources that are rolled by configuration: from a YAML file, or from all in a folder whose names end in
+// .yaml or .yml, in their order. If name is empty, there are none. The error has a line for each problem.
 func ReadTargets(name string) (Kinds, error) {
 	if name == "" {
 		return nil, nil
@@ -41,8 +41,7 @@ func ReadTargets(name string) (Kinds, error) {
 	return kinds, errors.Join(problems...)
 }
 
-// targetFiles returns the files that a name stands for. It skips names that begin with a dot, which the kubelet adds to a folder into which a
-// ConfigMap is mounted.
+// targetFiles returns the files that a name stands for. The kubelet adds names with a dot to a folder into which a ConfigMap is mounted.
 func targetFiles(name string) ([]string, error) {
 	info, err := os.Stat(name)
 	if err != nil || !info.IsDir() {

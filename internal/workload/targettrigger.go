@@ -87,8 +87,7 @@ func (t targetTrigger) wrote(after *Workload) bool {
 	return t.value != "" || after.target.triggered
 }
 
-// IsTriggered reports whether the fixed text that triggered the last roll is still there. Until the operator has acted and removes it, every
-// patch that rolls is refused.
+// IsTriggered reports whether the fixed text that triggered the last roll is still there. Until the operator removes it, no patch rolls.
 func (w *Workload) IsTriggered() bool { return w.target != nil && w.target.triggered }
 
 // begin returns the operations that add the missing objects on the path.
@@ -118,8 +117,8 @@ func (t targetTrigger) set(w *Workload, _ string, m mark) []operation {
 	return slices.Concat(operations, annotate(annotations, w.stored.metaTraced, m))
 }
 
-// revision returns the revision of the last roll, or "" if its trigger was undone. A fixed text does not count as undone when it is removed,
-// because the controller does that when it has acted. Nor does a later time, because it causes pods to be replaced, too.
+// revision returns the revision of the last roll, or "" if its trigger was undone. A fixed text that is gone is not undone, because the controller
+// removes it. Nor is a later time, because it causes pods to be replaced, too.
 func (t targetTrigger) revision(p parts) string {
 	revision := p.meta.Annotations[annotationRevision]
 	held, _ := p.target.trigger.(string)

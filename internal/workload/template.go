@@ -10,8 +10,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// maxTemplates is how many earlier pod templates of a workload are remembered. It is the number of old ReplicaSets, which may have pods,
-// that a Deployment keeps by default.
+// maxTemplates is how many earlier pod templates are remembered: as many as a Deployment keeps ReplicaSets by default.
 const maxTemplates = 10
 
 // digest identifies a pod template.
@@ -25,8 +24,8 @@ type pastTemplate struct {
 	written time.Time
 }
 
-// After copies to w what is known from an earlier state of the same workload, and returns w. Earlier may be nil. Exact says that w is the
-// result of a single write after that.
+// After copies to w what is known from an earlier state, which may be nil, and returns w. Exact says that w is the result of a single write after
+// that.
 func (w *Workload) After(earlier *Workload, exact bool) *Workload {
 	if earlier == nil || earlier.ID.UID != w.ID.UID {
 		if exact {
@@ -83,8 +82,8 @@ func digestOf(template *corev1.PodTemplateSpec) digest {
 	return sha256.Sum256(encoded)
 }
 
-// bare returns a pod template without what a roll writes on it: Keyturn's annotations, and the marker and the variables of Reloader, whoever
-// wrote them. If there is none of that, it returns the template itself, not a copy.
+// bare returns a pod template without what rolls write on it: Keyturn's annotations, and Reloader's marker and variables. If there is none of that,
+// it returns the template itself.
 func bare(template *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
 	stripped := *template
 	changed := false

@@ -24,8 +24,8 @@ const (
 	// MaxBake is the longest valid value of AnnotationBake.
 	MaxBake = 24 * time.Hour
 
-	// AnnotationMaxRollsPerHour is the annotation, on a workload, that says how often it may be rolled within an hour: a whole number; 0
-	// means no limit. The limit ends the endless rolls of a workload that itself changes what it reads, or whose rolls another client undoes.
+	// AnnotationMaxRollsPerHour is the annotation, on a workload, that says how often it may be rolled within an hour; 0 means no limit. It ends the
+	// endless rolls of a workload that changes what it reads, or whose rolls another client undoes.
 	AnnotationMaxRollsPerHour = "keyturn.dev/max-rolls-per-hour"
 	// annotationRolls counts the rolls since the first one of the last hour: "<count> since <time>".
 	annotationRolls = "keyturn.dev/rolls"
@@ -118,8 +118,7 @@ func (w *Workload) Tries() bool {
 	return !w.RunsOnce() && !w.Progress.Frozen && (w.Progress.Pods > 0 || w.target != nil)
 }
 
-// NextRoll returns when the interval after the last roll ends. It returns false if there is none, or if it is over. A last roll in the future is
-// ignored.
+// NextRoll returns when the interval after the last roll ends, and false if there is none, or if it is over. A last roll in the future is ignored.
 func (w *Workload) NextRoll(now time.Time) (time.Time, bool) {
 	least := w.interval.value
 	end := w.rolledAt.Add(least)
@@ -141,8 +140,7 @@ func (w *Workload) LastRoll(now time.Time) time.Time {
 	return last
 }
 
-// TooOften reports whether the workload may not be rolled now because it was rolled too often. If so, it returns when that ends, and the count of
-// rolls in words.
+// TooOften reports whether the workload was rolled too often to be rolled now. If so, it returns when that ends, and the count in words.
 func (w *Workload) TooOften(now time.Time) (end time.Time, said string, is bool) {
 	if w.maxRolls.value == 0 || w.rolls.count < w.maxRolls.value || w.rolls.isOver(now) {
 		return time.Time{}, "", false
@@ -210,8 +208,8 @@ func (r rolls) isLater(than rolls) bool {
 	return r.since.After(than.since) || r.since.Equal(than.since) && r.count > than.count
 }
 
-// recallRolls keeps the count of an earlier state if that is more recent: a client that undoes a roll may also restore or remove the annotation. A
-// count that begins in the future is ignored, because it would stay the most recent one.
+// recallRolls keeps the count of an earlier state if that is more recent: a client that undoes a roll may restore the annotation, too. A count that
+// begins in the future is ignored, because it would stay the most recent one.
 func (w *Workload) recallRolls(earlier *Workload) {
 	inFuture := !w.Written.IsZero() && earlier.rolls.since.After(w.Written.Add(clockTolerance))
 	if !inFuture && earlier.rolls.isLater(w.rolls) {
@@ -219,8 +217,8 @@ func (w *Workload) recallRolls(earlier *Workload) {
 	}
 }
 
-// Uncounting returns the workload without a roll that was none. Stripped is the state after that, and before the one before it. It is the workload
-// itself unless that was the last roll that it knows of.
+// Uncounting returns the workload without a roll that was none, if that is the last that it knows of. Stripped is the state after that, and before
+// the one before it.
 func (w *Workload) Uncounting(stripped, before *Workload) *Workload {
 	if w.rolls.count != stripped.rolls.count || !w.rolls.since.Equal(stripped.rolls.since) {
 		return w

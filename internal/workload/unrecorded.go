@@ -37,8 +37,8 @@ type patches[T any, Object apiObject[T]] struct {
 	unrecorded bool
 }
 
-// send sends a patch, which has no effect if dryRun is metav1.DryRunAll. If unrecorded is set and permission is missing, it returns the object
-// that the patch would have made, and an error that wraps ErrUnrecorded.
+// send sends a patch, which has no effect if dryRun is metav1.DryRunAll. If unrecorded is set and permission is missing, it returns the object that
+// the patch would have made, and ErrUnrecorded.
 func (s patches[T, Object]) send(ctx context.Context, name string, p Patch, dryRun ...string) (Object, error) {
 	obj, refused := s.client.Patch(ctx, name, p.Type, p.Body, metav1.PatchOptions{FieldManager: FieldManager, DryRun: dryRun})
 	if !s.unrecorded || !kube.IsMissingRight(refused, "patch") {
@@ -79,8 +79,7 @@ func (p Patch) apply(obj, after runtime.Object) error {
 // kept is the record of the last patch that could not be written on the workload.
 type kept struct {
 	record
-	// own is the revision on the workload itself, and instead the record on it. When the actuator writes another record, that one counts, and
-	// this is dropped.
+	// own is the revision on the workload, and instead the record on it. When the actuator writes another record, this is dropped.
 	own, instead string
 }
 
@@ -106,8 +105,8 @@ func (w *Workload) Keeping(patched *Workload) *Workload {
 	return w.keep(r)
 }
 
-// KeepingStart returns the workload with the changes for which a Job of it was started, according to its last outcome. It returns false if the
-// workload starts no Jobs, if its own record already has these changes, or if the outcome has none.
+// KeepingStart returns the workload with the changes for which a Job of it was started, according to its last outcome. It returns false if its record
+// already has them, or if there are none.
 func (w *Workload) KeepingStart(last events.Outcome) (*Workload, bool) {
 	started := last.Verb == events.VerbStarted || last.Verb == events.VerbCompleted
 	if !w.starts || !started || last.Workload.UID != w.ID.UID || last.Revision == w.Revision {
@@ -121,8 +120,7 @@ func (w *Workload) NeedsStarts() bool {
 	return w.starts && !w.OptIn.Empty() && (!w.ours || w.stored.text(annotationRolled) == "")
 }
 
-// KeepingStarts returns the workload with the changes that its Jobs were started for, according to the Jobs. It returns false if the workload
-// starts no Jobs, or if its record already has these changes.
+// KeepingStarts returns the workload with the changes that its Jobs were started for, and false if its record already has them.
 func (w *Workload) KeepingStarts(s Starts) (*Workload, bool) {
 	if !w.NeedsStarts() {
 		return nil, false
@@ -130,8 +128,8 @@ func (w *Workload) KeepingStarts(s Starts) (*Workload, bool) {
 	return w.keepLater(s.record)
 }
 
-// keepLater returns the workload with what is known of a roll. It returns false if the record already has these changes, or later ones. Changes that
-// the workload is still to be rolled for may be later.
+// keepLater returns the workload with what is known of a roll, and false if the record already has these changes, or later ones. What it is still to
+// be rolled for may be later.
 func (w *Workload) keepLater(r record) (*Workload, bool) {
 	rolled, later := make(map[string]RolledFor, len(w.Rolled)+len(r.Rolled)), false
 	maps.Copy(rolled, w.Rolled)

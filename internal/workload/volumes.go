@@ -38,8 +38,7 @@ func (m mounts) container(c *corev1.Container) {
 // isAny reports whether any container mounts the volume.
 func (m mount) isAny() bool { return m.whole || len(m.paths) > 0 }
 
-// files returns how the pods read a source through the volume. Items that no mount reaches count only if no item is reached at all: then
-// the spec does not tell what is read, and it may be everything.
+// files returns how the pods read a source through the volume. If no mount reaches an item, the spec does not tell what is read, and all items count.
 func (m mount) files(kind events.Kind, name string, items []corev1.KeyToPath) Reference {
 	use := Reference{Kind: kind, Name: name}
 	all := m.whole || !m.isAny()

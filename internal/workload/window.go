@@ -40,8 +40,8 @@ func openingsIn(text, of string) setting[openings] {
 	return setting[openings]{openings{windows, err, of}, true}
 }
 
-// Opening returns the time from which the windows of the workload allow a roll. If they allow it now, the time is not after now. Each workload
-// has its own moment shortly after a window opens. It returns false if no window opens.
+// Opening returns the time from which the windows allow a roll, which is not after now if they do. Each workload has its own moment shortly after a
+// window opens. It returns false if none opens.
 func (w *Workload) Opening(now time.Time) (time.Time, bool) {
 	if w.windows.value.invalid != nil {
 		return time.Time{}, false

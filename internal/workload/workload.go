@@ -37,8 +37,7 @@ type Workload struct {
 	reloaderState
 }
 
-// object is what is known of the object itself, and of who has written it. All times of writes are by the API server's clock, to the second. They
-// are zero if not known.
+// object is what is known of the object itself. All times of writes are by the API server's clock, to the second. They are zero if not known.
 type object struct {
 	ID         events.Workload
 	Version    string
@@ -48,8 +47,7 @@ type object struct {
 	Patched time.Time
 	// Edited is the time of the newest write by someone else, and Written that by anyone, except to subresources such as the status.
 	Edited, Written time.Time
-	// Manager is the field manager of the last write by someone else in managedFields, or empty if there is none. managedFields does not show
-	// a manager that has only removed fields.
+	// Manager is the field manager of the last write by someone else, or empty. managedFields does not show one that has only removed fields.
 	Manager string
 	// ManagerIsLast says that the write by Manager is not older than the actuator's own last one.
 	ManagerIsLast bool
@@ -61,8 +59,7 @@ type object struct {
 
 // record is what the rolls of a workload have written on it.
 type record struct {
-	// Rolled is what the workload was last rolled for, by source. While the annotation is not as the actuator wrote it, this is what the actuator
-	// wrote last, as far as that is known.
+	// Rolled is what the workload was last rolled for, by source. While others have written the annotation, it is what the actuator wrote last.
 	Rolled map[string]RolledFor
 	// Revision is the revision of the last roll, or empty if there was none.
 	Revision string
@@ -86,8 +83,8 @@ type rolloutState struct {
 	TemplateVersion string
 	// TemplateWritten is the time of that write by the API server's clock, to the second. It is zero if not known.
 	TemplateWritten time.Time
-	// ServingSince is a resourceVersion at which the workload had available pods of this template and no pods of others, and since which
-	// this has been so in every state seen. It is empty if it is not so now.
+	// ServingSince is a resourceVersion since which the workload has had available pods of this template and no others in every state seen. It is
+	// empty if it is not so now.
 	ServingSince string
 }
 
@@ -102,8 +99,8 @@ func KeyOf(id events.Workload) Key { return Key{Kind: id.Kind, Namespace: id.Nam
 // Key returns the key of the workload.
 func (w *Workload) Key() Key { return KeyOf(w.ID) }
 
-// RunsOnce reports whether each roll of the workload is a separate run: of a Job, or of a CronJob whose rolls start a Job. Pods that it
-// already has are as old as the workload itself.
+// RunsOnce reports whether each roll is a separate run: of a Job, or of a CronJob whose rolls start a Job. Pods that it has are as old as the
+// workload.
 func (w *Workload) RunsOnce() bool { return w.starts || w.ID.Kind == jobs.Name }
 
 // Reference returns the pod spec's reference to a source, or nil if there is none.
