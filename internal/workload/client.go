@@ -4,6 +4,7 @@ import (
 	"context"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -61,23 +62,14 @@ func (o typedObjects[Object, List]) Patch(ctx context.Context, name string, p Pa
 	return o.client.Patch(ctx, name, p.Type, p.Body, metav1.PatchOptions{FieldManager: FieldManager})
 }
 
-// customObjects reads and patches custom resources.
-type customObjects struct {
-	client dynamic.ResourceInterface
+// customClient gives the client of a custom resource the methods of typedClient. Its own Get also takes subresources.
+type customClient struct{ dynamic.ResourceInterface }
+
+func (c customClient) Get(ctx context.Context, name string, options metav1.GetOptions) (*unstructured.Unstructured, error) {
+	return c.ResourceInterface.Get(ctx, name, options)
 }
 
-func (o customObjects) Get(ctx context.Context, name string) (runtime.Object, error) {
-	return o.client.Get(ctx, name, metav1.GetOptions{})
-}
-
-func (o customObjects) List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	return o.client.List(ctx, options)
-}
-
-func (o customObjects) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	return o.client.Watch(ctx, options)
-}
-
-func (o customObjects) Patch(ctx context.Context, name string, p Patch) (runtime.Object, error) {
-	return o.client.Patch(ctx, name, p.Type, p.Body, metav1.PatchOptions{FieldManager: FieldManager})
+// custom returns Objects that use the client of a custom resource.
+func custom(client dynamic.ResourceInterface) Objects {
+	return typed[*unstructured.Unstructured, *unstructured.UnstructuredList](customClient{client})
 }

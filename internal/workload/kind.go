@@ -124,10 +124,12 @@ func (t Kinds) Names() []string {
 
 // Named returns the kind with the given name, and false if there is none.
 func (t Kinds) Named(name string) (Kind, bool) {
-	for _, k := range t {
-		if k.Name == name {
-			return k, true
-		}
+	return t.find(func(k Kind) bool { return k.Name == name })
+}
+
+func (t Kinds) find(is func(Kind) bool) (Kind, bool) {
+	if i := slices.IndexFunc(t, is); i >= 0 {
+		return t[i], true
 	}
 	return Kind{}, false
 }
@@ -139,12 +141,10 @@ var neverRolled = []string{"job", "jobs"}
 func (t Kinds) Without(names []string) (Kinds, error) {
 	ignored := make(map[string]bool)
 	for _, name := range names {
-		i := slices.IndexFunc(t, func(k Kind) bool {
-			return name == k.Name || name == k.Name+"s" || k.plural != "" && name == k.plural
-		})
+		k, known := t.find(func(k Kind) bool { return name == k.Name || name == k.Name+"s" || k.plural != "" && name == k.plural })
 		switch {
-		case i >= 0:
-			ignored[t[i].Name] = true
+		case known:
+			ignored[k.Name] = true
 		case !slices.Contains(neverRolled, name):
 			return nil, fmt.Errorf("%q, want any of %s, or their plurals", name, strings.Join(append(t.Names(), neverRolled[0]), ", "))
 		}

@@ -1,8 +1,8 @@
 package workload
 
 import (
+	"cmp"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -142,28 +142,19 @@ func toSecond(at time.Time) time.Time {
 }
 
 // format returns the value of the annotation. It is deterministic.
-func (l Last) format() (string, error) {
+func (l Last) format() string {
 	l.For, l.With = l.For.bounded(), l.With.bounded()
 	l.At, l.Since = toSecond(l.At), toSecond(l.Since)
-	text, err := json.Marshal(l)
-	if err != nil {
-		return "", fmt.Errorf("encoding %s: %w", annotationLast, err)
-	}
-	return string(text), nil
+	text, _ := json.Marshal(l) // It has texts, and times that toSecond makes valid.
+	return string(text)
 }
 
 // lastAfter returns the operations that write the mark of a write, none if it has none. Revision is that of the roll, or empty.
-func (w *Workload) lastAfter(write Write, revision string) ([]operation, error) {
+func (w *Workload) lastAfter(write Write, revision string) []operation {
 	if write.Last == nil {
-		return nil, nil
+		return nil
 	}
 	last := *write.Last
-	if revision != "" {
-		last.Revision = revision
-	}
-	text, err := last.format()
-	if err != nil {
-		return nil, err
-	}
-	return w.stored.write(annotationLast, text), nil
+	last.Revision = cmp.Or(revision, last.Revision)
+	return w.stored.write(annotationLast, last.format())
 }

@@ -24,16 +24,6 @@ func lastRoll(change func(*Last)) Last {
 	return last
 }
 
-// formatted returns the text of a mark.
-func formatted(t testing.TB, last Last) string {
-	t.Helper()
-	text, err := last.format()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
-}
-
 // manyChanges are changes of sources with a name of a given length.
 func manyChanges(count, length int) Marked {
 	var list Marked
@@ -56,7 +46,7 @@ func TestGoldenLast(t *testing.T) {
 	}
 	var lines strings.Builder
 	for _, last := range marks {
-		text := formatted(t, last)
+		text := last.format()
 		lines.WriteString(text + "\n")
 		if diff := cmp.Diff(last, parseLast(text)); diff != "" {
 			t.Errorf("%s is read otherwise (-want +got):\n%s", text, diff)
@@ -80,10 +70,10 @@ func TestAMarkFitsIntoItsAnnotation(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			text := formatted(t, lastRoll(func(l *Last) {
+			text := lastRoll(func(l *Last) {
 				l.For, l.With, l.Was, l.Failed, l.Since = test.list, test.list, wasFailing, strings.Repeat("f", maxWord), written
 				l.Revision = strings.Repeat("a", maxWord)
-			}))
+			}).format()
 			read := parseLast(text)
 			for _, list := range []Marked{read.For, read.With} {
 				if named, leftOut := list.split(); len(text) > maxLast || len(named) != test.named || leftOut != test.leftOut {
@@ -95,7 +85,7 @@ func TestAMarkFitsIntoItsAnnotation(t *testing.T) {
 }
 
 func TestWhatIsNoMarkIsReadAsNone(t *testing.T) {
-	mark := formatted(t, lastRoll(nil))
+	mark := lastRoll(nil).format()
 	tests := []struct {
 		name, text string
 		want       Last
@@ -128,7 +118,7 @@ func TestAMarkCountsIfTheActuatorWroteIt(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			d := webDeployment("50", map[string]string{annotationLast: formatted(t, lastRoll(nil))})
+			d := webDeployment("50", map[string]string{annotationLast: lastRoll(nil).format()})
 			d.ManagedFields = []metav1.ManagedFieldsEntry{{
 				Manager: test.manager, Operation: metav1.ManagedFieldsOperationUpdate, FieldsV1: metav1.NewFieldsV1(fields),
 			}}
@@ -190,10 +180,10 @@ func TestARollLeavesItsMarkIfItIsAskedFor(t *testing.T) {
 }
 
 func FuzzParseLast(f *testing.F) {
-	f.Add(formatted(f, lastRoll(nil)))
-	f.Add(formatted(f, lastRoll(func(l *Last) {
+	f.Add(lastRoll(nil).format())
+	f.Add(lastRoll(func(l *Last) {
 		l.For, l.With, l.Was, l.Failed = manyChanges(40, 9), Marked{"+2"}, wasFailing, "aborted"
-	})))
+	}).format())
 	f.Add(`{"at":"9999-12-31T23:59:59-23:59","for":["+","+1","\u2028<>&","\ud800"],"with":["+-1"],"since":"0000-01-01T00:00:00+23:59"}`)
 	f.Add(`{"rev":"` + strings.Repeat("a", 65) + `"}`)
 	f.Fuzz(func(t *testing.T, text string) {
@@ -201,12 +191,12 @@ func FuzzParseLast(f *testing.F) {
 		if read.Was == "" {
 			return // It is no mark.
 		}
-		written := formatted(t, read)
+		written := read.format()
 		if len(written) > maxLast {
 			t.Errorf("%q is written as %d bytes: %s", text, len(written), written)
 		}
 		again := parseLast(written)
-		if diff := cmp.Diff(written, formatted(t, again)); diff != "" {
+		if diff := cmp.Diff(written, again.format()); diff != "" {
 			t.Errorf("%q is written otherwise after it was read again (-want +got):\n%s", text, diff)
 		}
 		read.For, read.With, again.For, again.With = nil, nil, nil, nil // which may name fewer

@@ -26,7 +26,7 @@ func undoable(t *testing.T, mark, revision, image string, managers ...metav1.Man
 	t.Helper()
 	d := webDeployment("50", rollOn("auto"))
 	if mark != "" {
-		d.Annotations[annotationLast] = formatted(t, lastRoll(func(l *Last) { l.Revision = mark }))
+		d.Annotations[annotationLast] = lastRoll(func(l *Last) { l.Revision = mark }).format()
 	}
 	if revision != "" {
 		d.Spec.Template.Annotations = map[string]string{annotationRevision: revision}
@@ -88,7 +88,7 @@ func TestTheFirstRollOfAStatefulSetOrADaemonSetThatAPersonUndidCountsAsReverted(
 	template := webDeployment("50", nil).Spec.Template
 	meta := metav1.ObjectMeta{
 		Namespace: "shop", Name: "web", UID: "w", ResourceVersion: "50",
-		Annotations:   map[string]string{annotationLast: formatted(t, lastRoll(nil)), annotationRolled: "{}"},
+		Annotations:   map[string]string{annotationLast: lastRoll(nil).format(), annotationRolled: "{}"},
 		ManagedFields: []metav1.ManagedFieldsEntry{ownedBy(FieldManager, ownsMark)},
 	}
 	rolled := *template.DeepCopy()

@@ -161,28 +161,14 @@ const (
 	byAll
 )
 
-// String returns the name in kebab-case.
-func (r WantReason) String() string {
-	switch r {
-	case NotWanted:
-		return "not-wanted"
-	case Excluded:
-		return "excluded"
-	case OnlyPulled:
-		return "pulled-only"
-	case KeyNotRead:
-		return "key-not-read"
-	case byName:
-		return "by-name"
-	case bySearch:
-		return "by-search"
-	case byAuto:
-		return "by-auto"
-	case byAll:
-		return "by-all"
-	}
-	return "unknown"
+// wantReasons has the names in kebab-case.
+var wantReasons = [...]string{
+	NotWanted: "not-wanted", Excluded: "excluded", OnlyPulled: "pulled-only", KeyNotRead: "key-not-read",
+	byName: "by-name", bySearch: "by-search", byAuto: "by-auto", byAll: "by-all",
 }
+
+// String returns the name in kebab-case.
+func (r WantReason) String() string { return wantReasons[r] }
 
 // Want says whether a workload rolls on a source, and why.
 type Want struct {

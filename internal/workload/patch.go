@@ -50,17 +50,11 @@ func (write Write) acts() bool { return write.Rolls || write.InPlace }
 // server applies it only if the record is still the one that it was made from: see docs/adr/0015-a-patch-tests-the-record.md.
 func (k Kind) Patch(w *Workload, write Write) (Patch, error) {
 	rolled := w.newRecord(write.Rolled)
-	record, err := formatRolled(rolled)
-	if err != nil {
-		return Patch{}, err
-	}
+	record := formatRolled(rolled)
 	if !w.ours && record == w.stored.text(annotationRolled) {
 		record += " " // The API server leaves a value to who has written it.
 	}
-	reverted, err := w.revertedAfter(write)
-	if err != nil {
-		return Patch{}, err
-	}
+	reverted := w.revertedAfter(write)
 	// A workload of the same name that was created in the meantime is a different one.
 	operations := []operation{test("/metadata/uid", w.ID.UID)}
 	if !w.stored.annotated {
@@ -69,14 +63,8 @@ func (k Kind) Patch(w *Workload, write Write) (Patch, error) {
 	if write.Version != "" {
 		operations = append(operations, test("/metadata/resourceVersion", write.Version))
 	}
-	operations = append(operations, w.stored.write(annotationRolled, record)...)
-	operations = append(operations, w.stored.write(annotationReverted, reverted)...)
-	if pausedAt := w.pausedAt(write); pausedAt != w.stored.text(w.pausedAtKey) {
-		operations = append(operations, w.stored.write(w.pausedAtKey, pausedAt)...)
-	}
-	operations = append(operations, w.mayRoll(write)...)
-	operations = append(operations, w.timesAfter(write)...)
-	operations = append(operations, w.asBefore(write.Before)...)
+	operations = slices.Concat(operations, w.stored.write(annotationRolled, record), w.stored.write(annotationReverted, reverted),
+		w.pauseAfter(write), w.mayRoll(write), w.timesAfter(write), w.asBefore(write.Before))
 	p := Patch{Type: types.JSONPatchType}
 	if write.Rolls {
 		p.Revision, p.subject = revisionOf(record, reverted), write.subject()
@@ -87,17 +75,11 @@ func (k Kind) Patch(w *Workload, write Write) (Patch, error) {
 				m.readFrom = at
 			}
 		}
-		if m.others, err = w.marks(k.template, write, rolled); err != nil {
-			return Patch{}, err
-		}
+		m.others = w.marks(k.template, write, rolled)
 		operations = append(operations, k.strategy.change(w, k.template, m)...)
 	}
-	last, err := w.lastAfter(write, p.Revision)
-	if err != nil {
-		return Patch{}, err
-	}
-	operations = append(operations, last...)
-	if p.Body, err = json.Marshal(operations); err != nil {
+	var err error
+	if p.Body, err = json.Marshal(append(operations, w.lastAfter(write, p.Revision)...)); err != nil {
 		return Patch{}, fmt.Errorf("encoding the patch of %s: %w", w.ID, err)
 	}
 	return p, nil

@@ -87,13 +87,18 @@ func (w *Workload) readPause(keys annotations.Reloader, on map[string]string) {
 	w.Pause.Period = period
 }
 
-// pausedAt returns the value of the annotation after a write.
-func (w *Workload) pausedAt(write Write) string {
+// pauseAfter returns the operations that write when a pause began, none if that stays.
+func (w *Workload) pauseAfter(write Write) []operation {
+	var after string
 	switch {
 	case write.EndsPause:
-		return ""
 	case write.PausedAt.IsZero():
-		return w.stored.text(w.pausedAtKey)
+		return nil
+	default:
+		after = roundedUp(write.PausedAt).UTC().Format(time.RFC3339)
 	}
-	return roundedUp(write.PausedAt).UTC().Format(time.RFC3339)
+	if after == w.stored.text(w.pausedAtKey) {
+		return nil
+	}
+	return w.stored.write(w.pausedAtKey, after)
 }

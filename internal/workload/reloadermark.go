@@ -41,42 +41,32 @@ type reloadedFrom struct {
 // marks returns what a roll writes on the pod template for tools that look for what Reloader writes: its marker or its variables. The patch fails if
 // Reloader itself has rolled the workload for one of the changes since it was read. Template is the path of the pod template, whose annotations must
 // exist.
-func (w *Workload) marks(template string, write Write, record map[string]RolledFor) ([]operation, error) {
+func (w *Workload) marks(template string, write Write, record map[string]RolledFor) []operation {
 	known := slices.DeleteFunc(slices.Clone(write.Changes), func(c Change) bool { return reloaderWords[c.Source.Kind] == "" })
 	has := w.containers
 	if has == nil || len(known) == 0 {
-		return nil, nil
+		return nil
 	}
 	marker, containers := template+"/metadata/annotations/"+pointer(AnnotationReloadedFrom), template+"/spec/containers"
 	places := has.places(known)
 	operations := append([]operation{test(marker, has.marker)}, has.unchanged(containers, places)...)
 	if w.byVariable {
-		return append(operations, has.set(containers, places, record)...), nil
+		return append(operations, has.set(containers, places, record)...)
 	}
-	text, err := w.reloadedFrom(known, record)
-	if err != nil {
-		return nil, err
-	}
-	return append(operations, add(marker, text)), nil
+	return append(operations, add(marker, has.reloadedFor(known[len(known)-1], record)))
 }
 
-// reloadedFrom returns the text of the marker of a roll.
-func (w *Workload) reloadedFrom(known []Change, record map[string]RolledFor) (string, error) {
-	has := w.containers
-	// Reloader rolls for each change of its own. The marker is from the last one.
-	newest := known[len(known)-1]
+// reloadedFor returns the text of the marker of a roll, which is for the newest of its changes: Reloader rolls for each change of its own.
+func (c *containers) reloadedFor(newest Change, record map[string]RolledFor) string {
 	marker := reloadedFrom{
 		Type: reloaderWords[newest.Source.Kind], Name: newest.Source.Name, Namespace: newest.Source.Namespace,
 		Hash: record[newest.Source.String()].Fingerprint, ContainerRefs: []string{}, ObservedAt: newest.At.Unix(),
 	}
-	if at := has.reader(newest.Source); at < len(has.list) {
-		marker.ContainerRefs = append(marker.ContainerRefs, has.list[at].name)
+	if at := c.reader(newest.Source); at < len(c.list) {
+		marker.ContainerRefs = append(marker.ContainerRefs, c.list[at].name)
 	}
-	text, err := json.Marshal(marker)
-	if err != nil {
-		return "", fmt.Errorf("encoding %s of %s: %w", AnnotationReloadedFrom, w.ID, err)
-	}
-	return string(text), nil
+	text, _ := json.Marshal(marker) // Texts and a number can always be encoded.
+	return string(text)
 }
 
 // reader returns the index of the first container that reads a source, or 0 if none does.
@@ -84,13 +74,15 @@ func (c *containers) reader(source events.Source) int {
 	return c.readers[useKey{source.Kind, source.Name}]
 }
 
-// places returns the places of the variables for changes, by name, whether the variables exist or not.
+// places returns the places of the variables for changes, by name. One that does not exist yet has the index -1.
 func (c *containers) places(changes []Change) map[string]place {
 	places := make(map[string]place)
 	for _, change := range changes {
 		name := ReloaderVariable(change.Source)
-		if _, named := places[name]; !named && len(c.list) > 0 {
-			places[name] = c.placeOf(name, change.Source)
+		if at, exists := c.variables[name]; exists {
+			places[name] = at
+		} else if _, named := places[name]; !named && len(c.list) > 0 {
+			places[name] = place{container: c.reader(change.Source), variable: -1}
 		}
 	}
 	return places
@@ -136,15 +128,6 @@ func (c *containers) set(path string, places map[string]place, record map[string
 		operations = append(operations, add(in+"/env/-", variable))
 	}
 	return operations
-}
-
-// placeOf returns the place of the variable of a source. For one that does not exist yet, only the container is set, and the
-// index of the variable is -1.
-func (c *containers) placeOf(name string, source events.Source) place {
-	if at, ok := c.variables[name]; ok {
-		return at
-	}
-	return place{container: c.reader(source), variable: -1}
 }
 
 // ReloaderVariable returns the name of Reloader's variable for a source: letters and digits in upper case, and an underscore for all between them.

@@ -15,8 +15,7 @@ const annotationReverted = "keyturn.dev/reverted"
 
 // unrolled returns the record entry of a source whose content in the workload's pods is unknown. It differs from the entry of every change.
 func unrolled(change RolledFor) RolledFor {
-	key, _, _ := strings.Cut(change.Fingerprint, ":")
-	return RolledFor{Fingerprint: key + ":none", Version: NoVersion, UID: "none"}
+	return RolledFor{Fingerprint: change.key() + ":none", Version: NoVersion, UID: "none"}
 }
 
 // Reverted is how often rolls for one change of a source were undone. Its text form is that of RolledFor, with "<count>:<template>" as the
@@ -102,7 +101,7 @@ func (r Reverted) entry() RolledFor {
 }
 
 // revertedAfter returns the value of the annotation after a write, or "" if there is none. It is bounded like the record.
-func (w *Workload) revertedAfter(write Write) (string, error) {
+func (w *Workload) revertedAfter(write Write) string {
 	kept, added := make(map[string]RolledFor, len(w.Reverted)), make(map[string]RolledFor, len(write.Reverted))
 	for source, r := range w.Reverted {
 		next, written := write.Rolled[source]
@@ -117,7 +116,7 @@ func (w *Workload) revertedAfter(write Write) (string, error) {
 		kept, _ = w.bounded(kept, added)
 	}
 	if len(kept) == 0 {
-		return "", nil
+		return ""
 	}
 	return formatRolled(kept)
 }

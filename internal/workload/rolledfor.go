@@ -2,7 +2,6 @@ package workload
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -49,9 +48,7 @@ func (r RolledFor) String() string {
 
 // Differs reports whether the content is known to differ from that of the change: fingerprints of different keys cannot be compared.
 func (r RolledFor) Differs(change RolledFor) bool {
-	key, _, _ := strings.Cut(r.Fingerprint, ":")
-	other, _, _ := strings.Cut(change.Fingerprint, ":")
-	return key == other && (r.Scope == "" || r.Scope == change.Scope) && r.Fingerprint != change.Fingerprint
+	return r.key() == change.key() && (r.Scope == "" || r.Scope == change.Scope) && r.Fingerprint != change.Fingerprint
 }
 
 // SameChange reports whether both are about the same change, whichever keys of the source they cover.
@@ -59,14 +56,12 @@ func (r RolledFor) SameChange(change RolledFor) bool {
 	return r.Version == change.Version && r.UID == change.UID
 }
 
-func parseRolledFor(text string) (RolledFor, error) {
-	fingerprint, rest, found := strings.Cut(text, "@")
-	version, rest, complete := strings.Cut(rest, "/")
+// parseRolledFor reads the text form, and returns false if the text has another one.
+func parseRolledFor(text string) (RolledFor, bool) {
+	fingerprint, rest, _ := strings.Cut(text, "@")
+	version, rest, _ := strings.Cut(rest, "/")
 	uid, scope, _ := strings.Cut(rest, "#")
-	if !found || !complete || fingerprint == "" || version == "" || uid == "" {
-		return RolledFor{}, fmt.Errorf("%q is not <fingerprint>@<resourceVersion>/<uid>#<scope>", text)
-	}
-	return RolledFor{Fingerprint: fingerprint, Version: version, UID: uid, Scope: scope}, nil
+	return RolledFor{fingerprint, version, uid, scope}, fingerprint != "" && version != "" && uid != ""
 }
 
 // maxRolled is how many entries a record may have. In an annotation there is no room for many more that a roll has written.
@@ -84,7 +79,7 @@ func parseRolled(annotation string) map[string]RolledFor {
 	}
 	rolled := make(map[string]RolledFor, len(texts))
 	for source, text := range texts {
-		if entry, err := parseRolledFor(text); err == nil {
+		if entry, ok := parseRolledFor(text); ok {
 			rolled[source] = entry
 		}
 	}
@@ -102,57 +97,54 @@ func ChangesOf(outcome events.Outcome) map[string]RolledFor {
 }
 
 // formatRolled returns the value of the annotation. It is deterministic, because encoding/json sorts the keys of a map.
-func formatRolled(rolled map[string]RolledFor) (string, error) {
+func formatRolled(rolled map[string]RolledFor) string {
 	texts := make(map[string]string, len(rolled))
 	for source, entry := range rolled {
 		texts[source] = entry.String()
 	}
-	text, err := json.Marshal(texts)
-	if err != nil {
-		return "", fmt.Errorf("encoding %s: %w", annotationRolled, err)
-	}
-	return string(text), nil
+	text, _ := json.Marshal(texts) // Texts can always be encoded.
+	return string(text)
 }
 
-// deletedContent stands in a record for the fingerprint of a source that was deleted.
-const deletedContent = "deleted"
+// In a record, these replace the content in the fingerprint of a source: if it was deleted, and if the workload is still to be rolled for it, for its
+// content or because it was deleted.
+const (
+	deletedContent = "deleted"
+	owedContent    = "owed"
+	owedDeletion   = "owed-for-deletion"
+)
+
+// key returns the part of the fingerprint that identifies the key with which it was made.
+func (r RolledFor) key() string {
+	key, _, _ := strings.Cut(r.Fingerprint, ":")
+	return key
+}
+
+// has reports whether a word stands for the content in the fingerprint.
+func (r RolledFor) has(word string) bool {
+	_, content, _ := strings.Cut(r.Fingerprint, ":")
+	return content == word
+}
 
 // DeletedAfter returns the entry in the record of a source that was deleted after the change. It differs from the content of every change.
 func DeletedAfter(change RolledFor) RolledFor {
-	key, _, _ := strings.Cut(change.Fingerprint, ":")
-	return RolledFor{Fingerprint: key + ":" + deletedContent, Version: change.Version, UID: change.UID}
+	return RolledFor{Fingerprint: change.key() + ":" + deletedContent, Version: change.Version, UID: change.UID}
 }
 
 // IsDeleted reports whether the workload was rolled because the source was deleted.
-func (r RolledFor) IsDeleted() bool {
-	_, content, _ := strings.Cut(r.Fingerprint, ":")
-	return content == deletedContent
-}
-
-// In a record, these replace the fingerprint of a source that the workload is still to be rolled for: for its content, or because it was deleted.
-const (
-	owedContent  = "owed"
-	owedDeletion = "owed-for-deletion"
-)
+func (r RolledFor) IsDeleted() bool { return r.has(deletedContent) }
 
 // Owed returns the entry of a source that the workload is still to be rolled for. It differs from that of every change, and no entry is older.
 func Owed(change RolledFor) RolledFor {
-	key, _, _ := strings.Cut(change.Fingerprint, ":")
 	content := owedContent
 	if change.IsDeleted() {
 		content = owedDeletion
 	}
-	return RolledFor{Fingerprint: key + ":" + content, Version: NoVersion, UID: change.UID}
+	return RolledFor{Fingerprint: change.key() + ":" + content, Version: NoVersion, UID: change.UID}
 }
 
 // OwesDeletion reports whether the workload is still to be rolled because the source was deleted.
-func (r RolledFor) OwesDeletion() bool {
-	_, content, _ := strings.Cut(r.Fingerprint, ":")
-	return content == owedDeletion
-}
+func (r RolledFor) OwesDeletion() bool { return r.has(owedDeletion) }
 
 // IsOwed reports whether the workload is still to be rolled for the source, whatever the source has.
-func (r RolledFor) IsOwed() bool {
-	_, content, _ := strings.Cut(r.Fingerprint, ":")
-	return content == owedContent || content == owedDeletion
-}
+func (r RolledFor) IsOwed() bool { return r.has(owedContent) || r.has(owedDeletion) }

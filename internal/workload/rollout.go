@@ -20,7 +20,7 @@ var argoRollouts = Kind{
 	Example: &unstructured.Unstructured{Object: map[string]any{"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout"}},
 	client: func(c Clients, namespace string) Objects {
 		resource := schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "rollouts"}
-		return customObjects{c.Dynamic.Resource(resource).Namespace(namespace)}
+		return custom(c.Dynamic.Resource(resource).Namespace(namespace))
 	},
 	read: func(obj runtime.Object) (parts, bool) {
 		object, ok := obj.(*unstructured.Unstructured)

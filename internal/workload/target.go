@@ -58,7 +58,7 @@ func (t target) kind() Kind {
 		Example: &unstructured.Unstructured{Object: map[string]any{"apiVersion": c.APIVersion, "kind": c.Kind}},
 		client: func(clients Clients, namespace string) Objects {
 			resource := schema.GroupVersionResource{Group: group, Version: version, Resource: c.Resource}
-			return customObjects{clients.Dynamic.Resource(resource).Namespace(namespace)}
+			return custom(clients.Dynamic.Resource(resource).Namespace(namespace))
 		},
 		read: t.read, strategy: t.trigger.strategy(),
 	}

@@ -3,6 +3,7 @@ package workload
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -76,7 +77,8 @@ func parseTargets(content []byte, file string, earlier Kinds) (Kinds, error) {
 	for i, c := range config.Targets {
 		t, found := c.compile()
 		k := t.kind()
-		if other, taken := slices.Concat(earlier, kinds).taken(k); taken {
+		isLike := func(other Kind) bool { return other.Name == k.Name || other.Resource == k.Resource }
+		if other, taken := slices.Concat(earlier, kinds).find(isLike); taken {
 			found = append(found, fmt.Sprintf("name: %q is the name of %s, too, want another one for one of them", k.Name, other.Resource))
 		}
 		for _, problem := range found {
@@ -85,15 +87,6 @@ func parseTargets(content []byte, file string, earlier Kinds) (Kinds, error) {
 		kinds = append(kinds, k)
 	}
 	return kinds, errors.Join(problems...)
-}
-
-// taken returns the kind of the table that already has the name or the resource of another one.
-func (t Kinds) taken(by Kind) (Kind, bool) {
-	i := slices.IndexFunc(t, func(k Kind) bool { return k.Name == by.Name || k.Resource == by.Resource })
-	if i < 0 {
-		return Kind{}, false
-	}
-	return t[i], true
 }
 
 // Owners maps the kinds whose objects are rolled instead of the workloads that they control to their names in the table.
@@ -125,11 +118,4 @@ func (t Kinds) Unwatched() []string {
 }
 
 // Have reports whether a kind with the given name is one of them.
-func (o Owners) Have(name string) bool {
-	for _, kind := range o {
-		if kind == name {
-			return true
-		}
-	}
-	return false
-}
+func (o Owners) Have(name string) bool { return slices.Contains(slices.Collect(maps.Values(o)), name) }

@@ -59,10 +59,7 @@ func operationsIn(t testing.TB, p Patch) []operation {
 
 func TestEveryKindIsReadAlike(t *testing.T) {
 	record := map[string]RolledFor{"secret/db": {Fingerprint: fp("a"), Version: "90", UID: "u"}}
-	text, err := formatRolled(record)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := formatRolled(record)
 	meta := metav1.ObjectMeta{
 		Namespace: "shop", Name: "web", UID: "w", ResourceVersion: "50", Generation: 3, CreationTimestamp: metav1.NewTime(written),
 		Annotations: map[string]string{AnnotationRollOn: "secrets", annotationRolled: text, annotationWave: "-2"},
