@@ -17,7 +17,22 @@ import (
 type Path struct {
 	text  string
 	steps []step
+	err   error
 }
+
+// UnmarshalText reads a path in a configuration. It keeps an invalid one, which Err reports, so that all problems can be told at once.
+func (p *Path) UnmarshalText(text []byte) error {
+	*p = Path{text: string(text)}
+	if len(text) == 0 {
+		return nil
+	}
+	parsed, err := Parse(string(text))
+	p.steps, p.err = parsed.steps, err
+	return nil
+}
+
+// Err returns what is wrong with a path that UnmarshalText has read, or nil.
+func (p Path) Err() error { return p.err }
 
 // step leads from a value to a field, or to elements of a list.
 type step struct {

@@ -11,19 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/fieldpath"
 )
 
 // target is a kind of custom resource that is rolled by configuration. See docs/adr/0030-custom-resources-are-targets-by-configuration.md.
 type target struct {
-	config             TargetConfig
-	name               string
-	template, replicas fieldpath.Path
-	reads              []targetRead
-	trigger            targetTrigger
-	status             targetStatus
+	TargetConfig
+	trigger targetTrigger
 }
 
 // targetParts has the parts that only objects of targets have.
@@ -40,7 +33,7 @@ type targetParts struct {
 	traced  bool
 	// triggered says that the trigger is a fixed text, and that the text is still there.
 	triggered bool
-	// owned is TargetStatusConfig.Owned. said is the progress according to the object's own status, regardless of what it owns.
+	// owned is targetStatus.Owned. said is the progress according to the object's own status, regardless of what it owns.
 	owned bool
 	said  Progress
 }
@@ -50,14 +43,13 @@ const targetManifest = "docs/targets.md"
 
 // kind returns the kind in the table.
 func (t target) kind() Kind {
-	c := t.config
-	group, version, _ := strings.Cut(c.APIVersion, "/")
+	group, version, _ := strings.Cut(t.APIVersion, "/")
 	return Kind{
-		Name: t.name, APIVersion: c.APIVersion, Title: c.Kind, Resource: c.Resource + "." + group, plural: c.Resource,
+		Name: t.Name, APIVersion: t.APIVersion, Title: t.Kind, Resource: t.Resource + "." + group, plural: t.Resource,
 		Component: "targets", Manifest: targetManifest,
-		Example: &unstructured.Unstructured{Object: map[string]any{"apiVersion": c.APIVersion, "kind": c.Kind}},
+		Example: &unstructured.Unstructured{Object: map[string]any{"apiVersion": t.APIVersion, "kind": t.Kind}},
 		client: func(clients Clients, namespace string) Objects {
-			resource := schema.GroupVersionResource{Group: group, Version: version, Resource: c.Resource}
+			resource := schema.GroupVersionResource{Group: group, Version: version, Resource: t.Resource}
 			return custom(clients.Dynamic.Resource(resource).Namespace(namespace))
 		},
 		read: t.read, strategy: t.trigger.strategy(),
@@ -76,16 +68,16 @@ func (t target) read(obj runtime.Object) (parts, bool) {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &metaOnly); err != nil {
 		return parts{}, false
 	}
-	meta, of := &metaOnly.Meta, &targetParts{owned: t.status.owned}
+	meta, of := &metaOnly.Meta, &targetParts{owned: t.Status.Owned}
 	template := t.podTemplate(object.Object, of)
 	t.trigger.read(object.Object, template, of)
 	named := make(uses)
-	for _, r := range t.reads {
+	for _, r := range t.Reads {
 		r.add(object.Object, named)
 	}
 	of.refs, of.exclude = limited(merged(references(template), named.sorted())), t.excludes(meta.Name)
-	p := parts{meta: meta, template: template, progress: t.status.progress(object.Object, meta.Generation, t.pods(object.Object))}
-	p.serving = len(t.status.done) > 0 && p.progress.State == Complete
+	p := parts{meta: meta, template: template, progress: t.Status.progress(object.Object, meta.Generation, t.pods(object.Object))}
+	p.serving = len(t.Status.Done) > 0 && p.progress.State == Complete
 	p.target, p.touched = of, newestTouch(meta)
 	p.restartAt, _ = of.trigger.(string)
 	return p, true
@@ -94,10 +86,10 @@ func (t target) read(obj runtime.Object) (parts, bool) {
 // podTemplate returns the pod template, which is empty if the kind has none.
 func (t target) podTemplate(object map[string]any, of *targetParts) *corev1.PodTemplateSpec {
 	template := &corev1.PodTemplateSpec{}
-	if t.template.Empty() {
+	if t.Template.Empty() {
 		return template
 	}
-	values := t.template.Values(object)
+	values := t.Template.Values(object)
 	if len(values) == 0 {
 		return template
 	}
@@ -105,14 +97,14 @@ func (t target) podTemplate(object map[string]any, of *targetParts) *corev1.PodT
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, template); err != nil {
 		*template = corev1.PodTemplateSpec{}
 		// The error of the converter is dropped: it may quote values.
-		of.problems = append(of.problems, &itemError{annotation: t.template.String(), problem: "is no pod template; what it reads is not known"})
+		of.problems = append(of.problems, &itemError{annotation: t.Template.String(), problem: "is no pod template; what it reads is not known"})
 	}
 	return template
 }
 
 // pods returns the desired number of pods, or 1 if it is not known.
 func (t target) pods(object map[string]any) int32 {
-	text, ok := t.replicas.Text(object)
+	text, ok := t.Replicas.Text(object)
 	count, err := strconv.ParseInt(text, 10, 32)
 	if !ok || err != nil {
 		return 1
@@ -123,7 +115,7 @@ func (t target) pods(object map[string]any) int32 {
 // excludes returns rules for the sources that are ignored for the object with the given name.
 func (t target) excludes(name string) []rule {
 	var list []rule
-	for _, item := range t.config.Ignores {
+	for _, item := range t.Ignores {
 		r := rule{reason: Excluded, annotation: targetsFlag, item: item}
 		if r.source(strings.ReplaceAll(item, nameOfObject, name)) == "" {
 			list = append(list, r)
@@ -132,19 +124,14 @@ func (t target) excludes(name string) []rule {
 	return list
 }
 
-// targetRead is where an object names sources.
-type targetRead struct {
-	kind            events.Kind
-	path, name, key fieldpath.Path
-}
-
 // add adds what an object names.
 func (r targetRead) add(object map[string]any, found uses) {
-	for _, value := range r.path.Values(object) {
-		name, _ := r.name.Text(value)
-		use := Reference{Kind: r.kind, Name: name}
-		if key, ok := r.key.Text(value); ok && !r.key.Empty() {
-			use = oneKey(r.kind, name, key)
+	kind := rollOnKind(r.Kind)
+	for _, value := range r.Path.Values(object) {
+		name, _ := r.Name.Text(value)
+		use := Reference{Kind: kind, Name: name}
+		if key, ok := r.Key.Text(value); ok && !r.Key.Empty() {
+			use = oneKey(kind, name, key)
 		}
 		found.add(use, nil)
 	}
@@ -168,56 +155,40 @@ func (w *Workload) readTarget(reading Reading) {
 	}
 }
 
-// targetStatus says how a controller reports its progress with an object of a target.
-type targetStatus struct {
-	generation                      fieldpath.Path
-	observed, done, failed, waiting []targetTest
-	owned                           bool
-}
-
-// targetTest tests that a field equals a text or another field, or that it is missing.
-type targetTest struct {
-	path   fieldpath.Path
-	equals string
-	other  fieldpath.Path
-	// missing requires that the field does not exist.
-	missing bool
-}
-
 // holds reports whether an object passes the test. A missing field equals nothing.
 func (t targetTest) holds(object map[string]any) bool {
-	if t.missing {
-		return len(t.path.Values(object)) == 0
+	if t.Missing {
+		return len(t.Path.Values(object)) == 0
 	}
-	want, known := t.equals, true
-	if !t.other.Empty() {
-		want, known = t.other.Text(object)
+	want, known := t.Equals, true
+	if !t.EqualsPath.Empty() {
+		want, known = t.EqualsPath.Text(object)
 	}
-	return known && slices.Contains(t.path.Texts(object), want)
+	return known && slices.Contains(t.Path.Texts(object), want)
 }
 
 // String says what the test requires. It quotes nothing of an object.
 func (t targetTest) String() string {
 	switch {
-	case t.missing:
-		return fmt.Sprintf("%s is missing", t.path)
-	case !t.other.Empty():
-		return fmt.Sprintf("%s equals %s", t.path, t.other)
+	case t.Missing:
+		return fmt.Sprintf("%s is missing", t.Path)
+	case !t.EqualsPath.Empty():
+		return fmt.Sprintf("%s equals %s", t.Path, t.EqualsPath)
 	}
-	return fmt.Sprintf("%s is %q", t.path, t.equals)
+	return fmt.Sprintf("%s is %q", t.Path, t.Equals)
 }
 
 // isObserved reports whether the rest of the status is about the newest spec.
 func (s targetStatus) isObserved(object map[string]any, generation int64) bool {
-	if !s.generation.Empty() {
-		text, _ := s.generation.Text(object)
+	if !s.ObservedGeneration.Empty() {
+		text, _ := s.ObservedGeneration.Text(object)
 		if observed, err := strconv.ParseInt(text, 10, 64); err != nil || observed < generation {
 			return false
 		}
 	}
-	return !slices.ContainsFunc(s.observed, func(t targetTest) bool {
-		_, asked := t.other.Text(object)
-		return (asked || t.other.Empty()) && !t.holds(object)
+	return !slices.ContainsFunc(s.Observed, func(t targetTest) bool {
+		_, asked := t.EqualsPath.Text(object)
+		return (asked || t.EqualsPath.Empty()) && !t.holds(object)
 	})
 }
 
@@ -225,13 +196,13 @@ func (s targetStatus) isObserved(object map[string]any, generation int64) bool {
 func (s targetStatus) progress(object map[string]any, generation int64, pods int32) Progress {
 	p := Progress{Pods: pods}
 	observed := s.isObserved(object, generation)
-	for _, t := range s.done {
+	for _, t := range s.Done {
 		if observed && t.holds(object) {
 			p.Done++
 		}
 	}
 	// This comes first, because a suspended controller observes nothing.
-	for _, t := range s.waiting {
+	for _, t := range s.Waiting {
 		if t.holds(object) {
 			return p.is(Waiting, t.String())
 		}
@@ -239,17 +210,17 @@ func (s targetStatus) progress(object map[string]any, generation int64, pods int
 	if !observed {
 		return p.unobserved()
 	}
-	for _, t := range s.failed {
+	for _, t := range s.Failed {
 		if t.holds(object) {
 			return p.is(Failed, t.String())
 		}
 	}
-	for _, t := range s.done {
+	for _, t := range s.Done {
 		if !t.holds(object) {
 			return p.is(Progressing, "waiting until "+t.String())
 		}
 	}
-	if len(s.done) == 0 && !s.owned {
+	if len(s.Done) == 0 && !s.Owned {
 		return p.is(Complete, "it was written; nothing says how far its controller is")
 	}
 	return p.is(Complete, "")

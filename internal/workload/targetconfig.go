@@ -18,93 +18,100 @@ type TargetConfig struct {
 	// Name is the name for kubectl and in outcomes. Default: the kind in lower case.
 	Name string `json:"name"`
 	// Template is the path of a pod template, everything that its pods read counts. Default: the kind has none.
-	Template string `json:"template"`
+	Template fieldpath.Path `json:"template"`
 	// Reads are other fields that name what the pods read. What the pods of workloads that it controls read always counts.
-	Reads []TargetReadConfig `json:"reads"`
+	Reads []targetRead `json:"reads"`
 	// Ignores are sources that do not count although the pods read them, as <kind>/<name>, where {name} is replaced by the name of the object.
 	Ignores []string `json:"ignores"`
 	// Replicas is the path of the number of pods. An object without pods is rolled without waiting for a slot. Default: every object has pods.
-	Replicas string `json:"replicas"`
+	Replicas fieldpath.Path `json:"replicas"`
 	// Trigger is what is written to have the pods replaced. Required.
-	Trigger TargetTriggerConfig `json:"trigger"`
+	Trigger targetTriggerConfig `json:"trigger"`
 	// Status says how to read the progress. Default: it is unknown, and a rollout counts as complete.
-	Status TargetStatusConfig `json:"status"`
+	Status targetStatus `json:"status"`
 }
 
-// TargetReadConfig is where an object names sources.
-type TargetReadConfig struct {
+// targetRead is where an object names sources.
+type targetRead struct {
 	// Kind is secret, configmap or secretproviderclass. Required.
 	Kind string `json:"kind"`
 	// Path is the path of the names, or of objects with names. Required.
-	Path string `json:"path"`
+	Path fieldpath.Path `json:"path"`
 	// Name and Key are paths within those objects: of the name, and of the data key. Default: the name is at Path itself, and all keys are read.
-	Name string `json:"name"`
-	Key  string `json:"key"`
+	Name fieldpath.Path `json:"name"`
+	Key  fieldpath.Path `json:"key"`
 }
 
-// TargetTriggerConfig is what is written to have pods replaced: annotations, or one field.
-type TargetTriggerConfig struct {
+// targetTriggerConfig is what is written to have pods replaced: annotations, or one field.
+type targetTriggerConfig struct {
 	// Annotations is the path of a map of annotations that the pods get.
-	Annotations string `json:"annotations"`
+	Annotations fieldpath.Path `json:"annotations"`
 	// Field is the path of a string field in the spec, or of one of the object's annotations.
-	Field string `json:"field"`
+	Field fieldpath.Path `json:"field"`
 	// Value is what the field is set to: revision, which differs from roll to roll, or time. If it is empty, the field is set to Text.
 	Value string `json:"value"`
 	Text  string `json:"text"`
 }
 
-// TargetStatusConfig says how a controller reports its progress.
-type TargetStatusConfig struct {
-	// ObservedGeneration is the path of the generation that the rest of the status is about. Default: it is always about the newest one.
-	ObservedGeneration string `json:"observedGeneration"`
-	// Observed must all hold before the rest counts. A comparison with a missing field holds, because nobody has asked for anything yet.
-	Observed []TargetTestConfig `json:"observed"`
-	// Done must all hold for the rollout to be complete. If one of Failed holds, the controller has given up, and if one of Waiting, it waits for
-	// people.
-	Done    []TargetTestConfig `json:"done"`
-	Failed  []TargetTestConfig `json:"failed"`
-	Waiting []TargetTestConfig `json:"waiting"`
-	// Owned says that the workloads that the object controls get the annotations of the trigger, too.
-	Owned bool `json:"owned"`
-}
-
-// TargetTestConfig tests that a field equals a text or another field, or that it is missing.
-type TargetTestConfig struct {
-	Path       string `json:"path"`
-	Equals     string `json:"equals"`
-	EqualsPath string `json:"equalsPath"`
-	// Missing requires that there is no such field.
-	Missing bool `json:"missing"`
-}
-
-// The values of TargetTriggerConfig.Value.
+// The values of targetTriggerConfig.Value.
 const (
 	valueRevision = "revision"
 	valueTime     = "time"
 )
+
+// targetStatus says how a controller reports its progress.
+type targetStatus struct {
+	// ObservedGeneration is the path of the generation that the rest of the status is about. Default: it is always about the newest one.
+	ObservedGeneration fieldpath.Path `json:"observedGeneration"`
+	// Observed must all hold before the rest counts. A comparison with a missing field holds, because nobody has asked for anything yet.
+	Observed []targetTest `json:"observed"`
+	// Done must all hold for the rollout to be complete. If one of Failed holds, the controller has given up, and if one of Waiting, it waits for
+	// people.
+	Done    []targetTest `json:"done"`
+	Failed  []targetTest `json:"failed"`
+	Waiting []targetTest `json:"waiting"`
+	// Owned says that the workloads that the object controls get the annotations of the trigger, too.
+	Owned bool `json:"owned"`
+}
+
+// targetTest tests that a field equals a text or another field, or that it is missing.
+type targetTest struct {
+	Path       fieldpath.Path `json:"path"`
+	Equals     string         `json:"equals"`
+	EqualsPath fieldpath.Path `json:"equalsPath"`
+	// Missing requires that there is no such field.
+	Missing bool `json:"missing"`
+}
 
 // nameOfObject is replaced by the name of an object in TargetConfig.Ignores.
 const nameOfObject = "{name}"
 
 // compile returns the target, and a line for each problem of its configuration, beginning with the field.
 func (c TargetConfig) compile() (target, []string) {
-	t := target{config: c, name: c.Name}
-	if t.name == "" {
-		t.name = strings.ToLower(c.Kind)
+	if c.Name == "" {
+		c.Name = strings.ToLower(c.Kind)
 	}
 	p := targetProblems{}
-	p.identity(c, t.name)
-	t.template, t.replicas = p.path("template", c.Template), p.path("replicas", c.Replicas)
+	p.identity(c)
+	p.path("template", c.Template)
+	p.path("replicas", c.Replicas)
 	for i, read := range c.Reads {
-		t.reads = append(t.reads, p.read(fmt.Sprintf("reads[%d].", i), read))
+		p.read(fmt.Sprintf("reads[%d].", i), read)
 	}
 	for i, item := range c.Ignores {
 		if problem := (&rule{}).source(strings.ReplaceAll(item, nameOfObject, "a")); problem != "" || strings.Contains(item, "#") {
 			p.add("ignores[%d]: %q, want <kind>/<name>, where <name> may have *, ? and %s", i, item, nameOfObject)
 		}
 	}
-	t.trigger = p.trigger(c.Trigger)
-	t.status = p.status(c.Status, c.Trigger)
+	t := target{TargetConfig: c, trigger: p.trigger(c.Trigger)}
+	p.path("status.observedGeneration", c.Status.ObservedGeneration)
+	p.tests("observed", c.Status.Observed)
+	p.tests("done", c.Status.Done)
+	p.tests("failed", c.Status.Failed)
+	p.tests("waiting", c.Status.Waiting)
+	if c.Status.Owned && !t.trigger.ofMap {
+		p.add("status.owned: want it with trigger.annotations, which are looked for on what the object owns")
+	}
 	return t, p.list
 }
 
@@ -116,9 +123,9 @@ func (p *targetProblems) add(form string, values ...any) {
 }
 
 // identity checks how the kind is named.
-func (p *targetProblems) identity(c TargetConfig, name string) {
+func (p *targetProblems) identity(c TargetConfig) {
 	group, _, _ := strings.Cut(c.APIVersion, "/")
-	err := events.ValidateWorkloadKind(name, c.APIVersion, c.Resource)
+	err := events.ValidateWorkloadKind(c.Name, c.APIVersion, c.Resource)
 	switch {
 	case c.Kind == "" || strings.ToUpper(c.Kind[:1]) != c.Kind[:1]:
 		p.add("kind: %q, want the kind of a custom resource, such as Widget", c.Kind)
@@ -134,53 +141,49 @@ func (p *targetProblems) identity(c TargetConfig, name string) {
 // knownGroups are API groups whose custom resources are known without configuration.
 var knownGroups = []string{"argoproj.io", "external-secrets.io"}
 
-// path reads a path that may be empty.
-func (p *targetProblems) path(field, text string) fieldpath.Path {
-	if text == "" {
-		return fieldpath.Path{}
+// path checks a path, which may be empty.
+func (p *targetProblems) path(field string, path fieldpath.Path) {
+	if err := path.Err(); err != nil {
+		p.add("%s: %q %s", field, path, err)
 	}
-	path, err := fieldpath.Parse(text)
-	if err != nil {
-		p.add("%s: %q %s", field, text, err)
-	}
-	return path
 }
 
-// required reads a path that may not be empty.
-func (p *targetProblems) required(field, text string) fieldpath.Path {
-	if text == "" {
+// required checks a path that may not be empty.
+func (p *targetProblems) required(field string, path fieldpath.Path) {
+	if path.String() == "" {
 		p.add("%s: is empty, want a path such as spec.secretName", field)
 	}
-	return p.path(field, text)
+	p.path(field, path)
 }
 
-func (p *targetProblems) read(field string, c TargetReadConfig) targetRead {
-	r := targetRead{kind: rollOnKind(c.Kind), path: p.required(field+"path", c.Path)}
-	r.name, r.key = p.path(field+"name", c.Name), p.path(field+"key", c.Key)
-	if r.kind == "" || r.kind == events.KindOpenBao {
+func (p *targetProblems) read(field string, c targetRead) {
+	p.required(field+"path", c.Path)
+	p.path(field+"name", c.Name)
+	p.path(field+"key", c.Key)
+	if kind := rollOnKind(c.Kind); kind == "" || kind == events.KindOpenBao {
 		p.add("%skind: %q, want secret, configmap or secretproviderclass", field, c.Kind)
 	}
-	if c.Key != "" && c.Name == "" {
+	if c.Key.String() != "" && c.Name.String() == "" {
 		p.add("%sname: is empty, want the path of the name beside that of the key", field)
 	}
-	return r
 }
 
 // trigger reads the trigger. In metadata, it can only be a single annotation.
-func (p *targetProblems) trigger(c TargetTriggerConfig) targetTrigger {
-	given, field := c.Annotations, "trigger.annotations"
-	if given == "" {
-		given, field = c.Field, "trigger.field"
+func (p *targetProblems) trigger(c targetTriggerConfig) targetTrigger {
+	t := targetTrigger{ofMap: c.Annotations.String() != "", value: c.Value, text: c.Text}
+	given, field := c.Field, "trigger.field"
+	if t.ofMap {
+		given, field = c.Annotations, "trigger.annotations"
 	}
-	if given == "" || c.Annotations != "" && c.Field != "" {
+	if given.String() == "" || t.ofMap && c.Field.String() != "" {
 		p.add("trigger: want either annotations or field")
-		return targetTrigger{}
+		return t
 	}
-	names, plain := p.path(field, given).Names()
-	if len(names) == 0 && plain {
-		return targetTrigger{} // The invalid path has been reported.
+	if p.path(field, given); given.Err() != nil {
+		return t
 	}
-	t := targetTrigger{names: names, ofMap: c.Annotations != "", value: c.Value, text: c.Text}
+	names, plain := given.Names()
+	t.names = names
 	isAnnotation := plain && len(names) == 3 && names[0] == "metadata" && names[1] == "annotations" && !t.ofMap
 	switch inSpec := plain && len(names) > 1 && names[0] == "spec"; {
 	case !inSpec && !isAnnotation && t.ofMap:
@@ -199,28 +202,14 @@ func (p *targetProblems) trigger(c TargetTriggerConfig) targetTrigger {
 	return t
 }
 
-func (p *targetProblems) status(c TargetStatusConfig, trigger TargetTriggerConfig) targetStatus {
-	s := targetStatus{generation: p.path("status.observedGeneration", c.ObservedGeneration), owned: c.Owned}
-	s.observed, s.done = p.tests("observed", c.Observed), p.tests("done", c.Done)
-	s.failed, s.waiting = p.tests("failed", c.Failed), p.tests("waiting", c.Waiting)
-	if c.Owned && trigger.Annotations == "" {
-		p.add("status.owned: want it with trigger.annotations, which are looked for on what the object owns")
-	}
-	return s
-}
-
-func (p *targetProblems) tests(name string, list []TargetTestConfig) []targetTest {
-	var tests []targetTest
-	for i, c := range list {
+func (p *targetProblems) tests(name string, list []targetTest) {
+	for i, t := range list {
 		field := fmt.Sprintf("status.%s[%d].", name, i)
-		t := targetTest{
-			path: p.required(field+"path", c.Path), equals: c.Equals, other: p.path(field+"equalsPath", c.EqualsPath), missing: c.Missing,
-		}
-		given := slices.DeleteFunc([]bool{c.Equals != "", c.EqualsPath != "", c.Missing}, func(given bool) bool { return !given })
+		p.required(field+"path", t.Path)
+		p.path(field+"equalsPath", t.EqualsPath)
+		given := slices.DeleteFunc([]bool{t.Equals != "", t.EqualsPath.String() != "", t.Missing}, func(given bool) bool { return !given })
 		if len(given) != 1 {
 			p.add("%sequals: want one of equals, equalsPath and missing", field)
 		}
-		tests = append(tests, t)
 	}
-	return tests
 }

@@ -20,7 +20,7 @@ type targetTrigger struct {
 	names []string
 	// ofMap says that the trigger is a map of annotations that pods get. Otherwise it is a single field.
 	ofMap bool
-	// value and text are those of TargetTriggerConfig.
+	// value and text are those of targetTriggerConfig.
 	value, text string
 }
 
