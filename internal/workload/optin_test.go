@@ -14,18 +14,19 @@ import (
 
 // wantTest is a test of whether one workload wants one source.
 type wantTest struct {
-	name     string
-	workload map[string]string
-	template map[string]string
-	all      bool
-	// reloader is --reloader.
-	reloader bool
-	source   string
-	ref      *Reference
-	match    bool
+	name string
+	// on and pods are the annotations of the workload and of its pod template.
+	on, pods map[string]string
+	// all is --roll-all, and strict is --reloader.
+	all, strict bool
+	// of is the source, ref the reference to it, and match says that it has Reloader's annotation.
+	of    string
+	ref   *Reference
+	match bool
 
 	want WantReason
-	keys []string
+	// keys are separated by spaces.
+	keys string
 	// by is the annotation and the item that must have decided, as "<annotation>: <item>". If empty, it is not compared.
 	by string
 }
@@ -33,16 +34,16 @@ type wantTest struct {
 func runWantTests(t *testing.T, tests []wantTest) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			optIn, errs := parseOptIn(tt.workload, tt.template, Reading{All: tt.all, Reloader: tt.reloader})
+			optIn, errs := parseOptIn(tt.on, tt.pods, Reading{All: tt.all, Reloader: tt.strict})
 			if len(errs) > 0 {
 				t.Fatalf("errors %v", errs)
 			}
-			want := optIn.Wants(source(t, tt.source), tt.ref, tt.match)
+			want := optIn.Wants(source(t, tt.of), tt.ref, tt.match)
 			if want.Reason != tt.want {
 				t.Errorf("reason %s, want %s", want.Reason, tt.want)
 			}
-			if diff := cmp.Diff(tt.keys, want.Keys); diff != "" {
-				t.Errorf("keys (-want +got):\n%s", diff)
+			if keys := strings.Join(want.Keys, " "); keys != tt.keys {
+				t.Errorf("keys %q, want %q", keys, tt.keys)
 			}
 			if by := want.Annotation + ": " + want.Item; tt.by != "" && by != tt.by {
 				t.Errorf("decided by %q, want %q", by, tt.by)
@@ -87,45 +88,42 @@ func TestWantReasonsHaveNames(t *testing.T) {
 
 func TestOptInOfBoth(t *testing.T) {
 	runWantTests(t, []wantTest{
-		{name: "a workload that says nothing wants nothing", source: "secret/db", ref: reads(), match: true, want: NotWanted},
+		{name: "a workload that says nothing wants nothing", of: "secret/db", ref: reads(), match: true, want: NotWanted},
 		{
-			name:     "what roll-on includes and what Reloader's annotations include is joined: roll-on's",
-			workload: map[string]string{AnnotationRollOn: "secret/db", "configmap.reloader.stakater.com/reload": "app"},
-			source:   "secret/db", want: byName, by: "keyturn.dev/roll-on: secret/db",
+			name: "what roll-on includes and what Reloader's annotations include is joined: roll-on's",
+			on:   map[string]string{AnnotationRollOn: "secret/db", "configmap.reloader.stakater.com/reload": "app"},
+			of:   "secret/db", want: byName, by: "keyturn.dev/roll-on: secret/db",
 		},
 		{
-			name: "they are joined where one is on the workload and the other on the template", workload: rollOn("secret/db"),
-			template: map[string]string{"reloader.stakater.com/auto": "true"}, source: "configmap/app", ref: reads(), want: byAuto,
+			name: "they are joined where one is on the workload and the other on the template", on: rollOn("secret/db"),
+			pods: map[string]string{"reloader.stakater.com/auto": "true"}, of: "configmap/app", ref: reads(), want: byAuto,
 			by: "reloader.stakater.com/auto: true",
 		},
 		{
-			name:     "an exclusion of roll-on beats Reloader's names",
-			workload: map[string]string{AnnotationRollOn: "!secret/db", "secret.reloader.stakater.com/reload": "db"}, source: "secret/db",
+			name: "an exclusion of roll-on beats Reloader's names",
+			on:   map[string]string{AnnotationRollOn: "!secret/db", "secret.reloader.stakater.com/reload": "db"}, of: "secret/db",
 			ref: reads(), want: Excluded, by: "keyturn.dev/roll-on: !secret/db",
 		},
 		{
-			name:     "an exclusion of Reloader beats the names of roll-on",
-			workload: map[string]string{AnnotationRollOn: "secret/db", "secrets.exclude.reloader.stakater.com/reload": "db"},
-			source:   "secret/db", ref: reads(), want: Excluded, by: "secrets.exclude.reloader.stakater.com/reload: db",
+			name: "an exclusion of Reloader beats the names of roll-on",
+			on:   map[string]string{AnnotationRollOn: "secret/db", "secrets.exclude.reloader.stakater.com/reload": "db"},
+			of:   "secret/db", ref: reads(), want: Excluded, by: "secrets.exclude.reloader.stakater.com/reload: db",
 		},
 		{
-			name:     "none beats Reloader's annotations",
-			workload: map[string]string{AnnotationRollOn: "none", "reloader.stakater.com/auto": "true", "secret.reloader.stakater.com/reload": "db"},
-			source:   "secret/db", ref: reads(), want: NotWanted,
+			name: "none beats Reloader's annotations",
+			on:   map[string]string{AnnotationRollOn: "none", "reloader.stakater.com/auto": "true", "secret.reloader.stakater.com/reload": "db"},
+			of:   "secret/db", ref: reads(), want: NotWanted,
 		},
 		{
-			name: "with roll-all a workload that says nothing wants what it references", all: true, source: "secret/db",
-			ref: reads("user"), want: byAll, keys: []string{"user"},
+			name: "with roll-all a workload that says nothing wants what it references", all: true, of: "secret/db",
+			ref: reads("user"), want: byAll, keys: "user",
 		},
-		{name: "with roll-all it does not want what it does not reference", all: true, source: "secret/db", want: NotWanted},
-		{name: "with roll-all none opts out", all: true, workload: rollOn(" none "), source: "secret/db", ref: reads(), want: NotWanted},
+		{name: "with roll-all it does not want what it does not reference", all: true, of: "secret/db", want: NotWanted},
+		{name: "with roll-all none opts out", all: true, on: rollOn(" none "), of: "secret/db", ref: reads(), want: NotWanted},
+		{name: "with roll-all a list stands for itself", all: true, on: rollOn("configmap/app"), of: "secret/db", ref: reads(), want: NotWanted},
 		{
-			name: "with roll-all a list stands for itself", all: true, workload: rollOn("configmap/app"), source: "secret/db",
-			ref: reads(), want: NotWanted,
-		},
-		{
-			name: "with roll-all a list of exclusions leaves the rest in", all: true, workload: rollOn("!configmap/noisy"),
-			source: "secret/db", ref: reads(), want: byAll,
+			name: "with roll-all a list of exclusions leaves the rest in", all: true, on: rollOn("!configmap/noisy"),
+			of: "secret/db", ref: reads(), want: byAll,
 		},
 	})
 }

@@ -11,27 +11,24 @@ import (
 func TestEveryKeyCountsWhereAnItemSaysSo(t *testing.T) {
 	const secretReload = "secret.reloader.stakater.com/reload"
 	runWantTests(t, []wantTest{
+		{name: "a star is every key of a source of which one is read", on: rollOn("secret/db#*"), of: "secret/db", ref: reads("user"), want: byName},
+		{name: "and of a source that is not read", on: rollOn("secret/db#*"), of: "secret/db", want: byName},
 		{
-			name: "a star is every key of a source of which one is read", workload: rollOn("secret/db#*"), source: "secret/db",
-			ref: reads("user"), want: byName, by: "keyturn.dev/roll-on: secret/db#*",
+			name: "a star includes the keys that are named beside it", on: rollOn("secret/db#password, secret/db#*"),
+			of: "secret/db", ref: reads("user"), want: byName, by: "keyturn.dev/roll-on: secret/db#*",
 		},
-		{name: "and of a source that is not read", workload: rollOn("secret/db#*"), source: "secret/db", want: byName},
+		{name: "an exclusion beats it", on: rollOn("secret/db#*, !secret/db"), of: "secret/db", ref: reads("user"), want: Excluded},
 		{
-			name: "a star includes the keys that are named beside it", workload: rollOn("secret/db#password, secret/db#*"),
-			source: "secret/db", ref: reads("user"), want: byName, by: "keyturn.dev/roll-on: secret/db#*",
-		},
-		{name: "an exclusion beats it", workload: rollOn("secret/db#*, !secret/db"), source: "secret/db", ref: reads("user"), want: Excluded},
-		{
-			name: "with --reloader a name of Reloader is every key", workload: map[string]string{secretReload: "db"}, reloader: true,
-			source: "secret/db", ref: reads("user"), want: byName, by: secretReload + ": db",
+			name: "with --reloader a name of Reloader is every key", on: map[string]string{secretReload: "db"}, strict: true,
+			of: "secret/db", ref: reads("user"), want: byName, by: secretReload + ": db",
 		},
 		{
-			name: "and where roll-on names it, too", workload: map[string]string{secretReload: "db", AnnotationRollOn: "secret/db"},
-			reloader: true, source: "secret/db", ref: reads("user"), want: byName, by: secretReload + ": db",
+			name: "and where roll-on names it, too", on: map[string]string{secretReload: "db", AnnotationRollOn: "secret/db"},
+			strict: true, of: "secret/db", ref: reads("user"), want: byName, by: secretReload + ": db",
 		},
 		{
-			name: "with --reloader a name in roll-on is the keys that are read", workload: rollOn("secret/db"), reloader: true,
-			source: "secret/db", ref: reads("user"), want: byName, keys: []string{"user"},
+			name: "with --reloader a name in roll-on is the keys that are read", on: rollOn("secret/db"), strict: true,
+			of: "secret/db", ref: reads("user"), want: byName, keys: "user",
 		},
 	})
 }

@@ -13,27 +13,21 @@ func TestReloadersNamesAreExpressionsForTheWholeName(t *testing.T) {
 		configMapReload = "configmap.reloader.stakater.com/reload"
 	)
 	runWantTests(t, []wantTest{
+		{name: "a name wants the source without a reference", on: a{secretReload: "db"}, of: "secret/db", want: byName, by: secretReload + ": db"},
 		{
-			name: "a name wants the source without a reference", workload: a{secretReload: "db"}, source: "secret/db", want: byName,
-			by: secretReload + ": db",
+			name: "a name wants the keys that are read, where there is a reference", on: a{secretReload: "db"}, of: "secret/db",
+			ref: reads("user"), want: byName, keys: "user",
 		},
+		{name: "a name is of one kind", on: a{secretReload: "db"}, of: "configmap/db", ref: reads(), want: NotWanted},
+		{name: "names are a list whose items are trimmed", on: a{secretReload: "a , \n db ,,"}, of: "secret/db", want: byName},
+		{name: "a name is an expression", on: a{secretReload: "db-.*"}, of: "secret/db-main", want: byName, by: secretReload + ": db-.*"},
+		{name: "an escaped dot matches a dot", on: a{secretReload: `a\.b`}, of: "secret/a.b", want: byName},
 		{
-			name: "a name wants the keys that are read, where there is a reference", workload: a{secretReload: "db"}, source: "secret/db",
-			ref: reads("user"), want: byName, keys: []string{"user"},
+			name: "an asterisk that a name begins with has no effect with --reloader, as for Reloader: an end of a name",
+			on:   a{configMapReload: "*-config"}, strict: true, of: "configmap/app-config", want: byName,
 		},
-		{name: "a name is of one kind", workload: a{secretReload: "db"}, source: "configmap/db", ref: reads(), want: NotWanted},
-		{
-			name: "names are a list whose items are trimmed", workload: a{secretReload: "a , \n db ,,"}, source: "secret/db",
-			want: byName, by: secretReload + ": db",
-		},
-		{name: "a name is an expression", workload: a{secretReload: "db-.*"}, source: "secret/db-main", want: byName, by: secretReload + ": db-.*"},
-		{name: "an escaped dot matches a dot", workload: a{secretReload: `a\.b`}, source: "secret/a.b", want: byName},
-		{
-			name:     "an asterisk that a name begins with has no effect with --reloader, as for Reloader: an end of a name",
-			workload: a{configMapReload: "*-config"}, reloader: true, source: "configmap/app-config", want: byName,
-		},
-		{name: "anchors that somebody wrote do no harm", workload: a{secretReload: "^db$"}, source: "secret/db", want: byName},
-		{name: "an expression may ignore the case", workload: a{secretReload: "(?i)DB"}, source: "secret/db", want: byName},
+		{name: "anchors that somebody wrote do no harm", on: a{secretReload: "^db$"}, of: "secret/db", want: byName},
+		{name: "an expression may ignore the case", on: a{secretReload: "(?i)DB"}, of: "secret/db", want: byName},
 	})
 }
 
@@ -47,22 +41,19 @@ func TestReloadersExclusionsBeatWhatItIncludes(t *testing.T) {
 		configMapExclude = "configmaps.exclude.reloader.stakater.com/reload"
 	)
 	runWantTests(t, []wantTest{
+		{name: "an exclusion beats auto", on: a{auto: "true", secretExclude: "noisy, db"}, of: "secret/db", ref: reads(), want: Excluded},
 		{
-			name: "an exclusion beats auto", workload: a{auto: "true", secretExclude: "noisy, db"}, source: "secret/db", ref: reads(),
-			want: Excluded, by: secretExclude + ": db",
-		},
-		{
-			name: "an exclusion beats search", workload: a{search: "true", configMapExclude: "app"}, source: "configmap/app",
+			name: "an exclusion beats search", on: a{search: "true", configMapExclude: "app"}, of: "configmap/app",
 			ref: reads(), match: true, want: Excluded, by: configMapExclude + ": app",
 		},
-		{name: "an exclusion is of one kind", workload: a{auto: "true", secretExclude: "db"}, source: "configmap/db", ref: reads(), want: byAuto},
+		{name: "an exclusion is of one kind", on: a{auto: "true", secretExclude: "db"}, of: "configmap/db", ref: reads(), want: byAuto},
 		{
-			name: "an exclusion is an exact name, and no expression", workload: a{auto: "true", secretExclude: "a.b"},
-			source: "secret/a-b", ref: reads(), want: byAuto,
+			name: "an exclusion is an exact name, and no expression", on: a{auto: "true", secretExclude: "a.b"},
+			of: "secret/a-b", ref: reads(), want: byAuto,
 		},
 		{
-			name: "an exclusion of the template is not read", workload: a{auto: "true"}, template: a{secretExclude: "db"},
-			source: "secret/db", ref: reads(), want: byAuto,
+			name: "an exclusion of the template is not read", on: a{auto: "true"}, pods: a{secretExclude: "db"},
+			of: "secret/db", ref: reads(), want: byAuto,
 		},
 	})
 }
@@ -116,26 +107,23 @@ func TestReloadersTemplateIsReadWhereTheWorkloadSaysNothing(t *testing.T) {
 		secretExclude = "secrets.exclude.reloader.stakater.com/reload"
 	)
 	runWantTests(t, []wantTest{
+		{name: "the template's auto is read where the workload says nothing", pods: a{auto: "true"}, of: "secret/db", ref: reads(), want: byAuto},
+		{name: "the template's names are read where the workload says nothing", pods: a{secretReload: "db"}, of: "secret/db", want: byName},
 		{
-			name: "the template's auto is read where the workload says nothing", template: a{auto: "true"}, source: "secret/db",
-			ref: reads(), want: byAuto,
-		},
-		{name: "the template's names are read where the workload says nothing", template: a{secretReload: "db"}, source: "secret/db", want: byName},
-		{
-			name: "the template's names are not read where the workload says auto, whatever it says", workload: a{auto: "false"},
-			template: a{secretReload: "db"}, source: "secret/db", want: NotWanted,
+			name: "the template's names are not read where the workload says auto, whatever it says", on: a{auto: "false"},
+			pods: a{secretReload: "db"}, of: "secret/db", want: NotWanted,
 		},
 		{
-			name: "nor where it names", workload: a{secretReload: "other"}, template: a{secretReload: "db", auto: "true"},
-			source: "secret/db", ref: reads(), want: NotWanted,
+			name: "nor where it names", on: a{secretReload: "other"}, pods: a{secretReload: "db", auto: "true"},
+			of: "secret/db", ref: reads(), want: NotWanted,
 		},
 		{
-			name: "what the workload says of one kind leaves the template's of another", workload: a{secretReload: "other"},
-			template: a{auto: "true"}, source: "configmap/app", ref: reads(), want: byAuto,
+			name: "what the workload says of one kind leaves the template's of another", on: a{secretReload: "other"},
+			pods: a{auto: "true"}, of: "configmap/app", ref: reads(), want: byAuto,
 		},
 		{
-			name: "an exclusion of the workload leaves the template's", workload: a{secretExclude: "other"}, template: a{auto: "true"},
-			source: "secret/db", ref: reads(), want: byAuto,
+			name: "an exclusion of the workload leaves the template's", on: a{secretExclude: "other"}, pods: a{auto: "true"},
+			of: "secret/db", ref: reads(), want: byAuto,
 		},
 	})
 }

@@ -14,61 +14,33 @@ func TestReloadersAutoAndSearchWantWhatIsReferenced(t *testing.T) {
 		search       = "reloader.stakater.com/search"
 		secretAuto   = "secret.reloader.stakater.com/auto"
 		secretReload = "secret.reloader.stakater.com/reload"
-		classAuto    = "secretproviderclass.reloader.stakater.com/auto"
+		classReload  = "secretproviderclass.reloader.stakater.com/reload"
+		classExclude = "secretproviderclasses.exclude.reloader.stakater.com/reload"
 	)
-	tests := []wantTest{
+	runWantTests(t, []wantTest{
 		{
-			name: "auto wants what is referenced, of every kind: secrets", workload: a{auto: "true"}, source: "secret/db",
-			ref: reads("user"), want: byAuto, keys: []string{"user"}, by: auto + ": true",
+			name: "auto wants what is referenced, of every kind: secrets", on: a{auto: "true"}, of: "secret/db",
+			ref: reads("user"), want: byAuto, keys: "user", by: auto + ": true",
 		},
-		{name: "auto does not want what is not referenced", workload: a{auto: "true"}, source: "secret/db", want: NotWanted},
-		{name: "auto does not want what is only used to pull", workload: a{auto: "true"}, source: "secret/registry", ref: pulls(), want: OnlyPulled},
+		{name: "auto does not want what is not referenced", on: a{auto: "true"}, of: "secret/db", want: NotWanted},
+		{name: "auto does not want what is only used to pull", on: a{auto: "true"}, of: "secret/registry", ref: pulls(), want: OnlyPulled},
+		{name: "auto of one kind wants that kind", on: a{secretAuto: "true"}, of: "secret/db", ref: reads(), want: byAuto, by: secretAuto + ": true"},
+		{name: "auto of one kind does not want another", on: a{secretAuto: "true"}, of: "configmap/app", ref: reads(), want: NotWanted},
+		{name: "auto of one kind counts where auto is false", on: a{auto: "false", secretAuto: "true"}, of: "secret/db", ref: reads(), want: byAuto},
 		{
-			name: "auto of one kind wants that kind", workload: a{secretAuto: "true"}, source: "secret/db", ref: reads(), want: byAuto,
-			by: secretAuto + ": true",
+			name: "search wants what is referenced and matches", on: a{search: "true"}, of: "secret/db", ref: reads("user"),
+			match: true, want: bySearch, keys: "user", by: search + ": true",
 		},
-		{name: "auto of one kind does not want another", workload: a{secretAuto: "true"}, source: "configmap/app", ref: reads(), want: NotWanted},
-		{
-			name: "auto of one kind counts where auto is false", workload: a{auto: "false", secretAuto: "true"}, source: "secret/db",
-			ref: reads(), want: byAuto,
-		},
-		{
-			name: "search wants what is referenced and matches", workload: a{search: "true"}, source: "secret/db", ref: reads("user"),
-			match: true, want: bySearch, keys: []string{"user"}, by: search + ": true",
-		},
-		{name: "search does not want what does not match", workload: a{search: "true"}, source: "secret/db", ref: reads(), want: NotWanted},
-		{name: "search does not want what is not referenced", workload: a{search: "true"}, source: "secret/db", match: true, want: NotWanted},
-		{name: "search must be the word true", workload: a{search: "True"}, source: "secret/db", ref: reads(), match: true, want: NotWanted},
-		{name: "auto that is false does not stop names", workload: a{auto: "false", secretReload: "db"}, source: "secret/db", want: byName},
-		{
-			name: "auto wants SecretProviderClasses", workload: a{auto: "true"}, source: "secretproviderclass/db", ref: reads(),
-			want: byAuto, by: auto + ": true",
-		},
-		{
-			name:     "a SecretProviderClass is wanted by its name",
-			workload: a{"secretproviderclass.reloader.stakater.com/reload": "web,d."}, source: "secretproviderclass/db", want: byName,
-		},
-		{
-			name:     "a SecretProviderClass is excluded by its name",
-			workload: a{auto: "true", "secretproviderclasses.exclude.reloader.stakater.com/reload": "db"}, source: "secretproviderclass/db", ref: reads(),
-			want: Excluded,
-		},
-	}
-	for _, yes := range []string{"1", "t", "T", "TRUE", "true", "True"} {
-		tests = append(tests, wantTest{
-			name:     "auto is on as " + yes,
-			workload: a{auto: yes}, source: "secret/db", ref: reads(),
-			want: byAuto,
-		})
-	}
-	for _, no := range []string{"0", "f", "F", "FALSE", "false", "False"} {
-		tests = append(tests, wantTest{
-			name:     "auto is off as " + no,
-			workload: a{auto: no}, all: true, source: "secret/db", ref: reads(),
-			want: NotWanted,
-		})
-	}
-	runWantTests(t, tests)
+		{name: "search does not want what does not match", on: a{search: "true"}, of: "secret/db", ref: reads(), want: NotWanted},
+		{name: "search does not want what is not referenced", on: a{search: "true"}, of: "secret/db", match: true, want: NotWanted},
+		{name: "search must be the word true", on: a{search: "True"}, of: "secret/db", ref: reads(), match: true, want: NotWanted},
+		{name: "auto that is false does not stop names", on: a{auto: "false", secretReload: "db"}, of: "secret/db", want: byName},
+		{name: "auto wants SecretProviderClasses", on: a{auto: "true"}, of: "secretproviderclass/db", ref: reads(), want: byAuto},
+		{name: "a SecretProviderClass is wanted by its name", on: a{classReload: "web,d."}, of: "secretproviderclass/db", want: byName},
+		{name: "or excluded", on: a{auto: "true", classExclude: "db"}, of: "secretproviderclass/db", ref: reads(), want: Excluded},
+		{name: "auto is on in each spelling of true", on: a{auto: "T"}, of: "secret/db", ref: reads(), want: byAuto},
+		{name: "auto is off in each spelling of false", on: a{auto: "0"}, all: true, of: "secret/db", ref: reads(), want: NotWanted},
+	})
 }
 
 func TestReloadersAnnotationsOptOutOfRollAll(t *testing.T) {
@@ -80,18 +52,18 @@ func TestReloadersAnnotationsOptOutOfRollAll(t *testing.T) {
 		secretExclude = "secrets.exclude.reloader.stakater.com/reload"
 	)
 	runWantTests(t, []wantTest{
-		{name: "auto that is false opts out of roll-all", workload: a{auto: "false"}, all: true, source: "secret/db", ref: reads(), want: NotWanted},
+		{name: "auto that is false opts out of roll-all", on: a{auto: "false"}, all: true, of: "secret/db", ref: reads(), want: NotWanted},
 		{
-			name: "auto of one kind that is false opts out of roll-all for it", workload: a{secretAuto: "false"}, all: true,
-			source: "secret/db", ref: reads(), want: NotWanted,
+			name: "auto of one kind that is false opts out of roll-all for it", on: a{secretAuto: "false"}, all: true,
+			of: "secret/db", ref: reads(), want: NotWanted,
 		},
-		{name: "and not for another", workload: a{secretAuto: "false"}, all: true, source: "configmap/app", ref: reads(), want: byAll},
-		{name: "auto that is empty does not opt out of roll-all", workload: a{auto: ""}, all: true, source: "secret/db", ref: reads(), want: byAll},
+		{name: "and not for another", on: a{secretAuto: "false"}, all: true, of: "configmap/app", ref: reads(), want: byAll},
+		{name: "auto that is empty does not opt out of roll-all", on: a{auto: ""}, all: true, of: "secret/db", ref: reads(), want: byAll},
 		{
-			name: "the template's auto that is false opts out of roll-all", template: a{auto: "false"}, all: true, source: "secret/db",
+			name: "the template's auto that is false opts out of roll-all", pods: a{auto: "false"}, all: true, of: "secret/db",
 			ref: reads(), want: NotWanted,
 		},
-		{name: "an exclusion beats roll-all", workload: a{secretExclude: "db"}, all: true, source: "secret/db", ref: reads(), want: Excluded},
+		{name: "an exclusion beats roll-all", on: a{secretExclude: "db"}, all: true, of: "secret/db", ref: reads(), want: Excluded},
 	})
 }
 

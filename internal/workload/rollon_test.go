@@ -10,84 +10,57 @@ import (
 func TestRollOn(t *testing.T) {
 	runWantTests(t, []wantTest{
 		{
-			name: "auto wants what is referenced, of every kind: secrets", workload: rollOn("auto"), source: "secret/db",
-			ref: reads("user"), want: byAuto, keys: []string{"user"}, by: "keyturn.dev/roll-on: auto",
+			name: "auto wants what is referenced, of every kind: secrets", on: rollOn("auto"), of: "secret/db",
+			ref: reads("user"), want: byAuto, keys: "user", by: "keyturn.dev/roll-on: auto",
 		},
-		{name: "auto does not want what is not referenced", workload: rollOn("auto"), source: "secret/db", want: NotWanted},
+		{name: "auto does not want what is not referenced", on: rollOn("auto"), of: "secret/db", want: NotWanted},
+		{name: "auto does not want what is only used to pull", on: rollOn("auto"), of: "secret/registry", ref: pulls(), want: OnlyPulled},
+		{name: "a name wants also what is only used to pull", on: rollOn("auto,secret/registry"), of: "secret/registry", ref: pulls(), want: byName},
+		{name: "secrets wants Secrets that are referenced", on: rollOn("secrets"), of: "secret/db", ref: reads(), want: byAuto},
+		{name: "secrets does not want ConfigMaps", on: rollOn("secrets"), of: "configmap/app", ref: reads(), want: NotWanted},
+		{name: "a name wants the source without a reference, with all keys", on: rollOn("secret/db"), of: "secret/db", want: byName},
 		{
-			name: "auto does not want what is only used to pull", workload: rollOn("auto"), source: "secret/registry", ref: pulls(),
-			want: OnlyPulled, by: "keyturn.dev/roll-on: auto",
+			name: "a name wants the keys that are read, where there is a reference", on: rollOn("secret/db"), of: "secret/db",
+			ref: reads("password", "user"), want: byName, keys: "password user",
 		},
+		{name: "a name is of one kind", on: rollOn("secret/db"), of: "configmap/db", ref: reads(), want: NotWanted},
+		{name: "a name is the whole name", on: rollOn("secret/db"), of: "secret/db-2", ref: reads(), want: NotWanted},
+		{name: "a dot in a name is a dot", on: rollOn("secret/a.b"), of: "secret/a-b", want: NotWanted},
+		{name: "a star is any characters", on: rollOn("configmap/app-*"), of: "configmap/app-web.v2", want: byName},
+		{name: "a pattern is for the whole name", on: rollOn("configmap/app-*"), of: "configmap/my-app-web", want: NotWanted},
+		{name: "a question mark is not two", on: rollOn("configmap/app-?"), of: "configmap/app-12", want: NotWanted},
+		{name: "one key of a source that is not referenced", on: rollOn("secret/db#password"), of: "secret/db", want: byName, keys: "password"},
 		{
-			name: "a name wants also what is only used to pull", workload: rollOn("auto,secret/registry"), source: "secret/registry",
-			ref: pulls(), want: byName,
-		},
-		{
-			name: "secrets wants Secrets that are referenced", workload: rollOn("secrets"), source: "secret/db", ref: reads(),
-			want: byAuto, by: "keyturn.dev/roll-on: secrets",
-		},
-		{name: "secrets does not want ConfigMaps", workload: rollOn("secrets"), source: "configmap/app", ref: reads(), want: NotWanted},
-		{
-			name: "a name wants the source without a reference, with all keys", workload: rollOn("secret/db"), source: "secret/db",
-			want: byName, by: "keyturn.dev/roll-on: secret/db",
-		},
-		{
-			name: "a name wants the keys that are read, where there is a reference", workload: rollOn("secret/db"), source: "secret/db",
-			ref: reads("password", "user"), want: byName, keys: []string{"password", "user"},
-		},
-		{name: "a name is of one kind", workload: rollOn("secret/db"), source: "configmap/db", ref: reads(), want: NotWanted},
-		{name: "a name is the whole name", workload: rollOn("secret/db"), source: "secret/db-2", ref: reads(), want: NotWanted},
-		{name: "a dot in a name is a dot", workload: rollOn("secret/a.b"), source: "secret/a-b", want: NotWanted},
-		{
-			name: "a star is any characters", workload: rollOn("configmap/app-*"), source: "configmap/app-web.v2", want: byName,
-			by: "keyturn.dev/roll-on: configmap/app-*",
-		},
-		{name: "a pattern is for the whole name", workload: rollOn("configmap/app-*"), source: "configmap/my-app-web", want: NotWanted},
-		{name: "a question mark is not two", workload: rollOn("configmap/app-?"), source: "configmap/app-12", want: NotWanted},
-		{
-			name: "one key of a source that is not referenced", workload: rollOn("secret/db#password"), source: "secret/db", want: byName,
-			keys: []string{"password"}, by: "keyturn.dev/roll-on: secret/db#password",
+			name: "one key of those that are read", on: rollOn("secret/db#password"), of: "secret/db",
+			ref: reads("password", "user"), want: byName, keys: "password",
 		},
 		{
-			name: "one key of those that are read", workload: rollOn("secret/db#password"), source: "secret/db",
-			ref: reads("password", "user"), want: byName, keys: []string{"password"},
+			name: "a key that is not read, of a source that is, is not wanted", on: rollOn("secret/db#password"),
+			of: "secret/db", ref: reads("user"), want: KeyNotRead, by: "keyturn.dev/roll-on: secret/db#password",
 		},
 		{
-			name: "a key that is not read, of a source that is, is not wanted", workload: rollOn("secret/db#password"),
-			source: "secret/db", ref: reads("user"), want: KeyNotRead, by: "keyturn.dev/roll-on: secret/db#password",
+			name: "several keys are joined, in order and once", on: rollOn("secret/db#user, secret/db#password, secret/d?#user"),
+			of: "secret/db", want: byName, keys: "password user", by: "keyturn.dev/roll-on: secret/db#user",
 		},
 		{
-			name: "several keys are joined, in order and once", workload: rollOn("secret/db#user, secret/db#password, secret/d?#user"),
-			source: "secret/db", want: byName, keys: []string{"password", "user"}, by: "keyturn.dev/roll-on: secret/db#user",
+			name: "the whole source beats one key of it", on: rollOn("secret/db#password, secret/db"), of: "secret/db",
+			ref: reads("user"), want: byName, keys: "user", by: "keyturn.dev/roll-on: secret/db",
 		},
 		{
-			name: "the whole source beats one key of it", workload: rollOn("secret/db#password, secret/db"), source: "secret/db",
-			ref: reads("user"), want: byName, keys: []string{"user"}, by: "keyturn.dev/roll-on: secret/db",
+			name: "auto beats one key of a source that is referenced", on: rollOn("secret/db#password, auto"), of: "secret/db",
+			ref: reads("password", "user"), want: byAuto, keys: "password user", by: "keyturn.dev/roll-on: auto",
+		},
+		{name: "an exclusion beats auto", on: rollOn("auto, !configmap/noisy"), of: "configmap/noisy", ref: reads(), want: Excluded},
+		{name: "an exclusion can be a pattern", on: rollOn("auto, ! configmap/*-noisy"), of: "configmap/very-noisy", ref: reads(), want: Excluded},
+		{name: "spaces, new lines and empty items do not matter", on: rollOn(" secret/a ,\n\tsecret/db,,\n"), of: "secret/db", want: byName},
+		{name: "the template's is read where the workload has none", pods: rollOn("secret/db"), of: "secret/db", want: byName},
+		{
+			name: "the template's is not read where the workload has one", on: rollOn("configmaps"), pods: rollOn("secret/db"),
+			of: "secret/db", ref: reads(), want: NotWanted,
 		},
 		{
-			name: "auto beats one key of a source that is referenced", workload: rollOn("secret/db#password, auto"), source: "secret/db",
-			ref: reads("password", "user"), want: byAuto, keys: []string{"password", "user"}, by: "keyturn.dev/roll-on: auto",
-		},
-		{
-			name: "an exclusion beats auto", workload: rollOn("auto, !configmap/noisy"), source: "configmap/noisy", ref: reads(),
-			want: Excluded, by: "keyturn.dev/roll-on: !configmap/noisy",
-		},
-		{
-			name: "an exclusion can be a pattern", workload: rollOn("auto, ! configmap/*-noisy"), source: "configmap/very-noisy",
-			ref: reads(), want: Excluded,
-		},
-		{
-			name: "spaces, new lines and empty items do not matter", workload: rollOn(" secret/a ,\n\tsecret/db,,\n"),
-			source: "secret/db", want: byName,
-		},
-		{name: "the template's is read where the workload has none", template: rollOn("secret/db"), source: "secret/db", want: byName},
-		{
-			name: "the template's is not read where the workload has one", workload: rollOn("configmaps"), template: rollOn("secret/db"),
-			source: "secret/db", ref: reads(), want: NotWanted,
-		},
-		{
-			name: "none of the workload beats the template's list", workload: rollOn("none"), template: rollOn("auto"),
-			source: "secret/db", ref: reads(), want: NotWanted,
+			name: "none of the workload beats the template's list", on: rollOn("none"), pods: rollOn("auto"),
+			of: "secret/db", ref: reads(), want: NotWanted,
 		},
 	})
 }
