@@ -1,7 +1,6 @@
 package workload
 
 import (
-	"errors"
 	"fmt"
 	"path"
 	"strconv"
@@ -181,8 +180,8 @@ func parseEndpoint(text string) (Endpoint, error) {
 	if err != nil || port == 0 || strconv.FormatUint(port, 10) != digits {
 		return wrong("has no port of 1 to 65535")
 	}
-	if err := validatePath(path); err != nil {
-		return wrong(err.Error())
+	if problem := problemOf(path); problem != "" {
+		return wrong(problem)
 	}
 	return Endpoint{Port: uint16(port), Path: "/" + path}, nil
 }
@@ -190,13 +189,8 @@ func parseEndpoint(text string) (Endpoint, error) {
 // String returns the form in which it is written.
 func (e Endpoint) String() string { return endpointPrefix + strconv.Itoa(int(e.Port)) + e.Path }
 
-var (
-	errPath    = errors.New("has a path with other characters than letters, digits, -._~!$&'()*+,;=:@/ and %XX")
-	errDotPath = errors.New("has a path with a . or .. element")
-)
-
-// validatePath refuses a query, a fragment, and anything else that servers or proxies might interpret differently.
-func validatePath(path string) error {
+// problemOf returns what is wrong with the path of a URL: a query, a fragment, and all else that servers or proxies might interpret differently.
+func problemOf(path string) string {
 	for i := 0; i < len(path); i++ {
 		c := path[i]
 		switch {
@@ -204,15 +198,15 @@ func validatePath(path string) error {
 		case c == '%' && i+2 < len(path) && isHex(path[i+1]) && isHex(path[i+2]):
 			i += 2
 		default:
-			return errPath
+			return "has a path with other characters than letters, digits, -._~!$&'()*+,;=:@/ and %XX"
 		}
 	}
 	for element := range strings.SplitSeq(path, "/") {
 		if element == "." || element == ".." {
-			return errDotPath
+			return "has a path with a . or .. element"
 		}
 	}
-	return nil
+	return ""
 }
 
 func isHex(c byte) bool { return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F' }

@@ -21,11 +21,11 @@ type OptIn struct {
 // otherwise. Each invalid item gives one *itemError, up to maxItemErrors of each annotation. The other items still count.
 func parseOptIn(workload, template map[string]string, reading Reading) (OptIn, []error) {
 	var r rules
-	own := rollOnReader{&r}.read(workload, template)
-	if own == rollOnNone {
+	none, lists := r.readRollOn(workload, template)
+	if none {
 		return OptIn{none: true}, r.list()
 	}
-	reloaderReader{&r, reading.keys(), reading.Reloader}.read(workload, template, reading.All && own == rollOnSilent)
+	reloaderReader{&r, reading.keys(), reading.Reloader}.read(workload, template, reading.All && !lists)
 	slices.SortStableFunc(r.include, rule.compare)
 	return OptIn{include: r.include, exclude: r.exclude}, r.list()
 }

@@ -10,104 +10,60 @@ import (
 )
 
 func TestProgressIsWhatTheStatusSays(t *testing.T) {
-	three, none := int32(3), int32(0)
 	meta := metav1.ObjectMeta{Generation: 2}
-	one, partition := int32(1), int32(2)
-	rolling := func(p *int32) appsv1.StatefulSetUpdateStrategy {
-		return appsv1.StatefulSetUpdateStrategy{RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{Partition: p}}
-	}
 	failed := []appsv1.DeploymentCondition{{
 		Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded", Message: "too slow",
 	}}
-	onDelete := appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType}
-	deployment := func(spec appsv1.DeploymentSpec, status appsv1.DeploymentStatus) Progress {
-		return deploymentProgress(&appsv1.Deployment{ObjectMeta: meta, Spec: spec, Status: status})
+	// The counts are of pods: all, updated ones, and available ones.
+	deployment := func(wanted int32, observed int64, counts [3]int32, conditions ...appsv1.DeploymentCondition) Progress {
+		return deploymentProgress(&appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{Replicas: &wanted}, Status: appsv1.DeploymentStatus{
+			ObservedGeneration: observed, Replicas: counts[0], UpdatedReplicas: counts[1], AvailableReplicas: counts[2], Conditions: conditions,
+		}})
 	}
-	set := func(spec appsv1.StatefulSetSpec, status appsv1.StatefulSetStatus) Progress {
-		return statefulSetProgress(&appsv1.StatefulSet{ObjectMeta: meta, Spec: spec, Status: status})
+	set := func(wanted, partition int32, counts [3]int32) Progress {
+		rolling := &appsv1.RollingUpdateStatefulSetStrategy{Partition: &partition}
+		spec := appsv1.StatefulSetSpec{Replicas: &wanted, UpdateStrategy: appsv1.StatefulSetUpdateStrategy{RollingUpdate: rolling}}
+		return statefulSetProgress(&appsv1.StatefulSet{ObjectMeta: meta, Spec: spec, Status: appsv1.StatefulSetStatus{
+			ObservedGeneration: 2, Replicas: counts[0], UpdatedReplicas: counts[1], ReadyReplicas: counts[0], AvailableReplicas: counts[2],
+		}})
 	}
-	daemons := func(strategy appsv1.DaemonSetUpdateStrategyType, status appsv1.DaemonSetStatus) Progress {
-		return daemonSetProgress(&appsv1.DaemonSet{
-			ObjectMeta: meta, Spec: appsv1.DaemonSetSpec{UpdateStrategy: appsv1.DaemonSetUpdateStrategy{Type: strategy}}, Status: status,
-		})
+	daemons := func(strategy appsv1.DaemonSetUpdateStrategyType, updated, available int32) Progress {
+		spec := appsv1.DaemonSetSpec{UpdateStrategy: appsv1.DaemonSetUpdateStrategy{Type: strategy}}
+		return daemonSetProgress(&appsv1.DaemonSet{ObjectMeta: meta, Spec: spec, Status: appsv1.DaemonSetStatus{
+			ObservedGeneration: 2, DesiredNumberScheduled: 2, UpdatedNumberScheduled: updated, NumberAvailable: available,
+		}})
 	}
+	paused := deploymentProgress(&appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{Paused: true}})
+	three := int32(3)
+	onDelete := statefulSetProgress(&appsv1.StatefulSet{
+		ObjectMeta: meta,
+		Spec: appsv1.StatefulSetSpec{
+			Replicas: &three, UpdateStrategy: appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType},
+		},
+		Status: appsv1.StatefulSetStatus{ObservedGeneration: 2, UpdatedReplicas: 2, Replicas: 3, ReadyReplicas: 3, AvailableReplicas: 3},
+	})
 	tests := []struct {
 		name string
 		got  Progress
 		want State
 	}{
-		{
-			"a Deployment whose controller has not looked",
-			deployment(appsv1.DeploymentSpec{Replicas: &three}, appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: 3, UpdatedReplicas: 3, AvailableReplicas: 3}),
-			Progressing,
-		},
-		{
-			"a Deployment with old pods",
-			deployment(appsv1.DeploymentSpec{Replicas: &three}, appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 4, UpdatedReplicas: 3, AvailableReplicas: 4}),
-			Progressing,
-		},
-		{
-			"a Deployment with new pods that are not available",
-			deployment(appsv1.DeploymentSpec{Replicas: &three}, appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 3, UpdatedReplicas: 3, AvailableReplicas: 2}),
-			Progressing,
-		},
-		{
-			"a Deployment that is done",
-			deployment(appsv1.DeploymentSpec{Replicas: &three}, appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 3, UpdatedReplicas: 3, AvailableReplicas: 3}),
-			Complete,
-		},
-		{"a Deployment without pods", deployment(appsv1.DeploymentSpec{Replicas: &none}, appsv1.DeploymentStatus{ObservedGeneration: 2}), Complete},
-		{
-			"a Deployment whose controller has given up",
-			deployment(appsv1.DeploymentSpec{Replicas: &three}, appsv1.DeploymentStatus{ObservedGeneration: 2, Conditions: failed}), Failed,
-		},
-		{"a Deployment that is paused", deployment(appsv1.DeploymentSpec{Replicas: &three, Paused: true}, appsv1.DeploymentStatus{}), Waiting},
-		{
-			"a StatefulSet with old pods",
-			set(appsv1.StatefulSetSpec{Replicas: &three}, appsv1.StatefulSetStatus{ObservedGeneration: 2, UpdatedReplicas: 2, Replicas: 3, ReadyReplicas: 3, AvailableReplicas: 3}), Progressing,
-		},
-		{
-			"a StatefulSet that is done",
-			set(appsv1.StatefulSetSpec{Replicas: &three}, appsv1.StatefulSetStatus{ObservedGeneration: 2, UpdatedReplicas: 3, Replicas: 3, ReadyReplicas: 3, AvailableReplicas: 3}), Complete,
-		},
-		{
-			"a StatefulSet that is done above its partition",
-			set(appsv1.StatefulSetSpec{Replicas: &three, UpdateStrategy: rolling(&partition)}, appsv1.StatefulSetStatus{ObservedGeneration: 2, UpdatedReplicas: 1, Replicas: 3, ReadyReplicas: 3, AvailableReplicas: 3}),
-			Complete,
-		},
-		{
-			"a StatefulSet whose partition keeps all pods",
-			set(appsv1.StatefulSetSpec{Replicas: &three, UpdateStrategy: rolling(&three)}, appsv1.StatefulSetStatus{ObservedGeneration: 2, Replicas: 3, AvailableReplicas: 3}),
-			Complete,
-		},
-		{
-			"a StatefulSet that is scaled down while pods are replaced",
-			set(appsv1.StatefulSetSpec{Replicas: &one}, appsv1.StatefulSetStatus{ObservedGeneration: 2, Replicas: 3, UpdatedReplicas: 2, AvailableReplicas: 3}), Progressing,
-		},
-		{
-			"a StatefulSet whose new pods are not ready for long enough",
-			set(appsv1.StatefulSetSpec{Replicas: &three}, appsv1.StatefulSetStatus{ObservedGeneration: 2, Replicas: 3, UpdatedReplicas: 3, ReadyReplicas: 3, AvailableReplicas: 2}),
-			Progressing,
-		},
-		{
-			"a StatefulSet whose pods are replaced when they are deleted",
-			set(appsv1.StatefulSetSpec{Replicas: &three, UpdateStrategy: onDelete}, appsv1.StatefulSetStatus{ObservedGeneration: 2, UpdatedReplicas: 2, Replicas: 3, ReadyReplicas: 3, AvailableReplicas: 3}),
-			Waiting,
-		},
-		{
-			"a DaemonSet with old pods",
-			daemons(appsv1.RollingUpdateDaemonSetStrategyType, appsv1.DaemonSetStatus{ObservedGeneration: 2, DesiredNumberScheduled: 2, UpdatedNumberScheduled: 1, NumberAvailable: 2}),
-			Progressing,
-		},
-		{
-			"a DaemonSet that is done",
-			daemons(appsv1.RollingUpdateDaemonSetStrategyType, appsv1.DaemonSetStatus{ObservedGeneration: 2, DesiredNumberScheduled: 2, UpdatedNumberScheduled: 2, NumberAvailable: 2}),
-			Complete,
-		},
-		{
-			"a DaemonSet whose pods are replaced when they are deleted",
-			daemons(appsv1.OnDeleteDaemonSetStrategyType, appsv1.DaemonSetStatus{ObservedGeneration: 2, DesiredNumberScheduled: 2}), Waiting,
-		},
+		{"a Deployment whose controller has not looked", deployment(3, 1, [3]int32{3, 3, 3}), Progressing},
+		{"a Deployment with old pods", deployment(3, 2, [3]int32{4, 3, 4}), Progressing},
+		{"a Deployment with new pods that are not available", deployment(3, 2, [3]int32{3, 3, 2}), Progressing},
+		{"a Deployment that is done", deployment(3, 2, [3]int32{3, 3, 3}), Complete},
+		{"a Deployment without pods", deployment(0, 2, [3]int32{}), Complete},
+		{"a Deployment whose controller has given up", deployment(3, 2, [3]int32{}, failed...), Failed},
+		{"a Deployment that is paused", paused, Waiting},
+		{"a StatefulSet with old pods", set(3, 0, [3]int32{3, 2, 3}), Progressing},
+		{"a StatefulSet that is done", set(3, 0, [3]int32{3, 3, 3}), Complete},
+		{"a StatefulSet that is done above its partition", set(3, 2, [3]int32{3, 1, 3}), Complete},
+		{"a StatefulSet whose partition keeps all pods", set(3, 3, [3]int32{3, 0, 3}), Complete},
+		{"a StatefulSet that is scaled down while pods are replaced", set(1, 0, [3]int32{3, 2, 3}), Progressing},
+		{"a StatefulSet whose new pods are not ready for long enough", set(3, 0, [3]int32{3, 3, 2}), Progressing},
+		{"a StatefulSet whose pods are replaced when they are deleted", onDelete, Waiting},
+		{"a DaemonSet with old pods", daemons(appsv1.RollingUpdateDaemonSetStrategyType, 1, 2), Progressing},
+		{"a DaemonSet that is done", daemons(appsv1.RollingUpdateDaemonSetStrategyType, 2, 2), Complete},
+		{"a DaemonSet whose pods are replaced when they are deleted", daemons(appsv1.OnDeleteDaemonSetStrategyType, 0, 0), Waiting},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

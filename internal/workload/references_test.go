@@ -76,16 +76,6 @@ containers:
 			want: []Reference{configMap("app", "level"), secret("db", "password")},
 		},
 		{
-			name: "a key that is optional in env makes the source optional",
-			spec: `
-containers:
-- name: app
-  env:
-  - {name: A, valueFrom: {secretKeyRef: {name: db, key: password, optional: true}}}
-  - {name: B, valueFrom: {configMapKeyRef: {name: app, key: level, optional: true}}}`,
-			want: []Reference{optional(configMap("app", "level")), optional(secret("db", "password"))},
-		},
-		{
 			name: "envFrom reads all keys, with a prefix and without",
 			spec: `
 containers:
@@ -94,18 +84,6 @@ containers:
   - {secretRef: {name: db}}
   - {prefix: APP_, configMapRef: {name: app}}`,
 			want: []Reference{configMap("app"), secret("db")},
-		},
-		{
-			name: "init and ephemeral containers count like others",
-			spec: `
-initContainers:
-- {name: migrate, envFrom: [{secretRef: {name: admin}}]}
-containers:
-- {name: app}
-ephemeralContainers:
-- name: debug
-  env: [{name: A, valueFrom: {configMapKeyRef: {name: tools, key: shell}}}]`,
-			want: []Reference{configMap("tools", "shell"), secret("admin")},
 		},
 		{
 			name: "volumes of the Secrets Store CSI driver read all of a SecretProviderClass",

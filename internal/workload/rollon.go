@@ -29,36 +29,21 @@ const everyKey = "*"
 // openBaoItem starts an item that is a path in a secret store: openbao:<path>, or openbao:<store>:<path> for one store only.
 const openBaoItem = "openbao:"
 
-// rollOnSays says how keyturn.dev/roll-on affects --roll-all.
-type rollOnSays int
-
-const (
-	// rollOnSilent means that the annotation is missing, or only excludes.
-	rollOnSilent rollOnSays = iota
-	// rollOnList means that it lists what to roll on, so that --roll-all adds nothing.
-	rollOnList
-	// rollOnNone means that the workload never rolls.
-	rollOnNone
-)
-
-// rollOnReader reads keyturn.dev/roll-on.
-type rollOnReader struct{ *rules }
-
-// read reads the annotation of the workload, or that of its pod template if the workload has none.
-func (p rollOnReader) read(workload, template map[string]string) rollOnSays {
+// readRollOn reads keyturn.dev/roll-on of the workload, or that of its pod template if the workload has none. It reports whether the workload never
+// rolls, and whether the annotation lists what to roll on, so that --roll-all adds nothing.
+func (r *rules) readRollOn(workload, template map[string]string) (none, lists bool) {
 	text, ok := workload[AnnotationRollOn]
 	if !ok {
 		text, ok = template[AnnotationRollOn]
 	}
 	switch {
 	case !ok:
-		return rollOnSilent
-	case !p.fits(AnnotationRollOn, text):
-		return rollOnList
+		return false, false
+	case !r.fits(AnnotationRollOn, text):
+		return false, true
 	case strings.TrimSpace(text) == "none":
-		return rollOnNone
+		return true, true
 	}
-	says := rollOnSilent
 	empty := true
 	for item := range strings.SplitSeq(text, ",") {
 		item = strings.TrimSpace(item)
@@ -66,46 +51,44 @@ func (p rollOnReader) read(workload, template map[string]string) rollOnSays {
 			continue
 		}
 		empty = false
-		if !strings.HasPrefix(item, "!") {
-			// This holds even if the item is invalid: its author meant a list.
-			says = rollOnList
-		}
-		p.item(item)
+		// An item that is invalid counts, too: its author meant a list.
+		lists = lists || !strings.HasPrefix(item, "!")
+		r.readItem(item)
 	}
 	if empty {
-		p.fail(AnnotationRollOn, "", "is empty", rollOnAllowed)
-		return rollOnList
+		r.fail(AnnotationRollOn, "", "is empty", rollOnAllowed)
 	}
-	return says
+	return false, lists || empty
 }
 
-func (p rollOnReader) item(item string) {
-	r := rule{reason: byName, annotation: AnnotationRollOn, item: item}
-	if item == "auto" {
-		r.reason = byAuto
-		p.include = append(p.include, r)
+// readItem reads an item of keyturn.dev/roll-on.
+func (r *rules) readItem(text string) {
+	item := rule{reason: byName, annotation: AnnotationRollOn, item: text}
+	if text == "auto" {
+		item.reason = byAuto
+		r.include = append(r.include, item)
 		return
 	}
 	for _, k := range rollOnKinds {
-		if item == k.word {
-			r.reason, r.kind = byAuto, k.kind
-			p.include = append(p.include, r)
+		if text == k.word {
+			item.reason, item.kind = byAuto, k.kind
+			r.include = append(r.include, item)
 			return
 		}
 	}
-	text, excluded := strings.CutPrefix(item, "!")
-	if problem := r.source(strings.TrimSpace(text)); problem != "" {
-		p.fail(AnnotationRollOn, item, problem, rollOnAllowed)
-		return
+	named, excluded := strings.CutPrefix(text, "!")
+	problem := item.source(strings.TrimSpace(named))
+	if problem == "" && excluded && (item.key != "" || item.whole) {
+		problem = "an exclusion is of all keys"
 	}
 	switch {
-	case excluded && (r.key != "" || r.whole):
-		p.fail(AnnotationRollOn, item, "an exclusion is of all keys", rollOnAllowed)
+	case problem != "":
+		r.fail(AnnotationRollOn, text, problem, rollOnAllowed)
 	case excluded:
-		r.reason = Excluded
-		p.exclude = append(p.exclude, r)
+		item.reason = Excluded
+		r.exclude = append(r.exclude, item)
 	default:
-		p.include = append(p.include, r)
+		r.include = append(r.include, item)
 	}
 }
 

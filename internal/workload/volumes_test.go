@@ -16,17 +16,6 @@ volumes:
 			want: []Reference{configMap("app"), secret("db")},
 		},
 		{
-			name: "volumes with items read these keys, in order",
-			spec: `
-containers:
-- name: app
-  volumeMounts: [{name: s, mountPath: /s}, {name: c, mountPath: /c}]
-volumes:
-- {name: s, secret: {secretName: tls, items: [{key: tls.key, path: key}, {key: tls.crt, path: crt}]}}
-- {name: c, configMap: {name: app, items: [{key: level, path: level}]}}`,
-			want: []Reference{configMap("app", "level"), secret("tls", "tls.crt", "tls.key")},
-		},
-		{
 			name: "volumes can be optional",
 			spec: `
 containers: [{name: app}]
@@ -102,15 +91,6 @@ volumes: [{name: s, secret: {secretName: db}}]`,
 			want: []Reference{requires(secret("db", "a", "b", "c"))},
 		},
 		{
-			name: "one mount without a subPath reads all keys",
-			spec: `
-containers:
-- {name: app, volumeMounts: [{name: s, mountPath: /a, subPath: a}]}
-- {name: sidecar, volumeMounts: [{name: s, mountPath: /s}]}
-volumes: [{name: s, secret: {secretName: db}}]`,
-			want: []Reference{secret("db")},
-		},
-		{
 			name: "a subPath that is not known before the pod runs reads all keys",
 			spec: `
 containers:
@@ -145,13 +125,6 @@ volumes:
     secretName: tls
     items: [{key: tls.crt, path: certs/crt}, {key: tls.key, path: certs/key}, {key: ca, path: certs-ca}]`,
 			want: []Reference{requires(secret("tls", "tls.crt", "tls.key"), "ca", "tls.crt", "tls.key")},
-		},
-		{
-			name: "a subPath that reaches no item reads all items",
-			spec: `
-containers: [{name: app, volumeMounts: [{name: s, mountPath: /x, subPath: elsewhere}]}]
-volumes: [{name: s, secret: {secretName: tls, items: [{key: tls.crt, path: crt}, {key: tls.key, path: key}]}}]`,
-			want: []Reference{secret("tls", "tls.crt", "tls.key")},
 		},
 		{
 			name: "a subPath of a projected volume reads the items that it reaches",
