@@ -163,19 +163,10 @@ func (w *Workload) progressOf(runner *Workload) (Progress, string) {
 
 // sinceAll returns the newest of the resourceVersions, or "" if one of them is empty, or if there are none.
 func sinceAll(versions []string) string {
-	if len(versions) == 0 {
+	if len(versions) == 0 || slices.Contains(versions, "") {
 		return ""
 	}
-	newest := versions[0]
-	for _, version := range versions[1:] {
-		switch {
-		case newest == "" || version == "":
-			return ""
-		case events.Newer(version, newest):
-			newest = version
-		}
-	}
-	return newest
+	return slices.MaxFunc(versions, events.CompareVersions)
 }
 
 // byItself returns the workload as it would be if no other ran the pods of its template, and if it were the controller of no other.

@@ -107,16 +107,8 @@ func (w *Workload) Notable(entries map[string]RolledFor) map[string]RolledFor {
 // those that are owed, of which a new one displaces no earlier one, then those that changed last.
 func surplus(texts []string, rolled, write map[string]RolledFor) []string {
 	slices.SortFunc(texts, func(a, b string) int {
-		if by := cmp.Compare(rank(a, rolled, write), rank(b, rolled, write)); by != 0 {
-			return by
-		}
-		switch {
-		case events.Newer(rolled[a].Version, rolled[b].Version):
-			return -1
-		case events.Newer(rolled[b].Version, rolled[a].Version):
-			return 1
-		}
-		return strings.Compare(a, b)
+		newerFirst := events.CompareVersions(rolled[b].Version, rolled[a].Version)
+		return cmp.Or(cmp.Compare(rank(a, rolled, write), rank(b, rolled, write)), newerFirst, strings.Compare(a, b))
 	})
 	size := 0
 	for i, text := range texts {

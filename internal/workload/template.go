@@ -85,37 +85,23 @@ func digestOf(template *corev1.PodTemplateSpec) digest {
 // bare returns a pod template without what rolls write on it: Keyturn's annotations, and Reloader's marker and variables. If there is none of that,
 // it returns the template itself.
 func bare(template *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
-	stripped := *template
-	changed := false
-	if slices.ContainsFunc(rollAnnotations, func(name string) bool { _, ok := template.Annotations[name]; return ok }) {
-		changed = true
-		stripped.Annotations = nil
-		for name, text := range template.Annotations {
-			if slices.Contains(rollAnnotations, name) {
-				continue // most templates have no others
-			}
-			if stripped.Annotations == nil {
-				stripped.Annotations = make(map[string]string)
-			}
-			stripped.Annotations[name] = text
-		}
-	}
 	isOurs := func(v corev1.EnvVar) bool { return isReloaderVariable(v.Name) }
+	isRolled := slices.ContainsFunc(rollAnnotations, func(name string) bool { _, ok := template.Annotations[name]; return ok })
 	for i := range template.Spec.Containers {
-		if !slices.ContainsFunc(template.Spec.Containers[i].Env, isOurs) {
-			continue
-		}
-		if &stripped.Spec.Containers[i] == &template.Spec.Containers[i] { // It is not cloned yet.
-			stripped.Spec.Containers = slices.Clone(template.Spec.Containers)
-		}
-		c := &stripped.Spec.Containers[i]
-		c.Env = slices.DeleteFunc(slices.Clone(c.Env), isOurs)
-		changed = true
+		isRolled = isRolled || slices.ContainsFunc(template.Spec.Containers[i].Env, isOurs)
 	}
-	if !changed {
+	if !isRolled {
 		return template
 	}
-	return &stripped
+	stripped := template.DeepCopy()
+	for _, name := range rollAnnotations {
+		delete(stripped.Annotations, name)
+	}
+	for i := range stripped.Spec.Containers {
+		c := &stripped.Spec.Containers[i]
+		c.Env = slices.DeleteFunc(c.Env, isOurs)
+	}
+	return stripped
 }
 
 // rollAnnotations are the annotations on a pod template that a roll writes.
