@@ -129,10 +129,13 @@ func TestARolloutAndItsDeploymentAreAskedForRollsOneByOne(t *testing.T) {
 }
 
 func TestWhatARolloutSaysOfTimeCountsForTheDeploymentThatItRuns(t *testing.T) {
-	runner := runnerOf(t, `{"keyturn.dev/hold":"tofu apply","keyturn.dev/roll-now":"1"}`, `{}`)
+	runner := runnerOf(t, `{"keyturn.dev/hold":"tofu apply","keyturn.dev/roll-now":"1","keyturn.dev/window":"0 1 * * * for 3h"}`, `{}`)
 	w := scaledDown(t, rollOn("auto")).RunBy(runner)
-	if w.Hold != "tofu apply" || !w.RollsNow() {
-		t.Errorf("on hold %q, rolls now %t", w.Hold, w.RollsNow())
+	if w.Hold != "tofu apply" || !w.RollsNow() || w.Windows() != "0 1 * * * for 3h" {
+		t.Errorf("on hold %q, rolls now %t, in the windows %s", w.Hold, w.RollsNow(), w.Windows())
+	}
+	if got := scaledDown(t, map[string]string{AnnotationWindow: "always"}).RunBy(runner).Windows(); got != "always" {
+		t.Errorf("with a window of its own: got %q", got)
 	}
 	if back := w.RunBy(); back.Hold != "" || back.RollsNow() {
 		t.Errorf("without the Rollout: on hold %q, rolls now %t", back.Hold, back.RollsNow())

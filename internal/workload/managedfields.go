@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// isOwn, isReloader and isAnyone select the field managers whose writes count.
+// isOwn, isOther and isAnyone select the field managers whose writes count.
 func isOwn(manager string) bool { return manager == FieldManager }
 
 func isOther(manager string) bool { return manager != FieldManager }
