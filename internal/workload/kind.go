@@ -47,11 +47,11 @@ type parts struct {
 	progress Progress
 	// serving says that pods of the current template are available, and that none of an earlier one are left.
 	serving bool
-	// borrows says that the workload has no valid pod template of its own. runs is then the workload whose template its pods have, or zero if
-	// that workload cannot be rolled, and observes is the generation of that workload that this one's controller has observed.
-	borrows  bool
-	runs     Key
-	observes int64
+	// usesOtherTemplate says that the workload has no valid pod template of its own. runs is then the workload whose template its pods have, or
+	// zero if that cannot be rolled, and observes is the generation of that workload that this one's controller has observed.
+	usesOtherTemplate bool
+	runs              Key
+	observes          int64
 	// selector selects the pods. It is nil if no selector finds them.
 	selector *metav1.LabelSelector
 	kindState
@@ -72,10 +72,10 @@ type kindState struct {
 	// starts says that a roll starts pods in addition to the existing ones.
 	starts bool
 	// restarts says that pods are replaced without a change of the template, and restartAt is what the last such restart wrote, empty if there
-	// was none. touched is the time of the newest write by anyone, the status included, by the API server's clock, to the second.
+	// was none. lastWrite is the time of the newest write by anyone, the status included, by the API server's clock, to the second.
 	restarts  bool
 	restartAt string
-	touched   time.Time
+	lastWrite time.Time
 	// target has what only objects of kinds from configuration have. It is nil for all others.
 	target *targetParts
 }

@@ -20,14 +20,14 @@ type runners struct {
 	Owner Key
 	// owned says that Runs is set because the other workload is the controller. What this one's pods read then counts for the controller, too.
 	owned bool
-	// lent is the opt-in of a workload that Runs another one, for which it counts instead. observes is the generation of the other one
+	// passedOn is the opt-in of a workload that Runs another one, for which it counts instead. observes is the generation of the other one
 	// that this one's controller has observed.
-	lent     OptIn
+	passedOn OptIn
 	observes int64
-	// alone is the workload as it would be if no other ran the pods of its template, or nil if no other does. asked is a time by which the
+	// withoutRunners is the workload as it would be if no other ran the pods of its template, or nil if no other does. asked is a time by which the
 	// annotations of the others were written.
-	alone *Workload
-	asked time.Time
+	withoutRunners *Workload
+	asked          time.Time
 }
 
 // ownerOf returns the controller of an object if that is rolled instead. What a target's Job reads does not concern the target's pods.
@@ -51,16 +51,16 @@ func (w *Workload) ownedProgress(owned *Workload) (Progress, string) {
 	return p.is(Progressing, owned.ID.String()+" does not have the change yet"), ""
 }
 
-// lend applies the opt-in of another workload to w, and what its pods read if w controls it. If w says none, nothing counts. If the other says none,
-// nothing of the other counts if w controls it; otherwise w rolls on nothing.
-func (w *Workload) lend(from *Workload) {
-	if from.owned && from.lent.none {
+// addOptIn applies the opt-in of another workload to w, and what its pods read if w controls it. If w says none, nothing counts. If the other says
+// none, nothing of the other counts if w controls it; otherwise w rolls on nothing.
+func (w *Workload) addOptIn(from *Workload) {
+	if from.owned && from.passedOn.none {
 		return
 	}
 	if w.owned {
-		w.lent = w.lent.and(from.lent)
+		w.passedOn = w.passedOn.and(from.passedOn)
 	} else {
-		w.OptIn = w.OptIn.and(from.lent)
+		w.OptIn = w.OptIn.and(from.passedOn)
 	}
 	if from.owned {
 		w.Refs = merged(w.Refs, from.Refs)
@@ -76,7 +76,7 @@ func (w *Workload) Owned() *Workload {
 	if owned.Owner == (Key{}) || owned.owned {
 		return w
 	}
-	owned.Runs, owned.owned, owned.lent, owned.OptIn = owned.Owner, true, owned.OptIn, OptIn{}
+	owned.Runs, owned.owned, owned.passedOn, owned.OptIn = owned.Owner, true, owned.OptIn, OptIn{}
 	return &owned
 }
 
@@ -86,7 +86,7 @@ func (w *Workload) Unowned() *Workload {
 	if !unowned.owned {
 		return w
 	}
-	unowned.Runs, unowned.owned, unowned.lent, unowned.OptIn = Key{}, false, OptIn{}, unowned.lent
+	unowned.Runs, unowned.owned, unowned.passedOn, unowned.OptIn = Key{}, false, OptIn{}, unowned.passedOn
 	return &unowned
 }
 
@@ -112,7 +112,7 @@ func (w *Workload) RunBy(runners ...*Workload) *Workload {
 	if len(runners) == 0 {
 		return &joined
 	}
-	joined.alone, joined.asked = alone, time.Time{}
+	joined.withoutRunners, joined.asked = alone, time.Time{}
 	joined.Progress = Progress{State: Complete}
 	serving := make([]string, 0, len(runners)+1)
 	switch {
@@ -129,7 +129,7 @@ func (w *Workload) RunBy(runners ...*Workload) *Workload {
 			continue
 		}
 		joined.Unserved = joined.Unserved || runner.Unserved
-		joined.lend(runner)
+		joined.addOptIn(runner)
 		joined.Aborted = joined.Aborted || runner.Aborted
 		joined.timing = joined.timing.or(runner.timing)
 		joined.Wave = cmp.Or(joined.Wave, runner.Wave)
@@ -171,8 +171,8 @@ func sinceAll(versions []string) string {
 
 // byItself returns the workload as it would be if no other ran the pods of its template, and if it were the controller of no other.
 func (w *Workload) byItself() *Workload {
-	if w.alone != nil {
-		return w.alone
+	if w.withoutRunners != nil {
+		return w.withoutRunners
 	}
 	return w
 }
@@ -185,7 +185,7 @@ func (w *Workload) Serving(serves bool) *Workload {
 }
 
 // IsRun reports whether another workload runs the pods of the template.
-func (w *Workload) IsRun() bool { return w.alone != nil }
+func (w *Workload) IsRun() bool { return w.withoutRunners != nil }
 
 // WantedBy returns a time at which the workload already wanted the sources that it wants now. What the actuator writes changes no wish.
 func (w *Workload) WantedBy() time.Time {

@@ -87,8 +87,8 @@ func Read(k Kind, obj runtime.Object, reading Reading) (*Workload, bool) {
 		w.problem("pod template", "", fmt.Sprintf(
 			"it reads %d sources or more; those beyond the first, by kind and name, do not count", maxReferences))
 	}
-	if parts.borrows {
-		w.Runs, w.observes, w.lent, w.OptIn = parts.runs, parts.observes, w.OptIn, OptIn{}
+	if parts.usesOtherTemplate {
+		w.Runs, w.observes, w.passedOn, w.OptIn = parts.runs, parts.observes, w.OptIn, OptIn{}
 	} else if owner, ok := reading.ownerOf(k, meta); ok {
 		w.Owner = owner
 		w = w.Owned()

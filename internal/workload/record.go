@@ -161,14 +161,14 @@ func readRecord(meta *metav1.ObjectMeta) (rolled map[string]RolledFor, ours bool
 
 // recallRecord takes over the record of an earlier state, unless the annotation is as the actuator wrote it.
 func (w *Workload) recallRecord(earlier *Workload) {
-	if !w.ours && w.kept == nil {
+	if !w.ours && w.unwritten == nil {
 		w.Rolled = earlier.Rolled
 	}
 }
 
 // IsRecordLost reports whether others have replaced or removed the annotation of the record, so that the record is only known from memory.
 func (w *Workload) IsRecordLost() bool {
-	return !w.ours && w.kept == nil && len(w.Rolled) > 0 && !w.OptIn.Empty()
+	return !w.ours && w.unwritten == nil && len(w.Rolled) > 0 && !w.OptIn.Empty()
 }
 
 // Owed returns the sources that the workload wants and is still to be rolled for according to its record, in no particular order.

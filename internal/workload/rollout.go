@@ -35,15 +35,15 @@ var argoRollouts = Kind{
 		p := parts{meta: &r.Meta, template: &r.Spec.Template, progress: r.progress()}
 		p.serving = serves(status.UpdatedReplicas, status.Replicas, status.AvailableReplicas) && r.isObserved()
 		// Argo Rollouts refuses a template without labels.
-		p.borrows = len(r.Spec.Template.Labels) == 0
+		p.usesOtherTemplate = len(r.Spec.Template.Labels) == 0
 		if ref := r.Spec.WorkloadRef; ref != nil {
-			p.borrows = true
+			p.usesOtherTemplate = true
 			p.observes, _ = strconv.ParseInt(status.WorkloadObservedGeneration, 10, 64) // 0: none yet
 			if ref.Kind == deployments.Title {
 				p.runs = Key{Kind: deployments.Name, Namespace: r.Meta.Namespace, Name: ref.Name}
 			}
 		}
-		p.restarts, p.restartAt, p.touched = r.restarts(), r.Spec.RestartAt, newestTouch(&r.Meta)
+		p.restarts, p.restartAt, p.lastWrite = r.restarts(), r.Spec.RestartAt, newestTouch(&r.Meta)
 		p.Aborted = r.isAborted() && !p.restarts
 		if _, has := object.Object["status"].(map[string]any); has {
 			p.unaborted = []operation{test("/status/abort", status.Abort)}
@@ -225,7 +225,7 @@ func (w *Workload) Restarts() bool { return w.restarts }
 // written after its pods became available, and later than the current one: otherwise no pod would be replaced.
 func (w *Workload) nextRestart(readFrom time.Time) string {
 	next := readFrom
-	if after := w.touched.Add(restartDelay); next.Before(after) {
+	if after := w.lastWrite.Add(restartDelay); next.Before(after) {
 		next = after
 	}
 	if held, err := time.Parse(time.RFC3339, w.restartAt); err == nil && !next.After(held) {

@@ -78,7 +78,7 @@ func (t target) read(obj runtime.Object) (parts, bool) {
 	of.refs, of.exclude = limited(merged(references(template), named.sorted())), t.excludes(meta.Name)
 	p := parts{meta: meta, template: template, progress: t.Status.progress(object.Object, meta.Generation, t.pods(object.Object))}
 	p.serving = len(t.Status.Done) > 0 && p.progress.State == Complete
-	p.target, p.touched = of, newestTouch(meta)
+	p.target, p.lastWrite = of, newestTouch(meta)
 	p.restartAt, _ = of.trigger.(string)
 	return p, true
 }

@@ -76,8 +76,8 @@ func (p Patch) apply(obj, after runtime.Object) error {
 	return nil
 }
 
-// kept is the record of the last patch that could not be written on the workload.
-type kept struct {
+// unwritten is the record of the last patch that could not be written on the workload.
+type unwritten struct {
 	record
 	// own is the revision on the workload, and instead the record on it. When the actuator writes another record, this is dropped.
 	own, instead string
@@ -99,7 +99,7 @@ func (r record) with(earlier record) record {
 // have written: that is not on the object that this patch was made for.
 func (w *Workload) Keeping(patched *Workload) *Workload {
 	r := patched.record
-	if w.kept != nil && r.Revision == w.kept.own {
+	if w.unwritten != nil && r.Revision == w.unwritten.own {
 		r.Revision, r.Last = w.Revision, w.Last // The patch rolls nothing.
 	}
 	return w.keep(r)
@@ -146,18 +146,18 @@ func (w *Workload) keepLater(r record) (*Workload, bool) {
 }
 
 func (w *Workload) keep(r record) *Workload {
-	k := kept{r.with(w.record), w.Revision, w.stored.text(annotationRolled)}
-	if w.kept != nil {
-		k.own = w.kept.own
+	k := unwritten{r.with(w.record), w.Revision, w.stored.text(annotationRolled)}
+	if w.unwritten != nil {
+		k.own = w.unwritten.own
 	}
 	keeping := *w
-	keeping.kept, keeping.record = &k, k.record
+	keeping.unwritten, keeping.record = &k, k.record
 	return &keeping
 }
 
 // recallKept takes over what an earlier state keeps, unless the actuator has written another record since.
 func (w *Workload) recallKept(earlier *Workload) {
-	if k := earlier.kept; k != nil && w.kept == nil && (!w.ours || k.instead == w.stored.text(annotationRolled)) {
+	if k := earlier.unwritten; k != nil && w.unwritten == nil && (!w.ours || k.instead == w.stored.text(annotationRolled)) {
 		*w = *w.keep(k.record)
 	}
 }

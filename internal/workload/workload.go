@@ -28,9 +28,9 @@ type Workload struct {
 	Reverted map[string]Reverted
 	// ours says that the annotation of the record is as the actuator wrote it.
 	ours bool
-	// kept is what could not be written on the workload, or nil.
-	kept   *kept
-	stored stored
+	// unwritten is what could not be written on the workload, or nil.
+	unwritten *unwritten
+	stored    stored
 
 	rolloutState
 	kindState
