@@ -59,7 +59,8 @@ func storedOf(meta *metav1.ObjectMeta, template *corev1.PodTemplateSpec, names .
 	s := stored{annotated: meta.Annotations != nil, templateAnnotated: template.Annotations != nil}
 	_, s.metaTraced = meta.Annotations[events.AnnotationTraceparent]
 	_, s.traced = template.Annotations[events.AnnotationTraceparent]
-	names = append(names, annotationRolled, annotationReverted, annotationLast, events.AnnotationHold, annotationRolledNow, annotationRolledAt, annotationRolls)
+	names = append(names, annotationRolled, annotationReverted, annotationLast,
+		events.AnnotationHold, annotationRolledNow, annotationRolledAt, annotationRolls)
 	for _, name := range names {
 		if text, ok := meta.Annotations[name]; ok {
 			s.annotations = append(s.annotations, annotation{name, text})

@@ -154,33 +154,6 @@ var (
 // fp returns a fingerprint that differs with the letter.
 func fp(letter string) string { return "k0a1b2c3d:" + "0000000000000000000000000000000" + letter }
 
-func TestTemplatesAreToldApart(t *testing.T) {
-	read := func(mutate func(*appsv1.Deployment)) *Workload {
-		deployment := webDeployment("50", nil)
-		mutate(deployment)
-		w, _ := Read(deployments, deployment, Reading{})
-		return w
-	}
-	before := read(func(*appsv1.Deployment) {})
-	tests := []struct {
-		name   string
-		mutate func(*appsv1.Deployment)
-		same   bool
-	}{
-		{"the same one again", func(*appsv1.Deployment) {}, true},
-		{"more replicas", func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32) }, true},
-		{"another annotation of the template", func(d *appsv1.Deployment) { d.Spec.Template.Annotations = map[string]string{"a": "b"} }, false},
-		{"another image", func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "app:2" }, false},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			if same := read(test.mutate).template == before.template; same != test.same {
-				t.Errorf("it is the same template: %t, want %t", same, test.same)
-			}
-		})
-	}
-}
-
 // workloadThat returns a workload in the namespace shop with an annotation and references.
 func workloadThat(t *testing.T, annotation string, refs ...Reference) *Workload {
 	t.Helper()
