@@ -36,7 +36,6 @@ func TestReloadersExclusionsBeatWhatItIncludes(t *testing.T) {
 	const (
 		auto             = "reloader.stakater.com/auto"
 		search           = "reloader.stakater.com/search"
-		secretReload     = "secret.reloader.stakater.com/reload"
 		secretExclude    = "secrets.exclude.reloader.stakater.com/reload"
 		configMapExclude = "configmaps.exclude.reloader.stakater.com/reload"
 	)
@@ -101,8 +100,6 @@ func TestReloadersTemplateIsReadWhereTheWorkloadSaysNothing(t *testing.T) {
 	type a = map[string]string
 	const (
 		auto          = "reloader.stakater.com/auto"
-		search        = "reloader.stakater.com/search"
-		secretAuto    = "secret.reloader.stakater.com/auto"
 		secretReload  = "secret.reloader.stakater.com/reload"
 		secretExclude = "secrets.exclude.reloader.stakater.com/reload"
 	)

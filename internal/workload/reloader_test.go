@@ -48,7 +48,6 @@ func TestReloadersAnnotationsOptOutOfRollAll(t *testing.T) {
 	const (
 		auto          = "reloader.stakater.com/auto"
 		secretAuto    = "secret.reloader.stakater.com/auto"
-		secretReload  = "secret.reloader.stakater.com/reload"
 		secretExclude = "secrets.exclude.reloader.stakater.com/reload"
 	)
 	runWantTests(t, []wantTest{
