@@ -24,10 +24,7 @@ func TestParseReturnsTheKeysOrAllThatIsWrong(t *testing.T) {
 		err   string
 	}{
 		{name: "none are given", want: Default()},
-		{
-			name: "one is given", given: map[string]string{"auto-annotation": "example.org/auto"},
-			want: change(func(r *Reloader) { r.Auto = "example.org/auto" }),
-		},
+		{name: "one is given", given: map[string]string{"auto-annotation": "example.org/auto"}, want: change(func(r *Reloader) { r.Auto = "example.org/auto" })},
 		{
 			name: "all are given", given: map[string]string{
 				"auto-annotation": "a/1", "secret-auto-annotation": "a/2", "configmap-auto-annotation": "a/3", "secret-annotation": "a/4",
@@ -42,10 +39,7 @@ func TestParseReturnsTheKeysOrAllThatIsWrong(t *testing.T) {
 			},
 			want: change(func(r *Reloader) { r.Auto, r.Search = r.Search, r.Auto }),
 		},
-		{
-			name: "a name is unknown", given: map[string]string{"--auto-annotation": "example.org/auto"},
-			err: `--reloader-annotations: "--auto-annotation", want names of ` + names,
-		},
+		{name: "a name is unknown", given: map[string]string{"--auto-annotation": "example.org/auto"}, err: `--reloader-annotations: "--auto-annotation", want names of ` + names},
 		{
 			name: "each problem has a line", given: map[string]string{
 				"auto-annotation": "", "match": "example.org/match", "ignore-annotation": "no spaces", "secret-annotation": "keyturn.dev/roll-on",

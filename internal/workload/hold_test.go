@@ -27,10 +27,7 @@ func TestTheAnnotationsSayWhetherAWorkloadIsOnHold(t *testing.T) {
 		{name: "it was rolled so", annotations: map[string]string{AnnotationRollNow: "1", annotationRolledNow: "1"}},
 		{name: "it is to be rolled again", annotations: map[string]string{AnnotationRollNow: "2", annotationRolledNow: "1"}, now: true},
 		{name: "nothing is asked", annotations: map[string]string{AnnotationRollNow: "", annotationRolledNow: "1"}},
-		{
-			name: "what is asked is too long to be repeated", annotations: map[string]string{AnnotationRollNow: strings.Repeat("1", maxRollNow+1)},
-			problem: "is longer than 128 bytes",
-		},
+		{name: "what is asked is too long to be repeated", annotations: map[string]string{AnnotationRollNow: strings.Repeat("1", maxRollNow+1)}, problem: "is longer than 128 bytes"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

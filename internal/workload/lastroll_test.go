@@ -107,11 +107,7 @@ func TestAListOfAMarkHasItsChanges(t *testing.T) {
 		{"one that is in the record, with its fingerprint", Marked{changeText("secret/db", this)}, map[string]RolledFor{"secret/db": recorded}},
 		{"one that is not in the record", Marked{changeText("secret/db", later)}, map[string]RolledFor{"secret/db": later}},
 		{"one of a source whose name has the same sign", Marked{"secret/db@home@124/u"}, map[string]RolledFor{"secret/db@home": later}},
-		{
-			"what is in the record, if it leaves some out",
-			Marked{"configmap/app@124/u", "+1"},
-			map[string]RolledFor{"configmap/app": later, "secret/db": recorded},
-		},
+		{"what is in the record, if it leaves some out", Marked{"configmap/app@124/u", "+1"}, map[string]RolledFor{"configmap/app": later, "secret/db": recorded}},
 		{"nothing, of another text", Marked{"secret", ""}, nil},
 	}
 	for _, test := range tests {
@@ -192,10 +188,7 @@ func TestTheMarkOfARollKeepsWhatMayBeWhyTheOneBeforeFailed(t *testing.T) {
 		},
 		{"one for a newer change of what failed", afterRoll(failed(of("secret/db@123/u", "secret/db@home@1/u")), at, givenUp), wasFine, Marked{"secret/db@home@1/u"}},
 		{"one of a workload whose pods crash", afterRoll(of("secret/other@1/u"), at, crashingSince), wasFailing, nil},
-		{
-			"one that replaces a roll of a workload that was failing before",
-			afterRoll(lastRoll(func(l *Last) { l.Was, l.For = wasFailing, nil }), at, rollingOut), wasFailing, nil,
-		},
+		{"one that replaces a roll of a workload that was failing before", afterRoll(lastRoll(func(l *Last) { l.Was, l.For = wasFailing, nil }), at, rollingOut), wasFailing, nil},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -62,36 +62,12 @@ func TestALinkIsAsOldAsTheWriteThatMadeIt(t *testing.T) {
 		{"a workload that is created", []linkState{{version: "10", rollOn: "auto", reads: user, since: "10"}}, true, "10"},
 		{"what it names and does not read", []linkState{{version: "10", rollOn: "secret/db", since: "10"}}, true, "10"},
 		{"a workload that does not opt in", []linkState{{version: "10", rollOn: "none", reads: user, since: "10"}}, false, ""},
-		{
-			"an opt-in",
-			[]linkState{{version: "10", rollOn: "none", reads: user}, {version: "20", rollOn: "auto", reads: user, since: "20"}},
-			true, "20",
-		},
-		{
-			"one more key",
-			[]linkState{{version: "10", rollOn: "auto", reads: user}, {version: "20", rollOn: "auto", reads: all, since: "20"}},
-			true, "20",
-		},
-		{
-			"one key less",
-			[]linkState{{version: "10", rollOn: "auto", reads: all}, {version: "20", rollOn: "auto", reads: user, since: "20"}},
-			true, "",
-		},
-		{
-			"all keys instead of one",
-			[]linkState{{version: "10", rollOn: "secret/db#user", reads: all}, {version: "20", rollOn: "auto", reads: all, since: "20"}},
-			true, "20",
-		},
-		{
-			"another way to say the same",
-			[]linkState{{version: "10", rollOn: "auto", reads: user}, {version: "20", rollOn: "secret/db", reads: user, since: "20"}},
-			true, "",
-		},
-		{
-			"an opt-out ends it",
-			[]linkState{{version: "10", rollOn: "auto", reads: user, since: "10"}, {version: "20", rollOn: "none", reads: user, since: "20"}},
-			false, "",
-		},
+		{"an opt-in", []linkState{{version: "10", rollOn: "none", reads: user}, {version: "20", rollOn: "auto", reads: user, since: "20"}}, true, "20"},
+		{"one more key", []linkState{{version: "10", rollOn: "auto", reads: user}, {version: "20", rollOn: "auto", reads: all, since: "20"}}, true, "20"},
+		{"one key less", []linkState{{version: "10", rollOn: "auto", reads: all}, {version: "20", rollOn: "auto", reads: user, since: "20"}}, true, ""},
+		{"all keys instead of one", []linkState{{version: "10", rollOn: "secret/db#user", reads: all}, {version: "20", rollOn: "auto", reads: all, since: "20"}}, true, "20"},
+		{"another way to say the same", []linkState{{version: "10", rollOn: "auto", reads: user}, {version: "20", rollOn: "secret/db", reads: user, since: "20"}}, true, ""},
+		{"an opt-out ends it", []linkState{{version: "10", rollOn: "auto", reads: user, since: "10"}, {version: "20", rollOn: "none", reads: user, since: "20"}}, false, ""},
 		{
 			"what is recorded ends it",
 			[]linkState{
@@ -128,11 +104,7 @@ func TestALinkIsAsOldAsTheWriteThatMadeIt(t *testing.T) {
 			},
 			true, "",
 		},
-		{
-			"another workload of this name",
-			[]linkState{{version: "10", rollOn: "auto", reads: user}, {version: "5", rollOn: "auto", reads: user, since: "5", uid: "2"}},
-			true, "5",
-		},
+		{"another workload of this name", []linkState{{version: "10", rollOn: "auto", reads: user}, {version: "5", rollOn: "auto", reads: user, since: "5", uid: "2"}}, true, "5"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

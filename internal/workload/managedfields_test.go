@@ -109,11 +109,7 @@ func TestARecordThatOthersWriteDoesNotCount(t *testing.T) {
 			[]*appsv1.Deployment{recordedBy("10", record("8"), ours), recordedBy("11", "", removed), recordedBy("12", record("3"), undone)},
 			"8", true,
 		},
-		{
-			"the actuator has written it again",
-			[]*appsv1.Deployment{recordedBy("10", record("8"), ours), recordedBy("11", "", removed), recordedBy("12", record("8"), ours)},
-			"8", false,
-		},
+		{"the actuator has written it again", []*appsv1.Deployment{recordedBy("10", record("8"), ours), recordedBy("11", "", removed), recordedBy("12", record("8"), ours)}, "8", false},
 		{
 			"another workload of the name was created",
 			[]*appsv1.Deployment{recordedBy("10", record("8"), ours), func() *appsv1.Deployment {

@@ -114,17 +114,11 @@ func TestOptInOfBoth(t *testing.T) {
 			on:   map[string]string{AnnotationRollOn: "none", "reloader.stakater.com/auto": "true", "secret.reloader.stakater.com/reload": "db"},
 			of:   "secret/db", ref: reads(), want: NotWanted,
 		},
-		{
-			name: "with roll-all a workload that says nothing wants what it references", all: true, of: "secret/db",
-			ref: reads("user"), want: byAll, keys: "user",
-		},
+		{name: "with roll-all a workload that says nothing wants what it references", all: true, of: "secret/db", ref: reads("user"), want: byAll, keys: "user"},
 		{name: "with roll-all it does not want what it does not reference", all: true, of: "secret/db", want: NotWanted},
 		{name: "with roll-all none opts out", all: true, on: rollOn(" none "), of: "secret/db", ref: reads(), want: NotWanted},
 		{name: "with roll-all a list stands for itself", all: true, on: rollOn("configmap/app"), of: "secret/db", ref: reads(), want: NotWanted},
-		{
-			name: "with roll-all a list of exclusions leaves the rest in", all: true, on: rollOn("!configmap/noisy"),
-			of: "secret/db", ref: reads(), want: byAll,
-		},
+		{name: "with roll-all a list of exclusions leaves the rest in", all: true, on: rollOn("!configmap/noisy"), of: "secret/db", ref: reads(), want: byAll},
 	})
 }
 

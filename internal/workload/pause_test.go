@@ -39,19 +39,13 @@ func TestAPauseEndsAfterItsPeriod(t *testing.T) {
 		problem     string
 	}{
 		{name: "none is asked for"},
-		{
-			name: "it has just begun", annotations: map[string]string{pausePeriodKey: "30s", pausedAtKey: "2026-03-14T15:09:26Z"},
-			want: 30 * time.Second,
-		},
+		{name: "it has just begun", annotations: map[string]string{pausePeriodKey: "30s", pausedAtKey: "2026-03-14T15:09:26Z"}, want: 30 * time.Second},
 		{name: "it is over", annotations: map[string]string{pausePeriodKey: "30s", pausedAtKey: "2026-03-14T15:09:26Z"}, now: 30 * time.Second},
 		{
 			name: "who began it has a clock that is a little ahead", want: 30 * time.Second, now: -clockTolerance,
 			annotations: map[string]string{pausePeriodKey: "30s", pausedAtKey: "2026-03-14T15:09:26Z"},
 		},
-		{
-			name: "it would begin in the future", now: -clockTolerance - 1,
-			annotations: map[string]string{pausePeriodKey: "30s", pausedAtKey: "2026-03-14T15:09:26Z"},
-		},
+		{name: "it would begin in the future", now: -clockTolerance - 1, annotations: map[string]string{pausePeriodKey: "30s", pausedAtKey: "2026-03-14T15:09:26Z"}},
 		{name: "the beginning is no time", annotations: map[string]string{pausePeriodKey: "30s", pausedAtKey: "soon"}},
 		{name: "it is no longer asked for", annotations: map[string]string{pausedAtKey: "2026-03-14T15:09:26Z"}},
 		{
@@ -90,10 +84,7 @@ func TestChangesAreGatheredInThePauseThatTheyCameInOrBegin(t *testing.T) {
 		{name: "the first", pause: Pause{Period: time.Minute}, since: time.Second, now: 2 * time.Second, want: at(61 * time.Second), begins: true},
 		{name: "one within the pause", pause: Pause{time.Minute, pausedAt}, since: 30 * time.Second, now: 31 * time.Second, want: at(time.Minute)},
 		{name: "the one that began it, whose time is not rounded", pause: Pause{time.Minute, pausedAt}, since: -time.Second, want: at(time.Minute)},
-		{
-			name: "the first after a pause that is over", pause: Pause{time.Minute, pausedAt}, since: 61 * time.Second, now: 62 * time.Second,
-			want: at(121 * time.Second), begins: true,
-		},
+		{name: "the first after a pause that is over", pause: Pause{time.Minute, pausedAt}, since: 61 * time.Second, now: 62 * time.Second, want: at(121 * time.Second), begins: true},
 		{name: "with a pause in the future", pause: Pause{time.Minute, at(time.Hour)}, now: time.Second, want: at(time.Minute), begins: true},
 	}
 	for _, test := range tests {

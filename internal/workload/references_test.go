@@ -61,10 +61,7 @@ func podSpec(t testing.TB, text string) *corev1.PodSpec {
 
 func TestReferences(t *testing.T) {
 	runReferenceTests(t, []referenceTest{
-		{
-			name: "a spec without references has none",
-			spec: `containers: [{name: app, env: [{name: A, value: b}, {name: IP, valueFrom: {fieldRef: {fieldPath: status.podIP}}}]}]`,
-		},
+		{name: "a spec without references has none", spec: `containers: [{name: app, env: [{name: A, value: b}, {name: IP, valueFrom: {fieldRef: {fieldPath: status.podIP}}}]}]`},
 		{
 			name: "env reads the key that it names",
 			spec: `

@@ -26,10 +26,7 @@ func TestEveryKeyCountsWhereAnItemSaysSo(t *testing.T) {
 			name: "and where roll-on names it, too", on: map[string]string{secretReload: "db", AnnotationRollOn: "secret/db"},
 			strict: true, of: "secret/db", ref: reads("user"), want: byName, by: secretReload + ": db",
 		},
-		{
-			name: "with --reloader a name in roll-on is the keys that are read", on: rollOn("secret/db"), strict: true,
-			of: "secret/db", ref: reads("user"), want: byName, keys: "user",
-		},
+		{name: "with --reloader a name in roll-on is the keys that are read", on: rollOn("secret/db"), strict: true, of: "secret/db", ref: reads("user"), want: byName, keys: "user"},
 	})
 }
 
@@ -96,12 +93,7 @@ func TestTheKeysOfReloadersAnnotationsAreThoseThatAreConfigured(t *testing.T) {
 			map[string]string{"example.org/auto": "true"},
 			"secret/db", byAuto, "example.org/auto",
 		},
-		{
-			"a configured key does",
-			map[string]string{"example.org/auto": "false"},
-			map[string]string{"example.org/auto": "true"},
-			"secret/db", NotWanted, "",
-		},
+		{"a configured key does", map[string]string{"example.org/auto": "false"}, map[string]string{"example.org/auto": "true"}, "secret/db", NotWanted, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

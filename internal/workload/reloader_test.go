@@ -18,10 +18,7 @@ func TestReloadersAutoAndSearchWantWhatIsReferenced(t *testing.T) {
 		classExclude = "secretproviderclasses.exclude.reloader.stakater.com/reload"
 	)
 	runWantTests(t, []wantTest{
-		{
-			name: "auto wants what is referenced, of every kind: secrets", on: a{auto: "true"}, of: "secret/db",
-			ref: reads("user"), want: byAuto, keys: "user", by: auto + ": true",
-		},
+		{name: "auto wants what is referenced, of every kind: secrets", on: a{auto: "true"}, of: "secret/db", ref: reads("user"), want: byAuto, keys: "user", by: auto + ": true"},
 		{name: "auto does not want what is not referenced", on: a{auto: "true"}, of: "secret/db", want: NotWanted},
 		{name: "auto does not want what is only used to pull", on: a{auto: "true"}, of: "secret/registry", ref: pulls(), want: OnlyPulled},
 		{name: "auto of one kind wants that kind", on: a{secretAuto: "true"}, of: "secret/db", ref: reads(), want: byAuto, by: secretAuto + ": true"},
@@ -52,16 +49,10 @@ func TestReloadersAnnotationsOptOutOfRollAll(t *testing.T) {
 	)
 	runWantTests(t, []wantTest{
 		{name: "auto that is false opts out of roll-all", on: a{auto: "false"}, all: true, of: "secret/db", ref: reads(), want: NotWanted},
-		{
-			name: "auto of one kind that is false opts out of roll-all for it", on: a{secretAuto: "false"}, all: true,
-			of: "secret/db", ref: reads(), want: NotWanted,
-		},
+		{name: "auto of one kind that is false opts out of roll-all for it", on: a{secretAuto: "false"}, all: true, of: "secret/db", ref: reads(), want: NotWanted},
 		{name: "and not for another", on: a{secretAuto: "false"}, all: true, of: "configmap/app", ref: reads(), want: byAll},
 		{name: "auto that is empty does not opt out of roll-all", on: a{auto: ""}, all: true, of: "secret/db", ref: reads(), want: byAll},
-		{
-			name: "the template's auto that is false opts out of roll-all", pods: a{auto: "false"}, all: true, of: "secret/db",
-			ref: reads(), want: NotWanted,
-		},
+		{name: "the template's auto that is false opts out of roll-all", pods: a{auto: "false"}, all: true, of: "secret/db", ref: reads(), want: NotWanted},
 		{name: "an exclusion beats roll-all", on: a{secretExclude: "db"}, all: true, of: "secret/db", ref: reads(), want: Excluded},
 	})
 }

@@ -30,10 +30,7 @@ func TestRollOn(t *testing.T) {
 		{name: "a pattern is for the whole name", on: rollOn("configmap/app-*"), of: "configmap/my-app-web", want: NotWanted},
 		{name: "a question mark is not two", on: rollOn("configmap/app-?"), of: "configmap/app-12", want: NotWanted},
 		{name: "one key of a source that is not referenced", on: rollOn("secret/db#password"), of: "secret/db", want: byName, keys: "password"},
-		{
-			name: "one key of those that are read", on: rollOn("secret/db#password"), of: "secret/db",
-			ref: reads("password", "user"), want: byName, keys: "password",
-		},
+		{name: "one key of those that are read", on: rollOn("secret/db#password"), of: "secret/db", ref: reads("password", "user"), want: byName, keys: "password"},
 		{
 			name: "a key that is not read, of a source that is, is not wanted", on: rollOn("secret/db#password"),
 			of: "secret/db", ref: reads("user"), want: KeyNotRead, by: "keyturn.dev/roll-on: secret/db#password",
@@ -54,14 +51,8 @@ func TestRollOn(t *testing.T) {
 		{name: "an exclusion can be a pattern", on: rollOn("auto, ! configmap/*-noisy"), of: "configmap/very-noisy", ref: reads(), want: Excluded},
 		{name: "spaces, new lines and empty items do not matter", on: rollOn(" secret/a ,\n\tsecret/db,,\n"), of: "secret/db", want: byName},
 		{name: "the template's is read where the workload has none", pods: rollOn("secret/db"), of: "secret/db", want: byName},
-		{
-			name: "the template's is not read where the workload has one", on: rollOn("configmaps"), pods: rollOn("secret/db"),
-			of: "secret/db", ref: reads(), want: NotWanted,
-		},
-		{
-			name: "none of the workload beats the template's list", on: rollOn("none"), pods: rollOn("auto"),
-			of: "secret/db", ref: reads(), want: NotWanted,
-		},
+		{name: "the template's is not read where the workload has one", on: rollOn("configmaps"), pods: rollOn("secret/db"), of: "secret/db", ref: reads(), want: NotWanted},
+		{name: "none of the workload beats the template's list", on: rollOn("none"), pods: rollOn("auto"), of: "secret/db", ref: reads(), want: NotWanted},
 	})
 }
 

@@ -34,10 +34,7 @@ func TestTheProgressOfARolloutIsWhatItsPhaseSays(t *testing.T) {
 		name, spec, status string
 		want               Progress
 	}{
-		{
-			"it is done", three, `{"observedGeneration":"2","phase":"Healthy","replicas":3,"updatedReplicas":3,"availableReplicas":3}`,
-			Progress{State: Complete, Pods: 3, Done: 6},
-		},
+		{"it is done", three, `{"observedGeneration":"2","phase":"Healthy","replicas":3,"updatedReplicas":3,"availableReplicas":3}`, Progress{State: Complete, Pods: 3, Done: 6}},
 		{
 			"old pods are left", three,
 			`{"observedGeneration":"2","phase":"Progressing","message":"old replicas are pending termination","replicas":4,"updatedReplicas":3,"availableReplicas":4}`,

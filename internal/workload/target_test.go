@@ -160,12 +160,7 @@ func TestTheStatusOfATargetSaysHowFarItIs(t *testing.T) {
 		{"failed", nil, also(ready("True"), "phase", "Failed"), Progress{State: Failed, Message: `status.phase is "Failed"`, Done: 2}},
 		{"paused", map[string]any{"paused": true}, ready("False"), Progress{State: Waiting, Message: `spec.paused is "true"`, Done: 1}},
 		{"suspended, so that nothing is observed", map[string]any{"paused": true}, nil, Progress{State: Waiting, Message: `spec.paused is "true"`}},
-		{
-			"what it is to remove is there",
-			map[string]any{"roll": "now"},
-			ready("True"),
-			Progress{Message: "the controller has not observed the change yet", Done: nothingDone},
-		},
+		{"what it is to remove is there", map[string]any{"roll": "now"}, ready("True"), Progress{Message: "the controller has not observed the change yet", Done: nothingDone}},
 		{"failed before it was asked", map[string]any{"asked": "b"}, also(also(ready("False"), "phase", "Failed"), "handled", "a"), Progress{Message: "the controller has not observed the change yet", Done: nothingDone}},
 		{"it did what it was asked", map[string]any{"asked": "b"}, also(ready("True"), "handled", "b"), Progress{State: Complete, Done: 2}},
 	}

@@ -38,12 +38,7 @@ func TestTheTriggerOfATargetIsWrittenWithItsRecord(t *testing.T) {
 			}},
 			nil,
 		},
-		{
-			"a field with the revision", "{field: spec.taskID, value: revision}",
-			map[string]any{"taskID": "one"},
-			map[string]any{"taskID": "REVISION"},
-			nil,
-		},
+		{"a field with the revision", "{field: spec.taskID, value: revision}", map[string]any{"taskID": "one"}, map[string]any{"taskID": "REVISION"}, nil},
 		{
 			"a field with a time", "{field: spec.restart.at, value: time}",
 			map[string]any{},

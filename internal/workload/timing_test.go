@@ -22,25 +22,16 @@ func TestTheNextRollIsAnIntervalAfterTheLast(t *testing.T) {
 	}{
 		{name: "none is asked for", annotations: map[string]string{annotationRolledAt: at}},
 		{name: "it was never rolled", annotations: map[string]string{AnnotationMinInterval: "10m"}},
-		{
-			name: "it has just been rolled", want: 10 * time.Minute,
-			annotations: map[string]string{AnnotationMinInterval: "10m", annotationRolledAt: at},
-		},
+		{name: "it has just been rolled", want: 10 * time.Minute, annotations: map[string]string{AnnotationMinInterval: "10m", annotationRolledAt: at}},
 		{name: "it is over", now: 10 * time.Minute, annotations: map[string]string{AnnotationMinInterval: "10m", annotationRolledAt: at}},
 		{name: "of the flag", flag: time.Hour, want: time.Hour, annotations: map[string]string{annotationRolledAt: at}},
-		{
-			name: "of the annotation rather than of the flag", flag: time.Hour, want: time.Minute,
-			annotations: map[string]string{AnnotationMinInterval: "1m", annotationRolledAt: at},
-		},
+		{name: "of the annotation rather than of the flag", flag: time.Hour, want: time.Minute, annotations: map[string]string{AnnotationMinInterval: "1m", annotationRolledAt: at}},
 		{name: "of no time, whatever the flag says", flag: time.Hour, annotations: map[string]string{AnnotationMinInterval: "0s", annotationRolledAt: at}},
 		{
 			name: "who rolled it has a clock that is a little ahead", now: -clockTolerance, want: 10 * time.Minute,
 			annotations: map[string]string{AnnotationMinInterval: "10m", annotationRolledAt: at},
 		},
-		{
-			name: "it was rolled in the future", now: -clockTolerance - 1,
-			annotations: map[string]string{AnnotationMinInterval: "10m", annotationRolledAt: at},
-		},
+		{name: "it was rolled in the future", now: -clockTolerance - 1, annotations: map[string]string{AnnotationMinInterval: "10m", annotationRolledAt: at}},
 		{
 			name: "with a typo that of the flag counts", flag: time.Hour, want: time.Hour, problem: true,
 			annotations: map[string]string{AnnotationMinInterval: "10 minutes", annotationRolledAt: at},
