@@ -83,7 +83,7 @@ func (r *secretTurns) turn() {
 	if err != nil {
 		r.Fatal(err)
 	}
-	r.pending.add(testSource, false)
+	r.pending.add(testSource)
 	source, entry, _ := r.pending.take()
 	if err := r.reconciler.reconcile(r.Context(), source, &entry); err != nil {
 		r.Fatal(err)

@@ -9,63 +9,134 @@ import (
 )
 
 const (
-	// attendInterval is how often a watcher records on the stream that it is watching.
+	// attendInterval is how often a watcher publishes the time up to which it has watched.
 	attendInterval = time.Hour
 	// attendRetry is the delay before a failed attempt is repeated.
 	attendRetry = time.Minute
 )
 
-// watchedPublisher records on the stream up to when sources are watched. An events.Bus implements it.
+// watchedPublisher publishes the time up to which sources were watched. An events.Bus implements it.
 type watchedPublisher interface {
 	PublishWatched(ctx context.Context, scope events.Scope, at time.Time) error
 }
 
-// attendance records on the stream the time up to which every source in scope is on it. The absence of the next watcher reads that.
+// attendance publishes the time up to which the stream is complete for this scope. The absence of the next watcher reads that.
 type attendance struct {
-	bus   watchedPublisher
-	scope events.Scope
-	// quiet returns a channel that is closed once every source that was noticed is on the stream or waits for a retry.
-	quiet func() <-chan struct{}
-	// publishedUntil returns the time at which the first of the waiting objects was noticed, or the given time if that is earlier.
-	publishedUntil func(at time.Time) time.Time
-	// watching reports whether every informer receives changes.
-	watching func() bool
-	now      func() time.Time
-	log      *slog.Logger
+	bus       watchedPublisher
+	scope     events.Scope
+	pending   *pendingSources
+	readiness *readiness
+	now       func() time.Time
+	log       *slog.Logger
 }
 
-// run calls note at once, at each interval, and whenever the stream has lost events, until ctx is done.
+// run publishes the time at once, at each interval, and each time that the stream has lost events, until ctx is done.
 func (a *attendance) run(ctx context.Context, lost <-chan struct{}) {
 	for {
 		delay := attendInterval
-		if err := a.note(ctx); err != nil && ctx.Err() == nil {
+		if err := a.publish(ctx); err != nil && ctx.Err() == nil {
 			delay = attendRetry
-			a.log.WarnContext(ctx, "cannot say on the stream that sources are watched", "err", err, "retry_in", delay)
+			a.log.WarnContext(ctx, "cannot publish the watch time", "err", err, "retry_in", delay)
 		}
 		select {
 		case <-ctx.Done():
+			return
 		case <-time.After(delay):
 		case <-lost:
-		}
-		if ctx.Err() != nil {
-			return
 		}
 	}
 }
 
-// note records that everything that exists when it is called is on the stream, unless an informer may have missed some of it. If an object that was
-// created is still waiting, note records the time before that: otherwise the next watcher would take the object for one that was always there.
-func (a *attendance) note(ctx context.Context) error {
-	if !a.watching() {
+// publish publishes the time at which it is called, after everything that existed then is on the stream. It publishes nothing if an informer may have
+// missed something. If an object that was created is still waiting, the time is before that: otherwise the next watcher would take the object for one
+// that was always there.
+func (a *attendance) publish(ctx context.Context) error {
+	at := a.now()
+	if !a.readiness.isWatching(at) {
 		return nil
 	}
-	at := a.now()
 	select {
 	case <-ctx.Done():
 		return nil
-	case <-a.quiet():
+	case <-a.pending.quiet():
 	}
 	bounded, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
-	return a.bus.PublishWatched(bounded, a.scope, a.publishedUntil(at))
+	return a.bus.PublishWatched(bounded, a.scope, a.pending.publishedUntil(at))
 }
+
+const (
+	// clockTolerance is how far the clocks of the API server and of a watcher may be apart.
+	clockTolerance = 10 * time.Minute
+	// bootstrap is how long before the first watcher a source may have been created together with the workloads that read it.
+	bootstrap = time.Hour
+)
+
+// watchedReader reads the times up to which the sources of the cluster were watched. An events.Bus implements it.
+type watchedReader interface {
+	Watched(ctx context.Context) ([]events.Watched, error)
+}
+
+// absence finds which of the objects in the first list were created while no watcher ran. The stream has every object that a watcher of its scope
+// has seen, and the time up to which one was running.
+type absence struct {
+	scope events.Scope
+	// known has the last event of each source. It is read before anything is listed.
+	known *ledger
+	// began is when this watcher started, and earlier is what was watched before. Both are set before anything is listed.
+	began   time.Time
+	earlier []events.Watched
+}
+
+// read reads what was watched before. It retries until it succeeds, and returns false if ctx ended first.
+func (a *absence) read(ctx context.Context, bus watchedReader, now time.Time, log *slog.Logger) bool {
+	a.began = now
+	if len(a.scope.Kinds) == 0 {
+		return true
+	}
+	return retryUntilDone(ctx, log, "the watch times", func() error {
+		var err error
+		a.earlier, err = bus.Watched(ctx)
+		return err
+	})
+}
+
+// until returns the time up to which a source was watched before, and false if it was not.
+func (a *absence) until(source events.Source) (time.Time, bool) {
+	var last time.Time
+	for _, w := range a.earlier {
+		if w.NamespaceSelector == a.scope.NamespaceSelector && w.Selector == a.scope.Selector && w.Covers(source) && w.Time.After(last) {
+			last = w.Time
+		}
+	}
+	return last, !last.IsZero()
+}
+
+// isNew reports whether an object was created, whether or not a watcher ran at that time, rather than brought into scope by a label. inFirstList means
+// that it is in the first list.
+func (a *absence) isNew(o *object, inFirstList bool) bool {
+	if a.isLabeled(o) {
+		return false
+	}
+	if !inFirstList {
+		return true
+	}
+	// A watcher has seen the source, even if the last event cannot be read.
+	if a.known.get(o.Source) != nil {
+		return false
+	}
+	until, watched := a.until(o.Source)
+	return watched && o.Created().After(until.Add(-clockTolerance))
+}
+
+// isRecent reports whether an object that was never watched was created shortly before this watcher began.
+func (a *absence) isRecent(o *object) bool {
+	if _, watched := a.until(o.Source); watched || a.isLabeled(o) {
+		return false
+	}
+	created := o.Created()
+	return created.After(a.began.Add(-bootstrap)) && created.Before(a.began.Add(clockTolerance))
+}
+
+// isLabeled reports whether an object may have come into scope only when it was labeled.
+func (a *absence) isLabeled(o *object) bool { return a.scope.Selector != "" && !o.AsCreated }

@@ -6,14 +6,17 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// targetIndex finds the ExternalSecrets that write a Secret, by <namespace>/<name> of the Secret.
-const targetIndex = "target"
+// targetIndex finds the ExternalSecrets that write a Secret, and classIndex the pod statuses of a SecretProviderClass, each by <namespace>/<name>.
+const (
+	targetIndex = "target"
+	classIndex  = "class"
+)
 
 // objectCache holds what the informers cache, by kind: one indexer for each namespace that is listed.
 type objectCache map[events.Kind][]cache.Indexer
 
-// lookup returns the object as it was last seen, or nil.
-func (c objectCache) lookup(source events.Source) *object {
+// Lookup returns the object as it was last seen, or nil.
+func (c objectCache) Lookup(source events.Source) *object {
 	key := source.Namespace + "/" + source.Name
 	for _, indexer := range c[source.Kind] {
 		found, ok, err := indexer.GetByKey(key)
@@ -26,6 +29,15 @@ func (c objectCache) lookup(source events.Source) *object {
 	return nil
 }
 
+// InNamespace lists the objects of every kind in a namespace.
+func (c objectCache) InNamespace(namespace string) []*object {
+	var found []*object
+	for kind := range c {
+		found = append(found, c.find(kind, cache.NamespaceIndex, namespace)...)
+	}
+	return found
+}
+
 // writersTo lists the ExternalSecrets that have a Secret as their target.
 func (c objectCache) writersTo(secret events.Source) []*object {
 	return c.find(events.KindExternalSecret, targetIndex, secret.Namespace+"/"+secret.Name)
@@ -34,15 +46,6 @@ func (c objectCache) writersTo(secret events.Source) []*object {
 // podStatuses lists the statuses of the pods that have a SecretProviderClass mounted.
 func (c objectCache) podStatuses(class events.Source) []*object {
 	return c.find(kindPodStatus, classIndex, class.Namespace+"/"+class.Name)
-}
-
-// inNamespace lists the objects of every kind in a namespace.
-func (c objectCache) inNamespace(namespace string) []*object {
-	var found []*object
-	for kind := range c {
-		found = append(found, c.find(kind, cache.NamespaceIndex, namespace)...)
-	}
-	return found
 }
 
 func (c objectCache) find(kind events.Kind, index, key string) []*object {

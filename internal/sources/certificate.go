@@ -12,38 +12,41 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// The reasons of the condition Issuing that are known by name. An issuer may have others.
+// The reasons of the condition Issuing that Keyturn uses. An issuer may have others.
 const (
 	reasonIssued = "Issued"
 	reasonFailed = "Failed"
 )
 
-var certificateSource = sourceKind{
-	kind:     events.KindCertificate,
-	resource: "certificates." + certmanagerv1.SchemeGroupVersion.Group,
-	custom:   certmanagerv1.SchemeGroupVersion.WithResource("certificates"),
-	grant:    grantCustom,
-	reduce: func(_ *keyring, obj any) (*object, bool) {
-		resource, ok := obj.(*unstructured.Unstructured)
-		if !ok {
-			return nil, false
-		}
-		return newStatusObject(events.KindCertificate, resource, issueStatus(resource)), true
-	},
-	assess: func(v view, before *lastEvent, now *object, _ bool) (events.Change, bool) {
-		return assessStatus(v, before, now, func(s status) status { return withSecret(v, now.source, s) })
-	},
+type certificateKind struct{}
+
+func (certificateKind) Listing() listing {
+	return listing{
+		Kind: events.KindCertificate, Resource: certmanagerv1.SchemeGroupVersion.WithResource("certificates"), Grant: grantCustom,
+	}
+}
+
+func (certificateKind) Reduce(_ *keyring, obj any) (*object, bool) {
+	resource, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return nil, false
+	}
+	return newStatusObject(events.KindCertificate, resource, issueStatus(resource)), true
+}
+
+func (certificateKind) Assess(v view, before *lastEvent, o objectState) (events.Change, bool) {
+	return assessStatus(v, before, o.Now, func(s status) status { return withSecret(v, o.Now.Source, s) })
 }
 
 // withSecret completes the status of a Certificate with the times in its Secret and with whether it is expiring.
 func withSecret(v view, certificate events.Source, s status) status {
-	secret := v.cached.lookup(events.Source{Kind: events.KindSecret, Namespace: certificate.Namespace, Name: s.fields.Secret})
+	secret := v.Cached.Lookup(events.Source{Kind: events.KindSecret, Namespace: certificate.Namespace, Name: s.fields.Secret})
 	s.fields = timesInSecret(s.fields, secret, certificate)
-	now := v.now()
+	now := v.Now()
 	s = s.at(now)
 	if renewal := s.fields.RenewalTime; s.verb == events.VerbFailed && renewal.After(now) {
 		// Nothing is written to the Certificate when its renewal time has passed.
-		v.recheck(certificate, renewal.Sub(now))
+		v.Queue.AddAfter(certificate, renewal.Sub(now))
 	}
 	return s
 }
@@ -56,8 +59,8 @@ type certificateParts struct {
 	Status certmanagerv1.CertificateStatus `json:"status"`
 }
 
-// issueStatus returns the status of a Certificate, or nil if it cannot be read. It leaves out the messages of the
-// conditions, which may quote an issuer's answer.
+// issueStatus returns the status of a Certificate, or nil if it cannot be read. It leaves out the messages of the conditions, which may quote an
+// issuer's answer.
 func issueStatus(resource *unstructured.Unstructured) *status {
 	var parts certificateParts
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(resource.Object, &parts); err != nil {
@@ -94,9 +97,8 @@ func issueStatus(resource *unstructured.Unstructured) *status {
 	return s
 }
 
-// timesInSecret replaces the times in a Certificate's status with those of the certificate in its Secret, which cert-manager
-// writes first; the revision and then the times in the status follow some time later. The Secret has no renewal time, so
-// that is left out while the status still describes the certificate before.
+// timesInSecret replaces the times in a Certificate's status with those of the certificate in its Secret, which cert-manager writes first. The
+// Secret has no renewal time, so that is left out while the status still describes the certificate before.
 func timesInSecret(read events.Status, secret *object, certificate events.Source) events.Status {
 	if secret == nil || secret.details == nil || secret.details.writer.Source != certificate.String() {
 		return read

@@ -12,6 +12,34 @@ import (
 // change.
 const maxGone = 64
 
+// assessContent compares the content of an object with the last event. An object that was created and then changed before anything was published is
+// compared with its first state: for workloads that may already have read that, it was changed and not created. An object that was created shortly
+// before it was first watched may be newer than the pods that read it.
+func assessContent(before *lastEvent, o objectState) (events.Change, bool) {
+	change, ok := compare(before, o.Now, o.Created)
+	if !ok || o.Now == nil || before != nil {
+		return change, ok
+	}
+	if o.Recent && !o.Created {
+		change.Since, change.CreatedAt = o.Now.Created(), o.Now.ResourceVersion
+	}
+	if !change.Created || o.First == nil || o.First.UID != o.Now.UID {
+		return change, true
+	}
+	created := appeared(o.First, true)
+	if created.Fingerprint == change.Fingerprint {
+		return change, true
+	}
+	first, err := newLastEvent(0, created)
+	if err != nil {
+		return change, true // At least the creation is published.
+	}
+	if changed, ok := compare(first, o.Now, true); ok {
+		return changed, true
+	}
+	return change, true
+}
+
 // compare returns the event for an object, compared with the last event on its subject. It returns false if there is nothing to publish. It is a
 // pure function.
 //
@@ -30,13 +58,13 @@ const maxGone = 64
 // Every event repeats when each key last changed: see events.Key.
 func compare(before *lastEvent, now *object, created bool) (events.Change, bool) {
 	switch {
-	case now == nil && (!before.isReadable() || before.Verb() == events.VerbDeleted):
+	case now == nil && (!before.IsReadable() || before.Verb() == events.VerbDeleted):
 		return events.Change{}, false
 	case now == nil:
 		gone := before.content(events.VerbDeleted)
 		gone.Ignore, gone.Match = before.Ignore, before.Match
 		return gone, true
-	case !before.isReadable():
+	case !before.IsReadable():
 		return appeared(now, created), true
 	case before.isAheadOf(now):
 		return events.Change{}, false
@@ -86,7 +114,7 @@ func holds(before *lastEvent, now *object) (events.Change, bool) {
 // isOfHold reports whether an event only reports a new hold, or that the source is ignored now: the source existed before, and its content has not
 // changed.
 func isOfHold(before *lastEvent, change events.Change) bool {
-	return before.isReadable() && change.Verb == events.VerbObserved && change.Previous == ""
+	return before.IsReadable() && change.Verb == events.VerbObserved && change.Previous == ""
 }
 
 // isAheadOf reports whether the event is about a later state of the object.
@@ -140,11 +168,11 @@ func differs(before *lastEvent, now *object, created bool, names []string) event
 func describe(now *object, verb events.Verb, before *lastEvent) events.Change {
 	current := now.fingerprints[0]
 	change := events.Change{
-		Verb: verb, Source: now.source, UID: string(now.UID), ResourceVersion: now.ResourceVersion,
+		Verb: verb, Source: now.Source, UID: string(now.UID), ResourceVersion: now.ResourceVersion,
 		Fingerprint: current.all.Text(current.keyID),
 		Ignore:      now.ignore, Match: now.match, Hold: now.hold(), WrittenAt: now.written(),
 	}
-	var earlier []lastKey
+	var earlier []events.LastKey
 	here := func(version string) bool { return events.CompareVersions(version, now.ResourceVersion) <= 0 }
 	if before != nil {
 		change.Since, earlier = before.rare().Since, before.Keys
@@ -163,7 +191,7 @@ func describe(now *object, verb events.Verb, before *lastEvent) events.Change {
 	for _, k := range current.keys {
 		change.Keys[k.name] = events.Key{Fingerprint: k.sum.Text(current.keyID)}
 	}
-	var gone []lastKey
+	var gone []events.LastKey
 	for _, k := range earlier {
 		if !here(k.ChangedAt) {
 			continue
@@ -176,7 +204,7 @@ func describe(now *object, verb events.Verb, before *lastEvent) events.Change {
 		}
 	}
 	// Keys of equal age are sorted by name, so that two watchers publish the same event.
-	slices.SortFunc(gone, func(a, b lastKey) int {
+	slices.SortFunc(gone, func(a, b events.LastKey) int {
 		return cmp.Or(events.CompareVersions(b.ChangedAt, a.ChangedAt), cmp.Compare(a.Name, b.Name))
 	})
 	for _, k := range gone[:min(len(gone), maxGone)] {

@@ -1,7 +1,6 @@
 package sources
 
 import (
-	"sync"
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -16,34 +15,18 @@ const (
 	doubtNews = 2
 )
 
-// doubts tracks the sources for which another watcher has published an event while this one watched. The cache may be older than that event, for
+// doubt is about the last event of a source, which another watcher has published while this one watched. The cache may be older than that event, for
 // example while the connection to the API server stalls. Then it does not show whether a missing object is gone or not created yet, nor whether a
-// cached one exists again or is already deleted. It is safe for concurrent use.
-type doubts struct {
-	ledger *ledger
-	now    func() time.Time
-	// recheck assesses a source again after a delay.
-	recheck func(source events.Source, delay time.Duration)
-
-	mu   sync.Mutex
-	open map[events.Source]doubt
-}
-
-// doubt is about one event.
+// cached one exists again or is already deleted.
 type doubt struct {
-	event *lastEvent
-	// version is the resourceVersion that the cache had reached at the time at, and news is how often it has advanced.
+	// version is the resourceVersion that the cache had reached at the time at, and news is how often it has advanced since the first time.
 	version string
 	at      time.Time
 	news    int
 }
 
-func newDoubts(l *ledger, now func() time.Time, recheck func(events.Source, time.Duration)) *doubts {
-	return &doubts{ledger: l, now: now, recheck: recheck, open: make(map[events.Source]doubt)}
-}
-
-// about reports whether the cached object of a source, nil if there is none, may be older than its last event. If so, the source is assessed again
-// later. version is the one that the cache had reached before it was read.
+// isAhead reports whether the last event of a source may be newer than the cached object, nil if there is none. version is the one that the cache had
+// reached before the object was looked up.
 //
 //	last event                                   cache
 //	known at the start, or of this watcher       is newer
@@ -51,49 +34,28 @@ func newDoubts(l *ledger, now func() time.Time, recheck func(events.Source, time
 //	of another watcher: a deletion of an object  is undecided by resourceVersions: the event does not have that of the deletion
 //	that is cached
 //
-// If the resourceVersion does not decide, the cache counts as newer once it has advanced for a while: the resourceVersion of an event may be from a
+// If the resourceVersion does not decide, the cache counts as newer after it has advanced for a while: the resourceVersion of an event may be from a
 // cluster that this one has replaced, and stay higher forever.
-func (d *doubts) about(source events.Source, before *lastEvent, now *object, version string) bool {
-	if !before.isReadable() || !d.ledger.isHearsay(source, before) {
-		d.end(source)
+func (l *ledger) isAhead(source events.Source, before *lastEvent, now *object, version string, at time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	d := l.doubts[source]
+	if d == nil || l.entries[source] != before {
 		return false
 	}
 	isOfCached := before.Verb() == events.VerbDeleted && now != nil && before.UID == string(now.UID)
-	isPast := events.CompareVersions(version, before.ResourceVersion) >= 0
-	if isPast && !isOfCached || d.isLong(source, before, version) {
-		d.ledger.confirm(source, before)
-		d.end(source)
+	switch {
+	case events.CompareVersions(version, before.ResourceVersion) >= 0 && !isOfCached:
+		delete(l.doubts, source)
+		return false
+	case d.at.IsZero():
+		d.version, d.at = version, at
+	case d.version != version && at.Sub(d.at) >= doubtInterval:
+		d.version, d.at, d.news = version, at, d.news+1
+	}
+	if d.news >= doubtNews {
+		delete(l.doubts, source)
 		return false
 	}
-	d.recheck(source, doubtInterval)
 	return true
-}
-
-// isOpen reports whether the cached object of a source may be older than its last event, as far as it was assessed.
-func (d *doubts) isOpen(source events.Source) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	_, open := d.open[source]
-	return open
-}
-
-// isLong reports whether the cache has become newer often enough since the doubt began.
-func (d *doubts) isLong(source events.Source, before *lastEvent, version string) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	one, at := d.open[source], d.now()
-	switch {
-	case one.event != before:
-		one = doubt{event: before, version: version, at: at}
-	case one.version != version && at.Sub(one.at) >= doubtInterval:
-		one.version, one.at, one.news = version, at, one.news+1
-	}
-	d.open[source] = one
-	return one.news >= doubtNews
-}
-
-func (d *doubts) end(source events.Source) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.open, source)
 }

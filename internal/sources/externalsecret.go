@@ -1,7 +1,6 @@
 package sources
 
 import (
-	esv1 "github.com/external-secrets/external-secrets/apis/externalsecrets/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
@@ -9,26 +8,28 @@ import (
 	"github.com/keyturn/keyturn/internal/externalsecret"
 )
 
-var externalSecretSource = sourceKind{
-	kind:     events.KindExternalSecret,
-	resource: "externalsecrets." + esv1.Group,
-	custom:   externalsecret.ExternalSecrets,
-	grant:    grantCustom,
-	indexers: cache.Indexers{targetIndex: targets},
-	reduce: func(_ *keyring, obj any) (*object, bool) {
-		resource, ok := obj.(*unstructured.Unstructured)
-		if !ok {
-			return nil, false
-		}
-		return newStatusObject(events.KindExternalSecret, resource, syncStatus(resource)), true
-	},
-	assess: func(v view, before *lastEvent, now *object, _ bool) (events.Change, bool) {
-		change, ok := assessStatus(v, before, now, func(s status) status { return s })
-		if ok && now != nil {
-			setCause(&change, events.Cause{}, now.details.asked, before.usedRequest())
-		}
-		return change, ok
-	},
+type externalSecretKind struct{}
+
+func (externalSecretKind) Listing() listing {
+	return listing{
+		Kind: events.KindExternalSecret, Resource: externalsecret.ExternalSecrets, Grant: grantCustom, Indexers: cache.Indexers{targetIndex: targets},
+	}
+}
+
+func (externalSecretKind) Reduce(_ *keyring, obj any) (*object, bool) {
+	resource, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return nil, false
+	}
+	return newStatusObject(events.KindExternalSecret, resource, syncStatus(resource)), true
+}
+
+func (externalSecretKind) Assess(v view, before *lastEvent, o objectState) (events.Change, bool) {
+	change, ok := assessStatus(v, before, o.Now, func(s status) status { return s })
+	if ok && o.Now != nil {
+		setCause(&change, events.Cause{}, o.Now.details.asked, before.usedRequest())
+	}
+	return change, ok
 }
 
 // targets returns the keys of an ExternalSecret in targetIndex.
@@ -37,7 +38,7 @@ func targets(obj any) ([]string, error) {
 	if !ok || seen.details.status == nil || seen.details.status.fields.Secret == "" {
 		return nil, nil
 	}
-	return []string{seen.source.Namespace + "/" + seen.details.status.fields.Secret}, nil
+	return []string{seen.Source.Namespace + "/" + seen.details.status.fields.Secret}, nil
 }
 
 // syncStatus returns the status of an ExternalSecret, or nil if it cannot be read. It leaves out the time of the last refresh, which changes even

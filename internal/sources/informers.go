@@ -1,10 +1,12 @@
 package sources
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,15 +17,17 @@ import (
 	"github.com/keyturn/keyturn/internal/kube"
 )
 
-// informerSet runs the informers of all kinds and of the namespaces.
+// informerSet runs the informers of all kinds and of the namespaces. It finds the sources that were deleted while the watcher was down.
 type informerSet struct {
 	kinds     []*kindInformers
 	scope     scope
+	cached    objectCache
+	ledger    *ledger
+	pending   *pendingSources
 	dynamic   dynamic.Interface
 	lookAgain time.Duration
 	errors    *watchErrors
 	log       *slog.Logger
-	listed    func(kind events.Kind) // called for each kind once its first list was handed on
 }
 
 // start starts the informers. The informers of a custom kind start as soon as the API server serves it.
@@ -42,7 +46,7 @@ func (s *informerSet) start(ctx context.Context, running *sync.WaitGroup) error 
 	return nil
 }
 
-// follow starts the informers of a kind, and returns once their first list has been handled. No kind waits for another.
+// follow starts the informers of a kind, and returns after their first list has been handled. No kind waits for another.
 func (s *informerSet) follow(ctx context.Context, kind *kindInformers, running *sync.WaitGroup) {
 	if kind.install != nil && !s.awaitInstalled(ctx, kind) {
 		return
@@ -52,27 +56,36 @@ func (s *informerSet) follow(ctx context.Context, kind *kindInformers, running *
 		kind.install.absent.Store(false)
 	}
 	if cache.WaitForCacheSync(ctx.Done(), kind.hasSynced) {
-		s.errors.readiness.listed(kind.source.resource)
-		s.listed(kind.source.kind)
+		s.errors.readiness.listed(kind.listing.Name())
+		s.sweep(kind.listing.Kind)
 		kind.seen.Store(true)
 	}
 }
 
 // awaitInstalled blocks until the API server serves a custom kind. It returns false if ctx ended first.
 func (s *informerSet) awaitInstalled(ctx context.Context, kind *kindInformers) bool {
-	resource := s.dynamic.Resource(kind.source.custom).Namespace(s.scope.listed()[0])
+	resource := s.dynamic.Resource(kind.listing.Resource).Namespace(s.scope.listed()[0])
 	return kube.AwaitInstalled(ctx, resource.List, s.lookAgain, func() {
 		kind.install.absent.Store(true)
 		s.log.WarnContext(ctx, "kind of sources not installed; waiting for it",
-			"resource", kind.source.resource, "version", kind.source.custom.Version, "retry_in", s.lookAgain)
+			"resource", kind.listing.Name(), "version", kind.listing.Resource.Version, "retry_in", s.lookAgain)
 	})
+}
+
+// sweep queues the sources of a kind that exist on the stream but not in the cluster. A namespace that is gone, too, does not count as selected.
+func (s *informerSet) sweep(kind events.Kind) {
+	for _, source := range s.ledger.sources() {
+		if source.Kind == kind && s.scope.lists(source.Namespace) && s.cached.Lookup(source) == nil {
+			s.pending.add(source)
+		}
+	}
 }
 
 // waitForWriters blocks until the ExternalSecrets are listed or cannot be listed now: one of them may have caused a change of a Secret while the
 // watcher was down.
 func (s *informerSet) waitForWriters(ctx context.Context) {
 	for _, kind := range s.kinds {
-		if kind.source.kind == events.KindExternalSecret {
+		if kind.listing.Kind == events.KindExternalSecret {
 			cache.WaitForCacheSync(ctx.Done(), func() bool {
 				return kind.isAbsent() || kind.install.troubled.Load() || kind.hasSynced()
 			})
@@ -92,13 +105,23 @@ func (s *informerSet) waitForSync(ctx context.Context) bool {
 
 // hasListed reports whether the first list of a kind has been handled.
 func (s *informerSet) hasListed(kind events.Kind) bool {
-	return slices.ContainsFunc(s.kinds, func(k *kindInformers) bool { return k.source.kind == kind && k.hasSynced() })
+	return slices.ContainsFunc(s.kinds, func(k *kindInformers) bool { return k.listing.Kind == kind && k.hasSynced() })
+}
+
+// watches reports whether this watcher publishes the events of a source, and has listed its kind.
+func (s *informerSet) watches(source events.Source) bool {
+	return source.Kind == events.KindOpenBao || s.hasListed(source.Kind) && s.scope.includes(source.Namespace)
+}
+
+// sees reports whether a source is in a store, or an object that is in scope and that this watcher has seen.
+func (s *informerSet) sees(source events.Source) bool {
+	return source.Kind == events.KindOpenBao || s.scope.includes(source.Namespace) && s.cached.Lookup(source) != nil
 }
 
 // version returns the resourceVersion that the cache of a kind in a namespace has reached. It is empty if nothing was listed.
 func (s *informerSet) version(kind events.Kind, namespace string) string {
 	for _, k := range s.kinds {
-		if k.source.kind != kind {
+		if k.listing.Kind != kind {
 			continue
 		}
 		for i, listed := range s.scope.listed() {
@@ -108,4 +131,62 @@ func (s *informerSet) version(kind events.Kind, namespace string) string {
 		}
 	}
 	return ""
+}
+
+// kindInformers has the informers of one kind, one for each listed namespace.
+type kindInformers struct {
+	listing listing
+	each    []cache.SharedIndexInformer
+	// handled has the registration of the handler with each informer.
+	handled []cache.ResourceEventHandlerRegistration
+	// install is nil for a kind that every API server has.
+	install *installState
+	// synced reports that hasSynced was true once: then it stays so. It is asked about each source, and there may be many namespaces.
+	synced atomic.Bool
+	// seen reports that the first list has been handled, and that the sources deleted before it have been found.
+	seen atomic.Bool
+}
+
+// installState tracks whether the API server serves a custom kind.
+type installState struct {
+	// absent reports that the API server does not serve the kind. Then nothing waits for it.
+	absent atomic.Bool
+	// troubled reports that a list or watch of the kind failed at least once, and denied that the last failure was a missing permission.
+	troubled, denied atomic.Bool
+}
+
+func (k *kindInformers) start(ctx context.Context, running *sync.WaitGroup) {
+	for _, informer := range k.each {
+		running.Go(func() { informer.RunWithContext(ctx) })
+	}
+}
+
+// hasSynced reports whether the handler has had the first list of every namespace. The informer itself has synced earlier: its cache is full, but
+// the handler is still being called.
+func (k *kindInformers) hasSynced() bool {
+	if k.synced.Load() {
+		return true
+	}
+	for _, handled := range k.handled {
+		if !handled.HasSynced() {
+			return false
+		}
+	}
+	k.synced.Store(true)
+	return true
+}
+
+// isAbsent reports whether the API server does not serve the kind.
+func (k *kindInformers) isAbsent() bool { return k.install != nil && k.install.absent.Load() }
+
+// isFailing reports whether the API server has failed to list a custom kind, for example because its conversion webhook is down. A missing
+// permission does not count: an administrator has to grant it.
+func (k *kindInformers) isFailing() bool {
+	return k.install != nil && k.install.troubled.Load() && !k.install.denied.Load()
+}
+
+// version returns the resourceVersion that the cache of an informer has reached. What the informer received last may not be in the cache yet.
+func (k *kindInformers) version(i int) string {
+	return cmp.Or(k.each[i].GetIndexer().LastStoreSyncResourceVersion(),
+		k.each[i].LastSyncResourceVersion()) // client-go's AtomicFIFO is turned off.
 }

@@ -19,11 +19,9 @@ import (
 // minKeyBytes is the length of the shortest accepted key: the output size of SHA-256, as RFC 2104 recommends.
 const minKeyBytes = 32
 
-// keyring holds the keys for fingerprints. New fingerprints are made with the first key. The other keys are kept to compare
-// with events that were made with them, so that adding a key changes nothing.
-type keyring struct {
-	keys []ringKey
-}
+// keyring holds the keys for fingerprints. New fingerprints are made with the first key. The others are kept to compare with events that were made
+// with them, so that adding a key changes nothing.
+type keyring struct{ keys []ringKey }
 
 type ringKey struct {
 	// id is eight hex digits derived from the key alone.
@@ -31,8 +29,8 @@ type ringKey struct {
 	secret []byte
 }
 
-// loadKeyring reads a key file: one key a line, at least 32 bytes in standard base64, the current key first. Empty lines
-// and lines that begin with '#' are skipped.
+// loadKeyring reads a key file: one key a line, at least 32 bytes in standard base64, the current key first. Empty lines and lines that begin with '#'
+// are skipped.
 func loadKeyring(path string) (*keyring, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -62,7 +60,7 @@ func parseKeyring(content []byte) (*keyring, error) {
 			return nil, fmt.Errorf("line %d holds %d bytes, want at least %d", number, len(secret), minKeyBytes)
 		}
 		k := newKey(secret)
-		if ring.index(k.id) >= 0 {
+		if slices.ContainsFunc(ring.keys, func(known ringKey) bool { return known.id == k.id }) {
 			return nil, fmt.Errorf("line %d repeats a key", number)
 		}
 		ring.keys = append(ring.keys, k)
@@ -80,16 +78,6 @@ func newKey(secret []byte) ringKey {
 	mac := hmac.New(sha256.New, secret)
 	mac.Write([]byte("keyturn key id"))
 	return ringKey{id: hex.EncodeToString(mac.Sum(nil)[:4]), secret: secret}
-}
-
-// index returns the position of the key with the id, or -1.
-func (r *keyring) index(id string) int {
-	for i, k := range r.keys {
-		if k.id == id {
-			return i
-		}
-	}
-	return -1
 }
 
 // fingerprint returns the fingerprints of a source's data with every key, in the order of the ring.

@@ -9,9 +9,6 @@ import (
 // lastEvent is the last event on a source's subject.
 type lastEvent struct{ events.LastChange }
 
-// lastKey is one data key of a lastEvent.
-type lastKey = events.LastKey
-
 // newLastEvent keeps what is needed of a change.
 func newLastEvent(seq uint64, change events.Change) (*lastEvent, error) {
 	last, err := events.NewLastChange(seq, time.Time{}, change)
@@ -42,8 +39,8 @@ func (l *lastEvent) recentSums() []sum {
 	return []sum{l.All}
 }
 
-// isReadable reports whether there is an event and its content is known.
-func (l *lastEvent) isReadable() bool { return l != nil && l.Verb() != "" }
+// IsReadable reports whether there is an event and its content is known.
+func (l *lastEvent) IsReadable() bool { return l != nil && l.Verb() != "" }
 
 // isOf reports whether the event is about exactly this state of the object.
 func (l *lastEvent) isOf(now *object) bool {

@@ -12,17 +12,18 @@ import (
 
 // ledger holds the last event of every source on the stream. It is safe for concurrent use.
 type ledger struct {
-	// recorded has the functions to call for each recorded event, by kind. A kind may have none.
-	recorded map[events.Kind]func(events.Source, *lastEvent)
-
 	mu      sync.RWMutex
 	entries map[events.Source]*lastEvent
-	// heard has the sources whose last event was published by another watcher while this one watched, until this one has seen the same state.
-	heard map[events.Source]struct{}
+	// doubts has the sources whose last event was published by another watcher while this one watched, until this one has seen the same state.
+	doubts map[events.Source]*doubt
+	// mounts has when the first secret of each mount in a store was seen.
+	mounts map[events.StorePath]time.Time
 }
 
-func newLedger(recorded map[events.Kind]func(events.Source, *lastEvent)) *ledger {
-	return &ledger{recorded: recorded, entries: make(map[events.Source]*lastEvent), heard: make(map[events.Source]struct{})}
+func newLedger() *ledger {
+	return &ledger{
+		entries: make(map[events.Source]*lastEvent), doubts: make(map[events.Source]*doubt), mounts: make(map[events.StorePath]time.Time),
+	}
 }
 
 func (l *ledger) get(source events.Source) *lastEvent {
@@ -32,51 +33,31 @@ func (l *ledger) get(source events.Source) *lastEvent {
 }
 
 // set records the last event of a source, about which this watcher knows at least as much as the publisher of the event, unless it has only published
-// again what another one said. Nil means that the source has no event.
+// again the event of another one. Nil means that the source has no event.
 func (l *ledger) set(source events.Source, entry *lastEvent) {
 	l.mu.Lock()
-	if !l.entries[source].isAbout(entry) {
-		delete(l.heard, source)
+	defer l.mu.Unlock()
+	if !isAbout(l.entries[source], entry) {
+		delete(l.doubts, source)
 	}
 	l.put(source, entry)
-	l.mu.Unlock()
-	l.report(source, entry)
 }
 
 // replace records what the stream has, unless an event other than known was recorded meanwhile. It reports whether it recorded the entry.
 func (l *ledger) replace(source events.Source, known, entry *lastEvent) bool {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.entries[source] != known {
-		l.mu.Unlock()
 		return false
 	}
 	l.put(source, entry)
 	switch {
-	case !entry.isReadable():
-		delete(l.heard, source)
-	case !known.isAbout(entry):
-		l.heard[source] = struct{}{}
+	case !entry.IsReadable():
+		delete(l.doubts, source)
+	case !isAbout(known, entry):
+		l.doubts[source] = &doubt{}
 	}
-	l.mu.Unlock()
-	l.report(source, entry)
 	return true
-}
-
-// isHearsay reports whether the last event of a source is about a state that this watcher may not have seen yet.
-func (l *ledger) isHearsay(source events.Source, entry *lastEvent) bool {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	_, heard := l.heard[source]
-	return heard && l.entries[source] == entry
-}
-
-// confirm records that this watcher has seen the state that the last event of a source is about.
-func (l *ledger) confirm(source events.Source, entry *lastEvent) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.entries[source] == entry {
-		delete(l.heard, source)
-	}
 }
 
 func (l *ledger) put(source events.Source, entry *lastEvent) {
@@ -87,12 +68,23 @@ func (l *ledger) put(source events.Source, entry *lastEvent) {
 	// The strings are copied for the same reason as in events.NewLastChange.
 	source.Namespace, source.Name = unique.Make(source.Namespace).Value(), strings.Clone(source.Name)
 	l.entries[source] = entry
+	if source.Kind != events.KindOpenBao || !entry.IsReadable() {
+		return
+	}
+	if mount, err := source.StorePath(); err == nil {
+		mount.Path = ""
+		if first, ok := l.mounts[mount]; !ok || entry.Time().Before(first) {
+			l.mounts[mount] = entry.Time()
+		}
+	}
 }
 
-func (l *ledger) report(source events.Source, entry *lastEvent) {
-	if recorded := l.recorded[source.Kind]; recorded != nil && entry != nil {
-		recorded(source, entry)
-	}
+// firstOf returns when the first secret in the mount of the path was seen, or zero.
+func (l *ledger) firstOf(path events.StorePath) time.Time {
+	path.Path = ""
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.mounts[path]
 }
 
 // all returns the last event of every source.
@@ -102,12 +94,30 @@ func (l *ledger) all() map[events.Source]*lastEvent {
 	return maps.Clone(l.entries)
 }
 
+// sources lists the sources that exist according to the stream.
+func (l *ledger) sources() []events.Source {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	list := make([]events.Source, 0, len(l.entries))
+	for source, entry := range l.entries {
+		if exists(entry) {
+			list = append(list, source)
+		}
+	}
+	return list
+}
+
 // forgetTombstones drops the deletions that the stream no longer keeps because of their age.
 func (l *ledger) forgetTombstones(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	maps.DeleteFunc(l.entries, func(_ events.Source, entry *lastEvent) bool { return entry.isExpired(now, events.TombstoneTTL) })
-	maps.DeleteFunc(l.heard, func(source events.Source, _ struct{}) bool { return l.entries[source] == nil })
+	maps.DeleteFunc(l.entries, func(source events.Source, entry *lastEvent) bool {
+		expired := isExpired(entry, now, events.TombstoneTTL)
+		if expired {
+			delete(l.doubts, source)
+		}
+		return expired
+	})
 }
 
 // holdings is what the stream must hold according to the ledger.
@@ -118,21 +128,13 @@ type holdings struct {
 	last           events.Source
 }
 
-// tombstoneMargin is how much earlier than due the ledger expects the stream to drop a tombstone, because their clocks may differ.
-const tombstoneMargin = time.Hour
-
-// isHeld reports whether the stream must hold the event.
-func (l *lastEvent) isHeld(now time.Time) bool {
-	return l.Seq != 0 && !l.isExpired(now, events.TombstoneTTL-tombstoneMargin)
-}
-
 // holdings returns what the stream must hold for the sources for which watched returns true.
 func (l *ledger) holdings(now time.Time, watched func(events.Source) bool) holdings {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	var held holdings
 	for source, entry := range l.entries {
-		if !entry.isHeld(now) || !watched(source) {
+		if !isHeld(entry, now) || !watched(source) {
 			continue
 		}
 		held.events++
@@ -156,7 +158,7 @@ func (l *ledger) count(watched func(events.Source) bool) map[events.Kind]count {
 	defer l.mu.RUnlock()
 	counts := make(map[events.Kind]count)
 	for source, entry := range l.entries {
-		if !entry.isReadable() || entry.Verb() == events.VerbDeleted || !watched(source) {
+		if !exists(entry) || !watched(source) {
 			continue
 		}
 		n := counts[source.Kind]
@@ -167,17 +169,4 @@ func (l *ledger) count(watched func(events.Source) bool) map[events.Kind]count {
 		counts[source.Kind] = n
 	}
 	return counts
-}
-
-// sources lists the sources that exist according to the stream.
-func (l *ledger) sources() []events.Source {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	list := make([]events.Source, 0, len(l.entries))
-	for source, entry := range l.entries {
-		if entry.isReadable() && entry.Verb() != events.VerbDeleted {
-			list = append(list, source)
-		}
-	}
-	return list
 }

@@ -15,80 +15,91 @@ import (
 //	any                   earlier              known, as lost: the stream was rolled back, or created again
 func merge(known, stored *lastEvent) *lastEvent {
 	switch {
-	case !stored.isReadable():
+	case !stored.IsReadable():
 		var entry lastEvent
 		if known != nil {
 			entry = *known
 		}
 		entry.Seq = stored.Seq
 		return &entry
-	case known.isReadable() && known.follows(stored):
-		return known.lostBehind(stored.Seq)
+	case known.IsReadable() && follows(known, stored):
+		return lostBehind(known, stored.Seq)
 	}
 	return stored
 }
 
-// follows reports whether the event is later than the stored one, the last one that the stream has.
-func (l *lastEvent) follows(stored *lastEvent) bool {
-	order := events.CompareVersions(l.ResourceVersion, stored.ResourceVersion)
-	if order == 0 && l.Verb() == events.VerbDeleted && stored.Verb() != events.VerbDeleted {
+// follows reports whether the known event is later than the stored one, the last one that the stream has.
+func follows(known, stored *lastEvent) bool {
+	order := events.CompareVersions(known.ResourceVersion, stored.ResourceVersion)
+	if order == 0 && known.Verb() == events.VerbDeleted && stored.Verb() != events.VerbDeleted {
 		// A deletion has the version of the event before it. If the stored one has a higher sequence, another watcher has seen the source since.
-		return stored.Seq <= l.Seq
+		return stored.Seq <= known.Seq
 	}
 	if order == 0 {
 		// A publisher that knows of no earlier change only reports that the object exists.
-		return events.CompareVersions(l.ChangedAt, stored.ChangedAt) > 0
+		return events.CompareVersions(known.ChangedAt, stored.ChangedAt) > 0
 	}
 	// Sequences give the order, unless the stream has started again from low ones.
-	return stored.Seq <= l.Seq && order > 0
+	return stored.Seq <= known.Seq && order > 0
 }
 
 // missing returns the ledger's entry for a source that has no event on the stream. It is nil if there should be no event.
 func missing(known *lastEvent, now time.Time) *lastEvent {
-	if !known.isReadable() || known.isExpired(now, events.TombstoneTTL) {
+	if !known.IsReadable() || isExpired(known, now, events.TombstoneTTL) {
 		return nil
 	}
-	return known.lostBehind(0)
+	return lostBehind(known, 0)
 }
 
-// lostBehind returns a copy of the event that is marked as lost by the stream, and that supersedes the event with the given sequence.
-func (l *lastEvent) lostBehind(seq uint64) *lastEvent {
-	entry := *l
+// lostBehind returns a copy of an event that is marked as lost by the stream, and that supersedes the event with the given sequence.
+func lostBehind(known *lastEvent, seq uint64) *lastEvent {
+	entry := *known
 	entry.Seq, entry.Lost = seq, true
 	return &entry
 }
 
-// isAbout reports whether two events of a source can be read and are about the same state of the same object.
-func (l *lastEvent) isAbout(other *lastEvent) bool {
-	return l.isReadable() && other.isReadable() && l.Verb() == other.Verb() && l.UID == other.UID && l.ResourceVersion == other.ResourceVersion
-}
-
-// isSame reports whether two entries of a source are about the same event at the same place.
-func (l *lastEvent) isSame(other *lastEvent) bool {
-	if l == nil || other == nil {
-		return l == other
-	}
-	return l.Seq == other.Seq && l.Lost == other.Lost && l.Verb() == other.Verb() && l.ResourceVersion == other.ResourceVersion &&
-		l.ChangedAt == other.ChangedAt && l.KeyID() == other.KeyID() && l.All == other.All
-}
-
-// isExpired reports whether the event is a tombstone of at least the given age.
-func (l *lastEvent) isExpired(now time.Time, age time.Duration) bool {
-	return l.Verb() == events.VerbDeleted && !now.Before(l.Time().Add(age))
-}
-
-// again returns the event as it was published if the stream has lost it, and false otherwise. It leaves out the fingerprint before the change. The
-// time is when the event is published again, with two exceptions: a secret in a store, because what is read there is compared with its time, and a
+// again returns an event as it was published if the stream has lost it, and false otherwise. It leaves out the fingerprint before the change. The time
+// is when the event is published again, with two exceptions: a secret in a store, because what is read there is compared with its time, and a
 // deletion.
-func (l *lastEvent) again() (events.Change, bool) {
-	if l == nil || !l.Lost {
+func again(last *lastEvent) (events.Change, bool) {
+	if last == nil || !last.Lost {
 		return events.Change{}, false
 	}
-	change := l.Change("", events.Source{})
+	change := last.Change("", events.Source{})
 	change.Previous, change.Trace = "", events.TraceContext{}
 	// Workloads that were created after a deletion do not roll for it.
 	if change.Verb != events.VerbDeleted && change.Store == nil {
 		change.Time = time.Time{}
 	}
 	return change, true
+}
+
+// exists reports whether the source exists according to its last event.
+func exists(last *lastEvent) bool { return last.IsReadable() && last.Verb() != events.VerbDeleted }
+
+// isAbout reports whether two events of a source can be read and are about the same state of the same object.
+func isAbout(a, b *lastEvent) bool {
+	return a.IsReadable() && b.IsReadable() && a.Verb() == b.Verb() && a.UID == b.UID && a.ResourceVersion == b.ResourceVersion
+}
+
+// isSame reports whether two entries of a source are about the same event at the same place.
+func isSame(a, b *lastEvent) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Seq == b.Seq && a.Lost == b.Lost && a.Verb() == b.Verb() && a.ResourceVersion == b.ResourceVersion && a.ChangedAt == b.ChangedAt &&
+		a.KeyID() == b.KeyID() && a.All == b.All
+}
+
+// isExpired reports whether an event is a tombstone of at least the given age.
+func isExpired(last *lastEvent, now time.Time, age time.Duration) bool {
+	return last.Verb() == events.VerbDeleted && !now.Before(last.Time().Add(age))
+}
+
+// tombstoneMargin is how much earlier than due the ledger expects the stream to drop a tombstone, because their clocks may differ.
+const tombstoneMargin = time.Hour
+
+// isHeld reports whether the stream must hold an event.
+func isHeld(last *lastEvent, now time.Time) bool {
+	return last.Seq != 0 && !isExpired(last, now, events.TombstoneTTL-tombstoneMargin)
 }

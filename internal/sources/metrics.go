@@ -140,7 +140,3 @@ func (k kindFailure) labels() []attribute.KeyValue {
 	}
 	return labels
 }
-
-func (m *metrics) publishError(ctx context.Context) { m.errors.Add(ctx, 1) }
-
-func (m *metrics) lostEvents(ctx context.Context, n int64) { m.lost.Add(ctx, n) }

@@ -11,25 +11,56 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/keyturn/keyturn/internal/kube"
 )
 
-// namespaceResource is the resource that the filter lists and watches.
-const namespaceResource = "namespaces"
+// namespaceResource is the resource that the filter lists and watches, and grantNamespaces the manifest that grants the permission.
+const (
+	namespaceResource = "namespaces"
+	grantNamespaces   = "deploy/components/namespace-selector/rbac.yaml"
+)
 
-// namespaceFilter selects namespaces by their labels. With an empty selector it matches all namespaces and makes no requests.
+// scope is the set of namespaces whose sources are watched.
+type scope struct {
+	// names is empty for all namespaces, except the ignored ones.
+	names, ignored []string
+	selected       *namespaceFilter
+}
+
+// listed returns the namespaces that are listed and watched one by one.
+func (s scope) listed() []string { return kube.Listed(s.names) }
+
+// includes reports whether the sources of a namespace are watched.
+func (s scope) includes(namespace string) bool {
+	return s.lists(namespace) && s.selected.matches(namespace)
+}
+
+// lists reports whether the objects of a namespace are cached. They are even if the namespace is not selected.
+func (s scope) lists(namespace string) bool {
+	return kube.Includes(s.names, s.ignored, namespace)
+}
+
+// namespaceFilter selects namespaces by their labels. With an empty selector it matches all namespaces and makes no requests. It implements
+// cache.ResourceEventHandler.
 type namespaceFilter struct {
 	selector labels.Selector
 	informer cache.SharedIndexInformer
-	// handled is the registration of the handler, nil before start.
+	// handled is the registration of the filter with the informer, nil before start.
 	handled cache.ResourceEventHandlerRegistration
-	entered func(namespace string, as arrival)
+	sources namespaceHandler
+}
+
+// namespaceHandler handles the sources of a namespace that comes into scope.
+type namespaceHandler interface {
+	enterNamespace(namespace string, as arrival)
 }
 
 // arrival is how a namespace came into scope.
 type arrival int
 
 const (
-	// byLabel means that a namespace that was known before has got the label.
+	// byLabel means that an existing namespace was labeled.
 	byLabel arrival = iota
 	// byCreation means that it was created with the label.
 	byCreation
@@ -37,9 +68,8 @@ const (
 	byList
 )
 
-// newNamespaceFilter returns a filter that calls entered for each namespace that comes into scope.
-func newNamespaceFilter(client kubernetes.Interface, selector labels.Selector, entered func(namespace string, as arrival)) *namespaceFilter {
-	filter := &namespaceFilter{selector: selector, entered: entered}
+func newNamespaceFilter(client kubernetes.Interface, selector labels.Selector, sources namespaceHandler) *namespaceFilter {
+	filter := &namespaceFilter{selector: selector, sources: sources}
 	if !selector.Empty() {
 		factory := informers.NewSharedInformerFactoryWithOptions(
 			client, 0, informers.WithTransform(labelsOnly), informers.WithTweakListOptions(upToDate),
@@ -63,20 +93,10 @@ func (f *namespaceFilter) start(ctx context.Context, running *sync.WaitGroup, on
 	if f.informer == nil {
 		return nil
 	}
-	if err := f.informer.SetWatchErrorHandlerWithContext(onError); err != nil {
-		return fmt.Errorf("making the informer of namespaces: %w", err)
+	err := f.informer.SetWatchErrorHandlerWithContext(onError)
+	if err == nil {
+		f.handled, err = f.informer.AddEventHandler(f)
 	}
-	var err error
-	f.handled, err = f.informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
-		AddFunc: func(obj any, initial bool) {
-			if initial {
-				f.labelsChanged(nil, obj, byList)
-				return
-			}
-			f.labelsChanged(nil, obj, byCreation)
-		},
-		UpdateFunc: func(before, after any) { f.labelsChanged(before, after, byLabel) },
-	})
 	if err != nil {
 		return fmt.Errorf("making the informer of namespaces: %w", err)
 	}
@@ -84,18 +104,34 @@ func (f *namespaceFilter) start(ctx context.Context, running *sync.WaitGroup, on
 	return nil
 }
 
-func (f *namespaceFilter) labelsChanged(before, after any, as arrival) {
-	now, ok := after.(*corev1.Namespace)
-	if !ok || !f.selector.Matches(labels.Set(now.Labels)) {
+// OnAdd handles a namespace that was listed or created.
+func (f *namespaceFilter) OnAdd(obj any, inFirstList bool) {
+	if !f.selects(obj) {
 		return
 	}
-	if was, ok := before.(*corev1.Namespace); ok && f.selector.Matches(labels.Set(was.Labels)) {
-		return
+	as := byCreation
+	if inFirstList {
+		as = byList
 	}
-	f.entered(now.Name, as)
+	f.sources.enterNamespace(obj.(*corev1.Namespace).Name, as)
 }
 
-// hasSynced reports whether entered has been called for every selected namespace of the first list.
+// OnUpdate handles a namespace whose labels may have changed.
+func (f *namespaceFilter) OnUpdate(before, after any) {
+	if f.selects(after) && !f.selects(before) {
+		f.sources.enterNamespace(after.(*corev1.Namespace).Name, byLabel)
+	}
+}
+
+// OnDelete does nothing: the objects of a namespace are deleted one by one.
+func (f *namespaceFilter) OnDelete(any) {}
+
+func (f *namespaceFilter) selects(obj any) bool {
+	namespace, ok := obj.(*corev1.Namespace)
+	return ok && f.selector.Matches(labels.Set(namespace.Labels))
+}
+
+// hasSynced reports whether every selected namespace of the first list has been handled.
 func (f *namespaceFilter) hasSynced() bool {
 	return f.informer == nil || f.handled != nil && f.handled.HasSynced()
 }
@@ -105,9 +141,5 @@ func (f *namespaceFilter) matches(name string) bool {
 		return true
 	}
 	found, ok, err := f.informer.GetStore().GetByKey(name)
-	if err != nil || !ok {
-		return false
-	}
-	namespace, ok := found.(*corev1.Namespace)
-	return ok && f.selector.Matches(labels.Set(namespace.Labels))
+	return err == nil && ok && f.selects(found)
 }

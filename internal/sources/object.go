@@ -1,7 +1,6 @@
 package sources
 
 import (
-	"math"
 	"time"
 	"unique"
 
@@ -17,20 +16,20 @@ const annotationIgnore = "keyturn.dev/ignore"
 
 // object is the part of a source that the informers cache: its name and its fingerprints.
 type object struct {
-	source          events.Source
+	Source          events.Source
 	UID             types.UID
 	ResourceVersion string
 
 	// fingerprints are those of the data. An object whose content is its status has none.
 	fingerprints []fingerprints
-	// writtenAt and createdAt are in seconds since 1970, as precise as the API server's times. Zero if unknown.
-	writtenAt, createdAt uint32
+	// writtenAt and createdAt are in seconds since 1970, as precise as the API server's times. They are negative if unknown.
+	writtenAt, createdAt int64
 	// details is nil for most objects.
 	details *details
 	ignore  bool
 	match   bool
-	// asCreated reports that the object seems not to have been written since it was created.
-	asCreated bool
+	// AsCreated reports that the object seems not to have been written since it was created.
+	AsCreated bool
 	// derived reports that the keys generated from a certificate have the fingerprint of the certificate.
 	derived bool
 }
@@ -58,11 +57,11 @@ func newObject(ring *keyring, kind events.Kind, meta *metav1.ObjectMeta, data ma
 	source := nameOf(kind, meta)
 	written := newestWrite(meta)
 	return &object{
-		source: source, UID: meta.UID, ResourceVersion: meta.ResourceVersion,
+		Source: source, UID: meta.UID, ResourceVersion: meta.ResourceVersion,
 		fingerprints: ring.fingerprint(source, data),
-		writtenAt:    unixSeconds(written),
-		createdAt:    unixSeconds(meta.CreationTimestamp.Time),
-		asCreated:    written.Sub(meta.CreationTimestamp.Time) <= creationTakes,
+		writtenAt:    written.Unix(),
+		createdAt:    meta.CreationTimestamp.Unix(),
+		AsCreated:    written.Sub(meta.CreationTimestamp.Time) <= creationTakes,
 	}
 }
 
@@ -86,30 +85,30 @@ func (o *object) hold() string {
 	return o.details.hold
 }
 
-// created returns when the object was created, or zero if that is unknown.
-func (o *object) created() time.Time { return timeOf(o.createdAt) }
+// Created returns when the object was created, or zero if that is unknown.
+func (o *object) Created() time.Time { return timeOf(o.createdAt) }
 
 // written returns the time of the newest write, or zero if that is unknown.
 func (o *object) written() time.Time { return timeOf(o.writtenAt) }
 
-// unixSeconds returns the seconds since 1970, or zero for the zero time.
-func unixSeconds(t time.Time) uint32 { return uint32(min(max(t.Unix(), 0), math.MaxUint32)) }
-
-// timeOf is the inverse of unixSeconds.
-func timeOf(seconds uint32) time.Time {
-	if seconds == 0 {
+// timeOf returns the time of seconds since 1970, or zero if they are not positive.
+func timeOf(seconds int64) time.Time {
+	if seconds <= 0 {
 		return time.Time{}
 	}
-	return time.Unix(int64(seconds), 0).UTC()
+	return time.Unix(seconds, 0).UTC()
 }
 
-// about returns the source that the object belongs to: itself, unless it is a part of another one.
-func (o *object) about() events.Source {
+// About returns the source that the object belongs to: itself, unless it is a part of another one. Its name is empty if that cannot be read.
+func (o *object) About() events.Source {
 	if part := o.podStatus(); part != nil {
 		return part.class
 	}
-	return o.source
+	return o.Source
 }
+
+// IsPart reports whether the object is a part of its source, which may outlast it.
+func (o *object) IsPart() bool { return o.podStatus() != nil }
 
 // podStatus returns the reduced status of a pod, and nil for an object of another kind.
 func (o *object) podStatus() *podStatus {
@@ -122,7 +121,7 @@ func (o *object) podStatus() *podStatus {
 // newStatusObject reduces a custom resource to its status and the request in its annotations.
 func newStatusObject(kind events.Kind, meta metav1.Object, s *status) *object {
 	return &object{
-		source: nameOf(kind, meta), UID: meta.GetUID(), ResourceVersion: meta.GetResourceVersion(),
+		Source: nameOf(kind, meta), UID: meta.GetUID(), ResourceVersion: meta.GetResourceVersion(),
 		details: &details{asked: requestOf(meta.GetAnnotations()), status: s},
 	}
 }
@@ -132,15 +131,12 @@ func nameOf(kind events.Kind, meta metav1.Object) events.Source {
 	return events.Source{Kind: kind, Namespace: unique.Make(meta.GetNamespace()).Value(), Name: meta.GetName()}
 }
 
-// GetObjectMeta returns the metadata by which the informers know the object. It is made on demand: nearly all of its fields
-// are empty, and if it were stored it would be most of the object's size.
+// GetObjectMeta returns the metadata by which the informers know the object. It is made on demand: stored, it would be most of the object's size.
 func (o *object) GetObjectMeta() metav1.Object {
 	return &metav1.ObjectMeta{
-		Name: o.source.Name, Namespace: o.source.Namespace, UID: o.UID, ResourceVersion: o.ResourceVersion,
+		Name: o.Source.Name, Namespace: o.Source.Namespace, UID: o.UID, ResourceVersion: o.ResourceVersion,
 	}
 }
-
-var _ metav1.ObjectMetaAccessor = (*object)(nil)
 
 // newestWrite returns the time of the newest write that the API server recorded, or zero.
 func newestWrite(meta *metav1.ObjectMeta) time.Time {

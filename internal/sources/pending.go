@@ -16,24 +16,17 @@ const (
 	retryMost  = 3 * time.Second
 )
 
-// turnCheck is the longest time that a source waits before it is looked at again, although its turn may be days away: until then, the queue keeps a
-// source that is gone, and the turn may come earlier than expected.
-const turnCheck = time.Minute
-
-// recheckMost is the longest time that a source waits to be assessed again, for the same reason: the renewal of a Certificate may be weeks away. If
-// the source is not due by then, its assessment gives the same result, and it is queued again.
-const recheckMost = time.Hour
+// checkMost is the longest time that a source waits before it is looked at again, although its turn may be days away, and the renewal of a
+// Certificate weeks: until then, the queue keeps a source that is gone, and the turn may come earlier than expected.
+const checkMost = time.Minute
 
 // queueEntry describes a queued source.
 type queueEntry struct {
 	// at is when a change was first noticed.
 	at time.Time
-	// created reports that the object was created while the watcher ran.
-	created bool
-	// gone reports that the object was deleted, or left the selector, while the watcher ran.
-	gone bool
-	// first is the object as it was created; it may have changed since. It is nil if the object was not created while the watcher ran, or if its
-	// first state is not known.
+	// created reports that the object was created while the watcher ran, and gone that it was deleted, or left the selector.
+	created, gone bool
+	// first is the object as it was created; it may have changed since. It is nil if that is unknown.
 	first *object
 	// held is the part of its namespace's budget that the source has reserved.
 	held reservation
@@ -47,51 +40,40 @@ func (e *queueEntry) merge(later queueEntry) {
 	}
 }
 
-// pendingSources is the queue of sources to compare with their last event. It holds each source once, and hands it to one
-// worker at a time. It is safe for concurrent use.
+// pendingSources is the queue of sources to compare with their last event. It holds each source once, and hands it to one worker at a time. It is safe
+// for concurrent use.
 type pendingSources struct {
 	queue workqueue.TypedRateLimitingInterface[events.Source]
 	now   func() time.Time
 
 	mu      sync.Mutex
 	entries map[events.Source]pendingEntry
-	// due is how many entries do not wait for a retry, inWork how many sources are with a worker.
-	due, inWork int
-	// late has the sources of objects that were created and could not be published yet, with the time at which the creation was noticed. It is nil
-	// if there are none.
-	late map[events.Source]time.Time
-	// becameQuiet is closed when due and inWork are both zero. It is nil while nobody waits for that.
+	// inWork has the entries that are with a worker, and due is how many of the others do not wait.
+	inWork map[events.Source]pendingEntry
+	due    int
+	// becameQuiet is closed when nothing is due or in work. It is nil while nobody waits for that.
 	becameQuiet chan struct{}
 }
 
 type pendingEntry struct {
 	queueEntry
-	// retrying reports that the source waits for a retry, or for a change if its event was dropped.
-	retrying bool
+	// waits reports that the source waits for a retry, or for a change if its event was dropped.
+	waits, dropped bool
 }
 
 func newPendingSources(now func() time.Time) *pendingSources {
 	return &pendingSources{
-		now: now, entries: make(map[events.Source]pendingEntry),
+		now: now, entries: make(map[events.Source]pendingEntry), inWork: make(map[events.Source]pendingEntry),
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[events.Source](retryFirst, retryMost),
 			workqueue.TypedRateLimitingQueueConfig[events.Source]{Name: "sources"}),
 	}
 }
 
-// add queues a source. If it is queued already, it keeps the time at which it was first noticed; created and gone are sticky.
-func (p *pendingSources) add(source events.Source, created bool) {
-	p.put(source, queueEntry{created: created})
-}
+// add queues a source that may have changed. If it is queued already, it keeps the time at which it was first noticed; what was noticed is sticky.
+func (p *pendingSources) add(source events.Source) { p.put(source, queueEntry{}) }
 
-// addCreated queues the source of an object that was created.
-func (p *pendingSources) addCreated(first *object) {
-	p.put(first.about(), queueEntry{created: true, first: first})
-}
-
-// addGone queues a source whose object is gone.
-func (p *pendingSources) addGone(source events.Source) { p.put(source, queueEntry{gone: true}) }
-
+// put queues a source with what was noticed of its object.
 func (p *pendingSources) put(source events.Source, noticed queueEntry) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -100,21 +82,20 @@ func (p *pendingSources) put(source events.Source, noticed queueEntry) {
 	if !queued {
 		entry.at = p.now()
 	}
-	if !queued || entry.retrying {
+	if !queued || entry.waits {
 		p.due++
 	}
-	entry.retrying = false
+	entry.waits = false
 	p.entries[source] = entry
 	p.queue.Add(source)
 }
 
-// addAfter queues a source after a delay, or after recheckMost if that is shorter.
-func (p *pendingSources) addAfter(source events.Source, delay time.Duration) {
-	p.queue.AddAfter(source, min(delay, recheckMost))
+// AddAfter queues a source after a delay, or after checkMost if that is shorter.
+func (p *pendingSources) AddAfter(source events.Source, delay time.Duration) {
+	p.queue.AddAfter(source, min(delay, checkMost))
 }
 
-// take blocks until a source is due and removes its entry. The caller ends the work with done or retry. It returns false
-// after shutDown.
+// take blocks until a source is due and removes its entry. The caller ends the work with done, retry, wait or drop. It returns false after shutDown.
 func (p *pendingSources) take() (events.Source, queueEntry, bool) {
 	source, shutDown := p.queue.Get()
 	if shutDown {
@@ -125,8 +106,8 @@ func (p *pendingSources) take() (events.Source, queueEntry, bool) {
 	entry, ok := p.entries[source]
 	switch {
 	case !ok:
-		entry.at = p.now() // Queued by addAfter, or by a retry that came after another worker was done.
-	case !entry.retrying:
+		entry.at = p.now() // Queued by AddAfter, or by a retry that came after another worker was done.
+	case !entry.waits:
 		p.due--
 	}
 	delete(p.entries, source)
@@ -134,75 +115,65 @@ func (p *pendingSources) take() (events.Source, queueEntry, bool) {
 		// A map never shrinks, and after the first list it has room for every source.
 		p.entries = make(map[events.Source]pendingEntry)
 	}
-	p.inWork++
+	p.inWork[source] = entry
 	return source, entry.queueEntry, true
 }
 
 // done ends the work on a source that needs no retry.
 func (p *pendingSources) done(source events.Source) {
-	p.queue.Forget(source)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.notLate(source)
+	p.queue.Forget(source)
 	p.finish(source)
-}
-
-// notLate forgets that a source was created and could not be published. The lock is held.
-func (p *pendingSources) notLate(source events.Source) {
-	if delete(p.late, source); len(p.late) == 0 {
-		p.late = nil
-	}
 }
 
 // retry ends the work on a source that must be retried, and puts its entry back. What was noticed meanwhile is merged into it.
 func (p *pendingSources) retry(source events.Source, entry queueEntry) {
-	p.putBack(source, entry, p.queue.AddRateLimited)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.putBack(source, pendingEntry{queueEntry: entry})
+	p.queue.AddRateLimited(source)
+	p.finish(source)
 }
 
 // wait ends the work on a source whose turn comes after a delay, and puts its entry back.
 func (p *pendingSources) wait(source events.Source, entry queueEntry, delay time.Duration) {
-	p.putBack(source, entry, func(source events.Source) { p.queue.AddAfter(source, min(delay, turnCheck)) })
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.putBack(source, pendingEntry{queueEntry: entry})
+	p.AddAfter(source, delay)
+	p.finish(source)
 }
 
 // drop ends the work on a source for whose current state no event can be published. The source is looked at again when it is next added. Until then
 // the queue remembers that it was created.
 func (p *pendingSources) drop(source events.Source, entry queueEntry) {
-	if !entry.created {
-		p.done(source)
-		return
-	}
-	p.putBack(source, entry, func(source events.Source) {
-		p.queue.Forget(source)
-		p.notLate(source)
-	})
-}
-
-func (p *pendingSources) putBack(source events.Source, entry queueEntry, again func(events.Source)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if entry.created {
+		p.putBack(source, pendingEntry{queueEntry: entry, dropped: true})
+	}
+	p.queue.Forget(source)
+	p.finish(source)
+}
+
+func (p *pendingSources) putBack(source events.Source, entry pendingEntry) {
 	later, queued := p.entries[source]
 	entry.merge(later.queueEntry)
-	p.entries[source] = pendingEntry{queueEntry: entry, retrying: !queued}
-	if entry.created {
-		if p.late == nil {
-			p.late = make(map[events.Source]time.Time)
-		}
-		p.late[source] = entry.at
-	}
-	again(source)
-	p.finish(source)
+	entry.waits = !queued
+	p.entries[source] = entry
 }
 
 func (p *pendingSources) finish(source events.Source) {
 	p.queue.Done(source)
-	p.inWork--
+	delete(p.inWork, source)
 	if p.isQuiet() && p.becameQuiet != nil {
 		close(p.becameQuiet)
 		p.becameQuiet = nil
 	}
 }
 
-func (p *pendingSources) isQuiet() bool { return p.due == 0 && p.inWork == 0 }
+func (p *pendingSources) isQuiet() bool { return p.due == 0 && len(p.inWork) == 0 }
 
 // quiet returns a channel that is closed as soon as every source that was added is done or waits for a retry.
 func (p *pendingSources) quiet() <-chan struct{} {
@@ -219,13 +190,16 @@ func (p *pendingSources) quiet() <-chan struct{} {
 	return p.becameQuiet
 }
 
-// publishedUntil returns the time at which the first of the late objects was noticed, or the given time if that is earlier.
+// publishedUntil returns the time at which the first of the objects was noticed that were created and are not published yet, or the given time if that
+// is earlier. It leaves out those of which no event can be published.
 func (p *pendingSources) publishedUntil(at time.Time) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, noticed := range p.late {
-		if noticed.Before(at) {
-			at = noticed
+	for _, entries := range []map[events.Source]pendingEntry{p.entries, p.inWork} {
+		for _, entry := range entries {
+			if entry.created && !entry.dropped && entry.at.Before(at) {
+				at = entry.at
+			}
 		}
 	}
 	return at

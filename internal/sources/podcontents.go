@@ -32,8 +32,8 @@ type podState struct {
 
 func newPodContents() *podContents { return &podContents{had: make(map[types.UID]podContent)} }
 
-// added records the status of a pod that is seen for the first time. Like updated and removed, it ignores objects of other kinds.
-func (c *podContents) added(now *object) {
+// Added records the status of a pod that is seen for the first time. Like Updated and Removed, it ignores objects of other kinds.
+func (c *podContents) Added(now *object) {
 	status := now.podStatus()
 	if status == nil {
 		return
@@ -45,22 +45,23 @@ func (c *podContents) added(now *object) {
 	c.put(now.UID, podContent{pod: status.pod, content: content})
 }
 
-// updated records a new state of a status, or another status of the same name, as after an interrupted watch. If the status is now of another pod,
+// Updated records a new state of a status, or another status of the same name, as after an interrupted watch. If the status is now of another pod,
 // or if nothing was mounted before, the content is what a new pod starts with.
-func (c *podContents) updated(before, now *object) {
+func (c *podContents) Updated(before, now *object) {
 	status, earlier := now.podStatus(), before.podStatus()
 	if status == nil || earlier == nil {
 		return
 	}
 	if before.UID != now.UID {
-		c.removed(before)
+		c.Removed(before)
 	}
 	if before.UID != now.UID || status.pod != earlier.pod || before.fingerprints == nil {
 		c.put(now.UID, podContent{pod: status.pod, content: now.fingerprints})
 	}
 }
 
-func (c *podContents) removed(last *object) {
+// Removed forgets the status of a pod.
+func (c *podContents) Removed(last *object) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.had, last.UID)

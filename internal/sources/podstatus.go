@@ -13,24 +13,23 @@ import (
 // kindPodStatus is the kind of a SecretProviderClassPodStatus. It is not a source: no event is about it.
 const kindPodStatus events.Kind = "secretproviderclasspodstatus"
 
-// classIndex finds the statuses of a SecretProviderClass, by its <namespace>/<name>.
-const classIndex = "class"
+// podStatusKind is the kind of what the driver reports about one class in one pod: the IDs of the mounted objects and their versions. Some providers
+// derive a version from the content, so it leaves the watcher only as a keyed fingerprint.
+type podStatusKind struct{}
 
-// podStatusPart is what the driver reports about one class in one pod: the IDs of the mounted objects and their versions. Some providers derive a
-// version from the content, so it leaves the watcher only as a keyed fingerprint.
-var podStatusPart = sourceKind{
-	kind:     kindPodStatus,
-	resource: "secretproviderclasspodstatuses." + secretsStore.Group,
-	custom:   secretsStore.WithResource("secretproviderclasspodstatuses"),
-	grant:    grantSecretProviderClasses,
-	indexers: cache.Indexers{classIndex: classOf},
-	reduce: func(ring *keyring, obj any) (*object, bool) {
-		resource, ok := obj.(*unstructured.Unstructured)
-		if !ok {
-			return nil, false
-		}
-		return newPodStatus(ring, resource), true
-	},
+func (podStatusKind) Listing() listing {
+	return listing{
+		Kind: kindPodStatus, Resource: secretsStore.WithResource("secretproviderclasspodstatuses"), Grant: grantSecretProviderClasses,
+		Indexers: cache.Indexers{classIndex: classOf},
+	}
+}
+
+func (podStatusKind) Reduce(ring *keyring, obj any) (*object, bool) {
+	resource, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return nil, false
+	}
+	return newPodStatus(ring, resource), true
 }
 
 // podStatus identifies the class and the pod of a status.
@@ -58,29 +57,29 @@ type podStatusParts struct {
 // newPodStatus reduces a status to the fingerprint of its versions. There is no fingerprint while nothing is mounted. Two pods with the same
 // versions have the same fingerprint.
 func newPodStatus(ring *keyring, resource *unstructured.Unstructured) *object {
-	said := &podStatus{pod: podOf(resource), rewritten: resource.GetGeneration() > 1}
+	mounted := &podStatus{pod: podOf(resource), rewritten: resource.GetGeneration() > 1}
 	reduced := &object{
-		source: nameOf(kindPodStatus, resource), UID: resource.GetUID(), ResourceVersion: resource.GetResourceVersion(),
-		writtenAt: unixSeconds(newestWrite(&metav1.ObjectMeta{
+		Source: nameOf(kindPodStatus, resource), UID: resource.GetUID(), ResourceVersion: resource.GetResourceVersion(),
+		writtenAt: newestWrite(&metav1.ObjectMeta{
 			CreationTimestamp: resource.GetCreationTimestamp(), ManagedFields: resource.GetManagedFields(),
-		})),
-		details: &details{mounted: said},
+		}).Unix(),
+		details: &details{mounted: mounted},
 	}
 	var parts podStatusParts
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(resource.Object, &parts); err != nil {
 		return reduced
 	}
-	said.class = events.Source{
-		Kind: events.KindSecretProviderClass, Namespace: reduced.source.Namespace, Name: ifPrintable(parts.Status.Class, maxStatus),
+	mounted.class = events.Source{
+		Kind: events.KindSecretProviderClass, Namespace: reduced.Source.Namespace, Name: ifPrintable(parts.Status.Class, maxStatus),
 	}
 	if !parts.Status.Mounted || len(parts.Status.Objects) == 0 {
 		return reduced
 	}
 	versions := make(map[string][]byte, len(parts.Status.Objects))
-	for _, mounted := range parts.Status.Objects {
-		versions[mounted.ID] = []byte(mounted.Version)
+	for _, entry := range parts.Status.Objects {
+		versions[entry.ID] = []byte(entry.Version)
 	}
-	reduced.fingerprints = ring.fingerprint(said.class, versions)
+	reduced.fingerprints = ring.fingerprint(mounted.class, versions)
 	for i := range reduced.fingerprints {
 		reduced.fingerprints[i].keys = nil // Pods read all keys.
 	}
@@ -100,8 +99,8 @@ func podOf(resource *unstructured.Unstructured) types.UID {
 // classOf returns the keys of a status in classIndex.
 func classOf(obj any) ([]string, error) {
 	seen, ok := obj.(*object)
-	if !ok || seen.about().Name == "" {
+	if !ok || seen.About().Name == "" {
 		return nil, nil
 	}
-	return []string{seen.about().Namespace + "/" + seen.about().Name}, nil
+	return []string{seen.About().Namespace + "/" + seen.About().Name}, nil
 }

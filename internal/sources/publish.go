@@ -29,8 +29,8 @@ type publisher struct {
 	log     *slog.Logger
 }
 
-// publish publishes the change as the successor of the event with the sequence expected. If the change has the trace of its
-// cause, the spans join that trace.
+// publish publishes the change as the successor of the event with the sequence expected. If the change has the trace of its cause, the spans join that
+// trace.
 func (p *publisher) publish(ctx context.Context, change events.Change, expected uint64, noticed time.Time) error {
 	tracer := p.tracer
 	if change.ChangedAt == "" {
@@ -44,8 +44,12 @@ func (p *publisher) publish(ctx context.Context, change events.Change, expected 
 		detect.SetAttributes(change.ObjectAttributes()...)
 	}
 
-	ctx, span := startPublish(ctx, tracer, change)
+	ctx, span := tracer.Start(ctx, "publish "+events.SubjectTemplate(change.Source.Kind), trace.WithSpanKind(trace.SpanKindProducer))
 	defer span.End()
+	if span.IsRecording() {
+		span.SetAttributes(change.SpanAttributes()...)
+		span.SetAttributes(semconv.MessagingOperationTypeSend, semconv.MessagingOperationName("publish"))
+	}
 	change.Trace = events.TraceFrom(ctx)
 	seq, err := p.bus.PublishChange(ctx, change, expected)
 	p.metrics.tried(ctx, change.Source.Kind, err)
@@ -68,14 +72,4 @@ func (p *publisher) publish(ctx context.Context, change events.Change, expected 
 			"verb", string(change.Verb), "keys", change.Changed, "seq", seq)
 	}
 	return nil
-}
-
-// startPublish starts the span that the event carries.
-func startPublish(ctx context.Context, tracer trace.Tracer, change events.Change) (context.Context, trace.Span) {
-	ctx, span := tracer.Start(ctx, "publish "+events.SubjectTemplate(change.Source.Kind), trace.WithSpanKind(trace.SpanKindProducer))
-	if span.IsRecording() {
-		span.SetAttributes(change.SpanAttributes()...)
-		span.SetAttributes(semconv.MessagingOperationTypeSend, semconv.MessagingOperationName("publish"))
-	}
-	return ctx, span
 }

@@ -30,8 +30,7 @@ type ledgerReader struct {
 	log     *slog.Logger
 }
 
-// readAll reads the last event of every source of the kinds. It retries until it succeeds, and returns false if ctx ended
-// first.
+// readAll reads the last event of every source of the kinds. It retries until it succeeds, and returns false if ctx ended first.
 func (r *ledgerReader) readAll(ctx context.Context) bool {
 	return retryUntilDone(ctx, r.log, "last events", func() error {
 		return r.each(ctx, func(source events.Source, stored *lastEvent) {
@@ -87,8 +86,8 @@ func (r *ledgerReader) refresh(ctx context.Context, source events.Source) error 
 	return nil
 }
 
-// parse returns the last event of a subject and its source. If the event cannot be read, only its sequence is known, which
-// the next event has to supersede. It returns false if the subject is not that of a source.
+// parse returns the last event of a subject and its source. If the event cannot be read, only its sequence is known, which the next event has to
+// supersede. It returns false if the subject is not that of a source.
 func (r *ledgerReader) parse(ctx context.Context, stored events.Stored) (events.Source, *lastEvent, bool) {
 	change, err := stored.Change()
 	if now := r.now().UTC(); change.Time.After(now) {
@@ -104,4 +103,14 @@ func (r *ledgerReader) parse(ctx context.Context, stored events.Stored) (events.
 	r.log.WarnContext(ctx, "cannot read an event on the stream", "subject", stored.Subject, "err", err)
 	address, err := events.ParseSubject(stored.Subject)
 	return address.Source(), unreadableEvent(stored.Seq), err == nil
+}
+
+// tombstoneInterval is how often the ledger drops the deletions that the stream has dropped.
+const tombstoneInterval = time.Hour
+
+// forgetTombstones drops those deletions at each interval until ctx is done. Otherwise each source that ever existed would stay in memory.
+func (r *ledgerReader) forgetTombstones(ctx context.Context) {
+	for backoff.Sleep(ctx, tombstoneInterval) {
+		r.ledger.forgetTombstones(r.now())
+	}
 }

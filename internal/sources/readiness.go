@@ -1,10 +1,17 @@
 package sources
 
 import (
+	"context"
 	"errors"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/keyturn/keyturn/internal/kube"
 )
 
 // readiness is what keeps the watcher from being ready. It is safe for concurrent use.
@@ -31,7 +38,7 @@ func (r *readiness) deny(resource string, err error) { r.denied.Store(resource, 
 // listed records that a resource was listed, so that its permission is not missing any more.
 func (r *readiness) listed(resource string) { r.denied.Delete(resource) }
 
-// problem returns nil once every source has been seen, and otherwise an error that names what is missing.
+// problem returns nil after every source has been seen, and before that an error that names the missing permission or list.
 func (r *readiness) problem() error {
 	if r.complete.Load() {
 		return nil
@@ -42,4 +49,36 @@ func (r *readiness) problem() error {
 		return false
 	})
 	return problem
+}
+
+// watchErrors handles the errors of informers.
+type watchErrors struct {
+	readiness *readiness
+	now       func() time.Time
+	log       *slog.Logger
+}
+
+// of returns the handler for a resource that the manifest grants. state is the installation state of a custom kind, or nil.
+func (w *watchErrors) of(resource, manifest string, state *installState) cache.WatchErrorHandlerWithContext {
+	return func(ctx context.Context, reflector *cache.Reflector, err error) {
+		missing := kube.MissingPermission(resource, manifest, err)
+		if state != nil {
+			state.denied.Store(missing != nil)
+			state.troubled.Store(true)
+		}
+		if state != nil && apierrors.IsNotFound(err) {
+			// There is nothing to miss of a kind that is not installed. The informer itself retries.
+			if state.absent.CompareAndSwap(false, true) {
+				w.log.WarnContext(ctx, "kind of sources no longer installed", "resource", resource)
+			}
+			return
+		}
+		w.readiness.fail(w.now())
+		if missing != nil {
+			w.readiness.deny(resource, missing)
+			w.log.ErrorContext(ctx, "permission missing", "resource", resource, "err", missing)
+			return
+		}
+		cache.DefaultWatchErrorHandler(ctx, reflector, err)
+	}
 }

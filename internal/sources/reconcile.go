@@ -20,22 +20,44 @@ const maxConflicts = 5
 type reconciler struct {
 	cluster string
 	now     func() time.Time
-	// selector selects objects by their labels. If it is set, an object that is not cached may still exist without the labels.
-	selector  string
+	// assessors has one for each watched kind. The ledger is filled with the last events of these kinds.
 	assessors map[events.Kind]assessor
 	ledger    *ledger
 	reader    *ledgerReader
 	publisher *publisher
 	throttle  *throttle
+	pending   *pendingSources
 	sightings *sightings
-	notice    func(source events.Source)
-	// doubted reports whether the cached object of a source may be older than its last event, and hasListed whether the first list of a kind has
-	// been handled.
-	doubted   func(source events.Source) bool
-	hasListed func(kind events.Kind) bool
-	// settled reports whether everything that existed at the start is on the stream. Until then nothing is limited, because each source has at most
-	// one event.
-	settled func() bool
+	informers kindLister
+	readiness *readiness
+}
+
+// assessor compares a source with the last event on its subject, which is nil if there is none.
+type assessor interface {
+	assess(source events.Source, before *lastEvent, entry queueEntry) assessment
+}
+
+// kindLister reports whether the first list of a kind has been handled. An informerSet implements it.
+type kindLister interface {
+	hasListed(kind events.Kind) bool
+}
+
+// assessment is the event of a source, or that there is none.
+type assessment struct {
+	// change is the event. Its cluster and source are set later, and usually its time; the zero time means now.
+	change events.Change
+	// publish reports that there is an event to publish. If the stream has lost the last event, and nothing has happened since, it is that event.
+	publish bool
+	// doubted reports that the cached object may be older than the last event.
+	doubted bool
+	// seen is the observation of a secret in a store. It is nil for an object.
+	seen *openbao.Observation
+}
+
+// publishAgain returns the assessment of a source about which there is nothing new.
+func publishAgain(before *lastEvent) assessment {
+	change, lost := again(before)
+	return assessment{change: change, publish: lost}
 }
 
 // turnError means that a source has an event to publish, but its turn comes later.
@@ -55,11 +77,12 @@ func (r *reconciler) reconcile(ctx context.Context, source events.Source, entry 
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
 	for range maxConflicts {
-		before, seen := r.ledger.get(source), r.sightings.get(source)
-		change, ok := r.assess(source, before, *entry)
-		if !ok {
-			return r.leave(source, before, entry)
+		before := r.ledger.get(source)
+		found := r.assessors[source.Kind].assess(source, before, *entry)
+		if !found.publish {
+			return r.leave(source, before, found, entry)
 		}
+		change := found.change
 		change.Cluster, change.Source = r.cluster, source
 		if change.Time.IsZero() {
 			change.Time = r.now().UTC()
@@ -75,7 +98,7 @@ func (r *reconciler) reconcile(ctx context.Context, source events.Source, entry 
 		}
 		err := r.publisher.publish(ctx, change, expected, entry.at)
 		if !errors.Is(err, events.ErrConflict) {
-			return r.settle(source, seen, entry, err)
+			return r.settle(source, found, entry, err)
 		}
 		// Another watcher of this cluster was faster, or the stream has lost the event. Compare with what the stream has.
 		if err := r.reader.refresh(ctx, source); err != nil {
@@ -87,18 +110,17 @@ func (r *reconciler) reconcile(ctx context.Context, source events.Source, entry 
 
 // leave ends the work on a source that has no event to publish, or none yet. A deletion may have to wait for the first list, but only if the last
 // event does not have it: the first list does not end while a permission is missing.
-func (r *reconciler) leave(source events.Source, before *lastEvent, entry *queueEntry) error {
+func (r *reconciler) leave(source events.Source, before *lastEvent, found assessment, entry *queueEntry) error {
 	r.throttle.dropped(source.Namespace, &entry.held)
-	exists := before.isReadable() && before.Verb() != events.VerbDeleted
-	if exists && entry.gone && !r.hasListed(source.Kind) {
+	if exists(before) && entry.gone && !r.informers.hasListed(source.Kind) {
 		return errUndecided
 	}
-	return r.decided(source, *entry)
+	return decided(found, *entry)
 }
 
 // decided returns errUndecided if the source was created or deleted, and the cache may be too old to show that. Later nothing else tells it.
-func (r *reconciler) decided(source events.Source, entry queueEntry) error {
-	if (entry.created || entry.gone) && r.doubted(source) {
+func decided(found assessment, entry queueEntry) error {
+	if found.doubted && (entry.created || entry.gone) {
 		return errUndecided
 	}
 	return nil
@@ -106,16 +128,20 @@ func (r *reconciler) decided(source events.Source, entry queueEntry) error {
 
 // settle frees what was held for an event that is published or can never be published: every retry would be refused, and sightings have limited
 // room. An object is compared again when it changes. settle returns the error, or errUndecided.
-func (r *reconciler) settle(source events.Source, seen *openbao.Observation, entry *queueEntry, err error) error {
+func (r *reconciler) settle(source events.Source, found assessment, entry *queueEntry, err error) error {
 	_, refused := errors.AsType[*events.RejectError](err)
 	switch {
 	case err == nil:
 		r.throttle.published(&entry.held)
-		return r.decided(source, *entry)
+		r.sightings.done(source, found.seen)
+		if source.Kind == events.KindSecretProviderClass {
+			r.pending.add(source) // The content of its pods is settled when it is assessed after its event.
+		}
+		return decided(found, *entry)
 	case refused:
 		r.throttle.dropped(source.Namespace, &entry.held)
-		if r.sightings.done(source, seen) {
-			r.notice(source) // There may be another event to publish.
+		if r.sightings.done(source, found.seen) {
+			r.pending.add(source) // There may be another event to publish.
 		}
 	}
 	return err
@@ -123,10 +149,11 @@ func (r *reconciler) settle(source events.Source, seen *openbao.Observation, ent
 
 // isLimited reports whether an event counts towards the budget of its namespace. The first event of a source that existed before does not, because
 // a change while it waits would go unnoticed. Neither does an event that the stream has lost, nor that of a secret in a store, which is in no
-// namespace. created is needed because the event does not tell whether the object was created if the first event of its kind is always observed.
+// namespace. Until everything that existed at the start is on the stream, nothing is limited, because each source has at most one event. created is
+// needed because the event does not tell whether the object was created if the first event of its kind is always observed.
 func (r *reconciler) isLimited(before *lastEvent, change events.Change, created bool) bool {
 	switch {
-	case change.Source.Namespace == "" || !r.settled():
+	case change.Source.Namespace == "" || !r.readiness.complete.Load():
 		return false
 	case before == nil:
 		return created || change.ChangedAt != ""
@@ -134,34 +161,50 @@ func (r *reconciler) isLimited(before *lastEvent, change events.Change, created 
 	return !before.Lost
 }
 
-// assess compares a source with its last event. An object that was created and then changed before anything was published is compared with its
-// first state: for workloads that may already have read that, it was changed and not created.
-func (r *reconciler) assess(source events.Source, before *lastEvent, entry queueEntry) (events.Change, bool) {
-	assess := r.assessors[source.Kind]
-	change, ok := assess(source, before, entry.created)
-	if ok && r.mayBeUnselected(source, before, change, entry) {
-		return before.again()
-	}
-	if !ok || before != nil || !change.Created || entry.first == nil || entry.first.source != source || change.UID != string(entry.first.UID) {
-		return change, ok
-	}
-	created := appeared(entry.first, true)
-	if created.Fingerprint == change.Fingerprint {
-		return change, true
-	}
-	first, err := newLastEvent(0, created)
-	if err != nil {
-		return change, true // At least the creation is published.
-	}
-	if changed, ok := assess(source, first, true); ok {
-		return changed, true
-	}
-	return change, true
+// objectAssessor assesses the sources of one kind, which are cached objects. It finds no event while the cached object may be older than the last one.
+type objectAssessor struct {
+	kind      sourceKind
+	informers *informerSet
+	ledger    *ledger
+	absence   *absence
+	pending   *pendingSources
+	view      view
+	now       func() time.Time
+	// selector selects objects by their labels. If it is set, an object that is not cached may still exist without the labels.
+	selector string
 }
 
-// mayBeUnselected reports whether the source of a deletion may still exist without the labels of the selector, because its removal was not seen.
-// Such a source is left alone, like the sources of a namespace that is no longer watched.
-func (r *reconciler) mayBeUnselected(source events.Source, before *lastEvent, change events.Change, entry queueEntry) bool {
-	isDeletion := change.Verb == events.VerbDeleted && before.Verb() != events.VerbDeleted
-	return isDeletion && r.selector != "" && source.Kind != events.KindOpenBao && !entry.gone
+func (a *objectAssessor) assess(source events.Source, before *lastEvent, entry queueEntry) assessment {
+	kind, within := a.kind.Listing(), a.informers.scope
+	version := a.informers.version(kind.Kind, source.Namespace)
+	now := a.view.Cached.Lookup(source)
+	if !within.lists(source.Namespace) || now != nil && !within.includes(source.Namespace) {
+		return assessment{}
+	}
+	if kind.Part != nil && now != nil {
+		version = a.informers.version(kind.Part.Listing().Kind, source.Namespace)
+	}
+	if a.ledger.isAhead(source, before, now, version, a.now()) {
+		a.pending.AddAfter(source, doubtInterval)
+		found := publishAgain(before)
+		found.doubted = true
+		return found
+	}
+	if kind.Part != nil && now == nil && !a.informers.hasListed(kind.Kind) {
+		return publishAgain(before) // A part may be listed before its source.
+	}
+	change, ok := a.kind.Assess(a.view, before, objectState{
+		Now: now, First: entry.first, Created: entry.created,
+		Recent: before == nil && now != nil && a.absence.isRecent(now),
+	})
+	if !ok || now == nil && a.mayBeUnselected(entry) {
+		return publishAgain(before)
+	}
+	return assessment{change: change, publish: true}
+}
+
+// mayBeUnselected reports whether a missing object may still exist without the labels of the selector, because its removal was not seen. Such a source
+// is left alone, like the sources of a namespace that is no longer watched.
+func (a *objectAssessor) mayBeUnselected(entry queueEntry) bool {
+	return a.selector != "" && !entry.gone
 }

@@ -19,6 +19,11 @@ type extentReader interface {
 	Subjects(ctx context.Context, filter string) (map[string]struct{}, error)
 }
 
+// sourceWatcher reports whether this watcher publishes the events of a source, and has listed its objects. An informerSet implements it.
+type sourceWatcher interface {
+	watches(source events.Source) bool
+}
+
 // recovery notices that the stream was purged, rolled back or created again, and queues the sources of the lost events, so that they are published
 // again. One check is a few short requests, unless the stream has changed since the last one: then it also reads which subjects the stream has.
 type recovery struct {
@@ -26,12 +31,11 @@ type recovery struct {
 	reader *ledgerReader
 	// interval is how often the stream is checked. After repeated losses it is checked less and less often, because a stream that is too small
 	// loses an event for each one that is published again.
-	interval time.Duration
-	// watched reports whether this watcher publishes the events of a source, and has listed its objects.
-	watched func(events.Source) bool
-	notice  func(events.Source)
-	// lost is called when the sources whose events the stream has lost are queued.
-	lost    func()
+	interval  time.Duration
+	informers sourceWatcher
+	pending   *pendingSources
+	// lost is sent to when the sources whose events the stream has lost are queued.
+	lost    chan<- struct{}
 	metrics *metrics
 	log     *slog.Logger
 
@@ -100,7 +104,7 @@ func (r *recovery) check(ctx context.Context) (bool, error) {
 // suspect reports whether the stream may lack an event of the ledger. An event of another watcher has the same effect. A stream that was rolled
 // back lacks at least the newest event.
 func (r *recovery) suspect(ctx context.Context, extent events.Extent) (bool, error) {
-	held := r.reader.ledger.holdings(r.reader.now(), r.watched)
+	held := r.reader.ledger.holdings(r.reader.now(), r.informers.watches)
 	switch {
 	case held.events == 0:
 		return false, nil
@@ -130,7 +134,7 @@ func (r *recovery) lacks(ctx context.Context) (bool, error) {
 			return false, err
 		}
 		for source, entry := range known {
-			if source.Kind != kind || !entry.isReadable() || !entry.isHeld(now) || !r.watched(source) {
+			if source.Kind != kind || !entry.IsReadable() || !isHeld(entry, now) || !r.informers.watches(source) {
 				continue
 			}
 			if _, there := subjects[events.Subject(r.reader.cluster, source)]; !there {
@@ -167,8 +171,8 @@ func (r *recovery) compare(ctx context.Context) (bool, error) {
 	}
 	if absent+outdated > 0 {
 		r.log.WarnContext(ctx, "stream CHANGES has lost events; publishing them again", "missing", absent, "outdated", outdated)
-		r.metrics.lostEvents(ctx, absent+outdated)
-		r.lost()
+		r.metrics.lost.Add(ctx, absent+outdated)
+		signal(r.lost)
 	}
 	return absent+outdated > 0, nil
 }
@@ -176,9 +180,17 @@ func (r *recovery) compare(ctx context.Context) (bool, error) {
 // update puts what is on the stream into the ledger, and queues the source. It returns false if the ledger knows it already, or a
 // later event that was published meanwhile, or if the source is not watched.
 func (r *recovery) update(source events.Source, known, entry *lastEvent) bool {
-	if known.isSame(entry) || !r.reader.ledger.replace(source, known, entry) || !r.watched(source) {
+	if isSame(known, entry) || !r.reader.ledger.replace(source, known, entry) || !r.informers.watches(source) {
 		return false
 	}
-	r.notice(source)
+	r.pending.add(source)
 	return true
+}
+
+// signal sends to a channel with room for one signal.
+func signal(to chan<- struct{}) {
+	select {
+	case to <- struct{}{}:
+	default: // A signal is already waiting.
+	}
 }

@@ -32,7 +32,7 @@ type references struct {
 	ignored []string
 	log     *slog.Logger
 	// excessive has the namespaces that had more than maxReferences the last time.
-	excessive map[string]struct{}
+	excessive map[string]bool
 }
 
 // list lists the paths that ExternalSecrets read. It asks the API server each time, about as often as one store is polled by reference, and keeps
@@ -43,63 +43,43 @@ func (r *references) list(ctx context.Context) ([]openbao.Reference, error) {
 		store := externalsecret.ReadStore(obj)
 		stores[types.NamespacedName{Namespace: store.Namespace, Name: store.Name}] = store
 	}
-	find := func(name types.NamespacedName) *externalsecret.Store { return stores[name] }
 	if err := r.each(ctx, externalsecret.ClusterSecretStores, metav1.NamespaceAll, addStore); err != nil {
 		return nil, err
 	}
-	listed := referenceList{distinct: make(map[string]map[openbao.Reference]struct{}), excessive: make(map[string]struct{})}
+	var all []openbao.Reference
+	distinct, excessive := make(map[string]map[openbao.Reference]bool), make(map[string]bool)
+	addReferences := func(obj *unstructured.Unstructured) {
+		namespace := obj.GetNamespace()
+		if distinct[namespace] == nil {
+			distinct[namespace] = make(map[openbao.Reference]bool)
+		}
+		own := distinct[namespace]
+		for _, place := range externalsecret.Read(obj).Places(func(name types.NamespacedName) *externalsecret.Store { return stores[name] }) {
+			switch reference := (openbao.Reference{Server: place.Server, Path: place.Path}); {
+			case place.Below || own[reference]:
+			case len(own) >= maxReferences:
+				excessive[namespace] = true
+			default:
+				own[reference] = true
+				all = append(all, reference)
+			}
+		}
+	}
 	for _, namespace := range r.namespaces {
 		if err := r.each(ctx, externalsecret.SecretStores, namespace, addStore); err != nil {
 			return nil, err
 		}
-		err := r.each(ctx, externalsecret.ExternalSecrets, namespace, func(obj *unstructured.Unstructured) {
-			for _, place := range externalsecret.Read(obj).Places(find) {
-				if !place.Below {
-					listed.add(obj.GetNamespace(), openbao.Reference{Server: place.Server, Path: place.Path})
-				}
-			}
-		})
-		if err != nil {
+		if err := r.each(ctx, externalsecret.ExternalSecrets, namespace, addReferences); err != nil {
 			return nil, err
 		}
 	}
-	r.report(ctx, listed.excessive)
-	return listed.all, nil
-}
-
-// report logs each namespace that has become excessive.
-func (r *references) report(ctx context.Context, excessive map[string]struct{}) {
 	for namespace := range excessive {
-		if _, known := r.excessive[namespace]; !known {
+		if !r.excessive[namespace] {
 			r.log.WarnContext(ctx, "a namespace references too many paths; not polling the others", "namespace", namespace, "limit", maxReferences)
 		}
 	}
 	r.excessive = excessive
-}
-
-// referenceList has the references of some namespaces, each once in its namespace.
-type referenceList struct {
-	all      []openbao.Reference
-	distinct map[string]map[openbao.Reference]struct{}
-	// excessive has the namespaces with more than maxReferences.
-	excessive map[string]struct{}
-}
-
-func (l *referenceList) add(namespace string, reference openbao.Reference) {
-	own := l.distinct[namespace]
-	if own == nil {
-		own = make(map[openbao.Reference]struct{})
-		l.distinct[namespace] = own
-	}
-	if _, again := own[reference]; again {
-		return
-	}
-	if len(own) >= maxReferences {
-		l.excessive[namespace] = struct{}{}
-		return
-	}
-	own[reference] = struct{}{}
-	l.all = append(l.all, reference)
+	return all, nil
 }
 
 // each calls fn for each object of a kind. A kind that is not installed has no objects.

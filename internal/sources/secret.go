@@ -1,10 +1,9 @@
 package sources
 
 import (
+	"maps"
+
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
@@ -13,38 +12,38 @@ import (
 // service accounts are not left out: agents of another cluster mount them, and the controller manager renews their content.
 const unreadSecrets = "type!=helm.sh/release.v1,type!=bootstrap.kubernetes.io/token"
 
-var secretSource = sourceKind{
-	kind:     events.KindSecret,
-	resource: "secrets",
-	options:  func(list *metav1.ListOptions) { list.FieldSelector = unreadSecrets },
-	informer: func(factory informers.SharedInformerFactory) cache.SharedIndexInformer {
-		return factory.Core().V1().Secrets().Informer()
-	},
-	reduce: func(ring *keyring, obj any) (*object, bool) {
-		secret, ok := obj.(*corev1.Secret)
-		if !ok {
-			return nil, false
-		}
-		data, derived := countedData(secret)
-		reduced := newObject(ring, events.KindSecret, &secret.ObjectMeta, data)
-		reduced.derived, reduced.details = derived, secretDetails(secret)
-		return reduced, true
-	},
-	assess: func(v view, before *lastEvent, now *object, created bool) (events.Change, bool) {
-		change, ok := assessContent(v, before, now, created)
-		if ok && now != nil {
-			writer, asked := writerOf(v.cached, now, before.usedRequest())
-			if isOfHold(before, change) {
-				asked = request{} // What was requested has not been written yet.
-			}
-			setCause(&change, writer, asked, before.usedRequest())
-		}
-		return change, ok
-	},
+type secretKind struct{}
+
+func (secretKind) Listing() listing {
+	return listing{
+		Kind: events.KindSecret, Resource: corev1.SchemeGroupVersion.WithResource("secrets"), Grant: grantBase, Fields: unreadSecrets,
+	}
 }
 
-// secretDetails returns who writes a Secret and which request it has. It returns nil if there is nothing to keep about a Secret, as for most of
-// them.
+func (secretKind) Reduce(ring *keyring, obj any) (*object, bool) {
+	secret, ok := obj.(*corev1.Secret)
+	if !ok {
+		return nil, false
+	}
+	data, derived := countedData(secret)
+	reduced := newObject(ring, events.KindSecret, &secret.ObjectMeta, data)
+	reduced.derived, reduced.details = derived, secretDetails(secret)
+	return reduced, true
+}
+
+func (secretKind) Assess(v view, before *lastEvent, o objectState) (events.Change, bool) {
+	change, ok := assessContent(before, o)
+	if ok && o.Now != nil {
+		writer, asked := writerOf(v.Cached, o.Now, before.usedRequest())
+		if isOfHold(before, change) {
+			asked = request{} // What was requested has not been written yet.
+		}
+		setCause(&change, writer, asked, before.usedRequest())
+	}
+	return change, ok
+}
+
+// secretDetails returns who writes a Secret and which request it has. It returns nil if there is nothing to keep, as for most Secrets.
 func secretDetails(secret *corev1.Secret) *details {
 	d := details{asked: requestOf(secret.Annotations)}
 	switch owner, name := externalSecretOwner(&secret.ObjectMeta), certificateName(secret); {
@@ -58,4 +57,28 @@ func secretDetails(secret *corev1.Secret) *details {
 		return nil
 	}
 	return &d
+}
+
+type configMapKind struct{}
+
+func (configMapKind) Listing() listing {
+	return listing{Kind: events.KindConfigMap, Resource: corev1.SchemeGroupVersion.WithResource("configmaps"), Grant: grantBase}
+}
+
+func (configMapKind) Reduce(ring *keyring, obj any) (*object, bool) {
+	configMap, ok := obj.(*corev1.ConfigMap)
+	if !ok {
+		return nil, false
+	}
+	// A key is in only one of the two maps, and a pod cannot tell which.
+	data := make(map[string][]byte, len(configMap.Data)+len(configMap.BinaryData))
+	for name, value := range configMap.Data {
+		data[name] = []byte(value)
+	}
+	maps.Copy(data, configMap.BinaryData)
+	return newObject(ring, events.KindConfigMap, &configMap.ObjectMeta, data), true
+}
+
+func (configMapKind) Assess(_ view, before *lastEvent, o objectState) (events.Change, bool) {
+	return assessContent(before, o)
 }

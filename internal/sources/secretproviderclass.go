@@ -1,6 +1,8 @@
 package sources
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -10,41 +12,168 @@ import (
 // secretsStore is the API of the Secrets Store CSI driver.
 var secretsStore = schema.GroupVersion{Group: "secrets-store.csi.x-k8s.io", Version: "v1"}
 
-// secretProviderClassSource is what the driver mounts. Only the annotations of the object itself matter: its content is what the driver reports for
-// each pod in a podStatus.
-var secretProviderClassSource = sourceKind{
-	kind:     events.KindSecretProviderClass,
-	resource: "secretproviderclasses." + secretsStore.Group,
-	custom:   secretsStore.WithResource("secretproviderclasses"),
-	grant:    grantSecretProviderClasses,
-	part:     &podStatusPart,
-	reduce: func(_ *keyring, obj any) (*object, bool) {
-		resource, ok := obj.(*unstructured.Unstructured)
-		if !ok {
-			return nil, false
-		}
-		return &object{
-			source: nameOf(events.KindSecretProviderClass, resource), UID: resource.GetUID(), ResourceVersion: resource.GetResourceVersion(),
-		}, true
-	},
-	assess: func(v view, before *lastEvent, now *object, _ bool) (events.Change, bool) {
-		if now == nil {
-			return goneClass(v, before)
-		}
-		pods := v.contents.of(v.cached.podStatuses(now.source))
-		if !before.isReadable() {
-			return firstOfClass(now, pods)
-		}
-		news := newsOfClass(before, now, pods)
-		v.contents.settle(pods, news)
-		return compareClass(before, now, pods, news)
-	},
+// secretProviderClassKind is the kind of the objects that the driver mounts. Only the annotations of the object itself matter: its content is what the
+// driver reports for each pod in a podStatus.
+type secretProviderClassKind struct{}
+
+func (secretProviderClassKind) Listing() listing {
+	return listing{
+		Kind: events.KindSecretProviderClass, Resource: secretsStore.WithResource("secretproviderclasses"), Grant: grantSecretProviderClasses,
+		Part: podStatusKind{},
+	}
 }
 
-// goneClass returns the event for a class that does not exist. A pod's status may be listed before its class.
-func goneClass(v view, before *lastEvent) (events.Change, bool) {
-	if !before.isReadable() || before.Verb() == events.VerbDeleted || !v.hasListed(events.KindSecretProviderClass) {
+func (secretProviderClassKind) Reduce(_ *keyring, obj any) (*object, bool) {
+	resource, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return nil, false
+	}
+	return &object{
+		Source: nameOf(events.KindSecretProviderClass, resource), UID: resource.GetUID(), ResourceVersion: resource.GetResourceVersion(),
+	}, true
+}
+
+func (secretProviderClassKind) Assess(v view, before *lastEvent, o objectState) (events.Change, bool) {
+	if o.Now == nil {
+		if !before.IsReadable() || before.Verb() == events.VerbDeleted {
+			return events.Change{}, false
+		}
+		return before.content(events.VerbDeleted), true
+	}
+	pods := v.Contents.of(v.Cached.podStatuses(o.Now.Source))
+	if !before.IsReadable() {
+		return firstOfClass(o.Now, pods)
+	}
+	news := newsOfClass(before, o.Now, pods)
+	v.Contents.settle(pods, news)
+	return compareClass(before, o.Now, pods, news)
+}
+
+// compareClass returns the event for a SecretProviderClass, compared with the last event on its subject. The pods are those that have it mounted,
+// and news are the ones among them whose content has not been published yet. It is a pure function.
+//
+//	last event     a pod                                          event
+//	none           has content                                        observed
+//	exists, gone   starts, ends, or has content that all have had     none
+//	exists, gone   gets content that is not among the recent ones     changed
+//	exists, gone   gets content older than the one that it had        changed: back to earlier content
+//	exists, gone   gets recent content newer than the one it had      none: it lags behind others
+//	gone           has the same content                               observed: the class exists again
+func compareClass(before *lastEvent, class *object, pods, news []podState) (events.Change, bool) {
+	switch {
+	case len(news) > 0:
+		return changedClass(before, class, pods, news), true
+	case before.Verb() == events.VerbDeleted:
+		again := before.content(events.VerbObserved)
+		again.UID, again.ResourceVersion, again.Previous = string(class.UID), class.ResourceVersion, again.Fingerprint
+		again.Ignore, again.Match = class.ignore, class.match
+		return again, true
+	}
+	return events.Change{}, false
+}
+
+// firstOfClass returns the event for a class that the stream does not know. Its content is what was last written into a running pod, or else that
+// of the oldest pod. It is not known yet whether other pods will get the content of a new one.
+func firstOfClass(class *object, pods []podState) (events.Change, bool) {
+	if len(pods) == 0 {
 		return events.Change{}, false
 	}
-	return before.content(events.VerbDeleted), true
+	first := pods[0].now
+	for _, p := range pods {
+		if p.now.podStatus().rewritten {
+			first = p.now
+		}
+	}
+	return describeClass(class, events.VerbObserved, first, []sum{first.fingerprints[0].all}), true
+}
+
+// newsOfClass returns the pods with a content that the last event does not know, the oldest write first.
+func newsOfClass(before *lastEvent, class *object, pods []podState) []podState {
+	recent := before.recentSums()
+	var news []podState
+	for _, p := range pods {
+		// The publisher of a later state has seen this one.
+		isKnown := before.UID == string(class.UID) && events.CompareVersions(before.ResourceVersion, p.now.ResourceVersion) >= 0
+		if !isKnown && p.isNews(before.KeyID(), recent) {
+			news = append(news, p)
+		}
+	}
+	return news
+}
+
+// isNews reports whether the pod has received content that was not published yet. recent has the published contents under the key with the given
+// ID, the current one last.
+func (p podState) isNews(keyID string, recent []sum) bool {
+	now, comparable := under(p.now.fingerprints, keyID)
+	if !comparable {
+		// The key of the last event was removed from the key file.
+		return p.had != nil && p.had[0].all != p.now.fingerprints[0].all
+	}
+	at := slices.Index(recent, now.all)
+	if p.had == nil {
+		return at < 0
+	}
+	had, _ := under(p.had, keyID)
+	from := slices.Index(recent, had.all)
+	switch {
+	case had.all == now.all:
+		return false
+	case at < 0:
+		return true
+	case from < 0:
+		return at < len(recent)-1
+	}
+	return from > at
+}
+
+func changedClass(before *lastEvent, class *object, pods, news []podState) events.Change {
+	newest := news[len(news)-1].now
+	recent := recentUnder(newest.fingerprints[0].keyID, before, pods)
+	for _, p := range news {
+		told := p.now.fingerprints[0].all
+		recent = append(slices.DeleteFunc(recent, func(s sum) bool { return s == told }), told)
+	}
+	change := describeClass(class, events.VerbChanged, newest, recent[max(0, len(recent)-events.MaxRecent):])
+	change.Previous, change.ChangedAt = before.Fingerprint(), newest.ResourceVersion
+	return change
+}
+
+// recentUnder returns the recent contents under the current key. Under another key, only contents that a pod has or had are known.
+func recentUnder(keyID string, before *lastEvent, pods []podState) []sum {
+	if before.KeyID() == keyID {
+		return slices.Clone(before.recentSums())
+	}
+	translated := make(map[sum]sum)
+	for _, p := range pods {
+		for _, content := range [][]fingerprints{p.now.fingerprints, p.had} {
+			if old, ok := under(content, before.KeyID()); ok {
+				translated[old.all] = content[0].all
+			}
+		}
+	}
+	var recent []sum
+	for _, old := range before.recentSums() {
+		if current, ok := translated[old]; ok {
+			recent = append(recent, current)
+		}
+	}
+	return recent
+}
+
+// describeClass returns an event for the content that a pod has.
+func describeClass(class *object, verb events.Verb, content *object, recent []sum) events.Change {
+	current := content.fingerprints[0]
+	return events.Change{
+		Verb: verb, Source: class.Source, UID: string(class.UID), ResourceVersion: content.ResourceVersion,
+		Fingerprint: current.all.Text(current.keyID), Truncated: true, Recent: sumTexts(recent, current.keyID),
+		Ignore: class.ignore, Match: class.match, WrittenAt: content.written(),
+	}
+}
+
+func sumTexts(sums []sum, keyID string) []string {
+	list := make([]string, 0, len(sums))
+	for _, s := range sums {
+		list = append(list, s.Text(keyID))
+	}
+	return list
 }

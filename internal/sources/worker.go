@@ -11,11 +11,16 @@ import (
 
 // worker reconciles pending sources, one at a time.
 type worker struct {
-	pending   *pendingSources
-	reconcile func(ctx context.Context, source events.Source, entry *queueEntry) error
-	progress  *health.Progress
-	metrics   *metrics
-	log       *slog.Logger
+	pending    *pendingSources
+	reconciler sourceReconciler
+	progress   *health.Progress
+	metrics    *metrics
+	log        *slog.Logger
+}
+
+// sourceReconciler publishes the event of a source, if there is one.
+type sourceReconciler interface {
+	reconcile(ctx context.Context, source events.Source, entry *queueEntry) error
 }
 
 // run works until the queue is shut down and empty. After the end of ctx, it stops at the first source that cannot be published: NATS does not
@@ -27,7 +32,7 @@ func (w *worker) run(ctx context.Context) {
 			return
 		}
 		w.progress.Busy()
-		err := w.reconcile(context.WithoutCancel(ctx), source, &entry)
+		err := w.reconciler.reconcile(context.WithoutCancel(ctx), source, &entry)
 		failed := w.finish(ctx, source, entry, err)
 		w.progress.Idle()
 		if failed && ctx.Err() != nil {
@@ -48,11 +53,11 @@ func (w *worker) finish(ctx context.Context, source events.Source, entry queueEn
 	case errors.Is(err, errUndecided):
 		w.pending.wait(source, entry, doubtInterval)
 	case refused:
-		w.metrics.publishError(ctx)
+		w.metrics.errors.Add(ctx, 1)
 		w.log.ErrorContext(ctx, "an event is not valid; dropping it", "source", source.String(), "namespace", source.Namespace, "err", err)
 		w.pending.drop(source, entry)
 	default:
-		w.metrics.publishError(ctx)
+		w.metrics.errors.Add(ctx, 1)
 		w.log.ErrorContext(ctx, "cannot publish an event; retrying", "source", source.String(), "namespace", source.Namespace, "err", err)
 		w.pending.retry(source, entry)
 		return true

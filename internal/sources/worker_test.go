@@ -68,7 +68,7 @@ func TestAWorkerPublishesWhatIsQueuedAtTheEndUnlessNATSDoesNotAnswer(t *testing.
 			tries := 0
 			one, _ := workerOf(t, func(context.Context, events.Source, *queueEntry) error { tries++; return tt.err })
 			for i := range 100 {
-				one.pending.add(events.Source{Kind: events.KindSecret, Namespace: "shop", Name: fmt.Sprintf("s%d", i)}, false)
+				one.pending.add(events.Source{Kind: events.KindSecret, Namespace: "shop", Name: fmt.Sprintf("s%d", i)})
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
@@ -118,12 +118,12 @@ func TestAWorkerDropsWhatCanNeverBePublished(t *testing.T) {
 		var running sync.WaitGroup
 		running.Go(func() { one.run(t.Context()) })
 		one.pending.add(testSource, true)
-		one.pending.add(otherSource, false)
+		one.pending.add(otherSource)
 		<-time.After(time.Hour)
 		if text := log.String(); tries[testSource] != 1 || tries[otherSource] != 1 || strings.Count(text, "an event is not valid; dropping it") != 1 {
 			t.Errorf("tried %v; the log is:\n%s", tries, text)
 		}
-		one.pending.add(testSource, false)
+		one.pending.add(testSource)
 		synctest.Wait()
 		if tries[testSource] != 2 {
 			t.Errorf("tried %v, want once more after the change", tries)

@@ -11,7 +11,40 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/externalsecret"
 )
+
+// maxCause is the longest event id that is accepted as a cause, in bytes.
+const maxCause = 1200
+
+// request is why an object was asked to be written, according to its annotations.
+type request struct {
+	// event is the id of the event that caused the request.
+	event string
+	trace events.TraceContext
+}
+
+// requestOf reads a request from annotations. Anyone who can edit the object can set these, so each is validated.
+func requestOf(annotations map[string]string) request {
+	event, parent := annotations[events.AnnotationCause], annotations[events.AnnotationTraceparent]
+	if event == "" {
+		// An object made by a ClusterExternalSecret has only the force-sync annotation.
+		forced, _ := externalsecret.ParseForceSync(annotations[externalsecret.AnnotationForceSync])
+		event, parent = forced.Event, forced.Traceparent
+	}
+	if event = ifPrintable(event, maxCause); event == "" {
+		return request{}
+	}
+	return request{event: event, trace: events.TraceContext{Parent: parent}.Valid()}
+}
+
+// ifPrintable returns the text if it is a printable line of at most size bytes, and otherwise an empty string: part of a name is useless.
+func ifPrintable(text string, size int) string {
+	if events.Shorten(text, size) != text {
+		return ""
+	}
+	return text
+}
 
 // externalSecretOwner returns the name of the ExternalSecret that owns the object, or an empty string.
 func externalSecretOwner(meta *metav1.ObjectMeta) string {
@@ -25,8 +58,8 @@ func externalSecretOwner(meta *metav1.ObjectMeta) string {
 	return owner.Name
 }
 
-// writerOf returns who writes a Secret and which request it was last written for. A request on the Secret itself comes
-// first; if that was used before, the request on the ExternalSecret counts.
+// writerOf returns who writes a Secret and which request it was last written for. A request on the Secret itself comes first; if that was used
+// before, the request on the ExternalSecret counts.
 func writerOf(cached objectCache, secret *object, used string) (events.Cause, request) {
 	var own details
 	if secret.details != nil {
@@ -35,8 +68,8 @@ func writerOf(cached objectCache, secret *object, used string) (events.Cause, re
 	if strings.HasPrefix(own.writer.Source, string(events.KindCertificate)+"/") {
 		return own.writer, request{}
 	}
-	if writer := externalSecretWriting(cached, secret.source, own.writer.Source, used); writer != nil {
-		own.writer.Source = writer.source.String()
+	if writer := externalSecretWriting(cached, secret.Source, own.writer.Source, used); writer != nil {
+		own.writer.Source = writer.Source.String()
 		if own.asked.event == "" || own.asked.event == used {
 			own.asked = writer.details.asked
 		}
@@ -52,7 +85,7 @@ func writerOf(cached objectCache, secret *object, used string) (events.Cause, re
 // ExternalSecrets are not watched.
 func externalSecretWriting(cached objectCache, secret events.Source, name, used string) *object {
 	if name != "" {
-		return cached.lookup(events.Source{
+		return cached.Lookup(events.Source{
 			Kind: events.KindExternalSecret, Namespace: secret.Namespace, Name: strings.TrimPrefix(name, string(events.KindExternalSecret)+"/"),
 		})
 	}
@@ -67,6 +100,24 @@ func externalSecretWriting(cached objectCache, secret events.Source, name, used 
 		return 1
 	}
 	return slices.MinFunc(writers, func(a, b *object) int {
-		return cmp.Or(asked(a)-asked(b), cmp.Compare(a.source.Name, b.source.Name))
+		return cmp.Or(asked(a)-asked(b), cmp.Compare(a.Source.Name, b.Source.Name))
 	})
+}
+
+// setCause adds to an event who wrote the object and which event requested that. If used names the same request, an earlier change was already its
+// effect. An event with a request joins the request's trace.
+func setCause(change *events.Change, writer events.Cause, asked request, used string) {
+	if asked.event != "" && asked.event != used {
+		writer.Event = asked.event
+		if change.Verb != events.VerbObserved {
+			change.Trace = asked.trace
+		}
+	}
+	// A failed sync may be retried for the same request, so the request is not used up.
+	if writer.Event == "" || change.Verb == events.VerbFailed {
+		writer.Earlier = used
+	}
+	if writer != (events.Cause{}) {
+		change.Cause = &writer
+	}
 }

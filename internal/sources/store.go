@@ -2,11 +2,48 @@ package sources
 
 import (
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/sources/openbao"
 )
+
+// storeState is the state of a secret in a store according to the last event.
+type storeState struct {
+	version int64
+	// revision is the last part of the event's id.
+	revision string
+	// at orders the events, and writtenAt is the store's time of the state.
+	at, writtenAt time.Time
+	// seenAt is when the watcher saw the state, by its clock, but no later than when this one read that, by its own.
+	seenAt time.Time
+}
+
+// inStore returns the state of a secret in a store. It is nil if there is no event, or one whose resourceVersion is not a time.
+func (l *lastEvent) inStore() *storeState {
+	store := l.rare().Store
+	if store == nil {
+		return nil
+	}
+	nanoseconds, err := strconv.ParseInt(l.ResourceVersion, 10, 64)
+	if err != nil {
+		return nil
+	}
+	return &storeState{
+		version: store.Version, revision: store.Revision, at: time.Unix(0, nanoseconds), writtenAt: l.WrittenAt(), seenAt: l.Time(),
+	}
+}
+
+// assessStore returns the event for an observation of a secret in a store: see compareStore.
+func assessStore(ring *keyring, before *lastEvent, seen openbao.Observation, first time.Time) (events.Change, bool) {
+	change, ok := compareStore(before, seen, first)
+	if ok {
+		current := ring.fingerprint(change.Source, storeContent(change))[0]
+		change.Fingerprint, change.Trace = current.all.Text(current.keyID), seen.Trace
+	}
+	return change, ok
+}
 
 // compareStore returns the event for an observation of a secret in a store, compared with the last event on its subject. It returns false if there
 // is nothing to publish. It is a pure function.
@@ -36,7 +73,7 @@ func compareStore(before *lastEvent, seen openbao.Observation, first time.Time) 
 		at = seen.Received
 	}
 	switch {
-	case !before.isReadable() || recorded == nil:
+	case !before.IsReadable() || recorded == nil:
 		switch {
 		case !live && (seen.Operation == "" || seen.State == openbao.Gone && !seen.ReadAt.IsZero()):
 			// The deletion of what never existed succeeds, too.
@@ -117,4 +154,46 @@ func latest(a, b time.Time) time.Time {
 		return a
 	}
 	return b
+}
+
+// maxLag is how long reads must agree on an older state until it counts. No server of a store lags behind that long.
+const maxLag = 5 * time.Minute
+
+// restores finds the secrets of stores that were restored from a snapshot: reads keep returning an older state than that of the last event. The
+// states of an engine without versions are ordered by the clocks of the store's servers, of which one may be late. It is safe for concurrent use.
+type restores struct {
+	mu    sync.Mutex
+	older map[events.Source]olderState
+}
+
+// olderState is a state that reads have returned since a time.
+type olderState struct {
+	revision string
+	since    time.Time
+}
+
+func newRestores() *restores { return &restores{older: make(map[events.Source]olderState)} }
+
+// Lasts records what was read about a secret. It reports whether reads have returned an older state than that of the last event for at least maxLag.
+func (r *restores) Lasts(source events.Source, before *lastEvent, seen openbao.Observation) bool {
+	recorded := before.inStore()
+	if recorded == nil || !seen.ReadAt.After(recorded.seenAt) {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	isAnother := seen.Version < recorded.version
+	if seen.Version == 0 {
+		isAnother = !seen.At.IsZero() && !seen.At.Equal(recorded.writtenAt)
+	}
+	if !isAnother || !isOlder(before, seen) {
+		delete(r.older, source)
+		return false
+	}
+	waiting, ok := r.older[source]
+	if revision := storeRevision(seen); !ok || waiting.revision != revision {
+		r.older[source] = olderState{revision: revision, since: seen.ReadAt}
+		return false
+	}
+	return seen.ReadAt.Sub(waiting.since) >= maxLag
 }

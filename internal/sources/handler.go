@@ -1,0 +1,69 @@
+package sources
+
+import "k8s.io/client-go/tools/cache"
+
+// objectHandler queues the sources of the objects that informers receive. It implements cache.ResourceEventHandler.
+type objectHandler struct {
+	cached   objectCache
+	contents *podContents
+	absence  *absence
+	pending  *pendingSources
+}
+
+// OnAdd queues the source of an object that was not cached before.
+func (h *objectHandler) OnAdd(obj any, inFirstList bool) {
+	seen, ok := obj.(*object)
+	if !ok {
+		return
+	}
+	h.contents.Added(seen)
+	if seen.About().Name != "" && h.absence.isNew(seen, inFirstList) {
+		h.pending.put(seen.About(), queueEntry{created: true, first: seen})
+		return
+	}
+	h.queue(seen)
+}
+
+// OnUpdate queues the source of an object, unless it was only listed again. The content may be the same under another resourceVersion.
+func (h *objectHandler) OnUpdate(before, after any) {
+	earlier, ok := before.(*object)
+	now, isObject := after.(*object)
+	if !ok || !isObject || now.ResourceVersion == earlier.ResourceVersion {
+		return
+	}
+	h.contents.Updated(earlier, now)
+	h.queue(now)
+}
+
+// OnDelete queues the source of an object that is no longer cached: it was deleted or no longer matches the selector.
+func (h *objectHandler) OnDelete(obj any) {
+	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = tombstone.Obj
+	}
+	last, ok := obj.(*object)
+	switch {
+	case !ok:
+	case last.IsPart():
+		h.contents.Removed(last)
+		h.queue(last) // Its source is still there.
+	default:
+		h.pending.put(last.Source, queueEntry{gone: true})
+	}
+}
+
+// queue queues the source of an object, unless the status that names it cannot be read.
+func (h *objectHandler) queue(seen *object) {
+	if seen.About().Name != "" {
+		h.pending.add(seen.About())
+	}
+}
+
+// enterNamespace queues the sources of a namespace that came into scope. The objects of a namespace that was created are new, too: they may have been
+// seen before it, and were left alone then.
+func (h *objectHandler) enterNamespace(namespace string, as arrival) {
+	for _, found := range h.cached.InNamespace(namespace) {
+		if found.About().Name != "" {
+			h.pending.put(found.About(), queueEntry{created: as != byLabel && h.absence.isNew(found, as == byList)})
+		}
+	}
+}

@@ -1,0 +1,124 @@
+package sources
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/sources/openbao"
+)
+
+// storeKind is the kind of the secrets in stores. It turns what the feed observes into pending sources.
+type storeKind struct {
+	feed      *openbao.Feed
+	sightings *sightings
+	restores  *restores
+	ledger    *ledger
+	ring      *keyring
+	pending   *pendingSources
+}
+
+// run watches the stores until ctx is done or the feed fails.
+func (s *storeKind) run(ctx context.Context) error {
+	if err := s.feed.Run(ctx, s.sight); err != nil {
+		return fmt.Errorf("watching secret stores: %w", err)
+	}
+	return nil
+}
+
+// sight stores an observation, and returns false if there is no room for it. It ignores what is already on the stream.
+func (s *storeKind) sight(seen openbao.Observation) bool {
+	source := seen.Path.Source()
+	before := s.ledger.get(source)
+	seen.Lasting = s.restores.Lasts(source, before, seen)
+	if isKnown(before, seen) {
+		return true
+	}
+	if !s.sightings.add(seen) {
+		return false
+	}
+	s.pending.add(source)
+	return true
+}
+
+func (s *storeKind) assess(source events.Source, before *lastEvent, _ queueEntry) assessment {
+	seen := s.sightings.get(source)
+	if seen == nil {
+		return publishAgain(before)
+	}
+	change, ok := assessStore(s.ring, before, *seen, s.ledger.firstOf(seen.Path))
+	if !ok {
+		s.sightings.done(source, seen)
+		return publishAgain(before)
+	}
+	return assessment{change: change, publish: true, seen: seen}
+}
+
+// knownPaths lists the secrets of a mount that exist according to the stream.
+func (s *storeKind) knownPaths(store, namespace, mount string) []string {
+	var paths []string
+	for _, source := range s.ledger.sources() {
+		path, err := source.StorePath()
+		if err == nil && path.Store == store && path.Namespace == namespace && path.Mount == mount {
+			paths = append(paths, path.Path)
+		}
+	}
+	return paths
+}
+
+// maxSightings is the number of secrets that may wait for their event to be published.
+const maxSightings = 10000
+
+// sightings holds the latest observation of each secret in a store that is not on the stream yet. It is safe for concurrent use.
+type sightings struct {
+	mu   sync.Mutex
+	seen map[events.Source]*openbao.Observation
+}
+
+func newSightings() *sightings {
+	return &sightings{seen: make(map[events.Source]*openbao.Observation)}
+}
+
+// add stores an observation. It returns false if there is no room.
+func (s *sightings) add(seen openbao.Observation) bool {
+	source := seen.Path.Source()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	waiting := s.seen[source]
+	switch {
+	case waiting == nil && len(s.seen) >= maxSightings:
+		return false
+	case waiting != nil && waiting.Version == seen.Version && waiting.State == seen.State && seen.Operation == "":
+		// The observation from the audit log has more details.
+	case waiting == nil || !isLater(waiting, &seen):
+		s.seen[source] = &seen
+	}
+	return true
+}
+
+// isLater reports whether a is certainly about a later state than b. A version alone does not tell: they start at one again if a secret is created
+// again. Nor does a time: another server of the store may have another clock.
+func isLater(a, b *openbao.Observation) bool {
+	if a.Version > b.Version && a.At.After(b.At) {
+		return true
+	}
+	return !b.ReadAt.IsZero() && a.Received.After(b.Received) && a.ReadAt.After(b.ReadAt)
+}
+
+func (s *sightings) get(source events.Source) *openbao.Observation {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.seen[source]
+}
+
+// done forgets an observation unless there is a newer one. It reports whether it did.
+func (s *sightings) done(source events.Source, seen *openbao.Observation) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if seen == nil || s.seen[source] != seen {
+		return false
+	}
+	delete(s.seen, source)
+	return true
+}
