@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/sources/kinds"
 )
 
 const (
@@ -114,7 +115,7 @@ func (a *absence) until(source events.Source) (time.Time, bool) {
 
 // isNew reports whether an object was created, whether or not a watcher ran at that time, rather than brought into scope by a label. inFirstList means
 // that it is in the first list.
-func (a *absence) isNew(o *object, inFirstList bool) bool {
+func (a *absence) isNew(o *kinds.Object, inFirstList bool) bool {
 	if a.isLabeled(o) {
 		return false
 	}
@@ -130,7 +131,7 @@ func (a *absence) isNew(o *object, inFirstList bool) bool {
 }
 
 // isRecent reports whether an object that was never watched was created shortly before this watcher began.
-func (a *absence) isRecent(o *object) bool {
+func (a *absence) isRecent(o *kinds.Object) bool {
 	if _, watched := a.until(o.Source); watched || a.isLabeled(o) {
 		return false
 	}
@@ -139,4 +140,4 @@ func (a *absence) isRecent(o *object) bool {
 }
 
 // isLabeled reports whether an object may have come into scope only when it was labeled.
-func (a *absence) isLabeled(o *object) bool { return a.scope.Selector != "" && !o.AsCreated }
+func (a *absence) isLabeled(o *kinds.Object) bool { return a.scope.Selector != "" && !o.AsCreated }

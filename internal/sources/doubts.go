@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/sources/kinds"
 )
 
 const (
@@ -36,7 +37,7 @@ type doubt struct {
 //
 // If the resourceVersion does not decide, the cache counts as newer after it has advanced for a while: the resourceVersion of an event may be from a
 // cluster that this one has replaced, and stay higher forever.
-func (l *ledger) isAhead(source events.Source, before *lastEvent, now *object, version string, at time.Time) bool {
+func (l *ledger) isAhead(source events.Source, before *kinds.LastEvent, now *kinds.Object, version string, at time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	d := l.doubts[source]

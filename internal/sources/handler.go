@@ -1,18 +1,22 @@
 package sources
 
-import "k8s.io/client-go/tools/cache"
+import (
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/keyturn/keyturn/internal/sources/kinds"
+)
 
 // objectHandler queues the sources of the objects that informers receive. It implements cache.ResourceEventHandler.
 type objectHandler struct {
-	cached   objectCache
-	contents *podContents
+	cached   kinds.Cache
+	contents *kinds.PodContents
 	absence  *absence
 	pending  *pendingSources
 }
 
 // OnAdd queues the source of an object that was not cached before.
 func (h *objectHandler) OnAdd(obj any, inFirstList bool) {
-	seen, ok := obj.(*object)
+	seen, ok := obj.(*kinds.Object)
 	if !ok {
 		return
 	}
@@ -26,8 +30,8 @@ func (h *objectHandler) OnAdd(obj any, inFirstList bool) {
 
 // OnUpdate queues the source of an object, unless it was only listed again. The content may be the same under another resourceVersion.
 func (h *objectHandler) OnUpdate(before, after any) {
-	earlier, ok := before.(*object)
-	now, isObject := after.(*object)
+	earlier, ok := before.(*kinds.Object)
+	now, isObject := after.(*kinds.Object)
 	if !ok || !isObject || now.ResourceVersion == earlier.ResourceVersion {
 		return
 	}
@@ -40,7 +44,7 @@ func (h *objectHandler) OnDelete(obj any) {
 	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = tombstone.Obj
 	}
-	last, ok := obj.(*object)
+	last, ok := obj.(*kinds.Object)
 	switch {
 	case !ok:
 	case last.IsPart():
@@ -52,7 +56,7 @@ func (h *objectHandler) OnDelete(obj any) {
 }
 
 // queue queues the source of an object, unless the status that names it cannot be read.
-func (h *objectHandler) queue(seen *object) {
+func (h *objectHandler) queue(seen *kinds.Object) {
 	if seen.About().Name != "" {
 		h.pending.add(seen.About())
 	}

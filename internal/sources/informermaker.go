@@ -12,13 +12,14 @@ import (
 
 	"github.com/keyturn/keyturn/internal/annotations"
 	"github.com/keyturn/keyturn/internal/kube"
+	"github.com/keyturn/keyturn/internal/sources/kinds"
 )
 
 // informerMaker makes informers that cache reduced objects.
 type informerMaker struct {
 	client  kubernetes.Interface
 	dynamic dynamic.Interface
-	ring    *keyring
+	ring    *kinds.Keyring
 	keys    annotations.Reloader
 	// selector is matched against the labels of sources by the API server. An empty one matches all.
 	selector string
@@ -29,7 +30,7 @@ type informerMaker struct {
 }
 
 // makeAll makes the informers of a kind in each of the namespaces.
-func (m *informerMaker) makeAll(kind listedKind, namespaces []string) (*kindInformers, error) {
+func (m *informerMaker) makeAll(kind kinds.Listed, namespaces []string) (*kindInformers, error) {
 	made := &kindInformers{listing: kind.Listing()}
 	if made.listing.IsCustom() {
 		made.install = &installState{}
@@ -52,11 +53,11 @@ func (m *informerMaker) makeAll(kind listedKind, namespaces []string) (*kindInfo
 	return made, nil
 }
 
-func (m *informerMaker) make(kind listedKind, namespace string) (cache.SharedIndexInformer, error) {
-	listing, transform := kind.Listing(), transformOf(kind, m.ring, m.keys)
+func (m *informerMaker) make(kind kinds.Listed, namespace string) (cache.SharedIndexInformer, error) {
+	listing, transform := kind.Listing(), kinds.Transform(kind, m.ring, m.keys)
 	narrow := func(list *metav1.ListOptions) {
 		upToDate(list)
-		if _, isSource := kind.(sourceKind); isSource {
+		if _, isSource := kind.(kinds.Kind); isSource {
 			list.LabelSelector = m.selector
 		}
 		list.FieldSelector = kube.Fields(listing.Fields, kube.Outside(m.ignored))

@@ -15,13 +15,14 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/kube"
+	"github.com/keyturn/keyturn/internal/sources/kinds"
 )
 
 // informerSet runs the informers of all kinds and of the namespaces. It finds the sources that were deleted while the watcher was down.
 type informerSet struct {
 	kinds     []*kindInformers
 	scope     scope
-	cached    objectCache
+	cached    kinds.Cache
 	ledger    *ledger
 	pending   *pendingSources
 	dynamic   dynamic.Interface
@@ -135,7 +136,7 @@ func (s *informerSet) version(kind events.Kind, namespace string) string {
 
 // kindInformers has the informers of one kind, one for each listed namespace.
 type kindInformers struct {
-	listing listing
+	listing kinds.Listing
 	each    []cache.SharedIndexInformer
 	// handled has the registration of the handler with each informer.
 	handled []cache.ResourceEventHandlerRegistration

@@ -8,12 +8,13 @@ import (
 	"unique"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/sources/kinds"
 )
 
 // ledger holds the last event of every source on the stream. It is safe for concurrent use.
 type ledger struct {
 	mu      sync.RWMutex
-	entries map[events.Source]*lastEvent
+	entries map[events.Source]*kinds.LastEvent
 	// doubts has the sources whose last event was published by another watcher while this one watched, until this one has seen the same state.
 	doubts map[events.Source]*doubt
 	// mounts has when the first secret of each mount in a store was seen.
@@ -22,11 +23,11 @@ type ledger struct {
 
 func newLedger() *ledger {
 	return &ledger{
-		entries: make(map[events.Source]*lastEvent), doubts: make(map[events.Source]*doubt), mounts: make(map[events.StorePath]time.Time),
+		entries: make(map[events.Source]*kinds.LastEvent), doubts: make(map[events.Source]*doubt), mounts: make(map[events.StorePath]time.Time),
 	}
 }
 
-func (l *ledger) get(source events.Source) *lastEvent {
+func (l *ledger) get(source events.Source) *kinds.LastEvent {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return l.entries[source]
@@ -34,7 +35,7 @@ func (l *ledger) get(source events.Source) *lastEvent {
 
 // set records the last event of a source, about which this watcher knows at least as much as the publisher of the event, unless it has only published
 // again the event of another one. Nil means that the source has no event.
-func (l *ledger) set(source events.Source, entry *lastEvent) {
+func (l *ledger) set(source events.Source, entry *kinds.LastEvent) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !isAbout(l.entries[source], entry) {
@@ -44,7 +45,7 @@ func (l *ledger) set(source events.Source, entry *lastEvent) {
 }
 
 // replace records what the stream has, unless an event other than known was recorded meanwhile. It reports whether it recorded the entry.
-func (l *ledger) replace(source events.Source, known, entry *lastEvent) bool {
+func (l *ledger) replace(source events.Source, known, entry *kinds.LastEvent) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.entries[source] != known {
@@ -60,7 +61,7 @@ func (l *ledger) replace(source events.Source, known, entry *lastEvent) bool {
 	return true
 }
 
-func (l *ledger) put(source events.Source, entry *lastEvent) {
+func (l *ledger) put(source events.Source, entry *kinds.LastEvent) {
 	if entry == nil {
 		delete(l.entries, source)
 		return
@@ -88,7 +89,7 @@ func (l *ledger) firstOf(path events.StorePath) time.Time {
 }
 
 // all returns the last event of every source.
-func (l *ledger) all() map[events.Source]*lastEvent {
+func (l *ledger) all() map[events.Source]*kinds.LastEvent {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return maps.Clone(l.entries)
@@ -111,7 +112,7 @@ func (l *ledger) sources() []events.Source {
 func (l *ledger) forgetTombstones(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	maps.DeleteFunc(l.entries, func(source events.Source, entry *lastEvent) bool {
+	maps.DeleteFunc(l.entries, func(source events.Source, entry *kinds.LastEvent) bool {
 		expired := isExpired(entry, now, events.TombstoneTTL)
 		if expired {
 			delete(l.doubts, source)

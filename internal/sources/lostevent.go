@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/sources/kinds"
 )
 
 // merge returns the ledger's entry for a source whose last event on the stream is stored. It is a pure function.
@@ -13,10 +14,10 @@ import (
 //	none                  any                  stored
 //	any                   the same or later    stored: another watcher published it
 //	any                   earlier              known, as lost: the stream was rolled back, or created again
-func merge(known, stored *lastEvent) *lastEvent {
+func merge(known, stored *kinds.LastEvent) *kinds.LastEvent {
 	switch {
 	case !stored.IsReadable():
-		var entry lastEvent
+		var entry kinds.LastEvent
 		if known != nil {
 			entry = *known
 		}
@@ -29,7 +30,7 @@ func merge(known, stored *lastEvent) *lastEvent {
 }
 
 // follows reports whether the known event is later than the stored one, the last one that the stream has.
-func follows(known, stored *lastEvent) bool {
+func follows(known, stored *kinds.LastEvent) bool {
 	order := events.CompareVersions(known.ResourceVersion, stored.ResourceVersion)
 	if order == 0 && known.Verb() == events.VerbDeleted && stored.Verb() != events.VerbDeleted {
 		// A deletion has the version of the event before it. If the stored one has a higher sequence, another watcher has seen the source since.
@@ -44,7 +45,7 @@ func follows(known, stored *lastEvent) bool {
 }
 
 // missing returns the ledger's entry for a source that has no event on the stream. It is nil if there should be no event.
-func missing(known *lastEvent, now time.Time) *lastEvent {
+func missing(known *kinds.LastEvent, now time.Time) *kinds.LastEvent {
 	if !known.IsReadable() || isExpired(known, now, events.TombstoneTTL) {
 		return nil
 	}
@@ -52,7 +53,7 @@ func missing(known *lastEvent, now time.Time) *lastEvent {
 }
 
 // lostBehind returns a copy of an event that is marked as lost by the stream, and that supersedes the event with the given sequence.
-func lostBehind(known *lastEvent, seq uint64) *lastEvent {
+func lostBehind(known *kinds.LastEvent, seq uint64) *kinds.LastEvent {
 	entry := *known
 	entry.Seq, entry.Lost = seq, true
 	return &entry
@@ -61,7 +62,7 @@ func lostBehind(known *lastEvent, seq uint64) *lastEvent {
 // again returns an event as it was published if the stream has lost it, and false otherwise. It leaves out the fingerprint before the change. The time
 // is when the event is published again, with two exceptions: a secret in a store, because what is read there is compared with its time, and a
 // deletion.
-func again(last *lastEvent) (events.Change, bool) {
+func again(last *kinds.LastEvent) (events.Change, bool) {
 	if last == nil || !last.Lost {
 		return events.Change{}, false
 	}
@@ -75,15 +76,17 @@ func again(last *lastEvent) (events.Change, bool) {
 }
 
 // exists reports whether the source exists according to its last event.
-func exists(last *lastEvent) bool { return last.IsReadable() && last.Verb() != events.VerbDeleted }
+func exists(last *kinds.LastEvent) bool {
+	return last.IsReadable() && last.Verb() != events.VerbDeleted
+}
 
 // isAbout reports whether two events of a source can be read and are about the same state of the same object.
-func isAbout(a, b *lastEvent) bool {
+func isAbout(a, b *kinds.LastEvent) bool {
 	return a.IsReadable() && b.IsReadable() && a.Verb() == b.Verb() && a.UID == b.UID && a.ResourceVersion == b.ResourceVersion
 }
 
 // isSame reports whether two entries of a source are about the same event at the same place.
-func isSame(a, b *lastEvent) bool {
+func isSame(a, b *kinds.LastEvent) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
@@ -92,7 +95,7 @@ func isSame(a, b *lastEvent) bool {
 }
 
 // isExpired reports whether an event is a tombstone of at least the given age.
-func isExpired(last *lastEvent, now time.Time, age time.Duration) bool {
+func isExpired(last *kinds.LastEvent, now time.Time, age time.Duration) bool {
 	return last.Verb() == events.VerbDeleted && !now.Before(last.Time().Add(age))
 }
 
@@ -100,6 +103,6 @@ func isExpired(last *lastEvent, now time.Time, age time.Duration) bool {
 const tombstoneMargin = time.Hour
 
 // isHeld reports whether the stream must hold an event.
-func isHeld(last *lastEvent, now time.Time) bool {
+func isHeld(last *kinds.LastEvent, now time.Time) bool {
 	return last.Seq != 0 && !isExpired(last, now, events.TombstoneTTL-tombstoneMargin)
 }

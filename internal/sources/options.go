@@ -19,6 +19,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/health"
 	"github.com/keyturn/keyturn/internal/kube"
+	"github.com/keyturn/keyturn/internal/sources/kinds"
 	"github.com/keyturn/keyturn/internal/sources/openbao"
 )
 
@@ -71,7 +72,7 @@ type Options struct {
 // DefaultOptions returns the options to watch the kinds that every cluster has, in all namespaces.
 func DefaultOptions() Options {
 	return Options{
-		Kinds: defaultKinds(), Workers: 8, NamespaceBudget: 4 << 20, LookAgain: time.Minute, CheckStream: 30 * time.Second, Now: time.Now,
+		Kinds: kinds.DefaultNames(), Workers: 8, NamespaceBudget: 4 << 20, LookAgain: time.Minute, CheckStream: 30 * time.Second, Now: time.Now,
 		OpenBao: openbao.DefaultOptions(), Progress: func() *health.Progress { return nil },
 	}
 }
@@ -81,7 +82,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.KeyFile, "fingerprint-key-file", o.KeyFile,
 		"`file` with the fingerprint keys: one a line, at least 32 bytes in base64, the current one first. Create one with: openssl rand -base64 32")
 	flags.StringSliceVar(&o.Kinds, "sources", o.Kinds,
-		"comma-separated `kinds` of sources to watch: "+strings.Join(kindNames(), ", ")+"; empty watches secret stores only")
+		"comma-separated `kinds` of sources to watch: "+strings.Join(kinds.Names(), ", ")+"; empty watches secret stores only")
 	flags.StringSliceVar(&o.IgnoreNamespaces, "ignore-namespaces", o.IgnoreNamespaces,
 		"`namespaces` to ignore, separated by commas; cannot be combined with --namespaces")
 	flags.StringVar(&o.Selector, "selector", o.Selector, "label `selector` that sources must match; empty matches all")
@@ -122,9 +123,9 @@ func (o *Options) Validate() error {
 			errors.New("--fingerprint-key-file: is empty, want the path of a key file; make one with: openssl rand -base64 32"))
 	}
 	if len(o.Kinds) == 0 && !o.OpenBao.Enabled() {
-		problems = append(problems, fmt.Errorf("--sources: is empty, want any of %s, or --openbao-config", strings.Join(kindNames(), ", ")))
+		problems = append(problems, fmt.Errorf("--sources: is empty, want any of %s, or --openbao-config", strings.Join(kinds.Names(), ", ")))
 	}
-	if _, err := selectSources(o.Kinds); err != nil {
+	if _, err := kinds.Select(o.Kinds); err != nil {
 		problems = append(problems, err)
 	}
 	problems = append(problems, kube.ValidateIgnored(o.IgnoreNamespaces, o.Namespaces))

@@ -7,6 +7,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/sources/kinds"
 )
 
 // The delay before a source is retried doubles from retryFirst to retryMost. That is short, because a stream that lost a server is back within
@@ -27,7 +28,7 @@ type queueEntry struct {
 	// created reports that the object was created while the watcher ran, and gone that it was deleted, or left the selector.
 	created, gone bool
 	// first is the object as it was created; it may have changed since. It is nil if that is unknown.
-	first *object
+	first *kinds.Object
 	// held is the part of its namespace's budget that the source has reserved.
 	held reservation
 }

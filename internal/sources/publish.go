@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/sources/kinds"
 )
 
 // changePublisher publishes one event as the successor of another. An events.Bus implements it.
@@ -61,7 +62,7 @@ func (p *publisher) publish(ctx context.Context, change events.Change, expected 
 		span.SetAttributes(semconv.ErrorType(err))
 		return fmt.Errorf("publishing %s of %s: %w", change.Verb, change.Source, err)
 	}
-	entry, err := newLastEvent(seq, change)
+	entry, err := kinds.NewLastEvent(seq, change)
 	if err != nil {
 		return fmt.Errorf("keeping the published event of %s: %w", change.Source, err)
 	}

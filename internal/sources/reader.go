@@ -12,6 +12,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/backoff"
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/sources/kinds"
 )
 
 // stateReader reads the last events of the cluster's sources. An events.Bus implements it.
@@ -33,7 +34,7 @@ type ledgerReader struct {
 // readAll reads the last event of every source of the kinds. It retries until it succeeds, and returns false if ctx ended first.
 func (r *ledgerReader) readAll(ctx context.Context) bool {
 	return retryUntilDone(ctx, r.log, "last events", func() error {
-		return r.each(ctx, func(source events.Source, stored *lastEvent) {
+		return r.each(ctx, func(source events.Source, stored *kinds.LastEvent) {
 			r.ledger.set(source, merge(r.ledger.get(source), stored))
 		})
 	})
@@ -56,7 +57,7 @@ func retryUntilDone(ctx context.Context, log *slog.Logger, what string, read fun
 }
 
 // each calls fn for the last event of every source of the kinds. It may call fn twice for a source.
-func (r *ledgerReader) each(ctx context.Context, fn func(source events.Source, stored *lastEvent)) error {
+func (r *ledgerReader) each(ctx context.Context, fn func(source events.Source, stored *kinds.LastEvent)) error {
 	filters := make([]string, 0, len(r.kinds))
 	for _, kind := range r.kinds {
 		filters = append(filters, events.KindFilter(r.cluster, kind))
@@ -88,21 +89,21 @@ func (r *ledgerReader) refresh(ctx context.Context, source events.Source) error 
 
 // parse returns the last event of a subject and its source. If the event cannot be read, only its sequence is known, which the next event has to
 // supersede. It returns false if the subject is not that of a source.
-func (r *ledgerReader) parse(ctx context.Context, stored events.Stored) (events.Source, *lastEvent, bool) {
+func (r *ledgerReader) parse(ctx context.Context, stored events.Stored) (events.Source, *kinds.LastEvent, bool) {
 	change, err := stored.Change()
 	if now := r.now().UTC(); change.Time.After(now) {
 		// The clock of its watcher is ahead. What this one sees from now on is later.
 		change.Time = now
 	}
 	if err == nil {
-		var entry *lastEvent
-		if entry, err = newLastEvent(stored.Seq, change); err == nil {
+		var entry *kinds.LastEvent
+		if entry, err = kinds.NewLastEvent(stored.Seq, change); err == nil {
 			return change.Source, entry, true
 		}
 	}
 	r.log.WarnContext(ctx, "cannot read an event on the stream", "subject", stored.Subject, "err", err)
 	address, err := events.ParseSubject(stored.Subject)
-	return address.Source(), unreadableEvent(stored.Seq), err == nil
+	return address.Source(), kinds.UnreadableEvent(stored.Seq), err == nil
 }
 
 // tombstoneInterval is how often the ledger drops the deletions that the stream has dropped.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/sources/kinds"
 	"github.com/keyturn/keyturn/internal/sources/openbao"
 )
 
@@ -34,7 +35,7 @@ type reconciler struct {
 
 // assessor compares a source with the last event on its subject, which is nil if there is none.
 type assessor interface {
-	assess(source events.Source, before *lastEvent, entry queueEntry) assessment
+	assess(source events.Source, before *kinds.LastEvent, entry queueEntry) assessment
 }
 
 // kindLister reports whether the first list of a kind has been handled. An informerSet implements it.
@@ -55,7 +56,7 @@ type assessment struct {
 }
 
 // publishAgain returns the assessment of a source about which there is nothing new.
-func publishAgain(before *lastEvent) assessment {
+func publishAgain(before *kinds.LastEvent) assessment {
 	change, lost := again(before)
 	return assessment{change: change, publish: lost}
 }
@@ -110,7 +111,7 @@ func (r *reconciler) reconcile(ctx context.Context, source events.Source, entry 
 
 // leave ends the work on a source that has no event to publish, or none yet. A deletion may have to wait for the first list, but only if the last
 // event does not have it: the first list does not end while a permission is missing.
-func (r *reconciler) leave(source events.Source, before *lastEvent, found assessment, entry *queueEntry) error {
+func (r *reconciler) leave(source events.Source, before *kinds.LastEvent, found assessment, entry *queueEntry) error {
 	r.throttle.dropped(source.Namespace, &entry.held)
 	if exists(before) && entry.gone && !r.informers.hasListed(source.Kind) {
 		return errUndecided
@@ -151,7 +152,7 @@ func (r *reconciler) settle(source events.Source, found assessment, entry *queue
 // a change while it waits would go unnoticed. Neither does an event that the stream has lost, nor that of a secret in a store, which is in no
 // namespace. Until everything that existed at the start is on the stream, nothing is limited, because each source has at most one event. created is
 // needed because the event does not tell whether the object was created if the first event of its kind is always observed.
-func (r *reconciler) isLimited(before *lastEvent, change events.Change, created bool) bool {
+func (r *reconciler) isLimited(before *kinds.LastEvent, change events.Change, created bool) bool {
 	switch {
 	case change.Source.Namespace == "" || !r.readiness.complete.Load():
 		return false
@@ -163,18 +164,18 @@ func (r *reconciler) isLimited(before *lastEvent, change events.Change, created 
 
 // objectAssessor assesses the sources of one kind, which are cached objects. It finds no event while the cached object may be older than the last one.
 type objectAssessor struct {
-	kind      sourceKind
+	kind      kinds.Kind
 	informers *informerSet
 	ledger    *ledger
 	absence   *absence
 	pending   *pendingSources
-	view      view
+	view      kinds.View
 	now       func() time.Time
 	// selector selects objects by their labels. If it is set, an object that is not cached may still exist without the labels.
 	selector string
 }
 
-func (a *objectAssessor) assess(source events.Source, before *lastEvent, entry queueEntry) assessment {
+func (a *objectAssessor) assess(source events.Source, before *kinds.LastEvent, entry queueEntry) assessment {
 	kind, within := a.kind.Listing(), a.informers.scope
 	version := a.informers.version(kind.Kind, source.Namespace)
 	now := a.view.Cached.Lookup(source)
@@ -193,7 +194,7 @@ func (a *objectAssessor) assess(source events.Source, before *lastEvent, entry q
 	if kind.Part != nil && now == nil && !a.informers.hasListed(kind.Kind) {
 		return publishAgain(before) // A part may be listed before its source.
 	}
-	change, ok := a.kind.Assess(a.view, before, objectState{
+	change, ok := a.kind.Assess(a.view, before, kinds.State{
 		Now: now, First: entry.first, Created: entry.created,
 		Recent: before == nil && now != nil && a.absence.isRecent(now),
 	})

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/sources/kinds"
 )
 
 // extentReader reads what the stream holds. An events.Bus implements it.
@@ -150,7 +151,7 @@ func (r *recovery) compare(ctx context.Context) (bool, error) {
 	known := r.reader.ledger.all()
 	seen := make(map[events.Source]struct{}, len(known))
 	var absent, outdated int64
-	err := r.reader.each(ctx, func(source events.Source, stored *lastEvent) {
+	err := r.reader.each(ctx, func(source events.Source, stored *kinds.LastEvent) {
 		seen[source] = struct{}{}
 		entry := merge(known[source], stored)
 		if r.update(source, known[source], entry) && entry.Lost {
@@ -179,7 +180,7 @@ func (r *recovery) compare(ctx context.Context) (bool, error) {
 
 // update puts what is on the stream into the ledger, and queues the source. It returns false if the ledger knows it already, or a
 // later event that was published meanwhile, or if the source is not watched.
-func (r *recovery) update(source events.Source, known, entry *lastEvent) bool {
+func (r *recovery) update(source events.Source, known, entry *kinds.LastEvent) bool {
 	if isSame(known, entry) || !r.reader.ledger.replace(source, known, entry) || !r.informers.watches(source) {
 		return false
 	}

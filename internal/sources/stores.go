@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/sources/kinds"
 	"github.com/keyturn/keyturn/internal/sources/openbao"
 )
 
@@ -13,9 +14,9 @@ import (
 type storeKind struct {
 	feed      *openbao.Feed
 	sightings *sightings
-	restores  *restores
+	restores  *kinds.Restores
 	ledger    *ledger
-	ring      *keyring
+	ring      *kinds.Keyring
 	pending   *pendingSources
 }
 
@@ -32,7 +33,7 @@ func (s *storeKind) sight(seen openbao.Observation) bool {
 	source := seen.Path.Source()
 	before := s.ledger.get(source)
 	seen.Lasting = s.restores.Lasts(source, before, seen)
-	if isKnown(before, seen) {
+	if kinds.IsKnown(before, seen) {
 		return true
 	}
 	if !s.sightings.add(seen) {
@@ -42,12 +43,12 @@ func (s *storeKind) sight(seen openbao.Observation) bool {
 	return true
 }
 
-func (s *storeKind) assess(source events.Source, before *lastEvent, _ queueEntry) assessment {
+func (s *storeKind) assess(source events.Source, before *kinds.LastEvent, _ queueEntry) assessment {
 	seen := s.sightings.get(source)
 	if seen == nil {
 		return publishAgain(before)
 	}
-	change, ok := assessStore(s.ring, before, *seen, s.ledger.firstOf(seen.Path))
+	change, ok := kinds.AssessStore(s.ring, before, *seen, s.ledger.firstOf(seen.Path))
 	if !ok {
 		s.sightings.done(source, seen)
 		return publishAgain(before)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/annotations"
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/sources/kinds"
 	"github.com/keyturn/keyturn/internal/sources/openbao"
 )
 
@@ -37,7 +38,7 @@ func New(options Options) (*Watcher, error) {
 	if err := options.Validate(); err != nil {
 		return nil, err
 	}
-	ring, err := loadKeyring(options.KeyFile)
+	ring, err := kinds.LoadKeyring(options.KeyFile)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +59,7 @@ func New(options Options) (*Watcher, error) {
 	return w, nil
 }
 
-func (w *Watcher) wire(ring *keyring) error {
+func (w *Watcher) wire(ring *kinds.Keyring) error {
 	if err := w.addObjects(ring); err != nil {
 		return err
 	}
@@ -70,8 +71,8 @@ func (w *Watcher) wire(ring *keyring) error {
 }
 
 // addObjects adds the kinds whose sources are objects in the cluster.
-func (w *Watcher) addObjects(ring *keyring) error {
-	sources, err := selectSources(w.options.Kinds)
+func (w *Watcher) addObjects(ring *kinds.Keyring) error {
+	sources, err := kinds.Select(w.options.Kinds)
 	if err != nil {
 		return err
 	}
@@ -83,7 +84,7 @@ func (w *Watcher) addObjects(ring *keyring) error {
 	if err != nil {
 		return err
 	}
-	cached, contents := make(objectCache), newPodContents()
+	cached, contents := make(kinds.Cache), kinds.NewPodContents()
 	handler := &objectHandler{cached: cached, contents: contents, absence: w.absence, pending: w.pending}
 	within := scope{
 		names: w.options.Namespaces, ignored: w.options.IgnoreNamespaces, selected: newNamespaceFilter(w.options.Client, selector, handler),
@@ -97,7 +98,7 @@ func (w *Watcher) addObjects(ring *keyring) error {
 		client: w.options.Client, dynamic: w.options.Dynamic, ring: ring, keys: keys, selector: w.options.Selector, ignored: within.ignored,
 		handler: handler, errors: failures,
 	}
-	watched := view{Cached: cached, Contents: contents, Ring: ring, Now: w.options.Now, Queue: w.pending, Log: w.log}
+	watched := kinds.View{Cached: cached, Contents: contents, Ring: ring, Now: w.options.Now, Queue: w.pending, Log: w.log}
 	for _, kind := range sources {
 		listing := kind.Listing()
 		if err := w.addInformers(maker, kind); err != nil {
@@ -116,7 +117,7 @@ func (w *Watcher) addObjects(ring *keyring) error {
 	return nil
 }
 
-func (w *Watcher) addInformers(maker *informerMaker, kind listedKind) error {
+func (w *Watcher) addInformers(maker *informerMaker, kind kinds.Listed) error {
 	made, err := maker.makeAll(kind, w.informers.scope.listed())
 	if err != nil {
 		return err
@@ -129,7 +130,7 @@ func (w *Watcher) addInformers(maker *informerMaker, kind listedKind) error {
 }
 
 // addStores adds the kind of the secrets in stores, if any are watched.
-func (w *Watcher) addStores(ring *keyring) error {
+func (w *Watcher) addStores(ring *kinds.Keyring) error {
 	if !w.options.OpenBao.Enabled() {
 		return nil
 	}
@@ -139,7 +140,7 @@ func (w *Watcher) addStores(ring *keyring) error {
 		read := &references{client: w.options.Dynamic, namespaces: w.informers.scope.listed(), ignored: w.options.IgnoreNamespaces, log: w.log}
 		options.Referenced = read.list
 	}
-	w.stores = &storeKind{sightings: w.sightings, restores: newRestores(), ledger: w.ledger, ring: ring, pending: w.pending}
+	w.stores = &storeKind{sightings: w.sightings, restores: kinds.NewRestores(), ledger: w.ledger, ring: ring, pending: w.pending}
 	options.Known = w.stores.knownPaths
 	w.assessors[events.KindOpenBao] = w.stores
 	var err error

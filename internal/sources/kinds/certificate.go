@@ -1,4 +1,4 @@
-package sources
+package kinds
 
 import (
 	"strconv"
@@ -20,13 +20,13 @@ const (
 
 type certificateKind struct{}
 
-func (certificateKind) Listing() listing {
-	return listing{
+func (certificateKind) Listing() Listing {
+	return Listing{
 		Kind: events.KindCertificate, Resource: certmanagerv1.SchemeGroupVersion.WithResource("certificates"), Grant: grantCustom,
 	}
 }
 
-func (certificateKind) Reduce(_ *keyring, obj any) (*object, bool) {
+func (certificateKind) Reduce(_ *Keyring, obj any) (*Object, bool) {
 	resource, ok := obj.(*unstructured.Unstructured)
 	if !ok {
 		return nil, false
@@ -34,12 +34,12 @@ func (certificateKind) Reduce(_ *keyring, obj any) (*object, bool) {
 	return newStatusObject(events.KindCertificate, resource, issueStatus(resource)), true
 }
 
-func (certificateKind) Assess(v view, before *lastEvent, o objectState) (events.Change, bool) {
+func (certificateKind) Assess(v View, before *LastEvent, o State) (events.Change, bool) {
 	return assessStatus(v, before, o.Now, func(s status) status { return withSecret(v, o.Now.Source, s) })
 }
 
 // withSecret completes the status of a Certificate with the times in its Secret and with whether it is expiring.
-func withSecret(v view, certificate events.Source, s status) status {
+func withSecret(v View, certificate events.Source, s status) status {
 	secret := v.Cached.Lookup(events.Source{Kind: events.KindSecret, Namespace: certificate.Namespace, Name: s.fields.Secret})
 	s.fields = timesInSecret(s.fields, secret, certificate)
 	now := v.Now()
@@ -99,7 +99,7 @@ func issueStatus(resource *unstructured.Unstructured) *status {
 
 // timesInSecret replaces the times in a Certificate's status with those of the certificate in its Secret, which cert-manager writes first. The
 // Secret has no renewal time, so that is left out while the status still describes the certificate before.
-func timesInSecret(read events.Status, secret *object, certificate events.Source) events.Status {
+func timesInSecret(read events.Status, secret *Object, certificate events.Source) events.Status {
 	if secret == nil || secret.details == nil || secret.details.writer.Source != certificate.String() {
 		return read
 	}

@@ -1,4 +1,4 @@
-package sources
+package kinds
 
 import (
 	"slices"
@@ -16,24 +16,24 @@ var secretsStore = schema.GroupVersion{Group: "secrets-store.csi.x-k8s.io", Vers
 // driver reports for each pod in a podStatus.
 type secretProviderClassKind struct{}
 
-func (secretProviderClassKind) Listing() listing {
-	return listing{
+func (secretProviderClassKind) Listing() Listing {
+	return Listing{
 		Kind: events.KindSecretProviderClass, Resource: secretsStore.WithResource("secretproviderclasses"), Grant: grantSecretProviderClasses,
 		Part: podStatusKind{},
 	}
 }
 
-func (secretProviderClassKind) Reduce(_ *keyring, obj any) (*object, bool) {
+func (secretProviderClassKind) Reduce(_ *Keyring, obj any) (*Object, bool) {
 	resource, ok := obj.(*unstructured.Unstructured)
 	if !ok {
 		return nil, false
 	}
-	return &object{
+	return &Object{
 		Source: nameOf(events.KindSecretProviderClass, resource), UID: resource.GetUID(), ResourceVersion: resource.GetResourceVersion(),
 	}, true
 }
 
-func (secretProviderClassKind) Assess(v view, before *lastEvent, o objectState) (events.Change, bool) {
+func (secretProviderClassKind) Assess(v View, before *LastEvent, o State) (events.Change, bool) {
 	if o.Now == nil {
 		if !before.IsReadable() || before.Verb() == events.VerbDeleted {
 			return events.Change{}, false
@@ -59,7 +59,7 @@ func (secretProviderClassKind) Assess(v view, before *lastEvent, o objectState) 
 //	exists, gone   gets content older than the one that it had        changed: back to earlier content
 //	exists, gone   gets recent content newer than the one it had      none: it lags behind others
 //	gone           has the same content                               observed: the class exists again
-func compareClass(before *lastEvent, class *object, pods, news []podState) (events.Change, bool) {
+func compareClass(before *LastEvent, class *Object, pods, news []podState) (events.Change, bool) {
 	switch {
 	case len(news) > 0:
 		return changedClass(before, class, pods, news), true
@@ -74,7 +74,7 @@ func compareClass(before *lastEvent, class *object, pods, news []podState) (even
 
 // firstOfClass returns the event for a class that the stream does not know. Its content is what was last written into a running pod, or else that
 // of the oldest pod. It is not known yet whether other pods will get the content of a new one.
-func firstOfClass(class *object, pods []podState) (events.Change, bool) {
+func firstOfClass(class *Object, pods []podState) (events.Change, bool) {
 	if len(pods) == 0 {
 		return events.Change{}, false
 	}
@@ -88,13 +88,13 @@ func firstOfClass(class *object, pods []podState) (events.Change, bool) {
 }
 
 // newsOfClass returns the pods with a content that the last event does not know, the oldest write first.
-func newsOfClass(before *lastEvent, class *object, pods []podState) []podState {
+func newsOfClass(before *LastEvent, class *Object, pods []podState) []podState {
 	recent := before.recentSums()
 	var news []podState
 	for _, p := range pods {
 		// The publisher of a later state has seen this one.
-		isKnown := before.UID == string(class.UID) && events.CompareVersions(before.ResourceVersion, p.now.ResourceVersion) >= 0
-		if !isKnown && p.isNews(before.KeyID(), recent) {
+		IsKnown := before.UID == string(class.UID) && events.CompareVersions(before.ResourceVersion, p.now.ResourceVersion) >= 0
+		if !IsKnown && p.isNews(before.KeyID(), recent) {
 			news = append(news, p)
 		}
 	}
@@ -126,7 +126,7 @@ func (p podState) isNews(keyID string, recent []sum) bool {
 	return from > at
 }
 
-func changedClass(before *lastEvent, class *object, pods, news []podState) events.Change {
+func changedClass(before *LastEvent, class *Object, pods, news []podState) events.Change {
 	newest := news[len(news)-1].now
 	recent := recentUnder(newest.fingerprints[0].keyID, before, pods)
 	for _, p := range news {
@@ -139,7 +139,7 @@ func changedClass(before *lastEvent, class *object, pods, news []podState) event
 }
 
 // recentUnder returns the recent contents under the current key. Under another key, only contents that a pod has or had are known.
-func recentUnder(keyID string, before *lastEvent, pods []podState) []sum {
+func recentUnder(keyID string, before *LastEvent, pods []podState) []sum {
 	if before.KeyID() == keyID {
 		return slices.Clone(before.recentSums())
 	}
@@ -161,7 +161,7 @@ func recentUnder(keyID string, before *lastEvent, pods []podState) []sum {
 }
 
 // describeClass returns an event for the content that a pod has.
-func describeClass(class *object, verb events.Verb, content *object, recent []sum) events.Change {
+func describeClass(class *Object, verb events.Verb, content *Object, recent []sum) events.Change {
 	current := content.fingerprints[0]
 	return events.Change{
 		Verb: verb, Source: class.Source, UID: string(class.UID), ResourceVersion: content.ResourceVersion,

@@ -1,4 +1,4 @@
-package sources
+package kinds
 
 import (
 	"context"
@@ -56,7 +56,7 @@ func utc(t *metav1.Time) time.Time {
 
 // compareStatus returns the event for the status of an object, compared with the last event on its subject. It returns false if there is nothing to
 // publish. Like compare, it is a pure function, and it handles deleted and recreated objects in the same way.
-func compareStatus(before *lastEvent, now *object, current status, content []fingerprints) (events.Change, bool) {
+func compareStatus(before *LastEvent, now *Object, current status, content []fingerprints) (events.Change, bool) {
 	switch {
 	case now == nil && (!before.IsReadable() || before.Verb() == events.VerbDeleted):
 		return events.Change{}, false
@@ -83,7 +83,7 @@ func compareStatus(before *lastEvent, now *object, current status, content []fin
 	return describeStatus(now, current, current.verb, before, content[0]), true
 }
 
-func describeStatus(now *object, current status, verb events.Verb, before *lastEvent, content fingerprints) events.Change {
+func describeStatus(now *Object, current status, verb events.Verb, before *LastEvent, content fingerprints) events.Change {
 	change := events.Change{
 		Verb: verb, Source: now.Source, UID: string(now.UID), ResourceVersion: now.ResourceVersion,
 		Fingerprint: content.all.Text(content.keyID), Status: &current.fields,
@@ -98,7 +98,7 @@ func describeStatus(now *object, current status, verb events.Verb, before *lastE
 }
 
 // assessStatus compares the status of an object, as refined by refine, with the last event.
-func assessStatus(v view, before *lastEvent, now *object, refine func(status) status) (events.Change, bool) {
+func assessStatus(v View, before *LastEvent, now *Object, refine func(status) status) (events.Change, bool) {
 	switch {
 	case now == nil:
 		return compareStatus(before, nil, status{}, nil)

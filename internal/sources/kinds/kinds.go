@@ -1,4 +1,10 @@
-package sources
+// Package kinds knows the kinds of sources: how each is listed, which part of an object is kept, and which event tells its change. It makes no requests,
+// and has no state but what pods had mounted and which secrets of stores may be restored.
+//
+// Each kind is a value in the table sourceKinds. Objects are reduced to their names and keyed fingerprints before anything holds on to them. The content
+// of an ExternalSecret or a Certificate is its status. No workload depends on these: they cause changes of the Secrets that they write, whose events
+// name them. The secrets in stores are no objects; openbao observes them, and store.go compares the observations.
+package kinds
 
 import (
 	"fmt"
@@ -15,23 +21,23 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// listedKind is a kind of Kubernetes object that is listed and watched.
-type listedKind interface {
-	Listing() listing
+// Listed is a kind of Kubernetes object that is listed and watched.
+type Listed interface {
+	Listing() Listing
 	// Reduce returns the part of an object that is kept, and false for an object of another kind.
-	Reduce(ring *keyring, obj any) (*object, bool)
+	Reduce(ring *Keyring, obj any) (*Object, bool)
 }
 
-// sourceKind is a kind whose objects are sources. A new kind is one more file with one of these, and an entry in sourceKinds.
-type sourceKind interface {
-	listedKind
+// Kind is a kind whose objects are sources. A new kind is one more file with one of these, and an entry in sourceKinds.
+type Kind interface {
+	Listed
 	// Assess compares an object with the last event of its source, which is nil if there is none, and returns the next event. It returns false if
 	// there is nothing to publish. It does not set the cluster and the time. The event's Trace is that of its cause, if that is known.
-	Assess(v view, before *lastEvent, o objectState) (events.Change, bool)
+	Assess(v View, before *LastEvent, o State) (events.Change, bool)
 }
 
 // sourceKinds is the table of the kinds of sources.
-var sourceKinds = []sourceKind{configMapKind{}, secretKind{}, externalSecretKind{}, certificateKind{}, secretProviderClassKind{}}
+var sourceKinds = []Kind{configMapKind{}, secretKind{}, externalSecretKind{}, certificateKind{}, secretProviderClassKind{}}
 
 // The manifests that grant the permission to list and watch a kind.
 const (
@@ -40,8 +46,8 @@ const (
 	grantSecretProviderClasses = "deploy/components/secret-provider-classes/watcher.yaml"
 )
 
-// listing is how a kind is listed and watched.
-type listing struct {
+// Listing is how a kind is listed and watched.
+type Listing struct {
 	Kind     events.Kind
 	Resource schema.GroupVersionResource
 	// Grant is the manifest that grants the permission.
@@ -50,46 +56,46 @@ type listing struct {
 	Fields string
 	// Part is the kind of the objects that hold the content of a source. It is nil if the source itself holds it. Label selectors do not apply to
 	// a part.
-	Part listedKind
+	Part Listed
 	// Indexers index objects of a custom kind by more than their namespace.
 	Indexers cache.Indexers
 }
 
 // Name returns the plural in the API, with the group if there is one, for messages about permissions.
-func (l listing) Name() string { return l.Resource.GroupResource().String() }
+func (l Listing) Name() string { return l.Resource.GroupResource().String() }
 
 // IsCustom reports whether an API server may not have the kind.
-func (l listing) IsCustom() bool { return l.Resource.Group != "" }
+func (l Listing) IsCustom() bool { return l.Resource.Group != "" }
 
-// objectState is an object as the watcher knows it.
-type objectState struct {
+// State is an object as the watcher knows it.
+type State struct {
 	// Now is the cached object. It is nil if the object is gone.
-	Now *object
+	Now *Object
 	// First is the object as it was created; it may have changed since. It is nil if that is unknown.
-	First *object
+	First *Object
 	// Created reports that the object was created while the watcher ran, or after the one before, and Recent that an object that was never watched
 	// was created shortly before this watcher began.
 	Created, Recent bool
 }
 
-// view is what a kind may use to assess an object.
-type view struct {
-	Cached   objectCache
-	Contents *podContents
-	Ring     *keyring
+// View is what a kind may use to assess an object.
+type View struct {
+	Cached   Cache
+	Contents *PodContents
+	Ring     *Keyring
 	Now      func() time.Time
-	Queue    rechecker
+	Queue    Rechecker
 	Log      *slog.Logger
 }
 
-// rechecker assesses a source again after a delay.
-type rechecker interface {
+// Rechecker assesses a source again after a delay.
+type Rechecker interface {
 	AddAfter(source events.Source, delay time.Duration)
 }
 
-// transformOf reduces each object of a kind before anything holds on to it. With streaming lists this happens as each object arrives, so that not
+// Transform reduces each object of a kind before anything holds on to it. With streaming lists this happens as each object arrives, so that not
 // even the first list holds all values at once. keys has the names of the annotations by which a source is ignored or found.
-func transformOf(kind listedKind, ring *keyring, keys annotations.Reloader) cache.TransformFunc {
+func Transform(kind Listed, ring *Keyring, keys annotations.Reloader) cache.TransformFunc {
 	isRead := slices.Contains(events.SourceKinds(), kind.Listing().Kind)
 	return func(obj any) (any, error) {
 		reduced, ok := kind.Reduce(ring, obj)
@@ -103,13 +109,13 @@ func transformOf(kind listedKind, ring *keyring, keys annotations.Reloader) cach
 	}
 }
 
-// selectSources returns the table entries of the kinds. It returns an error for a kind that is unknown or listed twice.
-func selectSources(names []string) ([]sourceKind, error) {
-	var selected []sourceKind
+// Select returns the table entries of the kinds. It returns an error for a kind that is unknown or listed twice.
+func Select(names []string) ([]Kind, error) {
+	var selected []Kind
 	for n, name := range names {
-		i := slices.Index(kindNames(), name)
+		i := slices.Index(Names(), name)
 		if i < 0 {
-			return nil, fmt.Errorf("--sources: %q, want any of %s", name, strings.Join(kindNames(), ", "))
+			return nil, fmt.Errorf("--sources: %q, want any of %s", name, strings.Join(Names(), ", "))
 		}
 		if slices.Contains(names[:n], name) {
 			return nil, fmt.Errorf("--sources: %q, want each kind once", strings.Join(names, ","))
@@ -119,8 +125,8 @@ func selectSources(names []string) ([]sourceKind, error) {
 	return selected, nil
 }
 
-// kindNames lists the kinds of sources that can be watched.
-func kindNames() []string {
+// Names lists the kinds of sources that can be watched.
+func Names() []string {
 	names := make([]string, 0, len(sourceKinds))
 	for _, kind := range sourceKinds {
 		names = append(names, string(kind.Listing().Kind))
@@ -128,7 +134,7 @@ func kindNames() []string {
 	return names
 }
 
-// defaultKinds lists the kinds that every cluster has.
-func defaultKinds() []string {
+// DefaultNames lists the kinds that every cluster has.
+func DefaultNames() []string {
 	return []string{string(events.KindConfigMap), string(events.KindSecret)}
 }

@@ -1,4 +1,4 @@
-package sources
+package kinds
 
 import (
 	"strconv"
@@ -28,7 +28,7 @@ func storeRevision(seen openbao.Observation) string {
 }
 
 // nextRevision is storeRevision after an event. The store reports no time for some changes, so the previous event is used to distinguish them.
-func nextRevision(before *lastEvent, seen openbao.Observation) string {
+func nextRevision(before *LastEvent, seen openbao.Observation) string {
 	version := strconv.FormatInt(seen.Version, 10)
 	switch wasLive := before.Verb() != events.VerbDeleted; {
 	case seen.Request != "":

@@ -1,4 +1,4 @@
-package sources
+package kinds
 
 import (
 	"time"
@@ -6,25 +6,25 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// lastEvent is the last event on a source's subject.
-type lastEvent struct{ events.LastChange }
+// LastEvent is the last event on a source's subject.
+type LastEvent struct{ events.LastChange }
 
-// newLastEvent keeps what is needed of a change.
-func newLastEvent(seq uint64, change events.Change) (*lastEvent, error) {
+// NewLastEvent keeps what is needed of a change.
+func NewLastEvent(seq uint64, change events.Change) (*LastEvent, error) {
 	last, err := events.NewLastChange(seq, time.Time{}, change)
 	if err != nil {
 		return nil, err
 	}
-	return &lastEvent{LastChange: last}, nil
+	return &LastEvent{LastChange: last}, nil
 }
 
-// unreadableEvent is the last event of a source that could not be read. Only its sequence is known, which the next event has to supersede.
-func unreadableEvent(seq uint64) *lastEvent {
-	return &lastEvent{LastChange: events.LastChange{Seq: seq}}
+// UnreadableEvent is the last event of a source that could not be read. Only its sequence is known, which the next event has to supersede.
+func UnreadableEvent(seq uint64) *LastEvent {
+	return &LastEvent{LastChange: events.LastChange{Seq: seq}}
 }
 
 // rare returns the fields that few events have.
-func (l *lastEvent) rare() events.RareFields {
+func (l *LastEvent) rare() events.RareFields {
 	if l == nil || l.Rare == nil {
 		return events.RareFields{}
 	}
@@ -32,7 +32,7 @@ func (l *lastEvent) rare() events.RareFields {
 }
 
 // recentSums returns the fingerprints of the latest contents of the source, the current one last.
-func (l *lastEvent) recentSums() []sum {
+func (l *LastEvent) recentSums() []sum {
 	if recent := l.rare().Recent; len(recent) > 0 {
 		return recent
 	}
@@ -40,15 +40,15 @@ func (l *lastEvent) recentSums() []sum {
 }
 
 // IsReadable reports whether there is an event and its content is known.
-func (l *lastEvent) IsReadable() bool { return l != nil && l.Verb() != "" }
+func (l *LastEvent) IsReadable() bool { return l != nil && l.Verb() != "" }
 
 // isOf reports whether the event is about exactly this state of the object.
-func (l *lastEvent) isOf(now *object) bool {
+func (l *LastEvent) isOf(now *Object) bool {
 	return l.UID == string(now.UID) && l.ResourceVersion == now.ResourceVersion
 }
 
 // usedRequest returns the request that the source was last written for, as far as the stream knows.
-func (l *lastEvent) usedRequest() string {
+func (l *LastEvent) usedRequest() string {
 	cause := l.rare().Cause
 	if cause == nil {
 		return ""
@@ -61,7 +61,7 @@ func (l *lastEvent) usedRequest() string {
 }
 
 // statusRevision returns the revision of the last published status.
-func (l *lastEvent) statusRevision() string {
+func (l *LastEvent) statusRevision() string {
 	if status := l.rare().Status; status != nil {
 		return status.Revision
 	}
@@ -69,7 +69,7 @@ func (l *lastEvent) statusRevision() string {
 }
 
 // texts returns the fingerprints of the keys that existed, by name.
-func (l *lastEvent) texts() map[string]string {
+func (l *LastEvent) texts() map[string]string {
 	texts := make(map[string]string, len(l.Keys))
 	for _, k := range l.Keys {
 		if !k.IsGone() {
@@ -80,7 +80,7 @@ func (l *lastEvent) texts() map[string]string {
 }
 
 // content returns an event with the same content and the times at which the keys changed.
-func (l *lastEvent) content(verb events.Verb) events.Change {
+func (l *LastEvent) content(verb events.Verb) events.Change {
 	last := l.Change("", events.Source{})
 	return events.Change{
 		Verb: verb, UID: last.UID, ResourceVersion: last.ResourceVersion, Fingerprint: last.Fingerprint, Keys: last.Keys, Truncated: last.Truncated,

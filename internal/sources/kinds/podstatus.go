@@ -1,4 +1,4 @@
-package sources
+package kinds
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,14 +17,14 @@ const kindPodStatus events.Kind = "secretproviderclasspodstatus"
 // derive a version from the content, so it leaves the watcher only as a keyed fingerprint.
 type podStatusKind struct{}
 
-func (podStatusKind) Listing() listing {
-	return listing{
+func (podStatusKind) Listing() Listing {
+	return Listing{
 		Kind: kindPodStatus, Resource: secretsStore.WithResource("secretproviderclasspodstatuses"), Grant: grantSecretProviderClasses,
 		Indexers: cache.Indexers{classIndex: classOf},
 	}
 }
 
-func (podStatusKind) Reduce(ring *keyring, obj any) (*object, bool) {
+func (podStatusKind) Reduce(ring *Keyring, obj any) (*Object, bool) {
 	resource, ok := obj.(*unstructured.Unstructured)
 	if !ok {
 		return nil, false
@@ -56,9 +56,9 @@ type podStatusParts struct {
 
 // newPodStatus reduces a status to the fingerprint of its versions. There is no fingerprint while nothing is mounted. Two pods with the same
 // versions have the same fingerprint.
-func newPodStatus(ring *keyring, resource *unstructured.Unstructured) *object {
+func newPodStatus(ring *Keyring, resource *unstructured.Unstructured) *Object {
 	mounted := &podStatus{pod: podOf(resource), rewritten: resource.GetGeneration() > 1}
-	reduced := &object{
+	reduced := &Object{
 		Source: nameOf(kindPodStatus, resource), UID: resource.GetUID(), ResourceVersion: resource.GetResourceVersion(),
 		writtenAt: newestWrite(&metav1.ObjectMeta{
 			CreationTimestamp: resource.GetCreationTimestamp(), ManagedFields: resource.GetManagedFields(),
@@ -98,7 +98,7 @@ func podOf(resource *unstructured.Unstructured) types.UID {
 
 // classOf returns the keys of a status in classIndex.
 func classOf(obj any) ([]string, error) {
-	seen, ok := obj.(*object)
+	seen, ok := obj.(*Object)
 	if !ok || seen.About().Name == "" {
 		return nil, nil
 	}

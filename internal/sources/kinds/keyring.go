@@ -1,4 +1,4 @@
-package sources
+package kinds
 
 import (
 	"bufio"
@@ -19,9 +19,9 @@ import (
 // minKeyBytes is the length of the shortest accepted key: the output size of SHA-256, as RFC 2104 recommends.
 const minKeyBytes = 32
 
-// keyring holds the keys for fingerprints. New fingerprints are made with the first key. The others are kept to compare with events that were made
+// Keyring holds the keys for fingerprints. New fingerprints are made with the first key. The others are kept to compare with events that were made
 // with them, so that adding a key changes nothing.
-type keyring struct{ keys []ringKey }
+type Keyring struct{ keys []ringKey }
 
 type ringKey struct {
 	// id is eight hex digits derived from the key alone.
@@ -29,9 +29,9 @@ type ringKey struct {
 	secret []byte
 }
 
-// loadKeyring reads a key file: one key a line, at least 32 bytes in standard base64, the current key first. Empty lines and lines that begin with '#'
+// LoadKeyring reads a key file: one key a line, at least 32 bytes in standard base64, the current key first. Empty lines and lines that begin with '#'
 // are skipped.
-func loadKeyring(path string) (*keyring, error) {
+func LoadKeyring(path string) (*Keyring, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("--fingerprint-key-file: %w; make one with: openssl rand -base64 32", err)
@@ -43,8 +43,8 @@ func loadKeyring(path string) (*keyring, error) {
 	return ring, nil
 }
 
-func parseKeyring(content []byte) (*keyring, error) {
-	ring := &keyring{}
+func parseKeyring(content []byte) (*Keyring, error) {
+	ring := &Keyring{}
 	lines := bufio.NewScanner(bytes.NewReader(content))
 	for number := 1; lines.Scan(); number++ {
 		line := strings.TrimSpace(lines.Text())
@@ -81,7 +81,7 @@ func newKey(secret []byte) ringKey {
 }
 
 // fingerprint returns the fingerprints of a source's data with every key, in the order of the ring.
-func (r *keyring) fingerprint(source events.Source, data map[string][]byte) []fingerprints {
+func (r *Keyring) fingerprint(source events.Source, data map[string][]byte) []fingerprints {
 	names := slices.Sorted(maps.Keys(data))
 	result := make([]fingerprints, 0, len(r.keys))
 	for _, k := range r.keys {

@@ -1,4 +1,4 @@
-package sources
+package kinds
 
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -10,13 +10,13 @@ import (
 
 type externalSecretKind struct{}
 
-func (externalSecretKind) Listing() listing {
-	return listing{
+func (externalSecretKind) Listing() Listing {
+	return Listing{
 		Kind: events.KindExternalSecret, Resource: externalsecret.ExternalSecrets, Grant: grantCustom, Indexers: cache.Indexers{targetIndex: targets},
 	}
 }
 
-func (externalSecretKind) Reduce(_ *keyring, obj any) (*object, bool) {
+func (externalSecretKind) Reduce(_ *Keyring, obj any) (*Object, bool) {
 	resource, ok := obj.(*unstructured.Unstructured)
 	if !ok {
 		return nil, false
@@ -24,7 +24,7 @@ func (externalSecretKind) Reduce(_ *keyring, obj any) (*object, bool) {
 	return newStatusObject(events.KindExternalSecret, resource, syncStatus(resource)), true
 }
 
-func (externalSecretKind) Assess(v view, before *lastEvent, o objectState) (events.Change, bool) {
+func (externalSecretKind) Assess(v View, before *LastEvent, o State) (events.Change, bool) {
 	change, ok := assessStatus(v, before, o.Now, func(s status) status { return s })
 	if ok && o.Now != nil {
 		setCause(&change, events.Cause{}, o.Now.details.asked, before.usedRequest())
@@ -34,7 +34,7 @@ func (externalSecretKind) Assess(v view, before *lastEvent, o objectState) (even
 
 // targets returns the keys of an ExternalSecret in targetIndex.
 func targets(obj any) ([]string, error) {
-	seen, ok := obj.(*object)
+	seen, ok := obj.(*Object)
 	if !ok || seen.details.status == nil || seen.details.status.fields.Secret == "" {
 		return nil, nil
 	}

@@ -1,4 +1,4 @@
-package sources
+package kinds
 
 import (
 	"slices"
@@ -9,10 +9,10 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// podContents remembers which content of its SecretProviderClass each pod had when it was last compared with the stream, by the UID of the
+// PodContents remembers which content of its SecretProviderClass each pod had when it was last compared with the stream, by the UID of the
 // podStatus. The content that a pod starts with is not a change, and neither is content that other pods had before. It holds nothing that the next
 // watcher needs, and is safe for concurrent use.
-type podContents struct {
+type PodContents struct {
 	mu  sync.Mutex
 	had map[types.UID]podContent
 }
@@ -26,14 +26,14 @@ type podContent struct {
 
 // podState is the content of a class that a pod has, and the one that it had.
 type podState struct {
-	now *object
+	now *Object
 	had []fingerprints
 }
 
-func newPodContents() *podContents { return &podContents{had: make(map[types.UID]podContent)} }
+func NewPodContents() *PodContents { return &PodContents{had: make(map[types.UID]podContent)} }
 
 // Added records the status of a pod that is seen for the first time. Like Updated and Removed, it ignores objects of other kinds.
-func (c *podContents) Added(now *object) {
+func (c *PodContents) Added(now *Object) {
 	status := now.podStatus()
 	if status == nil {
 		return
@@ -47,7 +47,7 @@ func (c *podContents) Added(now *object) {
 
 // Updated records a new state of a status, or another status of the same name, as after an interrupted watch. If the status is now of another pod,
 // or if nothing was mounted before, the content is what a new pod starts with.
-func (c *podContents) Updated(before, now *object) {
+func (c *PodContents) Updated(before, now *Object) {
 	status, earlier := now.podStatus(), before.podStatus()
 	if status == nil || earlier == nil {
 		return
@@ -61,13 +61,13 @@ func (c *podContents) Updated(before, now *object) {
 }
 
 // Removed forgets the status of a pod.
-func (c *podContents) Removed(last *object) {
+func (c *PodContents) Removed(last *Object) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.had, last.UID)
 }
 
-func (c *podContents) put(status types.UID, content podContent) {
+func (c *PodContents) put(status types.UID, content podContent) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.had[status] = content
@@ -75,7 +75,7 @@ func (c *podContents) put(status types.UID, content podContent) {
 
 // of returns the states of the pods that have something mounted, the oldest status first. It leaves out a status that the handler has not received
 // yet: once it has, the class is assessed again.
-func (c *podContents) of(statuses []*object) []podState {
+func (c *PodContents) of(statuses []*Object) []podState {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var list []podState
@@ -90,7 +90,7 @@ func (c *podContents) of(statuses []*object) []podState {
 }
 
 // settle records the current content of the pods as what they had, except for the pods in news, whose content is not on the stream yet.
-func (c *podContents) settle(pods, news []podState) {
+func (c *PodContents) settle(pods, news []podState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, p := range pods {

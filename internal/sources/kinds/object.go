@@ -1,4 +1,4 @@
-package sources
+package kinds
 
 import (
 	"time"
@@ -14,8 +14,8 @@ import (
 // annotationIgnore, on a source, means that its changes roll nothing. It is like Reloader's annotation of the same name.
 const annotationIgnore = "keyturn.dev/ignore"
 
-// object is the part of a source that the informers cache: its name and its fingerprints.
-type object struct {
+// Object is the part of a source that the informers cache: its name and its fingerprints.
+type Object struct {
 	Source          events.Source
 	UID             types.UID
 	ResourceVersion string
@@ -53,10 +53,10 @@ type details struct {
 const creationTakes = 2 * time.Second
 
 // newObject reduces what the API server sent to an object. It keeps no reference to the data or the metadata.
-func newObject(ring *keyring, kind events.Kind, meta *metav1.ObjectMeta, data map[string][]byte) *object {
+func newObject(ring *Keyring, kind events.Kind, meta *metav1.ObjectMeta, data map[string][]byte) *Object {
 	source := nameOf(kind, meta)
 	written := newestWrite(meta)
-	return &object{
+	return &Object{
 		Source: source, UID: meta.UID, ResourceVersion: meta.ResourceVersion,
 		fingerprints: ring.fingerprint(source, data),
 		writtenAt:    written.Unix(),
@@ -66,7 +66,7 @@ func newObject(ring *keyring, kind events.Kind, meta *metav1.ObjectMeta, data ma
 }
 
 // heed applies the annotations of the source.
-func (o *object) heed(text map[string]string, keys annotations.Reloader) {
+func (o *Object) heed(text map[string]string, keys annotations.Reloader) {
 	o.ignore = text[annotationIgnore] == "true" || text[keys.Ignore] == "true"
 	o.match = text[keys.Match] == "true"
 	if hold := events.HoldText(text[events.AnnotationHold]); hold != "" {
@@ -78,7 +78,7 @@ func (o *object) heed(text map[string]string, keys annotations.Reloader) {
 }
 
 // hold returns why the source is on hold. It is empty if it is not.
-func (o *object) hold() string {
+func (o *Object) hold() string {
 	if o.details == nil {
 		return ""
 	}
@@ -86,10 +86,10 @@ func (o *object) hold() string {
 }
 
 // Created returns when the object was created, or zero if that is unknown.
-func (o *object) Created() time.Time { return timeOf(o.createdAt) }
+func (o *Object) Created() time.Time { return timeOf(o.createdAt) }
 
 // written returns the time of the newest write, or zero if that is unknown.
-func (o *object) written() time.Time { return timeOf(o.writtenAt) }
+func (o *Object) written() time.Time { return timeOf(o.writtenAt) }
 
 // timeOf returns the time of seconds since 1970, or zero if they are not positive.
 func timeOf(seconds int64) time.Time {
@@ -100,7 +100,7 @@ func timeOf(seconds int64) time.Time {
 }
 
 // About returns the source that the object belongs to: itself, unless it is a part of another one. Its name is empty if that cannot be read.
-func (o *object) About() events.Source {
+func (o *Object) About() events.Source {
 	if part := o.podStatus(); part != nil {
 		return part.class
 	}
@@ -108,10 +108,10 @@ func (o *object) About() events.Source {
 }
 
 // IsPart reports whether the object is a part of its source, which may outlast it.
-func (o *object) IsPart() bool { return o.podStatus() != nil }
+func (o *Object) IsPart() bool { return o.podStatus() != nil }
 
 // podStatus returns the reduced status of a pod, and nil for an object of another kind.
-func (o *object) podStatus() *podStatus {
+func (o *Object) podStatus() *podStatus {
 	if o.details == nil {
 		return nil
 	}
@@ -119,8 +119,8 @@ func (o *object) podStatus() *podStatus {
 }
 
 // newStatusObject reduces a custom resource to its status and the request in its annotations.
-func newStatusObject(kind events.Kind, meta metav1.Object, s *status) *object {
-	return &object{
+func newStatusObject(kind events.Kind, meta metav1.Object, s *status) *Object {
+	return &Object{
 		Source: nameOf(kind, meta), UID: meta.GetUID(), ResourceVersion: meta.GetResourceVersion(),
 		details: &details{asked: requestOf(meta.GetAnnotations()), status: s},
 	}
@@ -132,7 +132,7 @@ func nameOf(kind events.Kind, meta metav1.Object) events.Source {
 }
 
 // GetObjectMeta returns the metadata by which the informers know the object. It is made on demand: stored, it would be most of the object's size.
-func (o *object) GetObjectMeta() metav1.Object {
+func (o *Object) GetObjectMeta() metav1.Object {
 	return &metav1.ObjectMeta{
 		Name: o.Source.Name, Namespace: o.Source.Namespace, UID: o.UID, ResourceVersion: o.ResourceVersion,
 	}

@@ -1,4 +1,4 @@
-package sources
+package kinds
 
 import (
 	"cmp"
@@ -15,7 +15,7 @@ const maxGone = 64
 // assessContent compares the content of an object with the last event. An object that was created and then changed before anything was published is
 // compared with its first state: for workloads that may already have read that, it was changed and not created. An object that was created shortly
 // before it was first watched may be newer than the pods that read it.
-func assessContent(before *lastEvent, o objectState) (events.Change, bool) {
+func assessContent(before *LastEvent, o State) (events.Change, bool) {
 	change, ok := compare(before, o.Now, o.Created)
 	if !ok || o.Now == nil || before != nil {
 		return change, ok
@@ -30,7 +30,7 @@ func assessContent(before *lastEvent, o objectState) (events.Change, bool) {
 	if created.Fingerprint == change.Fingerprint {
 		return change, true
 	}
-	first, err := newLastEvent(0, created)
+	first, err := NewLastEvent(0, created)
 	if err != nil {
 		return change, true // At least the creation is published.
 	}
@@ -56,7 +56,7 @@ func assessContent(before *lastEvent, o objectState) (events.Change, bool) {
 //	exists, gone   temporary            none: wait for the real certificate
 //
 // Every event repeats when each key last changed: see events.Key.
-func compare(before *lastEvent, now *object, created bool) (events.Change, bool) {
+func compare(before *LastEvent, now *Object, created bool) (events.Change, bool) {
 	switch {
 	case now == nil && (!before.IsReadable() || before.Verb() == events.VerbDeleted):
 		return events.Change{}, false
@@ -103,7 +103,7 @@ func compare(before *lastEvent, now *object, created bool) (events.Change, bool)
 // holds returns the event for a source whose content has not changed but whose hold has, or that is ignored now. Changes of the source may wait,
 // for the hold or for something else, and there may be no other event that reports it. That it is not ignored any more is not reported: changes
 // that were forgotten stay so.
-func holds(before *lastEvent, now *object) (events.Change, bool) {
+func holds(before *LastEvent, now *Object) (events.Change, bool) {
 	isIgnored := now.ignore && !before.Ignore
 	if before.Verb() == events.VerbDeleted || now.hold() == before.rare().Hold && !isIgnored {
 		return events.Change{}, false
@@ -113,16 +113,16 @@ func holds(before *lastEvent, now *object) (events.Change, bool) {
 
 // isOfHold reports whether an event only reports a new hold, or that the source is ignored now: the source existed before, and its content has not
 // changed.
-func isOfHold(before *lastEvent, change events.Change) bool {
+func isOfHold(before *LastEvent, change events.Change) bool {
 	return before.IsReadable() && change.Verb == events.VerbObserved && change.Previous == ""
 }
 
 // isAheadOf reports whether the event is about a later state of the object.
-func (l *lastEvent) isAheadOf(now *object) bool {
+func (l *LastEvent) isAheadOf(now *Object) bool {
 	return l.UID == string(now.UID) && events.CompareVersions(l.ResourceVersion, now.ResourceVersion) > 0
 }
 
-func appeared(now *object, created bool) events.Change {
+func appeared(now *Object, created bool) events.Change {
 	if !created {
 		return describe(now, events.VerbObserved, nil)
 	}
@@ -135,7 +135,7 @@ func appeared(now *object, created bool) events.Change {
 }
 
 // reappeared returns the event for a source that exists again with the content of the last event.
-func reappeared(before *lastEvent, now *object, created bool) events.Change {
+func reappeared(before *LastEvent, now *Object, created bool) events.Change {
 	change := describe(now, events.VerbObserved, before)
 	change.Previous = before.Fingerprint()
 	if created && before.Verb() == events.VerbDeleted {
@@ -151,7 +151,7 @@ func markAppeared(change *events.Change) {
 }
 
 // differs returns the event for changed content. The names are the keys that may have changed.
-func differs(before *lastEvent, now *object, created bool, names []string) events.Change {
+func differs(before *LastEvent, now *Object, created bool, names []string) events.Change {
 	change := describe(now, events.VerbChanged, before)
 	change.Previous = before.Fingerprint()
 	change.Created = before.Verb() == events.VerbDeleted
@@ -165,7 +165,7 @@ func differs(before *lastEvent, now *object, created bool, names []string) event
 
 // describe returns an event for the object, with the times at which its keys changed from the last event. A time later than the object's own is
 // from a cluster that this one has replaced: everything that is later compared with it would count as older forever.
-func describe(now *object, verb events.Verb, before *lastEvent) events.Change {
+func describe(now *Object, verb events.Verb, before *LastEvent) events.Change {
 	current := now.fingerprints[0]
 	change := events.Change{
 		Verb: verb, Source: now.Source, UID: string(now.UID), ResourceVersion: now.ResourceVersion,

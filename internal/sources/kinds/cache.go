@@ -1,4 +1,4 @@
-package sources
+package kinds
 
 import (
 	"k8s.io/client-go/tools/cache"
@@ -12,16 +12,16 @@ const (
 	classIndex  = "class"
 )
 
-// objectCache holds what the informers cache, by kind: one indexer for each namespace that is listed.
-type objectCache map[events.Kind][]cache.Indexer
+// Cache holds what the informers cache, by kind: one indexer for each namespace that is listed.
+type Cache map[events.Kind][]cache.Indexer
 
 // Lookup returns the object as it was last seen, or nil.
-func (c objectCache) Lookup(source events.Source) *object {
+func (c Cache) Lookup(source events.Source) *Object {
 	key := source.Namespace + "/" + source.Name
 	for _, indexer := range c[source.Kind] {
 		found, ok, err := indexer.GetByKey(key)
 		if err == nil && ok {
-			if seen, ok := found.(*object); ok {
+			if seen, ok := found.(*Object); ok {
 				return seen
 			}
 		}
@@ -30,8 +30,8 @@ func (c objectCache) Lookup(source events.Source) *object {
 }
 
 // InNamespace lists the objects of every kind in a namespace.
-func (c objectCache) InNamespace(namespace string) []*object {
-	var found []*object
+func (c Cache) InNamespace(namespace string) []*Object {
+	var found []*Object
 	for kind := range c {
 		found = append(found, c.find(kind, cache.NamespaceIndex, namespace)...)
 	}
@@ -39,24 +39,24 @@ func (c objectCache) InNamespace(namespace string) []*object {
 }
 
 // writersTo lists the ExternalSecrets that have a Secret as their target.
-func (c objectCache) writersTo(secret events.Source) []*object {
+func (c Cache) writersTo(secret events.Source) []*Object {
 	return c.find(events.KindExternalSecret, targetIndex, secret.Namespace+"/"+secret.Name)
 }
 
 // podStatuses lists the statuses of the pods that have a SecretProviderClass mounted.
-func (c objectCache) podStatuses(class events.Source) []*object {
+func (c Cache) podStatuses(class events.Source) []*Object {
 	return c.find(kindPodStatus, classIndex, class.Namespace+"/"+class.Name)
 }
 
-func (c objectCache) find(kind events.Kind, index, key string) []*object {
-	var list []*object
+func (c Cache) find(kind events.Kind, index, key string) []*Object {
+	var list []*Object
 	for _, indexer := range c[kind] {
 		found, err := indexer.ByIndex(index, key)
 		if err != nil {
 			continue // The index exists: the informer was made with it.
 		}
 		for _, obj := range found {
-			if seen, ok := obj.(*object); ok {
+			if seen, ok := obj.(*Object); ok {
 				list = append(list, seen)
 			}
 		}

@@ -1,4 +1,4 @@
-package sources
+package kinds
 
 import (
 	"cmp"
@@ -60,7 +60,7 @@ func externalSecretOwner(meta *metav1.ObjectMeta) string {
 
 // writerOf returns who writes a Secret and which request it was last written for. A request on the Secret itself comes first; if that was used
 // before, the request on the ExternalSecret counts.
-func writerOf(cached objectCache, secret *object, used string) (events.Cause, request) {
+func writerOf(cached Cache, secret *Object, used string) (events.Cause, request) {
 	var own details
 	if secret.details != nil {
 		own = *secret.details
@@ -83,7 +83,7 @@ func writerOf(cached objectCache, secret *object, used string) (events.Cause, re
 // externalSecretWriting returns the ExternalSecret that writes a Secret: the named one (externalsecret/<name>), or if the name is empty one that
 // has the Secret as its target. If there are several, it prefers one with an unused request. It returns nil if none is known, for example because
 // ExternalSecrets are not watched.
-func externalSecretWriting(cached objectCache, secret events.Source, name, used string) *object {
+func externalSecretWriting(cached Cache, secret events.Source, name, used string) *Object {
 	if name != "" {
 		return cached.Lookup(events.Source{
 			Kind: events.KindExternalSecret, Namespace: secret.Namespace, Name: strings.TrimPrefix(name, string(events.KindExternalSecret)+"/"),
@@ -93,13 +93,13 @@ func externalSecretWriting(cached objectCache, secret events.Source, name, used 
 	if len(writers) == 0 {
 		return nil
 	}
-	asked := func(o *object) int {
+	asked := func(o *Object) int {
 		if event := o.details.asked.event; event != "" && event != used {
 			return 0
 		}
 		return 1
 	}
-	return slices.MinFunc(writers, func(a, b *object) int {
+	return slices.MinFunc(writers, func(a, b *Object) int {
 		return cmp.Or(asked(a)-asked(b), cmp.Compare(a.Source.Name, b.Source.Name))
 	})
 }

@@ -1,4 +1,4 @@
-package sources
+package kinds
 
 import (
 	"maps"
@@ -14,13 +14,13 @@ const unreadSecrets = "type!=helm.sh/release.v1,type!=bootstrap.kubernetes.io/to
 
 type secretKind struct{}
 
-func (secretKind) Listing() listing {
-	return listing{
+func (secretKind) Listing() Listing {
+	return Listing{
 		Kind: events.KindSecret, Resource: corev1.SchemeGroupVersion.WithResource("secrets"), Grant: grantBase, Fields: unreadSecrets,
 	}
 }
 
-func (secretKind) Reduce(ring *keyring, obj any) (*object, bool) {
+func (secretKind) Reduce(ring *Keyring, obj any) (*Object, bool) {
 	secret, ok := obj.(*corev1.Secret)
 	if !ok {
 		return nil, false
@@ -31,7 +31,7 @@ func (secretKind) Reduce(ring *keyring, obj any) (*object, bool) {
 	return reduced, true
 }
 
-func (secretKind) Assess(v view, before *lastEvent, o objectState) (events.Change, bool) {
+func (secretKind) Assess(v View, before *LastEvent, o State) (events.Change, bool) {
 	change, ok := assessContent(before, o)
 	if ok && o.Now != nil {
 		writer, asked := writerOf(v.Cached, o.Now, before.usedRequest())
@@ -61,11 +61,11 @@ func secretDetails(secret *corev1.Secret) *details {
 
 type configMapKind struct{}
 
-func (configMapKind) Listing() listing {
-	return listing{Kind: events.KindConfigMap, Resource: corev1.SchemeGroupVersion.WithResource("configmaps"), Grant: grantBase}
+func (configMapKind) Listing() Listing {
+	return Listing{Kind: events.KindConfigMap, Resource: corev1.SchemeGroupVersion.WithResource("configmaps"), Grant: grantBase}
 }
 
-func (configMapKind) Reduce(ring *keyring, obj any) (*object, bool) {
+func (configMapKind) Reduce(ring *Keyring, obj any) (*Object, bool) {
 	configMap, ok := obj.(*corev1.ConfigMap)
 	if !ok {
 		return nil, false
@@ -79,6 +79,6 @@ func (configMapKind) Reduce(ring *keyring, obj any) (*object, bool) {
 	return newObject(ring, events.KindConfigMap, &configMap.ObjectMeta, data), true
 }
 
-func (configMapKind) Assess(_ view, before *lastEvent, o objectState) (events.Change, bool) {
+func (configMapKind) Assess(_ View, before *LastEvent, o State) (events.Change, bool) {
 	return assessContent(before, o)
 }

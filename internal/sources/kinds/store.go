@@ -1,4 +1,4 @@
-package sources
+package kinds
 
 import (
 	"strconv"
@@ -21,7 +21,7 @@ type storeState struct {
 }
 
 // inStore returns the state of a secret in a store. It is nil if there is no event, or one whose resourceVersion is not a time.
-func (l *lastEvent) inStore() *storeState {
+func (l *LastEvent) inStore() *storeState {
 	store := l.rare().Store
 	if store == nil {
 		return nil
@@ -35,8 +35,8 @@ func (l *lastEvent) inStore() *storeState {
 	}
 }
 
-// assessStore returns the event for an observation of a secret in a store: see compareStore.
-func assessStore(ring *keyring, before *lastEvent, seen openbao.Observation, first time.Time) (events.Change, bool) {
+// AssessStore returns the event for an observation of a secret in a store: see compareStore.
+func AssessStore(ring *Keyring, before *LastEvent, seen openbao.Observation, first time.Time) (events.Change, bool) {
 	change, ok := compareStore(before, seen, first)
 	if ok {
 		current := ring.fingerprint(change.Source, storeContent(change))[0]
@@ -58,7 +58,7 @@ func assessStore(ring *keyring, before *lastEvent, seen openbao.Observation, fir
 //	any             an earlier state   none; rotated if it lasts
 //
 // first is when the first secret of the same mount was seen, or zero. A secret older than that existed before the store was watched.
-func compareStore(before *lastEvent, seen openbao.Observation, first time.Time) (events.Change, bool) {
+func compareStore(before *LastEvent, seen openbao.Observation, first time.Time) (events.Change, bool) {
 	recorded, live := before.inStore(), seen.State == openbao.Live
 	change := events.Change{
 		Source: seen.Path.Source(), Verb: events.VerbRotated, UID: seen.Path.Store, Truncated: true, WrittenAt: seen.At.UTC(),
@@ -85,7 +85,7 @@ func compareStore(before *lastEvent, seen openbao.Observation, first time.Time) 
 		default:
 			change.Created = seen.Version == 1 || seen.Operation == "create"
 		}
-	case isKnown(before, seen):
+	case IsKnown(before, seen):
 		return events.Change{}, false
 	default:
 		change.ChangedAt, change.CreatedAt = before.ChangedAt, before.CreatedAt
@@ -118,8 +118,8 @@ func isNew(seen openbao.Observation, at, first time.Time) bool {
 	return !first.IsZero() && at.After(first)
 }
 
-// isKnown reports whether the last event is about the observed state or a later one. It returns false if there is no event.
-func isKnown(before *lastEvent, seen openbao.Observation) bool {
+// IsKnown reports whether the last event is about the observed state or a later one. It returns false if there is no event.
+func IsKnown(before *LastEvent, seen openbao.Observation) bool {
 	recorded := before.inStore()
 	if recorded == nil {
 		return false
@@ -144,7 +144,7 @@ func isKnown(before *lastEvent, seen openbao.Observation) bool {
 
 // isOlder reports whether a state that was read is earlier than that of the last event. Such a state comes from a server that lags behind. A state
 // that was written later does not count as older: then the secret was created again.
-func isOlder(before *lastEvent, seen openbao.Observation) bool {
+func isOlder(before *LastEvent, seen openbao.Observation) bool {
 	recorded, wasLive := before.inStore(), before.Verb() != events.VerbDeleted
 	return seen.State == openbao.Live && !seen.At.After(recorded.at) && (wasLive || seen.Version < recorded.version)
 }
@@ -159,9 +159,9 @@ func latest(a, b time.Time) time.Time {
 // maxLag is how long reads must agree on an older state until it counts. No server of a store lags behind that long.
 const maxLag = 5 * time.Minute
 
-// restores finds the secrets of stores that were restored from a snapshot: reads keep returning an older state than that of the last event. The
+// Restores finds the secrets of stores that were restored from a snapshot: reads keep returning an older state than that of the last event. The
 // states of an engine without versions are ordered by the clocks of the store's servers, of which one may be late. It is safe for concurrent use.
-type restores struct {
+type Restores struct {
 	mu    sync.Mutex
 	older map[events.Source]olderState
 }
@@ -172,10 +172,10 @@ type olderState struct {
 	since    time.Time
 }
 
-func newRestores() *restores { return &restores{older: make(map[events.Source]olderState)} }
+func NewRestores() *Restores { return &Restores{older: make(map[events.Source]olderState)} }
 
 // Lasts records what was read about a secret. It reports whether reads have returned an older state than that of the last event for at least maxLag.
-func (r *restores) Lasts(source events.Source, before *lastEvent, seen openbao.Observation) bool {
+func (r *Restores) Lasts(source events.Source, before *LastEvent, seen openbao.Observation) bool {
 	recorded := before.inStore()
 	if recorded == nil || !seen.ReadAt.After(recorded.seenAt) {
 		return false
