@@ -4,17 +4,19 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/sources/kinds"
 )
 
 // createdObject is a Secret that was created, and last written some time later.
-func createdObject(created time.Time, written time.Duration) *object {
-	return newObject(keyringOf(1), events.KindSecret, &metav1.ObjectMeta{
-		Namespace: testSource.Namespace, Name: testSource.Name, CreationTimestamp: metav1.NewTime(created),
-		ManagedFields: []metav1.ManagedFieldsEntry{{Time: &metav1.Time{Time: created.Add(written)}}},
-	}, nil)
+func createdObject(t *testing.T, created time.Time, written time.Duration) *kinds.Object {
+	secret := secretOf(testSource.Namespace, testSource.Name, "u", "1", "one")
+	secret.CreationTimestamp = metav1.NewTime(created)
+	secret.ManagedFields = []metav1.ManagedFieldsEntry{{Time: &metav1.Time{Time: created.Add(written)}}}
+	return reducedOf(t, secret)
 }
 
 func TestAnObjectThatCameIntoScopeByALabelIsNotNew(t *testing.T) {
@@ -25,13 +27,13 @@ func TestAnObjectThatCameIntoScopeByALabelIsNotNew(t *testing.T) {
 		want     bool
 	}{
 		{"an object that nobody wrote since is new", "tier=web", 0, true},
-		{"an object whose times differ by a little is new", "tier=web", creationTakes, true},
-		{"an object that was written since has come by a label", "tier=web", creationTakes + time.Second, false},
+		{"an object whose times differ by a little is new", "tier=web", 2 * time.Second, true},
+		{"an object that was written since has come by a label", "tier=web", 2*time.Second + time.Second, false},
 		{"an object that was written since is new where labels do not matter", "", time.Hour, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			a := &absence{scope: events.Scope{Kinds: []events.Kind{events.KindSecret}, Selector: tt.selector}}
-			if got := a.isNew(createdObject(epoch, tt.written), false); got != tt.want {
+			if got := a.isNew(createdObject(t, epoch, tt.written), false); got != tt.want {
 				t.Errorf("new: got %t, want %t", got, tt.want)
 			}
 		})
@@ -71,17 +73,17 @@ func TestAnObjectOfTheFirstListIsNewIfItWasCreatedAfterItsScopeWasWatched(t *tes
 		{"never watched, and created later", nil, 101 * time.Hour, false, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			a := &absence{scope: scope, known: newLedger(nil), began: epoch.Add(began * time.Hour), earlier: tt.earlier}
-			o := createdObject(epoch.Add(tt.created), 0)
+			a := &absence{scope: scope, known: newLedger(), began: epoch.Add(began * time.Hour), earlier: tt.earlier}
+			o := createdObject(t, epoch.Add(tt.created), 0)
 			if isNew, isRecent := a.isNew(o, true), a.isRecent(o); isNew != tt.isNew || isRecent != tt.isRecent {
 				t.Errorf("new %t, recent %t; want %t, %t", isNew, isRecent, tt.isNew, tt.isRecent)
 			}
 		})
 	}
 	t.Run("the last event of a source cannot be read", func(t *testing.T) {
-		a := &absence{scope: scope, known: newLedger(nil), began: epoch, earlier: []events.Watched{until(0, scope)}}
-		a.known.set(testSource, unreadableEvent(7))
-		o := createdObject(epoch, 0)
+		a := &absence{scope: scope, known: newLedger(), began: epoch, earlier: []events.Watched{until(0, scope)}}
+		a.known.set(testSource, kinds.UnreadableEvent(7))
+		o := createdObject(t, epoch, 0)
 		if a.isNew(o, true) {
 			t.Error("it is new in the first list, want it known")
 		}
@@ -90,20 +92,94 @@ func TestAnObjectOfTheFirstListIsNewIfItWasCreatedAfterItsScopeWasWatched(t *tes
 		}
 	})
 	t.Run("an object without a time", func(t *testing.T) {
-		a := &absence{scope: scope, known: newLedger(nil), began: epoch, earlier: []events.Watched{until(0, scope)}}
-		if o := objectOf(keyringOf(1), "u", 1, nil); a.isNew(o, true) || a.isRecent(o) {
+		a := &absence{scope: scope, known: newLedger(), began: epoch, earlier: []events.Watched{until(0, scope)}}
+		if o := objectOf(t, "u", 1, "one"); a.isNew(o, true) || a.isRecent(o) {
 			t.Error("it is new, or recent")
 		}
 	})
 }
 
-func TestASourceIsRecentOnlyIfTheStreamHasNoEventOfIt(t *testing.T) {
-	now, unreadable := objectOf(keyringOf(1), "u", 5, nil), unreadableEvent(7)
-	recent := view{isRecent: func(*object) bool { return true }}
-	if change, _ := assessContent(recent, unreadable, now, false); !change.Since.IsZero() || change.CreatedAt != "" {
-		t.Errorf("since %s, created at %q; want neither, because the source was known", change.Since, change.CreatedAt)
+// createdAt returns the Secret as the API server creates it at the given time.
+func createdAt(secret *corev1.Secret, at time.Time) *corev1.Secret {
+	secret.CreationTimestamp = metav1.NewTime(at.Truncate(time.Second))
+	return secret
+}
+
+// hasWatched waits until a watcher has recorded on the stream that it is watching.
+func (b *bench) hasWatched() {
+	b.Helper()
+	b.eventually("the watcher has said that it watches", func() bool {
+		list, err := b.bus.Watched(b.Context())
+		return err == nil && len(list) == 1
+	})
+}
+
+func TestASourceThatWasCreatedWhileNoWatcherRanIsAChange(t *testing.T) {
+	b := newBench(t, secretOf("shop", "db", "u1", "1", "one"))
+	stop := b.ready(b.options())
+	b.hasWatched()
+	stop()
+	b.create(createdAt(secretOf("shop", "new", "u2", "2", "one"), time.Now()))
+	b.create(createdAt(secretOf("shop", "restored", "u3", "3", "one"), time.Now().Add(-24*time.Hour)))
+	options := b.options()
+	options.Workers = 1
+	b.ready(options)()
+	got := b.history()
+	if len(got) == 3 && got[1] > got[2] { // a list has no order
+		got[1], got[2] = got[2], got[1]
 	}
-	if change, _ := assessContent(recent, nil, now, false); change.CreatedAt != "5" {
-		t.Errorf("created at %q without an event, want 5", change.CreatedAt)
+	want := []string{"secret/db observed u1/1 {a b} []", "secret/new changed u2/2@2 {a b} [a b] created", "secret/restored observed u3/3 {a b} []"}
+	wantEqual(t, "events", want, got)
+}
+
+func TestWhatAWatcherSaysThatItWatchesSurvivesALossOfTheStream(t *testing.T) {
+	b := newBench(t, secretOf("shop", "db", "u1", "1", "one"))
+	stop := b.ready(b.watchful())
+	b.hasWatched()
+	b.purge()
+	b.hasWatched()
+	stop()
+	b.create(createdAt(secretOf("shop", "new", "u2", "2", "one"), time.Now()))
+	b.ready(b.options())()
+	b.wantState(map[string]string{"secret/db": "observed u1/1 {a b} []", "secret/new": "changed u2/2@2 {a b} [a b] created"})
+}
+
+func TestANamespaceThatIsCreatedBringsWhatIsNew(t *testing.T) {
+	b := newBench(t, secretOf("shop", "db", "u1", "1", "one"), namespaceOf("shop", "1", "a"), namespaceOf("bank", "1", "b"))
+	options := b.options()
+	options.NamespaceSelector = "team=a"
+	w, stop := b.startReady(options)
+	defer stop()
+	// The watch of namespaces is behind that of Secrets.
+	b.create(secretOf("bank", "new", "u2", "2", "one"))
+	b.create(secretOf("late", "new", "u3", "3", "one"))
+	b.create(secretOf("shop", "new", "u4", "4", "one"))
+	b.eventually("what is in a known one is told", func() bool { return len(b.history()) == 2 })
+	<-w.pending.quiet()
+	if _, err := b.client.CoreV1().Namespaces().Update(t.Context(), namespaceOf("bank", "5", "a"), metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	b.eventually("what is in the labelled one is told", func() bool { return len(b.history()) == 3 })
+	if _, err := b.client.CoreV1().Namespaces().Create(t.Context(), namespaceOf("late", "6", "a"), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	b.eventually("what is in the new one is told", func() bool { return len(b.history()) == 4 })
+	want := []string{"secret/new observed u2/2 {a b} []", "secret/new changed u3/3@3 {a b} [a b] created"}
+	wantEqual(t, "events", want, b.history()[2:])
+}
+
+func TestASourceThatIsFirstSeenShortlyAfterItsCreationSaysWhenThatWas(t *testing.T) {
+	at := time.Now().Add(-time.Minute).Truncate(time.Second).UTC()
+	b := newBench(t, createdAt(secretOf("shop", "db", "u1", "1", "one"), at))
+	defer b.ready(b.options())()
+	b.want("secret/db observed u1/1 {a b} []")
+	first := b.changes()[0]
+	if !first.Since.Equal(at) || first.CreatedAt != "1" {
+		t.Errorf("since %s, created at %q; want %s and 1", first.Since, first.CreatedAt, at)
+	}
+	b.update(createdAt(secretOf("shop", "db", "u1", "2", "two"), at))
+	b.want("secret/db observed u1/1 {a b} []", "secret/db changed u1/2@2 {a@2 b} [a] previous")
+	if next := b.changes()[1]; !next.Since.Equal(at) || next.CreatedAt != "1" {
+		t.Errorf("the next event: since %s, created at %q; want %s and 1", next.Since, next.CreatedAt, at)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/annotations"
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/sources/kinds"
 )
 
 // allocationsOfAChange is how many allocations a change of a Secret with two keys costs the watcher: from the object that the API server sends
@@ -47,8 +48,9 @@ type secretTurns struct {
 
 func newSecretTurns(tb testing.TB, turns int) *secretTurns {
 	tb.Helper()
+	kind := kindOf(tb, events.KindSecret)
 	r := &secretTurns{
-		TB: tb, reduce: secretSource.transform(keyringOf(1), annotations.Default()), pending: newPendingSources(time.Now),
+		TB: tb, reduce: kinds.Transform(kind, ringOf(tb), annotations.Default()), pending: newPendingSources(time.Now),
 		cached: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
 	}
 	for i := range turns {
@@ -58,17 +60,15 @@ func newSecretTurns(tb testing.TB, turns int) *secretTurns {
 		r.secrets = append(r.secrets, secret)
 	}
 	tb.Cleanup(r.pending.shutDown)
-	known := newLedger(nil)
-	log := slog.New(slog.DiscardHandler)
-	kind := secretSource
-	eyes := view{
-		cached: objectCache{kind.kind: {r.cached}}, now: time.Now, isRecent: func(*object) bool { return false },
-		version: noVersion, doubted: newDoubts(known, time.Now, r.pending.addAfter).about,
-	}
+	known, log := newLedger(), slog.New(slog.DiscardHandler)
+	set := &informerSet{scope: scope{selected: &namespaceFilter{}}}
 	r.reconciler = &reconciler{
 		cluster: testCluster, now: time.Now, ledger: known, throttle: newThrottle(1<<30, time.Now, log), sightings: newSightings(),
-		settled: func() bool { return true }, doubted: func(events.Source) bool { return false },
-		assessors: map[events.Kind]assessor{kind.kind: assessObjects(kind, scope{selected: &namespaceFilter{}}, eyes)},
+		pending: r.pending, informers: set, readiness: complete(),
+		assessors: map[events.Kind]assessor{events.KindSecret: &objectAssessor{
+			kind: kind, informers: set, ledger: known, absence: &absence{known: known}, pending: r.pending, now: time.Now,
+			view: kinds.View{Cached: kinds.Cache{events.KindSecret: {r.cached}}, Now: time.Now},
+		}},
 		publisher: &publisher{bus: r, ledger: known, metrics: unmeasured(tb, known), tracer: tracenoop.NewTracerProvider().Tracer(""), log: log},
 	}
 	return r

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,9 +12,6 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 )
-
-// allPublished returns the time up to which everything is published if nothing waits.
-func allPublished(at time.Time) time.Time { return at }
 
 // watchedLog records when attendance was published, and the time that it had.
 type watchedLog struct {
@@ -33,34 +29,35 @@ func (l *watchedLog) PublishWatched(_ context.Context, _ events.Scope, at time.T
 func TestAWatcherSaysUntilWhenItHasWatched(t *testing.T) {
 	for _, tt := range []struct {
 		name        string
-		err         error
-		watching    bool
+		failing     bool          // whether an informer fails
 		lost        time.Duration // when the stream loses events
 		quiet       time.Duration // when every source is published
 		said, until []time.Duration
 	}{
-		{name: "at once and every hour", watching: true, said: []time.Duration{0, time.Hour}, until: []time.Duration{0, time.Hour}},
+		{name: "at once and every hour", said: []time.Duration{0, time.Hour}, until: []time.Duration{0, time.Hour}},
 		{
-			name: "when all that it had noticed is published", watching: true, quiet: time.Minute,
+			name: "when all that it had noticed is published", quiet: time.Minute,
 			said: []time.Duration{time.Minute, time.Hour + time.Minute}, until: []time.Duration{0, time.Hour + time.Minute},
 		},
 		{
-			name: "when the stream has lost that", watching: true, lost: 10 * time.Minute,
+			name: "when the stream has lost that", lost: 10 * time.Minute,
 			said: []time.Duration{0, 10 * time.Minute, 70 * time.Minute}, until: []time.Duration{0, 10 * time.Minute, 70 * time.Minute},
 		},
-		{name: "not while it may have missed something"},
+		{name: "not while it may have missed something", failing: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				said, lost := &watchedLog{began: time.Now()}, make(chan struct{}, 1)
-				quiet := make(chan struct{})
-				time.AfterFunc(tt.quiet, func() { close(quiet) })
+			attendanceTest(t, nil, func(t *testing.T, a *attendance, said *watchedLog) {
+				lost := make(chan struct{}, 1)
+				if tt.quiet > 0 {
+					a.pending.add(testSource)
+					mustTake(t, a.pending, testSource)
+					time.AfterFunc(tt.quiet, func() { a.pending.done(testSource) })
+				}
 				if tt.lost > 0 {
 					time.AfterFunc(tt.lost, func() { lost <- struct{}{} })
 				}
-				a := &attendance{
-					bus: said, quiet: func() <-chan struct{} { return quiet }, watching: func() bool { return tt.watching },
-					publishedUntil: allPublished, now: time.Now, log: slog.New(slog.DiscardHandler),
+				if tt.failing {
+					a.readiness.fail(time.Now().Add(24 * time.Hour))
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), 90*time.Minute)
 				defer cancel()
@@ -70,14 +67,7 @@ func TestAWatcherSaysUntilWhenItHasWatched(t *testing.T) {
 		})
 	}
 	t.Run("soon after it could not", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			said := &watchedLog{began: time.Now(), err: errors.New("no stream")}
-			quiet := make(chan struct{})
-			close(quiet)
-			a := &attendance{
-				bus: said, quiet: func() <-chan struct{} { return quiet }, watching: func() bool { return true },
-				publishedUntil: allPublished, now: time.Now, log: slog.New(slog.DiscardHandler),
-			}
+		attendanceTest(t, errors.New("no stream"), func(t *testing.T, a *attendance, said *watchedLog) {
 			ctx, cancel := context.WithTimeout(t.Context(), attendRetry+time.Second)
 			defer cancel()
 			a.run(ctx, nil)
@@ -88,6 +78,15 @@ func TestAWatcherSaysUntilWhenItHasWatched(t *testing.T) {
 	})
 }
 
+// attendanceTest runs a test in a bubble, with a stream that answers with an error.
+func attendanceTest(t *testing.T, err error, test func(t *testing.T, a *attendance, said *watchedLog)) {
+	t.Helper()
+	pendingTest(t, func(t *testing.T, p *pendingSources) {
+		said := &watchedLog{began: time.Now(), err: err}
+		test(t, &attendance{bus: said, pending: p, readiness: &readiness{}, now: time.Now, log: slog.New(slog.DiscardHandler)}, said)
+	})
+}
+
 func TestAnInformerThatFailsMayHaveMissedSomething(t *testing.T) {
 	ready := &readiness{}
 	if !ready.isWatching(epoch) {
@@ -95,7 +94,7 @@ func TestAnInformerThatFailsMayHaveMissedSomething(t *testing.T) {
 	}
 	failures := &watchErrors{readiness: ready, now: func() time.Time { return epoch }, log: slog.New(slog.DiscardHandler)}
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "", errors.New("no"))
-	failures.of("secrets", grantBase, nil)(t.Context(), nil, forbidden)
+	failures.of("secrets", "rbac.yaml", nil)(t.Context(), nil, forbidden)
 	if ready.isWatching(epoch.Add(time.Minute)) {
 		t.Error("it is said to watch a minute later")
 	}
@@ -108,7 +107,7 @@ func TestAKindThatIsNotInstalledAnyMoreHasNothingToMiss(t *testing.T) {
 	ready := &readiness{}
 	failures := &watchErrors{readiness: ready, now: func() time.Time { return epoch }, log: slog.New(slog.DiscardHandler)}
 	gone := apierrors.NewNotFound(schema.GroupResource{Group: "external-secrets.io", Resource: "externalsecrets"}, "")
-	failures.of("externalsecrets", grantCustom, &installState{})(t.Context(), nil, gone)
+	failures.of("externalsecrets", "rbac.yaml", &installState{})(t.Context(), nil, gone)
 	if !ready.isWatching(epoch.Add(time.Minute)) {
 		t.Error("it is said not to watch the other kinds")
 	}
@@ -116,25 +115,21 @@ func TestAKindThatIsNotInstalledAnyMoreHasNothingToMiss(t *testing.T) {
 
 // The next watcher would take an object created before that time for one that was always there, and roll nothing for it.
 func TestNothingIsSaidToBePublishedThatWaitsSinceItWasCreated(t *testing.T) {
-	pendingTest(t, func(t *testing.T, p *pendingSources) {
-		said := &watchedLog{began: time.Now()}
-		a := &attendance{
-			bus: said, quiet: p.quiet, publishedUntil: p.publishedUntil, watching: func() bool { return true }, now: time.Now,
-			log: slog.New(slog.DiscardHandler),
-		}
+	attendanceTest(t, nil, func(t *testing.T, a *attendance, said *watchedLog) {
+		p := a.pending
 		want := func(when string, until time.Duration) {
 			t.Helper()
-			must(t, a.note(t.Context()))
+			must(t, a.publish(t.Context()))
 			if got := said.until[len(said.until)-1]; got != until {
 				t.Errorf("%s: it is said that all until %s is published, want %s", when, got, until)
 			}
 		}
 		<-time.After(time.Hour)
-		p.add(otherSource, false)
+		p.add(otherSource)
 		p.wait(otherSource, mustTake(t, p, otherSource), 80*time.Hour)
 		<-time.After(time.Second)
 		want("a change waits", time.Hour+time.Second)
-		p.add(testSource, true)
+		p.put(testSource, queueEntry{created: true})
 		p.wait(testSource, mustTake(t, p, testSource), 80*time.Hour)
 		<-time.After(30 * time.Second)
 		want("a creation waits", time.Hour+time.Second)

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,7 +19,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
 
@@ -31,6 +28,9 @@ import (
 )
 
 const testCluster = "prod-eu"
+
+// podStatuses is the resource of the parts of a SecretProviderClass.
+var podStatuses = schema.GroupVersionResource{Group: "secrets-store.csi.x-k8s.io", Version: "v1", Resource: "secretproviderclasspodstatuses"}
 
 // bench is a NATS server with the streams, and a cluster with objects, for watchers to run between.
 type bench struct {
@@ -67,16 +67,15 @@ func newBench(t *testing.T, objects ...runtime.Object) *bench {
 	t.Helper()
 	b := &bench{T: t, client: fake.NewClientset(objects...), version: 100, log: &lockedBuffer{}}
 	b.dynamic = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
-		externalSecretSource.custom: "ExternalSecretList", certificateSource.custom: "CertificateList",
-		secretProviderClassSource.custom: "SecretProviderClassList", podStatusPart.custom: "SecretProviderClassPodStatusList",
+		resourceOf(t, events.KindExternalSecret): "ExternalSecretList", resourceOf(t, events.KindCertificate): "CertificateList",
+		resourceOf(t, events.KindSecretProviderClass): "SecretProviderClassList", podStatuses: "SecretProviderClassPodStatusList",
 	})
 	b.nc, b.js = natstest.Streams(t)
 	var err error
 	if b.bus, err = events.Open(t.Context(), b.nc, testCluster, nil); err != nil {
 		t.Fatal(err)
 	}
-	b.keyFile = filepath.Join(t.TempDir(), "keys")
-	must(t, os.WriteFile(b.keyFile, []byte(keyLine(1, minKeyBytes)), 0o600))
+	b.keyFile = keyFileOf(t)
 	return b
 }
 
@@ -127,7 +126,7 @@ func (b *bench) startReady(options Options) (*Watcher, func()) {
 	b.eventually("what was listed is published", func() bool {
 		w.pending.mu.Lock()
 		defer w.pending.mu.Unlock()
-		return w.pending.inWork == 0 && len(w.pending.entries) == 0
+		return len(w.pending.inWork) == 0 && len(w.pending.entries) == 0
 	})
 	return w, stop
 }
@@ -142,10 +141,6 @@ func (b *bench) history() []string {
 	b.Helper()
 	var list []string
 	for _, change := range b.changes() {
-		if change.Status != nil {
-			list = append(list, change.Source.String()+" "+toldStatus(change))
-			continue
-		}
 		list = append(list, change.Source.String()+" "+told(change))
 	}
 	return list
@@ -234,13 +229,6 @@ func (b *bench) want(wanted ...string) {
 	})
 	if diff := cmp.Diff(wanted, got); diff != "" {
 		b.Fatalf("events (-want +got):\n%s", diff)
-	}
-}
-
-func secretOf(namespace, name, uid, version, value string) *corev1.Secret {
-	return &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(uid), ResourceVersion: version},
-		Data:       map[string][]byte{"a": []byte(canary + value), "b": []byte(canary)},
 	}
 }
 

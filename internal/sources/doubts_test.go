@@ -8,11 +8,12 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/sources/kinds"
 )
 
 // heardOf returns a ledger that has an event of another watcher for testSource, after one that it knows.
-func heardOf(known, heard *lastEvent) *ledger {
-	l := newLedger(nil)
+func heardOf(known, heard *kinds.LastEvent) *ledger {
+	l := newLedger()
 	if known != nil {
 		l.set(testSource, known)
 	}
@@ -20,49 +21,40 @@ func heardOf(known, heard *lastEvent) *ledger {
 	return l
 }
 
-func TestWhatIsCachedMayBeOlderThanWhatAnotherWatcherHasPublished(t *testing.T) {
-	gone := func(seq uint64, uid, version string) *lastEvent {
+func TestACachedObjectMayBeOlderThanTheEventOfAnotherWatcher(t *testing.T) {
+	gone := func(seq uint64, uid, version string) *kinds.LastEvent {
 		return eventOf(seq, events.VerbDeleted, uid, version, "")
 	}
-	cached := func(uid string, version int) *object { return objectOf(keyringOf(1), uid, version, nil) }
+	cached := func(uid string) *kinds.Object { return objectOf(t, uid, 5, "one") }
 	for _, tt := range []struct {
 		name         string
-		known, heard *lastEvent
-		now          *object
+		known, heard *kinds.LastEvent
+		now          *kinds.Object
 		version      string
 		want         bool
 	}{
 		{"a creation that the cache has not come to", nil, eventAt(3, "u", "10", "10"), nil, "9", true},
-		{"a creation that the cache is past", nil, eventAt(3, "u", "10", "10"), nil, "11", false},
 		{"a creation that is the last that the cache has seen", nil, eventAt(3, "u", "10", "10"), nil, "10", false},
 		{"a creation, while nothing is known of the cache", nil, eventAt(3, "u", "10", "10"), nil, "", true},
-		{"another object of the name", eventAt(1, "u", "5", "5"), eventAt(3, "v", "10", "10"), cached("u", 5), "9", true},
-		{"another object of the name, and a newer one since", eventAt(1, "u", "5", "5"), eventAt(3, "v", "10", "10"), cached("w", 12), "12", false},
-		{"the deletion of what is cached", eventAt(1, "u", "5", "5"), gone(3, "u", "5"), cached("u", 5), "9", true},
-		{"the deletion of what is not cached any more", eventAt(1, "u", "5", "5"), gone(3, "u", "5"), nil, "9", false},
-		{"a deletion, and another object since", eventAt(1, "u", "5", "5"), gone(3, "u", "5"), cached("v", 9), "9", false},
+		{"another object of the name", eventAt(1, "u", "5", "5"), eventAt(3, "v", "10", "10"), cached("u"), "9", true},
+		{"another object of the name, and a newer one since", eventAt(1, "u", "5", "5"), eventAt(3, "v", "10", "10"), cached("w"), "12", false},
+		{"the deletion of a cached object", eventAt(1, "u", "5", "5"), gone(3, "u", "5"), cached("u"), "9", true},
+		{"the deletion of an object that is not cached any more", eventAt(1, "u", "5", "5"), gone(3, "u", "5"), nil, "9", false},
+		{"a deletion, and another object since", eventAt(1, "u", "5", "5"), gone(3, "u", "5"), cached("v"), "9", false},
 		{"the event of another cluster, which was known, on a new stream", eventAt(9, "u", "500", "500"), eventAt(1, "u", "500", "500"), nil, "9", false},
-		{"an event that cannot be read", nil, unreadableEvent(3), nil, "", false},
+		{"an event that cannot be read", nil, kinds.UnreadableEvent(3), nil, "", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			v := viewOf(t, epoch)
 			l := heardOf(tt.known, tt.heard)
-			d := newDoubts(l, v.now, v.recheck)
-			if got := d.about(testSource, l.get(testSource), tt.now, tt.version); got != tt.want {
-				t.Errorf("doubted %t, want %t", got, tt.want)
-			}
-			if (len(v.rechecks) == 1) != tt.want || (len(d.open) == 1) != tt.want {
-				t.Errorf("rechecks %v, open %v", v.rechecks, d.open)
+			if got := l.isAhead(testSource, l.get(testSource), tt.now, tt.version, epoch); got != tt.want || (len(l.doubts) == 1) != tt.want {
+				t.Errorf("ahead %t, want %t; the doubts are %v", got, tt.want, l.doubts)
 			}
 		})
 	}
 }
 
 func TestADoubtEndsWhereTheCacheGoesOn(t *testing.T) {
-	var now time.Time
-	v := viewOf(t, epoch)
-	l := heardOf(nil, eventAt(3, "u", "500", "500"))
-	d := newDoubts(l, func() time.Time { return now }, v.recheck)
+	now, l := epoch, heardOf(nil, eventAt(3, "u", "500", "500"))
 	for i, step := range []struct {
 		after   time.Duration
 		version string
@@ -76,74 +68,80 @@ func TestADoubtEndsWhereTheCacheGoesOn(t *testing.T) {
 		{time.Second, "12", false},   // The source was compared.
 	} {
 		now = now.Add(step.after)
-		if got := d.about(testSource, l.get(testSource), nil, step.version); got != step.want {
+		if got := l.isAhead(testSource, l.get(testSource), nil, step.version, now); got != step.want {
 			t.Errorf("step %d: doubted %t, want %t", i, got, step.want)
 		}
 	}
-	if len(d.open) > 0 || len(l.heard) > 0 {
-		t.Errorf("it keeps %v and %v", d.open, l.heard)
+	if len(l.doubts) > 0 {
+		t.Errorf("it keeps %v", l.doubts)
 	}
 }
 
 func TestADoubtIsAboutOneEvent(t *testing.T) {
-	v := viewOf(t, epoch)
 	first := eventAt(3, "u", "10", "10")
-	l := heardOf(nil, first)
-	d := newDoubts(l, v.now, v.recheck)
-	d.about(testSource, first, nil, "9")
-	own := eventAt(4, "u", "11", "11")
-	l.set(testSource, own)
-	if d.about(testSource, own, nil, "9") || len(d.open) > 0 {
-		t.Errorf("it doubts what the watcher published itself, and keeps %v", d.open)
-	}
-	t.Run("which is kept where the stream has lost it", func(t *testing.T) {
+	isDoubted := func(l *ledger) bool { return l.isAhead(testSource, l.get(testSource), nil, "9", epoch) }
+	t.Run("which this watcher has superseded", func(t *testing.T) {
 		l := heardOf(nil, first)
-		lost := missing(first, epoch)
-		if !l.replace(testSource, first, lost) || !newDoubts(l, v.now, v.recheck).about(testSource, lost, nil, "9") {
+		if l.set(testSource, eventAt(4, "u", "11", "11")); isDoubted(l) {
+			t.Error("it doubts its own event")
+		}
+	})
+	t.Run("which the stream has lost", func(t *testing.T) {
+		l := heardOf(nil, first)
+		if !l.replace(testSource, first, missing(first, epoch)) || !isDoubted(l) {
 			t.Error("it is not doubted any more")
 		}
 	})
+	t.Run("which this watcher has only published again", func(t *testing.T) {
+		l := heardOf(nil, first)
+		if l.set(testSource, eventAt(12, "u", "10", "10")); !isDoubted(l) {
+			t.Error("it is not doubted any more")
+		}
+	})
+	t.Run("which is forgotten with its tombstone", func(t *testing.T) {
+		l := heardOf(nil, mustLast(t, events.Change{Verb: events.VerbDeleted, Fingerprint: fingerprint, Time: epoch.Add(-events.TombstoneTTL)}))
+		if l.forgetTombstones(epoch); len(l.doubts) > 0 {
+			t.Errorf("it keeps %v", l.doubts)
+		}
+	})
 }
+
+// assessorOf assesses Secrets of which the objects are cached.
+func assessorOf(t *testing.T, l *ledger, within scope, objects ...*kinds.Object) *objectAssessor {
+	t.Helper()
+	pending := newPendingSources(time.Now)
+	t.Cleanup(pending.shutDown)
+	cached := cacheOf(t, objects...)
+	return &objectAssessor{
+		kind: kindOf(t, events.KindSecret), informers: &informerSet{scope: within, cached: cached}, ledger: l, absence: &absence{known: l},
+		pending: pending, view: kinds.View{Cached: cached}, now: func() time.Time { return epoch },
+	}
+}
+
+// everything is the scope of all namespaces.
+func everything() scope { return scope{selected: newNamespaceFilter(nil, labels.Everything(), nil)} }
 
 // TestADoubtEndsWithTheLabelOfItsNamespace ends the doubt although the cache stays older than the event: nothing is published for the source anyway.
 func TestADoubtEndsWithTheLabelOfItsNamespace(t *testing.T) {
 	selector, err := labels.Parse("team=a")
 	must(t, err)
-	v := viewOf(t, epoch, objectOf(keyringOf(1), "u", 5, nil))
 	heard := eventAt(3, "u", "10", "10")
-	d := newDoubts(heardOf(nil, heard), v.now, v.recheck)
-	v.doubted = d.about
-	assess := func(selected labels.Selector) {
-		t.Helper()
-		within := scope{selected: newNamespaceFilter(fake.NewClientset(), selected, nil)}
-		if change, ok := assessObjects(secretSource, within, v.view)(testSource, heard, true); ok {
-			t.Errorf("event %+v", change)
-		}
+	a := assessorOf(t, heardOf(nil, heard), everything(), objectOf(t, "u", 5, "one"))
+	if found := a.assess(testSource, heard, queueEntry{created: true}); found.publish || !found.doubted {
+		t.Errorf("assessed as %+v, want doubted", found)
 	}
-	assess(labels.Everything())
-	if !d.isOpen(testSource) {
-		t.Error("it is not doubted in the first place")
-	}
-	assess(selector)
-	if d.isOpen(testSource) {
-		t.Error("it is still doubted")
+	a.informers.scope.selected = newNamespaceFilter(fake.NewClientset(), selector, nil)
+	if found := a.assess(testSource, heard, queueEntry{created: true}); found.publish || found.doubted {
+		t.Errorf("assessed as %+v, want no doubt", found)
 	}
 }
 
-func TestTheLedgerKeepsNoDoubtAboutAForgottenTombstone(t *testing.T) {
-	l := heardOf(nil, mustLast(t, events.Change{Verb: events.VerbDeleted, Fingerprint: printed("0a", "1"), Time: epoch.Add(-events.TombstoneTTL)}))
-	l.forgetTombstones(epoch)
-	if len(l.heard) > 0 {
-		t.Errorf("it keeps %v", l.heard)
-	}
-}
-
-func TestADoubtOutlastsThatTheStreamLosesTheEvent(t *testing.T) {
-	heard := eventAt(9, "u", "500", "500")
-	l := heardOf(nil, heard)
-	again := eventAt(12, "u", "500", "500")
-	l.set(testSource, again)
-	if !l.isHearsay(testSource, again) {
-		t.Error("what was only published again counts as seen")
+// A pod's status may be listed before its class.
+func TestAClassThatIsNotListedYetIsNotDeleted(t *testing.T) {
+	a := assessorOf(t, newLedger(), everything())
+	a.kind = kindOf(t, events.KindSecretProviderClass)
+	class := events.Source{Kind: events.KindSecretProviderClass, Namespace: "shop", Name: "db"}
+	if found := a.assess(class, lastOf(3, events.VerbObserved), queueEntry{}); found.publish {
+		t.Errorf("event %+v", found.change)
 	}
 }

@@ -2,68 +2,119 @@ package sources
 
 import (
 	"bytes"
-	"crypto/ed25519"
-	"crypto/rand"
-	"crypto/x509"
+	"encoding/base64"
 	"encoding/json"
-	"encoding/pem"
-	"math/big"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/sources/kinds"
+	"github.com/keyturn/keyturn/internal/sources/openbao"
 )
 
-// testSource is the source of tests that need only one.
-var testSource = events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"}
+// testSource is the source of tests that need only one, and otherSource is beside it.
+var (
+	testSource  = events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"}
+	otherSource = events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "other"}
+)
 
-// keyringOf makes a ring of test keys, each a number repeated, the current one first.
-func keyringOf(numbers ...byte) *keyring {
-	ring := &keyring{}
-	for _, number := range numbers {
-		ring.keys = append(ring.keys, newKey(bytes.Repeat([]byte{number}, minKeyBytes)))
-	}
+var epoch = time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
+
+// canary is a value that must not be found in what is published or logged.
+const canary = "CANARY-5f0c2a4e"
+
+// fingerprintOf is a fingerprint of one digit.
+func fingerprintOf(digit string) string { return "k0a:" + strings.Repeat(digit, 2*len(events.Sum{})) }
+
+var fingerprint = fingerprintOf("1")
+
+// keyFileOf writes a key file with one key.
+func keyFileOf(tb testing.TB) string {
+	tb.Helper()
+	file := filepath.Join(tb.TempDir(), "keys")
+	must(tb, os.WriteFile(file, []byte(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{1}, 32))), 0o600))
+	return file
+}
+
+func ringOf(tb testing.TB) *kinds.Keyring {
+	tb.Helper()
+	ring, err := kinds.LoadKeyring(keyFileOf(tb))
+	must(tb, err)
 	return ring
 }
 
-// content is the data of a source, as tests write it.
-type content map[string]string
-
-func (c content) data() map[string][]byte {
-	data := make(map[string][]byte, len(c))
-	for name, value := range c {
-		data[name] = []byte(value)
-	}
-	return data
+// kindOf returns a kind of sources.
+func kindOf(tb testing.TB, kind events.Kind) kinds.Kind {
+	tb.Helper()
+	selected, err := kinds.Select([]string{string(kind)})
+	must(tb, err)
+	return selected[0]
 }
 
-// objectOf is the source at a resourceVersion, reduced under the keys of a ring.
-func objectOf(ring *keyring, uid string, version int, data content) *object {
-	return newObject(ring, testSource.Kind, &metav1.ObjectMeta{
-		Namespace: testSource.Namespace, Name: testSource.Name,
-		UID: types.UID(uid), ResourceVersion: strconv.Itoa(version),
-	}, data.data())
+// resourceOf returns the resource of a kind of sources.
+func resourceOf(tb testing.TB, kind events.Kind) schema.GroupVersionResource {
+	tb.Helper()
+	return kindOf(tb, kind).Listing().Resource
+}
+
+// objectOf is the Secret testSource at a resourceVersion, reduced.
+func objectOf(tb testing.TB, uid string, version int, value string) *kinds.Object {
+	tb.Helper()
+	return reducedOf(tb, secretOf(testSource.Namespace, testSource.Name, uid, strconv.Itoa(version), value))
+}
+
+func reducedOf(tb testing.TB, secret *corev1.Secret) *kinds.Object {
+	tb.Helper()
+	reduced, ok := kindOf(tb, events.KindSecret).Reduce(ringOf(tb), secret)
+	if !ok {
+		tb.Fatal("a Secret is none")
+	}
+	return reduced
+}
+
+// cacheOf is a cache that holds objects, as informers would have filled it.
+func cacheOf(tb testing.TB, objects ...*kinds.Object) kinds.Cache {
+	tb.Helper()
+	cached := make(kinds.Cache)
+	for _, seen := range objects {
+		kind := seen.Source.Kind
+		if cached[kind] == nil {
+			indexers := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
+			cached[kind] = []cache.Indexer{cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers)}
+		}
+		must(tb, cached[kind][0].Add(seen))
+	}
+	return cached
 }
 
 // mustLast returns the last event once the change is published.
-func mustLast(t testing.TB, change events.Change) *lastEvent {
-	t.Helper()
-	entry, err := newLastEvent(1, change)
-	must(t, err)
+func mustLast(tb testing.TB, change events.Change) *kinds.LastEvent {
+	tb.Helper()
+	entry, err := kinds.NewLastEvent(1, change)
+	must(tb, err)
 	return entry
 }
 
 // eventOf is the last event of a source in a few words.
-func eventOf(seq uint64, verb events.Verb, uid, version, changedAt string) *lastEvent {
-	entry, err := newLastEvent(seq, events.Change{
-		Verb: verb, UID: uid, ResourceVersion: version, ChangedAt: changedAt, Fingerprint: printed("0a", "1"), Time: epoch,
+func eventOf(seq uint64, verb events.Verb, uid, version, changedAt string) *kinds.LastEvent {
+	entry, err := kinds.NewLastEvent(seq, events.Change{
+		Verb: verb, UID: uid, ResourceVersion: version, ChangedAt: changedAt, Fingerprint: fingerprint, Time: epoch,
 	})
 	if err != nil {
 		panic(err) // The fingerprint is one.
@@ -71,40 +122,39 @@ func eventOf(seq uint64, verb events.Verb, uid, version, changedAt string) *last
 	return entry
 }
 
-// eventAt is that of a change.
-func eventAt(seq uint64, uid, version, changedAt string) *lastEvent {
+// eventAt is that of a change, and deletedAt the deletion of its source at this version.
+func eventAt(seq uint64, uid, version, changedAt string) *kinds.LastEvent {
 	return eventOf(seq, events.VerbChanged, uid, version, changedAt)
 }
 
+func deletedAt(seq uint64, uid, version string) *kinds.LastEvent {
+	return eventOf(seq, events.VerbDeleted, uid, version, version)
+}
+
 // lastOf is one of which only the verb matters.
-func lastOf(seq uint64, verb events.Verb) *lastEvent { return eventOf(seq, verb, "u", "1", "") }
+func lastOf(seq uint64, verb events.Verb) *kinds.LastEvent { return eventOf(seq, verb, "u", "1", "") }
+
+func lostAt(seq uint64, entry *kinds.LastEvent) *kinds.LastEvent {
+	entry.Seq, entry.Lost = seq, true
+	return entry
+}
 
 // everyField compares structs by all of their fields.
 var everyField = cmp.Exporter(func(reflect.Type) bool { return true })
 
 // customOf is a custom resource with the content, in JSON.
-func customOf(t testing.TB, content string) *unstructured.Unstructured {
-	t.Helper()
+func customOf(tb testing.TB, content string) *unstructured.Unstructured {
+	tb.Helper()
 	resource := &unstructured.Unstructured{}
-	must(t, json.Unmarshal([]byte(content), &resource.Object))
+	must(tb, json.Unmarshal([]byte(content), &resource.Object))
 	return resource
 }
 
-// pemOf is a certificate in PEM with a serial number and an end.
-func pemOf(t testing.TB, serial int64, notAfter time.Time) []byte {
-	t.Helper()
-	return pemWith(t, big.NewInt(serial), notAfter)
-}
-
-// pemWith is pemOf with a serial number of any length.
-func pemWith(t testing.TB, serial *big.Int, notAfter time.Time) []byte {
-	t.Helper()
-	_, key, err := ed25519.GenerateKey(rand.Reader)
-	must(t, err)
-	template := &x509.Certificate{SerialNumber: serial, NotBefore: notAfter.AddDate(0, -1, 0), NotAfter: notAfter}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	must(t, err)
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+func secretOf(namespace, name, uid, version, value string) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(uid), ResourceVersion: version},
+		Data:       map[string][]byte{"a": []byte(canary + value), "b": []byte(canary)},
+	}
 }
 
 // must ends the test at an error.
@@ -120,5 +170,57 @@ func wantEqual(tb testing.TB, what string, want, got any, options ...cmp.Option)
 	tb.Helper()
 	if diff := cmp.Diff(want, got, options...); diff != "" {
 		tb.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// told formats an event as one line: the verb, uid/resourceVersion and changedAt, then of a status its fields, and of content the keys with their own
+// changedAt, and the keys that have changed, and what else is set.
+func told(change events.Change) string {
+	var b strings.Builder
+	at := func(version string) string {
+		if version == "" {
+			return ""
+		}
+		return "@" + version
+	}
+	fmt.Fprintf(&b, "%s %s/%s%s", change.Verb, change.UID, change.ResourceVersion, at(change.ChangedAt))
+	var keys []string
+	for _, name := range slices.Sorted(maps.Keys(change.Keys)) {
+		keys = append(keys, name+at(change.Keys[name].ChangedAt))
+	}
+	status := change.Status
+	if status != nil {
+		fmt.Fprintf(&b, " %s of %s: %s", status.Revision, status.Secret, status.Reason)
+	} else {
+		fmt.Fprintf(&b, " {%s} %v", strings.Join(keys, " "), change.Changed)
+	}
+	for _, flag := range []struct {
+		set  bool
+		name string
+	}{
+		{status != nil && status.Expiring, "expiring"},
+		{change.Created, "created"},
+		{change.Truncated, "truncated"},
+		{change.Previous != "", "previous"},
+		{change.Ignore, "ignore"},
+		{change.Match, "match"},
+	} {
+		if flag.set {
+			b.WriteString(" " + flag.name)
+		}
+	}
+	return b.String()
+}
+
+// storePath is a secret in a store, and minute a time.
+var storePath = events.StorePath{Store: "bao", Namespace: events.RootNamespace, Mount: "secret", Path: "shop/db"}
+
+func minute(n int) time.Time { return epoch.Truncate(time.Hour).Add(time.Duration(n) * time.Minute) }
+
+// written is the observation of a write that the audit log has a line about. It was read when it was written.
+func written(version int64, operation string, at int) openbao.Observation {
+	return openbao.Observation{
+		Path: storePath, Engine: events.EngineKV, Version: version, State: openbao.Live, Operation: operation, At: minute(at), ReadAt: minute(at),
+		Received: minute(at).Add(time.Second),
 	}
 }

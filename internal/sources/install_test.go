@@ -13,12 +13,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	k8stesting "k8s.io/client-go/testing"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/sources/kinds"
 )
 
 // everyKind are the options of a watcher of all kinds, with one worker, so that the order is known.
 func (b *bench) everyKind() Options {
 	options := b.options()
-	options.Kinds, options.Workers, options.LookAgain = kindNames(), 1, 10*time.Millisecond
+	options.Kinds, options.Workers, options.LookAgain = kinds.Names(), 1, 10*time.Millisecond
 	return options
 }
 
@@ -35,7 +38,7 @@ func externalSecretOf(t testing.TB, name string, version int, ready, synced stri
 
 func (b *bench) put(resource *unstructured.Unstructured) {
 	b.Helper()
-	client := b.dynamic.Resource(resourceOf(resource)).Namespace(resource.GetNamespace())
+	client := b.dynamic.Resource(b.resource(resource)).Namespace(resource.GetNamespace())
 	_, err := client.Create(b.Context(), resource, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		_, err = client.Update(b.Context(), resource, metav1.UpdateOptions{})
@@ -45,20 +48,15 @@ func (b *bench) put(resource *unstructured.Unstructured) {
 
 func (b *bench) take(resource *unstructured.Unstructured) {
 	b.Helper()
-	err := b.dynamic.Resource(resourceOf(resource)).Namespace(resource.GetNamespace()).Delete(b.Context(), resource.GetName(), metav1.DeleteOptions{})
+	err := b.dynamic.Resource(b.resource(resource)).Namespace(resource.GetNamespace()).Delete(b.Context(), resource.GetName(), metav1.DeleteOptions{})
 	must(b, err)
 }
 
-func resourceOf(resource *unstructured.Unstructured) schema.GroupVersionResource {
-	switch resource.GetKind() {
-	case "Certificate":
-		return certificateSource.custom
-	case "SecretProviderClass":
-		return secretProviderClassSource.custom
-	case "SecretProviderClassPodStatus":
-		return podStatusPart.custom
+func (b *bench) resource(object *unstructured.Unstructured) schema.GroupVersionResource {
+	if object.GetKind() == "SecretProviderClassPodStatus" {
+		return podStatuses
 	}
-	return externalSecretSource.custom
+	return resourceOf(b, events.Kind(strings.ToLower(object.GetKind())))
 }
 
 // uninstall makes the API server not serve ExternalSecrets until install is called. asked counts the requests for them.
@@ -70,7 +68,7 @@ func (b *bench) uninstall() (asked *atomic.Int64, install func()) {
 			return false, nil, nil
 		}
 		asked.Add(1)
-		return true, nil, apierrors.NewNotFound(externalSecretSource.custom.GroupResource(), "")
+		return true, nil, apierrors.NewNotFound(resourceOf(b, events.KindExternalSecret).GroupResource(), "")
 	})
 	return asked, func() { installed.Store(true) }
 }
@@ -187,12 +185,4 @@ func TestAKindThatIsNotInstalledHoldsUpNothing(t *testing.T) {
 	want = append(want, "externalsecret/db deleted es/3@3 {} []")
 	b.want(want...)
 	stop()
-}
-
-func TestAKindThatIsNotInstalledIsLookedForUntilTheEnd(t *testing.T) {
-	b := newBench(t)
-	b.uninstall()
-	options := b.everyKind()
-	options.LookAgain = time.Hour
-	b.ready(options)()
 }

@@ -19,12 +19,11 @@ func TestAKindHasSyncedWhenItsHandlerHasHadTheFirstList(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		queue := make(chan struct{})
 		maker := &informerMaker{
-			client: fake.NewClientset(secretOf("shop", "db", "u1", "1", "one")), ring: keyringOf(1),
-			isNew:   func(*object, bool) bool { return false },
-			noticed: func(events.Source) { <-queue },
+			client: fake.NewClientset(secretOf("shop", "db", "u1", "1", "one")), ring: ringOf(t),
+			handler: cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-queue }},
 			errors:  &watchErrors{readiness: &readiness{}, now: time.Now, log: slog.New(slog.DiscardHandler)},
 		}
-		kind, err := maker.makeAll(secretSource, []string{"shop", "bank"})
+		kind, err := maker.makeAll(kindOf(t, events.KindSecret), []string{"shop", "bank"})
 		must(t, err)
 		var running sync.WaitGroup
 		defer running.Wait()

@@ -8,14 +8,15 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/sources/kinds"
 )
 
 func TestMerge(t *testing.T) {
-	unreadable := unreadableEvent(9)
+	unreadable := kinds.UnreadableEvent(9)
 	for _, tt := range []struct {
 		name          string
-		known, stored *lastEvent
-		want          *lastEvent
+		known, stored *kinds.LastEvent
+		want          *kinds.LastEvent
 	}{
 		{"of an unknown source is what is stored", nil, eventAt(1, "u", "5", "5"), eventAt(1, "u", "5", "5")},
 		{"of an event that could not be read is what is stored", unreadable, eventAt(10, "u", "5", "5"), eventAt(10, "u", "5", "5")},
@@ -64,27 +65,17 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// deletedAt is the deletion of what eventAt has at this version.
-func deletedAt(seq uint64, uid, version string) *lastEvent {
-	return eventOf(seq, events.VerbDeleted, uid, version, version)
-}
-
-func lostAt(seq uint64, entry *lastEvent) *lastEvent {
-	entry.Seq, entry.Lost = seq, true
-	return entry
-}
-
 func TestMissing(t *testing.T) {
-	tombstone := func(age time.Duration) *lastEvent {
-		return mustLast(t, events.Change{Verb: events.VerbDeleted, Fingerprint: printed("0a", "1"), Time: epoch.Add(-age)})
+	tombstone := func(age time.Duration) *kinds.LastEvent {
+		return mustLast(t, events.Change{Verb: events.VerbDeleted, Fingerprint: fingerprint, Time: epoch.Add(-age)})
 	}
 	for _, tt := range []struct {
 		name  string
-		known *lastEvent
+		known *kinds.LastEvent
 		lost  bool
 	}{
 		{"a source that nobody knows", nil, false},
-		{"a source whose event could not be read", unreadableEvent(3), false},
+		{"a source whose event could not be read", kinds.UnreadableEvent(3), false},
 		{"a source that exists", eventAt(3, "u", "5", ""), true},
 		{"a source that was deleted today", tombstone(events.TombstoneTTL - time.Second), true},
 		{"a source that was deleted yesterday", tombstone(events.TombstoneTTL), false},
@@ -102,8 +93,8 @@ func TestMissing(t *testing.T) {
 func TestAgain(t *testing.T) {
 	written := time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
 	keys := map[string]events.Key{
-		"a": {Fingerprint: printed("0a", "2"), ChangedAt: "7"}, "b": {Fingerprint: printed("0a", "3"), ChangedAt: "5"},
-		"c": {ChangedAt: "7"}, "d": {Fingerprint: printed("0a", "4")},
+		"a": {Fingerprint: fingerprintOf("2"), ChangedAt: "7"}, "b": {Fingerprint: fingerprintOf("3"), ChangedAt: "5"},
+		"c": {ChangedAt: "7"}, "d": {Fingerprint: fingerprintOf("4")},
 	}
 	for _, tt := range []struct {
 		name   string
@@ -111,7 +102,7 @@ func TestAgain(t *testing.T) {
 	}{
 		{"of a source that has never changed", events.Change{
 			Verb: events.VerbObserved, Match: true, WrittenAt: written,
-			Keys: map[string]events.Key{"a": {Fingerprint: printed("0a", "2")}},
+			Keys: map[string]events.Key{"a": {Fingerprint: fingerprintOf("2")}},
 		}},
 		{"of a change", events.Change{
 			Verb: events.VerbChanged, ChangedAt: "7", CreatedAt: "3", Ignore: true, Keys: keys, Changed: []string{"a", "c"},
@@ -120,7 +111,7 @@ func TestAgain(t *testing.T) {
 		{"of a source on hold", events.Change{Verb: events.VerbObserved, Hold: "migration"}},
 		{"of a creation", events.Change{
 			Verb: events.VerbChanged, ChangedAt: "7", CreatedAt: "7", Created: true,
-			Keys: map[string]events.Key{"a": {Fingerprint: printed("0a", "2")}}, Changed: []string{"a"},
+			Keys: map[string]events.Key{"a": {Fingerprint: fingerprintOf("2")}}, Changed: []string{"a"},
 		}},
 		{"of a source that was away and came back", events.Change{Verb: events.VerbObserved, ChangedAt: "7", Keys: keys}},
 		{"of a deletion", events.Change{Verb: events.VerbDeleted, ChangedAt: "7", Keys: keys}},
@@ -141,15 +132,15 @@ func TestAgain(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			tt.change.UID, tt.change.Fingerprint = "u", printed("0a", "1")
+			tt.change.UID, tt.change.Fingerprint = "u", fingerprint
 			if tt.change.ResourceVersion == "" {
 				tt.change.ResourceVersion = "7"
 			}
 			entry := mustLast(t, tt.change)
-			if change, ok := entry.again(); ok {
+			if change, ok := again(entry); ok {
 				t.Errorf("got %+v of an event that the stream has", change)
 			}
-			got, ok := entry.lostBehind(0).again()
+			got, ok := again(lostBehind(entry, 0))
 			if !ok {
 				t.Fatal("it is not published again")
 			}

@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/sources/kinds"
 )
 
 // none is a number of sources.
@@ -30,21 +31,21 @@ func unmeasured(tb testing.TB, known *ledger) *metrics {
 }
 
 func TestWhatTheWatcherMeasuresHasTheLabelsOfItsDefinition(t *testing.T) {
-	reader, known := sdkmetric.NewManualReader(), newLedger(nil)
+	reader, known := sdkmetric.NewManualReader(), newLedger()
 	certificate := func(name string) events.Source { return events.Source{Kind: events.KindCertificate, Name: name} }
 	known.set(testSource, lastOf(1, events.VerbChanged))
 	known.set(events.Source{Kind: events.KindSecret, Name: "gone"}, lastOf(1, events.VerbDeleted))
 	known.set(certificate("good"), lastOf(1, events.VerbIssued))
 	known.set(certificate("bad"), lastOf(1, events.VerbFailed))
-	known.set(certificate("unreadable"), unreadableEvent(7))
+	known.set(certificate("unreadable"), kinds.UnreadableEvent(7))
 	unwatched := certificate("unwatched")
 	known.set(unwatched, lastOf(1, events.VerbFailed))
 	meter := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("")
 	m, err := newMetrics(meter, func() int { return 3 }, func() int { return 2 }, known, func(source events.Source) bool { return source != unwatched })
 	must(t, err)
 	m.published(t.Context(), events.Change{Source: testSource, Verb: events.VerbChanged})
-	m.publishError(t.Context())
-	m.lostEvents(t.Context(), 2)
+	m.errors.Add(t.Context(), 1)
+	m.lost.Add(t.Context(), 2)
 	m.tried(t.Context(), events.KindSecret, nil)
 	m.tried(t.Context(), events.KindSecret, fmt.Errorf("publishing: %w", events.ErrConflict))
 	m.tried(t.Context(), events.KindSecret, &events.RejectError{Reason: "malformed", Err: errors.New("no")})

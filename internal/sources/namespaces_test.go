@@ -15,6 +15,11 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
+// enteredFunc is called for each namespace that comes into scope.
+type enteredFunc func(name string, as arrival)
+
+func (f enteredFunc) enterNamespace(name string, as arrival) { f(name, as) }
+
 func namespaceOf(name, version, team string) *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: name, ResourceVersion: version, Labels: map[string]string{"team": team}, Annotations: map[string]string{"long": "text"},
@@ -23,7 +28,7 @@ func namespaceOf(name, version, team string) *corev1.Namespace {
 
 func TestNamespaceFilterWithoutSelectorMatchesAllAndAsksNobody(t *testing.T) {
 	client := fake.NewClientset()
-	filter := newNamespaceFilter(client, labels.Everything(), func(name string, _ arrival) { t.Errorf("%s entered", name) })
+	filter := newNamespaceFilter(client, labels.Everything(), enteredFunc(func(name string, _ arrival) { t.Errorf("%s entered", name) }))
 	var running sync.WaitGroup
 	must(t, filter.start(t.Context(), &running, cache.DefaultWatchErrorHandler))
 	running.Wait()
@@ -42,9 +47,9 @@ func TestNamespaceFilterFollowsTheLabels(t *testing.T) {
 		selector, err := labels.Parse("team=a")
 		must(t, err)
 		var entered []string
-		filter := newNamespaceFilter(client, selector, func(name string, as arrival) {
+		filter := newNamespaceFilter(client, selector, enteredFunc(func(name string, as arrival) {
 			entered = append(entered, name+map[arrival]string{byList: " from the first", byLabel: " by its label", byCreation: " as it is created"}[as])
-		})
+		}))
 		if filter.hasSynced() || filter.matches("shop") {
 			t.Error("it knows the namespaces before it has asked")
 		}
@@ -115,7 +120,7 @@ func TestNamespaceFilterHasSyncedWhenTheFirstNamespacesHaveEntered(t *testing.T)
 		selector, err := labels.Parse("team=a")
 		must(t, err)
 		queue := make(chan struct{})
-		filter := newNamespaceFilter(fake.NewClientset(namespaceOf("shop", "1", "a")), selector, func(string, arrival) { <-queue })
+		filter := newNamespaceFilter(fake.NewClientset(namespaceOf("shop", "1", "a")), selector, enteredFunc(func(string, arrival) { <-queue }))
 		var running sync.WaitGroup
 		must(t, filter.start(ctx, &running, cache.DefaultWatchErrorHandler))
 		defer running.Wait()

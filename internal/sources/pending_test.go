@@ -8,8 +8,6 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-var otherSource = events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "other"}
-
 // pendingTest runs a test of a queue in a bubble, in which time passes when every goroutine is blocked.
 func pendingTest(t *testing.T, test func(t *testing.T, p *pendingSources)) {
 	t.Helper()
@@ -41,9 +39,9 @@ func mustTake(t *testing.T, p *pendingSources, want events.Source) queueEntry {
 func TestPendingSourcesKeepTheTimeOfTheFirstNotice(t *testing.T) {
 	pendingTest(t, func(t *testing.T, p *pendingSources) {
 		began := time.Now()
-		p.add(testSource, true)
+		p.put(testSource, queueEntry{created: true})
 		<-time.After(time.Second)
-		p.add(testSource, false)
+		p.add(testSource)
 		if n := p.length(); n != 1 {
 			t.Errorf("%d sources are queued, want one", n)
 		}
@@ -51,7 +49,7 @@ func TestPendingSourcesKeepTheTimeOfTheFirstNotice(t *testing.T) {
 			t.Errorf("got %+v, want the first time and created", entry)
 		}
 		p.done(testSource)
-		p.add(testSource, false)
+		p.add(testSource)
 		if entry := mustTake(t, p, testSource); !entry.at.Equal(time.Now()) || entry.created {
 			t.Errorf("after it was done: got %+v, want a new entry", entry)
 		}
@@ -62,7 +60,7 @@ func TestPendingSourcesKeepTheTimeOfTheFirstNotice(t *testing.T) {
 func TestPendingSourcesPutAnEntryBackOnARetry(t *testing.T) {
 	pendingTest(t, func(t *testing.T, p *pendingSources) {
 		began := time.Now()
-		p.add(testSource, false)
+		p.add(testSource)
 		for want := range 3 {
 			entry := mustTake(t, p, testSource)
 			if waited := time.Since(began); waited != retryFirst<<want-retryFirst {
@@ -75,7 +73,7 @@ func TestPendingSourcesPutAnEntryBackOnARetry(t *testing.T) {
 		}
 		mustTake(t, p, testSource)
 		p.done(testSource)
-		p.add(testSource, false)
+		p.add(testSource)
 		before := time.Now()
 		p.retry(testSource, mustTake(t, p, testSource))
 		mustTake(t, p, testSource)
@@ -88,10 +86,10 @@ func TestPendingSourcesPutAnEntryBackOnARetry(t *testing.T) {
 
 func TestPendingSourcesMergeWhatIsNoticedWhileASourceIsInWork(t *testing.T) {
 	pendingTest(t, func(t *testing.T, p *pendingSources) {
-		p.add(testSource, false)
+		p.add(testSource)
 		entry := mustTake(t, p, testSource)
 		<-time.After(time.Millisecond)
-		p.add(testSource, true)
+		p.put(testSource, queueEntry{created: true})
 		p.retry(testSource, entry)
 		if again := mustTake(t, p, testSource); !again.at.Equal(entry.at) || !again.created {
 			t.Errorf("got %+v, want the time of %+v and created", again, entry)
@@ -105,8 +103,8 @@ func TestPendingSourcesAreQuietWhenAllThatWaitsIsARetry(t *testing.T) {
 		if !isClosed(p.quiet()) {
 			t.Error("an empty queue is not quiet")
 		}
-		p.add(testSource, false)
-		p.add(otherSource, false)
+		p.add(testSource)
+		p.add(otherSource)
 		quiet := p.quiet()
 		want := func(when string, closed bool) {
 			t.Helper()
@@ -136,9 +134,9 @@ func TestPendingSourcesAreQuietWhenAllThatWaitsIsARetry(t *testing.T) {
 
 func TestPendingSourcesAreNotQuietWhileWhatWasNoticedInBetweenIsQueued(t *testing.T) {
 	pendingTest(t, func(t *testing.T, p *pendingSources) {
-		p.add(testSource, false)
+		p.add(testSource)
 		entry := mustTake(t, p, testSource)
-		p.add(testSource, false)
+		p.add(testSource)
 		quiet := p.quiet()
 		p.retry(testSource, entry)
 		if isClosed(quiet) {
@@ -150,7 +148,7 @@ func TestPendingSourcesAreNotQuietWhileWhatWasNoticedInBetweenIsQueued(t *testin
 			t.Error("it is not quiet though only a retry waits")
 		}
 		// Noticed while it waits for the retry, a source is due at once.
-		p.add(testSource, false)
+		p.add(testSource)
 		if isClosed(p.quiet()) {
 			t.Error("it is quiet though the source is due again")
 		}
@@ -159,23 +157,31 @@ func TestPendingSourcesAreNotQuietWhileWhatWasNoticedInBetweenIsQueued(t *testin
 	})
 }
 
-func TestPendingSourcesComeBackAfterADelay(t *testing.T) {
+// The queue would keep a Certificate that is gone until its renewal, and a source until a turn that may come earlier.
+func TestPendingSourcesComeBackAfterADelayThatIsBounded(t *testing.T) {
 	pendingTest(t, func(t *testing.T, p *pendingSources) {
-		began := time.Now()
-		p.addAfter(testSource, time.Hour)
-		if !isClosed(p.quiet()) {
-			t.Error("it waits for what comes later")
+		for delay, want := range map[time.Duration]time.Duration{time.Second: time.Second, 60 * 24 * time.Hour: checkMost} {
+			began := time.Now()
+			p.AddAfter(testSource, delay)
+			if !isClosed(p.quiet()) {
+				t.Error("it waits for what comes later")
+			}
+			if entry := mustTake(t, p, testSource); time.Since(began) != want || !entry.at.Equal(time.Now()) {
+				t.Errorf("after a delay of %s it came after %s with %+v", delay, time.Since(began), entry)
+			}
+			p.wait(testSource, queueEntry{}, delay)
+			mustTake(t, p, testSource)
+			if waited := time.Since(began); waited != 2*want {
+				t.Errorf("after two delays of %s it came after %s", delay, waited)
+			}
+			p.done(testSource)
 		}
-		if entry := mustTake(t, p, testSource); time.Since(began) != time.Hour || !entry.at.Equal(time.Now()) {
-			t.Errorf("it came after %s with %+v", time.Since(began), entry)
-		}
-		p.done(testSource)
 	})
 }
 
 func TestPendingSourcesGiveBackMemoryAndEnd(t *testing.T) {
 	pendingTest(t, func(t *testing.T, p *pendingSources) {
-		p.add(testSource, false)
+		p.add(testSource)
 		full := p.entries
 		mustTake(t, p, testSource)
 		p.done(testSource)
@@ -191,10 +197,10 @@ func TestPendingSourcesGiveBackMemoryAndEnd(t *testing.T) {
 
 func TestPendingSourcesKeepAnObjectAsItWasCreated(t *testing.T) {
 	pendingTest(t, func(t *testing.T, p *pendingSources) {
-		first := objectOf(keyringOf(1), "u", 1, content{"a": "one"})
-		p.addCreated(first)
-		p.add(testSource, false)
-		p.addCreated(objectOf(keyringOf(1), "u", 2, content{"a": "two"}))
+		first := objectOf(t, "u", 1, "one")
+		p.put(testSource, queueEntry{created: true, first: first})
+		p.add(testSource)
+		p.put(testSource, queueEntry{created: true, first: objectOf(t, "u", 2, "two")})
 		entry := mustTake(t, p, testSource)
 		if !entry.created || entry.first != first {
 			t.Errorf("got %+v, want created, with the first object", entry)
@@ -210,29 +216,16 @@ func TestPendingSourcesKeepAnObjectAsItWasCreated(t *testing.T) {
 
 func TestPendingSourcesKeepThatAnObjectWent(t *testing.T) {
 	pendingTest(t, func(t *testing.T, p *pendingSources) {
-		p.addGone(testSource)
-		p.add(testSource, false)
+		p.put(testSource, queueEntry{gone: true})
+		p.add(testSource)
 		entry := mustTake(t, p, testSource)
 		if !entry.gone || entry.created {
 			t.Errorf("got %+v, want gone", entry)
 		}
-		p.add(testSource, false)
+		p.add(testSource)
 		p.retry(testSource, entry)
 		if entry = mustTake(t, p, testSource); !entry.gone {
 			t.Errorf("at the retry: got %+v, want gone", entry)
-		}
-		p.done(testSource)
-	})
-}
-
-// The queue would keep a Certificate that is gone until its renewal.
-func TestASourceIsNotQueuedForWeeks(t *testing.T) {
-	pendingTest(t, func(t *testing.T, p *pendingSources) {
-		began := time.Now()
-		p.addAfter(testSource, 60*24*time.Hour)
-		mustTake(t, p, testSource)
-		if after := time.Since(began); after != recheckMost {
-			t.Errorf("it is taken after %s, want %s", after, recheckMost)
 		}
 		p.done(testSource)
 	})
@@ -251,11 +244,11 @@ func TestPendingSourcesThatAreDroppedWaitForAChange(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			pendingTest(t, func(t *testing.T, p *pendingSources) {
 				began := time.Now()
-				p.add(testSource, tt.created)
+				p.put(testSource, queueEntry{created: tt.created})
 				p.retry(testSource, mustTake(t, p, testSource))
 				entry := mustTake(t, p, testSource)
 				if tt.during {
-					p.add(testSource, false)
+					p.add(testSource)
 				}
 				p.drop(testSource, entry)
 				if !tt.during {
@@ -263,7 +256,7 @@ func TestPendingSourcesThatAreDroppedWaitForAChange(t *testing.T) {
 					if n := p.length(); n != 0 || !isClosed(p.quiet()) {
 						t.Fatalf("%d sources are queued, quiet %t", n, isClosed(p.quiet()))
 					}
-					p.add(testSource, false)
+					p.add(testSource)
 				}
 				if again := mustTake(t, p, testSource); again.created != tt.created || again.at.Equal(began) != tt.created {
 					t.Errorf("got %+v, want created %t, and the first time if it was", again, tt.created)

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unsafe"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/sources/kinds"
 )
 
 // stateOf is a stream whose first reads fail.
@@ -44,7 +47,7 @@ func (s *stateOf) Last(context.Context, string) (events.Stored, error) {
 func readerOf(bus stateReader) (*ledgerReader, *lockedBuffer) {
 	log := &lockedBuffer{}
 	return &ledgerReader{
-		bus: bus, cluster: testCluster, kinds: []events.Kind{testSource.Kind}, ledger: newLedger(nil),
+		bus: bus, cluster: testCluster, kinds: []events.Kind{testSource.Kind}, ledger: newLedger(),
 		now: func() time.Time { return epoch }, log: slog.New(slog.NewJSONHandler(log, nil)),
 	}, log
 }
@@ -71,7 +74,7 @@ func TestTheLastEventsAreReadAgainUntilTheyCanBe(t *testing.T) {
 		if times := strings.Count(log.String(), "cannot read the stream"); times != 8 {
 			t.Errorf("it is said %d times, want 8", times)
 		}
-		if entry := reader.ledger.get(testSource); entry == nil || entry.Seq != 5 || entry.isReadable() {
+		if entry := reader.ledger.get(testSource); entry == nil || entry.Seq != 5 || entry.IsReadable() {
 			t.Errorf("the ledger has %+v", entry)
 		}
 	})
@@ -93,7 +96,7 @@ func TestRefreshTakesWhatTheStreamHas(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		bus  stateOf
-		want *lastEvent
+		want *kinds.LastEvent
 		err  bool
 	}{
 		{
@@ -117,4 +120,46 @@ func TestRefreshTakesWhatTheStreamHas(t *testing.T) {
 			wantEqual(t, "the ledger has", tt.want, reader.ledger.get(testSource), everyField)
 		})
 	}
+}
+
+func TestTheLedgerKeepsNoPartOfAHeader(t *testing.T) {
+	header := "shop db"
+	source := events.Source{Kind: events.KindSecret, Namespace: header[:4], Name: header[5:]}
+	l := newLedger()
+	l.set(source, lastOf(1, events.VerbObserved))
+	begin := uintptr(unsafe.Pointer(unsafe.StringData(header)))
+	for _, text := range []string{l.sources()[0].Namespace, l.sources()[0].Name} {
+		if at := uintptr(unsafe.Pointer(unsafe.StringData(text))); at >= begin && at < begin+uintptr(len(header)) {
+			t.Errorf("%q keeps the header in memory", text)
+		}
+	}
+}
+
+func TestTombstonesAreForgottenWhenTheStreamHasDroppedThem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reader, _ := readerOf(&stateOf{})
+		known := reader.ledger
+		reader.now = time.Now
+		names := func() map[string]bool {
+			held := make(map[string]bool)
+			for source := range known.all() {
+				held[source.Name] = true
+			}
+			return held
+		}
+		for name, verb := range map[string]events.Verb{"there": events.VerbChanged, "gone": events.VerbDeleted} {
+			source := testSource
+			source.Name = name
+			known.set(source, mustLast(t, events.Change{Verb: verb, Fingerprint: fingerprint, Time: time.Now().Add(time.Minute)}))
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { reader.forgetTombstones(ctx) })
+		<-time.After(events.TombstoneTTL + time.Second)
+		wantEqual(t, "before they are dropped", map[string]bool{"there": true, "gone": true}, names())
+		<-time.After(tombstoneInterval)
+		wantEqual(t, "after they were dropped", map[string]bool{"there": true}, names())
+		stop()
+		running.Wait()
+	})
 }

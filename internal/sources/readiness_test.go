@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,8 +17,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/externalsecret"
+	"github.com/keyturn/keyturn/internal/sources/kinds"
 )
 
 func TestOnlyAPermissionThatIsMissingStillIsNamed(t *testing.T) {
@@ -39,10 +41,12 @@ func TestOnlyAPermissionThatIsMissingStillIsNamed(t *testing.T) {
 				}
 				ready := &readiness{}
 				failures := &watchErrors{readiness: ready, now: time.Now, log: slog.New(slog.DiscardHandler)}
-				maker := &informerMaker{client: client, ring: keyringOf(1), errors: failures}
-				within := scope{selected: newNamespaceFilter(client, labels.SelectorFromSet(labels.Set{"team": "a"}), func(string, arrival) {})}
-				set := &informerSet{scope: within, errors: failures, listed: func(events.Kind) {}}
-				for _, kind := range []sourceKind{secretSource, configMapSource} {
+				pending := newPendingSources(time.Now)
+				defer pending.shutDown()
+				maker := &informerMaker{client: client, ring: ringOf(t), handler: cache.ResourceEventHandlerFuncs{}, errors: failures}
+				within := scope{selected: newNamespaceFilter(client, labels.SelectorFromSet(labels.Set{"team": "a"}), nil)}
+				set := &informerSet{scope: within, ledger: newLedger(), pending: pending, errors: failures}
+				for _, kind := range []kinds.Kind{kindOf(t, events.KindSecret), kindOf(t, events.KindConfigMap)} {
 					made, err := maker.makeAll(kind, within.listed())
 					must(t, err)
 					set.kinds = append(set.kinds, made)
@@ -76,9 +80,9 @@ func TestOnlyAPermissionThatIsMissingStillIsNamed(t *testing.T) {
 func TestItIsSaidOnceThatAKindIsNotInstalledAnyMore(t *testing.T) {
 	log, state := &lockedBuffer{}, &installState{}
 	failures := &watchErrors{readiness: &readiness{}, now: time.Now, log: slog.New(slog.NewJSONHandler(log, nil))}
-	handle := failures.of(externalSecretSource.resource, grantCustom, state)
+	handle := failures.of("externalsecrets", "rbac.yaml", state)
 	for range 3 {
-		handle(t.Context(), nil, apierrors.NewNotFound(externalSecretSource.custom.GroupResource(), ""))
+		handle(t.Context(), nil, apierrors.NewNotFound(externalsecret.ExternalSecrets.GroupResource(), ""))
 	}
 	if times := strings.Count(log.String(), "kind of sources no longer installed"); times != 1 {
 		t.Errorf("it is said %d times, want once:\n%s", times, log)
@@ -91,9 +95,9 @@ func TestItIsSaidOnceThatAKindIsNotInstalledAnyMore(t *testing.T) {
 func TestAMissingPermissionKeepsTheWatcherFromBeingReady(t *testing.T) {
 	log, ready, state := &lockedBuffer{}, &readiness{}, &installState{}
 	failures := &watchErrors{readiness: ready, now: time.Now, log: slog.New(slog.NewJSONHandler(log, nil))}
-	handle := failures.of(externalSecretSource.resource, grantCustom, state)
-	handle(t.Context(), nil, apierrors.NewForbidden(externalSecretSource.custom.GroupResource(), "", errors.New("no")))
-	if err := ready.problem(); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), grantCustom) {
+	handle := failures.of("externalsecrets", "rbac.yaml", state)
+	handle(t.Context(), nil, apierrors.NewForbidden(externalsecret.ExternalSecrets.GroupResource(), "", errors.New("no")))
+	if err := ready.problem(); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "rbac.yaml") {
 		t.Errorf("the problem is %v", err)
 	}
 	if !strings.Contains(log.String(), `"msg":"permission missing"`) {
@@ -105,13 +109,5 @@ func TestAMissingPermissionKeepsTheWatcherFromBeingReady(t *testing.T) {
 	ready.complete.Store(true)
 	if err := ready.problem(); err != nil {
 		t.Errorf("in the end the problem is %v", err)
-	}
-}
-
-func TestTheManifestsThatGrantAPermissionExist(t *testing.T) {
-	for _, manifest := range []string{grantBase, grantCustom, grantNamespaces} {
-		if _, err := os.Stat("../../" + manifest); err != nil {
-			t.Error(err)
-		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +14,7 @@ import (
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/sources/kinds"
 )
 
 // publications is a stream on which another watcher is faster at first.
@@ -30,14 +33,43 @@ func (p *publications) PublishChange(_ context.Context, change events.Change, ex
 	return uint64(10 + len(p.published)), p.err
 }
 
+// assessFunc assesses a source.
+type assessFunc func(source events.Source, before *kinds.LastEvent, entry queueEntry) assessment
+
+func (f assessFunc) assess(source events.Source, before *kinds.LastEvent, entry queueEntry) assessment {
+	return f(source, before, entry)
+}
+
+// listedKinds is whether every kind has been listed.
+type listedKinds bool
+
+func (l listedKinds) hasListed(events.Kind) bool { return bool(l) }
+
+// complete is the readiness of a watcher that has seen every source.
+func complete() *readiness {
+	ready := &readiness{}
+	ready.complete.Store(true)
+	return ready
+}
+
+// queuedIn lists the sources that are queued, sorted.
+func queuedIn(p *pendingSources) []events.Source {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.SortedFunc(maps.Keys(p.entries), func(a, b events.Source) int {
+		return strings.Compare(a.Namespace+"/"+a.String(), b.Namespace+"/"+b.String())
+	})
+}
+
 func reconcilerOf(t *testing.T, bus *publications, assess assessor) (*reconciler, *lockedBuffer) {
 	t.Helper()
 	reader, log := readerOf(&stateOf{stored: []events.Stored{unreadable(testSource, 9)}})
+	pending := newPendingSources(time.Now)
+	t.Cleanup(pending.shutDown)
 	return &reconciler{
 		cluster: testCluster, now: func() time.Time { return epoch }, assessors: map[events.Kind]assessor{testSource.Kind: assess},
-		ledger: reader.ledger, reader: reader, throttle: newThrottle(0, time.Now, slog.New(slog.DiscardHandler)), settled: func() bool { return true },
-		doubted: func(events.Source) bool { return false }, hasListed: func(events.Kind) bool { return true },
-		sightings: newSightings(), notice: func(source events.Source) { t.Errorf("%s is queued again", source) },
+		ledger: reader.ledger, reader: reader, throttle: newThrottle(0, time.Now, slog.New(slog.DiscardHandler)), readiness: complete(),
+		informers: listedKinds(true), sightings: newSightings(), pending: pending,
 		publisher: &publisher{
 			bus: bus, ledger: reader.ledger, metrics: unmeasured(t, reader.ledger), tracer: tracenoop.NewTracerProvider().Tracer(""),
 			log: slog.New(slog.NewJSONHandler(log, nil)),
@@ -45,16 +77,21 @@ func reconcilerOf(t *testing.T, bus *publications, assess assessor) (*reconciler
 	}, log
 }
 
-// always assesses a source as changed.
-func always(_ events.Source, _ *lastEvent, created bool) (events.Change, bool) {
-	return events.Change{Verb: events.VerbChanged, UID: "u", ResourceVersion: "1", ChangedAt: "1", Fingerprint: printed("0a", "1"), Created: created}, true
-}
+// always assesses a source as changed, and never as it was.
+var (
+	always assessFunc = func(_ events.Source, _ *kinds.LastEvent, entry queueEntry) assessment {
+		return assessment{publish: true, change: events.Change{
+			Verb: events.VerbChanged, UID: "u", ResourceVersion: "1", ChangedAt: "1", Fingerprint: fingerprint, Created: entry.created,
+		}}
+	}
+	never assessFunc = func(_ events.Source, before *kinds.LastEvent, _ queueEntry) assessment { return publishAgain(before) }
+)
 
 func TestReconcilePublishesTheSuccessorOfTheLastEvent(t *testing.T) {
 	bus := &publications{}
 	r, log := reconcilerOf(t, bus, always)
 	must(t, r.reconcile(t.Context(), testSource, &queueEntry{at: epoch, created: true}))
-	r.ledger.set(testSource, unreadableEvent(4))
+	r.ledger.set(testSource, kinds.UnreadableEvent(4))
 	must(t, r.reconcile(t.Context(), testSource, &queueEntry{at: epoch}))
 	if bus.expected[0] != 0 || bus.expected[1] != 4 {
 		t.Errorf("published as the successors of %v, want 0 and 4", bus.expected)
@@ -72,7 +109,6 @@ func TestReconcilePublishesTheSuccessorOfTheLastEvent(t *testing.T) {
 }
 
 func TestWhatWasNoticedIsKeptUntilTheCacheShowsIt(t *testing.T) {
-	again := func(_ events.Source, before *lastEvent, _ bool) (events.Change, bool) { return before.again() }
 	for _, tt := range []struct {
 		name             string
 		lost             bool
@@ -91,8 +127,12 @@ func TestWhatWasNoticedIsKeptUntilTheCacheShowsIt(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			bus := &publications{}
-			r, _ := reconcilerOf(t, bus, again)
-			r.doubted, r.hasListed = func(events.Source) bool { return tt.doubted }, func(events.Kind) bool { return !tt.waiting }
+			r, _ := reconcilerOf(t, bus, assessFunc(func(_ events.Source, before *kinds.LastEvent, _ queueEntry) assessment {
+				found := publishAgain(before)
+				found.doubted = tt.doubted
+				return found
+			}))
+			r.informers = listedKinds(!tt.waiting)
 			before := eventAt(3, "u", "5", "5")
 			if tt.lost {
 				before = lostAt(0, before)
@@ -113,18 +153,16 @@ func TestWhatWasNoticedIsKeptUntilTheCacheShowsIt(t *testing.T) {
 func TestADeletionWithoutAnEventIsNotKept(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		before *lastEvent
+		before *kinds.LastEvent
 	}{
 		{"the source has no event", nil},
-		{"its event cannot be read", unreadableEvent(3)},
+		{"its event cannot be read", kinds.UnreadableEvent(3)},
 		{"its deletion is known", lastOf(3, events.VerbDeleted)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			bus := &publications{}
-			r, _ := reconcilerOf(t, bus, func(_ events.Source, before *lastEvent, created bool) (events.Change, bool) {
-				return compare(before, nil, created)
-			})
-			r.hasListed = func(events.Kind) bool { return false }
+			r, _ := reconcilerOf(t, bus, never)
+			r.informers = listedKinds(false)
 			if tt.before != nil {
 				r.ledger.set(testSource, tt.before)
 			}
@@ -181,19 +219,20 @@ func TestAnObservationOfWhichNoEventCanBeMadeIsDropped(t *testing.T) {
 		since bool
 	}{{"that is the last", false}, {"that is not the last any more", true}} {
 		t.Run(tt.name, func(t *testing.T) {
-			s, queued := storesOf()
-			s.sight(written(7, "update", 1))
-			*queued = nil
 			bus := &publications{err: errRefused}
 			r, _ := reconcilerOf(t, bus, nil)
-			r.sightings, r.notice = s.sightings, s.noticed
-			r.assessors = map[events.Kind]assessor{events.KindOpenBao: func(source events.Source, before *lastEvent, created bool) (events.Change, bool) {
-				change, ok := s.assess(source, before, created)
+			s := storesOf(t)
+			s.sight(written(7, "update", 1))
+			mustTake(t, s.pending, source)
+			s.pending.done(source)
+			r.sightings, r.pending = s.sightings, s.pending
+			r.assessors[events.KindOpenBao] = assessFunc(func(source events.Source, before *kinds.LastEvent, entry queueEntry) assessment {
+				found := s.assess(source, before, entry)
 				if tt.since {
 					s.sight(written(8, "update", 2))
 				}
-				return change, ok
-			}}
+				return found
+			})
 			err := r.reconcile(t.Context(), source, &queueEntry{})
 			if _, refused := errors.AsType[*events.RejectError](err); !refused || len(bus.published) != 1 {
 				t.Errorf("error %v after %d tries, want that it was refused once", err, len(bus.published))
@@ -201,7 +240,7 @@ func TestAnObservationOfWhichNoEventCanBeMadeIsDropped(t *testing.T) {
 			if waiting := s.sightings.get(source); (waiting != nil) != tt.since || tt.since && waiting.Version != 8 {
 				t.Errorf("%+v waits", waiting)
 			}
-			wantEqual(t, "queued again", []events.Source{source}, *queued)
+			wantEqual(t, "queued again", []events.Source{source}, queuedIn(s.pending))
 		})
 	}
 }
@@ -215,41 +254,11 @@ func TestARefusedEventReturnsWhatItHasReserved(t *testing.T) {
 	}
 }
 
-func TestAnObjectThatWasChangedBeforeItsFirstEventIsPublishedAsChanged(t *testing.T) {
-	ring := keyringOf(1)
-	first := objectOf(ring, "u", 1, content{"a": "one", "b": "one"})
-	for _, tt := range []struct {
-		name   string
-		now    *object
-		before *lastEvent
-		want   string
-	}{
-		{"as it was created", first, nil, "created a b"},
-		{"changed since", objectOf(ring, "u", 2, content{"a": "two", "b": "one"}), nil, "changed a"},
-		{"labelled since", objectOf(ring, "u", 2, content{"a": "one", "b": "one"}), nil, "created a b"},
-		{"made anew since", objectOf(ring, "v", 2, content{"a": "two", "b": "one"}), nil, "created a b"},
-		{"published before", objectOf(ring, "u", 3, content{"a": "three", "b": "one"}), mustLast(t, appeared(first, true)), "changed a"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			bus := &publications{}
-			r, _ := reconcilerOf(t, bus, func(_ events.Source, before *lastEvent, created bool) (events.Change, bool) {
-				return compare(before, tt.now, created)
-			})
-			if tt.before != nil {
-				r.ledger.set(testSource, tt.before)
-			}
-			must(t, r.reconcile(t.Context(), testSource, &queueEntry{created: true, first: first}))
-			got := bus.published[0]
-			verb := string(got.Verb)
-			if got.Created {
-				verb = "created"
-			}
-			if text := strings.Join(append([]string{verb}, got.Changed...), " "); text != tt.want {
-				t.Errorf("published %s, want %s", text, tt.want)
-			}
-			if verb == "changed" && (got.CreatedAt != "1") {
-				t.Errorf("created at %q, want that of the creation", got.CreatedAt)
-			}
-		})
-	}
+// The content of the pods of a class is settled when the class is assessed after its event.
+func TestAClassIsAssessedAgainAfterItsEvent(t *testing.T) {
+	class := events.Source{Kind: events.KindSecretProviderClass, Namespace: "shop", Name: "db"}
+	r, _ := reconcilerOf(t, &publications{}, nil)
+	r.assessors[class.Kind] = always
+	must(t, r.reconcile(t.Context(), class, &queueEntry{}))
+	wantEqual(t, "queued", []events.Source{class}, queuedIn(r.pending))
 }

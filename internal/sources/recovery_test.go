@@ -21,10 +21,15 @@ type extents struct {
 	// purged is the source whose subject is gone.
 	purged events.Source
 	named  int
+	// onRead is called when the extent is read.
+	onRead func()
 }
 
 func (e *extents) Extent(context.Context) (events.Extent, error) {
 	e.reads = append(e.reads, time.Now())
+	if e.onRead != nil {
+		e.onRead()
+	}
 	return e.extent, e.err
 }
 
@@ -39,22 +44,25 @@ func (e *extents) Subjects(context.Context, string) (map[string]struct{}, error)
 	return subjects, nil
 }
 
-// recoveryOf is a recovery of a stream whose last events are stored, and the sources that it queues.
-func recoveryOf(t *testing.T, extent events.Extent, stored ...events.Stored) (*recovery, *[]events.Source, *lockedBuffer) {
+// watchedNamespace is the namespace whose sources are watched.
+type watchedNamespace string
+
+func (n watchedNamespace) watches(source events.Source) bool { return source.Namespace == string(n) }
+
+// recoveryOf is a recovery of a stream whose last events are stored.
+func recoveryOf(t *testing.T, extent events.Extent, stored ...events.Stored) (*recovery, *lockedBuffer) {
 	t.Helper()
 	state := &stateOf{stored: stored}
 	if len(stored) == 0 {
 		state.last = events.ErrNotFound
 	}
 	reader, log := readerOf(state)
-	queued := &[]events.Source{}
+	pending := newPendingSources(time.Now)
+	t.Cleanup(pending.shutDown)
 	return &recovery{
-		bus: &extents{extent: extent}, reader: reader, interval: 30 * time.Second,
-		watched: func(source events.Source) bool { return source.Namespace == testSource.Namespace },
-		notice:  func(source events.Source) { *queued = append(*queued, source) },
-		lost:    func() {},
-		metrics: unmeasured(t, reader.ledger), log: slog.New(slog.NewJSONHandler(log, nil)),
-	}, queued, log
+		bus: &extents{extent: extent}, reader: reader, interval: 30 * time.Second, informers: watchedNamespace(testSource.Namespace),
+		pending: pending, lost: make(chan struct{}, 1), metrics: unmeasured(t, reader.ledger), log: slog.New(slog.NewJSONHandler(log, nil)),
+	}, log
 }
 
 func TestTheStreamIsSuspectedOfALoss(t *testing.T) {
@@ -80,13 +88,13 @@ func TestTheStreamIsSuspectedOfALoss(t *testing.T) {
 		{"if it lacks one of many", events.Extent{FirstSeq: 1, Events: 9}, []events.Stored{unreadable(otherSource, 7)}, testSource, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r, _, _ := recoveryOf(t, tt.extent, tt.stored...)
+			r, _ := recoveryOf(t, tt.extent, tt.stored...)
 			r.bus = &extents{extent: tt.extent, purged: tt.purged}
 			r.reader.ledger.set(testSource, lastOf(3, events.VerbObserved))
 			r.reader.ledger.set(otherSource, lastOf(7, events.VerbObserved))
 			r.reader.ledger.set(unwatched, lastOf(9, events.VerbObserved))
 			r.reader.ledger.set(events.Source{Namespace: "shop", Name: "lost"}, lostAt(0, lastOf(0, events.VerbObserved)))
-			old := mustLast(t, events.Change{Verb: events.VerbDeleted, Fingerprint: printed("0a", "1"), Time: epoch.Add(-events.TombstoneTTL)})
+			old := mustLast(t, events.Change{Verb: events.VerbDeleted, Fingerprint: fingerprint, Time: epoch.Add(-events.TombstoneTTL)})
 			r.reader.ledger.set(events.Source{Namespace: "shop", Name: "gone"}, old)
 			got, err := r.suspect(t.Context(), tt.extent)
 			if err != nil || got != tt.want {
@@ -97,7 +105,7 @@ func TestTheStreamIsSuspectedOfALoss(t *testing.T) {
 }
 
 func TestTheSubjectsOfAStreamAreReadOnlyAfterItHasChanged(t *testing.T) {
-	r, _, _ := recoveryOf(t, events.Extent{}, unreadable(otherSource, 7))
+	r, _ := recoveryOf(t, events.Extent{}, unreadable(otherSource, 7))
 	bus := &extents{extent: events.Extent{Created: epoch, FirstSeq: 1, LastSeq: 8, Events: 9}}
 	r.bus = bus
 	r.reader.ledger.set(testSource, lastOf(3, events.VerbObserved))
@@ -115,7 +123,7 @@ func TestTheSubjectsOfAStreamAreReadOnlyAfterItHasChanged(t *testing.T) {
 
 func TestWhatTheStreamLacksIsQueued(t *testing.T) {
 	unwatched := events.Source{Kind: events.KindSecret, Namespace: "bank", Name: "db"}
-	r, queued, log := recoveryOf(t, events.Extent{Created: epoch}, unreadable(otherSource, 7))
+	r, log := recoveryOf(t, events.Extent{Created: epoch}, unreadable(otherSource, 7))
 	for _, source := range []events.Source{testSource, unwatched} {
 		r.reader.ledger.set(source, lastOf(3, events.VerbObserved))
 	}
@@ -125,7 +133,7 @@ func TestWhatTheStreamLacksIsQueued(t *testing.T) {
 			t.Errorf("lost %t, %v; want %t", lost, err, want)
 		}
 	}
-	wantEqual(t, "queued", []events.Source{testSource}, *queued)
+	wantEqual(t, "queued", []events.Source{testSource}, queuedIn(r.pending))
 	for _, source := range []events.Source{testSource, unwatched} {
 		if entry := r.reader.ledger.get(source); !entry.Lost || entry.Seq != 0 {
 			t.Errorf("the ledger has %+v of what the stream lacks", entry)
@@ -137,11 +145,11 @@ func TestWhatTheStreamLacksIsQueued(t *testing.T) {
 }
 
 func TestAnEventPublishedWhileTheStreamIsReadIsKept(t *testing.T) {
-	r, queued, _ := recoveryOf(t, events.Extent{})
+	r, _ := recoveryOf(t, events.Extent{})
 	known, published := lastOf(3, events.VerbObserved), lastOf(8, events.VerbChanged)
 	r.reader.ledger.set(testSource, published)
-	if r.update(testSource, known, missing(known, epoch)) || len(*queued) > 0 || r.reader.ledger.get(testSource) != published {
-		t.Errorf("queued %v, and the ledger has %+v", *queued, r.reader.ledger.get(testSource))
+	if r.update(testSource, known, missing(known, epoch)) || len(queuedIn(r.pending)) > 0 || r.reader.ledger.get(testSource) != published {
+		t.Errorf("queued %v, and the ledger has %+v", queuedIn(r.pending), r.reader.ledger.get(testSource))
 	}
 }
 
@@ -156,14 +164,13 @@ func TestTheStreamIsCheckedAtIntervals(t *testing.T) {
 		{"that are short at first where it does not answer", func(_ *recovery, bus *extents) {
 			bus.err = errors.New("no answer")
 		}, []int{1, 2, 4, 8, 16, 30, 30}},
-		{"that grow while it loses events again and again", func(r *recovery, _ *extents) {
-			r.notice = func(source events.Source) { r.reader.ledger.set(source, lastOf(3, events.VerbObserved)) }
-			r.notice(testSource)
+		{"that grow while it loses events again and again", func(r *recovery, bus *extents) {
+			bus.onRead = func() { r.reader.ledger.set(testSource, lastOf(3, events.VerbObserved)) }
 		}, []int{60, 120, 240, 480, 960, 960, 960}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r, _, _ := recoveryOf(t, events.Extent{FirstSeq: 1, Created: epoch})
+				r, _ := recoveryOf(t, events.Extent{FirstSeq: 1, Created: epoch})
 				bus := &extents{extent: events.Extent{FirstSeq: 1, Created: epoch}}
 				r.bus = bus
 				tt.prepare(r, bus)

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 // classWith is the SecretProviderClass db with annotations.
@@ -18,9 +20,14 @@ func classWith(t testing.TB, version int, annotations map[string]string) *unstru
 }
 
 func TestWatcherPublishesWhatIsMounted(t *testing.T) {
-	b := newBench(t)
+	b, class := newBench(t), events.Source{Kind: events.KindSecretProviderClass, Namespace: "shop", Name: "db"}
 	pod := func(name, version string, generation, resourceVersion int) *unstructured.Unstructured {
-		return mountedPod{uid: "p-" + name, version: version, generation: generation, resourceVersion: resourceVersion}.status(t, name)
+		status := customOf(t, `{"apiVersion": "secrets-store.csi.x-k8s.io/v1", "kind": "SecretProviderClassPodStatus",
+			"metadata": {"namespace": "shop", "name": "`+name+`-shop-db", "uid": "s-`+name+`", "resourceVersion": "`+strconv.Itoa(resourceVersion)+`",
+				"ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "`+name+`", "uid": "p-`+name+`"}]},
+			"status": {"secretProviderClassName": "db", "mounted": true, "objects": [{"id": "a", "version": "`+canary+version+`"}]}}`)
+		status.SetGeneration(int64(generation))
+		return status
 	}
 	options := b.everyKind()
 	// The driver does not give the label of a class to the statuses of its pods.
@@ -38,9 +45,9 @@ func TestWatcherPublishesWhatIsMounted(t *testing.T) {
 	b.put(pod("c", "3", 1, 6))
 	b.put(classWith(t, 7, map[string]string{"keyturn.dev/ignore": "true", "reloader.stakater.com/match": "true"}))
 	// Classes and the statuses of pods are watched separately.
-	b.eventually("the annotations are seen", func() bool { return w.cached.lookup(classOfPlay).match })
+	b.eventually("the annotations are seen", func() bool { return w.informers.cached.Lookup(class).ResourceVersion == "7" })
 	// What comes back is news only to a watcher that knows that the other content is on the stream.
-	b.eventually("the change is noted", func() bool { return w.ledger.get(classOfPlay).ResourceVersion == "4" })
+	b.eventually("the change is noted", func() bool { return w.ledger.get(class).ResourceVersion == "4" })
 	<-w.pending.quiet()
 	b.put(pod("a", "1", 3, 8)) // back
 	want = append(want, "secretproviderclass/db changed c/8@8 {} [] truncated previous ignore match")

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/sources/kinds"
 )
 
 func TestWatcherLeavesAloneWhatItsSelectorDoesNotSelectAnyMore(t *testing.T) {
@@ -28,32 +29,25 @@ func TestWatcherLeavesAloneWhatItsSelectorDoesNotSelectAnyMore(t *testing.T) {
 	})
 }
 
-func TestWhatIsNotSelectedIsGoneOnlyIfItWasSeenToGo(t *testing.T) {
-	gone := func(_ events.Source, before *lastEvent, _ bool) (events.Change, bool) {
-		return before.content(events.VerbDeleted), true
-	}
-	tombstone := deletedAt(3, "u", "5")
+func TestAnObjectThatIsNotSelectedIsGoneOnlyIfItWasSeenToGo(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		selector string
-		before   *lastEvent
+		before   *kinds.LastEvent
 		entry    queueEntry
-		want     int
+		want     events.Verb
 	}{
-		{"without a selector it is gone", "", eventAt(3, "u", "5", "5"), queueEntry{}, 1},
-		{"with one it may lack the labels", "team=a", eventAt(3, "u", "5", "5"), queueEntry{}, 0},
-		{"with one it is gone if it was seen to go", "team=a", eventAt(3, "u", "5", "5"), queueEntry{gone: true}, 1},
-		{"the event that the stream has lost is published again", "team=a", lostAt(0, eventAt(3, "u", "5", "5")), queueEntry{}, 1},
-		{"so is a deletion", "team=a", lostAt(0, tombstone), queueEntry{}, 1},
+		{"without a selector it is gone", "", eventAt(3, "u", "5", "5"), queueEntry{}, events.VerbDeleted},
+		{"with one it may lack the labels", "team=a", eventAt(3, "u", "5", "5"), queueEntry{}, ""},
+		{"with one it is gone if it was seen to go", "team=a", eventAt(3, "u", "5", "5"), queueEntry{gone: true}, events.VerbDeleted},
+		{"the event that the stream has lost is published again", "team=a", lostAt(0, eventAt(3, "u", "5", "5")), queueEntry{}, events.VerbChanged},
+		{"so is a deletion", "team=a", lostAt(0, deletedAt(3, "u", "5")), queueEntry{}, events.VerbDeleted},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			bus := &publications{}
-			r, _ := reconcilerOf(t, bus, gone)
-			r.selector = tt.selector
-			r.ledger.set(testSource, tt.before)
-			must(t, r.reconcile(t.Context(), testSource, &tt.entry))
-			if len(bus.published) != tt.want {
-				t.Errorf("published %+v, want %d events", bus.published, tt.want)
+			a := assessorOf(t, newLedger(), everything())
+			a.selector = tt.selector
+			if found := a.assess(testSource, tt.before, tt.entry); found.publish != (tt.want != "") || found.change.Verb != tt.want {
+				t.Errorf("assessed as %+v, want %q", found, tt.want)
 			}
 		})
 	}

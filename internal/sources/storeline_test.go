@@ -17,6 +17,7 @@ import (
 	metricnoop "go.opentelemetry.io/otel/metric/noop"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/sources/kinds"
 	"github.com/keyturn/keyturn/internal/sources/openbao"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
@@ -38,7 +39,7 @@ func observe(f *testing.F) *observed {
 	options.Logger, options.Meter = slog.New(slog.DiscardHandler), metricnoop.NewMeterProvider().Meter("")
 	const plain = `{"type":"kv","options":{"version":"1"}}`
 	options.Transport = answers{"/v1/sys/internal/ui/mounts": `{"data":{"secret":{"kv/":` + plain + `,"kv1/":` + plain + `,"end/":` + plain + `}}}`}
-	options.Now = func() time.Time { return storeEpoch }
+	options.Now = func() time.Time { return epoch }
 	options.Listen = func(ctx context.Context, network, at string) (net.Listener, error) {
 		listener, err := new(net.ListenConfig).Listen(ctx, network, at)
 		if err == nil {
@@ -121,21 +122,24 @@ func FuzzAuditLine(f *testing.F) {
 		f.Add(fmt.Appendf(nil, `{"time":"2026-03-14T15:00:00Z","type":"response","request":{"id":"1","operation":"update","mount_type":"kv",`+
 			`"mount_point":"kv/","path":%q}}`, "kv/"+path))
 	}
-	store, ring := observe(f), keyringOf(1)
+	store, ring := observe(f), ringOf(f)
 	f.Fuzz(func(t *testing.T, line []byte) {
 		for _, seen := range store.of(t, line) {
 			earlier := written(7, "update", -5)
 			earlier.Path = seen.Path
-			recorded, _ := compareStore(nil, earlier, time.Time{})
-			for _, before := range []*lastEvent{nil, publishedOf(t, ring, recorded, earlier.Received)} {
-				change, ok := compareStore(before, seen, time.Time{})
+			recorded, _ := kinds.AssessStore(ring, nil, earlier, time.Time{})
+			for _, before := range []*kinds.LastEvent{nil, publishedOf(t, recorded, earlier.Received)} {
+				change, ok := kinds.AssessStore(ring, before, seen, time.Time{})
 				if !ok {
 					continue
 				}
-				after := publishedOf(t, ring, change, seen.Received)
-				for _, next := range []openbao.Observation{written(1, "create", 5), written(8, "update", 5), requested(openbao.Live, "update", "next", 5)} {
-					if isKnown(after, next) {
-						t.Errorf("%+v hides %+v", seen, next)
+				next := openbao.Observation{
+					Path: storePath, Engine: events.EngineKV, State: openbao.Live, At: minute(5), Request: "next", Operation: "update", Received: minute(5),
+				}
+				after := publishedOf(t, change, seen.Received)
+				for _, later := range []openbao.Observation{written(1, "create", 5), written(8, "update", 5), next} {
+					if kinds.IsKnown(after, later) {
+						t.Errorf("%+v hides %+v", seen, later)
 					}
 				}
 			}
@@ -144,11 +148,9 @@ func FuzzAuditLine(f *testing.F) {
 }
 
 // publishedOf returns the event of a change as the stream has it, and fails the test if it cannot be published.
-func publishedOf(t *testing.T, ring *keyring, change events.Change, at time.Time) *lastEvent {
+func publishedOf(t *testing.T, change events.Change, at time.Time) *kinds.LastEvent {
 	t.Helper()
 	change.Cluster, change.Time = testCluster, at
-	print := ring.fingerprint(change.Source, storeContent(change))[0]
-	change.Fingerprint = print.all.Text(print.keyID)
 	event, err := change.Event()
 	if err != nil {
 		t.Fatalf("%+v: %v", change, err)

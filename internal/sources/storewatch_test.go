@@ -19,6 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	k8stesting "k8s.io/client-go/testing"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 // auditToken is the token of whoever posts the lines of a store.
@@ -88,12 +90,12 @@ func TestAKindThatCannotBeListedKeepsNothingElseFromBeingWatched(t *testing.T) {
 		ready    bool
 	}{
 		{
-			name: "a custom kind whose conversion webhook is down", resource: externalSecretSource.custom.GroupResource(), ready: true,
+			name: "a custom kind whose conversion webhook is down", resource: resourceOf(t, events.KindExternalSecret).GroupResource(), ready: true,
 			err: func(schema.GroupResource) error {
 				return apierrors.NewInternalError(errors.New("conversion webhook failed"))
 			},
 		},
-		{name: "a custom kind that may not be listed", resource: certificateSource.custom.GroupResource(), err: forbidden},
+		{name: "a custom kind that may not be listed", resource: resourceOf(t, events.KindCertificate).GroupResource(), err: forbidden},
 		{name: "Secrets that may not be listed", resource: schema.GroupResource{Resource: "secrets"}, err: forbidden},
 	}
 	for _, tt := range tests {

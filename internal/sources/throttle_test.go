@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/sources/kinds"
 )
 
 // throttled returns a reconciler of sources that have always changed, in namespaces whose budget is eventsAnHour events of one key per hour.
@@ -94,23 +95,24 @@ func TestWhatDoesNotCountTowardsTheBudget(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
 		source    events.Source
-		before    *lastEvent
+		before    *kinds.LastEvent
 		changedAt string
 		created   bool
 		unsettled bool
 		want      bool
 	}{
-		{name: "a change does", source: testSource, before: unreadableEvent(1), changedAt: "1", want: true},
+		{name: "a change does", source: testSource, before: kinds.UnreadableEvent(1), changedAt: "1", want: true},
 		{name: "the creation of a source does", source: testSource, changedAt: "1", want: true},
 		{name: "the creation of a source that is only observed does", source: testSource, created: true, want: true},
-		{name: "a deletion does", source: testSource, before: unreadableEvent(1), want: true},
+		{name: "a deletion does", source: testSource, before: kinds.UnreadableEvent(1), want: true},
 		{name: "the first event of a source that was there does not", source: testSource},
-		{name: "an event that the stream has lost does not", source: testSource, before: lostAt(0, unreadableEvent(0)), changedAt: "1"},
-		{name: "what was found at the start does not", source: testSource, before: unreadableEvent(1), changedAt: "1", unsettled: true},
-		{name: "a secret in a store does not", source: events.Source{Kind: events.KindOpenBao, Name: "x"}, before: unreadableEvent(1), changedAt: "1"},
+		{name: "an event that the stream has lost does not", source: testSource, before: lostAt(0, kinds.UnreadableEvent(0)), changedAt: "1"},
+		{name: "what was found at the start does not", source: testSource, before: kinds.UnreadableEvent(1), changedAt: "1", unsettled: true},
+		{name: "a secret in a store does not", source: events.Source{Kind: events.KindOpenBao, Name: "x"}, before: kinds.UnreadableEvent(1), changedAt: "1"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := &reconciler{settled: func() bool { return !tt.unsettled }}
+			r := &reconciler{readiness: &readiness{}}
+			r.readiness.complete.Store(!tt.unsettled)
 			if got := r.isLimited(tt.before, events.Change{Source: tt.source, ChangedAt: tt.changedAt}, tt.created); got != tt.want {
 				t.Errorf("limited: %t", got)
 			}
@@ -119,27 +121,21 @@ func TestWhatDoesNotCountTowardsTheBudget(t *testing.T) {
 }
 
 func TestTheWeightOfAnEventIsAboutItsSize(t *testing.T) {
-	names := func(count, length int) map[string][]byte {
-		data := make(map[string][]byte, count)
-		for i := range count {
-			data[fmt.Sprintf("%0*d", length, i)] = nil
-		}
-		return data
-	}
-	for _, tt := range []struct {
-		name string
-		data map[string][]byte
-	}{
-		{"one key", names(1, 5)},
-		{"as many keys as are listed", names(events.MaxKeys, 10)},
-		{"long names", names(500, 253)},
-		{"too many keys", names(events.MaxKeys+1, 10)},
+	for name, of := range map[string]struct{ keys, length int }{
+		"one key": {1, 5}, "as many keys as are listed": {events.MaxKeys, 10}, "long names": {500, 253}, "too many keys": {0, 0},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			now := objectOf(keyringOf(1), "u", 1, nil)
-			now.fingerprints = keyringOf(1).fingerprint(testSource, tt.data)
-			change := appeared(now, true)
-			change.Cluster, change.Time = testCluster, epoch
+		t.Run(name, func(t *testing.T) {
+			change := events.Change{
+				Cluster: testCluster, Source: testSource, Verb: events.VerbChanged, UID: "u", ResourceVersion: "1", ChangedAt: "1", CreatedAt: "1",
+				Created: true, Fingerprint: fingerprint, Time: epoch, Truncated: of.keys == 0,
+			}
+			if !change.Truncated {
+				change.Keys = make(map[string]events.Key)
+			}
+			for i := range of.keys {
+				key := fmt.Sprintf("%0*d", of.length, i)
+				change.Keys[key], change.Changed = events.Key{Fingerprint: fingerprint}, append(change.Changed, key)
+			}
 			event, err := change.Event()
 			must(t, err)
 			msg, err := events.ToMsg(event, events.Subject(testCluster, testSource))
@@ -154,7 +150,7 @@ func TestTheWeightOfAnEventIsAboutItsSize(t *testing.T) {
 func TestAPendingSourceThatWaitsForItsTurnKeepsItsEntry(t *testing.T) {
 	pendingTest(t, func(t *testing.T, p *pendingSources) {
 		began := time.Now()
-		p.add(testSource, true)
+		p.put(testSource, queueEntry{created: true})
 		entry := mustTake(t, p, testSource)
 		entry.held = reservation{turn: began.Add(time.Minute), size: 7, waits: true}
 		p.wait(testSource, entry, time.Minute)
@@ -165,7 +161,7 @@ func TestAPendingSourceThatWaitsForItsTurnKeepsItsEntry(t *testing.T) {
 			t.Errorf("after %s: %+v, want %+v after a minute", time.Since(began), got, entry)
 		}
 		p.wait(testSource, entry, time.Hour)
-		p.add(testSource, false)
+		p.add(testSource)
 		if got := mustTake(t, p, testSource); got != entry || time.Since(began) != time.Minute {
 			t.Errorf("noticed while it waits, after %s: %+v, want %+v at once", time.Since(began), got, entry)
 		}
@@ -203,4 +199,126 @@ func TestATenantThatChurnsNamesFillsNoStream(t *testing.T) {
 		t.Errorf("the watcher remembers %d sources", held)
 	}
 	stop()
+}
+
+// waitingRoom tries sources as the queue does, in a namespace whose budget is six events of one key per hour and that has used up 24 at once.
+type waitingRoom struct {
+	*testing.T
+	now     time.Time
+	r       *reconciler
+	entries map[int]*queueEntry
+	// keys is how many keys a source has, beyond none.
+	keys map[int]int
+}
+
+func newWaitingRoom(t *testing.T) (*waitingRoom, *publications) {
+	t.Helper()
+	room := &waitingRoom{T: t, now: epoch, entries: make(map[int]*queueEntry), keys: make(map[int]int)}
+	r, bus, _ := throttled(t, 6, func() time.Time { return room.now })
+	room.r = r
+	for i := range 4 * 6 {
+		if after := room.try(-1 - i); after != 0 {
+			t.Fatalf("event %d waits for %s", i+1, after)
+		}
+	}
+	r.assessors[events.KindSecret] = assessFunc(func(source events.Source, before *kinds.LastEvent, entry queueEntry) assessment {
+		found := always(source, before, entry)
+		found.change.Keys = make(map[string]events.Key)
+		for i, keys := range room.keys {
+			if source == inNamespace("noisy", i) {
+				for k := range keys {
+					found.change.Keys[fmt.Sprint(k)] = events.Key{Fingerprint: fingerprint}
+				}
+				found.publish = keys >= 0
+			}
+		}
+		return found
+	})
+	return room, bus
+}
+
+// try returns for how long a source waits. It forgets a source that does not wait.
+func (w *waitingRoom) try(i int) time.Duration {
+	w.Helper()
+	if w.entries[i] == nil {
+		w.entries[i] = &queueEntry{created: true}
+	}
+	err := w.r.reconcile(w.Context(), inNamespace("noisy", i), w.entries[i])
+	if turn, ok := errors.AsType[*turnError](err); ok {
+		return turn.after.Round(time.Minute)
+	}
+	must(w, err)
+	delete(w.entries, i)
+	return 0
+}
+
+func TestASourceWaitsShorterWhenOthersOfItsNamespaceAreGone(t *testing.T) {
+	w, _ := newWaitingRoom(t)
+	for i := range 480 {
+		w.try(i)
+	}
+	if after := w.try(480); after.Round(time.Hour) != 80*time.Hour {
+		t.Fatalf("it waits for %s, want 80 hours", after)
+	}
+	for i := range 480 {
+		w.keys[i] = -1 // It is gone.
+		w.try(i)
+	}
+	if after := w.try(480); after != 10*time.Minute {
+		t.Errorf("when all others are gone it waits for %s, want 10 minutes", after)
+	}
+	if n := w.r.throttle.length(); n != 1 {
+		t.Errorf("%d sources wait, want one", n)
+	}
+}
+
+func TestASourceThatGrowsWhileItWaitsHasItsTurnAsABigOne(t *testing.T) {
+	w, bus := newWaitingRoom(t)
+	if after := w.try(0); after != 10*time.Minute {
+		t.Fatalf("it waits for %s", after)
+	}
+	w.now = w.now.Add(10 * time.Minute)
+	w.keys[0] = 1000
+	after := w.try(0)
+	if after < 5*time.Hour || len(bus.published) != 24 {
+		t.Fatalf("with 1000 keys it waits for %s, want hours", after)
+	}
+	w.now = w.now.Add(after + time.Minute)
+	if after = w.try(0); after != 0 {
+		t.Errorf("it waits for another %s", after)
+	}
+	if after = w.try(1); after != 9*time.Minute {
+		t.Errorf("the next one waits for %s, want 9 minutes", after)
+	}
+}
+
+// Changes keep coming at ten times the budget.
+func TestEachSourceHasItsTurnWhileOthersKeepComing(t *testing.T) {
+	w, _ := newWaitingRoom(t)
+	const first, fickle, minutes = 30, 7, 400
+	bound := make(map[int]time.Time)
+	for i := range first {
+		bound[i] = w.now.Add(w.try(i) + time.Minute)
+	}
+	bound[fickle] = w.now.Add(minutes * time.Minute) // It goes to the end once.
+	for minute := range minutes {
+		w.now = w.now.Add(time.Minute)
+		w.keys[fickle] = minute % 2
+		for i := range first + minute {
+			if w.entries[i] == nil && i < first+minute-1 {
+				continue // It is published.
+			}
+			if w.try(i) > 0 && w.now.After(bound[i]) && i < first {
+				t.Fatalf("after %d minutes source %d still waits, want it published %s after the start", minute, i, bound[i].Sub(epoch))
+			}
+		}
+	}
+	for i := range first {
+		if w.entries[i] != nil {
+			t.Errorf("source %d is not published", i)
+		}
+	}
+	if len(w.entries) < minutes/2 {
+		t.Errorf("%d newcomers wait, want most of them", len(w.entries))
+	}
 }

@@ -15,13 +15,14 @@ import (
 	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/sources/kinds"
 )
 
 func TestWhatTheWatcherSees(t *testing.T) {
 	bank := events.Source{Kind: events.KindSecret, Namespace: "bank", Name: "db"}
-	w := &Watcher{
-		cached:    cacheOf(t, &object{source: testSource}, &object{source: bank}),
-		informers: &informerSet{scope: scope{ignored: []string{"bank"}, selected: newNamespaceFilter(nil, labels.Everything(), nil)}},
+	set := &informerSet{
+		cached: cacheOf(t, &kinds.Object{Source: testSource}, &kinds.Object{Source: bank}),
+		scope:  scope{ignored: []string{"bank"}, selected: newNamespaceFilter(nil, labels.Everything(), nil)},
 	}
 	for _, tt := range []struct {
 		name   string
@@ -34,7 +35,7 @@ func TestWhatTheWatcherSees(t *testing.T) {
 		{"a secret in a store, which is no object", events.Source{Kind: events.KindOpenBao, Namespace: "secret", Name: "db"}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := w.sees(tt.source); got != tt.want {
+			if got := set.sees(tt.source); got != tt.want {
 				t.Errorf("got %t", got)
 			}
 		})
@@ -206,7 +207,7 @@ func TestWatcherTriesAgainWhatCouldNotBePublished(t *testing.T) {
 	failures := func() int { return strings.Count(b.log.String(), "cannot publish an event; retrying") }
 	b.eventually("it says so", func() bool { return failures() > 0 })
 	b.update(secretOf("shop", "db", "u1", "2", "two"))
-	b.eventually("the watcher has seen it", func() bool { return w.cached.lookup(testSource).ResourceVersion == "2" })
+	b.eventually("the watcher has seen it", func() bool { return w.informers.cached.Lookup(testSource).ResourceVersion == "2" })
 	// An attempt that began earlier has the first content. It may last as long as NATS waits for an answer.
 	before := failures()
 	b.eventually("a try of the second content has failed", func() bool { return failures() > before+1 })

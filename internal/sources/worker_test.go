@@ -14,12 +14,18 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// workerOf is a worker that works like this on what is pending.
-func workerOf(t *testing.T, work func(context.Context, events.Source, *queueEntry) error) (*worker, *lockedBuffer) {
+// workFunc is the work on a source.
+type workFunc func(context.Context, events.Source, *queueEntry) error
+
+func (f workFunc) reconcile(ctx context.Context, source events.Source, entry *queueEntry) error {
+	return f(ctx, source, entry)
+}
+
+func workerOf(t *testing.T, work workFunc) (*worker, *lockedBuffer) {
 	t.Helper()
 	log := &lockedBuffer{}
 	return &worker{
-		pending: newPendingSources(time.Now), metrics: unmeasured(t, newLedger(nil)), log: slog.New(slog.NewJSONHandler(log, nil)), reconcile: work,
+		pending: newPendingSources(time.Now), metrics: unmeasured(t, newLedger()), log: slog.New(slog.NewJSONHandler(log, nil)), reconciler: work,
 	}, log
 }
 
@@ -39,7 +45,7 @@ func TestAWorkerTriesAgainAndFinishesWhatItHasBegun(t *testing.T) {
 		})
 		var running sync.WaitGroup
 		running.Go(func() { one.run(ctx) })
-		one.pending.add(testSource, true)
+		one.pending.put(testSource, queueEntry{created: true})
 		<-one.pending.quiet()
 		if len(tries) != 1 || !strings.Contains(log.String(), "cannot publish an event; retrying") {
 			t.Errorf("%d tries; the log is:\n%s", len(tries), log)
@@ -92,7 +98,7 @@ func TestAWorkerKeepsWhatWasNoticedOfAnUndecidedSource(t *testing.T) {
 		})
 		var running sync.WaitGroup
 		running.Go(func() { one.run(t.Context()) })
-		one.pending.addGone(testSource)
+		one.pending.put(testSource, queueEntry{gone: true})
 		<-one.pending.quiet()
 		<-time.After(2 * doubtInterval)
 		one.pending.shutDown()
@@ -117,7 +123,7 @@ func TestAWorkerDropsWhatCanNeverBePublished(t *testing.T) {
 		})
 		var running sync.WaitGroup
 		running.Go(func() { one.run(t.Context()) })
-		one.pending.add(testSource, true)
+		one.pending.put(testSource, queueEntry{created: true})
 		one.pending.add(otherSource)
 		<-time.After(time.Hour)
 		if text := log.String(); tries[testSource] != 1 || tries[otherSource] != 1 || strings.Count(text, "an event is not valid; dropping it") != 1 {

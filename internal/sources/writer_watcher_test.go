@@ -21,6 +21,8 @@ const (
 	rotation      = "bao/root/secret/shop/db/7"
 	otherRotation = "bao/root/secret/shop/db/8"
 	testTraceID   = "4bf92f3577b34da6a3ce929d0e0e4736"
+
+	testTraceparent = "00-" + testTraceID + "-00f067aa0ba902b7-01"
 )
 
 // askedFor returns the annotations that request a sync because of an event.
@@ -78,12 +80,12 @@ func (b *bench) wantCauses(wanted ...string) {
 	}
 }
 
-// knows waits until a watcher has seen that the ExternalSecret was asked for because of an event.
-func (b *bench) knows(w *Watcher, name, event string) {
+// knows waits until a watcher has seen a resourceVersion of the ExternalSecret db.
+func (b *bench) knows(w *Watcher, version string) {
 	b.Helper()
-	b.eventually("it is known what was asked of "+name, func() bool {
-		found := w.cached.lookup(events.Source{Kind: events.KindExternalSecret, Namespace: "shop", Name: name})
-		return found != nil && found.details.asked.event == event
+	b.eventually("the ExternalSecret of version "+version+" is cached", func() bool {
+		found := w.informers.cached.Lookup(events.Source{Kind: events.KindExternalSecret, Namespace: "shop", Name: "db"})
+		return found != nil && found.ResourceVersion == version
 	})
 }
 
@@ -128,7 +130,7 @@ func TestAChangeOfASecretIsPartOfTheTraceOfItsCause(t *testing.T) {
 			want := b.causes()
 
 			b.put(externalSecretOf(t, "db", 3, "True", "1-a", askedFor(rotation))) // asked, and not synced yet
-			b.knows(w, "db", rotation)
+			b.knows(w, "3")
 			b.update(tt.secret("4", "two", rotation))
 			want = append(want, "secret/db changed by externalsecret/db because of "+rotation+" traced")
 			b.wantCauses(want...)
@@ -145,7 +147,7 @@ func TestAChangeOfASecretIsPartOfTheTraceOfItsCause(t *testing.T) {
 			b.wantCauses(want...)
 
 			b.put(externalSecretOf(t, "db", 8, "True", "1-c", askedFor(otherRotation)))
-			b.knows(w, "db", otherRotation)
+			b.knows(w, "8")
 			b.update(tt.secret("9", "four", otherRotation))
 			want = append(want, "secret/db changed by externalsecret/db because of "+otherRotation+" traced")
 			b.wantCauses(want...)

@@ -1,4 +1,4 @@
-package sources
+package kinds
 
 import (
 	"encoding/json"
@@ -15,9 +15,9 @@ import (
 
 func TestTransformKeepsFingerprintsOfAPodStatus(t *testing.T) {
 	pod := mountedPod{uid: "p1", version: "1", generation: 2, resourceVersion: 5}
-	got, err := podStatusPart.transform(keyringOf(1), annotations.Reloader{})(pod.status(t, "web-0"))
+	got, err := Transform(podStatusKind{}, keyringOf(1), annotations.Reloader{})(pod.status(t, "web-0"))
 	must(t, err)
-	now := got.(*object)
+	now := got.(*Object)
 	if want := (podStatus{class: classOfPlay, pod: "p1", rewritten: true}); *now.podStatus() != want {
 		t.Errorf("got %+v, want %+v", *now.podStatus(), want)
 	}
@@ -77,16 +77,16 @@ func TestTheContentOfAPod(t *testing.T) {
 }
 
 func TestAStatusThatReplacesAnotherLeavesNothingOfIt(t *testing.T) {
-	contents := newPodContents()
+	contents := NewPodContents()
 	before := newPodStatus(keyringOf(1), mountedPod{uid: "p1", version: "1", generation: 1, resourceVersion: 1}.status(t, "web-0"))
-	contents.added(before)
+	contents.Added(before)
 	now := *before
 	now.UID = "another"
-	contents.updated(before, &now)
+	contents.Updated(before, &now)
 	if _, known := contents.had[now.UID]; len(contents.had) != 1 || !known {
 		t.Errorf("got %v, want the new one only", contents.had)
 	}
-	contents.removed(&now)
+	contents.Removed(&now)
 	if len(contents.had) != 0 {
 		t.Errorf("got %v, want none", contents.had)
 	}
@@ -108,12 +108,12 @@ func FuzzReduceSecretProviderClasses(f *testing.F) {
 		if err := json.Unmarshal(content, &resource.Object); err != nil {
 			return
 		}
-		for _, kind := range []sourceKind{secretProviderClassSource, podStatusPart} {
-			reduced, err := kind.transform(keyringOf(1), annotations.Default())(resource)
+		for _, kind := range []Listed{secretProviderClassKind{}, podStatusKind{}} {
+			reduced, err := Transform(kind, keyringOf(1), annotations.Default())(resource)
 			must(t, err)
-			now := reduced.(*object)
-			class := now.about()
-			if class.Name != "" && (class.Kind != events.KindSecretProviderClass || kind.kind == kindPodStatus && len(class.Name) > maxStatus) {
+			now := reduced.(*Object)
+			class := now.About()
+			if class.Name != "" && (class.Kind != events.KindSecretProviderClass || kind.Listing().Kind == kindPodStatus && len(class.Name) > maxStatus) {
 				t.Errorf("it is about %+v", class)
 			}
 		}

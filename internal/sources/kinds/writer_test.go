@@ -1,4 +1,4 @@
-package sources
+package kinds
 
 import (
 	"strings"
@@ -6,11 +6,11 @@ import (
 	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
-
-const testTraceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
 func TestRequestOf(t *testing.T) {
 	const id = "bao/team-a%2Feu/kv/shop/db v2 ü/7"
@@ -135,7 +135,7 @@ func TestACauseIsThatOfOneChange(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var before *lastEvent
+			var before *LastEvent
 			for i, s := range tt.steps {
 				change := events.Change{Verb: s.verb, Fingerprint: printed("0a", "1")}
 				setCause(&change, writer, s.asked, before.usedRequest())
@@ -159,10 +159,107 @@ func TestACauseIsThatOfOneChange(t *testing.T) {
 
 func TestWhatIsKeptOfASourceIsSmall(t *testing.T) {
 	// There may be one for each Secret. The sizes are size classes of the allocator.
-	if size := unsafe.Sizeof(object{}); size > 144 {
+	if size := unsafe.Sizeof(Object{}); size > 144 {
 		t.Errorf("an object has %d bytes", size)
 	}
-	if size := unsafe.Sizeof(lastEvent{}); size > 192 {
+	if size := unsafe.Sizeof(LastEvent{}); size > 192 {
 		t.Errorf("what the stream says of it has %d bytes", size)
+	}
+}
+
+const rotation = "bao/root/secret/shop/db/7"
+
+// askedFor returns the annotations that request a sync because of an event.
+func askedFor(event string) map[string]string {
+	return map[string]string{"keyturn.dev/cause": event, "keyturn.dev/traceparent": testTraceparent}
+}
+
+// writtenBy makes the ExternalSecret db the owner of a Secret.
+func writtenBy(secret *corev1.Secret) *corev1.Secret {
+	controls := true
+	secret.OwnerReferences = []metav1.OwnerReference{
+		{APIVersion: "external-secrets.io/v1", Kind: "ExternalSecret", Name: "db", Controller: &controls},
+	}
+	return secret
+}
+
+func annotated(secret *corev1.Secret, annotations map[string]string) *corev1.Secret {
+	secret.Annotations = annotations
+	return secret
+}
+
+// causedBy compares a Secret with its last event through a view, and returns who wrote it and why. It stores the new event in before.
+func causedBy(t *testing.T, v *viewTest, before **LastEvent, secret *corev1.Secret) events.Cause {
+	t.Helper()
+	change, ok := secretKind{}.Assess(v.View, *before, State{Now: reducedOf(t, secretKind{}, secret)})
+	if !ok {
+		t.Fatal("there is nothing to say")
+	}
+	*before = mustLast(t, change)
+	if change.Cause == nil {
+		return events.Cause{}
+	}
+	return *change.Cause
+}
+
+func TestOfSeveralWritersTheOneThatWasAskedIsTheCause(t *testing.T) {
+	merging := func(name string, annotations map[string]string) *Object {
+		resource := externalSecretOf(t, name, annotations)
+		resource.Object["spec"] = map[string]any{"target": map[string]any{"name": "db", "creationPolicy": "Merge"}}
+		return reducedOf(t, externalSecretKind{}, resource)
+	}
+	v := viewOf(t, epoch, merging("a", nil), merging("b", nil), merging("c", nil))
+	var before *LastEvent
+	if cause := causedBy(t, v, &before, secretOf("db", "u", "1", "one")); cause != (events.Cause{Source: "externalsecret/a"}) {
+		t.Errorf("observed with the cause %+v", cause)
+	}
+	v = viewOf(t, epoch, merging("a", nil), merging("b", askedFor(rotation)), merging("c", nil))
+	if cause := causedBy(t, v, &before, secretOf("db", "u", "6", "two")); cause != (events.Cause{Source: "externalsecret/b", Event: rotation}) {
+		t.Errorf("the cause is %+v", cause)
+	}
+	if cause := causedBy(t, v, &before, secretOf("db", "u", "7", "three")); cause != (events.Cause{Source: "externalsecret/a", Earlier: rotation}) {
+		t.Errorf("the cause of the next change is %+v", cause)
+	}
+}
+
+// Somebody puts the Secret on hold before the operator writes what was requested.
+func TestAHoldIsNotTheEffectOfARequest(t *testing.T) {
+	var before *LastEvent
+	causedBy(t, viewOf(t, epoch), &before, writtenBy(secretOf("db", "u", "1", "one")))
+	v := viewOf(t, epoch, reducedOf(t, externalSecretKind{}, externalSecretOf(t, "db", askedFor(rotation))))
+	for _, step := range []struct {
+		name, version, value, hold string
+		want                       events.Cause
+	}{
+		{"it is on hold", "2", "one", "migration", events.Cause{Source: "externalsecret/db"}},
+		{"what was requested is written", "3", "two", "migration", events.Cause{Source: "externalsecret/db", Event: rotation}},
+		{"the hold is taken off", "4", "two", "", events.Cause{Source: "externalsecret/db", Earlier: rotation}},
+		{"nobody asks for the next change", "5", "three", "", events.Cause{Source: "externalsecret/db", Earlier: rotation}},
+	} {
+		secret := onHold(reducedOf(t, secretKind{}, writtenBy(secretOf("db", "u", step.version, step.value))), step.hold)
+		change, ok := secretKind{}.Assess(v.View, before, State{Now: secret})
+		if !ok || change.Cause == nil || *change.Cause != step.want {
+			t.Fatalf("%s: the cause is %+v (%t), want %+v", step.name, change.Cause, ok, step.want)
+		}
+		before = mustLast(t, change)
+	}
+}
+
+func TestTheWriterIsKnownWithoutWatchingExternalSecrets(t *testing.T) {
+	v := viewOf(t, epoch)
+	var db, mine *LastEvent
+	if cause := causedBy(t, v, &db, writtenBy(secretOf("db", "u", "1", "one"))); cause != (events.Cause{Source: "externalsecret/db"}) {
+		t.Errorf("db is observed with the cause %+v", cause)
+	}
+	if cause := causedBy(t, v, &mine, annotated(secretOf("mine", "v", "1", "one"), askedFor(rotation))); cause != (events.Cause{}) {
+		t.Errorf("mine is observed with the cause %+v", cause)
+	}
+	changed := reducedOf(t, secretKind{}, annotated(writtenBy(secretOf("db", "u", "2", "two")), askedFor(rotation)))
+	change, ok := secretKind{}.Assess(v.View, db, State{Now: changed})
+	if want := (events.Cause{Source: "externalsecret/db", Event: rotation}); !ok || change.Cause == nil || *change.Cause != want {
+		t.Errorf("the change is %+v", change)
+	}
+	if change.Trace.Parent != testTraceparent {
+		t.Errorf("the change belongs to the trace %q", change.Trace.Parent)
 	}
 }

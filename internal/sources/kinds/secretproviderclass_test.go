@@ -1,4 +1,4 @@
-package sources
+package kinds
 
 import (
 	"maps"
@@ -35,21 +35,20 @@ func (p mountedPod) status(t testing.TB, name string) *unstructured.Unstructured
 // classPlay acts out what happens to the pods of a class.
 type classPlay struct {
 	testing.TB
-	ring     *keyring
+	ring     *Keyring
 	version  int
-	class    *object
-	listed   bool
+	class    *Object
 	pods     map[string]mountedPod
-	seen     map[string]*object
-	contents *podContents
-	before   *lastEvent
+	seen     map[string]*Object
+	contents *PodContents
+	before   *LastEvent
 	names    map[string]string
 }
 
 var classOfPlay = events.Source{Kind: events.KindSecretProviderClass, Namespace: "shop", Name: "db"}
 
 func newClassPlay(t testing.TB) *classPlay {
-	p := &classPlay{TB: t, ring: keyringOf(1), listed: true, pods: map[string]mountedPod{}, names: map[string]string{}}
+	p := &classPlay{TB: t, ring: keyringOf(1), pods: map[string]mountedPod{}, names: map[string]string{}}
 	p.do("class back")
 	p.do("restart")
 	return p
@@ -65,7 +64,7 @@ func (p *classPlay) do(action string) {
 	verb, rest, _ := strings.Cut(text, " ")
 	switch {
 	case text == "restart":
-		p.contents, p.seen = newPodContents(), map[string]*object{}
+		p.contents, p.seen = NewPodContents(), map[string]*Object{}
 		for name := range p.pods {
 			p.see(name)
 		}
@@ -73,7 +72,7 @@ func (p *classPlay) do(action string) {
 	case text == "class gone":
 		p.class = nil
 	case text == "class back":
-		p.class = &object{source: classOfPlay, UID: types.UID("c" + strconv.Itoa(p.version)), ResourceVersion: strconv.Itoa(p.version)}
+		p.class = &Object{Source: classOfPlay, UID: types.UID("c" + strconv.Itoa(p.version)), ResourceVersion: strconv.Itoa(p.version)}
 	case text == "new key":
 		p.ring = keyringOf(2, 1)
 	case text == "lost key":
@@ -86,7 +85,7 @@ func (p *classPlay) do(action string) {
 	case verb[0] == '-':
 		delete(p.pods, verb[1:])
 		if !away {
-			p.contents.removed(p.seen[verb[1:]])
+			p.contents.Removed(p.seen[verb[1:]])
 			delete(p.seen, verb[1:])
 		}
 	case strings.Contains(verb, "="):
@@ -116,9 +115,9 @@ func (p *classPlay) see(name string) {
 		p.names[under.all.Text(under.keyID)] = p.pods[name].version
 	}
 	if before := p.seen[name]; before != nil {
-		p.contents.updated(before, now)
+		p.contents.Updated(before, now)
 	} else {
-		p.contents.added(now)
+		p.contents.Added(now)
 	}
 	p.seen[name] = now
 }
@@ -132,8 +131,8 @@ func (p *classPlay) told() string {
 		if p.class != nil {
 			objects = append(objects, p.class)
 		}
-		v := view{cached: cacheOf(p, objects...), contents: p.contents, hasListed: func(events.Kind) bool { return p.listed }}
-		change, ok := secretProviderClassSource.assess(v, p.before, p.class, false)
+		v := View{Cached: cacheOf(p, objects...), Contents: p.contents}
+		change, ok := secretProviderClassKind{}.Assess(v, p.before, State{Now: p.class})
 		if !ok {
 			return strings.Join(all, ", then ")
 		}
@@ -237,16 +236,6 @@ func TestCompareSecretProviderClasses(t *testing.T) {
 	}
 }
 
-func TestAClassThatIsNotListedYetIsNotDeleted(t *testing.T) {
-	p := newClassPlay(t)
-	p.do("+a v1")
-	p.told()
-	p.listed, p.class = false, nil
-	if got := p.told(); got != "" {
-		t.Errorf("event %q, want none", got)
-	}
-}
-
 func TestAnEventHasTheLastContentsOnly(t *testing.T) {
 	p := newClassPlay(t)
 	p.do("+a v0")
@@ -286,7 +275,7 @@ func TestTheRecentContentsOfAnEventAreUnderItsKey(t *testing.T) {
 	wantEqual(t, "contents", []sum{{2}, {1}}, mustLast(t, change).recentSums())
 	for _, other := range []string{sum{1}.Text("b"), "none"} {
 		change.Recent = []string{other}
-		if _, err := newLastEvent(1, change); err == nil {
+		if _, err := NewLastEvent(1, change); err == nil {
 			t.Errorf("%q is taken", other)
 		}
 	}

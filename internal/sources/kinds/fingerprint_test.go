@@ -1,14 +1,6 @@
-package sources
+package kinds
 
 import (
-	"crypto/hmac"
-	"crypto/md5"  //nolint:gosec // It is here to see that fingerprints are none.
-	"crypto/sha1" //nolint:gosec // It is here to see that fingerprints are none.
-	"crypto/sha256"
-	"crypto/sha512"
-	"encoding/hex"
-	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -32,7 +24,7 @@ func TestFingerprintsAreWhatTheyAlwaysWere(t *testing.T) {
 	for i := range secret {
 		secret[i] = byte(i)
 	}
-	ring := &keyring{keys: []ringKey{newKey(secret)}}
+	ring := &Keyring{keys: []ringKey{newKey(secret)}}
 	for _, tt := range []struct {
 		name string
 		data content
@@ -133,34 +125,6 @@ func TestFingerprintsAreInTheOrderOfTheRingAndOfTheNames(t *testing.T) {
 	for name, text := range flat(got[0]) {
 		if flat(got[1])[name] == text {
 			t.Errorf("two keys of the ring give one fingerprint for %q", name)
-		}
-	}
-}
-
-func TestFingerprintsAreNoHashesThatAnybodyCanMake(t *testing.T) {
-	const pin = "4711"
-	unkeyed := func(texts ...string) []string {
-		var digests []string
-		for _, text := range texts {
-			plain := []byte(text)
-			md, s1, s256, s512 := md5.Sum(plain), sha1.Sum(plain), sha256.Sum256(plain), sha512.Sum512(plain) //nolint:gosec // As above.
-			empty := hmac.New(sha256.New, nil)
-			empty.Write(plain)
-			digests = append(digests, hex.EncodeToString(md[:]), hex.EncodeToString(s1[:]), hex.EncodeToString(s256[:]),
-				hex.EncodeToString(s512[:]), hex.EncodeToString(empty.Sum(nil)))
-		}
-		return digests
-	}
-	digests := unkeyed(pin, "pin"+pin, "pin="+pin, "pin:"+pin, fmt.Sprint(content{"pin": pin}), `{"pin":"`+pin+`"}`)
-	for name, text := range flat(keyringOf(1).fingerprint(testSource, content{"pin": pin}.data())[0]) {
-		_, digits, _ := strings.Cut(text, ":")
-		if len(digits) != 2*sumSize {
-			t.Errorf("the fingerprint of %q has %d hex digits, want %d", name, len(digits), 2*sumSize)
-		}
-		for _, digest := range digests {
-			if strings.Contains(digest, digits[:16]) {
-				t.Errorf("the fingerprint of %q is a part of the unkeyed digest %s", name, digest)
-			}
 		}
 	}
 }

@@ -1,6 +1,7 @@
-package sources
+package kinds
 
 import (
+	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -13,9 +14,6 @@ import (
 	"github.com/keyturn/keyturn/internal/annotations"
 	"github.com/keyturn/keyturn/internal/events"
 )
-
-// canary is a value that must not be found in what is kept.
-const canary = "CANARY-5f0c2a4e"
 
 // metaOf returns metadata with the canary wherever a client may have put it.
 func metaOf() metav1.ObjectMeta {
@@ -64,34 +62,22 @@ func texts(value reflect.Value, visit func(string)) {
 	}
 }
 
-func TestTextsFindsWhatIsHidden(t *testing.T) {
-	type hidden struct {
-		inner *struct{ list []map[string][]byte }
-	}
-	value := hidden{inner: &struct{ list []map[string][]byte }{list: []map[string][]byte{{"a": []byte(canary)}}}}
-	found := false
-	texts(reflect.ValueOf(value), func(text string) { found = found || text == canary })
-	if !found {
-		t.Error("the canary was not found")
-	}
-}
-
 func TestTransformKeepsFingerprintsOnly(t *testing.T) {
 	ring := keyringOf(1)
 	for _, tt := range []struct {
 		name   string
-		source sourceKind
+		source Kind
 		obj    any
 		want   events.Source
 		keys   []string
 	}{
 		{
-			name: "of a Secret", source: secretSource,
+			name: "of a Secret", source: secretKind{},
 			obj:  &corev1.Secret{ObjectMeta: metaOf(), Data: map[string][]byte{"b": []byte(canary), "a": []byte("x" + canary)}},
 			want: events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"}, keys: []string{"a", "b"},
 		},
 		{
-			name: "of a ConfigMap, whose text and binary keys are all alike", source: configMapSource,
+			name: "of a ConfigMap, whose text and binary keys are all alike", source: configMapKind{},
 			obj: &corev1.ConfigMap{
 				ObjectMeta: metaOf(),
 				Data:       map[string]string{"b": canary}, BinaryData: map[string][]byte{"a": []byte(canary)},
@@ -99,15 +85,15 @@ func TestTransformKeepsFingerprintsOnly(t *testing.T) {
 			want: events.Source{Kind: events.KindConfigMap, Namespace: "shop", Name: "db"}, keys: []string{"a", "b"},
 		},
 		{
-			name: "of an empty Secret", source: secretSource,
+			name: "of an empty Secret", source: secretKind{},
 			obj:  &corev1.Secret{ObjectMeta: metaOf()},
 			want: events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := tt.source.transform(ring, annotations.Default())(tt.obj)
+			got, err := Transform(tt.source, ring, annotations.Default())(tt.obj)
 			must(t, err)
-			reduced, ok := got.(*object)
+			reduced, ok := got.(*Object)
 			if !ok {
 				t.Fatalf("it is a %T", got)
 			}
@@ -116,8 +102,8 @@ func TestTransformKeepsFingerprintsOnly(t *testing.T) {
 					t.Errorf("it keeps %q", text)
 				}
 			})
-			if reduced.source != tt.want || reduced.UID != "u" || reduced.ResourceVersion != "5" {
-				t.Errorf("it is %v, uid %s, resourceVersion %s", reduced.source, reduced.UID, reduced.ResourceVersion)
+			if reduced.Source != tt.want || reduced.UID != "u" || reduced.ResourceVersion != "5" {
+				t.Errorf("it is %v, uid %s, resourceVersion %s", reduced.Source, reduced.UID, reduced.ResourceVersion)
 			}
 			var names []string
 			for _, print := range reduced.fingerprints[0].keys {
@@ -127,7 +113,7 @@ func TestTransformKeepsFingerprintsOnly(t *testing.T) {
 			if key, err := cache.MetaNamespaceKeyFunc(got); err != nil || key != "shop/db" {
 				t.Errorf("the informer calls it %q: %v", key, err)
 			}
-			again, err := tt.source.transform(ring, annotations.Default())(got)
+			again, err := Transform(tt.source, ring, annotations.Default())(got)
 			if err != nil || again != got {
 				t.Errorf("transformed again it is %v (%v), want it as it is", again, err)
 			}
@@ -138,8 +124,8 @@ func TestTransformKeepsFingerprintsOnly(t *testing.T) {
 func TestTransformPassesOnWhatItDoesNotKnow(t *testing.T) {
 	for _, s := range sourceKinds {
 		for _, obj := range []any{cache.DeletedFinalStateUnknown{Key: "shop/db"}, &corev1.Pod{}, nil} {
-			if got, err := s.transform(keyringOf(1), annotations.Default())(obj); err != nil || got != obj {
-				t.Errorf("%s makes %v (%v) of %v", s.kind, got, err, obj)
+			if got, err := Transform(s, keyringOf(1), annotations.Default())(obj); err != nil || got != obj {
+				t.Errorf("%s makes %v (%v) of %v", s.Listing().Kind, got, err, obj)
 			}
 		}
 	}
@@ -174,8 +160,8 @@ func TestTransformReadsTheAnnotationsOfTheSource(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			reduced, err := secretSource.transform(keyringOf(1), tt.keys)(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Annotations: tt.annotations}})
-			got, ok := reduced.(*object)
+			reduced, err := Transform(secretKind{}, keyringOf(1), tt.keys)(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Annotations: tt.annotations}})
+			got, ok := reduced.(*Object)
 			if err != nil || !ok {
 				t.Fatalf("it is a %T: %v", reduced, err)
 			}
@@ -224,10 +210,19 @@ func TestReduceTakesTheTimeOfTheNewestWrite(t *testing.T) {
 }
 
 func TestOnlyTheKindsOfEveryClusterAreWatchedByDefault(t *testing.T) {
-	wantEqual(t, "kinds by default", []string{"configmap", "secret"}, DefaultOptions().Kinds)
+	var names []string
 	for _, kind := range sourceKinds {
-		if custom := kind.custom.Resource != ""; custom == (kind.informer != nil) || custom != kind.isCustom() {
-			t.Errorf("%s is custom: %t, by its informer: %t", kind.kind, custom, kind.informer == nil)
+		if !kind.Listing().IsCustom() {
+			names = append(names, string(kind.Listing().Kind))
+		}
+	}
+	wantEqual(t, "kinds by default", names, DefaultNames())
+}
+
+func TestTheManifestsThatGrantAPermissionExist(t *testing.T) {
+	for _, kind := range sourceKinds {
+		if _, err := os.Stat("../../../" + kind.Listing().Grant); err != nil {
+			t.Error(err)
 		}
 	}
 }

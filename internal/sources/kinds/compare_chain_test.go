@@ -1,4 +1,4 @@
-package sources
+package kinds
 
 import (
 	"fmt"
@@ -26,12 +26,12 @@ type life struct {
 	ring []byte
 
 	// stream is the last event, as decoded. It is nil before the first.
-	stream *lastEvent
+	stream *LastEvent
 	// said is the content in the last event, also of a deleted object, and keyed is the key of its fingerprints.
 	said    content
 	keyed   byte
 	deleted bool
-	// object is the uid and the resourceVersion in the last event.
+	// Object is the uid and the resourceVersion in the last event.
 	object string
 	// changedAt is when each key last changed, and under "" when any of them did.
 	changedAt map[string]string
@@ -77,7 +77,7 @@ func (l *life) step() {
 // look lets the watcher see the source, and checks the event.
 func (l *life) look() {
 	l.Helper()
-	var now *object
+	var now *Object
 	if l.data != nil {
 		now = objectOf(keyringOf(l.ring...), "uid-"+strconv.Itoa(l.uid), l.version, l.data)
 	}
@@ -103,7 +103,7 @@ func (l *life) look() {
 }
 
 // expect returns the verb of the event that the current state must cause, and records what the event reports.
-func (l *life) expect(now *object, created bool) events.Verb {
+func (l *life) expect(now *Object, created bool) events.Verb {
 	version := strconv.Itoa(l.version)
 	if now == nil {
 		if l.stream == nil || l.deleted {

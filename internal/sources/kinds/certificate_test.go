@@ -1,6 +1,7 @@
-package sources
+package kinds
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -24,15 +25,15 @@ const failingJSON = `{
 func day(n int) time.Time { return time.Date(2026, 3, n, 0, 0, 0, 0, time.UTC) }
 
 func TestTransformKeepsTheStatusOfACertificate(t *testing.T) {
-	got, err := certificateSource.transform(keyringOf(1), annotations.Default())(customOf(t, failingJSON))
+	got, err := Transform(certificateKind{}, keyringOf(1), annotations.Default())(customOf(t, failingJSON))
 	must(t, err)
-	want := &object{
-		source: events.Source{Kind: events.KindCertificate, Namespace: "shop", Name: "web"}, UID: "u", ResourceVersion: "5",
+	want := &Object{
+		Source: events.Source{Kind: events.KindCertificate, Namespace: "shop", Name: "web"}, UID: "u", ResourceVersion: "5",
 		details: &details{status: &status{verb: events.VerbFailed, fields: events.Status{
 			Secret: "web-tls", Reason: "Denied", Revision: "12", NotAfter: day(31), RenewalTime: day(21),
 		}}},
 	}
-	wantEqual(t, "what is kept", want, got, cmp.AllowUnexported(object{}, details{}, request{}, status{}))
+	wantEqual(t, "what is kept", want, got, cmp.AllowUnexported(Object{}, details{}, request{}, status{}))
 }
 
 func TestTheStatusOfACertificate(t *testing.T) {
@@ -96,19 +97,19 @@ func TestACertificateExpires(t *testing.T) {
 
 func TestTheTimesOfACertificateAreThoseInItsSecret(t *testing.T) {
 	certificate := events.Source{Kind: events.KindCertificate, Namespace: "shop", Name: "web"}
-	secret := func(source string, notAfter time.Time) *object {
-		return &object{details: &details{writer: events.Cause{Source: source, NotAfter: notAfter}}}
+	secret := func(source string, notAfter time.Time) *Object {
+		return &Object{details: &details{writer: events.Cause{Source: source, NotAfter: notAfter}}}
 	}
 	old := events.Status{NotAfter: day(20), RenewalTime: day(10)}
 	for _, tt := range []struct {
 		name   string
-		secret *object
+		secret *Object
 		want   events.Status
 	}{
 		{"as the status has them where the Secret has the same", secret("certificate/web", day(20)), old},
 		{"as the Secret has them where the status is not up to date", secret("certificate/web", day(25)), events.Status{NotAfter: day(25)}},
 		{"as the status has them where no Secret is known", nil, old},
-		{"those of the status if the writer of the Secret is unknown", &object{}, old},
+		{"those of the status if the writer of the Secret is unknown", &Object{}, old},
 		{"as the status has them where the Secret is another's", secret("certificate/other", day(25)), old},
 		{"as the status has them where the Secret has none", secret("certificate/web", time.Time{}), old},
 	} {
@@ -120,14 +121,14 @@ func TestTheTimesOfACertificateAreThoseInItsSecret(t *testing.T) {
 
 func TestACertificateThatCouldNotBeRenewedIsLookedAtAgain(t *testing.T) {
 	name := events.Source{Kind: events.KindCertificate, Namespace: "shop", Name: "web"}
-	failing := reducedOf(t, certificateSource, customOf(t, failingJSON))
-	renewed := &object{source: events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "web-tls"}, details: &details{
+	failing := reducedOf(t, certificateKind{}, customOf(t, failingJSON))
+	renewed := &Object{Source: events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "web-tls"}, details: &details{
 		writer: events.Cause{Source: "certificate/web", NotAfter: day(40)},
 	}}
 	for _, tt := range []struct {
 		name     string
 		now      time.Time
-		secret   *object
+		secret   *Object
 		rechecks []recheck
 		expiring bool
 	}{
@@ -140,7 +141,7 @@ func TestACertificateThatCouldNotBeRenewedIsLookedAtAgain(t *testing.T) {
 			if tt.secret != nil {
 				v = viewOf(t, tt.now, tt.secret)
 			}
-			change, ok := certificateSource.assess(v.view, nil, failing, false)
+			change, ok := certificateKind{}.Assess(v.View, nil, State{Now: failing})
 			if !ok || change.Status.Expiring != tt.expiring {
 				t.Errorf("event %+v, %t, want one that says expiring %t", change, ok, tt.expiring)
 			}
@@ -150,12 +151,14 @@ func TestACertificateThatCouldNotBeRenewedIsLookedAtAgain(t *testing.T) {
 }
 
 func TestAStatusThatCannotBeReadIsReportedAndSaysNothing(t *testing.T) {
-	for _, kind := range []sourceKind{certificateSource, externalSecretSource} {
+	for _, kind := range []Kind{certificateKind{}, externalSecretKind{}} {
 		odd := reducedOf(t, kind, customOf(t, `{"metadata": {"namespace": "shop", "name": "odd"}, "status": []}`))
 		v := viewOf(t, epoch)
-		if change, ok := kind.assess(v.view, nil, odd, false); ok {
+		if change, ok := kind.Assess(v.View, nil, State{Now: odd}); ok {
 			t.Errorf("event %+v", change)
 		}
-		wantEqual(t, "unreadable", []events.Source{odd.source}, v.unreadable)
+		if !strings.Contains(v.log.String(), "source="+odd.Source.String()) {
+			t.Errorf("the log is:\n%s", v.log.String())
+		}
 	}
 }

@@ -1,4 +1,4 @@
-package sources
+package kinds
 
 import (
 	"maps"
@@ -15,8 +15,6 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-var epoch = time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
-
 // issued are the annotations of a Secret with a certificate of an issuer.
 var issued = map[string]string{"cert-manager.io/certificate-name": "web", "cert-manager.io/issuer-name": "ca"}
 
@@ -30,9 +28,9 @@ func with(annotations map[string]string, name, value string) map[string]string {
 }
 
 // reduced is the Secret of these tests at a resourceVersion, as it is kept.
-func reduced(t testing.TB, version int, annotations map[string]string, data content) *object {
+func reduced(t testing.TB, version int, annotations map[string]string, data content) *Object {
 	t.Helper()
-	kept, ok := secretSource.reduce(keyringOf(1), &corev1.Secret{
+	kept, ok := secretKind{}.Reduce(keyringOf(1), &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: testSource.Namespace, Name: testSource.Name, UID: "u", ResourceVersion: strconv.Itoa(version), Annotations: annotations,
 		},
@@ -142,7 +140,7 @@ func TestCompareSecretsOfCertManager(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			c := chain{t: t}
 			for i, s := range tt.states {
-				var now *object
+				var now *Object
 				if s.data != nil {
 					now = reduced(t, i+1, s.annotations, s.data)
 				}
@@ -162,7 +160,7 @@ func TestATemporaryCertificateOfANewSecretIsPublishedAsCreated(t *testing.T) {
 }
 
 func TestTheWriterOfASecretIsWhatTheSecretSays(t *testing.T) {
-	chain := string(pemOf(t, 0x5f0c, epoch))
+	chain := string(pemOf(t, big.NewInt(0x5f0c), epoch))
 	owned := func(kind, apiVersion, name string, controls bool) *corev1.Secret {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{
 			{Kind: "Namespace", Name: "x"}, {Kind: kind, APIVersion: apiVersion, Name: name, Controller: &controls},
@@ -213,7 +211,7 @@ func TestASerialNumberIsBounded(t *testing.T) {
 		{"one that is far too long", new(big.Int).Lsh(largest, 8*1000), ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if serial, notAfter := leaf(pemWith(t, tt.serial, epoch)); serial != tt.want || !notAfter.Equal(epoch) {
+			if serial, notAfter := leaf(pemOf(t, tt.serial, epoch)); serial != tt.want || !notAfter.Equal(epoch) {
 				t.Errorf("got %.60q, %s", serial, notAfter)
 			}
 		})
@@ -221,8 +219,8 @@ func TestASerialNumberIsBounded(t *testing.T) {
 }
 
 func FuzzLeaf(f *testing.F) {
-	f.Add(pemOf(f, 1, epoch))
-	f.Add(slices.Concat(pemOf(f, 1, epoch), pemOf(f, 2, epoch)))
+	f.Add(pemOf(f, big.NewInt(1), epoch))
+	f.Add(slices.Concat(pemOf(f, big.NewInt(1), epoch), pemOf(f, big.NewInt(2), epoch)))
 	f.Add([]byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"))
 	f.Add([]byte("no certificate"))
 	f.Fuzz(func(t *testing.T, chain []byte) {

@@ -1,4 +1,4 @@
-package sources
+package kinds
 
 import (
 	"fmt"
@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -42,13 +41,13 @@ type statusStep struct {
 var gone = statusStep{verb: events.VerbDeleted}
 
 // play compares the statuses one after the other, each with the last event before it.
-func play(t *testing.T, rings []*keyring, kind events.Kind, list []statusStep) {
+func play(t *testing.T, rings []*Keyring, kind events.Kind, list []statusStep) {
 	t.Helper()
 	source := events.Source{Kind: kind, Namespace: "shop", Name: "db"}
-	var before *lastEvent
+	var before *LastEvent
 	for i, s := range list {
 		ring := rings[min(i, len(rings)-1)]
-		now := &object{source: source, UID: types.UID("u"), ResourceVersion: strconv.Itoa(i + 1)}
+		now := &Object{Source: source, UID: types.UID("u"), ResourceVersion: strconv.Itoa(i + 1)}
 		state := status{verb: s.verb, fields: events.Status{Secret: s.secret, Revision: s.revision, Reason: s.reason, Expiring: s.expiring}}
 		if s.verb == events.VerbDeleted {
 			now = nil
@@ -140,13 +139,13 @@ func TestCompareExternalSecrets(t *testing.T) {
 			failed("SecretSyncedError").is("failed u/3@3 1-a of db: SecretSyncedError previous"),
 		}},
 	} {
-		t.Run(tt.name, func(t *testing.T) { play(t, []*keyring{keyringOf(1)}, events.KindExternalSecret, tt.list) })
+		t.Run(tt.name, func(t *testing.T) { play(t, []*Keyring{keyringOf(1)}, events.KindExternalSecret, tt.list) })
 	}
 }
 
 func TestAnEarlierStatusOfAnObjectIsNothing(t *testing.T) {
-	at := func(uid, version string) *object {
-		return &object{UID: types.UID(uid), ResourceVersion: version}
+	at := func(uid, version string) *Object {
+		return &Object{UID: types.UID(uid), ResourceVersion: version}
 	}
 	ring := keyringOf(1)
 	content := func(revision string) (status, []fingerprints) {
@@ -214,7 +213,7 @@ func TestCompareCertificates(t *testing.T) {
 			failed("1", false).is("failed u/5@5 1 of web: Failed previous"),
 		}},
 	} {
-		t.Run(tt.name, func(t *testing.T) { play(t, []*keyring{keyringOf(1)}, events.KindCertificate, tt.list) })
+		t.Run(tt.name, func(t *testing.T) { play(t, []*Keyring{keyringOf(1)}, events.KindCertificate, tt.list) })
 	}
 }
 
@@ -224,15 +223,15 @@ func TestCompareStandingsWhenTheKeyRingChanges(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name  string
-		rings []*keyring
+		rings []*Keyring
 		list  []statusStep
 	}{
-		{"a key that is added changes nothing", []*keyring{keyringOf(1), keyringOf(2, 1)}, []statusStep{
+		{"a key that is added changes nothing", []*Keyring{keyringOf(1), keyringOf(2, 1)}, []statusStep{
 			synced("1").is("observed u/1 1 of db: SecretSynced"),
 			synced("1").is(nothing),
 			synced("2").is("synced u/3@3 2 of db: SecretSynced previous"),
 		}},
-		{"a key that is removed too early repeats what was written since, once", []*keyring{keyringOf(1), keyringOf(2)}, []statusStep{
+		{"a key that is removed too early repeats what was written since, once", []*Keyring{keyringOf(1), keyringOf(2)}, []statusStep{
 			synced("1").is("observed u/1 1 of db: SecretSynced"),
 			synced("1").is("synced u/2@2 1 of db: SecretSynced previous"),
 			synced("1").is(nothing),
@@ -241,35 +240,11 @@ func TestCompareStandingsWhenTheKeyRingChanges(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) { play(t, tt.rings, events.KindExternalSecret, tt.list) })
 	}
 	t.Run("a key that is taken away changes nothing in an object that was not written since", func(t *testing.T) {
-		now := &object{source: testSource, UID: "u", ResourceVersion: "1"}
+		now := &Object{Source: testSource, UID: "u", ResourceVersion: "1"}
 		state := status{verb: events.VerbSynced}
 		first, _ := compareStatus(nil, now, state, keyringOf(1).fingerprint(testSource, state.content()))
 		if change, worthSaying := compareStatus(mustLast(t, first), now, state, keyringOf(2).fingerprint(testSource, state.content())); worthSaying {
 			t.Errorf("event %s", toldStatus(change))
 		}
 	})
-}
-
-func TestTheFingerprintOfAStandingIsKeyedAndOfItsObject(t *testing.T) {
-	state := status{verb: events.VerbSynced, fields: events.Status{Revision: "1-a", Secret: "db"}}
-	of := func(ring *keyring, source events.Source) string {
-		change, _ := compareStatus(nil, &object{source: source}, state, ring.fingerprint(source, state.content()))
-		return change.Fingerprint
-	}
-	other := testSource
-	other.Namespace = "bank"
-	seen := map[string]string{}
-	for what, fingerprint := range map[string]string{
-		"the fingerprint":                  of(keyringOf(1), testSource),
-		"that under another key":           of(keyringOf(2), testSource),
-		"that of another object like that": of(keyringOf(1), other),
-	} {
-		if same, ok := seen[fingerprint]; ok {
-			t.Errorf("%s is %s", what, same)
-		}
-		seen[fingerprint] = what
-	}
-	if diff := cmp.Diff(of(keyringOf(1), testSource), of(keyringOf(1, 2), testSource)); diff != "" {
-		t.Errorf("the fingerprint is not under the first key:\n%s", diff)
-	}
 }

@@ -1,4 +1,4 @@
-package sources
+package kinds
 
 import (
 	"testing"
@@ -147,7 +147,7 @@ func TestWhatIsSeenInAStore(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			ring := keyringOf(1)
-			var before *lastEvent
+			var before *LastEvent
 			var fingerprints []string
 			ids := map[string]bool{}
 			for n, step := range tt.steps {
@@ -181,7 +181,7 @@ func TestWhatIsSeenInAStore(t *testing.T) {
 				}
 				earlier := before
 				var err error
-				if before, err = newLastEvent(uint64(n+1), change); err != nil {
+				if before, err = NewLastEvent(uint64(n+1), change); err != nil {
 					t.Fatal(err)
 				}
 				if earlier != nil && !before.inStore().at.After(earlier.inStore().at) {
@@ -206,5 +206,51 @@ func TestFingerprintOfAVersionIsItsOwn(t *testing.T) {
 	}
 	if diff := cmp.Diff(content(seven), content(polled(7, openbao.Live, 0, 9))); diff != "" {
 		t.Errorf("one version has two fingerprints (-written +polled):\n%s", diff)
+	}
+}
+
+func TestAnOlderStateCountsWhenReadsAgreeOnItForLong(t *testing.T) {
+	older := func(read int) openbao.Observation { return polled(7, openbao.Live, 1, read) }
+	version, rotation := written(9, "update", 10), role(14, 11) // The clock of the server of this rotation is ahead.
+	const nine, fourteen = "rotated 9/", "observed rotated/"
+	for _, tt := range []struct {
+		name  string
+		first openbao.Observation
+		seen  []openbao.Observation
+		want  string // the last event
+	}{
+		{"a server that lags behind once", version, []openbao.Observation{older(20), polled(9, openbao.Live, 10, 21)}, nine + nanos(10)},
+		{"a server that lags behind now and then", version, []openbao.Observation{older(20), polled(9, openbao.Live, 10, 22), older(26)}, nine + nanos(10)},
+		{"a server that lags behind for a while", version, []openbao.Observation{older(20), older(22), older(24)}, nine + nanos(10)},
+		{"another older version", version, []openbao.Observation{older(20), polled(8, openbao.Live, 2, 26)}, nine + nanos(10)},
+		{
+			"a store that was restored", version, []openbao.Observation{older(20), older(22), older(26)},
+			"rotated 7/" + nanos(1) + "/restored/" + nanos(10),
+		},
+		{"an older rotation for a while", rotation, []openbao.Observation{role(2, 12), role(2, 16)}, fourteen + nanos(14)},
+		{"an older rotation now and then", rotation, []openbao.Observation{role(2, 12), role(14, 14), role(2, 18)}, fourteen + nanos(14)},
+		{"a role of which no rotation is known", rotation, []openbao.Observation{role(-1, 12), role(-1, 18)}, fourteen + nanos(14)},
+		{
+			"a rotation by a server whose clock is behind that of the one before", rotation,
+			[]openbao.Observation{role(12, 13), role(12, 15), role(12, 18), role(12, 20), role(12, 40)},
+			"rotated rotated/" + nanos(12) + "/restored/" + nanos(14),
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var before *LastEvent
+			got, restores := "", NewRestores()
+			for _, seen := range append([]openbao.Observation{tt.first}, tt.seen...) {
+				seen.Lasting = restores.Lasts(storePath.Source(), before, seen)
+				change, ok := AssessStore(keyringOf(1), before, seen, time.Time{})
+				if ok {
+					got = string(change.Verb) + " " + change.Store.Revision
+					change.Time = seen.Received
+					before = mustLast(t, change)
+				}
+			}
+			if got != tt.want {
+				t.Errorf("the last event is %q, want %q", got, tt.want)
+			}
+		})
 	}
 }

@@ -1,4 +1,4 @@
-package sources
+package kinds
 
 import (
 	"encoding/json"
@@ -28,10 +28,10 @@ const syncedJSON = `{
 			{"type": "Ready", "status": "True", "reason": "SecretSynced", "message": "` + canary + `", "newer": {}}]}}`
 
 func TestTransformKeepsTheStatusOfAnExternalSecret(t *testing.T) {
-	got, err := externalSecretSource.transform(keyringOf(1), annotations.Default())(customOf(t, syncedJSON))
+	got, err := Transform(externalSecretKind{}, keyringOf(1), annotations.Default())(customOf(t, syncedJSON))
 	must(t, err)
-	want := &object{
-		source: events.Source{Kind: events.KindExternalSecret, Namespace: "shop", Name: "db"}, UID: "u", ResourceVersion: "5",
+	want := &Object{
+		Source: events.Source{Kind: events.KindExternalSecret, Namespace: "shop", Name: "db"}, UID: "u", ResourceVersion: "5",
 		details: &details{
 			asked: request{event: "e1", trace: events.TraceContext{Parent: testTraceparent}},
 			status: &status{verb: events.VerbSynced, fields: events.Status{
@@ -39,7 +39,7 @@ func TestTransformKeepsTheStatusOfAnExternalSecret(t *testing.T) {
 			}},
 		},
 	}
-	wantEqual(t, "what is kept", want, got, cmp.AllowUnexported(object{}, details{}, request{}, status{}))
+	wantEqual(t, "what is kept", want, got, cmp.AllowUnexported(Object{}, details{}, request{}, status{}))
 	if key, err := cache.MetaNamespaceKeyFunc(got); err != nil || key != "shop/db" {
 		t.Errorf("the informer calls it %q: %v", key, err)
 	}
@@ -91,11 +91,11 @@ func TestExternalSecretsAreFoundByTheirTarget(t *testing.T) {
 		obj  any
 		want []string
 	}{
-		{"by namespace and name of the Secret", &object{
-			source: events.Source{Namespace: "shop", Name: "db"}, details: &details{status: &status{fields: events.Status{Secret: "a"}}},
+		{"by namespace and name of the Secret", &Object{
+			Source: events.Source{Namespace: "shop", Name: "db"}, details: &details{status: &status{fields: events.Status{Secret: "a"}}},
 		}, []string{"shop/a"}},
-		{"not where it writes none", &object{source: testSource, details: &details{status: &status{}}}, nil},
-		{"not where it cannot be read", &object{source: testSource, details: &details{}}, nil},
+		{"not where it writes none", &Object{Source: testSource, details: &details{status: &status{}}}, nil},
+		{"not where it cannot be read", &Object{Source: testSource, details: &details{}}, nil},
 		{"not by what is none", cache.DeletedFinalStateUnknown{}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -117,10 +117,10 @@ func FuzzReduceCustomResources(f *testing.F) {
 		if err := json.Unmarshal(content, &resource.Object); err != nil {
 			return
 		}
-		for _, kind := range []sourceKind{externalSecretSource, certificateSource} {
-			reduced, ok := kind.reduce(keyringOf(1), resource)
+		for _, kind := range []Kind{externalSecretKind{}, certificateKind{}} {
+			reduced, ok := kind.Reduce(keyringOf(1), resource)
 			if !ok {
-				t.Fatalf("%s does not know its own", kind.kind)
+				t.Fatalf("%s does not know its own", kind.Listing().Kind)
 			}
 			if _, err := targets(reduced); err != nil {
 				t.Error(err)

@@ -1,0 +1,566 @@
+package kinds
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/annotations"
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// told formats an event as one line: the verb, uid/resourceVersion and changedAt, the keys with their own
+// changedAt (a removed one with a minus), the keys that the event is about, and whatever else is set.
+func told(change events.Change) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s/%s", change.Verb, change.UID, change.ResourceVersion)
+	at := func(version string) string {
+		if version == "" {
+			return ""
+		}
+		return "@" + version
+	}
+	b.WriteString(at(change.ChangedAt))
+	var keys []string
+	for _, name := range slices.Sorted(maps.Keys(change.Keys)) {
+		k := change.Keys[name]
+		if k.Fingerprint == "" {
+			name = "-" + name
+		}
+		keys = append(keys, name+at(k.ChangedAt))
+	}
+	fmt.Fprintf(&b, " {%s} %v", strings.Join(keys, " "), change.Changed)
+	for _, flag := range []struct {
+		set  bool
+		name string
+	}{
+		{change.Created, "created"},
+		{change.Truncated, "truncated"},
+		{change.Previous != "", "previous"},
+		{change.Ignore, "ignore"},
+		{change.Match, "match"},
+		{change.Hold != "", "hold: " + change.Hold},
+	} {
+		if flag.set {
+			b.WriteString(" " + flag.name)
+		}
+	}
+	return b.String()
+}
+
+const nothing = "nothing"
+
+// chain compares the states of a source one after the other, each with the last event before it.
+type chain struct {
+	t      testing.TB
+	before *LastEvent
+	change events.Change
+}
+
+// see returns the event for a state, which is nil if the source is gone, and publishes it.
+func (c *chain) see(now *Object, created bool) string {
+	c.t.Helper()
+	change, worthSaying := compare(c.before, now, created)
+	if !worthSaying {
+		return nothing
+	}
+	c.change, c.before = change, mustLast(c.t, change)
+	return told(change)
+}
+
+func TestCompare(t *testing.T) {
+	ring := keyringOf(1)
+	one := func(uid string, version int) *Object {
+		return objectOf(ring, uid, version, content{"a": "1", "b": "2"})
+	}
+	other := func(uid string, version int) *Object {
+		return objectOf(ring, uid, version, content{"a": "1", "b": "3"})
+	}
+	for _, tt := range []struct {
+		name    string
+		before  []*Object // nil is gone
+		now     *Object
+		created bool
+		want    string
+	}{
+		{
+			name: "a source that the stream does not know is observed",
+			now:  one("u", 5), want: "observed u/5 {a b} []",
+		},
+		{
+			name: "a source that was created while the watcher ran has changed, in all keys",
+			now:  one("u", 5), created: true, want: "changed u/5@5 {a b} [a b] created",
+		},
+		{
+			name: "an empty source that was created has changed without a key",
+			now:  objectOf(ring, "u", 5, nil), created: true, want: "changed u/5@5 {} [] created",
+		},
+		{
+			name:   "an earlier state of the same object is nothing: the watcher lags behind another one",
+			before: []*Object{one("u", 10)}, now: other("u", 9), want: nothing,
+		},
+		{
+			name:   "an earlier state of an object that was deleted since is nothing",
+			before: []*Object{one("u", 10), nil}, now: other("u", 9), want: nothing,
+		},
+		{
+			name:   "other content in another object has changed, also at a lower resourceVersion of a cluster that replaced this one",
+			before: []*Object{one("u", 10)}, now: other("v", 9), want: "changed v/9@9 {a b@9} [b] previous",
+		},
+		{
+			name:   "nothing in another object has changed later than it was written, whatever the cluster that this one replaced has said",
+			before: []*Object{one("u", 5), other("u", 9500), nil}, now: other("v", 12), want: "observed v/12 {a b} [] previous",
+		},
+		{
+			name:   "so what changes in it is newer",
+			before: []*Object{one("u", 5), other("u", 9500), nil, other("v", 12)}, now: objectOf(ring, "v", 20, content{"a": "0", "b": "3"}),
+			want: "changed v/20@20 {a@20 b} [a] previous",
+		},
+		{
+			name:   "also in an object that was there before its cluster was watched",
+			before: []*Object{one("u", 5), other("u", 9500)}, now: objectOf(ring, "v", 12, content{"a": "0", "b": "3"}),
+			want: "changed v/12@12 {a@12 b} [a] previous",
+		},
+		{
+			name:   "the same content in another object is nothing where nobody has seen that it was created",
+			before: []*Object{one("u", 5)}, now: one("v", 6), want: nothing,
+		},
+		{
+			name:   "the same content in another object that was created is observed",
+			before: []*Object{one("u", 5)}, now: one("v", 6), created: true, want: "observed v/6 {a b} [] previous",
+		},
+		{
+			name:   "an earlier object of the same content is nothing: the watcher lags behind another one",
+			before: []*Object{one("v", 6)}, now: one("u", 5), created: true, want: nothing,
+		},
+		{
+			name:   "the same object is not observed again because its last event was tried twice",
+			before: []*Object{one("u", 5)}, now: one("u", 5), created: true, want: nothing,
+		},
+		{
+			name:   "other content in another object, whose predecessor's end nobody saw, has changed",
+			before: []*Object{one("u", 5)}, now: other("v", 6), created: true, want: "changed v/6@6 {a b@6} [b] previous",
+		},
+		{
+			name:   "a key that was added has changed",
+			before: []*Object{one("u", 5)}, now: objectOf(ring, "u", 6, content{"a": "1", "b": "2", "c": ""}),
+			want: "changed u/6@6 {a b c@6} [c] previous",
+		},
+		{
+			name:   "a key that was removed has changed, and is remembered",
+			before: []*Object{one("u", 5)}, now: objectOf(ring, "u", 6, content{"b": "2"}),
+			want: "changed u/6@6 {-a@6 b} [a] previous",
+		},
+		{
+			name:   "what changed earlier is carried on when it is deleted, also what was removed",
+			before: []*Object{one("u", 5), objectOf(ring, "u", 6, content{"b": "3"})}, now: nil,
+			want: "deleted u/6@6 {-a@6 b@6} []",
+		},
+		{
+			name:   "a source that was deleted and is there with the same content is observed: it has not changed",
+			before: []*Object{one("u", 5), other("u", 6), nil}, now: other("v", 9), created: true,
+			want: "observed v/9@6 {a b@6} [] previous",
+		},
+		{
+			name:   "a source that was deleted and is there with other content has changed",
+			before: []*Object{one("u", 5), nil}, now: other("v", 9), created: true,
+			want: "changed v/9@9 {a b@9} [b] created previous",
+		},
+		{
+			name:   "it does not matter whether its return was seen",
+			before: []*Object{one("u", 5), nil}, now: other("v", 9),
+			want: "changed v/9@9 {a b@9} [b] created previous",
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := chain{t: t}
+			for i, state := range tt.before {
+				if got := c.see(state, false); got == nothing {
+					t.Fatalf("state %d before is no event", i)
+				}
+			}
+			if got := c.see(tt.now, tt.created); got != tt.want {
+				t.Errorf("event %s\n want %s", got, tt.want)
+			}
+			if got := c.see(tt.now, false); got != nothing {
+				t.Errorf("seen again it is %s", got)
+			}
+		})
+	}
+}
+
+func TestASourceThatWasGoneHasAppearedWhereItsReturnWasSeen(t *testing.T) {
+	ring := keyringOf(1)
+	one := func(uid string, version int) *Object { return objectOf(ring, uid, version, content{"a": "1"}) }
+	for _, tt := range []struct {
+		name    string
+		before  []*Object
+		created bool
+		want    string
+	}{
+		{"it was deleted, and is created", []*Object{one("u", 5), nil}, true, "9"},
+		{"it was deleted, and is found again", []*Object{one("u", 5), nil}, false, "5"},
+		{"nobody saw that it was gone", []*Object{one("u", 5)}, true, "5"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := chain{t: t}
+			for i, state := range tt.before {
+				c.see(state, i == 0)
+			}
+			if c.see(one("v", 9), tt.created) == nothing {
+				t.Fatal("no event")
+			}
+			if c.change.CreatedAt != tt.want {
+				t.Errorf("created at %s, want %s", c.change.CreatedAt, tt.want)
+			}
+			if c.change.ChangedAt != "5" {
+				t.Errorf("changed at %s, want 5", c.change.ChangedAt)
+			}
+		})
+	}
+	t.Run("so has one that is created with other content", func(t *testing.T) {
+		for created, want := range map[bool]string{true: "9", false: "5"} {
+			c := chain{t: t}
+			c.see(one("u", 5), true)
+			c.see(nil, false)
+			c.see(objectOf(ring, "v", 9, content{"a": "2"}), created)
+			if c.change.CreatedAt != want || !c.change.Created {
+				t.Errorf("seen to be created %t: created at %s, want %s", created, c.change.CreatedAt, want)
+			}
+		}
+	})
+	t.Run("when the earlier one was created says nothing any more", func(t *testing.T) {
+		c := chain{t: t}
+		c.see(one("u", 5), false)
+		c.change.CreatedAt, c.change.Since = "5", time.Unix(1, 0).UTC()
+		c.before = mustLast(t, c.change)
+		c.see(nil, false)
+		c.see(one("v", 9), true)
+		if c.change.CreatedAt != "9" || !c.change.Since.IsZero() {
+			t.Errorf("created at %s, since %s", c.change.CreatedAt, c.change.Since)
+		}
+	})
+}
+
+func TestCompareAfterAnEventThatCannotBeRead(t *testing.T) {
+	unreadable := UnreadableEvent(7)
+	now := objectOf(keyringOf(1), "u", 5, content{"a": "1"})
+	if change, worthSaying := compare(unreadable, now, false); !worthSaying || told(change) != "observed u/5 {a} []" {
+		t.Errorf("event %s (%t), want observed", told(change), worthSaying)
+	}
+	if change, worthSaying := compare(unreadable, nil, false); worthSaying {
+		t.Errorf("event %s for a source that does not exist", told(change))
+	}
+}
+
+func TestCompareWhenTheKeyRingChanges(t *testing.T) {
+	data, other := content{"a": "1", "b": "2"}, content{"a": "1", "b": "3"}
+	for _, tt := range []struct {
+		name string
+		now  *Object
+		want string
+		// id is the ID of the key with which the event's fingerprints are made.
+		id string
+	}{
+		{
+			name: "content that changes then is published under the new key, with only the changed keys",
+			now:  objectOf(keyringOf(2, 1), "u", 9, other), want: "changed u/9@9 {a b@9} [b] previous",
+			id: keyringOf(2).keys[0].id,
+		},
+		{
+			name: "a key that is taken away too early has everything change in an object that was written since",
+			now:  objectOf(keyringOf(2), "u", 9, data), want: "changed u/9@9 {a@9 b@9} [a b] previous",
+			id: keyringOf(2).keys[0].id,
+		},
+		{
+			name: "another object at the same resourceVersion, as after a restore, may have changed entirely",
+			now:  objectOf(keyringOf(2), "v", 5, data), want: "changed v/5@5 {a@5 b@5} [a b] previous",
+			id: keyringOf(2).keys[0].id,
+		},
+		{
+			name: "a key that was removed from the object meanwhile is known to be gone",
+			now:  objectOf(keyringOf(2), "u", 9, content{"a": "1"}), want: "changed u/9@9 {a@9 -b@9} [a b] previous",
+			id: keyringOf(2).keys[0].id,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := chain{t: t}
+			c.see(objectOf(keyringOf(1), "u", 5, data), false)
+			if got := c.see(tt.now, false); got != tt.want {
+				t.Errorf("event %s\n want %s", got, tt.want)
+			}
+			for _, text := range []string{c.change.Fingerprint, c.change.Keys["a"].Fingerprint} {
+				if !strings.HasPrefix(text, "k"+tt.id+":") {
+					t.Errorf("the fingerprint %s is not under the key %s", text, tt.id)
+				}
+			}
+		})
+	}
+}
+
+func TestCompareTellsWhatTheObjectSaysOfItself(t *testing.T) {
+	now := objectOf(keyringOf(1), "u", 5, content{"a": "1"})
+	now.ignore, now.match = true, true
+	c := chain{t: t}
+	if got, want := c.see(now, false), "observed u/5 {a} [] ignore match"; got != want {
+		t.Errorf("event %s\n want %s", got, want)
+	}
+	if c.change.Source != testSource || !c.change.WrittenAt.Equal(now.written()) {
+		t.Errorf("it is of %v, written at %s", c.change.Source, c.change.WrittenAt)
+	}
+	if want := flat(now.fingerprints[0]); c.change.Fingerprint != want[""] || c.change.Keys["a"].Fingerprint != want["a"] {
+		t.Errorf("it has the fingerprints %s and %v, want %v", c.change.Fingerprint, c.change.Keys, want)
+	}
+	previous := c.change.Fingerprint
+	c.see(objectOf(keyringOf(1), "u", 6, content{"a": "2"}), false)
+	if c.change.Previous != previous {
+		t.Errorf("the fingerprint before is %s, want %s", c.change.Previous, previous)
+	}
+}
+
+func TestCompareTellsOfADeletedSourceWhatItSaidOfItself(t *testing.T) {
+	now := objectOf(keyringOf(1), "u", 5, content{"a": "1"})
+	now.ignore, now.match = true, true
+	c := chain{t: t}
+	c.see(now, false)
+	if got, want := c.see(nil, false), "deleted u/5 {a} [] ignore match"; got != want {
+		t.Errorf("event %s\n want %s", got, want)
+	}
+}
+
+func TestCompareTellsThatASourceIsIgnoredNowButNotThatItNoLongerIs(t *testing.T) {
+	ring := keyringOf(1)
+	state := func(version int, a string, ignore bool) *Object {
+		now := objectOf(ring, "u", version, content{"a": a})
+		now.ignore = ignore
+		return now
+	}
+	c := chain{t: t}
+	for _, step := range []struct {
+		name string
+		now  *Object
+		want string
+	}{
+		{"a change", state(5, "1", false), "observed u/5 {a} []"},
+		{"a change", state(6, "2", false), "changed u/6@6 {a@6} [a] previous"},
+		{"ignored, so that the change that waits is forgotten", state(7, "2", true), "observed u/7@6 {a@6} [] ignore"},
+		{"written once more", state(8, "2", true), nothing},
+		{"a change while it is ignored", state(9, "3", true), "changed u/9@9 {a@9} [a] previous ignore"},
+		{"not ignored any more, so that this change stays forgotten", state(10, "3", false), nothing},
+		{"ignored again", state(11, "3", true), nothing},
+		{"by a watcher that lags behind", state(8, "2", false), nothing},
+		{"the next change", state(12, "4", false), "changed u/12@12 {a@12} [a] previous"},
+	} {
+		if got := c.see(step.now, false); got != step.want {
+			t.Errorf("%s: event %s\n want %s", step.name, got, step.want)
+		}
+	}
+}
+
+// onHold returns the state of a source that is on hold for the given reason.
+func onHold(now *Object, why string) *Object {
+	now.heed(map[string]string{events.AnnotationHold: why}, annotations.Default())
+	return now
+}
+
+func TestAHoldOfASourceIsTold(t *testing.T) {
+	ring := keyringOf(1)
+	state := func(version int, a, why string) *Object {
+		return onHold(objectOf(ring, "u", version, content{"a": a}), why)
+	}
+	tests := []struct {
+		name   string
+		before []*Object
+		now    *Object
+		want   string
+	}{
+		{"with its first event", nil, state(5, "1", "migration"), "observed u/5 {a} [] hold: migration"},
+		{"when it is set", []*Object{state(5, "1", "")}, state(6, "1", "migration"), "observed u/6 {a} [] hold: migration"},
+		{"after a change", []*Object{state(5, "1", ""), state(6, "2", "")}, state(7, "2", "migration"), "observed u/7@6 {a@6} [] hold: migration"},
+		{"with a change", []*Object{state(5, "1", "")}, state(6, "2", "migration"), "changed u/6@6 {a@6} [a] previous hold: migration"},
+		{"when it says something else", []*Object{state(5, "1", "migration")}, state(6, "1", "long migration"), "observed u/6 {a} [] hold: long migration"},
+		{"when it is taken off", []*Object{state(5, "1", "migration"), state(6, "2", "migration")}, state(7, "2", ""), "observed u/7@6 {a@6} []"},
+		{"but not again", []*Object{state(5, "1", "migration")}, state(6, "1", "migration"), nothing},
+		{"nor by spaces", []*Object{state(5, "1", "migration")}, state(6, "1", " migration\n"), nothing},
+		{"nor of a source that is gone", []*Object{state(5, "1", "migration")}, nil, "deleted u/5 {a} []"},
+		{"nor by a watcher that lags behind", []*Object{state(7, "1", "migration")}, state(6, "1", ""), nothing},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := chain{t: t}
+			for _, state := range tt.before {
+				c.see(state, false)
+			}
+			if got := c.see(tt.now, false); got != tt.want {
+				t.Errorf("event %s\n want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestAHoldOfACertificateIsToldThoughOnlyGeneratedKeysDiffer(t *testing.T) {
+	ring := keyringOf(1)
+	generated := func(version int, store, why string) *Object {
+		now := onHold(objectOf(ring, "u", version, content{"tls.crt": "1", "keystore.jks": store}), why)
+		now.derived = true
+		return now
+	}
+	c := chain{t: t}
+	c.see(generated(5, "1", ""), false)
+	if got := c.see(generated(6, "2", ""), false); got != nothing {
+		t.Fatalf("without a hold: %s", got)
+	}
+	if got, want := c.see(generated(7, "2", "migration"), false), "observed u/7 {keystore.jks tls.crt} [] hold: migration"; got != want {
+		t.Errorf("event %s\n want %s", got, want)
+	}
+}
+
+// many returns a content with the given number of keys, each with a name of size bytes.
+func many(keys, size int) content {
+	data := make(content, keys)
+	for i := range keys {
+		data[fmt.Sprintf("%0*d", size, i)] = "x"
+	}
+	return data
+}
+
+func TestCompareObjectsWithTooManyKeys(t *testing.T) {
+	ring := keyringOf(1)
+	for _, tt := range []struct {
+		name      string
+		data      content
+		truncated bool
+	}{
+		{"as many keys as fit are listed", many(events.MaxKeys, 8), false},
+		{"one more and none is", many(events.MaxKeys+1, 8), true},
+		{"names as long as fit are listed", many(events.MaxKeyNames/250, 250), false},
+		{"longer names and none is", many(events.MaxKeyNames/250+1, 250), true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := chain{t: t}
+			c.see(objectOf(ring, "u", 5, content{"a": "1"}), false)
+			c.see(objectOf(ring, "u", 6, tt.data), false)
+			listed := len(tt.data) + 1 // with the one that was removed
+			if tt.truncated {
+				listed = 0
+			}
+			if c.change.Truncated != tt.truncated || len(c.change.Keys) != listed || len(c.change.Changed) != listed {
+				t.Errorf("%d keys listed, %d changed, truncated %t; want %d, %d and %t",
+					len(c.change.Keys), len(c.change.Changed), c.change.Truncated, listed, listed, tt.truncated)
+			}
+			if got := c.see(objectOf(ring, "u", 7, tt.data), false); got != nothing {
+				t.Errorf("the same content again is %s", got)
+			}
+			tt.data["another"] = "1"
+			c.see(objectOf(ring, "u", 8, tt.data), false)
+			if c.change.ChangedAt != "8" {
+				t.Errorf("after a change the content has changed at %q, want 8", c.change.ChangedAt)
+			}
+		})
+	}
+	t.Run("such an object takes no more memory than any other", func(t *testing.T) {
+		for _, f := range objectOf(keyringOf(2), "u", 5, many(events.MaxKeys+1, 8)).fingerprints {
+			if len(f.keys) != 0 || f.all == (sum{}) {
+				t.Errorf("%d fingerprints of keys are kept, want that of all alone", len(f.keys))
+			}
+		}
+	})
+	t.Run("such an object of a certificate has changed, whatever has changed in it", func(t *testing.T) {
+		c := chain{t: t}
+		for version, value := range []string{"1", "2"} {
+			now := objectOf(ring, "u", 5+version, content{"a": value})
+			now.fingerprints = ring.fingerprint(testSource, many(events.MaxKeys+1+version, 8).data())
+			now.derived = true
+			c.see(now, false)
+		}
+		if c.change.ChangedAt != "6" {
+			t.Errorf("got %+v, want a change at 6", c.change)
+		}
+	})
+	t.Run("after such an object every key that is listed has changed", func(t *testing.T) {
+		c := chain{t: t}
+		c.see(objectOf(ring, "u", 5, many(events.MaxKeys+1, 8)), false)
+		if got, want := c.see(objectOf(ring, "u", 6, content{"a": "1", "b": "2"}), false), "changed u/6@6 {a@6 b@6} [a b] previous"; got != want {
+			t.Errorf("event %s\n want %s", got, want)
+		}
+	})
+	t.Run("such an object is deleted and is there again like any other", func(t *testing.T) {
+		c := chain{t: t}
+		c.see(objectOf(ring, "u", 5, many(events.MaxKeys+1, 8)), false)
+		c.see(objectOf(ring, "u", 6, many(events.MaxKeys+2, 8)), false)
+		if got, want := c.see(nil, false), "deleted u/6@6 {} [] truncated"; got != want {
+			t.Errorf("event %s\n want %s", got, want)
+		}
+		if got, want := c.see(objectOf(ring, "v", 9, many(events.MaxKeys+2, 8)), true), "observed v/9@6 {} [] truncated previous"; got != want {
+			t.Errorf("event %s\n want %s", got, want)
+		}
+	})
+}
+
+func TestCompareForgetsTheKeysThatWentFirst(t *testing.T) {
+	ring := keyringOf(1)
+	c := chain{t: t}
+	version := 95 // so that the resourceVersions get longer on the way
+	c.see(objectOf(ring, "u", version, content{"stays": "1", "day-000": "x"}), false)
+	for day := range maxGone + 10 {
+		version++
+		c.see(objectOf(ring, "u", version, content{"stays": "1", fmt.Sprintf("day-%03d", day+1): "x"}), false)
+	}
+	var gone, want []string
+	for name, k := range c.change.Keys {
+		if k.Fingerprint == "" {
+			gone = append(gone, name)
+		}
+	}
+	slices.Sort(gone)
+	// The event that removes a key always says so.
+	for day := 9; day <= maxGone+9; day++ {
+		want = append(want, fmt.Sprintf("day-%03d", day))
+	}
+	wantEqual(t, "removed keys that are remembered", want, gone)
+	if k := c.change.Keys["stays"]; k.ChangedAt != "" {
+		t.Errorf("a key that never changed has changed at %s", k.ChangedAt)
+	}
+}
+
+func TestAnObjectThatWasChangedBeforeItsFirstEventIsChanged(t *testing.T) {
+	ring := keyringOf(1)
+	first := objectOf(ring, "u", 1, content{"a": "one", "b": "one"})
+	for _, tt := range []struct {
+		name   string
+		now    *Object
+		before *LastEvent
+		want   string
+	}{
+		{"as it was created", first, nil, "changed u/1@1 {a b} [a b] created"},
+		{"changed since", objectOf(ring, "u", 2, content{"a": "two", "b": "one"}), nil, "changed u/2@2 {a@2 b} [a] previous"},
+		{"labelled since", objectOf(ring, "u", 2, content{"a": "one", "b": "one"}), nil, "changed u/2@2 {a b} [a b] created"},
+		{"made anew since", objectOf(ring, "v", 2, content{"a": "two", "b": "one"}), nil, "changed v/2@2 {a b} [a b] created"},
+		{
+			"published before", objectOf(ring, "u", 3, content{"a": "three", "b": "one"}), mustLast(t, appeared(first, true)),
+			"changed u/3@3 {a@3 b} [a] previous",
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			change, _ := assessContent(tt.before, State{Now: tt.now, First: first, Created: true})
+			if got := told(change); got != tt.want {
+				t.Errorf("event %s\n want %s", got, tt.want)
+			}
+			if !change.Created && change.CreatedAt != "1" {
+				t.Errorf("created at %q, want that of the creation", change.CreatedAt)
+			}
+		})
+	}
+}
+
+func TestASourceIsRecentOnlyIfTheStreamHasNoEventOfIt(t *testing.T) {
+	now := objectOf(keyringOf(1), "u", 5, nil)
+	for want, before := range map[string]*LastEvent{"": UnreadableEvent(7), "5": nil} {
+		if change, _ := assessContent(before, State{Now: now, Recent: true}); change.CreatedAt != want {
+			t.Errorf("created at %q after %+v, want %q", change.CreatedAt, before, want)
+		}
+	}
+}

@@ -1,0 +1,179 @@
+package kinds
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"log/slog"
+	"math/big"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// testSource is the source of tests that need only one.
+var testSource = events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"}
+
+var epoch = time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
+
+// canary is a value that must not be found in what is kept.
+const canary = "CANARY-5f0c2a4e"
+
+const testTraceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+// keyringOf makes a ring of test keys, each a number repeated, the current one first.
+func keyringOf(numbers ...byte) *Keyring {
+	ring := &Keyring{}
+	for _, number := range numbers {
+		ring.keys = append(ring.keys, newKey(bytes.Repeat([]byte{number}, minKeyBytes)))
+	}
+	return ring
+}
+
+// content is the data of a source, as tests write it.
+type content map[string]string
+
+func (c content) data() map[string][]byte {
+	data := make(map[string][]byte, len(c))
+	for name, value := range c {
+		data[name] = []byte(value)
+	}
+	return data
+}
+
+// objectOf is the source at a resourceVersion, reduced under the keys of a ring.
+func objectOf(ring *Keyring, uid string, version int, data content) *Object {
+	return newObject(ring, testSource.Kind, &metav1.ObjectMeta{
+		Namespace: testSource.Namespace, Name: testSource.Name,
+		UID: types.UID(uid), ResourceVersion: strconv.Itoa(version),
+	}, data.data())
+}
+
+// mustLast returns the last event once the change is published.
+func mustLast(t testing.TB, change events.Change) *LastEvent {
+	t.Helper()
+	entry, err := NewLastEvent(1, change)
+	must(t, err)
+	return entry
+}
+
+// printed is a fingerprint under the key with the id, of one digit.
+func printed(keyID, digit string) string { return "k" + keyID + ":" + strings.Repeat(digit, 2*sumSize) }
+
+// customOf is a custom resource with the content, in JSON.
+func customOf(t testing.TB, content string) *unstructured.Unstructured {
+	t.Helper()
+	resource := &unstructured.Unstructured{}
+	must(t, json.Unmarshal([]byte(content), &resource.Object))
+	return resource
+}
+
+// externalSecretOf is an ExternalSecret that is ready and writes the Secret of its name.
+func externalSecretOf(t testing.TB, name string, annotations map[string]string) *unstructured.Unstructured {
+	t.Helper()
+	resource := customOf(t, `{"metadata": {"namespace": "shop", "name": "`+name+`", "uid": "es", "resourceVersion": "2"},
+		"status": {"syncedResourceVersion": "1-a", "conditions": [{"type": "Ready", "status": "True", "reason": "RTrue"}]}}`)
+	resource.SetAnnotations(annotations)
+	return resource
+}
+
+func secretOf(name, uid, version, value string) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID(uid), ResourceVersion: version},
+		Data:       map[string][]byte{"a": []byte(value)},
+	}
+}
+
+// pemOf is a certificate in PEM with a serial number and an end.
+func pemOf(t testing.TB, serial *big.Int, notAfter time.Time) []byte {
+	t.Helper()
+	_, key, err := ed25519.GenerateKey(rand.Reader)
+	must(t, err)
+	template := &x509.Certificate{SerialNumber: serial, NotBefore: notAfter.AddDate(0, -1, 0), NotAfter: notAfter}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	must(t, err)
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+}
+
+// reducedOf is an object as the informers of a kind keep it.
+func reducedOf(t testing.TB, kind Listed, obj any) *Object {
+	t.Helper()
+	reduced, ok := kind.Reduce(keyringOf(1), obj)
+	if !ok {
+		t.Fatalf("%s does not know its own", kind.Listing().Kind)
+	}
+	return reduced
+}
+
+// cacheOf is a cache that holds objects, as informers would have filled it.
+func cacheOf(t testing.TB, objects ...*Object) Cache {
+	t.Helper()
+	cached := make(Cache)
+	for _, seen := range objects {
+		kind := seen.Source.Kind
+		if cached[kind] == nil {
+			indexers := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc, targetIndex: targets, classIndex: classOf}
+			if kind != events.KindExternalSecret {
+				delete(indexers, targetIndex)
+			}
+			cached[kind] = []cache.Indexer{cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers)}
+		}
+		must(t, cached[kind][0].Add(seen))
+	}
+	return cached
+}
+
+// recheck is a source that is to be assessed again after a delay.
+type recheck struct {
+	source events.Source
+	delay  time.Duration
+}
+
+// viewTest is a view of a cache. It records what is queued and logged.
+type viewTest struct {
+	View
+	rechecks []recheck
+	log      bytes.Buffer
+}
+
+func (v *viewTest) AddAfter(source events.Source, delay time.Duration) {
+	v.rechecks = append(v.rechecks, recheck{source, delay})
+}
+
+func viewOf(t testing.TB, now time.Time, objects ...*Object) *viewTest {
+	t.Helper()
+	v := &viewTest{}
+	v.View = View{
+		Cached: cacheOf(t, objects...), Ring: keyringOf(1), Now: func() time.Time { return now }, Queue: v, Log: slog.New(slog.NewTextHandler(&v.log, nil)),
+	}
+	return v
+}
+
+// must ends the test at an error.
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// wantEqual reports how two values differ, where what names them.
+func wantEqual(tb testing.TB, what string, want, got any, options ...cmp.Option) {
+	tb.Helper()
+	if diff := cmp.Diff(want, got, options...); diff != "" {
+		tb.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
