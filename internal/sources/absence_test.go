@@ -132,18 +132,6 @@ func TestASourceThatWasCreatedWhileNoWatcherRanIsAChange(t *testing.T) {
 	wantEqual(t, "events", want, got)
 }
 
-func TestWhatAWatcherSaysThatItWatchesSurvivesALossOfTheStream(t *testing.T) {
-	b := newBench(t, secretOf("shop", "db", "u1", "1", "one"))
-	stop := b.ready(b.watchful())
-	b.hasWatched()
-	b.purge()
-	b.hasWatched()
-	stop()
-	b.create(createdAt(secretOf("shop", "new", "u2", "2", "one"), time.Now()))
-	b.ready(b.options())()
-	b.wantState(map[string]string{"secret/db": "observed u1/1 {a b} []", "secret/new": "changed u2/2@2 {a b} [a b] created"})
-}
-
 func TestANamespaceThatIsCreatedBringsWhatIsNew(t *testing.T) {
 	b := newBench(t, secretOf("shop", "db", "u1", "1", "one"), namespaceOf("shop", "1", "a"), namespaceOf("bank", "1", "b"))
 	options := b.options()
@@ -166,20 +154,4 @@ func TestANamespaceThatIsCreatedBringsWhatIsNew(t *testing.T) {
 	b.eventually("what is in the new one is told", func() bool { return len(b.history()) == 4 })
 	want := []string{"secret/new observed u2/2 {a b} []", "secret/new changed u3/3@3 {a b} [a b] created"}
 	wantEqual(t, "events", want, b.history()[2:])
-}
-
-func TestASourceThatIsFirstSeenShortlyAfterItsCreationSaysWhenThatWas(t *testing.T) {
-	at := time.Now().Add(-time.Minute).Truncate(time.Second).UTC()
-	b := newBench(t, createdAt(secretOf("shop", "db", "u1", "1", "one"), at))
-	defer b.ready(b.options())()
-	b.want("secret/db observed u1/1 {a b} []")
-	first := b.changes()[0]
-	if !first.Since.Equal(at) || first.CreatedAt != "1" {
-		t.Errorf("since %s, created at %q; want %s and 1", first.Since, first.CreatedAt, at)
-	}
-	b.update(createdAt(secretOf("shop", "db", "u1", "2", "two"), at))
-	b.want("secret/db observed u1/1 {a b} []", "secret/db changed u1/2@2 {a@2 b} [a] previous")
-	if next := b.changes()[1]; !next.Since.Equal(at) || next.CreatedAt != "1" {
-		t.Errorf("the next event: since %s, created at %q; want %s and 1", next.Since, next.CreatedAt, at)
-	}
 }

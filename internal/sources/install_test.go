@@ -1,6 +1,7 @@
 package sources
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -111,49 +112,6 @@ func TestWatcherPublishesHowExternalSecretsStand(t *testing.T) {
 	}
 }
 
-func TestWatcherPublishesHowCertificatesStand(t *testing.T) {
-	certificate := func(version int, status string) *unstructured.Unstructured {
-		return customOf(t, `{"apiVersion": "cert-manager.io/v1", "kind": "Certificate",
-			"metadata": {"namespace": "shop", "name": "web", "uid": "c", "resourceVersion": "`+strconv.Itoa(version)+`"},
-			"spec": {"secretName": "web-tls"}, "status": {"revision": 1, `+status+`}}`)
-	}
-	failed := func(renewal time.Time) string {
-		return `"renewalTime": "` + renewal.UTC().Format(time.RFC3339) + `", "failedIssuanceAttempts": 1,
-			"conditions": [{"type": "Issuing", "status": "False", "reason": "Failed", "message": "` + canary + `"}]`
-	}
-	b := newBench(t)
-	b.put(certificate(1, `"conditions": [{"type": "Ready", "status": "True", "reason": "Ready"}]`))
-	defer b.ready(b.everyKind())()
-	want := []string{"certificate/web observed c/1 1 of web-tls: Ready"}
-	b.want(want...)
-	b.put(certificate(2, failed(time.Now().Add(time.Hour))))
-	want = append(want, "certificate/web failed c/2@2 1 of web-tls: Failed previous")
-	b.want(want...)
-
-	// Nothing is written to the Certificate at its renewal time, which is when the second after the next one begins.
-	b.put(certificate(3, failed(time.Now().Add(2*time.Second))))
-	want = append(want, "certificate/web failed c/3@3 1 of web-tls: Failed expiring previous")
-	b.want(want...)
-	b.put(certificate(4, `"revision": 2, "conditions": [{"type": "Ready", "status": "True", "reason": "Ready"}]`))
-	want = append(want, "certificate/web issued c/4@4 2 of web-tls: Ready previous")
-	b.want(want...)
-}
-
-func TestAnObjectThatCannotBeReadHoldsUpNoOther(t *testing.T) {
-	b := newBench(t)
-	b.put(customOf(t, `{"apiVersion": "external-secrets.io/v1", "kind": "ExternalSecret",
-		"metadata": {"namespace": "shop", "name": "odd", "uid": "o", "resourceVersion": "1"}, "status": {"conditions": "`+canary+`"}}`))
-	b.put(externalSecretOf(t, "db", 2, "True", "1-a", nil))
-	defer b.ready(b.everyKind())()
-	b.want("externalsecret/db observed es/2 1-a of db: RTrue")
-	b.eventually("it is said", func() bool {
-		return strings.Contains(b.log.String(), `cannot read the status of an object; ignoring it","component":"watcher","source":"externalsecret/odd"`)
-	})
-	if strings.Contains(b.log.String(), canary) {
-		t.Errorf("the status was logged:\n%s", b.log)
-	}
-}
-
 func TestAKindThatIsNotInstalledHoldsUpNothing(t *testing.T) {
 	b := newBench(t, secretOf("shop", "db", "u1", "1", "one"))
 	asked, install := b.uninstall()
@@ -185,4 +143,34 @@ func TestAKindThatIsNotInstalledHoldsUpNothing(t *testing.T) {
 	want = append(want, "externalsecret/db deleted es/3@3 {} []")
 	b.want(want...)
 	stop()
+}
+
+func TestChangesAreNotPublishedBeforeItIsKnownWhoWritesWhat(t *testing.T) {
+	const rotation = "bao/root/secret/shop/db/7"
+	b := newBench(t, secretOf("shop", "db", "u", "1", "one"))
+	b.put(externalSecretOf(t, "db", 2, "True", "1-a", nil))
+	b.ready(b.everyKind())()
+	b.eventually("both are observed", func() bool { return len(b.changes()) == 2 })
+	b.put(externalSecretOf(t, "db", 3, "True", "1-a", map[string]string{"keyturn.dev/cause": rotation}))
+	b.update(secretOf("shop", "db", "u", "4", "two"))
+
+	// The API server is slow to answer the one list.
+	listed := make(chan struct{})
+	b.dynamic.PrependReactor("list", "externalsecrets", func(k8stesting.Action) (bool, runtime.Object, error) {
+		<-listed
+		return false, nil, nil
+	})
+	b.client.ClearActions()
+	_, stop := b.start(b.everyKind())
+	defer stop()
+	polls := 0
+	b.eventually("the Secrets have been watched for a while", func() bool {
+		if slices.ContainsFunc(b.client.Actions(), func(a k8stesting.Action) bool { return a.Matches("watch", "secrets") }) {
+			polls++
+		}
+		return polls > 20
+	})
+	close(listed)
+	b.eventually("the change is published", func() bool { return len(b.changes()) == 3 })
+	wantEqual(t, "cause", &events.Cause{Source: "externalsecret/db", Event: rotation}, b.changes()[2].Cause)
 }

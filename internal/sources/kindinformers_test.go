@@ -43,34 +43,3 @@ func TestAKindHasSyncedWhenItsHandlerHasHadTheFirstList(t *testing.T) {
 		}
 	})
 }
-
-// countedRegistration is a registration that counts how often it is asked.
-type countedRegistration struct {
-	cache.ResourceEventHandlerRegistration
-	synced bool
-	asked  int
-}
-
-func (r *countedRegistration) HasSynced() bool {
-	r.asked++
-	return r.synced
-}
-
-func TestAKindThatHasSyncedIsNotAskedAgain(t *testing.T) {
-	handled := &countedRegistration{}
-	kind := &kindInformers{handled: []cache.ResourceEventHandlerRegistration{handled}}
-	for range 2 {
-		if kind.hasSynced() {
-			t.Error("it has synced")
-		}
-	}
-	handled.synced = true
-	for range 10 {
-		if !kind.hasSynced() {
-			t.Error("it has not synced")
-		}
-	}
-	if handled.asked != 3 {
-		t.Errorf("asked %d times, want 3", handled.asked)
-	}
-}

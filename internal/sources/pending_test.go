@@ -195,39 +195,21 @@ func TestPendingSourcesGiveBackMemoryAndEnd(t *testing.T) {
 	})
 }
 
-func TestPendingSourcesKeepAnObjectAsItWasCreated(t *testing.T) {
+func TestPendingSourcesKeepHowAnObjectCameAndWent(t *testing.T) {
 	pendingTest(t, func(t *testing.T, p *pendingSources) {
 		first := objectOf(t, "u", 1, "one")
 		p.put(testSource, queueEntry{created: true, first: first})
 		p.add(testSource)
-		p.put(testSource, queueEntry{created: true, first: objectOf(t, "u", 2, "two")})
-		entry := mustTake(t, p, testSource)
-		if !entry.created || entry.first != first {
-			t.Errorf("got %+v, want created, with the first object", entry)
-		}
-		p.retry(testSource, entry)
-		entry = mustTake(t, p, testSource)
-		if entry.first != first {
-			t.Errorf("at the retry: got %+v, want the first object", entry)
-		}
-		p.done(testSource)
-	})
-}
-
-func TestPendingSourcesKeepThatAnObjectWent(t *testing.T) {
-	pendingTest(t, func(t *testing.T, p *pendingSources) {
 		p.put(testSource, queueEntry{gone: true})
-		p.add(testSource)
-		entry := mustTake(t, p, testSource)
-		if !entry.gone || entry.created {
-			t.Errorf("got %+v, want gone", entry)
+		p.put(testSource, queueEntry{created: true, first: objectOf(t, "u", 2, "two")})
+		for range 2 {
+			entry := mustTake(t, p, testSource)
+			if !entry.created || !entry.gone || entry.first != first {
+				t.Errorf("got %+v, want created and gone, with the first object", entry)
+			}
+			p.add(testSource)
+			p.retry(testSource, entry)
 		}
-		p.add(testSource)
-		p.retry(testSource, entry)
-		if entry = mustTake(t, p, testSource); !entry.gone {
-			t.Errorf("at the retry: got %+v, want gone", entry)
-		}
-		p.done(testSource)
 	})
 }
 

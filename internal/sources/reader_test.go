@@ -80,17 +80,6 @@ func TestTheLastEventsAreReadAgainUntilTheyCanBe(t *testing.T) {
 	})
 }
 
-func TestReadingTheLastEventsEndsWithTheContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
-		defer cancel()
-		reader, _ := readerOf(&stateOf{failures: 1000})
-		if reader.readAll(ctx) {
-			t.Error("it has read them")
-		}
-	})
-}
-
 func TestRefreshTakesWhatTheStreamHas(t *testing.T) {
 	known := lastOf(1, events.VerbObserved)
 	for _, tt := range []struct {

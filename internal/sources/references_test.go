@@ -6,8 +6,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -29,46 +27,6 @@ func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
 		response.StatusCode = http.StatusNotFound
 	}
 	return response, nil
-}
-
-func TestAReferencedPathIsPolledHoweverTheAddressOfItsStoreIsWritten(t *testing.T) {
-	tests := []struct{ name, configured, named string }{
-		{name: "the port of the scheme in the configuration", configured: "http://bao.example:80", named: "http://bao.example"},
-		{name: "the port of the scheme in the SecretStore", configured: "https://bao.example", named: "https://bao.example:443/"},
-		{name: "an escape in the path", configured: "https://gate/team%2Fbao/", named: "https://gate/team%2Fbao"},
-		{name: "an alias with the port of the scheme", configured: "https://inside:8200', aliases: ['https://bao.example:443'], namespace: '", named: "https://bao.example:443"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			b := newBench(t)
-			options := b.options()
-			options.Dynamic = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
-				externalsecret.ExternalSecrets: "ExternalSecretList", externalsecret.SecretStores: "SecretStoreList",
-				externalsecret.ClusterSecretStores: "ClusterSecretStoreList",
-			},
-				customOf(t, `{"apiVersion":"`+externalsecret.APIVersion+`","kind":"SecretStore","metadata":{"namespace":"shop","name":"bao"},
-					"spec":{"provider":{"vault":{"server":"`+tt.named+`","path":"secret"}}}}`),
-				customOf(t, `{"apiVersion":"`+externalsecret.APIVersion+`","kind":"ExternalSecret","metadata":{"namespace":"shop","name":"db"},
-					"spec":{"secretStoreRef":{"name":"bao","kind":"SecretStore"},"data":[{"secretKey":"a","remoteRef":{"key":"shop/db"}}]}}`))
-			config := filepath.Join(t.TempDir(), "stores.yaml")
-			content := fmt.Sprintf("stores: [{name: main, address: '%s', auth: {token: a}, poll: {referenced: true}}]", tt.configured)
-			must(t, os.WriteFile(config, []byte(content), 0o600))
-			options.OpenBao.ConfigFile = config
-			prefix := "/v1"
-			if strings.Contains(tt.configured, "team") {
-				prefix = "/team/bao/v1"
-			}
-			options.OpenBao.Transport = answers{
-				prefix + "/sys/internal/ui/mounts":  `{"data":{"secret":{"secret/":{"type":"kv","options":{"version":"2"}}}}}`,
-				prefix + "/secret/metadata/shop/db": `{"data":{"current_version":1,"versions":{"1":{"created_time":"2026-11-20T11:03:17Z","deletion_time":""}}}}`,
-			}
-			b.ready(options)
-			b.eventually("the referenced path is observed", func() bool { return len(b.changes()) == 1 })
-			if got := b.changes()[0].Source.String(); got != "openbao/main/root/secret/shop/db" {
-				t.Errorf("observed %s", got)
-			}
-		})
-	}
 }
 
 func TestTheReferencesOfOneNamespaceAreBounded(t *testing.T) {

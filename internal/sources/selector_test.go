@@ -7,28 +7,6 @@ import (
 	"github.com/keyturn/keyturn/internal/sources/kinds"
 )
 
-func TestWatcherLeavesAloneWhatItsSelectorDoesNotSelectAnyMore(t *testing.T) {
-	web := secretOf("shop", "web", "u2", "2", "one")
-	web.Labels = map[string]string{"team": "a"}
-	b := newBench(t, secretOf("shop", "db", "u1", "1", "one"), web)
-	b.ready(b.options())()
-	b.eventually("both are observed", func() bool { return len(b.history()) == 2 })
-	options := b.watchful()
-	options.Selector = "team=a"
-	defer b.ready(options)()
-	if got := b.history(); len(got) != 2 {
-		t.Errorf("there are also %v", got[2:])
-	}
-	t.Run("and says what is deleted while it runs", func(t *testing.T) {
-		b.delete("shop", "web")
-		b.eventually("the deletion is published", func() bool { return len(b.history()) == 3 })
-		want := map[string]string{"secret/db": "observed u1/1 {a b} []", "secret/web": "deleted u2/2 {a b} []"}
-		b.wantState(want)
-		b.purge()
-		b.wantState(want)
-	})
-}
-
 func TestAnObjectThatIsNotSelectedIsGoneOnlyIfItWasSeenToGo(t *testing.T) {
 	for _, tt := range []struct {
 		name     string

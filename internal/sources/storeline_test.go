@@ -39,7 +39,7 @@ func observe(f *testing.F) *observed {
 	options.Logger, options.Meter = slog.New(slog.DiscardHandler), metricnoop.NewMeterProvider().Meter("")
 	const plain = `{"type":"kv","options":{"version":"1"}}`
 	options.Transport = answers{"/v1/sys/internal/ui/mounts": `{"data":{"secret":{"kv/":` + plain + `,"kv1/":` + plain + `,"end/":` + plain + `}}}`}
-	options.Now = func() time.Time { return epoch }
+	options.Now = func() time.Time { return minute(0) }
 	options.Listen = func(ctx context.Context, network, at string) (net.Listener, error) {
 		listener, err := new(net.ListenConfig).Listen(ctx, network, at)
 		if err == nil {

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -74,23 +73,6 @@ func TestANamespaceOverItsBudgetWaitsAndNoOtherDoes(t *testing.T) {
 	}
 }
 
-func TestAFailedPublicationKeepsItsTurn(t *testing.T) {
-	r, bus, _ := throttled(t, 1, func() time.Time { return epoch })
-	bus.err = errors.New("no answer")
-	var entry queueEntry
-	for range 10 {
-		if err := r.reconcile(t.Context(), inNamespace("noisy", 0), &entry); !errors.Is(err, bus.err) {
-			t.Fatal(err)
-		}
-	}
-	bus.err = nil
-	for i := range 4 {
-		if err := r.reconcile(t.Context(), inNamespace("noisy", i), &entry); err != nil {
-			t.Errorf("event %d: %v", i+1, err)
-		}
-	}
-}
-
 func TestWhatDoesNotCountTowardsTheBudget(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
@@ -145,60 +127,6 @@ func TestTheWeightOfAnEventIsAboutItsSize(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestAPendingSourceThatWaitsForItsTurnKeepsItsEntry(t *testing.T) {
-	pendingTest(t, func(t *testing.T, p *pendingSources) {
-		began := time.Now()
-		p.put(testSource, queueEntry{created: true})
-		entry := mustTake(t, p, testSource)
-		entry.held = reservation{turn: began.Add(time.Minute), size: 7, waits: true}
-		p.wait(testSource, entry, time.Minute)
-		if !isClosed(p.quiet()) {
-			t.Error("a source that waits for its turn keeps the watcher from being quiet")
-		}
-		if got := mustTake(t, p, testSource); got != entry || time.Since(began) != time.Minute {
-			t.Errorf("after %s: %+v, want %+v after a minute", time.Since(began), got, entry)
-		}
-		p.wait(testSource, entry, time.Hour)
-		p.add(testSource)
-		if got := mustTake(t, p, testSource); got != entry || time.Since(began) != time.Minute {
-			t.Errorf("noticed while it waits, after %s: %+v, want %+v at once", time.Since(began), got, entry)
-		}
-		p.done(testSource)
-		synctest.Wait()
-	})
-}
-
-// A tenant with rights in its own namespace keeps creating and deleting new names, each of which leaves a tombstone on the stream for a day.
-func TestATenantThatChurnsNamesFillsNoStream(t *testing.T) {
-	b := newBench(t, secretOf("quiet", "db", "u1", "1", "one"))
-	options := b.options()
-	options.NamespaceBudget = 4 * eventWeight
-	w, stop := b.startReady(options)
-	const churned = 60 // the fake API server has room for 100 unread ones
-	for i := range churned {
-		b.create(secretOf("noisy", fmt.Sprint("churned-", i), fmt.Sprint("n", i), fmt.Sprint(1000+i), "one"))
-	}
-	b.eventually("each is published or waits", func() bool { return len(b.history())+w.throttle.length() == 1+churned })
-	for i := range churned {
-		b.delete("noisy", fmt.Sprint("churned-", i))
-	}
-	b.update(secretOf("quiet", "db", "u1", "2000", "two"))
-	b.eventually("the change of another tenant is published", func() bool {
-		return strings.Contains(strings.Join(b.history(), "\n"), "secret/db changed u1/2000@2000")
-	})
-	b.eventually("nothing waits that was created and deleted", func() bool { return w.throttle.length() <= 4*budgetHours })
-	extent, err := b.bus.Extent(t.Context())
-	must(t, err)
-	// Each name takes at least one event, which in the end is its tombstone.
-	if most := uint64(1 + 4*budgetHours); extent.Events > most {
-		t.Errorf("the stream has %d events, want %d at most", extent.Events, most)
-	}
-	if held := len(w.ledger.all()); held > 1+4*budgetHours {
-		t.Errorf("the watcher remembers %d sources", held)
-	}
-	stop()
 }
 
 // waitingRoom tries sources as the queue does, in a namespace whose budget is six events of one key per hour and that has used up 24 at once.

@@ -1,17 +1,13 @@
 package sources
 
 import (
-	"errors"
 	"strconv"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -168,50 +164,4 @@ func TestWatcherKeepsToItsScope(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestWatcherSaysWhichRightIsMissing(t *testing.T) {
-	for resource, role := range map[string]string{
-		"secrets": "deploy/base/rbac.yaml", "namespaces": "deploy/components/namespace-selector/rbac.yaml",
-	} {
-		t.Run(resource, func(t *testing.T) {
-			b := newBench(t)
-			b.client.PrependReactor("list", resource, func(k8stesting.Action) (bool, runtime.Object, error) {
-				return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: resource}, "", errors.New("no"))
-			})
-			options := b.options()
-			options.NamespaceSelector = "keyturn=on"
-			w, stop := b.start(options)
-			if err := w.Ready(); err == nil {
-				t.Error("it is ready before it has asked")
-			}
-			want := "no permission to list and watch " + resource + "; grant it as in " + role
-			b.eventually("it says what is missing", func() bool {
-				err := w.Ready()
-				return err != nil && strings.Contains(err.Error(), want) && apierrors.IsForbidden(err)
-			})
-			stop()
-			if w.Ready() == nil {
-				t.Errorf("it is ready although it never listed %s", resource)
-			}
-		})
-	}
-}
-
-func TestWatcherTriesAgainWhatCouldNotBePublished(t *testing.T) {
-	b := newBench(t)
-	w, stop := b.startReady(b.options())
-	defer stop()
-	b.deleteStream(events.StreamHistory)
-	b.create(secretOf("shop", "db", "u1", "1", "one"))
-	failures := func() int { return strings.Count(b.log.String(), "cannot publish an event; retrying") }
-	b.eventually("it says so", func() bool { return failures() > 0 })
-	b.update(secretOf("shop", "db", "u1", "2", "two"))
-	b.eventually("the watcher has seen it", func() bool { return w.informers.cached.Lookup(testSource).ResourceVersion == "2" })
-	// An attempt that began earlier has the first content. It may last as long as NATS waits for an answer.
-	before := failures()
-	b.eventually("a try of the second content has failed", func() bool { return failures() > before+1 })
-	b.declare()
-	// Nothing is forgotten between attempts, including that it was created with other content, which pods may have read.
-	b.eventually("the last content is published as a change", func() bool { return b.lastEvent() == "changed u1/2@2 {a@2 b} [a] previous" })
 }

@@ -85,27 +85,6 @@ func TestTheStatusOfAnExternalSecret(t *testing.T) {
 	}
 }
 
-func TestExternalSecretsAreFoundByTheirTarget(t *testing.T) {
-	for _, tt := range []struct {
-		name string
-		obj  any
-		want []string
-	}{
-		{"by namespace and name of the Secret", &Object{
-			Source: events.Source{Namespace: "shop", Name: "db"}, details: &details{status: &status{fields: events.Status{Secret: "a"}}},
-		}, []string{"shop/a"}},
-		{"not where it writes none", &Object{Source: testSource, details: &details{status: &status{}}}, nil},
-		{"not where it cannot be read", &Object{Source: testSource, details: &details{}}, nil},
-		{"not by what is none", cache.DeletedFinalStateUnknown{}, nil},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			got, err := targets(tt.obj)
-			must(t, err)
-			wantEqual(t, "keys", tt.want, got)
-		})
-	}
-}
-
 // What comes from the API server was checked against the schema of whichever version of the operator is installed.
 func FuzzReduceCustomResources(f *testing.F) {
 	f.Add([]byte(syncedJSON))

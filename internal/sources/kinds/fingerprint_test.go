@@ -3,8 +3,6 @@ package kinds
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/keyturn/keyturn/internal/events"
 )
 
@@ -104,27 +102,5 @@ func TestFingerprintsOfEqualValuesInOneObjectDiffer(t *testing.T) {
 	}
 	if alone := keyringOf(1).fingerprint(testSource, content{"a": "same"}.data())[0]; alone.all == alone.keys[0].sum {
 		t.Errorf("the only key and all keys have the fingerprint %s", alone.all.Text(alone.keyID))
-	}
-}
-
-func TestFingerprintsAreInTheOrderOfTheRingAndOfTheNames(t *testing.T) {
-	data := content{"c": "3", "a": "1", "b": "2"}.data()
-	got := keyringOf(2, 1).fingerprint(testSource, data)
-	if len(got) != 2 {
-		t.Fatalf("%d fingerprints, want one for each of 2 keys", len(got))
-	}
-	for i, number := range []byte{2, 1} {
-		alone := keyringOf(number).fingerprint(testSource, data)[0]
-		if diff := cmp.Diff(flat(alone), flat(got[i])); diff != "" {
-			t.Errorf("under key %d of the ring (-alone +in the ring):\n%s", i, diff)
-		}
-		if names := got[i].keys[0].name + got[i].keys[1].name + got[i].keys[2].name; names != "abc" {
-			t.Errorf("the names are in the order %s", names)
-		}
-	}
-	for name, text := range flat(got[0]) {
-		if flat(got[1])[name] == text {
-			t.Errorf("two keys of the ring give one fingerprint for %q", name)
-		}
 	}
 }

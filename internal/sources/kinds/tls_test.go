@@ -42,33 +42,6 @@ func reduced(t testing.TB, version int, annotations map[string]string, data cont
 	return kept
 }
 
-func TestKeysThatCount(t *testing.T) {
-	data := content{"tls.crt": "1", "tls.key": "2", "ca.crt": "3", "keystore.jks": "4", "truststore.p12": "5", "tls-combined.pem": "6", "key.der": "7"}
-	all := slices.Sorted(maps.Keys(data))
-	for _, tt := range []struct {
-		name        string
-		annotations map[string]string
-		data        content
-		want        []string
-	}{
-		{"all of a Secret that is not of cert-manager", nil, data, all},
-		{"all of one that is", issued, data, all},
-		{"the same while it is temporary", temporary, data, all},
-		{"those that there are", issued, content{"tls.key": "1", "key.der": "2"}, []string{"key.der", "tls.key"}},
-		{"also those that others keep in it", issued, content{"tls.key": "1", "htpasswd": "2"}, []string{"htpasswd", "tls.key"}},
-		{"all where the Secret says so", with(issued, "keyturn.dev/keys", "all"), data, all},
-		{"all where the Certificate's name cannot be one", with(issued, "cert-manager.io/certificate-name", "a/b"), data, all},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			var got []string
-			for _, print := range reduced(t, 1, tt.annotations, tt.data).fingerprints[0].keys {
-				got = append(got, print.name)
-			}
-			wantEqual(t, "keys", tt.want, got)
-		})
-	}
-}
-
 func TestCompareSecretsOfCertManager(t *testing.T) {
 	type state struct {
 		annotations map[string]string
@@ -111,22 +84,8 @@ func TestCompareSecretsOfCertManager(t *testing.T) {
 			{issued, keystore("2", "b"), "changed u/3@3 {keystore.jks@3 tls.crt@3} [keystore.jks tls.crt] previous"},
 			{issued, keystore("2", "c"), nothing},
 		}},
-		{"a certificate that was removed is a change", []state{
-			{issued, keystore("1", "a"), "observed u/1 {keystore.jks tls.crt} []"},
-			{issued, content{"keystore.jks": "a"}, "changed u/2@2 {keystore.jks@2 -tls.crt@2} [keystore.jks tls.crt] previous"},
-		}},
 		{"a temporary certificate is passed over where the Secret is known", []state{
 			{issued, content{"tls.crt": "1"}, "observed u/1 {tls.crt} []"},
-			{temporary, content{"tls.crt": "2"}, nothing},
-			{issued, content{"tls.crt": "3"}, "changed u/3@3 {tls.crt@3} [tls.crt] previous"},
-		}},
-		{"a temporary certificate in between is no event if the real one is the same", []state{
-			{issued, content{"tls.crt": "1"}, "observed u/1 {tls.crt} []"},
-			{temporary, content{"tls.crt": "2"}, nothing},
-			{issued, content{"tls.crt": "1"}, nothing},
-		}},
-		{"a Secret that begins with a temporary certificate changes with the real one", []state{
-			{temporary, content{"tls.crt": "1"}, "observed u/1 {tls.crt} []"},
 			{temporary, content{"tls.crt": "2"}, nothing},
 			{issued, content{"tls.crt": "3"}, "changed u/3@3 {tls.crt@3} [tls.crt] previous"},
 		}},
