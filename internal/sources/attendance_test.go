@@ -57,7 +57,7 @@ func TestAWatcherSaysUntilWhenItHasWatched(t *testing.T) {
 					time.AfterFunc(tt.lost, func() { lost <- struct{}{} })
 				}
 				if tt.failing {
-					a.readiness.fail(time.Now().Add(24 * time.Hour))
+					a.readiness.failed.Store(time.Now().Add(24 * time.Hour).UnixNano())
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), 90*time.Minute)
 				defer cancel()

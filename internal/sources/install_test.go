@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -39,7 +38,7 @@ func externalSecretOf(t testing.TB, name string, version int, ready, synced stri
 
 func (b *bench) put(resource *unstructured.Unstructured) {
 	b.Helper()
-	client := b.dynamic.Resource(b.resource(resource)).Namespace(resource.GetNamespace())
+	client := b.dynamic.Resource(resourceOf(b, events.KindExternalSecret)).Namespace(resource.GetNamespace())
 	_, err := client.Create(b.Context(), resource, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		_, err = client.Update(b.Context(), resource, metav1.UpdateOptions{})
@@ -49,15 +48,8 @@ func (b *bench) put(resource *unstructured.Unstructured) {
 
 func (b *bench) take(resource *unstructured.Unstructured) {
 	b.Helper()
-	err := b.dynamic.Resource(b.resource(resource)).Namespace(resource.GetNamespace()).Delete(b.Context(), resource.GetName(), metav1.DeleteOptions{})
+	err := b.dynamic.Resource(resourceOf(b, events.KindExternalSecret)).Namespace(resource.GetNamespace()).Delete(b.Context(), resource.GetName(), metav1.DeleteOptions{})
 	must(b, err)
-}
-
-func (b *bench) resource(object *unstructured.Unstructured) schema.GroupVersionResource {
-	if object.GetKind() == "SecretProviderClassPodStatus" {
-		return podStatuses
-	}
-	return resourceOf(b, events.Kind(strings.ToLower(object.GetKind())))
 }
 
 // uninstall makes the API server not serve ExternalSecrets until install is called. asked counts the requests for them.

@@ -17,23 +17,17 @@ import (
 // readiness is what keeps the watcher from being ready. It is safe for concurrent use.
 type readiness struct {
 	complete atomic.Bool
-	denied   sync.Map     // resource -> error
+	denied   sync.Map     // resource -> error: the permissions that are missing
 	failed   atomic.Int64 // when an informer failed last, in nanoseconds since 1970
 }
 
 // watchRetry is longer than an informer waits between two failures.
 const watchRetry = 5 * time.Minute
 
-// fail records that an informer failed to list or watch at the given time. The informer retries.
-func (r *readiness) fail(now time.Time) { r.failed.Store(now.UnixNano()) }
-
 // isWatching reports whether every informer receives changes.
 func (r *readiness) isWatching(now time.Time) bool {
 	return now.UnixNano()-r.failed.Load() > int64(watchRetry)
 }
-
-// deny records that the permission to list or watch a resource is missing.
-func (r *readiness) deny(resource string, err error) { r.denied.Store(resource, err) }
 
 // listed records that a resource was listed, so that its permission is not missing any more.
 func (r *readiness) listed(resource string) { r.denied.Delete(resource) }
@@ -73,9 +67,9 @@ func (w *watchErrors) of(resource, manifest string, state *installState) cache.W
 			}
 			return
 		}
-		w.readiness.fail(w.now())
+		w.readiness.failed.Store(w.now().UnixNano())
 		if missing != nil {
-			w.readiness.deny(resource, missing)
+			w.readiness.denied.Store(resource, missing)
 			w.log.ErrorContext(ctx, "permission missing", "resource", resource, "err", missing)
 			return
 		}

@@ -3,7 +3,7 @@ package sources
 import (
 	"context"
 	"log/slog"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -24,9 +24,8 @@ type throttle struct {
 	now    func() time.Time
 	log    *slog.Logger
 	told   *events.Notices
-
-	mu      sync.Mutex
-	waiting int
+	// waiting is how many sources wait for their turn.
+	waiting atomic.Int64
 }
 
 // newThrottle returns a throttle that allows each namespace the given number of bytes per hour. Zero means no limit.
@@ -66,7 +65,7 @@ func (t *throttle) wait(ctx context.Context, change events.Change, held *reserva
 	after := held.turn.Sub(now)
 	if !held.waits {
 		held.waits = true
-		t.count(1)
+		t.waiting.Add(1)
 		if t.told.Due(namespace, now) {
 			t.log.WarnContext(ctx, "a namespace changes more than its budget; its changes wait", "namespace", namespace,
 				"source", change.Source.String(), "wait", after)
@@ -78,7 +77,7 @@ func (t *throttle) wait(ctx context.Context, change events.Change, held *reserva
 // published is called when the change of a reservation is on the stream.
 func (t *throttle) published(held *reservation) {
 	if held.waits {
-		t.count(-1)
+		t.waiting.Add(-1)
 	}
 	*held = reservation{}
 }
@@ -91,18 +90,8 @@ func (t *throttle) dropped(namespace string, held *reservation) {
 	t.published(held)
 }
 
-func (t *throttle) count(n int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.waiting += n
-}
-
 // length returns how many sources wait for their turn.
-func (t *throttle) length() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.waiting
-}
+func (t *throttle) length() int { return int(t.waiting.Load()) }
 
 // The size of an event on the stream, apart from names and fingerprints.
 const (

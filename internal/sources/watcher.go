@@ -2,7 +2,6 @@ package sources
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -52,22 +51,17 @@ func New(options Options) (*Watcher, error) {
 	}
 	w.throttle = newThrottle(options.NamespaceBudget, options.Now, w.log)
 	w.absence = &absence{scope: options.scope(), known: w.ledger}
-	if err := w.wire(ring); err != nil {
+	if err = w.addObjects(ring); err == nil {
+		w.metrics, err = newMetrics(options.Meter, w.pending.length, w.throttle.length, w.ledger, w.informers.sees)
+	}
+	if err == nil {
+		err = w.addStores(ring)
+	}
+	if err != nil {
 		w.pending.shutDown()
 		return nil, err
 	}
 	return w, nil
-}
-
-func (w *Watcher) wire(ring *kinds.Keyring) error {
-	if err := w.addObjects(ring); err != nil {
-		return err
-	}
-	var err error
-	if w.metrics, err = newMetrics(w.options.Meter, w.pending.length, w.throttle.length, w.ledger, w.informers.sees); err != nil {
-		return fmt.Errorf("making metrics: %w", err)
-	}
-	return w.addStores(ring)
 }
 
 // addObjects adds the kinds whose sources are objects in the cluster.
@@ -78,7 +72,7 @@ func (w *Watcher) addObjects(ring *kinds.Keyring) error {
 	}
 	selector, err := labels.Parse(w.options.NamespaceSelector)
 	if err != nil {
-		return fmt.Errorf("--namespace-selector: %q, want a label selector: %w", w.options.NamespaceSelector, err)
+		return err // Validate has named the flag.
 	}
 	keys, err := annotations.Parse(w.options.ReloaderAnnotations)
 	if err != nil {

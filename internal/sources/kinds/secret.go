@@ -3,6 +3,7 @@ package kinds
 import (
 	"maps"
 
+	certmanagerv1 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -52,7 +53,8 @@ func secretDetails(secret *corev1.Secret) *details {
 	case name != "":
 		d.writer.Source = string(events.KindCertificate) + "/" + name
 		d.writer.Serial, d.writer.NotAfter = leaf(secret.Data[corev1.TLSCertKey])
-		d.temporary = isTemporary(secret)
+		// Without an issuer, cert-manager made the certificate by itself, so that servers can start before the issuer answers.
+		d.temporary = secret.Annotations[certmanagerv1.IssuerNameAnnotationKey] == ""
 	case d.asked.event == "":
 		return nil
 	}

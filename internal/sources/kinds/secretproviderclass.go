@@ -163,17 +163,13 @@ func recentUnder(keyID string, before *LastEvent, pods []podState) []sum {
 // describeClass returns an event for the content that a pod has.
 func describeClass(class *Object, verb events.Verb, content *Object, recent []sum) events.Change {
 	current := content.fingerprints[0]
-	return events.Change{
+	change := events.Change{
 		Verb: verb, Source: class.Source, UID: string(class.UID), ResourceVersion: content.ResourceVersion,
-		Fingerprint: current.all.Text(current.keyID), Truncated: true, Recent: sumTexts(recent, current.keyID),
+		Fingerprint: current.all.Text(current.keyID), Truncated: true,
 		Ignore: class.ignore, Match: class.match, WrittenAt: content.written(),
 	}
-}
-
-func sumTexts(sums []sum, keyID string) []string {
-	list := make([]string, 0, len(sums))
-	for _, s := range sums {
-		list = append(list, s.Text(keyID))
+	for _, s := range recent {
+		change.Recent = append(change.Recent, s.Text(current.keyID))
 	}
-	return list
+	return change
 }

@@ -92,7 +92,9 @@ func compareStore(before *LastEvent, seen openbao.Observation, first time.Time) 
 		change.Previous = before.Fingerprint()
 		if !at.After(recorded.at) {
 			// The store reports no time for an undeletion, or for the removal of the metadata. Its clock may also have been set back.
-			at = latest(seen.Received, recorded.at.Add(1))
+			if at = seen.Received; !at.After(recorded.at) {
+				at = recorded.at.Add(1)
+			}
 		}
 		if !live {
 			change.Verb = events.VerbDeleted
@@ -147,13 +149,6 @@ func IsKnown(before *LastEvent, seen openbao.Observation) bool {
 func isOlder(before *LastEvent, seen openbao.Observation) bool {
 	recorded, wasLive := before.inStore(), before.Verb() != events.VerbDeleted
 	return seen.State == openbao.Live && !seen.At.After(recorded.at) && (wasLive || seen.Version < recorded.version)
-}
-
-func latest(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }
 
 // maxLag is how long reads must agree on an older state until it counts. No server of a store lags behind that long.

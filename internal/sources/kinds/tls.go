@@ -38,12 +38,6 @@ func certificateName(secret *corev1.Secret) string {
 	return name
 }
 
-// isTemporary reports whether a Secret of cert-manager holds the certificate that cert-manager made by itself, so that servers can start before the
-// issuer answers.
-func isTemporary(secret *corev1.Secret) bool {
-	return secret.Annotations[certmanagerv1.IssuerNameAnnotationKey] == ""
-}
-
 // countedData returns the data of a Secret to fingerprint. derived reports whether its generated keys have the certificate as their data: a key
 // that cert-manager generates changes exactly when the certificate does.
 func countedData(secret *corev1.Secret) (data map[string][]byte, derived bool) {
