@@ -102,16 +102,6 @@ func (b *bench) watchful() Options {
 	return options
 }
 
-func TestAChangeAfterTheStreamWasPurgedIsAChange(t *testing.T) {
-	b := newBench(t, secretOf("shop", "db", "u1", "1", "one"))
-	defer b.ready(b.options())()
-	b.want("secret/db observed u1/1 {a b} []")
-	b.purge()
-	b.update(secretOf("shop", "db", "u1", "2", "two"))
-	b.want("secret/db observed u1/1 {a b} []", "secret/db changed u1/2@2 {a@2 b} [a] previous")
-	b.eventually("it is on the stream", func() bool { return b.lastEvent() == "changed u1/2@2 {a@2 b} [a] previous" })
-}
-
 func TestWatcherPublishesAgainWhatTheStreamHasLost(t *testing.T) {
 	for name, lose := range map[string]func(*bench){"purged": (*bench).purge, "deleted and declared again": (*bench).redeclare} {
 		t.Run(name, func(t *testing.T) {

@@ -113,26 +113,3 @@ func TestNamespaceFilterFollowsTheLabels(t *testing.T) {
 		}
 	})
 }
-
-func TestNamespaceFilterHasSyncedWhenTheFirstNamespacesHaveEntered(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, stop := context.WithCancel(t.Context())
-		selector, err := labels.Parse("team=a")
-		must(t, err)
-		queue := make(chan struct{})
-		filter := newNamespaceFilter(fake.NewClientset(namespaceOf("shop", "1", "a")), selector, enteredFunc(func(string, arrival) { <-queue }))
-		var running sync.WaitGroup
-		must(t, filter.start(ctx, &running, cache.DefaultWatchErrorHandler))
-		defer running.Wait()
-		defer stop()
-		synctest.Wait()
-		if !filter.matches("shop") || filter.hasSynced() {
-			t.Errorf("before the namespace has entered: matches %t, synced %t", filter.matches("shop"), filter.hasSynced())
-		}
-		close(queue)
-		synctest.Wait()
-		if !filter.hasSynced() {
-			t.Error("it has not synced though the namespace has entered")
-		}
-	})
-}

@@ -77,21 +77,6 @@ func TestOnlyAPermissionThatIsMissingStillIsNamed(t *testing.T) {
 	}
 }
 
-func TestItIsSaidOnceThatAKindIsNotInstalledAnyMore(t *testing.T) {
-	log, state := &lockedBuffer{}, &installState{}
-	failures := &watchErrors{readiness: &readiness{}, now: time.Now, log: slog.New(slog.NewJSONHandler(log, nil))}
-	handle := failures.of("externalsecrets", "rbac.yaml", state)
-	for range 3 {
-		handle(t.Context(), nil, apierrors.NewNotFound(externalsecret.ExternalSecrets.GroupResource(), ""))
-	}
-	if times := strings.Count(log.String(), "kind of sources no longer installed"); times != 1 {
-		t.Errorf("it is said %d times, want once:\n%s", times, log)
-	}
-	if !state.absent.Load() || !state.troubled.Load() {
-		t.Error("it is waited for")
-	}
-}
-
 func TestAMissingPermissionKeepsTheWatcherFromBeingReady(t *testing.T) {
 	log, ready, state := &lockedBuffer{}, &readiness{}, &installState{}
 	failures := &watchErrors{readiness: ready, now: time.Now, log: slog.New(slog.NewJSONHandler(log, nil))}

@@ -197,18 +197,6 @@ func TestReconcileComparesAgainWithWhatAnotherWatcherSaid(t *testing.T) {
 	}
 }
 
-func TestReconcileReturnsWhyNothingCouldBePublished(t *testing.T) {
-	away := errors.New("no answer")
-	r, _ := reconcilerOf(t, &publications{err: away}, always)
-	err := r.reconcile(t.Context(), testSource, &queueEntry{})
-	if !errors.Is(err, away) || err.Error() != "publishing changed of secret/db: no answer" {
-		t.Errorf("error %v", err)
-	}
-	if r.ledger.get(testSource) != nil {
-		t.Error("the ledger has what was not published")
-	}
-}
-
 // errRefused is the error of a stream to which no event is valid.
 var errRefused = fmt.Errorf("checking: %w", &events.RejectError{Reason: events.ReasonMalformed, Err: errors.New("the uid is not a Kubernetes UID")})
 

@@ -324,8 +324,6 @@ func TestAHoldOfASourceIsTold(t *testing.T) {
 		{"with a change", []*Object{state(5, "1", "")}, state(6, "2", "migration"), "changed u/6@6 {a@6} [a] previous hold: migration"},
 		{"when it says something else", []*Object{state(5, "1", "migration")}, state(6, "1", "long migration"), "observed u/6 {a} [] hold: long migration"},
 		{"when it is taken off", []*Object{state(5, "1", "migration"), state(6, "2", "migration")}, state(7, "2", ""), "observed u/7@6 {a@6} []"},
-		{"but not again", []*Object{state(5, "1", "migration")}, state(6, "1", "migration"), nothing},
-		{"nor by spaces", []*Object{state(5, "1", "migration")}, state(6, "1", " migration\n"), nothing},
 		{"nor of a source that is gone", []*Object{state(5, "1", "migration")}, nil, "deleted u/5 {a} []"},
 		{"nor by a watcher that lags behind", []*Object{state(7, "1", "migration")}, state(6, "1", ""), nothing},
 	}

@@ -61,7 +61,6 @@ func TestTheStatusOfAnExternalSecret(t *testing.T) {
 		{"one that is ready", ready("True"), have(events.VerbSynced, events.Status{Secret: "db", Reason: "Because"})},
 		{"one that is not ready", ready("False"), have(events.VerbFailed, events.Status{Secret: "db", Reason: "Because"})},
 		{"one whose readiness is unknown", ready("Unknown"), have("", events.Status{Secret: "db", Reason: "Because"})},
-		{"one with another condition only", body(`"conditions": [{"type": "Deleted", "status": "True"}]`), have("", events.Status{Secret: "db"})},
 		{"one with a target", `{"metadata": {"name": "db"}, "spec": {"target": {"name": "a"}}}`, have("", events.Status{Secret: "a"})},
 		{"one that is bound to another Secret", body(`"binding": {"name": "b"}`), have("", events.Status{Secret: "b"})},
 		{"one that writes nothing", `{"metadata": {"name": "db"}, "spec": {"target": {"creationPolicy": "None"}}}`, have("", events.Status{})},
@@ -77,7 +76,6 @@ func TestTheStatusOfAnExternalSecret(t *testing.T) {
 		},
 		{"one whose status cannot be decoded", `{"metadata": {"name": "db"}, "status": {"conditions": {}}}`, nil},
 		{"one whose status is none", `{"metadata": {"name": "db"}, "status": []}`, nil},
-		{"one whose target is none", `{"metadata": {"name": "db"}, "spec": {"target": "a"}}`, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			wantEqual(t, "status", tt.want, syncStatus(customOf(t, tt.resource)), cmp.AllowUnexported(status{}))

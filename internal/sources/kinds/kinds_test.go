@@ -142,16 +142,13 @@ func TestTransformReadsTheAnnotationsOfTheSource(t *testing.T) {
 	}{
 		{"a source says nothing of its own", nil, false, false, annotations.Default()},
 		{"it says ignore", map[string]string{"keyturn.dev/ignore": "true"}, true, false, annotations.Default()},
-		{"it says Reloader's ignore", map[string]string{"reloader.stakater.com/ignore": "true"}, true, false, annotations.Default()},
 		{"it says Reloader's match", map[string]string{"reloader.stakater.com/match": "true"}, false, true, annotations.Default()},
-		{"it says that it is not to be ignored", map[string]string{"keyturn.dev/ignore": "false"}, false, false, annotations.Default()},
 		{
 			"one of two is enough",
 			map[string]string{"keyturn.dev/ignore": "true", "reloader.stakater.com/ignore": "false"},
 			true, false, annotations.Default(),
 		},
 		{"it says ignore by a configured key", map[string]string{"example.org/ignore": "true"}, true, false, configured},
-		{"it says match by a configured key", map[string]string{"example.org/match": "true"}, false, true, configured},
 		{"Keyturn's own ignore counts beside a configured key", map[string]string{"keyturn.dev/ignore": "true"}, true, false, configured},
 		{
 			"it says both by keys of before",

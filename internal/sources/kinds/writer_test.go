@@ -19,17 +19,13 @@ func TestRequestOf(t *testing.T) {
 		cause, traceparent string
 		want               request
 	}{
-		{"nothing", "", "", request{}},
 		{"an event", id, "", request{event: id}},
 		{"an event with its trace", id, testTraceparent, request{event: id, trace: events.TraceContext{Parent: testTraceparent}}},
 		{"an event whose trace is none", id, "00-nonsense", request{event: id}},
-		{"an event whose trace is zero", id, "00-" + strings.Repeat("0", 32) + "-00f067aa0ba902b7-01", request{event: id}},
 		{"no trace without an event", "", testTraceparent, request{}},
-		{"as long an event as is taken", strings.Repeat("x", 1200), "", request{event: strings.Repeat("x", 1200)}},
 		{"none that is longer", strings.Repeat("x", 1201), testTraceparent, request{}},
 		{"none with a control character", "a\nb", "", request{}},
 		{"none that is not UTF-8", "a\xff", "", request{}},
-		{"none with a character that nobody sees", "a\u200bb", "", request{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := requestOf(map[string]string{"keyturn.dev/cause": tt.cause, "keyturn.dev/traceparent": tt.traceparent})
@@ -99,9 +95,6 @@ func TestACauseIsThatOfOneChange(t *testing.T) {
 		name  string
 		steps []step
 	}{
-		{"a change that nobody asked for has a writer only", []step{
-			{events.VerbChanged, request{}, caused("", ""), false},
-		}},
 		{"a change that was asked for is part of the trace", []step{
 			{events.VerbChanged, asked("e1"), caused("e1", ""), true},
 			{events.VerbChanged, asked("e2"), caused("e2", ""), true},
@@ -115,10 +108,6 @@ func TestACauseIsThatOfOneChange(t *testing.T) {
 		{"a request that is taken away and comes again is still that of an earlier change", []step{
 			{events.VerbChanged, asked("e1"), caused("e1", ""), true},
 			{events.VerbChanged, request{}, caused("", "e1"), false},
-			{events.VerbChanged, asked("e1"), caused("", "e1"), false},
-		}},
-		{"what is seen for the first time is no effect, and the request is not that of the next change", []step{
-			{events.VerbObserved, asked("e1"), caused("e1", ""), false},
 			{events.VerbChanged, asked("e1"), caused("", "e1"), false},
 		}},
 		{"what has failed is tried again for the same request", []step{
