@@ -84,12 +84,12 @@ type absence struct {
 	scope events.Scope
 	// known has the last event of each source. It is read before anything is listed.
 	known *ledger
-	// began is when this watcher started, and earlier is what was watched before. Both are set before anything is listed.
+	// began is when this watcher started, and earlier has the watch times of the others. Both are set before anything is listed.
 	began   time.Time
 	earlier []events.Watched
 }
 
-// read reads what was watched before. It retries until it succeeds, and returns false if ctx ended first.
+// read reads the times up to which earlier watchers have watched. It retries until it succeeds, and returns false if ctx ended first.
 func (a *absence) read(ctx context.Context, bus watchedReader, now time.Time, log *slog.Logger) bool {
 	a.began = now
 	if len(a.scope.Kinds) == 0 {
@@ -113,8 +113,8 @@ func (a *absence) until(source events.Source) (time.Time, bool) {
 	return last, !last.IsZero()
 }
 
-// isNew reports whether an object was created, whether or not a watcher ran at that time, rather than brought into scope by a label. inFirstList means
-// that it is in the first list.
+// isNew reports whether an object was created, whether or not a watcher ran at that time, rather than brought into scope by a label. inFirstList
+// means that it is in the first list.
 func (a *absence) isNew(o *kinds.Object, inFirstList bool) bool {
 	if a.isLabeled(o) {
 		return false

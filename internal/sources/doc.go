@@ -1,8 +1,9 @@
 // Package sources detects changes of the objects that workloads depend on, and publishes them as events.
 //
-// Guarantee: every change of the content of a source in scope reaches the stream CHANGES eventually, even if it happened while the watcher, NATS or the
-// API server was down, and no event says changed if the content did not change. Content is compared, by keyed fingerprints, with the last event on the
-// source's subject. The stream is the only state that survives a restart. If it loses events while the watcher runs, the watcher publishes them again.
+// Guarantee: every change of the content of a source in scope reaches the stream CHANGES eventually, even if it happened while the watcher, NATS or
+// the API server was down, and no event says changed if the content did not change. Content is compared, by keyed fingerprints, with the last event
+// on the source's subject. The stream is the only state that survives a restart. If it loses events while the watcher runs, the watcher publishes
+// them again.
 //
 // Ordering: the events of one source are in the order of its changes. Changes that come faster than they can be published become one event about the
 // latest content. Between sources there is no order.

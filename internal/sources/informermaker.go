@@ -79,7 +79,7 @@ func (m *informerMaker) make(kind kinds.Listed, namespace string) (cache.SharedI
 }
 
 // upToDate makes a first list include all that was written before. Informers ask for resourceVersion 0, for which an API server without streaming
-// lists answers from its cache, however late that is: what it lacks would count as deleted.
+// lists answers from its cache, however late that is: an object that it lacks would count as deleted.
 func upToDate(list *metav1.ListOptions) {
 	if list.ResourceVersion == "0" {
 		list.ResourceVersion = ""

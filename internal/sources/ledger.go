@@ -44,7 +44,7 @@ func (l *ledger) set(source events.Source, entry *kinds.LastEvent) {
 	l.put(source, entry)
 }
 
-// replace records what the stream has, unless an event other than known was recorded meanwhile. It reports whether it recorded the entry.
+// replace records the event that the stream has, unless an event other than known was recorded meanwhile. It reports whether it recorded the entry.
 func (l *ledger) replace(source events.Source, known, entry *kinds.LastEvent) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -121,7 +121,7 @@ func (l *ledger) forgetTombstones(now time.Time) {
 	})
 }
 
-// holdings is what the stream must hold according to the ledger.
+// holdings are the events that the stream must hold according to the ledger.
 type holdings struct {
 	events uint64
 	// oldest and newest are sequences, and last is the source of the newest event.
@@ -129,7 +129,7 @@ type holdings struct {
 	last           events.Source
 }
 
-// holdings returns what the stream must hold for the sources for which watched returns true.
+// holdings returns the events that the stream must hold for the sources for which watched returns true.
 func (l *ledger) holdings(now time.Time, watched func(events.Source) bool) holdings {
 	l.mu.RLock()
 	defer l.mu.RUnlock()

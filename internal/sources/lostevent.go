@@ -59,9 +59,9 @@ func lostBehind(known *kinds.LastEvent, seq uint64) *kinds.LastEvent {
 	return &entry
 }
 
-// again returns an event as it was published if the stream has lost it, and false otherwise. It leaves out the fingerprint before the change. The time
-// is when the event is published again, with two exceptions: a secret in a store, because what is read there is compared with its time, and a
-// deletion.
+// again returns an event as it was published if the stream has lost it, and false otherwise. It leaves out the fingerprint before the change. The
+// time is when the event is published again, with two exceptions: a secret in a store, because later reads of the store are compared with its time,
+// and a deletion.
 func again(last *kinds.LastEvent) (events.Change, bool) {
 	if last == nil || !last.Lost {
 		return events.Change{}, false

@@ -33,7 +33,7 @@ type queueEntry struct {
 	held reservation
 }
 
-// merge adds what was noticed later.
+// merge adds a later notice.
 func (e *queueEntry) merge(later queueEntry) {
 	e.created, e.gone = e.created || later.created, e.gone || later.gone
 	if e.first == nil {
@@ -41,8 +41,8 @@ func (e *queueEntry) merge(later queueEntry) {
 	}
 }
 
-// pendingSources is the queue of sources to compare with their last event. It holds each source once, and hands it to one worker at a time. It is safe
-// for concurrent use.
+// pendingSources is the queue of sources to compare with their last event. It holds each source once, and hands it to one worker at a time. It is
+// safe for concurrent use.
 type pendingSources struct {
 	queue workqueue.TypedRateLimitingInterface[events.Source]
 	now   func() time.Time
@@ -71,10 +71,10 @@ func newPendingSources(now func() time.Time) *pendingSources {
 	}
 }
 
-// add queues a source that may have changed. If it is queued already, it keeps the time at which it was first noticed; what was noticed is sticky.
+// add queues a source that may have changed. If it is queued already, it keeps the time at which it was first noticed; created and gone are sticky.
 func (p *pendingSources) add(source events.Source) { p.put(source, queueEntry{}) }
 
-// put queues a source with what was noticed of its object.
+// put queues a source whose object was seen to be created or to go.
 func (p *pendingSources) put(source events.Source, noticed queueEntry) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -191,8 +191,8 @@ func (p *pendingSources) quiet() <-chan struct{} {
 	return p.becameQuiet
 }
 
-// publishedUntil returns the time at which the first of the objects was noticed that were created and are not published yet, or the given time if that
-// is earlier. It leaves out those of which no event can be published.
+// publishedUntil returns the time at which the first of the objects was noticed that were created and are not published yet, or the given time if
+// that is earlier. It leaves out those of which no event can be published.
 func (p *pendingSources) publishedUntil(at time.Time) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -209,5 +209,5 @@ func (p *pendingSources) publishedUntil(at time.Time) time.Time {
 // length returns how many sources are due, without those that wait for a retry.
 func (p *pendingSources) length() int { return p.queue.Len() }
 
-// shutDown makes take return false once the queue is empty.
+// shutDown makes take return false when the queue is empty.
 func (p *pendingSources) shutDown() { p.queue.ShutDown() }

@@ -30,8 +30,8 @@ type publisher struct {
 	log     *slog.Logger
 }
 
-// publish publishes the change as the successor of the event with the sequence expected. If the change has the trace of its cause, the spans join that
-// trace.
+// publish publishes the change as the successor of the event with the sequence expected. If the change has the trace of its cause, the spans join
+// that trace.
 func (p *publisher) publish(ctx context.Context, change events.Change, expected uint64, noticed time.Time) error {
 	tracer := p.tracer
 	if change.ChangedAt == "" {

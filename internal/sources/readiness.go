@@ -14,7 +14,7 @@ import (
 	"github.com/keyturn/keyturn/internal/kube"
 )
 
-// readiness is what keeps the watcher from being ready. It is safe for concurrent use.
+// readiness has the reasons why the watcher is not ready. It is safe for concurrent use.
 type readiness struct {
 	complete atomic.Bool
 	denied   sync.Map     // resource -> error: the permissions that are missing

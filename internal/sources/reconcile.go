@@ -69,7 +69,7 @@ func (e *turnError) Error() string {
 	return "the namespace has used up its budget for " + e.after.String()
 }
 
-// errUndecided means that the cache does not show yet what became of an object that was created or deleted.
+// errUndecided means that the cache does not show yet whether an object was created or deleted.
 var errUndecided = errors.New("the cache may be older than the last event of the source")
 
 // reconcile publishes the event of a source, if there is one. It returns a turnError if the namespace has used up its budget, and records the
@@ -101,7 +101,7 @@ func (r *reconciler) reconcile(ctx context.Context, source events.Source, entry 
 		if !errors.Is(err, events.ErrConflict) {
 			return r.settle(source, found, entry, err)
 		}
-		// Another watcher of this cluster was faster, or the stream has lost the event. Compare with what the stream has.
+		// Another watcher of this cluster was faster, or the stream has lost the event. Compare with the event on the stream.
 		if err := r.reader.refresh(ctx, source); err != nil {
 			return err
 		}
@@ -127,8 +127,8 @@ func decided(found assessment, entry queueEntry) error {
 	return nil
 }
 
-// settle frees what was held for an event that is published or can never be published: every retry would be refused, and sightings have limited
-// room. An object is compared again when it changes. settle returns the error, or errUndecided.
+// settle frees the room that was held for an event that is published or can never be published: every retry would be refused, and sightings have
+// limited room. An object is compared again when it changes. settle returns the error, or errUndecided.
 func (r *reconciler) settle(source events.Source, found assessment, entry *queueEntry, err error) error {
 	_, refused := errors.AsType[*events.RejectError](err)
 	switch {
@@ -162,7 +162,8 @@ func (r *reconciler) isLimited(before *kinds.LastEvent, change events.Change, cr
 	return !before.Lost
 }
 
-// objectAssessor assesses the sources of one kind, which are cached objects. It finds no event while the cached object may be older than the last one.
+// objectAssessor assesses the sources of one kind, which are cached objects. It finds no event while the cached object may be older than the last
+// one.
 type objectAssessor struct {
 	kind      kinds.Kind
 	informers *informerSet
@@ -204,8 +205,8 @@ func (a *objectAssessor) assess(source events.Source, before *kinds.LastEvent, e
 	return assessment{change: change, publish: true}
 }
 
-// mayBeUnselected reports whether a missing object may still exist without the labels of the selector, because its removal was not seen. Such a source
-// is left alone, like the sources of a namespace that is no longer watched.
+// mayBeUnselected reports whether a missing object may still exist without the labels of the selector, because its removal was not seen. Such a
+// source is left alone, like the sources of a namespace that is no longer watched.
 func (a *objectAssessor) mayBeUnselected(entry queueEntry) bool {
 	return a.selector != "" && !entry.gone
 }

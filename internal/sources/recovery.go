@@ -14,7 +14,7 @@ import (
 	"github.com/keyturn/keyturn/internal/sources/kinds"
 )
 
-// extentReader reads what the stream holds. An events.Bus implements it.
+// extentReader reads the extent and the subjects of the stream. An events.Bus implements it.
 type extentReader interface {
 	Extent(ctx context.Context) (events.Extent, error)
 	Subjects(ctx context.Context, filter string) (map[string]struct{}, error)
@@ -178,7 +178,7 @@ func (r *recovery) compare(ctx context.Context) (bool, error) {
 	return absent+outdated > 0, nil
 }
 
-// update puts what is on the stream into the ledger, and queues the source. It returns false if the ledger knows it already, or a
+// update puts an event of the stream into the ledger, and queues the source. It returns false if the ledger knows it already, or a
 // later event that was published meanwhile, or if the source is not watched.
 func (r *recovery) update(source events.Source, known, entry *kinds.LastEvent) bool {
 	if isSame(known, entry) || !r.reader.ledger.replace(source, known, entry) || !r.informers.watches(source) {

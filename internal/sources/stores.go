@@ -10,7 +10,7 @@ import (
 	"github.com/keyturn/keyturn/internal/sources/openbao"
 )
 
-// storeKind is the kind of the secrets in stores. It turns what the feed observes into pending sources.
+// storeKind is the kind of the secrets in stores. It turns the observations of the feed into pending sources.
 type storeKind struct {
 	feed      *openbao.Feed
 	sightings *sightings
@@ -28,7 +28,7 @@ func (s *storeKind) run(ctx context.Context) error {
 	return nil
 }
 
-// sight stores an observation, and returns false if there is no room for it. It ignores what is already on the stream.
+// sight stores an observation, and returns false if there is no room for it. It ignores a state that is already on the stream.
 func (s *storeKind) sight(seen openbao.Observation) bool {
 	source := seen.Path.Source()
 	before := s.ledger.get(source)

@@ -142,9 +142,9 @@ func (w *Watcher) addStores(ring *kinds.Keyring) error {
 	return err
 }
 
-// Ready returns nil when every source in scope has been seen and is on the stream, and the receivers of the secret stores listen. Otherwise it returns
-// an error that says what is missing. It does not wait for a store that cannot be read, or for a custom kind that the API server fails to list, unless
-// a permission is missing, because everything else is still watched.
+// Ready returns nil when every source in scope has been seen and is on the stream, and the receivers of the secret stores listen. Otherwise it
+// returns an error that names the missing permission or list. It does not wait for a store that cannot be read, or for a custom kind that the API
+// server fails to list, unless a permission is missing, because everything else is still watched.
 func (w *Watcher) Ready() error {
 	if err := w.readiness.problem(); err != nil || w.stores == nil {
 		return err

@@ -19,7 +19,7 @@ const sumSize = len(sum{})
 type fingerprints struct {
 	keyID string
 	all   sum
-	// keys is sorted by name. It is empty if truncated: an event cannot list so many keys, and whoever can write an object must not control how
+	// keys is sorted by name. It is empty if truncated: an event cannot list so many keys, and a user who can write an object must not control how
 	// much memory it takes.
 	keys      []keyFingerprint
 	truncated bool
@@ -59,7 +59,7 @@ func newFingerprints(keyID string, secret []byte, source events.Source, names []
 	return f
 }
 
-// identityOf returns what the hashed texts of an object begin with.
+// identityOf returns the beginning of the hashed texts of an object.
 func identityOf(domain string, source events.Source) []byte {
 	var text []byte
 	for _, part := range []string{"keyturn/v1", domain, string(source.Kind), source.Namespace, source.Name} {

@@ -29,8 +29,8 @@ type ringKey struct {
 	secret []byte
 }
 
-// LoadKeyring reads a key file: one key a line, at least 32 bytes in standard base64, the current key first. Empty lines and lines that begin with '#'
-// are skipped.
+// LoadKeyring reads a key file: one key a line, at least 32 bytes in standard base64, the current key first. Empty lines and lines that begin with
+// '#' are skipped.
 func LoadKeyring(path string) (*Keyring, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {

@@ -1,9 +1,9 @@
-// Package kinds knows the kinds of sources: how each is listed, which part of an object is kept, and which event tells its change. It makes no requests,
-// and has no state but what pods had mounted and which secrets of stores may be restored.
+// Package kinds knows the kinds of sources: how each is listed, which part of an object is kept, and which event tells its change. It makes no
+// requests, and has no state but what pods had mounted and which secrets of stores may be restored.
 //
-// Each kind is a value in the table sourceKinds. Objects are reduced to their names and keyed fingerprints before anything holds on to them. The content
-// of an ExternalSecret or a Certificate is its status. No workload depends on these: they cause changes of the Secrets that they write, whose events
-// name them. The secrets in stores are no objects; openbao observes them, and store.go compares the observations.
+// Each kind is a value in the table sourceKinds. Objects are reduced to their names and keyed fingerprints before anything holds on to them. The
+// content of an ExternalSecret or a Certificate is its status. No workload depends on these: they cause changes of the Secrets that they write, whose
+// events name them. The secrets in stores are no objects; openbao observes them, and store.go compares the observations.
 package kinds
 
 import (
@@ -78,7 +78,7 @@ type State struct {
 	Created, Recent bool
 }
 
-// View is what a kind may use to assess an object.
+// View has the parts that a kind may use to assess an object.
 type View struct {
 	Cached   Cache
 	Contents *PodContents

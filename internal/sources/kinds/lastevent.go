@@ -9,7 +9,7 @@ import (
 // LastEvent is the last event on a source's subject.
 type LastEvent struct{ events.LastChange }
 
-// NewLastEvent keeps what is needed of a change.
+// NewLastEvent returns the last event of a source after a change.
 func NewLastEvent(seq uint64, change events.Change) (*LastEvent, error) {
 	last, err := events.NewLastChange(seq, time.Time{}, change)
 	if err != nil {

@@ -74,7 +74,7 @@ func (c *PodContents) put(status types.UID, content podContent) {
 }
 
 // of returns the states of the pods that have something mounted, the oldest status first. It leaves out a status that the handler has not received
-// yet: once it has, the class is assessed again.
+// yet: after that, the class is assessed again.
 func (c *PodContents) of(statuses []*Object) []podState {
 	c.mu.Lock()
 	defer c.mu.Unlock()

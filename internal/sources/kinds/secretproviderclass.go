@@ -12,8 +12,8 @@ import (
 // secretsStore is the API of the Secrets Store CSI driver.
 var secretsStore = schema.GroupVersion{Group: "secrets-store.csi.x-k8s.io", Version: "v1"}
 
-// secretProviderClassKind is the kind of the objects that the driver mounts. Only the annotations of the object itself matter: its content is what the
-// driver reports for each pod in a podStatus.
+// secretProviderClassKind is the kind of the objects that the driver mounts. Only the annotations of the object itself matter: its content is what
+// the driver reports for each pod in a podStatus.
 type secretProviderClassKind struct{}
 
 func (secretProviderClassKind) Listing() Listing {

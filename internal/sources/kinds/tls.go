@@ -70,7 +70,7 @@ func joined(data map[string][]byte, keys []string) []byte {
 
 // withoutGenerated removes the generated keys that existed before from the names of changed keys, unless the certificate has changed, too. Without
 // a change of the certificate, such a keystore only seems changed: its earlier fingerprint is of its own bytes, from when all keys counted. A
-// keystore that was added is kept, because it is new to whoever reads it.
+// keystore that was added is kept, because it is new to its readers.
 func withoutGenerated(names []string, before map[string]string) []string {
 	if slices.ContainsFunc(names, func(name string) bool { return slices.Contains(certificateKeys, name) }) {
 		return names
