@@ -1,9 +1,11 @@
 package openbao
 
 import (
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestATokenIsOfOneStore(t *testing.T) {
@@ -24,7 +26,7 @@ func TestATokenIsOfOneStore(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			b, err := newBearers(write(t, "tokens", test.content), test.stores)
+			b, err := newBearers(tokensOf(t, test.content), test.stores)
 			if test.wrong != "" {
 				if err == nil || !strings.Contains(err.Error(), test.wrong) || strings.Contains(err.Error(), goodToken) {
 					t.Errorf("%v, want %q and no token", err, test.wrong)
@@ -39,4 +41,10 @@ func TestATokenIsOfOneStore(t *testing.T) {
 			}
 		})
 	}
+}
+
+// tokensOf returns the options of a receiver with a file of tokens.
+func tokensOf(t *testing.T, content string) *Options {
+	t.Helper()
+	return &Options{AuditTokenFile: write(t, "tokens", content), Now: time.Now, Logger: slog.New(slog.DiscardHandler)}
 }

@@ -9,7 +9,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -37,13 +36,14 @@ func TestAStoreIsAskedOverTLSWithACertificateThatMayChange(t *testing.T) {
 	defer server.Close()
 	config := fmt.Sprintf(`stores: [{name: main, address: %q, auth: {token: canary}, tls: {caCertFile: %q, clientCertFile: %q, clientKeyFile: %q}, poll: {interval: 1s, mounts: [old]}}]`,
 		server.URL, file("server.crt"), file("client.crt"), file("client.key"))
-	r := newRig(t, config, nil)
-	r.feed.refreshInterval = 10 * time.Millisecond
+	clock := &aheadClock{}
+	r := newRig(t, config, func(o *Options) { o.Now = clock.now })
 	stop := r.start(t)
 	if got := testkit.Receive(t, "a request", serials, r.log.String); got != 2 {
 		t.Errorf("the certificate is that with the serial %d, want 2", got)
 	}
 	certificate(t, file("client.crt"), file("client.key"), 3)
+	clock.add(recheck)
 	testkit.Await(t, "the certificate is that with the serial 3", func(ctx context.Context) bool {
 		// The poller has just asked for the mounts, and asks for them again in some seconds.
 		_, err := r.feed.pipelines[0].client.list(ctx, "root", "old", "")

@@ -19,7 +19,7 @@ func newCrowd(t *testing.T, room int) *crowd {
 	t.Helper()
 	c := &crowd{one: newIntake(t, room), two: newIntake(t, maxLooks)}
 	c.one.store, c.two.store = "one", "two"
-	tokens, err := newBearers(write(t, "tokens", "one "+goodToken+"\ntwo "+goodToken), []string{"one", "two"})
+	tokens, err := newBearers(tokensOf(t, "one "+goodToken+"\ntwo "+goodToken), []string{"one", "two"})
 	if err != nil {
 		t.Fatal(err)
 	}

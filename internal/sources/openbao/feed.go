@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"time"
 )
 
 // Feed detects changes in OpenBao and Vault stores.
@@ -16,8 +15,6 @@ type Feed struct {
 	pipelines  []*pipeline
 	receiver   *httpReceiver // nil if there is none
 	listening  atomic.Bool
-	// refreshInterval is the constant of that name, except in tests.
-	refreshInterval time.Duration
 }
 
 // New returns a feed. It reads the configuration and every file that the configuration names, and reports everything that is wrong with
@@ -33,7 +30,7 @@ func New(o Options) (*Feed, error) {
 	if o.Listen == nil {
 		o.Listen = defaults.Listen
 	}
-	f := &Feed{options: o, references: newSharedReferences(o.Referenced, o.Now), refreshInterval: refreshInterval}
+	f := &Feed{options: o, references: newSharedReferences(o.Referenced, o.Now)}
 	if !o.Enabled() {
 		return f, nil
 	}
@@ -104,7 +101,6 @@ func (f *Feed) Run(ctx context.Context, sink func(Observation) bool) error {
 	working, finish := context.WithCancel(context.WithoutCancel(ctx))
 	defer finish()
 	var others sync.WaitGroup
-	others.Go(func() { refreshing(working, f.options.Logger, f.refreshInterval, f.refreshers()) })
 	for _, p := range f.pipelines {
 		others.Go(func() { p.run(working, sink) })
 	}
@@ -112,21 +108,6 @@ func (f *Feed) Run(ctx context.Context, sink func(Observation) bool) error {
 	finish()
 	others.Wait()
 	return err
-}
-
-// refreshers returns everything that is reloaded from files.
-func (f *Feed) refreshers() []refresher {
-	var refreshers []refresher
-	if f.receiver != nil {
-		refreshers = append(refreshers, f.receiver.bearers)
-		if f.receiver.keys != nil {
-			refreshers = append(refreshers, f.receiver.keys)
-		}
-	}
-	for _, p := range f.pipelines {
-		refreshers = append(refreshers, p.connecting)
-	}
-	return refreshers
 }
 
 // listen opens the listener of the receiver and returns the function that serves it until ctx is done. Without a receiver, that only waits.

@@ -36,18 +36,18 @@ const sendAgain = "no room: send it again"
 type httpReceiver struct {
 	intakes map[string]*intake // by the name of the store
 	bearers *bearers
-	keys    *keypair // nil without TLS
+	keys    *reloaded[tls.Certificate] // nil without TLS
 	log     *slog.Logger
 }
 
 func newHTTPReceiver(o *Options, intakes map[string]*intake) (*httpReceiver, error) {
 	r := &httpReceiver{intakes: intakes, log: o.Logger}
 	var err error
-	if r.bearers, err = newBearers(o.AuditTokenFile, slices.Sorted(maps.Keys(intakes))); err != nil {
+	if r.bearers, err = newBearers(o, slices.Sorted(maps.Keys(intakes))); err != nil {
 		return nil, fmt.Errorf("--openbao-audit-token-file: %w", err)
 	}
 	if o.AuditTLSCertFile != "" {
-		if r.keys, err = newKeypair(o.AuditTLSCertFile, o.AuditTLSKeyFile); err != nil {
+		if r.keys, err = newReloaded[tls.Certificate](keyFiles{o.AuditTLSCertFile, o.AuditTLSKeyFile}, o); err != nil {
 			return nil, fmt.Errorf("--openbao-audit-tls-cert-file: %w", err)
 		}
 	}
@@ -65,7 +65,9 @@ func (r *httpReceiver) serve(ctx context.Context, listener net.Listener) error {
 	if r.keys != nil {
 		o.TLS = &tls.Config{
 			MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
-			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return r.keys.current(), nil },
+			GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+				return r.keys.current(hello.Context()), nil
+			},
 		}
 	}
 	err := httpserver.Serve(ctx, listener, o)

@@ -273,7 +273,7 @@ func (c oneConnection) Close() error { close(c); return nil }
 func (c oneConnection) Addr() net.Addr { return &net.TCPAddr{} }
 
 func TestTheAuditReceiverDoesNotWaitForASlowReader(t *testing.T) {
-	tokens, err := newBearers(write(t, "tokens", goodToken), []string{"main"})
+	tokens, err := newBearers(tokensOf(t, goodToken), []string{"main"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package openbao
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -17,7 +18,6 @@ type pipeline struct {
 	intake     *intake
 	polls      pollRequests
 	client     *client
-	connecting *storeTransport
 	catalog    catalog
 	references *sharedReferences
 	status     *status
@@ -37,15 +37,11 @@ func newPipeline(config *storeConfig, o *Options, m *metrics) (*pipeline, error)
 		store: config.Name, looks: newLooks(), polls: p.polls, status: p.status, metrics: m,
 		recent: newRecentRequests(), bodies: make(chan struct{}, maxBodies), now: o.Now,
 	}
-	var err error
-	if p.connecting, err = newStoreTransport(&config.TLS); err != nil {
+	connecting, err := newStoreTransport(&config.TLS, o)
+	if err != nil {
 		return nil, err
 	}
-	var transport http.RoundTripper = p.connecting
-	if o.Transport != nil {
-		transport = o.Transport
-	}
-	p.client, err = newClient(config, transport, o.Now, log)
+	p.client, err = newClient(config, cmp.Or[http.RoundTripper](o.Transport, connecting), o.Now, log)
 	return p, err
 }
 

@@ -1,86 +1,87 @@
 package openbao
 
 import (
+	"bytes"
+	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"time"
-
-	"github.com/hashicorp/vault/api"
 )
 
-// storeTransport is the transport to a store. The certificates are reloaded when their files change.
-type storeTransport struct {
-	reloaded[http.Transport]
-	config *tlsFiles
-	keys   *keypair // nil: no client certificate
-}
+// storeTransport is the transport to a store. It uses its certificates as they are in their files.
+type storeTransport struct{ *reloaded[http.Transport] }
 
-// newStoreTransport reads the files.
-func newStoreTransport(config *tlsFiles) (*storeTransport, error) {
-	t := &storeTransport{config: config}
-	t.read = t.connect
-	if config.CACertFile != "" {
-		t.files = []string{config.CACertFile}
-	}
+func newStoreTransport(config *tlsFiles, o *Options) (*storeTransport, error) {
+	files := &transportFiles{config: config}
 	if config.ClientCertFile != "" {
 		// The API client would read the certificate only once.
 		var err error
-		if t.keys, err = newKeypair(config.ClientCertFile, config.ClientKeyFile); err != nil {
+		if files.keys, err = newReloaded[tls.Certificate](keyFiles{config.ClientCertFile, config.ClientKeyFile}, o); err != nil {
 			return nil, fmt.Errorf("tls.clientCertFile: %w", err)
 		}
 	}
-	return t, t.load()
+	transport, err := newReloaded[http.Transport](files, o)
+	return &storeTransport{transport}, err
 }
 
-// RoundTrip sends a request over TLS with the certificates that were read last.
+// RoundTrip implements http.RoundTripper.
 func (t *storeTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	return t.current().RoundTrip(r)
+	return t.current(r.Context()).RoundTrip(r)
 }
 
 // CloseIdleConnections is called by http.Client.
-func (t *storeTransport) CloseIdleConnections() { t.current().CloseIdleConnections() }
+func (t *storeTransport) CloseIdleConnections() {
+	t.current(context.Background()).CloseIdleConnections()
+}
 
-// refresh reads the files that changed. If they cannot be read, it keeps what it read last.
-func (t *storeTransport) refresh() error {
-	if t.keys != nil {
-		if err := t.keys.refresh(); err != nil {
-			return err
+// transportFiles makes the transport with the certificate authority in its file.
+type transportFiles struct {
+	config *tlsFiles
+	keys   *reloaded[tls.Certificate] // nil: no client certificate
+
+	authority []byte
+	made      *http.Transport
+}
+
+// load returns another transport if the certificate authority changed. Connections that were verified with the previous one are closed when idle.
+func (f *transportFiles) load() (*http.Transport, error) {
+	var authority []byte
+	if f.config.CACertFile != "" {
+		var err error
+		if authority, err = os.ReadFile(f.config.CACertFile); err != nil {
+			return nil, fmt.Errorf("tls.caCertFile: reading: %w", err)
 		}
 	}
-	return t.load()
-}
-
-// load reads the certificate authority if its file changed. Connections that were verified with the previous one are closed when idle.
-func (t *storeTransport) load() error {
-	before := t.current()
-	if err := t.reloaded.refresh(); err != nil {
-		return fmt.Errorf("tls.caCertFile: %w", err)
+	if f.made != nil && bytes.Equal(authority, f.authority) {
+		return f.made, nil
 	}
-	if before != nil && before != t.current() {
-		before.CloseIdleConnections()
-	}
-	return nil
-}
-
-// connect returns a transport with the certificate authority.
-func (t *storeTransport) connect() (*http.Transport, error) {
 	made := &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
 		DialContext:         (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-		TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12},
+		TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12, ServerName: f.config.ServerName},
 		TLSHandshakeTimeout: 10 * time.Second,
 		MaxIdleConnsPerHost: 2 * concurrency,
 		IdleConnTimeout:     90 * time.Second,
 		ForceAttemptHTTP2:   true,
 	}
-	settings := &api.Config{HttpClient: &http.Client{Transport: made}}
-	if err := settings.ConfigureTLS(&api.TLSConfig{CACert: t.config.CACertFile, TLSServerName: t.config.ServerName}); err != nil {
-		return nil, err
+	if f.config.CACertFile != "" {
+		made.TLSClientConfig.RootCAs = x509.NewCertPool()
+		if !made.TLSClientConfig.RootCAs.AppendCertsFromPEM(authority) {
+			return nil, fmt.Errorf("tls.caCertFile: %s: no certificate in PEM", f.config.CACertFile)
+		}
 	}
-	if t.keys != nil {
-		made.TLSClientConfig.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return t.keys.current(), nil }
+	if f.keys != nil {
+		made.TLSClientConfig.GetClientCertificate = func(request *tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			return f.keys.current(request.Context()), nil
+		}
 	}
+	if f.made != nil {
+		f.made.CloseIdleConnections()
+	}
+	f.authority, f.made = authority, made
 	return made, nil
 }

@@ -1,7 +1,6 @@
 package openbao
 
 import (
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -14,15 +13,14 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-// certificate writes a certificate for 127.0.0.1 and its key to the files and returns a pool with it. The files of each serial number have another
-// modification time, although files that are written shortly one after the other may have the same one.
+// certificate writes a certificate for 127.0.0.1 and its key to the files and returns a pool with it.
 func certificate(t *testing.T, certFile, keyFile string, serial int64) *x509.CertPool {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -41,13 +39,9 @@ func certificate(t *testing.T, certFile, keyFile string, serial int64) *x509.Cer
 	if err != nil {
 		t.Fatal(err)
 	}
-	modified := time.Now().Add(time.Duration(serial) * time.Minute)
 	encoded := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	for file, content := range map[string][]byte{certFile: encoded, keyFile: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8})} {
 		if err := os.WriteFile(file, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chtimes(file, modified, modified); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -60,10 +54,11 @@ func TestCertificatesAndTokensAreReadAgain(t *testing.T) {
 	folder := t.TempDir()
 	certFile, keyFile, tokenFile := folder+"/tls.crt", folder+"/tls.key", write(t, "tokens", goodToken)
 	pool := certificate(t, certFile, keyFile, 1)
+	clock := &aheadClock{}
 	r := newRig(t, askOnly, func(o *Options) {
 		o.AuditListen, o.AuditTokenFile, o.AuditTLSCertFile, o.AuditTLSKeyFile = "127.0.0.1:0", tokenFile, certFile, keyFile
+		o.Now = clock.now
 	})
-	// Only the receiver runs: the feed would read the files again, too.
 	serve, err := r.feed.listen(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -82,11 +77,7 @@ func TestCertificatesAndTokensAreReadAgain(t *testing.T) {
 	if err := os.WriteFile(tokenFile, []byte(newToken), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, one := range r.feed.refreshers() {
-		if err := one.refresh(); err != nil {
-			t.Fatal(err)
-		}
-	}
+	clock.add(recheck)
 	if got := status(pool, newToken); got != http.StatusNoContent {
 		t.Errorf("status %d with the new token, want 204", got)
 	}
@@ -97,36 +88,20 @@ func TestCertificatesAndTokensAreReadAgain(t *testing.T) {
 	if err := os.WriteFile(tokenFile, []byte("short"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.feed.receiver.bearers.refresh(); err == nil || strings.Contains(err.Error(), "short\"") {
-		t.Errorf("%v, want an error without the token", err)
-	}
-	if got := status(pool, newToken); got != http.StatusNoContent {
-		t.Errorf("status %d with the token that was read last, want 204", got)
-	}
-}
-
-func TestChangedFilesAreLookedAtFromTimeToTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		calls := &refreshCounter{}
-		log := &testkit.Log{}
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			refreshing(ctx, log.Logger(), refreshInterval, []refresher{calls})
-		}()
-		<-time.After(4*refreshInterval + time.Second)
-		cancel()
-		<-done
-		if calls.n != 4 || strings.Count(log.String(), "cannot be read") != 1 {
-			t.Errorf("looked %d times, want 4; log, where the error is logged once:\n%s", calls.n, log)
+	for range 2 {
+		clock.add(recheck)
+		if got := status(pool, newToken); got != http.StatusNoContent {
+			t.Errorf("status %d with the token that was read last, want 204", got)
 		}
-	})
+	}
+	if log := r.log.String(); strings.Count(log, "changed file cannot be read") != 1 || strings.Contains(log, "short\"") {
+		t.Errorf("want one line without the token:\n%s", log)
+	}
 }
 
-type refreshCounter struct{ n int }
+// aheadClock is a clock that a test can move.
+type aheadClock struct{ ahead atomic.Int64 }
 
-func (c *refreshCounter) refresh() error {
-	c.n++
-	return errAnswer
-}
+func (c *aheadClock) now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
+
+func (c *aheadClock) add(d time.Duration) { c.ahead.Add(int64(d)) }
