@@ -39,6 +39,16 @@ type client struct {
 	ahead    atomic.Int64 // see skew
 }
 
+// reply is when a request was made and answered.
+type reply struct {
+	asked, received time.Time // by our clock
+	date            time.Time // the latest that the store's clock can have been when it answered
+	warned          bool      // the answer has warnings or errors
+}
+
+// answerReader reads the body of an answer, and records in the reply whether there are warnings or errors.
+type answerReader func(body io.Reader, got *reply) error
+
 // newClient returns a client of a store. It does not connect.
 func newClient(c *storeConfig, transport http.RoundTripper, now func() time.Time, log *slog.Logger) (*client, error) {
 	settings := &api.Config{
@@ -61,26 +71,30 @@ func newClient(c *storeConfig, transport http.RoundTripper, now func() time.Time
 	if c.Namespace != "" {
 		requests.SetNamespace(c.Namespace)
 	}
-	return &client{
-		requests: requests, now: now, http: settings.HttpClient, most: maxScanned, session: newSession(c.Auth, requests, now, log),
-	}, nil
+	keep := &session{auth: c.Auth, requests: requests, now: now, log: log}
+	return &client{requests: requests, now: now, http: settings.HttpClient, most: maxScanned, session: keep}, nil
 }
-
-// answerReader reads the body of an answer, and records in the reply whether there are warnings or errors.
-type answerReader func(body io.Reader, got *reply) error
 
 // get requests what is at the path and decodes "data" of the answer into out. It returns errNotThere if nothing is there.
 func (c *client) get(ctx context.Context, namespace, path string, query url.Values, out any) (reply, error) {
 	return c.request(ctx, namespace, path, query, decodeInto(out))
 }
 
-// scan requests the metadata of all secrets in a folder and below. It returns errNotThere if there are none, and errTooLong if there are more
-// than maxScanned.
-func (c *client) scan(ctx context.Context, in engineMount, folder string) ([]scannedSecret, reply, error) {
-	return c.details(ctx, in, folder, url.Values{"scan": {"true"}})
+// list returns the names in a folder that come after the given one: see pageAfter. Names of folders end in a slash. A folder that does not exist is
+// empty.
+func (c *client) list(ctx context.Context, namespace, path, after string) ([]string, error) {
+	var listed struct {
+		Keys []string `json:"keys"`
+	}
+	_, err := c.get(ctx, namespace, path, pageAfter(after), &listed)
+	if errors.Is(err, errNotThere) {
+		err = nil
+	}
+	return listed.Keys, err
 }
 
-// details requests the metadata of secrets. Names of folders end in a slash.
+// details requests the metadata of the secrets in a folder, and with the parameter scan of those below it, too. Names of folders end in a slash. It
+// returns errNotThere if there are none, and errTooLong if there are more than maxScanned.
 func (c *client) details(ctx context.Context, in engineMount, folder string, query url.Values) ([]scannedSecret, reply, error) {
 	var secrets []scannedSecret
 	got, err := c.request(ctx, in.namespace, in.path+"/detailed-metadata/"+folder, query, func(body io.Reader, got *reply) error {
@@ -105,23 +119,22 @@ func decodeInto(out any) answerReader {
 	}
 }
 
+// request makes a request, once more with another token if the store refuses the first one.
 func (c *client) request(ctx context.Context, namespace, path string, query url.Values, read answerReader) (reply, error) {
 	if !isPath(strings.TrimSuffix(path, "/")) {
 		// The API client would normalize it to another path.
 		return reply{}, errPath
 	}
-	token, err := c.session.current(ctx)
-	if err != nil {
-		return reply{}, err
-	}
-	got, err := c.requestWith(ctx, token, namespace, path, query, read)
-	if code(err) == http.StatusForbidden && c.session.replaceRefused(ctx, token) {
-		if token, err = c.session.current(ctx); err != nil {
+	for again := true; ; again = false {
+		token, err := c.session.current(ctx)
+		if err != nil {
 			return reply{}, err
 		}
-		return c.requestWith(ctx, token, namespace, path, query, read)
+		got, err := c.requestWith(ctx, token, namespace, path, query, read)
+		if !again || code(err) != http.StatusForbidden || !c.session.replaceRefused(ctx, token) {
+			return got, err
+		}
 	}
-	return got, err
 }
 
 func (c *client) requestWith(ctx context.Context, token, namespace, path string, query url.Values, read answerReader) (reply, error) {
@@ -168,19 +181,6 @@ func (c *client) requestWith(ctx context.Context, token, namespace, path string,
 
 // skew returns how far the store's clock is ahead of ours, at least, according to its last answer.
 func (c *client) skew() time.Duration { return time.Duration(c.ahead.Load()) }
-
-// list returns the names in a folder that come after the given one: see pageAfter. Names of folders end in a slash. A folder that does not exist is
-// empty.
-func (c *client) list(ctx context.Context, namespace, path, after string) ([]string, error) {
-	var listed struct {
-		Keys []string `json:"keys"`
-	}
-	_, err := c.get(ctx, namespace, path, pageAfter(after), &listed)
-	if errors.Is(err, errNotThere) {
-		err = nil
-	}
-	return listed.Keys, err
-}
 
 // close closes idle connections.
 func (c *client) close() { c.http.CloseIdleConnections() }

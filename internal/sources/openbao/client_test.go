@@ -83,7 +83,7 @@ func TestErrorsOfAStoreAreOneLineWithoutItsPages(t *testing.T) {
 		{name: "an answer that is not JSON", status: 200, body: "canary", want: "requesting x: malformed answer", kind: "malformed"},
 		{name: "what is another JSON", status: 200, body: `{"data":{"current_version":1,"versions":"canary"}}`, want: "requesting x: malformed answer", kind: "malformed"},
 		{name: "no connection", status: 0, want: `requesting x: Get "http://bao/v1/x": dialing: unexpected EOF`, kind: "unreachable"},
-		{name: "nothing", status: 404, body: "", want: "not there", kind: "other"},
+		{name: "nothing", status: 404, body: "", want: "path not found", kind: "other"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -16,21 +16,23 @@ var (
 	// errAnswer means that an answer of the store does not have the form that its API documents.
 	errAnswer = errors.New("malformed answer")
 	// errNotThere means that nothing is at the path.
-	errNotThere = errors.New("not there")
+	errNotThere = errors.New("path not found")
 	// errNoMount means that no mount that the token may see contains the path.
 	errNoMount = errors.New("no such mount among those that the token may see")
-	// errEngine means that the mount has a secrets engine other than the expected one.
-	errEngine = errors.New("the mount is of another secrets engine")
+	// errEngine means that the mount has a secrets engine whose secrets cannot be read.
+	errEngine = errors.New("neither KV nor static roles")
 	// errUnversioned means that the mount is KV v1, which has no metadata, so only the audit log shows its changes.
 	errUnversioned = errors.New("the mount is KV v1, which has no metadata to poll: only the audit log shows its changes")
-	// errNoScan means that the store does not return the metadata of many secrets in one answer.
-	errNoScan = errors.New("the mount cannot be scanned")
 	// errTooLong means that an answer has more secrets than are held at a time.
 	errTooLong = errors.New("too many secrets in one answer")
 	// errTooMany means that a mount has more secrets than one poll may request.
 	errTooMany = errors.New("too many secrets to request one by one: poll by reference, or grant scan and list on detailed-metadata")
 	// errPath means that the path cannot be part of a request.
 	errPath = errors.New("malformed path")
+	// errSilent means that no request was made, because the store answered none of the last ones.
+	errSilent = errors.New("the store has stopped answering")
+	// errNotPolled means that the first poll of a store has not ended.
+	errNotPolled = errors.New("not polled yet")
 )
 
 // tokenError means that there is no token for a request. It says nothing about the request.
@@ -105,7 +107,7 @@ func kind(err error) string {
 		return "sealed-or-standby"
 	case answered != 0:
 		return fmt.Sprintf("status-%d", answered)
-	case errors.Is(err, context.DeadlineExceeded) || network:
+	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errSilent) || network:
 		return "unreachable"
 	}
 	return "other"
@@ -125,8 +127,7 @@ func down(err error) bool {
 	return lacksToken(err)
 }
 
-// final reports whether retrying a request is useless until somebody changes the configuration. A request that failed without a token is always
-// retried.
+// final reports whether retrying a request is useless until the configuration changes. A request that failed without a token is always retried.
 func final(err error) bool {
 	if lacksToken(err) {
 		return false

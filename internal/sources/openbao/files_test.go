@@ -57,13 +57,10 @@ func TestCertificatesAndTokensAreReadAgain(t *testing.T) {
 	clock := &aheadClock{}
 	r := newRig(t, askOnly, func(o *Options) {
 		o.AuditListen, o.AuditTokenFile, o.AuditTLSCertFile, o.AuditTLSKeyFile = "127.0.0.1:0", tokenFile, certFile, keyFile
-		o.Now = clock.now
+		o.Now, o.Transport = clock.now, newFakeStore(kv2)
 	})
-	serve, err := r.feed.listen(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	testkit.Run(t, "receiver", serve)
+	r.start(t)
+	testkit.Eventually(t, "the feed listens", func() bool { return r.address() != "" })
 	status := func(pool *x509.CertPool, token string) int {
 		client := newClientOf(t, &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12})
 		defer client.CloseIdleConnections()

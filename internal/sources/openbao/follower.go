@@ -6,19 +6,15 @@ import (
 	"time"
 )
 
-// maxUnlocated is how many paths may wait when one in an unknown mount is put off: many lines may be about mounts that the token may not see.
-const maxUnlocated = maxLooks / 4
-
-// follower looks at the paths that the audit log names. What it reads is what it observes: a line only says where to look, and who made the change.
+// follower looks at the paths that the audit log names, and at static roles that are to be rotated. What it reads is what it observes: a line only
+// says where to look, and who made the change.
 type follower struct {
-	looks          *looks
-	origin         origin
-	metadataReader *metadataReader
-	mounts         *mountTable
-	outlet         *outlet
-	status         *status
-	polls          pollRequests
-	now            func() time.Time
+	looks    *looks
+	metadata *metadataReader
+	outlet   *outlet
+	status   *status
+	polls    pollRequests
+	now      func() time.Time
 }
 
 // run looks until ctx is done, and then once more at the paths that still wait: their lines were accepted, and that of a write in KV v1 is all that
@@ -34,7 +30,7 @@ func (f *follower) run(ctx context.Context) {
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer cancel()
-	f.lookAtDue(last, f.now().Add(time.Hour))
+	f.lookAtDue(last, f.now().Add(time.Minute)) // No line is put off for longer.
 }
 
 // lookAtDue looks at the paths that are due at a time, a few at once.
@@ -49,11 +45,11 @@ func (f *follower) lookAtDue(ctx context.Context, at time.Time) {
 
 // look looks at a path and observes what it reads. It returns false if the path is to be looked at again: until what is read is as new as the line.
 func (f *follower) look(ctx context.Context, l *look) (done bool) {
-	again, outdated := f.mounts.outdated(l.entry.namespace, l.entry.received)
-	in, err := f.mounts.find(ctx, l.entry.namespace, l.entry.path)
+	in, err := f.metadata.mounts.find(ctx, l.entry.namespace, l.entry.path)
 	switch {
-	case err != nil && final(err) && outdated: // The mount, or its namespace, may be newer than the mount table.
-		if l.due = again; f.looks.len() < maxUnlocated {
+	case err != nil && final(err) && !l.wasPutOff: // The mount, or its namespace, may be newer than the mount table.
+		l.wasPutOff, l.due = true, f.now().Add(maxNoMountAge)
+		if f.looks.len() < maxSpare {
 			return false
 		}
 		f.polls.ask()
@@ -68,34 +64,25 @@ func (f *follower) look(ctx context.Context, l *look) (done bool) {
 		return true
 	case in.isPlain():
 		f.noteSuccess(ctx, in)
-		f.outlet.emit(ctx, f.origin.ofEntry(&l.entry, in, c))
+		f.outlet.emit(ctx, f.metadata.origin.ofEntry(&l.entry, in, c))
 		return true
 	}
-	o, err := f.metadataReader.readIn(ctx, in, c.path)
+	o, err := f.metadata.readIn(ctx, in, c.path)
 	if err != nil {
 		return f.fail(ctx, in.path, l, err)
 	}
 	f.noteSuccess(ctx, in)
 	isIn := c.isIn(&o, l.entry.at)
 	switch {
-	case l.entry.isLate():
+	case l.isRotation || l.entry.isLate():
 	case isIn && c.explains(&o):
 		o.attribute(&l.entry, c)
-	case c.version > 0 && o.Version > c.version:
-		// The write of the line was followed by another one, so what was read is newer than the line.
+	default:
+		// The secret existed when the line was written, so a state that began later is new.
 		o.PolledBefore = l.entry.at.Add(-maxLineDelay)
 	}
 	f.outlet.emit(ctx, o)
-	if isIn {
-		return true
-	}
-	if l.isLast() {
-		f.polls.ask()
-		return true
-	}
-	l.tries++
-	l.delay(f.now())
-	return false
+	return isIn || f.isLast(l)
 }
 
 func (f *follower) noteSuccess(ctx context.Context, in engineMount) {
@@ -103,22 +90,32 @@ func (f *follower) noteSuccess(ctx context.Context, in engineMount) {
 	f.status.noteSuccess(ctx, auditedIn(in.path))
 }
 
-// fail records an error. It returns false if the path is to be looked at again. After too many tries it leaves the path to the poller, unless the
-// whole store is down: paths that can never be read must not take the room of others.
+// fail records an error. It returns false if the path is to be looked at again.
 func (f *follower) fail(ctx context.Context, mount string, l *look, err error) (done bool) {
 	switch {
+	case l.isRotation:
+		return true // The next poll reads the role, and reports the failure.
 	case final(err):
-		f.status.noteAuditFailure(ctx, mount, err)
+		f.status.noteNamedFailure(ctx, f.status.audited, auditedIn(mount), err)
 		return true
-	case down(err): // A store that is back may still answer badly, or lag behind, for a while. So this does not count.
-	case l.isLast():
-		f.status.noteAuditFailure(ctx, mount, err)
-		f.polls.ask()
-		return true
-	default:
-		l.tries++
 	}
 	f.status.noteFailure(ctx, auditedPaths, err)
-	l.delay(f.now())
-	return false
+	if down(err) { // A store that is back may still answer badly, or lag behind, for a while. So this does not count.
+		l.due = f.now().Add(l.backoff.Step())
+		return false
+	}
+	return f.isLast(l)
+}
+
+// isLast counts a look, and puts off the next one. After too many it returns true, and leaves the path to the poller: paths that can never be read
+// must not take the room of others.
+func (f *follower) isLast(l *look) bool {
+	if l.tries++; l.tries < maxTries {
+		l.due = f.now().Add(l.backoff.Step())
+		return false
+	}
+	if !l.isRotation {
+		f.polls.ask()
+	}
+	return true
 }

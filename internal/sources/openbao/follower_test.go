@@ -1,7 +1,6 @@
 package openbao
 
 import (
-	"bytes"
 	"fmt"
 	"net/http"
 	"strings"
@@ -200,88 +199,6 @@ func TestARotationIsNotByTheClientOfALaterOne(t *testing.T) {
 	})
 }
 
-func TestAStoreThatIsAwayIsAskedUntilItIsBack(t *testing.T) {
-	store := newFakeStore(kv2)
-	away := func(*http.Request) (int, string) {
-		return http.StatusServiceUnavailable, `{"errors":["Vault is sealed"]}`
-	}
-	mounts := store.answers["sys/internal/ui/mounts"]
-	store.do("sys/internal/ui/mounts", away)
-	inBubble(t, askOnly, store, nil, func(t *testing.T, r *rig) {
-		s := r.feed.pipelines[0].intake
-		s.take(t.Context(), writeLine("update", "secret/data/db", 4))
-		s.take(t.Context(), writeLine("delete", "secret/data/other", 0))
-		after(time.Minute)
-		store.do("sys/internal/ui/mounts", mounts)
-		store.do("secret/metadata/db", away)
-		after(time.Minute)
-		store.say("secret/metadata/db", http.StatusOK, metadataOf(4, "2000-01-01T00:00:00Z", ""))
-		after(time.Minute)
-		got := r.seen()
-		if len(got) != 2 || got["secret/db"].Operation != "update" || got["secret/other"].State != Gone {
-			t.Errorf("%+v, want both", got)
-		}
-		// The store was down twice: the second path was read in between.
-		if logged := strings.Count(r.log.String(), "reason=sealed-or-standby"); logged != 2 {
-			t.Errorf("logged %d times, want twice:\n%s", logged, r.log)
-		}
-	})
-}
-
-func TestManyLinesAboutOnePathAreOneRequest(t *testing.T) {
-	store := newFakeStore(kv2)
-	release := make(chan struct{})
-	store.do("secret/metadata/slow", func(*http.Request) (int, string) { <-release; return http.StatusNotFound, "{}" })
-	store.say("secret/metadata/db", http.StatusOK, metadataOf(7, "2000-01-01T00:00:00Z", ""))
-	inBubble(t, askOnly, store, nil, func(t *testing.T, r *rig) {
-		release = make(chan struct{})
-		s := r.feed.pipelines[0].intake
-		s.take(t.Context(), writeLine("update", "secret/undelete/slow", 0))
-		synctest.Wait()
-		for version := 1; version <= 7; version++ {
-			s.take(t.Context(), writeLine("update", "secret/data/db", version))
-		}
-		synctest.Wait()
-		close(release)
-		after(time.Second)
-		if got := store.times("secret/metadata/db"); got != 1 {
-			t.Errorf("asked %d times, want once", got)
-		}
-		if o := r.seen()["secret/db"]; o.Version != 7 || o.Operation != "update" {
-			t.Errorf("%+v", o)
-		}
-	})
-}
-
-func TestTooManyPathsMakeAPoll(t *testing.T) {
-	store := newFakeStore(kv2)
-	release := make(chan struct{})
-	store.do("secret/metadata/slow", func(*http.Request) (int, string) { <-release; return http.StatusNotFound, "{}" })
-	store.say("secret/detailed-metadata?scan", http.StatusOK, scanned)
-	inBubble(t, pollSecret, store, nil, func(t *testing.T, r *rig) {
-		release = make(chan struct{})
-		s := r.feed.pipelines[0].intake
-		after(10 * time.Second)
-		s.take(t.Context(), writeLine("update", "secret/undelete/slow", 0))
-		synctest.Wait()
-		before := store.times("secret/detailed-metadata?scan")
-		for i := range maxLooks + 5 {
-			b := batch{to: s}
-			if err := b.read(t.Context(), bytes.NewReader(writeLine("update", fmt.Sprintf("secret/undelete/%d", i), 0))); err != nil {
-				t.Fatal(err)
-			}
-		}
-		after(10 * time.Second)
-		if got := r.lines(t, dropped); got != 5 {
-			t.Errorf("%d were dropped, want 5", got)
-		}
-		if got := store.times("secret/detailed-metadata?scan"); got == before {
-			t.Error("the store was not polled")
-		}
-		close(release)
-	})
-}
-
 func TestAPathIsGivenUpIfTheStoreAnswersBadlyForLong(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -446,8 +363,8 @@ func TestLinesAboutMountsThatThereAreNotLeaveRoomForOthers(t *testing.T) {
 			invented := []byte(strings.ReplaceAll(string(writeLine("update", "secret/data/db", 1)), "secret/", fmt.Sprintf("x%d/", i)))
 			s.take(t.Context(), invented)
 			synctest.Wait()
-			if asked := len(r.feed.pipelines[0].polls) == 1; asked != (i >= maxUnlocated) {
-				t.Fatalf("asked for a poll: %t, although %d paths wait", asked, min(i, maxUnlocated))
+			if asked := len(r.feed.pipelines[0].polls) == 1; asked != (i >= maxSpare) {
+				t.Fatalf("asked for a poll: %t, although %d paths wait", asked, min(i, maxSpare))
 			}
 		}
 		s.take(t.Context(), writeLine("update", "secret/data/db", 4))

@@ -21,8 +21,6 @@ import (
 const (
 	// maxBody is the maximum length of a body, in bytes, both before and after decompression.
 	maxBody = 64 << 20
-	// maxBodies is the maximum number of bodies of a store that are read at once. Others are to be sent again, and a poll finds what was in them.
-	maxBodies = 64
 	// writeTimeout is how long a request may take from its header to the end of its answer.
 	writeTimeout = 10 * time.Second
 	// drainTimeout is how long requests in flight may take once the receiver shuts down, and then the looks at the paths that they named.
@@ -103,8 +101,8 @@ func (r *httpReceiver) handler() http.Handler {
 	})
 }
 
-// receive answers a request. It waits only for the body. The answer to an audit device does not reveal how its line was handled, unless the line is
-// too long or too many bodies are being read: the store must not fail because of the watcher.
+// receive answers a request. It waits only for the body. The answer to an audit device does not reveal how its line was handled, unless too many bodies
+// are being read: the store must not fail because of the watcher.
 func (r *httpReceiver) receive(w http.ResponseWriter, request *http.Request, to *intake) {
 	ctx, store := request.Context(), ""
 	if to != nil {
@@ -112,7 +110,7 @@ func (r *httpReceiver) receive(w http.ResponseWriter, request *http.Request, to 
 	}
 	if !r.bearers.allow(request, store) {
 		if to != nil {
-			to.refuse(ctx)
+			to.metrics.countLine(ctx, to.store, refused)
 		}
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		http.Error(w, "unauthorized", http.StatusUnauthorized)
@@ -137,18 +135,18 @@ func (r *httpReceiver) receive(w http.ResponseWriter, request *http.Request, to 
 		http.Error(w, "unsupported encoding: want none or gzip", http.StatusUnsupportedMediaType)
 		return
 	}
-	b := batch{to: to}
+	full, tooLong := false, false
 	if err == nil {
-		err = b.read(ctx, body)
+		full, tooLong, err = to.read(ctx, body)
 	}
 	switch {
 	case err != nil:
 		// The store hung up or was too slow.
 		to.miss(ctx, malformed)
 		http.Error(w, "cannot read the body", http.StatusBadRequest)
-	case b.full:
+	case full:
 		http.Error(w, sendAgain, http.StatusServiceUnavailable)
-	case b.skipped:
+	case tooLong:
 		http.Error(w, "too large", http.StatusRequestEntityTooLarge)
 	default:
 		w.WriteHeader(http.StatusNoContent)

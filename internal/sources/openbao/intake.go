@@ -2,9 +2,21 @@ package openbao
 
 import (
 	"context"
+	"errors"
 	"hash/maphash"
+	"io"
+	"net/http"
 	"sync"
 	"time"
+)
+
+const (
+	// maxBodies is the maximum number of bodies of a store that are read at once. Others are to be sent again, and a poll finds what was in them.
+	maxBodies = 64
+	// maxRecent is the number of requests that are remembered.
+	maxRecent = 4096
+	// maxAgain is the maximum number of lines of a body that is to be sent again: those that were taken must still be known then.
+	maxAgain = maxRecent
 )
 
 // intake accepts the audit lines of a store from the receiver. It never blocks.
@@ -14,9 +26,50 @@ type intake struct {
 	polls   pollRequests
 	status  *status
 	metrics *metrics
-	recent  *recentRequests
 	bodies  chan struct{} // has an element for each body that is read: each store has its own room, so that none is without because of another
 	now     func() time.Time
+
+	mu     sync.Mutex
+	recent recentRequests
+}
+
+func newIntake(store string, s *status, m *metrics, now func() time.Time) *intake {
+	return &intake{
+		store: store, looks: newLooks(), polls: newPollRequests(), status: s, metrics: m,
+		bodies: make(chan struct{}, maxBodies), now: now, recent: recentRequests{seed: maphash.MakeSeed()},
+	}
+}
+
+// read takes the lines of a body. An audit device posts one line, for which its store waits. A log shipper posts many, and sends them again if full
+// says that one was not taken. tooLong says that the body was not read to its end.
+func (i *intake) read(ctx context.Context, body io.Reader) (full, tooLong bool, err error) {
+	lines := 0
+	take := func(line []byte) {
+		lines++
+		switch {
+		case full || i.take(ctx, line):
+		case lines <= maxAgain:
+			full = true
+		default:
+			i.miss(ctx, dropped)
+		}
+	}
+	rest, err := readLines(body, maxLine, take, func(head []byte) { i.skip(ctx, head) })
+	_, tooLong = errors.AsType[*http.MaxBytesError](err)
+	switch {
+	case tooLong && len(rest) > 0:
+		i.skip(ctx, rest)
+	case tooLong:
+	case err != nil:
+		return false, false, err
+	case len(rest) > 0:
+		take(rest)
+	}
+	if full && lines == 1 {
+		full = false
+		i.miss(ctx, dropped)
+	}
+	return full, tooLong, nil
 }
 
 // take accepts an audit line. It keeps the path to look at, not the line. It returns false, and counts nothing, if there is no room.
@@ -39,17 +92,19 @@ func (i *intake) take(ctx context.Context, line []byte) bool {
 	return true
 }
 
-// lookOnce has the path of an entry looked at, unless the entry of the same request came before.
+// lookOnce has the path of an entry looked at, unless an entry of the same request came before.
 func (i *intake) lookOnce(e entry) verdict {
-	i.recent.mu.Lock()
-	defer i.recent.mu.Unlock()
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	key := i.recent.key(&e)
 	switch {
-	case i.recent.has(&e):
+	case key != 0 && i.recent.has(key):
 		return ignored
-	case !i.looks.add(e):
+	case !i.looks.add(newLook(e)):
 		return dropped
+	case key != 0:
+		i.recent.add(key)
 	}
-	i.recent.add(&e)
 	return used
 }
 
@@ -59,34 +114,20 @@ func (i *intake) miss(ctx context.Context, result verdict) {
 	i.polls.ask()
 }
 
-// skip is called with the start of a line that is too long to be decoded. It reports whether the line may have been a change.
-func (i *intake) skip(ctx context.Context, head []byte) bool {
+// skip is called with the start of a line that is too long to be decoded.
+func (i *intake) skip(ctx context.Context, head []byte) {
 	if promising(head) {
 		i.miss(ctx, dropped)
-		return true
+		return
 	}
 	i.metrics.countLine(ctx, i.store, ignored)
-	return false
 }
 
-// refuse is called when a sender is not allowed.
-func (i *intake) refuse(ctx context.Context) { i.metrics.countLine(ctx, i.store, refused) }
-
-// maxRecent is the number of requests that are remembered.
-const maxRecent = 4096
-
-// recentRequests remembers the requests of the last entries. A line may arrive twice: from two audit devices, or from a log shipper that got no
-// answer. Its fields are guarded by mu, which its owner locks.
+// recentRequests remembers the requests of the last entries, at least maxRecent of them and at most twice as many. A line may arrive twice: from two
+// audit devices, or from a log shipper that got no answer.
 type recentRequests struct {
-	mu    sync.Mutex
-	seed  maphash.Seed
-	known map[uint64]struct{}
-	order [maxRecent]uint64 // a ring of the keys of known
-	next  int
-}
-
-func newRecentRequests() *recentRequests {
-	return &recentRequests{seed: maphash.MakeSeed(), known: make(map[uint64]struct{})}
+	seed          maphash.Seed
+	newest, older map[uint64]struct{}
 }
 
 // key returns the key of an entry's request, or zero if it has none.
@@ -100,17 +141,15 @@ func (r *recentRequests) key(e *entry) uint64 {
 	}{e.request, e.namespace, e.path, e.operation, e.version})
 }
 
-func (r *recentRequests) has(e *entry) bool {
-	_, ok := r.known[r.key(e)]
-	return ok
+func (r *recentRequests) has(key uint64) bool {
+	_, isNew := r.newest[key]
+	_, isOld := r.older[key]
+	return isNew || isOld
 }
 
-func (r *recentRequests) add(e *entry) {
-	key := r.key(e)
-	if key == 0 {
-		return
+func (r *recentRequests) add(key uint64) {
+	if r.newest == nil || len(r.newest) >= maxRecent {
+		r.newest, r.older = make(map[uint64]struct{}), r.newest
 	}
-	delete(r.known, r.order[r.next])
-	r.order[r.next], r.known[key] = key, struct{}{}
-	r.next = (r.next + 1) % maxRecent
+	r.newest[key] = struct{}{}
 }

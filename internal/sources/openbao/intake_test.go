@@ -13,18 +13,14 @@ import (
 	metricnoop "go.opentelemetry.io/otel/metric/noop"
 )
 
-// newIntake returns an intake with room for that many paths.
-func newIntake(t *testing.T, room int) *intake {
+// intakeOf returns an intake with room for that many paths.
+func intakeOf(t *testing.T, room int) *intake {
 	t.Helper()
 	m, err := newMetrics(metricnoop.NewMeterProvider().Meter(""))
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := &intake{
-		store: "main", looks: newLooks(), polls: newPollRequests(),
-		status: newStatus(slog.New(slog.DiscardHandler), time.Now), metrics: m, recent: newRecentRequests(),
-		bodies: make(chan struct{}, maxBodies), now: time.Now,
-	}
+	i := newIntake("main", newStatus(slog.New(slog.DiscardHandler), time.Now), m, time.Now)
 	for n := range maxLooks - room {
 		i.looks.putBack(look{entry: entry{path: strconv.Itoa(n)}, due: time.Now().Add(time.Hour)})
 	}
@@ -40,6 +36,70 @@ func (i *intake) taken() (entries []entry) {
 	return entries
 }
 
+// bodyOf returns lines of that many writes, each of a secret of its own.
+func bodyOf(count int) []byte {
+	lines := make([][]byte, count)
+	for n := range lines {
+		lines[n] = writeLine("update", fmt.Sprintf("secret/data/%d", n), 1)
+	}
+	return bytes.Join(lines, []byte("\n"))
+}
+
+// readBody takes the lines of a body, and reports whether it is to be sent again.
+func (i *intake) readBody(t *testing.T, body []byte) bool {
+	t.Helper()
+	full, _, err := i.read(t.Context(), bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return full
+}
+
+func TestABodyWithoutRoomIsToBeSentAgain(t *testing.T) {
+	tests := []struct {
+		name  string
+		lines int
+		room  int
+		full  bool
+		taken int
+		polls int
+	}{
+		{name: "there is room for all lines", lines: 3, room: 3, taken: 3},
+		{name: "there is none for the last", lines: 3, room: 2, full: true, taken: 2},
+		{name: "there is none for the first", lines: 2, full: true},
+		{name: "there is none for the only line, which a device posts while the store waits", lines: 1, polls: 1},
+		{name: "there is none for the end of so many lines that their beginning would be forgotten", lines: maxAgain + 1, room: maxAgain, taken: maxAgain, polls: 1},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			i := intakeOf(t, test.room)
+			full := i.readBody(t, bodyOf(test.lines))
+			if taken := len(i.taken()); full != test.full || taken != test.taken || len(i.polls) != test.polls {
+				t.Errorf("full %t, %d taken, %d polls; want %t, %d, %d", full, taken, len(i.polls), test.full, test.taken, test.polls)
+			}
+		})
+	}
+}
+
+func TestABodyThatIsSentAgainIsTakenOnce(t *testing.T) {
+	i := intakeOf(t, 2)
+	taken := map[string]int{}
+	for range 3 {
+		full := i.readBody(t, bodyOf(5))
+		for _, e := range i.taken() {
+			taken[e.path]++
+		}
+		if full != (len(taken) < 5) {
+			t.Errorf("after %v: full %t", taken, full)
+		}
+	}
+	for path, times := range taken {
+		if times != 1 {
+			t.Errorf("%s was taken %d times, want once", path, times)
+		}
+	}
+}
+
 func TestIntake_AsksForAPollForEverythingThatItCannotTake(t *testing.T) {
 	write := string(writeLine("update", "secret/data/db", 4))
 	tests := []struct {
@@ -49,7 +109,6 @@ func TestIntake_AsksForAPollForEverythingThatItCannotTake(t *testing.T) {
 	}{
 		{name: "not for a change", do: func(i *intake) { i.take(t.Context(), []byte(write)) }},
 		{name: "not for a line that is no change", do: func(i *intake) { i.take(t.Context(), []byte("{}")) }},
-		{name: "not for a sender that is refused", do: func(i *intake) { i.refuse(t.Context()) }},
 		{name: "not for a long line that is no change", do: func(i *intake) { i.skip(t.Context(), []byte(strings.Repeat("x", 100))) }},
 		{name: "not for nonsense", do: func(i *intake) { i.take(t.Context(), []byte("nonsense")) }},
 		{name: "for the start of a line that may be a change", do: func(i *intake) { i.take(t.Context(), []byte(write[:len(write)-1])) }, polls: 1},
@@ -57,16 +116,13 @@ func TestIntake_AsksForAPollForEverythingThatItCannotTake(t *testing.T) {
 		{name: "for a part that was missed", do: func(i *intake) { i.miss(t.Context(), malformed) }, polls: 1},
 		{name: "for changes that have no room, once", polls: 1, do: func(i *intake) {
 			for n := range 3 {
-				b := batch{to: i}
-				if err := b.read(t.Context(), bytes.NewReader(writeLine("update", fmt.Sprintf("secret/data/%d", n), 1))); err != nil {
-					t.Fatal(err)
-				}
+				i.readBody(t, writeLine("update", fmt.Sprintf("secret/data/%d", n), 1))
 			}
 		}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			i := newIntake(t, 1)
+			i := intakeOf(t, 1)
 			test.do(i)
 			if len(i.polls) != test.polls {
 				t.Errorf("%d polls are requested, want %d", len(i.polls), test.polls)
@@ -76,7 +132,7 @@ func TestIntake_AsksForAPollForEverythingThatItCannotTake(t *testing.T) {
 }
 
 func TestIntake_DoesNotKeepTheLine(t *testing.T) {
-	i := newIntake(t, 1)
+	i := intakeOf(t, 1)
 	line := writeLine("update", "secret/data/db", 4)
 	i.take(t.Context(), line)
 	clear(line)
@@ -97,7 +153,7 @@ func TestIntake_DoesNotBelieveTimesInTheFuture(t *testing.T) {
 		{name: "a time in the future", received: now.Add(-maxAhead - 1), want: now.Add(-maxAhead - 1)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			i := newIntake(t, 1)
+			i := intakeOf(t, 1)
 			i.now = func() time.Time { return test.received }
 			i.take(t.Context(), writeLine("update", "secret/data/db", 4))
 			if got := i.taken(); len(got) != 1 || !got[0].at.Equal(test.want) {
@@ -108,7 +164,7 @@ func TestIntake_DoesNotBelieveTimesInTheFuture(t *testing.T) {
 }
 
 func TestIntake_UsesARequestOnce(t *testing.T) {
-	i := newIntake(t, 10)
+	i := intakeOf(t, 10)
 	line := writeLine("update", "secret/data/db", 4)
 	later := []byte(strings.Replace(string(line), `"time":"2000-01-01T00:00:00Z"`, `"time":"2000-01-01T00:00:01Z"`, 1))
 	other := []byte(strings.Replace(string(line), `"id":"1"`, `"id":"2"`, 1))
@@ -131,7 +187,7 @@ func TestIntake_UsesARequestOnce(t *testing.T) {
 }
 
 func TestIntake_KeepsOfSeveralLinesAboutAPathTheLastByTheClockOfTheStore(t *testing.T) {
-	i := newIntake(t, 1)
+	i := intakeOf(t, 1)
 	for _, version := range []int{4, 6, 5} {
 		line := strings.ReplaceAll(string(writeLine("update", "secret/data/db", version)), "T00:00:00Z", fmt.Sprintf("T00:00:0%dZ", version))
 		if !i.take(t.Context(), []byte(line)) {
@@ -143,24 +199,15 @@ func TestIntake_KeepsOfSeveralLinesAboutAPathTheLastByTheClockOfTheStore(t *test
 	}
 }
 
-func TestIntake_UsesAgainWhatHadNoRoom(t *testing.T) {
-	i := newIntake(t, 1)
-	first, second := writeLine("update", "secret/data/a", 4), writeLine("update", "secret/data/b", 5)
-	if !i.take(t.Context(), first) || i.take(t.Context(), second) {
-		t.Error("want room for one path")
-	}
-	i.taken()
-	if !i.take(t.Context(), second) || len(i.taken()) != 1 {
-		t.Error("the second line is taken for one that was used")
-	}
-}
-
 func TestRecentRequestsAreBounded(t *testing.T) {
-	r := newRecentRequests()
-	for n := range 2 * maxRecent {
-		r.add(&entry{request: "a", version: int64(n)})
+	var r recentRequests
+	for n := range uint64(3 * maxRecent) {
+		r.add(n)
+		if oldest := max(n, maxRecent-1) - (maxRecent - 1); !r.has(n) || !r.has(oldest) {
+			t.Fatalf("%d or %d is forgotten", n, oldest)
+		}
 	}
-	if len(r.known) != maxRecent || r.has(&entry{request: "a", version: maxRecent - 1}) || !r.has(&entry{request: "a", version: maxRecent}) {
-		t.Errorf("%d requests are remembered, want the last %d", len(r.known), maxRecent)
+	if len(r.newest)+len(r.older) > 2*maxRecent || r.has(0) {
+		t.Errorf("%d requests are remembered, want at most %d", len(r.newest)+len(r.older), 2*maxRecent)
 	}
 }

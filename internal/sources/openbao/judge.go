@@ -22,12 +22,6 @@ type change struct {
 	isDeletion bool
 }
 
-// The versions of the KV engine, as in the option "version" of a mount.
-const (
-	kvV1 = 1
-	kvV2 = 2
-)
-
 // judge returns the meaning of an entry about a mount, and whether it may change anything that is read.
 func judge(e *entry, in engineMount) (change, bool) {
 	rest, ok := strings.CutPrefix(e.path, in.path+"/")

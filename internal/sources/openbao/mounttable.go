@@ -22,6 +22,28 @@ const (
 	maxNamespaces = 256
 )
 
+// The versions of the KV engine, as in the option "version" of a mount.
+const (
+	kvV1 = 1
+	kvV2 = 2
+)
+
+// mountName identifies a mount.
+type mountName struct{ namespace, mount string }
+
+// engineMount is a mounted secrets engine.
+type engineMount struct {
+	namespace string // events.RootNamespace for the root
+	path      string // without slashes around it
+	engine    string // as the store calls it
+	version   int    // kvV1 or kvV2 if the engine is KV
+}
+
+func (m engineMount) name() mountName { return mountName{m.namespace, m.path} }
+
+// isPlain reports whether the mount is KV v1, which has no metadata: only the lines about writes show its changes.
+func (m engineMount) isPlain() bool { return m.engine == events.EngineKV && m.version == kvV1 }
+
 // mountTable caches the mounts that the token may see. It is safe for concurrent use.
 type mountTable struct {
 	client *client
@@ -33,7 +55,7 @@ type mountTable struct {
 type namespaceMounts struct {
 	asked  time.Time
 	byPath map[string]engineMount
-	// err says that the token may not see the namespace, or that there is none. Whoever writes references can name many such.
+	// err says that the token may not see the namespace, or that there is none. Anyone who writes references can name many such.
 	err error
 }
 
@@ -48,31 +70,14 @@ func (m *mountTable) find(ctx context.Context, namespace, path string) (engineMo
 		if err != nil {
 			return engineMount{}, err
 		}
-		if found, ok := inside.longest(path); ok {
-			return found, nil
+		// The mount with the longest path contains the given path, or equals it.
+		for part := path; part != ""; part = part[:max(strings.LastIndexByte(part, '/'), 0)] {
+			if found, ok := inside.byPath[part]; ok {
+				return found, nil
+			}
 		}
 	}
 	return engineMount{}, fmt.Errorf("%s: %w", path, errNoMount)
-}
-
-// outdated reports whether find cannot know a mount that was created at the given time, because the mounts of the namespace were requested before
-// that, but too recently to be requested again. It returns when find requests them again.
-func (m *mountTable) outdated(namespace string, at time.Time) (again time.Time, ok bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	inside, ok := m.cached[namespace]
-	again = inside.asked.Add(maxNoMountAge)
-	return again, ok && inside.asked.Before(at) && m.client.now().Before(again)
-}
-
-// longest returns the mount with the longest path that contains or equals the given path.
-func (n namespaceMounts) longest(path string) (engineMount, bool) {
-	for ; path != ""; path = path[:max(strings.LastIndexByte(path, '/'), 0)] {
-		if found, ok := n.byPath[path]; ok {
-			return found, true
-		}
-	}
-	return engineMount{}, false
 }
 
 // in returns the mounts of a namespace, from the cache if they were requested less than age ago. A refusal is cached for maxNoMountAge.
@@ -130,7 +135,8 @@ func (m *mountTable) request(ctx context.Context, namespace string) (namespaceMo
 	return inside, err
 }
 
-// named returns a mount by its path in a namespace, or by <child namespace>/<path>.
+// named returns a mount by its path in a namespace, or by <child namespace>/<path>. The answer is fresh: the secrets of a mount that is gone would look
+// deleted.
 func (m *mountTable) named(ctx context.Context, namespace, name string) (engineMount, error) {
 	child, path := namespace, name
 	for further := true; further; {

@@ -102,21 +102,3 @@ func (o *Observation) attribute(e *entry, c change) {
 		o.At = e.at
 	}
 }
-
-// engineMount is a mounted secrets engine.
-type engineMount struct {
-	namespace string // events.RootNamespace for the root
-	path      string // without slashes around it
-	engine    string // as the store calls it
-	version   int    // kvV1 or kvV2 if the engine is KV
-}
-
-// isPlain reports whether the mount is KV v1, which has no metadata: only the lines about writes show its changes.
-func (m engineMount) isPlain() bool { return m.engine == events.EngineKV && m.version == kvV1 }
-
-// reply is when a request was made and answered.
-type reply struct {
-	asked, received time.Time // by our clock
-	date            time.Time // the latest that the store's clock can have been when it answered
-	warned          bool      // the answer has warnings or errors
-}

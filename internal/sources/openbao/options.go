@@ -28,7 +28,7 @@ type Options struct {
 	AuditTLSCertFile string
 	AuditTLSKeyFile  string
 
-	// Known returns the paths that are known to exist in a mount, so that deleted ones are found. Default: none are known.
+	// Known returns the paths that are known to exist in a mount, so that deleted ones are found. Default: none.
 	Known func(store, namespace, mount string) []string
 	// Referenced returns the referenced paths of all stores, for stores that are polled by reference. If nil, no store can be polled by reference.
 	Referenced func(ctx context.Context) ([]Reference, error)
@@ -55,8 +55,20 @@ type Reference struct {
 }
 
 // DefaultOptions returns the options of a feed that watches no store.
-func DefaultOptions() Options {
-	return Options{Now: time.Now, Listen: new(net.ListenConfig).Listen}
+func DefaultOptions() Options { return withDefaults(Options{}) }
+
+// withDefaults sets the fields of the second group that have a default and are not set.
+func withDefaults(o Options) Options {
+	if o.Known == nil {
+		o.Known = func(string, string, string) []string { return nil }
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Listen == nil {
+		o.Listen = new(net.ListenConfig).Listen
+	}
+	return o
 }
 
 // AddFlags binds the options of the first group to flags.

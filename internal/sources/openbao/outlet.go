@@ -12,16 +12,18 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// outlet passes observations to the sink.
+// outlet passes observations to the sink, and remembers when the last complete poll of each mount began. It is safe for concurrent use.
 type outlet struct {
 	sink   func(Observation) bool
 	status *status
-	polled *pollTimes // nil for what the audit log shows
+	client *client
+
+	mu     sync.Mutex
+	polled map[mountName]time.Time // by the store's clock
 }
 
-// offerBackoff returns the delays between two offers to a sink that has no room.
-func offerBackoff() wait.Backoff {
-	return wait.Backoff{Duration: 10 * time.Millisecond, Factor: 2, Jitter: 0.1, Steps: math.MaxInt, Cap: time.Second}
+func newOutlet(sink func(Observation) bool, s *status, c *client) *outlet {
+	return &outlet{sink: sink, status: s, client: c, polled: map[mountName]time.Time{}}
 }
 
 // emit offers an observation until the sink accepts it or ctx is done, and at least once.
@@ -29,10 +31,13 @@ func (out *outlet) emit(ctx context.Context, o Observation) {
 	if !out.canName(ctx, o.Path) {
 		return
 	}
-	if out.polled != nil {
-		o.PolledBefore = out.polled.of(o.Path)
+	out.mu.Lock()
+	if polled, ok := out.polled[mountName{o.Path.Namespace, o.Path.Mount}]; ok {
+		o.PolledBefore = polled
 	}
-	for delays := offerBackoff(); !out.sink(o); {
+	out.mu.Unlock()
+	delays := wait.Backoff{Duration: 10 * time.Millisecond, Factor: 2, Jitter: 0.1, Steps: math.MaxInt, Cap: time.Second}
+	for !out.sink(o) {
 		if !backoff.Sleep(ctx, delays.Step()) {
 			return
 		}
@@ -48,29 +53,10 @@ func (out *outlet) canName(ctx context.Context, path events.StorePath) bool {
 	return err == nil
 }
 
-// pollTimes remembers when the last complete poll of each mount began, by the store's clock. It is safe for concurrent use.
-type pollTimes struct {
-	client *client
-
-	mu    sync.Mutex
-	began map[mountName]time.Time
-}
-
-func newPollTimes(c *client) *pollTimes {
-	return &pollTimes{client: c, began: map[mountName]time.Time{}}
-}
-
-// complete records that a mount was read completely. began is when that began, by our clock.
-func (p *pollTimes) complete(name mountName, began time.Time) {
-	began = began.Add(p.client.skew())
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.began[name] = began
-}
-
-// of returns when the last complete poll of the mount of a path began, or zero.
-func (p *pollTimes) of(path events.StorePath) time.Time {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.began[mountName{path.Namespace, path.Mount}]
+// notePoll records that a mount was read completely. began is when that began, by our clock.
+func (out *outlet) notePoll(name mountName, began time.Time) {
+	began = began.Add(out.client.skew())
+	out.mu.Lock()
+	defer out.mu.Unlock()
+	out.polled[name] = began
 }

@@ -17,10 +17,10 @@ var observed = Observation{Path: events.StorePath{Store: "main", Namespace: even
 func TestOutlet_ASinkWithoutRoomIsOfferedItAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var offers []time.Time
-		out := &outlet{status: newStatus(slog.New(slog.DiscardHandler), time.Now), sink: func(Observation) bool {
+		out := newOutlet(func(Observation) bool {
 			offers = append(offers, time.Now())
 			return len(offers) == 12
-		}}
+		}, newStatus(slog.New(slog.DiscardHandler), time.Now), nil)
 		began := time.Now()
 		out.emit(t.Context(), observed)
 		if took := time.Since(began); len(offers) != 12 || took < 3*time.Second || took > 7*time.Second {
@@ -33,7 +33,7 @@ func TestOutlet_OffersOnceAfterTheEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	offers := 0
-	out := &outlet{status: newStatus(slog.New(slog.DiscardHandler), time.Now), sink: func(Observation) bool { offers++; return false }}
+	out := newOutlet(func(Observation) bool { offers++; return false }, newStatus(slog.New(slog.DiscardHandler), time.Now), nil)
 	out.emit(ctx, observed)
 	if offers != 1 {
 		t.Errorf("offered %d times, want once", offers)
@@ -43,7 +43,7 @@ func TestOutlet_OffersOnceAfterTheEnd(t *testing.T) {
 func TestOutlet_APathThatEventsCannotNameIsRecordedAndNotOffered(t *testing.T) {
 	log := &testkit.Log{}
 	status := newStatus(log.Logger(), time.Now)
-	out := &outlet{status: status, sink: func(o Observation) bool { t.Errorf("offered %+v", o); return true }}
+	out := newOutlet(func(o Observation) bool { t.Errorf("offered %+v", o); return true }, status, nil)
 	out.emit(t.Context(), Observation{})
 	if !strings.Contains(log.String(), "paths that events cannot name") || status.unpolled() == nil {
 		t.Errorf("unpolled: %v; want the log to tell of the path:\n%s", status.unpolled(), log)

@@ -2,11 +2,15 @@ package openbao
 
 import (
 	"context"
+	"errors"
 	"math"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/keyturn/keyturn/internal/backoff"
 	"github.com/keyturn/keyturn/internal/events"
 )
 
@@ -31,83 +35,83 @@ func (r pollRequests) ask() {
 	}
 }
 
-// poller polls a store: at its interval, soon after a request, and with backoff after a failure. Between two polls it reads the static roles that
-// are due to be rotated.
+// poller reads everything that is polled in a store: at its interval, soon after a request, and with backoff after a failure.
 type poller struct {
-	store    string
-	interval time.Duration
-	requests pollRequests
-	sweep    func(context.Context) bool
-	// rotations has the times at which readRoles is to be called, and for which roles.
-	rotations *rotations
-	readRoles func(ctx context.Context, roles []events.StorePath)
-	status    *status
-	metrics   *metrics
-	now       func() time.Time
+	config     *storeConfig
+	requests   pollRequests
+	metadata   *metadataReader
+	outlet     *outlet
+	references *sharedReferences
+	status     *status
+	metrics    *metrics
+	options    *Options
+
+	// The fields below belong to the goroutine of run.
+	ways       map[mountName]scanWay
+	unanswered atomic.Int32 // requests in a row, about the mount that is read
 }
 
 // run polls until ctx is done.
 func (p *poller) run(ctx context.Context) {
-	backoff := p.backoff()
+	now, interval := p.options.Now, p.config.interval
+	fresh := wait.Backoff{Duration: minRetry, Factor: 2, Jitter: 0.1, Steps: math.MaxInt, Cap: min(interval, maxRetry)}
+	delays := fresh
 	for ctx.Err() == nil {
-		began := p.now()
-		ok := p.sweep(ctx)
-		took, delay := p.now().Sub(began), jittered(p.interval)
-		if ok {
-			backoff = p.backoff()
-			p.status.notePoll(p.now())
-			p.metrics.countPoll(ctx, p.store, "success")
-			p.rotations.forget(began)
-		} else if ctx.Err() == nil {
+		began := now()
+		ok := p.poll(ctx)
+		// The interval is up to a tenth shorter or longer, so that many watchers do not poll at once.
+		took, delay := now().Sub(began), wait.Jitter(interval/10*9, 2.0/9)
+		switch {
+		case ok:
+			delays = fresh
+			p.status.notePoll(now())
+			p.metrics.countPoll(ctx, p.config.Name, "success")
+		case ctx.Err() == nil:
 			// However long it took, it is repeated after maxRetry at the latest.
 			took = min(took, maxRetry)
-			delay = backoff.Step() - took
-			p.metrics.countPoll(ctx, p.store, "failure")
+			delay = delays.Step() - took
+			p.metrics.countPoll(ctx, p.config.Name, "failure")
 		}
-		p.rest(ctx, took, delay)
-	}
-}
-
-// rest waits until the next poll. Requested polls take at most half of the time, because the gap before them is as long as the last poll took.
-func (p *poller) rest(ctx context.Context, took, delay time.Duration) {
-	select {
-	case <-ctx.Done():
-		return
-	case <-time.After(max(minGap, took)):
-	}
-	took = 0
-	for poll := time.After(delay); ; {
+		// Requested polls take at most half of the time, because the gap before them is as long as the last poll took.
+		if !backoff.Sleep(ctx, max(minGap, took)) {
+			return
+		}
 		select {
 		case <-ctx.Done():
-			return
 		case <-p.requests:
-			return
-		case <-poll:
-			return
-		case <-p.rotation(took):
-			began := p.now()
-			p.readRoles(ctx, p.rotations.take())
-			took = p.now().Sub(began)
+		case <-time.After(delay):
 		}
 	}
 }
 
-// rotation returns a channel that is readable when a static role should have been rotated, but not before a gap as long as it took to read
-// the last ones. It is nil if no rotation is expected.
-func (p *poller) rotation(took time.Duration) <-chan time.Time {
-	at, ok := p.rotations.next()
-	if !ok {
-		return nil
+// poll reads everything that is polled. It returns false if something failed that a retry may fix.
+func (p *poller) poll(ctx context.Context) bool {
+	ok := true
+	whole := map[mountName]bool{}
+	for _, path := range slices.Concat(p.config.Poll.Mounts, p.config.Poll.DatabaseMounts, p.config.Poll.LDAPMounts) {
+		in, err := p.metadata.mounts.named(ctx, orDefault(p.config.Namespace, events.RootNamespace), path)
+		if err == nil {
+			whole[in.name()] = true
+			err = p.readMount(ctx, in)
+		}
+		ok = p.report(ctx, path, err) && ok
 	}
-	return time.After(max(at.Sub(p.now()), minGap, took))
+	if p.config.Poll.Referenced {
+		ok = p.report(ctx, referencedPaths, p.readReferences(ctx, whole)) && ok
+	}
+	return ok
 }
 
-// backoff returns the delays after failed polls.
-func (p *poller) backoff() wait.Backoff {
-	return wait.Backoff{Duration: minRetry, Factor: 2, Jitter: 0.1, Steps: math.MaxInt, Cap: min(p.interval, maxRetry)}
-}
-
-// jittered returns the interval, up to a tenth shorter or longer, so that many watchers do not poll at once.
-func jittered(interval time.Duration) time.Duration {
-	return wait.Jitter(interval/10*9, 2.0/9)
+// report records the result of reading the subject. It returns false if a retry may fix the error.
+func (p *poller) report(ctx context.Context, subject string, err error) bool {
+	if err == nil {
+		p.status.noteSuccess(ctx, subject)
+		return true
+	}
+	p.status.noteFailure(ctx, subject, err)
+	if errors.Is(err, errUnversioned) {
+		return true
+	}
+	p.status.noteFailedPoll()
+	return false
 }

@@ -8,47 +8,31 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
-
-	metricnoop "go.opentelemetry.io/otel/metric/noop"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-func TestPoller_PollsAtItsIntervalAndSoonAfterARequest(t *testing.T) {
-	m, err := newMetrics(metricnoop.NewMeterProvider().Meter(""))
-	if err != nil {
-		t.Fatal(err)
-	}
-	synctest.Test(t, func(t *testing.T) {
-		var polls atomic.Int64
-		p := &poller{
-			store: "main", interval: time.Minute, requests: newPollRequests(), status: newStatus(slog.New(slog.DiscardHandler), time.Now), metrics: m, now: time.Now,
-			sweep:     func(context.Context) bool { polls.Add(1); return true },
-			rotations: newRotations(nil, time.Now),
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan struct{})
-		go func() { defer close(ended); p.run(ctx) }()
-		want := func(n int64) {
-			t.Helper()
-			if got := polls.Load(); got != n {
-				t.Errorf("polled %d times, want %d", got, n)
+func TestAStoreIsPolledAtTheIntervalAndSoonAfterRequests(t *testing.T) {
+	store := newFakeStore(kv2)
+	store.say("secret/detailed-metadata?scan", http.StatusOK, scanned)
+	inBubble(t, pollSecret, store, nil, func(t *testing.T, r *rig) {
+		for _, step := range []struct {
+			wait  time.Duration
+			polls int
+		}{{wait: 50 * time.Second, polls: 1}, {wait: 20 * time.Second, polls: 2}, {wait: 10 * time.Second, polls: 2}} {
+			after(step.wait)
+			if got := store.times("secret/detailed-metadata?scan"); got != step.polls {
+				t.Errorf("polled %d times, want %d", got, step.polls)
 			}
 		}
-		after(50 * time.Second)
-		want(1)
-		after(20 * time.Second)
-		want(2)
-		p.requests.ask()
-		after(time.Second)
-		want(3)
-		if err := p.status.unpolled(); err != nil {
-			t.Errorf("it is not recorded: %v", err)
+		for range 100 {
+			r.feed.pipelines[0].intake.miss(t.Context(), dropped)
 		}
-		cancel()
-		<-ended
+		after(10 * time.Second)
+		if got := store.times("secret/detailed-metadata?scan"); got != 3 && got != 4 {
+			t.Errorf("polled %d times, want once more, or twice where it was asked for meanwhile", got)
+		}
 	})
 }
 
@@ -157,35 +141,6 @@ func TestAPartThatMayNotBeReadDoesNotMakeAFeedReady(t *testing.T) {
 	}
 }
 
-func TestPollsThatAreAskedForMeanwhileAreOne(t *testing.T) {
-	store := newFakeStore(kv2)
-	store.say("secret/detailed-metadata?scan", http.StatusOK, scanned)
-	inBubble(t, pollSecret, store, nil, func(t *testing.T, r *rig) {
-		after(10 * time.Second)
-		for range 100 {
-			r.feed.pipelines[0].intake.miss(t.Context(), dropped)
-		}
-		after(10 * time.Second)
-		if got := store.times("secret/detailed-metadata?scan"); got != 2 && got != 3 {
-			t.Errorf("polled %d times, want once more, or twice where it was asked for meanwhile", got)
-		}
-	})
-}
-
-func TestIntervalsAreNotAllTheSame(t *testing.T) {
-	gaps := map[time.Duration]bool{}
-	for range 100 {
-		gap := jittered(time.Minute)
-		if gap < 54*time.Second || gap > 66*time.Second {
-			t.Errorf("%v, want a tenth of a minute less or more at most", gap)
-		}
-		gaps[gap] = true
-	}
-	if len(gaps) < 50 {
-		t.Errorf("only %d different ones of 100", len(gaps))
-	}
-}
-
 // A request that is not answered takes until its timeout. If each path of a poll took that long, a poll would fail after most of an hour, and rest for
 // as long.
 func TestAStoreIsPolledSoonAfterAnOutage(t *testing.T) {
@@ -247,33 +202,22 @@ func TestAMountThatDoesNotAnswerHidesNoOther(t *testing.T) {
 
 // A poll may also take long and fail in the end.
 func TestAFailedPollIsRepeatedAfterMaxRetryHoweverLongItTook(t *testing.T) {
-	m, err := newMetrics(metricnoop.NewMeterProvider().Meter(""))
-	if err != nil {
-		t.Fatal(err)
-	}
-	synctest.Test(t, func(t *testing.T) {
-		polls := make(chan time.Time, 10)
-		p := &poller{
-			store: "main", interval: 6 * time.Hour, requests: newPollRequests(), status: newStatus(slog.New(slog.DiscardHandler), time.Now), metrics: m,
-			now: time.Now, rotations: newRotations(nil, time.Now),
+	store := newFakeStore(kv2)
+	var polls []time.Time
+	store.do("secret/detailed-metadata?scan", func(*http.Request) (int, string) {
+		<-time.After(time.Hour)
+		polls = append(polls, time.Now())
+		return 0, ""
+	})
+	inBubble(t, withToken+"{interval: 6h, mounts: [secret]}}]", store, nil, func(t *testing.T, r *rig) {
+		after(8 * time.Hour)
+		if len(polls) < 6 {
+			t.Fatalf("polled %d times in eight hours", len(polls))
 		}
-		p.sweep = func(context.Context) bool {
-			<-time.After(time.Hour)
-			polls <- time.Now()
-			return false
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan struct{})
-		go func() { defer close(ended); p.run(ctx) }()
-		before := <-polls
-		for range 5 {
-			at := <-polls
-			if gap := at.Sub(before) - time.Hour; gap > maxRetry {
+		for i, at := range polls[1:] {
+			if gap := at.Sub(polls[i]) - time.Hour; gap > maxRetry {
 				t.Errorf("repeated after %v, want %v at most", gap, maxRetry)
 			}
-			before = at
 		}
-		cancel()
-		<-ended
 	})
 }

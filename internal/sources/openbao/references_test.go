@@ -187,10 +187,10 @@ func TestReferencesAreListedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lists int
 		var err error
-		shared := newSharedReferences(func(context.Context) ([]Reference, error) {
+		shared := &sharedReferences{options: &Options{Now: time.Now, Referenced: func(context.Context) ([]Reference, error) {
 			lists++
 			return []Reference{{Server: fmt.Sprint(lists)}}, err
-		}, time.Now)
+		}}}
 		want := func(step, server string) {
 			t.Helper()
 			got, err := shared.list(t.Context(), time.Minute)
@@ -210,11 +210,5 @@ func TestReferencesAreListedAgain(t *testing.T) {
 		}
 		err = nil
 		want("after they could not be listed", "4")
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		shared.lock <- struct{}{}
-		if _, err := shared.list(ctx, time.Minute); !errors.Is(err, context.Canceled) {
-			t.Errorf("while another store lists them: got %v, want to end with the context", err)
-		}
 	})
 }

@@ -4,63 +4,57 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"maps"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 	"time"
 )
 
-// scanAgain is how long a refused kind of request is avoided and replaced by another one.
+// scanAgain is how long a mount is read in another way after the store refused one.
 const scanAgain = time.Hour
 
-// scanner reads the metadata of a whole mount, for many secrets per request, which OpenBao supports.
-type scanner struct {
-	origin origin
-	client *client
-	// tolerate reports whether a folder that cannot be read is skipped.
-	tolerate func(err error) bool
-	log      *slog.Logger
-	// after has the times at which refused kinds of requests are tried again.
-	after map[scanRequest]time.Time
-}
-
-// scanRequest is a kind of request about a mount.
-type scanRequest struct {
-	in  engineMount
-	how scanHow
-	// folder is set for scanFolder.
-	folder string
-}
-
-// scanHow is how secrets are requested.
-type scanHow int
-
+// The ways to read a KV v2 mount, in the order in which they are tried.
 const (
-	scanMount  scanHow = iota // all scans of a mount
-	scanFolder                // the scan of one folder and of the folders below it
-	listMount                 // all lists of a mount
+	scanMount   = iota // the metadata of all secrets in one answer
+	listDetails        // the metadata of the secrets in each folder, in one answer or page by page
+	listNames          // the names in each folder, and the metadata of each secret
 )
 
-func newScanner(g origin, c *client, tolerate func(error) bool, log *slog.Logger) *scanner {
-	return &scanner{origin: g, client: c, tolerate: tolerate, log: log, after: map[scanRequest]time.Time{}}
+// scanWay is the first way that a store has not refused for a mount.
+type scanWay struct {
+	way   int
+	until time.Time // then all of them are tried again
+	// large has the folders that are listed page by page. It is nil if none is scanned.
+	large map[string]bool
 }
 
-// scan calls found for each secret of the mount. It returns errNoScan if the mount has to be read in another way.
-func (s *scanner) scan(ctx context.Context, in engineMount, found func(Observation)) error {
-	now := s.client.now()
-	maps.DeleteFunc(s.after, func(_ scanRequest, again time.Time) bool { return !now.Before(again) })
-	run := mountScan{scanner: s, in: in, found: found, folders: []string{""}}
-	return run.run(ctx)
+// readSecrets reads the secrets of a KV v2 mount in the first way that the store supports and the token's policy allows. Only OpenBao has the first two.
+func (p *poller) readSecrets(ctx context.Context, in engineMount, missing pathSet, skipped *skips) error {
+	way, now := scanMount, p.options.Now()
+	if last := p.ways[in.name()]; now.Before(last.until) {
+		way = last.way
+	}
+	for ; way < listNames; way++ {
+		scan := p.scanMount
+		if way == listDetails {
+			scan = p.listDetails
+		}
+		err := scan(ctx, in, missing, skipped)
+		if err == nil || !unscannable(err) {
+			return err
+		}
+		next := scanWay{way: way + 1, until: now.Add(scanAgain)}
+		if way == scanMount && errors.Is(err, errTooLong) {
+			next.large = map[string]bool{"": true}
+		}
+		p.ways[in.name()] = next
+	}
+	return p.readListed(ctx, in, "metadata", "", missing, skipped)
 }
 
-// refused reports whether the store has refused such a request within scanAgain.
-func (s *scanner) refused(r scanRequest) bool { return s.client.now().Before(s.after[r]) }
-
-// refuse records that the store has refused such a request.
-func (s *scanner) refuse(r scanRequest) { s.after[r] = s.client.now().Add(scanAgain) }
-
-// unscannable reports whether the error means that the store does not support such a request, or that the token's policy does not allow it.
+// unscannable reports whether the error means that the store does not support such a request, that the token's policy does not allow it, or that
+// the answer is too long.
 func unscannable(err error) bool {
 	switch code(err) {
 	case http.StatusForbidden, http.StatusMethodNotAllowed, http.StatusBadRequest:
@@ -69,107 +63,84 @@ func unscannable(err error) bool {
 	return errors.Is(err, errNotThere) || errors.Is(err, errAnswer) || errors.Is(err, errTooLong)
 }
 
-// mountScan reads a mount once. The mount is scanned in one request. If the answer is too large, each of its folders is scanned, and a folder that
-// is itself too large is listed page by page. So no more than maxScanned secrets are held at a time.
-type mountScan struct {
-	*scanner
-	in    engineMount
-	found func(Observation)
-	// folders has the folders that are still to be read.
-	folders []string
-	pages   pager
-	listed  int
-	// malformed is the first error about a single secret.
-	malformed error
-}
-
-func (s *mountScan) run(ctx context.Context) error {
-	for len(s.folders) > 0 {
-		folder := s.folders[len(s.folders)-1]
-		s.folders = s.folders[:len(s.folders)-1]
-		err := s.readAtOnce(ctx, folder)
-		if errors.Is(err, errNoScan) {
-			err = s.readPages(ctx, folder)
-		}
-		if err != nil && (folder == "" || errors.Is(err, errTooMany) || !s.tolerate(err)) {
-			return err
-		}
-	}
-	return s.malformed
-}
-
-// readAtOnce reads a folder and the folders below it. It returns errNoScan if one request is not enough.
-func (s *mountScan) readAtOnce(ctx context.Context, folder string) error {
-	mount, this := scanRequest{in: s.in, how: scanMount}, scanRequest{s.in, scanFolder, folder}
-	if s.refused(mount) || s.refused(this) {
-		return errNoScan
-	}
-	secrets, got, err := s.client.scan(ctx, s.in, folder)
+func (p *poller) scanMount(ctx context.Context, in engineMount, missing pathSet, _ *skips) error {
+	secrets, got, err := p.metadata.client.details(ctx, in, "", url.Values{"scan": {"true"}})
 	switch {
 	case errors.Is(err, errNotThere) && !got.warned:
-		// The folder is empty.
-		return nil
-	case errors.Is(err, errTooLong) || err != nil && unscannable(err) && folder != "":
-		s.refuse(this)
-		return errNoScan
-	case err != nil && unscannable(err):
-		s.refuse(mount)
-		s.log.InfoContext(ctx, "mount cannot be scanned, listing it instead", "mount", s.in.path)
-		return errNoScan
+		return nil // The mount is empty.
 	case err != nil:
 		return err
 	}
-	s.observe(folder, secrets, got)
+	p.observeAll(ctx, in, "", secrets, got, missing)
 	return nil
 }
 
-// readPages reads a folder page by page, and queues the folders in it to be read later. It returns errNoScan if the mount has no such list.
-func (s *mountScan) readPages(ctx context.Context, folder string) error {
-	mount := scanRequest{in: s.in, how: listMount}
-	if s.refused(mount) {
-		return errNoScan
-	}
-	var secrets []scannedSecret
-	var got reply
-	err := s.pages.each(func(after string) (names []string, err error) {
-		secrets, got, err = s.client.details(ctx, s.in, folder, pageAfter(after))
+// listDetails holds at most maxScanned secrets, or a page of them, at a time.
+func (p *poller) listDetails(ctx context.Context, in engineMount, missing pathSet, skipped *skips) error {
+	large := p.ways[in.name()].large
+	list := func(folder, after string) (names []string, err error) {
+		if large != nil && after == "" && !large[folder] {
+			secrets, got, err := p.metadata.client.details(ctx, in, folder, url.Values{"scan": {"true"}})
+			if err == nil {
+				p.observeAll(ctx, in, folder, secrets, got, missing)
+			}
+			if err == nil || !unscannable(err) {
+				return nil, err
+			}
+			large[folder] = true
+		}
+		secrets, got, err := p.metadata.client.details(ctx, in, folder, pageAfter(after))
+		switch {
+		case errors.Is(err, errNotThere) && folder+after != "":
+			return nil, nil // There are no more names, or the folder no longer exists.
+		case err != nil:
+			return nil, err
+		}
 		for _, one := range secrets {
 			names = append(names, one.path)
 		}
-		if errors.Is(err, errNotThere) && folder+after != "" {
-			err = nil // There are no more names, or the folder no longer exists.
-		}
-		return names, err
-	}, func(names []string) error {
-		s.observe(folder, secrets, got)
-		for _, name := range names {
-			if strings.HasSuffix(name, "/") {
-				s.folders = append(s.folders, folder+name)
-			}
-		}
-		if s.listed++; s.listed+len(s.folders) > maxFolders {
-			return fmt.Errorf("%s: %w", s.in.path, errTooMany)
-		}
-		return nil
-	})
-	if err != nil && s.listed == 0 && unscannable(err) {
-		s.refuse(mount)
-		return errNoScan
+		p.observeAll(ctx, in, folder, secrets, got, missing)
+		return names, nil
 	}
-	return err
+	return walk(in, list, func(string) error { return nil }, skipped.tolerate)
 }
 
-// observe reports the secrets in an answer about a folder.
-func (s *mountScan) observe(folder string, secrets []scannedSecret, got reply) {
+// observeAll observes the secrets in an answer about a folder, and removes them from missing. One with malformed metadata is to be read alone.
+func (p *poller) observeAll(ctx context.Context, in engineMount, folder string, secrets []scannedSecret, got reply, missing pathSet) {
 	for _, one := range secrets {
+		path := folder + one.path
 		switch {
-		case strings.HasSuffix(one.path, "/"):
-		case one.ok:
-			o := s.origin.ofReply(s.in, folder+one.path, got)
+		case strings.HasSuffix(path, "/"):
+		case !one.ok:
+			missing[path] = struct{}{}
+		case one.state != Gone:
+			delete(missing, path)
+			o := p.metadata.origin.ofReply(in, path, got)
 			o.Version, o.State, o.At = one.version, one.state, one.at
-			s.found(o)
-		case s.malformed == nil:
-			s.malformed = fmt.Errorf("metadata in %s: %w", s.in.path, errAnswer)
+			p.outlet.emit(ctx, o)
 		}
 	}
+}
+
+// readListed reads what is listed below a path of a mount's API, and removes it from missing. The names that are listed have the prefix in paths.
+func (p *poller) readListed(ctx context.Context, in engineMount, below, prefix string, missing pathSet, skipped *skips) error {
+	var paths []string
+	err := walk(in, func(folder, after string) ([]string, error) {
+		return p.metadata.client.list(ctx, in.namespace, in.path+"/"+below+"/"+folder, after)
+	}, func(name string) error {
+		if len(paths) == maxSecrets {
+			return fmt.Errorf("%s: %w", in.path, errTooMany)
+		}
+		paths = append(paths, prefix+name)
+		delete(missing, prefix+name)
+		return nil
+	}, skipped.tolerate)
+	if err != nil {
+		return err
+	}
+	errs := p.readEach(ctx, paths, p.observe(ctx, in))
+	if len(errs) > 0 && !slices.Contains(errs, nil) {
+		return errs[0]
+	}
+	return skipped.rest(errs)
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
+	"math"
+	"net/http"
 	"sync"
 	"time"
 
@@ -18,6 +21,13 @@ const (
 	minLogin = 10 * time.Second
 	// tokenTimeout bounds a login, a renewal and a lookup of the token.
 	tokenTimeout = 15 * time.Second
+	// minRenewal and maxRenewal bound the time to the next renewal.
+	minRenewal = time.Second
+	maxRenewal = 24 * time.Hour
+	// idleRenewal is how often the token is read if it needs no renewal, because its file can be replaced.
+	idleRenewal = time.Minute
+	// renewalJitter spreads the renewals of tokens that were issued at the same time.
+	renewalJitter = 0.1
 )
 
 // session holds a token of a store and keeps it valid.
@@ -29,15 +39,12 @@ type session struct {
 
 	mu         sync.Mutex // held during a login, so that there is only one
 	token      string
-	renewal    renewal
-	inspected  bool // a given token was looked up, or may not look itself up
+	initial    time.Duration // the token's time to live when it was new
+	renewAt    time.Time     // zero: never
+	inspected  bool          // a given token was looked up, or may not look itself up
 	loginTried time.Time
 	refused    loginFailures
 	logged     string // the kind of the last failure that was logged
-}
-
-func newSession(auth authConfig, requests *api.Client, now func() time.Time, log *slog.Logger) *session {
-	return &session{auth: auth, requests: requests, now: now, log: log}
 }
 
 // run renews the token in time, until ctx is done.
@@ -65,7 +72,10 @@ func (s *session) replaceRefused(ctx context.Context, token string) bool {
 	if s.auth.logsIn() && s.token == token {
 		// A store refuses a token that has expired, and a request that the token's policy does not allow. The lookup distinguishes
 		// the two, unless the policy denies that too. Then a login is tried, but not too often.
-		if s.now().Sub(s.loginTried) < minLogin || s.alive(ctx) {
+		if s.now().Sub(s.loginTried) < minLogin {
+			return false
+		}
+		if _, err := s.lookUp(ctx); err == nil {
 			return false
 		}
 		s.token = ""
@@ -104,22 +114,30 @@ func (s *session) logIn(ctx context.Context) error {
 	s.loginTried = s.now()
 	limited, cancel := context.WithTimeout(ctx, tokenTimeout)
 	defer cancel()
-	granted, err := login(limited, s.requests, path, data)
+	granted, err := s.requests.Logical().WriteWithContext(limited, path, data)
+	switch {
+	case err != nil:
+		err = plain(err)
+	case granted == nil || granted.Auth == nil || granted.Auth.ClientToken == "":
+		err = errAnswer
+	}
 	if err != nil {
+		err = fmt.Errorf("logging in at %s: %w", path, err)
 		if ctx.Err() == nil {
 			s.refused.note(data, err, s.auth.AppRole != nil, s.now())
 		}
 		return err
 	}
 	s.refused = loginFailures{}
-	s.token, s.renewal = granted.ClientToken, newRenewal(seconds(granted.LeaseDuration), s.now())
+	s.token = granted.Auth.ClientToken
+	s.startRenewals(seconds(granted.Auth.LeaseDuration))
 	return nil
 }
 
 // inspect schedules the renewal of a given token. A token that may not look itself up is left alone; if the store does not answer, keep tries
 // again.
 func (s *session) inspect(ctx context.Context) {
-	s.renewal = renewal{}
+	s.startRenewals(0)
 	looked, err := s.lookUp(ctx)
 	if err != nil {
 		s.inspected = final(plain(err))
@@ -127,16 +145,9 @@ func (s *session) inspect(ctx context.Context) {
 	}
 	s.inspected = true
 	ttl, err := looked.TokenTTL()
-	renewable, _ := looked.TokenIsRenewable()
-	if err == nil && renewable {
-		s.renewal = newRenewal(ttl, s.now())
+	if renewable, _ := looked.TokenIsRenewable(); err == nil && renewable {
+		s.startRenewals(ttl)
 	}
-}
-
-// alive reports whether the token is known to be valid.
-func (s *session) alive(ctx context.Context) bool {
-	_, err := s.lookUp(ctx)
-	return err == nil
 }
 
 func (s *session) lookUp(ctx context.Context) (*api.Secret, error) {
@@ -156,21 +167,27 @@ func (s *session) authorized() *api.Client {
 func (s *session) keep(ctx context.Context) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.renew(ctx); err != nil && ctx.Err() == nil {
+	err := s.renew(ctx)
+	switch {
+	case err != nil && ctx.Err() == nil:
 		if s.logged != kind(err) {
 			s.logged = kind(err)
 			s.log.WarnContext(ctx, "store token not renewed", "err", err)
 		}
 		return wait.Jitter(minLogin, renewalJitter)
-	}
-	s.logged = ""
-	if !s.auth.logsIn() && !s.inspected {
+	case !s.auth.logsIn() && !s.inspected:
+		s.logged = ""
 		return wait.Jitter(minLogin, renewalJitter)
 	}
-	return s.renewal.next(s.now())
+	s.logged = ""
+	if s.renewAt.IsZero() {
+		return idleRenewal
+	}
+	return max(s.renewAt.Sub(s.now()), minRenewal)
 }
 
-// renew renews the token if its renewal is due. If that fails, or extends the token too little, it logs in again if it can.
+// renew renews the token if its renewal is due. If that fails, or extends the token so little that it will soon reach its maximum lifetime, it logs
+// in again if it can.
 func (s *session) renew(ctx context.Context) error {
 	if _, err := s.obtain(ctx); err != nil {
 		return err
@@ -178,7 +195,7 @@ func (s *session) renew(ctx context.Context) error {
 	if !s.auth.logsIn() && !s.inspected {
 		s.inspect(ctx)
 	}
-	if !s.renewal.due(s.now()) {
+	if s.renewAt.IsZero() || s.now().Before(s.renewAt) {
 		return nil
 	}
 	limited, cancel := context.WithTimeout(ctx, tokenTimeout)
@@ -186,8 +203,8 @@ func (s *session) renew(ctx context.Context) error {
 	renewed, err := s.authorized().Auth().Token().RenewSelfWithContext(limited, 0)
 	if err == nil && renewed != nil && renewed.Auth != nil {
 		ttl := seconds(renewed.Auth.LeaseDuration)
-		s.renewal.extend(ttl, s.now())
-		if !s.auth.logsIn() || !s.renewal.exhausted(ttl) {
+		s.renewAt = renewalOf(ttl, s.now())
+		if !s.auth.logsIn() || ttl >= s.initial/2 {
 			return nil
 		}
 	}
@@ -200,48 +217,63 @@ func (s *session) renew(ctx context.Context) error {
 	return fmt.Errorf("renewing the token: %w", plain(err))
 }
 
+// startRenewals schedules the first renewal of a new token. A time to live of zero means that it does not expire.
+func (s *session) startRenewals(ttl time.Duration) {
+	s.initial, s.renewAt = ttl, renewalOf(ttl, s.now())
+}
+
+// renewalOf returns when a token is to be renewed: after two thirds of its time to live, or a little later. It is zero if the token does not expire.
+func renewalOf(ttl time.Duration, now time.Time) time.Time {
+	if ttl <= 0 {
+		return time.Time{}
+	}
+	return now.Add(min(max(wait.Jitter(ttl/3*2, renewalJitter), minRenewal), maxRenewal))
+}
+
 func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
 
 const (
-	// minRenewal and maxRenewal bound the time to the next renewal.
-	minRenewal = time.Second
-	maxRenewal = 24 * time.Hour
-	// idleRenewal is how often the token is read if it needs no renewal, because its file can be replaced.
-	idleRenewal = time.Minute
-	// renewalJitter spreads the renewals of tokens that were issued at the same time.
-	renewalJitter = 0.1
+	// maxLoginDelay is the maximum delay after a login that failed.
+	maxLoginDelay = time.Minute
+	// maxRefusedDelay is the maximum delay after an AppRole login that the store refused. Five refused logins lock the role for 15 minutes, and the
+	// count is reset after 15 minutes without one, so the delay exceeds that after at most four.
+	maxRefusedDelay = 16 * time.Minute
+	// unansweredDelay is the delay after a login to which the store gave no verdict.
+	unansweredDelay = time.Second
 )
 
-// renewal schedules the renewals of one token. The zero value is for a token that needs none.
-type renewal struct {
-	initial time.Duration // the time to live when the token was new
-	at      time.Time     // zero: never
+// loginFailures spaces logins that fail. The zero loginFailures has none.
+type loginFailures struct {
+	sent    map[string]any // the credentials of the last failure
+	err     error
+	again   time.Time
+	backoff wait.Backoff
 }
 
-// newRenewal returns the schedule of a new token. A time to live of zero means that the token does not expire.
-func newRenewal(ttl time.Duration, now time.Time) renewal {
-	r := renewal{initial: ttl}
-	r.extend(ttl, now)
-	return r
-}
-
-// extend schedules the next renewal after two thirds of the time to live, or a little later.
-func (r *renewal) extend(ttl time.Duration, now time.Time) {
-	r.at = time.Time{}
-	if ttl > 0 {
-		r.at = now.Add(min(max(wait.Jitter(ttl/3*2, renewalJitter), minRenewal), maxRenewal))
+// recent returns the last failure if it is too early to log in again with these credentials, and otherwise nil. Other credentials may be used at
+// once, because they may be right.
+func (f *loginFailures) recent(sent map[string]any, now time.Time) error {
+	if f.err == nil || !now.Before(f.again) || !maps.Equal(f.sent, sent) {
+		return nil
 	}
+	return f.err
 }
 
-func (r *renewal) due(now time.Time) bool { return !r.at.IsZero() && !now.Before(r.at) }
-
-// exhausted reports whether a renewal extended the token so little that it will soon reach its maximum lifetime.
-func (r *renewal) exhausted(ttl time.Duration) bool { return ttl < r.initial/2 }
-
-// next returns the time until the token must be looked at again.
-func (r *renewal) next(now time.Time) time.Duration {
-	if r.at.IsZero() {
-		return idleRenewal
+// note records a failure. locks means that the store locks credentials that it refuses too often.
+func (f *loginFailures) note(sent map[string]any, err error, locks bool, now time.Time) {
+	if f.err == nil || !maps.Equal(f.sent, sent) {
+		*f = loginFailures{sent: sent, backoff: wait.Backoff{Duration: minLogin, Factor: 6, Jitter: 0.1, Steps: math.MaxInt, Cap: maxLoginDelay}}
+		if locks {
+			f.backoff.Cap = maxRefusedDelay
+		}
 	}
-	return max(r.at.Sub(now), minRenewal)
+	f.err = err
+	switch answered := code(err); {
+	case rejected(answered):
+		f.again = now.Add(f.backoff.Step())
+	case answered >= http.StatusBadRequest && answered < http.StatusInternalServerError:
+		f.again = now.Add(minLogin) // A rate limit, for example. The credentials were not judged, so nothing is locked.
+	default:
+		f.again = now.Add(unansweredDelay)
+	}
 }

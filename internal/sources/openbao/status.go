@@ -5,18 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// errNotPolled means that the first poll of a store has not ended.
-var errNotPolled = errors.New("not polled yet")
-
 const (
 	// maxMountFailures is the maximum number of mounts whose failures are remembered and logged within mountFailureAge, for audit lines and for
-	// references separately. Whoever can send lines or write ExternalSecrets can invent mounts.
+	// references separately. Anyone who can send lines or write ExternalSecrets can invent mounts.
 	maxMountFailures = 256
 	mountFailureAge  = time.Hour
 	// auditedPaths is the subject of failures to read what the audit log names.
@@ -25,22 +23,35 @@ const (
 	referencedPaths = "referenced paths"
 )
 
+// auditedIn returns the subject of failures to read what the audit log names in a mount.
+func auditedIn(mount string) string { return auditedPaths + " of " + mount }
+
+// oneSegment escapes the path of a mount for use as one segment of another.
+var oneSegment = strings.NewReplacer("%", "%25", "/", "%2F")
+
+// partOf returns the subject of failures to read a part of a mount. No two mounts have the same.
+func partOf(name mountName) string {
+	return "part of " + childNamespace(name.namespace, oneSegment.Replace(name.mount))
+}
+
+// named has the times at which failures of mounts that others name were noted, by subject.
+type named map[string]time.Time
+
 // status is the health of a store. It logs each failure once, and the gauges report it.
 type status struct {
 	log *slog.Logger
 	now func() time.Time
 
-	mu         sync.Mutex
-	failures   map[string][]error   // by subject, until reading it works again
-	audited    map[string]time.Time // when the failures of mounts in audit lines were noted, by subject
-	referenced map[string]time.Time // when the failures of mounts in references were noted, by subject
-	tried      bool                 // a poll was complete, or a part of one failed
-	polledAt   time.Time            // zero before the first complete poll
-	lineAt     time.Time            // of the last audit line, or of expectLines before the first one
+	mu                  sync.Mutex
+	failures            map[string][]error // by subject, until reading it works again
+	audited, referenced named
+	tried               bool      // a poll was complete, or a part of one failed
+	polledAt            time.Time // zero before the first complete poll
+	lineAt              time.Time // of the last audit line; before the first one, of the start if lines are expected
 }
 
 func newStatus(log *slog.Logger, now func() time.Time) *status {
-	return &status{log: log, now: now, failures: map[string][]error{}, audited: map[string]time.Time{}, referenced: map[string]time.Time{}}
+	return &status{log: log, now: now, failures: map[string][]error{}, audited: named{}, referenced: named{}}
 }
 
 // noteFailure records that reading the subject failed, with one error or several. It logs the errors of each kind that was not among the last ones.
@@ -60,25 +71,15 @@ func (s *status) noteFailure(ctx context.Context, subject string, errs ...error)
 	}
 }
 
-// noteAuditFailure is noteFailure for a mount that an audit line names. It ignores the failure if there are too many.
-func (s *status) noteAuditFailure(ctx context.Context, mount string, err error) {
-	if subject := auditedIn(mount); s.remember(s.audited, subject) {
-		s.noteFailure(ctx, subject, err)
-	}
-}
-
-// noteReferenceFailure is noteFailure for a mount that a reference names. It ignores the failure if there are too many.
-func (s *status) noteReferenceFailure(ctx context.Context, subject string, errs ...error) {
-	if s.remember(s.referenced, subject) {
+// noteNamedFailure is noteFailure for a mount that an audit line or a reference names. It ignores the failure if there are too many among them.
+func (s *status) noteNamedFailure(ctx context.Context, among named, subject string, errs ...error) {
+	if s.remember(among, subject) {
 		s.noteFailure(ctx, subject, errs...)
 	}
 }
 
-func auditedIn(mount string) string { return auditedPaths + " of " + mount }
-
-// remember reports whether there is room for the failure of a mount among those that are named in the same way. It makes room by forgetting old
-// ones.
-func (s *status) remember(among map[string]time.Time, subject string) bool {
+// remember reports whether there is room for the subject. It makes room by forgetting old ones.
+func (s *status) remember(among named, subject string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, known := among[subject]; !known && len(among) >= maxMountFailures {
@@ -123,26 +124,22 @@ func (s *status) noteFailedPoll() {
 	s.tried = true
 }
 
-// expectLines records that audit lines may arrive from now on. If none ever does, the store has been silent since then.
-func (s *status) expectLines() { s.noteLine(s.now()) }
-
-// noteLine records that an audit line arrived.
+// noteLine records that an audit line arrived, or that lines may arrive from now on.
 func (s *status) noteLine(at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lineAt = at
 }
 
-// lastSeen returns the times of the last complete poll, or zero if there was none, and of the last audit line. Before the first line, that is the
-// time of expectLines, or zero if none is expected.
+// lastSeen returns the times of the last complete poll and of the last line, or zero.
 func (s *status) lastSeen() (polledAt, lineAt time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.polledAt, s.lineAt
 }
 
-// unpolled returns nil once a poll was complete, or once the first one has failed because of the store. Otherwise it returns an error that says
-// what is missing, such as the permission to list the references. Later, a missing permission is only logged.
+// unpolled returns nil after a poll was complete, or after the first one failed because of the store. Otherwise it returns an error that says what is
+// missing, such as the permission to list the references. Later, a missing permission is only logged.
 func (s *status) unpolled() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

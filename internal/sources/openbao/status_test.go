@@ -14,7 +14,7 @@ func TestStatus_MountsInAuditLinesHideNothing(t *testing.T) {
 	s := newStatus(log.Logger(), func() time.Time { return now })
 	forge := func(prefix string) {
 		for n := range 2 * maxMountFailures {
-			s.noteAuditFailure(t.Context(), fmt.Sprintf("%s-%d", prefix, n), errNoMount)
+			s.noteNamedFailure(t.Context(), s.audited, auditedIn(fmt.Sprintf("%s-%d", prefix, n)), errNoMount)
 		}
 	}
 	logged := func(text string) int { return strings.Count(log.String(), text) }
@@ -53,10 +53,10 @@ func TestStatus_MountsInAuditLinesTakeNoRoomOfThoseInReferences(t *testing.T) {
 	log := &testkit.Log{}
 	s := newStatus(log.Logger(), time.Now)
 	for n := range 2 * maxMountFailures {
-		s.noteAuditFailure(t.Context(), fmt.Sprintf("forged-%d", n), errNoMount)
+		s.noteNamedFailure(t.Context(), s.audited, auditedIn(fmt.Sprintf("forged-%d", n)), errNoMount)
 	}
 	for n := range 2 * maxMountFailures {
-		s.noteReferenceFailure(t.Context(), fmt.Sprintf("part of %d", n), errNoMount)
+		s.noteNamedFailure(t.Context(), s.referenced, fmt.Sprintf("part of %d", n), errNoMount)
 	}
 	audited, referenced := strings.Count(log.String(), "of forged-"), strings.Count(log.String(), "part of ")
 	if audited != maxMountFailures || referenced != maxMountFailures || len(s.failures) != 2*maxMountFailures {

@@ -178,7 +178,7 @@ func TestEachChangeOfARealStoreIsSeenInTheFileThatALogShipperPosts(t *testing.T)
 		if at := got.At; at.IsZero() || at.After(time.Now()) {
 			t.Errorf("%s: at %v", step.name, at)
 		}
-		got.Request, got.At, got.ReadAt, got.Received = "", time.Time{}, time.Time{}, time.Time{}
+		got.Request, got.At, got.ReadAt, got.Received, got.PolledBefore = "", time.Time{}, time.Time{}, time.Time{}, time.Time{}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", step.name, diff)
 		}

@@ -1,7 +1,6 @@
 package openbao
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -10,46 +9,13 @@ import (
 	"strings"
 )
 
-// The bounds of a mount whose secrets are read one by one. The bound of folders also applies to a mount that is scanned in parts, where each page
-// of a folder counts as one.
+// The bounds of a mount that is not scanned in one request. Each page of a folder counts as a folder.
 const (
 	maxFolders = 10_000
 	maxSecrets = 100_000
+	// listPage is how many names of a folder are requested at a time. OpenBao reads all names of the folder for each page, so pages are long.
+	listPage = 5000
 )
-
-// walk lists the folders of a mount below a path of its API, such as metadata, and returns the paths of the secrets or roles in them. tolerate
-// reports whether a folder that cannot be listed is skipped.
-func walk(ctx context.Context, c *client, in engineMount, below string, tolerate func(error) bool) ([]string, error) {
-	folders, paths, listed := []string{""}, []string(nil), 0
-	var pages pager
-	for len(folders) > 0 {
-		folder := folders[len(folders)-1]
-		folders = folders[:len(folders)-1]
-		list := func(after string) ([]string, error) {
-			return c.list(ctx, in.namespace, in.path+"/"+below+"/"+folder, after)
-		}
-		err := pages.each(list, func(names []string) error {
-			for _, name := range names {
-				if strings.HasSuffix(name, "/") {
-					folders = append(folders, folder+name)
-				} else {
-					paths = append(paths, folder+name)
-				}
-			}
-			if listed++; listed+len(folders) > maxFolders || len(paths) > maxSecrets {
-				return fmt.Errorf("%s: %w", in.path, errTooMany)
-			}
-			return nil
-		})
-		if err != nil && (folder == "" || errors.Is(err, errTooMany) || !tolerate(err)) {
-			return nil, err
-		}
-	}
-	return paths, nil
-}
-
-// listPage is how many names of a folder are requested at a time. OpenBao reads all names of the folder for each page, so pages are long.
-const listPage = 5000
 
 // pageAfter returns the parameters of a request for at most listPage names in a folder that come after the given one. Vault ignores all parameters
 // except list, and answers with all names.
@@ -59,6 +25,34 @@ func pageAfter(name string) url.Values {
 		query.Set("after", name)
 	}
 	return query
+}
+
+// walk lists the folders of a mount page by page, and calls found with the path of each secret or role in them. tolerate reports whether a folder
+// that cannot be listed is skipped.
+func walk(in engineMount, list func(folder, after string) ([]string, error), found func(path string) error, tolerate func(error) bool) error {
+	folders, listed := []string{""}, 0
+	var pages pager
+	for len(folders) > 0 {
+		folder := folders[len(folders)-1]
+		folders = folders[:len(folders)-1]
+		err := pages.each(func(after string) ([]string, error) { return list(folder, after) }, func(names []string) error {
+			for _, name := range names {
+				if strings.HasSuffix(name, "/") {
+					folders = append(folders, folder+name)
+				} else if err := found(folder + name); err != nil {
+					return err
+				}
+			}
+			if listed++; listed+len(folders) > maxFolders {
+				return fmt.Errorf("%s: %w", in.path, errTooMany)
+			}
+			return nil
+		})
+		if err != nil && (folder == "" || errors.Is(err, errTooMany) || !tolerate(err)) {
+			return err
+		}
+	}
+	return nil
 }
 
 // pager reads folders page by page.

@@ -3,60 +3,9 @@ package openbao
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"errors"
 	"io"
-	"net/http"
 )
-
-// maxAgain is the maximum number of lines in a batch that is to be sent again: what was taken of it must still be known then.
-const maxAgain = maxRecent
-
-// batch takes the lines of one body. An audit device posts one line, for which its store waits. A log shipper posts many, and sends them again if the
-// answer says so.
-type batch struct {
-	to    *intake
-	lines int
-	// full says that a line was not taken, nor any after it, and that the body is to be sent again.
-	full bool
-	// skipped says that the body was too long, or that a line was that may have been a change.
-	skipped bool
-}
-
-// read takes the lines of a body.
-func (b *batch) read(ctx context.Context, body io.Reader) error {
-	take := func(line []byte) { b.take(ctx, line) }
-	skip := func(head []byte) { b.skipped = b.to.skip(ctx, head) || b.skipped }
-	rest, err := readLines(body, maxLine, take, skip)
-	_, tooLong := errors.AsType[*http.MaxBytesError](err)
-	switch {
-	case tooLong && len(rest) > 0:
-		b.to.skip(ctx, rest)
-	case tooLong:
-	case err != nil:
-		return err
-	case len(rest) > 0:
-		take(rest)
-	}
-	if b.full && b.lines == 1 {
-		b.full = false
-		b.to.miss(ctx, dropped)
-	}
-	b.skipped = b.skipped || tooLong
-	return nil
-}
-
-// take takes one line. If there is no room for it, a body of few lines is to be sent again.
-func (b *batch) take(ctx context.Context, line []byte) {
-	b.lines++
-	switch {
-	case b.full || b.to.take(ctx, line):
-	case b.lines <= maxAgain:
-		b.full = true
-	default:
-		b.to.miss(ctx, dropped)
-	}
-}
 
 const (
 	// maxLine is the maximum length of a line, in bytes. Longer lines are skipped while they are read. Lines about writes of secrets are shorter.

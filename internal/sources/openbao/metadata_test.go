@@ -10,6 +10,69 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
+func TestTheStateThatMetadataTells(t *testing.T) {
+	now := at(t, "2026-11-20T12:00:00Z")
+	created, past, future := instant(at(t, "2026-11-20T11:00:00Z")), instant(at(t, "2026-11-20T11:30:00Z")), instant(at(t, "2026-11-20T12:00:01Z"))
+	of := func(change func(*metadata)) *metadata {
+		m := &metadata{CurrentVersion: 2}
+		m.Versions = map[string]struct {
+			CreatedTime  instant `json:"created_time"`
+			DeletionTime instant `json:"deletion_time"`
+			Destroyed    bool    `json:"destroyed"`
+		}{"1": {CreatedTime: created, DeletionTime: past, Destroyed: true}, "2": {CreatedTime: created}}
+		change(m)
+		return m
+	}
+	current := func(deleted instant, destroyed bool) func(*metadata) {
+		return func(m *metadata) {
+			v := m.Versions["2"]
+			v.DeletionTime, v.Destroyed = deleted, destroyed
+			m.Versions["2"] = v
+		}
+	}
+	tests := []struct {
+		name     string
+		metadata *metadata
+		version  int64
+		state    State
+		at       instant
+		bad      bool
+	}{
+		{name: "a version that is there", metadata: of(func(*metadata) {}), version: 2, state: Live, at: created},
+		{name: "a deletion that is ahead", metadata: of(current(future, false)), version: 2, state: Live, at: created},
+		{name: "a deletion", metadata: of(current(past, false)), version: 2, state: Deleted, at: past},
+		{name: "a deletion just now", metadata: of(current(instant(now), false)), version: 2, state: Deleted, at: instant(now)},
+		{name: "destroyed after it was deleted", metadata: of(current(past, true)), version: 2, state: Destroyed},
+		{name: "never written", metadata: of(func(m *metadata) { m.CurrentVersion = 0 }), state: Gone},
+		{name: "a version that is not among the versions", metadata: of(func(m *metadata) { m.CurrentVersion = 3 }), bad: true},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			version, state, at, ok := test.metadata.state(now)
+			if ok == test.bad {
+				t.Fatalf("%v", ok)
+			}
+			if !test.bad && (version != test.version || state != test.state || !at.Equal(time.Time(test.at))) {
+				t.Errorf("version %d is %v at %v, want version %d %v at %v", version, state, at, test.version, test.state, time.Time(test.at))
+			}
+		})
+	}
+}
+
+func TestATimeThatNoClockShowsIsNone(t *testing.T) {
+	for text, want := range map[string]bool{
+		`"2026-11-20T12:00:00.5+01:00"`: true, `"1970-01-01T00:00:00Z"`: true, `"2199-12-31T23:59:59Z"`: true,
+		`"1969-12-31T23:59:59Z"`: false, `"1970-01-01T00:00:00+00:01"`: false, `"1600-01-01T00:00:00Z"`: false, `"0001-01-01T00:00:00Z"`: false,
+		`"0000-01-01T00:00:00+23:59"`: false, `"2200-01-01T00:00:00Z"`: false, `"9999-12-31T23:59:59-23:59"`: false,
+		`"hmac-sha256:0"`: false, `7`: false, `null`: false,
+	} {
+		var got instant
+		if err := got.UnmarshalJSON([]byte(text)); err != nil || time.Time(got).IsZero() == want {
+			t.Errorf("%s: %v, %v", text, time.Time(got), err)
+		}
+	}
+}
+
 const pollRoles = withToken + "{interval: 20m, databaseMounts: [database]}}]"
 
 // roleStore returns a store with one static role, database/static-roles/shop, and how often that was read.
@@ -75,6 +138,9 @@ func TestAStaticRoleThatIsNotReadMoreOften(t *testing.T) {
 		{name: "one with a schedule is left to them", reads: 1, answer: func(began time.Time) (int, string) {
 			return http.StatusOK, roleAnswer(began, `,"rotation_schedule":"* * * * *"`)
 		}},
+		{name: "one whose rotation is long after the next poll is left to them", reads: 1, answer: func(began time.Time) (int, string) {
+			return http.StatusOK, roleAnswer(began, `,"rotation_period":3600`)
+		}},
 		{name: "one with a period that is none is left to them", reads: 1, answer: func(began time.Time) (int, string) {
 			return http.StatusOK, roleAnswer(began, `,"rotation_period":"canary"`)
 		}},
@@ -127,57 +193,13 @@ func TestADeletedStaticRoleIsSeenAtItsRotation(t *testing.T) {
 // A store with a different clock reports its rotations by that clock.
 func TestRotationsAreExpectedByTheClockOfTheStore(t *testing.T) {
 	began := time.Date(2026, 3, 14, 15, 0, 0, 0, time.UTC)
-	now := began
-	c := &client{}
-	c.ahead.Store(int64(10 * time.Minute))
-	r := newRotations(c, func() time.Time { return now })
-	path := events.StorePath{Store: "main", Namespace: events.RootNamespace, Mount: "database", Path: "static-creds/shop"}
-	r.note(path, staticRole{LastRotation: instant(began.Add(10 * time.Minute)), Period: 3600})
-	at, ok := r.next()
-	if after := at.Sub(began); !ok || after < time.Hour+rotationDelay || after > time.Hour+rotationDelay*5/4 {
-		t.Errorf("it is read after %v (%t), want a little more than an hour", after, ok)
+	r := &metadataReader{client: &client{now: func() time.Time { return began }}, looks: newLooks(), horizon: 2 * time.Hour}
+	r.client.ahead.Store(int64(10 * time.Minute))
+	r.expectRotation(events.RootNamespace, "database/rotate-role/shop", staticRole{LastRotation: instant(began.Add(10 * time.Minute)), Period: 3600})
+	if early := r.looks.take(began.Add(time.Hour)); len(early) > 0 {
+		t.Errorf("%+v is read too early", early)
 	}
-	if due := r.take(); len(due) != 0 {
-		t.Errorf("it is read too early: %v", due)
+	if due := r.looks.take(began.Add(time.Hour + rotationDelay*5/4)); len(due) != 1 {
+		t.Errorf("%+v are read a little more than an hour later, want the role", due)
 	}
-	now = at
-	if due := r.take(); len(due) != 1 || due[0] != path {
-		t.Errorf("%v are read, want the role", due)
-	}
-	if due := r.take(); len(due) != 0 {
-		t.Errorf("it is read twice: %v", due)
-	}
-	r.forget(now)
-	if len(r.roles) != 0 {
-		t.Errorf("a role that is not polled any more is kept: %v", r.roles)
-	}
-}
-
-func TestRolesThatAreRotatedTogetherAreReadTogether(t *testing.T) {
-	const many = 50
-	store := newFakeStore(`{"database/":{"type":"database"}}`)
-	var keys string
-	began := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // as in every bubble
-	for i := range many {
-		name := fmt.Sprintf("role-%02d", i)
-		keys += fmt.Sprintf(",%q", name)
-		store.do("database/static-roles/"+name, func(*http.Request) (int, string) {
-			return http.StatusOK, roleAnswer(began.Add(time.Since(began).Truncate(10*time.Minute)), `,"rotation_period":600`)
-		})
-	}
-	store.say("database/static-roles?list", http.StatusOK, `{"data":{"keys":[`+keys[1:]+`]}}`)
-	inBubble(t, pollRoles, store, nil, func(t *testing.T, r *rig) {
-		after(17 * time.Minute)
-		rotated := 0
-		for _, o := range r.seen() {
-			if o.At.Equal(began.Add(10 * time.Minute)) {
-				rotated++
-			}
-		}
-		store.mu.Lock()
-		defer store.mu.Unlock()
-		if requests := len(store.asked); rotated != many || requests > 2*many+10 {
-			t.Errorf("%d of %d rotations were seen, in %d requests", rotated, many, requests)
-		}
-	})
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
+
 	"github.com/keyturn/keyturn/internal/events"
 )
 
@@ -50,31 +52,21 @@ type staticRole struct {
 
 // metadataReader reads the state of single secrets.
 type metadataReader struct {
-	origin    origin
-	client    *client
-	mounts    *mountTable
-	rotations *rotations
+	origin origin
+	client *client
+	mounts *mountTable
+	looks  *looks
+	// horizon is how far ahead rotations are expected: longer than until the next poll. Zero means that nothing is polled.
+	horizon time.Duration
 }
 
-// read asks the store for the state of a secret. A secret that does not exist is Gone.
-func (r *metadataReader) read(ctx context.Context, path events.StorePath) (Observation, error) {
-	in, err := r.mounts.find(ctx, path.Namespace, path.Mount+"/"+path.Path)
-	if err != nil {
-		return Observation{}, err
-	}
-	if in.path != path.Mount {
-		return Observation{}, fmt.Errorf("%s: %w", path.Mount, errNoMount)
-	}
-	return r.readIn(ctx, in, path.Path)
-}
-
-// readIn reads a secret of a mount.
+// readIn reads a secret of a mount. A secret that does not exist is Gone.
 func (r *metadataReader) readIn(ctx context.Context, in engineMount, path string) (Observation, error) {
 	switch {
-	case in.engine == events.EngineKV && in.version == kvV2:
-		return r.readKV(ctx, in, path)
-	case in.engine == events.EngineKV:
+	case in.isPlain():
 		return Observation{}, fmt.Errorf("%s: %w", in.path, errUnversioned)
+	case in.engine == events.EngineKV:
+		return r.readKV(ctx, in, path)
 	case in.engine == events.EngineDatabase || in.engine == events.EngineLDAP:
 		return r.readRole(ctx, in, path)
 	}
@@ -85,19 +77,18 @@ func (r *metadataReader) readKV(ctx context.Context, in engineMount, path string
 	var m metadata
 	got, err := r.client.get(ctx, in.namespace, in.path+"/metadata/"+path, nil, &m)
 	o := r.origin.ofReply(in, path, got)
-	if err != nil {
-		return o, orGone(&o, err)
+	switch {
+	case errors.Is(err, errNotThere):
+		o.State = Gone
+		return o, nil
+	case err != nil:
+		return o, err
 	}
-	return o, m.describe(&o, got)
-}
-
-// describe sets the state of an observation by the metadata.
-func (m *metadata) describe(o *Observation, got reply) error {
 	var ok bool
 	if o.Version, o.State, o.At, ok = m.state(got.date); !ok {
-		return fmt.Errorf("metadata in %s: %w", o.Path.Mount, errAnswer)
+		return o, fmt.Errorf("metadata in %s: %w", in.path, errAnswer)
 	}
-	return nil
+	return o, nil
 }
 
 func (r *metadataReader) readRole(ctx context.Context, in engineMount, path string) (Observation, error) {
@@ -106,26 +97,48 @@ func (r *metadataReader) readRole(ctx context.Context, in engineMount, path stri
 	if !ok {
 		return Observation{}, fmt.Errorf("%s is not %s/<role>: %w", path, places.secret, errPath)
 	}
-	var found staticRole
-	got, err := r.client.get(ctx, in.namespace, in.path+"/"+places.list+"/"+name, nil, &found)
+	var role staticRole
+	got, err := r.client.get(ctx, in.namespace, in.path+"/"+places.list+"/"+name, nil, &role)
 	o := r.origin.ofReply(in, path, got)
-	if err == nil || errors.Is(err, errNotThere) {
-		r.rotations.note(o.Path, found)
+	switch {
+	case errors.Is(err, errNotThere):
+		o.State = Gone
+		return o, nil
+	case err != nil:
+		return o, err
 	}
-	if err != nil {
-		return o, orGone(&o, err)
-	}
-	o.State, o.At = Live, time.Time(found.LastRotation)
+	o.State, o.At = Live, time.Time(role.LastRotation)
+	r.expectRotation(in.namespace, in.path+"/"+places.rotate+"/"+name, role)
 	return o, nil
 }
 
-// orGone turns errNotThere into the state Gone and returns any other error.
-func orGone(o *Observation, err error) error {
-	if errors.Is(err, errNotThere) {
-		o.State = Gone
-		return nil
+const (
+	// rotationDelay is how long after its rotation is due a static role is read, or up to a quarter longer. While it is not rotated yet, it is read
+	// again, up to rotationTries times: the stores look every five seconds for roles to rotate.
+	rotationDelay = 2 * time.Second
+	rotationTries = 4
+	// maxPeriod bounds the periods of rotations, so that no time overflows.
+	maxPeriod = integer(100 * 365 * 24 * 60 * 60)
+)
+
+// expectRotation has a role looked at soon after its next rotation, because from then on the old password no longer works. A role that is late, or
+// that is rotated by a schedule rather than a period, is left to the polls.
+func (r *metadataReader) expectRotation(namespace, request string, role staticRole) {
+	now := r.client.now()
+	last, period := time.Time(role.LastRotation), time.Duration(min(role.Period, maxPeriod))*time.Second
+	at := last.Add(period) // by the store's clock
+	until := at.Sub(now.Add(r.client.skew()))
+	if last.IsZero() || period == 0 || until <= 0 || until > r.horizon || r.looks.len() >= maxSpare {
+		return
 	}
-	return err
+	r.looks.add(look{
+		// The change of a line may be a little older than the line. This one is not.
+		entry:      entry{namespace: namespace, path: request, at: at.Add(maxLineDelay), received: now},
+		isRotation: true,
+		tries:      maxTries - 1 - rotationTries,
+		due:        now.Add(until + wait.Jitter(rotationDelay, 0.25)),
+		backoff:    wait.Backoff{Duration: rotationDelay, Jitter: 0.25},
+	})
 }
 
 // The types below decode leniently: the audit log replaces values with HMACs, so a time or a number can be any text.
