@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,10 +25,8 @@ type entry struct {
 }
 
 const (
-	// maxAhead is how far the clock of a store may be ahead of ours.
-	maxAhead = time.Minute
-	// maxLate is how late a line may arrive and still say who made a change. Log shippers deliver what was written while the watcher was down, but
-	// also whole old files.
+	maxAhead = time.Minute // of a store's clock
+	// maxLate is how late a line may arrive and still say who made a change. Log shippers may also deliver whole old files.
 	maxLate = time.Hour
 )
 
@@ -35,7 +34,7 @@ const (
 func (e *entry) isLate() bool { return e.received.Sub(e.at) > maxLate }
 
 // receiveAt records when the line was received, by our clock. It drops a time that is later than the store's clock can show: the state of a secret in
-// KV v1 would count as the latest forever. Times before 1970 are not even decoded.
+// KV v1 would count as the latest forever.
 func (e *entry) receiveAt(now time.Time) {
 	e.received = now
 	if e.at.IsZero() || e.at.After(now.Add(maxAhead)) {
@@ -56,23 +55,17 @@ const (
 
 // The limits of the kept parts of a line, in bytes.
 const (
-	// maxPath is the maximum length of a request path including its namespace. Events cannot name longer paths.
-	maxPath = 1024
-	// maxLabel is the maximum length of a name. Longer ones are cut.
-	maxLabel = 128
-	// maxTraceHeader is the maximum length of a trace header.
+	maxPath        = 1024 // of a request path including its namespace; events cannot name longer paths
+	maxLabel       = 128  // of a name; longer ones are cut
 	maxTraceHeader = 200
 )
 
-// The marks of a relevant line. They are searched for before a line is parsed, because most lines are about reads. The stores write JSON without
-// spaces.
+// What a relevant line has. It is searched for before a line is parsed, because most lines are about reads.
 var (
-	responseMark   = []byte(`"type":"response"`)
-	engineMarks    = [][]byte{[]byte(`"mount_type":"kv"`), []byte(`"mount_type":"database"`), []byte(`"mount_type":"ldap"`)}
-	operationMarks = [][]byte{
-		[]byte(`"operation":"create"`), []byte(`"operation":"update"`), []byte(`"operation":"patch"`), []byte(`"operation":"delete"`),
-		[]byte(`"operation":"recover"`), // Vault Enterprise writes what a snapshot has at the path.
-	}
+	responseMark = []byte(`"type":"response"`)
+	engines      = []string{events.EngineKV, events.EngineDatabase, events.EngineLDAP}
+	// Vault Enterprise recovers what a snapshot has at the path.
+	operations = []string{"create", "update", "patch", "delete", "recover"}
 )
 
 // auditLine is the part of a line that is decoded. Tokens and the HMACs of values have no field.
@@ -120,14 +113,7 @@ func decodeLine(line []byte) (entry, verdict) {
 	if l.Type != "response" || l.Request == nil || bool(l.Error) || bool(l.Response.Data.Error) || l.Response.Data.Status >= 400 {
 		return entry{}, ignored
 	}
-	switch l.Request.MountType {
-	case events.EngineKV, events.EngineDatabase, events.EngineLDAP:
-	default:
-		return entry{}, ignored
-	}
-	switch l.Request.Operation {
-	case "create", "update", "patch", "delete", "recover":
-	default:
+	if !slices.Contains(engines, l.Request.MountType) || !slices.Contains(operations, l.Request.Operation) {
 		return entry{}, ignored
 	}
 	e := entry{
@@ -161,16 +147,11 @@ func traceOf(headers map[string][]string) events.TraceContext {
 	return sent.Valid()
 }
 
-// promising reports whether a line, or the start of a long one, may be relevant. The stores write all marks before any field that can be long.
+// promising reports whether a line, or the start of a long one, may be relevant. The stores write JSON without spaces, and these fields before any that
+// can be long.
 func promising(line []byte) bool {
-	return bytes.Contains(line, responseMark) && containsAny(line, engineMarks) && containsAny(line, operationMarks)
-}
-
-func containsAny(line []byte, marks [][]byte) bool {
-	for _, mark := range marks {
-		if bytes.Contains(line, mark) {
-			return true
-		}
+	has := func(field string, values []string) bool {
+		return slices.ContainsFunc(values, func(value string) bool { return bytes.Contains(line, []byte(`"`+field+`":"`+value+`"`)) })
 	}
-	return false
+	return bytes.Contains(line, responseMark) && has("mount_type", engines) && has("operation", operations)
 }

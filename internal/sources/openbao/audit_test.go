@@ -132,7 +132,7 @@ func TestLinesOfARealAuditLog(t *testing.T) {
 			if test.want != used {
 				return
 			}
-			in := engineMount{namespace: got.namespace, path: orDefault(test.mount, "secret"), engine: events.EngineKV, version: kvV2}
+			in := engineMount{namespace: got.namespace, path: orElse(test.mount, "secret"), engine: events.EngineKV}
 			means, ok := judge(&got, in)
 			if ok == test.nothing {
 				t.Fatalf("judged as %v, %+v", ok, means)
@@ -140,7 +140,7 @@ func TestLinesOfARealAuditLog(t *testing.T) {
 			if test.nothing {
 				return
 			}
-			test.means.path = orDefault(test.means.path, "shop/db")
+			test.means.path = orElse(test.means.path, "shop/db")
 			if diff := cmp.Diff(test.means, means, cmp.AllowUnexported(change{})); diff != "" {
 				t.Errorf("change (-want +got):\n%s", diff)
 			}
@@ -256,8 +256,8 @@ func FuzzDecodeLine(f *testing.F) {
 			t.Fatalf("%s with %+v", result, e)
 		}
 		mount, _, _ := strings.Cut(e.path, "/")
-		for _, kv := range []int{kvV1, kvV2} {
-			c, ok := judge(&e, engineMount{namespace: e.namespace, path: mount, engine: events.EngineKV, version: kv})
+		for _, isPlain := range []bool{true, false} {
+			c, ok := judge(&e, engineMount{namespace: e.namespace, path: mount, engine: events.EngineKV, isPlain: isPlain})
 			if !ok {
 				continue
 			}

@@ -1,9 +1,11 @@
 package openbao
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -19,34 +21,25 @@ type appRoleAuth struct {
 	RoleID       string `json:"roleId"`
 	RoleIDFile   string `json:"roleIdFile"`
 	SecretIDFile string `json:"secretIdFile"`
-	// Mount is the path of the auth method. Default approle.
-	Mount string `json:"mount"`
+	Mount        string `json:"mount"` // the path of the auth method; default approle
 }
 
 type kubernetesAuth struct {
-	Role string `json:"role"`
-	// Mount is the path of the auth method. Default kubernetes.
-	Mount string `json:"mount"`
-	// TokenFile is the path of the service account token. Default: where Kubernetes mounts it.
-	TokenFile string `json:"tokenFile"`
+	Role      string `json:"role"`
+	Mount     string `json:"mount"`     // the path of the auth method; default kubernetes
+	TokenFile string `json:"tokenFile"` // of the service account; default: where Kubernetes mounts it
 }
 
 const defaultServiceToken = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 
-// resolve checks the fields and sets defaults.
 func (a *authConfig) resolve() []error {
 	var problems []error
 	complain := func(text string) { problems = append(problems, errors.New(text)) }
-	methods := 0
-	for _, set := range []bool{a.Token != "", a.TokenFile != "", a.AppRole != nil, a.Kubernetes != nil} {
-		if set {
-			methods++
-		}
-	}
+	methods := slices.DeleteFunc([]bool{a.Token != "", a.TokenFile != "", a.AppRole != nil, a.Kubernetes != nil}, func(set bool) bool { return !set })
 	switch {
-	case methods == 0:
+	case len(methods) == 0:
 		complain("auth: is empty, want one of token, tokenFile, appRole, kubernetes")
-	case methods > 1:
+	case len(methods) > 1:
 		complain("auth: has several methods, want one of token, tokenFile, appRole, kubernetes")
 	}
 	if role := a.AppRole; role != nil {
@@ -56,7 +49,7 @@ func (a *authConfig) resolve() []error {
 		if role.SecretIDFile == "" {
 			complain("auth.appRole.secretIdFile: is empty, want the path of a file")
 		}
-		if role.Mount = orDefault(strings.Trim(role.Mount, "/"), "approle"); !isPath(role.Mount) {
+		if role.Mount = cmp.Or(strings.Trim(role.Mount, "/"), "approle"); !isPath(role.Mount) {
 			complain("auth.appRole.mount: is not the path of an auth method, want one such as approle")
 		}
 	}
@@ -64,8 +57,8 @@ func (a *authConfig) resolve() []error {
 		if account.Role == "" {
 			complain("auth.kubernetes.role: is empty, want the name of a role")
 		}
-		account.TokenFile = orDefault(account.TokenFile, defaultServiceToken)
-		if account.Mount = orDefault(strings.Trim(account.Mount, "/"), "kubernetes"); !isPath(account.Mount) {
+		account.TokenFile = cmp.Or(account.TokenFile, defaultServiceToken)
+		if account.Mount = cmp.Or(strings.Trim(account.Mount, "/"), "kubernetes"); !isPath(account.Mount) {
 			complain("auth.kubernetes.mount: is not the path of an auth method, want one such as kubernetes")
 		}
 	}
@@ -110,11 +103,4 @@ func readSecret(field, path string) (string, error) {
 		return "", fmt.Errorf("%s: %s is empty, want the secret in it", field, path)
 	}
 	return secret, nil
-}
-
-func orDefault(value, fallback string) string {
-	if value == "" {
-		return fallback
-	}
-	return value
 }

@@ -85,22 +85,6 @@ func TestALoginThatWasNotJudgedIsRepeatedSoon(t *testing.T) {
 	}
 }
 
-func TestWhatTheAuditLogNamesIsReadAfterALogin(t *testing.T) {
-	store := newLogins("auth/machines/login", time.Hour, true)
-	login := store.answers["auth/machines/login"]
-	store.say("auth/machines/login", http.StatusForbidden, `{"errors":["permission denied"]}`)
-	store.say("secret/metadata/db", http.StatusOK, metadataOf(3, "2000-01-01T00:00:00Z", ""))
-	inBubble(t, fmt.Sprintf(appRole, write(t, "secret-id", "canary-secret")), store.fakeStore, nil, func(t *testing.T, r *rig) {
-		r.feed.pipelines[0].intake.take(t.Context(), writeLine("update", "secret/data/db", 3))
-		after(time.Hour)
-		store.do("auth/machines/login", login)
-		after(20 * time.Minute)
-		if got := r.seen()["secret/db"]; got.Version != 3 || got.Operation != "update" {
-			t.Errorf("observed %+v:\n%s", got, r.log)
-		}
-	})
-}
-
 func TestWhatTheAuditLogNamesIsReadAlthoughItsTokenCouldNotBeReplacedAtOnce(t *testing.T) {
 	store := newLogins("auth/machines/login", time.Hour, true)
 	login := store.answers["auth/machines/login"]

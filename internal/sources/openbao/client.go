@@ -14,17 +14,16 @@ import (
 	"time"
 
 	"github.com/hashicorp/vault/api"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 // The limits of a request to a store.
 const (
 	requestTimeout = 30 * time.Second
-	// scanTimeout is the timeout of a request for a whole mount.
-	scanTimeout = 2 * time.Minute
-	// maxAnswer is the maximum length of an answer, in bytes.
-	maxAnswer = 64 << 20
-	// maxScan is the maximum length of an answer with metadata, in bytes. Such an answer is never held as a whole.
-	maxScan = 512 << 20
+	scanTimeout    = 2 * time.Minute // of a request for a whole mount
+	maxAnswer      = 64 << 20        // bytes of an answer
+	maxScan        = 512 << 20       // bytes of an answer with metadata, which is never held as a whole
 	// maxScanned is the maximum number of secrets of one answer that are held, each in about 300 bytes.
 	maxScanned = 100_000
 )
@@ -49,7 +48,6 @@ type reply struct {
 // answerReader reads the body of an answer, and records in the reply whether there are warnings or errors.
 type answerReader func(body io.Reader, got *reply) error
 
-// newClient returns a client of a store. It does not connect.
 func newClient(c *storeConfig, transport http.RoundTripper, now func() time.Time, log *slog.Logger) (*client, error) {
 	settings := &api.Config{
 		Address: c.servers[0],
@@ -144,7 +142,10 @@ func (c *client) requestWith(ctx context.Context, token, namespace, path string,
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	authorized := c.requests.WithNamespace(namespaceHeader(namespace))
+	if namespace == events.RootNamespace {
+		namespace = ""
+	}
+	authorized := c.requests.WithNamespace(namespace)
 	authorized.SetToken(token)
 	got := reply{asked: c.now()}
 	response, err := authorized.Logical().ReadRawWithDataWithContext(ctx, path, query)
@@ -182,5 +183,4 @@ func (c *client) requestWith(ctx context.Context, token, namespace, path string,
 // skew returns how far the store's clock is ahead of ours, at least, according to its last answer.
 func (c *client) skew() time.Duration { return time.Duration(c.ahead.Load()) }
 
-// close closes idle connections.
 func (c *client) close() { c.http.CloseIdleConnections() }

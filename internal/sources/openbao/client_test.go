@@ -1,74 +1,11 @@
 package openbao
 
 import (
-	"context"
-	"crypto/tls"
-	"fmt"
-	"net/http"
-	"net/http/httptest"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/keyturn/keyturn/tests/testkit"
 )
-
-func TestAStoreIsAskedOverTLSWithACertificateThatMayChange(t *testing.T) {
-	folder := t.TempDir()
-	file := func(name string) string { return folder + "/" + name }
-	certificate(t, file("server.crt"), file("server.key"), 1)
-	clients := certificate(t, file("client.crt"), file("client.key"), 2)
-	pair, err := tls.LoadX509KeyPair(file("server.crt"), file("server.key"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	serials := make(chan int64, 100)
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		serials <- r.TLS.PeerCertificates[0].SerialNumber.Int64()
-		// A connection keeps its certificate.
-		w.Header().Set("Connection", "close")
-		fmt.Fprint(w, `{"data":{"secret":{"old/":{"type":"kv"}}}}`)
-	}))
-	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequireAnyClientCert, ClientCAs: clients, MinVersion: tls.VersionTLS12}
-	server.StartTLS()
-	defer server.Close()
-	config := fmt.Sprintf(`stores: [{name: main, address: %q, auth: {token: canary}, tls: {caCertFile: %q, clientCertFile: %q, clientKeyFile: %q}, poll: {interval: 1s, mounts: [old]}}]`,
-		server.URL, file("server.crt"), file("client.crt"), file("client.key"))
-	clock := &aheadClock{}
-	r := newRig(t, config, func(o *Options) { o.Now = clock.now })
-	stop := r.start(t)
-	if got := testkit.Receive(t, "a request", serials, r.log.String); got != 2 {
-		t.Errorf("the certificate is that with the serial %d, want 2", got)
-	}
-	certificate(t, file("client.crt"), file("client.key"), 3)
-	clock.add(recheck)
-	testkit.Await(t, "the certificate is that with the serial 3", func(ctx context.Context) bool {
-		// The poller has just asked for the mounts, and asks for them again in some seconds.
-		_, err := r.feed.pipelines[0].client.list(ctx, "root", "old", "")
-		got := int64(0)
-		for len(serials) > 0 {
-			got = <-serials
-		}
-		return err == nil && got == 3
-	}, r.log.String)
-	stop()
-
-	// A certificate of another authority is rejected.
-	if err := os.Rename(file("client.crt"), file("server.crt")); err != nil {
-		t.Fatal(err)
-	}
-	certificate(t, file("client.crt"), file("client.key"), 4)
-	r = newRig(t, config, nil)
-	r.start(t)
-	testkit.Eventually(t, "it is logged", func() bool { return strings.Contains(r.log.String(), "certificate") })
-	for len(serials) > 0 {
-		if got := <-serials; got == 4 {
-			t.Error("a server with another certificate was asked")
-		}
-	}
-}
 
 func TestErrorsOfAStoreAreOneLineWithoutItsPages(t *testing.T) {
 	tests := []struct {

@@ -13,7 +13,7 @@ import (
 )
 
 var (
-	// errAnswer means that an answer of the store does not have the form that its API documents.
+	// errAnswer means that an answer of the store does not have the documented form.
 	errAnswer = errors.New("malformed answer")
 	// errNotThere means that nothing is at the path.
 	errNotThere = errors.New("path not found")
@@ -39,13 +39,7 @@ var (
 type tokenError struct{ err error }
 
 func (e *tokenError) Error() string { return e.err.Error() }
-
 func (e *tokenError) Unwrap() error { return e.err }
-
-func lacksToken(err error) bool {
-	_, ok := errors.AsType[*tokenError](err)
-	return ok
-}
 
 // statusError is an answer of the store with an error status. Its text contains no part of the request.
 type statusError struct {
@@ -54,18 +48,13 @@ type statusError struct {
 }
 
 func (e *statusError) Error() string {
-	text := fmt.Sprintf("the store answered %d", e.code)
-	if e.message != "" {
-		text += ": " + e.message
-	}
-	return text
+	return strings.TrimSuffix(fmt.Sprintf("the store answered %d: %s", e.code, e.message), ": ")
 }
 
-// maxMessage is the maximum length of the store's own error text that is repeated, in bytes.
+// maxMessage is how much of the store's own error text is repeated, in bytes.
 const maxMessage = 200
 
-// plain turns an error of the API client into one line. The body of an answer that does not come from the store's API, such as a proxy's error
-// page, is dropped.
+// plain turns an error of the API client into one line, without the body of an answer that is not of the store's API, such as a proxy's error page.
 func plain(err error) error {
 	response, ok := errors.AsType[*api.ResponseError](err)
 	if !ok {
@@ -89,18 +78,15 @@ func code(err error) int {
 
 // kind classifies an error in one word. Failures of the same kind are logged once.
 func kind(err error) string {
+	for sentinel, kind := range map[error]string{
+		errUnversioned: "unversioned", errNoMount: "no-mount", errEngine: "engine", errTooMany: "too-many", errAnswer: "malformed",
+	} {
+		if errors.Is(err, sentinel) {
+			return kind
+		}
+	}
 	_, network := errors.AsType[net.Error](err)
 	switch answered := code(err); {
-	case errors.Is(err, errUnversioned):
-		return "unversioned"
-	case errors.Is(err, errNoMount):
-		return "no-mount"
-	case errors.Is(err, errEngine):
-		return "engine"
-	case errors.Is(err, errTooMany):
-		return "too-many"
-	case errors.Is(err, errAnswer):
-		return "malformed"
 	case answered == http.StatusForbidden || answered == http.StatusUnauthorized:
 		return "forbidden"
 	case answered == http.StatusServiceUnavailable:
@@ -120,31 +106,22 @@ func hasKindOf(errs []error, err error) bool {
 
 // down reports whether the error means that the whole store does not answer, so that every request fails.
 func down(err error) bool {
-	switch kind(err) {
-	case "unreachable", "sealed-or-standby":
-		return true
-	}
-	return lacksToken(err)
+	_, lacksToken := errors.AsType[*tokenError](err)
+	return lacksToken || slices.Contains([]string{"unreachable", "sealed-or-standby"}, kind(err))
 }
 
 // final reports whether retrying a request is useless until the configuration changes. A request that failed without a token is always retried.
 func final(err error) bool {
-	if lacksToken(err) {
+	if _, lacksToken := errors.AsType[*tokenError](err); lacksToken {
 		return false
 	}
-	switch kind(err) {
-	case "unversioned", "no-mount", "engine", "too-many", "forbidden":
-		return true
-	}
-	return errors.Is(err, errPath) || rejected(code(err))
+	final := []string{"unversioned", "no-mount", "engine", "too-many", "forbidden"}
+	return slices.Contains(final, kind(err)) || errors.Is(err, errPath) || rejected(code(err))
 }
 
 // rejected reports whether a status says that the request itself is wrong, for example because its namespace does not exist. The store may still
 // accept a request that was too slow, that exceeded a rate limit, or that a standby cannot answer yet.
 func rejected(status int) bool {
-	switch status {
-	case http.StatusRequestTimeout, http.StatusPreconditionFailed, http.StatusTooEarly, http.StatusTooManyRequests:
-		return false
-	}
-	return status >= 400 && status < 500
+	repeatable := []int{http.StatusRequestTimeout, http.StatusPreconditionFailed, http.StatusTooEarly, http.StatusTooManyRequests}
+	return status >= 400 && status < 500 && !slices.Contains(repeatable, status)
 }

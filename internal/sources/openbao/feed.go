@@ -1,10 +1,12 @@
 package openbao
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"sync"
 	"sync/atomic"
 )
@@ -23,7 +25,7 @@ func New(o Options) (*Feed, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	f := &Feed{options: withDefaults(o)}
+	f := &Feed{options: o}
 	if !o.Enabled() {
 		return f, nil
 	}
@@ -100,8 +102,8 @@ func (f *Feed) Run(ctx context.Context, sink func(Observation) bool) error {
 	return err
 }
 
-// Ready returns nil after the receiver listens and each polled store was read or could not be read, and listing the references is not denied.
-// Otherwise the error names what is missing, one line for each store.
+// Ready returns nil after the receiver listens and each polled store was read or could not be read, and listing the references is not denied: a store
+// that is down must not prevent other sources from being watched. Otherwise the error names what is missing, one line for each store.
 func (f *Feed) Ready() error {
 	if !f.options.Enabled() {
 		return nil
@@ -111,9 +113,59 @@ func (f *Feed) Ready() error {
 	}
 	var missing []error
 	for _, p := range f.pipelines {
-		if err := p.ready(); err != nil {
+		if err := p.status.unpolled(); err != nil && p.config.Poll.enabled() {
 			missing = append(missing, fmt.Errorf("store %s: %w", p.config.Name, err))
 		}
 	}
 	return errors.Join(missing...)
+}
+
+// pipeline detects the changes of one store.
+type pipeline struct {
+	config     *storeConfig
+	options    *Options
+	references *sharedReferences
+	intake     *intake
+	client     *client
+	status     *status
+	metrics    *metrics
+}
+
+func newPipeline(config *storeConfig, o *Options, references *sharedReferences, m *metrics) (*pipeline, error) {
+	if config.Poll.Referenced && o.Referenced == nil {
+		return nil, errors.New("poll.referenced: no source of references here, want poll.mounts")
+	}
+	log := o.Logger.With("store", config.Name)
+	transport, err := newReloaded[http.Transport](&transportFiles{config: &config.TLS}, o)
+	if err != nil {
+		return nil, err
+	}
+	c, err := newClient(config, cmp.Or[http.RoundTripper](o.Transport, &storeTransport{transport}), o.Now, log)
+	s := newStatus(log, o.Now)
+	return &pipeline{
+		config: config, options: o, references: references, intake: newIntake(config.Name, s, m, o.Now), client: c, status: s, metrics: m,
+	}, err
+}
+
+func (p *pipeline) run(ctx context.Context, sink func(Observation) bool) {
+	defer p.client.close()
+	out := newOutlet(sink, p.status, p.client)
+	metadata := &metadataReader{
+		origin: origin{store: p.config.Name, servers: p.config.servers}, client: p.client, mounts: newMountTable(p.client), looks: p.intake.looks,
+	}
+	follow := &follower{
+		looks: p.intake.looks, metadata: metadata, outlet: out, status: p.status, polls: p.intake.polls, now: p.options.Now,
+	}
+	var group sync.WaitGroup
+	if p.config.Poll.enabled() {
+		metadata.horizon = 2 * p.config.interval
+		poll := &poller{
+			config: p.config, requests: p.intake.polls, metadata: metadata, outlet: out, references: p.references, status: p.status,
+			metrics: p.metrics, options: p.options, ways: map[mountName]*scanWay{},
+		}
+		group.Go(func() { poll.run(ctx) })
+	}
+	group.Go(func() { p.client.session.run(ctx) })
+	group.Go(func() { follow.run(ctx) })
+	group.Wait()
 }

@@ -1,18 +1,21 @@
 package openbao
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"log/slog"
+	"net"
+	"net/http"
+	"os"
 	"sync"
 	"time"
 )
 
-// recheck is how long the content of files is used before they are read again.
-const recheck = 5 * time.Second
+const recheck = 5 * time.Second // how long the content of files is used before they are read again
 
-// loader reads files.
 type loader[T any] interface{ load() (*T, error) }
 
 // reloaded is the content of files. It reads them again when it is used, at most every recheck. If that fails, the previous content stays in use. It
@@ -28,7 +31,6 @@ type reloaded[T any] struct {
 	failed  string // the last error, or empty
 }
 
-// newReloaded reads the files.
 func newReloaded[T any](files loader[T], o *Options) (*reloaded[T], error) {
 	content, err := files.load()
 	if err != nil {
@@ -37,7 +39,6 @@ func newReloaded[T any](files loader[T], o *Options) (*reloaded[T], error) {
 	return &reloaded[T]{files: files, log: o.Logger, now: o.Now, content: content, checked: o.Now()}, nil
 }
 
-// current returns the content.
 func (r *reloaded[T]) current(ctx context.Context) *T {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -66,4 +67,55 @@ func (f keyFiles) load() (*tls.Certificate, error) {
 		return nil, fmt.Errorf("reading: %w", err)
 	}
 	return &pair, nil
+}
+
+// storeTransport is the transport to a store. It trusts the certificate authority that is in its file.
+type storeTransport struct{ *reloaded[http.Transport] }
+
+func (t *storeTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	return t.current(r.Context()).RoundTrip(r)
+}
+
+// CloseIdleConnections is called by http.Client.
+func (t *storeTransport) CloseIdleConnections() {
+	t.current(context.Background()).CloseIdleConnections()
+}
+
+// transportFiles makes the transport with the certificate authority in its file.
+type transportFiles struct {
+	config    *tlsConfig
+	authority []byte
+	made      *http.Transport
+}
+
+// load returns another transport if the certificate authority changed. Connections that were verified with the previous one are closed when idle.
+func (f *transportFiles) load() (*http.Transport, error) {
+	made := &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12, ServerName: f.config.ServerName},
+		TLSHandshakeTimeout: 10 * time.Second,
+		MaxIdleConnsPerHost: 2 * concurrency,
+		IdleConnTimeout:     90 * time.Second,
+		ForceAttemptHTTP2:   true,
+	}
+	var authority []byte
+	if path := f.config.CACertFile; path != "" {
+		var err error
+		if authority, err = os.ReadFile(path); err != nil {
+			return nil, fmt.Errorf("tls.caCertFile: reading: %w", err)
+		}
+		made.TLSClientConfig.RootCAs = x509.NewCertPool()
+		if !made.TLSClientConfig.RootCAs.AppendCertsFromPEM(authority) {
+			return nil, fmt.Errorf("tls.caCertFile: %s: no certificate in PEM", path)
+		}
+	}
+	if f.made != nil && bytes.Equal(authority, f.authority) {
+		return f.made, nil
+	}
+	if f.made != nil {
+		f.made.CloseIdleConnections()
+	}
+	f.authority, f.made = authority, made
+	return made, nil
 }

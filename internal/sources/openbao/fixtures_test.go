@@ -196,3 +196,11 @@ func samples(t testing.TB, file string) map[string][]byte {
 	}
 	return found
 }
+
+// orElse returns the value, or the fallback if it is empty.
+func orElse(value, fallback string) string {
+	if value == "" {
+		return fallback
+	}
+	return value
+}

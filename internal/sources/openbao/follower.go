@@ -2,9 +2,109 @@ package openbao
 
 import (
 	"context"
+	"math"
 	"strings"
+	"sync"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
+
+const (
+	maxLooks = 4096 // paths that wait, each of a few hundred bytes, and at most a few thousand
+	// maxSpare is how many paths may wait when one in an unknown mount is put off, because many lines may be about mounts that the token may not see, or
+	// when a rotation is expected, which the polls find, too.
+	maxSpare = maxLooks / 4
+	maxTries = 20 // while the store answers, which takes about six minutes
+)
+
+// look is a path of the store that is to be looked at, because a line of the audit log names it, or because a static role is to be rotated.
+type look struct {
+	entry      entry // of the last line about the path, or the one that is expected
+	isRotation bool  // no line: the rotation is only expected
+	wasPutOff  bool  // its mount was not found
+	tries      int   // to which the store answered
+	due        time.Time
+	backoff    wait.Backoff
+}
+
+func newLook(e entry) look {
+	return look{entry: e, backoff: wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.1, Steps: math.MaxInt, Cap: 30 * time.Second}}
+}
+
+type requestPath struct {
+	namespace, path string
+	isRotation      bool
+}
+
+func (l *look) path() requestPath { return requestPath{l.entry.namespace, l.entry.path, l.isRotation} }
+
+// looks is the bounded set of the paths that wait to be looked at. It is safe for concurrent use.
+type looks struct {
+	added chan struct{} // readable after a look was put
+
+	mu      sync.Mutex
+	waiting map[requestPath]look
+}
+
+func newLooks() *looks {
+	return &looks{added: make(chan struct{}, 1), waiting: make(map[requestPath]look)}
+}
+
+// put adds a look. Of two at the same path, it keeps what is due first, and the last line by the store's clock. It returns false if there is no room.
+func (l *looks) put(one look) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before, waits := l.waiting[one.path()]
+	switch {
+	case !waits && len(l.waiting) >= maxLooks:
+		return false
+	case waits && !one.isRotation:
+		last := one.entry
+		if before.entry.at.After(last.at) {
+			last = before.entry
+		}
+		if before.due.Before(one.due) {
+			one = before
+		}
+		one.entry = last
+	}
+	l.waiting[one.path()] = one
+	select {
+	case l.added <- struct{}{}:
+	default:
+	}
+	return true
+}
+
+func (l *looks) take(now time.Time) []look {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var due []look
+	for path, one := range l.waiting {
+		if !one.due.After(now) {
+			due = append(due, one)
+			delete(l.waiting, path)
+		}
+	}
+	return due
+}
+
+func (l *looks) untilDue(now time.Time) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	next := time.Hour
+	for _, one := range l.waiting {
+		next = min(next, one.due.Sub(now))
+	}
+	return max(next, 0)
+}
+
+func (l *looks) len() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.waiting)
+}
 
 // follower looks at the paths that the audit log names, and at static roles that are to be rotated. What it reads is what it observes: a line only
 // says where to look, and who made the change.
@@ -37,7 +137,7 @@ func (f *follower) run(ctx context.Context) {
 func (f *follower) lookAtDue(ctx context.Context, at time.Time) {
 	due := f.looks.take(at)
 	inParallel(len(due), func(i int) {
-		if done := f.look(ctx, &due[i]); !done && !f.looks.putBack(due[i]) {
+		if done := f.look(ctx, &due[i]); !done && !f.looks.put(due[i]) {
 			f.polls.ask()
 		}
 	})
@@ -62,9 +162,12 @@ func (f *follower) look(ctx context.Context, l *look) (done bool) {
 	switch {
 	case !ok:
 		return true
-	case in.isPlain():
+	case in.isPlain: // The line is the observation.
 		f.noteSuccess(ctx, in)
-		f.outlet.emit(ctx, f.metadata.origin.ofEntry(&l.entry, in, c))
+		o := f.metadata.origin.of(in, c.path, time.Time{}, l.entry.received)
+		o.State, o.Request = c.state, l.entry.request
+		o.attribute(&l.entry, c)
+		f.outlet.emit(ctx, o)
 		return true
 	}
 	o, err := f.metadata.readIn(ctx, in, c.path)

@@ -1,6 +1,7 @@
 package openbao
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strings"
@@ -48,7 +49,7 @@ func TestALineOnlySaysWhereToLook(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			store, path := newFakeStore(kv2), orDefault(test.path, "db")
+			store, path := newFakeStore(kv2), cmp.Or(test.path, "db")
 			store.say("secret/metadata/db", http.StatusOK, metadataOf(3, "1999-01-01T00:00:00Z", ""))
 			store.say("secret/metadata/anew", http.StatusOK, metadataOf(1, "2000-01-01T00:00:01Z", ""))
 			known := func(string, string, string) []string {
@@ -218,7 +219,7 @@ func TestAPathIsGivenUpIfTheStoreAnswersBadlyForLong(t *testing.T) {
 				p := r.feed.pipelines[0]
 				p.intake.take(t.Context(), writeLine("update", "secret/data/bad", 3))
 				after(time.Hour)
-				tries, asked := store.times("secret/metadata/bad"), len(p.polls) == 1
+				tries, asked := store.times("secret/metadata/bad"), len(p.intake.polls) == 1
 				if test.tries > 0 && tries != test.tries || test.tries == 0 && tries < 100 || asked != (test.tries > 0) {
 					t.Errorf("tried %d times, asked for a poll: %t", tries, asked)
 				}
@@ -257,23 +258,6 @@ func TestAStoreThatWasAwayForLongIsGivenTimeOnceItIsBack(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestAVersionThatALineHasIsReadUntilItIsThere(t *testing.T) {
-	store := newFakeStore(kv2)
-	store.do("secret/metadata/db", func(*http.Request) (int, string) {
-		if store.times("secret/metadata/db") < maxTries {
-			return http.StatusOK, metadataOf(3, "1999-01-01T00:00:00Z", "")
-		}
-		return http.StatusOK, metadataOf(4, "2000-01-01T00:00:00Z", "")
-	})
-	inBubble(t, askOnly, store, nil, func(t *testing.T, r *rig) {
-		r.feed.pipelines[0].intake.take(t.Context(), writeLine("update", "secret/data/db", 4))
-		after(time.Hour)
-		if o := r.seen()["secret/db"]; o.Version != 4 || o.Operation != "update" || store.times("secret/metadata/db") != maxTries {
-			t.Errorf("%+v, want version 4 as in the audit log", o)
-		}
-	})
 }
 
 func TestAWriteThatAnotherOneFollowedIsNew(t *testing.T) {
@@ -363,7 +347,7 @@ func TestLinesAboutMountsThatThereAreNotLeaveRoomForOthers(t *testing.T) {
 			invented := []byte(strings.ReplaceAll(string(writeLine("update", "secret/data/db", 1)), "secret/", fmt.Sprintf("x%d/", i)))
 			s.take(t.Context(), invented)
 			synctest.Wait()
-			if asked := len(r.feed.pipelines[0].polls) == 1; asked != (i >= maxSpare) {
+			if asked := len(r.feed.pipelines[0].intake.polls) == 1; asked != (i >= maxSpare) {
 				t.Fatalf("asked for a poll: %t, although %d paths wait", asked, min(i, maxSpare))
 			}
 		}

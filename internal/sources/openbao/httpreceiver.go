@@ -3,6 +3,8 @@ package openbao
 import (
 	"compress/gzip"
 	"context"
+	"crypto/sha256"
+	"crypto/subtle"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -11,7 +13,9 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/keyturn/keyturn/internal/httpserver"
@@ -19,16 +23,13 @@ import (
 
 // The limits of the HTTP audit receiver. Each request to the store waits for the receiver's answer.
 const (
-	// maxBody is the maximum length of a body, in bytes, both before and after decompression.
-	maxBody = 64 << 20
-	// writeTimeout is how long a request may take from its header to the end of its answer.
-	writeTimeout = 10 * time.Second
-	// drainTimeout is how long requests in flight may take once the receiver shuts down, and then the looks at the paths that they named.
+	minBearer    = 16               // bytes of a token
+	maxBody      = 64 << 20         // bytes of a body, both before and after decompression
+	writeTimeout = 10 * time.Second // of a request, from its header to the end of its answer
+	// drainTimeout is how long requests in flight may take at the end, and then the looks at the paths that they named.
 	drainTimeout = 5 * time.Second
+	sendAgain    = "no room: send it again"
 )
-
-// sendAgain is the answer about a body that was not taken.
-const sendAgain = "no room: send it again"
 
 // httpReceiver accepts the lines that OpenBao's HTTP audit device or a log shipper posts.
 type httpReceiver struct {
@@ -54,9 +55,6 @@ func newHTTPReceiver(o *Options, intakes map[string]*intake) (*httpReceiver, err
 
 // serve answers requests until ctx is done.
 func (r *httpReceiver) serve(ctx context.Context, listener net.Listener) error {
-	if address := listener.Addr(); r.keys == nil && !isLoopback(address) {
-		r.log.WarnContext(ctx, "audit receiver has no TLS: others on the network can read its tokens", "address", address.String())
-	}
 	o := httpserver.Options{
 		Handler: r.handler(), Logger: r.log, ErrorLevel: slog.LevelDebug, WriteTimeout: writeTimeout, Drain: drainTimeout,
 	}
@@ -79,24 +77,15 @@ func (r *httpReceiver) serve(ctx context.Context, listener net.Listener) error {
 	return nil
 }
 
-// isLoopback reports whether only this host can connect to an address.
-func isLoopback(address net.Addr) bool {
-	tcp, ok := address.(*net.TCPAddr)
-	return ok && tcp.IP.IsLoopback()
-}
-
-// connection is the header that ends a connection with the response. Only one that has shown a token is kept: idle ones cost memory for minutes, and
-// anyone may open many.
-const connection = "Connection"
-
-// handler handles POST /v1/audit/<store>.
+// handler handles POST /v1/audit/<store>. It keeps only connections that have shown a token: idle ones cost memory for minutes, and anyone may open
+// many.
 func (r *httpReceiver) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/audit/{store}", func(w http.ResponseWriter, request *http.Request) {
 		r.receive(w, request, r.intakes[request.PathValue("store")])
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
-		w.Header().Set(connection, "close")
+		w.Header().Set("Connection", "close")
 		mux.ServeHTTP(w, request)
 	})
 }
@@ -104,23 +93,16 @@ func (r *httpReceiver) handler() http.Handler {
 // receive answers a request. It waits only for the body. The answer to an audit device does not reveal how its line was handled, unless too many bodies
 // are being read: the store must not fail because of the watcher.
 func (r *httpReceiver) receive(w http.ResponseWriter, request *http.Request, to *intake) {
-	ctx, store := request.Context(), ""
-	if to != nil {
-		store = to.store
-	}
-	if !r.bearers.allow(request, store) {
+	ctx := request.Context()
+	if to == nil || !r.bearers.allow(request, to.store) {
 		if to != nil {
 			to.metrics.countLine(ctx, to.store, refused)
 		}
 		w.Header().Set("WWW-Authenticate", "Bearer")
-		http.Error(w, "unauthorized", http.StatusUnauthorized)
+		http.Error(w, "no token of such a store: want /v1/audit/<store>", http.StatusUnauthorized)
 		return
 	}
-	w.Header().Del(connection)
-	if to == nil {
-		http.Error(w, "no such store: want /v1/audit/<store>", http.StatusNotFound)
-		return
-	}
+	w.Header().Del("Connection")
 	select {
 	case to.bodies <- struct{}{}:
 		defer func() { <-to.bodies }()
@@ -167,4 +149,80 @@ func decompressed(w http.ResponseWriter, request *http.Request) (io.Reader, erro
 		return http.MaxBytesReader(w, content, maxBody), nil
 	}
 	return nil, errors.ErrUnsupported
+}
+
+// bearers has the tokens that authenticate senders of audit lines.
+type bearers struct{ *reloaded[[]bearer] }
+
+// bearer is a token of one store. Only its hash is kept.
+type bearer struct {
+	hash  [sha256.Size]byte
+	store string
+}
+
+func newBearers(o *Options, stores []string) (*bearers, error) {
+	tokens, err := newReloaded[[]bearer](tokenFile{o.AuditTokenFile, stores}, o)
+	return &bearers{tokens}, err
+}
+
+func (b *bearers) has(store string) bool {
+	return slices.ContainsFunc(*b.current(context.Background()), func(one bearer) bool { return one.store == store })
+}
+
+// allow reports whether the request has a token of the store. Its duration reveals nothing about the tokens.
+func (b *bearers) allow(r *http.Request, store string) bool {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	sent := sha256.Sum256([]byte(strings.TrimSpace(token)))
+	found := 0
+	for _, one := range *b.current(r.Context()) {
+		same := subtle.ConstantTimeCompare(sent[:], one.hash[:])
+		if one.store == store {
+			found |= same
+		}
+	}
+	return found == 1 && strings.EqualFold(scheme, "Bearer")
+}
+
+// tokenFile is a file of tokens. Each line has the name of a store and a token; the name may be missing if there is only one store.
+type tokenFile struct {
+	path   string
+	stores []string
+}
+
+func (f tokenFile) load() (*[]bearer, error) {
+	content, err := os.ReadFile(f.path)
+	if err != nil {
+		return nil, fmt.Errorf("reading: %w", err)
+	}
+	var tokens []bearer
+	for line := range strings.Lines(string(content)) {
+		fields := strings.Fields(line)
+		if len(fields) == 0 {
+			continue
+		}
+		token, err := f.parse(fields)
+		if err != nil {
+			return nil, fmt.Errorf("%s: token %d %w", f.path, len(tokens)+1, err)
+		}
+		tokens = append(tokens, token)
+	}
+	if len(tokens) == 0 {
+		return nil, fmt.Errorf("%s: has no token; create one with: openssl rand -hex 32", f.path)
+	}
+	return &tokens, nil
+}
+
+// parse reads the fields of a line. The error quotes none of them, because any may be a token.
+func (f tokenFile) parse(fields []string) (bearer, error) {
+	if len(fields) == 1 && len(f.stores) == 1 {
+		fields = []string{f.stores[0], fields[0]}
+	}
+	token := fields[len(fields)-1]
+	switch {
+	case len(token) < minBearer:
+		return bearer{}, fmt.Errorf("is too short, want %d characters or more; create one with: openssl rand -hex 32", minBearer)
+	case len(fields) != 2 || !slices.Contains(f.stores, fields[0]):
+		return bearer{}, errors.New("is not for one of the stores, want a line for each: <store> <token>")
+	}
+	return bearer{hash: sha256.Sum256([]byte(token)), store: fields[0]}, nil
 }

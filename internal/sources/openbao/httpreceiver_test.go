@@ -5,15 +5,12 @@ import (
 	"context"
 	"crypto/tls"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/keyturn/keyturn/tests/testkit"
 )
@@ -87,7 +84,7 @@ func TestTheAuditReceiverAnswers(t *testing.T) {
 		{name: "with a part of the token", path: "/v1/audit/main", authorization: "Bearer " + goodToken[1:], body: one, want: 401, counts: map[verdict]int64{refused: 1}},
 		{name: "with an empty token", path: "/v1/audit/main", authorization: "Bearer ", body: one, want: 401, counts: map[verdict]int64{refused: 1}},
 		{name: "by another scheme", path: "/v1/audit/main", authorization: "Basic " + goodToken, body: one, want: 401, counts: map[verdict]int64{refused: 1}},
-		{name: "of a store that is not there", path: "/v1/audit/other", authorization: "Bearer " + goodToken, body: one, want: 404},
+		{name: "of a store that is not there", path: "/v1/audit/other", authorization: "Bearer " + goodToken, body: one, want: 401},
 		{name: "of a store that is not there, without a token", path: "/v1/audit/other", body: one, want: 401},
 		{
 			name: "a write that is too long", path: "/v1/audit/main", authorization: "Bearer " + goodToken, want: 204,
@@ -201,53 +198,6 @@ func TestAnswersDoNotWaitForTheSink(t *testing.T) {
 	}
 }
 
-func TestTheAuditReceiverWarnsOnceThatItHasNoTLS(t *testing.T) {
-	folder := t.TempDir()
-	certificate(t, folder+"/tls.crt", folder+"/tls.key", 1)
-	for _, test := range []struct {
-		name, address string
-		tls           bool
-		want          int
-	}{
-		{name: "on a loopback address", address: "127.0.0.1:8250"},
-		{name: "on all addresses", address: "[::]:8250", want: 1},
-		{name: "on one of the network", address: "10.0.0.7:8250", want: 1},
-		{name: "with TLS", address: "[::]:8250", tls: true},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			r := newRig(t, askOnly, func(o *Options) {
-				o.AuditListen, o.AuditTokenFile, o.Transport = test.address, write(t, "tokens", goodToken), newFakeStore(kv2)
-				if test.tls {
-					o.AuditTLSCertFile, o.AuditTLSKeyFile = folder+"/tls.crt", folder+"/tls.key"
-				}
-				o.Listen = func(context.Context, string, string) (net.Listener, error) {
-					return listenerAt{oneConnection: make(oneConnection), address: test.address}, nil
-				}
-			})
-			stop := r.start(t)
-			testkit.Eventually(t, "the feed listens", func() bool { return r.feed.Ready() == nil })
-			stop()
-			if got := strings.Count(r.log.String(), "has no TLS"); got != test.want {
-				t.Errorf("%d warnings, want %d:\n%s", got, test.want, r.log)
-			}
-		})
-	}
-}
-
-// listenerAt is a listener at an address that this host need not have.
-type listenerAt struct {
-	oneConnection
-	address string
-}
-
-func (l listenerAt) Addr() net.Addr {
-	address, err := net.ResolveTCPAddr("tcp", l.address)
-	if err != nil {
-		return &net.UnixAddr{}
-	}
-	return address
-}
-
 func TestABodyThatStopsIsGivenUp(t *testing.T) {
 	r := startReceiver(t, askOnly, nil)
 	connection, err := new(net.Dialer).DialContext(t.Context(), "tcp", r.address())
@@ -257,48 +207,6 @@ func TestABodyThatStopsIsGivenUp(t *testing.T) {
 	io.WriteString(connection, "POST /v1/audit/main HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+goodToken+"\r\nContent-Length: 100\r\n\r\n{") //nolint:errcheck // the count tells
 	connection.Close()
 	testkit.Eventually(t, "it is counted", func() bool { return r.lines(t, malformed) == 1 })
-}
-
-// oneConnection is a listener that accepts a single connection.
-type oneConnection chan net.Conn
-
-func (c oneConnection) Accept() (net.Conn, error) {
-	if connection, ok := <-c; ok {
-		return connection, nil
-	}
-	return nil, net.ErrClosed
-}
-
-func (c oneConnection) Close() error { close(c); return nil }
-
-func (c oneConnection) Addr() net.Addr { return &net.TCPAddr{} }
-
-func TestTheAuditReceiverDoesNotWaitForASlowReader(t *testing.T) {
-	tokens, err := newBearers(tokensOf(t, goodToken), []string{"main"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	synctest.Test(t, func(t *testing.T) {
-		ctx, stop := context.WithCancel(t.Context())
-		receiver := &httpReceiver{bearers: tokens, log: slog.New(slog.DiscardHandler)}
-		listener, ended := make(oneConnection, 1), make(chan error, 1)
-		go func() { ended <- receiver.serve(ctx, listener) }()
-		client, server := net.Pipe()
-		defer client.Close()
-		listener <- server
-		if _, err := io.WriteString(client, "POST /v1/audit/main HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"); err != nil {
-			t.Fatal(err)
-		}
-		// The answer waits in the pipe until it is read.
-		<-time.After(writeTimeout + time.Second)
-		if n, err := client.Read(make([]byte, 1)); n != 0 || err == nil {
-			t.Errorf("the answer still waits %s after the limit", time.Second)
-		}
-		stop()
-		if err := <-ended; err != nil {
-			t.Errorf("stopping: %v", err)
-		}
-	})
 }
 
 // crowd is a receiver of the lines of two stores, without a network.

@@ -1,6 +1,8 @@
 package openbao
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"hash/maphash"
@@ -11,10 +13,12 @@ import (
 )
 
 const (
-	// maxBodies is the maximum number of bodies of a store that are read at once. Others are to be sent again, and a poll finds what was in them.
-	maxBodies = 64
-	// maxRecent is the number of requests that are remembered.
-	maxRecent = 4096
+	// maxLine is the maximum length of a line, in bytes. Longer lines are skipped while they are read: an answer about a whole mount, such as one to
+	// the poller, but no write of a secret.
+	maxLine    = 1 << 20
+	readBuffer = 64 << 10 // bytes that are read at once
+	maxBodies  = 64       // of a store that are read at once
+	maxRecent  = 4096     // requests that are remembered
 	// maxAgain is the maximum number of lines of a body that is to be sent again: those that were taken must still be known then.
 	maxAgain = maxRecent
 )
@@ -35,7 +39,7 @@ type intake struct {
 
 func newIntake(store string, s *status, m *metrics, now func() time.Time) *intake {
 	return &intake{
-		store: store, looks: newLooks(), polls: newPollRequests(), status: s, metrics: m,
+		store: store, looks: newLooks(), polls: make(pollRequests, 1), status: s, metrics: m,
 		bodies: make(chan struct{}, maxBodies), now: now, recent: recentRequests{seed: maphash.MakeSeed()},
 	}
 }
@@ -100,7 +104,7 @@ func (i *intake) lookOnce(e entry) verdict {
 	switch {
 	case key != 0 && i.recent.has(key):
 		return ignored
-	case !i.looks.add(newLook(e)):
+	case !i.looks.put(newLook(e)):
 		return dropped
 	case key != 0:
 		i.recent.add(key)
@@ -108,7 +112,7 @@ func (i *intake) lookOnce(e entry) verdict {
 	return used
 }
 
-// miss is called when a part of the audit log could not be accepted.
+// miss counts a part of the audit log that could not be accepted.
 func (i *intake) miss(ctx context.Context, result verdict) {
 	i.metrics.countLine(ctx, i.store, result)
 	i.polls.ask()
@@ -135,10 +139,9 @@ func (r *recentRequests) key(e *entry) uint64 {
 	if e.request == "" {
 		return 0
 	}
-	return maphash.Comparable(r.seed, struct {
-		request, namespace, path, operation string
-		version                             int64
-	}{e.request, e.namespace, e.path, e.operation, e.version})
+	timeless := *e // Each device writes a line at a time of its own.
+	timeless.at, timeless.received = time.Time{}, time.Time{}
+	return maphash.Comparable(r.seed, timeless)
 }
 
 func (r *recentRequests) has(key uint64) bool {
@@ -152,4 +155,45 @@ func (r *recentRequests) add(key uint64) {
 		r.newest, r.older = make(map[uint64]struct{}), r.newest
 	}
 	r.newest[key] = struct{}{}
+}
+
+// readLines calls take for each line until the reader ends, and skip with the start of each line that is longer than the limit. It omits
+// blank lines. It returns what follows the last line end, and the error that ended the reader, nil for io.EOF.
+func readLines(r io.Reader, limit int, take, skip func(line []byte)) (rest []byte, err error) {
+	reader := bufio.NewReaderSize(r, readBuffer)
+	var line []byte // the start of a line that is longer than the buffer
+	tooLong := false
+	for {
+		part, err := reader.ReadSlice('\n')
+		switch {
+		case tooLong:
+		case len(line)+len(part) > limit+1:
+			tooLong, line = true, append(line, part...)[:min(len(line)+len(part), readBuffer)]
+		case len(line) > 0 || err != nil:
+			line = append(line, part...)
+		default:
+			line = part
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		whole := bytes.TrimSuffix(line, []byte("\n"))
+		switch {
+		case tooLong:
+			skip(whole)
+			whole = nil
+		case len(bytes.TrimSpace(whole)) == 0:
+			whole = nil
+		case err == nil:
+			take(whole)
+		}
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				err = nil
+			}
+			return whole, err
+		}
+		// This releases the memory of a long line.
+		tooLong, line = false, nil
+	}
 }

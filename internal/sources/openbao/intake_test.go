@@ -22,7 +22,7 @@ func intakeOf(t *testing.T, room int) *intake {
 	}
 	i := newIntake("main", newStatus(slog.New(slog.DiscardHandler), time.Now), m, time.Now)
 	for n := range maxLooks - room {
-		i.looks.putBack(look{entry: entry{path: strconv.Itoa(n)}, due: time.Now().Add(time.Hour)})
+		i.looks.put(look{entry: entry{path: strconv.Itoa(n)}, due: time.Now().Add(time.Hour)})
 	}
 	return i
 }

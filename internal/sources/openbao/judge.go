@@ -1,25 +1,22 @@
 package openbao
 
 import (
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// maxLineDelay is how long before its audit line a change may have happened.
-const maxLineDelay = 10 * time.Second
+const maxLineDelay = 10 * time.Second // from a change to its audit line
 
 // change is the meaning of an audit entry: which secret may have changed, and what to expect there.
 type change struct {
-	path      string // in the mount
-	operation string
-	// state is the state that the operation leads to. It is zero if the line does not say.
-	state State
-	// version is the version that was written, or zero.
-	version int64
-	// isDeletion reports that the current version was deleted.
-	isDeletion bool
+	path       string // in the mount
+	operation  string
+	state      State // that the operation leads to; zero if the line does not say
+	version    int64 // that was written, or zero
+	isDeletion bool  // of the current version
 }
 
 // judge returns the meaning of an entry about a mount, and whether it may change anything that is read.
@@ -28,71 +25,53 @@ func judge(e *entry, in engineMount) (change, bool) {
 	if !ok {
 		return change{}, false
 	}
-	c := change{operation: e.operation}
+	verb, path, _ := strings.Cut(rest, "/")
+	c, deletes := change{path: path, operation: e.operation, state: Live}, e.operation == "delete"
+	isKV, places := in.engine == events.EngineKV, rolePathsOf(in.engine)
 	switch {
-	case in.isPlain():
-		c.path, c.state = rest, Live
-		if e.operation == "delete" {
+	case in.isPlain:
+		if c.path = rest; deletes {
 			c.state = Gone
 		}
-	case in.engine == events.EngineKV:
-		c.path = c.judgeKV(e, rest)
-	case in.engine == events.EngineDatabase || in.engine == events.EngineLDAP:
-		c.path = c.judgeRole(e, rest, rolePathsOf(in.engine))
+		return c, true
+	case path == "" || !slices.Contains(engines, in.engine):
+		return change{}, false
+	case !isKV:
+		c.path = places.secret + "/" + path
 	}
-	return c, c.path != ""
-}
-
-// judgeKV fills in the change and returns the path of the secret in KV v2, or nothing if nothing changes.
-func (c *change) judgeKV(e *entry, rest string) string {
-	verb, path, _ := strings.Cut(rest, "/")
 	switch {
-	case verb == "data" && e.operation == "delete":
+	case isKV && verb == "data" && deletes:
 		c.state, c.isDeletion = Deleted, true
-	case verb == "data":
-		c.state, c.version = Live, e.version
-	case verb == "metadata" && e.operation == "delete":
-		c.state = Gone
-	case verb == "delete":
+	case isKV && verb == "data":
+		c.version = e.version
+	case isKV && verb == "delete":
 		c.state, c.operation = Deleted, "delete"
-	case verb == "undelete":
-		c.state, c.operation = Live, "undelete"
-	case verb == "destroy":
+	case isKV && verb == "undelete":
+		c.operation = "undelete"
+	case isKV && verb == "destroy":
 		c.state, c.operation = Destroyed, "destroy"
+	case deletes && (isKV && verb == "metadata" || verb == places.list):
+		c.state = Gone
+	case verb == places.rotate && !deletes:
+		c.operation = "rotate"
+	case verb == places.list && e.operation == "create":
+	case verb == places.list:
+		c.state = 0 // An update may have rotated the role.
 	default:
-		return ""
+		return change{}, false
 	}
-	return path
+	return c, true
 }
 
-// rolePaths has the paths of static roles in an engine: where they are rotated, where they are listed, and where their passwords are read.
+// rolePaths has the paths of static roles in an engine: where they are rotated, where they are listed, and where their passwords are read. They are
+// empty if the engine has none.
 type rolePaths struct{ rotate, list, secret string }
 
 func rolePathsOf(engine string) rolePaths {
-	if engine == events.EngineLDAP {
-		return rolePaths{rotate: "rotate-role", list: "static-role", secret: "static-cred"}
-	}
-	return rolePaths{rotate: "rotate-role", list: "static-roles", secret: "static-creds"}
-}
-
-// judgeRole is judgeKV for static roles.
-func (c *change) judgeRole(e *entry, rest string, places rolePaths) string {
-	verb, role, _ := strings.Cut(rest, "/")
-	switch {
-	case role == "":
-		return ""
-	case verb == places.rotate && e.operation != "delete":
-		c.state, c.operation = Live, "rotate"
-	case verb == places.list && e.operation == "delete":
-		c.state = Gone
-	case verb == places.list && e.operation == "create":
-		c.state = Live
-	case verb == places.list:
-		// An update may have rotated the role.
-	default:
-		return ""
-	}
-	return places.secret + "/" + role
+	return map[string]rolePaths{
+		events.EngineDatabase: {rotate: "rotate-role", list: "static-roles", secret: "static-creds"},
+		events.EngineLDAP:     {rotate: "rotate-role", list: "static-role", secret: "static-cred"},
+	}[engine]
 }
 
 // explains reports whether the change led to the observed state.
@@ -103,8 +82,7 @@ func (c *change) explains(o *Observation) bool {
 	return c.state == 0 || o.State == c.state
 }
 
-// isIn reports whether an observation is as new as the change, of which the audit log had a line at the given time. A standby may answer with old
-// data.
+// isIn reports whether an observation is as new as the change, which was logged at the given time. A standby may answer with old data.
 func (c *change) isIn(o *Observation, at time.Time) bool {
 	switch {
 	case c.version > 0:

@@ -16,23 +16,23 @@ func TestWhatAnEntryMeansDependsOnTheEngine(t *testing.T) {
 		name  string
 		entry entry
 		// engine is KV if it is empty. The mount is kv, or db for a role.
-		engine string
-		kv     int
-		path   string // of the secret in its mount; empty: it means nothing
-		want   change
+		engine  string
+		isPlain bool
+		path    string // of the secret in its mount; empty: it means nothing
+		want    change
 	}{
-		{name: "a write to KV v1", entry: line("create", "kv/app/x"), kv: kvV1, path: "app/x", want: change{operation: "create", state: Live}},
-		{name: "a write to KV v1 in a folder called data", entry: line("update", "kv/data/x"), kv: kvV1, path: "data/x", want: change{operation: "update", state: Live}},
-		{name: "a recovery in KV v1", entry: line("recover", "kv/app/x"), kv: kvV1, path: "app/x", want: change{operation: "recover", state: Live}},
-		{name: "a delete in KV v1", entry: line("delete", "kv/metadata/x"), kv: kvV1, path: "metadata/x", want: change{operation: "delete", state: Gone}},
-		{name: "a write without a version to KV v2 has to be looked at", entry: line("patch", "kv/data/x"), kv: kvV2, path: "x", want: change{operation: "patch", state: Live}},
-		{name: "a delete in KV v2", entry: line("delete", "kv/data/x"), kv: kvV2, path: "x", want: change{operation: "delete", state: Deleted, isDeletion: true}},
-		{name: "a destruction", entry: line("update", "kv/destroy/x"), kv: kvV2, path: "x", want: change{operation: "destroy", state: Destroyed}},
-		{name: "a delete of versions", entry: line("update", "kv/delete/x/y"), kv: kvV2, path: "x/y", want: change{operation: "delete", state: Deleted}},
-		{name: "the configuration of KV v2", entry: line("update", "kv/config"), kv: kvV2},
-		{name: "a patch of metadata", entry: line("patch", "kv/metadata/x"), kv: kvV2},
-		{name: "a verb without a path", entry: line("update", "kv/undelete"), kv: kvV2},
-		{name: "another mount", entry: line("create", "kv2/app"), kv: kvV1},
+		{name: "a write to KV v1", entry: line("create", "kv/app/x"), isPlain: true, path: "app/x", want: change{operation: "create", state: Live}},
+		{name: "a write to KV v1 in a folder called data", entry: line("update", "kv/data/x"), isPlain: true, path: "data/x", want: change{operation: "update", state: Live}},
+		{name: "a recovery in KV v1", entry: line("recover", "kv/app/x"), isPlain: true, path: "app/x", want: change{operation: "recover", state: Live}},
+		{name: "a delete in KV v1", entry: line("delete", "kv/metadata/x"), isPlain: true, path: "metadata/x", want: change{operation: "delete", state: Gone}},
+		{name: "a write without a version to KV v2 has to be looked at", entry: line("patch", "kv/data/x"), path: "x", want: change{operation: "patch", state: Live}},
+		{name: "a delete in KV v2", entry: line("delete", "kv/data/x"), path: "x", want: change{operation: "delete", state: Deleted, isDeletion: true}},
+		{name: "a destruction", entry: line("update", "kv/destroy/x"), path: "x", want: change{operation: "destroy", state: Destroyed}},
+		{name: "a delete of versions", entry: line("update", "kv/delete/x/y"), path: "x/y", want: change{operation: "delete", state: Deleted}},
+		{name: "the configuration of KV v2", entry: line("update", "kv/config")},
+		{name: "a patch of metadata", entry: line("patch", "kv/metadata/x")},
+		{name: "a verb without a path", entry: line("update", "kv/undelete")},
+		{name: "another mount", entry: line("create", "kv2/app"), isPlain: true},
 		{name: "a static role's rotation", entry: line("update", "db/rotate-role/shop"), engine: database, path: "static-creds/shop", want: change{operation: "rotate", state: Live}},
 		{name: "a static role's creation", entry: line("create", "db/static-roles/shop"), engine: database, path: "static-creds/shop", want: change{operation: "create", state: Live}},
 		{name: "a static role's change may be a rotation", entry: line("update", "db/static-roles/shop"), engine: database, path: "static-creds/shop", want: change{operation: "update"}},
@@ -49,7 +49,7 @@ func TestWhatAnEntryMeansDependsOnTheEngine(t *testing.T) {
 			if test.engine == "" {
 				mount = "kv"
 			}
-			got, ok := judge(&test.entry, engineMount{namespace: "root", path: mount, engine: orDefault(test.engine, events.EngineKV), version: test.kv})
+			got, ok := judge(&test.entry, engineMount{namespace: "root", path: mount, engine: orElse(test.engine, events.EngineKV), isPlain: test.isPlain})
 			if ok != (test.path != "") {
 				t.Fatalf("%v: %+v", ok, got)
 			}

@@ -12,12 +12,10 @@ type scannedSecret struct {
 	version int64
 	state   State
 	at      time.Time
-	// ok is false if the current version is missing among the versions.
-	ok bool
+	ok      bool // false: the current version is missing among the versions
 }
 
-// maxNesting is how deeply skipped fields may be nested.
-const maxNesting = 64
+const maxNesting = 64 // of skipped fields
 
 // readKeyInfo returns the secrets in data.key_info of an answer, at a time by the store's clock. It holds the metadata of one secret at a time,
 // because the metadata of a whole mount is much longer than the part that is kept. It returns errTooLong if there are more than most secrets.
@@ -37,24 +35,13 @@ func readKeyInfo(body io.Reader, now time.Time, most int) ([]scannedSecret, erro
 		secrets = append(secrets, one)
 		return nil
 	}
-	err := eachField(answer, only(answer, "data", func() error {
-		return eachField(answer, only(answer, "key_info", func() error { return eachField(answer, add) }))
-	}))
+	err := within(answer, []string{"data", "key_info"}, add)
 	return secrets, err
 }
 
-// only returns a function for eachField that calls read for the field with the given name and skips the others.
-func only(answer *json.Decoder, name string, read func() error) func(string) error {
-	return func(field string) error {
-		if field == name {
-			return read()
-		}
-		return skip(answer)
-	}
-}
-
-// eachField calls read for each field of the next value, an object or null. read has to consume the field's value.
-func eachField(answer *json.Decoder, read func(name string) error) error {
+// within calls read for each field of the object at the path in the next value, and skips all others. Both objects may be null. read has to consume
+// the field's value.
+func within(answer *json.Decoder, path []string, read func(name string) error) error {
 	switch begin, err := answer.Token(); {
 	case err != nil:
 		return err
@@ -65,14 +52,19 @@ func eachField(answer *json.Decoder, read func(name string) error) error {
 	}
 	for answer.More() {
 		name, err := answer.Token()
-		if err != nil {
-			return err
-		}
 		text, ok := name.(string)
-		if !ok {
-			return errAnswer
+		switch {
+		case err != nil:
+		case !ok:
+			err = errAnswer
+		case len(path) == 0:
+			err = read(text)
+		case text == path[0]:
+			err = within(answer, path[1:], read)
+		default:
+			err = skip(answer)
 		}
-		if err := read(text); err != nil {
+		if err != nil {
 			return err
 		}
 	}

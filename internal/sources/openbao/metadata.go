@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -46,24 +47,21 @@ func (m *metadata) state(now time.Time) (version int64, state State, at time.Tim
 // staticRole is the part of a static role that is decoded. Its password is at another path.
 type staticRole struct {
 	LastRotation instant `json:"last_vault_rotation"`
-	// Period is the time between two rotations, in seconds. It is zero if they follow a schedule.
-	Period integer `json:"rotation_period"`
+	Period       integer `json:"rotation_period"` // in seconds; zero if rotations follow a schedule
 }
 
-// metadataReader reads the state of single secrets.
 type metadataReader struct {
-	origin origin
-	client *client
-	mounts *mountTable
-	looks  *looks
-	// horizon is how far ahead rotations are expected: longer than until the next poll. Zero means that nothing is polled.
-	horizon time.Duration
+	origin  origin
+	client  *client
+	mounts  *mountTable
+	looks   *looks
+	horizon time.Duration // how far ahead rotations are expected: longer than until the next poll; zero if nothing is polled
 }
 
 // readIn reads a secret of a mount. A secret that does not exist is Gone.
 func (r *metadataReader) readIn(ctx context.Context, in engineMount, path string) (Observation, error) {
 	switch {
-	case in.isPlain():
+	case in.isPlain:
 		return Observation{}, fmt.Errorf("%s: %w", in.path, errUnversioned)
 	case in.engine == events.EngineKV:
 		return r.readKV(ctx, in, path)
@@ -75,20 +73,15 @@ func (r *metadataReader) readIn(ctx context.Context, in engineMount, path string
 
 func (r *metadataReader) readKV(ctx context.Context, in engineMount, path string) (Observation, error) {
 	var m metadata
-	got, err := r.client.get(ctx, in.namespace, in.path+"/metadata/"+path, nil, &m)
-	o := r.origin.ofReply(in, path, got)
-	switch {
-	case errors.Is(err, errNotThere):
-		o.State = Gone
-		return o, nil
-	case err != nil:
+	o, got, err := r.request(ctx, in, path, "metadata/"+path, &m)
+	if err != nil || o.State == Gone {
 		return o, err
 	}
 	var ok bool
 	if o.Version, o.State, o.At, ok = m.state(got.date); !ok {
-		return o, fmt.Errorf("metadata in %s: %w", in.path, errAnswer)
+		err = fmt.Errorf("metadata in %s: %w", in.path, errAnswer)
 	}
-	return o, nil
+	return o, err
 }
 
 func (r *metadataReader) readRole(ctx context.Context, in engineMount, path string) (Observation, error) {
@@ -98,13 +91,8 @@ func (r *metadataReader) readRole(ctx context.Context, in engineMount, path stri
 		return Observation{}, fmt.Errorf("%s is not %s/<role>: %w", path, places.secret, errPath)
 	}
 	var role staticRole
-	got, err := r.client.get(ctx, in.namespace, in.path+"/"+places.list+"/"+name, nil, &role)
-	o := r.origin.ofReply(in, path, got)
-	switch {
-	case errors.Is(err, errNotThere):
-		o.State = Gone
-		return o, nil
-	case err != nil:
+	o, _, err := r.request(ctx, in, path, places.list+"/"+name, &role)
+	if err != nil || o.State == Gone {
 		return o, err
 	}
 	o.State, o.At = Live, time.Time(role.LastRotation)
@@ -112,9 +100,19 @@ func (r *metadataReader) readRole(ctx context.Context, in engineMount, path stri
 	return o, nil
 }
 
+// request decodes what is at a place in the mount. It returns the observation of the path, which is Gone if nothing is there.
+func (r *metadataReader) request(ctx context.Context, in engineMount, path, place string, out any) (Observation, reply, error) {
+	got, err := r.client.get(ctx, in.namespace, in.path+"/"+place, nil, out)
+	o := r.origin.of(in, path, got.asked, got.received)
+	if errors.Is(err, errNotThere) {
+		o.State, err = Gone, nil
+	}
+	return o, got, err
+}
+
 const (
-	// rotationDelay is how long after its rotation is due a static role is read, or up to a quarter longer. While it is not rotated yet, it is read
-	// again, up to rotationTries times: the stores look every five seconds for roles to rotate.
+	// rotationDelay is how long after a rotation is due a static role is read, or up to a quarter longer, and read again up to rotationTries times while
+	// it is not rotated yet: the stores look every five seconds for roles to rotate.
 	rotationDelay = 2 * time.Second
 	rotationTries = 4
 	// maxPeriod bounds the periods of rotations, so that no time overflows.
@@ -131,7 +129,7 @@ func (r *metadataReader) expectRotation(namespace, request string, role staticRo
 	if last.IsZero() || period == 0 || until <= 0 || until > r.horizon || r.looks.len() >= maxSpare {
 		return
 	}
-	r.looks.add(look{
+	r.looks.put(look{
 		// The change of a line may be a little older than the line. This one is not.
 		entry:      entry{namespace: namespace, path: request, at: at.Add(maxLineDelay), received: now},
 		isRotation: true,
@@ -143,25 +141,19 @@ func (r *metadataReader) expectRotation(namespace, request string, role staticRo
 
 // The types below decode leniently: the audit log replaces values with HMACs, so a time or a number can be any text.
 
-// instant is a time. Anything that is not a time decodes to zero, and so does a time outside the years below: events have times as nanoseconds
-// since 1970, and 64 bits of them end in the year 2262.
+// instant is a time in the years 1970 to 2199: events have times as nanoseconds since 1970, and 64 bits of them end in the year 2262. Anything else
+// decodes to zero.
 type instant time.Time
-
-// The years that a valid time can have: from firstYear up to, but not including, lastYear.
-const (
-	firstYear = 1970
-	lastYear  = 2200
-)
 
 func (i *instant) UnmarshalJSON(text []byte) error {
 	var t time.Time
-	if t.UnmarshalJSON(text) == nil && t.UTC().Year() >= firstYear && t.UTC().Year() < lastYear {
+	if t.UnmarshalJSON(text) == nil && t.UTC().Year() >= 1970 && t.UTC().Year() < 2200 {
 		*i = instant(t.UTC())
 	}
 	return nil
 }
 
-// integer is a positive integer. Anything else decodes to zero.
+// integer is a positive integer, or zero.
 type integer int64
 
 func (i *integer) UnmarshalJSON(text []byte) error {
@@ -176,10 +168,6 @@ func (i *integer) UnmarshalJSON(text []byte) error {
 type filled bool
 
 func (f *filled) UnmarshalJSON(text []byte) error {
-	switch string(text) {
-	case `null`, `""`, `false`:
-	default:
-		*f = true
-	}
+	*f = filled(!slices.Contains([]string{`null`, `""`, `false`}, string(text)))
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"strings"
 	"sync"
 	"time"
@@ -18,31 +17,19 @@ import (
 const (
 	maxMountAge   = 5 * time.Minute
 	maxNoMountAge = 10 * time.Second
-	// maxNamespaces is the maximum number of cached namespaces.
-	maxNamespaces = 256
+	maxNamespaces = 256 // that are cached
 )
 
-// The versions of the KV engine, as in the option "version" of a mount.
-const (
-	kvV1 = 1
-	kvV2 = 2
-)
-
-// mountName identifies a mount.
 type mountName struct{ namespace, mount string }
 
-// engineMount is a mounted secrets engine.
 type engineMount struct {
 	namespace string // events.RootNamespace for the root
 	path      string // without slashes around it
 	engine    string // as the store calls it
-	version   int    // kvV1 or kvV2 if the engine is KV
+	isPlain   bool   // KV v1, which has no metadata: only the lines about writes show its changes
 }
 
 func (m engineMount) name() mountName { return mountName{m.namespace, m.path} }
-
-// isPlain reports whether the mount is KV v1, which has no metadata: only the lines about writes show its changes.
-func (m engineMount) isPlain() bool { return m.engine == events.EngineKV && m.version == kvV1 }
 
 // mountTable caches the mounts that the token may see. It is safe for concurrent use.
 type mountTable struct {
@@ -55,8 +42,7 @@ type mountTable struct {
 type namespaceMounts struct {
 	asked  time.Time
 	byPath map[string]engineMount
-	// err says that the token may not see the namespace, or that there is none. Anyone who writes references can name many such.
-	err error
+	err    error // the token may not see the namespace, or there is none: anyone who writes references can name many such
 }
 
 func newMountTable(c *client) *mountTable {
@@ -115,12 +101,7 @@ func (m *mountTable) request(ctx context.Context, namespace string) (namespaceMo
 	for path, description := range visible.Secret {
 		path = strings.Trim(path, "/")
 		one := engineMount{namespace: namespace, path: path, engine: description.Type}
-		if description.Type == events.EngineKV {
-			one.version = kvV1
-			if description.Options.Version == "2" {
-				one.version = kvV2
-			}
-		}
+		one.isPlain = description.Type == events.EngineKV && description.Options.Version != "2"
 		inside.byPath[path] = one
 	}
 	m.mu.Lock()
@@ -138,28 +119,18 @@ func (m *mountTable) request(ctx context.Context, namespace string) (namespaceMo
 // named returns a mount by its path in a namespace, or by <child namespace>/<path>. The answer is fresh: the secrets of a mount that is gone would look
 // deleted.
 func (m *mountTable) named(ctx context.Context, namespace, name string) (engineMount, error) {
-	child, path := namespace, name
-	for further := true; further; {
-		inside, err := m.in(ctx, child, maxNoMountAge)
-		// For a namespace that does not exist, the store answers forbidden or not found.
-		if err != nil && (child == namespace || code(err) != http.StatusForbidden && !errors.Is(err, errNoMount)) {
-			return engineMount{}, err
-		}
-		if found, ok := inside.byPath[path]; ok {
-			return found, nil
-		}
-		var segment string
-		if segment, path, further = strings.Cut(path, "/"); further {
-			child = childNamespace(child, segment)
-		}
+	in, inside, err := m.locate(ctx, namespace, name, maxNoMountAge)
+	if err == nil && inside != "" {
+		err = fmt.Errorf("%s: %w", name, errNoMount)
 	}
-	return engineMount{}, fmt.Errorf("%s: %w", name, errNoMount)
+	return in, err
 }
 
-// locate returns the mount that contains a path of a namespace, and the path in it. If the path begins with namespaces, the mount is in the last of
-// them. It returns errNoMount if there is none. It asks for a namespace only if there is the one above it, so that invented paths cost little.
-func (m *mountTable) locate(ctx context.Context, namespace, path string) (in engineMount, inside string, err error) {
-	if _, err = m.in(ctx, namespace, maxMountAge); err != nil {
+// locate returns the mount that contains a path of a namespace, and the path in it, from mounts of at most that age. If the path begins with namespaces,
+// the mount is in the last of them. It returns errNoMount if there is none. It asks for a namespace only if there is the one above it, so that invented
+// paths cost little.
+func (m *mountTable) locate(ctx context.Context, namespace, path string, age time.Duration) (in engineMount, inside string, err error) {
+	if _, err = m.in(ctx, namespace, age); err != nil {
 		return engineMount{}, "", err
 	}
 	in, err = m.find(ctx, namespace, path)
@@ -169,7 +140,7 @@ func (m *mountTable) locate(ctx context.Context, namespace, path string) (in eng
 			return engineMount{}, "", err
 		}
 		child, path = childNamespace(child, segment), rest
-		if _, denied := m.in(ctx, child, maxMountAge); denied != nil {
+		if _, denied := m.in(ctx, child, age); denied != nil {
 			return engineMount{}, "", err
 		}
 		in, err = m.find(ctx, child, path)
@@ -185,14 +156,6 @@ func isPath(text string) bool {
 		}
 	}
 	return !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f })
-}
-
-// namespaceHeader returns the name of a namespace in requests, which is empty for the root namespace.
-func namespaceHeader(namespace string) string {
-	if namespace == events.RootNamespace {
-		return ""
-	}
-	return namespace
 }
 
 // childNamespace returns the full path of a namespace inside another one.

@@ -61,7 +61,7 @@ func TestMountTable_CachesTheMountsOfANamespace(t *testing.T) {
 	store := newFakeStore(kv2)
 	mounts := newMountTable(clientOf(t, store))
 	for range 3 {
-		if in, err := mounts.find(t.Context(), "root", "secret/shop/db"); err != nil || in.path != "secret" || in.version != kvV2 {
+		if in, err := mounts.find(t.Context(), "root", "secret/shop/db"); err != nil || in.path != "secret" || in.isPlain {
 			t.Fatalf("%+v, %v", in, err)
 		}
 		if _, err := mounts.find(t.Context(), "root", "other/db"); !errors.Is(err, errNoMount) {
@@ -118,25 +118,6 @@ func TestANamespaceThatIsRefusedIsAskedForOnceInAPoll(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestANamespaceThatIsNotRefusedAnyMoreIsRead(t *testing.T) {
-	store := newFakeStore(kv2)
-	store.say("team@sys/internal/ui/mounts", http.StatusForbidden, forbidden)
-	store.say("team@secret/metadata/db", http.StatusOK, metadataOf(3, "1999-01-01T00:00:00Z", ""))
-	references := []Reference{referenceTo(events.RootNamespace, "team", "secret/db"), referenceTo("team", "secret", "db")}
-	referenced := func(context.Context) ([]Reference, error) { return references, nil }
-	inBubble(t, pollReferenced, store, func(o *Options) { o.Referenced = referenced }, func(t *testing.T, r *rig) {
-		after(5 * time.Minute)
-		if seen := paths(r.seen()); len(seen) > 0 {
-			t.Errorf("%v was observed", seen)
-		}
-		store.do("team@sys/internal/ui/mounts", store.answers["sys/internal/ui/mounts"])
-		after(2 * time.Minute)
-		if diff := cmp.Diff([]string{"team/secret/db"}, paths(r.seen())); diff != "" {
-			t.Errorf("observed (-want +got):\n%s\n%s", diff, r.log)
-		}
-	})
 }
 
 func TestMountTable_RemembersForAMomentWhichNamespacesAreRefused(t *testing.T) {

@@ -1,8 +1,14 @@
 package openbao
 
 import (
+	"context"
+	"math"
+	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/keyturn/keyturn/internal/backoff"
 	"github.com/keyturn/keyturn/internal/events"
 )
 
@@ -22,17 +28,7 @@ const (
 )
 
 func (s State) String() string {
-	switch s {
-	case Live:
-		return "live"
-	case Deleted:
-		return "deleted"
-	case Destroyed:
-		return "destroyed"
-	case Gone:
-		return "gone"
-	}
-	return "unknown"
+	return map[State]string{Live: "live", Deleted: "deleted", Destroyed: "destroyed", Gone: "gone"}[s]
 }
 
 // Observation is the state of one secret in a store at some time. The same state may be observed several times, from the audit log and by polling.
@@ -56,14 +52,12 @@ type Observation struct {
 	ReadAt time.Time
 	// Request is the ID of the store's request in KV v1, where nothing else identifies a state, and empty in other engines.
 	Request string
-	// Operation is create, update, patch, delete, undelete, destroy or rotate. It is empty if no audit line is about the state.
-	Operation string
-	// By is the display name of the client that made the change. It is empty if no audit line is about the state.
-	By string
-	// Trace is the trace of that client, if the store logs the traceparent header and it is valid.
-	Trace events.TraceContext
-	// PolledBefore is when the previous poll began to read the mount, by the store's clock, or a time just before the earlier version that an audit
-	// line names. A secret written before that existed then, but was not seen. It is zero if there was no such poll or line.
+	// Operation is create, update, patch, delete, undelete, destroy or rotate, By is the display name of the client that made the change, and Trace
+	// its trace, if the store logs the traceparent header. They are empty if no audit line is about the state.
+	Operation, By string
+	Trace         events.TraceContext
+	// PolledBefore is when the previous poll began to read the mount, by the store's clock, or else a time just before the audit line that made the
+	// path be read. A secret written before that existed then, but was not seen. It is zero if there was no such poll or line.
 	PolledBefore time.Time
 	// Lasting reports that reads have agreed on the state for longer than a server can lag behind. The feed leaves it to the sink to set it.
 	Lasting bool
@@ -73,25 +67,15 @@ type Observation struct {
 
 // origin makes the observations of one store.
 type origin struct {
-	store   string   // the name of the store
+	store   string
 	servers []string // its addresses, in the form of events.StoreAddress
 }
 
-// ofEntry returns the observation that the line of a write in KV v1 is.
-func (g origin) ofEntry(e *entry, in engineMount, c change) Observation {
-	o := Observation{
-		Path:    events.StorePath{Store: g.store, Namespace: in.namespace, Mount: in.path, Path: c.path},
-		Servers: g.servers, Engine: in.engine, State: c.state, Received: e.received, Request: e.request,
-	}
-	o.attribute(e, c)
-	return o
-}
-
-// ofReply returns an observation of a path that the store was asked about, without its state.
-func (g origin) ofReply(in engineMount, path string, got reply) Observation {
+// of returns an observation of a path, without its state. asked is zero if the store was not asked.
+func (g origin) of(in engineMount, path string, asked, received time.Time) Observation {
 	return Observation{
 		Path:    events.StorePath{Store: g.store, Namespace: in.namespace, Mount: in.path, Path: path},
-		Servers: g.servers, Engine: in.engine, ReadAt: got.asked, Received: got.received,
+		Servers: g.servers, Engine: in.engine, ReadAt: asked, Received: received,
 	}
 }
 
@@ -101,4 +85,53 @@ func (o *Observation) attribute(e *entry, c change) {
 	if o.At.IsZero() {
 		o.At = e.at
 	}
+}
+
+// outlet passes observations to the sink, and remembers when the last complete poll of each mount began. It is safe for concurrent use.
+type outlet struct {
+	sink   func(Observation) bool
+	status *status
+	client *client
+
+	mu     sync.Mutex
+	polled map[mountName]time.Time // by the store's clock
+}
+
+func newOutlet(sink func(Observation) bool, s *status, c *client) *outlet {
+	return &outlet{sink: sink, status: s, client: c, polled: map[mountName]time.Time{}}
+}
+
+// emit offers an observation until the sink accepts it or ctx is done, and at least once.
+func (out *outlet) emit(ctx context.Context, o Observation) {
+	if !out.canName(ctx, o.Path) {
+		return
+	}
+	out.mu.Lock()
+	if polled, ok := out.polled[mountName{o.Path.Namespace, o.Path.Mount}]; ok {
+		o.PolledBefore = polled
+	}
+	out.mu.Unlock()
+	delays := wait.Backoff{Duration: 10 * time.Millisecond, Factor: 2, Jitter: 0.1, Steps: math.MaxInt, Cap: time.Second}
+	for !out.sink(o) {
+		if !backoff.Sleep(ctx, delays.Step()) {
+			return
+		}
+	}
+}
+
+// canName reports whether events can name a path, and records that they cannot. Such a path is too long, or is not valid text.
+func (out *outlet) canName(ctx context.Context, path events.StorePath) bool {
+	_, err := path.Source().StorePath()
+	if err != nil {
+		out.status.noteFailure(ctx, "paths that events cannot name", err)
+	}
+	return err == nil
+}
+
+// notePoll records that a mount was read completely. began is when that began, by our clock.
+func (out *outlet) notePoll(name mountName, began time.Time) {
+	began = began.Add(out.client.skew())
+	out.mu.Lock()
+	defer out.mu.Unlock()
+	out.polled[name] = began
 }

@@ -22,24 +22,23 @@ type Options struct {
 	// AuditListen is the address of the HTTP audit receiver. If empty, there is no receiver.
 	AuditListen string
 	// AuditTokenFile is the path of the bearer tokens of the HTTP audit receiver, one per line, each after the name of its store. The
-	// name may be missing if there is only one store. The file is reloaded when it changes.
+	// name may be missing if there is only one store.
 	AuditTokenFile string
-	// AuditTLSCertFile and AuditTLSKeyFile enable TLS on the HTTP audit receiver. They are reloaded when they change.
+	// AuditTLSCertFile and AuditTLSKeyFile enable TLS on the HTTP audit receiver. This and the tokens are read again when they change.
 	AuditTLSCertFile string
 	AuditTLSKeyFile  string
 
-	// Known returns the paths that are known to exist in a mount, so that deleted ones are found. Default: none.
+	// Known returns the paths that are known to exist in a mount, so that deleted ones are found.
 	Known func(store, namespace, mount string) []string
 	// Referenced returns the referenced paths of all stores, for stores that are polled by reference. If nil, no store can be polled by reference.
 	Referenced func(ctx context.Context) ([]Reference, error)
-	// Logger and Meter report about the feed itself.
+	// Logger and Meter report about the feed itself, and Now is its clock.
 	Logger *slog.Logger
 	Meter  metric.Meter
-	// Now is the clock. Default time.Now.
-	Now func() time.Time
+	Now    func() time.Time
 	// Transport replaces the HTTP transport to every store. Default: one for each store with its TLS settings.
 	Transport http.RoundTripper
-	// Listen opens a listener. Default: net.ListenConfig.
+	// Listen opens a listener.
 	Listen listenFunc
 }
 
@@ -48,27 +47,13 @@ type listenFunc = func(ctx context.Context, network, address string) (net.Listen
 
 // Reference is a path that something, such as an ExternalSecret, reads.
 type Reference struct {
-	// Server is the address under which the reader knows the store, in the form of events.StoreAddress.
-	Server string
-	// Path is the path. The name of its store is empty.
-	Path events.StorePath
+	Server string           // the address under which the reader knows the store, in the form of events.StoreAddress
+	Path   events.StorePath // without the name of its store
 }
 
 // DefaultOptions returns the options of a feed that watches no store.
-func DefaultOptions() Options { return withDefaults(Options{}) }
-
-// withDefaults sets the fields of the second group that have a default and are not set.
-func withDefaults(o Options) Options {
-	if o.Known == nil {
-		o.Known = func(string, string, string) []string { return nil }
-	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	if o.Listen == nil {
-		o.Listen = new(net.ListenConfig).Listen
-	}
-	return o
+func DefaultOptions() Options {
+	return Options{Known: func(string, string, string) []string { return nil }, Now: time.Now, Listen: new(net.ListenConfig).Listen}
 }
 
 // AddFlags binds the options of the first group to flags.

@@ -3,7 +3,6 @@ package openbao
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -129,15 +128,6 @@ func TestAFeedIsReadyWhetherAStoreCanBeReadOrNot(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-func TestAPartThatMayNotBeReadDoesNotMakeAFeedReady(t *testing.T) {
-	s := newStatus(slog.New(slog.DiscardHandler), time.Now)
-	s.noteFailure(t.Context(), "part of secret", errNoMount)
-	s.noteFailure(t.Context(), auditedPaths, errAnswer)
-	if s.unpolled() == nil {
-		t.Error("the first poll has not ended")
 	}
 }
 

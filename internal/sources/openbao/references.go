@@ -10,8 +10,8 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// readReferences reads the referenced paths, other than those in mounts that were read as a whole. References to a path that the token may not see, or
-// that has no metadata, do not fail a poll.
+// readReferences reads the referenced paths, other than those in mounts that were read as a whole. A path that the token may not see, or that has no
+// metadata, does not fail a poll.
 func (p *poller) readReferences(ctx context.Context, whole map[mountName]bool) error {
 	byMount, err := p.referencedByMount(ctx)
 	if err != nil {
@@ -76,7 +76,7 @@ func (p *poller) referencedByMount(ctx context.Context) (map[mountName][]string,
 		located[path] = true
 		name, inside := mountName{path.Namespace, path.Mount}, path.Path
 		if answers {
-			in, rest, err := p.metadata.mounts.locate(ctx, path.Namespace, path.Mount+"/"+path.Path)
+			in, rest, err := p.metadata.mounts.locate(ctx, path.Namespace, path.Mount+"/"+path.Path, maxMountAge)
 			answers = err == nil || final(err)
 			if err == nil && rest != "" {
 				name, inside = in.name(), rest

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -180,35 +179,5 @@ func TestAFeedIsReadyOnceReferencesMayBeListed(t *testing.T) {
 		if err := r.feed.Ready(); err != nil {
 			t.Errorf("with the permission: %v", err)
 		}
-	})
-}
-
-func TestReferencesAreListedAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var lists int
-		var err error
-		shared := &sharedReferences{options: &Options{Now: time.Now, Referenced: func(context.Context) ([]Reference, error) {
-			lists++
-			return []Reference{{Server: fmt.Sprint(lists)}}, err
-		}}}
-		want := func(step, server string) {
-			t.Helper()
-			got, err := shared.list(t.Context(), time.Minute)
-			if err != nil || len(got) != 1 || got[0].Server != server {
-				t.Errorf("%s: got %v, %v; want the list %s", step, got, err, server)
-			}
-		}
-		want("at first", "1")
-		after(time.Minute - 1)
-		want("before they are too old", "1")
-		after(1)
-		want("when they are", "2")
-		after(time.Minute)
-		err = errors.New("no API server")
-		if _, got := shared.list(t.Context(), time.Minute); !errors.Is(got, err) {
-			t.Errorf("got %v, want that they cannot be listed", got)
-		}
-		err = nil
-		want("after they could not be listed", "4")
 	})
 }

@@ -7,54 +7,39 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
 
-// scanAgain is how long a mount is read in another way after the store refused one.
+// scanAgain is how long a request that a store refused is not tried again.
 const scanAgain = time.Hour
 
-// The ways to read a KV v2 mount, in the order in which they are tried.
-const (
-	scanMount   = iota // the metadata of all secrets in one answer
-	listDetails        // the metadata of the secrets in each folder, in one answer or page by page
-	listNames          // the names in each folder, and the metadata of each secret
-)
-
-// scanWay is the first way that a store has not refused for a mount.
+// scanWay is how a KV v2 mount is read: OpenBao returns the metadata of many secrets at once, if the token's policy allows it.
 type scanWay struct {
-	way   int
-	until time.Time // then all of them are tried again
-	// large has the folders that are listed page by page. It is nil if none is scanned.
-	large map[string]bool
+	until     time.Time       // then everything is tried again
+	noScan    bool            // the metadata in each folder is listed page by page
+	listed    map[string]bool // so is that in these folders, which have too many secrets for one answer
+	noDetails bool            // names are listed page by page, and each secret is read
 }
 
-// readSecrets reads the secrets of a KV v2 mount in the first way that the store supports and the token's policy allows. Only OpenBao has the first two.
 func (p *poller) readSecrets(ctx context.Context, in engineMount, missing pathSet, skipped *skips) error {
-	way, now := scanMount, p.options.Now()
-	if last := p.ways[in.name()]; now.Before(last.until) {
-		way = last.way
+	now, way := p.options.Now(), p.ways[in.name()]
+	if way == nil || !now.Before(way.until) {
+		way = &scanWay{until: now.Add(scanAgain), listed: map[string]bool{}}
+		p.ways[in.name()] = way
 	}
-	for ; way < listNames; way++ {
-		scan := p.scanMount
-		if way == listDetails {
-			scan = p.listDetails
-		}
-		err := scan(ctx, in, missing, skipped)
+	if !way.noDetails {
+		err := p.readDetails(ctx, in, way, missing, skipped)
 		if err == nil || !unscannable(err) {
 			return err
 		}
-		next := scanWay{way: way + 1, until: now.Add(scanAgain)}
-		if way == scanMount && errors.Is(err, errTooLong) {
-			next.large = map[string]bool{"": true}
-		}
-		p.ways[in.name()] = next
+		way.noDetails = true
 	}
 	return p.readListed(ctx, in, "metadata", "", missing, skipped)
 }
 
-// unscannable reports whether the error means that the store does not support such a request, that the token's policy does not allow it, or that
-// the answer is too long.
+// unscannable reports whether the store does not support such a request, the token's policy does not allow it, or the answer is too long.
 func unscannable(err error) bool {
 	switch code(err) {
 	case http.StatusForbidden, http.StatusMethodNotAllowed, http.StatusBadRequest:
@@ -63,31 +48,24 @@ func unscannable(err error) bool {
 	return errors.Is(err, errNotThere) || errors.Is(err, errAnswer) || errors.Is(err, errTooLong)
 }
 
-func (p *poller) scanMount(ctx context.Context, in engineMount, missing pathSet, _ *skips) error {
-	secrets, got, err := p.metadata.client.details(ctx, in, "", url.Values{"scan": {"true"}})
-	switch {
-	case errors.Is(err, errNotThere) && !got.warned:
-		return nil // The mount is empty.
-	case err != nil:
-		return err
-	}
-	p.observeAll(ctx, in, "", secrets, got, missing)
-	return nil
-}
-
-// listDetails holds at most maxScanned secrets, or a page of them, at a time.
-func (p *poller) listDetails(ctx context.Context, in engineMount, missing pathSet, skipped *skips) error {
-	large := p.ways[in.name()].large
+// readDetails holds at most maxScanned secrets at a time.
+func (p *poller) readDetails(ctx context.Context, in engineMount, way *scanWay, missing pathSet, skipped *skips) error {
 	list := func(folder, after string) (names []string, err error) {
-		if large != nil && after == "" && !large[folder] {
+		if after == "" && !way.noScan && !way.listed[folder] {
 			secrets, got, err := p.metadata.client.details(ctx, in, folder, url.Values{"scan": {"true"}})
-			if err == nil {
+			switch {
+			case err == nil:
 				p.observeAll(ctx, in, folder, secrets, got, missing)
-			}
-			if err == nil || !unscannable(err) {
+				return nil, nil
+			case errors.Is(err, errNotThere) && !got.warned:
+				return nil, nil // The folder is empty.
+			case !unscannable(err):
 				return nil, err
+			case folder == "" && !errors.Is(err, errTooLong):
+				way.noScan = true
+			default:
+				way.listed[folder] = true
 			}
-			large[folder] = true
 		}
 		secrets, got, err := p.metadata.client.details(ctx, in, folder, pageAfter(after))
 		switch {
@@ -115,7 +93,7 @@ func (p *poller) observeAll(ctx context.Context, in engineMount, folder string, 
 			missing[path] = struct{}{}
 		case one.state != Gone:
 			delete(missing, path)
-			o := p.metadata.origin.ofReply(in, path, got)
+			o := p.metadata.origin.of(in, path, got.asked, got.received)
 			o.Version, o.State, o.At = one.version, one.state, one.at
 			p.outlet.emit(ctx, o)
 		}
@@ -143,4 +121,56 @@ func (p *poller) readListed(ctx context.Context, in engineMount, below, prefix s
 		return errs[0]
 	}
 	return skipped.rest(errs)
+}
+
+// The bounds of a mount that is not scanned in one request. Each page of a folder counts as a folder.
+const (
+	maxFolders = 10_000
+	maxSecrets = 100_000
+	listPage   = 5000 // names that are requested at a time; OpenBao reads all of the folder for each page, so pages are long
+)
+
+// pageAfter returns the parameters of a request for at most listPage names in a folder that come after the given one. Vault ignores all parameters
+// except list, and answers with all names.
+func pageAfter(name string) url.Values {
+	query := url.Values{"list": {"true"}, "limit": {strconv.Itoa(listPage)}}
+	if name != "" {
+		query.Set("after", name)
+	}
+	return query
+}
+
+// walk lists the folders of a mount page by page, and calls found with the path of each secret or role in them. tolerate reports whether a folder
+// that cannot be listed is skipped. A page may be shorter than requested, because a policy of OpenBao can limit it: only one without names is the last.
+func walk(in engineMount, list func(folder, after string) ([]string, error), found func(path string) error, tolerate func(error) bool) error {
+	ignored := false // the store has ignored the parameters, so that each answer has all names
+	for folders, pages := []string{""}, 0; len(folders) > 0; {
+		folder := folders[len(folders)-1]
+		folders = folders[:len(folders)-1]
+		for after := ""; after == "" || !ignored; pages++ {
+			names, err := list(folder, after)
+			if err != nil && (folder == "" || !tolerate(err)) {
+				return err
+			}
+			if all := len(names); after != "" {
+				names = slices.DeleteFunc(names, func(name string) bool { return name <= after })
+				ignored = len(names) < all
+			}
+			if err != nil || len(names) == 0 {
+				break
+			}
+			for _, name := range names {
+				if strings.HasSuffix(name, "/") {
+					folders = append(folders, folder+name)
+				} else if err := found(folder + name); err != nil {
+					return err
+				}
+			}
+			if pages+len(folders) >= maxFolders {
+				return fmt.Errorf("%s: %w", in.path, errTooMany)
+			}
+			after = slices.Max(names)
+		}
+	}
+	return nil
 }

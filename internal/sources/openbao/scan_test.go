@@ -207,7 +207,7 @@ func TestAFolderThatIsTooLargeIsNotScannedAgainSoon(t *testing.T) {
 	}
 }
 
-var secretMount = engineMount{namespace: events.RootNamespace, path: "secret", engine: events.EngineKV, version: kvV2}
+var secretMount = engineMount{namespace: events.RootNamespace, path: "secret", engine: events.EngineKV}
 
 // scannerOf returns a poller of a store that holds at most that many secrets of an answer.
 func scannerOf(t *testing.T, store *pagingStore, most int, now func() time.Time, sink func(Observation) bool) *poller {

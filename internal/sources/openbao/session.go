@@ -17,17 +17,20 @@ import (
 )
 
 const (
-	// minLogin is the minimum time between two logins.
-	minLogin = 10 * time.Second
-	// tokenTimeout bounds a login, a renewal and a lookup of the token.
-	tokenTimeout = 15 * time.Second
-	// minRenewal and maxRenewal bound the time to the next renewal.
-	minRenewal = time.Second
-	maxRenewal = 24 * time.Hour
+	tokenTimeout = 15 * time.Second // of a login, a renewal and a lookup of the token
+	// minRenewal and maxRenewal bound the time to the next renewal, and renewalJitter spreads those of tokens that were issued at the same time.
+	minRenewal    = time.Second
+	maxRenewal    = 24 * time.Hour
+	renewalJitter = 0.1
 	// idleRenewal is how often the token is read if it needs no renewal, because its file can be replaced.
 	idleRenewal = time.Minute
-	// renewalJitter spreads the renewals of tokens that were issued at the same time.
-	renewalJitter = 0.1
+	// minLogin is the minimum time between two logins, and maxLogin the maximum delay after one that failed.
+	minLogin = 10 * time.Second
+	maxLogin = time.Minute
+	// maxRefused is the maximum delay after an AppRole login that the store refused. Five refused logins lock the role for 15 minutes, and the count
+	// is reset after 15 minutes without one, so the delay exceeds that after at most four.
+	maxRefused = 16 * time.Minute
+	unanswered = time.Second // the delay after a login to which the store gave no verdict
 )
 
 // session holds a token of a store and keeps it valid.
@@ -47,7 +50,6 @@ type session struct {
 	logged     string // the kind of the last failure that was logged
 }
 
-// run renews the token in time, until ctx is done.
 func (s *session) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		backoff.Sleep(ctx, s.keep(ctx))
@@ -70,8 +72,8 @@ func (s *session) replaceRefused(ctx context.Context, token string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.auth.logsIn() && s.token == token {
-		// A store refuses a token that has expired, and a request that the token's policy does not allow. The lookup distinguishes
-		// the two, unless the policy denies that too. Then a login is tried, but not too often.
+		// The token has expired, or its policy does not allow the request. The lookup distinguishes the two, unless the policy denies that too. Then
+		// a login is tried, but not too often.
 		if s.now().Sub(s.loginTried) < minLogin {
 			return false
 		}
@@ -108,8 +110,8 @@ func (s *session) logIn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.refused.recent(data, s.now()); err != nil {
-		return err
+	if f := &s.refused; f.err != nil && s.now().Before(f.again) && maps.Equal(f.sent, data) {
+		return f.err // Other credentials may be right.
 	}
 	s.loginTried = s.now()
 	limited, cancel := context.WithTimeout(ctx, tokenTimeout)
@@ -130,7 +132,7 @@ func (s *session) logIn(ctx context.Context) error {
 	}
 	s.refused = loginFailures{}
 	s.token = granted.Auth.ClientToken
-	s.startRenewals(seconds(granted.Auth.LeaseDuration))
+	s.startRenewals(time.Duration(granted.Auth.LeaseDuration) * time.Second)
 	return nil
 }
 
@@ -153,34 +155,31 @@ func (s *session) inspect(ctx context.Context) {
 func (s *session) lookUp(ctx context.Context) (*api.Secret, error) {
 	ctx, cancel := context.WithTimeout(ctx, tokenTimeout)
 	defer cancel()
-	return s.authorized().Auth().Token().LookupSelfWithContext(ctx)
+	return s.own().LookupSelfWithContext(ctx)
 }
 
-// authorized returns a client with the token.
-func (s *session) authorized() *api.Client {
+// own returns the requests about the token.
+func (s *session) own() *api.TokenAuth {
 	authorized := s.requests.WithNamespace(s.requests.Namespace())
 	authorized.SetToken(s.token)
-	return authorized
+	return authorized.Auth().Token()
 }
 
 // keep renews the token if its renewal is due, and returns the time until the next call.
 func (s *session) keep(ctx context.Context) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err := s.renew(ctx)
-	switch {
+	logged := s.logged
+	s.logged = ""
+	switch err := s.renew(ctx); {
 	case err != nil && ctx.Err() == nil:
-		if s.logged != kind(err) {
-			s.logged = kind(err)
+		if s.logged = kind(err); s.logged != logged {
 			s.log.WarnContext(ctx, "store token not renewed", "err", err)
 		}
 		return wait.Jitter(minLogin, renewalJitter)
 	case !s.auth.logsIn() && !s.inspected:
-		s.logged = ""
 		return wait.Jitter(minLogin, renewalJitter)
-	}
-	s.logged = ""
-	if s.renewAt.IsZero() {
+	case s.renewAt.IsZero():
 		return idleRenewal
 	}
 	return max(s.renewAt.Sub(s.now()), minRenewal)
@@ -200,9 +199,9 @@ func (s *session) renew(ctx context.Context) error {
 	}
 	limited, cancel := context.WithTimeout(ctx, tokenTimeout)
 	defer cancel()
-	renewed, err := s.authorized().Auth().Token().RenewSelfWithContext(limited, 0)
+	renewed, err := s.own().RenewSelfWithContext(limited, 0)
 	if err == nil && renewed != nil && renewed.Auth != nil {
-		ttl := seconds(renewed.Auth.LeaseDuration)
+		ttl := time.Duration(renewed.Auth.LeaseDuration) * time.Second
 		s.renewAt = renewalOf(ttl, s.now())
 		if !s.auth.logsIn() || ttl >= s.initial/2 {
 			return nil
@@ -222,25 +221,13 @@ func (s *session) startRenewals(ttl time.Duration) {
 	s.initial, s.renewAt = ttl, renewalOf(ttl, s.now())
 }
 
-// renewalOf returns when a token is to be renewed: after two thirds of its time to live, or a little later. It is zero if the token does not expire.
+// renewalOf returns when to renew a token: after two thirds of its time to live, or a little later. It is zero if the token does not expire.
 func renewalOf(ttl time.Duration, now time.Time) time.Time {
 	if ttl <= 0 {
 		return time.Time{}
 	}
 	return now.Add(min(max(wait.Jitter(ttl/3*2, renewalJitter), minRenewal), maxRenewal))
 }
-
-func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
-
-const (
-	// maxLoginDelay is the maximum delay after a login that failed.
-	maxLoginDelay = time.Minute
-	// maxRefusedDelay is the maximum delay after an AppRole login that the store refused. Five refused logins lock the role for 15 minutes, and the
-	// count is reset after 15 minutes without one, so the delay exceeds that after at most four.
-	maxRefusedDelay = 16 * time.Minute
-	// unansweredDelay is the delay after a login to which the store gave no verdict.
-	unansweredDelay = time.Second
-)
 
 // loginFailures spaces logins that fail. The zero loginFailures has none.
 type loginFailures struct {
@@ -250,21 +237,12 @@ type loginFailures struct {
 	backoff wait.Backoff
 }
 
-// recent returns the last failure if it is too early to log in again with these credentials, and otherwise nil. Other credentials may be used at
-// once, because they may be right.
-func (f *loginFailures) recent(sent map[string]any, now time.Time) error {
-	if f.err == nil || !now.Before(f.again) || !maps.Equal(f.sent, sent) {
-		return nil
-	}
-	return f.err
-}
-
 // note records a failure. locks means that the store locks credentials that it refuses too often.
 func (f *loginFailures) note(sent map[string]any, err error, locks bool, now time.Time) {
 	if f.err == nil || !maps.Equal(f.sent, sent) {
-		*f = loginFailures{sent: sent, backoff: wait.Backoff{Duration: minLogin, Factor: 6, Jitter: 0.1, Steps: math.MaxInt, Cap: maxLoginDelay}}
+		*f = loginFailures{sent: sent, backoff: wait.Backoff{Duration: minLogin, Factor: 6, Jitter: 0.1, Steps: math.MaxInt, Cap: maxLogin}}
 		if locks {
-			f.backoff.Cap = maxRefusedDelay
+			f.backoff.Cap = maxRefused
 		}
 	}
 	f.err = err
@@ -274,6 +252,6 @@ func (f *loginFailures) note(sent map[string]any, err error, locks bool, now tim
 	case answered >= http.StatusBadRequest && answered < http.StatusInternalServerError:
 		f.again = now.Add(minLogin) // A rate limit, for example. The credentials were not judged, so nothing is locked.
 	default:
-		f.again = now.Add(unansweredDelay)
+		f.again = now.Add(unanswered)
 	}
 }

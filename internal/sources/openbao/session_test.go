@@ -137,23 +137,6 @@ func TestNobodyLogsInAgainForWhatIsForbidden(t *testing.T) {
 	})
 }
 
-func TestALoginThatFailsIsTriedAgainAndToldWithoutItsSecrets(t *testing.T) {
-	store := newLogins("auth/machines/login", time.Hour, true)
-	login := store.answers["auth/machines/login"]
-	store.say("auth/machines/login", http.StatusBadRequest, `{"errors":["invalid role or secret ID"]}`)
-	inBubble(t, fmt.Sprintf(appRole, write(t, "secret-id", "canary-secret")), store.fakeStore, nil, func(t *testing.T, r *rig) {
-		after(time.Minute)
-		if log := r.log.String(); !strings.Contains(log, "logging in at auth/machines/login: the store answered 400: invalid role or secret ID") {
-			t.Errorf("want the log to tell why:\n%s", log)
-		}
-		store.do("auth/machines/login", login)
-		after(2 * time.Minute)
-		if r.count(t, "keyturn.openbao.polls", "success") == 0 {
-			t.Errorf("not polled:\n%s", r.log)
-		}
-	})
-}
-
 func TestATokenFileIsReadAgain(t *testing.T) {
 	store := newLogins("", time.Hour, true)
 	file := write(t, "token", "canary-0")

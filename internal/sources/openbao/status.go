@@ -9,7 +9,11 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/keyturn/keyturn/internal/telemetry/instrument"
 )
 
 const (
@@ -71,33 +75,27 @@ func (s *status) noteFailure(ctx context.Context, subject string, errs ...error)
 	}
 }
 
-// noteNamedFailure is noteFailure for a mount that an audit line or a reference names. It ignores the failure if there are too many among them.
+// noteNamedFailure is noteFailure for a mount that an audit line or a reference names. If there are too many among them, it forgets those that are old,
+// or else ignores the failure.
 func (s *status) noteNamedFailure(ctx context.Context, among named, subject string, errs ...error) {
-	if s.remember(among, subject) {
+	s.mu.Lock()
+	_, known := among[subject]
+	for other, noted := range among {
+		if !known && len(among) >= maxMountFailures && s.now().Sub(noted) >= mountFailureAge {
+			delete(among, other)
+			delete(s.failures, other)
+		}
+	}
+	hasRoom := known || len(among) < maxMountFailures
+	if hasRoom {
+		among[subject] = s.now()
+	}
+	s.mu.Unlock()
+	if hasRoom {
 		s.noteFailure(ctx, subject, errs...)
 	}
 }
 
-// remember reports whether there is room for the subject. It makes room by forgetting old ones.
-func (s *status) remember(among named, subject string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, known := among[subject]; !known && len(among) >= maxMountFailures {
-		for other, noted := range among {
-			if s.now().Sub(noted) >= mountFailureAge {
-				delete(among, other)
-				delete(s.failures, other)
-			}
-		}
-		if len(among) >= maxMountFailures {
-			return false
-		}
-	}
-	among[subject] = s.now()
-	return true
-}
-
-// noteSuccess records that reading the subject works.
 func (s *status) noteSuccess(ctx context.Context, subject string) {
 	s.mu.Lock()
 	before := s.failures[subject]
@@ -110,28 +108,25 @@ func (s *status) noteSuccess(ctx context.Context, subject string) {
 	}
 }
 
-// notePoll records a complete poll.
 func (s *status) notePoll(at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.polledAt, s.tried = at, true
 }
 
-// noteFailedPoll records that a part of a poll failed.
 func (s *status) noteFailedPoll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tried = true
 }
 
-// noteLine records that an audit line arrived, or that lines may arrive from now on.
+// noteLine records that a line arrived, or that lines may arrive from now on.
 func (s *status) noteLine(at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lineAt = at
 }
 
-// lastSeen returns the times of the last complete poll and of the last line, or zero.
 func (s *status) lastSeen() (polledAt, lineAt time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,4 +147,71 @@ func (s *status) unpolled() error {
 		return errNotPolled
 	}
 	return nil
+}
+
+type metrics struct {
+	auditLines    metric.Int64Counter
+	polls         metric.Int64Counter
+	lastPoll      metric.Int64ObservableGauge
+	lastAuditLine metric.Int64ObservableGauge
+}
+
+// instruments defines every metric. The label store has one value for each store of the configuration.
+func (m *metrics) instruments() []instrument.Instrument {
+	return []instrument.Instrument{
+		{
+			Counter: &m.auditLines, Name: "keyturn.openbao.audit.lines", Unit: "{line}", Labels: []string{"store", "result"},
+			About: "Lines of a store's audit log, by how they were handled.",
+		},
+		{
+			Counter: &m.polls, Name: "keyturn.openbao.polls", Unit: "{poll}", Labels: []string{"store", "result"},
+			About: "Polls of a store's metadata, by result: success or failure.",
+		},
+		{
+			Gauge: &m.lastPoll, Name: "keyturn.openbao.poll.last", Unit: "s", Labels: []string{"store"},
+			About: "Time of the last successful poll of a store, in seconds since 1970.",
+		},
+		{
+			Gauge: &m.lastAuditLine, Name: "keyturn.openbao.audit.last", Unit: "s", Labels: []string{"store"},
+			About: "Time of the last line received from a store's audit log, or of the start before the first one, in seconds since 1970. " +
+				"Absent for a store that has no audit token here.",
+		},
+	}
+}
+
+// Instruments returns the definitions of the metrics of secret stores.
+func Instruments() []instrument.Instrument { return new(metrics).instruments() }
+
+func newMetrics(meter metric.Meter) (*metrics, error) {
+	m := &metrics{}
+	return m, instrument.Make(meter, m.instruments())
+}
+
+// watch reports the last poll and the last audit line of each store, by name. A store without either is left out.
+func (m *metrics) watch(meter metric.Meter, statuses map[string]*status) error {
+	_, err := meter.RegisterCallback(func(_ context.Context, observer metric.Observer) error {
+		for store, s := range statuses {
+			label := metric.WithAttributes(attribute.String("store", store))
+			polledAt, lineAt := s.lastSeen()
+			if !polledAt.IsZero() {
+				observer.ObserveInt64(m.lastPoll, polledAt.Unix(), label)
+			}
+			if !lineAt.IsZero() {
+				observer.ObserveInt64(m.lastAuditLine, lineAt.Unix(), label)
+			}
+		}
+		return nil
+	}, m.lastPoll, m.lastAuditLine)
+	if err != nil {
+		return fmt.Errorf("observing: %w", err)
+	}
+	return nil
+}
+
+func (m *metrics) countLine(ctx context.Context, store string, result verdict) {
+	m.auditLines.Add(ctx, 1, metric.WithAttributes(attribute.String("store", store), attribute.String("result", string(result))))
+}
+
+func (m *metrics) countPoll(ctx context.Context, store, result string) {
+	m.polls.Add(ctx, 1, metric.WithAttributes(attribute.String("store", store), attribute.String("result", result)))
 }

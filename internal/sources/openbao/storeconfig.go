@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -18,16 +17,13 @@ import (
 
 // storeConfig configures one OpenBao or Vault.
 type storeConfig struct {
-	// Name is the name of the store in events. A DNS label.
-	Name string `json:"name"`
+	Name string `json:"name"` // in events; a DNS label
 	// Address is the URL of the store. Default BAO_ADDR or VAULT_ADDR.
-	Address string `json:"address"`
-	// Aliases are other URLs of the same store, as SecretStores may name them.
-	Aliases []string `json:"aliases"`
-	// Namespace is the namespace in the store that contains the mounts and the login. Default BAO_NAMESPACE, VAULT_NAMESPACE or
-	// else the root namespace.
+	Address string   `json:"address"`
+	Aliases []string `json:"aliases"` // other URLs of the same store, as SecretStores may name them
+	// Namespace contains the mounts and the login. Default BAO_NAMESPACE, VAULT_NAMESPACE or else the root namespace.
 	Namespace string     `json:"namespace"`
-	TLS       tlsFiles   `json:"tls"`
+	TLS       tlsConfig  `json:"tls"`
 	Auth      authConfig `json:"auth"`
 	Poll      pollConfig `json:"poll"`
 
@@ -36,16 +32,25 @@ type storeConfig struct {
 	interval time.Duration
 }
 
-// tlsFiles are the certificates for connections to a store.
-type tlsFiles struct {
-	// CACertFile is the certificate authority of the store. It is reloaded when it changes. Default BAO_CACERT, VAULT_CACERT or else the
-	// authorities of the system.
+type tlsConfig struct {
+	// CACertFile is the certificate authority of the store. Default BAO_CACERT, VAULT_CACERT or else the authorities of the system.
 	CACertFile string `json:"caCertFile"`
-	// ClientCertFile and ClientKeyFile are the client certificate. They are reloaded when they change.
-	ClientCertFile string `json:"clientCertFile"`
-	ClientKeyFile  string `json:"clientKeyFile"`
-	// ServerName is the name that the store's certificate must have. Default: the host of the address.
-	ServerName string `json:"serverName"`
+	ServerName string `json:"serverName"` // that the store's certificate must have; default: the host of the address
+}
+
+type pollConfig struct {
+	Interval string `json:"interval"` // between two polls; default 1m
+	// Mounts are the KV v2 mounts to poll, each by its path or by <namespace>/<path>.
+	Mounts []string `json:"mounts"`
+	// Referenced polls the paths that are referenced, unless their mount is polled as a whole.
+	Referenced bool `json:"referenced"`
+	// DatabaseMounts and LDAPMounts are the mounts whose static roles are polled.
+	DatabaseMounts []string `json:"databaseMounts"`
+	LDAPMounts     []string `json:"ldapMounts"`
+}
+
+func (p *pollConfig) enabled() bool {
+	return p.Referenced || len(p.Mounts)+len(p.DatabaseMounts)+len(p.LDAPMounts) > 0
 }
 
 // takeEnvironment sets empty fields from the variables of the stores' own command lines. It is for a configuration of a single store: a
@@ -66,7 +71,6 @@ func (s *storeConfig) takeEnvironment(getenv func(string) string) {
 	}
 }
 
-// resolve checks the fields and computes their values and defaults.
 func (s *storeConfig) resolve() []error {
 	var problems []error
 	complain := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
@@ -79,7 +83,7 @@ func (s *storeConfig) resolve() []error {
 	for i, server := range append([]string{s.Address}, s.Aliases...) {
 		field := "address"
 		if i > 0 {
-			field = "aliases[" + strconv.Itoa(i-1) + "]"
+			field = fmt.Sprintf("aliases[%d]", i-1)
 		}
 		normal, err := storeAddress(server)
 		switch {
@@ -94,13 +98,23 @@ func (s *storeConfig) resolve() []error {
 	if s.Namespace != "" && !isPath(s.Namespace) {
 		complain("namespace: %q is not the path of a namespace, want one such as team-a or team-a/prod", s.Namespace)
 	}
-	if (s.TLS.ClientCertFile == "") != (s.TLS.ClientKeyFile == "") {
-		complain("tls.clientCertFile: %q and tls.clientKeyFile: %q, want both or neither", s.TLS.ClientCertFile, s.TLS.ClientKeyFile)
-	}
 	problems = append(problems, s.Auth.resolve()...)
-	var pollProblems []error
-	s.interval, pollProblems = s.Poll.resolve()
-	problems = append(problems, pollProblems...)
+	if s.interval = time.Minute; s.Poll.Interval != "" {
+		var err error
+		if s.interval, err = time.ParseDuration(s.Poll.Interval); err != nil || s.interval < time.Second {
+			complain("poll.interval: %q is not a duration of a second or more, want one such as 30s or 1m", s.Poll.Interval)
+		}
+	}
+	for _, list := range []struct {
+		field string
+		paths []string
+	}{{"mounts", s.Poll.Mounts}, {"databaseMounts", s.Poll.DatabaseMounts}, {"ldapMounts", s.Poll.LDAPMounts}} {
+		for i, path := range list.paths {
+			if list.paths[i] = strings.Trim(path, "/"); !isPath(list.paths[i]) {
+				complain("poll.%s[%d]: %q is not the path of a mount, want one such as secret or team-a/secret", list.field, i, path)
+			}
+		}
+	}
 	return problems
 }
 
@@ -123,12 +137,6 @@ func storeAddress(text string) (string, error) {
 	return events.StoreAddress(text), nil
 }
 
-// configuration is the content of the configuration file.
-type configuration struct {
-	Stores []storeConfig `json:"stores"`
-}
-
-// loadConfig reads the configuration file.
 func loadConfig(path string) ([]storeConfig, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -147,7 +155,9 @@ func loadConfig(path string) ([]storeConfig, error) {
 
 // parseConfig decodes a configuration and reports everything that is wrong with it, one line each. getenv is os.Getenv.
 func parseConfig(content []byte, getenv func(string) string) ([]storeConfig, error) {
-	var c configuration
+	var c struct {
+		Stores []storeConfig `json:"stores"`
+	}
 	if err := configfile.Decode(content, &c); err != nil {
 		return nil, err
 	}
@@ -161,58 +171,13 @@ func parseConfig(content []byte, getenv func(string) string) ([]storeConfig, err
 	names := map[string]bool{}
 	for i := range c.Stores {
 		s := &c.Stores[i]
-		at := "stores[" + strconv.Itoa(i) + "]"
 		for _, problem := range s.resolve() {
-			problems = append(problems, fmt.Errorf("%s.%w", at, problem))
+			problems = append(problems, fmt.Errorf("stores[%d].%w", i, problem))
 		}
 		if names[s.Name] {
-			problems = append(problems, fmt.Errorf("%s.name: %q appears twice, want a name for each store", at, s.Name))
+			problems = append(problems, fmt.Errorf("stores[%d].name: %q appears twice, want a name for each store", i, s.Name))
 		}
 		names[s.Name] = true
 	}
 	return c.Stores, errors.Join(problems...)
-}
-
-const defaultInterval = time.Minute
-
-// pollConfig selects what is polled.
-type pollConfig struct {
-	// Interval is the time between two polls. Default 1m.
-	Interval string `json:"interval"`
-	// Mounts are the KV v2 mounts to poll, each by its path or by <namespace>/<path>.
-	Mounts []string `json:"mounts"`
-	// Referenced polls the paths that somebody references, unless their mount is polled as a whole.
-	Referenced bool `json:"referenced"`
-	// DatabaseMounts and LDAPMounts are the mounts whose static roles are polled.
-	DatabaseMounts []string `json:"databaseMounts"`
-	LDAPMounts     []string `json:"ldapMounts"`
-}
-
-// enabled reports whether anything is polled.
-func (p *pollConfig) enabled() bool {
-	return p.Referenced || len(p.Mounts)+len(p.DatabaseMounts)+len(p.LDAPMounts) > 0
-}
-
-// resolve checks the fields, trims the mounts and returns the interval.
-func (p *pollConfig) resolve() (interval time.Duration, problems []error) {
-	interval = defaultInterval
-	if p.Interval != "" {
-		var err error
-		if interval, err = time.ParseDuration(p.Interval); err != nil || interval < time.Second {
-			problems = append(problems, fmt.Errorf("poll.interval: %q is not a duration of a second or more, want one such as 30s or 1m", p.Interval))
-		}
-	}
-	for _, list := range []struct {
-		field string
-		paths []string
-	}{{"mounts", p.Mounts}, {"databaseMounts", p.DatabaseMounts}, {"ldapMounts", p.LDAPMounts}} {
-		for i, path := range list.paths {
-			list.paths[i] = strings.Trim(path, "/")
-			if !isPath(list.paths[i]) {
-				problems = append(problems, fmt.Errorf("poll.%s[%d]: %q is not the path of a mount, want one such as secret or team-a/secret",
-					list.field, i, path))
-			}
-		}
-	}
-	return interval, problems
 }

@@ -21,7 +21,7 @@ stores:
   address: HTTPS://Bao.Example.com:8200/
   aliases: ["http://bao.bao.svc:8200", "https://bao.example.com:8200"]
   namespace: /team-a/
-  tls: {caCertFile: ca.pem, clientCertFile: tls.crt, clientKeyFile: tls.key, serverName: bao}
+  tls: {caCertFile: ca.pem, serverName: bao}
   auth:
     kubernetes: {role: watcher}
   poll: {interval: 30s, mounts: [secret/, team-b/secret], databaseMounts: [database], ldapMounts: [ldap], referenced: true}
@@ -36,7 +36,7 @@ stores:
 	want := []storeConfig{
 		{
 			Name: "main", Address: "HTTPS://Bao.Example.com:8200/", Aliases: []string{"http://bao.bao.svc:8200", "https://bao.example.com:8200"},
-			Namespace: "team-a", TLS: tlsFiles{CACertFile: "ca.pem", ClientCertFile: "tls.crt", ClientKeyFile: "tls.key", ServerName: "bao"},
+			Namespace: "team-a", TLS: tlsConfig{CACertFile: "ca.pem", ServerName: "bao"},
 			Auth: authConfig{Kubernetes: &kubernetesAuth{Role: "watcher", Mount: "kubernetes", TokenFile: defaultServiceToken}},
 			Poll: pollConfig{
 				Interval: "30s", Mounts: []string{"secret", "team-b/secret"}, Referenced: true, DatabaseMounts: []string{"database"}, LDAPMounts: []string{"ldap"},
@@ -68,7 +68,6 @@ func TestWhatIsWrongWithAConfigurationIsSaid(t *testing.T) {
 		{name: "an address with a password", content: "stores: [{name: main, address: 'https://me:canary@bao'}]", want: "stores[0].address: is not the URL of a store, want https://host:port: more than a host and a path"},
 		{name: "a malformed address", content: "stores: [{name: main, address: 'https://canary:x'}]", want: "stores[0].address: is not the URL of a store, want https://host:port: malformed"},
 		{name: "a wrong alias", content: start + "aliases: ['http://a', 'https://']}]", want: "stores[0].aliases[1]: is not the URL of a store, want https://host:port: no host"},
-		{name: "half a client certificate", content: start + "tls: {clientCertFile: a}}]", want: `stores[0].tls.clientCertFile: "a" and tls.clientKeyFile: "", want both or neither`},
 		{name: "two ways to log in", content: start + "auth: {token: canary, tokenFile: b}}]", want: "stores[0].auth: has several methods, want one of token, tokenFile, appRole, kubernetes"},
 		{name: "an AppRole without anything", content: start + "auth: {appRole: {}}}]", want: "stores[0].auth.appRole: want one of roleId and roleIdFile\nstores[0].auth.appRole.secretIdFile: is empty, want the path of a file"},
 		{name: "no role", content: start + "auth: {kubernetes: {}}}]", want: "stores[0].auth.kubernetes.role: is empty, want the name of a role"},

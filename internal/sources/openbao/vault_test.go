@@ -166,7 +166,7 @@ func TestEachChangeOfARealStoreIsSeenInTheFileThatALogShipperPosts(t *testing.T)
 		t.Logf("%s: seen after %v", step.name, time.Since(began))
 		want := step.want
 		want.Path.Store, want.Path.Namespace = "main", events.RootNamespace
-		want.Path.Mount, want.Path.Path = orDefault(want.Path.Mount, "secret"), orDefault(want.Path.Path, "shop/db")
+		want.Path.Mount, want.Path.Path = orElse(want.Path.Mount, "secret"), orElse(want.Path.Path, "shop/db")
 		want.Servers, want.Engine = []string{store.Address()}, events.EngineKV
 		if want.Operation != "" {
 			want.By = "root"

@@ -14,7 +14,7 @@ func TestWalk_ReturnsTheSecretsInAllFolders(t *testing.T) {
 	store.say("secret/metadata/folder?list", http.StatusOK, `{"data":{"keys":["b","deep/"]}}`)
 	store.say("secret/metadata/folder/deep?list", http.StatusOK, `{"data":{"keys":["c"]}}`)
 	store.say("secret/metadata/locked?list", http.StatusForbidden, `{"errors":["permission denied"]}`)
-	in := engineMount{namespace: "root", path: "secret", engine: "kv", version: kvV2}
+	in := engineMount{namespace: "root", path: "secret", engine: "kv"}
 	c, tolerated := clientOf(t, store), 0
 	list := func(folder, after string) ([]string, error) {
 		return c.list(t.Context(), "root", "secret/metadata/"+folder, after)
@@ -31,38 +31,35 @@ func TestWalk_ReturnsTheSecretsInAllFolders(t *testing.T) {
 	}
 }
 
-func TestPager(t *testing.T) {
-	names := []string{"a", "b", "c/", "d", "e"}
-	tests := []struct {
-		name string
-		// list answers as a store does.
-		list     func(after string) []string
-		requests int
-		ignored  bool
+func TestWalk_ReadsAFolderPageByPage(t *testing.T) {
+	names := []string{"a", "b", "c", "d", "e"}
+	for _, test := range []struct {
+		name     string
+		list     func(after string) []string // as a store does
+		requests int                         // for both folders
 	}{
-		{
-			name: "a store that answers in pages", requests: 4,
-			list: func(after string) []string {
-				rest := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name <= after })
-				return rest[:min(2, len(rest))]
-			},
-		},
-		{name: "a store that ignores what it is asked for", requests: 2, ignored: true, list: func(string) []string { return slices.Clone(names) }},
-	}
-	for _, test := range tests {
+		{name: "a store that answers in pages", requests: 6, list: func(after string) []string {
+			rest := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name <= after })
+			return rest[:min(2, len(rest))]
+		}},
+		{name: "a store that ignores what it is asked for", requests: 4, list: func(string) []string { return slices.Clone(names) }},
+	} {
 		t.Run(test.name, func(t *testing.T) {
-			var pages pager
 			var got []string
 			requests := 0
-			err := pages.each(func(after string) ([]string, error) {
+			err := walk(engineMount{path: "secret"}, func(folder, after string) ([]string, error) {
 				requests++
+				if folder == "" && after == "" {
+					return []string{"folder/"}, nil
+				}
+				if folder == "" {
+					return nil, nil
+				}
 				return test.list(after), nil
-			}, func(page []string) error {
-				got = append(got, page...)
-				return nil
-			})
-			if diff := cmp.Diff(names, got); diff != "" || err != nil || requests != test.requests || pages.ignored != test.ignored {
-				t.Errorf("%v after %d requests, ignored: %t; names (-want +got):\n%s", err, requests, pages.ignored, diff)
+			}, func(path string) error { got = append(got, path); return nil }, nil)
+			want := []string{"folder/a", "folder/b", "folder/c", "folder/d", "folder/e"}
+			if diff := cmp.Diff(want, got); diff != "" || err != nil || requests != test.requests {
+				t.Errorf("%v after %d requests; names (-want +got):\n%s", err, requests, diff)
 			}
 		})
 	}

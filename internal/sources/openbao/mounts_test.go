@@ -184,21 +184,6 @@ func TestAKnownPathThatMayNotBeReadFailsNoPoll(t *testing.T) {
 	}
 }
 
-func TestAnEmptyMountIsScannedAgain(t *testing.T) {
-	store := newFakeStore(kv2)
-	inBubble(t, pollSecret, store, nil, func(t *testing.T, r *rig) {
-		after(10 * time.Second)
-		if err := r.feed.Ready(); err != nil {
-			t.Error(err)
-		}
-		store.say("secret/detailed-metadata?scan", http.StatusOK, scanned)
-		after(70 * time.Second)
-		if got := r.seen(); len(got) != 3 {
-			t.Errorf("observed %v, want all three", paths(got))
-		}
-	})
-}
-
 func TestStaticRolesArePolledWithoutTheirPasswords(t *testing.T) {
 	store := newFakeStore(`{"database/":{"type":"database"},"ldap/":{"type":"ldap"}}`)
 	store.say("database/static-roles?list", 200, `{"data":{"keys":["shop"]}}`)
