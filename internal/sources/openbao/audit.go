@@ -147,8 +147,8 @@ func traceOf(headers map[string][]string) events.TraceContext {
 	return sent.Valid()
 }
 
-// promising reports whether a line, or the start of a long one, may be relevant. The stores write JSON without spaces, and these fields before any that
-// can be long.
+// promising reports whether a line, or the start of a long one, may be relevant. The stores write JSON without spaces, and these fields before any
+// that can be long.
 func promising(line []byte) bool {
 	has := func(field string, values []string) bool {
 		return slices.ContainsFunc(values, func(value string) bool { return bytes.Contains(line, []byte(`"`+field+`":"`+value+`"`)) })

@@ -90,8 +90,8 @@ func (r *httpReceiver) handler() http.Handler {
 	})
 }
 
-// receive answers a request. It waits only for the body. The answer to an audit device does not reveal how its line was handled, unless too many bodies
-// are being read: the store must not fail because of the watcher.
+// receive answers a request. It waits only for the body. The answer to an audit device does not reveal how its line was handled, unless too many
+// bodies are being read: the store must not fail because of the watcher.
 func (r *httpReceiver) receive(w http.ResponseWriter, request *http.Request, to *intake) {
 	ctx := request.Context()
 	if to == nil || !r.bearers.allow(request, to.store) {

@@ -178,18 +178,6 @@ func TestAStaticRoleThatIsNotReadMoreOften(t *testing.T) {
 	}
 }
 
-func TestADeletedStaticRoleIsSeenAtItsRotation(t *testing.T) {
-	store, _ := roleStore(func() (int, string) { return http.StatusOK, roleAnswer(time.Now(), `,"rotation_period":60`) })
-	inBubble(t, pollRoles, store, nil, func(t *testing.T, r *rig) {
-		after(30 * time.Second)
-		store.say("database/static-roles/shop", http.StatusNotFound, `{"errors":[]}`)
-		after(40 * time.Second)
-		if o := r.seen()["database/static-creds/shop"]; o.State != Gone {
-			t.Errorf("%+v, want it gone", o)
-		}
-	})
-}
-
 // A store with a different clock reports its rotations by that clock.
 func TestRotationsAreExpectedByTheClockOfTheStore(t *testing.T) {
 	began := time.Date(2026, 3, 14, 15, 0, 0, 0, time.UTC)

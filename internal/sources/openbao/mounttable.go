@@ -116,8 +116,8 @@ func (m *mountTable) request(ctx context.Context, namespace string) (namespaceMo
 	return inside, err
 }
 
-// named returns a mount by its path in a namespace, or by <child namespace>/<path>. The answer is fresh: the secrets of a mount that is gone would look
-// deleted.
+// named returns a mount by its path in a namespace, or by <child namespace>/<path>. The answer is fresh: the secrets of a mount that is gone would
+// look deleted.
 func (m *mountTable) named(ctx context.Context, namespace, name string) (engineMount, error) {
 	in, inside, err := m.locate(ctx, namespace, name, maxNoMountAge)
 	if err == nil && inside != "" {
@@ -126,9 +126,9 @@ func (m *mountTable) named(ctx context.Context, namespace, name string) (engineM
 	return in, err
 }
 
-// locate returns the mount that contains a path of a namespace, and the path in it, from mounts of at most that age. If the path begins with namespaces,
-// the mount is in the last of them. It returns errNoMount if there is none. It asks for a namespace only if there is the one above it, so that invented
-// paths cost little.
+// locate returns the mount that contains a path of a namespace, and the path in it, from mounts of at most that age. If the path begins with
+// namespaces, the mount is in the last of them. It returns errNoMount if there is none. It asks for a namespace only if there is the one above it, so
+// that invented paths cost little.
 func (m *mountTable) locate(ctx context.Context, namespace, path string, age time.Duration) (in engineMount, inside string, err error) {
 	if _, err = m.in(ctx, namespace, age); err != nil {
 		return engineMount{}, "", err

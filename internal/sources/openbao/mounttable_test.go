@@ -57,22 +57,6 @@ func TestMountsAreFoundInNamespaces(t *testing.T) {
 	}
 }
 
-func TestMountTable_CachesTheMountsOfANamespace(t *testing.T) {
-	store := newFakeStore(kv2)
-	mounts := newMountTable(clientOf(t, store))
-	for range 3 {
-		if in, err := mounts.find(t.Context(), "root", "secret/shop/db"); err != nil || in.path != "secret" || in.isPlain {
-			t.Fatalf("%+v, %v", in, err)
-		}
-		if _, err := mounts.find(t.Context(), "root", "other/db"); !errors.Is(err, errNoMount) {
-			t.Fatalf("%v, want no mount", err)
-		}
-	}
-	if got := store.times("sys/internal/ui/mounts"); got != 1 {
-		t.Errorf("asked %d times, want once", got)
-	}
-}
-
 // Whoever may write ExternalSecrets decides how many paths are referenced.
 func TestANamespaceThatIsRefusedIsAskedForOnceInAPoll(t *testing.T) {
 	const mounts = "@sys/internal/ui/mounts"

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
@@ -56,42 +55,6 @@ func TestReferencesToInventedMountsTakeBoundedRoom(t *testing.T) {
 			t.Errorf("polls have failed:\n%.2000s", r.log)
 		}
 	})
-}
-
-func TestALongReferencedPathTakesNoRoom(t *testing.T) {
-	long := strings.Repeat("x", 1<<20)
-	tests := []struct {
-		name string
-		long Reference
-	}{
-		{name: "its namespace is long", long: referenceTo(long, "secret", "db")},
-		{name: "its mount is long", long: referenceTo(events.RootNamespace, long, "db")},
-		{name: "its path is long", long: referenceTo(events.RootNamespace, "secret", long)},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			store := newFakeStore(kv2)
-			store.say("secret/metadata/"+long, http.StatusForbidden, forbidden)
-			store.say("secret/metadata/db", http.StatusOK, metadataOf(3, "1999-01-01T00:00:00Z", ""))
-			referenced := func(context.Context) ([]Reference, error) {
-				return []Reference{test.long, referenceTo(events.RootNamespace, "secret", "db")}, nil
-			}
-			inBubble(t, pollReferenced, store, func(o *Options) { o.Referenced = referenced }, func(t *testing.T, r *rig) {
-				after(10 * time.Minute)
-				if diff := cmp.Diff([]string{"secret/db"}, paths(r.seen())); diff != "" {
-					t.Errorf("observed (-want +got):\n%s", diff)
-				}
-				if log := r.log.String(); len(log) > 2000 || strings.Count(log, "paths that events cannot name") != 1 {
-					t.Errorf("want one short line for the long path, got %d bytes:\n%.2000s", len(log), log)
-				}
-				for subject, errs := range r.failures() {
-					if size := len(subject) + len(fmt.Sprint(errs)); size > 2000 {
-						t.Errorf("a failure of %d bytes is remembered", size)
-					}
-				}
-			})
-		})
-	}
 }
 
 func TestWhatIsReferencedInVainIsToldOnce(t *testing.T) {

@@ -141,7 +141,7 @@ func pageAfter(name string) url.Values {
 }
 
 // walk lists the folders of a mount page by page, and calls found with the path of each secret or role in them. tolerate reports whether a folder
-// that cannot be listed is skipped. A page may be shorter than requested, because a policy of OpenBao can limit it: only one without names is the last.
+// that cannot be listed is skipped. A page may be shorter than requested, because a policy of OpenBao can limit it: the last one has no names.
 func walk(in engineMount, list func(folder, after string) ([]string, error), found func(path string) error, tolerate func(error) bool) error {
 	ignored := false // the store has ignored the parameters, so that each answer has all names
 	for folders, pages := []string{""}, 0; len(folders) > 0; {

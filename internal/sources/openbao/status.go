@@ -75,8 +75,8 @@ func (s *status) noteFailure(ctx context.Context, subject string, errs ...error)
 	}
 }
 
-// noteNamedFailure is noteFailure for a mount that an audit line or a reference names. If there are too many among them, it forgets those that are old,
-// or else ignores the failure.
+// noteNamedFailure is noteFailure for a mount that an audit line or a reference names. If there are too many among them, it forgets those that are
+// old, or else ignores the failure.
 func (s *status) noteNamedFailure(ctx context.Context, among named, subject string, errs ...error) {
 	s.mu.Lock()
 	_, known := among[subject]
