@@ -80,6 +80,29 @@ func TestARestartSparesNoFailedCanaryItsBake(t *testing.T) {
 	}
 }
 
+func TestACanaryThatFailedGoesFirstWithTheNextChange(t *testing.T) {
+	for _, failure := range failures {
+		playOf(t, failure.name, func(s *scene) {
+			s.options.Canary = true
+			s.workload("a", auto, reads("secret/db"))
+			s.workload("b", auto, inWave(-1), onHold, reads("secret/db"))
+			s.workload("c", auto, reads("secret/db"))
+			s.begin("secret/db")
+			s.stall("a")
+			s.rotate("two", "a")
+			failure.fail(s, "a")
+			s.edit("b", letGo) // Without the failure, it would go first.
+			s.pass(time.Minute)
+			s.rotate("three", "a")
+			s.finish("a")
+			s.pass(bakeTime - time.Second)
+			s.wantRolls()
+			s.pass(bakeCheck)
+			s.wantRolls("b", "c")
+		})
+	}
+}
+
 func TestAFailedWorkloadForWhichNobodyWaitsNeedNotBake(t *testing.T) {
 	play(t, func(s *scene) {
 		s.options.Canary = true

@@ -63,7 +63,8 @@ type standing struct {
 	failed, lowest *Member
 	// isProven says that the pods of somebody are ready with the change.
 	isProven bool
-	// first goes first with the change, nil if nobody has to. isTried says that it is being rolled for that.
+	// first goes first with the change, nil if nobody has to. isTried says that it is being rolled for that, or goes now: one that has failed waits
+	// for nobody.
 	first   *Member
 	isTried bool
 }
@@ -120,6 +121,8 @@ func (o *Order) standing(source events.Source, change workload.RolledFor) *stand
 			tried = earlier(tried, m)
 		case m.hasChange(name, change) && m.IsReady && !m.IsFollowed && !m.HasFailed:
 			s.isProven = true
+		case owes && m.HasFailed && m.CanGoFirst && !m.FailsBefore:
+			tried = earlier(tried, m)
 		case owes && m.CanGoFirst && (m.IsReady || m.IsRolling) && !m.FailsBefore && earlier(candidate, m) == m && !o.isBlocked(m):
 			candidate = m // If its pods are being replaced for an earlier change, this one may be what they lack.
 		}

@@ -177,7 +177,8 @@ func whatIsWrong(o *Order, members, going []*Member, source events.Source) strin
 	isTried, isProven, first := false, false, 0
 	for _, other := range members {
 		has := other.hasChange(source.String(), changeOf(source)) && !other.HasFailed
-		isTried = isTried || has && other.IsRolling
+		_, owes := other.Owes[source]
+		isTried = isTried || has && other.IsRolling || owes && other.HasFailed && other.CanGoFirst
 		isProven = isProven || has && other.IsReady
 		for _, m := range going {
 			if other.Wave < m.Wave && other.isUnfinished(source) {
