@@ -8,23 +8,24 @@ import (
 )
 
 // admission decides whether a workload may be rolled now, and in which way. A workload only ever waits for something in its own namespace, except for
-// slots.
+// slots. What Reloader rolls is in reloader.go, and the distance between two rolls in pace.go.
 type admission struct {
 	*term
-	besideReloader *besideReloader
-	pace           *pace
+	// rolls has the workloads that were rolled within the last minutes.
+	rolls map[workload.Key]pacedRoll
+	// reloaded is when the newest roll of Reloader was seen, and reloaders has the newest of each namespace.
+	reloaded  time.Time
+	reloaders map[string]reloaderRoll
+}
+
+func newAdmission(t *term) *admission {
+	return &admission{term: t, rolls: make(map[workload.Key]pacedRoll), reloaders: make(map[string]reloaderRoll)}
 }
 
 // review looks at a workload that has changed or gone.
 func (a *admission) review(key workload.Key) {
 	a.orders.review(key)
-	a.besideReloader.review(key)
-}
-
-// forget drops what no longer counts merely because time has passed: some rollouts wait for a time.
-func (a *admission) forget() {
-	a.slots.known = false
-	a.pace.forget()
+	a.reviewReloader(key)
 }
 
 // obstacle is why a workload that is to be rolled must wait.
@@ -71,7 +72,7 @@ func (a *admission) obstacle(p *pending, w *workload.Workload, v verdict) obstac
 		p.woke = a.now()
 	}
 	if v.rolls && why.reason == plan.None {
-		why.paced = a.pace.end(p, w)
+		why.paced = a.paceEnd(p, w)
 	}
 	return why
 }
@@ -80,7 +81,7 @@ func (a *admission) obstacle(p *pending, w *workload.Workload, v verdict) obstac
 func (a *admission) holds(p *pending, w *workload.Workload, doing []plan.Decision) obstacle {
 	p.way = a.choose(p, w, doing)
 	why := a.orders.gate(w)
-	if end, waits := a.besideReloader.end(w.ID.Namespace, p.first); why.reason == plan.None && waits {
+	if end, waits := a.reloaderEnd(w.ID.Namespace, p.first); why.reason == plan.None && waits {
 		why = obstacle{reason: plan.ReloaderFirst, end: end}
 	}
 	if why.reason == plan.None {
@@ -90,8 +91,8 @@ func (a *admission) holds(p *pending, w *workload.Workload, doing []plan.Decisio
 		p.filesSince = time.Time{}
 		return why
 	}
-	if a.slots.needs(w) {
-		if why.reason = a.slots.full(w.ID.Namespace); why.reason == plan.None && a.debounce.slots.Has(p) {
+	if a.rollouts.needsSlot(w) {
+		if why.reason = a.rollouts.full(w.ID.Namespace); why.reason == plan.None && a.debounce.slots.Has(p) {
 			why.reason = p.reported[len(p.reported)-1] // It was woken for another reason, and its turn for a slot has not come yet.
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/forcesync"
 	"github.com/keyturn/keyturn/internal/inventory"
-	"github.com/keyturn/keyturn/internal/order"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -27,67 +26,44 @@ type surroundings struct {
 	snapshots *atomic.Pointer[snapshot]
 }
 
-// term has what the parts of a loop share. Each of them embeds it.
+// term has what the parts of a loop share: each other, too. Each of them embeds it.
 type term struct {
 	*surroundings
 	now        func() time.Time
 	index      *inventory.Index
 	namespaces *inventory.Namespaces
+	kube       *kubeEvents
+	outcomes   outcomes
+	denials    denials
+	peers      *failedPeers
 
 	outbox    *outbox
-	kube      *kubeEvents
-	outcomes  outcomes
-	decider   *decider
 	debounce  *debounce
 	patcher   *patcher
-	following *following
-	peers     *failedPeers
 	orders    *orders
-	slots     *slots
+	admission *admission
+	rollouts  *rollouts
+	notes     *notes
 }
 
-// newLoop assembles the parts of a loop, from the bottom up.
+// newLoop assembles the parts of a loop.
 func newLoop(s *surroundings, kube *kubeEvents) *loop {
 	s.dirty.begin()
 	t := &term{
 		surroundings: s, now: s.options.Now, index: s.inventory.Index, namespaces: s.inventory.Namespaces, kube: kube,
-		outcomes: outcomes{cluster: s.options.Cluster, now: s.options.Now},
-		peers:    &failedPeers{keys: make(map[workload.Key]*failure), replaced: make(map[workload.Key]map[string]workload.RolledFor)},
+		outcomes: outcomes{cluster: s.options.Cluster, now: s.options.Now}, denials: make(denials), peers: newFailedPeers(),
 	}
 	t.outbox = &outbox{term: t, batches: make(chan []events.Outcome)}
-	t.decider = &decider{term: t, denied: make(denials)}
-	t.debounce = newDebounce(t)
-	t.patcher = newPatcher(t)
-	t.following = &following{term: t, rollouts: make(map[workload.Key]*rollout), told: make(map[workload.Key]string)}
-	t.slots = &slots{term: t}
-	t.orders = &orders{
-		term: t, byNamespace: make(map[string]*order.Order), members: make(map[workload.Key]*order.Member), moved: make(map[string]struct{}),
-		looked: make(map[string]time.Time),
-	}
-	notes := &notes{
-		term: t, repetitions: make(map[workload.Key]time.Time), reverted: make(map[workload.Key]*correction),
-		marked: make(map[workload.Key]time.Time), paused: make(map[workload.Key]time.Time),
-		records: records{turns: make(map[workload.Key]*recordTurn)},
-	}
-	rollouts := &rollouts{
-		term: t, notes: notes, problems: make(map[workload.Key]problem),
-		doubted: make(map[workload.Key]doubt), shadows: make(map[workload.Key]shadow),
-	}
-	admission := &admission{
-		term: t, pace: &pace{term: t, rolls: make(map[workload.Key]pacedRoll)},
-		besideReloader: &besideReloader{term: t, by: make(map[string]reloaderRoll)},
-	}
+	t.debounce, t.patcher, t.orders = newDebounce(t), newPatcher(t), newOrders(t)
+	t.admission, t.rollouts, t.notes = newAdmission(t), newRollouts(t), newNotes(t)
 	o := s.options
 	syncer := forcesync.New(forcesync.Options{
 		Cluster: o.Cluster, DryRun: o.DryRun, MaxSyncs: o.MaxSyncs, Alone: len(o.Namespaces) == 1,
 		Client: o.Dynamic, Log: s.log, Tracer: o.Tracer, Now: o.Now,
 	}, t, s.syncIndex)
 	return &loop{
-		term: t, admission: admission, rollouts: rollouts, notes: notes, syncer: syncer,
-		intake: &intake{term: t, notes: notes, syncer: syncer, waiting: make(keySet)},
-		dispatcher: &dispatcher{
-			term: t, admission: admission, rollouts: rollouts, notes: notes, told: make(toldHolds), unrecorded: make(map[string]bool),
-		},
+		term: t, syncer: syncer, intake: &intake{term: t, syncer: syncer, waiting: make(keySet)},
+		dispatcher: &dispatcher{term: t, told: make(toldHolds), unrecorded: make(map[string]bool)},
 	}
 }
 

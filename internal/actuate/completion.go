@@ -38,8 +38,8 @@ func (d *dispatcher) finish(ctx context.Context, result patchResult) {
 	default:
 		d.metrics.patched(ctx, r.workload.ID, r.rolls)
 		if len(r.causes) > 0 {
-			delete(d.decider.denied, key)
-			d.admission.pace.rolled(r)
+			delete(d.denials, key)
+			d.admission.rolled(r)
 		}
 		switch {
 		case r.way.inPlace:
@@ -129,14 +129,14 @@ func (d *dispatcher) denied(ctx context.Context, r *task, err error) {
 	}
 	p.denials++
 	p.deniedAs = r.workload
-	isTold := d.decider.denied.isTold(r)
+	isTold := d.denials.isTold(r)
 	p.refused = isTold || p.denials >= kube.MaxDenials
 	log := d.postpone(r, backoff.Nth(kube.DenialBackoff(longest), p.denials), err)
 	switch rollCtx := r.context(ctx); {
 	case rolls && p.refused && !isTold:
 		log.ErrorContext(rollCtx, "patch denied; retrying until it is accepted")
 		d.report(ctx, d.outcomes.denied(rollCtx, r, err))
-		d.decider.denied.tell(r)
+		d.denials.tell(r)
 	case rolls && !p.refused || p.denials == 1:
 		log.WarnContext(rollCtx, "patch failed; retrying")
 	default:

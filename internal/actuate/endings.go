@@ -32,9 +32,9 @@ var failureReasons = []string{reasonAborted, reasonBakeFailed, reasonDeadlineExc
 // endIfOver ends the rollout of a workload if its state says so. The state is nil if it is gone. Bake is how long its pods must stay ready.
 func (o *rollouts) endIfOver(ctx context.Context, key workload.Key, w *workload.Workload, bake time.Duration) {
 	if w == nil {
-		delete(o.following.told, key)
+		delete(o.told, key)
 	}
-	r := o.following.rollouts[key]
+	r := o.followed[key]
 	switch {
 	case r == nil:
 	case w == nil && !o.watches(key):
@@ -69,7 +69,7 @@ func (o *rollouts) watches(key workload.Key) bool {
 
 // endReplaced ends the rollout of a workload whose pod template has another revision.
 func (o *rollouts) endReplaced(ctx context.Context, key workload.Key, w *workload.Workload) {
-	r := o.following.rollouts[key]
+	r := o.followed[key]
 	switch w.Fate(workload.Seen{Before: r.rolled, Since: o.now().Add(-o.options.RolloutTimeout)}) {
 	case workload.RollReverted:
 		o.end(ctx, key, events.VerbFailed, reasonReverted, revertedMessage(w, r.started, o.options.RevertDelays))
@@ -84,7 +84,7 @@ func (o *rollouts) endReplaced(ctx context.Context, key workload.Key, w *workloa
 // counts.
 func (o *rollouts) endOverdue(ctx context.Context) {
 	now := o.now()
-	for key, r := range o.following.rollouts {
+	for key, r := range o.followed {
 		w := o.index.Get(key)
 		if w == nil || w.Unserved {
 			r.moved = now
@@ -104,7 +104,7 @@ func (o *rollouts) endOverdue(ctx context.Context) {
 
 // end ends and reports the rollout of a workload. That it has failed is written on the workload before: whoever is told of it finds it there.
 func (o *rollouts) end(ctx context.Context, key workload.Key, verb events.Verb, reason, message string) {
-	r, outcome := o.following.end(key, verb, reason, message)
+	r, outcome := o.unfollow(key, verb, reason, message)
 	o.orders.review(key)
 	ctx = r.context(ctx)
 	took := r.rolledOut(o.now()).Sub(r.started.StartedAt)
@@ -129,4 +129,77 @@ func (o *rollouts) end(ctx context.Context, key workload.Key, verb events.Verb, 
 	if !o.notes.mark(ctx, key, func(context.Context, patchResult) { tell() }) {
 		tell()
 	}
+}
+
+// failedPeers has the workloads whose last rollout failed and that have not recovered. Their marks say the same to the next leader.
+type failedPeers struct {
+	keys map[workload.Key]*failure
+	// replaced has the changes that are suspect because of a rollout that somebody has replaced by another pod template, which says nothing about
+	// them. They are kept until the last roll of the workload is complete.
+	replaced map[workload.Key]map[string]workload.RolledFor
+}
+
+func newFailedPeers() *failedPeers {
+	return &failedPeers{keys: make(map[workload.Key]*failure), replaced: make(map[workload.Key]map[string]workload.RolledFor)}
+}
+
+// failure is a rollout that has failed, and the outcome that says so.
+type failure struct {
+	*rollout
+	outcome events.Outcome
+}
+
+// has reports whether a workload has failed and not recovered.
+func (f *failedPeers) has(key workload.Key) bool { return f.keys[key] != nil }
+
+// add adds a rollout that has failed.
+func (f *failedPeers) add(r *rollout, outcome events.Outcome) {
+	r.unready()
+	f.keys[workload.KeyOf(outcome.Workload)] = &failure{r, outcome}
+}
+
+// blamed returns the changes of which one may be why the rollout failed.
+func (f *failure) blamed() map[string]workload.RolledFor {
+	if f.rolled == nil {
+		return nil
+	}
+	return f.rolled.Blamed()
+}
+
+// suspects returns the changes for which a workload has failed.
+func (f *failedPeers) suspects(key workload.Key) map[string]workload.RolledFor {
+	if failed := f.keys[key]; failed != nil {
+		return failed.blamed()
+	}
+	return f.replaced[key]
+}
+
+// suspect adds the changes of a rollout that was replaced.
+func (f *failedPeers) suspect(key workload.Key, changes map[string]workload.RolledFor) {
+	if len(changes) > 0 {
+		f.replaced[key] = changes
+	}
+}
+
+// clear drops the changes of a rollout that was replaced, once the last roll of the workload is complete, or it is gone: then w is nil.
+func (f *failedPeers) clear(key workload.Key, w *workload.Workload) {
+	if w == nil || w.AtLast() && w.Progress.State == workload.Complete {
+		delete(f.replaced, key)
+	}
+}
+
+// in returns the workloads of a namespace because of which changes are suspect.
+func (f *failedPeers) in(namespace string) []workload.Key {
+	var keys []workload.Key
+	for key := range f.keys {
+		if key.Namespace == namespace {
+			keys = append(keys, key)
+		}
+	}
+	for key := range f.replaced {
+		if key.Namespace == namespace && !f.has(key) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
 }

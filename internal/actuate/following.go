@@ -11,40 +11,34 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/fair"
+	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// following has the rollouts in progress, from their beginning to their end: see endings.go.
-type following struct {
-	*term
-	rollouts map[workload.Key]*rollout
-	// told has the revision of the last roll that was told of, for each workload that still exists.
-	told map[workload.Key]string
-}
-
 // follows reports whether a rollout of the workload is in progress.
-func (f *following) follows(key workload.Key) bool { return f.rollouts[key] != nil }
+func (o *rollouts) follows(key workload.Key) bool { return o.followed[key] != nil }
 
 // waits reports whether the rollout of a workload, whoever started it, waits for people or for a time, or for its kind to be served.
-func (f *following) waits(key workload.Key) bool {
-	w := f.index.Get(key)
-	return w != nil && (w.Unserved || w.Progress.Waits(f.now()))
+func (o *rollouts) waits(key workload.Key) bool {
+	w := o.index.Get(key)
+	return w != nil && (w.Unserved || w.Progress.Waits(o.now()))
 }
 
 // replaces reports whether a rollout of the workload is followed that replaces pods. A rollout whose pods only have to stay ready does not count.
-func (f *following) replaces(key workload.Key) bool {
-	if !f.follows(key) {
+func (o *rollouts) replaces(key workload.Key) bool {
+	if !o.follows(key) {
 		return false
 	}
-	w := f.index.Get(key)
-	return w != nil && w.Progress.Pods > 0 && w.Progress.State != workload.Complete && !f.waits(key)
+	w := o.index.Get(key)
+	return w != nil && w.Progress.Pods > 0 && w.Progress.State != workload.Complete && !o.waits(key)
 }
 
-// begin follows the rollout that, according to an outcome, has begun, possibly by another actuator. No other one of the workload may be in progress.
-func (f *following) begin(ctx context.Context, started events.Outcome) *rollout {
+// follow follows the rollout that, according to an outcome, has begun, possibly by another actuator. No other one of the workload may be in progress.
+func (o *rollouts) follow(ctx context.Context, started events.Outcome) *rollout {
 	key := workload.KeyOf(started.Workload)
-	f.told[key] = started.Revision
-	_, span := f.options.Tracer.Start(started.Trace.Context(ctx), "rollout "+key.Kind, trace.WithTimestamp(started.StartedAt))
+	o.told[key] = started.Revision
+	_, span := o.options.Tracer.Start(started.Trace.Context(ctx), "rollout "+key.Kind, trace.WithTimestamp(started.StartedAt))
 	if span.IsRecording() {
 		var sources []string
 		for _, source := range started.Sources {
@@ -53,24 +47,24 @@ func (f *following) begin(ctx context.Context, started events.Outcome) *rollout 
 		span.SetAttributes(append(workloadAttributes(started.Workload), attribute.String("keyturn.revision", started.Revision),
 			attribute.StringSlice("keyturn.sources", sources))...)
 	}
-	r := &rollout{started: started, span: span, moved: f.now()}
-	if w := f.index.Get(key); w != nil {
+	r := &rollout{started: started, span: span, moved: o.now()}
+	if w := o.index.Get(key); w != nil {
 		r.observe(w, r.moved)
 		if w.Revision == started.Revision {
 			r.rolled = w
 		}
 	}
-	f.rollouts[key] = r
+	o.followed[key] = r
 	return r
 }
 
-// end ends the rollout of a workload, and returns it with the outcome.
-func (f *following) end(key workload.Key, verb events.Verb, reason, message string) (*rollout, events.Outcome) {
-	r, now := f.rollouts[key], f.now()
-	delete(f.rollouts, key)
+// unfollow no longer follows the rollout of a workload, and returns it with the outcome.
+func (o *rollouts) unfollow(key workload.Key, verb events.Verb, reason, message string) (*rollout, events.Outcome) {
+	r, now := o.followed[key], o.now()
+	delete(o.followed, key)
 	outcome := r.started
 	outcome.Verb, outcome.Reason, outcome.Message, outcome.Time = verb, reason, message, now.UTC()
-	if w := f.index.Get(key); w != nil && w.ID.UID == outcome.Workload.UID {
+	if w := o.index.Get(key); w != nil && w.ID.UID == outcome.Workload.UID {
 		outcome.ResourceVersion = w.Version
 	}
 	if r.span.IsRecording() {
@@ -82,6 +76,47 @@ func (f *following) end(key workload.Key, verb events.Verb, reason, message stri
 	}
 	r.span.End(trace.WithTimestamp(now))
 	return r, outcome
+}
+
+// hasSlot reports whether the rollout of a workload has a slot: it replaces pods, or soon will.
+func (o *rollouts) hasSlot(key workload.Key) bool {
+	return o.replaces(key) || o.patcher.replaces(key)
+}
+
+// needsSlot reports whether a workload takes a slot when it is rolled. One without pods takes none. One that is being rolled has a slot already and
+// need not wait for another: a further change may be what its pods need to start.
+func (o *rollouts) needsSlot(w *workload.Workload) bool {
+	return w.Progress.Pods > 0 && !o.hasSlot(w.Key())
+}
+
+// full returns why a namespace may not begin a rollout, or plan.None if it may. Each limit is none if it is zero.
+func (o *rollouts) full(namespace string) plan.Reason {
+	if !o.isCounted {
+		o.countSlots()
+	}
+	most, perNamespace := o.options.MaxRollouts, o.options.MaxRolloutsPerNamespace
+	switch {
+	case most > 0 && o.slots.Free() <= 0:
+		return plan.Limit
+	case perNamespace > 0 && o.slots.TakenBy(namespace) >= perNamespace, most > 0 && !o.slots.MayTake(namespace):
+		return plan.NamespaceLimit
+	}
+	return plan.None
+}
+
+// countSlots counts the rollouts in progress.
+func (o *rollouts) countSlots() {
+	o.isCounted, o.slots = true, fair.NewSlots(o.options.MaxRollouts, len(o.options.Namespaces) == 1)
+	for key := range o.followed {
+		if o.hasSlot(key) {
+			o.slots.Take(key.Namespace)
+		}
+	}
+	for key := range o.patcher.underWay {
+		if o.patcher.replaces(key) && !o.follows(key) {
+			o.slots.Take(key.Namespace)
+		}
+	}
 }
 
 // rollout is a rollout in progress.

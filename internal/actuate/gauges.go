@@ -100,7 +100,7 @@ func newSnapshot(t *term) *snapshot {
 	s := &snapshot{
 		behind: t.dirty.behind(), pending: len(t.debounce.byKey),
 		held: make(map[plan.Reason]int), oldest: make(map[plan.Reason]time.Duration), refused: make(map[string]int),
-		active: countByKind(t.following.rollouts), failing: countByKind(t.peers.keys),
+		active: countByKind(t.rollouts.followed), failing: countByKind(t.peers.keys),
 		reverted: t.index.Reverted(plan.RevertRetries),
 	}
 	for _, p := range t.debounce.byKey {

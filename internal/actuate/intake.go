@@ -15,7 +15,6 @@ import (
 // its pending changes. It does so with everything when a leader begins, then with what changes.
 type intake struct {
 	*term
-	notes  *notes
 	syncer *forcesync.Syncer
 	// waiting has the workloads to compare once their patches have ended.
 	waiting keySet
@@ -96,7 +95,7 @@ func (i *intake) consider(ctx context.Context, e *takenEvent, w *workload.Worklo
 		i.debounce.add(w, e, from, since) // What the workload has after the patch is not known yet.
 		return
 	}
-	decision := i.decider.decide(w, e.change, plan.Memory{Since: since, From: from})
+	decision := i.decide(w, e.change, plan.Memory{Since: since, From: from})
 	// A source in the record is kept: it may come back with the recorded content while pods already have the pending content. If a patch for that has
 	// failed, but was applied nevertheless, the record tells it.
 	last, recorded := w.Rolled[source.String()]
@@ -159,7 +158,7 @@ func (i *intake) find(ctx context.Context, w *workload.Workload, source events.S
 	}
 	now := i.now()
 	since := cameAt(change.Time, now)
-	decision := i.decider.decide(w, change, plan.Memory{Since: since})
+	decision := i.decide(w, change, plan.Memory{Since: since})
 	if _, waits := i.notes.repetitions[key]; waits && w.Reverts(source.String(), decision.Record) > 0 {
 		return false // It is repeated later.
 	}

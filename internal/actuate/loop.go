@@ -17,9 +17,6 @@ type loop struct {
 	*term
 	intake     *intake
 	dispatcher *dispatcher
-	admission  *admission
-	rollouts   *rollouts
-	notes      *notes
 	syncer     *forcesync.Syncer
 }
 
@@ -38,7 +35,7 @@ func (l *loop) run(ctx context.Context) {
 func (l *loop) resume(ctx context.Context) {
 	for _, w := range l.index.All() {
 		l.notes.review(w.Key())
-		l.admission.besideReloader.see(w, time.Time{})
+		l.admission.seeReloader(w, time.Time{})
 	}
 	l.review(ctx) // Where a kind is served again, a workload begins with what there is now.
 	if l.intake.start(ctx); len(l.debounce.byKey) > 0 {

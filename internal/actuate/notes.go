@@ -37,6 +37,14 @@ type notes struct {
 	records
 }
 
+func newNotes(t *term) *notes {
+	return &notes{
+		term: t, repetitions: make(map[workload.Key]time.Time), reverted: make(map[workload.Key]*correction),
+		marked: make(map[workload.Key]time.Time), paused: make(map[workload.Key]time.Time),
+		records: records{turns: make(map[workload.Key]*recordTurn)},
+	}
+}
+
 // review looks at a workload that has changed or gone.
 func (n *notes) review(key workload.Key) {
 	n.reviewPause(key)

@@ -30,9 +30,16 @@ type orders struct {
 	looked map[string]time.Time
 }
 
+func newOrders(t *term) *orders {
+	return &orders{
+		term: t, byNamespace: make(map[string]*order.Order), members: make(map[workload.Key]*order.Member), moved: make(map[string]struct{}),
+		looked: make(map[string]time.Time),
+	}
+}
+
 // review takes a workload that has changed, for which something has come or is done, or whose patch or rollout has begun or ended.
 func (o *orders) review(key workload.Key) {
-	o.slots.known = false
+	o.rollouts.isCounted = false
 	delete(o.members, key)
 	delete(o.byNamespace, key.Namespace)
 	if len(o.debounce.peers[key.Namespace]) > 0 {
@@ -154,7 +161,7 @@ func (o *orders) read(w *workload.Workload) *order.Member {
 	if !w.IsReplaced() {
 		m.Has = w.Rolled
 	}
-	if r := o.following.rollouts[key]; r != nil {
+	if r := o.rollouts.followed[key]; r != nil {
 		m.IsFollowed, m.IsRolling, m.FailsBefore = true, !isWaiting, w.Last.WasFailing()
 		for _, s := range r.started.Sources {
 			m.RollsFor = append(m.RollsFor, s.Source)
@@ -174,7 +181,7 @@ func (o *orders) read(w *workload.Workload) *order.Member {
 	m.IsRefused = p.refused
 	m.Goes = !w.Unserved && !p.refused && (why.reason == plan.None || why.soon)
 	m.CanGoFirst = m.Goes && p.attempts == 0
-	doing := o.decider.verdict(p, w).doing
+	doing := o.verdict(p, w).doing
 	m.Owes = owedBy(doing)
 	for _, decision := range doing {
 		if decision.Reason == plan.PodsStarting && !isWaiting {

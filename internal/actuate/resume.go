@@ -28,7 +28,7 @@ func (o *rollouts) resume(ctx context.Context) bool {
 	}
 	for _, last := range told {
 		o.index.KeepStart(last)
-		o.decider.denied.resume(last)
+		o.denials.resume(last)
 	}
 	o.resumed = o.now()
 	began := sync.OnceValue(func() time.Time { return o.streamBegan(ctx) })
@@ -40,10 +40,10 @@ func (o *rollouts) resume(ctx context.Context) bool {
 	}
 	for key, last := range told {
 		if last.Verb == events.VerbStarted && o.index.Get(key) == nil {
-			o.following.begin(ctx, last)
+			o.follow(ctx, last)
 		}
 	}
-	for _, r := range o.following.rollouts {
+	for _, r := range o.followed {
 		r.changed = o.changed(r.started)
 	}
 	o.reviewFollowed(ctx)
@@ -56,9 +56,9 @@ func (o *rollouts) resumeRoll(ctx context.Context, w *workload.Workload, told ev
 	key, last := w.Key(), w.Last
 	isOver := told.Verb != events.VerbStarted
 	if told.Workload.UID != "" && !isOver {
-		o.following.begin(ctx, told)
+		o.follow(ctx, told)
 	}
-	o.following.told[key] = last.Revision
+	o.told[key] = last.Revision
 	if o.options.DryRun || w.Deaf || last.Revision == "" {
 		return // A Job that is deaf has the mark of another one, whose roll is told.
 	}
@@ -81,7 +81,7 @@ func (o *rollouts) resumeRoll(ctx context.Context, w *workload.Workload, told ev
 		}
 		return
 	}
-	if r := o.following.rollouts[key]; r != nil && r.started.Revision == last.Revision {
+	if r := o.followed[key]; r != nil && r.started.Revision == last.Revision {
 		o.end(ctx, key, events.VerbFailed, reason, w.Progress.Message)
 		return
 	}
@@ -174,7 +174,7 @@ func (o *rollouts) tellUntold(ctx context.Context, w *workload.Workload) {
 	if !doubted && o.now().Before(o.resumed.Add(arrival)) {
 		d, doubted = doubt{since: o.resumed.Add(-arrival)}, true
 	}
-	if doubted && !o.now().Before(d.due) && !o.options.DryRun && !w.Deaf && w.IsUntold(o.following.told[w.Key()]) && !w.Last.At.Before(d.since) {
+	if doubted && !o.now().Before(d.due) && !o.options.DryRun && !w.Deaf && w.IsUntold(o.told[w.Key()]) && !w.Last.At.Before(d.since) {
 		o.begin(ctx, o.outcomes.found(w))
 	}
 }

@@ -5,13 +5,20 @@ import (
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/fair"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// rollouts reviews workloads that have changed: it reports the rollouts that have ended, and releases the workloads that they held.
+// rollouts follows the rollouts in progress, reports those that have ended, and releases the workloads that they held. It also bounds how many there
+// are, in the cluster and in each namespace.
 type rollouts struct {
 	*term
-	notes *notes
+	followed map[workload.Key]*rollout
+	// told has the revision of the last roll that was told of, for each workload that still exists.
+	told map[workload.Key]string
+	// slots are those of the rollouts in progress. They are counted when one is needed, if isCounted is false.
+	slots     *fair.Slots
+	isCounted bool
 	// problems has what was told to be wrong with workloads.
 	problems map[workload.Key]problem
 	// resumed is when this actuator began to lead.
@@ -20,6 +27,13 @@ type rollouts struct {
 	doubted map[workload.Key]doubt
 	// shadows has the workloads that stand for others.
 	shadows map[workload.Key]shadow
+}
+
+func newRollouts(t *term) *rollouts {
+	return &rollouts{
+		term: t, followed: make(map[workload.Key]*rollout), told: make(map[workload.Key]string), problems: make(map[workload.Key]problem),
+		doubted: make(map[workload.Key]doubt), shadows: make(map[workload.Key]shadow),
+	}
 }
 
 // started reports and follows a rollout that a patch of this actuator has started, given the outcome that says so.
@@ -41,7 +55,7 @@ func (o *rollouts) started(ctx context.Context, result patchResult, started even
 // restored reports a rollout that ended when the workload was created again from what an earlier attempt has kept, if no outcome says so yet. The
 // index may still have the earlier object, or none.
 func (o *rollouts) restored(ctx context.Context, w *workload.Workload) {
-	if !w.AtLast() || !w.IsUntold(o.following.told[w.Key()]) {
+	if !w.AtLast() || !w.IsUntold(o.told[w.Key()]) {
 		return
 	}
 	started := o.outcomes.found(w)
@@ -54,12 +68,12 @@ func (o *rollouts) restored(ctx context.Context, w *workload.Workload) {
 func (o *rollouts) begin(ctx context.Context, started events.Outcome) *rollout {
 	key := workload.KeyOf(started.Workload)
 	delete(o.doubted, key)
-	if r := o.following.rollouts[key]; r != nil && r.started.Revision != started.Revision {
+	if r := o.followed[key]; r != nil && r.started.Revision != started.Revision {
 		o.end(ctx, key, events.VerbSkipped, reasonSuperseded, "a later change started another rollout")
 	}
 	o.report(ctx, started)
 	o.orders.review(key)
-	return o.following.begin(ctx, started)
+	return o.follow(ctx, started)
 }
 
 // review looks at a workload that has changed or gone. While its kind is not served, nobody knows what has become of it.
@@ -112,7 +126,7 @@ func (o *rollouts) releaseRecovered(ctx context.Context, key workload.Key, w *wo
 
 // bake returns how long the pods of a workload must stay ready after the rollout that is followed.
 func (o *rollouts) bake(key workload.Key, w *workload.Workload) time.Duration {
-	r := o.following.rollouts[key]
+	r := o.followed[key]
 	if r == nil || w == nil || r.ready.IsZero() && w.Progress.State != workload.Complete || !o.orders.isTrying(w, r) {
 		return 0
 	}
@@ -122,7 +136,7 @@ func (o *rollouts) bake(key workload.Key, w *workload.Workload) time.Duration {
 // reviewFollowed looks at the workloads whose rollouts are followed, and at those that have failed: pods that have to stay ready may have done so
 // for long enough, a failed workload may have recovered, and the kind of one may be served by now. Nothing need change at them for that.
 func (o *rollouts) reviewFollowed(ctx context.Context) {
-	for key := range o.following.rollouts {
+	for key := range o.followed {
 		o.review(ctx, key)
 	}
 	for key := range o.peers.keys {

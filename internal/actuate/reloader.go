@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/telemetry/instrument"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -87,4 +89,53 @@ func (k *kubeEvents) tellAsReloader(ctx context.Context, outcome events.Outcome)
 			w.Name, kind.Title, w.Namespace, outcome.Message)
 		k.write(ctx, w, corev1.EventTypeWarning, "ReloadFail", message, tracedBy(outcome))
 	}
+}
+
+const (
+	// reloaderPause is how long Reloader must have rolled nothing before it is assumed to have finished. Its rolls for one change are 0.2 seconds
+	// apart, and the times of its writes are known to the second.
+	reloaderPause = 5 * time.Second
+	// reloaderPatience is how long a change waits for that at most.
+	reloaderPatience = time.Minute
+	// reloaderMemory is how long a namespace counts as one of Reloader's after it has rolled something there.
+	reloaderMemory = 10 * time.Minute
+)
+
+// reloaderRoll is when Reloader wrote a workload by the API server's clock, to the second, and when that was seen, zero if that was before this term.
+// Where Reloader rolls workloads, it goes first: the plan recognizes its rolls, but Reloader does not recognize those of others. Without --reloader,
+// its rolls are not known, and nothing waits.
+type reloaderRoll struct{ written, seen time.Time }
+
+// reviewReloader looks at a workload that has changed or gone. If it is left to Reloader, Reloader may have rolled it.
+func (a *admission) reviewReloader(key workload.Key) {
+	if w := a.index.Get(key); w != nil && a.seeReloader(w, a.now()) {
+		a.reloaded = a.now()
+	}
+	if !a.index.HasAny(key.Namespace) {
+		delete(a.reloaders, key.Namespace)
+	}
+	a.debounce.releaseFrom(key, plan.ReloaderFirst)
+}
+
+// seeReloader reports whether Reloader has written a workload since the last one of its namespace. At is zero if that does not count as new.
+func (a *admission) seeReloader(w *workload.Workload, at time.Time) bool {
+	if !w.Reloaded.After(a.reloaders[w.ID.Namespace].written) {
+		return false
+	}
+	a.reloaders[w.ID.Namespace] = reloaderRoll{w.Reloaded, at}
+	return true
+}
+
+// reloaderEnd returns until when workloads of a namespace are left to Reloader, and whether that is to come, for changes that wait since a time.
+// Reloader works on one change after the other, in whatever namespace they are.
+func (a *admission) reloaderEnd(namespace string, since time.Time) (time.Time, bool) {
+	now, seen := a.now(), a.reloaders[namespace].seen
+	if seen.IsZero() || now.Sub(seen) > reloaderMemory {
+		return time.Time{}, false
+	}
+	end := a.reloaded.Add(reloaderPause)
+	if latest := since.Add(reloaderPatience); end.After(latest) {
+		end = latest
+	}
+	return end, now.Before(end)
 }

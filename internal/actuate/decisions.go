@@ -11,34 +11,22 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// decider makes the decisions of plan.Decide, with what this actuator remembers.
-type decider struct {
-	*term
-	denied denials
-}
-
 // decide returns what the last event of a source means to a workload. Memory has what is remembered of the change if it is pending, or has just come.
-func (d *decider) decide(w *workload.Workload, change events.Change, memory plan.Memory) plan.Decision {
-	memory.Now, memory.Base, memory.GapFrom = d.now(), d.state.baseOf(w.Key(), change), d.state.gapFrom
-	memory.Owed = memory.Owed || d.denied.has(w.Key(), change)
-	return plan.Decide(w, change, memory, d.options.Policy())
+func (t *term) decide(w *workload.Workload, change events.Change, memory plan.Memory) plan.Decision {
+	memory.Now, memory.Base, memory.GapFrom = t.now(), t.state.baseOf(w.Key(), change), t.state.gapFrom
+	memory.Owed = memory.Owed || t.denials.has(w.Key(), change)
+	return plan.Decide(w, change, memory, t.options.Policy())
 }
 
 // decideAll decides about each source that a workload wants, for the record. What has come and gone was quick, or else the workload is rolled for it.
-func (d *decider) decideAll(w *workload.Workload) []plan.Decision {
+func (t *term) decideAll(w *workload.Workload) []plan.Decision {
 	var decisions []plan.Decision
-	for _, source := range d.state.concerning(w) {
-		if change, last := d.state.Change(source); last != nil {
-			decisions = append(decisions, d.decide(w, change, plan.Memory{Since: d.now()}))
+	for _, source := range t.state.concerning(w) {
+		if change, last := t.state.Change(source); last != nil {
+			decisions = append(decisions, t.decide(w, change, plan.Memory{Since: t.now()}))
 		}
 	}
 	return decisions
-}
-
-// forget drops what is remembered of a workload that is gone.
-func (d *decider) forget(key workload.Key) {
-	delete(d.denied, key)
-	delete(d.state.met, key)
 }
 
 // verdict is the result of deciding about the changes of one workload: doing needs a patch, leaving does not.
@@ -55,16 +43,16 @@ type verdict struct {
 
 // verdict decides about the changes of a workload in the order of their sources. If there are several reasons to hold it, it thus always reports the
 // same.
-func (d *decider) verdict(p *pending, w *workload.Workload) verdict {
+func (t *term) verdict(p *pending, w *workload.Workload) verdict {
 	var v verdict
 	for _, c := range slices.SortedFunc(maps.Values(p.changes), bySource) {
-		decision := d.decide(w, c.change, p.memory(c, d.now()))
+		decision := t.decide(w, c.change, p.memory(c, t.now()))
 		c.owed = c.owed || decision.Owes()
 		v.contradicted = v.contradicted || decision.Contradicted
-		if d.options.DryRun {
+		if t.options.DryRun {
 			decision.Reason = inDryRun(decision.Reason)
 		}
-		if d.options.DryRun || decision.Reason.Action() == plan.Skip {
+		if t.options.DryRun || decision.Reason.Action() == plan.Skip {
 			v.leaving = append(v.leaving, decision)
 			continue
 		}
@@ -164,6 +152,5 @@ func (d denials) put(key workload.Key, source, event string) {
 
 // has reports whether it was told that a roll for the change is refused.
 func (d denials) has(key workload.Key, change events.Change) bool {
-	told := d[key]
-	return told != nil && told[change.Source.String()] == change.ID()
+	return d[key][change.Source.String()] == change.ID()
 }
