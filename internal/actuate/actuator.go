@@ -80,9 +80,8 @@ func New(options Options) (*Actuator, error) {
 // Ready returns nil once the actuator knows the workloads, so that it acts or can take over immediately. Otherwise the error says what is missing.
 func (a *Actuator) Ready() error { return a.inventory.Ready() }
 
-// Run acts on the events of the bus while this actuator is the leader, until the context is done. Before it returns, it waits for the patches
-// that are under way. It returns nil if it was the context that ended it, and an error if the stream does not receive the events that StoresFrom asks
-// for. It may be called only once.
+// Run acts on the events of the bus while this actuator is the leader, until the context is done, and waits for its patches. It may be called only
+// once. Its error says that the stream does not receive the events that StoresFrom asks for.
 func (a *Actuator) Run(ctx context.Context, bus *events.Bus) error {
 	if err := bus.Carries(a.options.StoresFrom); err != nil {
 		return fmt.Errorf("following the secrets of other clusters' stores: %w", err)
@@ -137,9 +136,8 @@ func gapFrom(o Options, led time.Time) time.Time {
 	return led.Add(-o.SettleMax - gapMargin)
 }
 
-// reportConfinement logs at startup whether the admission policy of deploy/admission restricts what this account may write. The policy refuses any
-// Lease but the actuator's own, so the API server is asked to create another one, in a dry run: that takes no permission but the one of leader
-// election, and no object that exists.
+// reportConfinement logs whether the policy of deploy/admission restricts what this account may write. It refuses any Lease but the actuator's own,
+// so the API server is asked to create another one, in a dry run: that takes no further permission, and no object that exists.
 func (a *Actuator) reportConfinement(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, kube.PatchTimeout)
 	defer cancel()

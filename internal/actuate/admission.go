@@ -117,8 +117,8 @@ func (a *admission) notReloadable(p *pending, w *workload.Workload) obstacle {
 	return obstacle{}
 }
 
-// isChosen reports whether people have chosen that a workload waits for a reason, so that the wait is no time that a change took. They have chosen a
-// canary only with --canary: otherwise one goes first because a rollout has failed.
+// isChosen reports whether people have chosen that a workload waits for a reason, so that a change does not take that long. They have chosen a canary
+// only with --canary: otherwise one goes first because a rollout has failed.
 func (a *admission) isChosen(why plan.Reason) bool {
 	return rests(why) || why == plan.FilesPending || why == plan.CanaryFirst && a.options.Canary
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// surroundings are what a loop uses and what outlives it: a loop lives for one term as the leader.
+// surroundings outlive a loop, which lives for one term as the leader.
 type surroundings struct {
 	options   Options
 	kinds     workload.Kinds
@@ -26,7 +26,7 @@ type surroundings struct {
 	snapshots *atomic.Pointer[snapshot]
 }
 
-// term has what the parts of a loop share: each other, too. Each of them embeds it.
+// term has what the parts of a loop share, and the parts, which embed it. Each changes its own state alone.
 type term struct {
 	*surroundings
 	now        func() time.Time

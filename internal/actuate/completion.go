@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// maxChanged is how many times in a row a patch may find the workload changed since it was read before that counts as a failure. It takes about
-	// half a minute, longer than the watch is ever late.
+	// maxChanged is how many times in a row a patch may find the workload changed since it was read before that counts as a failure. That takes half a
+	// minute, longer than the watch is ever late.
 	maxChanged = 5
 	// maxDenied is the longest time between two attempts of a patch that is refused, and maxDeniedRecord that of one that only records.
 	maxDenied, maxDeniedRecord = 10 * time.Minute, 6 * time.Hour
@@ -56,7 +56,7 @@ func (d *dispatcher) finish(ctx context.Context, result patchResult) {
 	}
 }
 
-// failed has the changes of a patch decided again, later if something is wrong, and takes note that the patch may have been applied nevertheless.
+// failed has the changes of a patch decided again, later if something is wrong. The patch may have been applied nevertheless.
 func (d *dispatcher) failed(ctx context.Context, result patchResult) {
 	r := result.task
 	if result.reloaded > 0 {
@@ -71,8 +71,7 @@ func (d *dispatcher) failed(ctx context.Context, result patchResult) {
 		}
 		d.again(r, err).WarnContext(rollCtx, "pods did not confirm the reload; replacing them")
 	case kube.HasChanged(err) && (r.attempts < maxChanged || r.workload.IsTriggered()):
-		// Someone else has written the record since the decision, for example another leader in whose term the patch was sent or arrived, or the
-		// operator has not acted on the last roll yet.
+		// Another client has written the record since the decision, for example another leader, or the operator has not acted on the last roll yet.
 		d.again(r, err).InfoContext(rollCtx, "workload changed before its patch; deciding again")
 	case isDenied(err) || errors.Is(err, errTerminating):
 		d.denied(ctx, r, err)
@@ -83,7 +82,7 @@ func (d *dispatcher) failed(ctx context.Context, result patchResult) {
 	d.rollouts.doubt(r, kube.HasChanged(result.err))
 }
 
-// warnUnrecorded logs why nothing was recorded on a workload. If the reason is a missing permission to patch the kind, it does so once for each kind.
+// warnUnrecorded logs why nothing was recorded on a workload, once for each kind if the permission to patch it is missing.
 func (d *dispatcher) warnUnrecorded(ctx context.Context, r *task, err error) {
 	switch {
 	case !kube.IsMissingRight(err, "patch"):
@@ -95,17 +94,17 @@ func (d *dispatcher) warnUnrecorded(ctx context.Context, r *task, err error) {
 	}
 }
 
-// reloaded reports that the pods have answered the request to reload. Whether they have reloaded is not known.
+// reloaded reports that the pods have answered the request to reload.
 func (d *dispatcher) reloaded(ctx context.Context, result patchResult) {
 	r, id := result.task, result.task.workload.ID
 	outcome := d.outcomes.reloaded(r.context(ctx), result)
-	d.metrics.reloadedInPlace(ctx, id.Kind, outcome)
+	d.metrics.ended(ctx, outcome)
 	d.log.InfoContext(r.context(ctx), "pods answered the request to reload", "workload", id.String(), "namespace", id.Namespace,
 		"cause", r.cause, "pods", result.reloaded)
 	d.report(ctx, outcome)
 }
 
-// again holds the changes of a patch for another decision, which is based on what is known by then. It returns what logs that.
+// again holds the changes of a patch for another decision, and returns a logger for that.
 func (d *dispatcher) again(r *task, err error) *slog.Logger {
 	return d.postpone(r, backoff.Nth(kube.PatchBackoff(), r.attempts+1), err)
 }
@@ -117,8 +116,8 @@ func (d *dispatcher) postpone(r *task, delay time.Duration, err error) *slog.Log
 	return d.log.With("workload", id.String(), "namespace", id.Namespace, "attempt", r.attempts+1, "retry_in", delay, "err", err)
 }
 
-// denied schedules another attempt after a patch that is refused or cannot be made. That may last for days, so it is told once, and nobody waits for
-// the workload from then on.
+// denied schedules another attempt after a patch that is refused or cannot be made. That may last for days, so it is told once. Then no other
+// workload waits for this one.
 func (d *dispatcher) denied(ctx context.Context, r *task, err error) {
 	p, rolls, longest := r.pending, len(r.causes) > 0, maxDenied
 	if !rolls {

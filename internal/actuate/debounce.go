@@ -11,14 +11,14 @@ import (
 )
 
 // debounce gathers the changes of each workload until none has come for a while, so that they lead to one roll. It also keeps the workloads
-// that have to wait longer: for a retry, or until whatever holds them has changed.
+// that wait for a retry, or until the reason that holds them has changed.
 type debounce struct {
 	*term
 	// byKey has all workloads in it, and peers, by namespace, those that wait for others of it.
 	byKey map[workload.Key]*pending
 	peers map[string]map[*pending]struct{}
-	// order has the workloads that wait for a time, due those whose time has come, and slots those that wait for a slot. The last keep their turn
-	// while they are reviewed for another reason.
+	// order has the workloads that wait for a time, due those whose time has come, and slots those that wait for a slot, also while they are reviewed
+	// for another reason.
 	order dueOrder
 	due   *fair.Turns[*pending]
 	slots *fair.Turns[*pending]
@@ -43,8 +43,8 @@ func (d *debounce) isFor(key workload.Key, change events.Change) bool {
 	return d.has(key, change.Source) && d.byKey[key].changes[change.Source].change.ID() == change.ID()
 }
 
-// add gathers the change of an event for a workload, which is due when the debounce window ends. A workload that is already due keeps its turn. From
-// is what there was before, or nil if that is not known, and since is when the change came. They are used only for the first change of a source.
+// add gathers the change of an event for a workload, which is due when the debounce window ends. One that is already due keeps its turn. From is the
+// content before, nil if not known, and since is when the change came: both count only for the first change of a source.
 func (d *debounce) add(w *workload.Workload, e *takenEvent, from *events.Change, since time.Time) *pendingChange {
 	key, now := w.Key(), d.now()
 	p := d.byKey[key]
@@ -69,7 +69,7 @@ func (d *debounce) add(w *workload.Workload, e *takenEvent, from *events.Change,
 		d.unhold(p) // The event may say that the source is no longer on hold, or that what waits is to be forgotten.
 	}
 	d.orders.review(key)
-	if p.isHeld() || d.due.Has(p) {
+	if p.held != plan.None || d.due.Has(p) {
 		return c
 	}
 	due := d.windowEnd(p.first, now)
@@ -80,8 +80,8 @@ func (d *debounce) add(w *workload.Workload, e *takenEvent, from *events.Change,
 	return c
 }
 
-// forget drops the pending change of a source that is gone, or that the record has taken up. A workload that waits, maybe for good, would otherwise
-// keep one for each name that came and went.
+// forget drops the pending change of a source that is gone, or that the record has taken up. Otherwise a workload that waits for good would keep one
+// for each name that came and went.
 func (d *debounce) forget(key workload.Key, source events.Source) {
 	p := d.byKey[key]
 	p.changes[source].event.release()
@@ -153,8 +153,7 @@ func (d *debounce) next() (time.Time, bool) {
 	return d.order[0].due, true
 }
 
-// pop returns the next workload that is due and for whose namespace may returns true, or nil if there is none. The caller drops it, holds it, or
-// schedules it again.
+// pop returns the next workload that is due and for whose namespace may returns true, or nil. The caller drops it, holds it, or schedules it again.
 func (d *debounce) pop(may func(namespace string) bool) *pending {
 	for now := d.now(); len(d.order) > 0 && !d.order[0].due.After(now); {
 		if p, ok := heap.Pop(&d.order).(*pending); ok {
@@ -165,8 +164,7 @@ func (d *debounce) pop(may func(namespace string) bool) *pending {
 	return d.due.Pop(may)
 }
 
-// popSlot returns the next workload that waits for a slot and for whose namespace may returns true, or nil if there is none. The caller drops it,
-// holds it, or schedules it again.
+// popSlot is like pop, for the workloads that wait for a slot.
 func (d *debounce) popSlot(may func(namespace string) bool) *pending {
 	p := d.slots.Pop(may)
 	if p != nil {
@@ -236,7 +234,7 @@ type dueOrder []*pending
 // Len is called by container/heap, as the following are.
 func (o dueOrder) Len() int { return len(o) }
 
-// Less reports whether a workload is due before another one. If both are due at the same time, the one that has waited longer is first.
+// Less reports whether a workload is due before another one. Of two that are due at once, the one that has waited longer is first.
 func (o dueOrder) Less(i, j int) bool {
 	if o[i].due.Equal(o[j].due) {
 		return o[i].first.Before(o[j].first)

@@ -11,7 +11,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// decide returns what the last event of a source means to a workload. Memory has what is remembered of the change if it is pending, or has just come.
+// decide returns what the last event of a source means to a workload. Memory has what is remembered of the change.
 func (t *term) decide(w *workload.Workload, change events.Change, memory plan.Memory) plan.Decision {
 	memory.Now, memory.Base, memory.GapFrom = t.now(), t.state.baseOf(w.Key(), change), t.state.gapFrom
 	memory.Owed = memory.Owed || t.denials.has(w.Key(), change)
@@ -41,8 +41,7 @@ type verdict struct {
 	waits obstacle
 }
 
-// verdict decides about the changes of a workload in the order of their sources. If there are several reasons to hold it, it thus always reports the
-// same.
+// verdict decides about the changes of a workload in the order of their sources, so that of several reasons to hold it, it always reports the same.
 func (t *term) verdict(p *pending, w *workload.Workload) verdict {
 	var v verdict
 	for _, c := range slices.SortedFunc(maps.Values(p.changes), bySource) {
@@ -117,8 +116,8 @@ func (t toldHolds) has(held events.Outcome) bool {
 	})
 }
 
-// denials has, by workload and source, the last change of which it was told that its patch is refused. Nothing on the workload says so if the record
-// is refused, too. The outcome does, but only until the next outcome of the workload.
+// denials has, by workload and source, the last change of which it was told that its patch is refused. If the record is refused, too, only the
+// outcome says so, until the next outcome of the workload.
 type denials map[workload.Key]map[string]string
 
 // tell takes the changes that are to roll the workload of a patch.
@@ -152,5 +151,6 @@ func (d denials) put(key workload.Key, source, event string) {
 
 // has reports whether it was told that a roll for the change is refused.
 func (d denials) has(key workload.Key, change events.Change) bool {
-	return d[key][change.Source.String()] == change.ID()
+	told := d[key]
+	return told != nil && told[change.Source.String()] == change.ID()
 }

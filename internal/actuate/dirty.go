@@ -17,8 +17,8 @@ import (
 // keySet is a set of workloads.
 type keySet map[workload.Key]struct{}
 
-// dirtySet gathers for the loop the sources that have changed, the workloads that have changed, those that may have come to want other sources, and
-// those whose kind is served again. It has each once. Only the last are kept while there is no loop: the next one begins with a look at everything.
+// dirtySet gathers for the loop, each once, the sources that have changed, the workloads that have changed, those that may have come to want other
+// sources, and those whose kind is served again. Only the last are kept while there is no loop: the next one begins with a look at everything.
 type dirtySet struct {
 	signal chan struct{}
 	mu     sync.Mutex
@@ -50,11 +50,13 @@ func (d *dirtySet) tell(source events.Source, before *events.LastChange, since t
 	d.mu.Lock()
 	gathers := d.news != nil
 	if gathers {
-		if earlier, known := d.news[source]; known {
-			d.news[source] = earlier.followedBy(before)
-		} else {
-			d.news[source] = news{before: before, since: since}
+		n, known := d.news[source]
+		if !known {
+			n = news{before: before, since: since}
+		} else if before != nil && before.Trace().SpanContext().IsValid() {
+			n.earlier = newestSpans(n.earlier, before.Trace().SpanContext())
 		}
+		d.news[source] = n
 	}
 	d.mu.Unlock()
 	d.alert(gathers)
@@ -125,23 +127,11 @@ func (d *dirtySet) behind() int {
 
 // news is what has become of a source since the loop has last heard of it.
 type news struct {
-	// before is the last event that the loop has heard of, nil if there was none. since is when the first one after it came, possibly to an earlier
-	// leader.
+	// before is the last event that the loop has heard of, nil if there was none. since is when the first one after it came.
 	before *events.LastChange
 	since  time.Time
 	// earlier are the spans of the events between it and the last one, as far as they are kept, the newest last.
 	earlier []trace.SpanContext
-}
-
-// followedBy returns the news of a source when another event comes. Last is the one before it.
-func (n news) followedBy(last *events.LastChange) news {
-	if last == nil {
-		return n
-	}
-	if span := last.Trace().SpanContext(); span.IsValid() {
-		n.earlier = newestSpans(n.earlier, span)
-	}
-	return n
 }
 
 // from returns what the source had before a change, nil if that is not known. A deletion or an ignored source says nothing about what pods run.
@@ -165,12 +155,12 @@ func cameAt(seen, now time.Time) time.Time {
 	return now
 }
 
-// takenEvent is an event that the loop has taken, until nothing holds it any more: no pending change of a workload, and no sync of an ExternalSecret.
+// takenEvent is an event that the loop has taken, until no pending change and no sync of an ExternalSecret holds it any more.
 type takenEvent struct {
 	change events.Change
 	// storedAt is when the stream stored it, and at is when the loop took it.
 	storedAt, at time.Time
-	// span is the span of its processing. If the event was found, and did not come while this actuator led, it is the span that created the event.
+	// span is that of its processing, or the one that created the event if it did not come while this actuator led.
 	span trace.Span
 	// earlier are the spans of the events of the source that it has replaced before they were taken, the newest last.
 	earlier []trace.SpanContext
@@ -188,8 +178,8 @@ func foundEvent(ctx context.Context, change events.Change, storedAt, now time.Ti
 // Hold keeps the event for one more that is not finished with it.
 func (e *takenEvent) Hold() { e.holds++ }
 
-// Release undoes one Hold. The error is why whoever held it has given up. The span has its reason only, if it has one, as the error may contain what
-// an admission webhook says: see failRequest.
+// Release undoes one Hold. The error is why its holder has given up. The span has the reason of a RejectError only: the error may contain what an
+// admission webhook says, see failRequest.
 func (e *takenEvent) Release(err error) {
 	if rejected, ok := errors.AsType[*events.RejectError](err); ok {
 		e.span.SetAttributes(semconv.ErrorTypeKey.String(rejected.Reason))

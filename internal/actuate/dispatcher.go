@@ -50,8 +50,8 @@ func (d *dispatcher) dispatch(ctx context.Context) {
 	}
 }
 
-// next returns the next workload to act on, or nil if there is none. Workloads that are due and workloads that wait for a slot take turns, so that
-// neither group takes all the patch workers.
+// next returns the next workload to act on, or nil. Workloads that are due and those that wait for a slot take turns, so that neither group takes all
+// patch workers.
 func (d *dispatcher) next() *pending {
 	d.slotted = !d.slotted
 	if !d.slotted {
@@ -177,23 +177,22 @@ func (d *dispatcher) awaitKind(ctx context.Context, p *pending) {
 	d.debounce.schedule(p, d.now().Add(kindRetry))
 }
 
-// rests reports whether a workload that is held for a reason waits because people chose so: for a time, or for something that they do. It waits for
-// no other workload: there may be thousands of them, for days, and no event of others makes them be reviewed. Others wait for it only if it waits
-// for a moment: see obstacle.soon.
+// rests reports whether people have chosen that a workload waits for a reason: for a time, or for something that they do. There may be thousands, for
+// days, so others cause no review of them, and wait for them only as obstacle.soon says.
 func rests(why plan.Reason) bool { return why.Waiting() == plan.ForPeople }
 
 // releaseAll makes every held workload due except those that rest, at one time: then the one that has waited longest is first.
 func (d *debounce) releaseAll() {
 	now := d.now()
 	for _, p := range d.byKey {
-		if p.isHeld() && !rests(p.held) {
+		if p.held != plan.None && !rests(p.held) {
 			d.release(p, now)
 		}
 	}
 }
 
-// wake makes a workload that has changed due if it rests, waits for its pods or for a time that depends on them, or is one whose patch was refused as
-// it was before. The notes on it may be gone, too.
+// wake makes a workload that has changed due if it rests, waits for its pods or for a time that depends on them, or was rewritten since its patch was
+// refused. The notes on it may be gone, too.
 func (d *debounce) wake(key workload.Key) {
 	p := d.byKey[key]
 	if p == nil {

@@ -23,9 +23,8 @@ const (
 	startsTimeout = 30 * time.Second
 )
 
-// lastOutcomes returns the last outcome of each workload on the stream, as far as it concerns this actuator. It tries until it has all of them, and
-// returns false if the context ended first: without them, workloads might roll to content with which others have failed, and rollouts would be
-// followed by nobody.
+// lastOutcomes returns the last outcome of each workload on the stream, and false if the context ended first. It tries until it has all of them:
+// without them, workloads might roll to content with which others have failed.
 func (o *rollouts) lastOutcomes(ctx context.Context) (map[workload.Key]events.Outcome, bool) {
 	delays := wait.Backoff{Duration: 200 * time.Millisecond, Factor: 1.5, Jitter: 0.1, Steps: 10, Cap: 2 * time.Second}
 	for {
@@ -44,7 +43,7 @@ func (o *rollouts) lastOutcomes(ctx context.Context) (map[workload.Key]events.Ou
 	}
 }
 
-// readOutcomes reads the last outcomes, as far as they are readable and concern this actuator.
+// readOutcomes reads the last outcomes, as far as they are readable and matter to a new leader.
 func (o *rollouts) readOutcomes(ctx context.Context) (map[workload.Key]events.Outcome, error) {
 	if err := o.bus.Answers(ctx); err != nil {
 		return nil, err
@@ -56,8 +55,9 @@ func (o *rollouts) readOutcomes(ctx context.Context) (map[workload.Key]events.Ou
 			o.log.WarnContext(ctx, "outcome on the stream not readable", "subject", stored.Subject, "err", err)
 			return nil
 		}
-		if o.concerns(outcome) {
-			outcomes[workload.KeyOf(outcome.Workload)] = outcome
+		// The stream also has those of workloads that are gone, which may be many more than there are.
+		if key := workload.KeyOf(outcome.Workload); outcome.Verb == events.VerbStarted || o.index.Get(key) != nil {
+			outcomes[key] = outcome
 		}
 		return nil
 	})
@@ -79,8 +79,8 @@ func (o *rollouts) readHolds(ctx context.Context, told toldHolds) {
 	}
 }
 
-// streamBegan returns when the oldest of the cluster's events on the stream was stored, the zero time if there is none, or the stream does not
-// answer. Everything that was published since is there, or was superseded.
+// streamBegan returns when the oldest of the cluster's events on the stream was stored, the zero time if that is not known. Everything that was
+// published since is there, or was superseded.
 func (o *rollouts) streamBegan(ctx context.Context) time.Time {
 	at, err := o.bus.Oldest(ctx, append(events.SourceFilters(o.bus.Cluster()), events.OutcomeFilter(o.bus.Cluster())))
 	if err != nil && !errors.Is(err, events.ErrNotFound) && ctx.Err() == nil {
@@ -89,8 +89,8 @@ func (o *rollouts) streamBegan(ctx context.Context) time.Time {
 	return at
 }
 
-// readStarts reads the Jobs, if a CronJob needs that: where nothing may be written on CronJobs, the outcomes of what others have started may be on
-// other streams, but the Jobs say it.
+// readStarts reads the Jobs, if a CronJob needs that: where nothing may be written on CronJobs, only they say what others on other streams have
+// started.
 func (o *rollouts) readStarts(ctx context.Context) {
 	if !o.options.Reloader || !slices.ContainsFunc(o.index.All(), (*workload.Workload).NeedsStarts) {
 		return
@@ -114,12 +114,11 @@ func (o *rollouts) readStartsIn(ctx context.Context, namespace string) {
 	}
 }
 
-// shadowRetry is how long after an attempt to restore a workload the next one is made. The API server carries out no deletion that was sent so long
-// ago: it gives up after 34 seconds.
+// shadowRetry is how long after an attempt to restore a workload the next one is made. By then the API server has given up on any deletion sent
+// before.
 const shadowRetry = time.Minute
 
-// shadow is a workload that stands for one that was deleted to be created again, by an actuator that ended before it did so. It says when to restore
-// that.
+// shadow says when to restore a workload that was deleted to be created again, by an actuator that ended before that.
 type shadow struct {
 	due time.Time
 	// tried is the UID of the one with which that was tried already.
@@ -133,8 +132,7 @@ func (o *rollouts) reviewShadow(key workload.Key) {
 		delete(o.shadows, key)
 		return
 	}
-	// An actuator that does not lead any more may still be creating the workload again for as long as one patch takes, and relies on what it kept.
-	// Each of its attempts keeps it again.
+	// An actuator that does not lead any more may still be creating the workload for as long as one patch takes. Each of its attempts keeps it again.
 	left, known := o.shadows[key]
 	if taken := w.Created.Add(kube.PatchTimeout); !known || taken.After(left.due) {
 		left.due = taken

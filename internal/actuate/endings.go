@@ -80,8 +80,7 @@ func (o *rollouts) endReplaced(ctx context.Context, key workload.Key, w *workloa
 	}
 }
 
-// endOverdue ends the rollouts that make no progress, so that they do not keep their slots forever. While nobody knows whether they do, no time
-// counts.
+// endOverdue ends the rollouts that make no progress, so that they do not keep their slots. While nobody knows whether they do, no time counts.
 func (o *rollouts) endOverdue(ctx context.Context) {
 	now := o.now()
 	for key, r := range o.followed {
@@ -102,7 +101,7 @@ func (o *rollouts) endOverdue(ctx context.Context) {
 	}
 }
 
-// end ends and reports the rollout of a workload. That it has failed is written on the workload before: whoever is told of it finds it there.
+// end ends and reports the rollout of a workload. A failure is written on the workload before, so that those who are told find it there.
 func (o *rollouts) end(ctx context.Context, key workload.Key, verb events.Verb, reason, message string) {
 	r, outcome := o.unfollow(key, verb, reason, message)
 	o.orders.review(key)
@@ -111,7 +110,8 @@ func (o *rollouts) end(ctx context.Context, key workload.Key, verb events.Verb, 
 	if outcome.Reason == reasonReverted {
 		o.notes.revert(ctx, r.span, outcome, r.before)
 	}
-	o.metrics.ended(ctx, outcome.Workload.Kind, outcome, took)
+	o.metrics.ended(ctx, outcome)
+	o.metrics.tookUntilEnd(ctx, outcome, took)
 	if outcome.Verb == events.VerbCompleted {
 		for _, at := range r.changed {
 			o.metrics.ready(ctx, outcome.Workload.Kind, r.rolledOut(o.now()).Sub(at))
@@ -134,8 +134,8 @@ func (o *rollouts) end(ctx context.Context, key workload.Key, verb events.Verb, 
 // failedPeers has the workloads whose last rollout failed and that have not recovered. Their marks say the same to the next leader.
 type failedPeers struct {
 	keys map[workload.Key]*failure
-	// replaced has the changes that are suspect because of a rollout that somebody has replaced by another pod template, which says nothing about
-	// them. They are kept until the last roll of the workload is complete.
+	// replaced has the changes that stay suspect after the rollout was replaced by another pod template, until the last roll of the workload is
+	// complete.
 	replaced map[workload.Key]map[string]workload.RolledFor
 }
 
@@ -181,7 +181,7 @@ func (f *failedPeers) suspect(key workload.Key, changes map[string]workload.Roll
 	}
 }
 
-// clear drops the changes of a rollout that was replaced, once the last roll of the workload is complete, or it is gone: then w is nil.
+// clear drops the changes of a rollout that was replaced, after the last roll of the workload is complete, or it is gone: then w is nil.
 func (f *failedPeers) clear(key workload.Key, w *workload.Workload) {
 	if w == nil || w.AtLast() && w.Progress.State == workload.Complete {
 		delete(f.replaced, key)

@@ -16,25 +16,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// follows reports whether a rollout of the workload is in progress.
-func (o *rollouts) follows(key workload.Key) bool { return o.followed[key] != nil }
-
-// waits reports whether the rollout of a workload, whoever started it, waits for people or for a time, or for its kind to be served.
-func (o *rollouts) waits(key workload.Key) bool {
-	w := o.index.Get(key)
-	return w != nil && (w.Unserved || w.Progress.Waits(o.now()))
-}
-
-// replaces reports whether a rollout of the workload is followed that replaces pods. A rollout whose pods only have to stay ready does not count.
-func (o *rollouts) replaces(key workload.Key) bool {
-	if !o.follows(key) {
-		return false
-	}
-	w := o.index.Get(key)
-	return w != nil && w.Progress.Pods > 0 && w.Progress.State != workload.Complete && !o.waits(key)
-}
-
-// follow follows the rollout that, according to an outcome, has begun, possibly by another actuator. No other one of the workload may be in progress.
+// follow follows the rollout that has begun according to an outcome. No other one of the workload may be in progress.
 func (o *rollouts) follow(ctx context.Context, started events.Outcome) *rollout {
 	key := workload.KeyOf(started.Workload)
 	o.told[key] = started.Revision
@@ -78,9 +60,15 @@ func (o *rollouts) unfollow(key workload.Key, verb events.Verb, reason, message 
 	return r, outcome
 }
 
-// hasSlot reports whether the rollout of a workload has a slot: it replaces pods, or soon will.
+// hasSlot reports whether the rollout of a workload has a slot: it replaces pods, or soon will. It does not if its pods only have to stay ready, or
+// while it waits for people, for a time, or for its kind to be served.
 func (o *rollouts) hasSlot(key workload.Key) bool {
-	return o.replaces(key) || o.patcher.replaces(key)
+	if o.patcher.replaces(key) {
+		return true
+	}
+	w := o.index.Get(key)
+	return w != nil && o.followed[key] != nil && w.Progress.Pods > 0 && w.Progress.State != workload.Complete &&
+		!w.Unserved && !w.Progress.Waits(o.now())
 }
 
 // needsSlot reports whether a workload takes a slot when it is rolled. One without pods takes none. One that is being rolled has a slot already and
@@ -113,7 +101,7 @@ func (o *rollouts) countSlots() {
 		}
 	}
 	for key := range o.patcher.underWay {
-		if o.patcher.replaces(key) && !o.follows(key) {
+		if o.patcher.replaces(key) && o.followed[key] == nil {
 			o.slots.Take(key.Namespace)
 		}
 	}
@@ -133,13 +121,12 @@ type rollout struct {
 	rolled *workload.Workload
 	before map[string]workload.RolledFor
 
-	// moved is when it was last seen to make progress, to wait for people or for a time, or to bake. furthest is the most progress seen in a
-	// generation, because a pod that crashes makes the same progress again and again.
+	// moved is when it was last seen to make progress, to wait for people or for a time, or to bake. furthest is the most progress of a generation,
+	// because a pod that crashes makes the same progress again and again.
 	moved      time.Time
 	furthest   workload.Progress
 	generation int64
-	// ready is since when its pods have been ready, if they must stay so, and tried is the workload at that time. ready is zero if they were not
-	// ready, or need not stay so.
+	// ready is since when its pods have been ready, if they must stay so, and otherwise zero. tried is the workload at that time.
 	ready time.Time
 	tried *workload.Workload
 }

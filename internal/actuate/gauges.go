@@ -83,8 +83,7 @@ func (g *gauges) instruments() []instrument.Instrument {
 	}
 }
 
-// snapshot describes the work of the loop in numbers, for the gauges. The loop makes a new one every few seconds and never changes an existing
-// one, so that a scrape does not hold up the loop.
+// snapshot has the work of the loop in numbers, for the gauges. The loop makes a new one every few seconds, so that a scrape does not hold it up.
 type snapshot struct {
 	behind, pending int
 	owed            time.Duration
@@ -104,7 +103,7 @@ func newSnapshot(t *term) *snapshot {
 		reverted: t.index.Reverted(plan.RevertRetries),
 	}
 	for _, p := range t.debounce.byKey {
-		if p.isHeld() {
+		if p.held != plan.None {
 			s.held[p.held]++
 			s.oldest[p.held] = max(s.oldest[p.held], p.age(now))
 		}

@@ -48,9 +48,9 @@ const (
 	maxStarting = 6
 )
 
-// choose returns how a workload gets the changes of decisions. The API does not show when the kubelet has refreshed the files of a pod, so choose
-// goes by the time since the last of the changes, whoever was the leader meanwhile. Pods that are asked too early keep the old content, so that is
-// the later of when the watcher saw the change and when the stream stored it: one of these clocks may be behind.
+// choose returns how a workload gets the changes of decisions. When the kubelet has refreshed the files is not in the API, so it goes by the time
+// since the last change. Pods that are asked too early keep the old content, so that is the later of when the watcher saw it and when the stream
+// stored it: one of these clocks may be behind.
 func (a *admission) choose(p *pending, w *workload.Workload, doing []plan.Decision) way {
 	why, ok := plan.InPlace(w, doing)
 	switch {
@@ -74,8 +74,7 @@ func (a *admission) choose(p *pending, w *workload.Workload, doing []plan.Decisi
 	return chosen
 }
 
-// reload asks the pods of a workload to reload, and returns how many there are. Unlike a patch, it ends with the context: the next leader asks them
-// again.
+// reload asks the pods of a workload to reload, and returns how many there are. Unlike a patch, it ends with the context: the next leader asks again.
 func (p *patcher) reload(ctx context.Context, r *task) (int, error) {
 	to := r.workload.InPlace
 	ctx, span := p.options.Tracer.Start(trace.ContextWithSpan(ctx, r.span), "reload pods", trace.WithAttributes(workloadAttributes(r.workload.ID)...))

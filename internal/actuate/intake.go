@@ -11,8 +11,8 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// intake compares what sources have with what is recorded on the workloads that depend on them. What a workload is to be rolled for becomes one of
-// its pending changes. It does so with everything when a leader begins, then with what changes.
+// intake compares what sources have with the records on the workloads that depend on them, at first of everything, then of what changes. What a
+// workload is to be rolled for becomes one of its pending changes.
 type intake struct {
 	*term
 	syncer *forcesync.Syncer
@@ -37,8 +37,8 @@ func (i *intake) start(ctx context.Context) {
 	}
 }
 
-// advance has workloads consider what has become of sources, or what is to be repeated, and reports whether that is all. None of them is dispatched
-// before.
+// advance has workloads consider the news of sources, and repetitions that are due. It returns false if there are more news, before which none of the
+// workloads may be dispatched.
 func (i *intake) advance(ctx context.Context) (isAll bool) {
 	for key := range i.waiting {
 		if !i.patcher.busy(key) {
@@ -96,8 +96,8 @@ func (i *intake) consider(ctx context.Context, e *takenEvent, w *workload.Worklo
 		return
 	}
 	decision := i.decide(w, e.change, plan.Memory{Since: since, From: from})
-	// A source in the record is kept: it may come back with the recorded content while pods already have the pending content. If a patch for that has
-	// failed, but was applied nevertheless, the record tells it.
+	// A source in the record is kept: it may come back with the recorded content while pods already have the pending content. A patch for that may have
+	// failed, but been applied nevertheless.
 	last, recorded := w.Rolled[source.String()]
 	isKept := recorded && !last.IsOwed()
 	switch {
@@ -170,8 +170,8 @@ func (i *intake) find(ctx context.Context, w *workload.Workload, source events.S
 	return false
 }
 
-// last returns the last change of a source, and when the stream stored it: possibly the deletion that a workload waits to be rolled for, and that the
-// stream has dropped meanwhile. It has no verb if nothing is known, or if a later event cannot be read.
+// last returns the last change of a source, and when the stream stored it: possibly the deletion that a workload is to be rolled for and that the
+// stream has dropped since. It has no verb if nothing is known, or if a later event cannot be read.
 func (i *intake) last(w *workload.Workload, source events.Source) (events.Change, time.Time) {
 	change, last := i.state.Change(source)
 	switch {

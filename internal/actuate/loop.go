@@ -10,9 +10,8 @@ import (
 // overdueCheck is how often the loop looks for rollouts that take too long.
 const overdueCheck = 5 * time.Second
 
-// loop does the work of the leader, one thing at a time. The state of its parts belongs to the goroutine of run. Other goroutines send
-// patches and outcomes, and return the results over channels. The parts do not know the loop: it passes the result of one part to the
-// part that needs it.
+// loop does the work of the leader, one thing at a time. The state of its parts belongs to the goroutine of run. Other goroutines send patches and
+// outcomes, and return the results over channels. The parts do not know the loop: it passes the result of one part to the part that needs it.
 type loop struct {
 	*term
 	intake     *intake

@@ -231,15 +231,15 @@ func (m *metrics) retried(ctx context.Context, id events.Workload) {
 	m.reloader.count(ctx, id, "false", "error")
 }
 
-// ended measures a rollout that has ended. Its context is that of the rollout, so that an exemplar leads to it.
-func (m *metrics) ended(ctx context.Context, kind string, outcome events.Outcome, took time.Duration) {
-	m.rollouts.Add(ctx, 1, m.with(endLabels(kind, outcome.Verb, outcome.Reason)...))
-	m.rolloutTime.Record(ctx, took.Seconds(), m.with(endLabels(kind, outcome.Verb, "")...))
+// ended counts a rollout that has ended, or pods that have answered the request to reload. The context is that of the rollout, so that an exemplar
+// leads to it.
+func (m *metrics) ended(ctx context.Context, outcome events.Outcome) {
+	m.rollouts.Add(ctx, 1, m.with(endLabels(outcome.Workload.Kind, outcome.Verb, outcome.Reason)...))
 }
 
-// reloadedInPlace counts a workload whose pods have answered the request to reload, instead of being replaced.
-func (m *metrics) reloadedInPlace(ctx context.Context, kind string, outcome events.Outcome) {
-	m.rollouts.Add(ctx, 1, m.with(endLabels(kind, outcome.Verb, outcome.Reason)...))
+// tookUntilEnd measures a rollout that has ended.
+func (m *metrics) tookUntilEnd(ctx context.Context, outcome events.Outcome, took time.Duration) {
+	m.rolloutTime.Record(ctx, took.Seconds(), m.with(endLabels(outcome.Workload.Kind, outcome.Verb, "")...))
 }
 
 // ready measures the time from a change until the pods of a workload had it.

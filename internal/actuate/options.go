@@ -54,8 +54,7 @@ type Options struct {
 	// ReloaderStrategy is what a roll writes to the pod template for Reloader, in addition to Keyturn's annotations: Reloader's marker, with
 	// "annotations", or its environment variables, with "env-vars". It is ignored without Reloader. Default "annotations".
 	ReloaderStrategy string
-	// TargetsConfig is the file, or the folder of files, with kinds of custom resources that are rolled too, see workload.TargetConfig. Default
-	// none.
+	// TargetsConfig is the file, or the folder of files, with kinds of custom resources that are rolled too, see workload.TargetConfig. Default none.
 	TargetsConfig string
 	// StoreAccess is the file that says which namespaces may name which secrets in stores, see workload.StoreAccess. By default, no namespace may
 	// name any.
@@ -68,8 +67,7 @@ type Options struct {
 	Window string
 	// MinInterval is the shortest time between two rolls of a workload whose annotations do not set another one. Zero means none. Default 0.
 	MinInterval time.Duration
-	// MaxRollsPerHour is how often a workload may be rolled within an hour if its annotations do not set another limit. Zero means no limit.
-	// Default 30.
+	// MaxRollsPerHour is how often a workload may be rolled within an hour if its annotations do not set another limit. Zero means no limit. Default 30.
 	MaxRollsPerHour int
 	// InPlace asks pods to reload after a change instead of replacing them, if the workload says how, see workload.AnnotationReload. Default false.
 	InPlace bool
@@ -107,8 +105,7 @@ type Options struct {
 
 	// PrivateStream says that each replica has its own stream, so that outcomes of another leader are not on it. Default false.
 	PrivateStream bool
-	// LeaseName is the name of the Lease, to which a dry run adds "-dry-run". Default keyturn-actuator, the only one that deploy/base/rbac.yaml
-	// allows.
+	// LeaseName is the name of the Lease, to which a dry run adds "-dry-run". Default keyturn-actuator, the only one that deploy/base/rbac.yaml allows.
 	LeaseName string
 	// Identity is the holder's name in the Lease. It must be unique among running actuators: one that finds its own name in the
 	// Lease takes it at once, without waiting for it to expire. The program uses POD_NAME, which a restarted container keeps and

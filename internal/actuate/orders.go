@@ -12,8 +12,7 @@ import (
 const (
 	// snapshotAge is how old a snapshot may be: some workloads wait for a time.
 	snapshotAge = time.Second
-	// wakePause is how long after a look at those that wait for others of a namespace the next one comes at the earliest, if they are more than
-	// wakeFew.
+	// wakePause is how long after a look at those that wait for others of a namespace the next one comes at the earliest, if they are more than wakeFew.
 	wakePause, wakeFew = 200 * time.Millisecond, 100
 )
 

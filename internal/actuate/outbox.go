@@ -13,8 +13,7 @@ import (
 )
 
 const (
-	// outboxSize is the maximum number of outcomes that wait to be published. When it is reached, nothing is decided, so that no
-	// outcome is lost.
+	// outboxSize is the maximum number of outcomes that wait to be published. When it is reached, nothing is decided, so that no outcome is lost.
 	outboxSize = 4096
 	// outboxPatience is how long an outcome waits at most while patches are under way: see docs/adr/0008-patches-go-first.md.
 	outboxPatience = 5 * time.Second

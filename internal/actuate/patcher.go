@@ -153,8 +153,7 @@ func (p *patcher) send(ctx context.Context, r *task) patchResult {
 		result.unrecorded, err = err, nil
 	}
 	if err != nil {
-		// If the workload is gone, or is no longer as the patch tests, the index does not know it yet. The next attempt is made of
-		// what it knows by then.
+		// If the workload is gone, or is no longer as the patch tests, the index does not know it yet. The next attempt is made of what it knows by then.
 		failRequest(span, err)
 		return patchResult{task: r, err: fmt.Errorf("patching %s in namespace %s: %w", id, id.Namespace, err)}
 	}

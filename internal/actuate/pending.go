@@ -25,8 +25,12 @@ type pending struct {
 	way way
 
 	tries
-	waits
 
+	// held is why it waits although it is due, plan.None if it does not.
+	held plan.Reason
+	// reported is the last reason to wait for which an outcome was published. If that was the lack of a slot, it also has the reasons of that kind
+	// just before it.
+	reported []plan.Reason
 	// paced is when it may be rolled, if nothing but its pace delays that. Otherwise it is zero.
 	paced time.Time
 	// rested says that it was waiting as people have chosen when it was last looked at: see admission.isChosen. woke is when it was first found not
@@ -66,15 +70,6 @@ type tries struct {
 	// unnoted counts the patches that failed to note what it waits for. The next one is not sent before noteRetry.
 	unnoted   int
 	noteRetry time.Time
-}
-
-// waits says why a workload waits although it is due.
-type waits struct {
-	// held is the reason, or plan.None if it does not wait.
-	held plan.Reason
-	// reported is the last reason to wait for which an outcome was published. If that was the lack of a slot, it also has the reasons of that kind
-	// just before it.
-	reported []plan.Reason
 }
 
 // owes reports whether the workload is to be rolled for any of the changes. A nil pending has none.
@@ -141,9 +136,6 @@ func (p *pending) waitedSince(c *pendingChange) time.Time {
 	}
 	return p.woke
 }
-
-// isHeld reports whether the workload waits for something other than a time.
-func (p *pending) isHeld() bool { return p.held != plan.None }
 
 // isReported reports whether an outcome was published for a reason to wait since the workload last waited for something else. The two limits on
 // slots count as the same thing to wait for: which of them is reached may change with each rollout of others.

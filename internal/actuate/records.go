@@ -158,7 +158,7 @@ func (n *notes) complete(ctx context.Context, key workload.Key, turn *recordTurn
 
 // isUnsettled reports whether a workload has pending changes, a rollout in progress, or a roll to be corrected, or its kind is not served.
 func (n *notes) isUnsettled(key workload.Key) bool {
-	return n.debounce.byKey[key] != nil || n.patcher.busy(key) || n.rollouts.follows(key) || n.reverted[key] != nil ||
+	return n.debounce.byKey[key] != nil || n.patcher.busy(key) || n.rollouts.followed[key] != nil || n.reverted[key] != nil ||
 		n.index.IsUnserved(key, n.now())
 }
 

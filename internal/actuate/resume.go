@@ -127,12 +127,6 @@ func (o *rollouts) isUntold(w *workload.Workload, told events.Outcome, fate work
 	return !since.IsZero() && at.After(since) && age < events.FullOutcomeTTL
 }
 
-// concerns reports whether the last outcome of a workload matters to a new leader. The stream also has those of workloads that are gone, which may be
-// many more than there are.
-func (o *rollouts) concerns(last events.Outcome) bool {
-	return last.Verb == events.VerbStarted || o.index.Get(workload.KeyOf(last.Workload)) != nil
-}
-
 // changed returns when the watcher saw the changes that a rollout is for, as far as they are the last ones of their sources. Only metrics need that.
 func (o *rollouts) changed(started events.Outcome) []time.Time {
 	var times []time.Time

@@ -60,9 +60,8 @@ func addDecision(span trace.Span, decision plan.Decision) {
 	))
 }
 
-// startPlan starts the span of a decision. Its parent is the newest of the changes; it is linked to all of them, and the others are
-// linked to it, so that someone who looks at the trace of one of those finds what came of it. Events whose place later ones have taken are
-// linked to those.
+// startPlan starts the span of a decision. Its parent is the newest of the changes; it is linked to all of them, and the others are linked to it, so
+// that someone who looks at the trace of one of those finds what came of it. Events whose place later ones have taken are linked to those.
 func startPlan(ctx context.Context, tracer trace.Tracer, p *pending, w *workload.Workload) trace.Span {
 	var newest *takenEvent
 	for _, c := range p.changes {
