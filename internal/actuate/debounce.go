@@ -1,7 +1,8 @@
 package actuate
 
 import (
-	"container/heap"
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -19,7 +20,7 @@ type debounce struct {
 	peers map[string]map[*pending]struct{}
 	// order has the workloads that wait for a time, due those whose time has come, and slots those that wait for a slot, also while they are reviewed
 	// for another reason.
-	order dueOrder
+	order []*pending
 	due   *fair.Turns[*pending]
 	slots *fair.Turns[*pending]
 }
@@ -49,7 +50,7 @@ func (d *debounce) add(w *workload.Workload, e *takenEvent, from *events.Change,
 	key, now := w.Key(), d.now()
 	p := d.byKey[key]
 	if p == nil {
-		p = &pending{key: key, changes: make(map[events.Source]*pendingChange), first: now, position: -1}
+		p = &pending{key: key, changes: make(map[events.Source]*pendingChange), first: now}
 		d.byKey[key] = p
 	}
 	p.seen, p.noteAt = w, time.Time{}
@@ -134,15 +135,23 @@ func (d *debounce) retry(p *pending, delay time.Duration) {
 	d.orders.review(p.key)
 }
 
+// schedule has a workload wait for a time. Of several that are due at the same time, the one that has waited longest is first.
 func (d *debounce) schedule(p *pending, due time.Time) {
+	d.unschedule(p)
 	p.due = due
 	d.byKey[p.key] = p
 	d.due.Remove(p)
-	if p.position < 0 {
-		heap.Push(&d.order, p)
-		return
+	i, _ := slices.BinarySearchFunc(d.order, p, func(other, _ *pending) int {
+		return cmp.Or(other.due.Compare(due), other.first.Compare(p.first), -1)
+	})
+	d.order = slices.Insert(d.order, i, p)
+}
+
+func (d *debounce) unschedule(p *pending) {
+	if !p.due.IsZero() {
+		i := slices.Index(d.order, p)
+		d.order, p.due = slices.Delete(d.order, i, i+1), time.Time{}
 	}
-	heap.Fix(&d.order, p.position)
 }
 
 // next returns when the next workload is due, and false if none waits for a time.
@@ -156,10 +165,10 @@ func (d *debounce) next() (time.Time, bool) {
 // pop returns the next workload that is due and for whose namespace may returns true, or nil. The caller drops it, holds it, or schedules it again.
 func (d *debounce) pop(may func(namespace string) bool) *pending {
 	for now := d.now(); len(d.order) > 0 && !d.order[0].due.After(now); {
-		if p, ok := heap.Pop(&d.order).(*pending); ok {
-			d.unhold(p)
-			d.due.Push(p)
-		}
+		p := d.order[0]
+		d.unschedule(p)
+		d.unhold(p)
+		d.due.Push(p)
 	}
 	return d.due.Pop(may)
 }
@@ -178,9 +187,7 @@ func (d *debounce) take(p *pending) {
 	d.unhold(p)
 	d.due.Remove(p)
 	d.slots.Remove(p)
-	if p.position >= 0 {
-		heap.Remove(&d.order, p.position)
-	}
+	d.unschedule(p)
 }
 
 // drop forgets a workload that was popped.
@@ -226,41 +233,4 @@ func (d *debounce) releaseFrom(key workload.Key, why plan.Reason) {
 func (d *debounce) release(p *pending, now time.Time) {
 	d.unhold(p)
 	d.schedule(p, now)
-}
-
-// dueOrder is a heap of the workloads that wait for a time, the next one first: see container/heap. Each knows its position.
-type dueOrder []*pending
-
-// Len is called by container/heap, as the following are.
-func (o dueOrder) Len() int { return len(o) }
-
-// Less reports whether a workload is due before another one. Of two that are due at once, the one that has waited longer is first.
-func (o dueOrder) Less(i, j int) bool {
-	if o[i].due.Equal(o[j].due) {
-		return o[i].first.Before(o[j].first)
-	}
-	return o[i].due.Before(o[j].due)
-}
-
-// Swap swaps two workloads.
-func (o dueOrder) Swap(i, j int) {
-	o[i], o[j] = o[j], o[i]
-	o[i].position, o[j].position = i, j
-}
-
-// Push adds a workload at the end.
-func (o *dueOrder) Push(x any) {
-	if p, ok := x.(*pending); ok {
-		p.position = len(*o)
-		*o = append(*o, p)
-	}
-}
-
-// Pop takes the last workload out.
-func (o *dueOrder) Pop() any {
-	last := len(*o) - 1
-	p := (*o)[last]
-	p.position, (*o)[last] = -1, nil // so that nothing of it is kept
-	*o = (*o)[:last]
-	return p
 }

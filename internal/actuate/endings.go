@@ -111,7 +111,7 @@ func (o *rollouts) end(ctx context.Context, key workload.Key, verb events.Verb, 
 		o.notes.revert(ctx, r.span, outcome, r.before)
 	}
 	o.metrics.ended(ctx, outcome)
-	o.metrics.tookUntilEnd(ctx, outcome, took)
+	o.metrics.rolledOut(ctx, outcome, took)
 	if outcome.Verb == events.VerbCompleted {
 		for _, at := range r.changed {
 			o.metrics.ready(ctx, outcome.Workload.Kind, r.rolledOut(o.now()).Sub(at))

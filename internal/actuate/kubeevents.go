@@ -22,14 +22,14 @@ import (
 )
 
 const (
-	// kubeEventQueue is the length of the queue of warnings that wait to be written, and of that of the other Kubernetes Events. When a queue is
-	// full, further ones are dropped and counted: the API server keeps them for only an hour, for people.
+	// kubeEventQueue is the length of the queue of warnings, and of that of the other Kubernetes Events. When one is full, further ones are dropped and
+	// counted.
 	kubeEventQueue = 4096
-	// kubeEventPause is how long no other event must have come, before or after, before one is written: nearly all follow a patch, and would
-	// compete with further patches. None waits longer than kubeEventPatience for such a pause.
+	// kubeEventPause is how long no other one must have come before one is written, because nearly all follow a patch and would compete with further
+	// ones. None waits longer than kubeEventPatience for that.
 	kubeEventPause    = 250 * time.Millisecond
 	kubeEventPatience = 5 * time.Second
-	// kubeEventRate and kubeEventBurst bound the writes per second, even after the pause, because pods are starting then.
+	// kubeEventRate and kubeEventBurst bound the writes per second.
 	kubeEventRate  = 25
 	kubeEventBurst = 10
 	// kubeEventTimeout bounds one write.
@@ -62,8 +62,8 @@ func newKubeEvents(s *surroundings) *kubeEvents {
 	}
 }
 
-// run writes until close is called and none is left, or the context is done. Once hurry is done, none waits any more for a pause or for the rate:
-// those that the rate does not allow immediately are dropped.
+// run writes until close is called and none is left, or the context is done. After hurry is done, none waits any more: those that the rate does not
+// allow are dropped.
 func (k *kubeEvents) run(ctx, hurry context.Context) {
 	for range k.queued {
 		if ctx.Err() != nil {
@@ -176,12 +176,10 @@ func (k *kubeEvents) write(ctx context.Context, id events.Workload, eventType, r
 	}
 }
 
-// maxProblems is how much is reported about one workload, in characters. Without a limit, the author of a workload could make the log line
-// arbitrarily long.
+// maxProblems is how much is reported about one workload, in characters: its author could otherwise make the log line arbitrarily long.
 const maxProblems = 1000
 
-// problem is what is wrong with a workload: the text is about its annotations. An orphan is rolled itself although its controller should be, which
-// may put back what is written on it.
+// problem is what is wrong with the annotations of a workload. An orphan is rolled itself although its controller should be, which may put that back.
 type problem struct {
 	text     string
 	isOrphan bool

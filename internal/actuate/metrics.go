@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -36,14 +35,11 @@ type metrics struct {
 	process  metric.Float64Histogram
 	sent     metric.Int64Counter
 
-	// labels has the attributes of measurements, which are made only once.
-	labels *instrument.Labels[attributes]
 	gauges gauges
 	// reloader measures nothing without --reloader-metrics.
 	reloader *reloaderMetrics
 }
 
-// instruments defines them.
 func (m *metrics) instruments() []instrument.Instrument {
 	latency := instrument.Latency()
 	return append([]instrument.Instrument{
@@ -118,14 +114,14 @@ func (m *metrics) instruments() []instrument.Instrument {
 func Instruments() []instrument.Instrument { return new(metrics).instruments() }
 
 func newMetrics(options Options, kinds workload.Kinds) (*metrics, error) {
-	m := &metrics{labels: instrument.NewLabels(attributes.valid)}
+	m := new(metrics)
 	if err := instrument.Make(options.Meter, m.instruments()); err != nil {
 		return nil, err
 	}
 	for _, kind := range kinds {
 		for _, reason := range failureReasons {
-			// Failures are rare, and many come at once: a rate does not see the first value of a series.
-			m.rollouts.Add(context.Background(), 0, m.with(endLabels(kind.Name, events.VerbFailed, reason)...))
+			// A rate does not see the first value of a series, and failures are rare.
+			m.rollouts.Add(context.Background(), 0, metric.WithAttributes(endLabels(kind.Name, events.VerbFailed, reason)...))
 		}
 	}
 	meter := options.Meter
@@ -137,20 +133,6 @@ func newMetrics(options Options, kinds workload.Kinds) (*metrics, error) {
 		return nil, fmt.Errorf("making Reloader's metrics: %w", err)
 	}
 	return m, nil
-}
-
-// attributes are those of a measurement, as many as any has. The others are not valid.
-type attributes [4]attribute.KeyValue
-
-func (a attributes) valid() []attribute.KeyValue {
-	return slices.DeleteFunc(a[:], func(label attribute.KeyValue) bool { return !label.Valid() })
-}
-
-// with returns the attributes of a measurement, without those that are not valid.
-func (m *metrics) with(labels ...attribute.KeyValue) metric.MeasurementOption {
-	var of attributes
-	copy(of[:], labels)
-	return m.labels.Of(of)
 }
 
 // messagingLabels are the labels that the messaging conventions define for an operation.
@@ -167,17 +149,6 @@ func messageLabels(operation string, kind events.Kind) []attribute.KeyValue {
 	}
 }
 
-// errorType returns why an operation failed. It is not valid if the operation succeeded.
-func errorType(err error) attribute.KeyValue {
-	if err == nil {
-		return attribute.KeyValue{}
-	}
-	if reject, ok := errors.AsType[*events.RejectError](err); ok {
-		return attribute.String("error.type", reject.Reason)
-	}
-	return attribute.String("error.type", "_OTHER") // the conventions' word for an error without a name
-}
-
 // endLabels returns how a rollout of a workload of a kind has ended, without a reason if that is empty.
 func endLabels(kind string, verb events.Verb, reason string) []attribute.KeyValue {
 	labels := []attribute.KeyValue{attribute.String("kind", kind), attribute.String("outcome", string(verb))}
@@ -188,41 +159,43 @@ func endLabels(kind string, verb events.Verb, reason string) []attribute.KeyValu
 }
 
 func (m *metrics) decided(ctx context.Context, reason plan.Reason) {
-	m.decisions.Add(ctx, 1, m.with(attribute.String("reason", reason.String())))
+	m.decisions.Add(ctx, 1, metric.WithAttributes(attribute.String("reason", reason.String())))
 }
 
-// received counts an event that was taken.
 func (m *metrics) received(ctx context.Context, change events.Change) {
-	m.consumed.Add(ctx, 1, m.with(messageLabels("receive", change.Source.Kind)...))
+	m.consumed.Add(ctx, 1, metric.WithAttributes(messageLabels("receive", change.Source.Kind)...))
 }
 
 // finished measures an event that nothing holds any more.
 func (m *metrics) finished(ctx context.Context, change events.Change, took time.Duration) {
-	m.process.Record(ctx, took.Seconds(), m.with(messageLabels("process", change.Source.Kind)...))
+	m.process.Record(ctx, took.Seconds(), metric.WithAttributes(messageLabels("process", change.Source.Kind)...))
 }
 
-// published counts an attempt to publish an outcome.
 func (m *metrics) published(ctx context.Context, err error) {
-	m.sent.Add(ctx, 1, m.with(append(messageLabels("publish", events.KindRollout), errorType(err))...))
+	labels := messageLabels("publish", events.KindRollout)
+	if reject, ok := errors.AsType[*events.RejectError](err); ok {
+		labels = append(labels, attribute.String("error.type", reject.Reason))
+	} else if err != nil {
+		labels = append(labels, attribute.String("error.type", "_OTHER")) // the conventions' word for an error without a name
+	}
+	m.sent.Add(ctx, 1, metric.WithAttributes(labels...))
 }
 
 // patched counts a patch that succeeded, and whether it rolls.
 func (m *metrics) patched(ctx context.Context, id events.Workload, rolls bool) {
-	m.patches.Add(ctx, 1, m.with(attribute.String("kind", id.Kind), attribute.Bool("rolls", rolls)))
+	m.patches.Add(ctx, 1, metric.WithAttributes(attribute.String("kind", id.Kind), attribute.Bool("rolls", rolls)))
 	if rolls {
 		m.reloader.count(ctx, id, "true", "success")
 	}
 }
 
-// rolledFor measures the time from a change to the patch that rolls for it. Its context is that of the event, so that an exemplar leads
-// back to the change.
+// rolledFor measures the time from a change to the patch. The context is that of the event, so that an exemplar leads back to the change.
 func (m *metrics) rolledFor(ctx context.Context, kind string, took time.Duration) {
-	m.changePatch.Record(ctx, took.Seconds(), m.with(attribute.String("kind", kind)))
+	m.changePatch.Record(ctx, took.Seconds(), metric.WithAttributes(attribute.String("kind", kind)))
 }
 
-// patchFailed counts a patch that failed.
 func (m *metrics) patchFailed(ctx context.Context, kind string) {
-	m.patchErrors.Add(ctx, 1, m.with(attribute.String("kind", kind)))
+	m.patchErrors.Add(ctx, 1, metric.WithAttributes(attribute.String("kind", kind)))
 }
 
 // retried counts the failed patch of a workload that is going to be retried.
@@ -231,28 +204,26 @@ func (m *metrics) retried(ctx context.Context, id events.Workload) {
 	m.reloader.count(ctx, id, "false", "error")
 }
 
-// ended counts a rollout that has ended, or pods that have answered the request to reload. The context is that of the rollout, so that an exemplar
-// leads to it.
+// ended counts a rollout that has ended, or pods that have answered the request to reload. An exemplar leads to the rollout of the context.
 func (m *metrics) ended(ctx context.Context, outcome events.Outcome) {
-	m.rollouts.Add(ctx, 1, m.with(endLabels(outcome.Workload.Kind, outcome.Verb, outcome.Reason)...))
+	m.rollouts.Add(ctx, 1, metric.WithAttributes(endLabels(outcome.Workload.Kind, outcome.Verb, outcome.Reason)...))
 }
 
-// tookUntilEnd measures a rollout that has ended.
-func (m *metrics) tookUntilEnd(ctx context.Context, outcome events.Outcome, took time.Duration) {
-	m.rolloutTime.Record(ctx, took.Seconds(), m.with(endLabels(outcome.Workload.Kind, outcome.Verb, "")...))
+func (m *metrics) rolledOut(ctx context.Context, outcome events.Outcome, took time.Duration) {
+	m.rolloutTime.Record(ctx, took.Seconds(), metric.WithAttributes(endLabels(outcome.Workload.Kind, outcome.Verb, "")...))
 }
 
 // ready measures the time from a change until the pods of a workload had it.
 func (m *metrics) ready(ctx context.Context, kind string, took time.Duration) {
-	m.changeReady.Record(ctx, took.Seconds(), m.with(attribute.String("kind", kind)))
+	m.changeReady.Record(ctx, took.Seconds(), metric.WithAttributes(attribute.String("kind", kind)))
 }
 
 func (m *metrics) reject(ctx context.Context, reason string) {
-	m.rejected.Add(ctx, 1, m.with(attribute.String("reason", reason)))
+	m.rejected.Add(ctx, 1, metric.WithAttributes(attribute.String("reason", reason)))
 }
 
 func (m *metrics) synced(ctx context.Context, reason string, took time.Duration) {
-	label := m.with(attribute.String("reason", reason))
+	label := metric.WithAttributes(attribute.String("reason", reason))
 	m.syncs.Add(ctx, 1, label)
 	m.syncTime.Record(ctx, took.Seconds(), label)
 }

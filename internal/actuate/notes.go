@@ -18,13 +18,12 @@ const (
 	pauseShown = 10 * time.Second
 )
 
-// notes writes on workloads, without rolling them, what the next leader must find there. What a workload lacks is known from its state, from that of
-// its sources and its rollout, and from what is pending. So notes only remembers what it has tried, and whose roll was reverted. It also reports the
-// decisions that need no patch, some of which a record is to take up.
+// notes writes on workloads, without rolling them, what the next leader must find there. It only remembers what it has tried, and whose roll was
+// reverted: what a workload lacks is known from its state, its sources, its rollout and what is pending. It also reports the decisions that need no
+// patch.
 type notes struct {
 	*term
-	// repetitions says when workloads are compared with their sources again because someone else reverted a roll. The number of reverts is written on
-	// the workload, so that the next leader continues.
+	// repetitions says when workloads are compared with their sources again because someone else reverted a roll. How often that was is on the workload.
 	repetitions map[workload.Key]time.Time
 	// reverted has the records to be corrected.
 	reverted map[workload.Key]*correction
@@ -73,8 +72,7 @@ func (n *notes) advance(ctx context.Context) {
 }
 
 // send sends the patch that writes on a workload, and returns false if none is sent: in a dry run, while the kind is not served, or at the end of a
-// term. What says for the log what that is. The task has what is special about the patch. Its finish, which may be nil, is called with the result,
-// which is counted, and logged if the patch has failed.
+// term. What names that in the log. The task has what is special about the patch. Its finish, which may be nil, is called with the result.
 func (n *notes) send(ctx context.Context, w *workload.Workload, what string, write workload.Write, note task) bool {
 	k, known := n.kinds.Named(w.ID.Kind)
 	if !known || w.Unserved || n.options.DryRun || n.patcher.draining {
@@ -100,8 +98,8 @@ func (n *notes) send(ctx context.Context, w *workload.Workload, what string, wri
 	return true
 }
 
-// count counts the result of a patch, and logs that it has failed, unless somebody has changed the workload meanwhile. No roll is late because of one
-// in the background, so that is no failed patch.
+// count counts the result of a patch, and logs that it has failed, unless the workload has changed meanwhile. No roll is late because of one in the
+// background, so that is no failed patch.
 func (n *notes) count(ctx context.Context, result patchResult, what string) {
 	id := result.task.workload.ID
 	switch {
@@ -116,8 +114,8 @@ func (n *notes) count(ctx context.Context, result patchResult, what string) {
 	}
 }
 
-// mark writes into the mark of a workload that its last rollout has failed, or has recovered, if the mark does not say so, and returns false if it
-// sends no patch. Done, which may be nil, is called when the patch is finished, also if it has failed.
+// mark writes into the mark of a workload that its last rollout has failed, or has recovered, and returns false if it sends no patch. Done, which may
+// be nil, is called when the patch is finished, also if it has failed.
 func (n *notes) mark(ctx context.Context, key workload.Key, done func(context.Context, patchResult)) bool {
 	w := n.index.Get(key)
 	last, differs := n.markOf(w)
@@ -153,7 +151,7 @@ func (n *notes) markOf(w *workload.Workload) (last workload.Last, differs bool) 
 	return last, false
 }
 
-// conclude reports a decision that needs no patch, or no further one, about an event that no pending change holds for it. The context is the event's.
+// conclude reports a decision about an event that no pending change holds for it, and that needs no patch. The context is the event's.
 func (n *notes) conclude(ctx context.Context, e *takenEvent, w *workload.Workload, decision plan.Decision) {
 	n.metrics.decided(ctx, decision.Reason)
 	addDecision(e.span, decision)
@@ -191,8 +189,8 @@ func (n *notes) leave(ctx context.Context, e *takenEvent, w *workload.Workload, 
 	n.report(ctx, n.outcomes.skipped(ctx, e.change, w, decision))
 }
 
-// reviewPause looks for the note of a pause on a workload that has changed or gone. If someone has paused the Deployment itself, as Reloader does, it
-// is theirs to end that.
+// reviewPause looks for the note of a pause on a workload that has changed or gone. If another client has paused the Deployment itself, it is up to
+// that to end it.
 func (n *notes) reviewPause(key workload.Key) {
 	w := n.index.Get(key)
 	if w == nil || w.Pause.Begun.IsZero() || w.IsPausedBySomeone() {
@@ -202,8 +200,7 @@ func (n *notes) reviewPause(key workload.Key) {
 	}
 }
 
-// beginPause notes that a pause has begun. If that fails, or someone removes the note, this leader still knows of the pause, and tries again when the
-// workload changes, at most once a minute.
+// beginPause notes that a pause has begun. If that fails, or the note is removed, it tries again when the workload changes, at most once a minute.
 func (n *notes) beginPause(ctx context.Context, w *workload.Workload, p *pending) {
 	if now := n.now(); now.Sub(p.pauseAsked) >= noteRetry {
 		p.pauseAsked = now

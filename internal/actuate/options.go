@@ -30,18 +30,16 @@ type Options struct {
 	Namespaces []string
 	// IgnoreNamespaces are namespaces to ignore when Namespaces is empty. The API server filters them out. Empty means none.
 	IgnoreNamespaces []string
-	// StoresFrom are other clusters whose watchers watch secret stores for this one. Only their events about secrets in stores are acted on.
-	// Empty means none.
+	// StoresFrom are other clusters whose watchers watch secret stores for this one. Only their events about secrets in stores count. Default none.
 	StoresFrom []string
 	// Settle is the debounce: how long a workload must have no further change before it is rolled. Zero rolls at once. Default 1s.
 	Settle time.Duration
 	// SettleMax bounds the debounce, counted from the first change. Default 10s.
 	SettleMax time.Duration
-	// MaxRollouts is how many rollouts may be in progress. If several namespaces are watched, one may begin a rollout only while it has fewer in
-	// progress than there are free slots. Zero means no limit. Default 50.
+	// MaxRollouts is how many rollouts may be in progress. A namespace may begin one only while it has fewer than there are free slots. Zero means no
+	// limit. Default 50.
 	MaxRollouts int
-	// MaxRolloutsPerNamespace is how many rollouts may be in progress in one namespace. Zero means that only its share of MaxRollouts limits it,
-	// see limits. Default 0.
+	// MaxRolloutsPerNamespace is how many rollouts may be in progress in one namespace. Zero means only its share of MaxRollouts. Default 0.
 	MaxRolloutsPerNamespace int
 	// RolloutTimeout is how long a rollout may make no progress before it counts as failed. Default 15m.
 	RolloutTimeout time.Duration
@@ -54,10 +52,9 @@ type Options struct {
 	// ReloaderStrategy is what a roll writes to the pod template for Reloader, in addition to Keyturn's annotations: Reloader's marker, with
 	// "annotations", or its environment variables, with "env-vars". It is ignored without Reloader. Default "annotations".
 	ReloaderStrategy string
-	// TargetsConfig is the file, or the folder of files, with kinds of custom resources that are rolled too, see workload.TargetConfig. Default none.
+	// TargetsConfig is the file, or the folder of files, with custom resources that are rolled too, see workload.TargetConfig. Default none.
 	TargetsConfig string
-	// StoreAccess is the file that says which namespaces may name which secrets in stores, see workload.StoreAccess. By default, no namespace may
-	// name any.
+	// StoreAccess is the file that says which namespaces may name which secrets in stores, see workload.StoreAccess. Default none may.
 	StoreAccess string
 	// RollOnCreate says which workloads roll when a source is created. Default plan.CreateAuto.
 	RollOnCreate plan.Creation
@@ -67,14 +64,13 @@ type Options struct {
 	Window string
 	// MinInterval is the shortest time between two rolls of a workload whose annotations do not set another one. Zero means none. Default 0.
 	MinInterval time.Duration
-	// MaxRollsPerHour is how often a workload may be rolled within an hour if its annotations do not set another limit. Zero means no limit. Default 30.
+	// MaxRollsPerHour is how often a workload may be rolled within an hour unless its annotations say so. Zero means no limit. Default 30.
 	MaxRollsPerHour int
 	// InPlace asks pods to reload after a change instead of replacing them, if the workload says how, see workload.AnnotationReload. Default false.
 	InPlace bool
 	// ReloadDelay is how long after a change pods are asked to reload: the longest time that a kubelet takes to refresh their files. Default 2m.
 	ReloadDelay time.Duration
-	// Canary rolls one workload of a namespace first for each change. The others wait until its pods have stayed ready for Bake, or for the time
-	// in its annotations. Default false.
+	// Canary rolls one workload of a namespace first for each change, and the others after its pods have stayed ready for Bake. Default false.
 	Canary bool
 	// Bake is how long the pods of the first workload must stay ready, with Canary. Default 5m.
 	Bake time.Duration
@@ -82,11 +78,9 @@ type Options struct {
 	IgnoreWorkloadKinds []string
 	// DryRun decides and reports, but patches nothing. Default false.
 	DryRun bool
-	// PatchWorkers is how many workloads are patched at a time. With InPlace, the pods of up to the same number of further workloads are asked to
-	// reload. Default 16.
+	// PatchWorkers is how many workloads are patched at a time. With InPlace, as many further ones may be asked to reload. Default 16.
 	PatchWorkers int
-	// ForceSync makes External Secrets Operator sync an ExternalSecret when a secret that it reads in a store changes. It needs
-	// permission to list the operator's cluster-scoped kinds, even if Namespaces is set. Default false.
+	// ForceSync makes External Secrets sync what reads a changed secret in a store. It needs to list the cluster-scoped kinds of it. Default false.
 	ForceSync bool
 	// MaxSyncs is how many ExternalSecrets may wait at a time for External Secrets Operator to sync them. Default 5.
 	MaxSyncs int
@@ -107,9 +101,8 @@ type Options struct {
 	PrivateStream bool
 	// LeaseName is the name of the Lease, to which a dry run adds "-dry-run". Default keyturn-actuator, the only one that deploy/base/rbac.yaml allows.
 	LeaseName string
-	// Identity is the holder's name in the Lease. It must be unique among running actuators: one that finds its own name in the
-	// Lease takes it at once, without waiting for it to expire. The program uses POD_NAME, which a restarted container keeps and
-	// no two running pods share. The default is the host name and a random number.
+	// Identity is the holder's name in the Lease, unique among running actuators: one that finds its own name takes the Lease without waiting for it to
+	// expire. Default is the host name and a random number.
 	Identity string
 	// Client is the client for workloads.
 	Client kubernetes.Interface
@@ -126,11 +119,10 @@ type Options struct {
 	Now func() time.Time
 	// Progress is the progress of the loop, for the liveness probe. Nil means none.
 	Progress *health.Progress
-	// WhileLeading runs whenever this actuator leads. It must return soon after its context is done, because no other actuator can lead before
-	// that. Nil means nothing.
+	// WhileLeading runs whenever this actuator leads, and must return soon after its context is done. Nil means nothing.
 	WhileLeading func(ctx context.Context, bus *events.Bus)
-	// Unfit returns why this actuator must not lead now, for example because its own NATS server is cut off, or nil if it may. A leader that
-	// becomes unfit gives up the Lease. Unfit is ignored without LeaderElect. By default, it always returns nil.
+	// Unfit returns why this actuator must not lead now, for example because its own NATS server is cut off, or nil if it may. A leader that becomes
+	// unfit gives up the Lease. Default nil always.
 	Unfit func() error
 }
 

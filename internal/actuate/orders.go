@@ -12,12 +12,12 @@ import (
 const (
 	// snapshotAge is how old a snapshot may be: some workloads wait for a time.
 	snapshotAge = time.Second
-	// wakePause is how long after a look at those that wait for others of a namespace the next one comes at the earliest, if they are more than wakeFew.
+	// wakePause is the shortest time between two looks at those that wait for others of a namespace, if they are more than wakeFew.
 	wakePause, wakeFew = 200 * time.Millisecond, 100
 )
 
-// orders takes the snapshots from which the order of each namespace is decided. It decides about every workload in one, also about those that are not
-// due yet: otherwise one would go before another that the same change concerns. A snapshot counts until something in the namespace changes.
+// orders takes the snapshots from which the order of each namespace is decided, also about workloads that are not due yet: otherwise one would go
+// before another that the same change concerns. A snapshot counts until something in the namespace changes.
 type orders struct {
 	*term
 	// byNamespace and members have what was read since taken.
@@ -46,8 +46,7 @@ func (o *orders) review(key workload.Key) {
 	}
 }
 
-// wake makes those due that waited for others, and now do not, or for another reason. There may be thousands of them, and as much may happen in their
-// namespace.
+// wake makes those due that waited for others, and now do not, or for another reason.
 func (o *orders) wake() {
 	now := o.now()
 	for namespace := range o.moved {
@@ -96,7 +95,7 @@ func (o *orders) stop(w *workload.Workload, owes map[events.Source]workload.Roll
 }
 
 // isTrying reports whether others wait to see whether the pods of a workload stay ready after a rollout. If an earlier actuator has started it,
-// others may be waiting although nobody has seen that yet.
+// others may wait although nobody has seen that yet.
 func (o *orders) isTrying(w *workload.Workload, r *rollout) bool {
 	if !o.options.Canary || !w.Tries() || w.Bake() == 0 {
 		return false

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// outboxSize is the maximum number of outcomes that wait to be published. When it is reached, nothing is decided, so that no outcome is lost.
+	// outboxSize is how many outcomes may wait to be published. Then nothing is decided, so that none is lost.
 	outboxSize = 4096
 	// outboxPatience is how long an outcome waits at most while patches are under way: see docs/adr/0008-patches-go-first.md.
 	outboxPatience = 5 * time.Second
@@ -52,8 +52,7 @@ func (o *outbox) next() (time.Time, bool) {
 	return end, len(o.waiting) > 0 && o.now().Before(end)
 }
 
-// flush returns the channel to send what waits to, or nil, which disables the case of a select, while that is to wait. Patches go first, but not
-// forever.
+// flush returns the channel to send the waiting outcomes to, or nil, which disables the case of a select, while they wait for patches.
 func (o *outbox) flush(patching bool) chan<- []events.Outcome {
 	if len(o.waiting) == 0 || patching && !o.full() && o.now().Sub(o.since) < outboxPatience {
 		return nil
@@ -97,8 +96,7 @@ func (o *outbox) giveUp(ctx context.Context, outcomes []events.Outcome) {
 	o.log.WarnContext(ctx, "outcomes not published", "outcomes", len(outcomes))
 }
 
-// try makes one attempt to publish outcomes. It returns those that another attempt may help: one that the bus rejects would only stand in the way of
-// the others.
+// try makes one attempt to publish outcomes, and returns those that another one may help. One that the bus rejects would only stand in their way.
 func (o *outbox) try(ctx context.Context, outcomes []events.Outcome) (left []events.Outcome) {
 	bounded, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
@@ -121,8 +119,8 @@ func (o *outbox) try(ctx context.Context, outcomes []events.Outcome) (left []eve
 
 // retriable reports whether another attempt may succeed.
 func retriable(err error) bool {
-	var reject *events.RejectError
-	return err != nil && !errors.As(err, &reject)
+	_, isRejected := errors.AsType[*events.RejectError](err)
+	return err != nil && !isRejected
 }
 
 // report queues an outcome to be published, and its Kubernetes Event to be written.
@@ -131,7 +129,7 @@ func (t *term) report(ctx context.Context, outcome events.Outcome) {
 	t.kube.report(ctx, outcome)
 }
 
-// ReportSync implements forcesync.Host.
+// ReportSync reports how the sync of an ExternalSecret has ended, and with a Kubernetes Event if warning, its reason, is not empty.
 func (t *term) ReportSync(ctx context.Context, outcome events.Outcome, warning string, took time.Duration) {
 	t.outbox.add(outcome)
 	if warning != "" {

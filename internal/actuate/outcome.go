@@ -73,7 +73,7 @@ func (o outcomes) held(ctx context.Context, w *workload.Workload, p *pending, do
 	return outcome
 }
 
-// baked is the outcome of a rollout whose pods did not stay ready at first, and have then. The next leader so knows that it need not wait.
+// baked is the outcome of a rollout whose pods have stayed ready after all. The next leader so knows that it need not wait.
 func (o outcomes) baked(failed events.Outcome, w *workload.Workload) events.Outcome {
 	failed.Verb, failed.Reason, failed.Message = events.VerbCompleted, reasonRolledOut, "the pods stayed ready after all"
 	failed.Time, failed.ResourceVersion = o.now().UTC(), w.Version
@@ -98,8 +98,7 @@ func (o outcomes) started(ctx context.Context, result patchResult) events.Outcom
 	return outcome
 }
 
-// reloaded is the outcome of changes for which the pods have answered a request to reload. There was no rollout, so that the last one remains the
-// state of the workload on the stream.
+// reloaded is the outcome of changes for which the pods have answered a request to reload. There was no rollout.
 func (o outcomes) reloaded(ctx context.Context, result patchResult) events.Outcome {
 	outcome, pods := o.rolled(ctx, result), "pods"
 	outcome.Verb, outcome.Reason = events.VerbCompleted, events.ReasonReloadedInPlace

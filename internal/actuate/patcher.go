@@ -25,8 +25,8 @@ import (
 type patcher struct {
 	*term
 	pods *inplace.Client
-	// workers are --patch-workers. A patch may take until its timeout, and usually all patches of a namespace do so at the same time. reloaders are
-	// as many further workers that ask pods to reload, which may take long to answer.
+	// workers are --patch-workers. A patch may take until its timeout, usually with all others of its namespace. reloaders are as many further workers
+	// that ask pods to reload.
 	workers, reloaders *fair.Slots
 
 	// underWay has the task under way of each workload.
@@ -153,7 +153,7 @@ func (p *patcher) send(ctx context.Context, r *task) patchResult {
 		result.unrecorded, err = err, nil
 	}
 	if err != nil {
-		// If the workload is gone, or is no longer as the patch tests, the index does not know it yet. The next attempt is made of what it knows by then.
+		// If the workload is gone, or not as the patch tests, the next attempt is made of what the index has by then.
 		failRequest(span, err)
 		return patchResult{task: r, err: fmt.Errorf("patching %s in namespace %s: %w", id, id.Namespace, err)}
 	}
@@ -175,8 +175,7 @@ func (p *patcher) send(ctx context.Context, r *task) patchResult {
 	return result
 }
 
-// isDenied reports whether the API server denies a patch, in what it answers or in what it does, or the Job that it is to start; or whether a
-// Job of someone else is in its way.
+// isDenied reports whether the API server denies a patch, or the Job that it is to start, or whether a Job of another client is in the way.
 func isDenied(err error) bool {
 	for _, denial := range []error{workload.ErrStripped, workload.ErrUnstarted, workload.ErrNameTaken} {
 		if errors.Is(err, denial) {
@@ -186,8 +185,8 @@ func isDenied(err error) bool {
 	return kube.IsDenied(err)
 }
 
-// unroll corrects the record of a workload that a patch wrote without rolling it, until that succeeds, someone else has written it, or the
-// context is done, and returns the error of the patch. The state is that in the response, and the error is what is wrong with it.
+// unroll corrects the record of a workload that a patch wrote without rolling it, until that succeeds, another client has written it, or the context
+// is done. It returns the error of the patch. After is the state in the response, and err is what is wrong with it.
 func (p *patcher) unroll(ctx context.Context, r *task, after *workload.Workload, err error) error {
 	id := r.workload.ID
 	stripped := fmt.Errorf("patching %s in namespace %s: %w", id, id.Namespace, err)
@@ -220,8 +219,8 @@ func (p *patcher) unroll(ctx context.Context, r *task, after *workload.Workload,
 // errTerminating means that no patch was sent, because the namespace of the workload is being deleted.
 var errTerminating = errors.New("the namespace is being deleted")
 
-// isTerminating reports whether a namespace is being deleted, as far as it can be known. The actuator may not read namespaces everywhere, but the API
-// server creates nothing in one that is being deleted, and says so: it is asked to create a Kubernetes Event, in a dry run.
+// isTerminating reports whether a namespace is being deleted. The actuator may not read namespaces everywhere, so the API server is asked to create a
+// Kubernetes Event, in a dry run, which it then refuses.
 func (p *patcher) isTerminating(ctx context.Context, namespace string) bool {
 	question := &corev1.Event{
 		ObjectMeta:     metav1.ObjectMeta{GenerateName: "keyturn.", Namespace: namespace},

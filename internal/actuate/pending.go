@@ -19,7 +19,7 @@ type pending struct {
 	changes map[events.Source]*pendingChange
 	// first is when the first change came.
 	first time.Time
-	// due is when the workload is to be decided.
+	// due is when the workload is to be decided, zero if it waits for no time.
 	due time.Time
 	// way is how it gets the changes, as last decided.
 	way way
@@ -33,20 +33,17 @@ type pending struct {
 	reported []plan.Reason
 	// paced is when it may be rolled, if nothing but its pace delays that. Otherwise it is zero.
 	paced time.Time
-	// rested says that it was waiting as people have chosen when it was last looked at: see admission.isChosen. woke is when it was first found not
-	// to do so any more.
+	// rested says that it waited as people have chosen when it was last looked at: see admission.isChosen. woke is when that was first over.
 	rested bool
 	woke   time.Time
 	// rollsSince is when the first of the changes that are to roll it came, as last decided. It is zero if none is to roll it.
 	rollsSince time.Time
-	// pauseAsked is when a patch was last sent to note on the workload that its pause has begun. It is zero if none was.
+	// pauseAsked is when a patch was last sent to note that its pause has begun, zero if none was.
 	pauseAsked time.Time
 	// gathered is the end of the workload's own pause that it has waited for. Content that came and went before that is no reason to roll.
 	gathered time.Time
 	// noteAt is when it is looked at again whether all is noted on it. Zero means the next time.
 	noteAt time.Time
-	// position is its index in the heap of the debounce window, or -1 while it is not there.
-	position int
 }
 
 // tries says what has come of the attempts to patch a workload. A later entry of the same workload keeps it.
@@ -54,8 +51,7 @@ type tries struct {
 	// attempts counts the failed patches. The next one is not sent before retryAt.
 	attempts int
 	retryAt  time.Time
-	// denied is the content of the record that was last refused, and denials counts how often that content was. deniedAs is the workload at the last
-	// refusal, nil if something has changed since.
+	// denied is the content of the record that was last refused, denials how often, and deniedAs the workload at that time, nil if it has changed since.
 	denied   map[string]workload.RolledFor
 	denials  int
 	deniedAs *workload.Workload
@@ -63,7 +59,7 @@ type tries struct {
 	refused bool
 	// notReloaded is why its pods could not be asked to reload, or empty if that was not tried.
 	notReloaded string
-	// answered is for which content all pods answered a request to reload, and how many pods there were. The patch that records it has failed.
+	// answered is the content for which all pods answered a request to reload, before the patch that records it failed.
 	answered answered
 	// filesSince is since when it waits for nothing but its files. It is zero if it does not.
 	filesSince time.Time
@@ -98,8 +94,7 @@ func (p *pending) memory(c *pendingChange, now time.Time) plan.Memory {
 	return memory
 }
 
-// age returns how long the oldest of the changes has waited, as far as this leader knows. A new leader does not know the changes that were
-// superseded before its term.
+// age returns how long the oldest of the changes has waited, as far as this leader knows.
 func (p *pending) age(now time.Time) time.Duration {
 	oldest := now
 	for _, c := range p.changes {
@@ -128,8 +123,7 @@ func (p *pending) owedFor(now time.Time) time.Duration {
 	return longest
 }
 
-// waitedSince returns since when a change has waited without anybody having chosen so: since the watcher saw it, or since the workload last waited as
-// people have chosen.
+// waitedSince returns since when a change has waited without anybody having chosen so: since the watcher saw it, or the last chosen wait ended.
 func (p *pending) waitedSince(c *pendingChange) time.Time {
 	if c.change.Time.After(p.woke) {
 		return c.change.Time
@@ -137,8 +131,8 @@ func (p *pending) waitedSince(c *pendingChange) time.Time {
 	return p.woke
 }
 
-// isReported reports whether an outcome was published for a reason to wait since the workload last waited for something else. The two limits on
-// slots count as the same thing to wait for: which of them is reached may change with each rollout of others.
+// isReported reports whether an outcome was published for a reason to wait since the workload last waited for something else. The limits on slots
+// count as one: which of them is reached may change with each rollout of others.
 func (p *pending) isReported(why plan.Reason) bool { return slices.Contains(p.reported, why) }
 
 // report records that an outcome is published for a reason to wait.
@@ -149,7 +143,7 @@ func (p *pending) report(why plan.Reason) {
 	p.reported = append(p.reported, why)
 }
 
-// isRewritten reports whether somebody has written more than the status of a workload since its patch was refused: w is its state, nil if it is gone.
+// isRewritten reports whether more than the status of a workload was written since its patch was refused. It is nil if it is gone.
 func (p *pending) isRewritten(w *workload.Workload) bool {
 	was := p.deniedAs
 	return was != nil && w != nil && (w.Generation != was.Generation || !w.Edited.Equal(was.Edited))
@@ -189,8 +183,7 @@ type pendingChange struct {
 	from *events.Change
 	// owed means that the workload was to be rolled for it when that was last decided, or before.
 	owed bool
-	// event is the event of the change. It replaces earlier events of the source: keeping them all would fill the memory if a source is written again
-	// and again.
+	// event replaces earlier events of the source: keeping them all would fill the memory if a source is written again and again.
 	event *takenEvent
 	// since is when the first change of the source came, possibly to an earlier leader.
 	since time.Time

@@ -22,15 +22,13 @@ const (
 	recordMemory = 12 * time.Hour
 )
 
-// recordBackoff returns the delays between attempts to complete the record of one workload. They grow beyond the interval of any GitOps
-// controller that removes the record whenever it reconciles.
+// recordBackoff returns the delays between attempts to complete a record. They grow beyond the interval of any GitOps controller that removes it.
 func recordBackoff() wait.Backoff {
 	return wait.Backoff{Duration: 5 * time.Second, Factor: 3, Jitter: 0.1, Steps: 20, Cap: 6 * time.Hour}
 }
 
-// records has the workloads into whose records is written what plan.Decide says that they lack, or again what others have removed or replaced. That
-// goes slowly, one workload at a time, and only on those that have nothing else to do. The state of the workloads shows what is left to do, so
-// nothing is lost with the leader, except a record that is not written again by then.
+// records has the workloads into whose records is written what plan.Decide says that they lack, or again what others have removed. That goes slowly,
+// one at a time, and only if they have nothing else to do. Their state shows what is left to do, so nothing is lost with the leader.
 type records struct {
 	turns map[workload.Key]*recordTurn
 	queue []workload.Key
@@ -45,8 +43,7 @@ type recordTurn struct {
 	lacking, queued bool
 	// due is when it may be put into the queue again, and wrote is when the last patch was sent.
 	due, wrote time.Time
-	// backoff has the delays after patches, and begins anew once the record lacks nothing. lost has those after patches that write a record again,
-	// which is not before lostDue.
+	// backoff has the delays after patches until the record lacks nothing, and lost those after patches that write it again, not before lostDue.
 	backoff, lost wait.Backoff
 	lostDue       time.Time
 }
@@ -128,7 +125,7 @@ func (n *notes) record(ctx context.Context) {
 	}
 }
 
-// complete writes what the record of a workload lacks, unless that is nothing, or the workload has something else to do. Then it is looked at again.
+// complete writes what the record of a workload lacks, if anything, and unless the workload has something else to do. Then it is looked at again.
 func (n *notes) complete(ctx context.Context, key workload.Key, turn *recordTurn) {
 	w := n.index.Get(key)
 	switch {
@@ -165,9 +162,9 @@ func (n *notes) isUnsettled(key workload.Key) bool {
 // owingLook is how long a workload for which everything is noted is not looked at again, unless another change comes or the workload changes.
 const owingLook = time.Minute
 
-// noteOwed notes in the records of waiting workloads what they are to be rolled for, where nothing else on them shows that, and writes a record again
-// that others have removed meanwhile. The next leader sees it there. What is not noted when a term ends has changed so recently that the next leader
-// knows that from the Lease. While a source is on hold, or a rollout aborted, it also records the other changes that need no roll.
+// noteOwed notes in the records of waiting workloads, for the next leader, what they are to be rolled for, where nothing else on them shows that.
+// What is not noted when a term ends has changed so recently that the next leader knows that from the Lease. While a source is on hold, or a rollout
+// aborted, it also records the other changes that need no roll.
 func (n *notes) noteOwed(ctx context.Context) {
 	n.hasOwed = false
 	for key, p := range n.debounce.byKey {

@@ -19,8 +19,8 @@ const arrival = 2 * kube.PatchTimeout
 // clockMargin is how far the clock of the API server may be ahead.
 const clockMargin = 10 * time.Second
 
-// resume goes on with the last roll of each workload, by its mark. The last outcomes on the stream say only what was told of it. It returns false if
-// the context ended before they were known.
+// resume goes on with the last roll of each workload, by its mark: the last outcomes only say what was told of it. It returns false if the context
+// ended.
 func (o *rollouts) resume(ctx context.Context) bool {
 	told, isKnown := o.lastOutcomes(ctx)
 	if !isKnown {
@@ -50,8 +50,7 @@ func (o *rollouts) resume(ctx context.Context) bool {
 	return true
 }
 
-// resumeRoll goes on with the last roll of a workload. Told is the last outcome of the workload, zero if there is none. If that says that a rollout
-// started, its end is to be told.
+// resumeRoll goes on with the last roll of a workload. Told is its last outcome, zero if there is none.
 func (o *rollouts) resumeRoll(ctx context.Context, w *workload.Workload, told events.Outcome, began func() time.Time) {
 	key, last := w.Key(), w.Last
 	isOver := told.Verb != events.VerbStarted
@@ -93,8 +92,8 @@ func (o *rollouts) resumeRoll(ctx context.Context, w *workload.Workload, told ev
 	o.peers.add(&rollout{started: failed, span: trace.SpanFromContext(ctx), rolled: w}, failed)
 }
 
-// failedFor returns why the last roll of a workload has failed, empty if it has not. Told is its last outcome, which says how the roll ended if
-// hasEnded: the mark does not if it could not be written.
+// failedFor returns why the last roll of a workload has failed, empty if it has not. If hasEnded, the last outcome also says that: the mark does not
+// if it could not be written.
 func failedFor(w *workload.Workload, told events.Outcome, hasEnded bool) string {
 	isRunning := w.Progress.State == workload.Complete || w.Progress.Unready && told.Reason != reasonBakeFailed
 	switch {
@@ -106,8 +105,7 @@ func failedFor(w *workload.Workload, told events.Outcome, hasEnded bool) string 
 	return w.Last.Failed
 }
 
-// isUntold reports whether nobody has told of the last roll of a workload, given the last outcome, which is of another roll. If the roll was a day
-// ago, its outcome may have expired, and the state of the workload is not that of the rollout.
+// isUntold reports whether nobody has told of the last roll of a workload, given the last outcome, which is of another roll.
 func (o *rollouts) isUntold(w *workload.Workload, told events.Outcome, fate workload.Fate, began func() time.Time) bool {
 	// What it is compared with is by other clocks, so in doubt it is told twice. The time of a mark is precise to a second.
 	age, at := o.now().Sub(w.Last.At), w.Last.At.Add(time.Second)
@@ -127,7 +125,7 @@ func (o *rollouts) isUntold(w *workload.Workload, told events.Outcome, fate work
 	return !since.IsZero() && at.After(since) && age < events.FullOutcomeTTL
 }
 
-// changed returns when the watcher saw the changes that a rollout is for, as far as they are the last ones of their sources. Only metrics need that.
+// changed returns when the watcher saw the changes that a rollout is for, for metrics, as far as they are the last ones of their sources.
 func (o *rollouts) changed(started events.Outcome) []time.Time {
 	var times []time.Time
 	for _, cause := range started.Sources {
@@ -146,8 +144,8 @@ func (o *rollouts) changed(started events.Outcome) []time.Time {
 // doubt is about a roll that may have been made although its patch failed. It was decided at since or later, and is told from due on.
 type doubt struct{ since, due time.Time }
 
-// doubt takes a patch that failed, but may have been applied: then its roll is told by the mark. If the workload was not as the patch tests, somebody
-// else may have rolled it, who has the time to tell that first.
+// doubt takes a patch that failed, but may have been applied: then its roll is told by the mark. Another client that has rolled the workload has the
+// time to tell that first.
 func (o *rollouts) doubt(r *task, byOthers bool) {
 	if !r.rolls {
 		return

@@ -28,9 +28,8 @@ type correction struct {
 	due      time.Time
 }
 
-// revert corrects the record of a workload whose roll someone else reverted by restoring the earlier pod template, unless it is correct: its pods may
-// be the earlier ones, too. Reverted is the outcome of the rollout, and before the record from before it, as far as that is known. The correction is
-// traced below the span.
+// revert corrects the record of a workload whose roll was reverted, unless it was put back with the pod template. Reverted is the outcome of the
+// rollout, and before the record from before it, as far as that is known.
 func (n *notes) revert(ctx context.Context, span trace.Span, reverted events.Outcome, before map[string]workload.RolledFor) {
 	key := workload.KeyOf(reverted.Workload)
 	w := n.index.Get(key)
@@ -72,8 +71,8 @@ func (n *notes) correct(ctx context.Context, key workload.Key, c *correction) {
 	}
 }
 
-// repeat has a workload compared again later because of the changes whose rolls were reverted, unless they were reverted too often. If it is to be
-// rolled for something else anyway, that is now.
+// repeat has a workload compared again later because of the changes whose rolls were reverted, or now if it is to be rolled for something else
+// anyway.
 func (n *notes) repeat(w *workload.Workload) {
 	key := w.Key()
 	for source, reverted := range w.Reverted {

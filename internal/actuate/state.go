@@ -11,8 +11,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// state has the last change of each source. A Follower fills it beside the loop, also while another actuator leads, so that nobody asks NATS for a
-// change. It is safe for concurrent use.
+// state has the last change of each source. A Follower fills it beside the loop, also while another actuator leads. It is safe for concurrent use.
 type state struct {
 	*events.LastChanges
 	now func() time.Time
@@ -57,8 +56,7 @@ func (s *state) Put(at events.Address, c *events.LastChange) {
 	}
 }
 
-// Complete implements events.Taker. The stream is read often enough to forget then what it does not keep. What came while it was read for the first
-// time is new.
+// Complete implements events.Taker. What came while the stream was read for the first time is new.
 func (s *state) Complete(last uint64) {
 	s.Forget(s.now())
 	if s.base != nil {
@@ -126,8 +124,8 @@ func (s *state) concerning(w *workload.Workload) []events.Source {
 // rejectRetry is how long after an event that could not be dead-lettered the next attempt is made.
 const rejectRetry = time.Minute
 
-// rejectUnreadable dead-letters the events of sources that cannot be read, each once, until the context is done. It runs beside the loop, because it
-// waits for NATS.
+// rejectUnreadable dead-letters the events of sources that cannot be read, each once, until the context is done. It waits for NATS, so it is not in
+// the loop.
 func (a *Actuator) rejectUnreadable(ctx context.Context) {
 	done := make(map[events.Address]uint64)
 	for {

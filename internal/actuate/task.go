@@ -15,8 +15,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// task is one patch of one workload: what it is for and what it writes. The goroutine that sends the patch reads it, so nothing
-// of it changes after newTask and its start; only the loop looks into pending.
+// task is one patch of one workload. The goroutine that sends it reads it, so it does not change after its start; only the loop looks into pending.
 type task struct {
 	kind     workload.Kind
 	workload *workload.Workload
@@ -28,16 +27,15 @@ type task struct {
 	cause string
 	// content is what is new in the record, by source.
 	content map[string]workload.RolledFor
-	// rolls is false for a patch that only records. Way is how the workload gets changes that roll it: in place, the pods are asked before the patch,
-	// which then only records.
+	// rolls is false for a patch that only records, also after pods were asked to reload, if way says so.
 	rolls bool
 	way   way
-	// reloaded is how many pods have answered a request to reload this content before an earlier attempt of the patch. They are not asked again.
+	// reloaded is how many pods have answered a request to reload this content before an earlier attempt. They are not asked again.
 	reloaded int
 	// forDeletion says that one of the sources was deleted, which may be with the whole namespace.
 	forDeletion bool
 	patch       workload.Patch
-	// finish is called with the result of a patch that is for no pending change. It is nil if the patch is for changes: then the dispatcher takes it.
+	// finish is called with the result of a patch that is for no pending change. If nil, the dispatcher takes it.
 	finish func(context.Context, patchResult)
 	// background says that the patch takes no worker from others.
 	background bool
@@ -49,7 +47,7 @@ type task struct {
 	pending *pending
 	// attempts counts the failed patches before this one.
 	attempts int
-	// span is the span of the decision, which has ended. What follows from the decision is traced below it. The caller of newTask sets it.
+	// span is that of the decision, which has ended. What follows is traced below it. The caller of newTask sets it.
 	span trace.Span
 }
 
@@ -102,8 +100,7 @@ func newTask(k workload.Kind, w *workload.Workload, decisions []plan.Decision, p
 	return r, err
 }
 
-// writtenAt returns when a change was written, by the API server's clock. It is zero if that is not known, as for a deletion, or for a path in a
-// store, which has its own clock.
+// writtenAt returns when a change was written by the API server's clock, zero if that is not known, as for a deletion or a path in a store.
 func writtenAt(change events.Change) time.Time {
 	if change.Verb == events.VerbDeleted || change.Source.Kind == events.KindOpenBao {
 		return time.Time{}

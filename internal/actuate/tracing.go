@@ -33,8 +33,7 @@ func workloadAttributes(id events.Workload) []attribute.KeyValue {
 	return attributes
 }
 
-// failRequest marks the span of a request that failed. The message of the API server is in the log only: admission webhooks word it, and it may
-// contain what does not belong in a trace.
+// failRequest marks the span of a request that failed. The message of the API server is in the log only: an admission webhook may have worded it.
 func failRequest(span trace.Span, err error) {
 	kind := semconv.ErrorType(err)
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
@@ -60,8 +59,8 @@ func addDecision(span trace.Span, decision plan.Decision) {
 	))
 }
 
-// startPlan starts the span of a decision. Its parent is the newest of the changes; it is linked to all of them, and the others are linked to it, so
-// that someone who looks at the trace of one of those finds what came of it. Events whose place later ones have taken are linked to those.
+// startPlan starts the span of a decision. Its parent is the newest of the changes. All are linked to it, also those whose place later ones have
+// taken, so that it is found from the trace of each.
 func startPlan(ctx context.Context, tracer trace.Tracer, p *pending, w *workload.Workload) trace.Span {
 	var newest *takenEvent
 	for _, c := range p.changes {
