@@ -94,7 +94,6 @@ func (d *dispatcher) warnUnrecorded(ctx context.Context, r *task, err error) {
 	}
 }
 
-// reloaded reports that the pods have answered the request to reload.
 func (d *dispatcher) reloaded(ctx context.Context, result patchResult) {
 	r, id := result.task, result.task.workload.ID
 	outcome := d.outcomes.reloaded(r.context(ctx), result)
@@ -109,7 +108,6 @@ func (d *dispatcher) again(r *task, err error) *slog.Logger {
 	return d.postpone(r, backoff.Nth(kube.PatchBackoff(), r.attempts+1), err)
 }
 
-// postpone holds the changes of a patch for another decision after a delay.
 func (d *dispatcher) postpone(r *task, delay time.Duration, err error) *slog.Logger {
 	d.debounce.retry(r.pending, delay)
 	id := r.workload.ID

@@ -33,13 +33,11 @@ func newDebounce(t *term) *debounce {
 	}
 }
 
-// has reports whether a workload has a pending change of a source.
 func (d *debounce) has(key workload.Key, source events.Source) bool {
 	p := d.byKey[key]
 	return p != nil && p.changes[source] != nil
 }
 
-// isFor reports whether a workload has this change pending.
 func (d *debounce) isFor(key workload.Key, change events.Change) bool {
 	return d.has(key, change.Source) && d.byKey[key].changes[change.Source].change.ID() == change.ID()
 }
@@ -173,7 +171,6 @@ func (d *debounce) pop(may func(namespace string) bool) *pending {
 	return d.due.Pop(may)
 }
 
-// popSlot is like pop, for the workloads that wait for a slot.
 func (d *debounce) popSlot(may func(namespace string) bool) *pending {
 	p := d.slots.Pop(may)
 	if p != nil {
@@ -215,7 +212,6 @@ func (d *debounce) hold(p *pending, why plan.Reason) {
 	}
 }
 
-// unhold ends the hold of a workload.
 func (d *debounce) unhold(p *pending) {
 	p.held = plan.None
 	if delete(d.peers[p.key.Namespace], p); len(d.peers[p.key.Namespace]) == 0 {
@@ -223,7 +219,6 @@ func (d *debounce) unhold(p *pending) {
 	}
 }
 
-// releaseFrom makes a workload due if it is held for a reason.
 func (d *debounce) releaseFrom(key workload.Key, why plan.Reason) {
 	if p := d.byKey[key]; p != nil && p.held == why {
 		d.release(p, d.now())

@@ -69,7 +69,6 @@ func (t *term) verdict(p *pending, w *workload.Workload) verdict {
 	return v
 }
 
-// do adds a decision that needs the patch.
 func (v *verdict) do(c *pendingChange, decision plan.Decision) {
 	v.doing = append(v.doing, decision)
 	switch decision.Reason.Action() {
@@ -120,7 +119,6 @@ func (t toldHolds) has(held events.Outcome) bool {
 // outcome says so, until the next outcome of the workload.
 type denials map[workload.Key]map[string]string
 
-// tell takes the changes that are to roll the workload of a patch.
 func (d denials) tell(r *task) {
 	for _, c := range r.causes {
 		d.put(r.workload.Key(), c.change.Source.String(), c.change.ID())
@@ -132,7 +130,6 @@ func (d denials) isTold(r *task) bool {
 	return len(r.causes) > 0 && !slices.ContainsFunc(r.causes, func(c *pendingChange) bool { return !d.has(r.workload.Key(), c.change) })
 }
 
-// resume takes the last outcome of a workload.
 func (d denials) resume(last events.Outcome) {
 	if last.Reason != events.ReasonPatchDenied {
 		return

@@ -78,7 +78,6 @@ func (d *dirtySet) put(to *keySet, key workload.Key) {
 	d.alert(gathers)
 }
 
-// alert wakes the loop if there is something for it.
 func (d *dirtySet) alert(isAny bool) {
 	if !isAny {
 		return
@@ -89,7 +88,6 @@ func (d *dirtySet) alert(isAny bool) {
 	}
 }
 
-// take returns the workloads, and forgets them.
 func (d *dirtySet) take() (changed, relinked, returned keySet) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -118,7 +116,6 @@ func (d *dirtySet) takeNews() (taken map[events.Source]news, isAll bool) {
 	return taken, true
 }
 
-// behind returns how many sources the loop has not taken yet.
 func (d *dirtySet) behind() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()

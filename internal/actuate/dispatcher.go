@@ -111,7 +111,6 @@ func (d *dispatcher) act(ctx context.Context, p *pending, w *workload.Workload) 
 	}
 }
 
-// start sends the patch that carries out the decisions.
 func (d *dispatcher) start(ctx context.Context, span trace.Span, p *pending, w *workload.Workload, doing []plan.Decision) {
 	k, _ := d.kinds.Named(w.ID.Kind) // The index has workloads of no other kind.
 	r, err := newTask(k, w, doing, p, d.now())
@@ -128,7 +127,6 @@ func (d *dispatcher) start(ctx context.Context, span trace.Span, p *pending, w *
 // kindRetry is how often a workload is looked at whose kind is not served.
 const kindRetry = 10 * time.Second
 
-// keep makes a workload wait.
 func (d *dispatcher) keep(p *pending, why obstacle) {
 	if why.reason == plan.Pausing {
 		p.gathered = why.end

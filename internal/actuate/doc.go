@@ -25,7 +25,7 @@
 //	forcesync   syncs the ExternalSecrets that read a changed secret in a store
 //
 // Nothing else asks the stream for a change, and internal/inventory knows the workloads, both in every term and between them. They tell dirty.go when
-// something has changed. build.go has what the parts share in a term as the leader.
+// something has changed.
 //
 // Four words: a workload with changes is pending, and is gathered, held or due; a task is its patch; a rollout is what follows, until the new pods
 // are ready; an outcome is what is reported.

@@ -157,7 +157,6 @@ func (o *rollouts) restore(ctx context.Context) {
 	}
 }
 
-// finishRestore takes the result of a patch that restores a workload.
 func (o *rollouts) finishRestore(ctx context.Context, result patchResult) {
 	id, of := result.task.workload.ID, result.task.workload.StandsFor
 	switch {

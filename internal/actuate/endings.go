@@ -149,10 +149,8 @@ type failure struct {
 	outcome events.Outcome
 }
 
-// has reports whether a workload has failed and not recovered.
 func (f *failedPeers) has(key workload.Key) bool { return f.keys[key] != nil }
 
-// add adds a rollout that has failed.
 func (f *failedPeers) add(r *rollout, outcome events.Outcome) {
 	r.unready()
 	f.keys[workload.KeyOf(outcome.Workload)] = &failure{r, outcome}
@@ -174,7 +172,6 @@ func (f *failedPeers) suspects(key workload.Key) map[string]workload.RolledFor {
 	return f.replaced[key]
 }
 
-// suspect adds the changes of a rollout that was replaced.
 func (f *failedPeers) suspect(key workload.Key, changes map[string]workload.RolledFor) {
 	if len(changes) > 0 {
 		f.replaced[key] = changes

@@ -92,7 +92,6 @@ func (o *rollouts) full(namespace string) plan.Reason {
 	return plan.None
 }
 
-// countSlots counts the rollouts in progress.
 func (o *rollouts) countSlots() {
 	o.isCounted, o.slots = true, fair.NewSlots(o.options.MaxRollouts, len(o.options.Namespaces) == 1)
 	for key := range o.followed {
@@ -135,7 +134,6 @@ func (r *rollout) context(ctx context.Context) context.Context {
 	return trace.ContextWithSpan(ctx, r.span)
 }
 
-// observe records a state of the workload.
 func (r *rollout) observe(w *workload.Workload, now time.Time) {
 	p := w.Progress
 	if r.isOther(w) {

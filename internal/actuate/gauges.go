@@ -93,7 +93,6 @@ type snapshot struct {
 	refused, active, failing, reverted map[string]int
 }
 
-// newSnapshot counts what the parts of the loop have.
 func newSnapshot(t *term) *snapshot {
 	now := t.now()
 	s := &snapshot{

@@ -20,7 +20,6 @@ type intake struct {
 	waiting keySet
 }
 
-// start compares everything.
 func (i *intake) start(ctx context.Context) {
 	for _, w := range i.index.All() {
 		i.reconsider(ctx, w.Key())

@@ -79,7 +79,7 @@ func (k *kubeEvents) run(ctx, hurry context.Context) {
 			k.awaitPause(hurry, event.FirstTimestamp.Time)
 		}
 		if k.limiter.Wait(hurry) != nil && !k.limiter.TryAccept() {
-			k.metrics.dropEvent(ctx)
+			k.metrics.eventDropped.Add(ctx, 1)
 			continue
 		}
 		k.create(ctx, event.Event)
@@ -172,7 +172,7 @@ func (k *kubeEvents) write(ctx context.Context, id events.Workload, eventType, r
 	case queue <- waitingEvent{event, now.Sub(before) >= kubeEventPause}:
 		k.queued <- struct{}{}
 	default:
-		k.metrics.dropEvent(ctx)
+		k.metrics.eventDropped.Add(ctx, 1)
 	}
 }
 

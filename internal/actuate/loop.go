@@ -2,9 +2,14 @@ package actuate
 
 import (
 	"context"
+	"log/slog"
+	"sync/atomic"
 	"time"
 
+	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/forcesync"
+	"github.com/keyturn/keyturn/internal/inventory"
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // overdueCheck is how often the loop looks for rollouts that take too long.
@@ -19,7 +24,6 @@ type loop struct {
 	syncer     *forcesync.Syncer
 }
 
-// run works until the context is done.
 func (l *loop) run(ctx context.Context) {
 	defer l.drain(ctx)
 	l.rollouts.readStarts(ctx)
@@ -43,7 +47,6 @@ func (l *loop) resume(ctx context.Context) {
 	l.snapshots.Store(newSnapshot(l.term))
 }
 
-// work does one step after the other, until the context is done.
 func (l *loop) work(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -106,7 +109,6 @@ func (l *loop) reviewOverdue(ctx context.Context) {
 	l.rollouts.reviewOverdue(ctx)
 }
 
-// review reviews the workloads that have changed.
 func (l *loop) review(ctx context.Context) {
 	changed, relinked, returned := l.dirty.take()
 	for key := range changed {
@@ -167,4 +169,58 @@ func (l *loop) drain(ctx context.Context) {
 	l.syncer.Stop(ctx)
 	l.outbox.close(ctx)
 	l.debounce.abandon()
+}
+
+// surroundings outlive a loop, which lives for one term as the leader.
+type surroundings struct {
+	options   Options
+	kinds     workload.Kinds
+	bus       *events.Bus
+	log       *slog.Logger
+	metrics   *metrics
+	inventory *inventory.Inventory
+	dirty     *dirtySet
+	state     *state
+	syncIndex *forcesync.Index
+	snapshots *atomic.Pointer[snapshot]
+}
+
+// term has what the parts of a loop share, and the parts, which embed it. Each changes its own state alone.
+type term struct {
+	*surroundings
+	now        func() time.Time
+	index      *inventory.Index
+	namespaces *inventory.Namespaces
+	kube       *kubeEvents
+	outcomes   outcomes
+	denials    denials
+	peers      *failedPeers
+
+	outbox    *outbox
+	debounce  *debounce
+	patcher   *patcher
+	orders    *orders
+	admission *admission
+	rollouts  *rollouts
+	notes     *notes
+}
+
+func newLoop(s *surroundings, kube *kubeEvents) *loop {
+	s.dirty.begin()
+	t := &term{
+		surroundings: s, now: s.options.Now, index: s.inventory.Index, namespaces: s.inventory.Namespaces, kube: kube,
+		outcomes: outcomes{cluster: s.options.Cluster, now: s.options.Now}, denials: make(denials), peers: newFailedPeers(),
+	}
+	t.outbox = &outbox{term: t, batches: make(chan []events.Outcome)}
+	t.debounce, t.patcher, t.orders = newDebounce(t), newPatcher(t), newOrders(t)
+	t.admission, t.rollouts, t.notes = newAdmission(t), newRollouts(t), newNotes(t)
+	o := s.options
+	syncer := forcesync.New(forcesync.Options{
+		Cluster: o.Cluster, DryRun: o.DryRun, MaxSyncs: o.MaxSyncs, Alone: len(o.Namespaces) == 1,
+		Client: o.Dynamic, Log: s.log, Tracer: o.Tracer, Now: o.Now,
+	}, t, s.syncIndex)
+	return &loop{
+		term: t, syncer: syncer, intake: &intake{term: t, syncer: syncer, waiting: make(keySet)},
+		dispatcher: &dispatcher{term: t, told: make(toldHolds), unrecorded: make(map[string]bool)},
+	}
 }

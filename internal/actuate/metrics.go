@@ -166,7 +166,6 @@ func (m *metrics) received(ctx context.Context, change events.Change) {
 	m.consumed.Add(ctx, 1, metric.WithAttributes(messageLabels("receive", change.Source.Kind)...))
 }
 
-// finished measures an event that nothing holds any more.
 func (m *metrics) finished(ctx context.Context, change events.Change, took time.Duration) {
 	m.process.Record(ctx, took.Seconds(), metric.WithAttributes(messageLabels("process", change.Source.Kind)...))
 }
@@ -181,7 +180,6 @@ func (m *metrics) published(ctx context.Context, err error) {
 	m.sent.Add(ctx, 1, metric.WithAttributes(labels...))
 }
 
-// patched counts a patch that succeeded, and whether it rolls.
 func (m *metrics) patched(ctx context.Context, id events.Workload, rolls bool) {
 	m.patches.Add(ctx, 1, metric.WithAttributes(attribute.String("kind", id.Kind), attribute.Bool("rolls", rolls)))
 	if rolls {
@@ -213,7 +211,6 @@ func (m *metrics) rolledOut(ctx context.Context, outcome events.Outcome, took ti
 	m.rolloutTime.Record(ctx, took.Seconds(), metric.WithAttributes(endLabels(outcome.Workload.Kind, outcome.Verb, "")...))
 }
 
-// ready measures the time from a change until the pods of a workload had it.
 func (m *metrics) ready(ctx context.Context, kind string, took time.Duration) {
 	m.changeReady.Record(ctx, took.Seconds(), metric.WithAttributes(attribute.String("kind", kind)))
 }
@@ -227,5 +224,3 @@ func (m *metrics) synced(ctx context.Context, reason string, took time.Duration)
 	m.syncs.Add(ctx, 1, label)
 	m.syncTime.Record(ctx, took.Seconds(), label)
 }
-
-func (m *metrics) dropEvent(ctx context.Context) { m.eventDropped.Add(ctx, 1) }

@@ -60,7 +60,6 @@ func (n *notes) look(ctx context.Context) {
 	}
 }
 
-// advance writes what can be written now.
 func (n *notes) advance(ctx context.Context) {
 	for key, c := range n.reverted {
 		n.correct(ctx, key, c)
@@ -167,7 +166,6 @@ func (n *notes) release(ctx context.Context, w *workload.Workload, change *pendi
 	change.event.release()
 }
 
-// releaseAll ends all pending changes of a workload for one reason.
 func (n *notes) releaseAll(ctx context.Context, p *pending, reason plan.Reason) {
 	for source, change := range p.changes {
 		decision := plan.Decision{Source: source, Reason: reason}
@@ -208,7 +206,6 @@ func (n *notes) beginPause(ctx context.Context, w *workload.Workload, p *pending
 	}
 }
 
-// endPauses removes the notes of pauses that are over.
 func (n *notes) endPauses(ctx context.Context) {
 	now := n.now()
 	for key, retry := range n.paused {

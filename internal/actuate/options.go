@@ -144,7 +144,6 @@ func DefaultOptions() Options {
 	}
 }
 
-// clients returns the clients of workloads.
 func (o *Options) clients() workload.Clients {
 	return workload.Clients{Typed: o.Client, Dynamic: o.Dynamic, Unrecorded: o.Reloader}
 }

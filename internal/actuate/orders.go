@@ -108,7 +108,6 @@ func (o *orders) isTrying(w *workload.Workload, r *rollout) bool {
 	return of.IsAwaited(o.member(w), w.Recorded(), missing)
 }
 
-// of returns the order of a namespace.
 func (o *orders) of(namespace string) *order.Order {
 	if now := o.now(); now.Sub(o.taken) >= snapshotAge {
 		o.taken = now
@@ -138,7 +137,6 @@ func (o *orders) of(namespace string) *order.Order {
 	return of
 }
 
-// member returns a workload as a member of the order of its namespace.
 func (o *orders) member(w *workload.Workload) *order.Member {
 	m := o.members[w.Key()]
 	if m == nil {

@@ -35,7 +35,6 @@ type outbox struct {
 	batches chan []events.Outcome
 }
 
-// add queues an outcome to be published.
 func (o *outbox) add(outcome events.Outcome) {
 	if len(o.waiting) == 0 {
 		o.since = o.now()
@@ -43,7 +42,6 @@ func (o *outbox) add(outcome events.Outcome) {
 	o.waiting = append(o.waiting, outcome)
 }
 
-// full reports whether nothing may be decided before outcomes are published.
 func (o *outbox) full() bool { return len(o.waiting) >= outboxSize }
 
 // next returns until when what waits may wait for patches, and false if nothing waits, or has waited for long enough.
@@ -117,13 +115,11 @@ func (o *outbox) try(ctx context.Context, outcomes []events.Outcome) (left []eve
 	return left
 }
 
-// retriable reports whether another attempt may succeed.
 func retriable(err error) bool {
 	_, isRejected := errors.AsType[*events.RejectError](err)
 	return err != nil && !isRejected
 }
 
-// report queues an outcome to be published, and its Kubernetes Event to be written.
 func (t *term) report(ctx context.Context, outcome events.Outcome) {
 	t.outbox.add(outcome)
 	t.kube.report(ctx, outcome)

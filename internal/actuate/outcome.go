@@ -66,7 +66,6 @@ func (o outcomes) waiting(ctx context.Context, verb events.Verb, w *workload.Wor
 	return outcome
 }
 
-// held is the outcome of a workload that must wait.
 func (o outcomes) held(ctx context.Context, w *workload.Workload, p *pending, doing []plan.Decision, why obstacle) events.Outcome {
 	outcome := o.waiting(ctx, events.VerbHeld, w, p, doing)
 	outcome.Reason, outcome.Message = why.reason.String(), why.sentence()
@@ -80,7 +79,6 @@ func (o outcomes) baked(failed events.Outcome, w *workload.Workload) events.Outc
 	return failed
 }
 
-// denied is the outcome of a patch that the API server refuses.
 func (o outcomes) denied(ctx context.Context, r *task, err error) events.Outcome {
 	outcome := o.waiting(ctx, events.VerbFailed, r.workload, r.pending, r.decisions)
 	outcome.Reason, outcome.Message = events.ReasonPatchDenied, err.Error()

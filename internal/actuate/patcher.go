@@ -52,7 +52,6 @@ type patchResult struct {
 	err        error
 }
 
-// newPatcher returns a patcher with the workers of the options.
 func newPatcher(t *term) *patcher {
 	o := &t.options
 	alone := len(o.Namespaces) == 1
@@ -65,7 +64,6 @@ func newPatcher(t *term) *patcher {
 // full reports whether no further patch may be started, except for workloads whose pods are asked to reload.
 func (p *patcher) full() bool { return p.workers.Free() <= 0 }
 
-// hasRoom reports whether a patch may be started in a namespace.
 func (p *patcher) hasRoom(namespace string) bool { return p.workers.MayTake(namespace) }
 
 // workersOf returns the workers for a task that is not in the background.
@@ -76,7 +74,6 @@ func (p *patcher) workersOf(r *task) *fair.Slots {
 	return p.workers
 }
 
-// idle reports whether no patch is under way except those in the background.
 func (p *patcher) idle() bool { return len(p.underWay) == p.background }
 
 // busy reports whether a patch of the workload is under way, or it is being restored.
@@ -131,7 +128,6 @@ func (p *patcher) drain() <-chan patchResult {
 	return p.results
 }
 
-// send sends a patch and waits for the answer.
 func (p *patcher) send(ctx context.Context, r *task) patchResult {
 	spanCtx, span := p.options.Tracer.Start(ctx, "patch "+r.kind.Name, trace.WithSpanKind(trace.SpanKindClient))
 	defer span.End()

@@ -77,7 +77,6 @@ func (n *notes) reviewRecord(key workload.Key) {
 	}
 }
 
-// turn returns that of a workload whose record may lack something.
 func (n *notes) turn(key workload.Key) *recordTurn {
 	turn := n.turns[key]
 	if turn == nil {
@@ -110,7 +109,6 @@ func (n *notes) enqueue(key workload.Key, turn *recordTurn) {
 // nextRecord returns when the next record may be written, and false if there is nothing to do.
 func (n *notes) nextRecord() (time.Time, bool) { return n.next, !n.recording && len(n.queue) > 0 }
 
-// record begins with the next workloads, if it is time.
 func (n *notes) record(ctx context.Context) {
 	for range recordLooks {
 		if n.recording || len(n.queue) == 0 || n.now().Before(n.next) {

@@ -46,7 +46,6 @@ func (n *notes) revert(ctx context.Context, span trace.Span, reverted events.Out
 	}
 }
 
-// correct sends a correction if it can be sent now.
 func (n *notes) correct(ctx context.Context, key workload.Key, c *correction) {
 	w := n.index.Get(key)
 	switch {

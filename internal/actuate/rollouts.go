@@ -144,7 +144,6 @@ func (o *rollouts) reviewFollowed(ctx context.Context) {
 	}
 }
 
-// reviewOverdue looks at everything that may change merely with time.
 func (o *rollouts) reviewOverdue(ctx context.Context) {
 	// A held workload may no longer need a roll, or a slot: a Deployment that was scaled to zero needs no slot.
 	o.debounce.releaseAll()

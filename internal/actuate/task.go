@@ -108,7 +108,6 @@ func writtenAt(change events.Change) time.Time {
 	return change.WrittenAt
 }
 
-// newest returns the newest of the changes that roll.
 func (r *task) newest() *pendingChange { return r.causes[len(r.causes)-1] }
 
 // older orders changes by their resourceVersion, and by their source if that does not decide.

@@ -47,7 +47,6 @@ func failRequest(span trace.Span, err error) {
 // reasonKey is the attribute of a reason.
 const reasonKey = attribute.Key("keyturn.reason")
 
-// addDecision adds a decision to a span as an event.
 func addDecision(span trace.Span, decision plan.Decision) {
 	if !span.IsRecording() {
 		return // Nobody traces, or not this change: the attributes need not be made.
