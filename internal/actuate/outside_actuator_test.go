@@ -6,77 +6,21 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
 )
-
-func TestAnActuatorThatMayNotPatchTriesUntilItMay(t *testing.T) {
-	play(t, func(s *scene) {
-		s.beginWeb()
-		s.refuse("web", apierrors.NewForbidden(appsv1.Resource("deployments"), "web",
-			errors.New(`User "x" cannot patch resource "deployments" in API group "apps"`)))
-		s.set("secret/db", "password", "two")
-		s.pass(time.Hour)
-		if s.logged("patch failed; retrying") == 0 {
-			s.Error("it does not say so")
-		}
-		s.wantTold()
-		s.refuse("web", nil)
-		s.pass(70 * time.Second)
-		s.wantRolls("web")
-		s.wantTold("web started content-changed", "web completed rolled-out")
-	})
-}
-
-func TestAnActuatorSaysWhichRightIsMissing(t *testing.T) {
-	const want = "no permission to list and watch cronjobs in namespace shop; grant it as in deploy/base/rbac.yaml: "
-	play(t, func(s *scene) {
-		var granted atomic.Bool
-		s.options.Namespaces = []string{namespace}
-		s.beginWeb().stop() // Without a record it could not know what changes before it knows the workloads.
-		s.wantWrites("web recorded")
-		actuator := s.startAfter(func(client *fake.Clientset) {
-			client.PrependReactor("list", "cronjobs", func(k8stesting.Action) (bool, runtime.Object, error) {
-				return !granted.Load(), nil, apierrors.NewForbidden(batchv1.Resource("cronjobs"), "", errors.New("no"))
-			})
-		})
-		s.set("secret/db", "password", "two")
-		s.pass(time.Minute)
-		if err := actuator.Ready(); err == nil || !strings.Contains(err.Error(), want) || !apierrors.IsForbidden(err) {
-			s.Errorf("its readiness is %v, want what is missing", err)
-		}
-		s.wantWrites()
-		granted.Store(true)
-		s.pass(2 * time.Minute)
-		if err := actuator.Ready(); err != nil {
-			s.Errorf("with the permission it is not ready: %v", err)
-		}
-		s.wantRolls("web")
-	})
-}
-
-func TestAChangeRollsWhoReadsIt(t *testing.T) {
-	play(t, func(s *scene) {
-		s.workload("web", auto, reads("secret/db"))
-		s.workload("other", auto, reads("secret/other"))
-		s.begin("secret/db", "secret/other")
-		s.wantRolls()
-		s.rotate("two", "web")
-		s.wantTold("web started content-changed", "web completed rolled-out")
-		s.restartFor(time.Hour)
-		s.wantNothing()
-	})
-}
 
 func TestAKindThatIsIgnoredIsNeitherListedNorWatched(t *testing.T) {
 	play(t, func(s *scene) {
@@ -114,9 +58,7 @@ func TestAtStartupTheLogSaysWhetherTheAccountIsConfined(t *testing.T) {
 		{"a policy refuses the Lease", denied, confined},
 		{"a policy refuses the Lease as invalid", &apierrors.StatusError{ErrStatus: *invalid}, confined},
 		{"any Lease may be created", nil, free},
-		{"there is no permission", apierrors.NewForbidden(leases, "", errors.New(`User "a" cannot create resource "leases"`)), unknown},
 		{"a quota is used up", apierrors.NewForbidden(leases, "", errors.New("exceeded quota")), unknown},
-		{"the API server is overloaded", apierrors.NewTooManyRequests("later", 1), unknown},
 	} {
 		playOf(t, tt.name, func(s *scene) {
 			s.options.LeaderElect, s.options.LeaseNamespace = true, "home"
@@ -144,6 +86,83 @@ func TestAtStartupTheLogSaysWhetherTheAccountIsConfined(t *testing.T) {
 					s.Errorf("%s is logged %d times, want %d", text, got, want)
 				}
 			}
+		})
+	}
+}
+
+// forbidNamespaces returns what has the API server refuse requests about namespaces, for startAfter.
+func forbidNamespaces(verbs ...string) func(*fake.Clientset) {
+	refusal := apierrors.NewForbidden(corev1.Resource("namespaces"), "", nil)
+	return func(client *fake.Clientset) {
+		for _, verb := range verbs {
+			client.PrependReactor(verb, "namespaces", func(k8stesting.Action) (bool, runtime.Object, error) { return true, nil, refusal })
+		}
+		if slices.Contains(verbs, "watch") {
+			client.PrependWatchReactor("namespaces", func(k8stesting.Action) (bool, watch.Interface, error) { return true, nil, refusal })
+		}
+	}
+}
+
+func TestAHoldOnANamespaceHoldsItsWorkloadsUntilItIsTakenOff(t *testing.T) {
+	tests := []struct {
+		name               string
+		forbidden, watched []string
+	}{
+		{"where all may be watched", nil, nil},
+		{"where it may only be read", []string{"list", "watch"}, []string{namespace}},
+		{"where it may only be watched", []string{"get"}, []string{namespace}},
+	}
+	for _, tt := range tests {
+		playOf(t, tt.name, func(s *scene) {
+			s.options.Namespaces = tt.watched
+			s.workload("web", auto, reads("secret/db"))
+			s.workload("now", auto, reads("secret/db"), annotated(workload.AnnotationRollNow, "1"))
+			s.namespaceSays(namespace, map[string]string{events.AnnotationHold: "moving"})
+			s.observe("secret/db")
+			s.startAfter(forbidNamespaces(tt.forbidden...))
+			s.pass(time.Minute)
+			s.rotate("two", "now")
+			s.wantTold("now started content-changed", "now completed rolled-out", "web held on-hold")
+			s.wantLast("web", "held on-hold", "somebody has put the workload on hold: namespace shop: moving")
+			s.pass(time.Minute)
+			s.wantRolls()
+			s.namespaceSays(namespace, nil)
+			s.pass(10 * time.Second)
+			s.wantRolls("web")
+		})
+	}
+}
+
+// A Secret that the pods can start without is deleted, maybe with the whole namespace. The API server says so when it is to create a Kubernetes Event.
+func TestOnlyANamespaceThatTheAPIServerSaysIsBeingDeletedIsTerminating(t *testing.T) {
+	terminating := apierrors.NewForbidden(corev1.Resource("events"), "", errors.New("it is being terminated"))
+	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	tests := []struct {
+		name  string
+		err   error
+		rolls []string
+	}{
+		{"one that takes an Event", nil, []string{"web"}},
+		{"one that is being deleted", terminating, nil},
+		{"one of which it is not known", apierrors.NewInternalError(errors.New("no")), []string{"web"}},
+		{"one without the permission", apierrors.NewForbidden(corev1.Resource("events"), "", errors.New("no")), []string{"web"}},
+	}
+	for _, tt := range tests {
+		playOf(t, tt.name, func(s *scene) {
+			s.options.RollOnDelete = true
+			s.workload("web", auto, reads("secret/db?"))
+			s.observe("secret/db")
+			s.start()
+			s.intercept("create", "events", func(k8stesting.Action) (bool, runtime.Object, error) { return tt.err != nil, nil, tt.err })
+			s.pass(time.Minute)
+			s.erase("secret/db")
+			s.pass(time.Minute)
+			s.wantRolls(tt.rolls...)
+			if tt.rolls == nil {
+				s.wantTold("web failed patch-denied")
+				return
+			}
+			s.wantTold("web started deleted", "web completed rolled-out")
 		})
 	}
 }

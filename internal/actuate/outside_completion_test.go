@@ -3,17 +3,18 @@
 package actuate_test
 
 import (
+	"errors"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/keyturn/keyturn/internal/kube"
-	"github.com/keyturn/keyturn/internal/workload"
 )
 
 func TestAPatchThatIsDeniedIsToldOnceAndTriedUntilItIsAccepted(t *testing.T) {
@@ -77,27 +78,6 @@ func TestAPatchThatIsDeniedIsTriedAtOnceWhenTheWorkloadOrTheContentChanges(t *te
 	}
 }
 
-func TestARecordThatIsDeniedBesideAChangeOnHoldIsTriedRarely(t *testing.T) {
-	play(t, func(s *scene) {
-		s.workload("web", auto, reads("secret/x", "secret/y"))
-		s.begin("secret/x", "secret/y")
-		s.refuse("web", deniedByAdmission())
-		before := s.attempts()
-		s.set("secret/y", "password", "two")
-		s.edit("web", image("example.com/app:2")) // Its pods have read y since, and not x.
-		s.set("secret/x", "password", "two", sourceHeld("tofu apply"))
-		s.pass(time.Hour)
-		if got := s.attempts() - before; got < 6 || got > 20 {
-			s.Errorf("within an hour it is tried %d times", got)
-		}
-		s.wantTold("web held source-on-hold")
-		s.refuse("web", nil)
-		s.pass(2 * time.Hour)
-		s.wantRecord("web", "secret/y")
-		s.wantRolls()
-	})
-}
-
 func TestOnlyDenialsCountUntilThatIsTold(t *testing.T) {
 	for _, tt := range []struct {
 		name, workload string
@@ -134,73 +114,165 @@ func TestOnlyDenialsCountUntilThatIsTold(t *testing.T) {
 	}
 }
 
-func TestDenialsAreCountedForOneContent(t *testing.T) {
+// The watch is late for moments after another leader has written the record, but not for half a minute.
+func TestAPatchThatIsNeverAppliedIsAFailedOneInTheEnd(t *testing.T) {
 	play(t, func(s *scene) {
 		s.beginWeb()
-		s.refuse("web", deniedByAdmission())
+		s.refuse("web", kube.NotApplied())
 		s.set("secret/db", "password", "two")
-		s.pass(25 * time.Second) // five denials
-		s.set("secret/db", "password", "three")
-		s.pass(30 * time.Second) // five more
-		s.wantTold()
-		s.pass(10 * time.Second)
-		s.wantTold("web failed patch-denied")
+		s.pass(30 * time.Second)
+		if s.logged("deciding again") == 0 || s.logged("patch failed; retrying") != 0 {
+			s.Error("within half a minute, it is not only decided again")
+		}
+		s.pass(10 * time.Minute)
+		if s.logged("patch failed; retrying") == 0 {
+			s.Error("after that, it does not count as failed")
+		}
+		s.wantTold() // It is never given up.
 	})
 }
 
-// The watch is late for moments after another leader has written the record, but not for half a minute.
-func TestAPatchThatIsNeverAppliedIsAFailedOneInTheEnd(t *testing.T) {
-	levers := schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "levers"}
-	const targets = `targets:
-- apiVersion: example.org/v1
-  kind: Lever
-  resource: levers
-  reads: [{kind: secret, path: spec.secret}]
-  trigger: {field: "metadata.annotations['example.org/roll']", text: now}
-`
-	deployment := func(s *scene) {
-		s.workload("web", auto, reads("secret/db"))
-		s.refuse("web", kube.NotApplied())
-	}
-	lever := func(annotations map[string]string) func(*scene) {
-		return func(s *scene) {
-			s.target(targets)
-			client := s.serveCustom(map[schema.GroupVersionResource]string{levers: "LeverList"})
-			client.PrependReactor("patch", "levers", func(k8stesting.Action) (bool, runtime.Object, error) { return true, nil, kube.NotApplied() })
-			object := &unstructured.Unstructured{Object: map[string]any{
-				"apiVersion": "example.org/v1", "kind": "Lever", "spec": map[string]any{"secret": "db"},
-			}}
-			object.SetName("web")
-			object.SetAnnotations(annotations)
-			client.put(levers, object)
+func TestAChangeThatConcernsAWorkloadWaitsUntilItIsQuiet(t *testing.T) {
+	play(t, func(s *scene) {
+		s.beginWeb()
+		s.set("secret/db", "password", "two")
+		s.pass(600 * time.Millisecond)
+		s.set("secret/db", "password", "three")
+		s.pass(900 * time.Millisecond)
+		s.wantRolls()
+		s.pass(200 * time.Millisecond)
+		s.wantRolls("web")
+		s.wantRolledForLast("web", "secret/db")
+		s.pass(time.Minute)
+		s.wantRolls()
+		s.wantTold("web started content-changed", "web completed rolled-out")
+	})
+}
+
+func TestAChangeWaitsNoLongerForQuietThanTheLimit(t *testing.T) {
+	play(t, func(s *scene) {
+		s.beginWeb()
+		for i := range 20 {
+			s.set("secret/db", "password", strconv.Itoa(i))
+			s.pass(490 * time.Millisecond)
 		}
-	}
+		s.wantRolls() // 9.8 s after the first change
+		s.set("secret/db", "password", "last")
+		s.pass(400 * time.Millisecond)
+		s.wantRolls("web")
+		s.wantRolledForLast("web", "secret/db")
+		s.pass(time.Minute)
+		s.wantRolls()
+	})
+}
+
+func TestANewChangeDoesNotShortenTheDelayAfterAFailure(t *testing.T) {
+	play(t, func(s *scene) {
+		s.beginWeb()
+		s.refuse("web", errors.New("no"))
+		s.set("secret/db", "password", "two")
+		s.pass(s.options.Settle)
+		s.pass(35 * time.Second) // The next attempt comes 63 to 70 seconds after the first one.
+		s.refuse("web", nil)
+		s.set("secret/db", "password", "three")
+		s.pass(25 * time.Second)
+		s.wantRolls()
+		s.pass(10 * time.Second)
+		s.wantRolls("web")
+		s.wantRolledForLast("web", "secret/db")
+	})
+}
+
+func TestWhatNewerPodsMakeNeedlessWaitsUntilTheyAreThere(t *testing.T) {
 	tests := []struct {
-		name    string
-		prepare func(s *scene)
-		fails   bool
+		name        string
+		then        func(*scene)
+		rolls, told []string
 	}{
-		{"a Deployment", deployment, true},
-		{"an object of a target", lever(map[string]string{workload.AnnotationRollOn: "auto"}), true},
+		{name: "which holds it while they are not", then: func(*scene) {}},
+		{name: "which is recorded when they are", then: func(s *scene) { s.finish("web") }, told: []string{"web skipped pods-newer"}},
 		{
-			"one that waits until its operator has acted on the last roll",
-			lever(map[string]string{workload.AnnotationRollOn: "auto", "example.org/roll": "now"}), false,
+			name: "and it is rolled when they are taken back: the pods of before were never replaced",
+			then: func(s *scene) { s.edit("web", image("example.com/app")) }, rolls: []string{"web"},
+			told: []string{"web started content-changed"},
 		},
 	}
-	for _, test := range tests {
-		playOf(t, test.name, func(s *scene) {
-			test.prepare(s)
-			s.begin("secret/db")
+	for _, tt := range tests {
+		playOf(t, tt.name, func(s *scene) {
+			s.options.RolloutTimeout = 24 * time.Hour
+			s.beginWeb()
+			s.stall("web")
 			s.set("secret/db", "password", "two")
-			s.pass(30 * time.Second)
-			if s.logged("deciding again") == 0 || s.logged("patch failed; retrying") != 0 {
-				s.Error("within half a minute, it is not only decided again")
+			s.edit("web", image("example.com/app:bad"))
+			s.pass(time.Minute)
+			s.wantRolls()
+			s.wantTold()
+			tt.then(s)
+			s.pass(time.Hour)
+			s.wantRolls(tt.rolls...)
+			s.wantTold(tt.told...)
+		})
+	}
+}
+
+// The workload is written after the change, by the resourceVersions, and an hour before it, by the clock.
+func TestVersionsThatCannotBeComparedAreLoggedOnce(t *testing.T) {
+	play(t, func(s *scene) {
+		s.beginWeb()
+		for _, value := range []string{"two", "three"} {
+			s.set("secret/db", "password", value)
+			s.writeAt(time.Now().Add(-time.Hour), "kubectl", "web", image("example.com/app:"+value))
+			s.settle()
+			s.wantRolls("web")
+			if n := strings.Count(s.logText(), "not comparable"); n != 1 {
+				s.Errorf("it is logged %d times, want once", n)
 			}
-			s.pass(10 * time.Minute)
-			if failed := s.logged("patch failed; retrying") > 0; failed != test.fails {
-				s.Errorf("after that, it counts as failed: %t, want %t", failed, test.fails)
+			s.pass(time.Minute) // What the actuator writes is no newer than the next change.
+		}
+	})
+}
+
+func TestADryRunReportsWhatWouldWait(t *testing.T) {
+	change := func(s *scene) { s.set("secret/db", "password", "two") }
+	tests := []struct {
+		name       string
+		given, act func(*scene)
+		want       string
+	}{
+		{
+			"pods that are being replaced, which will be newer than the change", nil,
+			func(s *scene) {
+				s.stall("web")
+				change(s)
+				s.edit("web", image("example.com/app:2"))
+			},
+			"web skipped pods-newer",
+		},
+		{
+			"a rollout that was aborted",
+			func(s *scene) {
+				s.serveRollout(func(object *unstructured.Unstructured) {
+					object.Object["status"] = map[string]any{"abort": true, "phase": "Degraded", "observedGeneration": "1"}
+				})
+			},
+			change, "rollout/web skipped rollout-aborted",
+		},
+		{"a source on hold", nil, func(s *scene) { s.set("secret/db", "password", "two", sourceHeld("tofu apply")) }, "web skipped source-on-hold"},
+	}
+	for _, tt := range tests {
+		playOf(t, tt.name, func(s *scene) {
+			s.options.DryRun = true
+			if tt.given == nil {
+				s.workload("web", auto, reads("secret/db"))
+			} else {
+				tt.given(s)
 			}
-			s.wantTold() // It is never given up.
+			s.begin("secret/db")
+			tt.act(s)
+			s.settle()
+			s.wantTold(tt.want)
+			s.pass(time.Minute)
+			s.wantNothing()
 		})
 	}
 }

@@ -207,41 +207,6 @@ func TestTheForceSyncReportsThroughTheActuator(t *testing.T) {
 	})
 }
 
-func TestASyncThatIsDeniedIsToldOnce(t *testing.T) {
-	play(t, func(s *scene) {
-		secrets := s.syncs("db", "mail")
-		secrets.denied["db"], secrets.ignored["mail"] = true, true
-		s.startFor(time.Minute)
-		s.send(rotated(2))
-		s.pass(4 * time.Minute)
-		s.wantTold("externalsecret/db failed patch-denied")
-		s.pass(2 * time.Minute)
-		s.wantTold("externalsecret/mail failed timed-out")
-		s.pass(time.Hour)
-		s.wantTold()
-		if letters := s.deadLetters(); len(letters) > 0 {
-			t.Errorf("there are the dead letters %+v", letters)
-		}
-	})
-}
-
-func TestAnExternalSecretIsSyncedForItsTemplate(t *testing.T) {
-	play(t, func(s *scene) {
-		s.syncs("db", "mail").template("db", "page")
-		first := s.begin("configmap/page")
-		s.set("configmap/page", "text", "two")
-		s.pass(time.Second)
-		s.wantTold("externalsecret/db completed synced")
-		first.stop()
-		s.set("configmap/page", "text", "three")
-		s.pass(time.Minute)
-		s.startFor(time.Second)
-		s.wantTold("externalsecret/db completed synced")
-		s.restartFor(time.Hour)
-		s.wantTold()
-	})
-}
-
 // The operator has not synced it since the change, whoever asked it to.
 func TestASyncThatNobodyHasFinishedIsTakenUpByTheNextLeader(t *testing.T) {
 	tests := []struct {
@@ -276,24 +241,4 @@ func TestASyncThatNobodyHasFinishedIsTakenUpByTheNextLeader(t *testing.T) {
 			s.wantTold()
 		})
 	}
-}
-
-// The time of a sync has no fraction of a second, so this one may have read either version.
-func TestAVersionOfTheSecondOfTheLastSyncIsSyncedByTheNextLeader(t *testing.T) {
-	play(t, func(s *scene) {
-		s.syncs("db")
-		first := s.start()
-		s.pass(time.Minute)
-		s.send(rotated(2))
-		s.pass(100 * time.Millisecond)
-		first.stop()
-		s.told()
-		s.send(rotated(3))
-		s.startFor(time.Second)
-		s.set("secret/db", "password", "three") // The sync has written it.
-		s.pass(time.Minute)
-		s.wantTold("externalsecret/db completed synced")
-		s.restartFor(time.Hour)
-		s.wantTold()
-	})
 }

@@ -3,8 +3,12 @@
 package actuate_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 func TestTheGaugesShowWhatTheActuatorHasOnItsHands(t *testing.T) {
@@ -139,39 +143,98 @@ func TestAnActuatorThatStandsByShowsNothingOfTheWork(t *testing.T) {
 	})
 }
 
-func TestTheNextActuatorKnowsWhenTheChangesOfARolloutWereSeen(t *testing.T) {
-	const took = 9 * time.Minute
-	for _, tt := range []struct {
-		name  string
-		later func(s *scene)
-		// knows says that the next actuator measures how long the change took.
-		knows bool
+// TestWhoseWaitIsChosen has workloads wait for ten minutes or more.
+func TestWhoseWaitIsChosen(t *testing.T) {
+	reading := func(s *scene) {
+		s.workload("peer", auto, reads("secret/db"))
+		s.workload("web", auto, inWave(1), reads("secret/db"))
+	}
+	tests := []struct {
+		name string
+		// workloads makes them and sets the options, and wait is what happens after the change.
+		workloads, wait func(s *scene)
+		// chosen says that people have chosen the wait, so that it does not count.
+		chosen bool
 	}{
-		{"the last event of the source", func(*scene) {}, true},
-		{"not an earlier one", func(s *scene) { s.set("secret/db", "user", "another") }, false},
-		{"not of a source that is gone", func(s *scene) { s.erase("secret/db") }, false},
-	} {
+		{
+			"its window is closed",
+			func(s *scene) {
+				s.workload("web", auto, annotated(workload.AnnotationWindow, "30 0 * * * for 1h"), reads("secret/db"))
+			},
+			func(s *scene) { s.pass(35 * time.Minute) }, true,
+		},
+		{
+			"a workload goes first with each change",
+			func(s *scene) {
+				s.options.Canary = true
+				reading(s)
+			},
+			func(s *scene) {
+				s.pass(10 * time.Minute)
+				s.finish("peer")
+				s.pass(bakeTime)
+			}, true,
+		},
+		{
+			"a lower wave goes first", reading,
+			func(s *scene) {
+				s.pass(10 * time.Minute)
+				s.finish("peer")
+			}, false,
+		},
+	}
+	for _, tt := range tests {
 		playOf(t, tt.name, func(s *scene) {
-			s.workload("web", auto, reads("secret/db#password"))
-			first := s.begin("secret/db")
-			s.stall("web")
-			s.rotate("two", "web")
-			first.stop()
-			tt.later(s)
 			seen := s.instrument()
-			s.start()
-			s.pass(took - s.options.Settle - 100*time.Millisecond)
-			s.finish("web")
-			s.pass(time.Second)
-			s.wantRolls()
-
-			count, sum := seen.spent("keyturn.change.ready.duration")
-			switch {
-			case !tt.knows && count != 0:
-				s.Errorf("%d changes were measured, %g s together, want none", count, sum)
-			case tt.knows && (count != 1 || sum < took.Seconds() || sum > took.Seconds()+1):
-				s.Errorf("%d changes were measured, %g s together, want one of %s", count, sum, took)
+			tt.workloads(s)
+			s.begin("secret/db")
+			s.stall("failed", "peer", "web")
+			s.set("secret/db", "password", "two")
+			tt.wait(s)
+			s.pass(time.Minute)
+			if count, sum := seen.spent("keyturn.change.patch.duration"); count == 0 || (sum < 60) != tt.chosen {
+				s.Errorf("%d patches took %v s; chosen is the wait: %t", count, sum, tt.chosen)
 			}
 		})
 	}
+}
+
+func TestTheProblemsOfAWorkloadAreToldOnceForEachWording(t *testing.T) {
+	const wave, interval = "keyturn.dev/wave", "keyturn.dev/min-interval"
+	play(t, func(s *scene) {
+		s.beginWeb()
+		told := 0
+		for _, step := range []struct {
+			name    string
+			aspects []aspect
+			want    []string // the annotations that are named; none: nothing is told
+		}{
+			{"no problem", []aspect{image("example.com/app:2")}, nil},
+			{"a problem", []aspect{annotated(wave, "soon")}, []string{wave}},
+			{"the same problem", []aspect{image("example.com/app:3")}, nil},
+			{"another one as well", []aspect{annotated(interval, "long")}, []string{wave, interval}},
+			{"none any more", []aspect{without(wave), without(interval)}, nil},
+			{"the first one again", []aspect{annotated(wave, "soon")}, []string{wave}},
+		} {
+			s.edit("web", step.aspects...)
+			s.pass(10 * time.Second)
+			written := s.kubernetesEvents()[told:]
+			told += len(written)
+			if len(written) != min(1, len(step.want)) {
+				s.Errorf("%s: %d Kubernetes Events are written", step.name, len(written))
+				continue
+			}
+			for _, event := range written {
+				text := textOf(event)
+				for _, annotation := range []string{wave, interval} {
+					if names := strings.Contains(text, annotation); names != slices.Contains(step.want, annotation) {
+						s.Errorf("%s: that %s is invalid is told: %t: %s", step.name, annotation, names, text)
+					}
+				}
+				if !strings.HasPrefix(text, "web Warning InvalidAnnotation ") {
+					s.Errorf("%s: told is %s", step.name, text)
+				}
+			}
+		}
+	})
 }

@@ -5,6 +5,7 @@ package actuate_test
 import (
 	"errors"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -43,21 +44,6 @@ func TestPodsAreAskedToReloadWhenTheirFilesAreNewAndOnlyThenItIsRecorded(t *test
 		s.restartFor(time.Hour)
 		s.wantNothing()
 		pods.wantAsked("web", 1)
-	})
-}
-
-func TestPodsAreNotAskedTooEarlyIfTheClockOfTheWatcherIsBehind(t *testing.T) {
-	play(t, func(s *scene) {
-		pods := s.askPods()
-		pods.of("web")
-		s.begin("secret/db")
-		s.set("secret/db", "password", "two", func(change *events.Change) { change.Time = change.Time.Add(-time.Hour) })
-		s.pass(s.options.ReloadDelay - time.Second)
-		pods.wantAsked("web", 0)
-		s.wantTold("web held files-pending")
-		s.pass(2 * time.Second)
-		pods.wantAsked("web", 1)
-		s.wantTold("web completed reloaded-in-place")
 	})
 }
 
@@ -109,23 +95,6 @@ func TestPodsThatCannotBeAskedToReloadAreReplaced(t *testing.T) {
 	}
 }
 
-func TestARequestToReloadThatIsCutShortIsNoReasonToReplacePods(t *testing.T) {
-	play(t, func(s *scene) {
-		pods := s.askPods()
-		s.options.ReloadDelay = 0
-		pods.of("web")
-		pods.answer("web", refusing)
-		first := s.begin("secret/db")
-		s.settled("secret/db", "password", "two")
-		first.stop()
-		pods.answer("web", http.StatusOK)
-		s.restartFor(time.Minute)
-		pods.wantAsked("web", 1)
-		s.wantRolls()
-		s.wantTold("web completed reloaded-in-place")
-	})
-}
-
 func TestAHoldStopsAReloadInPlaceBeforeTheFirstPodIsAsked(t *testing.T) {
 	play(t, func(s *scene) {
 		pods := s.askPods()
@@ -152,25 +121,6 @@ func TestAHoldStopsAReloadInPlaceBeforeTheFirstPodIsAsked(t *testing.T) {
 	})
 }
 
-func TestAReloadInPlaceThatHasBegunIsFinishedAndRecordedDespiteAHold(t *testing.T) {
-	play(t, func(s *scene) {
-		pods := s.askPods()
-		s.options.ReloadDelay = 0
-		pods.of("web")
-		pods.answer("web", silent)
-		s.begin("secret/db")
-		s.settled("secret/db", "password", "two")
-		pods.wantAsking(namespace, 1)
-		s.edit("web", onHold)
-		s.pass(time.Second)
-		pods.answer("web", http.StatusOK)
-		s.pass(10 * time.Second)
-		s.wantRolls()
-		s.wantTold("web completed reloaded-in-place")
-		s.wantRecord("web", "secret/db")
-	})
-}
-
 func TestWhoeverAsksForARollNowGetsARollout(t *testing.T) {
 	play(t, func(s *scene) {
 		pods := s.askPods()
@@ -185,4 +135,102 @@ func TestWhoeverAsksForARollNowGetsARollout(t *testing.T) {
 		s.pass(time.Hour)
 		pods.wantAsked("web", 0)
 	})
+}
+
+func TestAskingPodsToReloadTakesNoWorkerFromPatches(t *testing.T) {
+	play(t, func(s *scene) {
+		pods := s.askPods()
+		s.options.ReloadDelay, s.options.PatchWorkers = 0, 4
+		for _, namespace := range []string{"", "bank/", "tower/"} {
+			for i := range 4 {
+				name := namespace + "web-" + strconv.Itoa(i)
+				pods.of(name)
+				pods.answer(name, silent)
+			}
+		}
+		s.readers("secret/other", "other", "park/other")
+		s.begin("secret/db", "bank/secret/db", "tower/secret/db", "secret/other", "park/secret/other")
+		s.settled("secret/db", "password", "two")
+		pods.wantAsking(namespace, 2) // One namespace takes half of the places.
+		s.set("bank/secret/db", "password", "two")
+		s.set("tower/secret/db", "password", "two")
+		s.set("secret/other", "password", "two")
+		s.settled("park/secret/other", "password", "two")
+		pods.wantAsking(namespace, 2)
+		pods.wantAsking("bank", 1)
+		pods.wantAsking("tower", 1)
+		s.wantRolls("other", "park/other")
+	})
+}
+
+func TestPodsAreReplacedIfTheirSourceChangesAllTheTime(t *testing.T) {
+	play(t, func(s *scene) {
+		pods := s.askPods()
+		pods.of("web")
+		s.begin("secret/db")
+		s.set("secret/db", "password", "0")
+		for i := range 7 { // In three times the delay, the files are not new once.
+			if i < 5 {
+				s.wantRolls()
+			}
+			s.pass(time.Minute)
+			s.set("secret/db", "password", strconv.Itoa(i+1))
+		}
+		pods.wantAsked("web", 0)
+		s.wantRolls("web")
+		want := "; not in place: its sources change too often"
+		if got := s.messageOf("web", "content-changed"); !strings.HasSuffix(got, want) {
+			t.Errorf("it is told that %s, want a text that ends with %s", got, want)
+		}
+	})
+}
+
+func TestAChangeToRollForIsNotHeldUpByAnotherThatWaits(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		// wait makes a change of configmap/app that waits, and held is what is told of that.
+		wait func(s *scene)
+		held []string
+	}{
+		{
+			"for pods that start",
+			func(s *scene) {
+				s.set("configmap/app", "password", "two")
+				s.edit("web", image("example.com/app:2"))
+			}, nil,
+		},
+		{
+			"for the end of the hold of its source",
+			func(s *scene) {
+				s.set("configmap/app", "password", "two", sourceHeld("migration"))
+			},
+			[]string{"web held source-on-hold"},
+		},
+	} {
+		playOf(t, tt.name, func(s *scene) {
+			s.workload("web", auto, reads("secret/db", "configmap/app"))
+			s.begin("secret/db", "configmap/app")
+			s.stall("web")
+			tt.wait(s)
+			s.pass(10 * time.Minute)
+			s.wantRolls()
+			s.wantTold(tt.held...)
+			if len(tt.held) > 0 {
+				s.wantLast("web", "held source-on-hold", "configmap/app: migration")
+			}
+			s.set("secret/db", "password", "two")
+			s.pass(10 * time.Second)
+			s.wantRolls("web")
+			s.wantTold("web started content-changed", "web skipped pods-newer")
+			if got := s.podAnnotation("web", events.AnnotationCause); got != "secret/db (password)" {
+				s.Errorf("the cause is %q", got)
+			}
+			record := s.annotation("web", annotationRecord)
+			for _, source := range []string{"secret/db", "configmap/app"} {
+				if version := s.of(source).published.ResourceVersion; !strings.Contains(record, "@"+version+"/") {
+					s.Errorf("the record is %s, want it with version %s of %s", record, version, source)
+				}
+			}
+		})
+	}
 }

@@ -158,54 +158,6 @@ func TestKubernetesEventsAreWrittenNoFasterThanAllowed(t *testing.T) {
 	})
 }
 
-func TestKubernetesEventsWaitWhileFurtherOnesComeButNotForever(t *testing.T) {
-	const every = noticePause / 2
-	play(t, func(s *scene) {
-		s.workload("web")
-		s.begin()
-		told := 0
-		for began := s.elapsed(); s.elapsed()-began < noticePatience; s.pass(every) {
-			s.annoy("web", 1)
-			told++
-			if got := s.tries(); got != 1 {
-				s.Fatalf("after %s %d are written among those that come, want only the one that came after a pause", s.elapsed()-began, got)
-			}
-		}
-		s.pass(every)
-		if got := s.tries(); got == 1 {
-			s.Errorf("after %s the second is not written", noticePatience)
-		}
-		s.pass(noticePause + time.Duration(told)*time.Second/noticeRate)
-		if got := s.tries(); got != told {
-			s.Errorf("once no more come, %d are written, want all %d", got, told)
-		}
-	})
-}
-
-func TestWarningsGoBeforeWhatElseThereIsToTell(t *testing.T) {
-	const many = 60
-	play(t, func(s *scene) {
-		s.options.MaxRollouts = 0
-		for i := range many {
-			s.workload("web-"+strconv.Itoa(i), auto, reads("secret/db"))
-		}
-		s.begin("secret/db")
-		s.set("secret/db", "password", "two")
-		s.pass(s.options.Settle + time.Second)
-		before := s.tries()
-		s.annoy("web-0", 1)
-		s.pass(time.Minute)
-		written := s.kubernetesEvents()
-		if len(written) != 2*many+1 {
-			s.Errorf("%d are written, want that each of %d was rolled, and is complete, and the warning", len(written), many)
-		}
-		warning := slices.IndexFunc(written, func(event *corev1.Event) bool { return event.Type == corev1.EventTypeWarning })
-		if warning < before || warning > before+1 { // One may have waited for its turn already.
-			s.Errorf("the warning is number %d, where %d were written before it came", warning, before)
-		}
-	})
-}
-
 func TestWhatFindsNoPlaceIsDroppedAndCounted(t *testing.T) {
 	play(t, func(s *scene) {
 		seen := s.instrument()
@@ -218,22 +170,6 @@ func TestWhatFindsNoPlaceIsDroppedAndCounted(t *testing.T) {
 		s.pass((noticeQueue + noticeRate) * time.Second / noticeRate)
 		if got := s.tries(); got != 2+noticeQueue {
 			s.Errorf("%d are written, want %d", got, 2+noticeQueue)
-		}
-	})
-}
-
-func TestWhatCannotBeToldAtOnceIsDroppedWhenTheActuatorEnds(t *testing.T) {
-	play(t, func(s *scene) {
-		seen := s.instrument()
-		s.workload("web")
-		actuator := s.begin()
-		s.annoy("web", noticeBurst+3)
-		actuator.stop()
-		if got := s.tries(); got != noticeBurst {
-			s.Errorf("%d are written, want %d", got, noticeBurst)
-		}
-		if got, _ := seen.measurements().value("keyturn.kubernetes.events.dropped", "", ""); got != 3 {
-			s.Errorf("%d are dropped, want 3", got)
 		}
 	})
 }

@@ -12,10 +12,10 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/health"
 )
 
 // startAs starts an actuator that has this name in the Lease.
@@ -23,28 +23,6 @@ func startAs(s *scene, identity string) *running {
 	s.Helper()
 	s.options.LeaderElect, s.options.Identity = true, identity
 	return s.start()
-}
-
-func TestAnActuatorThatNeverLeadsEndsWhenItIsTold(t *testing.T) {
-	play(t, func(s *scene) {
-		led := false
-		startAs(s, "one")
-		s.pass(time.Second)
-		s.options.WhileLeading = func(context.Context, *events.Bus) { led = true }
-		standby := startAs(s, "two")
-		s.pass(time.Minute)
-		told := s.elapsed()
-		standby.stop()
-		if took := s.elapsed() - told; took > 3*time.Second {
-			s.Errorf("it ends after %s", took)
-		}
-		if led {
-			s.Error("it has led")
-		}
-		if got := s.holder(); got != "one" {
-			s.Errorf("the Lease is held by %q, want it as it was", got)
-		}
-	})
 }
 
 func TestAnActuatorLeadsOnlyWhileItIsFit(t *testing.T) {
@@ -88,46 +66,6 @@ func TestAnActuatorLeadsOnlyWhileItIsFit(t *testing.T) {
 		want("one is fit again", false, true, "two")
 		cutOff[0].Store(false)
 		want("both are", false, true, "two")
-	})
-}
-
-func TestAnActuatorLeadsOnceItKnowsWhenAnotherLedLast(t *testing.T) {
-	play(t, func(s *scene) {
-		var fails atomic.Bool
-		fails.Store(true)
-		s.options.LeaderElect, s.options.Identity = true, "one"
-		s.startAfter(func(client *fake.Clientset) {
-			client.PrependReactor("get", "leases", func(k8stesting.Action) (bool, runtime.Object, error) {
-				return fails.Load(), nil, apierrors.NewServerTimeout(coordinationv1.Resource("leases"), "get", 1)
-			})
-		})
-		s.pass(time.Minute)
-		if got := s.logged("lease not readable; reading it again"); got < 3 || got > 10 {
-			s.Errorf("it has asked %d times within a minute", got)
-		}
-		fails.Store(false)
-		s.pass(time.Minute)
-		if got := s.holder(); got != "one" {
-			s.Errorf("the Lease is held by %q", got)
-		}
-	})
-}
-
-func TestADryRunLeadsBesideTheActuatorThatRolls(t *testing.T) {
-	play(t, func(s *scene) {
-		s.workload("web", auto, reads("secret/db"))
-		s.observe("secret/db")
-		startAs(s, "one")
-		s.pass(time.Minute)
-		s.options.DryRun = true
-		startAs(s, "two")
-		s.pass(time.Minute)
-		if got, dry := s.holder(), s.holderOf("keyturn-actuator-dry-run"); got != "one" || dry != "two" {
-			s.Errorf("the Leases are held by %q and %q", got, dry)
-		}
-		s.set("secret/db", "password", "two")
-		s.pass(time.Minute)
-		s.wantRolls("web")
 	})
 }
 
@@ -233,5 +171,38 @@ func TestWhatRunsWhileLeadingEndsBeforeAnotherCanLead(t *testing.T) {
 		if got := s.holder(); got != "two" {
 			s.Errorf("after that, the Lease is held by %q, want the other one", got)
 		}
+	})
+}
+
+func TestTheProbeSeesTheLoopHang(t *testing.T) {
+	play(t, func(s *scene) {
+		var hangs atomic.Bool
+		goesOn := make(chan struct{})
+		s.options.Now = func() time.Time {
+			if hangs.Load() {
+				<-goesOn
+			}
+			return time.Now()
+		}
+		s.options.Progress = health.NewProgress(time.Now, time.Minute)
+		s.workload("web", auto, reads("secret/db"))
+		s.observe("secret/db")
+		s.startFor(10 * time.Minute)
+		if err := s.options.Progress.Check(); err != nil {
+			s.Errorf("it waits for work, and the probe says %v", err)
+		}
+		hangs.Store(true)
+		s.set("secret/db", "password", "two")
+		s.pass(2 * time.Minute)
+		if s.options.Progress.Check() == nil {
+			s.Error("it hangs, and the probe does not say so")
+		}
+		hangs.Store(false)
+		close(goesOn)
+		s.pass(time.Minute)
+		if err := s.options.Progress.Check(); err != nil {
+			s.Errorf("it waits for work again, and the probe says %v", err)
+		}
+		s.wantRolls("web")
 	})
 }

@@ -3,12 +3,17 @@
 package actuate_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -128,23 +133,6 @@ func each(names []string, becomes string) []string {
 	return all
 }
 
-// Everything that people have chosen is on the workload, or told by the clock.
-func TestLedgerAWorkloadWaitsForItsIntervalOnceOverALeader(t *testing.T) {
-	play(t, func(s *scene) {
-		s.workload("web", auto, annotated(workload.AnnotationMinInterval, "30m"), reads("secret/db"))
-		s.atRest("secret/db")
-		s.set("secret/db", "password", "two")
-		s.pass(time.Minute)
-		s.set("secret/db", "password", "three")
-		s.rest()
-		s.restartFor(15 * time.Minute)
-		s.wantRolls()
-		s.wantTold()
-		s.pass(10 * time.Minute)
-		s.wantEnds(rolled("web"))
-	})
-}
-
 func TestLedgerTwelveRotationsTwoSecondsApartRollAFewTimes(t *testing.T) {
 	var secrets []string
 	for _, month := range []string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"} {
@@ -162,5 +150,125 @@ func TestLedgerTwelveRotationsTwoSecondsApartRollAFewTimes(t *testing.T) {
 			s.wantRecord("web", name)
 		}
 		s.wantEnds(rolledTimes(5))
+	})
+}
+
+// A patch tests that nobody has rolled the workload meanwhile.
+func TestLedgerTwoActuatorsThatBothLeadRollAWorkloadOnce(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("web", auto, reads("secret/db"))
+		s.observe("secret/db")
+		s.start()
+		s.start()
+		s.rest()
+		s.set("secret/db", "password", "two")
+		s.pass(11 * time.Minute)
+		s.wantEnds(rolled("web"))
+	})
+}
+
+// An outcome is of what a leader has seen happen.
+func TestLedgerWhatIsSkippedIsToldOnce(t *testing.T) {
+	skipping := func(happens func(*scene)) func(*scene) {
+		return func(s *scene) {
+			s.workload("web", auto, reads("secret/db#password"))
+			s.atRest("secret/db")
+			happens(s)
+			s.pass(11 * time.Minute)
+		}
+	}
+	testFixtures(t, []fixture{
+		{
+			name: "and not by the next leader",
+			play: skipping(func(s *scene) {
+				s.set("secret/db", "user", "two")
+				s.rest()
+				s.restart()
+			}),
+			want: ends{quiet: true},
+		},
+		{
+			name: "and not at all if it happens while nobody leads",
+			play: skipping(func(s *scene) {
+				for _, leader := range s.running {
+					leader.stop()
+				}
+				s.set("secret/db", "user", "two")
+				s.restart()
+			}),
+		},
+		{
+			name: "and not again if the watcher publishes it again",
+			play: skipping(func(s *scene) {
+				s.set("secret/db", "user", "two")
+				s.rest()
+				s.loseEvents("secret/db")
+				s.again("secret/db")
+			}),
+		},
+	})
+}
+
+func TestLedgerTheTraceOfAChangeOutlivesTheLeaderThatHeldIt(t *testing.T) {
+	play(t, func(s *scene) {
+		const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+		holding(func(s *scene) {
+			s.set("secret/db", "password", "three", func(change *events.Change) { change.Trace.Parent = parent })
+			s.pass(time.Minute)
+			s.restartFor(time.Minute)
+		})(s)
+		s.wantRolls("web")
+		if got := s.podAnnotation("web", events.AnnotationTraceparent); got != parent {
+			s.Errorf("the pod template says %q, want the trace %s", got, parent)
+		}
+	})
+}
+
+// forbidden is how an API server refuses a patch for good, for what an admission plugin says.
+func forbidden(why string) error {
+	return apierrors.NewForbidden(appsv1.Resource("deployments"), "web", errors.New(why))
+}
+
+func TestLedgerARefusalIsTold(t *testing.T) {
+	refused := func(s *scene) {
+		s.workload("web", auto, reads("secret/db"))
+		s.atRest("secret/db")
+		s.refuse("web", forbidden("it is Friday"))
+		s.set("secret/db", "password", "two")
+	}
+	testFixtures(t, []fixture{
+		{
+			name: "and not again by a leader that begins after that",
+			play: func(s *scene) { refused(s); s.rest(); s.restart(); s.pass(time.Hour) },
+		},
+		{
+			name: "by the next leader, if it was not before",
+			play: func(s *scene) { refused(s); s.pass(10 * time.Second); s.restart(); s.pass(time.Hour) },
+			want: ends{told: "web failed patch-denied"},
+		},
+		{
+			name: "of each content",
+			play: func(s *scene) {
+				refused(s)
+				s.rest()
+				s.set("secret/db", "password", "three")
+				s.pass(time.Hour)
+			},
+			want: ends{told: "web failed patch-denied"},
+		},
+		{
+			name: "and then holds up no higher wave",
+			play: func(s *scene) {
+				s.workload("api", auto, annotated("keyturn.dev/wave", "1"), reads("secret/db"))
+				refused(s)
+				s.pass(20 * time.Second)
+				s.wantRolls()
+				s.pass(11 * time.Minute)
+			},
+			want: ends{
+				rolls: "api",
+				told:  "api held lower-wave; api started content-changed; api completed rolled-out; web failed patch-denied",
+			},
+		},
 	})
 }

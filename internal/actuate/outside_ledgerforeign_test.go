@@ -31,18 +31,10 @@ func TestLedgerAPersonUndoesARoll(t *testing.T) {
 		s.pass(11 * time.Minute)
 		s.restartFor(time.Hour)
 	}
-	whole, password := reads("secret/db"), reads("secret/db#password")
+	whole := reads("secret/db")
 	testFixtures(t, []fixture{
 		{name: "and neither this leader nor the next one rolls it again", play: undoing("web", whole, nextLeader)},
 		{name: "of a StatefulSet, whose annotations stay, and nobody rolls it again", play: undoing("statefulset/db", whole, nextLeader)},
-		{
-			name: "and the next change rolls it", play: undoing("web", whole, func(s *scene) { s.set("secret/db", "password", "three") }),
-			want: rolled("web"),
-		},
-		{
-			name: "and a change back rolls it, because its pods were started with the other content",
-			play: undoing("web", whole, func(s *scene) { s.set("secret/db", "password", "one") }), want: rolled("web"),
-		},
 		{
 			name: "and a change back rolls it with the next leader, too",
 			play: undoing("web", whole, func(s *scene) {
@@ -50,17 +42,6 @@ func TestLedgerAPersonUndoesARoll(t *testing.T) {
 				s.set("secret/db", "password", "one")
 			}),
 			want: rolled("web"),
-		},
-		{
-			name: "and a change of what it does not read does not roll it",
-			play: undoing("web", password, func(s *scene) { s.set("secret/db", "user", "two") }), want: ends{told: "web skipped keys-not-consumed"},
-		},
-		{
-			name: "and the next leader does not roll it again when another workload still waits for the same change",
-			play: func(s *scene) {
-				s.workload("api", auto, onHold, reads("secret/db"))
-				undoing("web", whole, func(s *scene) { s.restart() })(s)
-			},
 		},
 		{
 			name: "that is in progress, and nothing rolls it again",
@@ -141,7 +122,6 @@ func TestLedgerOthersBringBackARecord(t *testing.T) {
 	}
 	skipped := ends{told: "web skipped keys-not-consumed"}
 	testFixtures(t, []fixture{
-		{name: "with a manifest that is applied, and a change of what it does not read rolls nothing", play: bringing(apply, notRead), want: skipped},
 		{
 			name: "with a manifest that is applied again and again, and nothing rolls",
 			play: func(s *scene) {
@@ -153,123 +133,129 @@ func TestLedgerOthersBringBackARecord(t *testing.T) {
 				}, func(s *scene) { s.restart() })(s)
 			},
 		},
-		{name: "with a manifest that is replaced, and a change back rolls it", play: bringing(replace, back), want: rolled("web")},
 		{
 			name: "with a manifest that is replaced, and a change back rolls it with the next leader", play: bringing(replace, next(back)),
 			want: rolled("web"),
 		},
 		{name: "from a backup, and a change of what it does not read rolls nothing", play: bringing(restore, notRead), want: skipped},
-		{name: "from a backup, and a change back rolls it with the next leader", play: bringing(restore, next(back)), want: rolled("web")},
+	})
+}
+
+// What waits may be no difference between a content and a record.
+func TestLedgerWhatIsNoChangeOfContentWaitsOnTheWorkload(t *testing.T) {
+	testFixtures(t, []fixture{
 		{
-			name: "with the manifest of another workload, and the next leader knows what its pods have",
+			name: "a deletion that a workload on hold waits for counts once the source is back, because pods that started meanwhile lack it",
 			play: func(s *scene) {
-				bringing(func(s *scene, _ string) {
-					s.workload("api", auto, reads("secret/db#password"), annotated(annotationRecord, s.annotation("web", annotationRecord)))
-				}, func(s *scene) { s.restart() })(s)
+				s.options.RollOnDelete = true
+				s.workload("web", auto, onHold, reads("configmap/app?"))
+				s.atRest("configmap/app")
+				s.erase("configmap/app")
+				s.pass(time.Minute)
+				s.appear("configmap/app")
+				s.rest()
+				s.restartFor(time.Minute)
+				s.soFar()
+				s.edit("web", letGo)
+				s.pass(11 * time.Minute)
 			},
-			want: ends{quiet: true},
+			want: ends{rolls: "web", told: "web started appeared; web completed rolled-out"},
+		},
+		{
+			name: "an appearance that a workload on hold waits for outlives the leader",
+			play: func(s *scene) {
+				s.workload("web", auto, onHold, reads("configmap/app?"))
+				s.startFor(time.Minute)
+				s.appear("configmap/app")
+				s.rest()
+				s.restartFor(time.Minute)
+				s.soFar()
+				s.edit("web", letGo)
+				s.pass(time.Minute)
+			},
+			want: ends{rolls: "web", told: "web started appeared; web completed rolled-out"},
 		},
 	})
 }
 
-// An operator removes what it does not know.
-func TestLedgerAnOperatorRevertsARoll(t *testing.T) {
-	reverting := func(happens func(*scene)) func(*scene) {
-		return func(s *scene) {
-			s.workload("web", auto, reads("secret/db"))
-			s.atRest("secret/db")
-			happens(s)
-			s.pass(4 * time.Minute)
-		}
-	}
-	revert := func(s *scene) { s.writeAs("operator", "web", withoutOurMarks) }
-	stall := func(s *scene) {
-		s.stall("web")
+// holding is a play: a workload on hold waits for a change. Then something happens, and the hold ends.
+func holding(happens func(*scene)) func(*scene) {
+	return func(s *scene) {
+		s.workload("web", auto, onHold, reads("secret/db"))
+		s.atRest("secret/db")
 		s.set("secret/db", "password", "two")
 		s.pass(time.Minute)
+		happens(s)
 		s.soFar()
+		s.edit("web", letGo)
+		s.pass(time.Minute)
 	}
-	again := ends{rolls: "web", told: "web failed reverted; web started content-changed"}
+}
+
+// Somebody removes the record of a workload that waits.
+func TestLedgerAToolDropsTheRecordOfAWorkloadThatWaits(t *testing.T) {
+	drop := func(s *scene) { s.writeAs("kubectl-replace", "web", withoutOurs) }
 	testFixtures(t, []fixture{
+		{name: "it still waits", play: holding(func(s *scene) { drop(s); s.pass(time.Hour) }), want: rolled("web")},
 		{
-			name: "that is complete, and nothing rolls it again",
-			play: reverting(func(s *scene) {
+			name: "it still waits with the next leader if the tool does so every few minutes",
+			play: holding(func(s *scene) {
+				for range 20 {
+					drop(s)
+					s.pass(3 * time.Minute)
+				}
+				s.restartFor(3 * time.Minute)
+			}),
+			want: rolled("web"),
+		},
+		{
+			name: "a workload that does not wait is recorded again, and rolls for nothing",
+			play: func(s *scene) {
+				s.beginWeb()
 				s.set("secret/db", "password", "two")
 				s.rest()
-				revert(s)
-				s.pass(11 * time.Minute)
+				for range 5 {
+					drop(s)
+					s.pass(3 * time.Minute)
+				}
 				s.restartFor(11 * time.Minute)
-			}),
-		},
-		{
-			name: "that is in progress under the next leader, and it is rolled again",
-			play: reverting(func(s *scene) { stall(s); s.restart(); s.pass(time.Minute); revert(s) }),
-			want: again,
-		},
-		{
-			name: "that is in progress while nobody leads, and it is rolled again",
-			play: reverting(func(s *scene) {
-				stall(s)
-				s.running[0].stop()
-				revert(s)
-				s.pass(time.Minute)
-				s.restart()
-			}),
-			want: again,
-		},
-		{
-			name: "that is in progress, with the record and the count, and the next leader repeats nothing",
-			play: func(s *scene) {
-				s.options.LeaderElect = true
-				reverting(func(s *scene) {
-					stall(s)
-					s.writeAs("operator", "web", wiped)
-					s.pass(2 * time.Second)
-					s.running[0].stop()
-					s.writeAs("operator", "web", wiped)
-					s.restartFor(11 * time.Minute)
-				})(s)
 			},
-			want: ends{told: "web failed reverted"},
 		},
 	})
 }
 
-// A tool writes what it has, or what it had.
-func TestLedgerAToolWritesAWorkload(t *testing.T) {
-	recorded := func(happens func(s *scene, record string)) func(*scene) {
-		return func(s *scene) {
-			s.workload("web", auto, reads("secret/db#password"))
-			s.begin("secret/db")
-			record := s.annotation("web", annotationRecord)
-			s.set("secret/db", "password", "two")
-			s.rest()
-			happens(s, record)
-			s.pass(11 * time.Minute)
-		}
-	}
+// A content comes and goes while a workload waits, and pods that start in between have it.
+func TestLedgerAContentThatCameAndWentRollsWithTheNextLeader(t *testing.T) {
+	play(t, func(s *scene) {
+		holding(func(s *scene) {
+			s.set("secret/db", "password", "one")
+			s.pass(time.Minute)
+			s.restartFor(time.Minute)
+		})(s)
+		s.wantEnds(ends{rolls: "web", told: "web started changed-meanwhile; web completed rolled-out"})
+	})
+}
+
+// What changed while a source was ignored is to be forgotten.
+func TestLedgerAnIgnoredSourceChanges(t *testing.T) {
 	testFixtures(t, []fixture{
 		{
-			name: "without what is not in its manifest while it rolls, and it is rolled again",
+			name: "nothing rolls for that once a person puts it on hold and ends that",
 			play: func(s *scene) {
-				s.rolling()
-				s.soFar()
-				s.writeAs("kubectl-replace", "web", withoutOurs)
-				s.pass(10 * time.Second)
-				s.finish("web")
+				s.beginWeb()
+				s.mark("secret/db", asIgnored)
+				s.set("secret/db", "password", "two", asIgnored)
+				s.rest()
+				s.mark("secret/db", sourceHeld("moving"))
+				s.pass(time.Minute)
+				s.mark("secret/db")
 				s.pass(11 * time.Minute)
 			},
-			want: ends{rolls: "web", told: "web failed reverted; web started content-changed; web completed rolled-out"},
+			want: ends{told: "web skipped keys-not-consumed; web skipped keys-not-consumed"},
 		},
 		{
-			name: "anew from a backup with its record of that time, and it is not rolled",
-			play: recorded(func(s *scene, record string) {
-				s.delete("web")
-				s.pass(time.Minute)
-				s.workload("web", auto, annotated(annotationRecord, record), reads("secret/db#password"))
-				s.pass(11 * time.Minute)
-				s.restart()
-			}),
+			name: "what a workload waits for is forgotten with the next leader, too",
+			play: holding(func(s *scene) { s.mark("secret/db", asIgnored); s.pass(time.Minute); s.restart(); s.pass(time.Minute) }),
 		},
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/keyturn/keyturn/internal/actuate"
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 // makeCrowd makes so many workloads of a namespace that all read the Secret crowd there, and returns their names.
@@ -102,48 +103,22 @@ func TestNoMoreRolloutsAreInProgressThanAllowed(t *testing.T) {
 
 // Of the two places, one is taken by a rollout in progress, and the other one by a patch that the API server takes its time to answer.
 func TestAPatchThatIsUnderWayTakesAPlace(t *testing.T) {
-	tests := []struct {
-		name   string
-		canary bool
-		// before happens to the workload before it is being patched.
-		before func(*scene)
-	}{
-		{name: "of one that was not rolled before", before: func(*scene) {}},
-		{name: "also of one whose rollout waits for a person, as several may", before: func(s *scene) {
-			s.stall("patched")
-			s.settled("secret/patched", "password", "two")
-			s.wantRolls("patched")
-			s.pauseRollout("patched")
-		}},
-		{name: "also of one whose pods have to stay ready", canary: true, before: func(s *scene) {
-			s.settled("secret/patched", "password", "two")
-			s.wantRolls("patched")
-		}},
-	}
-	for _, tt := range tests {
-		playOf(t, tt.name, func(s *scene) {
-			s.options.MaxRollouts, s.options.Namespaces, s.options.RolloutTimeout = 2, []string{namespace}, 24*time.Hour
-			s.workload("web", auto, reads("secret/db"))
-			s.workload("patched", auto, reads("secret/patched"))
-			if tt.canary {
-				s.options.Canary = true
-				s.workload("second", auto, reads("secret/patched")) // It waits for the pods of the other one to stay ready.
-			}
-			others := makeCrowd(s, namespace, 1)
-			s.begin("secret/db", "secret/patched")
-			s.stall(others[0])
-			s.settled("shop/secret/crowd", "password", "two")
-			s.wantRolls(others...)
-			tt.before(s)
-			s.pass(time.Second) // The next roll of a workload comes two seconds after the last.
-			s.patchesTake("patched", 10*time.Second)
-			s.settled("secret/patched", "password", "three")
-			s.settled("secret/db", "password", "two")
-			s.pass(6 * time.Second) // Outcomes wait for patches, but not for longer.
-			s.wantRolls()
-			s.wantLast("web", "held limit-reached", "")
-		})
-	}
+	play(t, func(s *scene) {
+		s.options.MaxRollouts, s.options.Namespaces, s.options.RolloutTimeout = 2, []string{namespace}, 24*time.Hour
+		s.workload("web", auto, reads("secret/db"))
+		s.workload("patched", auto, reads("secret/patched"))
+		others := makeCrowd(s, namespace, 1)
+		s.begin("secret/db", "secret/patched")
+		s.stall(others[0])
+		s.settled("shop/secret/crowd", "password", "two")
+		s.wantRolls(others...)
+		s.patchesTake("patched", 10*time.Second)
+		s.settled("secret/patched", "password", "three")
+		s.settled("secret/db", "password", "two")
+		s.pass(6 * time.Second) // Outcomes wait for patches, but not for longer.
+		s.wantRolls()
+		s.wantLast("web", "held limit-reached", "")
+	})
 }
 
 func TestANamespaceHasItsShareOfTheLimit(t *testing.T) {
@@ -210,22 +185,27 @@ func TestAWorkloadThatIsBeingRolledHasItsSlotAlready(t *testing.T) {
 	}
 }
 
-// Its pods are restarted in a hundred years.
-func TestARolloutThatRestartsPodsLaterTakesNoPlace(t *testing.T) {
+// It changes every twenty seconds for three hours, with a new leader every five minutes, which knows what is on the workload.
+func TestASourceThatChangesWithoutEndRollsAWorkloadNoMoreThanTheLimit(t *testing.T) {
+	const every, most, hours = 20 * time.Second, 10, 3
 	play(t, func(s *scene) {
-		s.options.MaxRollouts, s.options.Namespaces = 1, []string{namespace}
-		change := argoPeer(s, map[string]any{"phase": "Healthy", "observedGeneration": "1"}, true)
-		s.workload("web", auto, reads("secret/other"))
-		s.begin("secret/db", "secret/other")
-		s.set("secret/db", "password", "two")
-		s.pass(time.Minute) // The restart has begun.
-		s.wantTold("rollout/peer started content-changed")
-		s.set("secret/other", "password", "two")
-		s.pass(time.Minute)
-		s.wantRolls()
-		s.wantTold("web held limit-reached")
-		change(restartAt(midnight.AddDate(100, 0, 0)))
-		s.pass(10 * time.Second)
+		s.options.MaxRollsPerHour = most
+		s.beginWeb()
+		for i := range int(hours * time.Hour / every) {
+			if i%15 == 0 {
+				s.restart()
+			}
+			s.set("secret/db", "password", strconv.Itoa(i))
+			s.pass(every)
+		}
+		if got := len(s.whoRolled()); got != hours*most {
+			s.Errorf("it is rolled %d times in %d hours, want %d in each", got, hours, most)
+		}
+		if !slices.ContainsFunc(s.outcomesOf("web"), func(o events.Outcome) bool { return o.Reason == "rolled-too-often" }) {
+			s.Error("nobody is told")
+		}
+		s.pass(time.Hour)
 		s.wantRolls("web")
+		s.wantRolledForLast("web", "secret/db")
 	})
 }

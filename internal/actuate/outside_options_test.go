@@ -4,7 +4,6 @@ package actuate_test
 
 import (
 	"log/slog"
-	"strings"
 	"testing"
 	"time"
 
@@ -41,8 +40,6 @@ func TestOptionsValidate(t *testing.T) {
 		want   string // empty if the options are valid
 	}{
 		{"the defaults, with a cluster, are valid", func(*actuate.Options) {}, ""},
-		{"no time to settle is valid", func(o *actuate.Options) { o.Settle, o.SettleMax = 0, 0 }, ""},
-		{"no limit of rollouts is valid", func(o *actuate.Options) { o.MaxRollouts = 0 }, ""},
 		{"no lease is valid where nobody is elected", func(o *actuate.Options) { o.LeaderElect, o.LeaseNamespace = false, "" }, ""},
 		{
 			"a cluster is a DNS label", func(o *actuate.Options) { o.Cluster = "Prod" },
@@ -57,14 +54,11 @@ func TestOptionsValidate(t *testing.T) {
 			"and is another cluster", func(o *actuate.Options) { o.StoresFrom = []string{o.Cluster} },
 			`--stores-from: "demo" is this cluster, want others`,
 		},
-		{"the time to settle is not negative", func(o *actuate.Options) { o.Settle = -time.Second }, "--settle: -1s, want 0 or more"},
-		{"nobody waits less than that", func(o *actuate.Options) { o.Settle = time.Minute }, "--settle-max: 10s, want --settle (1m0s) or more"},
-		{"the limit of rollouts is not negative", func(o *actuate.Options) { o.MaxRollouts = -1 }, "--max-rollouts: -1, want 0 (no limit) or more"},
 		{
-			"nor is that of a namespace", func(o *actuate.Options) { o.MaxRolloutsPerNamespace = -1 },
+			"the limit of rollouts of a namespace is not negative", func(o *actuate.Options) { o.MaxRolloutsPerNamespace = -1 },
 			"--max-rollouts-per-namespace: -1, want 0 (no limit of its own) or more",
 		},
-		{"nor is a limit of rolls", func(o *actuate.Options) { o.MaxRollsPerHour = -1 }, "--max-rolls-per-hour: -1, want 0 (no limit) or more"},
+		{"a limit of rolls is not negative", func(o *actuate.Options) { o.MaxRollsPerHour = -1 }, "--max-rolls-per-hour: -1, want 0 (no limit) or more"},
 		{"a bake is not negative", func(o *actuate.Options) { o.Bake = -1 }, "--bake: -1ns, want 0 (as soon as the pods are ready) to 24h"},
 		{
 			"nor longer than a day", func(o *actuate.Options) { o.Bake = workload.MaxBake + 1 },
@@ -79,14 +73,6 @@ func TestOptionsValidate(t *testing.T) {
 			"a window opens on some day", func(o *actuate.Options) { o.Window = "0 0 30 2 * for 1h" },
 			`--window: "0 0 30 2 * for 1h": it never opens: there is no such day`,
 		},
-		{
-			"and in some zone", func(o *actuate.Options) { o.Window = "0 1 * * * for 1h Europe/Atlantis" },
-			`--window: "0 1 * * * for 1h Europe/Atlantis": "Europe/Atlantis" is not the IANA name of a zone such as Europe/Berlin`,
-		},
-		{
-			"creations roll in a known way", func(o *actuate.Options) { o.RollOnCreate = "sometimes" },
-			`--roll-on-create: "sometimes", want one of ["auto" "always" "never"]`,
-		},
 		{"a kind is ignored by its plural", func(o *actuate.Options) { o.IgnoreWorkloadKinds = []string{"cronjobs"} }, ""},
 		{
 			"what is ignored is a kind", func(o *actuate.Options) { o.IgnoreWorkloadKinds = []string{"pods"} },
@@ -96,8 +82,6 @@ func TestOptionsValidate(t *testing.T) {
 			"namespaces are named or ignored", func(o *actuate.Options) { o.Namespaces, o.IgnoreNamespaces = []string{"shop"}, []string{"dev"} },
 			`--ignore-namespaces: "dev", want none with --namespaces`,
 		},
-		{"a rollout takes some time", func(o *actuate.Options) { o.RolloutTimeout = 0 }, "--rollout-timeout: 0s, want more than 0"},
-		{"somebody must patch", func(o *actuate.Options) { o.PatchWorkers = 0 }, "--patch-workers: 0, want 1 or more"},
 		{
 			"the keys of Reloader's annotations are checked", func(o *actuate.Options) { o.ReloaderAnnotations = map[string]string{"auto-annotation": "a b"} },
 			`--reloader-annotations: auto-annotation: "a b", want the key of an annotation, such as example.org/reload`,
@@ -174,26 +158,4 @@ func TestOptionsFlagsSetTheirFields(t *testing.T) {
 	if diff := flagged(options, want); diff != "" {
 		t.Errorf("options (-want +got):\n%s", diff)
 	}
-}
-
-func TestNewMakesAnIdentityThatNoOtherHas(t *testing.T) {
-	play(t, func(s *scene) {
-		s.options.LeaderElect = true
-		// leads returns who holds the Lease while an actuator leads.
-		leads := func() string {
-			r := s.start()
-			s.pass(time.Minute)
-			holder := s.holder()
-			r.stop()
-			return holder
-		}
-		first, second := leads(), leads()
-		if first == second || !strings.Contains(first, "_") || !strings.Contains(second, "_") {
-			s.Errorf("the leaders are %q and %q, want two names", first, second)
-		}
-		s.options.Identity = "pod-1"
-		if third := leads(); third != "pod-1" {
-			s.Errorf("the leader is %q, want the name that was given", third)
-		}
-	})
 }

@@ -3,55 +3,19 @@
 package actuate_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/keyturn/keyturn/internal/workload"
 )
-
-// A leader that begins looks at all workloads in no order.
-func TestWavesKeepTheirOrderWhoeverIsLookedAtFirst(t *testing.T) {
-	const many, perWave = 12, 4
-	play(t, func(s *scene) {
-		waveOf := make(map[string]int)
-		for i := range many {
-			name := fmt.Sprintf("web-%02d", i)
-			waveOf[name] = i / perWave
-			s.workload(name, auto, inWave(waveOf[name]), reads("secret/db"))
-		}
-		s.begin("secret/db").stop()
-		s.set("secret/db", "password", "two")
-		s.startFor(time.Minute)
-		var waves []int
-		for _, name := range s.whoRolled() {
-			waves = append(waves, waveOf[name])
-		}
-		if len(waves) != many || !slices.IsSorted(waves) {
-			s.Errorf("rolled are workloads of the waves %v, want %d in their order", waves, many)
-		}
-	})
-}
-
-// By its name, a would go first.
-func TestAWorkloadThatFailsBeforeItsRollIsNeverTheCanary(t *testing.T) {
-	trial(t, func(s *scene) {
-		for _, name := range []string{"a", "b", "c"} {
-			s.workload(name, auto, reads("secret/db"))
-		}
-		s.begin("secret/db")
-		s.stall("a", "b")
-		s.fail("a")
-		s.rotate("two", "a", "b") // The change may be the repair of a.
-		s.wantAmongTold("c held canary-first")
-		s.fail("a")
-		s.pass(time.Minute)
-		s.wantRolls()
-		s.finish("b")
-		s.pass(bakeTime + bakeCheck)
-		s.wantRolls("c")
-	})
-}
 
 func TestTheCanaryIsOneWhosePodsAreReady(t *testing.T) {
 	trial(t, func(s *scene) {
@@ -62,40 +26,6 @@ func TestTheCanaryIsOneWhosePodsAreReady(t *testing.T) {
 		s.wantAmongTold("a held canary-first")
 		s.pass(bakeTime + bakeCheck)
 		s.wantRolls("a")
-	})
-}
-
-// What comes while its canary is rolled out may be what the pods lack, and one is enough to try it.
-func TestASourceThatChangesDuringTheRolloutOfItsCanaryRollsThatAgain(t *testing.T) {
-	trial(t, func(s *scene) {
-		s.readers("secret/db", "a", "b")
-		s.begin("secret/db")
-		s.stall("a")
-		for _, password := range []string{"two", "three"} {
-			s.rotate(password, "a")
-			s.pass(10 * time.Second)
-		}
-		s.finish("a")
-		s.pass(bakeTime + bakeCheck)
-		s.wantRolls("b")
-	})
-}
-
-// Both have failed for a change of their own, and get the repair at the same time.
-func TestWhoHasFailedWaitsForNobodyElse(t *testing.T) {
-	play(t, func(s *scene) {
-		s.workload("a", auto, reads("secret/db", "configmap/app"))
-		s.workload("b", auto, inWave(1), reads("secret/cache", "configmap/app"))
-		s.begin("secret/db", "secret/cache", "configmap/app")
-		s.stall("a", "b")
-		s.set("secret/db", "password", "two")
-		s.settled("secret/cache", "password", "two")
-		s.wantRolls("a", "b")
-		s.fail("a")
-		s.fail("b")
-		s.pass(10 * time.Second)
-		s.settled("configmap/app", "password", "two")
-		s.wantRolls("a", "b")
 	})
 }
 
@@ -155,24 +85,201 @@ func TestOneGoesFirstWithADeletion(t *testing.T) {
 	})
 }
 
-// The peer cannot start without the source, so it is not rolled, and does not recover.
-func TestADeletionWaitsForNobodyWhoHasFailedWithWhatIsGone(t *testing.T) {
+// failedFirst has a workload fail that is rolled for a change before three others of a higher wave, which are looked at in their order.
+func failedFirst(s *scene) {
+	s.Helper()
+	s.workload("failed", auto, inWave(-1), reads("secret/db"))
+	others := []string{"first", "second", "third"}
+	for _, name := range others {
+		s.workload(name, auto, reads("secret/db", "secret/"+name))
+	}
+	s.begin("secret/db", "secret/first", "secret/second", "secret/third")
+	s.stall(append(others, "failed")...)
+	s.lineUp(others...)
+	s.rotate("two", "failed")
+	s.fail("failed")
+	s.pass(10 * time.Second)
+	s.wantRolls()
+	s.wantAmongTold("failed failed deadline-exceeded", "first held peer-failed", "second held peer-failed", "third held peer-failed")
+}
+
+// The patch of the one that goes first after a repair fails for as long as a webhook is down.
+func TestACanaryThatCannotBePatchedLetsAnotherOfItsWaveGoFirst(t *testing.T) {
 	play(t, func(s *scene) {
-		s.options.RollOnDelete = true
-		s.workload("peer", auto, reads("secret/db"))
-		s.workload("web", auto, onHold, reads("secret/db?"))
-		s.begin("secret/db")
-		s.stall("peer")
-		s.set("secret/db", "password", "two")
-		s.settle()
-		s.wantRolls("peer")
-		s.fail("peer")
-		s.pass(time.Minute)
-		s.erase("secret/db")
-		s.pass(time.Minute)
+		s.workload("later", auto, inWave(1), reads("secret/db"))
+		failedFirst(s)
+		s.refuse("first", errors.New("webhook: internal error"))
+		s.repair("failed")
+		s.pass(10 * time.Second)
+		s.wantRolls("second")
+		s.pass(5 * time.Minute)
 		s.wantRolls()
-		s.edit("web", letGo)
-		s.pass(time.Minute)
-		s.wantRolls("web")
+		s.finish("second")
+		s.pass(time.Second)
+		s.wantRolls("third")
+		s.finish("third")
+		s.pass(5 * time.Minute)
+		s.wantRolls()
+		s.finish("first")
+		s.refuse("first", nil)
+		s.pass(2 * time.Minute)
+		s.wantRolls("first", "later")
 	})
+}
+
+func TestAWorkloadWaitsForLowerWaves(t *testing.T) {
+	failing := func(s *scene) { s.refuse("peer", errors.New("connection reset")) }
+	releasing := func(s *scene) { s.edit("peer", image("app:2")) }
+	pausing := func(s *scene) { s.pauseRollout("peer") }
+	holding := func(s *scene) { s.edit("peer", onHold) }
+	tests := []struct {
+		name string
+		// web and peer are the waves, and reads is what the peer reads, by default what web reads.
+		web, peer int
+		reads     string
+		// before happens before the change, during while it is gathered, and after when the peer was rolled, if it may be.
+		before, during, after func(s *scene)
+		waits                 bool
+	}{
+		{name: "that are being rolled out for the same source", web: 1, waits: true},
+		{name: "that wait to be rolled for it", web: 1, before: failing, waits: true},
+		{name: "a wave may be negative", peer: -1, waits: true},
+		{name: "but not for those of its own wave", web: 1, peer: 1},
+		{name: "nor for those of a higher one", peer: 1, before: failing},
+		{name: "nor for those that have nothing to do", web: 1, reads: "secret/other"},
+		{
+			name: "nor for those that are rolled out for another source", web: 1, reads: "secret/other",
+			before: func(s *scene) { s.set("secret/other", "password", "two") },
+		},
+		{name: "nor for those that wait for people in the rollout", web: 1, after: pausing},
+		{name: "nor for those that are on hold", web: 1, before: holding},
+		{name: "but for those that are being rolled out although they are on hold since", web: 1, after: holding, waits: true},
+		{
+			name: "nor for those whose source is on hold", web: 1,
+			before: func(s *scene) { s.edit("web", annotated(workload.AnnotationRollNow, "1")) },
+			during: func(s *scene) { s.mark("secret/db", sourceHeld("tofu apply")) },
+		},
+		{name: "but for those whose own rollout is replacing the pods", web: 1, during: releasing, waits: true},
+		{name: "nor for those whose own rollout is to replace the pods and waits for people", web: 1, during: releasing, after: pausing},
+		{
+			name: "and for those whose own rollout waits and that are to be rolled", web: 1,
+			before: func(s *scene) {
+				pausing(s)
+				failing(s)
+			},
+			waits: true,
+		},
+	}
+	for _, test := range tests {
+		playOf(t, test.name, func(s *scene) {
+			at := func(do func(s *scene)) {
+				if do != nil {
+					do(s)
+				}
+			}
+			if test.reads == "" {
+				test.reads = "secret/db"
+			}
+			s.workload("web", auto, inWave(test.web), reads("secret/db"))
+			s.workload("peer", auto, inWave(test.peer), reads(test.reads))
+			s.begin("secret/db", "secret/other")
+			s.stall("peer")
+			at(test.before)
+			s.set("secret/db", "password", "two")
+			at(test.during)
+			s.settle()
+			at(test.after)
+			s.pass(10 * time.Second)
+			rolls := s.whoRolled()
+			if got := !slices.Contains(rolls, "web"); got != test.waits {
+				s.Fatalf("it waits: %t, want %t; rolled are %q", got, test.waits, rolls)
+			}
+			if !test.waits {
+				return
+			}
+			s.refuse("peer", nil)
+			s.finish("peer")
+			s.pass(time.Minute)
+			if rolls := s.whoRolled(); !slices.Contains(rolls, "web") {
+				s.Errorf("it still waits when the other one is finished; rolled are %q", rolls)
+			}
+		})
+	}
+}
+
+// labeled changes the pod template of a Rollout.
+func labeled(peer *unstructured.Unstructured) {
+	_ = unstructured.SetNestedField(peer.Object, "2", "spec", "template", "metadata", "labels", "version")
+}
+
+// TestAWaveWaitsForTheMomentOfALowerOneInAnOpenWindowAndForNoOtherTime has two workloads that read the same. The one of the higher wave has the
+// earlier moment in the window.
+func TestAWaveWaitsForTheMomentOfALowerOneInAnOpenWindowAndForNoOtherTime(t *testing.T) {
+	const nightly = "0 1 * * * for 1h"
+	opening := midnight.Add(time.Hour)
+	before, after := opening.Add(-30*time.Minute), opening.Add(time.Second)
+	inWindow, recently := annotated(workload.AnnotationWindow, nightly), []aspect{
+		annotated(workload.AnnotationMinInterval, "1h"), annotated("keyturn.dev/rolled-at", opening.Add(-time.Minute).Format(time.RFC3339)),
+	}
+	tests := []struct {
+		name          string
+		first, second []aspect
+		// at is when the source changes, and waits says that the second one waits for the first one.
+		at    time.Time
+		waits bool
+	}{
+		{"its moment is to come", []aspect{inWindow}, []aspect{inWindow}, before, true},
+		{"to one that has no window, too", []aspect{inWindow}, nil, after, true},
+		{"its window is closed", []aspect{inWindow}, nil, before, false},
+		{"its window is not valid", []aspect{annotated(workload.AnnotationWindow, "nightly")}, nil, after, false},
+		{"it is on hold in its window", []aspect{inWindow, onHold}, nil, after, false},
+		{"it was rolled recently", recently, nil, after, false},
+		{"it was rolled recently and its moment is to come", append(slices.Clone(recently), inWindow), nil, after, false},
+	}
+	first, second := "", ""
+	for i := 1; first == "" || second == ""; i++ {
+		name := fmt.Sprintf("web-%d", i)
+		switch delay := momentOf(t, name, nightly, before).Sub(opening); {
+		case delay > 2*time.Minute:
+			first = name
+		case delay < time.Minute:
+			second = name
+		}
+	}
+	for _, tt := range tests {
+		playOf(t, tt.name, func(s *scene) {
+			s.workload(first, append(tt.first, auto, inWave(0), reads("secret/db"))...)
+			s.workload(second, append(tt.second, auto, inWave(1), reads("secret/db"))...)
+			s.begin("secret/db")
+			s.passUntil(tt.at)
+			s.settled("secret/db", "password", "two")
+			if !tt.waits {
+				s.pass(10 * time.Second)
+				s.wantRolls(second)
+				return
+			}
+			moment := momentOf(s.T, first, nightly, before)
+			s.passUntil(moment.Add(-10 * time.Second))
+			s.wantRolls()
+			s.wantAmongTold(second + " held lower-wave")
+			s.passUntil(moment.Add(10 * time.Second))
+			if rolls := s.whoRolled(); !slices.Equal(rolls, []string{first, second}) {
+				s.Errorf("at the moment of %s, rolled are %q", first, rolls)
+			}
+		})
+	}
+}
+
+// momentOf returns when a Deployment may be rolled in windows, after a time at which they are closed.
+func momentOf(t *testing.T, name, windows string, closed time.Time) time.Time {
+	t.Helper()
+	deployments, _ := workload.BuiltIn().Named("deployment")
+	w, ok := workload.Read(deployments, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
+		Namespace: namespace, Name: name, Annotations: map[string]string{workload.AnnotationWindow: windows},
+	}}, workload.Reading{})
+	if !ok {
+		t.Fatal("it is not read")
+	}
+	at, _ := w.Opening(closed)
+	return at
 }

@@ -3,11 +3,18 @@
 package actuate_test
 
 import (
+	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
@@ -39,37 +46,6 @@ func TestOutcomesLetPatchesGoFirst(t *testing.T) {
 		s.wantRolls("slow")
 		s.wantTold("slow started content-changed", "slow completed rolled-out")
 	})
-}
-
-func TestAsManyOutcomesAsMayWaitDoNotWaitForPatches(t *testing.T) {
-	testkit.Slow(t)
-	for _, tt := range []struct {
-		name       string
-		many, told int
-	}{
-		{"fewer", outboxSize / 2, 0},
-		{"as many as there may be", outboxSize, outboxSize},
-	} {
-		playOf(t, tt.name, func(s *scene) {
-			s.workload("slow", auto, reads("secret/db"))
-			for i := range tt.many {
-				s.workload("web-"+strconv.Itoa(i), auto, reads("secret/many#user"))
-			}
-			s.begin("secret/db", "secret/many")
-			s.patchesTake("slow", 2*outboxPatience)
-			s.set("secret/db", "password", "two")
-			s.settle()
-			s.set("secret/many", "password", "two") // Nobody reads that, and each is told so.
-			s.pass(time.Second)
-			if got := len(s.told()); got != tt.told {
-				s.Errorf("while a patch is under way, %d outcomes are told, want %d", got, tt.told)
-			}
-			s.pass(2 * outboxPatience)
-			if got := len(s.told()); got != tt.many-tt.told+2 {
-				s.Errorf("after that, %d outcomes are told, want %d", got, tt.many-tt.told+2)
-			}
-		})
-	}
 }
 
 // takeOnly lets the stream take nothing but the events of sources, until the returned function is called.
@@ -133,6 +109,104 @@ func TestNothingIsDecidedWhileTooManyOutcomesWait(t *testing.T) {
 		s.wantRolls("web")
 		if sources := behind(); sources > 0 {
 			s.Errorf("%d sources are shown that the actuator has not taken, want none", sources)
+		}
+	})
+}
+
+// More outcomes than are published at a time wait until NATS is there again.
+func TestOutcomesArePublishedUntilNoneIsLeft(t *testing.T) {
+	const many = 300
+	play(t, func(s *scene) {
+		s.options.MaxRollouts = 0
+		var names []string
+		for i := range many {
+			name := fmt.Sprintf("web-%03d", i)
+			names = append(names, name)
+			s.workload(name, auto, reads("secret/db"))
+		}
+		s.begin("secret/db")
+		s.set("secret/db", "password", "two")
+		s.pass(s.options.Settle / 2)
+		s.nats.Stop()
+		s.pass(20 * time.Second)
+		s.wantRolls(names...)
+		s.nats.Start()
+		s.pass(2 * time.Minute)
+		told := make(map[string][]string)
+		for _, outcome := range s.told() {
+			name, what, _ := strings.Cut(outcome, " ")
+			told[name] = append(told[name], what)
+		}
+		want := []string{"started content-changed", "completed rolled-out"}
+		for _, name := range names {
+			if got := told[name]; !slices.Equal(got, want) {
+				s.Errorf("of %s it is told %q, want %q", name, got, want)
+			}
+		}
+		s.wantRolls()
+	})
+}
+
+func TestAnActuatorEndsWithoutNATS(t *testing.T) {
+	play(t, func(s *scene) {
+		actuator := s.beginWeb()
+		s.set("secret/db", "password", "two")
+		s.pass(s.options.Settle / 2)
+		s.nats.Stop()
+		s.pass(2 * time.Second)
+		s.wantRolls("web")
+		began := s.elapsed()
+		actuator.stop()
+		if took := s.elapsed() - began; took > 20*time.Second {
+			s.Errorf("it took %s, want some attempts of 5s each", took)
+		}
+		if !strings.Contains(s.logText(), "outcomes not published") {
+			s.Error("the log does not say that outcomes are lost")
+		}
+		s.nats.Start()
+		s.pass(time.Second)
+		s.wantTold()
+		s.startFor(time.Minute)
+		s.wantRolls()
+	})
+}
+
+func TestTheOutcomeOfAllThatIsPendingNamesTheNewestAsItsCause(t *testing.T) {
+	play(t, func(s *scene) {
+		s.options.MaxRolloutsPerNamespace = 1
+		s.workload("web", auto, reads("secret/db", "configmap/app"))
+		s.workload("busy", auto, reads("secret/other"))
+		s.begin("secret/db", "configmap/app", "secret/other")
+		s.stall("busy")
+		s.settled("secret/other", "password", "two")
+		s.set("secret/db", "password", "two")
+		s.set("configmap/app", "user", "two")
+		began := s.elapsed()
+		s.settle()
+
+		all := s.outcomesSoFar()
+		got, of := all[len(all)-1], metaOf(s.object("web"))
+		older, newest := s.of("secret/db").published, s.of("configmap/app").published
+		want := events.Outcome{
+			Cluster: "demo", Verb: events.VerbHeld, ResourceVersion: of.GetResourceVersion(), Cause: newest.ID(),
+			Workload: events.Workload{Kind: "deployment", Namespace: namespace, Name: "web", UID: string(of.GetUID())},
+			Reason:   "namespace-limit-reached", Message: plan.NamespaceLimit.Sentence(),
+			Sources: []events.OutcomeSource{
+				{
+					Source: "configmap/app", Fingerprint: newest.Fingerprint, ResourceVersion: newest.ResourceVersion, Keys: []string{"user"},
+					Event: newest.ID(),
+				},
+				{
+					Source: "secret/db", Fingerprint: older.Fingerprint, ResourceVersion: older.ResourceVersion, Keys: []string{"password"},
+					Event: older.ID(),
+				},
+			},
+		}
+		if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(events.Outcome{}, "Time")); diff != "" {
+			s.Errorf("(-want +got):\n%s", diff)
+		}
+		if at := got.Time.Sub(midnight); at < began || at > s.elapsed() {
+			s.Errorf("it was known after %s, want between %s and %s", at, began, s.elapsed())
 		}
 	})
 }

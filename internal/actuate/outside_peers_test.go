@@ -3,11 +3,13 @@
 package actuate_test
 
 import (
+	"errors"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"github.com/keyturn/keyturn/internal/actuate"
 )
 
 func TestAWorkloadWaitsForAPeerThatFailed(t *testing.T) {
@@ -124,85 +126,169 @@ func TestARolloutThatTimedOutHoldsItsPeers(t *testing.T) {
 	}
 }
 
-func TestTheNextLeaderSeesThatARolloutThatTimedOutHasRecovered(t *testing.T) {
-	play(t, func(s *scene) {
-		timedOut(s).stop()
-		s.finish("a")
-		s.startFor(time.Minute)
-		s.wantRolls("b")
-	})
+// repairs are what people do about a workload whose rollout has failed. Undo puts it back as it was before.
+var repairs = []struct {
+	name string
+	mend func(s *scene, failed string, undo func())
+	// isRolled says that the one that failed is rolled again.
+	isRolled bool
+}{
+	{"by hand", func(s *scene, failed string, _ func()) { s.repair(failed) }, false},
+	{"by an undo", func(_ *scene, _ string, undo func()) { undo() }, false},
+	{"by a new value", func(s *scene, failed string, _ func()) {
+		s.loosen(failed)
+		s.set("secret/db", "password", "three")
+	}, true},
 }
 
-// a reads db and other, and fails when it is rolled for other. b reads db, and is on hold until then.
-func TestAFailureHoldsNobodyForAChangeThatTheFailedOneWasReadyWith(t *testing.T) {
-	fail := func(s *scene) {
-		s.fail("a")
-		s.pass(time.Second)
+func TestOfTenOneGoesNextHoweverTheFirstIsRepaired(t *testing.T) {
+	for name, options := range map[string]func(*actuate.Options){
+		"with a canary": func(o *actuate.Options) { o.Canary = true },
+		"one at a time": func(o *actuate.Options) { o.MaxRolloutsPerNamespace = 1 },
+	} {
+		for leader, leads := range map[string]func(*scene){
+			"the same leader": func(*scene) {},
+			"the next leader": func(s *scene) { s.restart() },
+		} {
+			for _, repair := range repairs {
+				t.Run(name+", "+repair.name+", "+leader, func(t *testing.T) {
+					play(t, func(s *scene) {
+						options(&s.options)
+						left, undo := tenOfWhichOneFails(s)
+						leads(s)
+						s.pass(10 * time.Second)
+						s.wantRolls()
+						failed := left[0]
+						repair.mend(s, failed, undo)
+						if !repair.isRolled {
+							left, failed = left[1:], ""
+						}
+						s.pass(10 * time.Second)
+						wantNext(s, left, failed)
+					})
+				})
+			}
+		}
 	}
-	ready := func(s *scene) { s.finish("a") }
+}
+
+// tenOfWhichOneFails makes ten workloads of one Secret, has it change, and one of them fail, and wants the others to wait and to be told. It returns
+// all, that one first, and what undoes its roll. The rollouts of the others do not end by themselves.
+func tenOfWhichOneFails(s *scene) (names []string, undo func()) {
+	s.Helper()
+	for i := range 10 {
+		names = append(names, fmt.Sprintf("web-%d", i))
+		s.workload(names[i], auto, reads("secret/db"))
+	}
+	s.begin("secret/db")
+	undos := make(map[string]func())
+	for _, name := range names {
+		undos[name] = s.revisionOf(name)
+		s.stall(name)
+	}
+	s.set("secret/db", "password", "two")
+	s.settle()
+	first := s.whoRolled()
+	if len(first) != 1 || s.options.Canary && first[0] != names[0] {
+		s.Fatalf("first, %q are rolled", first)
+	}
+	failed := first[0]
+	s.fail(failed)
+	s.pass(10 * time.Second)
+	s.wantRolls()
+	told, all := []string{failed + " failed deadline-exceeded"}, []string{failed}
+	for _, name := range names {
+		if name != failed {
+			told, all = append(told, name+" held peer-failed"), append(all, name)
+		}
+	}
+	s.wantAmongTold(told...)
+	return all, undos[failed]
+}
+
+// wantNext wants one of those that are left to have been rolled, and with --canary the first of them, and the others to be when its pods are ready.
+// The one that failed, if it is rolled again, waits for nobody: it is the canary, and without --canary it may go with another one.
+func wantNext(s *scene, left []string, failed string) {
+	s.Helper()
+	next := s.whoRolled()
+	ones := slices.DeleteFunc(slices.Clone(next), func(name string) bool { return name == failed })
+	if len(next) == 0 || len(ones) > 1 || s.options.Canary && !slices.Contains(next, left[0]) {
+		s.Errorf("next, %q are rolled", next)
+	}
+	for _, name := range left {
+		s.loosen(name)
+	}
+	for _, name := range ones {
+		s.finish(name)
+	}
+	if s.options.Canary {
+		s.pass(bakeTime - time.Minute)
+		s.wantRolls()
+	}
+	s.pass(time.Minute + bakeCheck)
+	s.wantRolls(slices.DeleteFunc(left, func(name string) bool { return slices.Contains(next, name) })...)
+	s.pass(time.Hour)
+	s.wantRolls()
+}
+
+// nameIn returns the name of a workload of a namespace.
+func nameIn(of, name string) string {
+	if of == namespace {
+		return name
+	}
+	return of + "/" + name
+}
+
+// All workloads read one secret in a store, so that any of them could wait for any other.
+func TestNoWorkloadOfAnotherNamespaceHoldsOne(t *testing.T) {
+	rotate := func(s *scene) {
+		s.rotateInStore("demo", "secret/shared", 1)
+		s.settle()
+	}
 	tests := []struct {
 		name string
-		// first is what happens to the rollout of a for db, and leads says that another actuator leads before the hold is taken off.
-		first func(s *scene)
-		leads bool
-		want  []string
+		// wave is that of the other workload, which is put in the way. The third one, of the same namespace, is on hold before.
+		wave int
+		way  func(s *scene, other, third string)
+		want string
 	}{
-		{"the rollout for db was complete", ready, false, []string{"b"}},
-		{"it was superseded before it was", func(*scene) {}, false, nil},
-		{"it has failed", fail, false, nil},
-		{"it has failed, and was complete after all", func(s *scene) {
-			fail(s)
-			ready(s)
-		}, false, []string{"b"}},
-		{"it was complete, and another actuator leads", ready, true, []string{"b"}},
-		{"it was superseded before it was complete, and another actuator leads", func(*scene) {}, true, nil},
+		{
+			name: "by a lower wave", wave: -1000, want: "held lower-wave",
+			way: func(s *scene, other, _ string) {
+				s.refuse(other, errors.New("no"))
+				rotate(s)
+			},
+		},
+		{
+			name: "by a rollout that failed for the same change", want: "held peer-failed",
+			way: func(s *scene, other, _ string) {
+				s.stall(other)
+				rotate(s)
+				s.wantRolls(other)
+				s.fail(other)
+			},
+		},
 	}
 	for _, tt := range tests {
-		playOf(t, tt.name, func(s *scene) {
-			s.workload("a", auto, reads("secret/db", "secret/other"))
-			s.workload("b", auto, onHold, reads("secret/db"))
-			s.begin("secret/db", "secret/other")
-			s.stall("a")
-			s.rotate("two", "a")
-			tt.first(s)
-			s.pass(time.Minute)
-			s.stall("a")
-			s.settled("secret/other", "password", "two")
-			s.wantRolls("a")
-			fail(s)
-			if tt.leads {
-				s.restartFor(time.Minute)
-			}
-			s.edit("b", letGo)
-			s.pass(time.Minute)
-			s.wantRolls(tt.want...)
-			if tt.want == nil {
-				s.wantAmongTold("b held peer-failed")
-			}
-		})
+		for _, of := range []string{namespace, "bank"} {
+			playOf(t, tt.name+", in "+of, func(s *scene) {
+				shared := on("openbao:secret/shared")
+				s.workload("web", shared, onHold)
+				s.workload(nameIn(of, "other"), shared, inWave(tt.wave))
+				s.workload(nameIn(of, "third"), shared, onHold)
+				s.startFor(time.Minute)
+				tt.way(s, nameIn(of, "other"), nameIn(of, "third"))
+				s.settle()
+				s.wantRolls()
+				s.edit("web", letGo)
+				s.settle()
+				if of != namespace {
+					s.wantRolls("web")
+					return
+				}
+				s.wantRolls()
+				s.wantLast("web", tt.want, "deployment/other")
+			})
+		}
 	}
-}
-
-// For example, someone sets an image that cannot be pulled after the rollout is complete.
-func TestTheNextLeaderTakesNoWorkloadForFailedThatOthersHaveBroken(t *testing.T) {
-	trial(t, func(s *scene) {
-		s.workload("a", auto, reads("secret/db"))
-		s.workload("b", auto, onHold, reads("secret/db"))
-		s.begin("secret/db")
-		s.set("secret/db", "password", "two")
-		s.pass(bakeTime + bakeCheck)
-		s.wantRolls("a")
-		s.wantAmongTold("a completed rolled-out")
-		s.stall("a")
-		s.edit("a", func(_ *metav1.ObjectMeta, pod *corev1.PodTemplateSpec) {
-			pod.Labels = map[string]string{"version": "2"}
-		})
-		s.fail("a")
-		s.pass(time.Minute)
-		s.restartFor(time.Minute)
-		s.wantRolls()
-		s.edit("b", letGo)
-		s.pass(time.Second)
-		s.wantRolls("b")
-	})
 }

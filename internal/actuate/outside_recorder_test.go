@@ -5,10 +5,11 @@ package actuate_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
-	"github.com/keyturn/keyturn/internal/kube"
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 func TestAWorkloadWithoutARecordGetsOne(t *testing.T) {
@@ -31,49 +32,6 @@ func TestAWorkloadWithoutARecordGetsOne(t *testing.T) {
 		s.pass(time.Hour)
 		s.wantNothing()
 	})
-}
-
-func TestWhatIsNotSettledIsRecordedLater(t *testing.T) {
-	tests := []struct {
-		name            string
-		prepare, settle func(*scene)
-		want            []string
-	}{
-		{
-			"a workload with a pending change",
-			func(s *scene) {
-				s.workload("web", auto, onHold, reads("secret/db", "configmap/app"))
-				s.begin("secret/db")
-				s.set("secret/db", "password", "two")
-				s.pass(10 * time.Second)
-				s.observe("configmap/app")
-				s.soFar()
-			},
-			func(s *scene) { s.edit("web", letGo) },
-			[]string{"web recorded", "web rolled"},
-		},
-		{
-			"a workload that is written meanwhile, again and again",
-			func(s *scene) {
-				s.workload("web", auto, reads("secret/db"))
-				s.observe("secret/db")
-				s.refuse("web", kube.NotApplied())
-				s.start()
-			},
-			func(s *scene) { s.refuse("web", nil) },
-			[]string{"web recorded"},
-		},
-	}
-	for _, test := range tests {
-		playOf(t, test.name, func(s *scene) {
-			test.prepare(s)
-			s.pass(5 * time.Minute)
-			s.wantWrites()
-			test.settle(s)
-			s.pass(15 * time.Minute)
-			s.wantWrites(test.want...)
-		})
-	}
 }
 
 // It has no record yet, and has opted in before the change.
@@ -115,20 +73,6 @@ func TestADryRunRecordsNothing(t *testing.T) {
 		s.pass(time.Hour)
 		s.wantWrites()
 		s.wantTold("web skipped dry-run")
-	})
-}
-
-// With another pod template, the pods have what they were to be rolled for, which is recorded otherwise.
-func TestADryRunRecordsNothingAfterARollThatWasReverted(t *testing.T) {
-	play(t, func(s *scene) {
-		s.rolling()
-		s.revert("web")
-		s.options.DryRun = true
-		s.restartFor(time.Minute)
-		s.soFar()
-		s.edit("web", image("example.com/app:2"))
-		s.pass(time.Hour)
-		s.wantWrites()
 	})
 }
 
@@ -187,5 +131,108 @@ func TestRecordsArePacedAndTakeNoPlaceOfRolls(t *testing.T) {
 		if len(soon) > count/2+10 {
 			s.Errorf("%d patches are sent in a second", len(soon))
 		}
+	})
+}
+
+func TestAWorkloadWhoseSourceIsCreatedLateGetsARecordSoonAfter(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("web", auto, reads("secret/db"))
+		s.startFor(5 * time.Hour) // By then, it is looked for every few hours.
+		s.wantNothing()
+		s.observe("secret/db")
+		s.pass(2 * time.Minute)
+		s.wantWrites("web recorded")
+		s.wantRecord("web", "secret/db")
+		s.wantTold()
+	})
+}
+
+func TestAnOutcomeThatCannotBeReadKeepsNoRecordBack(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("web", auto, reads("secret/db"))
+		s.observe("secret/db")
+		subject := events.OutcomeSubject("demo", events.Workload{Kind: "deployment", Namespace: namespace, Name: "web"})
+		if _, err := s.jetStream().Publish(s.Context(), subject, []byte("of a later version")); err != nil {
+			s.Fatal(err)
+		}
+		s.startFor(time.Minute)
+		s.wantWrites("web recorded")
+	})
+}
+
+func TestARecordThatIsRefusedIsNoFailedPatch(t *testing.T) {
+	play(t, func(s *scene) {
+		seen := s.instrument()
+		s.workload("web", auto, reads("secret/db"))
+		s.observe("secret/db")
+		s.refuse("web", deniedByAdmission())
+		s.startFor(time.Minute)
+		s.wantNothing()
+		if failed := seen.measurements()["keyturn.patch.errors"]; failed != nil {
+			s.Errorf("counted: %+v", failed)
+		}
+		s.refuse("web", nil)
+		s.pass(10 * time.Minute)
+		s.wantWrites("web recorded")
+		s.wantTold()
+	})
+}
+
+// The opt-in is before the change, and is seen after it was decided for everybody else.
+func TestAChangeAfterAnOptInThatIsSeenLateRestsOverALeader(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("web", reads("secret/db"))
+		s.begin("secret/db")
+		moment := s.reserve()
+		s.settled("secret/db", "password", "two")
+		s.at(moment, func() { s.edit("web", auto, onHold) })
+		s.pass(11 * time.Minute)
+		s.wantTold("web held on-hold")
+		s.wantWrites("web recorded") // what it waits for
+		// Somebody who removes all that is not in a manifest does not make it be forgotten.
+		s.edit("web", without(annotationRecord))
+		s.pass(time.Minute)
+		s.wantWrites("web recorded")
+		s.wantTold()
+		for range 2 {
+			s.restartFor(11 * time.Minute)
+			s.wantWrites()
+			s.told()
+		}
+		s.edit("web", letGo)
+		s.settle()
+		s.wantWrites("web rolled")
+		s.wantRecord("web", "secret/db")
+		s.wantTold("web started content-changed", "web completed rolled-out")
+		s.restartFor(time.Hour)
+		s.wantNothing()
+	})
+}
+
+func TestADeletionThatRestsOutlivesItsEventAndTheLeader(t *testing.T) {
+	play(t, func(s *scene) {
+		s.options.RollOnDelete = true
+		s.workload("web", auto, reads("secret/db?"))
+		first := s.begin("secret/db")
+		s.wantWrites("web recorded")
+		s.edit("web", onHold)
+		s.erase("secret/db")
+		s.pass(11 * time.Minute)
+		s.wantTold("web held on-hold")
+		s.wantWrites("web recorded") // what it waits for
+		first.stop()
+		s.loseEvents("secret/db") // The stream drops the event of a deletion after a day.
+		s.startFor(11 * time.Minute)
+		s.wantWrites()
+		s.told()
+		s.edit("web", letGo)
+		s.settle()
+		s.wantWrites("web rolled")
+		s.wantTold("web started deleted", "web completed rolled-out")
+		if record := s.recordOf("web")["secret/db"]; !strings.Contains(record, ":deleted@") {
+			s.Errorf("the record says %q, want that it was rolled because the source is gone", record)
+		}
+		s.restartFor(time.Hour)
+		s.wantNothing()
 	})
 }

@@ -3,10 +3,18 @@
 package actuate_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	k8stesting "k8s.io/client-go/testing"
+
+	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/plan"
 )
 
@@ -51,22 +59,6 @@ func TestARollThatIsRevertedIsRepeatedAndAtLastGivenUp(t *testing.T) {
 	})
 }
 
-func TestRevertsAreCountedWhenTheCountIsRemovedToo(t *testing.T) {
-	play(t, func(s *scene) {
-		s.rolling()
-		for _, delay := range []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour} {
-			s.wantRolls("web")
-			s.revert("web", wiped)
-			s.edit("web", wiped) // of what was written after the revert
-			s.pass(delay - 10*time.Second)
-			s.wantRolls()
-			s.pass(15 * time.Second)
-		}
-		s.wantRolls()
-		s.rotate("three", "web")
-	})
-}
-
 func TestARevertedRollLeavesTheRecordOfBefore(t *testing.T) {
 	play(t, func(s *scene) {
 		s.beginWeb()
@@ -93,21 +85,6 @@ func TestARevertedRollLeavesTheRecordOfBefore(t *testing.T) {
 	})
 }
 
-func TestAnotherPodTemplateSupersedesARoll(t *testing.T) {
-	play(t, func(s *scene) {
-		s.rolling()
-		s.wantRolls("web")
-		record := s.annotation("web", annotationRecord)
-		s.edit("web", unrolled, image("example.com/app:2"))
-		s.pass(time.Hour)
-		s.wantTold("web started content-changed", "web skipped superseded")
-		s.wantRolls()
-		if got := s.annotation("web", annotationRecord); got != record {
-			s.Errorf("the record is %s, want %s: the pods are new", got, record)
-		}
-	})
-}
-
 func TestTheNextLeaderGoesOnWithWhatWasReverted(t *testing.T) {
 	play(t, func(s *scene) {
 		first := s.rolling()
@@ -128,40 +105,6 @@ func TestTheNextLeaderGoesOnWithWhatWasReverted(t *testing.T) {
 		s.pass(15 * time.Second)
 		s.wantRolls("web")
 		s.wantTold("web started content-changed")
-	})
-}
-
-// refusedToNote has a roll reverted while admission refuses all patches of the workload, and lets an hour pass.
-func refusedToNote(s *scene) {
-	s.Helper()
-	s.rolling()
-	s.wantRolls("web")
-	s.refuse("web", deniedByAdmission())
-	s.revert("web")
-	s.pass(time.Hour)
-}
-
-func TestARevertThatAdmissionLetsNobodyNoteIsNotedOnceItDoes(t *testing.T) {
-	play(t, func(s *scene) {
-		refusedToNote(s)
-		s.wantRolls()
-		s.refuse("web", nil)
-		s.pass(13 * time.Minute) // It is tried again within eleven minutes, and the roll is repeated a minute later.
-		s.wantRolls("web")
-	})
-}
-
-// By then the roll is longer ago than a rollout may make no progress.
-func TestTheNextLeaderNotesARevertThatAdmissionLetNobodyNoteForLong(t *testing.T) {
-	play(t, func(s *scene) {
-		refusedToNote(s)
-		s.restart()
-		s.refuse("web", nil)
-		s.pass(13 * time.Minute)
-		s.wantRolls("web")
-		s.restart()
-		s.pass(time.Hour)
-		s.wantRolls()
 	})
 }
 
@@ -188,4 +131,149 @@ func TestARollThatAdmissionStripsIsDenied(t *testing.T) {
 		allow()
 		s.rotate("three", "web")
 	})
+}
+
+// shadowLook is longer than it takes until the leader looks for Jobs that were left behind.
+const shadowLook = 6 * time.Second
+
+func TestTheManifestThatAnotherActuatorKeepsIsLeftToItForAWhile(t *testing.T) {
+	play(t, func(s *scene) {
+		s.options.RecreateJobs = true
+		s.shadow("import-keyturn", "import/u")
+		s.observe("secret/db")
+		s.startFor(10 * time.Second)
+		s.wantJobs("import-keyturn")
+		// A later attempt keeps it again.
+		s.deleteJob("import-keyturn")
+		s.shadow("import-keyturn", "import/u")
+		s.pass(kube.PatchTimeout - time.Second)
+		s.wantJobs("import-keyturn")
+		s.pass(time.Second + shadowLook)
+		s.wantJobs("import")
+		if job := s.jobs()["import"]; job == nil || *job.Spec.Suspend {
+			t.Errorf("the Job is %+v", job)
+		}
+		s.pass(time.Hour)
+		s.wantJobs("import")
+	})
+}
+
+// leftBehind has an actuator begin to roll the Job import, and end when it has deleted that. It returns the UID that the Job had.
+func leftBehind(s *scene) types.UID {
+	s.Helper()
+	s.options.RecreateJobs = true
+	s.job("import", auto, reads("secret/db"))
+	uid := s.jobs()["import"].UID
+	s.observe("secret/db")
+	first := s.start()
+	s.intercept("create", "jobs", func(action k8stesting.Action) (bool, runtime.Object, error) {
+		create, ok := action.(k8stesting.CreateAction)
+		if !ok || metaOf(create.GetObject()).GetName() != "import" {
+			return false, nil, nil
+		}
+		return true, nil, errors.New("no answer")
+	})
+	s.pass(time.Minute)
+	s.settled("secret/db", "password", "two")
+	first.kill()
+	s.wantJobs("import-keyturn")
+	s.wantTold()
+	return uid
+}
+
+func TestAJobThatIsRestoredIsReportedOnce(t *testing.T) {
+	play(t, func(s *scene) {
+		leftBehind(s)
+		s.startFor(time.Minute)
+		s.wantJobs("import")
+		s.wantTold("job/import started already-rolled", "job/import completed rolled-out")
+		revision := s.jobs()["import"].Annotations["keyturn.dev/revision"]
+		for _, outcome := range s.outcomesSoFar() {
+			if outcome.Revision == "" || outcome.Revision != revision || len(outcome.Sources) != 1 || outcome.Sources[0].Source != "secret/db" {
+				t.Errorf("got %+v, want the roll of the Job to %s", outcome, revision)
+			}
+		}
+		s.wantRolls()
+		s.restartFor(time.Hour)
+		s.wantNothing()
+	})
+}
+
+// A deletion that the API server has not answered may be carried out after the actuator that sent it has ended.
+func TestAManifestIsKeptForAWhileIfItsJobWasNotDeleted(t *testing.T) {
+	play(t, func(s *scene) {
+		uid := leftBehind(s)
+		s.job("import", withUID(uid)) // It has not been deleted yet.
+		s.startFor(kube.PatchTimeout + shadowLook)
+		s.wantJobs("import", "import-keyturn")
+		s.pass(40 * time.Second)
+		s.wantJobs("import", "import-keyturn")
+		s.pass(30 * time.Second)
+		s.wantJobs("import") // No deletion is on its way any more.
+		s.wantTold()
+	})
+}
+
+// startsJobs makes the CronJob report, of which changes start Jobs, and on which nothing may be written: Reloader's own role does not allow that.
+func startsJobs(s *scene) {
+	s.options.Reloader, s.options.StartCronJobs = true, true
+	s.workload("cronjob/report", auto, reads("secret/db"))
+	s.change("cronjob/report", func(object runtime.Object) {
+		if report, ok := object.(*batchv1.CronJob); ok {
+			report.Spec.Suspend = new(false) // The API server sets it.
+		}
+	})
+	why := errors.New(`User "u" cannot patch resource "cronjobs" in API group "batch" in the namespace "shop"`)
+	s.refuse("cronjob/report", apierrors.NewForbidden(batchv1.Resource("cronjobs"), "report", why))
+	s.observe("secret/db")
+}
+
+// startOne has a change start a Job, and returns it.
+func startOne(s *scene) *batchv1.Job {
+	s.Helper()
+	s.settled("secret/db", "password", "two")
+	s.wantTold("cronjob/report started content-changed", "cronjob/report completed rolled-out")
+	jobs := s.jobs()
+	for _, job := range jobs {
+		if len(jobs) == 1 {
+			return job
+		}
+	}
+	s.Fatalf("there are %d Jobs, want one", len(jobs))
+	return nil
+}
+
+func TestWhatAnotherLeaderHasStartedJobsForIsNotStartedAgain(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		// forget loses all that says so, except one.
+		forget func(s *scene, started *batchv1.Job)
+		jobs   int
+	}{
+		{"its Jobs say so, after a loss of the stream", func(s *scene, _ *batchv1.Job) { s.loseEvents() }, 1},
+		{"only an outcome says so", func(s *scene, started *batchv1.Job) {
+			s.loseEvents("secret/db")
+			s.deleteJob(started.Name)
+		}, 0},
+	} {
+		playOf(t, tt.name, func(s *scene) {
+			startsJobs(s)
+			first := s.start()
+			s.pass(time.Minute)
+			job := startOne(s)
+			first.stop()
+			tt.forget(s, job)
+			s.again("secret/db")
+			s.restartFor(time.Minute)
+			s.wantTold()
+			if got := len(s.jobs()); got != tt.jobs {
+				s.Errorf("there are %d Jobs, want %d", got, tt.jobs)
+			}
+			s.settled("secret/db", "password", "three")
+			s.wantTold("cronjob/report started content-changed", "cronjob/report completed rolled-out")
+			if got := len(s.jobs()); got != tt.jobs+1 {
+				s.Errorf("there are %d Jobs after the next change, want %d", got, tt.jobs+1)
+			}
+		})
+	}
 }

@@ -3,13 +3,8 @@
 package actuate_test
 
 import (
-	"maps"
 	"testing"
 	"time"
-
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
@@ -99,101 +94,6 @@ func TestARolloutThatNobodyHasReportedIsFound(t *testing.T) {
 	}
 }
 
-func TestAFoundRolloutIsToldForTheChangesOfItsMark(t *testing.T) {
-	play(t, func(s *scene) {
-		s.workload("web", auto, reads("secret/db#password", "configmap/app"))
-		leader := s.begin("secret/db", "configmap/app")
-		s.settled("configmap/app", "password", "two")
-		s.wantRolls("web")
-		s.pass(time.Minute)
-		s.stall("web")
-		killAfterPatch(s, leader, "two")
-		s.startFor(30 * time.Second)
-		for _, outcome := range s.outcomesOf("web") {
-			if outcome.Verb == events.VerbStarted && outcome.Reason == "already-rolled" {
-				if len(outcome.Sources) != 1 || outcome.Sources[0].Source != "secret/db" {
-					s.Errorf("it is told for %+v, want secret/db alone", outcome.Sources)
-				}
-				return
-			}
-		}
-		s.Error("it is not told")
-	})
-}
-
-// The backup has managedFields, too, as a tool restores them. They are from before the workload was created.
-func TestARestoredWorkloadIsNoRolloutOfAnEarlierLeader(t *testing.T) {
-	play(t, func(s *scene) {
-		s.workload("web", auto, reads("secret/db#password"))
-		leader := s.begin("secret/db", "secret/old")
-		killAfterPatch(s, leader, "two")
-		backup, ok := s.object("web").(*appsv1.Deployment)
-		if !ok {
-			s.Fatal("it is no Deployment")
-		}
-		s.delete("web")
-		s.pass(time.Minute)
-		s.stall("web")
-		backup.UID, backup.CreationTimestamp = "", metav1.Time{}
-		s.create(backup)
-		s.startFor(time.Minute)
-		s.wantTold()
-		s.wantRolls()
-	})
-}
-
-func TestAnEarlierRollThatSomebodyBringsBackIsNoRolloutOfAnEarlierLeader(t *testing.T) {
-	for _, tt := range []struct {
-		name string
-		// record says that the record of that roll comes back, too, and stalled that the pods have not come back when the next leader comes.
-		record, stalled bool
-	}{
-		{name: "without its record"},
-		{name: "with its record", record: true},
-		{name: "with its record, and while its pods start", record: true, stalled: true},
-	} {
-		playOf(t, tt.name, func(s *scene) {
-			s.workload("web", auto, reads("secret/db#password"))
-			leader := s.begin("secret/db")
-			s.rotate("two", "web")
-			was, template := partsOf(s.object("web"))
-			s.pass(time.Hour)
-			s.rotate("three", "web")
-			s.pass(time.Second)
-			s.told()
-			leader.stop()
-			if tt.stalled {
-				s.stall("web")
-			}
-			s.edit("web", func(object *metav1.ObjectMeta, pod *corev1.PodTemplateSpec) {
-				pod.Annotations = maps.Clone(template.Annotations)
-				if tt.record {
-					object.Annotations = maps.Clone(was.Annotations)
-				}
-			})
-			s.startFor(time.Hour)
-			s.wantTold()
-			s.wantRolls()
-		})
-	}
-}
-
-func TestARolloutIsNotToldAgainAfterTheRefusalOfTheNextChange(t *testing.T) {
-	play(t, func(s *scene) {
-		s.workload("web", auto, reads("secret/db#password"))
-		s.begin("secret/db")
-		s.rotate("two", "web")
-		s.pass(time.Minute)
-		s.refuse("web", deniedByAdmission())
-		s.set("secret/db", "password", "three")
-		s.pass(time.Minute)
-		s.wantTold("web started content-changed", "web completed rolled-out", "web failed patch-denied")
-		s.restartFor(time.Minute)
-		s.wantTold()
-		s.wantRolls()
-	})
-}
-
 func TestANewLeaderTellsTheEndOfRolloutsWhoseWorkloadsAreGone(t *testing.T) {
 	play(t, func(s *scene) {
 		s.readers("secret/db", "begun", "done")
@@ -209,34 +109,107 @@ func TestANewLeaderTellsTheEndOfRolloutsWhoseWorkloadsAreGone(t *testing.T) {
 	})
 }
 
-// The workload has the revision of a roll in another life, of which nothing was told.
-func TestAChangeThatWasOnlyRecordedIsNoRolloutOfAnEarlierLeader(t *testing.T) {
-	playOf(t, "when the answer to the patch was lost", func(s *scene) {
-		s.workload("web", auto, reads("secret/db"), podAnnotated(annotationRevision, "0123456789abcdef"))
-		s.begin("secret/db")
-		s.loseAnswers()
-		s.set("secret/db", "password", "two")
-		s.edit("web", image("example.com/app:2"))
-		s.pass(10 * time.Second)
-		s.wantTold()
+// killBeforeTelling lets a leader roll a workload for a change of secret/db, and kills it before it can tell anybody.
+func killBeforeTelling(s *scene, leader *running, name string) {
+	s.Helper()
+	s.set("secret/db", "password", "two")
+	s.pass(500 * time.Millisecond)
+	s.nats.Stop()
+	s.settle()
+	s.wantRolls(name)
+	leader.kill()
+	s.nats.Start()
+	s.pass(5 * time.Second)
+}
+
+// An operator restores the pod template of before, which the record does not show.
+func TestARollThatIsRevertedBeforeAnybodyIsToldIsRepeated(t *testing.T) {
+	tests := []struct {
+		name string
+		roll func(*scene, *running)
+	}{
+		{
+			"because its leader was killed",
+			func(s *scene, leader *running) {
+				killBeforeTelling(s, leader, "web")
+				s.writeAs("operator", "web", unrolled)
+				s.start()
+			},
+		},
+		{
+			"because the answer was lost",
+			func(s *scene, _ *running) {
+				answer := s.loseAnswers()
+				s.rotate("two", "web")
+				s.writeAs("operator", "web", unrolled)
+				answer()
+			},
+		},
+	}
+	for _, tt := range tests {
+		playOf(t, tt.name, func(s *scene) {
+			leader := s.beginWeb()
+			s.stall("web")
+			tt.roll(s, leader)
+			s.pass(2 * time.Minute)
+			s.wantRolls("web")
+			s.wantAmongTold("web started already-rolled", "web failed reverted", "web started content-changed")
+			s.finish("web")
+			s.pass(time.Hour)
+			s.wantRolls()
+			s.wantTold("web completed rolled-out")
+		})
+	}
+}
+
+func TestTheNextLeaderKnowsWhoseRolloutFailedAlthoughTheOutcomesAreLost(t *testing.T) {
+	play(t, func(s *scene) {
+		timedOut(s).stop()
+		s.loseEvents()
+		s.again("secret/db")
+		s.startFor(time.Hour)
 		s.wantRolls()
-	})
-	playOf(t, "when the next leader finds it", func(s *scene) {
-		s.workload("web", auto, reads("secret/db"), podAnnotated(annotationRevision, "0123456789abcdef"))
-		leader := s.begin("secret/db")
-		s.writesSince(&s.seen)
-		s.set("secret/db", "password", "two")
-		s.edit("web", image("example.com/app:2"))
-		s.pass(500 * time.Millisecond)
-		s.nats.Stop()
-		s.settle()
-		if writes := s.writesSince(&s.seen); len(writes) != 1 || writes[0].rolls {
-			s.Errorf("written are %+v, want a record", writes)
-		}
-		leader.kill()
-		s.nats.Start()
-		s.pass(5 * time.Second)
-		s.startFor(time.Minute)
+		s.finish("a")
+		s.pass(10 * time.Second)
+		s.wantRolls("b")
+		s.restart()
+		s.told()
+		s.pass(time.Hour)
 		s.wantNothing()
 	})
+}
+
+// The API server is not well, so nothing is written on the workload, and another actuator becomes the leader.
+func TestTheNextLeaderKnowsOfAFailureThatWasOnlyTold(t *testing.T) {
+	for told, fails := range map[string]func(*scene){
+		"a failed deadline-exceeded": func(s *scene) { s.fail("a") },
+		"a failed bake-failed": func(s *scene) {
+			s.finish("a")
+			s.pass(time.Second)
+			s.pods("a", 1, 0)
+		},
+	} {
+		t.Run(told, func(t *testing.T) {
+			trial(t, func(s *scene) {
+				s.workload("a", auto, reads("secret/db"))
+				s.workload("b", auto, reads("secret/db"))
+				s.begin("secret/db")
+				s.stall("a")
+				s.set("secret/db", "password", "two")
+				s.settle()
+				s.wantRolls("a")
+				s.refuse("a", unavailable())
+				fails(s)
+				s.pass(10 * time.Second)
+				s.wantAmongTold(told, "b held peer-failed")
+				s.restart()
+				s.refuse("a", nil)
+				s.pass(10 * time.Minute)
+				s.wantRolls()
+				s.finish("a")
+				s.pass(bakeTime + bakeCheck)
+				s.wantRolls("b")
+			})
+		})
+	}
 }

@@ -4,6 +4,7 @@ package actuate_test
 
 import (
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,24 +48,6 @@ func TestASourceOnHoldRollsNothingUntilTheHoldIsTakenOff(t *testing.T) {
 		s.settle()
 		s.wantRolls("now", "web")
 		s.wantRolledForLast("now", "secret/db")
-		s.wantRolledForLast("web", "secret/db")
-	})
-}
-
-func TestAChangeThatWaitsIsForgottenWhenItsSourceIsIgnored(t *testing.T) {
-	play(t, func(s *scene) {
-		s.workload("web", auto, reads("secret/db"), onHold)
-		s.begin("secret/db")
-		s.settled("secret/db", "password", "two")
-		s.wantTold("web held on-hold")
-		s.mark("secret/db", asIgnored)
-		s.settle()
-		s.wantTold("web skipped source-ignored")
-		s.edit("web", letGo)
-		s.pass(time.Minute)
-		s.wantRolls()
-		s.wantTold()
-		s.rotate("three", "web")
 		s.wantRolledForLast("web", "secret/db")
 	})
 }
@@ -175,27 +158,6 @@ func TestAWorkloadWaitsForItsWindow(t *testing.T) {
 	}
 }
 
-// The leader before has told another reason.
-func TestAHoldThatBeginsAfterARestartIsTold(t *testing.T) {
-	play(t, func(s *scene) {
-		s.options.MaxRollouts, s.options.RolloutTimeout = 1, 24*time.Hour
-		s.workload("web", auto, reads("secret/db"))
-		s.workload("other", auto, reads("secret/other"))
-		s.begin("secret/db", "secret/other")
-		s.stall("other")
-		s.settled("secret/other", "password", "two")
-		s.rotate("two", "other")
-		s.wantTold("other started content-changed", "web held limit-reached")
-		s.pass(15 * time.Minute) // The stream does not recognize it as told any more.
-		s.restartFor(10 * time.Second)
-		s.wantTold("web held limit-reached")
-		s.edit("web", onHold)
-		s.pass(10 * time.Second)
-		s.wantTold("web held on-hold")
-		s.wantRolls()
-	})
-}
-
 // It changes every five seconds for ten minutes.
 func TestASourceThatChangesAllTheTimeRollsAWorkloadOnceInEachInterval(t *testing.T) {
 	const every, during = 5 * time.Second, 10 * time.Minute
@@ -216,4 +178,72 @@ func TestASourceThatChangesAllTheTimeRollsAWorkloadOnceInEachInterval(t *testing
 		}
 		s.wantRolledForLast("web", "secret/db")
 	})
+}
+
+func TestASourceOnHoldDelaysNoRecordOfAnother(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("web", on("secret/db, configmap/app"), reads("secret/db", "configmap/app"))
+		s.begin("secret/db", "configmap/app")
+		s.set("configmap/app", "password", "two")
+		s.edit("web", image("example.com/app:2")) // Its pods are newer than this change.
+		s.settled("secret/db", "password", "two", sourceHeld("migration"))
+		s.wantRolls()
+		s.wantTold("web held source-on-hold")
+		s.pass(time.Minute)
+		s.wantTold("web skipped pods-newer")
+		if record := s.recordOf("web")["configmap/app"]; !strings.Contains(record, "@"+s.of("configmap/app").published.ResourceVersion+"/") {
+			s.Errorf("the record says of configmap/app %q, want what the pods have", record)
+		}
+		s.restartFor(time.Minute)
+		s.wantRolls()
+		s.wantTold() // It was told last.
+		s.mark("secret/db")
+		s.settle()
+		s.wantRolls("web")
+		s.wantRolledForLast("web", "secret/db")
+	})
+}
+
+func TestTheEndOfARolloutLetsWhatWaitsForItGoAtOnce(t *testing.T) {
+	tests := []struct {
+		name    string
+		options func(*actuate.Options)
+		// wave is that of the workload that waits. fails says that the rollout has failed before it is complete after all.
+		wave  int
+		fails bool
+		waits string
+	}{
+		{name: "for that of a lower wave", wave: 1, waits: "held lower-wave"},
+		{name: "for that of the one that goes first", options: func(o *actuate.Options) { o.Canary, o.Bake = true, 0 }, waits: "held canary-first"},
+		{
+			name: "for its slot", options: func(o *actuate.Options) { o.MaxRollouts, o.Namespaces = 1, []string{namespace} },
+			waits: "held limit-reached",
+		},
+		{name: "for its repair", wave: 1, fails: true, waits: "held peer-failed"},
+	}
+	for _, tt := range tests {
+		playOf(t, tt.name, func(s *scene) {
+			if tt.options != nil {
+				tt.options(&s.options)
+			}
+			s.workload("first", auto, reads("secret/db"))
+			s.workload("web", auto, reads("secret/db"), inWave(tt.wave))
+			s.begin("secret/db")
+			s.stall("first", "web")
+			s.settled("secret/db", "password", "two")
+			began := s.whoRolled()
+			if len(began) != 1 {
+				s.Fatalf("%v have begun, want one of the two", began)
+			}
+			other := map[string]string{"first": "web", "web": "first"}[began[0]]
+			if tt.fails {
+				s.fail(began[0])
+				s.settle()
+			}
+			s.wantLast(other, tt.waits, "")
+			s.finish(began[0])
+			s.pass(100 * time.Millisecond)
+			s.wantRolls(other)
+		})
+	}
 }

@@ -3,19 +3,23 @@
 package actuate_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // traced puts a change into a trace of its own, whose IDs repeat the digit. With a resourceVersion it was written then, and not now.
@@ -107,64 +111,6 @@ func TestAPlanIsAChildOfTheNewestChangeAndLinkedWithAll(t *testing.T) {
 	}
 }
 
-func TestAChangeWithoutATraceBeginsOne(t *testing.T) {
-	play(t, func(s *scene) {
-		seen := s.instrument()
-		s.beginWeb()
-		s.set("secret/db", "password", "two")
-		s.pass(10 * time.Second)
-		var roots []sdktrace.ReadOnlySpan
-		for _, span := range seen.spans.Ended() {
-			if isProcess(span) {
-				roots = append(roots, span)
-			}
-		}
-		if len(roots) != 1 || roots[0].Parent().IsValid() || len(roots[0].Links()) > 0 || !roots[0].SpanContext().IsValid() {
-			s.Errorf("the events have the spans %v, want one root without links", roots)
-		}
-	})
-}
-
-func TestAWorkloadThatGoesOnWaitingMakesNoMoreSpans(t *testing.T) {
-	play(t, func(s *scene) {
-		seen := s.instrument()
-		s.options.MaxRollouts = 1
-		s.workload("web", auto, reads("secret/db"), onHold)
-		s.workload("busy", auto, reads("secret/db"))
-		s.begin("secret/db")
-		s.stall("busy")
-		s.rotate("two", "busy")
-		s.edit("web", letGo)
-		s.pass(time.Second)
-
-		// reasons returns those of the plans of the workload that waits, one for each plan.
-		reasons := func() []string {
-			var reasons []string
-			for _, span := range seen.spansNamed("plan") {
-				if attributeOf(span.Attributes(), "k8s.deployment.name") == "web" {
-					last := span.Events()[len(span.Events())-1]
-					reasons = append(reasons, last.Name)
-				}
-			}
-			return reasons
-		}
-		want := []string{"on-hold", "limit-reached"}
-		if got := reasons(); !slices.Equal(got, want) {
-			s.Errorf("the plans say %q, want %q", got, want)
-		}
-		s.pass(10 * time.Minute) // It is looked at every few seconds.
-		if got := reasons(); !slices.Equal(got, want) {
-			s.Errorf("after ten minutes the plans say %q, want %q", got, want)
-		}
-		s.fail("busy") // A decision to wait for something else is a new one.
-		s.pass(10 * time.Minute)
-		if got, want := reasons(), append(want, "peer-failed"); !slices.Equal(got, want) {
-			s.Errorf("after a failure the plans say %q, want %q", got, want)
-		}
-		s.wantRolls()
-	})
-}
-
 func TestSpansSayHowAPatchFailedAndNotWhatTheAPIServerSaid(t *testing.T) {
 	const secret = "hunter2"
 	play(t, func(s *scene) {
@@ -194,53 +140,6 @@ func TestSpansSayHowAPatchFailedAndNotWhatTheAPIServerSaid(t *testing.T) {
 		}
 		if failed == 0 {
 			s.Error("no patch has failed")
-		}
-	})
-}
-
-func TestEachTryOfAPatchIsBelowItsOwnPlan(t *testing.T) {
-	play(t, func(s *scene) {
-		seen := s.instrument()
-		s.workload("web", auto, reads("secret/db"))
-		s.begin("secret/db")
-		s.refuse("web", apierrors.NewForbidden(appsv1.Resource("deployments"), "web", errors.New("denied")))
-		s.set("secret/db", "password", "two", traced("a", ""))
-		s.pass(5 * time.Second)
-		s.refuse("web", nil)
-		s.pass(2 * time.Minute)
-		s.wantRolls("web")
-		s.wantTold("web started content-changed", "web completed rolled-out")
-
-		inTrace := func(name string) []sdktrace.ReadOnlySpan {
-			return slices.DeleteFunc(seen.spansNamed(name), func(span sdktrace.ReadOnlySpan) bool {
-				return span.SpanContext().TraceID().String() != strings.Repeat("a", 32)
-			})
-		}
-		plans, tries, rollouts := inTrace("plan"), inTrace("patch deployment"), inTrace("rollout deployment")
-		if len(tries) < 2 || len(plans) != len(tries) || len(rollouts) != 1 {
-			s.Fatalf("there are %d plans, %d tries and %d rollouts, want as many plans as tries, at least two, and one rollout",
-				len(plans), len(tries), len(rollouts))
-		}
-		for i, try := range tries {
-			count, kind := fmt.Sprint(i), "Forbidden"
-			if i == 0 {
-				count = ""
-			}
-			if i == len(tries)-1 {
-				kind = ""
-			}
-			if got := attributeOf(try.Attributes(), "http.request.resend_count"); got != count {
-				s.Errorf("try %d has the count %q, want %q", i, got, count)
-			}
-			if got := attributeOf(try.Attributes(), "error.type"); got != kind {
-				s.Errorf("try %d has the error %q, want %q", i, got, kind)
-			}
-			if try.Parent().SpanID() != plans[i].SpanContext().SpanID() {
-				s.Errorf("the parent of try %d is not its plan", i)
-			}
-		}
-		if rollouts[0].Parent().SpanID() != plans[len(plans)-1].SpanContext().SpanID() {
-			s.Error("the parent of the rollout is not the last plan")
 		}
 	})
 }
@@ -285,4 +184,94 @@ func TestTheSpanOfARolloutIsMadeOnceByWhoeverSeesItsEnd(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestThePatchWritesItsOwnAnnotationsAndNothingElse(t *testing.T) {
+	const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b0-01"
+	play(t, func(s *scene) {
+		s.options.MaxRollsPerHour = 0
+		templates := map[string]string{
+			"web": "/spec/template", "statefulset/web": "/spec/template", "daemonset/web": "/spec/template",
+			"cronjob/web": "/spec/jobTemplate/spec/template",
+		}
+		gone := annotated(annotationRecord, `{"secret/gone":"k0a1b2c3d:00000000000000000000000000000001@3/u"}`)
+		for name := range templates {
+			s.workload(name, auto, reads("secret/db", "configmap/app"))
+			s.writeAs(workload.FieldManager, name, gone)
+		}
+		s.begin("secret/db", "configmap/app")
+		s.writesSince(&s.seen)
+		s.settled("secret/db", "password", "two", func(c *events.Change) { c.Trace.Parent = traceparent })
+		writes := s.writesSince(&s.seen)
+		if len(writes) != len(templates) {
+			s.Fatalf("written are %+v, want each workload once", writes)
+		}
+		for _, w := range writes {
+			sets, tests := make(map[string]any), make(map[string]any)
+			for _, step := range stepsOf([]byte(w.body)) {
+				if step.Op == "test" {
+					tests[step.Path] = step.Value
+				} else {
+					sets[step.Path] = step.Value
+				}
+			}
+			if uid := string(metaOf(s.object(w.workload)).GetUID()); tests["/metadata/uid"] != uid {
+				s.Errorf("%s: the tested uid is %v, want %s, that of the workload", w.workload, tests["/metadata/uid"], uid)
+			}
+			const record = "/metadata/annotations/keyturn.dev~1rolled"
+			var entries map[string]string
+			if err := json.Unmarshal([]byte(fmt.Sprint(sets[record])), &entries); err != nil {
+				s.Errorf("%s: the record is no JSON: %v", w.workload, err)
+			}
+			if got := slices.Sorted(maps.Keys(entries)); !slices.Equal(got, []string{"configmap/app", "secret/db"}) {
+				s.Errorf("%s: the record is of %q, want it of what it reads, without secret/gone", w.workload, got)
+			}
+			delete(sets, record)
+			template := templates[w.workload]
+			want := map[string]any{
+				template + "/metadata/annotations":                          map[string]any{}, // there were none
+				template + "/metadata/annotations/keyturn.dev~1cause":       "secret/db (password)",
+				template + "/metadata/annotations/keyturn.dev~1revision":    s.podAnnotation(w.workload, annotationRevision),
+				template + "/metadata/annotations/keyturn.dev~1traceparent": traceparent,
+				"/metadata/annotations/keyturn.dev~1last":                   metaOf(s.object(w.workload)).GetAnnotations()["keyturn.dev/last"],
+			}
+			if diff := cmp.Diff(want, sets); diff != "" {
+				s.Errorf("%s: what it sets beside the record (-want +got):\n%s", w.workload, diff)
+			}
+		}
+	})
+}
+
+// causeOf returns the cause on the pod template after a roll.
+func causeOf(s *scene) string {
+	s.Helper()
+	s.settle()
+	s.wantRolls("web")
+	return s.podAnnotation("web", events.AnnotationCause)
+}
+
+func TestTheCauseNamesWhatIsBehindASecret(t *testing.T) {
+	play(t, func(s *scene) {
+		s.beginWeb()
+		s.set("secret/db", "password", "two", func(c *events.Change) {
+			c.Cause = &events.Cause{Source: "externalsecret/db", Event: "bao/root/secret/shop/db/7"}
+		})
+		if got, want := causeOf(s), "secret/db (password) by externalsecret/db for bao/root/secret/shop/db/7"; got != want {
+			s.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
+// The watch is late: the workload is gone, and the actuator does not know.
+func TestAPatchOfAWorkloadThatIsGoneIsNotDenied(t *testing.T) {
+	play(t, func(s *scene) {
+		s.beginWeb()
+		s.refuse("web", apierrors.NewNotFound(appsv1.Resource("deployments"), "web"))
+		s.set("secret/db", "password", "two")
+		s.pass(10 * time.Minute)
+		s.wantTold()
+		s.delete("web")
+		s.pass(2 * time.Minute)
+		s.wantTold("web skipped workload-gone")
+	})
 }

@@ -5,46 +5,106 @@ package actuate_test
 import (
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
+	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
-func TestWhatChangesWhileTheKindOfAWorkloadIsNotServedRollsItAfterwards(t *testing.T) {
+// unserved is longer than it takes until a kind counts as not served.
+const unserved = 3 * time.Minute
+
+// serveHealthy has the API server serve the Rollout web, whose pods are always ready.
+func serveHealthy(s *scene, aspects ...aspect) *customs {
+	s.Helper()
+	return s.serveRollout(func(object *unstructured.Unstructured) {
+		inPhase("Healthy")(object)
+		onObject(object, aspects...)
+	})
+}
+
+func TestWhatIsPendingOutlivesThatTheKindIsNotServed(t *testing.T) {
+	play(t, func(s *scene) {
+		rollouts := serveHealthy(s, onHold)
+		s.begin("secret/db")
+		s.settled("secret/db", "password", "two")
+		s.wantTold("rollout/web held on-hold")
+		rollouts.serve(false)
+		s.pass(unserved)
+		s.wantTold("rollout/web held kind-not-served")
+		s.set("secret/db", "password", "three")
+		s.pass(20 * time.Minute)
+		s.wantTold() // It is not told again and again, nor forgotten.
+		rollouts.serve(true)
+		s.pass(time.Minute)
+		s.wantRolls()
+		s.told()
+		rollouts.change(rolloutResource, "web", func(object *unstructured.Unstructured) { onObject(object, letGo) })
+		s.settle()
+		s.wantRolls("rollout/web")
+		s.wantTold("rollout/web started content-changed", "rollout/web completed rolled-out")
+		s.wantRolledForLast("rollout/web", "secret/db") // It changed meanwhile.
+	})
+}
+
+// A leader that knows the workload has it wait. Another one does not know it until then.
+func TestWorkloadsGetWhatTheyHaveMissedWhenTheirKindIsServedAgain(t *testing.T) {
 	tests := []struct {
-		name, rollOn string
-		changes      func(*scene)
-	}{
-		{"a source that only a pattern names", "configmap/release-*", func(s *scene) { s.set("configmap/release-1", "password", "two") }},
-		{"a secret in a store", "openbao:secret/shop/db", func(s *scene) { s.rotateInStore("demo", "secret/shop/db", 2) }},
-	}
-	leaders := []struct {
 		name      string
 		meanwhile func(*scene)
 		told      []string
 	}{
 		{"with the same leader", func(*scene) {}, []string{"rollout/web held kind-not-served"}},
-		{"with another leader, which does not know it", func(s *scene) { s.restart() }, nil},
+		{"with another leader", func(s *scene) { s.restart() }, nil},
 	}
-	for _, tt := range tests {
-		for _, leader := range leaders {
-			playOf(t, tt.name+", "+leader.name, func(s *scene) {
-				rollouts := serveHealthy(s, on(tt.rollOn))
-				s.rotateInStore("demo", "secret/shop/db", 1)
-				s.begin("secret/db", "configmap/release-1")
-				s.rest()
+	for _, test := range tests {
+		playOf(t, test.name, func(s *scene) {
+			rollouts := serveHealthy(s)
+			s.beginWeb()
+			s.wantWrites("rollout/web recorded", "web recorded")
+			for _, password := range []string{"two", "three"} {
 				rollouts.serve(false)
 				s.pass(unserved)
-				leader.meanwhile(s)
-				s.wantTold()
-				tt.changes(s)
-				s.pass(time.Hour)
-				s.wantTold(leader.told...)
+				test.meanwhile(s)
+				s.set("secret/db", "password", password)
+				s.pass(time.Minute)
+				s.wantWrites("web rolled")
+				s.wantTold(append(test.told, "web started content-changed", "web completed rolled-out")...)
 				rollouts.serve(true)
 				s.pass(time.Minute)
+				s.wantWrites("rollout/web rolled")
+				s.wantRolledForLast("rollout/web", "secret/db")
 				s.wantTold("rollout/web started content-changed", "rollout/web completed rolled-out")
-				s.restartFor(time.Hour)
-				s.wantTold()
-			})
-		}
+			}
+			// Nothing has changed this time.
+			rollouts.serve(false)
+			s.pass(unserved)
+			test.meanwhile(s)
+			rollouts.serve(true)
+			s.pass(20 * time.Minute)
+			s.wantNothing()
+		})
 	}
+}
+
+// A workload that is seen for the first time with its kind may be new: what happened before it wanted the source does not roll it.
+func TestAWorkloadThatIsFirstSeenWithItsKindIsNotRolledForWhatWasBefore(t *testing.T) {
+	play(t, func(s *scene) {
+		rollouts := serveHealthy(s, without(workload.AnnotationRollOn))
+		rollouts.serve(false)
+		s.begin("secret/db")
+		s.set("secret/db", "password", "two")
+		s.pass(time.Minute)
+		rollouts.change(rolloutResource, "web", func(object *unstructured.Unstructured) { onObject(object, auto) })
+		rollouts.serve(true)
+		s.pass(20 * time.Minute)
+		s.wantWrites("rollout/web recorded")
+		s.wantTold()
+		s.settled("secret/db", "password", "three")
+		s.wantWrites("rollout/web rolled")
+	})
 }
 
 // rollingOut makes the Rollout web, which does not get ready with a change, and a Deployment of a higher wave, which waits for it.
@@ -89,31 +149,63 @@ func TestARolloutWhoseKindIsNotServedForAWhileIsFollowedToItsEnd(t *testing.T) {
 	}
 }
 
-func TestAWorkloadWhoseKindIsNotServedHoldsNobodyBack(t *testing.T) {
+// An actuator knows the last change of each source, and asks nobody for one.
+func TestAChangeThatAWorkloadHasMissedRollsItWhileNATSIsSilent(t *testing.T) {
 	play(t, func(s *scene) {
-		rollingOut(s).serve(false)
-		s.pass(50 * time.Second)
-		s.wantRolls()
-		s.pass(unserved)
-		s.wantRolls("api")
+		s.workload("web", reads("secret/db"))
+		s.workload("other", auto, reads("secret/db"))
+		s.begin("secret/db")
+		moment := s.reserve()
+		s.rotate("two", "other")
+		s.wantTold("other started content-changed", "other completed rolled-out")
+		s.nats.Stop()
+		s.at(moment, func() { s.edit("web", auto) })
+		s.pass(20 * time.Second)
+		s.wantWrites("web rolled")
+		s.wantRecord("web", "secret/db")
+		s.nats.Start()
+		s.pass(time.Minute)
+		s.wantTold("web started content-changed", "web completed rolled-out")
 	})
 }
 
-func TestAWorkloadThatFailedKeepsOthersBackAlthoughItsKindIsNotServed(t *testing.T) {
+// The watcher of a hub reports a secret in a store, and a Secret of its own cluster that has the name of one here.
+func TestAnActuatorActsOnWhatAnotherClusterSaysOfASecretStore(t *testing.T) {
 	play(t, func(s *scene) {
-		rollouts := rollingOut(s)
-		rollouts.webIsIn("Degraded")
-		s.pass(10 * time.Second)
-		s.wantTold("rollout/web failed deadline-exceeded", "api held peer-failed")
-		rollouts.serve(false)
-		s.pass(time.Hour)
+		s.workload("web", on("openbao:secret/shop/db"))
+		s.workload("other", on("secret/db"), reads("secret/db"))
+		s.observe("secret/db")
+		hub, err := events.Open(s.Context(), s.nc, "hub", nil)
+		if err != nil {
+			s.Fatal(err)
+		}
+		s.options.StoresFrom = []string{"hub"}
+		s.startFor(time.Minute)
+		natstest.Publish(s.T, func() error {
+			foreign := s.of("secret/db").published
+			foreign.Cluster, foreign.Verb, foreign.ResourceVersion = "hub", events.VerbChanged, s.nextVersion()
+			foreign.ChangedAt = foreign.ResourceVersion
+			_, foreign.Fingerprint = fingerprints(map[string]string{"password": "of the hub"})
+			_, err := hub.PublishChange(s.Context(), foreign, 0)
+			return err
+		})
+		s.pass(time.Minute)
 		s.wantRolls()
-		rollouts.serve(true)
-		s.pass(time.Hour)
+		s.stall("web")
+		s.rotateInStore("hub", "secret/shop/db", 7)
+		s.settle()
+		s.wantRolls("web")
+		s.wantTold("web started content-changed")
+
+		// The next leader finds what the rollout is for, so that it is measured.
+		seen := s.instrument()
+		s.restartFor(time.Minute)
+		s.finish("web")
+		s.settle()
+		s.wantTold("web completed rolled-out")
+		if count, sum := seen.spent("keyturn.change.ready.duration"); count != 1 || sum < 61 || sum > 63 {
+			s.Errorf("it was measured %d times, %g s together; want once, a good minute", count, sum)
+		}
 		s.wantRolls()
-		s.wantTold()
-		rollouts.webIsIn("Healthy")
-		s.pass(10 * time.Second)
-		s.wantRolls("api")
 	})
 }

@@ -3,8 +3,6 @@
 package actuate_test
 
 import (
-	"os"
-	"path/filepath"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,15 +27,6 @@ type customs struct {
 	mu      sync.Mutex
 	absent  bool
 	watches []watch.Interface
-}
-
-// target gives the next actuators a file of targets.
-func (s *scene) target(targets string) {
-	s.Helper()
-	s.options.TargetsConfig = filepath.Join(s.TempDir(), "targets.yaml")
-	if err := os.WriteFile(s.options.TargetsConfig, []byte(targets), 0o600); err != nil {
-		s.Fatal(err)
-	}
 }
 
 // serveCustom has the API server serve custom resources, given the kinds of their lists, for the actuators that are started from now on.

@@ -1,7 +1,5 @@
 //go:build !race
 
-// Hours of a bubble take minutes with the race detector, under which TestActuatorsThatTakeTurnsHaveNoDataRace runs.
-
 package actuate_test
 
 import (

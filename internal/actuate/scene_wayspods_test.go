@@ -13,7 +13,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -71,19 +70,6 @@ func (p *askedPods) of(name string, aspects ...aspect) {
 			Phase: corev1.PodRunning, PodIP: address,
 			Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
 		},
-	})
-}
-
-// unready says that the pod of a Deployment is not ready.
-func (p *askedPods) unready(name string) {
-	p.s.Helper()
-	id := parse(name)
-	p.s.rewrite(corev1.SchemeGroupVersion.WithResource("pods"), id.namespace, id.name+"-1", "status", func(object runtime.Object) {
-		pod, ok := object.(*corev1.Pod)
-		if !ok {
-			p.s.Fatalf("it is a %T", object)
-		}
-		pod.Status.Conditions = nil
 	})
 }
 

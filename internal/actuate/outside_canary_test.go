@@ -167,18 +167,6 @@ func TestACanaryThatCannotGoIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-func TestACanaryWhosePodsAreBeingReplacedAnywayIsNotWaitedFor(t *testing.T) {
-	trial(t, func(s *scene) {
-		s.readers("secret/db", "a", "b")
-		s.begin("secret/db")
-		s.stall("a")
-		s.set("secret/db", "password", "two")
-		s.edit("a", image("app:2"))
-		s.pass(10 * time.Second)
-		s.wantRolls("b")
-	})
-}
-
 func TestAnotherRollOfACanaryIsBakedToo(t *testing.T) {
 	trial(t, func(s *scene) {
 		s.workload("a", auto, reads("secret/db", "secret/cache"))
@@ -239,48 +227,65 @@ func TestABakeGoesOnWhileACanaryIsScaled(t *testing.T) {
 	})
 }
 
-func TestANewChangeIsBakedInstead(t *testing.T) {
-	trial(t, func(s *scene) {
-		aGoesFirst(s)
-		s.wantRolls("a")
-		s.pass(bakeTime - 10*time.Second)
-		s.rotate("three", "a")
-		s.pass(bakeTime - 2*time.Second)
-		s.wantRolls()
-		s.pass(bakeCheck)
-		s.wantRolls("b")
-	})
-}
-
-func TestWithoutPodsAWorkloadTriesNothing(t *testing.T) {
-	trial(t, func(s *scene) {
-		s.workload("a", auto, reads("secret/db"))
-		s.scale("a", 0)
-		s.workload("b", auto, reads("secret/db"))
-		s.begin("secret/db")
-		s.set("secret/db", "password", "two")
-		s.pass(time.Minute)
-		s.wantRolls("b")
-		s.wantTold("a held canary-first", "b started content-changed")
-		s.pass(bakeTime)
-		s.wantRolls("a")
-	})
-}
-
-func TestAWorkloadThatWasHeldWhileOthersBakedNeedsNoCanary(t *testing.T) {
-	trial(t, func(s *scene) {
-		s.readers("secret/db", "a", "b")
-		s.workload("held", auto, onHold, reads("secret/db"))
-		s.begin("secret/db")
-		for _, password := range []string{"two", "three", "four"} {
-			s.rotate(password, "a")
-			s.pass(bakeTime + bakeCheck)
-			s.wantRolls("b")
-		}
-		s.pass(time.Hour)
-		s.wantRolls()
-		s.edit("held", letGo)
+// failures are the ways in which the rollout of a canary ends before its pods are ready, and the outcome of each.
+var failures = []struct {
+	name string
+	fail func(s *scene, name string)
+	told string
+}{
+	{"its controller has given up", func(s *scene, name string) {
+		s.fail(name)
 		s.pass(time.Second)
-		s.wantRolls("held")
-	})
+	}, "a failed deadline-exceeded"},
+	{"it has timed out", func(s *scene, _ string) { s.pass(s.options.RolloutTimeout + 15*time.Second) }, "a failed timed-out"},
+}
+
+func TestACanaryWhoseRolloutFailedBakesWhenItIsReadyAfterAll(t *testing.T) {
+	for _, failure := range failures {
+		playOf(t, failure.name, func(s *scene) {
+			s.options.Canary = true
+			s.readers("secret/db", "a", "b")
+			s.begin("secret/db")
+			s.stall("a")
+			s.rotate("two", "a")
+			s.wantTold("a started content-changed", "b held canary-first")
+			failure.fail(s, "a")
+			s.wantTold(failure.told, "b held peer-failed")
+			s.finish("a")
+			s.pass(time.Minute)
+			s.pods("a", 1, 0)
+			s.pass(bakeTime + bakeCheck)
+			s.wantRolls() // The pods did not stay ready.
+			s.pods("a", 1, 1)
+			s.pass(bakeTime - time.Second)
+			s.wantRolls()
+			s.wantTold()
+			s.pass(bakeCheck)
+			s.wantRolls("b")
+			s.wantTold("a completed rolled-out", "b started content-changed", "b completed rolled-out")
+		})
+	}
+}
+
+func TestACanaryThatFailedGoesFirstWithTheNextChange(t *testing.T) {
+	for _, failure := range failures {
+		playOf(t, failure.name, func(s *scene) {
+			s.options.Canary = true
+			s.workload("a", auto, reads("secret/db"))
+			s.workload("b", auto, inWave(-1), onHold, reads("secret/db"))
+			s.workload("c", auto, reads("secret/db"))
+			s.begin("secret/db")
+			s.stall("a")
+			s.rotate("two", "a")
+			failure.fail(s, "a")
+			s.edit("b", letGo) // Without the failure, it would go first.
+			s.pass(time.Minute)
+			s.rotate("three", "a")
+			s.finish("a")
+			s.pass(bakeTime - time.Second)
+			s.wantRolls()
+			s.pass(bakeCheck)
+			s.wantRolls("b", "c")
+		})
+	}
 }
