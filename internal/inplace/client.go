@@ -1,3 +1,5 @@
+// Package inplace asks the pods of a workload to reload. It lists them from the API server, and calls each of them at its own
+// address. The requests have no content, and nothing of the answers is used except their status.
 package inplace
 
 import (
@@ -5,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -32,8 +35,8 @@ type Client struct {
 	client kubernetes.Interface
 	dial   Dial
 	tracer trace.Tracer
-	// backoff returns the delays between attempts to call a pod.
-	backoff func() wait.Backoff
+	// backoff has the delays between attempts to call a pod, which may be starting.
+	backoff wait.Backoff
 }
 
 // New returns a Client. It connects to pods directly, and ignores proxies in the environment. If dial is nil, it uses net.Dialer.DialContext.
@@ -41,17 +44,12 @@ func New(client kubernetes.Interface, tracer trace.Tracer, dial Dial) *Client {
 	if dial == nil {
 		dial = (&net.Dialer{Timeout: callTimeout / 2}).DialContext
 	}
-	return &Client{client: client, tracer: tracer, dial: dial, backoff: callBackoff}
-}
-
-// callBackoff returns the delays between the five attempts to call a pod, 15 seconds in total. The pod may be starting.
-func callBackoff() wait.Backoff {
-	return wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 4}
+	// There are five attempts, in 15 seconds.
+	return &Client{client: client, tracer: tracer, dial: dial, backoff: wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 4}}
 }
 
 // Reload calls each of the pods until it answers with a 2xx status, and returns the number of pods. An error names the first pod that did not
-// confirm. Others may have confirmed by then. The error wraps ErrStarting if that pod is not ready, and ErrNotListed if listing the pods may succeed
-// later. It is that of Begin if that returned one.
+// confirm; others may have. It wraps ErrStarting if that pod is not ready, and ErrNotListed if listing the pods may succeed later.
 func (c *Client) Reload(ctx context.Context, pods Pods) (int, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, reloadTimeout, errAllTimeout)
 	defer cancel()
@@ -65,14 +63,8 @@ func (c *Client) Reload(ctx context.Context, pods Pods) (int, error) {
 		}
 	}
 	// Ask pods that are not ready first: if one of them must be asked later, the ready ones are not asked twice.
-	var starting, ready []pod
-	for _, p := range found {
-		if p.ready {
-			ready = append(ready, p)
-		} else {
-			starting = append(starting, p)
-		}
-	}
+	starting := slices.DeleteFunc(slices.Clone(found), func(p pod) bool { return p.ready })
+	ready := slices.DeleteFunc(slices.Clone(found), func(p pod) bool { return !p.ready })
 	if err := c.callAll(ctx, starting, pods); err != nil {
 		return 0, err
 	}
@@ -95,12 +87,10 @@ func (c *Client) callAll(ctx context.Context, found []pod, pods Pods) error {
 		}
 		calling.Go(func() {
 			defer func() { <-free }()
-			err := c.callUntilAnswered(ctx, p, pods)
-			if err != nil {
-				err = c.judge(ctx, p, pods, err)
-			}
-			if err != nil {
-				stop(err)
+			if err := c.callUntilAnswered(ctx, p, pods); err != nil {
+				if err = c.judge(ctx, p, pods, err); err != nil {
+					stop(err)
+				}
 			}
 		})
 	}
@@ -113,13 +103,10 @@ func (c *Client) callUntilAnswered(ctx context.Context, p pod, pods Pods) error 
 	ctx, cancel := context.WithTimeout(ctx, podTimeout)
 	defer cancel()
 	at := netip.AddrPortFrom(p.address, pods.Port).String()
-	delays := c.backoff()
+	delays := c.backoff
 	for attempt := 0; ; attempt++ {
 		err := c.call(ctx, p, at, pods.Path, attempt)
-		if err == nil || ctx.Err() != nil || delays.Steps == 0 {
-			return err
-		}
-		if !backoff.Sleep(ctx, delays.Step()) {
+		if err == nil || ctx.Err() != nil || delays.Steps == 0 || !backoff.Sleep(ctx, delays.Step()) {
 			return err
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace/noop"
+	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,6 +25,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var refreshed = time.Date(2026, 3, 14, 15, 11, 26, 0, time.UTC)
 
@@ -70,7 +73,7 @@ func clientOf(t *testing.T, n *network, spans *tracetest.SpanRecorder, pods ...r
 		}
 		return (&net.Dialer{}).DialContext(ctx, "tcp", server.Listener.Addr().String())
 	})
-	c.backoff = func() wait.Backoff { return wait.Backoff{Duration: time.Millisecond, Steps: 2} }
+	c.backoff = wait.Backoff{Duration: time.Millisecond, Steps: 2}
 	return c
 }
 

@@ -127,29 +127,20 @@ func (c *Client) judge(ctx context.Context, p pod, pods Pods, cause error) error
 	return fmt.Errorf("pod %s: %w", p.name, cause)
 }
 
-// include reports whether a pod may have read the files.
+// include reports whether a pod may have read the files: it has mounted them, and is not newer.
 func (p Pods) include(of *corev1.Pod) bool {
-	switch phase := of.Status.Phase; {
-	case phase == corev1.PodSucceeded || phase == corev1.PodFailed || of.DeletionTimestamp != nil:
-		return false
-	case phase != corev1.PodRunning && of.Spec.NodeName == "":
-		return false // It has not mounted the files yet.
-	case of.CreationTimestamp.After(p.Refreshed.Add(clockMargin)):
-		return false
-	}
-	return true
+	phase := of.Status.Phase
+	hasEnded := phase == corev1.PodSucceeded || phase == corev1.PodFailed || of.DeletionTimestamp != nil
+	hasMounted := phase == corev1.PodRunning || of.Spec.NodeName != ""
+	return !hasEnded && hasMounted && !of.CreationTimestamp.After(p.Refreshed.Add(clockMargin))
 }
 
-// own reports whether a pod belongs to the workload.
+// own reports whether a pod belongs to the workload. The pods of another Deployment may have the same labels, and more.
 func (p Pods) own(of *corev1.Pod) bool {
 	controller := metav1.GetControllerOfNoCopy(of)
-	switch {
-	case controller == nil:
-		return false
-	case p.Controller != "":
-		return string(controller.UID) == p.Controller
+	if p.Controller != "" {
+		return controller != nil && string(controller.UID) == p.Controller
 	}
-	// The pods of another Deployment may have the same labels, and more.
 	return p.mayOwn(of) && controller.Name == p.Deployment+"-"+of.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
 }
 
@@ -164,4 +155,38 @@ func isReady(p *corev1.Pod) bool {
 	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 	})
+}
+
+// metadata lists the addresses of cloud providers' metadata services that are not link-local.
+var metadata = []netip.Addr{
+	netip.MustParseAddr("fd00:ec2::254"),   // AWS
+	netip.MustParseAddr("fd20:ce::254"),    // Google Cloud
+	netip.MustParseAddr("168.63.129.16"),   // Azure
+	netip.MustParseAddr("100.100.100.200"), // Alibaba Cloud
+}
+
+// addressOf returns the address of a pod. Anyone might have written it into the status, so addressOf refuses loopback and link-local addresses, those
+// of the pod's node, and known metadata services. It cannot know whether the address belongs to another pod.
+func addressOf(p *corev1.Pod) (netip.Addr, error) {
+	address, err := netip.ParseAddr(p.Status.PodIP)
+	if err != nil || address.Zone() != "" {
+		return netip.Addr{}, errAddress
+	}
+	address = address.Unmap()
+	switch {
+	case !address.IsGlobalUnicast() || slices.Contains(metadata, address):
+		return netip.Addr{}, errAddress
+	case p.Spec.HostNetwork || isOfNode(address, p):
+		return netip.Addr{}, errNodeAddress
+	}
+	return address, nil
+}
+
+// isOfNode reports whether an address is one of those of the pod's node.
+func isOfNode(address netip.Addr, p *corev1.Pod) bool {
+	is := func(text string) bool {
+		host, err := netip.ParseAddr(text)
+		return err == nil && host.Unmap() == address
+	}
+	return is(p.Status.HostIP) || slices.ContainsFunc(p.Status.HostIPs, func(host corev1.HostIP) bool { return is(host.IP) })
 }

@@ -81,7 +81,7 @@ func says(t *testing.T, said string) error {
 			})
 			return client, nil
 		})
-	c.backoff = func() wait.Backoff { return wait.Backoff{} }
+	c.backoff = wait.Backoff{}
 	_, err := c.Reload(t.Context(), webPods())
 	return err
 }
