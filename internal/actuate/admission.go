@@ -8,8 +8,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// admission decides whether a workload may be rolled now, and in which way. A workload only ever waits for something in its own namespace, except for
-// slots. What Reloader rolls is in reloader.go.
+// admission decides whether a workload may be rolled now, and in which way. Except for slots, it only waits for others of its namespace.
 type admission struct {
 	*term
 	// rolls has the workloads that were rolled within the last minutes.

@@ -54,6 +54,7 @@ func (d *dispatcher) finish(ctx context.Context, result patchResult) {
 			d.notes.release(ctx, r.workload, r.pending.changes[decision.Source], decision)
 		}
 	}
+	d.rollouts.review(ctx, key) // While the patch was under way, that could not be.
 }
 
 // failed has the changes of a patch decided again, later if something is wrong. The patch may have been applied nevertheless.
@@ -114,8 +115,7 @@ func (d *dispatcher) postpone(r *task, delay time.Duration, err error) *slog.Log
 	return d.log.With("workload", id.String(), "namespace", id.Namespace, "attempt", r.attempts+1, "retry_in", delay, "err", err)
 }
 
-// denied schedules another attempt after a patch that is refused or cannot be made. That may last for days, so it is told once. Then no other
-// workload waits for this one.
+// denied schedules another attempt after a patch that is refused or cannot be made. That is told once. Then no other workload waits for it.
 func (d *dispatcher) denied(ctx context.Context, r *task, err error) {
 	p, rolls, longest := r.pending, len(r.causes) > 0, maxDenied
 	if !rolls {

@@ -11,15 +11,13 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// debounce gathers the changes of each workload until none has come for a while, so that they lead to one roll. It also keeps the workloads
-// that wait for a retry, or until the reason that holds them has changed.
+// debounce gathers the changes of each workload, so that they lead to one roll. It also keeps the workloads that wait for longer.
 type debounce struct {
 	*term
 	// byKey has all workloads in it, and peers, by namespace, those that wait for others of it.
 	byKey map[workload.Key]*pending
 	peers map[string]map[*pending]struct{}
-	// order has the workloads that wait for a time, due those whose time has come, and slots those that wait for a slot, also while they are reviewed
-	// for another reason.
+	// order has those that wait for a time, due those whose time has come, and slots those that wait for a slot, also while they are reviewed.
 	order []*pending
 	due   *fair.Turns[*pending]
 	slots *fair.Turns[*pending]
@@ -79,8 +77,7 @@ func (d *debounce) add(w *workload.Workload, e *takenEvent, from *events.Change,
 	return c
 }
 
-// forget drops the pending change of a source that is gone, or that the record has taken up. Otherwise a workload that waits for good would keep one
-// for each name that came and went.
+// forget drops the pending change of a source that is gone, or recorded. A workload that waits for good would otherwise keep each name.
 func (d *debounce) forget(key workload.Key, source events.Source) {
 	p := d.byKey[key]
 	p.changes[source].event.release()

@@ -115,8 +115,7 @@ func (t toldHolds) has(held events.Outcome) bool {
 	})
 }
 
-// denials has, by workload and source, the last change of which it was told that its patch is refused. If the record is refused, too, only the
-// outcome says so, until the next outcome of the workload.
+// denials has, by workload and source, the last change of which it was told that its patch is refused.
 type denials map[workload.Key]map[string]string
 
 func (d denials) tell(r *task) {

@@ -175,8 +175,7 @@ func foundEvent(ctx context.Context, change events.Change, storedAt, now time.Ti
 // Hold keeps the event for one more that is not finished with it.
 func (e *takenEvent) Hold() { e.holds++ }
 
-// Release undoes one Hold. The error is why its holder has given up. The span has the reason of a RejectError only: the error may contain what an
-// admission webhook says, see failRequest.
+// Release undoes one Hold, with the reason if its holder has given up. What an admission webhook may have worded is not on the span.
 func (e *takenEvent) Release(err error) {
 	if rejected, ok := errors.AsType[*events.RejectError](err); ok {
 		e.span.SetAttributes(semconv.ErrorTypeKey.String(rejected.Reason))

@@ -50,8 +50,7 @@ func (d *dispatcher) dispatch(ctx context.Context) {
 	}
 }
 
-// next returns the next workload to act on, or nil. Workloads that are due and those that wait for a slot take turns, so that neither group takes all
-// patch workers.
+// next returns the next workload, or nil. Those that are due and those that wait for a slot take turns, so that neither takes all workers.
 func (d *dispatcher) next() *pending {
 	d.slotted = !d.slotted
 	if !d.slotted {
@@ -189,8 +188,7 @@ func (d *debounce) releaseAll() {
 	}
 }
 
-// wake makes a workload that has changed due if it rests, waits for its pods or for a time that depends on them, or was rewritten since its patch was
-// refused. The notes on it may be gone, too.
+// wake makes a workload that has changed due if it rests, waits for its pods, or was rewritten since its patch was refused.
 func (d *debounce) wake(key workload.Key) {
 	p := d.byKey[key]
 	if p == nil {

@@ -79,8 +79,7 @@ func (o *rollouts) readHolds(ctx context.Context, told toldHolds) {
 	}
 }
 
-// streamBegan returns when the oldest of the cluster's events on the stream was stored, the zero time if that is not known. Everything that was
-// published since is there, or was superseded.
+// streamBegan returns when the oldest of the cluster's events on the stream was stored, the zero time if that is not known.
 func (o *rollouts) streamBegan(ctx context.Context) time.Time {
 	at, err := o.bus.Oldest(ctx, append(events.SourceFilters(o.bus.Cluster()), events.OutcomeFilter(o.bus.Cluster())))
 	if err != nil && !errors.Is(err, events.ErrNotFound) && ctx.Err() == nil {
@@ -89,33 +88,27 @@ func (o *rollouts) streamBegan(ctx context.Context) time.Time {
 	return at
 }
 
-// readStarts reads the Jobs, if a CronJob needs that: where nothing may be written on CronJobs, only they say what others on other streams have
-// started.
+// readStarts reads the Jobs that others have started, if nothing may be written on CronJobs and their outcomes may be on other streams.
 func (o *rollouts) readStarts(ctx context.Context) {
 	if !o.options.Reloader || !slices.ContainsFunc(o.index.All(), (*workload.Workload).NeedsStarts) {
 		return
 	}
 	for _, namespace := range kube.Listed(o.options.Namespaces) {
-		o.readStartsIn(ctx, namespace)
-	}
-}
-
-func (o *rollouts) readStartsIn(ctx context.Context, namespace string) {
-	bounded, cancel := context.WithTimeout(ctx, startsTimeout)
-	defer cancel()
-	found, err := workload.ReadStarts(bounded, o.options.clients(), namespace)
-	if err != nil && ctx.Err() == nil && !kube.IsMissingRight(err, "list") {
-		o.log.WarnContext(ctx, "jobs not readable; one that another leader has started may be started once more", "namespace", namespace, "err", err)
-	}
-	for _, w := range o.index.All() {
-		if started, ok := found[w.ID.UID]; ok {
-			o.index.KeepStarts(w.Key(), started)
+		bounded, cancel := context.WithTimeout(ctx, startsTimeout)
+		found, err := workload.ReadStarts(bounded, o.options.clients(), namespace)
+		cancel()
+		if err != nil && ctx.Err() == nil && !kube.IsMissingRight(err, "list") {
+			o.log.WarnContext(ctx, "jobs not readable; one that another leader has started may be started once more", "namespace", namespace, "err", err)
+		}
+		for _, w := range o.index.All() {
+			if started, ok := found[w.ID.UID]; ok {
+				o.index.KeepStarts(w.Key(), started)
+			}
 		}
 	}
 }
 
-// shadowRetry is how long after an attempt to restore a workload the next one is made. By then the API server has given up on any deletion sent
-// before.
+// shadowRetry is the time between two attempts to restore a workload. By then the API server has given up on a deletion sent before.
 const shadowRetry = time.Minute
 
 // shadow says when to restore a workload that was deleted to be created again, by an actuator that ended before that.

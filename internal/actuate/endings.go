@@ -134,8 +134,7 @@ func (o *rollouts) end(ctx context.Context, key workload.Key, verb events.Verb, 
 // failedPeers has the workloads whose last rollout failed and that have not recovered. Their marks say the same to the next leader.
 type failedPeers struct {
 	keys map[workload.Key]*failure
-	// replaced has the changes that stay suspect after the rollout was replaced by another pod template, until the last roll of the workload is
-	// complete.
+	// replaced has the changes that stay suspect after another pod template replaced the rollout, until the last roll is complete.
 	replaced map[workload.Key]map[string]workload.RolledFor
 }
 

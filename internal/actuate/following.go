@@ -60,8 +60,7 @@ func (o *rollouts) unfollow(key workload.Key, verb events.Verb, reason, message 
 	return r, outcome
 }
 
-// hasSlot reports whether the rollout of a workload has a slot: it replaces pods, or soon will. It does not if its pods only have to stay ready, or
-// while it waits for people, for a time, or for its kind to be served.
+// hasSlot reports whether the rollout of a workload replaces pods, or soon will, and does not wait for people, a time, or its kind.
 func (o *rollouts) hasSlot(key workload.Key) bool {
 	if o.patcher.replaces(key) {
 		return true
@@ -71,8 +70,7 @@ func (o *rollouts) hasSlot(key workload.Key) bool {
 		!w.Unserved && !w.Progress.Waits(o.now())
 }
 
-// needsSlot reports whether a workload takes a slot when it is rolled. One without pods takes none. One that is being rolled has a slot already and
-// need not wait for another: a further change may be what its pods need to start.
+// needsSlot reports whether a workload takes a slot when it is rolled. A further change may be what the pods of one that is being rolled need.
 func (o *rollouts) needsSlot(w *workload.Workload) bool {
 	return w.Progress.Pods > 0 && !o.hasSlot(w.Key())
 }
@@ -120,8 +118,7 @@ type rollout struct {
 	rolled *workload.Workload
 	before map[string]workload.RolledFor
 
-	// moved is when it was last seen to make progress, to wait for people or for a time, or to bake. furthest is the most progress of a generation,
-	// because a pod that crashes makes the same progress again and again.
+	// moved is when it last made progress, waited or baked. furthest is the most progress of a generation: a pod that crashes repeats its own.
 	moved      time.Time
 	furthest   workload.Progress
 	generation int64

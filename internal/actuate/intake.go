@@ -11,8 +11,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// intake compares what sources have with the records on the workloads that depend on them, at first of everything, then of what changes. What a
-// workload is to be rolled for becomes one of its pending changes.
+// intake compares sources with the records of the workloads that depend on them. A change to roll for becomes a pending one.
 type intake struct {
 	*term
 	syncer *forcesync.Syncer
@@ -36,8 +35,7 @@ func (i *intake) start(ctx context.Context) {
 	}
 }
 
-// advance has workloads consider the news of sources, and repetitions that are due. It returns false if there are more news, before which none of the
-// workloads may be dispatched.
+// advance has workloads consider the news of sources, and repetitions. It returns false if there are more: nothing is dispatched before.
 func (i *intake) advance(ctx context.Context) (isAll bool) {
 	for key := range i.waiting {
 		if !i.patcher.busy(key) {
@@ -95,8 +93,7 @@ func (i *intake) consider(ctx context.Context, e *takenEvent, w *workload.Worklo
 		return
 	}
 	decision := i.decide(w, e.change, plan.Memory{Since: since, From: from})
-	// A source in the record is kept: it may come back with the recorded content while pods already have the pending content. A patch for that may have
-	// failed, but been applied nevertheless.
+	// A source in the record is kept: it may come back with the recorded content while pods have the pending one.
 	last, recorded := w.Rolled[source.String()]
 	isKept := recorded && !last.IsOwed()
 	switch {

@@ -22,8 +22,7 @@ import (
 )
 
 const (
-	// kubeEventQueue is the length of the queue of warnings, and of that of the other Kubernetes Events. When one is full, further ones are dropped and
-	// counted.
+	// kubeEventQueue is the length of the queue of warnings, and of that of the others. When one is full, further ones are dropped and counted.
 	kubeEventQueue = 4096
 	// kubeEventPause is how long no other one must have come before one is written, because nearly all follow a patch and would compete with further
 	// ones. None waits longer than kubeEventPatience for that.
@@ -62,8 +61,7 @@ func newKubeEvents(s *surroundings) *kubeEvents {
 	}
 }
 
-// run writes until close is called and none is left, or the context is done. After hurry is done, none waits any more: those that the rate does not
-// allow are dropped.
+// run writes until close is called, or the context is done. After hurry is done, those that the rate does not allow are dropped.
 func (k *kubeEvents) run(ctx, hurry context.Context) {
 	for range k.queued {
 		if ctx.Err() != nil {

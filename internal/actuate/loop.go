@@ -65,8 +65,7 @@ func (l *loop) work(ctx context.Context) {
 	}
 }
 
-// await waits for the next step and returns it, or nil when the context is done. It does not do the step itself: the liveness probe measures how
-// long work takes for one.
+// await returns the next step, or nil when the context is done. It does not do the step: the liveness probe measures how long that takes.
 func (l *loop) await(ctx context.Context, due, overdue <-chan time.Time) func(context.Context) {
 	select {
 	case <-ctx.Done():
@@ -74,7 +73,7 @@ func (l *loop) await(ctx context.Context, due, overdue <-chan time.Time) func(co
 	case l.outbox.flush(!l.patcher.idle()) <- l.outbox.waiting:
 		return func(context.Context) { l.outbox.waiting = nil }
 	case result := <-l.patcher.results:
-		return func(ctx context.Context) { l.finish(ctx, result) }
+		return func(ctx context.Context) { l.dispatcher.finish(ctx, result) }
 	case <-l.dirty.signal:
 		return l.review
 	case <-l.syncer.Signal():
@@ -127,12 +126,6 @@ func (l *loop) review(ctx context.Context) {
 	}
 }
 
-// finish takes the result of a patch. While that was under way, the rollout of its workload could not be reviewed.
-func (l *loop) finish(ctx context.Context, result patchResult) {
-	l.dispatcher.finish(ctx, result)
-	l.rollouts.review(ctx, result.task.key())
-}
-
 // wake sets the timer to the next time at which there is something to do.
 func (l *loop) wake(timer *time.Timer) {
 	next, isAny := time.Time{}, false
@@ -164,7 +157,7 @@ func (l *loop) drain(ctx context.Context) {
 	l.dirty.end()
 	ctx = context.WithoutCancel(ctx)
 	for result := range l.patcher.drain() {
-		l.finish(ctx, result)
+		l.dispatcher.finish(ctx, result)
 	}
 	l.syncer.Stop(ctx)
 	l.outbox.close(ctx)

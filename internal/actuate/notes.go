@@ -18,9 +18,8 @@ const (
 	pauseShown = 10 * time.Second
 )
 
-// notes writes on workloads, without rolling them, what the next leader must find there. It only remembers what it has tried, and whose roll was
-// reverted: what a workload lacks is known from its state, its sources, its rollout and what is pending. It also reports the decisions that need no
-// patch.
+// notes writes on workloads, without rolling them, what the next leader must find there, and reports the decisions that need no patch. It only
+// remembers what it has tried, and whose roll was reverted.
 type notes struct {
 	*term
 	// repetitions says when workloads are compared with their sources again because someone else reverted a roll. How often that was is on the workload.
@@ -97,8 +96,7 @@ func (n *notes) send(ctx context.Context, w *workload.Workload, what string, wri
 	return true
 }
 
-// count counts the result of a patch, and logs that it has failed, unless the workload has changed meanwhile. No roll is late because of one in the
-// background, so that is no failed patch.
+// count counts the result of a patch, and logs a failure unless the workload has changed meanwhile. One in the background delays no roll.
 func (n *notes) count(ctx context.Context, result patchResult, what string) {
 	id := result.task.workload.ID
 	switch {
@@ -187,8 +185,7 @@ func (n *notes) leave(ctx context.Context, e *takenEvent, w *workload.Workload, 
 	n.report(ctx, n.outcomes.skipped(ctx, e.change, w, decision))
 }
 
-// reviewPause looks for the note of a pause on a workload that has changed or gone. If another client has paused the Deployment itself, it is up to
-// that to end it.
+// reviewPause looks for the note of a pause on a workload that has changed or gone. A client that has paused the Deployment itself ends that.
 func (n *notes) reviewPause(key workload.Key) {
 	w := n.index.Get(key)
 	if w == nil || w.Pause.Begun.IsZero() || w.IsPausedBySomeone() {

@@ -36,8 +36,7 @@ type Options struct {
 	Settle time.Duration
 	// SettleMax bounds the debounce, counted from the first change. Default 10s.
 	SettleMax time.Duration
-	// MaxRollouts is how many rollouts may be in progress. A namespace may begin one only while it has fewer than there are free slots. Zero means no
-	// limit. Default 50.
+	// MaxRollouts is how many rollouts may be in progress, of which each namespace has its share. Zero means no limit. Default 50.
 	MaxRollouts int
 	// MaxRolloutsPerNamespace is how many rollouts may be in progress in one namespace. Zero means only its share of MaxRollouts. Default 0.
 	MaxRolloutsPerNamespace int
@@ -101,8 +100,7 @@ type Options struct {
 	PrivateStream bool
 	// LeaseName is the name of the Lease, to which a dry run adds "-dry-run". Default keyturn-actuator, the only one that deploy/base/rbac.yaml allows.
 	LeaseName string
-	// Identity is the holder's name in the Lease, unique among running actuators: one that finds its own name takes the Lease without waiting for it to
-	// expire. Default is the host name and a random number.
+	// Identity is the holder's name in the Lease, unique among running actuators. Default is the host name and a random number.
 	Identity string
 	// Client is the client for workloads.
 	Client kubernetes.Interface
@@ -121,8 +119,7 @@ type Options struct {
 	Progress *health.Progress
 	// WhileLeading runs whenever this actuator leads, and must return soon after its context is done. Nil means nothing.
 	WhileLeading func(ctx context.Context, bus *events.Bus)
-	// Unfit returns why this actuator must not lead now, for example because its own NATS server is cut off, or nil if it may. A leader that becomes
-	// unfit gives up the Lease. Default nil always.
+	// Unfit returns why this actuator must not lead now, nil if it may. A leader that becomes unfit gives up the Lease. Default nil always.
 	Unfit func() error
 }
 

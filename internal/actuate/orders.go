@@ -94,8 +94,7 @@ func (o *orders) stop(w *workload.Workload, owes map[events.Source]workload.Roll
 	return why, o.index.Get(peer.Key)
 }
 
-// isTrying reports whether others wait to see whether the pods of a workload stay ready after a rollout. If an earlier actuator has started it,
-// others may wait although nobody has seen that yet.
+// isTrying reports whether others wait to see whether the pods of a workload stay ready after a rollout, or may if it is an earlier leader's.
 func (o *orders) isTrying(w *workload.Workload, r *rollout) bool {
 	if !o.options.Canary || !w.Tries() || w.Bake() == 0 {
 		return false

@@ -20,13 +20,11 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// patcher sends patches, a bounded number at a time and at most one for each workload. Its results go to the loop, which
-// reports each of them back with finished.
+// patcher sends patches, a bounded number at a time and at most one for each workload. The loop reports each result back with finished.
 type patcher struct {
 	*term
 	pods *inplace.Client
-	// workers are --patch-workers. A patch may take until its timeout, usually with all others of its namespace. reloaders are as many further workers
-	// that ask pods to reload.
+	// workers are --patch-workers, which may all wait for one namespace. reloaders are as many further workers that ask pods to reload.
 	workers, reloaders *fair.Slots
 
 	// underWay has the task under way of each workload.

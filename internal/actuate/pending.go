@@ -28,8 +28,7 @@ type pending struct {
 
 	// held is why it waits although it is due, plan.None if it does not.
 	held plan.Reason
-	// reported is the last reason to wait for which an outcome was published. If that was the lack of a slot, it also has the reasons of that kind
-	// just before it.
+	// reported has the last reason to wait that was told, and those of the same kind just before it if that is the lack of a slot.
 	reported []plan.Reason
 	// paced is when it may be rolled, if nothing but its pace delays that. Otherwise it is zero.
 	paced time.Time
@@ -131,8 +130,7 @@ func (p *pending) waitedSince(c *pendingChange) time.Time {
 	return p.woke
 }
 
-// isReported reports whether an outcome was published for a reason to wait since the workload last waited for something else. The limits on slots
-// count as one: which of them is reached may change with each rollout of others.
+// isReported reports whether it was told that the workload waits for a reason, or another one of that kind, since it waited for anything else.
 func (p *pending) isReported(why plan.Reason) bool { return slices.Contains(p.reported, why) }
 
 // report records that an outcome is published for a reason to wait.

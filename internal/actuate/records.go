@@ -27,8 +27,8 @@ func recordBackoff() wait.Backoff {
 	return wait.Backoff{Duration: 5 * time.Second, Factor: 3, Jitter: 0.1, Steps: 20, Cap: 6 * time.Hour}
 }
 
-// records has the workloads into whose records is written what plan.Decide says that they lack, or again what others have removed. That goes slowly,
-// one at a time, and only if they have nothing else to do. Their state shows what is left to do, so nothing is lost with the leader.
+// records has the workloads whose records lack something, by plan.Decide or because others have removed it. They are written slowly, one at a time,
+// when nothing else is to be done. The workloads show what is left to do, so nothing is lost with the leader.
 type records struct {
 	turns map[workload.Key]*recordTurn
 	queue []workload.Key
@@ -186,8 +186,7 @@ func (n *notes) noteOwed(ctx context.Context) {
 	}
 }
 
-// unnoted returns the decisions of what is to be noted on a workload now, those of them that end the change of an event, and when to look at it again
-// if nothing is to be noted.
+// unnoted returns the decisions to be noted now, those of them that end the change of an event, and when to look again if there are none.
 func (n *notes) unnoted(
 	p *pending, w *workload.Workload,
 ) (decisions []plan.Decision, recorded map[*takenEvent]plan.Decision, next time.Time) {

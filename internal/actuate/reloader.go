@@ -16,8 +16,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// reloaderMetrics are metrics with the names and labels of Reloader, for dashboards and alerts that were made for it. Rules in deploy/monitoring
-// record others of its metrics from Keyturn's own.
+// reloaderMetrics have the names and labels of Reloader, for its dashboards. Rules in deploy/monitoring record others from Keyturn's own.
 type reloaderMetrics struct {
 	kinds workload.Kinds
 
@@ -68,8 +67,7 @@ func (m *reloaderMetrics) count(ctx context.Context, id events.Workload, success
 	m.actions.Add(ctx, 1, metric.WithAttributes(attribute.String("workload_kind", kind.Title), attribute.String("result", result)))
 }
 
-// tellAsReloader queues the Kubernetes Events that Reloader writes, with its reasons and texts: one for each source that a workload is rolled
-// for, because Reloader rolls once for each, and one for a patch that is given up.
+// tellAsReloader queues the Kubernetes Events of Reloader: one for each source of a roll, and one for a patch that is given up.
 func (k *kubeEvents) tellAsReloader(ctx context.Context, outcome events.Outcome) {
 	w := outcome.Workload
 	kind, ok := k.kinds.Named(w.Kind)
@@ -92,8 +90,7 @@ func (k *kubeEvents) tellAsReloader(ctx context.Context, outcome events.Outcome)
 }
 
 const (
-	// reloaderPause is how long Reloader must have rolled nothing before it is assumed to have finished. Its rolls for one change are 0.2 seconds
-	// apart, and the times of its writes are known to the second.
+	// reloaderPause is how long Reloader must have rolled nothing to be finished. Its rolls are 0.2 seconds apart, their times known to the second.
 	reloaderPause = 5 * time.Second
 	// reloaderPatience is how long a change waits for that at most.
 	reloaderPatience = time.Minute
@@ -126,8 +123,8 @@ func (a *admission) seeReloader(w *workload.Workload, at time.Time) bool {
 	return true
 }
 
-// reloaderEnd returns until when workloads of a namespace are left to Reloader, and whether that is to come, for changes that wait since a time.
-// Reloader works on one change after the other, in whatever namespace they are.
+// reloaderEnd returns until when changes that wait since a time are left to Reloader, which works in one namespace after the other, and whether that
+// is to come.
 func (a *admission) reloaderEnd(namespace string, since time.Time) (time.Time, bool) {
 	now, seen := a.now(), a.reloaders[namespace].seen
 	if seen.IsZero() || now.Sub(seen) > reloaderMemory {

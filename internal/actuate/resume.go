@@ -19,8 +19,7 @@ const arrival = 2 * kube.PatchTimeout
 // clockMargin is how far the clock of the API server may be ahead.
 const clockMargin = 10 * time.Second
 
-// resume goes on with the last roll of each workload, by its mark: the last outcomes only say what was told of it. It returns false if the context
-// ended.
+// resume goes on with the last roll of each workload, by its mark and the last outcomes. It returns false if the context ended.
 func (o *rollouts) resume(ctx context.Context) bool {
 	told, isKnown := o.lastOutcomes(ctx)
 	if !isKnown {
@@ -92,8 +91,7 @@ func (o *rollouts) resumeRoll(ctx context.Context, w *workload.Workload, told ev
 	o.peers.add(&rollout{started: failed, span: trace.SpanFromContext(ctx), rolled: w}, failed)
 }
 
-// failedFor returns why the last roll of a workload has failed, empty if it has not. If hasEnded, the last outcome also says that: the mark does not
-// if it could not be written.
+// failedFor returns why the last roll of a workload has failed, empty if it has not. The mark does not say that if it could not be written.
 func failedFor(w *workload.Workload, told events.Outcome, hasEnded bool) string {
 	isRunning := w.Progress.State == workload.Complete || w.Progress.Unready && told.Reason != reasonBakeFailed
 	switch {
@@ -144,8 +142,7 @@ func (o *rollouts) changed(started events.Outcome) []time.Time {
 // doubt is about a roll that may have been made although its patch failed. It was decided at since or later, and is told from due on.
 type doubt struct{ since, due time.Time }
 
-// doubt takes a patch that failed, but may have been applied: then its roll is told by the mark. Another client that has rolled the workload has the
-// time to tell that first.
+// doubt takes a patch that failed, but may have been applied. Another client that has rolled the workload has the time to tell that first.
 func (o *rollouts) doubt(r *task, byOthers bool) {
 	if !r.rolls {
 		return

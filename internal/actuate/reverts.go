@@ -70,8 +70,7 @@ func (n *notes) correct(ctx context.Context, key workload.Key, c *correction) {
 	}
 }
 
-// repeat has a workload compared again later because of the changes whose rolls were reverted, or now if it is to be rolled for something else
-// anyway.
+// repeat has a workload compared again later for the rolls that were reverted, or now if it is to be rolled for something else anyway.
 func (n *notes) repeat(w *workload.Workload) {
 	key := w.Key()
 	for source, reverted := range w.Reverted {

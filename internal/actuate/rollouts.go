@@ -9,8 +9,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// rollouts follows the rollouts in progress, reports those that have ended, and releases the workloads that they held. It also bounds how many there
-// are, in the cluster and in each namespace.
+// rollouts follows the rollouts in progress to their ends, within the limits of the cluster and of each namespace.
 type rollouts struct {
 	*term
 	followed map[workload.Key]*rollout
@@ -52,8 +51,7 @@ func (o *rollouts) started(ctx context.Context, result patchResult, started even
 	}
 }
 
-// restored reports a rollout that ended when the workload was created again from what an earlier attempt has kept, if no outcome says so yet. The
-// index may still have the earlier object, or none.
+// restored reports a rollout that ended when the workload was created again from what an earlier attempt has kept, if no outcome says so.
 func (o *rollouts) restored(ctx context.Context, w *workload.Workload) {
 	if !w.AtLast() || !w.IsUntold(o.told[w.Key()]) {
 		return
@@ -133,8 +131,7 @@ func (o *rollouts) bake(key workload.Key, w *workload.Workload) time.Duration {
 	return w.Bake()
 }
 
-// reviewFollowed looks at the workloads whose rollouts are followed, and at those that have failed: pods that have to stay ready may have done so
-// for long enough, a failed workload may have recovered, and the kind of one may be served by now. Nothing need change at them for that.
+// reviewFollowed looks at the rollouts in progress and those that have failed: pods may have stayed ready for long enough by now.
 func (o *rollouts) reviewFollowed(ctx context.Context) {
 	for key := range o.followed {
 		o.review(ctx, key)

@@ -124,8 +124,7 @@ func (s *state) concerning(w *workload.Workload) []events.Source {
 // rejectRetry is how long after an event that could not be dead-lettered the next attempt is made.
 const rejectRetry = time.Minute
 
-// rejectUnreadable dead-letters the events of sources that cannot be read, each once, until the context is done. It waits for NATS, so it is not in
-// the loop.
+// rejectUnreadable dead-letters each event that cannot be read once, until the context is done, beside the loop because it waits for NATS.
 func (a *Actuator) rejectUnreadable(ctx context.Context) {
 	done := make(map[events.Address]uint64)
 	for {

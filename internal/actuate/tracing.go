@@ -58,8 +58,7 @@ func addDecision(span trace.Span, decision plan.Decision) {
 	))
 }
 
-// startPlan starts the span of a decision. Its parent is the newest of the changes. All are linked to it, also those whose place later ones have
-// taken, so that it is found from the trace of each.
+// startPlan starts the span of a decision below the newest of the changes. All changes are linked to it, also those that were superseded.
 func startPlan(ctx context.Context, tracer trace.Tracer, p *pending, w *workload.Workload) trace.Span {
 	var newest *takenEvent
 	for _, c := range p.changes {
