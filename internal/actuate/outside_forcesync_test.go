@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
-	"go.opentelemetry.io/otel/trace"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -145,42 +143,6 @@ func rotated(version int64) events.Change {
 		Time: time.Now(), Trace: events.TraceContext{Parent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"},
 		Store: &events.StoreState{Servers: []string{"https://bao"}, Engine: events.EngineKV, Version: version, Revision: revision, Operation: "update"},
 	}
-}
-
-func TestAnActuatorSyncsWhatReadsASecretInAStoreInOneTrace(t *testing.T) {
-	play(t, func(s *scene) {
-		seen := s.instrument()
-		s.syncs("db")
-		actuator := s.begin("secret/db")
-		rotation := rotated(2)
-		s.send(rotation)
-		s.pass(time.Second)
-		s.set("secret/db", "password", "two") // The sync has written it.
-		s.pass(time.Second)
-		s.wantTold("externalsecret/db completed synced")
-		for _, outcome := range s.outcomesSoFar() {
-			if outcome.Cause != rotation.ID() {
-				t.Errorf("the cause is %s, want %s", outcome.Cause, rotation.ID())
-			}
-		}
-		actuator.stop()
-
-		processing := trace.SpanID{}
-		byName := make(map[string]sdktrace.ReadOnlySpan)
-		for _, span := range seen.spans.Ended() {
-			if span.SpanContext().TraceID().String() == rotation.Trace.Parent[3:35] {
-				byName[span.Name()] = span
-				if span.SpanKind() == trace.SpanKindConsumer {
-					processing = span.SpanContext().SpanID()
-				}
-			}
-		}
-		for _, name := range []string{"force-sync externalsecret", "wait for sync"} {
-			if span := byName[name]; span == nil || span.Parent().SpanID() != processing {
-				t.Errorf("the trace of the rotation has no span %q below its processing", name)
-			}
-		}
-	})
 }
 
 func TestTheForceSyncReportsThroughTheActuator(t *testing.T) {

@@ -224,18 +224,6 @@ func TestLedgerAToolDropsTheRecordOfAWorkloadThatWaits(t *testing.T) {
 	})
 }
 
-// A content comes and goes while a workload waits, and pods that start in between have it.
-func TestLedgerAContentThatCameAndWentRollsWithTheNextLeader(t *testing.T) {
-	play(t, func(s *scene) {
-		holding(func(s *scene) {
-			s.set("secret/db", "password", "one")
-			s.pass(time.Minute)
-			s.restartFor(time.Minute)
-		})(s)
-		s.wantEnds(ends{rolls: "web", told: "web started changed-meanwhile; web completed rolled-out"})
-	})
-}
-
 // What changed while a source was ignored is to be forgotten.
 func TestLedgerAnIgnoredSourceChanges(t *testing.T) {
 	testFixtures(t, []fixture{

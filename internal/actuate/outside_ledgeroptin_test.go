@@ -107,17 +107,6 @@ func TestLedgerTheFirstActuatorFindsAFilledStream(t *testing.T) {
 				s.startFor(11 * time.Minute)
 			},
 		},
-		{
-			name: "what changed before it was installed rolls nothing that is younger",
-			play: func(s *scene) {
-				s.observe("secret/db")
-				dbChanges(s)
-				s.pass(time.Minute)
-				s.workload("web", auto, reads("secret/db"))
-				s.pass(time.Hour)
-				s.startFor(11 * time.Minute)
-			},
-		},
 	})
 }
 

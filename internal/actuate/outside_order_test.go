@@ -85,48 +85,6 @@ func TestOneGoesFirstWithADeletion(t *testing.T) {
 	})
 }
 
-// failedFirst has a workload fail that is rolled for a change before three others of a higher wave, which are looked at in their order.
-func failedFirst(s *scene) {
-	s.Helper()
-	s.workload("failed", auto, inWave(-1), reads("secret/db"))
-	others := []string{"first", "second", "third"}
-	for _, name := range others {
-		s.workload(name, auto, reads("secret/db", "secret/"+name))
-	}
-	s.begin("secret/db", "secret/first", "secret/second", "secret/third")
-	s.stall(append(others, "failed")...)
-	s.lineUp(others...)
-	s.rotate("two", "failed")
-	s.fail("failed")
-	s.pass(10 * time.Second)
-	s.wantRolls()
-	s.wantAmongTold("failed failed deadline-exceeded", "first held peer-failed", "second held peer-failed", "third held peer-failed")
-}
-
-// The patch of the one that goes first after a repair fails for as long as a webhook is down.
-func TestACanaryThatCannotBePatchedLetsAnotherOfItsWaveGoFirst(t *testing.T) {
-	play(t, func(s *scene) {
-		s.workload("later", auto, inWave(1), reads("secret/db"))
-		failedFirst(s)
-		s.refuse("first", errors.New("webhook: internal error"))
-		s.repair("failed")
-		s.pass(10 * time.Second)
-		s.wantRolls("second")
-		s.pass(5 * time.Minute)
-		s.wantRolls()
-		s.finish("second")
-		s.pass(time.Second)
-		s.wantRolls("third")
-		s.finish("third")
-		s.pass(5 * time.Minute)
-		s.wantRolls()
-		s.finish("first")
-		s.refuse("first", nil)
-		s.pass(2 * time.Minute)
-		s.wantRolls("first", "later")
-	})
-}
-
 func TestAWorkloadWaitsForLowerWaves(t *testing.T) {
 	failing := func(s *scene) { s.refuse("peer", errors.New("connection reset")) }
 	releasing := func(s *scene) { s.edit("peer", image("app:2")) }

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/keyturn/keyturn/internal/events"
 )
 
 func TestAWorkloadWithoutARecordGetsOne(t *testing.T) {
@@ -144,19 +142,6 @@ func TestAWorkloadWhoseSourceIsCreatedLateGetsARecordSoonAfter(t *testing.T) {
 		s.wantWrites("web recorded")
 		s.wantRecord("web", "secret/db")
 		s.wantTold()
-	})
-}
-
-func TestAnOutcomeThatCannotBeReadKeepsNoRecordBack(t *testing.T) {
-	play(t, func(s *scene) {
-		s.workload("web", auto, reads("secret/db"))
-		s.observe("secret/db")
-		subject := events.OutcomeSubject("demo", events.Workload{Kind: "deployment", Namespace: namespace, Name: "web"})
-		if _, err := s.jetStream().Publish(s.Context(), subject, []byte("of a later version")); err != nil {
-			s.Fatal(err)
-		}
-		s.startFor(time.Minute)
-		s.wantWrites("web recorded")
 	})
 }
 

@@ -25,30 +25,6 @@ func serveHealthy(s *scene, aspects ...aspect) *customs {
 	})
 }
 
-func TestWhatIsPendingOutlivesThatTheKindIsNotServed(t *testing.T) {
-	play(t, func(s *scene) {
-		rollouts := serveHealthy(s, onHold)
-		s.begin("secret/db")
-		s.settled("secret/db", "password", "two")
-		s.wantTold("rollout/web held on-hold")
-		rollouts.serve(false)
-		s.pass(unserved)
-		s.wantTold("rollout/web held kind-not-served")
-		s.set("secret/db", "password", "three")
-		s.pass(20 * time.Minute)
-		s.wantTold() // It is not told again and again, nor forgotten.
-		rollouts.serve(true)
-		s.pass(time.Minute)
-		s.wantRolls()
-		s.told()
-		rollouts.change(rolloutResource, "web", func(object *unstructured.Unstructured) { onObject(object, letGo) })
-		s.settle()
-		s.wantRolls("rollout/web")
-		s.wantTold("rollout/web started content-changed", "rollout/web completed rolled-out")
-		s.wantRolledForLast("rollout/web", "secret/db") // It changed meanwhile.
-	})
-}
-
 // A leader that knows the workload has it wait. Another one does not know it until then.
 func TestWorkloadsGetWhatTheyHaveMissedWhenTheirKindIsServedAgain(t *testing.T) {
 	tests := []struct {
@@ -147,26 +123,6 @@ func TestARolloutWhoseKindIsNotServedForAWhileIsFollowedToItsEnd(t *testing.T) {
 			s.wantTold("rollout/web completed rolled-out")
 		})
 	}
-}
-
-// An actuator knows the last change of each source, and asks nobody for one.
-func TestAChangeThatAWorkloadHasMissedRollsItWhileNATSIsSilent(t *testing.T) {
-	play(t, func(s *scene) {
-		s.workload("web", reads("secret/db"))
-		s.workload("other", auto, reads("secret/db"))
-		s.begin("secret/db")
-		moment := s.reserve()
-		s.rotate("two", "other")
-		s.wantTold("other started content-changed", "other completed rolled-out")
-		s.nats.Stop()
-		s.at(moment, func() { s.edit("web", auto) })
-		s.pass(20 * time.Second)
-		s.wantWrites("web rolled")
-		s.wantRecord("web", "secret/db")
-		s.nats.Start()
-		s.pass(time.Minute)
-		s.wantTold("web started content-changed", "web completed rolled-out")
-	})
 }
 
 // The watcher of a hub reports a secret in a store, and a Secret of its own cluster that has the name of one here.

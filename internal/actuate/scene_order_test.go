@@ -104,16 +104,6 @@ func (s *scene) rotate(password string, workloads ...string) {
 	s.wantRolls(workloads...)
 }
 
-// lineUp changes a Secret of each of the workloads' own, which has the name of the workload, one after the other. Whenever several of them are due
-// at a time after that, they are looked at in this order.
-func (s *scene) lineUp(names ...string) {
-	s.Helper()
-	for _, name := range names {
-		s.set("secret/"+name, "password", s.elapsed().String())
-		s.pass(100 * time.Millisecond)
-	}
-}
-
 // passUntil lets time pass until a moment that is to come.
 func (s *scene) passUntil(moment time.Time) { s.pass(time.Until(moment)) }
 
