@@ -59,7 +59,7 @@ func New(options Options) (*Actuator, error) {
 		Clients: options.clients(), Kinds: kinds, Reading: reading, Namespaces: options.Namespaces, IgnoreNamespaces: options.IgnoreNamespaces,
 		// With a stream of its own, an actuator has only the permissions of Reloader.
 		ReadNamespaces: !options.PrivateStream, Reloader: options.Reloader,
-		Changed: a.dirty.add, Relinked: a.dirty.relink, Returned: a.dirty.comeBack, Log: a.log, Now: options.Now,
+		Changed: a.dirty.add, Relinked: a.dirty.relink, Returned: a.dirty.relink, Log: a.log, Now: options.Now,
 	})
 	if options.ForceSync {
 		a.syncWatch = &forcesync.Watch{

@@ -17,19 +17,17 @@ import (
 // keySet is a set of workloads.
 type keySet map[workload.Key]struct{}
 
-// dirtySet gathers for the loop, each once, the sources that have changed, the workloads that have changed, those that may have come to want other
-// sources, and those whose kind is served again. Only the last are kept while there is no loop: the next one begins with a look at everything.
+// dirtySet gathers for the loop, each once, the sources and the workloads that have changed, and those that may have come to want other sources. A
+// new loop begins with a look at everything.
 type dirtySet struct {
 	signal chan struct{}
 	mu     sync.Mutex
 	// news, changed and relinked are nil if there is no loop.
-	news                        map[events.Source]news
-	changed, relinked, returned keySet
+	news              map[events.Source]news
+	changed, relinked keySet
 }
 
-func newDirtySet() *dirtySet {
-	return &dirtySet{signal: make(chan struct{}, 1), returned: make(keySet)}
-}
+func newDirtySet() *dirtySet { return &dirtySet{signal: make(chan struct{}, 1)} }
 
 // begin has the set gather for a loop. Call it before the loop looks at the index and the state.
 func (d *dirtySet) begin() {
@@ -66,8 +64,6 @@ func (d *dirtySet) add(key workload.Key) { d.put(&d.changed, key) }
 
 func (d *dirtySet) relink(key workload.Key) { d.put(&d.relinked, key) }
 
-func (d *dirtySet) comeBack(key workload.Key) { d.put(&d.returned, key) }
-
 func (d *dirtySet) put(to *keySet, key workload.Key) {
 	d.mu.Lock()
 	gathers := *to != nil
@@ -88,14 +84,12 @@ func (d *dirtySet) alert(isAny bool) {
 	}
 }
 
-func (d *dirtySet) take() (changed, relinked, returned keySet) {
+func (d *dirtySet) take() (changed, relinked keySet) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	changed, relinked, returned = d.changed, d.relinked, d.returned
-	if changed != nil {
-		d.changed, d.relinked, d.returned = make(keySet), make(keySet), make(keySet)
-	}
-	return changed, relinked, returned
+	changed, relinked = d.changed, d.relinked
+	d.changed, d.relinked = make(keySet), make(keySet)
+	return changed, relinked
 }
 
 // maxTaken is how many sources the loop takes at a time. Each may have many dependents, of which outcomes are told.

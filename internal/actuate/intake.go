@@ -137,14 +137,6 @@ func (i *intake) reconsider(ctx context.Context, key workload.Key) {
 	}
 }
 
-// returned compares a workload whose kind is served again. Nobody may have known it until then, so what there is now is where it begins.
-func (i *intake) returned(ctx context.Context, key workload.Key) {
-	if w := i.index.Get(key); w != nil {
-		i.state.met[key] = w.Version
-		i.reconsider(ctx, key)
-	}
-}
-
 // find compares a workload with a source, and reports whether its record is to take up something that needs no roll.
 func (i *intake) find(ctx context.Context, w *workload.Workload, source events.Source) (lacks bool) {
 	key := w.Key()

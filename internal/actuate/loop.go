@@ -40,7 +40,6 @@ func (l *loop) resume(ctx context.Context) {
 		l.notes.review(w.Key())
 		l.admission.seeReloader(w, time.Time{})
 	}
-	l.review(ctx) // Where a kind is served again, a workload begins with what there is now.
 	if l.intake.start(ctx); len(l.debounce.byKey) > 0 {
 		l.rollouts.readHolds(ctx, l.dispatcher.told)
 	}
@@ -109,7 +108,7 @@ func (l *loop) reviewOverdue(ctx context.Context) {
 }
 
 func (l *loop) review(ctx context.Context) {
-	changed, relinked, returned := l.dirty.take()
+	changed, relinked := l.dirty.take()
 	for key := range changed {
 		l.admission.review(key)
 		l.rollouts.review(ctx, key)
@@ -118,10 +117,6 @@ func (l *loop) review(ctx context.Context) {
 	}
 	for key := range relinked {
 		l.intake.reconsider(ctx, key)
-		l.notes.want(key)
-	}
-	for key := range returned {
-		l.intake.returned(ctx, key)
 		l.notes.want(key)
 	}
 }

@@ -66,7 +66,6 @@ func (n *notes) reviewRecord(key workload.Key) {
 	case w == nil:
 		delete(n.turns, key)
 		delete(n.denials, key)
-		delete(n.state.met, key)
 	case n.options.DryRun:
 	case w.IsRecordLost():
 		turn := n.turn(key)

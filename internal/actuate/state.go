@@ -21,8 +21,6 @@ type state struct {
 	base map[events.Source]plan.Base
 	// gapFrom is plan.Memory.GapFrom. It is set before this actuator leads.
 	gapFrom time.Time
-	// met has workloads whose kinds are served again, with the resourceVersions that they had then. It belongs to the loop.
-	met map[workload.Key]string
 	// complete is closed when the stream has been read for the first time.
 	complete chan struct{}
 	// unreadable has something when an event came that cannot be read.
@@ -32,7 +30,7 @@ type state struct {
 func newState(o Options, dirty *dirtySet) *state {
 	origins := events.Origins{Cluster: o.Cluster, StoresFrom: o.StoresFrom}
 	return &state{
-		LastChanges: events.NewLastChanges(origins), now: o.Now, dirty: dirty, met: make(map[workload.Key]string),
+		LastChanges: events.NewLastChanges(origins), now: o.Now, dirty: dirty,
 		complete: make(chan struct{}), unreadable: make(chan struct{}, 1),
 	}
 }
@@ -73,19 +71,12 @@ func (s *state) Complete(last uint64) {
 	close(s.complete)
 }
 
-// baseOf returns plan.Memory.Base for a workload and the last event of a source. It is nil if the stream was not read.
-func (s *state) baseOf(key workload.Key, change events.Change) *plan.Base {
+// baseOf returns plan.Memory.Base for the last event of a source. It is nil if the stream was not read.
+func (s *state) baseOf(source events.Source) *plan.Base {
 	if s.base == nil {
 		return nil
 	}
-	base := s.base[change.Source]
-	switch version, met := s.met[key]; {
-	case !met || change.Source.Kind == events.KindOpenBao:
-	case events.Newer(change.ResourceVersion, version):
-		base = plan.Base{Version: version}
-	default:
-		base = plan.Base{Version: change.ResourceVersion, Deleted: change.Verb == events.VerbDeleted} // It was there already.
-	}
+	base := s.base[source]
 	return &base
 }
 
