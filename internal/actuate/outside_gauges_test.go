@@ -8,6 +8,11 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -236,5 +241,43 @@ func TestTheProblemsOfAWorkloadAreToldOnceForEachWording(t *testing.T) {
 				}
 			}
 		}
+	})
+}
+
+func TestTheLogSaysOnceThatAWorkloadIsRolledWithoutItsController(t *testing.T) {
+	const targets = `targets:
+- {apiVersion: example.org/v1, kind: Widget, resource: widgets, reads: [{kind: secret, path: spec.secret}], trigger: {annotations: spec.annotations}}
+`
+	widgets := schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "widgets"}
+	play(t, func(s *scene) {
+		s.target(targets)
+		client := s.serveCustom(map[schema.GroupVersionResource]string{widgets: "WidgetList"})
+		s.workload("web", auto, reads("secret/db"), func(object *metav1.ObjectMeta, _ *corev1.PodTemplateSpec) {
+			object.OwnerReferences = []metav1.OwnerReference{{
+				APIVersion: "example.org/v1", Kind: "Widget", Name: "all", UID: "uid-all", Controller: new(true),
+			}}
+		})
+		s.begin("secret/db")
+		said := func(what string, want int) {
+			s.Helper()
+			if got := strings.Count(s.logText(), "workload=deployment/web namespace=shop controller=widget/all"); got != want {
+				s.Errorf("%s: said %d times, want %d", what, got, want)
+			}
+		}
+		said("without its controller", 1)
+		s.edit("web", image("example.com/app:2"))
+		s.pass(10 * time.Second)
+		said("again", 1)
+		widget := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "example.org/v1", "kind": "Widget", "spec": map[string]any{"secret": "other"},
+		}}
+		widget.SetName("all")
+		widget.SetAnnotations(map[string]string{workload.AnnotationRollOn: "auto"})
+		client.put(widgets, widget)
+		s.pass(10 * time.Second)
+		said("when it is there", 1)
+		client.remove(widgets, "all")
+		s.pass(10 * time.Second)
+		said("when it has gone", 2)
 	})
 }

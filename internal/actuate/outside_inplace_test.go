@@ -5,7 +5,6 @@ package actuate_test
 import (
 	"errors"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -134,54 +133,6 @@ func TestWhoeverAsksForARollNowGetsARollout(t *testing.T) {
 		}
 		s.pass(time.Hour)
 		pods.wantAsked("web", 0)
-	})
-}
-
-func TestAskingPodsToReloadTakesNoWorkerFromPatches(t *testing.T) {
-	play(t, func(s *scene) {
-		pods := s.askPods()
-		s.options.ReloadDelay, s.options.PatchWorkers = 0, 4
-		for _, namespace := range []string{"", "bank/", "tower/"} {
-			for i := range 4 {
-				name := namespace + "web-" + strconv.Itoa(i)
-				pods.of(name)
-				pods.answer(name, silent)
-			}
-		}
-		s.readers("secret/other", "other", "park/other")
-		s.begin("secret/db", "bank/secret/db", "tower/secret/db", "secret/other", "park/secret/other")
-		s.settled("secret/db", "password", "two")
-		pods.wantAsking(namespace, 2) // One namespace takes half of the places.
-		s.set("bank/secret/db", "password", "two")
-		s.set("tower/secret/db", "password", "two")
-		s.set("secret/other", "password", "two")
-		s.settled("park/secret/other", "password", "two")
-		pods.wantAsking(namespace, 2)
-		pods.wantAsking("bank", 1)
-		pods.wantAsking("tower", 1)
-		s.wantRolls("other", "park/other")
-	})
-}
-
-func TestPodsAreReplacedIfTheirSourceChangesAllTheTime(t *testing.T) {
-	play(t, func(s *scene) {
-		pods := s.askPods()
-		pods.of("web")
-		s.begin("secret/db")
-		s.set("secret/db", "password", "0")
-		for i := range 7 { // In three times the delay, the files are not new once.
-			if i < 5 {
-				s.wantRolls()
-			}
-			s.pass(time.Minute)
-			s.set("secret/db", "password", strconv.Itoa(i+1))
-		}
-		pods.wantAsked("web", 0)
-		s.wantRolls("web")
-		want := "; not in place: its sources change too often"
-		if got := s.messageOf("web", "content-changed"); !strings.HasSuffix(got, want) {
-			t.Errorf("it is told that %s, want a text that ends with %s", got, want)
-		}
 	})
 }
 

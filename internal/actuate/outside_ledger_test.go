@@ -272,3 +272,20 @@ func TestLedgerARefusalIsTold(t *testing.T) {
 		},
 	})
 }
+
+// Everything that people have chosen is on the workload, or told by the clock.
+func TestLedgerAWorkloadWaitsForItsIntervalOnceOverALeader(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("web", auto, annotated(workload.AnnotationMinInterval, "30m"), reads("secret/db"))
+		s.atRest("secret/db")
+		s.set("secret/db", "password", "two")
+		s.pass(time.Minute)
+		s.set("secret/db", "password", "three")
+		s.rest()
+		s.restartFor(15 * time.Minute)
+		s.wantRolls()
+		s.wantTold()
+		s.pass(10 * time.Minute)
+		s.wantEnds(rolled("web"))
+	})
+}

@@ -247,3 +247,49 @@ func TestLedgerAnIgnoredSourceChanges(t *testing.T) {
 		},
 	})
 }
+
+// An operator removes what it does not know.
+func TestLedgerAnOperatorRevertsARoll(t *testing.T) {
+	reverting := func(happens func(*scene)) func(*scene) {
+		return func(s *scene) {
+			s.workload("web", auto, reads("secret/db"))
+			s.atRest("secret/db")
+			happens(s)
+			s.pass(4 * time.Minute)
+		}
+	}
+	revert := func(s *scene) { s.writeAs("operator", "web", withoutOurMarks) }
+	stall := func(s *scene) {
+		s.stall("web")
+		s.set("secret/db", "password", "two")
+		s.pass(time.Minute)
+		s.soFar()
+	}
+	testFixtures(t, []fixture{
+		{
+			name: "that is complete, and nothing rolls it again",
+			play: reverting(func(s *scene) {
+				s.set("secret/db", "password", "two")
+				s.rest()
+				revert(s)
+				s.pass(11 * time.Minute)
+				s.restartFor(11 * time.Minute)
+			}),
+		},
+		{
+			name: "that is in progress, with the record and the count, and the next leader repeats nothing",
+			play: func(s *scene) {
+				s.options.LeaderElect = true
+				reverting(func(s *scene) {
+					stall(s)
+					s.writeAs("operator", "web", wiped)
+					s.pass(2 * time.Second)
+					s.running[0].stop()
+					s.writeAs("operator", "web", wiped)
+					s.restartFor(11 * time.Minute)
+				})(s)
+			},
+			want: ends{told: "web failed reverted"},
+		},
+	})
+}

@@ -189,3 +189,43 @@ func TestLedgerTheStreamIsEmptied(t *testing.T) {
 		},
 	})
 }
+
+// The volume is put back to what it was before a source was deleted and made again.
+func TestLedgerTheStreamGoesBack(t *testing.T) {
+	// back has the stream forget that secret/db was made again, with another content, and that web was rolled for that.
+	back := func(happens func(*scene)) func(*scene) {
+		return func(s *scene) {
+			s.workload("web", auto, reads("secret/db"))
+			s.atRest("secret/db", "secret/other")
+			restore := s.backup()
+			s.pass(time.Minute)
+			s.erase("secret/db")
+			s.pass(time.Minute)
+			s.publish("secret/db", map[string]string{"password": "two", "user": "app"})
+			s.pass(time.Minute)
+			for _, user := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"} {
+				s.set("secret/other", "user", user)
+			}
+			s.rest()
+			restore()
+			happens(s)
+			s.pass(11 * time.Minute)
+		}
+	}
+	// published says that the watcher publishes its last event of secret/db after the one that the stream has.
+	published := func(s *scene) {
+		s.again("secret/db")
+		s.pass(time.Minute)
+	}
+	testFixtures(t, []fixture{
+		{
+			// The outcomes of the roll are lost, too.
+			name: "and the next leader rolls nothing", play: back(func(s *scene) { s.restart() }),
+			want: ends{told: "web started already-rolled; web completed rolled-out"},
+		},
+		{
+			name: "and the next leader rolls nothing for what the watcher publishes again",
+			play: back(func(s *scene) { s.restart(); s.rest(); published(s) }),
+		},
+	})
+}

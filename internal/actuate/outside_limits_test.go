@@ -209,3 +209,31 @@ func TestASourceThatChangesWithoutEndRollsAWorkloadNoMoreThanTheLimit(t *testing
 		s.wantRolledForLast("web", "secret/db")
 	})
 }
+
+// The source changes again and again, and somebody undoes each roll and removes everything that was written with it.
+func TestRollsThatAreRevertedCountAlthoughNothingIsLeftOfThem(t *testing.T) {
+	const most = 3
+	play(t, func(s *scene) {
+		s.options.MaxRollsPerHour = most
+		s.beginWeb()
+		s.stall("web")
+		rolls := 0
+		for i := range most + 2 {
+			s.set("secret/db", "password", strconv.Itoa(i))
+			for range 30 {
+				s.pass(time.Second)
+				if rolled := len(s.whoRolled()); rolled > 0 {
+					rolls += rolled
+					s.edit("web", wiped)
+				}
+			}
+		}
+		counts := make(map[string]int)
+		for _, outcome := range s.outcomesOf("web") {
+			counts[string(outcome.Verb)+" "+outcome.Reason]++
+		}
+		if rolls != most || counts["started content-changed"] != most || counts["failed reverted"] != most || counts["held rolled-too-often"] == 0 {
+			s.Errorf("it is rolled %d times, and the outcomes are %v; want %d rolls that are reverted", rolls, counts, most)
+		}
+	})
+}

@@ -213,3 +213,43 @@ func TestTheNextLeaderKnowsOfAFailureThatWasOnlyTold(t *testing.T) {
 		})
 	}
 }
+
+func TestRevertsAreCountedWhenTheCountIsRemovedToo(t *testing.T) {
+	play(t, func(s *scene) {
+		s.rolling()
+		for _, delay := range []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour} {
+			s.wantRolls("web")
+			s.revert("web", wiped)
+			s.edit("web", wiped) // of what was written after the revert
+			s.pass(delay - 10*time.Second)
+			s.wantRolls()
+			s.pass(15 * time.Second)
+		}
+		s.wantRolls()
+		s.rotate("three", "web")
+	})
+}
+
+// refusedToNote has a roll reverted while admission refuses all patches of the workload, and lets an hour pass.
+func refusedToNote(s *scene) {
+	s.Helper()
+	s.rolling()
+	s.wantRolls("web")
+	s.refuse("web", deniedByAdmission())
+	s.revert("web")
+	s.pass(time.Hour)
+}
+
+// By then the roll is longer ago than a rollout may make no progress.
+func TestTheNextLeaderNotesARevertThatAdmissionLetNobodyNoteForLong(t *testing.T) {
+	play(t, func(s *scene) {
+		refusedToNote(s)
+		s.restart()
+		s.refuse("web", nil)
+		s.pass(13 * time.Minute)
+		s.wantRolls("web")
+		s.restart()
+		s.pass(time.Hour)
+		s.wantRolls()
+	})
+}

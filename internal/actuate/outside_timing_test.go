@@ -247,3 +247,27 @@ func TestTheEndOfARolloutLetsWhatWaitsForItGoAtOnce(t *testing.T) {
 		})
 	}
 }
+
+func TestAWorkloadThatGetsNoSlotWhileItsWindowIsOpenWaitsForTheNext(t *testing.T) {
+	play(t, func(s *scene) {
+		s.options.Window, s.options.MaxRollouts, s.options.RolloutTimeout = "30 * * * * for 10m", 1, 24*time.Hour
+		s.workload("web", auto, reads("secret/db"))
+		s.workload("bank/other", auto, reads("secret/db"), annotated(workload.AnnotationWindow, "always"))
+		s.begin("secret/db", "bank/secret/db")
+		s.stall("bank/other")
+		s.settled("bank/secret/db", "password", "two")
+		s.wantRolls("bank/other")
+		s.passUntil(midnight.Add(35 * time.Minute))
+		s.settled("secret/db", "password", "two")
+		s.wantLast("web", "held limit-reached", "")
+		s.passUntil(midnight.Add(45 * time.Minute))
+		s.finish("bank/other")
+		s.settle()
+		s.wantRolls()
+		s.wantHeldUntilWindow("web", midnight.Add(90*time.Minute))
+		s.passUntil(s.heldUntil("web").Add(-time.Second))
+		s.wantRolls()
+		s.pass(2 * time.Second)
+		s.wantRolls("web")
+	})
+}

@@ -3,6 +3,8 @@
 package actuate_test
 
 import (
+	"os"
+	"path/filepath"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -195,4 +197,13 @@ func onObject(object *unstructured.Unstructured, aspects ...aspect) {
 		aspect(&made, nil)
 	}
 	object.SetAnnotations(made.Annotations)
+}
+
+// target gives the next actuators a file of targets.
+func (s *scene) target(targets string) {
+	s.Helper()
+	s.options.TargetsConfig = filepath.Join(s.TempDir(), "targets.yaml")
+	if err := os.WriteFile(s.options.TargetsConfig, []byte(targets), 0o600); err != nil {
+		s.Fatal(err)
+	}
 }

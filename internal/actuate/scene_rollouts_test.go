@@ -241,3 +241,8 @@ func (c *cluster) at(moment int, write func()) {
 	write()
 	set(now)
 }
+
+// wiped is what is left of a workload that rolls on all that it reads, after a tool that removes all annotations that are not its own.
+func wiped(object *metav1.ObjectMeta, pod *corev1.PodTemplateSpec) {
+	object.Annotations, pod.Annotations = map[string]string{workload.AnnotationRollOn: "auto"}, nil
+}

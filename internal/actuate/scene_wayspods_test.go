@@ -13,6 +13,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -160,4 +161,17 @@ func (p *askedPods) count(name string, asked, asking int) {
 	defer p.mu.Unlock()
 	p.asked[name] += asked
 	p.asking[name] += asking
+}
+
+// unready says that the pod of a Deployment is not ready.
+func (p *askedPods) unready(name string) {
+	p.s.Helper()
+	id := parse(name)
+	p.s.rewrite(corev1.SchemeGroupVersion.WithResource("pods"), id.namespace, id.name+"-1", "status", func(object runtime.Object) {
+		pod, ok := object.(*corev1.Pod)
+		if !ok {
+			p.s.Fatalf("it is a %T", object)
+		}
+		pod.Status.Conditions = nil
+	})
 }
