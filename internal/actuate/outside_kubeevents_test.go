@@ -18,14 +18,13 @@ import (
 	"github.com/keyturn/keyturn/internal/plan"
 )
 
-// These are how Kubernetes Events are written: one that comes alone at once, others after such a pause in which none comes, but after such a time at
-// the latest. Then so many are written at once, and so many in each second after that. So many find a place in the queue.
+// These are how Kubernetes Events are written: one that comes alone at once, others after such a pause in which none comes. Then so many are written at
+// once, and so many in each second after that. So many find a place in the queue.
 const (
-	noticePause    = 250 * time.Millisecond
-	noticePatience = 5 * time.Second
-	noticeBurst    = 10
-	noticeRate     = 25
-	noticeQueue    = 4096
+	noticePause = 250 * time.Millisecond
+	noticeBurst = 10
+	noticeRate  = 25
+	noticeQueue = 4096
 )
 
 // wantEvents wants these Kubernetes Events to have been written after the first n, in any order, and returns how many there are.
