@@ -19,9 +19,7 @@ type dispatcher struct {
 	*term
 	// warned says that incomparable resourceVersions were logged.
 	warned bool
-	// slotted is true if it is the turn of the workloads that wait for a slot.
-	slotted bool
-	told    toldHolds
+	told   toldHolds
 	// unrecorded has the kinds for which it was logged that nothing can be recorded on them.
 	unrecorded map[string]bool
 }
@@ -50,14 +48,8 @@ func (d *dispatcher) dispatch(ctx context.Context) {
 	}
 }
 
-// next returns the next workload, or nil. Those that are due and those that wait for a slot take turns, so that neither takes all workers.
+// next returns the next workload, or nil. Those that wait for a slot are first: when the slots are taken, the others have their turn.
 func (d *dispatcher) next() *pending {
-	d.slotted = !d.slotted
-	if !d.slotted {
-		if p := d.debounce.pop(d.patcher.hasRoom); p != nil {
-			return p
-		}
-	}
 	hasSlot := func(namespace string) bool {
 		return d.patcher.hasRoom(namespace) && d.rollouts.full(namespace) == plan.None
 	}

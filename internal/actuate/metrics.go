@@ -121,7 +121,7 @@ func newMetrics(options Options, kinds workload.Kinds) (*metrics, error) {
 	for _, kind := range kinds {
 		for _, reason := range failureReasons {
 			// A rate does not see the first value of a series, and failures are rare.
-			m.rollouts.Add(context.Background(), 0, metric.WithAttributes(endLabels(kind.Name, events.VerbFailed, reason)...))
+			m.rollouts.Add(context.Background(), 0, endLabels(kind.Name, events.VerbFailed, reason))
 		}
 	}
 	meter := options.Meter
@@ -149,13 +149,9 @@ func messageLabels(operation string, kind events.Kind) []attribute.KeyValue {
 	}
 }
 
-// endLabels returns how a rollout of a workload of a kind has ended, without a reason if that is empty.
-func endLabels(kind string, verb events.Verb, reason string) []attribute.KeyValue {
-	labels := []attribute.KeyValue{attribute.String("kind", kind), attribute.String("outcome", string(verb))}
-	if reason != "" {
-		labels = append(labels, attribute.String("reason", reason))
-	}
-	return labels
+// endLabels returns how a rollout of a workload of a kind has ended.
+func endLabels(kind string, verb events.Verb, reason string) metric.MeasurementOption {
+	return metric.WithAttributes(attribute.String("kind", kind), attribute.String("outcome", string(verb)), attribute.String("reason", reason))
 }
 
 func (m *metrics) decided(ctx context.Context, reason plan.Reason) {
@@ -204,11 +200,12 @@ func (m *metrics) retried(ctx context.Context, id events.Workload) {
 
 // ended counts a rollout that has ended, or pods that have answered the request to reload. An exemplar leads to the rollout of the context.
 func (m *metrics) ended(ctx context.Context, outcome events.Outcome) {
-	m.rollouts.Add(ctx, 1, metric.WithAttributes(endLabels(outcome.Workload.Kind, outcome.Verb, outcome.Reason)...))
+	m.rollouts.Add(ctx, 1, endLabels(outcome.Workload.Kind, outcome.Verb, outcome.Reason))
 }
 
 func (m *metrics) rolledOut(ctx context.Context, outcome events.Outcome, took time.Duration) {
-	m.rolloutTime.Record(ctx, took.Seconds(), metric.WithAttributes(endLabels(outcome.Workload.Kind, outcome.Verb, "")...))
+	labels := metric.WithAttributes(attribute.String("kind", outcome.Workload.Kind), attribute.String("outcome", string(outcome.Verb)))
+	m.rolloutTime.Record(ctx, took.Seconds(), labels)
 }
 
 func (m *metrics) ready(ctx context.Context, kind string, took time.Duration) {

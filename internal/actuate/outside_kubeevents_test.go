@@ -18,8 +18,8 @@ import (
 	"github.com/keyturn/keyturn/internal/plan"
 )
 
-// These are how Kubernetes Events are written: one that comes alone at once, others after such a pause in which none comes. Then so many are written at
-// once, and so many in each second after that. So many find a place in the queue.
+// These are how Kubernetes Events are written: one that comes alone at once, others after such a pause in which none comes. Then so many are written
+// at once, and so many in each second after that. So many find a place in the queue.
 const (
 	noticePause = 250 * time.Millisecond
 	noticeBurst = 10
