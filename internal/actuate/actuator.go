@@ -163,13 +163,11 @@ func (a *Actuator) lead(ctx context.Context) {
 	defer a.snapshots.Store(nil)
 	notices := newKubeEvents(&a.surroundings)
 	l := newLoop(&a.surroundings, notices)
-
 	reporting, stopReporting := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopReporting()
 	var writing, publishing, others sync.WaitGroup
 	writing.Go(func() { notices.run(reporting, ctx) })
 	publishing.Go(func() { l.outbox.run(reporting) })
-
 	others.Go(func() { a.rejectUnreadable(ctx) })
 	if beside := a.options.WhileLeading; beside != nil {
 		others.Go(func() { beside(ctx, a.bus) })

@@ -138,10 +138,6 @@ type failedPeers struct {
 	replaced map[workload.Key]map[string]workload.RolledFor
 }
 
-func newFailedPeers() *failedPeers {
-	return &failedPeers{keys: make(map[workload.Key]*failure), replaced: make(map[workload.Key]map[string]workload.RolledFor)}
-}
-
 // failure is a rollout that has failed, and the outcome that says so.
 type failure struct {
 	*rollout

@@ -113,11 +113,9 @@ type rollout struct {
 	span trace.Span
 	// changed are the times at which the watcher saw the changes that it is for, as far as they are known.
 	changed []time.Time
-
 	// rolled is the workload as the patch left it, and before is its record from before the patch. They are nil if not known.
 	rolled *workload.Workload
 	before map[string]workload.RolledFor
-
 	// moved is when it last made progress, waited or baked. furthest is the most progress of a generation: a pod that crashes repeats its own.
 	moved      time.Time
 	furthest   workload.Progress

@@ -30,12 +30,6 @@ func (l *loop) run(ctx context.Context) {
 	if !l.state.wait(ctx) || !l.rollouts.resume(ctx) {
 		return
 	}
-	l.resume(ctx)
-	l.work(ctx)
-}
-
-// resume has the parts go on with what the workloads say.
-func (l *loop) resume(ctx context.Context) {
 	for _, w := range l.index.All() {
 		l.notes.review(w.Key())
 		l.admission.seeReloader(w, time.Time{})
@@ -44,6 +38,7 @@ func (l *loop) resume(ctx context.Context) {
 		l.rollouts.readHolds(ctx, l.dispatcher.told)
 	}
 	l.snapshots.Store(newSnapshot(l.term))
+	l.work(ctx)
 }
 
 func (l *loop) work(ctx context.Context) {
@@ -197,7 +192,8 @@ func newLoop(s *surroundings, kube *kubeEvents) *loop {
 	s.dirty.begin()
 	t := &term{
 		surroundings: s, now: s.options.Now, index: s.inventory.Index, namespaces: s.inventory.Namespaces, kube: kube,
-		outcomes: outcomes{cluster: s.options.Cluster, now: s.options.Now}, denials: make(denials), peers: newFailedPeers(),
+		outcomes: outcomes{cluster: s.options.Cluster, now: s.options.Now}, denials: make(denials),
+		peers: &failedPeers{keys: make(map[workload.Key]*failure), replaced: make(map[workload.Key]map[string]workload.RolledFor)},
 	}
 	t.outbox = &outbox{term: t, batches: make(chan []events.Outcome)}
 	t.debounce, t.patcher, t.orders = newDebounce(t), newPatcher(t), newOrders(t)

@@ -23,9 +23,7 @@ type pending struct {
 	due time.Time
 	// way is how it gets the changes, as last decided.
 	way way
-
 	tries
-
 	// held is why it waits although it is due, plan.None if it does not.
 	held plan.Reason
 	// reported has the last reason to wait that was told, and those of the same kind just before it if that is the lack of a slot.

@@ -18,8 +18,7 @@ import (
 
 // reloaderMetrics have the names and labels of Reloader, for its dashboards. Rules in deploy/monitoring record others from Keyturn's own.
 type reloaderMetrics struct {
-	kinds workload.Kinds
-
+	kinds       workload.Kinds
 	reloads     metric.Int64Counter
 	byNamespace metric.Int64UpDownCounter
 	actions     metric.Int64Counter
