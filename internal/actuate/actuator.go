@@ -80,8 +80,8 @@ func New(options Options) (*Actuator, error) {
 // Ready returns nil once the actuator knows the workloads, so that it acts or can take over immediately. Otherwise the error says what is missing.
 func (a *Actuator) Ready() error { return a.inventory.Ready() }
 
-// Run acts on the events of the bus while this actuator is the leader, until the context is done, and waits for its patches. It may be called only
-// once. Its error says that the stream does not receive the events that StoresFrom asks for.
+// Run acts on the events of the bus while this actuator is the leader, until the context is done, and waits for its patches. Call it once. Its error
+// says that the stream does not receive the events that StoresFrom asks for.
 func (a *Actuator) Run(ctx context.Context, bus *events.Bus) error {
 	if err := bus.Carries(a.options.StoresFrom); err != nil {
 		return fmt.Errorf("following the secrets of other clusters' stores: %w", err)

@@ -116,8 +116,7 @@ func (a *admission) notReloadable(p *pending, w *workload.Workload) obstacle {
 	return obstacle{}
 }
 
-// isChosen reports whether people have chosen that a workload waits for a reason, so that a change does not take that long. They have chosen a canary
-// only with --canary: otherwise one goes first because a rollout has failed.
+// isChosen reports whether people have chosen that a workload waits for a reason. Without --canary, one goes first because a rollout has failed.
 func (a *admission) isChosen(why plan.Reason) bool {
 	return rests(why) || why == plan.FilesPending || why == plan.CanaryFirst && a.options.Canary
 }
@@ -131,9 +130,8 @@ const (
 	paceStalled = 10 * time.Second
 )
 
-// pacedRoll is the last roll of a workload: when it was decided, and how often the distance after it has doubled. Between the rolls of one workload
-// there is a distance, so that a source that changes all the time does not replace its pods all the time. See
-// docs/adr/0050-rolls-of-a-workload-keep-a-distance.md. Only the leader knows it.
+// pacedRoll is the last roll of a workload, and how often the distance to the next one has doubled: a source that changes all the time does not
+// replace pods all the time. See docs/adr/0050-rolls-of-a-workload-keep-a-distance.md. Only the leader knows it.
 type pacedRoll struct {
 	at   time.Time
 	step int
@@ -154,8 +152,7 @@ func (a *admission) lastRoll(w *workload.Workload) pacedRoll {
 	return pacedRoll{at: w.LastRoll(a.now())}
 }
 
-// paceEnd returns when a workload may be rolled that nothing else holds, zero if it may be now. A change that may be a repair does not wait, nor does
-// one that has waited for people. A repetition of a roll that was reverted comes later than that anyway.
+// paceEnd returns when a workload may be rolled that nothing else holds, zero if it may be now, as for a repair, or after a wait for people.
 func (a *admission) paceEnd(p *pending, w *workload.Workload) time.Time {
 	last := a.lastRoll(w)
 	if last.at.IsZero() || !p.woke.IsZero() || w.RollsNow() || w.FailsBefore() || a.peers.has(w.Key()) {

@@ -13,8 +13,7 @@ import (
 )
 
 const (
-	// maxChanged is how many times in a row a patch may find the workload changed since it was read before that counts as a failure. That takes half a
-	// minute, longer than the watch is ever late.
+	// maxChanged is how often in a row the workload may have changed since it was read before that is a failure. It takes half a minute.
 	maxChanged = 5
 	// maxDenied is the longest time between two attempts of a patch that is refused, and maxDeniedRecord that of one that only records.
 	maxDenied, maxDeniedRecord = 10 * time.Minute, 6 * time.Hour

@@ -40,8 +40,8 @@ func (d *debounce) isFor(key workload.Key, change events.Change) bool {
 	return d.has(key, change.Source) && d.byKey[key].changes[change.Source].change.ID() == change.ID()
 }
 
-// add gathers the change of an event for a workload, which is due when the debounce window ends. One that is already due keeps its turn. From is the
-// content before, nil if not known, and since is when the change came: both count only for the first change of a source.
+// add gathers the change of an event for a workload. From is the content before, nil if not known, and since is when the change came: both count only
+// for the first change of a source. A workload that is already due keeps its turn.
 func (d *debounce) add(w *workload.Workload, e *takenEvent, from *events.Change, since time.Time) *pendingChange {
 	key, now := w.Key(), d.now()
 	p := d.byKey[key]

@@ -17,8 +17,7 @@ import (
 // keySet is a set of workloads.
 type keySet map[workload.Key]struct{}
 
-// dirtySet gathers for the loop, each once, the sources and the workloads that have changed, and those that may have come to want other sources. A
-// new loop begins with a look at everything.
+// dirtySet gathers for the loop, each once, the sources and workloads that have changed, and those that may have come to want other sources.
 type dirtySet struct {
 	signal chan struct{}
 	mu     sync.Mutex

@@ -49,8 +49,7 @@ const (
 )
 
 // choose returns how a workload gets the changes of decisions. When the kubelet has refreshed the files is not in the API, so it goes by the time
-// since the last change. Pods that are asked too early keep the old content, so that is the later of when the watcher saw it and when the stream
-// stored it: one of these clocks may be behind.
+// since the last change was seen or stored, whichever is later: one of these clocks may be behind.
 func (a *admission) choose(p *pending, w *workload.Workload, doing []plan.Decision) way {
 	why, ok := plan.InPlace(w, doing)
 	switch {

@@ -158,8 +158,7 @@ func (i *intake) find(ctx context.Context, w *workload.Workload, source events.S
 	return false
 }
 
-// last returns the last change of a source, and when the stream stored it: possibly the deletion that a workload is to be rolled for and that the
-// stream has dropped since. It has no verb if nothing is known, or if a later event cannot be read.
+// last returns the last change of a source, possibly a deletion that the stream has dropped, and when it was stored. It has no verb if there is none.
 func (i *intake) last(w *workload.Workload, source events.Source) (events.Change, time.Time) {
 	change, last := i.state.Change(source)
 	switch {

@@ -24,8 +24,7 @@ import (
 const (
 	// kubeEventQueue is the length of the queue of warnings, and of that of the others. When one is full, further ones are dropped and counted.
 	kubeEventQueue = 4096
-	// kubeEventPause is how long no other one must have come before one is written, because nearly all follow a patch and would compete with further
-	// ones. None waits longer than kubeEventPatience for that.
+	// kubeEventPause is how long no other one must have come, because most follow a patch, and kubeEventPatience how long one waits for that.
 	kubeEventPause    = 250 * time.Millisecond
 	kubeEventPatience = 5 * time.Second
 	// kubeEventRate and kubeEventBurst bound the writes per second.

@@ -93,8 +93,7 @@ func (l *loop) advance(ctx context.Context) {
 	l.syncer.Advance(ctx)
 }
 
-// reviewOverdue reviews whatever changes merely with time. The order matters: the review of the rollouts releases what is held, and only the
-// dispatch after it holds it again.
+// reviewOverdue reviews what changes merely with time. The review of the rollouts releases what is held, so it is the last.
 func (l *loop) reviewOverdue(ctx context.Context) {
 	l.snapshots.Store(newSnapshot(l.term))
 	l.admission.forget()

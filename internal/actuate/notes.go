@@ -111,8 +111,8 @@ func (n *notes) count(ctx context.Context, result patchResult, what string) {
 	}
 }
 
-// mark writes into the mark of a workload that its last rollout has failed, or has recovered, and returns false if it sends no patch. Done, which may
-// be nil, is called when the patch is finished, also if it has failed.
+// mark writes into the mark of a workload that its last rollout has failed or recovered, and calls done when the patch is finished. It returns false
+// if it sends none.
 func (n *notes) mark(ctx context.Context, key workload.Key, done func(context.Context, patchResult)) bool {
 	w := n.index.Get(key)
 	last, differs := n.markOf(w)

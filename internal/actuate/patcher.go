@@ -178,8 +178,7 @@ func isDenied(err error) bool {
 	return kube.IsDenied(err)
 }
 
-// unroll corrects the record of a workload that a patch wrote without rolling it, until that succeeds, another client has written it, or the context
-// is done. It returns the error of the patch. After is the state in the response, and err is what is wrong with it.
+// unroll corrects the record that a patch wrote without rolling the workload, as the state after it says, and returns the error of the patch.
 func (p *patcher) unroll(ctx context.Context, r *task, after *workload.Workload, err error) error {
 	id := r.workload.ID
 	stripped := fmt.Errorf("patching %s in namespace %s: %w", id, id.Namespace, err)
@@ -212,8 +211,7 @@ func (p *patcher) unroll(ctx context.Context, r *task, after *workload.Workload,
 // errTerminating means that no patch was sent, because the namespace of the workload is being deleted.
 var errTerminating = errors.New("the namespace is being deleted")
 
-// isTerminating reports whether a namespace is being deleted. The actuator may not read namespaces everywhere, so the API server is asked to create a
-// Kubernetes Event, in a dry run, which it then refuses.
+// isTerminating reports whether a namespace is being deleted: the API server then refuses to create a Kubernetes Event, asked in a dry run.
 func (p *patcher) isTerminating(ctx context.Context, namespace string) bool {
 	question := &corev1.Event{
 		ObjectMeta:     metav1.ObjectMeta{GenerateName: "keyturn.", Namespace: namespace},

@@ -159,9 +159,8 @@ func (n *notes) isUnsettled(key workload.Key) bool {
 // owingLook is how long a workload for which everything is noted is not looked at again, unless another change comes or the workload changes.
 const owingLook = time.Minute
 
-// noteOwed notes in the records of waiting workloads, for the next leader, what they are to be rolled for, where nothing else on them shows that.
-// What is not noted when a term ends has changed so recently that the next leader knows that from the Lease. While a source is on hold, or a rollout
-// aborted, it also records the other changes that need no roll.
+// noteOwed notes in the records of waiting workloads, for the next leader, what they are to be rolled for, where nothing else shows that. While a
+// source is on hold, or a rollout aborted, it also records the other changes that need no roll.
 func (n *notes) noteOwed(ctx context.Context) {
 	n.hasOwed = false
 	for key, p := range n.debounce.byKey {

@@ -97,9 +97,8 @@ const (
 	reloaderMemory = 10 * time.Minute
 )
 
-// reloaderRoll is when Reloader wrote a workload by the API server's clock, to the second, and when that was seen, zero if that was before this term.
-// Where Reloader rolls workloads, it goes first: the plan recognizes its rolls, but Reloader does not recognize those of others. Without --reloader,
-// its rolls are not known, and nothing waits.
+// reloaderRoll is when Reloader wrote a workload, to the second, and when that was seen, zero if that was before this term. Reloader goes first,
+// because it does not recognize the rolls of others. Without --reloader, its rolls are not known, and nothing waits.
 type reloaderRoll struct{ written, seen time.Time }
 
 // reviewReloader looks at a workload that has changed or gone. If it is left to Reloader, Reloader may have rolled it.

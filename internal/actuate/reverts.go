@@ -28,8 +28,7 @@ type correction struct {
 	due      time.Time
 }
 
-// revert corrects the record of a workload whose roll was reverted, unless it was put back with the pod template. Reverted is the outcome of the
-// rollout, and before the record from before it, as far as that is known.
+// revert corrects the record of a workload whose roll was reverted, if it still has the changes. Before is the record from before, if known.
 func (n *notes) revert(ctx context.Context, span trace.Span, reverted events.Outcome, before map[string]workload.RolledFor) {
 	key := workload.KeyOf(reverted.Workload)
 	w := n.index.Get(key)

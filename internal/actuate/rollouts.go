@@ -98,8 +98,7 @@ func (o *rollouts) review(ctx context.Context, key workload.Key) {
 	o.notes.mark(ctx, key, nil)
 }
 
-// releaseRecovered looks at a workload that had failed. It has recovered when its rollout is complete after all, and its pods have stayed ready if
-// others wait for that, or when another one has replaced the rollout.
+// releaseRecovered looks at a workload that had failed. It has recovered when its pods are ready after all, for long enough if others wait.
 func (o *rollouts) releaseRecovered(ctx context.Context, key workload.Key, w *workload.Workload) {
 	o.peers.clear(key, w)
 	failed := o.peers.keys[key]

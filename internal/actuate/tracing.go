@@ -33,7 +33,7 @@ func workloadAttributes(id events.Workload) []attribute.KeyValue {
 	return attributes
 }
 
-// failRequest marks the span of a request that failed. The message of the API server is in the log only: an admission webhook may have worded it.
+// failRequest marks the span of a request that failed. The message is in the log only: an admission webhook may have worded it.
 func failRequest(span trace.Span, err error) {
 	kind := semconv.ErrorType(err)
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
