@@ -26,8 +26,7 @@ type Actuator struct {
 
 	// syncWatch is nil without Options.ForceSync.
 	syncWatch *forcesync.Watch
-	// leading is set while this actuator is the leader.
-	leading atomic.Bool
+	leading   atomic.Bool
 }
 
 // New returns an Actuator. If options are not valid, the error has a line for each problem.

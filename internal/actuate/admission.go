@@ -30,7 +30,6 @@ func (a *admission) review(key workload.Key) {
 
 // obstacle is why a workload that is to be rolled must wait.
 type obstacle struct {
-	// reason is plan.None if there is no obstacle.
 	reason plan.Reason
 	// peer is the workload that it waits for, or one of them if there are several. It is nil if it waits for no other workload.
 	peer *workload.Workload

@@ -17,7 +17,6 @@ import (
 // dispatcher decides about the workloads that are due, starts their patches, and takes the results: see completion.go.
 type dispatcher struct {
 	*term
-	// warned says that incomparable resourceVersions were logged.
 	warned bool
 	told   toldHolds
 	// unrecorded has the kinds for which it was logged that nothing can be recorded on them.

@@ -18,8 +18,7 @@ import (
 
 const (
 	// heldPatience is how long a new leader waits to learn which holds were told.
-	heldPatience = 5 * time.Second
-	// startsTimeout bounds the reading of Jobs in one namespace.
+	heldPatience  = 5 * time.Second
 	startsTimeout = 30 * time.Second
 )
 

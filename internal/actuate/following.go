@@ -106,7 +106,6 @@ func (o *rollouts) countSlots() {
 
 // rollout is a rollout in progress.
 type rollout struct {
-	// started is the outcome that said that it began.
 	started events.Outcome
 	// own says that this actuator has started it, and not an earlier one.
 	own  bool

@@ -28,9 +28,8 @@ const (
 	kubeEventPause    = 250 * time.Millisecond
 	kubeEventPatience = 5 * time.Second
 	// kubeEventRate and kubeEventBurst bound the writes per second.
-	kubeEventRate  = 25
-	kubeEventBurst = 10
-	// kubeEventTimeout bounds one write.
+	kubeEventRate    = 25
+	kubeEventBurst   = 10
 	kubeEventTimeout = 10 * time.Second
 )
 

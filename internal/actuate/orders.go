@@ -20,7 +20,6 @@ const (
 // before another that the same change concerns. A snapshot counts until something in the namespace changes.
 type orders struct {
 	*term
-	// byNamespace and members have what was read since taken.
 	byNamespace map[string]*order.Order
 	members     map[workload.Key]*order.Member
 	taken       time.Time

@@ -18,11 +18,9 @@ const (
 	// outboxPatience is how long an outcome waits at most while patches are under way: see docs/adr/0008-patches-go-first.md.
 	outboxPatience = 5 * time.Second
 	// publishBatch is the maximum number of outcomes that are published at a time.
-	publishBatch = 256
-	// publishTimeout bounds one attempt to publish outcomes.
+	publishBatch   = 256
 	publishTimeout = 5 * time.Second
-	// publishRetry is the delay between two attempts.
-	publishRetry = time.Second
+	publishRetry   = time.Second
 )
 
 // outbox publishes outcomes to the stream, in a goroutine of its own. The loop adds them.
@@ -31,7 +29,6 @@ type outbox struct {
 	// waiting are the outcomes that are not handed to run yet, the oldest first, and since is when that one came. Both belong to the loop.
 	waiting []events.Outcome
 	since   time.Time
-	// batches go to run.
 	batches chan []events.Outcome
 }
 

@@ -26,14 +26,12 @@ type patcher struct {
 	pods *inplace.Client
 	// workers are --patch-workers, which may all wait for one namespace. reloaders are as many further workers that ask pods to reload.
 	workers, reloaders *fair.Slots
-	// underWay has the task under way of each workload.
-	underWay map[workload.Key]*task
+	underWay           map[workload.Key]*task
 	// background counts the tasks that take no worker from others.
 	background int
-	// draining says that nothing may be started any more.
-	draining bool
-	running  sync.WaitGroup
-	results  chan patchResult
+	draining   bool
+	running    sync.WaitGroup
+	results    chan patchResult
 }
 
 // patchResult is the result of a patch.

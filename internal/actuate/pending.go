@@ -17,11 +17,9 @@ type pending struct {
 	// seen is the workload as it was when the newest change came. It may be gone since.
 	seen    *workload.Workload
 	changes map[events.Source]*pendingChange
-	// first is when the first change came.
-	first time.Time
+	first   time.Time
 	// due is when the workload is to be decided, zero if it waits for no time.
 	due time.Time
-	// way is how it gets the changes, as last decided.
 	way way
 	tries
 	// held is why it waits although it is due, plan.None if it does not.

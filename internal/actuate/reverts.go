@@ -21,8 +21,7 @@ type correction struct {
 	revision string
 	// changes are those that the workload was rolled for. before is the record from before the roll, as far as it is known.
 	changes, before map[string]workload.RolledFor
-	// span is that of the rollout.
-	span trace.Span
+	span            trace.Span
 	// failures counts the failed patches. due is when the next one may be sent.
 	failures int
 	due      time.Time

@@ -18,13 +18,10 @@ type rollouts struct {
 	// slots are those of the rollouts in progress. They are counted when one is needed, if isCounted is false.
 	slots     *fair.Slots
 	isCounted bool
-	// problems has what was told to be wrong with workloads.
-	problems map[workload.Key]problem
-	// resumed is when this actuator began to lead.
-	resumed time.Time
+	problems  map[workload.Key]problem
+	resumed   time.Time
 	// doubted has the workloads that a patch may have rolled although it failed.
 	doubted map[workload.Key]doubt
-	// shadows has the workloads that stand for others.
 	shadows map[workload.Key]shadow
 }
 

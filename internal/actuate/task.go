@@ -23,8 +23,7 @@ type task struct {
 	decisions []plan.Decision
 	// causes are the changes of the decisions that roll, the newest last.
 	causes []*pendingChange
-	// cause says for people what the patch is for.
-	cause string
+	cause  string
 	// content is what is new in the record, by source.
 	content map[string]workload.RolledFor
 	// rolls is false for a patch that only records, also after pods were asked to reload, if way says so.
