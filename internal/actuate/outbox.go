@@ -10,6 +10,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/backoff"
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/forcesync"
 )
 
 const (
@@ -131,3 +132,9 @@ func (t *term) ReportSync(ctx context.Context, outcome events.Outcome, warning s
 	}
 	t.metrics.synced(ctx, outcome.Reason, took)
 }
+
+// CountSync implements forcesync.Host.
+func (t *term) CountSync(ctx context.Context, change int64) { t.metrics.syncsNow.Add(ctx, change) }
+
+// CountFailedSync implements forcesync.Host.
+func (t *term) CountFailedSync(ctx context.Context) { t.metrics.patchFailed(ctx, forcesync.Kind) }

@@ -220,7 +220,7 @@ func TestCompareAfterAnEventThatCannotBeRead(t *testing.T) {
 }
 
 func TestCompareWhenTheKeyRingChanges(t *testing.T) {
-	data, other := content{"a": "1", "b": "2"}, content{"a": "1", "b": "3"}
+	data := content{"a": "1", "b": "2"}
 	for _, tt := range []struct {
 		name string
 		now  *Object

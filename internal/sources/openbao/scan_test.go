@@ -221,6 +221,6 @@ func scannerOf(t *testing.T, store *pagingStore, most int, now func() time.Time,
 	c.most = most
 	return &poller{
 		metadata: &metadataReader{origin: origin{store: "main"}, client: c}, outlet: newOutlet(sink, newStatus(log, now), c),
-		options: &Options{Now: now}, ways: map[mountName]scanWay{},
+		options: &Options{Now: now}, ways: map[mountName]*scanWay{},
 	}
 }
