@@ -224,9 +224,7 @@ func TestEverySettingOfReloaderIsTranslated(t *testing.T) {
 		{
 			"our own flags",
 			environment{},
-			[]string{
-				"--cluster=west", "--kubeconfig=/k", "--state-dir=/s", "--fingerprint-key-file=/f", "--metrics-addr=:1", "--notify-config=/n",
-			},
+			[]string{"--cluster=west", "--kubeconfig=/k", "--state-dir=/s", "--fingerprint-key-file=/f", "--metrics-addr=:1", "--notify-config=/n"},
 			func(s *settings) {
 				s.Cluster, s.Kube, s.State, s.Key, s.Metrics, s.Notify = "west", "/k", "/s", "/f", ":1", "/n"
 			},

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -52,46 +53,39 @@ func TestEnvironmentMirrorsFlags(t *testing.T) {
 		change(&flags)
 		return flags
 	}
+	type env = map[string]string
 	for _, tt := range []struct {
 		name string
-		env  map[string]string
-		args []string
+		env  env
+		args string
 		want testFlags
 		err  string
 	}{
-		{"without variables the defaults hold", nil, nil, defaults, ""},
 		{
-			"a variable is taken where the flag was not set",
-			map[string]string{"KEYTURN_CLUSTER_NAME": "west", "KEYTURN_SETTLE": "5s", "KEYTURN_DRY_RUN": "true"}, nil,
-			with(func(f *testFlags) { f.Cluster, f.Settle, f.DryRun = "west", 5*time.Second, true }), "",
+			name: "a variable is taken where the flag was not set",
+			env:  env{"KEYTURN_CLUSTER_NAME": "west", "KEYTURN_SETTLE": "5s", "KEYTURN_DRY_RUN": "true"},
+			want: with(func(f *testFlags) { f.Cluster, f.Settle, f.DryRun = "west", 5*time.Second, true }),
 		},
 		{
-			"the command line wins", map[string]string{"KEYTURN_CLUSTER_NAME": "west"}, []string{"--cluster-name=east"},
-			with(func(f *testFlags) { f.Cluster = "east" }), "",
+			name: "the command line wins also with the default's own value, even over one that is not valid",
+			env:  env{"KEYTURN_MAX_ROLLOUTS": "many"}, args: "--max-rollouts=10", want: defaults,
 		},
 		{
-			"the command line wins also with the default's own value, even over one that is not valid",
-			map[string]string{"KEYTURN_MAX_ROLLOUTS": "many"}, []string{"--max-rollouts=10"}, defaults, "",
+			name: "a list is separated by commas", env: env{"KEYTURN_KINDS": "secret,configmap"},
+			want: with(func(f *testFlags) { f.Kinds = []string{"secret", "configmap"} }),
 		},
 		{
-			"a list is separated by commas", map[string]string{"KEYTURN_KINDS": "secret,configmap"}, nil,
-			with(func(f *testFlags) { f.Kinds = []string{"secret", "configmap"} }), "",
+			name: "a variable set to nothing is the empty value", env: env{"KEYTURN_CLUSTER_NAME": ""},
+			want: with(func(f *testFlags) { f.Cluster = "" }),
 		},
 		{
-			"a variable set to nothing is the empty value", map[string]string{"KEYTURN_CLUSTER_NAME": ""}, nil,
-			with(func(f *testFlags) { f.Cluster = "" }), "",
+			name: "variables of others are left alone",
+			env:  env{"KEYTURN_SERVICE_HOST": "10.0.0.1", "CLUSTER_NAME": "x", "KEYTURN_HELP": "no"}, want: defaults,
 		},
 		{
-			"variables of others are left alone",
-			map[string]string{"KEYTURN_SERVICE_HOST": "10.0.0.1", "CLUSTER_NAME": "x", "KEYTURN_HELP": "no"}, nil, defaults, "",
-		},
-		{
-			"every variable that cannot be used has a line",
-			map[string]string{
-				"KEYTURN_SETTLE": "soon", "KEYTURN_MAX_ROLLOUTS": "many\nmore", "KEYTURN_DRY_RUN": "", "KEYTURN_MODE": "some",
-			},
-			nil, defaults,
-			`KEYTURN_DRY_RUN: "", want true or false` + "\n" +
+			name: "every variable that cannot be used has a line",
+			env:  env{"KEYTURN_SETTLE": "soon", "KEYTURN_MAX_ROLLOUTS": "many\nmore", "KEYTURN_DRY_RUN": "", "KEYTURN_MODE": "some"},
+			err: `KEYTURN_DRY_RUN: "", want true or false` + "\n" +
 				`KEYTURN_MAX_ROLLOUTS: "many\nmore", want a whole number` + "\n" +
 				`KEYTURN_MODE: "some", want a mode (all or; opt-in)` + "\n" +
 				`KEYTURN_SETTLE: "soon", want a duration such as 500ms, 10s or 5m`,
@@ -104,7 +98,7 @@ func TestEnvironmentMirrorsFlags(t *testing.T) {
 			var got testFlags
 			flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
 			got.add(flags)
-			if err := flags.Parse(tt.args); err != nil {
+			if err := flags.Parse(strings.Fields(tt.args)); err != nil {
 				t.Fatal(err)
 			}
 			var text string

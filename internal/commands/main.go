@@ -60,7 +60,8 @@ func (o *system) main(run func(ctx context.Context) error) int {
 		}
 		select {
 		case second := <-o.signals:
-			o.exit(exitCode(second))
+			number, _ := second.(syscall.Signal)
+			o.exit(128 + int(number))
 		case <-done:
 		}
 	})
@@ -74,14 +75,6 @@ func (o *system) main(run func(ctx context.Context) error) int {
 	}
 	for line := range strings.SplitSeq(err.Error(), "\n") {
 		fmt.Fprintln(o.stderr, "error: "+line)
-	}
-	return 1
-}
-
-// exitCode returns the exit code of a process that a signal has ended.
-func exitCode(s os.Signal) int {
-	if number, ok := s.(syscall.Signal); ok {
-		return 128 + int(number)
 	}
 	return 1
 }

@@ -123,27 +123,10 @@ func TestProgress(t *testing.T) {
 	}{
 		{"a loop that never had work is alive", nil, time.Hour, ""},
 		{"a step as long as the limit is alive", []event{{0, busy}}, limit, ""},
-		{
-			"a step longer than the limit is not",
-			[]event{{0, busy}},
-			limit + time.Second,
-			"in one step for 1m1s, limit 1m0s",
-		},
-		{
-			"a loop that finished its step waits as long as it likes",
-			[]event{{0, busy}, {30 * time.Second, idle}},
-			time.Hour, "",
-		},
-		{
-			"a new step has the whole time again",
-			[]event{{0, busy}, {50 * time.Second, busy}},
-			50 * time.Second, "",
-		},
-		{
-			"a loop that is stuck and recovers is alive again",
-			[]event{{0, busy}, {time.Hour, idle}},
-			0, "",
-		},
+		{"a step longer than the limit is not", []event{{0, busy}}, limit + time.Second, "in one step for 1m1s, limit 1m0s"},
+		{"a loop that finished its step waits as long as it likes", []event{{0, busy}, {30 * time.Second, idle}}, time.Hour, ""},
+		{"a new step has the whole time again", []event{{0, busy}, {50 * time.Second, busy}}, 50 * time.Second, ""},
+		{"a loop that is stuck and recovers is alive again", []event{{0, busy}, {time.Hour, idle}}, 0, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

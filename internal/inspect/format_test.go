@@ -7,28 +7,16 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/keyturn/keyturn/internal/events"
 )
 
 func TestATableIsCutUnlessItIsWide(t *testing.T) {
-	for _, tt := range []struct {
-		name string
-		view View
-		want int
-	}{
-		{"narrow", View{Format: Table, Narrow: true}, narrowWidth},
-		{"wide", View{Format: Wide, Narrow: true}, 122},
-		{"of a program whose lines are not cut", View{Format: Table}, 122},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			var out bytes.Buffer
-			err := tt.view.WriteTable(&out, [][]any{{strings.Repeat("é", 119), "é"}})
-			if got := len([]rune(strings.TrimSuffix(out.String(), "\n"))); err != nil || got != tt.want {
-				t.Errorf("%d columns, want %d (%v)", got, tt.want, err)
-			}
-		})
+	for view, want := range map[View]int{{Format: Table, Narrow: true}: narrowWidth, {Format: Wide, Narrow: true}: 122, {Format: Table}: 122} {
+		var out bytes.Buffer
+		err := view.WriteTable(&out, [][]any{{strings.Repeat("é", 119), "é"}})
+		if got := len([]rune(strings.TrimSuffix(out.String(), "\n"))); err != nil || got != want {
+			t.Errorf("%+v: %d columns, want %d (%v)", view, got, want, err)
+		}
 	}
 }
 
@@ -83,16 +71,5 @@ func TestTextsOfOthersNeitherBreakALineNorControlTheTerminal(t *testing.T) {
 				t.Errorf("it has characters that cannot be printed:\n%q", &out)
 			}
 		})
-	}
-}
-
-func TestAnEncodedExplanationHasTextsOfOthersAsTheyAre(t *testing.T) {
-	r := hostileReport()
-	if diff := cmp.Diff("It has been held: "+hostile+"\nThat ends soon.", r.Notes[1]); diff != "" {
-		t.Errorf("note (-want +got):\n%s", diff)
-	}
-	var out bytes.Buffer
-	if _, err := JSON.Encode(&out, r); err != nil || strings.Count(out.String(), `\u001b]52;`) != 4 {
-		t.Errorf("got %v, want the text in four places:\n%s", err, &out)
 	}
 }

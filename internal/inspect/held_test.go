@@ -50,9 +50,7 @@ func explained(t *testing.T, bus *events.Bus, web *appsv1.Deployment, output For
 func TestExplainSaysWhyAWorkloadWaitsAndWhatEndsThat(t *testing.T) {
 	web := deploymentOf("web", rollOn("auto"))
 	onHold := deploymentOf("web", map[string]string{workload.AnnotationRollOn: "auto", events.AnnotationHold: "tofu apply"})
-	done := deploymentOf("web", map[string]string{
-		workload.AnnotationRollOn: "auto", "keyturn.dev/rolled": `{"secret/db":"` + fp("b") + `@100/uid"}`,
-	})
+	done := deploymentOf("web", map[string]string{workload.AnnotationRollOn: "auto", "keyturn.dev/rolled": `{"secret/db":"` + fp("b") + `@100/uid"}`})
 	const row, since = "hold (%), then roll (content-changed): content that the pods read has changed", "It has been held since 2026-03-14T15:09:26Z (5m ago): "
 	const rolls = "  roll (content-changed): content that the pods read has changed"
 	lowerWave, soon := heldFor(plan.LowerWave, ": deployment/api"), ": until 2026-03-14T15:19:26Z"
@@ -79,15 +77,6 @@ func TestExplainSaysWhyAWorkloadWaitsAndWhatEndsThat(t *testing.T) {
 			},
 		},
 		{
-			name: "of a lower wave of which one is done", web: web,
-			outcomes: []events.Outcome{lowerWave, rolled(outcomeOf("api", events.VerbCompleted, "rolled-out", "", historyNow.Add(time.Minute)))},
-			want:     []string{"deployment/api has completed since, at 2026-03-14T15:10:26Z (4m ago): it waits for another one now, or rolls next.\n"},
-		},
-		{
-			name: "of a peer without an outcome", web: web, outcomes: []events.Outcome{heldFor(plan.CanaryFirst, ": deployment/api")},
-			want: []string{"deployment/api has no outcome on the stream yet.\nIt rolls once the pods of that workload have stayed ready.\n"},
-		},
-		{
 			name: "of a time that is to come", web: web, outcomes: []events.Outcome{heldFor(plan.RolledRecently, soon)},
 			want: []string{" (rolled-recently)\nThat ends at 2026-03-14T15:19:26Z (in 5m).\n", strings.Replace(row, "%", "rolled-recently", 1)},
 		},
@@ -109,14 +98,6 @@ func TestExplainSaysWhyAWorkloadWaitsAndWhatEndsThat(t *testing.T) {
 		{
 			name: "of a hold of a source that was taken off", web: web, outcomes: []events.Outcome{heldFor(plan.SourceOnHold, ": migration")},
 			want: []string{"(source-on-hold). That is over: what held it has ended.\n", rolls},
-		},
-		{
-			name: "of a kind that is served again", web: web, outcomes: []events.Outcome{heldFor(plan.KindNotServed, "")},
-			want: []string{"(kind-not-served). That is over: its kind is served again.\n", rolls},
-		},
-		{
-			name: "of a wave after somebody has put it on hold", web: onHold, outcomes: []events.Outcome{lowerWave},
-			want: []string{"(lower-wave). That is over: something else holds it now.\n", strings.Replace(row, "%", "on-hold", 1)},
 		},
 		{
 			name: "that it waits no more, because it has the content", web: done, outcomes: []events.Outcome{lowerWave},

@@ -59,8 +59,9 @@ func (r *report) notePending(timing obstacle) {
 	case r.isReverted():
 		r.noteState(plan.Reverted, pending+" Another client has reverted the last rollout: it rolls again 1, 5 and 15 minutes after it was.")
 	default:
-		r.noteLines(pending + " Nothing is known to hold it: it rolls once the changes have settled, within seconds. If it does not, look whether the " +
-			"actuator runs, and with the flags that were given here. A change of before the workload asked for the source rolls nothing.")
+		r.noteLines(pending + " Nothing is known to hold it: it rolls once the changes have settled, within seconds. If it does not, " +
+			"look whether the actuator runs, and with the flags that were given here. " +
+			"A change of before the workload asked for the source rolls nothing.")
 	}
 	// What holds the workload holds each row that would roll it, because one roll is for all changes.
 	for i := range r.Sources {

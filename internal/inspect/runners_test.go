@@ -62,10 +62,8 @@ func TestExplainSaysWhatAnAbortedRolloutHolds(t *testing.T) {
 		want           []string
 	}{
 		{"of the Deployment whose pods it runs", "deployment/web", nil, []string{edge, holds}},
-		{"of another Rollout of that Deployment", "rollout/inner", nil, []string{edge, holds}},
 		{"of itself", "rollout/own", nil, []string{"It" + until + "own -n shop`, or promote or undo it.", holds}},
 		{"of a Deployment whose Rollout goes on", "deployment/api", nil, nil},
-		{"of a Deployment that no Rollout runs", "deployment/plain", nil, nil},
 		{"where the actuator knows no Rollouts", "deployment/web", workload.BuiltIn(), nil},
 	}
 	for _, test := range tests {

@@ -137,9 +137,7 @@ func TestALaterRunRenewsWhatIsDue(t *testing.T) {
 		{"both after the end of the CA", nil, installed.AddDate(11, 0, 0), true, true, true, "it would end before a new certificate"},
 		{"both when a clock that was ahead has made them", nil, installed.AddDate(-1, 0, 0), true, true, true, "it is not valid yet"},
 		{"the certificate that was deleted", func(n *namespace) { delete(n.secrets, natsTLSSecret) }, day(1), false, true, false, "key created"},
-		{
-			"both that were deleted", func(n *namespace) { clear(n.secrets) }, day(1), true, true, true, "key created",
-		},
+		{"both that were deleted", func(n *namespace) { clear(n.secrets) }, day(1), true, true, true, "key created"},
 		{
 			"a file of CAs that somebody has cut off", func(n *namespace) {
 				data := maps.Clone(n.secrets[natsTLSSecret])

@@ -106,11 +106,9 @@ func newBench(t *testing.T) *bench {
 	log, now := slog.New(slog.DiscardHandler), func() time.Time { return b.clock }
 	b.loop = &loop{
 		index: b.store.index, log: log, now: now, items: make(map[key]*item),
-		apply: &applier{client: b.client, dynamic: writer, index: b.store.index},
-		reporter: &reporter{
-			client: b.client, bus: b.bus, metrics: metrics, tracer: tracenoop.NewTracerProvider().Tracer(""), log: log, now: now,
-		},
-		queue: workqueue.NewTypedDelayingQueue[key](),
+		apply:    &applier{client: b.client, dynamic: writer, index: b.store.index},
+		reporter: &reporter{client: b.client, bus: b.bus, metrics: metrics, tracer: tracenoop.NewTracerProvider().Tracer(""), log: log, now: now},
+		queue:    workqueue.NewTypedDelayingQueue[key](),
 	}
 	t.Cleanup(b.queue.ShutDown)
 	return b

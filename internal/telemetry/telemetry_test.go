@@ -72,11 +72,7 @@ func TestTracesAreOffUntilTheEnvironmentAsks(t *testing.T) {
 		{"an endpoint turns them on", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint}, true},
 		{"an endpoint for traces turns them on", map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": endpoint}, true},
 		{"an exporter turns them on", map[string]string{"OTEL_TRACES_EXPORTER": "otlp"}, true},
-		{
-			"the exporter none turns them off again",
-			map[string]string{"OTEL_TRACES_EXPORTER": "none", "OTEL_EXPORTER_OTLP_ENDPOINT": endpoint},
-			false,
-		},
+		{"the exporter none turns them off again", map[string]string{"OTEL_TRACES_EXPORTER": "none", "OTEL_EXPORTER_OTLP_ENDPOINT": endpoint}, false},
 		{
 			"a disabled SDK is off whatever else is said",
 			map[string]string{"OTEL_SDK_DISABLED": "TRUE", "OTEL_EXPORTER_OTLP_ENDPOINT": endpoint},
@@ -146,9 +142,7 @@ func TestSpansReachTheReceiverWithTheResource(t *testing.T) {
 		{
 			"attributes of the environment are merged and win",
 			map[string]string{"OTEL_RESOURCE_ATTRIBUTES": "deployment.environment.name=prod,k8s.cluster.name=east"},
-			map[string]string{
-				"deployment.environment.name": "prod", "k8s.cluster.name": "east", "service.name": "keyturn-watcher",
-			},
+			map[string]string{"deployment.environment.name": "prod", "k8s.cluster.name": "east", "service.name": "keyturn-watcher"},
 		},
 		{
 			"the service's name of the environment wins over all",
