@@ -6,8 +6,6 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -35,29 +33,17 @@ func TestAlertsHaveTheFormsOfReloader(t *testing.T) {
 		line = "Reloader detected changes in *db* of type *SECRET* in namespace *shop*. Hence reloaded *web* of type *Deployment* in namespace *shop*"
 		next = "Reloader detected changes in *app* of type *CONFIGMAP* in namespace *shop*. Hence reloaded *web* of type *Deployment* in namespace *shop*"
 	)
-	tests := []struct {
-		name              string
-		environment       map[string]string
-		want, contentType string
-	}{
-		{
-			"slack",
-			map[string]string{"ALERT_SINK": " Slack "},
-			`{"attachments":[{"author_name":"Reloader","color":"good","text":"` + line + `\n` + next + `"}]}`, "application/json",
-		},
-		{"teams", map[string]string{"ALERT_SINK": "teams"}, `{"text":"` + line + `\n` + next + `"}`, "application/json"},
-		{"gchat", map[string]string{"ALERT_SINK": "gchat"}, `{"text":"` + line + `\n` + next + `"}`, "application/json"},
-		{"no sink", nil, strings.ReplaceAll(line+"\n"+next, "*", ""), "text/plain"},
-		{
-			"what comes first in the text",
-			map[string]string{"ALERT_SINK": "gchat", "ALERT_ADDITIONAL_INFO": " west "},
-			`{"text":"west : ` + line + `\nwest : ` + next + `"}`, "application/json",
-		},
+	tests := []struct{ sink, info, want, contentType string }{
+		{" Slack ", "", `{"attachments":[{"author_name":"Reloader","color":"good","text":"` + line + `\n` + next + `"}]}`, "application/json"},
+		{"teams", "", `{"text":"` + line + `\n` + next + `"}`, "application/json"},
+		{"gchat", " west ", `{"text":"west : ` + line + `\nwest : ` + next + `"}`, "application/json"},
+		{"", "", strings.ReplaceAll(line+"\n"+next, "*", ""), "text/plain"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
+		t.Run(tt.sink, func(t *testing.T) {
 			var body, contentType string
-			s, err := newAlertSink(alertOf(t, tt.environment), service(func(r *http.Request) (*http.Response, error) {
+			alert := alertOf(t, map[string]string{"ALERT_SINK": tt.sink, "ALERT_ADDITIONAL_INFO": tt.info})
+			s, err := newAlertSink(alert, service(func(r *http.Request) (*http.Response, error) {
 				content, err := io.ReadAll(r.Body)
 				body, contentType = string(content), r.Header.Get("Content-Type")
 				if err != nil || r.URL.String() != "http://x.example/"+secretPath {
@@ -98,37 +84,21 @@ func TestAlertsAreOffUnlessAskedFor(t *testing.T) {
 }
 
 func TestAnAlertThatCannotBePostedIsRefusedWithoutQuotingSecrets(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "notify.yaml")
-	if err := os.WriteFile(file, []byte("sinks: [{name: alert-on-reload, type: slack, url: https://x.example}]"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	tests := []struct {
-		name       string
-		alert      Alert
-		file, want string
-	}{
-		{"an address that is none", Alert{URL: ":" + secretPath}, "", "ALERT_WEBHOOK_URL: is not a URL"},
-		{"one of another scheme", Alert{URL: "ftp://x/" + secretPath}, "", "ALERT_WEBHOOK_URL: has another scheme"},
-		{"one without a scheme", Alert{URL: secretPath + ".example/x"}, "", "ALERT_WEBHOOK_URL: is not a URL"},
-		{"no address", Alert{}, "", "ALERT_WEBHOOK_URL: is "},
-		{"a proxy that is none", Alert{URL: "http://x.example/" + secretPath, Proxy: ":" + secretPath}, "", "ALERT_WEBHOOK_PROXY: is not a URL"},
-		{"a sink of the same name", Alert{URL: "http://x.example/" + secretPath}, file, `--notify-config: has a sink named "alert-on-reload"`},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			_, err := New(Options{ConfigFile: tt.file, Alert: &tt.alert, Logger: (&testkit.Log{}).Logger(), Meter: newCounters().meter()})
-			if err == nil || !strings.HasPrefix(err.Error(), tt.want) || strings.Contains(err.Error(), secretPath) {
-				t.Errorf("got %v, want %s", err, tt.want)
-			}
-			if tt.file != "" {
-				return // The variables are valid.
-			}
-			environment := map[string]string{"ALERT_ON_RELOAD": "true", "ALERT_WEBHOOK_URL": tt.alert.URL, "ALERT_WEBHOOK_PROXY": tt.alert.Proxy}
-			_, err = AlertFrom(func(name string) string { return environment[name] })
-			if err == nil || !strings.HasPrefix(err.Error(), tt.want) || strings.Contains(err.Error(), secretPath) {
-				t.Errorf("read from the environment: got %v, want %s", err, tt.want)
-			}
-		})
+	for want, alert := range map[string]Alert{
+		"ALERT_WEBHOOK_URL: is not a URL":       {URL: ":" + secretPath},
+		"ALERT_WEBHOOK_URL: has another scheme": {URL: "ftp://x/" + secretPath},
+		"ALERT_WEBHOOK_URL: is ":                {},
+		"ALERT_WEBHOOK_PROXY: is not a URL":     {URL: "http://x.example/" + secretPath, Proxy: ":" + secretPath},
+	} {
+		_, err := New(Options{Alert: &alert, Logger: (&testkit.Log{}).Logger(), Meter: newCounters().meter()})
+		if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), secretPath) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+		environment := map[string]string{"ALERT_ON_RELOAD": "true", "ALERT_WEBHOOK_URL": alert.URL, "ALERT_WEBHOOK_PROXY": alert.Proxy}
+		_, err = AlertFrom(func(name string) string { return environment[name] })
+		if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), secretPath) {
+			t.Errorf("read from the environment: got %v, want %s", err, want)
+		}
 	}
 }
 

@@ -161,24 +161,6 @@ func TestACallThatIsGivenUpIsDeadLettered(t *testing.T) {
 	}
 }
 
-func TestAnEventThatIsNotTakenForACallIsCounted(t *testing.T) {
-	s, webhook := newStream(t), newCalled(t, http.StatusOK)
-	r := s.call(webhook, 3)
-	subject := events.Subject(testCluster, events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"})
-	natstest.Publish(t, func() error {
-		_, err := s.js.Publish(t.Context(), subject, []byte("{"))
-		return err
-	})
-	testkit.Eventually(t, "the event is done with", func() bool {
-		return s.uncalled() == 0 && len(r.counters.counts(t, "keyturn.events.rejected", "reason")) > 0
-	})
-	r.stop()
-	// It counts twice if its dead letter has no answer in time.
-	if rejected := r.counters.counts(t, "keyturn.events.rejected", "reason"); len(rejected) != 1 || rejected[events.ReasonMalformed] == 0 || webhook.calls() > 0 {
-		t.Errorf("rejected are %v, with %d calls, want one event as %s", rejected, webhook.calls(), events.ReasonMalformed)
-	}
-}
-
 func TestASecretInAStoreIsCalledFor(t *testing.T) {
 	for verb, want := range map[events.Verb]bool{
 		events.VerbRotated: true, events.VerbObserved: false, events.VerbDeleted: false, events.VerbSynced: false, events.VerbIssued: false,

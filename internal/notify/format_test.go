@@ -75,17 +75,6 @@ func TestAWebhookCanGetTheCloudEvent(t *testing.T) {
 	}
 }
 
-func TestTheTextSaysOnlyWhatIsKnown(t *testing.T) {
-	o := events.Outcome{
-		Cluster: testCluster, Verb: events.VerbHeld, Reason: "busy",
-		Workload: events.Workload{Kind: "externalsecret", Namespace: "shop", Name: "db"},
-	}
-	want := `{"text":"Sync held: externalsecret/db in namespace shop of cluster prod-eu (busy)."}`
-	if got := made(t, "slack", "", o); got != want {
-		t.Errorf("got %s\nwant %s", got, want)
-	}
-}
-
 func TestWhatIsInAnOutcomeMakesNoLinkAndATemplateDoes(t *testing.T) {
 	o := outcome(events.VerbFailed, "shop", "r1")
 	o.Message = "see <!channel> & [this](https://evil.example)"
@@ -122,11 +111,5 @@ func TestATextThatIsTooLongIsCut(t *testing.T) {
 	}
 	if runes := []rune(got.Text); len(runes) != maxText || runes[maxText-1] != '…' || runes[maxText-2] != 'ü' {
 		t.Errorf("got %d characters", len(runes))
-	}
-}
-
-func TestATextOfNothingIsNotSent(t *testing.T) {
-	if _, err := formats[typeSlack].body(" \n"); err == nil {
-		t.Error("a chat service would get a message without text")
 	}
 }

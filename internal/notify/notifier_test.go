@@ -190,35 +190,6 @@ func TestAMessageThatBreaksTheServiceIsNotInTheWayOfTheOthersAndNotLost(t *testi
 	}
 }
 
-// HISTORY drops its oldest events when it is full, including those that a sink has not been able to send.
-func TestWhatTheStreamDropsBeforeItIsSentIsCounted(t *testing.T) {
-	testkit.Slow(t)
-	s, c := newStream(t), newChat(t)
-	s.parking = 10 * time.Second // so that none is being retried when the stream drops it: it may be sent then, or count twice
-	c.set(http.StatusServiceUnavailable, nil)
-	r := s.start(c.Client().Transport, sinkOf("team", c, ""))
-	outcomes, _ := numbered(1, 5)
-	s.tell(outcomes...)
-	testkit.Eventually(t, "all were tried and parked", func() bool { return r.counters.results(t)["team/slack/parked"] >= int64(len(outcomes)) })
-	if lost := r.counters.results(t)["team/slack/lost"]; lost != 0 {
-		t.Fatalf("%d are counted as lost that are on the stream", lost)
-	}
-	history, err := s.js.Stream(t.Context(), events.StreamHistory)
-	if err != nil {
-		t.Fatal(err)
-	}
-	natstest.Publish(t, func() error { return history.Purge(t.Context(), jetstream.WithPurgeKeep(2)) })
-	testkit.Eventually(t, "those that the stream has dropped are counted", func() bool { return r.counters.results(t)["team/slack/lost"] == 3 })
-	c.set(0, nil)
-	testkit.Eventually(t, "the others are sent", func() bool { return s.open("team") == 0 && len(c.messages()) == 2 })
-	if lost := r.counters.results(t)["team/slack/lost"]; lost != 3 {
-		t.Errorf("%d are counted as lost, want 3", lost)
-	}
-	if !strings.Contains(r.log.String(), "notifications lost") {
-		t.Errorf("the log does not say so:\n%s", r.log)
-	}
-}
-
 func TestNothingIsLostOverARestart(t *testing.T) {
 	s, c := newStream(t), newChat(t)
 	hang := make(chan struct{})
