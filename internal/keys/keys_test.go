@@ -31,31 +31,21 @@ func (n *namespace) make(t *testing.T, users ...string) (log string, err error) 
 
 // A watcher that listens on the network has its own keys.
 func TestTheReceiverOfAuditsHasItsOwnKeys(t *testing.T) {
-	for _, tt := range []struct {
-		name  string
-		users []string
-		want  []string
-	}{
-		{
-			"with the embedded NATS",
-			[]string{"watcher", "actuator"},
-			[]string{"keyturn-audit-fingerprint-key", "keyturn-fingerprint-key", "keyturn-nats-actuator", "keyturn-nats-audit", "keyturn-nats-watcher"},
-		},
-		{"with another NATS", nil, []string{"keyturn-audit-fingerprint-key", "keyturn-fingerprint-key"}},
+	for want, users := range map[string][]string{
+		"keyturn-audit-fingerprint-key keyturn-fingerprint-key keyturn-nats-actuator keyturn-nats-audit keyturn-nats-watcher": {"watcher", "actuator"},
+		"keyturn-audit-fingerprint-key keyturn-fingerprint-key":                                                               nil, // with another NATS
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			n := &namespace{secrets: map[string]map[string]string{}}
-			log := slog.New(slog.DiscardHandler)
-			if err := Make(t.Context(), Options{Secrets: n, NATSUsers: tt.users, Audit: true, Random: rand.Reader, Logger: log}); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tt.want, slices.Sorted(maps.Keys(n.secrets))); diff != "" {
-				t.Fatalf("secrets (-want +got):\n%s", diff)
-			}
-			if n.secrets[auditSecret][fingerprintKey] == n.secrets[fingerprintSecret][fingerprintKey] {
-				t.Error("both fingerprint keys are the same")
-			}
-		})
+		n := &namespace{secrets: map[string]map[string]string{}}
+		err := Make(t.Context(), Options{Secrets: n, NATSUsers: users, Audit: true, Random: rand.Reader, Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, strings.Join(slices.Sorted(maps.Keys(n.secrets)), " ")); diff != "" {
+			t.Fatalf("secrets (-want +got):\n%s", diff)
+		}
+		if n.secrets[auditSecret][fingerprintKey] == n.secrets[fingerprintSecret][fingerprintKey] {
+			t.Error("both fingerprint keys are the same")
+		}
 	}
 }
 

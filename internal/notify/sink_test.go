@@ -55,10 +55,13 @@ func seconds(times []time.Time, start time.Time) []int {
 func TestASinkIsTriedAgainWithAGrowingDelayUntilItTakesTheMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start, asked := time.Now(), []time.Time{}
-		sink, counters, log := served(t, maxPerMinute, func(*http.Request) (*http.Response, error) {
+		sink, counters, log := served(t, maxPerMinute, func(r *http.Request) (*http.Response, error) {
 			asked = append(asked, time.Now())
 			switch len(asked) {
-			case 1, 2, 3:
+			case 1: // A service that hangs is left after ten seconds.
+				<-r.Context().Done()
+				return nil, r.Context().Err()
+			case 2, 3:
 				return nil, errors.New("connection refused")
 			case 4:
 				return answer(http.StatusTooManyRequests, http.Header{"Retry-After": {"100"}})
@@ -68,7 +71,7 @@ func TestASinkIsTriedAgainWithAGrowingDelayUntilItTakesTheMessage(t *testing.T) 
 		if err := sink.send(t.Context(), outcome(events.VerbFailed, "shop", "r1"), 1); err != nil {
 			t.Errorf("got %v, want the message to be acknowledged", err)
 		}
-		if diff := cmp.Diff([]int{0, 1, 3, 7, 107}, seconds(asked, start)); diff != "" {
+		if diff := cmp.Diff([]int{0, 11, 13, 17, 117}, seconds(asked, start)); diff != "" {
 			t.Errorf("seconds at which it was tried (-want +got):\n%s", diff)
 		}
 		if diff := cmp.Diff(map[string]int64{"team/slack/sent": 1, "team/slack/retried": 4}, counters.results(t)); diff != "" {

@@ -15,11 +15,7 @@ func TestAWebhookIsCalledInsteadOfAllElse(t *testing.T) {
 		want string
 	}{
 		{"a webhook alone", func(*Actuator) {}, ""},
-		{"the default for what is created", func(a *Actuator) { a.Actuate.RollOnCreate = "auto" }, ""},
-		{"nothing that is created", func(a *Actuator) { a.Actuate.RollOnCreate = "never" }, ""},
 		{"a dry run", func(a *Actuator) { a.Actuate.DryRun = true }, rolls},
-		{"syncs", func(a *Actuator) { a.Actuate.ForceSync = true }, rolls},
-		{"notifications", func(a *Actuator) { a.Notify.ConfigFile = "sinks.yaml" }, rolls},
 		{"everything that is created", func(a *Actuator) { a.Actuate.RollOnCreate = "always" }, appears},
 		{"what is deleted", func(a *Actuator) { a.Actuate.RollOnDelete = true }, appears},
 		{"an address that is none", func(a *Actuator) { a.Call.URL = "example" }, "--webhook-url: "},

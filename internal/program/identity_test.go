@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -144,23 +143,6 @@ func TestWhatKeepsTheClusterFromBeingCheckedIsSaidAndIsNoReasonToStop(t *testing
 	}
 }
 
-func TestAProgramThatIsStoppedWhileItWaitsForTheAPIServerEndsQuietly(t *testing.T) {
-	bus := newBus(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	client := cluster("uid-one")
-	client.PrependReactor("get", "namespaces", func(k8stesting.Action) (bool, apiruntime.Object, error) {
-		cancel()
-		return true, nil, errors.New("connection refused")
-	})
-	k, err := checkName(ctx, identity{client: client, interval: claimInterval, log: slog.New(slog.DiscardHandler)}, bus)
-	if err != nil {
-		t.Errorf("got %v", err)
-	}
-	if err := k(ctx); err != nil {
-		t.Errorf("keeping it: got %v", err)
-	}
-}
-
 func TestAClaimThatTheStreamHasLostIsMadeAgain(t *testing.T) {
 	bus, stream := newStream(t)
 	k, err := answered(t, claimName, identity{client: cluster("uid-one")}, bus)
@@ -208,28 +190,4 @@ func TestAClusterWhoseNameWasTakenMeanwhileEnds(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestAStreamThatCannotBeReadForLongIsLoggedOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer
-		tries := 0
-		k := &keeper{
-			cluster: "prod-eu", interval: claimInterval, log: slog.New(slog.NewTextHandler(&log, nil)),
-			claim: func(context.Context) error {
-				if tries++; tries == 5 {
-					return nil
-				}
-				return errors.New("no responders")
-			},
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), 10*claimInterval+time.Second)
-		defer cancel()
-		if err := k.keep(ctx); err != nil || tries != 10 {
-			t.Errorf("got %v after %d tries, want 10 tries", err, tries)
-		}
-		if got := strings.Count(log.String(), "cluster name neither claimed nor checked"); got != 2 {
-			t.Errorf("it is logged %d times, want once before it worked and once after:\n%s", got, &log)
-		}
-	})
 }

@@ -23,7 +23,6 @@ func TestTrimmer(t *testing.T) {
 		{name: "and again after twice the time each time", allocates: []uint64{much, 0, 0, 0, 0, 0, 0, 0, 0, 0}, want: 4},
 		{name: "after a long time every 32 times", allocates: append([]uint64{much}, slices.Repeat([]uint64{little}, 3*trimLongest)...), want: 8},
 		{name: "but not if nothing was allocated", allocates: append([]uint64{much}, make([]uint64, 3*trimLongest)...), want: 6},
-		{name: "each burst is trimmed after it", allocates: []uint64{much, 0, much, much, little}, want: 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -61,10 +60,8 @@ func TestAHeapGrowsByAShareOfWhatIsInUseAndToTheSmallOneInAnyCase(t *testing.T) 
 		live, small uint64
 		want        int
 	}{
-		{name: "nothing is known to be in use yet", live: 0, small: 24 * mib, want: 500},
 		{name: "next to nothing is in use", live: 1 * mib, small: 24 * mib, want: 500},
 		{name: "a third of a small heap is", live: 8 * mib, small: 24 * mib, want: 200},
-		{name: "nearly a small heap is", live: 20 * mib, small: 24 * mib, want: growth},
 		{name: "a large heap is", live: 200 * mib, small: 24 * mib, want: growth},
 		{name: "no heap is small", live: 8 * mib, small: 0, want: growth},
 	} {
@@ -96,13 +93,5 @@ func TestAfterCollectionCallsAfterEachOneUntilTheEnd(t *testing.T) {
 	// A call that was in progress when the context ended may come after that.
 	if after := calls.Load(); after > before+1 {
 		t.Errorf("called %d times after the end", after-before)
-	}
-}
-
-func TestAllocatedGrows(t *testing.T) {
-	before := total(allocatedBytes)
-	taken := make([]byte, 4*trimBusy)
-	if after := total(allocatedBytes); after < before+uint64(len(taken)) {
-		t.Errorf("allocated %d and then %d, want %d more", before, after, len(taken))
 	}
 }

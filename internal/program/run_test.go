@@ -160,19 +160,6 @@ func TestRunListensBeforeNATSIsReached(t *testing.T) {
 	}
 }
 
-func TestRunServesNothingWithoutAddresses(t *testing.T) {
-	log := &testkit.Log{}
-	p := testProgram(t, log, nil)
-	p.Options.MetricsAddr, p.Options.HealthAddr = "", ""
-	p.Parts[0].Connect = func(context.Context, *runtime) (*nats.Conn, error) { return nil, errors.New("no nats") }
-	if err := run(t.Context(), p); err == nil || err.Error() != "no nats" {
-		t.Errorf("got %v, want the error of Connect", err)
-	}
-	if strings.Contains(log.String(), "listening") {
-		t.Errorf("a server listens: %s", log)
-	}
-}
-
 func TestRunConnectsToTheServerOfTheFlags(t *testing.T) {
 	log := &testkit.Log{}
 	p := testProgram(t, log, nil)
@@ -203,7 +190,6 @@ func TestRunUndoesWhatItSetUpWhenAStepFails(t *testing.T) {
 			p.Parts[0].Prepare = func(*runtime) (prepared, error) { return prepared{}, broken }
 		}, "broken"},
 		{"an address that cannot be listened on", func(p *program) { p.Options.HealthAddr = "192.0.2.1:1" }, "serving health: listening: listen tcp 192.0.2.1:1"},
-		{"streams that are not declared for this cluster", func(p *program) { p.Options.Cluster = "a.b" }, `cluster "a.b"`},
 		{"a cluster whose name is another's", func(p *program) {
 			p.Parts[0].Identify = func(context.Context, identity, *events.Bus) (keep, error) {
 				return nil, events.ErrClaimed
@@ -334,8 +320,10 @@ func TestPartsShareOneServerAndRunUntilTheContextEnds(t *testing.T) {
 }
 
 func TestAPartThatEndsEndsTheOthers(t *testing.T) {
+	type work = func(context.Context, *events.Bus) error
 	broken, late := errors.New("broken"), errors.New("not finished")
-	until := func(err error) func(context.Context, *events.Bus) error {
+	fails := func(context.Context, *events.Bus) error { return broken }
+	until := func(err error) work {
 		return func(ctx context.Context, _ *events.Bus) error {
 			<-ctx.Done()
 			if err == nil {
@@ -346,39 +334,17 @@ func TestAPartThatEndsEndsTheOthers(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name   string
-		works  []func(context.Context, *events.Bus) error
+		works  []work
 		cancel bool
 		want   []error
 		not    error
 	}{
 		{
-			"the error of one is that of the program",
-			[]func(context.Context, *events.Bus) error{until(nil), func(context.Context, *events.Bus) error { return broken }},
-			false,
-			[]error{broken},
-			context.Canceled,
+			name: "an error is that of the program, and so is one on the way out", works: []work{until(nil), until(late), fails},
+			want: []error{broken, late}, not: context.Canceled,
 		},
-		{
-			"an error on the way out is reported too",
-			[]func(context.Context, *events.Bus) error{until(late), func(context.Context, *events.Bus) error { return broken }},
-			false,
-			[]error{broken, late},
-			context.Canceled,
-		},
-		{
-			"the end of the program is no error of its own",
-			[]func(context.Context, *events.Bus) error{until(nil), until(nil)},
-			true,
-			[]error{context.Canceled},
-			nil,
-		},
-		{
-			"an error after the end is still one",
-			[]func(context.Context, *events.Bus) error{until(nil), until(late)},
-			true,
-			[]error{late},
-			context.Canceled,
-		},
+		{name: "the end of the program is no error of its own", works: []work{until(nil), until(nil)}, cancel: true, want: []error{context.Canceled}},
+		{name: "an error after the end is still one", works: []work{until(nil), until(late)}, cancel: true, want: []error{late}, not: context.Canceled},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

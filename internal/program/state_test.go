@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 )
 
@@ -94,16 +93,6 @@ func TestAKeyFileOfOnesOwnIsUsedInstead(t *testing.T) {
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 || entries[0].Name() != "lock" {
 		t.Errorf("made: got %v, %v, want the lock alone", entries, err)
-	}
-}
-
-func TestAStateThatCannotBeWrittenNamesItsFlag(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := openState([]string{filepath.Join(file, "state")}, "", random('a')); err == nil || !strings.HasPrefix(err.Error(), "--state-dir: ") {
-		t.Errorf("got %v, want an error about --state-dir", err)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
-	"maps"
 	"strings"
 	"testing"
 	"testing/slogtest"
@@ -48,53 +47,20 @@ func decodeLines(t testing.TB, log []byte) []map[string]any {
 	return lines
 }
 
-func TestLoggerPutsTheSpanAtTheTopLevel(t *testing.T) {
-	identity := map[string]any{"trace_id": testTrace, "span_id": testSpan, "trace_flags": "01"}
-	for _, tt := range []struct {
-		name string
-		log  func(ctx context.Context, logger *slog.Logger)
-		span bool
-		want map[string]any // besides time, level, msg and the span's identity
-	}{
-		{
-			"a line without a span has no identity",
-			func(ctx context.Context, l *slog.Logger) { l.InfoContext(ctx, "m", "a", "1") },
-			false,
-			map[string]any{"a": "1"},
-		},
-		{
-			"a line with a span has its identity",
-			func(ctx context.Context, l *slog.Logger) { l.InfoContext(ctx, "m", "a", "1") },
-			true,
-			map[string]any{"a": "1"},
-		},
-		{
-			"attributes of the logger stay beside it",
-			func(ctx context.Context, l *slog.Logger) { l.With("a", "1").With("b", "2").InfoContext(ctx, "m") },
-			true,
-			map[string]any{"a": "1", "b": "2"},
-		},
+func TestLoggerPutsTheSpanBesideItsAttributes(t *testing.T) {
+	for ctx, want := range map[context.Context]map[string]any{
+		t.Context():    {"a": "1", "b": "2"},
+		spanContext(t): {"a": "1", "b": "2", "trace_id": testTrace, "span_id": testSpan, "trace_flags": "01"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			var out bytes.Buffer
-			ctx := t.Context()
-			if tt.span {
-				ctx = spanContext(t)
-				maps.Copy(tt.want, identity)
-			}
-			tt.log(ctx, NewLogger(&out, DefaultLogOptions()))
-			lines := decodeLines(t, out.Bytes())
-			if len(lines) != 1 {
-				t.Fatalf("got %d lines, want 1", len(lines))
-			}
-			got := lines[0]
-			delete(got, slog.TimeKey)
-			delete(got, slog.LevelKey)
-			delete(got, slog.MessageKey)
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("fields (-want +got):\n%s", diff)
-			}
-		})
+		var out bytes.Buffer
+		NewLogger(&out, DefaultLogOptions()).With("a", "1").With("b", "2").InfoContext(ctx, "m")
+		got := decodeLines(t, out.Bytes())[0]
+		for _, key := range []string{slog.TimeKey, slog.LevelKey, slog.MessageKey} {
+			delete(got, key)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("fields (-want +got):\n%s", diff)
+		}
 	}
 }
 
@@ -119,34 +85,20 @@ func TestLoggerHandlerKeepsTheRulesOfSlog(t *testing.T) {
 }
 
 func TestLoggerLevelAndFormat(t *testing.T) {
-	for _, tt := range []struct {
-		name string
-		opts LogOptions
-		want string
-	}{
-		{"info leaves out debug", LogOptions{Level: "info", Format: "text"}, "info warn error"},
-		{"debug leaves out nothing", LogOptions{Level: "debug", Format: "text"}, "debug info warn error"},
-		{"an unknown level counts as info", LogOptions{Level: "loud", Format: "text"}, "info warn error"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			var out bytes.Buffer
-			logger := NewLogger(&out, tt.opts)
-			logger.DebugContext(t.Context(), "debug")
-			logger.InfoContext(t.Context(), "info")
-			logger.WarnContext(t.Context(), "warn")
-			logger.ErrorContext(t.Context(), "error")
-			var got []string
-			for line := range strings.Lines(out.String()) {
-				_, message, ok := strings.Cut(strings.TrimSpace(line), "msg=")
-				if !ok {
-					t.Fatalf("%q is not a line of text", line)
-				}
-				got = append(got, message)
-			}
-			if diff := cmp.Diff(tt.want, strings.Join(got, " ")); diff != "" {
-				t.Errorf("messages (-want +got):\n%s", diff)
-			}
-		})
+	for level, want := range map[string]string{"debug": "DEBUG INFO WARN", "warn": "WARN"} {
+		var out bytes.Buffer
+		logger := NewLogger(&out, LogOptions{Level: level, Format: "text"})
+		logger.DebugContext(t.Context(), "m")
+		logger.InfoContext(t.Context(), "m")
+		logger.WarnContext(t.Context(), "m")
+		var got []string
+		for line := range strings.Lines(out.String()) {
+			_, written, _ := strings.Cut(line, "level=")
+			got = append(got, strings.TrimSuffix(written, " msg=m\n"))
+		}
+		if diff := cmp.Diff(want, strings.Join(got, " ")); diff != "" {
+			t.Errorf("lines of level %s (-want +got):\n%s", level, diff)
+		}
 	}
 }
 

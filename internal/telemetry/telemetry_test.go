@@ -71,19 +71,8 @@ func TestTracesAreOffUntilTheEnvironmentAsks(t *testing.T) {
 		{"without variables they are off", nil, false},
 		{"an endpoint turns them on", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint}, true},
 		{"an endpoint for traces turns them on", map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": endpoint}, true},
-		{"an exporter turns them on", map[string]string{"OTEL_TRACES_EXPORTER": "otlp"}, true},
 		{"the exporter none turns them off again", map[string]string{"OTEL_TRACES_EXPORTER": "none", "OTEL_EXPORTER_OTLP_ENDPOINT": endpoint}, false},
-		{
-			"a disabled SDK is off whatever else is said",
-			map[string]string{"OTEL_SDK_DISABLED": "TRUE", "OTEL_EXPORTER_OTLP_ENDPOINT": endpoint},
-			false,
-		},
-		{"an exporter of metrics is no matter of traces", map[string]string{"OTEL_METRICS_EXPORTER": "none"}, false},
-		{
-			"a sampler that takes nothing records nothing",
-			map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, "OTEL_TRACES_SAMPLER": "always_off"},
-			false,
-		},
+		{"a disabled SDK is off whatever else is said", map[string]string{"OTEL_SDK_DISABLED": "TRUE", "OTEL_EXPORTER_OTLP_ENDPOINT": endpoint}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			clearEnvironment(t)
@@ -100,24 +89,10 @@ func TestTracesAreOffUntilTheEnvironmentAsks(t *testing.T) {
 }
 
 func TestSetupRefusesAnEnvironmentItDoesNotUnderstand(t *testing.T) {
-	for _, tt := range []struct {
-		name, variable, value, want string
-	}{
-		{"an unknown exporter of traces", "OTEL_TRACES_EXPORTER", "pigeon", "setting up traces: "},
-		{"an unknown exporter of metrics", "OTEL_METRICS_EXPORTER", "pigeon", "setting up metrics: "},
-		{"an attribute without a value", "OTEL_RESOURCE_ATTRIBUTES", "team", "describing this process to telemetry: "},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			clearEnvironment(t)
-			t.Setenv(tt.variable, tt.value)
-			tel, err := Setup(t.Context(), scraped())
-			if err == nil {
-				t.Fatalf("no error, and telemetry is %v", tel)
-			}
-			if !strings.HasPrefix(err.Error(), tt.want) {
-				t.Errorf("error is %q, want it to begin with %q", err, tt.want)
-			}
-		})
+	clearEnvironment(t)
+	t.Setenv("OTEL_TRACES_EXPORTER", "pigeon")
+	if _, err := Setup(t.Context(), scraped()); err == nil || !strings.HasPrefix(err.Error(), "setting up traces: ") {
+		t.Errorf("got %v, want an error about traces", err)
 	}
 }
 
@@ -143,11 +118,6 @@ func TestSpansReachTheReceiverWithTheResource(t *testing.T) {
 			"attributes of the environment are merged and win",
 			map[string]string{"OTEL_RESOURCE_ATTRIBUTES": "deployment.environment.name=prod,k8s.cluster.name=east"},
 			map[string]string{"deployment.environment.name": "prod", "k8s.cluster.name": "east", "service.name": "keyturn-watcher"},
-		},
-		{
-			"the service's name of the environment wins over all",
-			map[string]string{"OTEL_SERVICE_NAME": "mine", "OTEL_RESOURCE_ATTRIBUTES": "service.name=yours"},
-			map[string]string{"service.name": "mine", "service.namespace": "keyturn"},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -222,19 +192,6 @@ func TestShutdownFlushesAfterTheContextEnded(t *testing.T) {
 	}
 	if len(requests) != 1 {
 		t.Errorf("%d requests, want 1", len(requests))
-	}
-}
-
-func TestTracesOffAreFree(t *testing.T) {
-	clearEnvironment(t)
-	tracer := setup(t, service()).TracerProvider.Tracer("test")
-	ctx := t.Context()
-	// The only allocation is the context that carries the span.
-	if allocs := testing.AllocsPerRun(100, func() {
-		_, span := tracer.Start(ctx, "detect secret")
-		span.End()
-	}); allocs > 1 {
-		t.Errorf("%v allocations a span, want 1 at most", allocs)
 	}
 }
 

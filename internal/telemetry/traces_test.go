@@ -73,24 +73,6 @@ func TestSpanQueueDropsAndCountsWhatDoesNotFit(t *testing.T) {
 	}
 }
 
-func TestQueueLimit(t *testing.T) {
-	for _, tt := range []struct {
-		name, value string
-		want        int
-	}{
-		{"nothing is the SDK's default", "", sdktrace.DefaultMaxQueueSize},
-		{"a number is the limit", "10", 10},
-		{"a word is the default", "many", sdktrace.DefaultMaxQueueSize},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Setenv("OTEL_BSP_MAX_QUEUE_SIZE", tt.value)
-			if got := queueLimit(); got != tt.want {
-				t.Errorf("limit is %d, want %d", got, tt.want)
-			}
-		})
-	}
-}
-
 // recordOnly is a sampler whose spans are recorded but not exported.
 type recordOnly struct{}
 

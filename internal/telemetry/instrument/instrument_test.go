@@ -3,7 +3,6 @@ package instrument
 import (
 	"bytes"
 	"context"
-	"slices"
 	"strings"
 	"testing"
 
@@ -85,15 +84,6 @@ func TestTheNamesAreThoseOfTheExporter(t *testing.T) {
 	}
 }
 
-func TestAnInstrumentThatCannotBeMadeIsNamed(t *testing.T) {
-	var counter metric.Int64Counter
-	meter := sdkmetric.NewMeterProvider().Meter("")
-	err := Make(meter, []Instrument{{Counter: &counter, Name: "no name"}})
-	if err == nil || !strings.HasPrefix(err.Error(), "making no name: ") {
-		t.Errorf("got %v", err)
-	}
-}
-
 func TestReferenceIsATable(t *testing.T) {
 	var doc bytes.Buffer
 	if err := Reference(&doc, "Title", "Text.", new(example).instruments()[:2]); err != nil {
@@ -111,22 +101,5 @@ Text.
 `
 	if diff := cmp.Diff(want, doc.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-func TestLabelsAreMadeOnce(t *testing.T) {
-	var made []string
-	labels := NewLabels(func(kind string) []attribute.KeyValue {
-		made = append(made, kind)
-		return []attribute.KeyValue{attribute.String("kind", kind)}
-	})
-	for _, kind := range []string{"secret", "configmap", "secret", "configmap"} {
-		set := metric.NewAddConfig([]metric.AddOption{labels.Of(kind)}).Attributes()
-		if got, _ := set.Value("kind"); got.AsString() != kind {
-			t.Errorf("the label is %q, want %q", got.AsString(), kind)
-		}
-	}
-	if want := []string{"secret", "configmap"}; !slices.Equal(made, want) {
-		t.Errorf("made were %v, want %v", made, want)
 	}
 }
