@@ -31,9 +31,7 @@ func TestObjectsOfEachKindAreAnnotated(t *testing.T) {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, meta.RESTScopeNamespace)
 	mapper.Add(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, meta.RESTScopeRoot)
-	mapper.Add(schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: "Prometheus"}, meta.RESTScopeNamespace)
-	client := fake.NewSimpleDynamicClient(runtime.NewScheme(), existing("apps/v1", "Deployment", "shop", "web"), existing("v1", "Namespace", "", "shop"),
-		existing("monitoring.coreos.com/v1", "Prometheus", "shop", "main"))
+	client := fake.NewSimpleDynamicClient(runtime.NewScheme(), existing("apps/v1", "Deployment", "shop", "web"), existing("v1", "Namespace", "", "shop"))
 	refusal := ""
 	client.PrependReactor("patch", "*", func(action k8stesting.Action) (bool, runtime.Object, error) {
 		resource := action.GetResource().GroupResource()
@@ -55,13 +53,7 @@ func TestObjectsOfEachKindAreAnnotated(t *testing.T) {
 		{name: "a workload", argument: "deployment/web", value: &text, want: map[string]string{"other": "stays", events.AnnotationHold: text}},
 		{name: "by the plural and the group", argument: "deployments.apps/web", want: map[string]string{"other": "stays"}},
 		{name: "a namespace", argument: "namespace/shop", value: &text, want: map[string]string{"other": "stays", events.AnnotationHold: text}},
-		{
-			name: "a custom resource", argument: "prometheuses.monitoring.coreos.com/main", value: &text,
-			want: map[string]string{"other": "stays", events.AnnotationHold: text},
-		},
-		{name: "one that is not there", argument: "deployment/none", err: "there is no deployment/none in namespace shop"},
 		{name: "a kind that is not there", argument: "widget/web", err: "the API server has no kind widget"},
-		{name: "no kind", argument: "web", err: "want <kind>/<name>"},
 		{name: "no name", argument: "deployment/", err: "want <kind>/<name>"},
 		{name: "without the right", argument: "deployment/web", refusal: noRight, err: "no permission to patch deployments.apps in namespace shop"},
 		{name: "against an admission policy", argument: "deployment/web", refusal: "this workload is frozen", err: "this workload is frozen"},

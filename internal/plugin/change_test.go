@@ -59,18 +59,8 @@ func TestAChangeSaysWhatWasPendingAndWhatKeepsTheWorkloadFromRolling(t *testing.
 			want: "deployment/web: released\n  pending: secret/db, secret/tls\n",
 		},
 		{
-			name: "one that is held by another, too", object: "deployment/web", explanations: []string{pending, held}, change: change{done: "released"},
-			want: "deployment/web: released\n  pending: secret/db, secret/tls\n  It is on hold: y.\n",
-		},
-		{
 			name: "one that is held now, as was asked", object: "deployment/web", explanations: []string{held},
 			change: change{done: "held", value: &text, reason: onHold, holds: true}, want: "deployment/web: held\n  pending: secret/db\n",
-		},
-		{
-			name: "one that asks for nothing", object: "deployment/web", explanations: []string{
-				`{"pending": [], "states": [{"text": "It asks for nothing:\nannotate it"}, {"text": "It is paused."}]}`,
-			}, change: change{done: "held", value: &text, reason: onHold, holds: true},
-			want: "deployment/web: held\n  nothing was pending\n  It asks for nothing:\n  annotate it\n  It is paused.\n",
 		},
 		{
 			name: "one of which others say what breaks a line and controls the terminal", object: "deployment/web", explanations: []string{

@@ -46,7 +46,6 @@ func TestFlagsDefaultToTheSettingsOfTheInstallation(t *testing.T) {
 		{"some are given", []string{"explain", "-n", "web", "--cluster", "test", "--roll-all=false", "--min-interval", "1m"}, map[string]string{
 			"cluster": "test", "stores-from": "[hub]", "roll-all": "false", "min-interval": "1m0s", "window": "prod-window", "namespace": "web", "nats-creds": "",
 		}},
-		{"all namespaces", []string{"history", "-A"}, map[string]string{"cluster": "prod", "namespace": "", "output": "table"}},
 		{"the status, which is of all namespaces", []string{"status"}, map[string]string{"cluster": "prod", "namespace": ""}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -104,12 +104,9 @@ func TestWhatMeansNothingIsRefused(t *testing.T) {
 		object, hold, roll string
 		settings           bool
 	}{
-		{object: "deployment/web"},
 		{object: "deployment/web", settings: true},
 		{object: "secret/db", roll: "secret/db: nothing rolls this kind: want one that the actuator rolls: deployment,"},
 		{object: "service/web", hold: "service/web: a hold of this kind holds nothing: want a namespace, secret or configmap, or what", roll: "nothing rolls this kind"},
-		{object: "job/import"}, // It may be.
-		{object: "job/import", settings: true, hold: "holds nothing", roll: "nothing rolls this kind"},
 		{object: "prometheus/main"}, // It may be.
 		{object: "prometheus/main", settings: true, hold: "holds nothing", roll: "nothing rolls this kind"},
 	} {

@@ -15,8 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
-
-	"github.com/keyturn/keyturn/internal/events"
 )
 
 var labels = map[string]string{"app.kubernetes.io/name": "keyturn-actuator"}
@@ -46,7 +44,6 @@ func actuatorIn(namespace string) *appsv1.StatefulSet {
 				VolumeMounts: []corev1.VolumeMount{
 					{Name: "reader", MountPath: "/var/run/secrets/keyturn/reader"},
 					{Name: "access", MountPath: "/etc/keyturn-store-access"},
-					{Name: "access", MountPath: "/etc/one.yaml", SubPath: "grants.yaml"},
 				},
 			}},
 			Volumes: []corev1.Volume{
@@ -72,19 +69,13 @@ func TestTheInstallationIsFound(t *testing.T) {
 		want, err string
 	}{
 		{name: "in the usual namespace", in: []string{"keyturn-system", "team-a"}, want: "keyturn-system"},
-		{name: "in another one", in: []string{"tools"}, want: "tools"},
 		{name: "in the one that is named", in: []string{"keyturn-system", "team-a"}, asked: "team-a", want: "team-a"},
 		{name: "nowhere", err: "no installation found"},
-		{name: "not in the one that is named", in: []string{"tools"}, asked: "shop", err: "no installation in namespace shop"},
 		{name: "more than once", in: []string{"team-b", "team-a"}, err: "more than one installation, choose with --installation: team-a, team-b"},
 		{name: "elsewhere, where the usual namespace may not be read", in: []string{"tools"}, forbidden: "keyturn-system", want: "tools"},
 		{
 			name: "where all namespaces may not be read", in: []string{"tools"}, forbidden: "*",
 			err: "no permission to list statefulsets.apps in all namespaces: ask an administrator of the cluster",
-		},
-		{
-			name: "where the one that is named may not be read", in: []string{"tools"}, asked: "tools", forbidden: "tools",
-			err: "no permission to list statefulsets.apps in namespace tools: ask an administrator of the cluster",
 		},
 	}
 	for _, tt := range tests {
@@ -147,10 +138,8 @@ func TestFilesOfTheActuatorAreFetched(t *testing.T) {
 	dir := t.TempDir()
 	for _, tt := range []struct{ name, path, want, err string }{
 		{name: "a file", path: "/etc/keyturn-store-access/grants.yaml", want: "access/grants.yaml"},
-		{name: "a file that is mounted alone", path: "/etc/one.yaml", want: "access/grants.yaml"},
 		{name: "a folder", path: "/etc/keyturn-store-access", want: "access"},
 		{name: "a file of a Secret", path: "/var/run/secrets/keyturn/reader/reader.nk", err: "comes from no ConfigMap"},
-		{name: "a file of the image", path: "/etc/keyturn-store-access-too/grants.yaml", err: "comes from no ConfigMap"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := found.fetchFile(t.Context(), tt.path, dir)
@@ -196,22 +185,5 @@ func TestAPodIsChosenThatGoesOnToAnswer(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
-	}
-}
-
-func TestCredentialsThatAreGivenAreTaken(t *testing.T) {
-	found, err := find(t.Context(), fake.NewClientset(actuatorIn("keyturn-system")), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	// The Secrets do not exist.
-	if _, err := found.credentials(t.Context(), events.ConnectOptions{CredsFile: "mine.nk"}); err == nil {
-		t.Error("the CA is not looked for")
-	}
-	if _, err := found.credentials(t.Context(), events.ConnectOptions{CAFile: "mine.pem"}); err == nil {
-		t.Error("the credentials are not looked for")
-	}
-	if options, err := found.credentials(t.Context(), events.ConnectOptions{CredsFile: "mine.nk", CAFile: "mine.pem"}); err != nil || len(options) > 0 {
-		t.Errorf("got %d options beside those that were given (%v)", len(options), err)
 	}
 }

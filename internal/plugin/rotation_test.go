@@ -87,19 +87,6 @@ func TestRowsSayWhatBecameOfAChange(t *testing.T) {
 				"   deployment/web Superseded; +1 s waits: on-hold\n",
 		},
 		{
-			name: "a change of the store that is not among the events still joins what it led to",
-			events: func(h *history) {
-				const store = "bao/root/secret/shop/db/7"
-				of := h.changed("east", "db", s, store)
-				h.outcome("east", "externalsecret", "db", events.VerbCompleted, 2*s, 0, store, "synced", "")
-				roll(h, events.VerbStarted, 5*s, 5*s, of, "content-changed")
-			},
-			want: "Rolling: secret/db changed, by an event that is not on this page; 1 rolling\n" +
-				"   secret/db Changed; +0 event changed\n" +
-				"   externalsecret/db Synced; +1 s synced\n" +
-				"   deployment/web Rolling; +4 s patched\n",
-		},
-		{
 			name: "a filter takes the whole rotation", options: inspect.HistoryOptions{Workload: "deployment/web", Verbs: []string{"held"}},
 			events: func(h *history) {
 				of := h.changed("east", "db", s, "")
@@ -151,22 +138,5 @@ func TestAPageIsBoundedAndSaysWhatItLeavesOut(t *testing.T) {
 	}
 	if size := out.Len(); size > 1<<20 {
 		t.Errorf("the page has %d bytes, want at most 1 MiB", size)
-	}
-}
-
-func TestTheScaleKeepsTheOrder(t *testing.T) {
-	for _, whole := range []time.Duration{0, time.Millisecond, time.Second, time.Minute, time.Hour, 240 * time.Hour, 1 << 62} {
-		s := newScale(began, began.Add(whole))
-		last := -1.0
-		for _, d := range append(s.ticks(), max(whole, finest)) {
-			at := s.position(began.Add(d))
-			if at < last || at < 0 || at > 100.001 {
-				t.Errorf("of %s: %s is at %.2f, after %.2f", whole, d, at, last)
-			}
-			last = at
-		}
-		if got := s.position(began.Add(-time.Hour)); got != 0 {
-			t.Errorf("what was before is at %.2f, want 0", got)
-		}
 	}
 }

@@ -2,7 +2,6 @@ package project
 
 import (
 	"errors"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -30,14 +29,10 @@ func TestAFailureHasNoTextOfTheAPIServer(t *testing.T) {
 	}{
 		{"a value that is not valid", "applying: Invalid (code 422), spec.auth.password", answer(422, metav1.StatusReasonInvalid, cause("spec.auth.password"), cause("spec.auth.password")), reasonRejected},
 		{"a field with a value in its path", "applying: Invalid (code 422)", answer(422, metav1.StatusReasonInvalid, cause("spec.users["+value+"]")), reasonRejected},
-		{"a reason with a value in it", "applying: code 400", answer(400, value), reasonRejected},
 		{"a code that is none", "applying: code 999", answer(999, metav1.StatusReasonInvalid), reasonNone},
 		{"another manager", "applying: Conflict (code 409), spec.auth.password", answer(409, metav1.StatusReasonConflict, owned), reasonConflict},
-		{"a write at the same time", "applying: Conflict (code 409)", answer(409, metav1.StatusReasonConflict), reasonNone},
 		{"a permission", "applying: Forbidden (code 403)", answer(403, metav1.StatusReasonForbidden), reasonForbidden},
-		{"a webhook that does not answer", "applying: InternalError (code 500)", answer(500, metav1.StatusReasonInternalError), reasonNone},
 		{"no answer", "applying: no answer of the api server", errors.New("proxy: " + value), reasonNone},
-		{"no details", "applying: code 503", &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusServiceUnavailable, Message: value}}, reasonNone},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

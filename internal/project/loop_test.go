@@ -176,20 +176,6 @@ func answered(code int32, why metav1.StatusReason) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{Code: code, Reason: why}}
 }
 
-func TestAReportIsPublishedOnceTheStreamIsThere(t *testing.T) {
-	b := newBench(t)
-	b.bus.down = true
-	b.sees("no form", "a")
-	b.steps(2)
-	b.reports()
-	b.sees("no form at all;", "a")
-	b.steps(2)
-	b.bus.down = false
-	b.steps(3)
-	b.reports("annotation-invalid")
-	b.wroteEvents(1)
-}
-
 func TestNoReportIsLostOrDoubledWhileTheStreamIsAway(t *testing.T) {
 	b := newBench(t)
 	b.bus.down = true
@@ -208,22 +194,6 @@ func TestNoReportIsLostOrDoubledWhileTheStreamIsAway(t *testing.T) {
 	b.steps(2)
 	b.reports("applied", "applied", "rejected")
 	b.wroteEvents(3)
-}
-
-func TestOfManyReportsThatCannotBePublishedTheNewestAreKept(t *testing.T) {
-	b := newBench(t)
-	b.bus.down = true
-	b.sees(wantsDB, "a")
-	for i := range maxOwed + 5 {
-		b.secret(strconv.Itoa(i))
-		b.version++
-		b.steps(1)
-	}
-	b.bus.down = false
-	b.steps(1)
-	if last := strconv.Itoa(b.version); len(b.bus.has) != maxOwed || b.bus.has[maxOwed-1].ResourceVersion != last {
-		t.Errorf("got %d reports, want %d, the last about version %s", len(b.bus.has), maxOwed, last)
-	}
 }
 
 func TestTheReportsOfAResourceThatWantsNothingAnyMoreArePublished(t *testing.T) {
@@ -317,16 +287,6 @@ func TestAnEventDoesNotWaitForWhatIsReportedAsUnavailable(t *testing.T) {
 		t.Error("the second event is not acked")
 	}
 	b.reports("unavailable", "unavailable")
-}
-
-func TestAWatchThatIsBehindAWriteReportsNothingTwice(t *testing.T) {
-	b := newBench(t)
-	b.secret("b")
-	b.sees(wantsDB, "a")
-	b.steps(1)
-	b.sees(wantsDB, "a")
-	b.steps(2)
-	b.reports("applied")
 }
 
 func TestARefusedResourceIsDueInItsNextGeneration(t *testing.T) {
