@@ -43,19 +43,6 @@ func TestAwaitSaysWhoIsNotReadyAndWhy(t *testing.T) {
 	}
 }
 
-func TestAwaitSaysThatNobodyListens(t *testing.T) {
-	closed := httptest.NewServer(http.NotFoundHandler())
-	closed.Close()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	next := &Probes{}
-	next.AddReadiness("asked after it", func() error { cancel(); return nil })
-	err := Await(ctx, time.Millisecond, strings.TrimPrefix(closed.URL, "http://"), serve(t, next.Handler()))
-	if err == nil || !strings.Contains(err.Error(), "refused") {
-		t.Errorf("got %v, want that the connection is refused", err)
-	}
-}
-
 // serve returns the address of a server with the given handler.
 func serve(t *testing.T, handler http.Handler) string {
 	t.Helper()

@@ -143,45 +143,35 @@ func (p pipes) Close() error { close(p); return nil }
 func (p pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
 func TestServeLimitsTheTimeOfAnAnswer(t *testing.T) {
-	for _, tt := range []struct {
-		name           string
-		timeout, wants time.Duration
-	}{
-		{"the server's own limit", time.Second, time.Second},
-		{"the limit of every server", 0, writeTimeout},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				ctx, stop := context.WithCancel(t.Context())
-				listener, ended, failed := make(pipes, 1), make(chan error, 1), make(chan time.Duration, 1)
-				began := time.Now()
-				go func() {
-					ended <- Serve(ctx, listener, Options{
-						Logger: slog.New(slog.DiscardHandler), WriteTimeout: tt.timeout, Drain: time.Minute,
-						Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-							for endless := make([]byte, 64<<10); ; {
-								if _, err := w.Write(endless); err != nil {
-									failed <- time.Since(began)
-									return
-								}
-							}
-						}),
-					})
-				}()
-				client, server := net.Pipe()
-				defer client.Close()
-				listener <- server
-				if _, err := io.WriteString(client, "GET / HTTP/1.1\r\nHost: here\r\n\r\n"); err != nil {
-					t.Fatal(err)
-				}
-				if took := <-failed; took != tt.wants {
-					t.Errorf("an answer that nobody reads took %s, want %s", took, tt.wants)
-				}
-				stop()
-				if err := <-ended; err != nil {
-					t.Errorf("stopping: %v", err)
-				}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		listener, ended, failed := make(pipes, 1), make(chan error, 1), make(chan time.Duration, 1)
+		began := time.Now()
+		go func() {
+			ended <- Serve(ctx, listener, Options{
+				Logger: slog.New(slog.DiscardHandler), Drain: time.Minute,
+				Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+					for endless := make([]byte, 64<<10); ; {
+						if _, err := w.Write(endless); err != nil {
+							failed <- time.Since(began)
+							return
+						}
+					}
+				}),
 			})
-		})
-	}
+		}()
+		client, server := net.Pipe()
+		defer client.Close()
+		listener <- server
+		if _, err := io.WriteString(client, "GET / HTTP/1.1\r\nHost: here\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		if took := <-failed; took != writeTimeout {
+			t.Errorf("an answer that nobody reads took %s, want %s", took, writeTimeout)
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Errorf("stopping: %v", err)
+		}
+	})
 }

@@ -71,23 +71,19 @@ const maxText = 3000
 func (f format) message(text template, o events.Outcome) ([]byte, error) {
 	n := newNotice(o, f.escape)
 	switch {
-	case f.chat != "":
-		return f.body(cmp.Or(text, "${text}").render(n, verbatim))
-	case text == "":
+	case f.chat == "" && text == "":
 		return json.Marshal(n)
+	case f.chat == "":
+		return []byte(text.render(n, inJSON)), nil
 	}
-	return []byte(text.render(n, inJSON)), nil
-}
-
-// body returns the body of the request that posts a text to a chat service.
-func (f format) body(text string) ([]byte, error) {
-	if text = strings.TrimSpace(text); text == "" {
+	said := strings.TrimSpace(cmp.Or(text, "${text}").render(n, verbatim))
+	if said == "" {
 		return nil, errors.New("the text is empty")
 	}
-	if runes := []rune(text); len(runes) > maxText {
-		text = string(runes[:maxText-1]) + "…"
+	if runes := []rune(said); len(runes) > maxText {
+		said = string(runes[:maxText-1]) + "…"
 	}
-	return f.chat.around(text), nil
+	return f.chat.around(said), nil
 }
 
 // cloudEvent returns the CloudEvent of an outcome in structured mode.

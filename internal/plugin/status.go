@@ -27,14 +27,10 @@ type status struct {
 	now       time.Time
 }
 
-type statusOptions struct {
-	namespace string
-	output    inspect.Format
-	since     time.Duration
-}
-
 func (p *Plugin) statusCommand() *cobra.Command {
-	var o statusOptions
+	var namespace string
+	var output inspect.Format
+	var since time.Duration
 	cmd := &cobra.Command{
 		Use:     "status",
 		Short:   "Show whether the programs run, who leads, what waits and what has failed.",
@@ -45,20 +41,20 @@ func (p *Plugin) statusCommand() *cobra.Command {
 			if err := p.readPrograms(cmd, &s); err != nil {
 				return err
 			}
-			if err := p.readStatus(cmd, &s, o); err != nil {
+			if err := p.readStatus(cmd, &s, namespace, since); err != nil {
 				// A program that does not run may be the reason.
-				if o.output == inspect.Table || o.output == inspect.Wide {
+				if output == inspect.Table || output == inspect.Wide {
 					s.writePrograms(out)
 				}
 				return err
 			}
-			return s.write(out, o.output)
+			return s.write(out, output)
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&o.namespace, "namespace", "n", "", "only workloads and changes of this `namespace`; empty means all")
-	flags.DurationVar(&o.since, "since", 24*time.Hour, "how far back to count changes and rollouts; the lists of workloads have what is older, too")
-	commands.AddOutput(cmd, &o.output, "")
+	flags.StringVarP(&namespace, "namespace", "n", "", "only workloads and changes of this `namespace`; empty means all")
+	flags.DurationVar(&since, "since", 24*time.Hour, "how far back to count changes and rollouts; the lists of workloads have what is older, too")
+	commands.AddOutput(cmd, &output, "")
 	return cmd
 }
 
@@ -74,7 +70,7 @@ func (p *Plugin) readPrograms(cmd *cobra.Command, s *status) (err error) {
 	return err
 }
 
-func (p *Plugin) readStatus(cmd *cobra.Command, s *status, o statusOptions) error {
+func (p *Plugin) readStatus(cmd *cobra.Command, s *status, namespace string, since time.Duration) error {
 	streams, err := p.streams(cmd.Context())
 	if err != nil {
 		return err
@@ -84,7 +80,7 @@ func (p *Plugin) readStatus(cmd *cobra.Command, s *status, o statusOptions) erro
 		return err
 	}
 	defer disconnect()
-	s.Status, err = inspect.ReadStatus(cmd.Context(), bus, o.namespace, s.now.Add(-o.since))
+	s.Status, err = inspect.ReadStatus(cmd.Context(), bus, namespace, s.now.Add(-since))
 	return err
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -41,14 +42,8 @@ func dropCode() error {
 
 func linkedStatically() bool {
 	build, ok := debug.ReadBuildInfo()
-	if !ok {
-		return false
-	}
-	settings := make(map[string]string, len(build.Settings))
-	for _, setting := range build.Settings {
-		settings[setting.Key] = setting.Value
-	}
-	return settings["-buildmode"] == "exe" && settings["CGO_ENABLED"] == "0"
+	return ok && slices.Contains(build.Settings, debug.BuildSetting{Key: "-buildmode", Value: "exe"}) &&
+		slices.Contains(build.Settings, debug.BuildSetting{Key: "CGO_ENABLED", Value: "0"})
 }
 
 // codeOf parses a line of /proc/self/maps: see proc_pid_maps(5). It returns false unless the line is a read-only mapping of the program.

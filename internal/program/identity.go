@@ -62,10 +62,35 @@ func (i identity) compare(ctx context.Context, bus *events.Bus, claim func(ctx c
 	if uid == "" {
 		return func(context.Context) error { return nil }, nil
 	}
-	k := &keeper{cluster: bus.Cluster(), interval: i.interval, log: i.log, claim: func(ctx context.Context) error {
-		return claim(ctx, uid, i.replaces)
-	}}
-	return k.keep, k.try(ctx)
+	failing := false // Further failures are not logged.
+	try := func(ctx context.Context) error {
+		bounded, cancel := context.WithTimeout(ctx, claimTimeout)
+		defer cancel()
+		err := claim(bounded, uid, i.replaces)
+		if errors.Is(err, events.ErrClaimed) {
+			return err
+		}
+		if err != nil && ctx.Err() == nil && !failing {
+			i.log.WarnContext(ctx, "cluster name neither claimed nor checked", "cluster", bus.Cluster(), "err", err, "retry_in", i.interval)
+		}
+		failing = err != nil
+		return nil
+	}
+	return func(ctx context.Context) error {
+		// The stream may lose the claim, and another cluster may then take the name.
+		tick := time.NewTicker(i.interval)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-tick.C:
+			}
+			if err := try(ctx); err != nil {
+				return err
+			}
+		}
+	}, try(ctx)
 }
 
 // uid returns the UID of the cluster. It is empty if there is no cluster, if permission is missing, or if ctx has ended.
@@ -89,47 +114,6 @@ func (i identity) uid(ctx context.Context) string {
 		i.log.WarnContext(ctx, "namespace kube-system cannot be read", "err", err, "retry_in", delay)
 		if !backoff.Sleep(ctx, delay) {
 			return ""
-		}
-	}
-}
-
-// keeper claims or checks the name of a cluster. It is for one goroutine at a time.
-type keeper struct {
-	cluster  string
-	interval time.Duration
-	claim    func(ctx context.Context) error
-	log      *slog.Logger
-	// failing is true after a failed try. Further failures are not logged.
-	failing bool
-}
-
-// try claims or checks the name. It returns an error only if another cluster has the name.
-func (k *keeper) try(ctx context.Context) error {
-	bounded, cancel := context.WithTimeout(ctx, claimTimeout)
-	defer cancel()
-	err := k.claim(bounded)
-	if errors.Is(err, events.ErrClaimed) {
-		return err
-	}
-	if err != nil && ctx.Err() == nil && !k.failing {
-		k.log.WarnContext(ctx, "cluster name neither claimed nor checked", "cluster", k.cluster, "err", err, "retry_in", k.interval)
-	}
-	k.failing = err != nil
-	return nil
-}
-
-// keep tries at each interval, because the stream may lose the claim, and another cluster may then take the name.
-func (k *keeper) keep(ctx context.Context) error {
-	tick := time.NewTicker(k.interval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-		if err := k.try(ctx); err != nil {
-			return err
 		}
 	}
 }

@@ -196,6 +196,22 @@ func TestNoReportIsLostOrDoubledWhileTheStreamIsAway(t *testing.T) {
 	b.wroteEvents(3)
 }
 
+func TestOfManyReportsThatCannotBePublishedTheNewestAreKept(t *testing.T) {
+	b := newBench(t)
+	b.bus.down = true
+	b.sees(wantsDB, "a")
+	for i := range maxOwed + 5 {
+		b.secret(strconv.Itoa(i))
+		b.version++
+		b.steps(1)
+	}
+	b.bus.down = false
+	b.steps(1)
+	if last := strconv.Itoa(b.version); len(b.bus.has) != maxOwed || b.bus.has[maxOwed-1].ResourceVersion != last {
+		t.Errorf("got %d reports, want %d, the last about version %s", len(b.bus.has), maxOwed, last)
+	}
+}
+
 func TestTheReportsOfAResourceThatWantsNothingAnyMoreArePublished(t *testing.T) {
 	b := newBench(t)
 	b.secret("b")
