@@ -164,6 +164,24 @@ func TestHistoryOfATrace(t *testing.T) {
 	}
 }
 
+func TestEachAddsWhatIsNotSelectedToo(t *testing.T) {
+	bus := natstest.Buses(t, "demo")[0]
+	publish(t, bus, changeOfDB())
+	options := HistoryOptions{Cluster: "demo", Source: "secret/tls", Namespace: "bank", Verbs: []string{"deleted"}, Trace: strings.Repeat("1", 32)}
+	history, err := NewHistory(options, historyNow, &bytes.Buffer{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	natstest.Publish(t, func() error {
+		got = nil
+		return history.Each(t.Context(), &bus.Reader, func(stored events.Stored) { got = append(got, stored.Subject) })
+	})
+	if diff := cmp.Diff([]string{"keyturn.v1.demo.secret.shop.db"}, got); diff != "" {
+		t.Errorf("subjects (-want +got):\n%s", diff)
+	}
+}
+
 func storedChange(t *testing.T, change events.Change) events.Stored {
 	t.Helper()
 	return storedAt(t, events.Subject(change.Cluster, change.Source), change)

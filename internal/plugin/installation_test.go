@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 var labels = map[string]string{"app.kubernetes.io/name": "keyturn-actuator"}
@@ -185,5 +187,22 @@ func TestAPodIsChosenThatGoesOnToAnswer(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+func TestCredentialsThatAreGivenAreTaken(t *testing.T) {
+	found, err := find(t.Context(), fake.NewClientset(actuatorIn("keyturn-system")), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The Secrets do not exist.
+	if _, err := found.credentials(t.Context(), events.ConnectOptions{CredsFile: "mine.nk"}); err == nil {
+		t.Error("the CA is not looked for")
+	}
+	if _, err := found.credentials(t.Context(), events.ConnectOptions{CAFile: "mine.pem"}); err == nil {
+		t.Error("the credentials are not looked for")
+	}
+	if options, err := found.credentials(t.Context(), events.ConnectOptions{CredsFile: "mine.nk", CAFile: "mine.pem"}); err != nil || len(options) > 0 {
+		t.Errorf("got %d options beside those that were given (%v)", len(options), err)
 	}
 }

@@ -87,6 +87,19 @@ func TestRowsSayWhatBecameOfAChange(t *testing.T) {
 				"   deployment/web Superseded; +1 s waits: on-hold\n",
 		},
 		{
+			name: "a change of the store that is not among the events still joins what it led to",
+			events: func(h *history) {
+				const store = "bao/root/secret/shop/db/7"
+				of := h.changed("east", "db", s, store)
+				h.outcome("east", "externalsecret", "db", events.VerbCompleted, 2*s, 0, store, "synced", "")
+				roll(h, events.VerbStarted, 5*s, 5*s, of, "content-changed")
+			},
+			want: "Rolling: secret/db changed, by an event that is not on this page; 1 rolling\n" +
+				"   secret/db Changed; +0 event changed\n" +
+				"   externalsecret/db Synced; +1 s synced\n" +
+				"   deployment/web Rolling; +4 s patched\n",
+		},
+		{
 			name: "a filter takes the whole rotation", options: inspect.HistoryOptions{Workload: "deployment/web", Verbs: []string{"held"}},
 			events: func(h *history) {
 				of := h.changed("east", "db", s, "")
