@@ -63,9 +63,9 @@ func TestExplainSaysWhatAWorkloadDependsOnAndWhatWouldHappen(t *testing.T) {
 	const idle = "Nothing is pending: it rolls at the next change.\n\n"
 	const auto = "keyturn.dev/roll-on: auto"
 	want := head + "It was never rolled.\n\n" + idle + table +
-		"configmap/app  level  " + auto + "  never  -  skip (first-seen): the source has not changed since it was first seen\n" +
+		"configmap/app  level  " + auto + "  never  -  skip (up-to-date): the source has not changed since it was first seen\n" +
 		"configmap/missing  all keys  " + auto + "  -  -  skip (unknown): nothing is known of the source\n" +
-		"secret/db  all keys  " + auto + "  never  -  skip (first-seen): the source has not changed since it was first seen\n"
+		"secret/db  all keys  " + auto + "  never  -  skip (up-to-date): the source has not changed since it was first seen\n"
 	r.eventually("the sources are known", func(context.Context) bool {
 		return strings.Count(r.explain("deployment/web"), "first seen") == 2
 	})
@@ -79,7 +79,7 @@ func TestExplainSaysWhatAWorkloadDependsOnAndWhatWouldHappen(t *testing.T) {
 	want = head + "It was last rolled at TIME for secret/db: completed (rolled-out)\n\n" + idle + table +
 		"configmap/app  level  " + auto + "  TIME  -  skip (keys-not-consumed): no key that the pods read has changed\n" +
 		"configmap/missing  all keys  " + auto + "  -  -  skip (unknown): nothing is known of the source\n" +
-		"secret/db  all keys  " + auto + "  TIME  TIME  skip (already-rolled): the workload was rolled for this change\n"
+		"secret/db  all keys  " + auto + "  TIME  TIME  skip (up-to-date): the workload was rolled for this change, or for a later one\n"
 	r.eventually("the change of the ConfigMap is known", func(context.Context) bool {
 		return strings.Contains(r.explain("deployment/web"), "no key that the pods read has changed")
 	})

@@ -28,7 +28,7 @@ func (r *gitopsRig) countRolls(rolls, newer int) {
 				got[string(outcome.Verb)]++
 			}
 		}
-		want := map[string]int{string(events.VerbStarted): rolls, string(events.VerbCompleted): rolls, "pods-newer": newer}
+		want := map[string]int{string(events.VerbStarted): rolls, string(events.VerbCompleted): rolls, "up-to-date": newer}
 		if diff := cmp.Diff(want, got); diff != "" {
 			r.Errorf("%s: outcomes (-want +got):\n%s", app.way, diff)
 		}

@@ -84,13 +84,13 @@ func (r *rig) holdsAWorkloadAndASource() {
 	r.set(events.KindSecret, "db", "password", "two")
 	r.set(events.KindSecret, "cache", "password", "two")
 	r.isHeld("held", "on-hold", "tofu apply")
-	r.isHeld("reader", "source-on-hold", "secret/cache: migration until Monday")
+	r.isHeld("reader", "on-hold", "secret/cache: migration until Monday")
 	r.outcomeOf("later", events.VerbCompleted)
 	want("on hold", once("deployment/later"))
 	if got := r.explain("deployment/held"); !strings.Contains(got, "It is on hold: tofu apply (on-hold).") {
 		r.Errorf("explain says\n%s", got)
 	}
-	if got := r.explain("deployment/reader"); !strings.Contains(got, "hold (source-on-hold): somebody has put the source on hold: migration until Monday") {
+	if got := r.explain("deployment/reader"); !strings.Contains(got, "hold (on-hold): somebody has put the source on hold: migration until Monday") {
 		r.Errorf("explain says\n%s", got)
 	}
 	r.eventually("Kubernetes Events say so", func(context.Context) bool {

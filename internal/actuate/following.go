@@ -81,11 +81,8 @@ func (o *rollouts) full(namespace string) plan.Reason {
 		o.countSlots()
 	}
 	most, perNamespace := o.options.MaxRollouts, o.options.MaxRolloutsPerNamespace
-	switch {
-	case most > 0 && o.slots.Free() <= 0:
+	if most > 0 && !o.slots.MayTake(namespace) || perNamespace > 0 && o.slots.TakenBy(namespace) >= perNamespace {
 		return plan.Limit
-	case perNamespace > 0 && o.slots.TakenBy(namespace) >= perNamespace, most > 0 && !o.slots.MayTake(namespace):
-		return plan.NamespaceLimit
 	}
 	return plan.None
 }

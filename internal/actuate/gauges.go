@@ -87,8 +87,9 @@ func (g *gauges) instruments() []instrument.Instrument {
 type snapshot struct {
 	behind, pending int
 	owed            time.Duration
-	held            map[plan.Reason]int
-	oldest          map[plan.Reason]time.Duration
+	// held and oldest are by the name of the reason.
+	held   map[string]int
+	oldest map[string]time.Duration
 	// refused, active, failing and reverted are by kind.
 	refused, active, failing, reverted map[string]int
 }
@@ -97,14 +98,15 @@ func newSnapshot(t *term) *snapshot {
 	now := t.now()
 	s := &snapshot{
 		behind: t.dirty.behind(), pending: len(t.debounce.byKey),
-		held: make(map[plan.Reason]int), oldest: make(map[plan.Reason]time.Duration), refused: make(map[string]int),
+		held: make(map[string]int), oldest: make(map[string]time.Duration), refused: make(map[string]int),
 		active: countByKind(t.rollouts.followed), failing: countByKind(t.peers.keys),
 		reverted: t.index.Reverted(plan.RevertRetries),
 	}
 	for _, p := range t.debounce.byKey {
 		if p.held != plan.None {
-			s.held[p.held]++
-			s.oldest[p.held] = max(s.oldest[p.held], p.age(now))
+			name := p.held.String()
+			s.held[name]++
+			s.oldest[name] = max(s.oldest[name], p.age(now))
 		}
 		s.addOwed(p, now)
 	}
@@ -171,9 +173,10 @@ func (g *gauges) observeSnapshot(observer metric.Observer, kinds workload.Kinds,
 	observer.ObserveInt64(g.owed, int64(s.owed.Seconds()))
 	for _, reason := range plan.Reasons() {
 		if reason.Action() == plan.Hold {
-			label := metric.WithAttributes(attribute.String("reason", reason.String()))
-			observer.ObserveInt64(g.held, int64(s.held[reason]), label)
-			observer.ObserveInt64(g.oldest, int64(s.oldest[reason].Seconds()), label)
+			name := reason.String()
+			label := metric.WithAttributes(attribute.String("reason", name))
+			observer.ObserveInt64(g.held, int64(s.held[name]), label)
+			observer.ObserveInt64(g.oldest, int64(s.oldest[name].Seconds()), label)
 		}
 	}
 	for _, kind := range kinds {

@@ -190,7 +190,7 @@ func TestWhatNewerPodsMakeNeedlessWaitsUntilTheyAreThere(t *testing.T) {
 		rolls, told []string
 	}{
 		{name: "which holds it while they are not", then: func(*scene) {}},
-		{name: "which is recorded when they are", then: func(s *scene) { s.finish("web") }, told: []string{"web skipped pods-newer"}},
+		{name: "which is recorded when they are", then: func(s *scene) { s.finish("web") }, told: []string{"web skipped up-to-date"}},
 		{
 			name: "and it is rolled when they are taken back: the pods of before were never replaced",
 			then: func(s *scene) { s.edit("web", image("example.com/app")) }, rolls: []string{"web"},
@@ -246,7 +246,7 @@ func TestADryRunReportsWhatWouldWait(t *testing.T) {
 				change(s)
 				s.edit("web", image("example.com/app:2"))
 			},
-			"web skipped pods-newer",
+			"web skipped up-to-date",
 		},
 		{
 			"a rollout that was aborted",
@@ -257,7 +257,7 @@ func TestADryRunReportsWhatWouldWait(t *testing.T) {
 			},
 			change, "rollout/web skipped rollout-aborted",
 		},
-		{"a source on hold", nil, func(s *scene) { s.set("secret/db", "password", "two", sourceHeld("tofu apply")) }, "web skipped source-on-hold"},
+		{"a source on hold", nil, func(s *scene) { s.set("secret/db", "password", "two", sourceHeld("tofu apply")) }, "web skipped on-hold"},
 	}
 	for _, tt := range tests {
 		playOf(t, tt.name, func(s *scene) {

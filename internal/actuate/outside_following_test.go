@@ -88,7 +88,7 @@ func TestARolloutThatTakesTooLongEndsAndLeavesItsPlaceToOthers(t *testing.T) {
 		s.set("secret/three", "password", "two")
 		s.pass(14 * time.Minute)
 		s.wantRolls()
-		s.wantTold("next held namespace-limit-reached")
+		s.wantTold("next held limit-reached")
 		s.pass(2 * time.Minute)
 		s.wantRolls("next")
 		s.wantTold("slow failed timed-out", "next started content-changed", "next completed rolled-out")

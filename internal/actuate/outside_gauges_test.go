@@ -61,7 +61,7 @@ func TestTheGaugesShowWhatTheActuatorHasOnItsHands(t *testing.T) {
 			{"keyturn.workloads.refused", "kind", "deployment", 1},
 			{"keyturn.workloads.refused", "kind", "statefulset", 0},
 			{"keyturn.workloads.held", "reason", "on-hold", 1},
-			{"keyturn.workloads.held", "reason", "namespace-limit-reached", 2},
+			{"keyturn.workloads.held", "reason", "limit-reached", 2},
 			{"keyturn.workloads.held", "reason", "peer-failed", 1},
 			{"keyturn.workloads.held", "reason", "lower-wave", 0},
 			{"keyturn.workloads.held.oldest", "reason", "lower-wave", 0},

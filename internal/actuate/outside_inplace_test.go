@@ -155,7 +155,7 @@ func TestAChangeToRollForIsNotHeldUpByAnotherThatWaits(t *testing.T) {
 			func(s *scene) {
 				s.set("configmap/app", "password", "two", sourceHeld("migration"))
 			},
-			[]string{"web held source-on-hold"},
+			[]string{"web held on-hold"},
 		},
 	} {
 		playOf(t, tt.name, func(s *scene) {
@@ -167,12 +167,12 @@ func TestAChangeToRollForIsNotHeldUpByAnotherThatWaits(t *testing.T) {
 			s.wantRolls()
 			s.wantTold(tt.held...)
 			if len(tt.held) > 0 {
-				s.wantLast("web", "held source-on-hold", "configmap/app: migration")
+				s.wantLast("web", "held on-hold", "configmap/app: migration")
 			}
 			s.set("secret/db", "password", "two")
 			s.pass(10 * time.Second)
 			s.wantRolls("web")
-			s.wantTold("web started content-changed", "web skipped pods-newer")
+			s.wantTold("web started content-changed", "web skipped up-to-date")
 			if got := s.podAnnotation("web", events.AnnotationCause); got != "secret/db (password)" {
 				s.Errorf("the cause is %q", got)
 			}

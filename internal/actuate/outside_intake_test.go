@@ -213,7 +213,7 @@ func TestContentThatComesBackWhileAWorkloadWaitsRollsIt(t *testing.T) {
 			s.set("secret/db", "password", "one")
 			s.pass(time.Minute)
 			s.wantWrites("web recorded") // that this is decided
-			s.wantTold("web skipped same-content")
+			s.wantTold("web skipped up-to-date")
 			s.edit("web", onHold)
 			s.set("secret/db", "password", "two")
 			s.pass(time.Minute)
@@ -225,7 +225,7 @@ func TestContentThatComesBackWhileAWorkloadWaitsRollsIt(t *testing.T) {
 			s.settle()
 			s.wantWrites("web rolled")
 			s.wantRecord("web", "secret/db")
-			s.wantTold("web started changed-meanwhile", "web completed rolled-out")
+			s.wantTold("web started content-changed", "web completed rolled-out")
 		})
 	}
 }

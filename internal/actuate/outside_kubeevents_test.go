@@ -91,7 +91,7 @@ func TestEachOutcomeIsToldToPeopleOrIsNot(t *testing.T) {
 		})("busy Normal Rolled content-changed: rolled for secret/busy (password)")
 		s.told()
 		after(func() { s.set("secret/db", "password", "four") })() // That it waits for a place.
-		s.wantTold("web held namespace-limit-reached")
+		s.wantTold("web held limit-reached")
 	})
 }
 

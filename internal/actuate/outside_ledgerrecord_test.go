@@ -221,7 +221,7 @@ func TestLedgerTheStreamGoesBack(t *testing.T) {
 		{
 			// The outcomes of the roll are lost, too.
 			name: "and the next leader rolls nothing", play: back(func(s *scene) { s.restart() }),
-			want: ends{told: "web started already-rolled; web completed rolled-out"},
+			want: ends{told: "web started up-to-date; web completed rolled-out"},
 		},
 		{
 			name: "and the next leader rolls nothing for what the watcher publishes again",

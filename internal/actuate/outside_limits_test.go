@@ -129,11 +129,11 @@ func TestANamespaceHasItsShareOfTheLimit(t *testing.T) {
 		shop, bank int
 		want       string
 	}{
-		{"alone it may take half, so that another finds a slot at once", actuate.Options{MaxRollouts: 10}, 5, 0, "web held namespace-limit-reached"},
+		{"alone it may take half, so that another finds a slot at once", actuate.Options{MaxRollouts: 10}, 5, 0, "web held limit-reached"},
 		{"it may take all where no other is watched", actuate.Options{MaxRollouts: 10, Namespaces: []string{namespace}}, 9, 0, ""},
-		{"it has a limit of its own", actuate.Options{MaxRollouts: 10, MaxRolloutsPerNamespace: 2}, 2, 0, "web held namespace-limit-reached"},
+		{"it has a limit of its own", actuate.Options{MaxRollouts: 10, MaxRolloutsPerNamespace: 2}, 2, 0, "web held limit-reached"},
 		{"in which others do not count", actuate.Options{MaxRollouts: 10, MaxRolloutsPerNamespace: 2}, 1, 4, ""},
-		{"also where the cluster has none", actuate.Options{MaxRolloutsPerNamespace: 2}, 2, 0, "web held namespace-limit-reached"},
+		{"also where the cluster has none", actuate.Options{MaxRolloutsPerNamespace: 2}, 2, 0, "web held limit-reached"},
 	}
 	for _, tt := range tests {
 		playOf(t, tt.name, func(s *scene) {
@@ -162,7 +162,7 @@ func TestAWorkloadThatIsBeingRolledHasItsSlotAlready(t *testing.T) {
 		other   string
 	}{
 		{"of the cluster", actuate.Options{MaxRollouts: 1, Namespaces: []string{namespace}}, "held limit-reached"},
-		{"of its namespace", actuate.Options{MaxRollouts: 10, MaxRolloutsPerNamespace: 1}, "held namespace-limit-reached"},
+		{"of its namespace", actuate.Options{MaxRollouts: 10, MaxRolloutsPerNamespace: 1}, "held limit-reached"},
 	}
 	for _, tt := range tests {
 		playOf(t, tt.name, func(s *scene) {

@@ -190,7 +190,7 @@ func TestTheOutcomeOfAllThatIsPendingNamesTheNewestAsItsCause(t *testing.T) {
 		want := events.Outcome{
 			Cluster: "demo", Verb: events.VerbHeld, ResourceVersion: of.GetResourceVersion(), Cause: newest.ID(),
 			Workload: events.Workload{Kind: "deployment", Namespace: namespace, Name: "web", UID: string(of.GetUID())},
-			Reason:   "namespace-limit-reached", Message: plan.NamespaceLimit.Sentence(),
+			Reason:   "limit-reached", Message: plan.Limit.Sentence(),
 			Sources: []events.OutcomeSource{
 				{
 					Source: "configmap/app", Fingerprint: newest.Fingerprint, ResourceVersion: newest.ResourceVersion, Keys: []string{"user"},

@@ -45,17 +45,10 @@ func skipSituations() []situation {
 			pod.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "db"}}
 		}}},
 		{reason: plan.SourceDeleted, before: dbChangesBefore, act: erase},
-		{reason: plan.SourceNeeded, options: rollOnDelete, before: dbChangesBefore, act: erase},
+		{reason: plan.SourceDeleted, options: rollOnDelete, before: dbChangesBefore, act: erase},
 		{reason: plan.FirstSeen, untraced: true, act: func(s *scene) { s.mark("secret/db") }},
 		{reason: plan.KeysNotConsumed, web: reading("secret/db#password"), act: func(s *scene) { s.set("secret/db", "user", "two") }},
 		{reason: plan.KeyMissing, web: reading("secret/db#password"), act: func(s *scene) { s.unset("secret/db", "password") }},
-		{reason: plan.Stale, before: dbChangesBefore, act: func(s *scene) {
-			earlier := s.of("secret/db").published
-			dbChanges(s)
-			s.pass(time.Minute)
-			s.of("secret/db").published = earlier
-			publishesAnew(s)
-		}},
 		{reason: plan.AlreadyRolled, before: dbChangesBefore, act: publishesAnew},
 		{reason: plan.SameContent, unexplained: true, act: func(s *scene) {
 			dbChanges(s)
@@ -137,19 +130,7 @@ func rollSituations() []situation {
 			act: func(s *scene) { s.erase("secret/db") },
 		},
 		{
-			reason: plan.ChangedMeanwhile, unexplained: true, web: reading("secret/db", onHold),
-			before: func(s *scene) {
-				dbChanges(s)
-				s.pass(10 * time.Second)
-			},
-			act: func(s *scene) {
-				s.set("secret/db", "password", "one")
-				s.pass(time.Second)
-				s.edit("web", letGo)
-			},
-		},
-		{
-			reason: plan.Recreated, options: func(o *actuate.Options) { o.RollOnCreate = plan.CreateAlways },
+			reason: plan.Appeared, options: func(o *actuate.Options) { o.RollOnCreate = plan.CreateAlways },
 			act: func(s *scene) {
 				s.erase("secret/db")
 				s.pass(time.Minute)
@@ -182,10 +163,6 @@ func holdSituations() []situation {
 		}},
 		{
 			reason: plan.Limit, unexplained: true, options: func(o *actuate.Options) { o.MaxRollouts = 1 },
-			peer: reading("secret/other"), before: peerRolls,
-		},
-		{
-			reason: plan.NamespaceLimit, unexplained: true, options: func(o *actuate.Options) { o.MaxRolloutsPerNamespace = 1 },
 			peer: reading("secret/other"), before: peerRolls,
 		},
 		{

@@ -185,7 +185,7 @@ func TestAContentThatComesBackWithinAPauseRollsNothing(t *testing.T) {
 		s.set("secret/db", "password", "one")
 		s.pass(time.Minute)
 		s.wantRolls()
-		s.wantTold("web held pause-period", "web skipped same-content")
+		s.wantTold("web held pause-period", "web skipped up-to-date")
 	})
 }
 

@@ -81,7 +81,7 @@ func TestARevertedRollLeavesTheRecordOfBefore(t *testing.T) {
 		s.set("secret/db", "password", "one")
 		s.pass(time.Hour)
 		s.wantRolls("web")
-		s.wantTold("web started changed-meanwhile", "web completed rolled-out")
+		s.wantTold("web started content-changed", "web completed rolled-out")
 	})
 }
 
@@ -186,7 +186,7 @@ func TestAJobThatIsRestoredIsReportedOnce(t *testing.T) {
 		leftBehind(s)
 		s.startFor(time.Minute)
 		s.wantJobs("import")
-		s.wantTold("job/import started already-rolled", "job/import completed rolled-out")
+		s.wantTold("job/import started up-to-date", "job/import completed rolled-out")
 		revision := s.jobs()["import"].Annotations["keyturn.dev/revision"]
 		for _, outcome := range s.outcomesSoFar() {
 			if outcome.Revision == "" || outcome.Revision != revision || len(outcome.Sources) != 1 || outcome.Sources[0].Source != "secret/db" {

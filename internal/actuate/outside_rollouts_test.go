@@ -15,7 +15,7 @@ func TestAPatchWhoseAnswerWasLostIsFollowed(t *testing.T) {
 		s.stall("web")
 		s.loseAnswers()
 		s.rotate("two", "web")
-		s.wantTold("web started already-rolled")
+		s.wantTold("web started up-to-date")
 		s.pass(2 * time.Second)
 		s.wantTold()
 		s.finish("web")
@@ -41,7 +41,7 @@ func killAfterPatch(s *scene, leader *running, password string) {
 }
 
 func TestARolloutThatNobodyHasReportedIsFound(t *testing.T) {
-	found := []string{"web started already-rolled", "web completed rolled-out"}
+	found := []string{"web started up-to-date", "web completed rolled-out"}
 	var left []string
 	for _, tt := range []struct {
 		name string
@@ -57,7 +57,7 @@ func TestARolloutThatNobodyHasReportedIsFound(t *testing.T) {
 	}{
 		{name: "after one that was reported", earlier: true, want: found},
 		{name: "if the stream is older, and so has no outcome of it", old: true, want: found},
-		{name: "while it is in progress", stalled: true, want: []string{"web started already-rolled"}},
+		{name: "while it is in progress", stalled: true, want: []string{"web started up-to-date"}},
 		{name: "unless the outcome may have expired", old: true, later: events.FullOutcomeTTL, want: left},
 		{name: "also not while pods start, a day later", stalled: true, later: events.CrowdedOutcomeTTL + time.Hour, want: left},
 		{name: "unless the stream may have been lost, and the outcome with it", want: left},
@@ -153,7 +153,7 @@ func TestARollThatIsRevertedBeforeAnybodyIsToldIsRepeated(t *testing.T) {
 			tt.roll(s, leader)
 			s.pass(2 * time.Minute)
 			s.wantRolls("web")
-			s.wantAmongTold("web started already-rolled", "web failed reverted", "web started content-changed")
+			s.wantAmongTold("web started up-to-date", "web failed reverted", "web started content-changed")
 			s.finish("web")
 			s.pass(time.Hour)
 			s.wantRolls()

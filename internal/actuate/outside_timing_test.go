@@ -38,12 +38,12 @@ func TestASourceOnHoldRollsNothingUntilTheHoldIsTakenOff(t *testing.T) {
 		s.begin("secret/db")
 		s.settled("secret/db", "password", "two", sourceHeld("migration"))
 		s.wantRolls("now") // Somebody has asked for it.
-		s.wantTold("now started content-changed", "now completed rolled-out", "web held source-on-hold")
-		s.wantLast("web", "held source-on-hold", "somebody has put the source on hold: secret/db: migration")
+		s.wantTold("now started content-changed", "now completed rolled-out", "web held on-hold")
+		s.wantLast("web", "held on-hold", "somebody has put the source on hold: secret/db: migration")
 		s.set("secret/db", "password", "three", sourceHeld("migration"))
 		s.pass(time.Minute)
 		s.wantRolls()
-		s.wantTold("now held source-on-hold")
+		s.wantTold("now held on-hold")
 		s.mark("secret/db")
 		s.settle()
 		s.wantRolls("now", "web")
@@ -94,7 +94,7 @@ func TestWhatWaitsForPeopleGoesAtOnceWhenTheyHaveChangedItsWorkload(t *testing.T
 		then aspect
 	}{
 		{name: "a hold", on: onHold, want: "held on-hold", then: letGo},
-		{name: "a hold of its source", on: auto, held: true, want: "held source-on-hold", then: annotated(workload.AnnotationRollNow, "1")},
+		{name: "a hold of its source", on: auto, held: true, want: "held on-hold", then: annotated(workload.AnnotationRollNow, "1")},
 		{
 			name: "a window", on: annotated(workload.AnnotationWindow, "0 3 * * * for 1h"), want: "held window-closed",
 			then: without(workload.AnnotationWindow),
@@ -188,9 +188,9 @@ func TestASourceOnHoldDelaysNoRecordOfAnother(t *testing.T) {
 		s.edit("web", image("example.com/app:2")) // Its pods are newer than this change.
 		s.settled("secret/db", "password", "two", sourceHeld("migration"))
 		s.wantRolls()
-		s.wantTold("web held source-on-hold")
+		s.wantTold("web held on-hold")
 		s.pass(time.Minute)
-		s.wantTold("web skipped pods-newer")
+		s.wantTold("web skipped up-to-date")
 		if record := s.recordOf("web")["configmap/app"]; !strings.Contains(record, "@"+s.of("configmap/app").published.ResourceVersion+"/") {
 			s.Errorf("the record says of configmap/app %q, want what the pods have", record)
 		}

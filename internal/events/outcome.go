@@ -88,9 +88,24 @@ func (o Outcome) IsState() bool {
 // Event encodes the outcome as a CloudEvent. It returns a RejectError for an outcome that ParseOutcome would reject.
 func (o Outcome) Event() (event.Event, error) { return encode(o) }
 
-// ParseOutcome decodes an outcome. It returns a RejectError for an event that Outcome.Event cannot have made.
+// renamedReasons maps the reasons that outcomes had before to what the actuator calls them now. HISTORY still has them.
+var renamedReasons = map[string]string{
+	"already-rolled":          "up-to-date",
+	"same-content":            "up-to-date",
+	"changed-back":            "up-to-date",
+	"pods-newer":              "up-to-date",
+	"pods-waited":             "up-to-date",
+	"source-needed":           "source-deleted",
+	"recreated":               "appeared",
+	"changed-meanwhile":       "content-changed",
+	"namespace-limit-reached": "limit-reached",
+	"source-on-hold":          "on-hold",
+}
+
+// ParseOutcome decodes an outcome. It returns a RejectError for an event that Outcome.Event cannot have made. A reason that has another name now
+// gets that.
 func ParseOutcome(e event.Event) (Outcome, error) {
-	return decode(e, actuator, func(o *Outcome, v envelope) error {
+	o, err := decode(e, actuator, func(o *Outcome, v envelope) error {
 		if v.kind != KindRollout {
 			return rejectf(ReasonUnknownType, "the event is of kind %s, want an outcome", v.kind)
 		}
@@ -98,6 +113,10 @@ func ParseOutcome(e event.Event) (Outcome, error) {
 		o.ResourceVersion, o.Cause = v.extensions[extResourceVersion], v.extensions[extCausationID]
 		return o.Workload.isNamedBy(v)
 	})
+	if now, renamed := renamedReasons[o.Reason]; renamed {
+		o.Reason = now // Only now, because the id has the reason.
+	}
+	return o, err
 }
 
 func (o Outcome) subject() string { return OutcomeSubject(o.Cluster, o.Workload) }

@@ -19,6 +19,22 @@ func TestOutcomeSurvivesTheWire(t *testing.T) {
 	}
 }
 
+func TestAnOutcomeOfAReasonThatWasRenamedHasTheNewName(t *testing.T) {
+	for _, verb := range []Verb{VerbStarted, VerbHeld, VerbSkipped} {
+		for before, now := range renamedReasons {
+			want := outcome()
+			want.Verb, want.Reason = verb, before
+			if verb != VerbStarted {
+				want.Generation, want.StartedAt = 0, time.Time{}
+			}
+			got, err := ParseOutcome(mustEvent(t, want.Event))
+			must(t, err)
+			want.Reason = now
+			wantEqual(t, string(verb)+" "+before, want, got)
+		}
+	}
+}
+
 func TestOutcomeIsNotPublishedWhen(t *testing.T) {
 	tests := []struct {
 		name  string

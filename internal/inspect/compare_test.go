@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
@@ -40,60 +41,99 @@ func writtenBy(name, manager string, after time.Duration, marker, variable strin
 }
 
 func TestCompareSaysWhoRolled(t *testing.T) {
-	const (
-		db, tls, reloader = "STAKATER_DB_SECRET", "STAKATER_TLS_SECRET", "Reloader"
-		web               = "shop  deployment/web  secret/db  "
-		noDecision        = "no decision: the workload does not opt in, or the change is none to Keyturn"
-	)
-	none, marked := deploymentOf("web", nil), writtenBy("web", reloader, 0, marksDB, "")
-	last := "reloader only  shop  deployment/web  secret/tls  " + noDecision + "\n" +
-		"unclear  " + web + "dry-run; said; Reloader has rolled it for secret/tls since, and names no other source"
-	cronJob, job := &batchv1.CronJob{ObjectMeta: none.ObjectMeta}, &batchv1.Job{ObjectMeta: marked.ObjectMeta}
-	job.Spec.Template = marked.Spec.Template
+	const db, tls, reloader = "STAKATER_DB_SECRET", "STAKATER_TLS_SECRET", "Reloader"
+	newer := plan.PodsNewer.Sentence()
+	const noDecision = "no decision: the workload does not opt in, or the change is none to Keyturn"
+	marked := writtenBy("web", reloader, 0, marksDB, "")
 	tests := []struct {
 		name   string
 		object runtime.Object
-		// decided are the reasons of Keyturn's decisions, in order, with spaces between them.
-		decided, want string
+		// decided are the reasons of Keyturn's decisions, in order, with the message unless that is "said".
+		decided []string
+		want    string
 	}{
-		{"both, with Reloader's variable", writtenBy("web", reloader, 0, "", db), "pods-newer", "both  " + web + "pods-newer; said"},
-		{"both, with the annotation, although it came later", writtenBy("web", reloader, time.Minute, marksDB, ""), "dry-run", "both  " + web + "dry-run; said"},
-		{"both, although a later change was not for the pods", marked, "dry-run keys-not-consumed", "both  " + web + "dry-run; said"},
-		{"Keyturn only", none, "dry-run", "keyturn only  " + web + "dry-run; said"},
-		{"Keyturn only, after Reloader's", writtenBy("web", reloader, -time.Minute, "", db), "dry-run", "keyturn only  " + web + "dry-run; said"},
-		{"Keyturn only, with marks of another manager", writtenBy("web", "keyturn", 0, marksDB, ""), "dry-run", "keyturn only  " + web + "dry-run; said"},
-		{"Reloader only, with Keyturn's reason", marked, "keys-not-consumed", "reloader only  " + web + "keys-not-consumed; said"},
-		{"Reloader only, without a decision", writtenBy("web", reloader, 0, "", db), "", "reloader only  " + web + noDecision},
-		{"it is unclear, because Reloader names only the last", writtenBy("web", reloader, 0, marksTLS, ""), "dry-run", last},
 		{
-			"it is unclear of a CronJob", cronJob, "dry-run",
+			"both, with Reloader's variable", writtenBy("web", reloader, 0, "", db), []string{"up-to-date: " + newer},
+			"both  shop  deployment/web  secret/db  up-to-date; " + newer,
+		},
+		{
+			"both, although the reason had another name", writtenBy("web", reloader, 0, "", db), []string{"pods-newer: " + newer},
+			"both  shop  deployment/web  secret/db  up-to-date; " + newer,
+		},
+		{
+			"both, with Reloader's annotation, although it came later", writtenBy("web", reloader, time.Minute, marksDB, ""), []string{"dry-run"},
+			"both  shop  deployment/web  secret/db  dry-run; said",
+		},
+		{
+			"both, although a later change was not for the pods", marked, []string{"dry-run", "keys-not-consumed"},
+			"both  shop  deployment/web  secret/db  dry-run; said",
+		},
+		{"Keyturn only", deploymentOf("web", nil), []string{"dry-run"}, "keyturn only  shop  deployment/web  secret/db  dry-run; said"},
+		{
+			"Keyturn only, because Reloader rolled before the change", writtenBy("web", reloader, -time.Minute, "", db), []string{"dry-run"},
+			"keyturn only  shop  deployment/web  secret/db  dry-run; said",
+		},
+		{
+			"Keyturn only, because another manager wrote the marks", writtenBy("web", "keyturn", 0, marksDB, ""), []string{"dry-run"},
+			"keyturn only  shop  deployment/web  secret/db  dry-run; said",
+		},
+		{
+			"Reloader only, with Keyturn's reason", marked, []string{"keys-not-consumed"},
+			"reloader only  shop  deployment/web  secret/db  keys-not-consumed; said",
+		},
+		{"Reloader only, without a decision", writtenBy("web", reloader, 0, "", db), nil, "reloader only  shop  deployment/web  secret/db  " + noDecision},
+		{
+			"it is unclear, because Reloader names only the last", writtenBy("web", reloader, 0, marksTLS, ""), []string{"dry-run"},
+			"reloader only  shop  deployment/web  secret/tls  " + noDecision + "\n" +
+				"unclear  shop  deployment/web  secret/db  dry-run; said; Reloader has rolled it for secret/tls since, and names no other source",
+		},
+		{
+			"it is unclear of a CronJob", &batchv1.CronJob{ObjectMeta: deploymentOf("web", nil).ObjectMeta}, []string{"dry-run"},
 			"unclear  shop  cronjob/web  secret/db  dry-run; said; Reloader starts a Job, and leaves no mark on the CronJob",
 		},
 		{
-			"it is unclear of what Reloader restarts, because it leaves no mark", writtenBy("web", reloader, 0, "", ""), "dry-run",
-			"unclear  " + web + "dry-run; said; Reloader has written it since, and leaves no mark on what it restarts",
+			"it is unclear of what Reloader restarts, because it leaves no mark", writtenBy("web", reloader, 0, "", ""), []string{"dry-run"},
+			"unclear  shop  deployment/web  secret/db  dry-run; said; Reloader has written it since, and leaves no mark on what it restarts",
 		},
-		{"both, of a Job that Reloader has made anew", job, "dry-run", "both  shop  job/web  secret/db  dry-run; said"},
-		{"both, with a marker of its other strategy", writtenBy("web", reloader, 0, marksApp, db), "dry-run", "both  " + web + "dry-run; said"},
-		{"neither, of a variable whose source has not changed", writtenBy("web", reloader, 0, "", tls), "", ""},
-		{"neither of late", writtenBy("web", reloader, -48*time.Hour, marksTLS, ""), "", ""},
+		{
+			"both, of a Job that Reloader has made anew", &batchv1.Job{ObjectMeta: marked.ObjectMeta, Spec: batchv1.JobSpec{Template: marked.Spec.Template}},
+			[]string{"dry-run"}, "both  shop  job/web  secret/db  dry-run; said",
+		},
+		{
+			"both, with Reloader's variable, and a marker from a time when Reloader had the other strategy", writtenBy("web", reloader, 0, marksApp, db),
+			[]string{"dry-run"}, "both  shop  deployment/web  secret/db  dry-run; said",
+		},
+		{"neither", deploymentOf("web", nil), []string{"up-to-date: " + plan.SameContent.Sentence()}, ""},
+		{"neither, of a variable whose source has not changed", writtenBy("web", reloader, 0, "", tls), nil, ""},
+		{"neither of late", writtenBy("web", reloader, -48*time.Hour, marksTLS, ""), nil, ""},
+		{"neither, with a marker of another's", writtenBy("web", reloader, 0, `{"type":"SECRET","name":"../x"}`, ""), nil, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			bus := natstest.Buses(t, "demo")[0]
 			publish(t, bus, changeOfDB())
-			for i, reason := range strings.Fields(tt.decided) {
-				outcome := outcomeOf("web", events.VerbSkipped, reason, "said", historyNow.Add(time.Duration(1+i)*time.Second))
-				switch tt.object.(type) {
-				case *batchv1.CronJob:
-					outcome.Workload.Kind = "cronjob"
-				case *batchv1.Job:
-					outcome.Workload.Kind = "job"
+			kind := "deployment"
+			switch tt.object.(type) {
+			case *batchv1.CronJob:
+				kind = "cronjob"
+			case *batchv1.Job:
+				kind = "job"
+			}
+			for i, reason := range tt.decided {
+				reason, message, found := strings.Cut(reason, ": ")
+				if !found {
+					message = "said"
 				}
+				outcome := outcomeOf("web", events.VerbSkipped, reason, message, historyNow.Add(time.Duration(1+i)*time.Second))
+				outcome.Workload.Kind = kind
 				publishOutcomes(t, bus, outcome)
 			}
-			if diff := cmp.Diff(tt.want, strings.TrimSpace(compared(t, bus, tt.object))); diff != "" {
+			want := tt.want
+			if want != "" {
+				want += "\n"
+			}
+			if diff := cmp.Diff(want, compared(t, bus, tt.object)); diff != "" {
 				t.Errorf("rows (-want +got):\n%s", diff)
 			}
 		})

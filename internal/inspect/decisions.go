@@ -66,7 +66,8 @@ func (d *decisions) addChange(change events.Change) {
 
 // addOutcome keeps the last decision to roll, or the last decision if none was to roll.
 func (d *decisions) addOutcome(outcome events.Outcome) {
-	rolls := outcome.Verb != events.VerbSkipped || slices.Contains([]string{plan.DryRun.String(), plan.PodsNewer.String()}, outcome.Reason)
+	reason, _ := plan.Named(outcome.Reason, outcome.Message)
+	rolls := outcome.Verb != events.VerbSkipped || reason == plan.DryRun || reason == plan.PodsNewer
 	w := outcome.Workload
 	w.UID = ""
 	if d.of[w] == nil {

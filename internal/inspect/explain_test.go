@@ -19,6 +19,7 @@ import (
 	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
@@ -126,8 +127,15 @@ func TestExplainSaysWhatWouldHappenAndWhy(t *testing.T) {
 			alter: func(d *appsv1.Deployment) { d.Name, d.UID = "done", "uid-done" },
 			want: []string{
 				"It was last rolled at 2026-03-14T15:09:26Z (0s ago) for secret/db: started (content-changed)",
-				"2026-03-14T15:09:26Z (0s ago)  2026-03-14T15:09:26Z (0s ago)  skip (already-rolled): the workload was rolled for this change",
+				"2026-03-14T15:09:26Z (0s ago)  2026-03-14T15:09:26Z (0s ago)  skip (up-to-date): the workload was rolled for this change, or for a later one",
 			},
+		},
+		{
+			name: "whose last outcome has expired",
+			alter: func(d *appsv1.Deployment) {
+				d.Spec.Template.Annotations = map[string]string{"keyturn.dev/revision": "r"}
+			},
+			want: []string{"It was rolled. Its outcome is no longer on the stream, which keeps it for 30 days at most."},
 		},
 		{
 			name: "that is paused", alter: func(d *appsv1.Deployment) { d.Spec.Paused = true },
@@ -148,6 +156,10 @@ func TestExplainSaysWhatWouldHappenAndWhy(t *testing.T) {
 		},
 		{name: "whose pods reload in place", alter: mounting, want: []string{"reload (" + changed + "; at " + reload + ", 2m0s after the change"}},
 		{
+			name: "that is to be rolled instead", on: map[string]string{workload.AnnotationRollNow: "1"}, alter: mounting,
+			want: []string{"roll (" + changed + "; not in place: keyturn.dev/roll-now asks for a rollout"},
+		},
+		{
 			name: "that is on hold", on: map[string]string{events.AnnotationHold: "tofu apply"},
 			want: []string{
 				"It is on hold: tofu apply (on-hold). Its changes roll it once keyturn.dev/hold is removed, " + orNow,
@@ -164,12 +176,35 @@ func TestExplainSaysWhatWouldHappenAndWhy(t *testing.T) {
 			want:  []string{"No window is open: 0 1 * * * for 3h Europe/Berlin (window-closed). It is rolled from 2026-03-15T00:00:47Z (in 8h) on, " + orNow},
 		},
 		{
+			name: "whose window is open", on: map[string]string{workload.AnnotationWindow: "0 16 * * * for 3h Europe/Berlin"},
+			alter: func(d *appsv1.Deployment) { d.Name, d.UID = "open", "uid-open" },
+			want:  []string{"It was never rolled.\n\nPending: secret/db. Nothing is known to hold it"},
+		},
+		{
+			name: "whose window is not valid", on: map[string]string{workload.AnnotationWindow: "at night"},
+			want: []string{
+				`! keyturn.dev/window: "at night": want "<minute> <hour>`, "It is not rolled: keyturn.dev/window is not valid (window-closed). Fix that, or set keyturn.dev/roll-now.",
+			},
+		},
+		{
 			name: "that was rolled recently", on: map[string]string{workload.AnnotationMinInterval: "10m", "keyturn.dev/rolled-at": historyNow.Format(time.RFC3339)},
 			want: []string{"It was rolled recently (rolled-recently): its next roll begins at 2026-03-14T15:19:26Z (in 10m) at the earliest, " + orNow},
 		},
 		{
+			name: "that was rolled too often",
+			on:   map[string]string{workload.AnnotationMaxRollsPerHour: "5", "keyturn.dev/rolls": "5 since " + historyNow.Format(time.RFC3339)},
+			want: []string{
+				"It was rolled too often: 5 since 2026-03-14T15:09:26Z (rolled-too-often). Its next roll begins at 2026-03-14T16:09:26Z (in 60m) at the earliest, " +
+					orNow + " Find what changes its sources or undoes its rollouts each time.",
+			},
+		},
+		{
 			name: "that asks for nothing", alter: func(d *appsv1.Deployment) { d.Annotations = nil },
 			want: []string{"It asks for nothing: annotate it, for example with keyturn.dev/roll-on: auto"},
+		},
+		{
+			name: "that asks to be left alone", on: rollOn("none"),
+			want: []string{"It is not rolled: keyturn.dev/roll-on is none, which counts whatever else asks for it, such as --roll-all."},
 		},
 	}
 	for _, test := range tests {
@@ -184,7 +219,12 @@ func TestExplainSaysWhatWouldHappenAndWhy(t *testing.T) {
 			explainSays(t, options, bus, "deployment/"+web.Name, test.want...)
 		})
 	}
-	testkit.WantError(t, explainInShop(t, optionsFor(), bus, "deployment/missing", &bytes.Buffer{}), "there is no deployment/missing in namespace shop")
+	for name, want := range map[string]string{
+		"deployment/missing": "there is no deployment/missing in namespace shop",
+		"pod/web":            `workload "pod/web": want <kind>/<name>, with a kind of deployment, statefulset, daemonset, cronjob, rollout, job`,
+	} {
+		testkit.WantError(t, explainInShop(t, optionsFor(), bus, name, &bytes.Buffer{}), want)
+	}
 }
 
 func TestExplainSaysWhatTheNamespaceHolds(t *testing.T) {
@@ -209,7 +249,7 @@ func TestExplainSaysWhyASourceIsOnHold(t *testing.T) {
 	held.Hold = "migration"
 	publish(t, bus, held)
 	explainSays(t, optionsFor(deploymentOf("web", rollOn("auto"))), bus, "deployment/web",
-		"hold (source-on-hold): somebody has put the source on hold: migration")
+		"hold (on-hold): somebody has put the source on hold: migration")
 }
 
 func TestExplainKnowsTheStoresThatAnotherClusterWatches(t *testing.T) {
@@ -219,15 +259,34 @@ func TestExplainKnowsTheStoresThatAnotherClusterWatches(t *testing.T) {
 		Verb: events.VerbRotated, UID: "bao", ResourceVersion: "100", ChangedAt: "100", Fingerprint: fp("b"), Time: historyNow, WrittenAt: historyNow,
 		Store: &events.StoreState{Engine: events.EngineKV, Version: 7, Revision: "7"},
 	})
-	const known = "openbao/bao/root/secret/shop/db  by name only  keyturn.dev/roll-on: openbao:"
-	for path, want := range map[string]string{
-		"secret/shop/db": known + "secret/shop/db  2026-03-14T15:09:26Z", "bao:secret/shop/db": known + "bao:secret/shop/db  2026-03-14T15:09:26Z",
-		"dev:secret/shop/db": "openbao/secret/shop/db", // It knows nothing of another store.
+	const anyStore, thisStore, otherStore = "openbao:secret/shop/db", "openbao:bao:secret/shop/db", "openbao:dev:secret/shop/db"
+	const known = "openbao/bao/root/secret/shop/db  by name only  keyturn.dev/roll-on: "
+	for _, tt := range []struct {
+		name, rollOn string
+		from         []string
+		want         string
+	}{
+		{"with the option it knows the path", anyStore, []string{"hub"}, known + anyStore + "  2026-03-14T15:09:26Z"},
+		{"without it does not", anyStore, nil, "openbao/secret/shop/db"},
+		{"it knows the path in the store that is named", thisStore, []string{"hub"}, known + thisStore + "  2026-03-14T15:09:26Z"},
+		{"it knows nothing of another store", otherStore, []string{"hub"}, "openbao/secret/shop/db"},
 	} {
-		options := optionsFor(deploymentOf("web", rollOn("openbao:"+path)))
-		options.Origins.StoresFrom = []string{"hub"}
-		options.Reading.Stores.Grants = []workload.StoreGrant{{Namespaces: []string{"shop"}, Store: "*", Paths: []string{"secret/shop"}}}
-		explainSays(t, options, buses[0], "deployment/web", want)
+		t.Run(tt.name, func(t *testing.T) {
+			options := optionsFor(deploymentOf("web", rollOn(tt.rollOn)))
+			options.Origins.StoresFrom = tt.from
+			options.Reading.Stores.Grants = []workload.StoreGrant{{Namespaces: []string{"shop"}, Store: "*", Paths: []string{"secret/shop"}}}
+			explainSays(t, options, buses[0], "deployment/web", tt.want)
+		})
+	}
+}
+
+func TestEveryReasonIsExplainedByItsWordAndItsSentence(t *testing.T) {
+	for _, reason := range plan.Reasons() {
+		var e explanation
+		e.decide(plan.Decision{Reason: reason})
+		if want := reason.Action().String() + " (" + reason.String() + "): " + reason.Sentence(); e.text() != want {
+			t.Errorf("%s: got %q, want %q", reason, e.text(), want)
+		}
 	}
 }
 
@@ -241,6 +300,8 @@ func TestExplainKnowsWhatTheActuatorLeavesAlone(t *testing.T) {
 		rows  bool
 	}{
 		{"another namespace", func(o *ExplainOptions) { o.Namespaces = []string{"bank"} }, "leaves workloads of the namespace shop alone", false},
+		{"an ignored namespace", func(o *ExplainOptions) { o.IgnoreNamespaces = []string{"shop"} }, "leaves workloads of the namespace shop alone", false},
+		{"its own", func(o *ExplainOptions) { o.Namespaces = []string{"bank", "shop"} }, "Pending: secret/db.", true},
 		{"a webhook", func(o *ExplainOptions) { o.Posts = true }, "an actuator with --webhook-url posts to that instead", false},
 		{"a dry run", func(o *ExplainOptions) { o.DryRun = true }, "it decides what follows, and patches nothing", true},
 	} {
@@ -267,24 +328,32 @@ func TestExplainAnswersForTheKindsOfTheActuator(t *testing.T) {
 		cronJob.Spec.JobTemplate.Spec.Template = web.Spec.Template
 		return cronJob
 	}
-	web := deploymentOf("nightly", rollOn("auto"))
-	nightly := &batchv1.Job{ObjectMeta: web.ObjectMeta, Spec: batchv1.JobSpec{Template: web.Spec.Template}}
-	nightly.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "CronJob", Name: "asleep", UID: "o", Controller: new(true)}}
-	starting, withJobs := workload.BuiltIn().With(workload.StartedCronJob()), append(workload.BuiltIn(), workload.Job())
-	for _, tt := range []struct {
+	jobOf := func(name string, owners ...metav1.OwnerReference) *batchv1.Job {
+		web := deploymentOf(name, rollOn("auto"))
+		web.OwnerReferences = owners
+		return &batchv1.Job{ObjectMeta: web.ObjectMeta, Spec: batchv1.JobSpec{Template: web.Spec.Template}}
+	}
+	options := optionsFor(cronJobOf("asleep", true), cronJobOf("started", false), jobOf("import"),
+		jobOf("nightly", metav1.OwnerReference{APIVersion: "batch/v1", Kind: "CronJob", Name: "asleep", UID: "o", Controller: new(true)}))
+	starting := workload.BuiltIn().With(workload.StartedCronJob())
+	const rolls = "roll (content-changed): content that the pods read has changed"
+	tests := []struct {
 		name, workload string
 		kinds          workload.Kinds
 		want           string
 	}{
+		{"a suspended CronJob whose template is changed", "cronjob/asleep", workload.BuiltIn(), rolls},
 		{"a suspended CronJob of which Jobs are started", "cronjob/asleep", starting, "record (suspended): the workload is suspended"},
-		{"a Job that was started and could not be recorded", "cronjob/started", starting, "skip (already-rolled): the workload was rolled for this change"},
-		{"a Job where they are not made anew", "job/nightly", workload.BuiltIn(), "an actuator with these flags leaves workloads of the kind job alone"},
-		{"a Job of a CronJob", "job/nightly", withJobs, "It is left alone, whatever it asks for"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			options := optionsFor(cronJobOf("asleep", true), cronJobOf("started", false), nightly)
-			options.Kinds = tt.kinds
-			explainSays(t, options, bus, tt.workload, tt.want)
+		{"a Job that was started and could not be recorded", "cronjob/started", starting, "skip (up-to-date): the workload was rolled for this change, or for a later one"},
+		{"a Job", "job/import", append(workload.BuiltIn(), workload.Job()), rolls},
+		{"a Job where they are not made anew", "job/import", workload.BuiltIn(), "It is not rolled: an actuator with these flags leaves workloads of the kind job"},
+		{"a Job of a CronJob", "job/nightly", append(workload.BuiltIn(), workload.Job()), "It is left alone, whatever it asks for"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			options := options
+			options.Kinds = test.kinds
+			explainSays(t, options, bus, test.workload, test.want)
 		})
 	}
 }
@@ -311,9 +380,25 @@ func TestExplainSaysThatARolloutWaitsForSomeone(t *testing.T) {
 
 func TestExplainTellsAWindowThatIsOpenFromOneThatIsClosed(t *testing.T) {
 	bus := natstest.Buses(t, "demo")[0]
+	opened := historyNow.Truncate(time.Minute).Add(time.Second)
 	publish(t, bus, changeOfDB())
-	options := optionsFor(deploymentOf("web", map[string]string{workload.AnnotationRollOn: "auto", workload.AnnotationWindow: "9 15 * * * for 3h"}))
-	options.Now = historyNow.Truncate(time.Minute).Add(time.Second)
-	explainSays(t, options, bus, "deployment/web",
-		"Its window is open: 9 15 * * * for 3h. Workloads are rolled one after the other then, and this one from 2026-03-14T15:")
+	const soon = "Its window is open: 9 15 * * * for 3h. Workloads are rolled one after the other then, and this one from 2026-03-14T15:"
+	for _, tt := range []struct {
+		name, want  string
+		annotations map[string]string
+	}{
+		{"its own moment is to come", soon, nil},
+		{
+			"it was rolled recently, which counts first", "It was rolled recently (rolled-recently)",
+			map[string]string{workload.AnnotationMinInterval: "10m", "keyturn.dev/rolled-at": opened.Format(time.RFC3339)},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			annotations := map[string]string{workload.AnnotationRollOn: "auto", workload.AnnotationWindow: "9 15 * * * for 3h"}
+			maps.Copy(annotations, tt.annotations)
+			options := optionsFor(deploymentOf("web", annotations))
+			options.Now = opened
+			explainSays(t, options, bus, "deployment/web", tt.want)
+		})
+	}
 }

@@ -61,7 +61,7 @@ func sourcesOf(outcome events.Outcome) []string {
 
 // parse reads the time or the workload at the end of the message.
 func (h *hold) parse() {
-	h.reason, _ = plan.Named(h.Reason)
+	h.reason, _ = plan.Named(h.Reason, h.Message)
 	if _, text, found := strings.Cut(h.Message, ": until "); found {
 		text, _, _ = strings.Cut(text, ": ")
 		h.Until, _ = time.Parse(time.RFC3339, text)
@@ -116,11 +116,10 @@ func (h *hold) end(rows []explanation, timing obstacle, now time.Time) {
 
 // ends says, by reason, what ends a hold that has no end in time.
 var ends = map[plan.Reason]string{
-	plan.Limit:          "It rolls once rollouts have ended and its turn has come.",
-	plan.NamespaceLimit: "It rolls once rollouts have ended and its turn has come.",
-	plan.LowerWave:      "It rolls once the workloads of lower waves are done.",
-	plan.CanaryFirst:    "It rolls once the pods of that workload have stayed ready.",
-	plan.PeerFailed:     "It rolls once that workload has rolled out after all, its rollout is undone, or a source changes again.",
+	plan.Limit:       "It rolls once rollouts have ended and its turn has come.",
+	plan.LowerWave:   "It rolls once the workloads of lower waves are done.",
+	plan.CanaryFirst: "It rolls once the pods of that workload have stayed ready.",
+	plan.PeerFailed:  "It rolls once that workload has rolled out after all, its rollout is undone, or a source changes again.",
 	plan.SourceOnHold: "It rolls once " + events.AnnotationHold + " is removed from the source, or once " + workload.AnnotationRollNow +
 		" has another value.",
 }

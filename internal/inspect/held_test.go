@@ -97,11 +97,16 @@ func TestExplainSaysWhyAWorkloadWaitsAndWhatEndsThat(t *testing.T) {
 		},
 		{
 			name: "of a hold of a source that was taken off", web: web, outcomes: []events.Outcome{heldFor(plan.SourceOnHold, ": migration")},
-			want: []string{"(source-on-hold). That is over: what held it has ended.\n", rolls},
+			want: []string{"(on-hold). That is over: what held it has ended.\n", rolls},
+		},
+		{
+			name: "of a hold of a source from before that reason was renamed", web: web,
+			outcomes: []events.Outcome{outcomeOf("web", events.VerbHeld, "source-on-hold", plan.SourceOnHold.Sentence()+": migration", historyNow)},
+			want:     []string{"(on-hold). That is over: what held it has ended.\n", rolls},
 		},
 		{
 			name: "that it waits no more, because it has the content", web: done, outcomes: []events.Outcome{lowerWave},
-			want: []string{"That is over: nothing is pending any more.\n", "Nothing is pending: it rolls at the next change.\n", "  skip (already-rolled): "},
+			want: []string{"That is over: nothing is pending any more.\n", "Nothing is pending: it rolls at the next change.\n", "  skip (up-to-date): "},
 		},
 		{
 			name: "that the API server refused its patch", web: web,
@@ -147,7 +152,7 @@ func TestAHoldOfTwoChangesLastsUntilBothAreDecided(t *testing.T) {
 	held := heldFor(plan.Limit, "")
 	held.Sources = append(held.Sources, events.OutcomeSource{Source: "configmap/app"})
 	skipped := func(source string) events.Outcome {
-		o := outcomeOf("web", events.VerbSkipped, "same-content", "", historyNow.Add(time.Minute))
+		o := outcomeOf("web", events.VerbSkipped, "up-to-date", "", historyNow.Add(time.Minute))
 		o.Sources, o.Cause = []events.OutcomeSource{{Source: source}}, "uid/"+source
 		return o
 	}

@@ -81,7 +81,7 @@ func TestHistoryLines(t *testing.T) {
 		Cause: &events.Cause{Source: "externalsecret/db", Event: "bao/root/secret/shop/db/7"},
 	}
 	outcome := events.Outcome{
-		Cluster: "prod", Verb: events.VerbSkipped, Time: historyNow, Cause: change.ID(), Reason: "same-content", ResourceVersion: "8",
+		Cluster: "prod", Verb: events.VerbSkipped, Time: historyNow, Cause: change.ID(), Reason: "up-to-date", ResourceVersion: "8",
 		Workload: events.Workload{Kind: "deployment", Namespace: "shop", Name: "web", UID: uid},
 		Sources:  []events.OutcomeSource{{Source: "secret/db"}},
 	}
@@ -99,7 +99,7 @@ func TestHistoryLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `2026-03-14T15:09:26Z  prod          shop              secret/db                         changed    keys password; by externalsecret/db for bao/root/secret/shop/db/7; trace 4bf92f3577b34da6a3ce929d0e0e4736
-2026-03-14T15:09:26Z  prod          shop              deployment/web                    skipped    same-content; secret/db
+2026-03-14T15:09:26Z  prod          shop              deployment/web                    skipped    up-to-date; secret/db
 2026-03-14T15:09:26Z  prod          shop              widget/main                       skipped    secret-missing; secret/db does not exist.
 2026-03-14T15:09:26Z  prod          shop              secret/db                         changed    keys password; by externalsecret/db for bao/root/secret/shop/db/7; trace https://traces.example.com/trace/4bf92f3577b34da6a3ce929d0e0e4736
 `

@@ -14,18 +14,25 @@ func TestExplainDecidesLikeTheActuatorAboutADeletionThatTheStreamHasForgotten(t 
 	owed := workload.Owed(workload.DeletedAfter(workload.RolledFor{Fingerprint: fp("a"), Version: "100", UID: "uid"}))
 	kind, _ := workload.BuiltIn().Named("deployment")
 	for _, tt := range []struct {
-		name     string
-		optional bool
-		want     string
+		name             string
+		policy           plan.Policy
+		optional, noting bool
+		want             string
 	}{
-		{"the pods can start without the source", true, "roll (deleted)"},
-		{"they cannot", false, "skip (source-needed)"},
+		{"the pods can start without the source", plan.Policy{Delete: true}, true, true, "roll (deleted)"},
+		{"they cannot", plan.Policy{Delete: true}, false, true, "skip (source-deleted)"},
+		{"deletions roll nothing any more", plan.Policy{}, true, true, "skip (source-deleted)"},
+		{"nothing is noted", plan.Policy{Delete: true}, true, false, "skip (unknown)"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			web := deploymentOf("web", map[string]string{workload.AnnotationRollOn: "auto", "keyturn.dev/rolled": `{"secret/db":"` + owed.String() + `"}`})
+			annotations := rollOn("auto")
+			if tt.noting {
+				annotations["keyturn.dev/rolled"] = `{"secret/db":"` + owed.String() + `"}`
+			}
+			web := deploymentOf("web", annotations)
 			web.Spec.Template.Spec.Containers[0].EnvFrom[0].SecretRef.Optional = &tt.optional
 			w, _ := workload.Read(kind, web, workload.Reading{})
-			row, err := explain(plan.Policy{Delete: true}, w, changeOfDB().Source, events.Stored{}, events.ErrNotFound)
+			row, err := explain(tt.policy, w, changeOfDB().Source, events.Stored{}, events.ErrNotFound)
 			if err != nil || !strings.HasPrefix(row.text(), tt.want) {
 				t.Errorf("it says %q (%v), want %q", row.text(), err, tt.want)
 			}

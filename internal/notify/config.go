@@ -67,10 +67,10 @@ var outcomeVerbs = []events.Verb{events.VerbStarted, events.VerbCompleted, event
 // heldReasons are the reasons of held outcomes, and whether a sink reports them by default: those that also have a Kubernetes Event. A routine
 // rotation has thousands of the others, one for each workload that waits for a slot, and a failure would wait behind them.
 var heldReasons = map[string]bool{
-	"peer-failed": true, "canary-first": true, "lower-wave": true, "on-hold": true, "source-on-hold": true, "window-closed": true,
-	"rolled-too-often": true, "rollout-aborted": true,
+	"peer-failed": true, "canary-first": true, "lower-wave": true, "on-hold": true, "window-closed": true, "rolled-too-often": true,
+	"rollout-aborted": true,
 
-	"limit-reached": false, "namespace-limit-reached": false, "rolled-recently": false, "pause-period": false, "files-pending": false,
+	"limit-reached": false, "rolled-recently": false, "pause-period": false, "files-pending": false,
 	"kind-not-served": false,
 }
 

@@ -82,7 +82,7 @@ func TestConfigNamesWhatIsWrong(t *testing.T) {
 			"a reason to wait that there is not", sink("heldReasons: [peer-failed, limit]"),
 			[]string{
 				`sinks[0].heldReasons[1]: "limit" is not known, want one of canary-first, files-pending, kind-not-served, limit-reached, lower-wave, ` +
-					"namespace-limit-reached, on-hold, pause-period, peer-failed, rolled-recently, rolled-too-often, rollout-aborted, source-on-hold, window-closed",
+					"on-hold, pause-period, peer-failed, rolled-recently, rolled-too-often, rollout-aborted, window-closed",
 			},
 		},
 		{

@@ -239,7 +239,7 @@ func TestASinkIsToldOfTheWaitsThatItWants(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got []string
-			for _, reason := range []string{"limit-reached", "namespace-limit-reached", "rolled-recently", "peer-failed", "of-a-later-version"} {
+			for _, reason := range []string{"limit-reached", "rolled-recently", "peer-failed", "of-a-later-version"} {
 				if sink.wants(heldFor(reason)) {
 					got = append(got, reason)
 				}

@@ -54,7 +54,7 @@ func TestDecideRollsForADeletionThatIsNews(t *testing.T) {
 			name: "it is noted, the stream has forgotten it, and nobody wants that any more", ref: optionalDB, state: owesDeletion,
 			change: isUnknown, want: SourceDeleted,
 		},
-		{name: "it is noted, and new pods could not start", state: owesDeletion, change: isUnknown, policy: onDelete, want: SourceNeeded},
+		{name: "it is noted, and new pods could not start", state: owesDeletion, change: isUnknown, policy: onDelete, want: SourceDeleted},
 		{
 			name: "the workload waited for its content, which is noted", ref: optionalDB, state: owesTo("uid"), change: isDeleted, memory: alive,
 			policy: onDelete, want: Deleted, unnoted: true,
@@ -113,17 +113,17 @@ func TestDecideRollsForARecreationThatIsNews(t *testing.T) {
 	before := Memory{Base: &Base{Version: "140"}, GapFrom: written.Add(time.Hour)}
 	has := recordOf("b", "90", "uid")
 	testDecide(t, []decideTest{
-		{name: "the leader has seen it", state: has, change: recreated, memory: live, policy: always, want: Recreated, unnoted: true},
-		{name: "the leader has seen it, and there is no record", change: recreated, memory: live, policy: always, want: Recreated, unnoted: true},
+		{name: "the leader has seen it", state: has, change: recreated, memory: live, policy: always, want: Appeared, unnoted: true},
+		{name: "the leader has seen it, and there is no record", change: recreated, memory: live, policy: always, want: Appeared, unnoted: true},
 		{
 			name: "it was there, as after --roll-on-create=always was set", state: has, change: recreated, memory: before, policy: always,
 			want: SameContent, records: "90",
 		},
 		{
-			name: "it is noted, and the template is from in between", change: recreated, memory: before, policy: always, want: Recreated,
+			name: "it is noted, and the template is from in between", change: recreated, memory: before, policy: always, want: Appeared,
 			state: states(owesTo("another"), func(w *workload.Workload) { w.TemplateVersion = "120" }),
 		},
-		{name: "nothing is remembered", state: has, change: recreated, policy: always, want: Recreated, unnoted: true},
+		{name: "nothing is remembered", state: has, change: recreated, policy: always, want: Appeared, unnoted: true},
 		{
 			name: "it is on hold", state: has, change: func(c *events.Change) { recreated(c); c.Hold = "moving" }, memory: live, policy: always,
 			want: SourceOnHold, unnoted: true,

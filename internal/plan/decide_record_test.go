@@ -13,7 +13,7 @@ func TestDecideComparesWithTheRecord(t *testing.T) {
 		{name: "the content differs", state: recordOf("a", "90", "uid"), memory: cameLive, want: Changed},
 		{name: "the content differs, whenever it changed", state: recordOf("a", "90", "uid"), memory: wasThere, want: Changed},
 		{name: "the content differs, and nothing is remembered", state: recordOf("a", "90", "uid"), want: Changed},
-		{name: "the record is of a later change", state: recordOf("c", "101", "uid"), memory: cameLive, want: Stale},
+		{name: "the record is of a later change", state: recordOf("c", "101", "uid"), memory: cameLive, want: AlreadyRolled},
 		{name: "the record is of this change", state: recordOf("b", "100", "uid"), memory: cameLive, want: AlreadyRolled},
 		{name: "it is noted, and nobody remembers why", state: owesTo("uid"), memory: wasThere, want: Changed},
 		{
@@ -55,10 +55,10 @@ func TestDecideRollsForAContentThatCameAndWentUnlessItWasQuick(t *testing.T) {
 	recorded := states(recordOf("b", "80", "uid"), hasPods)
 	testDecide(t, []decideTest{
 		{name: "it was quick", state: recorded, memory: quick, want: SameContent, records: "100"},
-		{name: "it took long", state: recorded, memory: slow, want: ChangedMeanwhile},
-		{name: "this leader has not seen how long it took", state: recorded, memory: wasThere, want: ChangedMeanwhile},
+		{name: "it took long", state: recorded, memory: slow, want: Changed},
+		{name: "this leader has not seen how long it took", state: recorded, memory: wasThere, want: Changed},
 		{
-			name: "it was quick, and a roll for what was there in between was reverted", memory: quick, want: ChangedMeanwhile,
+			name: "it was quick, and a roll for what was there in between was reverted", memory: quick, want: Changed,
 			state: states(recorded, func(w *workload.Workload) {
 				w.Reverted = map[string]workload.Reverted{"secret/db": {Count: 1, Template: w.TemplateID(), Version: "90", UID: "uid"}}
 			}),
@@ -70,7 +70,7 @@ func TestDecideRollsForAContentThatCameAndWentUnlessItWasQuick(t *testing.T) {
 			memory: slow, want: PodsNewer, records: "100",
 		},
 		{name: "it was quick, and there is no record", state: hasPods, memory: with(quick, &had), want: ChangedBack, records: "100"},
-		{name: "it took long, and there is no record", state: hasPods, memory: with(slow, &had), want: ChangedMeanwhile, unnoted: true},
+		{name: "it took long, and there is no record", state: hasPods, memory: with(slow, &had), want: Changed, unnoted: true},
 		{name: "what was there before does not count where there is a record", state: recordOf("a", "80", "uid"), memory: with(quick, &had), want: Changed},
 		{
 			name: "the object is another one, and its content has not changed", state: states(recordOf("b", "100", "earlier"), hasPods),
@@ -84,7 +84,7 @@ func TestDecideRollsForAContentThatCameAndWentUnlessItWasQuick(t *testing.T) {
 		},
 		{
 			name: "the object is another one, and the one before had something else at last", state: states(recordOf("b", "80", "earlier"), hasPods),
-			change: func(c *events.Change) { c.Created, c.CreatedAt = true, "100" }, memory: wasThere, want: ChangedMeanwhile,
+			change: func(c *events.Change) { c.Created, c.CreatedAt = true, "100" }, memory: wasThere, want: Changed,
 		},
 	})
 }
@@ -93,10 +93,10 @@ func TestDecideRollsForAContentThatCameAndWentUnlessItWasQuick(t *testing.T) {
 func TestDecideDoesNotRollForAnObjectThatCameBeforeTheRecord(t *testing.T) {
 	here := func(w *workload.Workload) { w.Version, w.Patched = "150", written }
 	testDecide(t, []decideTest{
-		{name: "the record is of a later object", state: states(recordOf("c", "101", "later"), here), want: Stale},
+		{name: "the record is of a later object", state: states(recordOf("c", "101", "later"), here), want: AlreadyRolled},
 		{
 			name: "and the policy rolls for what is created again", state: states(recordOf("b", "101", "later"), here),
-			policy: Policy{Create: CreateAlways}, want: Stale,
+			policy: Policy{Create: CreateAlways}, want: AlreadyRolled,
 		},
 		{
 			name: "the record may be of another cluster: nobody has written it here", want: Changed,
@@ -117,7 +117,7 @@ func TestDecideRollsInDoubtForKeysThatTheRecordIsNotAbout(t *testing.T) {
 	}
 	testDecide(t, []decideTest{
 		{name: "which have changed since", ref: userDB, state: ofPassword, change: userAt("95"), memory: wasThere, want: Changed},
-		{name: "but not if they have not", ref: userDB, state: ofPassword, change: userAt("80"), memory: wasThere, want: Stale},
+		{name: "but not if they have not", ref: userDB, state: ofPassword, change: userAt("80"), memory: wasThere, want: AlreadyRolled},
 		{
 			name: "and for a source that has too many keys now to tell them apart", ref: passwordDB, state: ofPassword,
 			change: func(c *events.Change) { c.Keys, c.Truncated, c.Changed = nil, true, nil }, memory: wasThere, want: Changed,

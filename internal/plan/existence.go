@@ -11,7 +11,7 @@ func (q *question) byCreation() Reason {
 	case !q.hasAppeared():
 		return Changed
 	case q.isRecreated():
-		return Recreated
+		return Appeared
 	case q.waited() && !q.recorded:
 		return PodsWaited
 	case (!q.recorded || q.isBack()) && q.policy.Create == CreateNever:
@@ -83,7 +83,7 @@ func (q *question) byDeletion() Reason {
 	case q.recorded && q.last.IsDeleted():
 		return AlreadyRolled // Even if another object was created and deleted since: the pods have nothing from it.
 	case needs(q.ref):
-		return SourceNeeded
+		return SourceDeleted // New pods could not start without it.
 	case reverts > RevertRetries:
 		return Reverted
 	case reverts == 0 && q.isMadeAfter() && q.w.IsReplacingPods():

@@ -92,7 +92,7 @@ func InPlace(w *workload.Workload, doing []Decision) (why string, ok bool) {
 
 func refusesInPlace(w *workload.Workload, decision Decision) string {
 	switch {
-	case decision.Reason != Changed && decision.Reason != ChangedMeanwhile:
+	case decision.Reason != Changed:
 		return decision.Source.String() + ": " + decision.Reason.Sentence()
 	case decision.Anew:
 		return decision.Source.String() + " is another object than before"

@@ -152,7 +152,7 @@ func (q *question) lacksContent(cameBack bool) Reason {
 	case q.isBornAfter():
 		return PodsNewer
 	case cameBack:
-		return ChangedMeanwhile
+		return Changed // Pods that started meanwhile may have read the other content.
 	}
 	return q.byCreation()
 }
@@ -172,10 +172,8 @@ func (q *question) hasContent() Reason {
 	// The resourceVersions of another object of this name may come from another cluster, for example after a restore from a backup.
 	same := q.last.UID == q.now.UID
 	switch {
-	case same && events.Newer(q.last.Version, changedAt):
-		return Stale
-	case q.isOfEarlierObject():
-		return Stale
+	case same && events.Newer(q.last.Version, changedAt), q.isOfEarlierObject():
+		return AlreadyRolled
 	case same && q.last.Version == changedAt && changedAt != q.now.ResourceVersion:
 		return KeysNotConsumed
 	case same && q.last.Version == changedAt:

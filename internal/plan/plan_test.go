@@ -155,18 +155,18 @@ func TestPlanGivesTheReasonForEveryCase(t *testing.T) {
 	}
 }
 
-func TestEveryReasonIsToldByOneNameAndOneSentence(t *testing.T) {
-	names := make(map[string]Reason)
+func TestEveryReasonIsToldByANameAndASentenceOfItsOwn(t *testing.T) {
+	sentences := make(map[string]Reason)
 	for reason := Unknown; reason <= WorkloadGone; reason++ {
 		if reason.String() == "" || reason.Sentence() == "" {
 			t.Errorf("reason %d has no name or no sentence", reason)
 		}
-		if other, taken := names[reason.String()]; taken {
-			t.Errorf("reasons %d and %d are both called %s", other, reason, reason)
+		if other, taken := sentences[reason.Sentence()]; taken {
+			t.Errorf("reasons %d and %d have the same sentence: %s", other, reason, reason.Sentence())
 		}
-		names[reason.String()] = reason
+		sentences[reason.Sentence()] = reason
 	}
-	if len(names) != len(verdicts) {
-		t.Errorf("verdicts: got %d, want one for each of %d reasons", len(verdicts), len(names))
+	if len(sentences) != len(verdicts) {
+		t.Errorf("verdicts: got %d, want one for each of %d reasons", len(verdicts), len(sentences))
 	}
 }

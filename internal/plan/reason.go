@@ -3,6 +3,7 @@ package plan
 import (
 	"maps"
 	"slices"
+	"strings"
 )
 
 // Action is what a decision does to a workload.
@@ -35,7 +36,8 @@ func (a Action) String() string {
 }
 
 // Reason explains a decision: why a workload is rolled, recorded, held or skipped. Its String is the label of the metric, the attribute of the
-// span and of the log line, and the reason of the outcome and of the Kubernetes Event. Sentence returns it as text for people.
+// span and of the log line, and the reason of the outcome and of the Kubernetes Event. Sentence returns it as text for people. Reasons for which
+// people do the same have the same String, and their Sentences tell them apart.
 type Reason int
 
 // The reasons. The table verdicts says what each of them means and does.
@@ -49,11 +51,9 @@ const (
 	SourceIgnored
 	PulledOnly
 	SourceDeleted
-	SourceNeeded
 	FirstSeen
 	KeysNotConsumed
 	KeyMissing
-	Stale
 	AlreadyRolled
 	SameContent
 	ChangedBack
@@ -61,19 +61,16 @@ const (
 	// Undone is no decision. The outcome of a rollout has it that a person has undone.
 	Undone
 	Reverted
-	ChangedMeanwhile
 	PodsNewer
 	PodsStarting
 	PodsWaited
 	CreationIgnored
-	Recreated
 	Appeared
 	Deleted
 	Changed
 	Busy
 	KindNotServed
 	Limit
-	NamespaceLimit
 	PeerFailed
 	CanaryFirst
 	LowerWave
@@ -112,22 +109,18 @@ type verdict struct {
 
 // verdicts defines the reasons: name, action, audience and sentence.
 var verdicts = map[Reason]verdict{
-	Unknown:       {"unknown", Skip, nobody, "nothing is known of the source"},
-	NotOptedIn:    {"not-opted-in", Skip, nobody, "the workload's annotations do not opt in to this source"},
-	Excluded:      {"excluded", Skip, nobody, "the workload's annotations exclude this source"},
-	SourceIgnored: {"source-ignored", Skip, history, "the source has an ignore annotation"},
-	PulledOnly:    {"pulled-only", Skip, nobody, "the source is only used to pull images, and each pull reads it again"},
-	SourceDeleted: {"source-deleted", Skip, history, "the source was deleted; running pods keep what they have"},
-	SourceNeeded: {
-		"source-needed", Skip, history, "the source was deleted, and new pods could not start without it; running pods keep what they have",
-	},
-	FirstSeen:       {"first-seen", Skip, nobody, "the source has not changed since it was first seen"},
+	Unknown:         {"unknown", Skip, nobody, "nothing is known of the source"},
+	NotOptedIn:      {"not-opted-in", Skip, nobody, "the workload's annotations do not opt in to this source"},
+	Excluded:        {"not-opted-in", Skip, nobody, "the workload's annotations exclude this source"},
+	SourceIgnored:   {"source-ignored", Skip, history, "the source has an ignore annotation"},
+	PulledOnly:      {"not-opted-in", Skip, nobody, "the source is only used to pull images, and each pull reads it again"},
+	SourceDeleted:   {"source-deleted", Skip, history, "the source was deleted; running pods keep what they have"},
+	FirstSeen:       {"up-to-date", Skip, nobody, "the source has not changed since it was first seen"},
 	KeysNotConsumed: {"keys-not-consumed", Skip, history, "no key that the pods read has changed"},
 	KeyMissing:      {"key-missing", Skip, people, "a key that the pods cannot start without is missing; running pods are left alone"},
-	Stale:           {"stale", Skip, nobody, "the workload was rolled for a later change of the source"},
-	AlreadyRolled:   {"already-rolled", Skip, nobody, "the workload was rolled for this change"},
-	SameContent:     {"same-content", Skip, history, "the workload was last rolled for the same content"},
-	ChangedBack:     {"changed-back", Record, history, "the content reverted before the workload could be rolled"},
+	AlreadyRolled:   {"up-to-date", Skip, nobody, "the workload was rolled for this change, or for a later one"},
+	SameContent:     {"up-to-date", Skip, history, "the workload was last rolled for the same content"},
+	ChangedBack:     {"up-to-date", Record, history, "the content reverted before the workload could be rolled"},
 	BeforeOptIn:     {"before-opt-in", Skip, nobody, "the workload did not want the source yet when it changed, and is rolled for its next change"},
 	Undone: {
 		"undone", Skip, people, "a person has undone the rollout; the workload is left as it is, and the next change rolls it",
@@ -136,33 +129,25 @@ var verdicts = map[Reason]verdict{
 		"reverted", Skip, people, "another field manager undid every rollout for this change, and must leave the keyturn.dev/* " +
 			"annotations on the pod template alone; the next change rolls the workload again",
 	},
-	ChangedMeanwhile: {
-		"changed-meanwhile", Roll, people,
-		"the content reverted while the workload waited; pods that started meanwhile may have read the other content",
-	},
-	PodsNewer:    {"pods-newer", Record, history, "the pods were created after the change, by a later change of the workload itself"},
-	PodsStarting: {"pods-starting", Hold, nobody, "a later change of the workload itself is replacing the pods, and is not complete"},
-	PodsWaited:   {"pods-waited", Record, history, "the pods could not start before the source existed"},
+	PodsNewer:    {"up-to-date", Record, history, "the pods were created after the change, by a later change of the workload itself"},
+	PodsStarting: {"busy", Hold, nobody, "a later change of the workload itself is replacing the pods, and is not complete"},
+	PodsWaited:   {"up-to-date", Record, history, "the pods could not start before the source existed"},
 	CreationIgnored: {
 		"creation-ignored", Record, history, "the source is new, and --roll-on-create=never leaves running pods as they are until its next change",
 	},
-	Recreated: {"recreated", Roll, people, "the source was created again with the content that it had before, and --roll-on-create is always"},
-	Appeared:  {"appeared", Roll, people, "a source appeared that the pods can start without"},
-	Deleted:   {"deleted", Roll, people, "the source was deleted, and the pods can start without it"},
-	Changed:   {"content-changed", Roll, people, "content that the pods read has changed"},
-	Busy:      {"busy", Hold, nobody, "the workload is being patched"},
+	Appeared: {"appeared", Roll, people, "a source appeared that the pods can start without, or --roll-on-create is always"},
+	Deleted:  {"deleted", Roll, people, "the source was deleted, and the pods can start without it"},
+	Changed:  {"content-changed", Roll, people, "content that the pods read has changed"},
+	Busy:     {"busy", Hold, nobody, "the workload is being patched"},
 	KindNotServed: {
 		"kind-not-served", Hold, history, "the API server does not serve its kind, so nobody knows whether it is there; it is dropped after a day",
 	},
-	Limit: {"limit-reached", Hold, history, "as many rollouts as max-rollouts allows are in progress"},
-	NamespaceLimit: {
-		"namespace-limit-reached", Hold, history, "its namespace has reached its share of max-rollouts, or max-rollouts-per-namespace",
-	},
+	Limit:          {"limit-reached", Hold, history, "as many rollouts as max-rollouts or the limit of the namespace allows are in progress"},
 	PeerFailed:     {"peer-failed", Hold, people, "another workload failed to roll for the same change"},
 	CanaryFirst:    {"canary-first", Hold, people, "another workload goes first with the same change, and this one follows once its pods are ready"},
 	LowerWave:      {"lower-wave", Hold, people, "workloads of a lower wave are not finished with the same change"},
 	OnHold:         {"on-hold", Hold, people, "somebody has put the workload on hold"},
-	SourceOnHold:   {"source-on-hold", Hold, people, "somebody has put the source on hold"},
+	SourceOnHold:   {"on-hold", Hold, people, "somebody has put the source on hold"},
 	WindowClosed:   {"window-closed", Hold, people, "no window is open in which the workload may be rolled"},
 	RolledRecently: {"rolled-recently", Hold, history, "the min-interval after its last roll is not over"},
 	RolledTooOften: {
@@ -200,19 +185,25 @@ func (r Reason) Silent() bool { return verdicts[r].audience == nobody }
 // Reasons lists every reason, in the order of the constants.
 func Reasons() []Reason { return slices.Sorted(maps.Keys(verdicts)) }
 
-// Named returns the reason with a name. It returns None and false if there is none.
-func Named(name string) (Reason, bool) {
-	for reason, v := range verdicts {
-		if v.name == name {
+// Named returns the reason with a name whose sentence a message begins with, or else the first with the name. It returns None and false if there is
+// none.
+func Named(name, message string) (Reason, bool) {
+	first := None
+	for _, reason := range Reasons() {
+		switch v := verdicts[reason]; {
+		case v.name != name:
+		case strings.HasPrefix(message, v.sentence):
 			return reason, true
+		case first == None:
+			first = reason
 		}
 	}
-	return None, false
+	return first, first != None
 }
 
 // Loud reports whether a Kubernetes Event is written for a decision with the named reason, in addition to its outcome.
 func Loud(name string) bool {
-	reason, known := Named(name)
+	reason, known := Named(name, "")
 	return known && verdicts[reason].audience == people
 }
 
@@ -240,7 +231,6 @@ var waitings = map[Reason]Waiting{
 	Busy:           ForItself,
 	KindNotServed:  ForItself,
 	Limit:          ForSlot,
-	NamespaceLimit: ForSlot,
 	PeerFailed:     ForPeers,
 	CanaryFirst:    ForPeers,
 	LowerWave:      ForPeers,

@@ -16,13 +16,24 @@ func TestEveryHoldHasWhatEndsIt(t *testing.T) {
 
 func TestNamedFindsEveryReason(t *testing.T) {
 	for _, reason := range Reasons() {
-		if named, known := Named(reason.String()); !known || named != reason {
-			t.Errorf("%s: got %s, %v", reason, named, known)
+		if named, known := Named(reason.String(), reason.Sentence()+": deployment/api"); !known || named != reason {
+			t.Errorf("%s, %s: got %d, %v, want %d", reason, reason.Sentence(), named, known, reason)
 		}
 	}
+	if named, known := Named("on-hold", "words of an earlier release"); !known || named != OnHold {
+		t.Errorf("another message: got %d, %v, want the first reason of the name", named, known)
+	}
 	for _, name := range []string{"", "no-such-reason"} {
-		if named, known := Named(name); known || named != None {
+		if named, known := Named(name, OnHold.Sentence()); known || named != None {
 			t.Errorf("%q: got %s, %v; want no reason", name, named, known)
+		}
+	}
+}
+
+func TestReasonsOfOneNameAreToldToPeopleOrNot(t *testing.T) {
+	for _, reason := range Reasons() {
+		if loud := verdicts[reason].audience == people; Loud(reason.String()) != loud {
+			t.Errorf("%s, %s: it has a Kubernetes Event: %v, and another reason of the name: %v", reason, reason.Sentence(), loud, !loud)
 		}
 	}
 }

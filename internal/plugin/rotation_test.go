@@ -53,7 +53,7 @@ func TestRowsSayWhatBecameOfAChange(t *testing.T) {
 			events: func(h *history) {
 				of := h.changed("east", "db", s, "")
 				roll(h, events.VerbCompleted, 9*s, 5*s, of, "rolled-out")
-				roll(h, events.VerbSkipped, 10*s, 0, of, "already-rolled")
+				roll(h, events.VerbSkipped, 10*s, 0, of, "up-to-date")
 			},
 			want: "All ready: secret/db changed; 1 ready\n" +
 				"   secret/db Changed; +0 event changed\n" +

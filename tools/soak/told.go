@@ -1,7 +1,6 @@
 package main
 
 import (
-	"slices"
 	"strconv"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -19,9 +18,6 @@ func newTold() told {
 	return told{rolls: make(map[string]map[string]bool), skips: make(map[string]map[string]int64)}
 }
 
-// satisfied are the reasons not to roll that mean that the pods have the content.
-var satisfied = []string{"already-rolled", "changed-back", "pods-newer", "pods-waited", "same-content", "stale"}
-
 // add adds an outcome.
 func (t told) add(outcome events.Outcome) {
 	name := outcome.Workload.String()
@@ -32,7 +28,7 @@ func (t told) add(outcome events.Outcome) {
 		t.rolls[name][outcome.Revision] = true
 		return
 	}
-	if outcome.Verb != events.VerbSkipped || !slices.Contains(satisfied, outcome.Reason) {
+	if outcome.Verb != events.VerbSkipped || outcome.Reason != "up-to-date" {
 		return
 	}
 	for _, source := range outcome.Sources {

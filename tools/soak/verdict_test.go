@@ -79,7 +79,7 @@ func (s *scene) edited(version, db, app int64) {
 }
 
 func (s *scene) skipped(source string, version int64) {
-	s.told.add(skip(source, version, "pods-newer"))
+	s.told.add(skip(source, version, "up-to-date"))
 }
 
 func skip(source string, version int64, reason string) events.Outcome {
