@@ -173,10 +173,9 @@ func (g *gauges) observeSnapshot(observer metric.Observer, kinds workload.Kinds,
 	observer.ObserveInt64(g.owed, int64(s.owed.Seconds()))
 	for _, reason := range plan.Reasons() {
 		if reason.Action() == plan.Hold {
-			name := reason.String()
-			label := metric.WithAttributes(attribute.String("reason", name))
-			observer.ObserveInt64(g.held, int64(s.held[name]), label)
-			observer.ObserveInt64(g.oldest, int64(s.oldest[name].Seconds()), label)
+			label := metric.WithAttributes(attribute.String("reason", reason.String()))
+			observer.ObserveInt64(g.held, int64(s.held[reason.String()]), label)
+			observer.ObserveInt64(g.oldest, int64(s.oldest[reason.String()].Seconds()), label)
 		}
 	}
 	for _, kind := range kinds {

@@ -27,7 +27,7 @@ func TestAnOutcomeOfAReasonThatWasRenamedHasTheNewName(t *testing.T) {
 			if verb != VerbStarted {
 				want.Generation, want.StartedAt = 0, time.Time{}
 			}
-			got, err := ParseOutcome(mustEvent(t, want.Event))
+			got, err := ParseOutcome(throughTheWire(t, mustEvent(t, want.Event), OutcomeSubject(want.Cluster, want.Workload)))
 			must(t, err)
 			want.Reason = now
 			wantEqual(t, string(verb)+" "+before, want, got)

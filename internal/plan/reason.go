@@ -185,8 +185,7 @@ func (r Reason) Silent() bool { return verdicts[r].audience == nobody }
 // Reasons lists every reason, in the order of the constants.
 func Reasons() []Reason { return slices.Sorted(maps.Keys(verdicts)) }
 
-// Named returns the reason with a name whose sentence a message begins with, or else the first with the name. It returns None and false if there is
-// none.
+// Named returns the reason with a name whose sentence begins a message, or else the first with the name. It returns None and false without one.
 func Named(name, message string) (Reason, bool) {
 	first := None
 	for _, reason := range Reasons() {
@@ -203,8 +202,8 @@ func Named(name, message string) (Reason, bool) {
 
 // Loud reports whether a Kubernetes Event is written for a decision with the named reason, in addition to its outcome.
 func Loud(name string) bool {
-	reason, known := Named(name, "")
-	return known && verdicts[reason].audience == people
+	reason, _ := Named(name, "")
+	return verdicts[reason].audience == people
 }
 
 // Waiting is what ends a hold.
