@@ -30,6 +30,7 @@ type podState struct {
 	had []fingerprints
 }
 
+// NewPodContents returns a memory of no pods.
 func NewPodContents() *PodContents { return &PodContents{had: make(map[types.UID]podContent)} }
 
 // Added records the status of a pod that is seen for the first time. Like Updated and Removed, it ignores objects of other kinds.

@@ -59,7 +59,7 @@ func AssessStore(ring *Keyring, before *LastEvent, seen openbao.Observation, fir
 //
 // first is when the first secret of the same mount was seen, or zero. A secret older than that existed before the store was watched.
 func compareStore(before *LastEvent, seen openbao.Observation, first time.Time) (events.Change, bool) {
-	recorded, live := before.inStore(), seen.State == openbao.Live
+	recorded := before.inStore()
 	change := events.Change{
 		Source: seen.Path.Source(), Verb: events.VerbRotated, UID: seen.Path.Store, Truncated: true, WrittenAt: seen.At.UTC(),
 		Store: &events.StoreState{
@@ -73,18 +73,11 @@ func compareStore(before *LastEvent, seen openbao.Observation, first time.Time) 
 		at = seen.Received
 	}
 	switch {
-	case !before.IsReadable() || recorded == nil:
-		switch {
-		case !live && (seen.Operation == "" || seen.State == openbao.Gone && !seen.ReadAt.IsZero()):
-			// The deletion of what never existed succeeds, too.
+	case recorded == nil:
+		if change.Verb = firstVerb(seen, at, first); change.Verb == "" {
 			return events.Change{}, false
-		case !live:
-			change.Verb = events.VerbDeleted
-		case seen.Operation == "" && !isNew(seen, at, first):
-			change.Verb = events.VerbObserved
-		default:
-			change.Created = seen.Version == 1 || seen.Operation == "create"
 		}
+		change.Created = change.Verb == events.VerbRotated && (seen.Version == 1 || seen.Operation == "create")
 	case IsKnown(before, seen):
 		return events.Change{}, false
 	default:
@@ -96,7 +89,7 @@ func compareStore(before *LastEvent, seen openbao.Observation, first time.Time) 
 				at = recorded.at.Add(1)
 			}
 		}
-		if !live {
+		if seen.State != openbao.Live {
 			change.Verb = events.VerbDeleted
 		}
 		change.Store.Revision = nextRevision(before, seen)
@@ -109,6 +102,19 @@ func compareStore(before *LastEvent, seen openbao.Observation, first time.Time) 
 		change.CreatedAt = change.ResourceVersion
 	}
 	return change, true
+}
+
+// firstVerb returns the verb of the first event of a secret, which is empty if there is nothing to publish.
+func firstVerb(seen openbao.Observation, at, first time.Time) events.Verb {
+	switch live := seen.State == openbao.Live; {
+	case !live && (seen.Operation == "" || seen.State == openbao.Gone && !seen.ReadAt.IsZero()):
+		return "" // The deletion of what never existed succeeds, too.
+	case !live:
+		return events.VerbDeleted
+	case seen.Operation == "" && !isNew(seen, at, first):
+		return events.VerbObserved
+	}
+	return events.VerbRotated
 }
 
 // isNew reports whether a secret that was found by polling was written after the mount was first watched. A secret written before the previous poll
@@ -167,6 +173,7 @@ type olderState struct {
 	since    time.Time
 }
 
+// NewRestores returns the state before anything was read.
 func NewRestores() *Restores { return &Restores{older: make(map[events.Source]olderState)} }
 
 // Lasts records what was read about a secret. It reports whether reads have returned an older state than that of the last event for at least maxLag.

@@ -188,10 +188,7 @@ func TestAnOlderStateCountsWhenReadsAgreeOnItForLong(t *testing.T) {
 		{"a server that lags behind now and then", version, []openbao.Observation{older(20), polled(9, openbao.Live, 10, 22), older(26)}, nine + nanos(10)},
 		{"a server that lags behind for a while", version, []openbao.Observation{older(20), older(22), older(24)}, nine + nanos(10)},
 		{"another older version", version, []openbao.Observation{older(20), polled(8, openbao.Live, 2, 26)}, nine + nanos(10)},
-		{
-			"a store that was restored", version, []openbao.Observation{older(20), older(22), older(26)},
-			"rotated 7/" + nanos(1) + "/restored/" + nanos(10),
-		},
+		{"a store that was restored", version, []openbao.Observation{older(20), older(22), older(26)}, "rotated 7/" + nanos(1) + "/restored/" + nanos(10)},
 		{"an older rotation for a while", rotation, []openbao.Observation{role(2, 12), role(2, 16)}, fourteen + nanos(14)},
 		{"an older rotation now and then", rotation, []openbao.Observation{role(2, 12), role(14, 14), role(2, 18)}, fourteen + nanos(14)},
 		{"a role of which no rotation is known", rotation, []openbao.Observation{role(-1, 12), role(-1, 18)}, fourteen + nanos(14)},

@@ -12,8 +12,8 @@ import (
 
 const (
 	maxLooks = 4096 // paths that wait, each of a few hundred bytes, and at most a few thousand
-	// maxSpare is how many paths may wait when one in an unknown mount is put off, because many lines may be about mounts that the token may not see, or
-	// when a rotation is expected, which the polls find, too.
+	// maxSpare is how many paths may wait when one in an unknown mount is put off, because many lines may be about mounts that the token may not see,
+	// or when a rotation is expected, which the polls find, too.
 	maxSpare = maxLooks / 4
 	maxTries = 20 // while the store answers, which takes about six minutes
 )

@@ -61,9 +61,7 @@ func (r *httpReceiver) serve(ctx context.Context, listener net.Listener) error {
 	if r.keys != nil {
 		o.TLS = &tls.Config{
 			MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
-			GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
-				return r.keys.current(hello.Context()), nil
-			},
+			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return r.keys.current(ctx), nil },
 		}
 	}
 	err := httpserver.Serve(ctx, listener, o)

@@ -111,8 +111,8 @@ func (r *metadataReader) request(ctx context.Context, in engineMount, path, plac
 }
 
 const (
-	// rotationDelay is how long after a rotation is due a static role is read, or up to a quarter longer, and read again up to rotationTries times while
-	// it is not rotated yet: the stores look every five seconds for roles to rotate.
+	// rotationDelay is how long after a rotation is due a static role is read, or up to a quarter longer, and read again up to rotationTries times
+	// while it is not rotated yet: the stores look every five seconds for roles to rotate.
 	rotationDelay = 2 * time.Second
 	rotationTries = 4
 	// maxPeriod bounds the periods of rotations, so that no time overflows.

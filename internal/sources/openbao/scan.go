@@ -152,20 +152,17 @@ func walk(in engineMount, list func(folder, after string) ([]string, error), fou
 			if err != nil && (folder == "" || !tolerate(err)) {
 				return err
 			}
-			if all := len(names); after != "" {
-				names = slices.DeleteFunc(names, func(name string) bool { return name <= after })
-				ignored = len(names) < all
-			}
+			all := len(names)
+			names = slices.DeleteFunc(names, func(name string) bool { return name <= after })
+			ignored = ignored || len(names) < all
 			if err != nil || len(names) == 0 {
 				break
 			}
-			for _, name := range names {
-				if strings.HasSuffix(name, "/") {
-					folders = append(folders, folder+name)
-				} else if err := found(folder + name); err != nil {
-					return err
-				}
+			below, err := visit(folder, names, found)
+			if err != nil {
+				return err
 			}
+			folders = append(folders, below...)
 			if pages+len(folders) >= maxFolders {
 				return fmt.Errorf("%s: %w", in.path, errTooMany)
 			}
@@ -173,4 +170,16 @@ func walk(in engineMount, list func(folder, after string) ([]string, error), fou
 		}
 	}
 	return nil
+}
+
+// visit calls found with the path of each secret or role that is named in a folder, and returns the paths of the folders.
+func visit(folder string, names []string, found func(path string) error) (folders []string, err error) {
+	for _, name := range names {
+		if strings.HasSuffix(name, "/") {
+			folders = append(folders, folder+name)
+		} else if err := found(folder + name); err != nil {
+			return nil, err
+		}
+	}
+	return folders, nil
 }

@@ -105,14 +105,15 @@ func (s *storeConfig) resolve() []error {
 			complain("poll.interval: %q is not a duration of a second or more, want one such as 30s or 1m", s.Poll.Interval)
 		}
 	}
-	for _, list := range []struct {
-		field string
-		paths []string
-	}{{"mounts", s.Poll.Mounts}, {"databaseMounts", s.Poll.DatabaseMounts}, {"ldapMounts", s.Poll.LDAPMounts}} {
-		for i, path := range list.paths {
-			if list.paths[i] = strings.Trim(path, "/"); !isPath(list.paths[i]) {
-				complain("poll.%s[%d]: %q is not the path of a mount, want one such as secret or team-a/secret", list.field, i, path)
-			}
+	problems = append(problems, resolveMounts("mounts", s.Poll.Mounts)...)
+	problems = append(problems, resolveMounts("databaseMounts", s.Poll.DatabaseMounts)...)
+	return append(problems, resolveMounts("ldapMounts", s.Poll.LDAPMounts)...)
+}
+
+func resolveMounts(field string, paths []string) (problems []error) {
+	for i, path := range paths {
+		if paths[i] = strings.Trim(path, "/"); !isPath(paths[i]) {
+			problems = append(problems, fmt.Errorf("poll.%s[%d]: %q is not the path of a mount, want one such as secret or team-a/secret", field, i, path))
 		}
 	}
 	return problems
