@@ -15,7 +15,6 @@ import (
 
 // watchedLog records when attendance was published, and the time that it had.
 type watchedLog struct {
-	err   error
 	said  []time.Duration
 	until []time.Duration
 	began time.Time
@@ -23,7 +22,7 @@ type watchedLog struct {
 
 func (l *watchedLog) PublishWatched(_ context.Context, _ events.Scope, at time.Time) error {
 	l.said, l.until = append(l.said, time.Since(l.began)), append(l.until, at.Sub(l.began))
-	return l.err
+	return nil
 }
 
 func TestAWatcherSaysUntilWhenItHasWatched(t *testing.T) {
@@ -46,7 +45,7 @@ func TestAWatcherSaysUntilWhenItHasWatched(t *testing.T) {
 		{name: "not while it may have missed something", failing: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			attendanceTest(t, nil, func(t *testing.T, a *attendance, said *watchedLog) {
+			attendanceTest(t, func(t *testing.T, a *attendance, said *watchedLog) {
 				lost := make(chan struct{}, 1)
 				if tt.quiet > 0 {
 					a.pending.add(testSource)
@@ -66,35 +65,25 @@ func TestAWatcherSaysUntilWhenItHasWatched(t *testing.T) {
 			})
 		})
 	}
-	t.Run("soon after it could not", func(t *testing.T) {
-		attendanceTest(t, errors.New("no stream"), func(t *testing.T, a *attendance, said *watchedLog) {
-			ctx, cancel := context.WithTimeout(t.Context(), attendRetry+time.Second)
-			defer cancel()
-			a.run(ctx, nil)
-			if len(said.said) != 2 {
-				t.Errorf("it tried at %v, want twice", said.said)
-			}
-		})
-	})
 }
 
-// attendanceTest runs a test in a bubble, with a stream that answers with an error.
-func attendanceTest(t *testing.T, err error, test func(t *testing.T, a *attendance, said *watchedLog)) {
+// attendanceTest runs a test in a bubble.
+func attendanceTest(t *testing.T, test func(t *testing.T, a *attendance, said *watchedLog)) {
 	t.Helper()
 	pendingTest(t, func(t *testing.T, p *pendingSources) {
-		said := &watchedLog{began: time.Now(), err: err}
+		said := &watchedLog{began: time.Now()}
 		test(t, &attendance{bus: said, pending: p, readiness: &readiness{}, now: time.Now, log: slog.New(slog.DiscardHandler)}, said)
 	})
 }
 
 func TestAnInformerThatFailsMayHaveMissedSomething(t *testing.T) {
-	ready := &readiness{}
-	if !ready.isWatching(epoch) {
-		t.Error("it is said to have failed before it did")
-	}
+	ready, resource := &readiness{}, schema.GroupResource{Resource: "secrets"}
 	failures := &watchErrors{readiness: ready, now: func() time.Time { return epoch }, log: slog.New(slog.DiscardHandler)}
-	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "", errors.New("no"))
-	failures.of("secrets", "rbac.yaml", nil)(t.Context(), nil, forbidden)
+	failures.of("externalsecrets", "rbac.yaml", &installState{})(t.Context(), nil, apierrors.NewNotFound(resource, ""))
+	if !ready.isWatching(epoch) {
+		t.Error("a kind that is not installed any more has something to miss")
+	}
+	failures.of("secrets", "rbac.yaml", nil)(t.Context(), nil, apierrors.NewForbidden(resource, "", errors.New("no")))
 	if ready.isWatching(epoch.Add(time.Minute)) {
 		t.Error("it is said to watch a minute later")
 	}
@@ -103,19 +92,9 @@ func TestAnInformerThatFailsMayHaveMissedSomething(t *testing.T) {
 	}
 }
 
-func TestAKindThatIsNotInstalledAnyMoreHasNothingToMiss(t *testing.T) {
-	ready := &readiness{}
-	failures := &watchErrors{readiness: ready, now: func() time.Time { return epoch }, log: slog.New(slog.DiscardHandler)}
-	gone := apierrors.NewNotFound(schema.GroupResource{Group: "external-secrets.io", Resource: "externalsecrets"}, "")
-	failures.of("externalsecrets", "rbac.yaml", &installState{})(t.Context(), nil, gone)
-	if !ready.isWatching(epoch.Add(time.Minute)) {
-		t.Error("it is said not to watch the other kinds")
-	}
-}
-
 // The next watcher would take an object created before that time for one that was always there, and roll nothing for it.
 func TestNothingIsSaidToBePublishedThatWaitsSinceItWasCreated(t *testing.T) {
-	attendanceTest(t, nil, func(t *testing.T, a *attendance, said *watchedLog) {
+	attendanceTest(t, func(t *testing.T, a *attendance, said *watchedLog) {
 		p := a.pending
 		want := func(when string, until time.Duration) {
 			t.Helper()

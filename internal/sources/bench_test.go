@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -42,39 +41,20 @@ type bench struct {
 	dynamic *dynamicfake.FakeDynamicClient
 	keyFile string
 	version int
-	log     *lockedBuffer
-}
-
-// lockedBuffer is a buffer that several goroutines may write to.
-type lockedBuffer struct {
-	mu sync.Mutex
-	bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.Buffer.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.Buffer.String()
+	log     *testkit.Log
 }
 
 func newBench(t *testing.T, objects ...runtime.Object) *bench {
 	t.Helper()
-	b := &bench{T: t, client: fake.NewClientset(objects...), version: 100, log: &lockedBuffer{}}
+	b := &bench{T: t, client: fake.NewClientset(objects...), version: 100, log: &testkit.Log{}}
 	b.dynamic = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
 		resourceOf(t, events.KindExternalSecret): "ExternalSecretList", resourceOf(t, events.KindCertificate): "CertificateList",
 		resourceOf(t, events.KindSecretProviderClass): "SecretProviderClassList", podStatuses: "SecretProviderClassPodStatusList",
 	})
 	b.nc, b.js = natstest.Streams(t)
 	var err error
-	if b.bus, err = events.Open(t.Context(), b.nc, testCluster, nil); err != nil {
-		t.Fatal(err)
-	}
+	b.bus, err = events.Open(t.Context(), b.nc, testCluster, nil)
+	must(t, err)
 	b.keyFile = keyFileOf(t)
 	return b
 }
@@ -234,32 +214,17 @@ func (b *bench) want(wanted ...string) {
 
 func (b *bench) create(secret *corev1.Secret) {
 	b.Helper()
-	if _, err := b.client.CoreV1().Secrets(secret.Namespace).Create(b.Context(), secret, metav1.CreateOptions{}); err != nil {
-		b.Fatal(err)
-	}
+	_, err := b.client.CoreV1().Secrets(secret.Namespace).Create(b.Context(), secret, metav1.CreateOptions{})
+	must(b, err)
 }
 
 func (b *bench) update(secret *corev1.Secret) {
 	b.Helper()
-	if _, err := b.client.CoreV1().Secrets(secret.Namespace).Update(b.Context(), secret, metav1.UpdateOptions{}); err != nil {
-		b.Fatal(err)
-	}
+	_, err := b.client.CoreV1().Secrets(secret.Namespace).Update(b.Context(), secret, metav1.UpdateOptions{})
+	must(b, err)
 }
 
 func (b *bench) delete(namespace, name string) {
 	b.Helper()
 	must(b, b.client.CoreV1().Secrets(namespace).Delete(b.Context(), name, metav1.DeleteOptions{}))
-}
-
-// lastEvent returns the last event of the source of these tests in one line.
-func (b *bench) lastEvent() string {
-	stored, err := b.bus.Last(b.Context(), events.Subject(testCluster, testSource))
-	if err != nil {
-		return err.Error()
-	}
-	change, err := stored.Change()
-	if err != nil {
-		return err.Error()
-	}
-	return told(change)
 }

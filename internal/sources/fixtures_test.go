@@ -188,26 +188,16 @@ func told(change events.Change) string {
 	for _, name := range slices.Sorted(maps.Keys(change.Keys)) {
 		keys = append(keys, name+at(change.Keys[name].ChangedAt))
 	}
-	status := change.Status
-	if status != nil {
+	if status := change.Status; status != nil {
 		fmt.Fprintf(&b, " %s of %s: %s", status.Revision, status.Secret, status.Reason)
 	} else {
 		fmt.Fprintf(&b, " {%s} %v", strings.Join(keys, " "), change.Changed)
 	}
-	for _, flag := range []struct {
-		set  bool
-		name string
-	}{
-		{status != nil && status.Expiring, "expiring"},
-		{change.Created, "created"},
-		{change.Truncated, "truncated"},
-		{change.Previous != "", "previous"},
-		{change.Ignore, "ignore"},
-		{change.Match, "match"},
-	} {
-		if flag.set {
-			b.WriteString(" " + flag.name)
-		}
+	if change.Created {
+		b.WriteString(" created")
+	}
+	if change.Previous != "" {
+		b.WriteString(" previous")
 	}
 	return b.String()
 }

@@ -66,44 +66,6 @@ func (b *bench) uninstall() (asked *atomic.Int64, install func()) {
 	return asked, func() { installed.Store(true) }
 }
 
-func TestWatcherPublishesHowExternalSecretsStand(t *testing.T) {
-	b := newBench(t)
-	b.put(externalSecretOf(t, "db", 1, "True", "1-a", nil))
-	stop := b.ready(b.everyKind())
-	want := []string{"externalsecret/db observed es/1 1-a of db: RTrue"}
-	b.want(want...)
-
-	b.put(externalSecretOf(t, "db", 2, "True", "1-a", nil)) // refreshed only
-	b.put(externalSecretOf(t, "db", 3, "True", "1-b", nil))
-	want = append(want, "externalsecret/db synced es/3@3 1-b of db: RTrue previous")
-	b.want(want...)
-	b.put(externalSecretOf(t, "db", 4, "False", "1-b", nil))
-	want = append(want, "externalsecret/db failed es/4@4 1-b of db: RFalse previous")
-	b.want(want...)
-	b.put(externalSecretOf(t, "db", 5, "False", "1-b", nil)) // tried again
-	b.put(externalSecretOf(t, "new", 6, "Unknown", "", nil))
-	want = append(want, "externalsecret/new observed es/6  of new: RUnknown")
-	b.want(want...)
-	b.take(externalSecretOf(t, "new", 6, "Unknown", "", nil))
-	want = append(want, "externalsecret/new deleted es/6 {} []")
-	b.want(want...)
-	stop()
-
-	// What happens while the watcher is down is found once it is up again.
-	b.put(externalSecretOf(t, "db", 8, "True", "1-b", nil))
-	stop = b.ready(b.everyKind())
-	want = append(want, "externalsecret/db synced es/8@8 1-b of db: RTrue previous")
-	b.want(want...)
-	stop()
-	b.take(externalSecretOf(t, "db", 8, "True", "1-b", nil))
-	b.ready(b.everyKind())()
-	want = append(want, "externalsecret/db deleted es/8@8 {} []")
-	b.want(want...)
-	if strings.Contains(b.log.String(), canary) {
-		t.Errorf("a condition's message was logged:\n%s", b.log)
-	}
-}
-
 func TestAKindThatIsNotInstalledHoldsUpNothing(t *testing.T) {
 	b := newBench(t, secretOf("shop", "db", "u1", "1", "one"))
 	asked, install := b.uninstall()

@@ -2,13 +2,11 @@ package sources
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/testkit"
@@ -25,29 +23,6 @@ func (b *bench) purge() {
 		}
 		return stream.Purge(b.Context())
 	})
-}
-
-// redeclare deletes StreamChanges and declares it again.
-func (b *bench) redeclare() {
-	b.Helper()
-	b.deleteStream(events.StreamChanges)
-	b.declare()
-}
-
-func (b *bench) deleteStream(name string) {
-	b.Helper()
-	natstest.Publish(b.T, func() error {
-		err := b.js.DeleteStream(b.Context(), name)
-		if errors.Is(err, jetstream.ErrStreamNotFound) {
-			return nil // The answer to the first request was late.
-		}
-		return err
-	})
-}
-
-func (b *bench) declare() {
-	b.Helper()
-	natstest.Publish(b.T, func() error { return events.Declare(b.Context(), b.js, 1) })
 }
 
 // await is like eventually, for what reads a whole stream.
@@ -103,60 +78,24 @@ func (b *bench) watchful() Options {
 }
 
 func TestWatcherPublishesAgainWhatTheStreamHasLost(t *testing.T) {
-	for name, lose := range map[string]func(*bench){"purged": (*bench).purge, "deleted and declared again": (*bench).redeclare} {
-		t.Run(name, func(t *testing.T) {
-			b := newBench(t, secretOf("shop", "db", "u1", "1", "one"), secretOf("shop", "other", "u2", "1", "one"))
-			defer b.ready(b.watchful())()
-			b.update(secretOf("shop", "db", "u1", "2", "two"))
-			b.create(secretOf("shop", "goes", "u3", "3", "one"))
-			b.await("both are published", func(ctx context.Context) bool {
-				state := b.state(ctx)
-				return len(state) == 3 && strings.HasPrefix(state["secret/db"], "changed")
-			})
-			b.delete("shop", "goes")
-			want := map[string]string{
-				"secret/db":    "changed u1/2@2 {a@2 b} [a]",
-				"secret/other": "observed u2/1 {a b} []",
-				"secret/goes":  "deleted u3/3@3 {a b} []",
-			}
-			b.await("the deletion is published", func(ctx context.Context) bool { return b.state(ctx)["secret/goes"] == want["secret/goes"] })
-			for range 2 {
-				lose(b)
-				b.wantState(want)
-			}
-			b.eventually("that is logged", func() bool {
-				return strings.Contains(b.log.String(), `"level":"WARN","msg":"stream CHANGES has lost events; publishing them again"`)
-			})
-		})
-	}
-}
-
-func TestWatchersPublishALostEventOnce(t *testing.T) {
-	b := newBench(t, secretOf("shop", "db", "u1", "1", "one"))
-	one, stopOne := b.startReady(b.watchful())
-	defer stopOne()
-	other, stopOther := b.startReady(b.watchful())
-	defer stopOther()
+	b := newBench(t, secretOf("shop", "db", "u1", "1", "one"), secretOf("shop", "other", "u2", "1", "one"))
+	defer b.ready(b.watchful())()
 	b.update(secretOf("shop", "db", "u1", "2", "two"))
-	want := []string{"secret/db observed u1/1 {a b} []", "secret/db changed u1/2@2 {a@2 b} [a] previous"}
-	b.want(want...)
-	for _, w := range []*Watcher{one, other} {
-		b.eventually("the watcher knows the change", func() bool { return w.ledger.get(testSource).ResourceVersion == "2" })
+	b.create(secretOf("shop", "goes", "u3", "3", "one"))
+	b.await("both are published", func(ctx context.Context) bool {
+		state := b.state(ctx)
+		return len(state) == 3 && strings.HasPrefix(state["secret/db"], "changed")
+	})
+	b.delete("shop", "goes")
+	want := map[string]string{
+		"secret/db": "changed u1/2@2 {a@2 b} [a]", "secret/other": "observed u2/1 {a b} []", "secret/goes": "deleted u3/3@3 {a b} []",
 	}
-	for range 3 {
+	b.await("the deletion is published", func(ctx context.Context) bool { return b.state(ctx)["secret/goes"] == want["secret/goes"] })
+	for range 2 {
 		b.purge()
-		b.eventually("it is published again", func() bool { return b.lastEvent() == "changed u1/2@2 {a@2 b} [a]" })
-		seq := b.seqOf(testSource)
-		for _, w := range []*Watcher{one, other} {
-			b.eventually("the watcher knows that it is on the stream", func() bool {
-				entry := w.ledger.get(testSource)
-				return entry.Seq == seq && !entry.Lost
-			})
-		}
-		<-one.pending.quiet()
-		<-other.pending.quiet()
-		if again := b.seqOf(testSource); again != seq {
-			t.Errorf("after sequence %d it has %d", seq, again)
-		}
+		b.wantState(want)
 	}
+	b.eventually("that is logged", func() bool {
+		return strings.Contains(b.log.String(), `"level":"WARN","msg":"stream CHANGES has lost events; publishing them again"`)
+	})
 }

@@ -50,9 +50,6 @@ func TestNamespaceFilterFollowsTheLabels(t *testing.T) {
 		filter := newNamespaceFilter(client, selector, enteredFunc(func(name string, as arrival) {
 			entered = append(entered, name+map[arrival]string{byList: " from the first", byLabel: " by its label", byCreation: " as it is created"}[as])
 		}))
-		if filter.hasSynced() || filter.matches("shop") {
-			t.Error("it knows the namespaces before it has asked")
-		}
 		var running sync.WaitGroup
 		must(t, filter.start(ctx, &running, cache.DefaultWatchErrorHandler))
 		defer running.Wait()
@@ -77,39 +74,21 @@ func TestNamespaceFilterFollowsTheLabels(t *testing.T) {
 		}
 		update := func(namespace *corev1.Namespace) {
 			t.Helper()
-			if _, err := client.CoreV1().Namespaces().Update(ctx, namespace, metav1.UpdateOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			_, err := client.CoreV1().Namespaces().Update(ctx, namespace, metav1.UpdateOptions{})
+			must(t, err)
 			synctest.Wait()
-		}
-		if !filter.hasSynced() {
-			t.Error("it does not know the namespaces after it has asked")
 		}
 		want("at first", []string{"shop from the first"}, "shop")
 
 		update(namespaceOf("bank", "2", "a"))
 		want("a namespace that gets the label", []string{"bank by its label"}, "shop", "bank")
 
-		update(namespaceOf("bank", "3", "a"))
-		want("a namespace that keeps it", nil, "shop", "bank")
-
 		update(namespaceOf("shop", "4", "c"))
 		want("a namespace that loses it", nil, "bank")
 
-		if _, err := client.CoreV1().Namespaces().Create(ctx, namespaceOf("new", "5", "a"), metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		_, err = client.CoreV1().Namespaces().Create(ctx, namespaceOf("new", "5", "a"), metav1.CreateOptions{})
+		must(t, err)
 		synctest.Wait()
 		want("a namespace that is made with it", []string{"new as it is created"}, "bank", "new")
-
-		must(t, client.CoreV1().Namespaces().Delete(ctx, "bank", metav1.DeleteOptions{}))
-		synctest.Wait()
-		want("a namespace that is gone", nil, "new")
-
-		for _, obj := range filter.informer.GetStore().List() {
-			if namespace, ok := obj.(*corev1.Namespace); !ok || namespace.Annotations != nil {
-				t.Errorf("it keeps %v", obj)
-			}
-		}
 	})
 }

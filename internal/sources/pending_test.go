@@ -84,20 +84,6 @@ func TestPendingSourcesPutAnEntryBackOnARetry(t *testing.T) {
 	})
 }
 
-func TestPendingSourcesMergeWhatIsNoticedWhileASourceIsInWork(t *testing.T) {
-	pendingTest(t, func(t *testing.T, p *pendingSources) {
-		p.add(testSource)
-		entry := mustTake(t, p, testSource)
-		<-time.After(time.Millisecond)
-		p.put(testSource, queueEntry{created: true})
-		p.retry(testSource, entry)
-		if again := mustTake(t, p, testSource); !again.at.Equal(entry.at) || !again.created {
-			t.Errorf("got %+v, want the time of %+v and created", again, entry)
-		}
-		p.done(testSource)
-	})
-}
-
 func TestPendingSourcesAreQuietWhenAllThatWaitsIsARetry(t *testing.T) {
 	pendingTest(t, func(t *testing.T, p *pendingSources) {
 		if !isClosed(p.quiet()) {
@@ -132,31 +118,6 @@ func TestPendingSourcesAreQuietWhenAllThatWaitsIsARetry(t *testing.T) {
 	})
 }
 
-func TestPendingSourcesAreNotQuietWhileWhatWasNoticedInBetweenIsQueued(t *testing.T) {
-	pendingTest(t, func(t *testing.T, p *pendingSources) {
-		p.add(testSource)
-		entry := mustTake(t, p, testSource)
-		p.add(testSource)
-		quiet := p.quiet()
-		p.retry(testSource, entry)
-		if isClosed(quiet) {
-			t.Error("it is quiet though the source was noticed again")
-		}
-		entry = mustTake(t, p, testSource)
-		p.retry(testSource, entry)
-		if !isClosed(quiet) {
-			t.Error("it is not quiet though only a retry waits")
-		}
-		// Noticed while it waits for the retry, a source is due at once.
-		p.add(testSource)
-		if isClosed(p.quiet()) {
-			t.Error("it is quiet though the source is due again")
-		}
-		mustTake(t, p, testSource)
-		p.done(testSource)
-	})
-}
-
 // The queue would keep a Certificate that is gone until its renewal, and a source until a turn that may come earlier.
 func TestPendingSourcesComeBackAfterADelayThatIsBounded(t *testing.T) {
 	pendingTest(t, func(t *testing.T, p *pendingSources) {
@@ -175,22 +136,6 @@ func TestPendingSourcesComeBackAfterADelayThatIsBounded(t *testing.T) {
 				t.Errorf("after two delays of %s it came after %s", delay, waited)
 			}
 			p.done(testSource)
-		}
-	})
-}
-
-func TestPendingSourcesGiveBackMemoryAndEnd(t *testing.T) {
-	pendingTest(t, func(t *testing.T, p *pendingSources) {
-		p.add(testSource)
-		full := p.entries
-		mustTake(t, p, testSource)
-		p.done(testSource)
-		if p.entries[testSource] = (pendingEntry{}); len(full) != 0 {
-			t.Error("the map of the entries is kept when it is empty")
-		}
-		p.shutDown()
-		if _, _, ok := p.take(); ok {
-			t.Error("it hands out a source after its end")
 		}
 	})
 }
@@ -214,40 +159,23 @@ func TestPendingSourcesKeepHowAnObjectCameAndWent(t *testing.T) {
 }
 
 func TestPendingSourcesThatAreDroppedWaitForAChange(t *testing.T) {
-	for _, tt := range []struct {
-		name    string
-		created bool
-		during  bool
-	}{
-		{name: "one that was there before"},
-		{name: "one that was created", created: true},
-		{name: "one that was created, and has changed meanwhile", created: true, during: true},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			pendingTest(t, func(t *testing.T, p *pendingSources) {
-				began := time.Now()
-				p.put(testSource, queueEntry{created: tt.created})
-				p.retry(testSource, mustTake(t, p, testSource))
-				entry := mustTake(t, p, testSource)
-				if tt.during {
-					p.add(testSource)
-				}
-				p.drop(testSource, entry)
-				if !tt.during {
-					<-time.After(time.Hour)
-					if n := p.length(); n != 0 || !isClosed(p.quiet()) {
-						t.Fatalf("%d sources are queued, quiet %t", n, isClosed(p.quiet()))
-					}
-					p.add(testSource)
-				}
-				if again := mustTake(t, p, testSource); again.created != tt.created || again.at.Equal(began) != tt.created {
-					t.Errorf("got %+v, want created %t, and the first time if it was", again, tt.created)
-				}
-				if at := p.publishedUntil(time.Now()); !at.Equal(time.Now()) {
-					t.Errorf("published until %s: what cannot be published holds up what can", at)
-				}
-				p.done(testSource)
-			})
+	for _, created := range []bool{false, true} {
+		pendingTest(t, func(t *testing.T, p *pendingSources) {
+			began := time.Now()
+			p.put(testSource, queueEntry{created: created})
+			p.drop(testSource, mustTake(t, p, testSource))
+			<-time.After(time.Hour)
+			if n := p.length(); n != 0 || !isClosed(p.quiet()) {
+				t.Fatalf("%d sources are queued, quiet %t", n, isClosed(p.quiet()))
+			}
+			p.add(testSource)
+			if again := mustTake(t, p, testSource); again.created != created || again.at.Equal(began) != created {
+				t.Errorf("got %+v, want created %t, and the first time if it was", again, created)
+			}
+			if at := p.publishedUntil(time.Now()); !at.Equal(time.Now()) {
+				t.Errorf("published until %s: what cannot be published holds up what can", at)
+			}
+			p.done(testSource)
 		})
 	}
 }

@@ -9,10 +9,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-	"unsafe"
 
 	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/sources/kinds"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // stateOf is a stream whose first reads fail.
@@ -44,8 +43,8 @@ func (s *stateOf) Last(context.Context, string) (events.Stored, error) {
 	return s.stored[0], nil
 }
 
-func readerOf(bus stateReader) (*ledgerReader, *lockedBuffer) {
-	log := &lockedBuffer{}
+func readerOf(bus stateReader) (*ledgerReader, *testkit.Log) {
+	log := &testkit.Log{}
 	return &ledgerReader{
 		bus: bus, cluster: testCluster, kinds: []events.Kind{testSource.Kind}, ledger: newLedger(),
 		now: func() time.Time { return epoch }, log: slog.New(slog.NewJSONHandler(log, nil)),
@@ -80,74 +79,24 @@ func TestTheLastEventsAreReadAgainUntilTheyCanBe(t *testing.T) {
 	})
 }
 
-func TestRefreshTakesWhatTheStreamHas(t *testing.T) {
-	known := lastOf(1, events.VerbObserved)
-	for _, tt := range []struct {
-		name string
-		bus  stateOf
-		want *kinds.LastEvent
-		err  bool
-	}{
-		{
-			"what it was as lost, where the stream has lost it",
-			stateOf{last: events.ErrNotFound},
-			lostAt(0, lastOf(0, events.VerbObserved)), false,
-		},
-		{"what it was, where the stream does not answer", stateOf{last: errors.New("no answer")}, known, true},
-		{
-			"what it was with another sequence, where it cannot be read",
-			stateOf{stored: []events.Stored{unreadable(testSource, 7)}},
-			lastOf(7, events.VerbObserved), false,
-		},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			reader, _ := readerOf(&tt.bus)
-			reader.ledger.set(testSource, known)
-			if err := reader.refresh(t.Context(), testSource); (err != nil) != tt.err {
-				t.Errorf("error %v", err)
-			}
-			wantEqual(t, "the ledger has", tt.want, reader.ledger.get(testSource), everyField)
-		})
-	}
-}
-
-func TestTheLedgerKeepsNoPartOfAHeader(t *testing.T) {
-	header := "shop db"
-	source := events.Source{Kind: events.KindSecret, Namespace: header[:4], Name: header[5:]}
-	l := newLedger()
-	l.set(source, lastOf(1, events.VerbObserved))
-	begin := uintptr(unsafe.Pointer(unsafe.StringData(header)))
-	for _, text := range []string{l.sources()[0].Namespace, l.sources()[0].Name} {
-		if at := uintptr(unsafe.Pointer(unsafe.StringData(text))); at >= begin && at < begin+uintptr(len(header)) {
-			t.Errorf("%q keeps the header in memory", text)
-		}
-	}
-}
-
 func TestTombstonesAreForgottenWhenTheStreamHasDroppedThem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reader, _ := readerOf(&stateOf{})
-		known := reader.ledger
 		reader.now = time.Now
-		names := func() map[string]bool {
-			held := make(map[string]bool)
-			for source := range known.all() {
-				held[source.Name] = true
-			}
-			return held
-		}
-		for name, verb := range map[string]events.Verb{"there": events.VerbChanged, "gone": events.VerbDeleted} {
-			source := testSource
-			source.Name = name
-			known.set(source, mustLast(t, events.Change{Verb: verb, Fingerprint: fingerprint, Time: time.Now().Add(time.Minute)}))
+		for source, verb := range map[events.Source]events.Verb{testSource: events.VerbChanged, otherSource: events.VerbDeleted} {
+			reader.ledger.set(source, mustLast(t, events.Change{Verb: verb, Fingerprint: fingerprint, Time: time.Now().Add(time.Minute)}))
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() { reader.forgetTombstones(ctx) })
 		<-time.After(events.TombstoneTTL + time.Second)
-		wantEqual(t, "before they are dropped", map[string]bool{"there": true, "gone": true}, names())
+		if known := reader.ledger.all(); len(known) != 2 {
+			t.Errorf("before the stream drops the tombstone: %v", known)
+		}
 		<-time.After(tombstoneInterval)
-		wantEqual(t, "after they were dropped", map[string]bool{"there": true}, names())
+		if known := reader.ledger.all(); len(known) != 1 || known[testSource] == nil {
+			t.Errorf("after that: %v", known)
+		}
 		stop()
 		running.Wait()
 	})

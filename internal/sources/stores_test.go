@@ -50,15 +50,6 @@ func TestASecretInAStoreIsQueuedUntilItIsOnTheStream(t *testing.T) {
 	}
 }
 
-func TestTheWatcherForgetsAnObservationThatAnotherHasPublished(t *testing.T) {
-	s, source := storesOf(t), storePath.Source()
-	s.sight(written(7, "update", 1))
-	before := mustLast(t, s.assess(source, nil, queueEntry{}).change)
-	if found := s.assess(source, before, queueEntry{}); found.publish || s.sightings.get(source) != nil {
-		t.Errorf("assessed as %+v", found)
-	}
-}
-
 func TestALostEventOfAStoreIsPublishedAgain(t *testing.T) {
 	s, source := storesOf(t), storePath.Source()
 	s.sight(written(7, "update", 1))
@@ -131,7 +122,6 @@ func TestSightingsKeepTheLatestOfEachSecret(t *testing.T) {
 		want openbao.Observation
 	}{
 		{"the later version", []openbao.Observation{written(7, "update", 1), written(8, "update", 2)}, written(8, "update", 2)},
-		{"the later version, whichever came first", []openbao.Observation{written(8, "update", 2), written(7, "update", 1)}, written(8, "update", 2)},
 		{"the audit log has more details", []openbao.Observation{written(7, "update", 1), written(7, "", 2)}, written(7, "update", 1)},
 		{"the later version, by a server whose clock is behind", []openbao.Observation{written(7, "update", 4), behind}, behind},
 		{"the later state of one version", []openbao.Observation{written(7, "update", 1), deleted}, deleted},

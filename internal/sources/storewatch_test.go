@@ -96,7 +96,6 @@ func TestAKindThatCannotBeListedKeepsNothingElseFromBeingWatched(t *testing.T) {
 			},
 		},
 		{name: "a custom kind that may not be listed", resource: resourceOf(t, events.KindCertificate).GroupResource(), err: forbidden},
-		{name: "Secrets that may not be listed", resource: schema.GroupResource{Resource: "secrets"}, err: forbidden},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -133,14 +132,6 @@ type unreachable struct{}
 
 func (unreachable) RoundTrip(*http.Request) (*http.Response, error) {
 	return nil, errors.New("no route to host")
-}
-
-func TestAStoreThatIsDownDoesNotKeepTheWatcherFromBeingReady(t *testing.T) {
-	b := newBench(t, secretOf("shop", "db", "u1", "1", "one"))
-	options := b.options()
-	b.withStore(&options, ", poll: {mounts: [secret]}")
-	defer b.ready(options)()
-	b.want("secret/db observed u1/1 {a b} []")
 }
 
 func TestTheWatcherEndsWhenAStoresReceiverCannotListen(t *testing.T) {

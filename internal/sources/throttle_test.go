@@ -10,14 +10,15 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/sources/kinds"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // throttled returns a reconciler of sources that have always changed, in namespaces whose budget is eventsAnHour events of one key per hour.
-func throttled(t *testing.T, eventsAnHour int, now func() time.Time) (*reconciler, *publications, *lockedBuffer) {
+func throttled(t *testing.T, eventsAnHour int, now func() time.Time) (*reconciler, *publications, *testkit.Log) {
 	t.Helper()
 	bus := &publications{}
 	r, _ := reconcilerOf(t, bus, always)
-	log := &lockedBuffer{}
+	log := &testkit.Log{}
 	r.throttle = newThrottle(eventsAnHour*weight(events.Change{Source: inNamespace("noisy", 0)}), now, slog.New(slog.NewJSONHandler(log, nil)))
 	return r, bus, log
 }
@@ -86,7 +87,6 @@ func TestWhatDoesNotCountTowardsTheBudget(t *testing.T) {
 		{name: "a change does", source: testSource, before: kinds.UnreadableEvent(1), changedAt: "1", want: true},
 		{name: "the creation of a source does", source: testSource, changedAt: "1", want: true},
 		{name: "the creation of a source that is only observed does", source: testSource, created: true, want: true},
-		{name: "a deletion does", source: testSource, before: kinds.UnreadableEvent(1), want: true},
 		{name: "the first event of a source that was there does not", source: testSource},
 		{name: "an event that the stream has lost does not", source: testSource, before: lostAt(0, kinds.UnreadableEvent(0)), changedAt: "1"},
 		{name: "what was found at the start does not", source: testSource, before: kinds.UnreadableEvent(1), changedAt: "1", unsettled: true},
@@ -103,150 +103,109 @@ func TestWhatDoesNotCountTowardsTheBudget(t *testing.T) {
 }
 
 func TestTheWeightOfAnEventIsAboutItsSize(t *testing.T) {
-	for name, of := range map[string]struct{ keys, length int }{
-		"one key": {1, 5}, "as many keys as are listed": {events.MaxKeys, 10}, "long names": {500, 253}, "too many keys": {0, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			change := events.Change{
-				Cluster: testCluster, Source: testSource, Verb: events.VerbChanged, UID: "u", ResourceVersion: "1", ChangedAt: "1", CreatedAt: "1",
-				Created: true, Fingerprint: fingerprint, Time: epoch, Truncated: of.keys == 0,
-			}
-			if !change.Truncated {
-				change.Keys = make(map[string]events.Key)
-			}
-			for i := range of.keys {
-				key := fmt.Sprintf("%0*d", of.length, i)
-				change.Keys[key], change.Changed = events.Key{Fingerprint: fingerprint}, append(change.Changed, key)
-			}
-			event, err := change.Event()
-			must(t, err)
-			msg, err := events.ToMsg(event, events.Subject(testCluster, testSource))
-			must(t, err)
-			if got, size := weight(change), msg.Size(); got < size*2/3 || got > size*2 {
-				t.Errorf("it weighs %d bytes and has %d", got, size)
-			}
-		})
+	for _, of := range []struct{ keys, length int }{{1, 5}, {events.MaxKeys, 10}, {500, 253}} {
+		change := events.Change{
+			Cluster: testCluster, Source: testSource, Verb: events.VerbChanged, UID: "u", ResourceVersion: "1", ChangedAt: "1", CreatedAt: "1",
+			Created: true, Fingerprint: fingerprint, Time: epoch, Keys: make(map[string]events.Key),
+		}
+		for i := range of.keys {
+			key := fmt.Sprintf("%0*d", of.length, i)
+			change.Keys[key], change.Changed = events.Key{Fingerprint: fingerprint}, append(change.Changed, key)
+		}
+		event, err := change.Event()
+		must(t, err)
+		msg, err := events.ToMsg(event, events.Subject(testCluster, testSource))
+		must(t, err)
+		if got, size := weight(change), msg.Size(); got < size*2/3 || got > size*2 {
+			t.Errorf("with %+v it weighs %d bytes and has %d", of, got, size)
+		}
 	}
 }
 
-// waitingRoom tries sources as the queue does, in a namespace whose budget is six events of one key per hour and that has used up 24 at once.
+// waitingRoom has sources that wait in a namespace whose budget is six events of one key per hour, and that has used up 24 at once.
 type waitingRoom struct {
 	*testing.T
-	now     time.Time
-	r       *reconciler
-	entries map[int]*queueEntry
-	// keys is how many keys a source has, beyond none.
-	keys map[int]int
+	now      time.Time
+	throttle *throttle
+	held     map[int]*reservation
 }
 
-func newWaitingRoom(t *testing.T) (*waitingRoom, *publications) {
+func newWaitingRoom(t *testing.T) *waitingRoom {
 	t.Helper()
-	room := &waitingRoom{T: t, now: epoch, entries: make(map[int]*queueEntry), keys: make(map[int]int)}
-	r, bus, _ := throttled(t, 6, func() time.Time { return room.now })
-	room.r = r
+	w := &waitingRoom{T: t, now: epoch, held: make(map[int]*reservation)}
+	w.throttle = newThrottle(6*weight(events.Change{Source: inNamespace("noisy", 0)}), func() time.Time { return w.now }, slog.New(slog.DiscardHandler))
 	for i := range 4 * 6 {
-		if after := room.try(-1 - i); after != 0 {
+		if after := w.try(i, 0); after != 0 {
 			t.Fatalf("event %d waits for %s", i+1, after)
 		}
 	}
-	r.assessors[events.KindSecret] = assessFunc(func(source events.Source, before *kinds.LastEvent, entry queueEntry) assessment {
-		found := always(source, before, entry)
-		found.change.Keys = make(map[string]events.Key)
-		for i, keys := range room.keys {
-			if source == inNamespace("noisy", i) {
-				for k := range keys {
-					found.change.Keys[fmt.Sprint(k)] = events.Key{Fingerprint: fingerprint}
-				}
-				found.publish = keys >= 0
-			}
-		}
-		return found
-	})
-	return room, bus
+	return w
 }
 
-// try returns for how long a source waits. It forgets a source that does not wait.
-func (w *waitingRoom) try(i int) time.Duration {
+// try returns for how long a source with this many keys waits. It forgets a source that does not wait.
+func (w *waitingRoom) try(i, keys int) time.Duration {
 	w.Helper()
-	if w.entries[i] == nil {
-		w.entries[i] = &queueEntry{created: true}
+	if w.held[i] == nil {
+		w.held[i] = &reservation{}
 	}
-	err := w.r.reconcile(w.Context(), inNamespace("noisy", i), w.entries[i])
-	if turn, ok := errors.AsType[*turnError](err); ok {
-		return turn.after.Round(time.Minute)
+	change := events.Change{Source: inNamespace("noisy", 0), Keys: make(map[string]events.Key)}
+	for k := range keys {
+		change.Keys[fmt.Sprint(k)] = events.Key{Fingerprint: fingerprint}
 	}
-	must(w, err)
-	delete(w.entries, i)
-	return 0
+	after := w.throttle.wait(w.Context(), change, w.held[i])
+	if after == 0 {
+		w.throttle.published(w.held[i])
+		delete(w.held, i)
+	}
+	return after.Round(time.Minute)
 }
 
 func TestASourceWaitsShorterWhenOthersOfItsNamespaceAreGone(t *testing.T) {
-	w, _ := newWaitingRoom(t)
+	w := newWaitingRoom(t)
 	for i := range 480 {
-		w.try(i)
+		w.try(i, 0)
 	}
-	if after := w.try(480); after.Round(time.Hour) != 80*time.Hour {
+	if after := w.try(480, 0); after.Round(time.Hour) != 80*time.Hour {
 		t.Fatalf("it waits for %s, want 80 hours", after)
 	}
 	for i := range 480 {
-		w.keys[i] = -1 // It is gone.
-		w.try(i)
+		w.throttle.dropped("noisy", w.held[i])
 	}
-	if after := w.try(480); after != 10*time.Minute {
-		t.Errorf("when all others are gone it waits for %s, want 10 minutes", after)
-	}
-	if n := w.r.throttle.length(); n != 1 {
-		t.Errorf("%d sources wait, want one", n)
-	}
-}
-
-func TestASourceThatGrowsWhileItWaitsHasItsTurnAsABigOne(t *testing.T) {
-	w, bus := newWaitingRoom(t)
-	if after := w.try(0); after != 10*time.Minute {
-		t.Fatalf("it waits for %s", after)
-	}
-	w.now = w.now.Add(10 * time.Minute)
-	w.keys[0] = 1000
-	after := w.try(0)
-	if after < 5*time.Hour || len(bus.published) != 24 {
-		t.Fatalf("with 1000 keys it waits for %s, want hours", after)
-	}
-	w.now = w.now.Add(after + time.Minute)
-	if after = w.try(0); after != 0 {
-		t.Errorf("it waits for another %s", after)
-	}
-	if after = w.try(1); after != 9*time.Minute {
-		t.Errorf("the next one waits for %s, want 9 minutes", after)
+	if after, n := w.try(480, 0), w.throttle.length(); after != 10*time.Minute || n != 1 {
+		t.Errorf("when all others are gone it waits for %s, want 10 minutes; %d sources wait, want one", after, n)
 	}
 }
 
 // Changes keep coming at ten times the budget.
 func TestEachSourceHasItsTurnWhileOthersKeepComing(t *testing.T) {
-	w, _ := newWaitingRoom(t)
+	w := newWaitingRoom(t)
 	const first, fickle, minutes = 30, 7, 400
 	bound := make(map[int]time.Time)
 	for i := range first {
-		bound[i] = w.now.Add(w.try(i) + time.Minute)
+		bound[i] = w.now.Add(w.try(i, 0) + time.Minute)
 	}
-	bound[fickle] = w.now.Add(minutes * time.Minute) // It goes to the end once.
+	bound[fickle] = w.now.Add(minutes * time.Minute) // It goes to the end once, because it grows.
 	for minute := range minutes {
 		w.now = w.now.Add(time.Minute)
-		w.keys[fickle] = minute % 2
 		for i := range first + minute {
-			if w.entries[i] == nil && i < first+minute-1 {
+			if w.held[i] == nil && i < first+minute-1 {
 				continue // It is published.
 			}
-			if w.try(i) > 0 && w.now.After(bound[i]) && i < first {
+			keys := 0
+			if i == fickle {
+				keys = minute % 2
+			}
+			if w.try(i, keys) > 0 && w.now.After(bound[i]) && i < first {
 				t.Fatalf("after %d minutes source %d still waits, want it published %s after the start", minute, i, bound[i].Sub(epoch))
 			}
 		}
 	}
 	for i := range first {
-		if w.entries[i] != nil {
+		if w.held[i] != nil {
 			t.Errorf("source %d is not published", i)
 		}
 	}
-	if len(w.entries) < minutes/2 {
-		t.Errorf("%d newcomers wait, want most of them", len(w.entries))
+	if len(w.held) < minutes/2 {
+		t.Errorf("%d newcomers wait, want most of them", len(w.held))
 	}
 }

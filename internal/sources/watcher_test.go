@@ -7,36 +7,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/sources/kinds"
 )
-
-func TestWhatTheWatcherSees(t *testing.T) {
-	bank := events.Source{Kind: events.KindSecret, Namespace: "bank", Name: "db"}
-	set := &informerSet{
-		cached: cacheOf(t, &kinds.Object{Source: testSource}, &kinds.Object{Source: bank}),
-		scope:  scope{ignored: []string{"bank"}, selected: newNamespaceFilter(nil, labels.Everything(), nil)},
-	}
-	for _, tt := range []struct {
-		name   string
-		source events.Source
-		want   bool
-	}{
-		{"an object", testSource, true},
-		{"one that is not there, or not with the labels of the selector", otherSource, false},
-		{"one of a namespace that is ignored", bank, false},
-		{"a secret in a store, which is no object", events.Source{Kind: events.KindOpenBao, Namespace: "secret", Name: "db"}, true},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			if got := set.sees(tt.source); got != tt.want {
-				t.Errorf("got %t", got)
-			}
-		})
-	}
-}
 
 func TestWatcherPublishesWhatHappens(t *testing.T) {
 	b := newBench(t, secretOf("shop", "db", "u1", "1", "one"), &corev1.ConfigMap{
@@ -141,27 +115,19 @@ func TestWatchersOfOneClusterSayEachChangeOnce(t *testing.T) {
 }
 
 func TestWatcherKeepsToItsScope(t *testing.T) {
-	t.Run("of namespaces by name", func(t *testing.T) {
-		b := newBench(t, secretOf("shop", "db", "u1", "1", "one"), secretOf("bank", "db", "u2", "2", "one"))
-		options := b.options()
-		options.Namespaces, options.Kinds = []string{"shop"}, []string{"secret"}
-		b.ready(options)()
-		b.want("secret/db observed u1/1 {a b} []")
-	})
-	t.Run("of all namespaces but some, which the API server leaves out", func(t *testing.T) {
-		b := newBench(t, secretOf("shop", "db", "u1", "1", "one"), secretOf("bank", "db", "u2", "2", "one"))
-		options := b.options()
-		options.IgnoreNamespaces, options.Kinds = []string{"bank"}, []string{"secret"}
-		b.ready(options)()
-		b.want("secret/db observed u1/1 {a b} []")
-		for _, action := range b.client.Actions() {
-			list, ok := action.(k8stesting.ListAction)
-			if !ok {
-				continue
-			}
-			if fields := list.GetListRestrictions().Fields.String(); action.GetResource().Resource != "secrets" || !strings.Contains(fields, "metadata.namespace!=bank") {
-				t.Errorf("it listed %s with the fields %s", action.GetResource().Resource, fields)
-			}
+	b := newBench(t, secretOf("shop", "db", "u1", "1", "one"), secretOf("bank", "db", "u2", "2", "one"))
+	options := b.options()
+	options.IgnoreNamespaces, options.Kinds = []string{"bank"}, []string{"secret"}
+	b.ready(options)()
+	b.want("secret/db observed u1/1 {a b} []")
+	for _, action := range b.client.Actions() {
+		list, ok := action.(k8stesting.ListAction)
+		if !ok {
+			continue
 		}
-	})
+		fields := list.GetListRestrictions().Fields.String()
+		if action.GetResource().Resource != "secrets" || !strings.Contains(fields, "metadata.namespace!=bank") {
+			t.Errorf("it listed %s with the fields %s", action.GetResource().Resource, fields)
+		}
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // workFunc is the work on a source.
@@ -21,9 +22,9 @@ func (f workFunc) reconcile(ctx context.Context, source events.Source, entry *qu
 	return f(ctx, source, entry)
 }
 
-func workerOf(t *testing.T, work workFunc) (*worker, *lockedBuffer) {
+func workerOf(t *testing.T, work workFunc) (*worker, *testkit.Log) {
 	t.Helper()
-	log := &lockedBuffer{}
+	log := &testkit.Log{}
 	return &worker{
 		pending: newPendingSources(time.Now), metrics: unmeasured(t, newLedger()), log: slog.New(slog.NewJSONHandler(log, nil)), reconciler: work,
 	}, log
@@ -61,55 +62,20 @@ func TestAWorkerTriesAgainAndFinishesWhatItHasBegun(t *testing.T) {
 }
 
 func TestAWorkerPublishesWhatIsQueuedAtTheEndUnlessNATSDoesNotAnswer(t *testing.T) {
-	tests := []struct {
-		name string
-		err  error
-		want int
-	}{
-		{"it publishes all", nil, 100},
-		{"it ends at the first failure", errors.New("no answer"), 1},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			tries := 0
-			one, _ := workerOf(t, func(context.Context, events.Source, *queueEntry) error { tries++; return tt.err })
-			for i := range 100 {
-				one.pending.add(events.Source{Kind: events.KindSecret, Namespace: "shop", Name: fmt.Sprintf("s%d", i)})
-			}
-			ctx, cancel := context.WithCancel(t.Context())
-			cancel()
-			one.pending.shutDown()
-			one.run(ctx)
-			if tries != tt.want {
-				t.Errorf("tried %d sources after the end, want %d", tries, tt.want)
-			}
-		})
-	}
-}
-
-func TestAWorkerKeepsWhatWasNoticedOfAnUndecidedSource(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tries := make(chan queueEntry, 2)
-		one, log := workerOf(t, func(_ context.Context, _ events.Source, entry *queueEntry) error {
-			if tries <- *entry; len(tries) == 1 {
-				return errUndecided
-			}
-			return nil
-		})
-		var running sync.WaitGroup
-		running.Go(func() { one.run(t.Context()) })
-		one.pending.put(testSource, queueEntry{gone: true})
-		<-one.pending.quiet()
-		<-time.After(2 * doubtInterval)
+	for want, err := range map[int]error{100: nil, 1: errors.New("no answer")} {
+		tries := 0
+		one, _ := workerOf(t, func(context.Context, events.Source, *queueEntry) error { tries++; return err })
+		for i := range 100 {
+			one.pending.add(events.Source{Kind: events.KindSecret, Namespace: "shop", Name: fmt.Sprintf("s%d", i)})
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
 		one.pending.shutDown()
-		running.Wait()
-		if len(tries) != 2 || log.String() != "" {
-			t.Fatalf("%d tries, want 2 and no log:\n%s", len(tries), log)
+		one.run(ctx)
+		if tries != want {
+			t.Errorf("tried %d sources after the end, want %d", tries, want)
 		}
-		if first, second := <-tries, <-tries; first != second || !first.gone {
-			t.Errorf("tried with %+v and %+v, want the same entry twice", first, second)
-		}
-	})
+	}
 }
 
 func TestAWorkerDropsWhatCanNeverBePublished(t *testing.T) {
