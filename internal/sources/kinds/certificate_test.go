@@ -51,42 +51,16 @@ func TestTheStatusOfACertificate(t *testing.T) {
 		name, resource string
 		want           *status
 	}{
-		{"one without a status", `{"spec": {"secretName": "web"}}`, have("", "", "")},
 		{"one that was issued", body(ready, `, "revision": 1`), have(events.VerbIssued, "1", "Ready")},
-		{"one that was issued, as the condition says in some versions", body(ready+issuing("False", "Issued"), `, "revision": 1`), have(events.VerbIssued, "1", "Ready")},
 		{"one that is being issued for the first time", body(`{"type": "Ready", "status": "False", "reason": "DoesNotExist"}`+issuing("True", "DoesNotExist"), ``), have("", "", "DoesNotExist")},
 		{"one that is being renewed", body(ready+issuing("True", "Renewing"), `, "revision": 1`), have("", "1", "Ready")},
 		{"one that could not be issued", body(ready+issuing("False", "Failed"), `, "revision": 1, "lastFailureTime": "2026-03-21T00:00:05Z"`), have(events.VerbFailed, "1", "Failed")},
-		{"one that could not be issued according to the condition alone", body(ready+issuing("False", "InvalidRequest"), `, "revision": 1`), have(events.VerbFailed, "1", "InvalidRequest")},
 		{"one that could not be issued, without a condition", body(ready, `, "revision": 1, "lastFailureTime": "2026-03-21T00:00:05Z"`), have(events.VerbFailed, "1", "Failed")},
-		{"one that could not be issued according to the number of attempts alone", body(ready, `, "revision": 1, "failedIssuanceAttempts": 1`), have(events.VerbFailed, "1", "Failed")},
 		{"one that is tried again", body(ready+issuing("True", "Renewing"), `, "revision": 1, "failedIssuanceAttempts": 1, "lastFailureTime": "2026-03-21T00:00:05Z"`), have("", "1", "Ready")},
 		{"one whose status cannot be decoded", `{"spec": {"secretName": "web"}, "status": {"revision": "x"}}`, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			wantEqual(t, "status", tt.want, issueStatus(customOf(t, tt.resource)), cmp.AllowUnexported(status{}))
-		})
-	}
-}
-
-func TestACertificateExpires(t *testing.T) {
-	for _, tt := range []struct {
-		name    string
-		verb    events.Verb
-		renewal time.Time
-		now     time.Time
-		want    bool
-	}{
-		{"not before the time to renew it", events.VerbFailed, day(21), day(21).Add(-time.Nanosecond), false},
-		{"when it could not be renewed by then", events.VerbFailed, day(21), day(21), true},
-		{"not while nothing has failed", events.VerbIssued, day(21), day(31), false},
-		{"not where it is not to be renewed", events.VerbFailed, time.Time{}, day(31), false},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			s := status{verb: tt.verb, fields: events.Status{RenewalTime: tt.renewal}}
-			if got := s.at(tt.now).fields.Expiring; got != tt.want {
-				t.Errorf("expiring: got %t, want %t", got, tt.want)
-			}
 		})
 	}
 }
@@ -102,11 +76,9 @@ func TestTheTimesOfACertificateAreThoseInItsSecret(t *testing.T) {
 		secret *Object
 		want   events.Status
 	}{
-		{"as the status has them where the Secret has the same", secret("certificate/web", day(20)), old},
 		{"as the Secret has them where the status is not up to date", secret("certificate/web", day(25)), events.Status{NotAfter: day(25)}},
 		{"as the status has them where no Secret is known", nil, old},
 		{"as the status has them where the Secret is another's", secret("certificate/other", day(25)), old},
-		{"as the status has them where the Secret has none", secret("certificate/web", time.Time{}), old},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			wantEqual(t, "status", tt.want, timesInSecret(old, tt.secret, certificate))

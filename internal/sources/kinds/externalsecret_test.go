@@ -57,13 +57,9 @@ func TestTheStatusOfAnExternalSecret(t *testing.T) {
 		name, resource string
 		want           *status
 	}{
-		{"one without a status", `{"metadata": {"name": "db"}}`, have("", events.Status{Secret: "db"})},
 		{"one that is ready", ready("True"), have(events.VerbSynced, events.Status{Secret: "db", Reason: "Because"})},
 		{"one that is not ready", ready("False"), have(events.VerbFailed, events.Status{Secret: "db", Reason: "Because"})},
-		{"one whose readiness is unknown", ready("Unknown"), have("", events.Status{Secret: "db", Reason: "Because"})},
-		{"one with a target", `{"metadata": {"name": "db"}, "spec": {"target": {"name": "a"}}}`, have("", events.Status{Secret: "a"})},
 		{"one that is bound to another Secret", body(`"binding": {"name": "b"}`), have("", events.Status{Secret: "b"})},
-		{"one that writes nothing", `{"metadata": {"name": "db"}, "spec": {"target": {"creationPolicy": "None"}}}`, have("", events.Status{})},
 		{
 			"one that writes no Secret",
 			`{"metadata": {"name": "db"}, "spec": {"target": {"manifest": {"apiVersion": "v1", "kind": "ConfigMap"}}}, "status": {"binding": {"name": "db"}}}`,
@@ -75,7 +71,6 @@ func TestTheStatusOfAnExternalSecret(t *testing.T) {
 			have(events.VerbSynced, events.Status{Secret: "db"}),
 		},
 		{"one whose status cannot be decoded", `{"metadata": {"name": "db"}, "status": {"conditions": {}}}`, nil},
-		{"one whose status is none", `{"metadata": {"name": "db"}, "status": []}`, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			wantEqual(t, "status", tt.want, syncStatus(customOf(t, tt.resource)), cmp.AllowUnexported(status{}))

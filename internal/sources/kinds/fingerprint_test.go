@@ -50,21 +50,14 @@ func TestFingerprintsAreWhatTheyAlwaysWere(t *testing.T) {
 
 func TestFingerprintsTellContentsApart(t *testing.T) {
 	ring := keyringOf(1)
-	for _, tt := range []struct {
-		name string
-		a, b content
-	}{
-		{"a name that takes from its value", content{"ab": "c"}, content{"a": "bc"}},
-		{"a value that moves to the next key", content{"a": "xy", "b": "z"}, content{"a": "x", "b": "yz"}},
-		{"values that are exchanged", content{"a": "1", "b": "2"}, content{"a": "2", "b": "1"}},
-		{"a key that is empty and one that is not there", content{"a": "1", "b": ""}, content{"a": "1"}},
+	for _, pair := range [][2]content{
+		{{"ab": "c"}, {"a": "bc"}}, {{"a": "xy", "b": "z"}, {"a": "x", "b": "yz"}}, {{"a": "1", "b": "2"}, {"a": "2", "b": "1"}},
+		{{"a": "1", "b": ""}, {"a": "1"}},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			a, b := ring.fingerprint(testSource, tt.a.data())[0], ring.fingerprint(testSource, tt.b.data())[0]
-			if a.all == b.all {
-				t.Errorf("both have the fingerprint %s", a.all.Text(a.keyID))
-			}
-		})
+		a, b := ring.fingerprint(testSource, pair[0].data())[0], ring.fingerprint(testSource, pair[1].data())[0]
+		if a.all == b.all {
+			t.Errorf("%v and %v have the same fingerprint", pair[0], pair[1])
+		}
 	}
 }
 
@@ -72,31 +65,13 @@ func TestFingerprintsBelongToOnePlace(t *testing.T) {
 	ring := keyringOf(1)
 	data := content{"password": "hunter2"}.data()
 	here := flat(ring.fingerprint(testSource, data)[0])
-	for _, tt := range []struct {
-		name  string
-		there events.Source
-	}{
-		{"another name", events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db2"}},
-		{"another namespace", events.Source{Kind: events.KindSecret, Namespace: "shop2", Name: "db"}},
-		{"another kind", events.Source{Kind: events.KindConfigMap, Namespace: "shop", Name: "db"}},
-		{"a name that takes from its namespace", events.Source{Kind: events.KindSecret, Namespace: "sho", Name: "pdb"}},
+	for _, there := range []events.Source{
+		{Kind: events.KindConfigMap, Namespace: "shop", Name: "db"}, {Kind: events.KindSecret, Namespace: "sho", Name: "pdb"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			for name, text := range flat(ring.fingerprint(tt.there, data)[0]) {
-				if text == here[name] {
-					t.Errorf("what is equal in two places has one fingerprint for %q: %s", name, text)
-				}
+		for name, text := range flat(ring.fingerprint(there, data)[0]) {
+			if text == here[name] {
+				t.Errorf("what is equal in two places has one fingerprint for %q: %s", name, text)
 			}
-		})
-	}
-}
-
-func TestFingerprintsOfEqualValuesInOneObjectDiffer(t *testing.T) {
-	p := keyringOf(1).fingerprint(testSource, content{"a": "same", "b": "same"}.data())[0]
-	if p.keys[0].sum == p.keys[1].sum {
-		t.Errorf("two keys with one value have the fingerprint %s", p.keys[0].sum.Text(p.keyID))
-	}
-	if alone := keyringOf(1).fingerprint(testSource, content{"a": "same"}.data())[0]; alone.all == alone.keys[0].sum {
-		t.Errorf("the only key and all keys have the fingerprint %s", alone.all.Text(alone.keyID))
+		}
 	}
 }

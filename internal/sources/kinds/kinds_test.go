@@ -84,11 +84,6 @@ func TestTransformKeepsFingerprintsOnly(t *testing.T) {
 			},
 			want: events.Source{Kind: events.KindConfigMap, Namespace: "shop", Name: "db"}, keys: []string{"a", "b"},
 		},
-		{
-			name: "of an empty Secret", source: secretKind{},
-			obj:  &corev1.Secret{ObjectMeta: metaOf()},
-			want: events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"},
-		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := Transform(tt.source, ring, annotations.Default())(tt.obj)
@@ -140,16 +135,9 @@ func TestTransformReadsTheAnnotationsOfTheSource(t *testing.T) {
 		wantIgnore, wantMatch bool
 		keys                  annotations.Reloader
 	}{
-		{"a source says nothing of its own", nil, false, false, annotations.Default()},
 		{"it says ignore", map[string]string{"keyturn.dev/ignore": "true"}, true, false, annotations.Default()},
 		{"it says Reloader's match", map[string]string{"reloader.stakater.com/match": "true"}, false, true, annotations.Default()},
-		{
-			"one of two is enough",
-			map[string]string{"keyturn.dev/ignore": "true", "reloader.stakater.com/ignore": "false"},
-			true, false, annotations.Default(),
-		},
 		{"it says ignore by a configured key", map[string]string{"example.org/ignore": "true"}, true, false, configured},
-		{"Keyturn's own ignore counts beside a configured key", map[string]string{"keyturn.dev/ignore": "true"}, true, false, configured},
 		{
 			"it says both by keys of before",
 			map[string]string{"reloader.stakater.com/ignore": "true", "reloader.stakater.com/match": "true"},
@@ -170,50 +158,20 @@ func TestTransformReadsTheAnnotationsOfTheSource(t *testing.T) {
 }
 
 func TestReduceTakesTheTimeOfTheNewestWrite(t *testing.T) {
-	at := func(minute int) *metav1.Time {
-		return &metav1.Time{Time: time.Date(2026, 3, 14, 15, minute, 0, 0, time.FixedZone("", 3600))}
+	at := func(minute int) metav1.Time {
+		return metav1.Time{Time: time.Date(2026, 3, 14, 15, minute, 0, 0, time.FixedZone("", 3600))}
 	}
-	for _, tt := range []struct {
-		name    string
-		created *metav1.Time
-		written []*metav1.Time
-		want    *metav1.Time
-	}{
-		{"that of its creation, where nobody wrote since", at(1), nil, at(1)},
-		{"that of the newest of its managers", at(1), []*metav1.Time{at(3), at(5), nil, at(4)}, at(5)},
-		{"that of its creation, where the others are older", at(9), []*metav1.Time{at(3)}, at(9)},
-		{"none, where none is known", nil, nil, nil},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			var meta metav1.ObjectMeta
-			if tt.created != nil {
-				meta.CreationTimestamp = *tt.created
-			}
-			for _, written := range tt.written {
-				meta.ManagedFields = append(meta.ManagedFields, metav1.ManagedFieldsEntry{Time: written})
-			}
-			got := newObject(keyringOf(1), events.KindSecret, &meta, nil).written()
-			if tt.want == nil {
-				if !got.IsZero() {
-					t.Errorf("time %s, want none", got)
-				}
-				return
-			}
-			if !got.Equal(tt.want.Time) || got.Location() != time.UTC {
-				t.Errorf("time %s, want %s", got, tt.want.UTC())
-			}
-		})
-	}
-}
-
-func TestOnlyTheKindsOfEveryClusterAreWatchedByDefault(t *testing.T) {
-	var names []string
-	for _, kind := range sourceKinds {
-		if !kind.Listing().IsCustom() {
-			names = append(names, string(kind.Listing().Kind))
+	for created, want := range map[int]int{1: 5, 9: 9} {
+		meta, first, last := metav1.ObjectMeta{CreationTimestamp: at(created)}, at(3), at(5)
+		meta.ManagedFields = []metav1.ManagedFieldsEntry{{Time: &last}, {}, {Time: &first}}
+		got := newObject(keyringOf(1), events.KindSecret, &meta, nil).written()
+		if wanted := at(want).UTC(); !got.Equal(wanted) || got.Location() != time.UTC {
+			t.Errorf("time %s, want %s", got, wanted)
 		}
 	}
-	wantEqual(t, "kinds by default", names, DefaultNames())
+	if got := newObject(keyringOf(1), events.KindSecret, &metav1.ObjectMeta{}, nil).written(); !got.IsZero() {
+		t.Errorf("time %s, want none", got)
+	}
 }
 
 func TestTheManifestsThatGrantAPermissionExist(t *testing.T) {

@@ -173,34 +173,14 @@ func TestCompareSecretProviderClasses(t *testing.T) {
 			"a v1 => changed v1 of v2,v1", "b v1",
 			"c v2 => changed v2 of v1,v2", "b v2", "a v2",
 		}},
-		{"a pod that starts makes none, whatever it has, and neither does one that ends", []string{
-			"+a v1 => observed v1 of v1", "+b v2", "+c v3", "-b", "-a", "-c", "+d v4",
-		}},
-		{"what a new pod had first is a change as soon as one that runs gets it", []string{
-			"+a v1 => observed v1 of v1", "+b v2", "a v2 => changed v2 of v1,v2",
-		}},
-		{"pods that each have their own versions do not roll each other", []string{
-			"+a a1 => observed a1 of a1", "+b b1", "-a", "-b", "+c c1", "+d d1",
-			"c c2 => changed c2 of a1,c2", "-c", "-d", "+e e1", "+f f1",
-		}},
-		{"a new pod of a StatefulSet, whose status was another's, makes none", []string{
-			"+a v1 => observed v1 of v1", "a=v2", "a v3 => changed v3 of v1,v3",
-		}},
-		{"metadata makes none", []string{"+a v1 => observed v1 of v1", "touch a", "+b v2", "touch b"}},
 		{"one that mid-way is seen for the first time has changed before", []string{
 			"away: +a v1", "away: +b v1", "away: a v2", "restart => observed v2 of v2", "b v2",
-		}},
-		{"of one that is seen for the first time, a new pod does not say what others have", []string{
-			"away: +a v1", "away: +b v2", "restart => observed v1 of v1", "a v2 => changed v2 of v1,v2",
 		}},
 		{"a restart makes none", []string{
 			"+a v1 => observed v1 of v1", "+b v1", "a v2 => changed v2 of v1,v2", "+c own", "restart", "b v2", "restart", "touch c", "restart",
 		}},
 		{"a change while nobody watched is found", []string{
 			"+a v1 => observed v1 of v1", "+b v1", "away: a v2", "restart => changed v2 of v1,v2", "b v2", "restart",
-		}},
-		{"pods that started while nobody watched make none", []string{
-			"+a v1 => observed v1 of v1", "away: -a", "away: +b v2", "away: +c v3", "restart",
 		}},
 		{"one that has gone back while nobody watched is not told from one that lags behind", []string{
 			"+a v1 => observed v1 of v1", "a v2 => changed v2 of v1,v2", "away: a v1", "restart",
@@ -267,16 +247,5 @@ func TestAnotherWatcherThatHasSeenMoreIsRight(t *testing.T) {
 	})
 	if got := p.told(); got != "" {
 		t.Errorf("event %q, want none", got)
-	}
-}
-
-func TestTheRecentContentsOfAnEventAreUnderItsKey(t *testing.T) {
-	change := events.Change{Verb: events.VerbChanged, Fingerprint: sum{1}.Text("a"), Recent: []string{sum{2}.Text("a"), sum{1}.Text("a")}}
-	wantEqual(t, "contents", []sum{{2}, {1}}, mustLast(t, change).recentSums())
-	for _, other := range []string{sum{1}.Text("b"), "none"} {
-		change.Recent = []string{other}
-		if _, err := NewLastEvent(1, change); err == nil {
-			t.Errorf("%q is taken", other)
-		}
 	}
 }
