@@ -16,9 +16,7 @@ import (
 func at(t testing.TB, text string) time.Time {
 	t.Helper()
 	parsed, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return parsed
 }
 
@@ -50,20 +48,8 @@ func TestLinesOfARealAuditLog(t *testing.T) {
 			entry: traced, means: change{operation: "update", state: Live, version: 2},
 		},
 		{
-			name: "a patch", line: "response patch secret/data/shop/db",
-			entry: entryOf(db, "patch", "06.665997073", "c5818b51-4e7e-c137-ee6f-b672543ae61a", 3), means: change{operation: "patch", state: Live, version: 3},
-		},
-		{
 			name: "a delete has no version", line: "response delete secret/data/shop/db",
 			entry: entryOf(db, "delete", "06.813062488", "96f7d854-0d06-efda-5d80-5b5957499f1d", 0), means: change{operation: "delete", state: Deleted, isDeletion: true},
-		},
-		{
-			name: "an undelete", line: "response update secret/undelete/shop/db",
-			entry: entryOf("secret/undelete/shop/db", "update", "06.88295061", "77b798cc-31a4-b3be-324f-e2fec6b860b4", 0), means: change{operation: "undelete", state: Live},
-		},
-		{
-			name: "a destroy", line: "response update secret/destroy/shop/db",
-			entry: entryOf("secret/destroy/shop/db", "update", "06.954886617", "f96fa6f8-40ac-c470-c042-023606f13907", 0), means: change{operation: "destroy", state: Destroyed},
 		},
 		{
 			name: "a write of metadata changes nothing that is read", line: "response update secret/metadata/shop/db",
@@ -78,8 +64,6 @@ func TestLinesOfARealAuditLog(t *testing.T) {
 			entry: inTeam, mount: "kv", means: change{path: "x/y", operation: "create", state: Live, version: 1},
 		},
 		{name: "a request is not a response", line: "request create secret/data/shop/db"},
-		{name: "a read is no change", line: "response read secret/data/shop/db"},
-		{name: "a scan is no change", line: "response scan secret/detailed-metadata/"},
 		{name: "what the system does is no change", line: "response read sys/internal/ui/mounts/secret"},
 	}
 	for _, test := range tests {
@@ -138,21 +122,14 @@ func TestLinesThatAreNotUsed(t *testing.T) {
 	}{
 		{name: "as it is used", line: lineOf(write, version, ""), want: used},
 		{name: "a secret of KV v1 was recovered from a snapshot", line: lineOf(`"operation":"recover","mount_point":"kv/","mount_type":"kv","path":"kv/db"`, "", ""), want: used},
-		{name: "with a prefix", line: "@cee: " + lineOf(write, version, ""), want: used},
 		{name: "without a namespace, a time and a display name", line: `{"type":"response","request":{` + write + `}}`, want: used},
 		{name: "the request failed", line: lineOf(write, `"mount_type":"kv"`, `,"error":"check-and-set parameter did not match"`), want: ignored},
 		{name: "the answer is an error", line: lineOf(write, `"data":{"error":"hmac-sha256:0"}`, ""), want: ignored},
-		{name: "the answer has the status of an error", line: lineOf(write, `"data":{"http_status_code":404,"http_raw_body":"hmac-sha256:0"}`, ""), want: ignored},
 		{name: "another engine that mentions one of ours", line: lineOf(`"operation":"update","mount_type":"pki","path":"pki/x","data":{"mount_type":"kv"}`, "", ""), want: ignored},
-		{name: "a read that mentions a write", line: lineOf(`"operation":"read","mount_type":"kv","path":"secret/data/db","data":{"operation":"update"}`, "", ""), want: ignored},
 		{name: "no request", line: `{"type":"response","response":{"mount_type":"kv"},"x":{"operation":"update"}}`, want: ignored},
-		{name: "a null request", line: `{"type":"response","request":null,"response":{"mount_type":"kv"},"x":{"operation":"update"}}`, want: ignored},
 		{name: "no JSON at all", line: "GET / HTTP/1.1", want: malformed},
-		{name: "empty", line: "", want: malformed},
 		{name: "half a line", line: lineOf(write, version, "")[:200], want: malformed},
-		{name: "a number for a path", line: strings.Replace(lineOf(write, version, ""), `"secret/data/db"`, "7", 1), want: malformed},
 		{name: "a path that leads elsewhere", line: strings.Replace(lineOf(write, version, ""), "secret/data/db", "secret/data/../../sys/seal", 1), want: malformed},
-		{name: "a path that is empty in the middle", line: strings.Replace(lineOf(write, version, ""), "data/db", "data//db", 1), want: malformed},
 		{name: "a path that ends a line", line: strings.Replace(lineOf(write, version, ""), "data/db", `data/d\nb`, 1), want: malformed},
 		{name: "a path that is too long", line: strings.Replace(lineOf(write, version, ""), "data/db", "data/"+strings.Repeat("x", maxPath), 1), want: malformed},
 	}
@@ -180,7 +157,6 @@ func TestWhatALineSaysOfWhoDidItIsMadeFitToBeShown(t *testing.T) {
 			by:   "token", trace: events.TraceContext{Parent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00", State: "vendor=1"},
 		},
 		{name: "a header that was made an HMAC of", line: lineOf(write+`,"headers":{"traceparent":["hmac-sha256:0"]}`, "", ""), by: "token"},
-		{name: "two headers", line: lineOf(write+`,"headers":{"traceparent":["00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01","x"]}`, "", ""), by: "token"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

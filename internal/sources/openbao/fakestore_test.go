@@ -135,8 +135,6 @@ func metadataOf(version int, created, more string) string {
 func clientOf(t *testing.T, store *fakeStore) *client {
 	t.Helper()
 	c, err := newClient(&storeConfig{servers: []string{"http://bao"}, Auth: authConfig{Token: "canary"}}, store, time.Now, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c
 }

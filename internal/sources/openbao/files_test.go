@@ -26,26 +26,18 @@ import (
 func certificate(t *testing.T, certFile, keyFile string, serial int64) *x509.CertPool {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: "audit"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	pkcs8, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	encoded := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	for file, content := range map[string][]byte{certFile: encoded, keyFile: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8})} {
-		if err := os.WriteFile(file, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, content, 0o600))
 	}
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(encoded)
@@ -73,9 +65,7 @@ func TestCertificatesAndTokensAreReadAgain(t *testing.T) {
 	}
 	const newToken = "a-new-token-which-is-longer"
 	pool = certificate(t, certFile, keyFile, 2)
-	if err := os.WriteFile(tokenFile, []byte(newToken), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(tokenFile, []byte(newToken), 0o600))
 	clock.add(recheck)
 	if got := status(pool, newToken); got != http.StatusNoContent {
 		t.Errorf("status %d with the new token, want 204", got)
@@ -84,9 +74,7 @@ func TestCertificatesAndTokensAreReadAgain(t *testing.T) {
 		t.Errorf("status %d with the old token, want 401", got)
 	}
 	// A malformed file changes nothing.
-	if err := os.WriteFile(tokenFile, []byte("short"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(tokenFile, []byte("short"), 0o600))
 	for range 2 {
 		clock.add(recheck)
 		if got := status(pool, newToken); got != http.StatusNoContent {
@@ -113,15 +101,11 @@ func TestTheCertificateAuthorityOfAStoreIsReadAgain(t *testing.T) {
 	rotate := func(serial int64) {
 		certificate(t, certFile, keyFile, serial)
 		pair, err := tls.LoadX509KeyPair(certFile, keyFile)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		serving.Store(&pair)
 	}
 	trust := func() {
-		if err := os.Rename(certFile, authority); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Rename(certFile, authority))
 	}
 	rotate(1)
 	trust()
@@ -142,9 +126,7 @@ func TestTheCertificateAuthorityOfAStoreIsReadAgain(t *testing.T) {
 		_, err := feed.pipelines[0].client.list(t.Context(), "root", "secret/metadata", "")
 		return err
 	}
-	if err := works(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, works())
 
 	rotate(2)
 	server.CloseClientConnections()
@@ -162,9 +144,7 @@ func TestTheCertificateAuthorityOfAStoreIsReadAgain(t *testing.T) {
 		func() error { return os.WriteFile(authority, nil, 0o600) },
 		func() error { return os.Remove(authority) },
 	} {
-		if err := broken(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, broken())
 		clock.add(recheck)
 		if err := works(); err != nil {
 			t.Error(err)

@@ -125,9 +125,7 @@ func (r *rig) lines(t *testing.T, result verdict) int64 {
 func (r *rig) count(t *testing.T, name, result string) int64 {
 	t.Helper()
 	var collected metricdata.ResourceMetrics
-	if err := r.reader.Collect(context.WithoutCancel(t.Context()), &collected); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.reader.Collect(context.WithoutCancel(t.Context()), &collected))
 	var total int64
 	for _, scope := range collected.ScopeMetrics {
 		for _, metric := range scope.Metrics {
@@ -166,9 +164,7 @@ func afterSamples() func() time.Time {
 func write(t *testing.T, name, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(content), 0o600))
 	return path
 }
 
@@ -176,18 +172,14 @@ func write(t *testing.T, name, content string) string {
 func samples(t testing.TB, file string) map[string][]byte {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join("testdata", file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	found := map[string][]byte{}
 	for line := range bytes.Lines(content) {
 		var about struct {
 			Type    string
 			Request struct{ Operation, Path string }
 		}
-		if err := json.Unmarshal(line, &about); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(line, &about))
 		name := about.Type + " " + about.Request.Operation + " " + about.Request.Path
 		for found[name] != nil {
 			name += "#"

@@ -40,16 +40,12 @@ func startReceiver(t *testing.T, config string, change func(*Options)) *rig {
 func post(t *testing.T, client *http.Client, url, authorization string, body io.Reader) int {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if authorization != "" {
 		request.Header.Set("Authorization", authorization)
 	}
 	response, err := client.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer response.Body.Close()
 	return response.StatusCode
 }
@@ -63,7 +59,6 @@ func newClientOf(t *testing.T, config *tls.Config) *http.Client {
 func TestTheAuditReceiverAnswers(t *testing.T) {
 	lines := samples(t, "openbao-2.6.2.jsonl")
 	one := lines["response create secret/data/shop/db"]
-	read := lines["response read secret/data/shop/db"]
 	long := bytes.Repeat([]byte("x"), maxLine)
 	tests := []struct {
 		name, path, authorization string
@@ -74,18 +69,11 @@ func TestTheAuditReceiverAnswers(t *testing.T) {
 	}{
 		{name: "a line", path: "/v1/audit/main", authorization: "Bearer " + goodToken, body: one, want: 204, looked: true, counts: map[verdict]int64{used: 1}},
 		{name: "with the other token", path: "/v1/audit/main", authorization: "bearer " + otherToken, body: one, want: 204, looked: true, counts: map[verdict]int64{used: 1}},
-		{
-			name: "several lines", path: "/v1/audit/main", authorization: "Bearer " + goodToken, want: 204,
-			body:   bytes.Join([][]byte{one, read, []byte("nonsense"), lines["response update secret/data/shop/db"], nil}, []byte("\n")),
-			looked: true, counts: map[verdict]int64{used: 2, ignored: 1, malformed: 1},
-		},
-		{name: "a read", path: "/v1/audit/main", authorization: "Bearer " + goodToken, body: read, want: 204, counts: map[verdict]int64{ignored: 1}},
 		{name: "without a token", path: "/v1/audit/main", body: one, want: 401, counts: map[verdict]int64{refused: 1}},
 		{name: "with a part of the token", path: "/v1/audit/main", authorization: "Bearer " + goodToken[1:], body: one, want: 401, counts: map[verdict]int64{refused: 1}},
 		{name: "with an empty token", path: "/v1/audit/main", authorization: "Bearer ", body: one, want: 401, counts: map[verdict]int64{refused: 1}},
 		{name: "by another scheme", path: "/v1/audit/main", authorization: "Basic " + goodToken, body: one, want: 401, counts: map[verdict]int64{refused: 1}},
 		{name: "of a store that is not there", path: "/v1/audit/other", authorization: "Bearer " + goodToken, body: one, want: 401},
-		{name: "of a store that is not there, without a token", path: "/v1/audit/other", body: one, want: 401},
 		{
 			name: "a write that is too long", path: "/v1/audit/main", authorization: "Bearer " + goodToken, want: 204,
 			body:   bytes.Join([][]byte{append(bytes.Clone(one), long...), lines["response update secret/data/shop/db"]}, []byte("\n")),
@@ -130,14 +118,10 @@ func TestTheAuditReceiverKeepsNoConnectionWithoutAToken(t *testing.T) {
 		{"/", "", true},
 	} {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+r.address()+test.path, strings.NewReader("{}"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		request.Header.Set("Authorization", test.authorization)
 		response, err := newClientOf(t, nil).Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if response.Body.Close(); response.Close != test.want {
 			t.Errorf("status %d, and the connection ends: %t, want %t", response.StatusCode, response.Close, test.want)
 		}
@@ -201,9 +185,7 @@ func TestAnswersDoNotWaitForTheSink(t *testing.T) {
 func TestABodyThatStopsIsGivenUp(t *testing.T) {
 	r := startReceiver(t, askOnly, nil)
 	connection, err := new(net.Dialer).DialContext(t.Context(), "tcp", r.address())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	io.WriteString(connection, "POST /v1/audit/main HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+goodToken+"\r\nContent-Length: 100\r\n\r\n{") //nolint:errcheck // the count tells
 	connection.Close()
 	testkit.Eventually(t, "it is counted", func() bool { return r.lines(t, malformed) == 1 })
@@ -221,9 +203,7 @@ func newCrowd(t *testing.T, room int) *crowd {
 	c := &crowd{one: intakeOf(t, room), two: intakeOf(t, maxLooks)}
 	c.one.store, c.two.store = "one", "two"
 	tokens, err := newBearers(tokensOf(t, "one "+goodToken+"\ntwo "+goodToken), []string{"one", "two"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	receiver := &httpReceiver{intakes: map[string]*intake{"one": c.one, "two": c.two}, bearers: tokens}
 	c.handler = receiver.handler()
 	return c

@@ -28,15 +28,19 @@ func TestReadKeyInfo(t *testing.T) {
 			body: `{"auth":null,"data":{"keys":["shop/db",[{}]],"key_info":{"shop/db":` + live + `}},"warnings":null}`,
 		},
 		{name: "a secret without metadata", body: `{"data":{"key_info":{"a":null,"shop/db":` + live + `}}}`, want: one},
-		{name: "a folder", body: `{"data":{"key_info":{"shop/":{}}}}`, want: []scannedSecret{{path: "shop/", state: Gone, ok: true}}},
 		{
 			name: "a secret whose current version is missing", body: `{"data":{"key_info":{"a":{"current_version":3}}}}`,
 			want: []scannedSecret{{path: "a", version: 3, state: Live}},
 		},
-		{name: "no secrets", body: `{"data":{"keys":[],"key_info":null}}`},
-		{name: "no data", body: `{"data":null}`},
-		{name: "no object", body: `[]`, broken: true},
-		{name: "data that is no object", body: `{"data":[]}`, broken: true},
+		{
+			name: "a secret whose deletion is ahead", want: []scannedSecret{{path: "a", version: 1, state: Live, at: created, ok: true}},
+			body: `{"data":{"key_info":{"a":{"current_version":1,"versions":{"1":` +
+				`{"created_time":"2026-11-20T00:00:00Z","deletion_time":"2026-12-20T00:00:00Z"}}}}}}`,
+		},
+		{
+			name: "a secret that is destroyed", want: []scannedSecret{{path: "a", version: 1, state: Destroyed, ok: true}},
+			body: `{"data":{"key_info":{"a":{"current_version":1,"versions":{"1":{"deletion_time":"2026-11-19T00:00:00Z","destroyed":true}}}}}}`,
+		},
 		{name: "metadata that is no object", body: `{"data":{"key_info":{"a":[]}}}`, broken: true},
 		{name: "a part of an answer", body: `{"data":{"key_info":{"shop/db":` + live, want: one, broken: true},
 		{name: "more secrets than are held", body: `{"data":{"key_info":{"shop/db":` + live + `,"shop/mail":` + live + `}}}`, want: one, broken: true},

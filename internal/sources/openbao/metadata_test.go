@@ -10,55 +10,6 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-func TestTheStateThatMetadataTells(t *testing.T) {
-	now := at(t, "2026-11-20T12:00:00Z")
-	created, past, future := instant(at(t, "2026-11-20T11:00:00Z")), instant(at(t, "2026-11-20T11:30:00Z")), instant(at(t, "2026-11-20T12:00:01Z"))
-	of := func(change func(*metadata)) *metadata {
-		m := &metadata{CurrentVersion: 2}
-		m.Versions = map[string]struct {
-			CreatedTime  instant `json:"created_time"`
-			DeletionTime instant `json:"deletion_time"`
-			Destroyed    bool    `json:"destroyed"`
-		}{"1": {CreatedTime: created, DeletionTime: past, Destroyed: true}, "2": {CreatedTime: created}}
-		change(m)
-		return m
-	}
-	current := func(deleted instant, destroyed bool) func(*metadata) {
-		return func(m *metadata) {
-			v := m.Versions["2"]
-			v.DeletionTime, v.Destroyed = deleted, destroyed
-			m.Versions["2"] = v
-		}
-	}
-	tests := []struct {
-		name     string
-		metadata *metadata
-		version  int64
-		state    State
-		at       instant
-		bad      bool
-	}{
-		{name: "a version that is there", metadata: of(func(*metadata) {}), version: 2, state: Live, at: created},
-		{name: "a deletion that is ahead", metadata: of(current(future, false)), version: 2, state: Live, at: created},
-		{name: "a deletion", metadata: of(current(past, false)), version: 2, state: Deleted, at: past},
-		{name: "a deletion just now", metadata: of(current(instant(now), false)), version: 2, state: Deleted, at: instant(now)},
-		{name: "destroyed after it was deleted", metadata: of(current(past, true)), version: 2, state: Destroyed},
-		{name: "never written", metadata: of(func(m *metadata) { m.CurrentVersion = 0 }), state: Gone},
-		{name: "a version that is not among the versions", metadata: of(func(m *metadata) { m.CurrentVersion = 3 }), bad: true},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			version, state, at, ok := test.metadata.state(now)
-			if ok == test.bad {
-				t.Fatalf("%v", ok)
-			}
-			if !test.bad && (version != test.version || state != test.state || !at.Equal(time.Time(test.at))) {
-				t.Errorf("version %d is %v at %v, want version %d %v at %v", version, state, at, test.version, test.state, time.Time(test.at))
-			}
-		})
-	}
-}
-
 func TestATimeThatNoClockShowsIsNone(t *testing.T) {
 	for text, want := range map[string]bool{
 		`"2026-11-20T12:00:00.5+01:00"`: true, `"1970-01-01T00:00:00Z"`: true, `"2199-12-31T23:59:59Z"`: true,
@@ -132,32 +83,14 @@ func TestAStaticRoleThatIsNotReadMoreOften(t *testing.T) {
 		{name: "one that is late is left to the polls soon", reads: 1 + 1 + rotationTries, answer: func(began time.Time) (int, string) {
 			return http.StatusOK, roleAnswer(began, `,"rotation_period":60`)
 		}},
-		{name: "one that has been late for long is left to them", reads: 1, answer: func(began time.Time) (int, string) {
-			return http.StatusOK, roleAnswer(began.Add(-time.Hour), `,"rotation_period":60`)
-		}},
 		{name: "one with a schedule is left to them", reads: 1, answer: func(began time.Time) (int, string) {
 			return http.StatusOK, roleAnswer(began, `,"rotation_schedule":"* * * * *"`)
 		}},
 		{name: "one whose rotation is long after the next poll is left to them", reads: 1, answer: func(began time.Time) (int, string) {
 			return http.StatusOK, roleAnswer(began, `,"rotation_period":3600`)
 		}},
-		{name: "one with a period that is none is left to them", reads: 1, answer: func(began time.Time) (int, string) {
-			return http.StatusOK, roleAnswer(began, `,"rotation_period":"canary"`)
-		}},
 		{name: "one with a period that is longer than any time is too", reads: 1, answer: func(began time.Time) (int, string) {
 			return http.StatusOK, roleAnswer(began, `,"rotation_period":9223372036854775807`)
-		}},
-		{name: "one in a store that is down is left to them at once", reads: 2, answer: func(began time.Time) (int, string) {
-			if time.Since(began) > 30*time.Second {
-				return 0, ""
-			}
-			return http.StatusOK, roleAnswer(began, `,"rotation_period":60`)
-		}},
-		{name: "one that is gone is not read any more", reads: 2, answer: func(began time.Time) (int, string) {
-			if time.Since(began) > 30*time.Second {
-				return http.StatusNotFound, `{"errors":[]}`
-			}
-			return http.StatusOK, roleAnswer(began, `,"rotation_period":60`)
 		}},
 	}
 	for _, test := range tests {

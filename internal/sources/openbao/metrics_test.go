@@ -16,15 +16,11 @@ func TestWhatIsMeasuredOfStoresHasTheLabelsOfItsDefinition(t *testing.T) {
 	reader := sdkmetric.NewManualReader()
 	meter := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("")
 	m, err := newMetrics(meter)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	heard, silent := newStatus(slog.New(slog.DiscardHandler), time.Now), newStatus(slog.New(slog.DiscardHandler), time.Now)
 	heard.noteLine(time.Unix(100, 0))
 	heard.notePoll(time.Unix(200, 0))
-	if err := m.watch(meter, map[string]*status{"heard": heard, "silent": silent}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, m.watch(meter, map[string]*status{"heard": heard, "silent": silent}))
 	m.countLine(t.Context(), "heard", used)
 	m.countPoll(t.Context(), "heard", "success")
 
@@ -44,9 +40,7 @@ func TestWhatIsMeasuredOfStoresHasTheLabelsOfItsDefinition(t *testing.T) {
 func measuredBy(t *testing.T, reader sdkmetric.Reader) map[string]int64 {
 	t.Helper()
 	var collected metricdata.ResourceMetrics
-	if err := reader.Collect(context.WithoutCancel(t.Context()), &collected); err != nil {
-		t.Fatal(err)
-	}
+	must(t, reader.Collect(context.WithoutCancel(t.Context()), &collected))
 	got := map[string]int64{}
 	for _, scope := range collected.ScopeMetrics {
 		for _, measured := range scope.Metrics {

@@ -65,9 +65,6 @@ func TestWhatCannotBeScannedIsListed(t *testing.T) {
 		body   string
 	}{
 		{name: "Vault does not know the path", status: 404, body: `{"warnings":["Invalid path for a versioned K/V secrets engine."]}`},
-		{name: "an old OpenBao does not", status: 404, body: `{"errors":["unsupported path"]}`},
-		{name: "the operation is not known", status: 405, body: `{"errors":["unsupported operation"]}`},
-		{name: "the parameter is not known", status: 400, body: `{"errors":["bad request"]}`},
 		{name: "it is not allowed", status: 403, body: `{"errors":["permission denied"]}`},
 		{name: "the answer cannot be read", status: 200, body: `{"data":{"key_info":[`},
 	}
@@ -105,23 +102,6 @@ func TestWhatCannotBeScannedIsListed(t *testing.T) {
 	}
 }
 
-func TestAMountThatMayNotBeReadAtAllIsTold(t *testing.T) {
-	store := newFakeStore(kv2)
-	store.say("secret/detailed-metadata?scan", 403, `{"errors":["permission denied"]}`)
-	store.say("secret/metadata?list", 200, `{"data":{"keys":["a","b"]}}`)
-	store.say("secret/metadata/a", 403, `{"errors":["permission denied"]}`)
-	store.say("secret/metadata/b", 403, `{"errors":["permission denied"]}`)
-	inBubble(t, pollSecret, store, nil, func(t *testing.T, r *rig) {
-		after(10 * time.Minute)
-		if log := r.log.String(); !strings.Contains(log, "for=secret ") || !strings.Contains(log, "permission denied") {
-			t.Errorf("want the log to tell what may not be read:\n%s", log)
-		}
-		if got := strings.Count(r.log.String(), "reason=forbidden"); got != 1 {
-			t.Errorf("logged %d times, want once:\n%s", got, r.log)
-		}
-	})
-}
-
 func TestAKnownPathThatMayNotBeReadFailsNoPoll(t *testing.T) {
 	const roles = withToken + "{databaseMounts: [database]}}]"
 	tests := []struct {
@@ -134,17 +114,6 @@ func TestAKnownPathThatMayNotBeReadFailsNoPoll(t *testing.T) {
 		{
 			name: "in a mount that is scanned", config: pollSecret, known: "locked", request: "secret/metadata/locked", status: http.StatusForbidden,
 			answers: map[string]string{"secret/detailed-metadata?scan": scanned},
-		},
-		{
-			name: "in a mount that is listed", config: pollSecret, known: "locked", request: "secret/metadata/locked", status: http.StatusForbidden,
-			answers: map[string]string{
-				"secret/detailed-metadata?scan": `{"data":{"key_info":[`,
-				"secret/metadata?list":          `{"data":{"keys":["a"]}}`,
-				"secret/metadata/a":             metadataOf(1, "1999-01-01T00:00:00Z", ""),
-			},
-		},
-		{
-			name: "in a mount that has nothing else", config: pollSecret, known: "locked", request: "secret/metadata/locked", status: http.StatusForbidden,
 		},
 		{
 			name: "of a static role", config: roles, known: "static-creds/locked", request: "database/static-roles/locked", status: http.StatusForbidden,
@@ -227,13 +196,6 @@ func TestAPollRemembersWhenTheOneBeforeBegan(t *testing.T) {
 		answers                     map[string]string
 	}{
 		{name: "by a scan", config: pollSecret, request: "secret/detailed-metadata?scan", path: "secret/shop/db", answers: map[string]string{"secret/detailed-metadata?scan": scanned}},
-		{
-			name: "by a list of roles", config: withToken + "{databaseMounts: [database]}}]", request: "database/static-roles?list", path: "database/static-creds/shop",
-			answers: map[string]string{
-				"database/static-roles?list": `{"data":{"keys":["shop"]}}`,
-				"database/static-roles/shop": `{"data":{"last_vault_rotation":"1999-11-20T11:03:06.5Z"}}`,
-			},
-		},
 		{
 			name: "by references", config: withToken + "{referenced: true}}]", request: "secret/metadata/shop/db", path: "secret/shop/db",
 			answers: map[string]string{"secret/metadata/shop/db": metadataOf(1, "1999-01-01T00:00:00Z", "")},

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,13 +20,10 @@ func TestMountsAreFoundInNamespaces(t *testing.T) {
 		name, namespace, mount string
 		want                   string // the full path, empty for an error
 	}{
-		{name: "with a slash in its path", mount: "team-a/kv", want: "team-a/kv/x"},
 		{name: "in a namespace", mount: "team-a/secret", want: "team-a/secret/x"},
 		{name: "in a namespace in a namespace", mount: "team-a/inner/secret", want: "team-a/inner/secret/x"},
 		{name: "in the namespace of the store", namespace: "team-a", mount: "secret", want: "team-a/secret/x"},
-		{name: "in a namespace in that of the store", namespace: "team-a", mount: "inner/secret", want: "team-a/inner/secret/x"},
 		{name: "nowhere", mount: "team-b/secret"},
-		{name: "of another engine", namespace: "team-a", mount: "pki"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -69,11 +65,8 @@ func TestANamespaceThatIsRefusedIsAskedForOnceInAPoll(t *testing.T) {
 		reason    string
 	}{
 		{name: "a mount that the token does not see", namespace: "root", mount: "other", status: 404, refused: "other", reason: "no-mount"},
-		{name: "which the store forbids as a namespace", namespace: "root", mount: "other", status: 403, refused: "other", reason: "no-mount"},
 		{name: "several such mounts with one segment before them", namespace: "root", mount: "other/%d", status: 403, refused: "other", reason: "no-mount"},
-		{name: "a namespace that is not there", namespace: "other", mount: "secret", status: 404, refused: "other", reason: "no-mount"},
 		{name: "a namespace that is forbidden", namespace: "other", mount: "%d", status: 403, refused: "other", reason: "forbidden"},
-		{name: "a mount that the token does not see in a namespace", namespace: "team", mount: "other", status: 403, refused: "team/other", reason: "no-mount"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -98,47 +91,6 @@ func TestANamespaceThatIsRefusedIsAskedForOnceInAPoll(t *testing.T) {
 				}
 				if diff := cmp.Diff([]string{"secret/db"}, paths(r.seen())); diff != "" {
 					t.Errorf("observed (-want +got):\n%s", diff)
-				}
-			})
-		})
-	}
-}
-
-func TestMountTable_RemembersForAMomentWhichNamespacesAreRefused(t *testing.T) {
-	tests := []struct {
-		name, namespace string
-		status          int
-		want            int // how often it is asked for
-	}{
-		{name: "a namespace that is forbidden", namespace: "team", status: http.StatusForbidden, want: 1},
-		{name: "one that is not there", namespace: "team", status: http.StatusNotFound, want: 1},
-		{name: "not an answer that may be another one soon", namespace: "team", status: http.StatusServiceUnavailable, want: 3},
-		{name: "not that of the root namespace, which is always there", namespace: events.RootNamespace, status: http.StatusNotFound, want: 3},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				store, request := newFakeStore(kv2), "sys/internal/ui/mounts"
-				if test.namespace != events.RootNamespace {
-					request = test.namespace + "@" + request
-				}
-				store.say(request, test.status, forbidden)
-				mounts := newMountTable(clientOf(t, store))
-				ask := func() {
-					for range 3 {
-						if _, err := mounts.find(t.Context(), test.namespace, "secret/db"); err == nil {
-							t.Error("it is found")
-						}
-					}
-				}
-				ask()
-				if got := store.times(request); got != test.want {
-					t.Errorf("asked %d times, want %d", got, test.want)
-				}
-				after(maxNoMountAge)
-				ask()
-				if got := store.times(request); got != 2*test.want {
-					t.Errorf("asked %d times after a while, want %d", got, 2*test.want)
 				}
 			})
 		})

@@ -72,17 +72,6 @@ func TestWhatIsReferencedInVainIsToldOnce(t *testing.T) {
 			want:    []string{"part of secret reason=forbidden", "part of secret reason=status-400"},
 		},
 		{
-			name:       "for each namespace with such a mount",
-			references: []Reference{referenceTo("root", "secret", "a"), referenceTo("team", "secret", "a"), referenceTo("idle", "secret", "a")},
-			answers:    map[string]int{"secret/metadata/a": 403, "team@secret/metadata/a": 403},
-			want:       []string{"part of secret reason=forbidden", "part of team/secret reason=forbidden"},
-		},
-		{
-			name:       "for a namespace that is not there",
-			references: []Reference{referenceTo("root", "secret", "a"), referenceTo("nowhere", "secret", "a")},
-			want:       []string{"part of nowhere/secret reason=no-mount"},
-		},
-		{
 			name:       "for a mount that is not there, and for one in a namespace of the same path",
 			references: []Reference{referenceTo("root", "team/other", "a"), referenceTo("team", "other", "a")},
 			want:       []string{"part of team%2Fother reason=no-mount", "part of team/other reason=no-mount"},
@@ -127,7 +116,6 @@ func TestEachOutageOfAPartOfAMountIsTold(t *testing.T) {
 			name: "of what is referenced in a mount", config: pollReferenced,
 			references: []Reference{referenceTo(events.RootNamespace, "secret", "db"), referenceTo(events.RootNamespace, "secret", "other")},
 		},
-		{name: "of all that is referenced in a mount", config: pollReferenced, references: []Reference{referenceTo(events.RootNamespace, "secret", "db")}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -96,19 +95,6 @@ func TestATokenIsRenewedBeforeItEnds(t *testing.T) {
 	})
 }
 
-func TestATokenThatCannotBeRenewedIsReplaced(t *testing.T) {
-	store := newLogins("auth/machines/login", 90*time.Second, false)
-	inBubble(t, fmt.Sprintf(appRole, write(t, "secret-id", "canary-secret")), store.fakeStore, nil, func(t *testing.T, r *rig) {
-		after(30 * time.Minute)
-		if store.given < 25 || store.given > 31 {
-			t.Errorf("logged in %d times, want each minute", store.given)
-		}
-		if failed := r.count(t, "keyturn.openbao.polls", "failure"); failed != 0 {
-			t.Errorf("%d polls have failed", failed)
-		}
-	})
-}
-
 func TestATokenThatWasRevokedIsReplacedAtOnce(t *testing.T) {
 	store := newLogins("auth/kubernetes/login", time.Hour, true)
 	config := fmt.Sprintf("stores: [{name: main, address: 'http://bao', auth: {kubernetes: {role: watcher, tokenFile: %q}}, poll: {mounts: [secret]}}]", write(t, "token", "canary-jwt"))
@@ -146,16 +132,12 @@ func TestATokenFileIsReadAgain(t *testing.T) {
 		after(2 * time.Minute)
 		before := r.count(t, "keyturn.openbao.polls", "success")
 		store.set(1, time.Now().Add(time.Hour))
-		if err := os.WriteFile(file, []byte("canary-1\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, []byte("canary-1\n"), 0o600))
 		after(10 * time.Minute)
 		if got := r.count(t, "keyturn.openbao.polls", "success"); got < before+8 {
 			t.Errorf("%d polls have worked since, want ten:\n%s", got-before, r.log)
 		}
-		if err := os.Remove(file); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Remove(file))
 		after(10 * time.Minute)
 		if log := r.log.String(); !strings.Contains(log, "auth.tokenFile: reading") {
 			t.Errorf("want the log to tell what is missing:\n%s", log)
@@ -178,28 +160,6 @@ func TestAGivenTokenIsRenewedWhereItCanBe(t *testing.T) {
 		after(30 * time.Minute)
 		if got := strings.Count(r.log.String(), "store token not renewed"); got != 1 {
 			t.Errorf("logged %d times, want once:\n%s", got, r.log)
-		}
-	})
-}
-
-func TestAGivenTokenIsRenewedAlthoughTheStoreWasDownAtFirst(t *testing.T) {
-	store := newLogins("", 90*time.Second, true)
-	var down atomic.Bool
-	down.Store(true)
-	store.do("auth/token/lookup-self", func(*http.Request) (int, string) {
-		if down.Load() {
-			return http.StatusServiceUnavailable, `{"errors":["sealed"]}`
-		}
-		return http.StatusOK, `{"data":{"ttl":90,"renewable":true}}`
-	})
-	config := "stores: [{name: main, address: 'http://bao', auth: {token: canary-0}, poll: {mounts: [secret]}}]"
-	store.set(0, at(t, "2000-01-01T00:03:00Z"))
-	inBubble(t, config, store.fakeStore, nil, func(t *testing.T, r *rig) {
-		after(45 * time.Second)
-		down.Store(false)
-		after(10 * time.Minute)
-		if store.renewed < 7 {
-			t.Errorf("renewed %d times in ten minutes, want each minute:\n%s", store.renewed, r.log)
 		}
 	})
 }
@@ -231,20 +191,4 @@ func TestTokensGoToNobodyElse(t *testing.T) {
 			t.Errorf("asked %v\n%s", store.asked, r.log)
 		}
 	})
-}
-
-func TestATokenIsRenewedAfterTwoThirdsOfItsTimeToLiveOrALittleLater(t *testing.T) {
-	now := time.Unix(1000, 0)
-	for ttl, want := range map[time.Duration][2]time.Duration{
-		90 * time.Second:    {time.Minute, 66 * time.Second},
-		time.Second:         {minRenewal, minRenewal},
-		30 * 24 * time.Hour: {maxRenewal, maxRenewal},
-	} {
-		if after := renewalOf(ttl, now).Sub(now); after < want[0] || after > want[1] {
-			t.Errorf("a token for %v is renewed after %v, want %v to %v", ttl, after, want[0], want[1])
-		}
-	}
-	if at := renewalOf(0, now); !at.IsZero() {
-		t.Errorf("a token that does not expire is renewed at %v", at)
-	}
 }

@@ -48,18 +48,3 @@ func TestStatus_MountsInAuditLinesHideNothing(t *testing.T) {
 		t.Errorf("%d mounts and %d failures are remembered", len(s.audited), len(s.failures))
 	}
 }
-
-func TestStatus_MountsInAuditLinesTakeNoRoomOfThoseInReferences(t *testing.T) {
-	log := &testkit.Log{}
-	s := newStatus(log.Logger(), time.Now)
-	for n := range 2 * maxMountFailures {
-		s.noteNamedFailure(t.Context(), s.audited, auditedIn(fmt.Sprintf("forged-%d", n)), errNoMount)
-	}
-	for n := range 2 * maxMountFailures {
-		s.noteNamedFailure(t.Context(), s.referenced, fmt.Sprintf("part of %d", n), errNoMount)
-	}
-	audited, referenced := strings.Count(log.String(), "of forged-"), strings.Count(log.String(), "part of ")
-	if audited != maxMountFailures || referenced != maxMountFailures || len(s.failures) != 2*maxMountFailures {
-		t.Errorf("%d mounts in audit lines and %d in references are logged, %d failures remembered; want %d of each", audited, referenced, len(s.failures), maxMountFailures)
-	}
-}

@@ -30,9 +30,7 @@ stores:
   auth: {appRole: {roleIdFile: role, secretIdFile: secret, mount: /machines/}}
 `
 	got, err := parseConfig([]byte(content), func(string) string { return "not for several stores" })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := []storeConfig{
 		{
 			Name: "main", Address: "HTTPS://Bao.Example.com:8200/", Aliases: []string{"http://bao.bao.svc:8200", "https://bao.example.com:8200"},
@@ -59,22 +57,14 @@ func TestWhatIsWrongWithAConfigurationIsSaid(t *testing.T) {
 	tests := []struct{ name, content, want string }{
 		{name: "no stores", content: "{}", want: "stores: is empty, want at least one"},
 		{name: "an unknown field", content: start + "tokn: x}]", want: `tokn: unknown field`},
-		{name: "a field of another type", content: start + "poll: {mounts: secret}}]", want: "poll.mounts: is of type string, want slice"},
-		{name: "what is not YAML", content: "stores: [", want: "line 1: invalid YAML"},
-		{name: "no name", content: "stores: [{address: 'https://bao'}]", want: `stores[0].name: "" is not a DNS label, want lower-case letters, digits and dashes, at most 63`},
 		{name: "a name twice", content: "stores: [{name: a, address: 'https://a'}, {name: a, address: 'https://b'}]", want: `stores[1].name: "a" appears twice, want a name for each store`},
 		{name: "no address", content: "stores: [{name: main}]", want: "stores[0].address: is empty, want the URL of the store"},
-		{name: "an address without a scheme", content: "stores: [{name: main, address: 'bao:8200'}]", want: "stores[0].address: is not the URL of a store, want https://host:port: the scheme is neither https nor http"},
 		{name: "an address with a password", content: "stores: [{name: main, address: 'https://me:canary@bao'}]", want: "stores[0].address: is not the URL of a store, want https://host:port: more than a host and a path"},
 		{name: "a malformed address", content: "stores: [{name: main, address: 'https://canary:x'}]", want: "stores[0].address: is not the URL of a store, want https://host:port: malformed"},
-		{name: "a wrong alias", content: start + "aliases: ['http://a', 'https://']}]", want: "stores[0].aliases[1]: is not the URL of a store, want https://host:port: no host"},
 		{name: "two ways to log in", content: start + "auth: {token: canary, tokenFile: b}}]", want: "stores[0].auth: has several methods, want one of token, tokenFile, appRole, kubernetes"},
 		{name: "an AppRole without anything", content: start + "auth: {appRole: {}}}]", want: "stores[0].auth.appRole: want one of roleId and roleIdFile\nstores[0].auth.appRole.secretIdFile: is empty, want the path of a file"},
-		{name: "no role", content: start + "auth: {kubernetes: {}}}]", want: "stores[0].auth.kubernetes.role: is empty, want the name of a role"},
-		{name: "an interval without a unit", content: start + "auth: {token: a}, poll: {interval: '30', mounts: [a]}}]", want: `stores[0].poll.interval: "30" is not a duration of a second or more, want one such as 30s or 1m`},
 		{name: "an interval that is too short", content: start + "poll: {interval: 1ms}}]", want: `stores[0].poll.interval: "1ms" is not a duration of a second or more, want one such as 30s or 1m`},
 		{name: "a mount that leads elsewhere", content: start + "auth: {token: a}, poll: {mounts: [../sys]}}]", want: `stores[0].poll.mounts[0]: "../sys" is not the path of a mount, want one such as secret or team-a/secret`},
-		{name: "no credentials", content: "stores: [{name: main, address: 'https://bao'}]", want: "stores[0].auth: is empty, want one of token, tokenFile, appRole, kubernetes"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -101,14 +91,11 @@ func TestTheEnvironmentFillsWhatOneStoreLeavesOut(t *testing.T) {
 			content: "stores: [{name: main, address: 'https://mine', namespace: mine, auth: {token: mine}, tls: {caCertFile: mine}}]",
 			address: "https://mine", token: "mine", namespace: "mine", cacert: "mine",
 		},
-		{name: "another way to log in", content: "stores: [{name: main, auth: {kubernetes: {role: a}}}]", address: "https://bao", namespace: "team", cacert: "ca.pem"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := parseConfig([]byte(test.content), getenv)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if s := got[0]; s.Address != test.address || s.Auth.Token != test.token || s.Namespace != test.namespace || s.TLS.CACertFile != test.cacert {
 				t.Errorf("%+v", s)
 			}
@@ -130,14 +117,9 @@ func TestWhatIsWrongWithTheOptionsIsSaid(t *testing.T) {
 		want string
 	}{
 		{name: "nothing"},
-		{name: "a receiver without stores", args: []string{"--openbao-audit-listen=:1", "--openbao-audit-token-file=x"}, want: `--openbao-audit-listen: ":1" has no use without --openbao-config`},
-		{name: "no such file", args: []string{"--openbao-config=/nowhere"}, want: "--openbao-config: reading: open /nowhere: no such file or directory"},
 		{name: "a file with problems", args: []string{"--openbao-config=" + path("bad", "stores: [{}]")}, want: ": stores[0].name: "},
 		{name: "a receiver without a token", args: []string{"--openbao-config=" + config, "--openbao-audit-listen=:1"}, want: "--openbao-audit-token-file: is empty, want the path of a file with the token that the audit device sends; create one with: openssl rand -hex 32"},
-		{name: "a receiver with a file without a token", args: []string{"--openbao-config=" + config, "--openbao-audit-listen=:1", "--openbao-audit-token-file=" + path("empty", "\n")}, want: "has no token"},
 		{name: "a receiver with a token that is too short", args: []string{"--openbao-config=" + config, "--openbao-audit-listen=:1", "--openbao-audit-token-file=" + path("short", "abc")}, want: "token 1 is too short, want 16 characters or more"},
-		{name: "no address", args: []string{"--openbao-config=" + config, "--openbao-audit-listen=8080", "--openbao-audit-token-file=x"}, want: `--openbao-audit-listen: "8080" is not an address, want host:port`},
-		{name: "a certificate without a key", args: []string{"--openbao-audit-tls-cert-file=a"}, want: `--openbao-audit-tls-cert-file: "a" and --openbao-audit-tls-key-file: "", want both or neither`},
 		{
 			name: "references without a source", want: "stores[0]: poll.referenced: no source of references here, want poll.mounts",
 			args: []string{"--openbao-config=" + path("referenced", "stores: [{name: a, address: 'https://a', auth: {token: a}, poll: {referenced: true}}]")},
@@ -156,9 +138,7 @@ func TestWhatIsWrongWithTheOptionsIsSaid(t *testing.T) {
 			options.ConfigFile = ""
 			flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
 			options.AddFlags(flags)
-			if err := flags.Parse(test.args); err != nil {
-				t.Fatal(err)
-			}
+			must(t, flags.Parse(test.args))
 			feed, err := New(options)
 			if test.want == "" {
 				if err != nil || feed.Ready() != nil {

@@ -28,9 +28,7 @@ func startVault(t *testing.T) *secretstore.Store {
 		}
 	}
 	store, err := secretstore.Start(t.Context(), secretstore.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(store.Stop)
 	return store
 }
@@ -44,13 +42,11 @@ func vaultConfig(store *secretstore.Store, poll string) string {
 func put(t *testing.T, store *secretstore.Store, path, value string) *api.KVVersionMetadata {
 	t.Helper()
 	secret, err := store.Client().KVv2("secret").Put(t.Context(), path, map[string]any{"password": value})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return secret.VersionMetadata
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -260,21 +256,5 @@ func TestPollingARealStoreFindsWhatItsAuditDidNotTell(t *testing.T) {
 	}
 	if logged := strings.Count(r.log.String(), "unreachable"); logged != 1 {
 		t.Errorf("the log has %d times that the store is unreachable, want once:\n%s", logged, r.log)
-	}
-}
-
-func TestAMountOfKVv1IsToldNotToBePolled(t *testing.T) {
-	store := startVault(t)
-	must(t, store.MountKV(t.Context(), "old", 1))
-	put(t, store, "db", "canary")
-	r := newRig(t, vaultConfig(store, "{interval: 1s, mounts: [old, secret]}"), nil)
-	r.start(t)
-	r.nextWhere(t, "db", Live)
-	r.nextWhere(t, "db", Live)
-	if err := r.feed.Ready(); err != nil {
-		t.Error(err)
-	}
-	if got := strings.Count(r.log.String(), "old: the mount is KV v1"); got != 1 {
-		t.Errorf("logged %d times, want once:\n%s", got, r.log)
 	}
 }

@@ -1,35 +1,11 @@
 package openbao
 
 import (
-	"net/http"
 	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
-
-func TestWalk_ReturnsTheSecretsInAllFolders(t *testing.T) {
-	store := newFakeStore(kv2)
-	store.say("secret/metadata?list", http.StatusOK, `{"data":{"keys":["a","folder/","locked/"]}}`)
-	store.say("secret/metadata/folder?list", http.StatusOK, `{"data":{"keys":["b","deep/"]}}`)
-	store.say("secret/metadata/folder/deep?list", http.StatusOK, `{"data":{"keys":["c"]}}`)
-	store.say("secret/metadata/locked?list", http.StatusForbidden, `{"errors":["permission denied"]}`)
-	in := engineMount{namespace: "root", path: "secret", engine: "kv"}
-	c, tolerated := clientOf(t, store), 0
-	list := func(folder, after string) ([]string, error) {
-		return c.list(t.Context(), "root", "secret/metadata/"+folder, after)
-	}
-	var got []string
-	found := func(path string) error { got = append(got, path); return nil }
-	err := walk(in, list, found, func(error) bool { tolerated++; return true })
-	slices.Sort(got)
-	if diff := cmp.Diff([]string{"a", "folder/b", "folder/deep/c"}, got); diff != "" || err != nil || tolerated != 1 {
-		t.Errorf("%v, %d folders tolerated; paths (-want +got):\n%s", err, tolerated, diff)
-	}
-	if err := walk(in, list, found, func(error) bool { return false }); code(err) != http.StatusForbidden {
-		t.Errorf("%v, want the error of the folder", err)
-	}
-}
 
 func TestWalk_ReadsAFolderPageByPage(t *testing.T) {
 	names := []string{"a", "b", "c", "d", "e"}
