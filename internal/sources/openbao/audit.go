@@ -30,9 +30,6 @@ const (
 	maxLate = time.Hour
 )
 
-// isLate reports whether the line arrived so late that it does not say who made the change that is read.
-func (e *entry) isLate() bool { return e.received.Sub(e.at) > maxLate }
-
 // receiveAt records when the line was received, by our clock. It drops a time that is later than the store's clock can show: the state of a secret in
 // KV v1 would count as the latest forever.
 func (e *entry) receiveAt(now time.Time) {

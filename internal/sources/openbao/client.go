@@ -56,8 +56,7 @@ func newClient(c *storeConfig, transport http.RoundTripper, now func() time.Time
 			// The API client itself follows one redirect, unless that would drop TLS.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
-		// The callers retry.
-		MaxRetries: 0,
+		MaxRetries: 0, // The callers retry.
 	}
 	requests, err := api.NewClient(settings)
 	if err != nil {
@@ -78,8 +77,7 @@ func (c *client) get(ctx context.Context, namespace, path string, query url.Valu
 	return c.request(ctx, namespace, path, query, decodeInto(out))
 }
 
-// list returns the names in a folder that come after the given one: see pageAfter. Names of folders end in a slash. A folder that does not exist is
-// empty.
+// list returns the names in a folder after the given one: see pageAfter. Names of folders end in a slash. A missing folder is empty.
 func (c *client) list(ctx context.Context, namespace, path, after string) ([]string, error) {
 	var listed struct {
 		Keys []string `json:"keys"`

@@ -41,14 +41,14 @@ func (l *look) path() requestPath { return requestPath{l.entry.namespace, l.entr
 
 // looks is the bounded set of the paths that wait to be looked at. It is safe for concurrent use.
 type looks struct {
-	added chan struct{} // readable after a look was put
+	added wakeups // after a look was put
 
 	mu      sync.Mutex
 	waiting map[requestPath]look
 }
 
 func newLooks() *looks {
-	return &looks{added: make(chan struct{}, 1), waiting: make(map[requestPath]look)}
+	return &looks{added: make(wakeups, 1), waiting: make(map[requestPath]look)}
 }
 
 // put adds a look. Of two at the same path, it keeps what is due first, and the last line by the store's clock. It returns false if there is no room.
@@ -70,10 +70,7 @@ func (l *looks) put(one look) bool {
 		one.entry = last
 	}
 	l.waiting[one.path()] = one
-	select {
-	case l.added <- struct{}{}:
-	default:
-	}
+	l.added.wake()
 	return true
 }
 
@@ -113,7 +110,7 @@ type follower struct {
 	metadata *metadataReader
 	outlet   *outlet
 	status   *status
-	polls    pollRequests
+	polls    wakeups
 	now      func() time.Time
 }
 
@@ -138,7 +135,7 @@ func (f *follower) lookAtDue(ctx context.Context, at time.Time) {
 	due := f.looks.take(at)
 	inParallel(len(due), func(i int) {
 		if done := f.look(ctx, &due[i]); !done && !f.looks.put(due[i]) {
-			f.polls.ask()
+			f.polls.wake()
 		}
 	})
 }
@@ -152,7 +149,7 @@ func (f *follower) look(ctx context.Context, l *look) (done bool) {
 		if f.looks.len() < maxSpare {
 			return false
 		}
-		f.polls.ask()
+		f.polls.wake()
 		return true
 	case err != nil:
 		mount, _, _ := strings.Cut(l.entry.path, "/")
@@ -177,7 +174,7 @@ func (f *follower) look(ctx context.Context, l *look) (done bool) {
 	f.noteSuccess(ctx, in)
 	isIn := c.isIn(&o, l.entry.at)
 	switch {
-	case l.isRotation || l.entry.isLate():
+	case l.isRotation || l.entry.received.Sub(l.entry.at) > maxLate:
 	case isIn && c.explains(&o):
 		o.attribute(&l.entry, c)
 	default:
@@ -218,7 +215,7 @@ func (f *follower) isLast(l *look) bool {
 		return false
 	}
 	if !l.isRotation {
-		f.polls.ask()
+		f.polls.wake()
 	}
 	return true
 }

@@ -13,8 +13,7 @@ import (
 )
 
 const (
-	// maxLine is the maximum length of a line, in bytes. Longer lines are skipped while they are read: an answer about a whole mount, such as one to
-	// the poller, but no write of a secret.
+	// maxLine is the longest line that is kept, in bytes. Only answers about a whole mount are longer, such as those to the poller.
 	maxLine    = 1 << 20
 	readBuffer = 64 << 10 // bytes that are read at once
 	maxBodies  = 64       // of a store that are read at once
@@ -27,7 +26,7 @@ const (
 type intake struct {
 	store   string
 	looks   *looks
-	polls   pollRequests
+	polls   wakeups
 	status  *status
 	metrics *metrics
 	bodies  chan struct{} // has an element for each body that is read: each store has its own room, so that none is without because of another
@@ -39,7 +38,7 @@ type intake struct {
 
 func newIntake(store string, s *status, m *metrics, now func() time.Time) *intake {
 	return &intake{
-		store: store, looks: newLooks(), polls: make(pollRequests, 1), status: s, metrics: m,
+		store: store, looks: newLooks(), polls: make(wakeups, 1), status: s, metrics: m,
 		bodies: make(chan struct{}, maxBodies), now: now, recent: recentRequests{seed: maphash.MakeSeed()},
 	}
 }
@@ -83,7 +82,7 @@ func (i *intake) take(ctx context.Context, line []byte) bool {
 	case result != malformed:
 		i.status.noteLine(i.now())
 	case promising(line):
-		i.polls.ask() // The line may be a part of a change.
+		i.polls.wake() // The line may be a part of a change.
 	}
 	if result == used {
 		e.receiveAt(i.now())
@@ -115,7 +114,7 @@ func (i *intake) lookOnce(e entry) verdict {
 // miss counts a part of the audit log that could not be accepted.
 func (i *intake) miss(ctx context.Context, result verdict) {
 	i.metrics.countLine(ctx, i.store, result)
-	i.polls.ask()
+	i.polls.wake()
 }
 
 // skip is called with the start of a line that is too long to be decoded.

@@ -126,9 +126,8 @@ func (m *mountTable) named(ctx context.Context, namespace, name string) (engineM
 	return in, err
 }
 
-// locate returns the mount that contains a path of a namespace, and the path in it, from mounts of at most that age. If the path begins with
-// namespaces, the mount is in the last of them. It returns errNoMount if there is none. It asks for a namespace only if there is the one above it, so
-// that invented paths cost little.
+// locate returns the mount that contains a path of a namespace, and the path in it, from mounts of at most that age, or errNoMount. A path may begin
+// with namespaces. It asks for a namespace only if there is the one above it, so that invented paths cost little.
 func (m *mountTable) locate(ctx context.Context, namespace, path string, age time.Duration) (in engineMount, inside string, err error) {
 	if _, err = m.in(ctx, namespace, age); err != nil {
 		return engineMount{}, "", err

@@ -17,19 +17,11 @@ type State uint8
 
 // The states of a secret.
 const (
-	// Live means that the secret can be read.
-	Live State = iota + 1
-	// Deleted means that the current version is deleted and can be undeleted.
-	Deleted
-	// Destroyed means that the current version is permanently destroyed.
-	Destroyed
-	// Gone means that the secret and its metadata do not exist.
-	Gone
+	Live      State = iota + 1 // can be read
+	Deleted                    // the current version is deleted, and can be undeleted
+	Destroyed                  // the current version is permanently destroyed
+	Gone                       // neither the secret nor its metadata exists
 )
-
-func (s State) String() string {
-	return map[State]string{Live: "live", Deleted: "deleted", Destroyed: "destroyed", Gone: "gone"}[s]
-}
 
 // Observation is the state of one secret in a store at some time. The same state may be observed several times, from the audit log and by polling.
 // A state that was read may be observed after a later one: compare ReadAt.
@@ -42,8 +34,7 @@ type Observation struct {
 	Engine string
 	// Version is the current version in KV v2. It is zero if the engine has no versions.
 	Version int64
-	// State is the state of the secret.
-	State State
+	State   State
 	// At is when the state began, by the store's clock: when the version was created or deleted, when the role's password was rotated, or else the
 	// time of the audit line. It is zero if unknown.
 	At time.Time
@@ -56,8 +47,8 @@ type Observation struct {
 	// its trace, if the store logs the traceparent header. They are empty if no audit line is about the state.
 	Operation, By string
 	Trace         events.TraceContext
-	// PolledBefore is when the previous poll began to read the mount, by the store's clock, or else a time just before the audit line that made the
-	// path be read. A secret written before that existed then, but was not seen. It is zero if there was no such poll or line.
+	// PolledBefore is when the previous poll of the mount began, by the store's clock, or else a time just before the audit line that named the path.
+	// A secret written before that existed then, but was not seen. It is zero if there was no such poll or line.
 	PolledBefore time.Time
 	// Lasting reports that reads have agreed on the state for longer than a server can lag behind. The feed leaves it to the sink to set it.
 	Lasting bool

@@ -21,8 +21,7 @@ type Options struct {
 	ConfigFile string
 	// AuditListen is the address of the HTTP audit receiver. If empty, there is no receiver.
 	AuditListen string
-	// AuditTokenFile is the path of the bearer tokens of the HTTP audit receiver, one per line, each after the name of its store. The
-	// name may be missing if there is only one store.
+	// AuditTokenFile is the path of the receiver's bearer tokens, one per line: <store> <token>, or <token> if there is only one store.
 	AuditTokenFile string
 	// AuditTLSCertFile and AuditTLSKeyFile enable TLS on the HTTP audit receiver. This and the tokens are read again when they change.
 	AuditTLSCertFile string
@@ -39,11 +38,8 @@ type Options struct {
 	// Transport replaces the HTTP transport to every store. Default: one for each store with its TLS settings.
 	Transport http.RoundTripper
 	// Listen opens a listener.
-	Listen listenFunc
+	Listen func(ctx context.Context, network, address string) (net.Listener, error)
 }
-
-// listenFunc has the form of net.ListenConfig.Listen.
-type listenFunc = func(ctx context.Context, network, address string) (net.Listener, error)
 
 // Reference is a path that something, such as an ExternalSecret, reads.
 type Reference struct {

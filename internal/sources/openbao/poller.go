@@ -28,12 +28,12 @@ const (
 	concurrency = 4
 )
 
-// pollRequests has requests for a poll before the next one is due. Waiting requests are combined into one.
-type pollRequests chan struct{}
+// wakeups wakes a goroutine before it is due. Those that wait are combined into one.
+type wakeups chan struct{}
 
-func (r pollRequests) ask() {
+func (w wakeups) wake() {
 	select {
-	case r <- struct{}{}:
+	case w <- struct{}{}:
 	default:
 	}
 }
@@ -41,7 +41,7 @@ func (r pollRequests) ask() {
 // poller reads everything that is polled in a store: at its interval, soon after a request, and with backoff after a failure.
 type poller struct {
 	config     *storeConfig
-	requests   pollRequests
+	requests   wakeups
 	metadata   *metadataReader
 	outlet     *outlet
 	references *sharedReferences

@@ -136,8 +136,7 @@ func (s *session) logIn(ctx context.Context) error {
 	return nil
 }
 
-// inspect schedules the renewal of a given token. A token that may not look itself up is left alone; if the store does not answer, keep tries
-// again.
+// inspect schedules the renewal of a given token. One that may not look itself up is left alone. Without an answer, keep tries again.
 func (s *session) inspect(ctx context.Context) {
 	s.startRenewals(0)
 	looked, err := s.lookUp(ctx)

@@ -202,10 +202,7 @@ func (m *metrics) watch(meter metric.Meter, statuses map[string]*status) error {
 		}
 		return nil
 	}, m.lastPoll, m.lastAuditLine)
-	if err != nil {
-		return fmt.Errorf("observing: %w", err)
-	}
-	return nil
+	return err
 }
 
 func (m *metrics) countLine(ctx context.Context, store string, result verdict) {

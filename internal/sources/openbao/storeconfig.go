@@ -53,8 +53,7 @@ func (p *pollConfig) enabled() bool {
 	return p.Referenced || len(p.Mounts)+len(p.DatabaseMounts)+len(p.LDAPMounts) > 0
 }
 
-// takeEnvironment sets empty fields from the variables of the stores' own command lines. It is for a configuration of a single store: a
-// token must not be sent to another store.
+// takeEnvironment sets empty fields from the variables of the stores' own command lines, for a single store: no other may be sent its token.
 func (s *storeConfig) takeEnvironment(getenv func(string) string) {
 	take := func(field *string, name string) {
 		for _, prefix := range []string{"BAO_", "VAULT_"} {
