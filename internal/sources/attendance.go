@@ -79,14 +79,12 @@ type watchedReader interface {
 }
 
 // absence finds which of the objects in the first list were created while no watcher ran. The stream has every object that a watcher of its scope
-// has seen, and the time up to which one was running.
+// has seen, and the time up to which one was running. All of that is read before anything is listed.
 type absence struct {
-	scope events.Scope
-	// known has the last event of each source. It is read before anything is listed.
-	known *ledger
-	// began is when this watcher started, and earlier has the watch times of the others. Both are set before anything is listed.
-	began   time.Time
-	earlier []events.Watched
+	scope   events.Scope
+	known   *ledger
+	began   time.Time        // when this watcher started
+	earlier []events.Watched // the watch times of the others
 }
 
 // read reads the times up to which earlier watchers have watched. It retries until it succeeds, and returns false if ctx ended first.
@@ -113,8 +111,7 @@ func (a *absence) until(source events.Source) (time.Time, bool) {
 	return last, !last.IsZero()
 }
 
-// isNew reports whether an object was created, whether or not a watcher ran at that time, rather than brought into scope by a label. inFirstList
-// means that it is in the first list.
+// isNew reports whether an object was created, whether or not a watcher ran at that time, rather than brought into scope by a label.
 func (a *absence) isNew(o *kinds.Object, inFirstList bool) bool {
 	if a.isLabeled(o) {
 		return false

@@ -21,11 +21,11 @@ func (h *objectHandler) OnAdd(obj any, inFirstList bool) {
 		return
 	}
 	h.contents.Added(seen)
-	if seen.About().Name != "" && h.absence.isNew(seen, inFirstList) {
-		h.pending.put(seen.About(), queueEntry{created: true, first: seen})
-		return
+	var noticed queueEntry
+	if h.absence.isNew(seen, inFirstList) {
+		noticed = queueEntry{created: true, first: seen}
 	}
-	h.queue(seen)
+	h.queue(seen, noticed)
 }
 
 // OnUpdate queues the source of an object, unless it was only listed again. The content may be the same under another resourceVersion.
@@ -36,7 +36,7 @@ func (h *objectHandler) OnUpdate(before, after any) {
 		return
 	}
 	h.contents.Updated(earlier, now)
-	h.queue(now)
+	h.queue(now, queueEntry{})
 }
 
 // OnDelete queues the source of an object that is no longer cached: it was deleted or no longer matches the selector.
@@ -49,16 +49,16 @@ func (h *objectHandler) OnDelete(obj any) {
 	case !ok:
 	case last.IsPart():
 		h.contents.Removed(last)
-		h.queue(last) // Its source is still there.
+		h.queue(last, queueEntry{}) // Its source is still there.
 	default:
 		h.pending.put(last.Source, queueEntry{gone: true})
 	}
 }
 
 // queue queues the source of an object, unless the status that names it cannot be read.
-func (h *objectHandler) queue(seen *kinds.Object) {
+func (h *objectHandler) queue(seen *kinds.Object, noticed queueEntry) {
 	if seen.About().Name != "" {
-		h.pending.add(seen.About())
+		h.pending.put(seen.About(), noticed)
 	}
 }
 
@@ -66,8 +66,6 @@ func (h *objectHandler) queue(seen *kinds.Object) {
 // seen before it, and were left alone then.
 func (h *objectHandler) enterNamespace(namespace string, as arrival) {
 	for _, found := range h.cached.InNamespace(namespace) {
-		if found.About().Name != "" {
-			h.pending.put(found.About(), queueEntry{created: as != byLabel && h.absence.isNew(found, as == byList)})
-		}
+		h.queue(found, queueEntry{created: as != byLabel && h.absence.isNew(found, as == byList)})
 	}
 }

@@ -21,12 +21,11 @@ type informerMaker struct {
 	dynamic dynamic.Interface
 	ring    *kinds.Keyring
 	keys    annotations.Reloader
-	// selector is matched against the labels of sources by the API server. An empty one matches all.
+	// The API server sends the sources whose labels match selector, without those in the ignored namespaces. An empty selector matches all.
 	selector string
-	// ignored has the namespaces whose objects the API server leaves out.
-	ignored []string
-	handler cache.ResourceEventHandler
-	errors  *watchErrors
+	ignored  []string
+	handler  cache.ResourceEventHandler
+	errors   *watchErrors
 }
 
 // makeAll makes the informers of a kind in each of the namespaces.

@@ -82,8 +82,7 @@ func (s *informerSet) sweep(kind events.Kind) {
 	}
 }
 
-// waitForWriters blocks until the ExternalSecrets are listed or cannot be listed now: one of them may have caused a change of a Secret while the
-// watcher was down.
+// waitForWriters blocks until the ExternalSecrets are listed, or cannot be: one may have caused a change of a Secret while the watcher was down.
 func (s *informerSet) waitForWriters(ctx context.Context) {
 	for _, kind := range s.kinds {
 		if kind.listing.Kind == events.KindExternalSecret {
@@ -127,7 +126,8 @@ func (s *informerSet) version(kind events.Kind, namespace string) string {
 		}
 		for i, listed := range s.scope.listed() {
 			if listed == metav1.NamespaceAll || listed == namespace {
-				return k.version(i)
+				// What the informer received last may not be in the cache yet. Without client-go's AtomicFIFO, only the informer has a version.
+				return cmp.Or(k.each[i].GetIndexer().LastStoreSyncResourceVersion(), k.each[i].LastSyncResourceVersion())
 			}
 		}
 	}
@@ -138,10 +138,8 @@ func (s *informerSet) version(kind events.Kind, namespace string) string {
 type kindInformers struct {
 	listing kinds.Listing
 	each    []cache.SharedIndexInformer
-	// handled has the registration of the handler with each informer.
-	handled []cache.ResourceEventHandlerRegistration
-	// install is nil for a kind that every API server has.
-	install *installState
+	handled []cache.ResourceEventHandlerRegistration // of the handler with each informer
+	install *installState                            // nil for a kind that every API server has
 	// synced reports that hasSynced was true once: then it stays so. It is asked about each source, and there may be many namespaces.
 	synced atomic.Bool
 	// seen reports that the first list has been handled, and that the sources deleted before it have been found.
@@ -150,10 +148,9 @@ type kindInformers struct {
 
 // installState tracks whether the API server serves a custom kind.
 type installState struct {
-	// absent reports that the API server does not serve the kind. Then nothing waits for it.
-	absent atomic.Bool
-	// troubled reports that a list or watch of the kind failed at least once, and denied that the last failure was a missing permission.
-	troubled, denied atomic.Bool
+	absent   atomic.Bool // the API server does not serve the kind: nothing waits for it
+	troubled atomic.Bool // a list or watch of the kind has failed
+	denied   atomic.Bool // the last failure was a missing permission
 }
 
 func (k *kindInformers) start(ctx context.Context, running *sync.WaitGroup) {
@@ -162,8 +159,7 @@ func (k *kindInformers) start(ctx context.Context, running *sync.WaitGroup) {
 	}
 }
 
-// hasSynced reports whether the handler has had the first list of every namespace. The informer itself has synced earlier: its cache is full, but
-// the handler is still being called.
+// hasSynced reports whether the handler has had the first list of every namespace. The caches are full earlier, while it is still being called.
 func (k *kindInformers) hasSynced() bool {
 	if k.synced.Load() {
 		return true
@@ -177,17 +173,10 @@ func (k *kindInformers) hasSynced() bool {
 	return true
 }
 
-// isAbsent reports whether the API server does not serve the kind.
 func (k *kindInformers) isAbsent() bool { return k.install != nil && k.install.absent.Load() }
 
 // isFailing reports whether the API server has failed to list a custom kind, for example because its conversion webhook is down. A missing
 // permission does not count: an administrator has to grant it.
 func (k *kindInformers) isFailing() bool {
 	return k.install != nil && k.install.troubled.Load() && !k.install.denied.Load()
-}
-
-// version returns the resourceVersion that the cache of an informer has reached. What the informer received last may not be in the cache yet.
-func (k *kindInformers) version(i int) string {
-	return cmp.Or(k.each[i].GetIndexer().LastStoreSyncResourceVersion(),
-		k.each[i].LastSyncResourceVersion()) // client-go's AtomicFIFO is turned off.
 }

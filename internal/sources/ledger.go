@@ -15,10 +15,8 @@ import (
 type ledger struct {
 	mu      sync.RWMutex
 	entries map[events.Source]*kinds.LastEvent
-	// doubts has the sources whose last event was published by another watcher while this one watched, until this one has seen the same state.
-	doubts map[events.Source]*doubt
-	// mounts has when the first secret of each mount in a store was seen.
-	mounts map[events.StorePath]time.Time
+	doubts  map[events.Source]*doubt
+	mounts  map[events.StorePath]time.Time // when the first secret of each mount in a store was seen
 }
 
 func newLedger() *ledger {
@@ -123,10 +121,9 @@ func (l *ledger) forgetTombstones(now time.Time) {
 
 // holdings are the events that the stream must hold according to the ledger.
 type holdings struct {
-	events uint64
-	// oldest and newest are sequences, and last is the source of the newest event.
-	oldest, newest uint64
-	last           events.Source
+	events         uint64
+	oldest, newest uint64        // sequences
+	last           events.Source // of the newest event
 }
 
 // holdings returns the events that the stream must hold for the sources for which watched returns true.

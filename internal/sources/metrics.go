@@ -3,7 +3,6 @@ package sources
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -22,18 +21,12 @@ type metrics struct {
 	sources metric.Int64ObservableGauge
 	failing metric.Int64ObservableGauge
 	waiting metric.Int64ObservableGauge
-
-	byVerb    *instrument.Labels[kindVerb]
-	byFailure *instrument.Labels[kindFailure]
 }
 
 // instruments is the only definition of the metrics.
 func (m *metrics) instruments() []instrument.Instrument {
 	return []instrument.Instrument{
-		{
-			Counter: &m.changes, Name: "keyturn.watcher.events", Unit: "{event}", Labels: []string{"kind", "verb"},
-			About: "Events published about sources.",
-		},
+		{Counter: &m.changes, Name: "keyturn.watcher.events", Unit: "{event}", Labels: []string{"kind", "verb"}, About: "Events published about sources."},
 		{
 			Counter: &m.errors, Name: "keyturn.watcher.publish.errors", Unit: "{error}",
 			About: "Failed attempts to publish an event. Each is retried, unless the event can never be valid.",
@@ -47,10 +40,7 @@ func (m *metrics) instruments() []instrument.Instrument {
 			Labels: []string{"messaging.system", "messaging.operation.name", "messaging.destination.template", "error.type"},
 			About:  "Requests to publish an event. A failed one has an error.type, which is conflict if another watcher was faster.",
 		},
-		{
-			Gauge: &m.queue, Name: "keyturn.watcher.queue", Unit: "{source}",
-			About: "Sources waiting to be compared with their last event.",
-		},
+		{Gauge: &m.queue, Name: "keyturn.watcher.queue", Unit: "{source}", About: "Sources waiting to be compared with their last event."},
 		{
 			Gauge: &m.waiting, Name: "keyturn.watcher.throttled", Unit: "{source}",
 			About: "Sources whose change waits because their namespace has used up --namespace-budget. The log names the namespace.",
@@ -71,7 +61,7 @@ func Instruments() []instrument.Instrument { return new(metrics).instruments() }
 
 // newMetrics registers the metrics. The numbers of queued sources, and of the known ones that are watched, are observed on each collection.
 func newMetrics(meter metric.Meter, queued, throttled func() int, lastEvents *ledger, watched func(events.Source) bool) (*metrics, error) {
-	m := &metrics{byVerb: instrument.NewLabels(kindVerb.labels), byFailure: instrument.NewLabels(kindFailure.labels)}
+	m := &metrics{}
 	if err := instrument.Make(meter, m.instruments()); err != nil {
 		return nil, err
 	}
@@ -87,56 +77,30 @@ func newMetrics(meter metric.Meter, queued, throttled func() int, lastEvents *le
 		}
 		return nil
 	}, m.queue, m.waiting, m.sources, m.failing)
-	if err != nil {
-		return nil, fmt.Errorf("observing: %w", err)
-	}
-	return m, nil
+	return m, err
 }
 
 // published counts a published event.
 func (m *metrics) published(ctx context.Context, change events.Change) {
-	m.changes.Add(ctx, 1, m.byVerb.Of(kindVerb{change.Source.Kind, change.Verb}))
+	m.changes.Add(ctx, 1, metric.WithAttributes(
+		attribute.String("kind", string(change.Source.Kind)), attribute.String("verb", string(change.Verb))))
 }
 
-// tried counts a request to publish an event.
+// tried counts a request to publish an event. One that succeeded has no error.type.
 func (m *metrics) tried(ctx context.Context, kind events.Kind, err error) {
-	failure := ""
+	labels := []attribute.KeyValue{
+		attribute.String("messaging.system", "nats"), attribute.String("messaging.operation.name", "publish"),
+		attribute.String("messaging.destination.template", events.SubjectTemplate(kind)),
+	}
 	reject, rejected := errors.AsType[*events.RejectError](err)
 	switch {
 	case err == nil:
 	case errors.Is(err, events.ErrConflict):
-		failure = "conflict"
+		labels = append(labels, attribute.String("error.type", "conflict"))
 	case rejected:
-		failure = reject.Reason
+		labels = append(labels, attribute.String("error.type", reject.Reason))
 	default:
-		failure = "_OTHER" // The convention's fallback value.
+		labels = append(labels, attribute.String("error.type", "_OTHER")) // The convention's fallback value.
 	}
-	m.sent.Add(ctx, 1, m.byFailure.Of(kindFailure{kind, failure}))
-}
-
-// kindVerb has the labels of an event, and kindFailure those of a request to publish one. A request that succeeded has no failure.
-type kindVerb struct {
-	kind events.Kind
-	verb events.Verb
-}
-
-type kindFailure struct {
-	kind    events.Kind
-	failure string
-}
-
-func (k kindVerb) labels() []attribute.KeyValue {
-	return []attribute.KeyValue{attribute.String("kind", string(k.kind)), attribute.String("verb", string(k.verb))}
-}
-
-func (k kindFailure) labels() []attribute.KeyValue {
-	labels := []attribute.KeyValue{
-		attribute.String("messaging.system", "nats"),
-		attribute.String("messaging.operation.name", "publish"),
-		attribute.String("messaging.destination.template", events.SubjectTemplate(k.kind)),
-	}
-	if k.failure != "" {
-		labels = append(labels, attribute.String("error.type", k.failure))
-	}
-	return labels
+	m.sent.Add(ctx, 1, metric.WithAttributes(labels...))
 }

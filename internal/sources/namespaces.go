@@ -15,10 +15,9 @@ import (
 	"github.com/keyturn/keyturn/internal/kube"
 )
 
-// namespaceResource is the resource that the filter lists and watches, and grantNamespaces the manifest that grants the permission.
 const (
 	namespaceResource = "namespaces"
-	grantNamespaces   = "deploy/components/namespace-selector/rbac.yaml"
+	grantNamespaces   = "deploy/components/namespace-selector/rbac.yaml" // the manifest that grants the permission
 )
 
 // scope is the set of namespaces whose sources are watched.
@@ -46,9 +45,8 @@ func (s scope) lists(namespace string) bool {
 type namespaceFilter struct {
 	selector labels.Selector
 	informer cache.SharedIndexInformer
-	// handled is the registration of the filter with the informer, nil before start.
-	handled cache.ResourceEventHandlerRegistration
-	sources namespaceHandler
+	handled  cache.ResourceEventHandlerRegistration // of the filter with the informer, nil before start
+	sources  namespaceHandler
 }
 
 // namespaceHandler handles the sources of a namespace that comes into scope.
@@ -60,12 +58,9 @@ type namespaceHandler interface {
 type arrival int
 
 const (
-	// byLabel means that an existing namespace was labeled.
-	byLabel arrival = iota
-	// byCreation means that it was created with the label.
-	byCreation
-	// byList means that it was in scope when namespaces were first listed.
-	byList
+	byLabel    arrival = iota // an existing namespace was labeled
+	byCreation                // it was created with the label
+	byList                    // it was in scope when namespaces were first listed
 )
 
 func newNamespaceFilter(client kubernetes.Interface, selector labels.Selector, sources namespaceHandler) *namespaceFilter {

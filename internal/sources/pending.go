@@ -10,27 +10,22 @@ import (
 	"github.com/keyturn/keyturn/internal/sources/kinds"
 )
 
-// The delay before a source is retried doubles from retryFirst to retryMost. That is short, because a stream that lost a server is back within
-// seconds, and if it is not, the number of workers bounds the load of many retries.
+// The delay before a source is retried doubles from retryFirst to retryMost. It is short: a stream that lost a server is back within seconds.
 const (
 	retryFirst = 50 * time.Millisecond
 	retryMost  = 3 * time.Second
 )
 
-// checkMost is the longest time that a source waits before it is looked at again, although its turn may be days away, and the renewal of a
-// Certificate weeks: until then, the queue keeps a source that is gone, and the turn may come earlier than expected.
+// checkMost is how long a source waits at most before it is looked at again. Its turn may be days away, but come earlier than expected.
 const checkMost = time.Minute
 
 // queueEntry describes a queued source.
 type queueEntry struct {
-	// at is when a change was first noticed.
-	at time.Time
-	// created reports that the object was created while the watcher ran, and gone that it was deleted, or left the selector.
-	created, gone bool
-	// first is the object as it was created; it may have changed since. It is nil if that is unknown.
-	first *kinds.Object
-	// held is the part of its namespace's budget that the source has reserved.
-	held reservation
+	at      time.Time     // when a change was first noticed
+	created bool          // the object was created while the watcher ran
+	gone    bool          // it was deleted, or left the selector
+	first   *kinds.Object // as it was created, or nil if that is unknown
+	held    reservation   // of its namespace's budget
 }
 
 // merge adds a later notice.
@@ -49,17 +44,15 @@ type pendingSources struct {
 
 	mu      sync.Mutex
 	entries map[events.Source]pendingEntry
-	// inWork has the entries that are with a worker, and due is how many of the others do not wait.
-	inWork map[events.Source]pendingEntry
-	due    int
+	inWork  map[events.Source]pendingEntry // those that are with a worker
+	due     int                            // how many of the others do not wait
 	// becameQuiet is closed when nothing is due or in work. It is nil while nobody waits for that.
 	becameQuiet chan struct{}
 }
 
 type pendingEntry struct {
 	queueEntry
-	// waits reports that the source waits for a retry, or for a change if its event was dropped.
-	waits, dropped bool
+	waits, dropped bool // for a retry, or for a change if its event was dropped
 }
 
 func newPendingSources(now func() time.Time) *pendingSources {

@@ -49,10 +49,8 @@ type assessment struct {
 	change events.Change
 	// publish reports that there is an event to publish. If the stream has lost the last event, and nothing has happened since, it is that event.
 	publish bool
-	// doubted reports that the cached object may be older than the last event.
-	doubted bool
-	// seen is the observation of a secret in a store. It is nil for an object.
-	seen *openbao.Observation
+	doubted bool                 // the cached object may be older than the last event
+	seen    *openbao.Observation // of a secret in a store; nil for an object
 }
 
 // publishAgain returns the assessment of a source about which there is nothing new.
@@ -172,8 +170,7 @@ type objectAssessor struct {
 	pending   *pendingSources
 	view      kinds.View
 	now       func() time.Time
-	// selector selects objects by their labels. If it is set, an object that is not cached may still exist without the labels.
-	selector string
+	selector  string // of objects, by their labels
 }
 
 func (a *objectAssessor) assess(source events.Source, before *kinds.LastEvent, entry queueEntry) assessment {
@@ -199,14 +196,9 @@ func (a *objectAssessor) assess(source events.Source, before *kinds.LastEvent, e
 		Now: now, First: entry.first, Created: entry.created,
 		Recent: before == nil && now != nil && a.absence.isRecent(now),
 	})
-	if !ok || now == nil && a.mayBeUnselected(entry) {
+	// A missing object that was not seen to go may still exist without the labels. It is left alone, like those of a namespace that is not watched.
+	if mayExist := now == nil && a.selector != "" && !entry.gone; !ok || mayExist {
 		return publishAgain(before)
 	}
 	return assessment{change: change, publish: true}
-}
-
-// mayBeUnselected reports whether a missing object may still exist without the labels of the selector, because its removal was not seen. Such a
-// source is left alone, like the sources of a namespace that is no longer watched.
-func (a *objectAssessor) mayBeUnselected(entry queueEntry) bool {
-	return a.selector != "" && !entry.gone
 }

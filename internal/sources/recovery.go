@@ -35,13 +35,11 @@ type recovery struct {
 	interval  time.Duration
 	informers sourceWatcher
 	pending   *pendingSources
-	// lost is sent to when the sources whose events the stream has lost are queued.
-	lost    chan<- struct{}
-	metrics *metrics
-	log     *slog.Logger
+	lost      chan<- struct{} // sent to when the sources whose events the stream has lost are queued
+	metrics   *metrics
+	log       *slog.Logger
 
-	// seen is the extent of the stream at the last check. The ledger has its events.
-	seen events.Extent
+	seen events.Extent // of the stream at the last check; the ledger has its events
 }
 
 // lossBackoff is the factor by which the interval may grow while the stream loses events.
@@ -86,27 +84,24 @@ func (r *recovery) check(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	suspected := !r.seen.Created.IsZero() && !r.seen.Created.Equal(extent.Created)
-	if !suspected {
-		if suspected, err = r.suspect(bounded, extent); err != nil {
-			return false, err
-		}
+	lost, err := r.suspect(bounded, extent)
+	if err == nil && lost {
+		lost, err = r.compare(ctx)
 	}
-	var lost bool
-	if suspected {
-		if lost, err = r.compare(ctx); err != nil {
-			return false, err
-		}
+	if err != nil {
+		return false, err
 	}
 	r.seen = extent
 	return lost, nil
 }
 
-// suspect reports whether the stream may lack an event of the ledger. An event of another watcher has the same effect. A stream that was rolled
-// back lacks at least the newest event.
+// suspect reports whether the stream was created again or may lack an event of the ledger. An event of another watcher has the same effect. A stream
+// that was rolled back lacks at least the newest event.
 func (r *recovery) suspect(ctx context.Context, extent events.Extent) (bool, error) {
 	held := r.reader.ledger.holdings(r.reader.now(), r.informers.watches)
 	switch {
+	case !r.seen.Created.IsZero() && !r.seen.Created.Equal(extent.Created):
+		return true, nil
 	case held.events == 0:
 		return false, nil
 	case extent.Events < held.events, extent.FirstSeq > held.oldest:

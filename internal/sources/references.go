@@ -28,11 +28,9 @@ const maxReferences = 2000
 type references struct {
 	client     dynamic.Interface
 	namespaces []string
-	// ignored has the namespaces to leave out.
-	ignored []string
-	log     *slog.Logger
-	// excessive has the namespaces that had more than maxReferences the last time.
-	excessive map[string]bool
+	ignored    []string
+	log        *slog.Logger
+	excessive  map[string]bool // the namespaces that had more than maxReferences the last time
 }
 
 // list lists the paths that ExternalSecrets read. It asks the API server each time, about as often as one store is polled by reference, and keeps

@@ -19,13 +19,11 @@ const (
 // throttle keeps a namespace from filling the stream and the memory of both programs: changes beyond its budget wait. A source is compared with its
 // last event when its turn comes, so a change that was undone meanwhile, or an object that was created and deleted, is never published.
 type throttle struct {
-	// budget is nil if namespaces are not limited.
-	budget *events.Budget
-	now    func() time.Time
-	log    *slog.Logger
-	told   *events.Notices
-	// waiting is how many sources wait for their turn.
-	waiting atomic.Int64
+	budget  *events.Budget // nil if namespaces are not limited
+	now     func() time.Time
+	log     *slog.Logger
+	told    *events.Notices
+	waiting atomic.Int64 // sources
 }
 
 // newThrottle returns a throttle that allows each namespace the given number of bytes per hour. Zero means no limit.
@@ -39,10 +37,9 @@ func newThrottle(bytes int, now func() time.Time, log *slog.Logger) *throttle {
 
 // reservation is the turn of a source that has an event to publish. The zero value means no reservation.
 type reservation struct {
-	turn time.Time
-	size int
-	// waits reports that the turn did not come at once, so that the source is counted as waiting.
-	waits bool
+	turn  time.Time
+	size  int
+	waits bool // the turn did not come at once, so that the source is counted as waiting
 }
 
 // wait returns for how long a change must wait for its turn. Each call weighs the change again, because the change may have grown and the namespace
