@@ -13,10 +13,7 @@ import (
 )
 
 // The reasons of the condition Issuing that Keyturn uses. An issuer may have others.
-const (
-	reasonIssued = "Issued"
-	reasonFailed = "Failed"
-)
+const reasonIssued, reasonFailed = "Issued", "Failed"
 
 type certificateKind struct{}
 
@@ -42,9 +39,9 @@ func (certificateKind) Assess(v View, before *LastEvent, o State) (events.Change
 func withSecret(v View, certificate events.Source, s status) status {
 	secret := v.Cached.Lookup(events.Source{Kind: events.KindSecret, Namespace: certificate.Namespace, Name: s.fields.Secret})
 	s.fields = timesInSecret(s.fields, secret, certificate)
-	now := v.Now()
-	s = s.at(now)
-	if renewal := s.fields.RenewalTime; s.verb == events.VerbFailed && renewal.After(now) {
+	now, renewal := v.Now(), s.fields.RenewalTime
+	s.fields.Expiring = s.verb == events.VerbFailed && !renewal.IsZero() && !renewal.After(now) // It was not renewed in time.
+	if s.verb == events.VerbFailed && renewal.After(now) {
 		// Nothing is written to the Certificate when its renewal time has passed.
 		v.Queue.AddAfter(certificate, renewal.Sub(now))
 	}

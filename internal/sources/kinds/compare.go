@@ -58,12 +58,8 @@ func assessContent(before *LastEvent, o State) (events.Change, bool) {
 // Every event repeats when each key last changed: see events.Key.
 func compare(before *LastEvent, now *Object, created bool) (events.Change, bool) {
 	switch {
-	case now == nil && (!before.IsReadable() || before.Verb() == events.VerbDeleted):
-		return events.Change{}, false
 	case now == nil:
-		gone := before.content(events.VerbDeleted)
-		gone.Ignore, gone.Match = before.Ignore, before.Match
-		return gone, true
+		return deleted(before)
 	case !before.IsReadable():
 		return appeared(now, created), true
 	case before.isAheadOf(now):
@@ -117,6 +113,14 @@ func isOfHold(before *LastEvent, change events.Change) bool {
 	return before.IsReadable() && change.Verb == events.VerbObserved && change.Previous == ""
 }
 
+// deleted returns the event for a source that is gone. It returns false if the stream does not have the source, or has its deletion.
+func deleted(before *LastEvent) (events.Change, bool) {
+	if !before.IsReadable() || before.Verb() == events.VerbDeleted {
+		return events.Change{}, false
+	}
+	return before.content(events.VerbDeleted), true
+}
+
 // isAheadOf reports whether the event is about a later state of the object.
 func (l *LastEvent) isAheadOf(now *Object) bool {
 	return l.UID == string(now.UID) && events.CompareVersions(l.ResourceVersion, now.ResourceVersion) > 0
@@ -158,8 +162,16 @@ func differs(before *LastEvent, now *Object, created bool, names []string) event
 	if created && change.Created {
 		markAppeared(&change)
 	}
+	change.ChangedAt = change.ResourceVersion
+	if change.Truncated {
+		return change
+	}
 	change.Changed = names
-	mark(&change)
+	for _, name := range names {
+		entry := change.Keys[name]
+		entry.ChangedAt = change.ResourceVersion
+		change.Keys[name] = entry
+	}
 	return change
 }
 
@@ -220,18 +232,4 @@ func listable(keys []keyFingerprint) bool {
 		size += len(k.name)
 	}
 	return len(keys) <= events.MaxKeys && size <= events.MaxKeyNames
-}
-
-// mark sets the resourceVersion at which the content and the keys in Changed have changed.
-func mark(change *events.Change) {
-	change.ChangedAt = change.ResourceVersion
-	if change.Truncated {
-		change.Changed = nil
-		return
-	}
-	for _, name := range change.Changed {
-		entry := change.Keys[name]
-		entry.ChangedAt = change.ResourceVersion
-		change.Keys[name] = entry
-	}
 }

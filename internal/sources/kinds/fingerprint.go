@@ -12,8 +12,7 @@ import (
 
 type sum = events.Sum
 
-// sumSize is the number of bytes that are kept of an HMAC.
-const sumSize = len(sum{})
+const sumSize = len(sum{}) // bytes that are kept of an HMAC
 
 // fingerprints has the fingerprints of one object, made with one key of the ring.
 type fingerprints struct {

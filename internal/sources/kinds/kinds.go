@@ -39,7 +39,6 @@ type Kind interface {
 // sourceKinds is the table of the kinds of sources.
 var sourceKinds = []Kind{configMapKind{}, secretKind{}, externalSecretKind{}, certificateKind{}, secretProviderClassKind{}}
 
-// The manifests that grant the permission to list and watch a kind.
 const (
 	grantBase                  = "deploy/base/rbac.yaml"
 	grantCustom                = "deploy/components/secret-stores/watcher.yaml"
@@ -50,15 +49,11 @@ const (
 type Listing struct {
 	Kind     events.Kind
 	Resource schema.GroupVersionResource
-	// Grant is the manifest that grants the permission.
-	Grant string
-	// Fields is a field selector for the API server. If empty, it sends everything.
-	Fields string
-	// Part is the kind of the objects that hold the content of a source. It is nil if the source itself holds it. Label selectors do not apply to
-	// a part.
-	Part Listed
-	// Indexers index objects of a custom kind by more than their namespace.
-	Indexers cache.Indexers
+	Grant    string // the manifest that grants the permission
+	Fields   string // a field selector for the API server; if empty, it sends everything
+	// Part is the kind of the objects that hold the content of a source, or nil if the source does. Label selectors do not apply to a part.
+	Part     Listed
+	Indexers cache.Indexers // of objects of a custom kind, by more than their namespace
 }
 
 // Name returns the plural in the API, with the group if there is one, for messages about permissions.
@@ -69,16 +64,14 @@ func (l Listing) IsCustom() bool { return l.Resource.Group != "" }
 
 // State is an object as the watcher knows it.
 type State struct {
-	// Now is the cached object. It is nil if the object is gone.
-	Now *Object
-	// First is the object as it was created; it may have changed since. It is nil if that is unknown.
-	First *Object
+	Now   *Object // as it is cached, or nil if it is gone
+	First *Object // as it was created, or nil if that is unknown
 	// Created reports that the object was created while the watcher ran, or after the one before, and Recent that an object that was never watched
 	// was created shortly before this watcher began.
 	Created, Recent bool
 }
 
-// View has the parts that a kind may use to assess an object.
+// View has what a kind may use to assess an object.
 type View struct {
 	Cached   Cache
 	Contents *PodContents

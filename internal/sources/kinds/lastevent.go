@@ -79,11 +79,11 @@ func (l *LastEvent) texts() map[string]string {
 	return texts
 }
 
-// content returns an event with the same content and the times at which the keys changed.
+// content returns an event with the same content, and the times at which the keys changed.
 func (l *LastEvent) content(verb events.Verb) events.Change {
 	last := l.Change("", events.Source{})
 	return events.Change{
 		Verb: verb, UID: last.UID, ResourceVersion: last.ResourceVersion, Fingerprint: last.Fingerprint, Keys: last.Keys, Truncated: last.Truncated,
-		ChangedAt: last.ChangedAt, CreatedAt: last.CreatedAt, Since: last.Since, Recent: last.Recent,
+		ChangedAt: last.ChangedAt, CreatedAt: last.CreatedAt, Since: last.Since, Recent: last.Recent, Ignore: last.Ignore, Match: last.Match,
 	}
 }

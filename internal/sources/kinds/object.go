@@ -21,33 +21,24 @@ type Object struct {
 	UID             types.UID
 	ResourceVersion string
 
-	// fingerprints are those of the data. An object whose content is its status has none.
-	fingerprints []fingerprints
+	fingerprints []fingerprints // of the data; an object whose content is its status has none
 	// writtenAt and createdAt are in seconds since 1970, as precise as the API server's times. They are negative if unknown.
 	writtenAt, createdAt int64
-	// details is nil for most objects.
-	details *details
-	ignore  bool
-	match   bool
-	// AsCreated reports that the object seems not to have been written since it was created.
-	AsCreated bool
-	// derived reports that the keys generated from a certificate have the fingerprint of the certificate.
-	derived bool
+	details              *details // nil for most objects
+	ignore               bool
+	match                bool
+	AsCreated            bool // it seems not to have been written since it was created
+	derived              bool // the keys generated from a certificate have the fingerprint of the certificate
 }
 
 // details holds the fields that only some objects have.
 type details struct {
-	// writer is who writes a Secret, according to its own metadata and data.
-	writer events.Cause
-	asked  request
-	// temporary reports that a Secret holds a certificate that is used until the real one is issued.
-	temporary bool
-	// status is set for ExternalSecrets and Certificates. It is nil if it cannot be read.
-	status *status
-	// mounted is set for the status of a pod, which is part of a SecretProviderClass.
-	mounted *podStatus
-	// hold is why the source is on hold, empty if it is not.
-	hold string
+	writer    events.Cause // who writes a Secret, according to its own metadata and data
+	asked     request
+	temporary bool       // a Secret holds a certificate that is used until the real one is issued
+	status    *status    // of an ExternalSecret or a Certificate, nil if it cannot be read
+	mounted   *podStatus // of a pod, which is part of a SecretProviderClass
+	hold      string     // why the source is on hold, empty if it is not
 }
 
 // creationTakes is the largest difference between the times that the API server records for one creation. They have a precision of one second.
@@ -92,7 +83,7 @@ func (o *Object) Created() time.Time { return timeOf(o.createdAt) }
 // written returns the time of the newest write, or zero if that is unknown.
 func (o *Object) written() time.Time { return timeOf(o.writtenAt) }
 
-// timeOf returns the time of seconds since 1970, or zero if they are not positive.
+// timeOf returns the time of seconds since 1970, or zero if they are unknown.
 func timeOf(seconds int64) time.Time {
 	if seconds <= 0 {
 		return time.Time{}
@@ -150,10 +141,9 @@ func newestWrite(meta *metav1.ObjectMeta) time.Time {
 	return newest.UTC()
 }
 
-// targetIndex finds the ExternalSecrets that write a Secret, and classIndex the pod statuses of a SecretProviderClass, each by <namespace>/<name>.
 const (
-	targetIndex = "target"
-	classIndex  = "class"
+	targetIndex = "target" // finds the ExternalSecrets that write a Secret, by <namespace>/<name>
+	classIndex  = "class"  // finds the pod statuses of a SecretProviderClass, by <namespace>/<name>
 )
 
 // Cache holds what the informers cache, by kind: one indexer for each namespace that is listed.

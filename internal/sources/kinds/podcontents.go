@@ -19,9 +19,8 @@ type PodContents struct {
 
 // podContent is the content that a pod had.
 type podContent struct {
-	pod types.UID
-	// content is nil if it is unknown because the status had been rewritten before it was first seen.
-	content []fingerprints
+	pod     types.UID
+	content []fingerprints // nil if it is unknown: the status had been rewritten before it was first seen
 }
 
 // podState is the content of a class that a pod has, and the one that it had.

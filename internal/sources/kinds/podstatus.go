@@ -34,12 +34,9 @@ func (podStatusKind) Reduce(ring *Keyring, obj any) (*Object, bool) {
 
 // podStatus identifies the class and the pod of a status.
 type podStatus struct {
-	// class has no name if the status cannot be read.
-	class events.Source
-	// pod is the UID of the pod. The driver reuses the status of an earlier pod for a new pod of the same name.
-	pod types.UID
-	// rewritten reports that the status was written after its creation, other than in its metadata.
-	rewritten bool
+	class     events.Source // without a name if the status cannot be read
+	pod       types.UID     // the driver reuses the status of an earlier pod for a new pod of the same name
+	rewritten bool          // the status was written after its creation, other than in its metadata
 }
 
 // podStatusParts has the fields of the status that are read. Newer fields are ignored.

@@ -35,10 +35,7 @@ func (secretProviderClassKind) Reduce(_ *Keyring, obj any) (*Object, bool) {
 
 func (secretProviderClassKind) Assess(v View, before *LastEvent, o State) (events.Change, bool) {
 	if o.Now == nil {
-		if !before.IsReadable() || before.Verb() == events.VerbDeleted {
-			return events.Change{}, false
-		}
-		return before.content(events.VerbDeleted), true
+		return deleted(before)
 	}
 	pods := v.Contents.of(v.Cached.podStatuses(o.Now.Source))
 	if !before.IsReadable() {
@@ -93,8 +90,8 @@ func newsOfClass(before *LastEvent, class *Object, pods []podState) []podState {
 	var news []podState
 	for _, p := range pods {
 		// The publisher of a later state has seen this one.
-		IsKnown := before.UID == string(class.UID) && events.CompareVersions(before.ResourceVersion, p.now.ResourceVersion) >= 0
-		if !IsKnown && p.isNews(before.KeyID(), recent) {
+		isKnown := before.UID == string(class.UID) && events.CompareVersions(before.ResourceVersion, p.now.ResourceVersion) >= 0
+		if !isKnown && p.isNews(before.KeyID(), recent) {
 			news = append(news, p)
 		}
 	}

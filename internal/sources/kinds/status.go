@@ -15,8 +15,7 @@ const maxStatus = 256
 
 // status is the fingerprinted condition of an ExternalSecret or a Certificate.
 type status struct {
-	// verb is the verb of the event for the status. It is empty while the outcome is open: before the first sync, and while a certificate is being
-	// issued.
+	// verb is that of the event for the status. It is empty before the first sync, and while a certificate is being issued.
 	verb   events.Verb
 	fields events.Status
 }
@@ -24,26 +23,16 @@ type status struct {
 // content returns the data to fingerprint. Two events with the same content report the same status.
 func (s status) content() map[string][]byte {
 	content := map[string][]byte{"verb": []byte(s.verb)}
-	add := func(name, text string) { content[name] = []byte(text) }
+	if s.verb != "" {
+		content["revision"] = []byte(s.fields.Revision)
+	}
 	switch s.verb {
 	case events.VerbSynced:
-		add("revision", s.fields.Revision)
-		add("secret", s.fields.Secret)
-	case events.VerbIssued:
-		add("revision", s.fields.Revision)
+		content["secret"] = []byte(s.fields.Secret)
 	case events.VerbFailed:
-		add("revision", s.fields.Revision)
-		add("reason", s.fields.Reason)
-		add("expiring", strconv.FormatBool(s.fields.Expiring))
+		content["reason"], content["expiring"] = []byte(s.fields.Reason), []byte(strconv.FormatBool(s.fields.Expiring))
 	}
 	return content
-}
-
-// at returns the status of a Certificate at the given time. A certificate that was not renewed by its renewal time is expiring.
-func (s status) at(now time.Time) status {
-	renewal := s.fields.RenewalTime
-	s.fields.Expiring = s.verb == events.VerbFailed && !renewal.IsZero() && !now.Before(renewal)
-	return s
 }
 
 // utc returns a time from a status, or zero.
@@ -58,10 +47,8 @@ func utc(t *metav1.Time) time.Time {
 // publish. Like compare, it is a pure function, and it handles deleted and recreated objects in the same way.
 func compareStatus(before *LastEvent, now *Object, current status, content []fingerprints) (events.Change, bool) {
 	switch {
-	case now == nil && (!before.IsReadable() || before.Verb() == events.VerbDeleted):
-		return events.Change{}, false
 	case now == nil:
-		return before.content(events.VerbDeleted), true
+		return deleted(before)
 	case !before.IsReadable():
 		return describeStatus(now, current, events.VerbObserved, nil, content[0]), true
 	case before.isAheadOf(now):
@@ -101,7 +88,7 @@ func describeStatus(now *Object, current status, verb events.Verb, before *LastE
 func assessStatus(v View, before *LastEvent, now *Object, refine func(status) status) (events.Change, bool) {
 	switch {
 	case now == nil:
-		return compareStatus(before, nil, status{}, nil)
+		return deleted(before)
 	case now.details.status == nil:
 		v.Log.WarnContext(context.Background(), "cannot read the status of an object; ignoring it",
 			"source", now.Source.String(), "namespace", now.Source.Namespace)

@@ -11,13 +11,11 @@ import (
 
 // storeState is the state of a secret in a store according to the last event.
 type storeState struct {
-	version int64
-	// revision is the last part of the event's id.
-	revision string
-	// at orders the events, and writtenAt is the store's time of the state.
-	at, writtenAt time.Time
-	// seenAt is when the watcher saw the state, by its clock, but no later than when this one read that, by its own.
-	seenAt time.Time
+	version   int64
+	revision  string    // the last part of the event's id
+	at        time.Time // which orders the events
+	writtenAt time.Time // by the store's clock
+	seenAt    time.Time // when the watcher saw the state, by its clock, but no later than when this one read that, by its own
 }
 
 // inStore returns the state of a secret in a store. It is nil if there is no event, or one whose resourceVersion is not a time.
@@ -167,7 +165,6 @@ type Restores struct {
 	older map[events.Source]olderState
 }
 
-// olderState is a state that reads have returned since a time.
 type olderState struct {
 	revision string
 	since    time.Time
