@@ -15,7 +15,6 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/sources/kinds"
-	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // publications is a stream on which another watcher is faster at first.
@@ -62,9 +61,9 @@ func queuedIn(p *pendingSources) []events.Source {
 	})
 }
 
-func reconcilerOf(t *testing.T, bus *publications, assess assessor) (*reconciler, *testkit.Log) {
+func reconcilerOf(t *testing.T, bus *publications, assess assessor) *reconciler {
 	t.Helper()
-	reader, log := readerOf(&stateOf{stored: []events.Stored{unreadable(testSource, 9)}})
+	reader, _ := readerOf(&stateOf{stored: []events.Stored{unreadable(testSource, 9)}})
 	pending := newPendingSources(time.Now)
 	t.Cleanup(pending.shutDown)
 	return &reconciler{
@@ -73,9 +72,9 @@ func reconcilerOf(t *testing.T, bus *publications, assess assessor) (*reconciler
 		informers: listedKinds(true), sightings: newSightings(), pending: pending,
 		publisher: &publisher{
 			bus: bus, ledger: reader.ledger, metrics: unmeasured(t, reader.ledger), tracer: tracenoop.NewTracerProvider().Tracer(""),
-			log: slog.New(slog.NewJSONHandler(log, nil)),
+			log: slog.New(slog.DiscardHandler),
 		},
-	}, log
+	}
 }
 
 // always assesses a source as changed, and never as it was.
@@ -87,27 +86,6 @@ var (
 	}
 	never assessFunc = func(_ events.Source, before *kinds.LastEvent, _ queueEntry) assessment { return publishAgain(before) }
 )
-
-func TestReconcilePublishesTheSuccessorOfTheLastEvent(t *testing.T) {
-	bus := &publications{}
-	r, log := reconcilerOf(t, bus, always)
-	must(t, r.reconcile(t.Context(), testSource, &queueEntry{at: epoch, created: true}))
-	r.ledger.set(testSource, kinds.UnreadableEvent(4))
-	must(t, r.reconcile(t.Context(), testSource, &queueEntry{at: epoch}))
-	if bus.expected[0] != 0 || bus.expected[1] != 4 {
-		t.Errorf("published as the successors of %v, want 0 and 4", bus.expected)
-	}
-	first := bus.published[0]
-	if first.Cluster != testCluster || first.Source != testSource || !first.Time.Equal(epoch) || !first.Created || bus.published[1].Created {
-		t.Errorf("published %+v", bus.published)
-	}
-	if entry := r.ledger.get(testSource); entry.Seq != 12 || entry.Verb() != events.VerbChanged {
-		t.Errorf("the ledger has %+v", entry)
-	}
-	if times := strings.Count(log.String(), `"msg":"change published"`); times != 2 {
-		t.Errorf("it is logged %d times, want twice", times)
-	}
-}
 
 func TestWhatWasNoticedIsKeptUntilTheCacheShowsIt(t *testing.T) {
 	for _, tt := range []struct {
@@ -126,7 +104,7 @@ func TestWhatWasNoticedIsKeptUntilTheCacheShowsIt(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			bus := &publications{}
-			r, _ := reconcilerOf(t, bus, assessFunc(func(_ events.Source, before *kinds.LastEvent, _ queueEntry) assessment {
+			r := reconcilerOf(t, bus, assessFunc(func(_ events.Source, before *kinds.LastEvent, _ queueEntry) assessment {
 				found := publishAgain(before)
 				found.doubted = tt.doubted
 				return found
@@ -152,7 +130,7 @@ func TestWhatWasNoticedIsKeptUntilTheCacheShowsIt(t *testing.T) {
 func TestADeletionWithoutAnEventIsNotKept(t *testing.T) {
 	for _, before := range []*kinds.LastEvent{nil, kinds.UnreadableEvent(3), lastOf(3, events.VerbDeleted)} {
 		bus := &publications{}
-		r, _ := reconcilerOf(t, bus, never)
+		r := reconcilerOf(t, bus, never)
 		r.informers = listedKinds(false)
 		r.ledger.set(testSource, before)
 		if err := r.reconcile(t.Context(), testSource, &queueEntry{gone: true}); err != nil || len(bus.published) > 0 {
@@ -164,7 +142,7 @@ func TestADeletionWithoutAnEventIsNotKept(t *testing.T) {
 func TestReconcileComparesAgainWithWhatAnotherWatcherSaid(t *testing.T) {
 	for conflicts, want := range map[int]error{maxConflicts - 1: nil, maxConflicts: events.ErrConflict} {
 		bus := &publications{conflicts: conflicts}
-		r, _ := reconcilerOf(t, bus, always)
+		r := reconcilerOf(t, bus, always)
 		if err := r.reconcile(t.Context(), testSource, &queueEntry{}); !errors.Is(err, want) {
 			t.Errorf("after %d conflicts: error %v, want %v", conflicts, err, want)
 		}
@@ -185,7 +163,7 @@ func TestAnObservationOfWhichNoEventCanBeMadeIsDropped(t *testing.T) {
 	}{{"that is the last", false}, {"that is not the last any more", true}} {
 		t.Run(tt.name, func(t *testing.T) {
 			bus := &publications{err: errRefused}
-			r, _ := reconcilerOf(t, bus, nil)
+			r := reconcilerOf(t, bus, nil)
 			s := storesOf(t)
 			s.sight(written(7, "update", 1))
 			mustTake(t, s.pending, source)
@@ -213,7 +191,7 @@ func TestAnObservationOfWhichNoEventCanBeMadeIsDropped(t *testing.T) {
 // The content of the pods of a class is settled when the class is assessed after its event.
 func TestAClassIsAssessedAgainAfterItsEvent(t *testing.T) {
 	class := events.Source{Kind: events.KindSecretProviderClass, Namespace: "shop", Name: "db"}
-	r, _ := reconcilerOf(t, &publications{}, nil)
+	r := reconcilerOf(t, &publications{}, nil)
 	r.assessors[class.Kind] = always
 	must(t, r.reconcile(t.Context(), class, &queueEntry{}))
 	wantEqual(t, "queued", []events.Source{class}, queuedIn(r.pending))

@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // extents is a stream of which only the extent and the subjects are known. It records when the extent is read.
@@ -49,19 +47,19 @@ type watchedNamespace string
 func (n watchedNamespace) watches(source events.Source) bool { return source.Namespace == string(n) }
 
 // recoveryOf is a recovery of a stream whose last events are stored.
-func recoveryOf(t *testing.T, extent events.Extent, stored ...events.Stored) (*recovery, *testkit.Log) {
+func recoveryOf(t *testing.T, extent events.Extent, stored ...events.Stored) *recovery {
 	t.Helper()
 	state := &stateOf{stored: stored}
 	if len(stored) == 0 {
 		state.last = events.ErrNotFound
 	}
-	reader, log := readerOf(state)
+	reader, _ := readerOf(state)
 	pending := newPendingSources(time.Now)
 	t.Cleanup(pending.shutDown)
 	return &recovery{
 		bus: &extents{extent: extent}, reader: reader, interval: 30 * time.Second, informers: watchedNamespace(testSource.Namespace),
-		pending: pending, lost: make(chan struct{}, 1), metrics: unmeasured(t, reader.ledger), log: slog.New(slog.NewJSONHandler(log, nil)),
-	}, log
+		pending: pending, lost: make(chan struct{}, 1), metrics: unmeasured(t, reader.ledger), log: slog.New(slog.DiscardHandler),
+	}
 }
 
 func TestTheStreamIsSuspectedOfALoss(t *testing.T) {
@@ -81,7 +79,7 @@ func TestTheStreamIsSuspectedOfALoss(t *testing.T) {
 		{"if it lacks one of many", events.Extent{FirstSeq: 1, Events: 9}, []events.Stored{unreadable(otherSource, 7)}, testSource, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r, _ := recoveryOf(t, tt.extent, tt.stored...)
+			r := recoveryOf(t, tt.extent, tt.stored...)
 			r.bus = &extents{extent: tt.extent, purged: tt.purged}
 			r.reader.ledger.set(testSource, lastOf(3, events.VerbObserved))
 			r.reader.ledger.set(otherSource, lastOf(7, events.VerbObserved))
@@ -92,29 +90,6 @@ func TestTheStreamIsSuspectedOfALoss(t *testing.T) {
 				t.Errorf("got %t, %v; want %t", got, err, tt.want)
 			}
 		})
-	}
-}
-
-func TestWhatTheStreamLacksIsQueued(t *testing.T) {
-	unwatched := events.Source{Kind: events.KindSecret, Namespace: "bank", Name: "db"}
-	r, log := recoveryOf(t, events.Extent{Created: epoch}, unreadable(otherSource, 7))
-	for _, source := range []events.Source{testSource, unwatched} {
-		r.reader.ledger.set(source, lastOf(3, events.VerbObserved))
-	}
-	r.reader.ledger.set(otherSource, lastOf(7, events.VerbObserved))
-	for _, want := range []bool{true, false} {
-		if lost, err := r.compare(t.Context()); err != nil || lost != want {
-			t.Errorf("lost %t, %v; want %t", lost, err, want)
-		}
-	}
-	wantEqual(t, "queued", []events.Source{testSource}, queuedIn(r.pending))
-	for _, source := range []events.Source{testSource, unwatched} {
-		if entry := r.reader.ledger.get(source); !entry.Lost || entry.Seq != 0 {
-			t.Errorf("the ledger has %+v of what the stream lacks", entry)
-		}
-	}
-	if !strings.Contains(log.String(), `"missing":1,"outdated":0`) || strings.Count(log.String(), "has lost events") != 1 {
-		t.Errorf("log:\n%s", log)
 	}
 }
 
@@ -135,7 +110,7 @@ func TestTheStreamIsCheckedAtIntervals(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r, _ := recoveryOf(t, events.Extent{FirstSeq: 1, Created: epoch})
+				r := recoveryOf(t, events.Extent{FirstSeq: 1, Created: epoch})
 				bus := &extents{extent: events.Extent{FirstSeq: 1, Created: epoch}}
 				r.bus = bus
 				tt.prepare(r, bus)

@@ -26,13 +26,13 @@ import (
 // auditToken is the token of whoever posts the lines of a store.
 const auditToken = "0123456789abcdef0123"
 
-// withStore adds a store that does not answer to the options, with the fields, and a receiver of its lines. It returns the address of the receiver,
-// which is empty until it listens.
-func (b *bench) withStore(options *Options, fields string) (listening func() string) {
+// withStore adds a store that does not answer to the options, and a receiver of its lines. It returns the address of the receiver, which is empty
+// until it listens.
+func (b *bench) withStore(options *Options) (listening func() string) {
 	b.Helper()
 	options.OpenBao.ConfigFile, options.OpenBao.AuditTokenFile = filepath.Join(b.TempDir(), "stores.yaml"), filepath.Join(b.TempDir(), "tokens")
 	for file, content := range map[string]string{
-		options.OpenBao.ConfigFile:     "stores: [{name: bao, address: 'http://bao', auth: {token: a}" + fields + "}]",
+		options.OpenBao.ConfigFile:     "stores: [{name: bao, address: 'http://bao', auth: {token: a}}]",
 		options.OpenBao.AuditTokenFile: auditToken,
 	} {
 		must(b, os.WriteFile(file, []byte(content), 0o600))
@@ -107,7 +107,7 @@ func TestAKindThatCannotBeListedKeepsNothingElseFromBeingWatched(t *testing.T) {
 			b.dynamic.PrependReactor("list", tt.resource.Resource, fail)
 
 			options := b.everyKind()
-			listening := b.withStore(&options, "")
+			listening := b.withStore(&options)
 			options.OpenBao.Transport = answers{
 				"/v1/sys/internal/ui/mounts":  `{"data":{"secret":{"secret/":{"type":"kv","options":{"version":"2"}}}}}`,
 				"/v1/secret/metadata/shop/db": `{"data":{"current_version":1,"versions":{"1":{"created_time":"2026-03-14T15:00:00Z"}}}}`,
@@ -137,7 +137,7 @@ func (unreachable) RoundTrip(*http.Request) (*http.Response, error) {
 func TestTheWatcherEndsWhenAStoresReceiverCannotListen(t *testing.T) {
 	b := newBench(t)
 	options := b.options()
-	b.withStore(&options, "")
+	b.withStore(&options)
 	options.OpenBao.Listen = func(context.Context, string, string) (net.Listener, error) { return nil, errors.New("in use") }
 	w, err := New(options)
 	must(t, err)

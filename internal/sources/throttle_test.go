@@ -17,7 +17,7 @@ import (
 func throttled(t *testing.T, eventsAnHour int, now func() time.Time) (*reconciler, *publications, *testkit.Log) {
 	t.Helper()
 	bus := &publications{}
-	r, _ := reconcilerOf(t, bus, always)
+	r := reconcilerOf(t, bus, always)
 	log := &testkit.Log{}
 	r.throttle = newThrottle(eventsAnHour*weight(events.Change{Source: inNamespace("noisy", 0)}), now, slog.New(slog.NewJSONHandler(log, nil)))
 	return r, bus, log

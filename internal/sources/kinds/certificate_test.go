@@ -65,27 +65,6 @@ func TestTheStatusOfACertificate(t *testing.T) {
 	}
 }
 
-func TestTheTimesOfACertificateAreThoseInItsSecret(t *testing.T) {
-	certificate := events.Source{Kind: events.KindCertificate, Namespace: "shop", Name: "web"}
-	secret := func(source string, notAfter time.Time) *Object {
-		return &Object{details: &details{writer: events.Cause{Source: source, NotAfter: notAfter}}}
-	}
-	old := events.Status{NotAfter: day(20), RenewalTime: day(10)}
-	for _, tt := range []struct {
-		name   string
-		secret *Object
-		want   events.Status
-	}{
-		{"as the Secret has them where the status is not up to date", secret("certificate/web", day(25)), events.Status{NotAfter: day(25)}},
-		{"as the status has them where no Secret is known", nil, old},
-		{"as the status has them where the Secret is another's", secret("certificate/other", day(25)), old},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			wantEqual(t, "status", tt.want, timesInSecret(old, tt.secret, certificate))
-		})
-	}
-}
-
 func TestACertificateThatCouldNotBeRenewedIsLookedAtAgain(t *testing.T) {
 	name := events.Source{Kind: events.KindCertificate, Namespace: "shop", Name: "web"}
 	failing := reducedOf(t, certificateKind{}, customOf(t, failingJSON))

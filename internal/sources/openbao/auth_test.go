@@ -80,21 +80,3 @@ func TestALoginThatWasNotJudgedIsRepeatedSoon(t *testing.T) {
 		})
 	}
 }
-
-func TestWhatTheAuditLogNamesIsReadAlthoughItsTokenCouldNotBeReplacedAtOnce(t *testing.T) {
-	store := newLogins("auth/machines/login", time.Hour, true)
-	login := store.answers["auth/machines/login"]
-	store.guard("secret/metadata/db", metadataOf(3, "2000-01-01T00:00:00Z", ""))
-	inBubble(t, fmt.Sprintf(appRole, write(t, "secret-id", "canary-secret")), store.fakeStore, nil, func(t *testing.T, r *rig) {
-		after(30 * time.Second) // The next poll comes later.
-		store.set(1, time.Now())
-		store.say("auth/machines/login", http.StatusServiceUnavailable, `{"errors":["Vault is sealed"]}`)
-		r.feed.pipelines[0].intake.take(t.Context(), writeLine("update", "secret/data/db", 3))
-		after(time.Second)
-		store.do("auth/machines/login", login)
-		after(20 * time.Minute)
-		if got := r.seen()["secret/db"]; got.Version != 3 || got.Operation != "update" {
-			t.Errorf("observed %+v:\n%s", got, r.log)
-		}
-	})
-}

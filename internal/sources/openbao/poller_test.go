@@ -166,24 +166,3 @@ func TestAStoreIsPolledSoonAfterAnOutage(t *testing.T) {
 		}
 	})
 }
-
-// What is behind one mount may hang, while the store answers for all others.
-func TestAMountThatDoesNotAnswerHidesNoOther(t *testing.T) {
-	const mounts = `{"secret/":{"type":"kv","options":{"version":"2"}},"team/":{"type":"kv","options":{"version":"2"}}}`
-	store := newFakeStore(mounts)
-	for _, mount := range []string{"secret", "team"} {
-		store.say(mount+"/detailed-metadata?scan", http.StatusNotFound, `{"errors":["unsupported path"]}`)
-	}
-	store.say("secret/metadata?list", http.StatusOK, `{"data":{"keys":["a","b","c","d","e","f","g","h"]}}`)
-	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
-		store.do("secret/metadata/"+name, func(*http.Request) (int, string) { <-time.After(10 * time.Second); return 0, "" })
-	}
-	store.say("team/metadata?list", http.StatusOK, `{"data":{"keys":["db"]}}`)
-	store.say("team/metadata/db", http.StatusOK, metadataOf(1, "2020-01-01T00:00:00Z", ""))
-	inBubble(t, withToken+"{interval: 1m, mounts: [secret, team]}}]", store, nil, func(t *testing.T, r *rig) {
-		after(5 * time.Minute)
-		if store.times("team/metadata/db") == 0 {
-			t.Error("the next mount was never read")
-		}
-	})
-}

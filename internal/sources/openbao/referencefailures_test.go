@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -100,52 +99,6 @@ func TestWhatIsReferencedInVainIsToldOnce(t *testing.T) {
 				}
 				if failed := r.count(t, "keyturn.openbao.polls", "failure"); failed != 0 {
 					t.Errorf("%d polls failed", failed)
-				}
-			})
-		})
-	}
-}
-
-func TestEachOutageOfAPartOfAMountIsTold(t *testing.T) {
-	tests := []struct {
-		name, config string
-		references   []Reference
-	}{
-		{name: "of a mount in the configuration", config: pollSecret},
-		{
-			name: "of what is referenced in a mount", config: pollReferenced,
-			references: []Reference{referenceTo(events.RootNamespace, "secret", "db"), referenceTo(events.RootNamespace, "secret", "other")},
-		},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			store := newFakeStore(kv2)
-			store.say("secret/metadata?list", http.StatusOK, `{"data":{"keys":["db","other"]}}`)
-			store.say("secret/detailed-metadata?scan", http.StatusMethodNotAllowed, `{"errors":["unsupported operation"]}`)
-			store.say("secret/metadata/other", http.StatusOK, metadataOf(1, "1999-01-01T00:00:00Z", ""))
-			allow := func() { store.say("secret/metadata/db", http.StatusOK, metadataOf(3, "1999-01-01T00:00:00Z", "")) }
-			forbid := func() { store.say("secret/metadata/db", http.StatusForbidden, forbidden) }
-			referenced := func(context.Context) ([]Reference, error) { return test.references, nil }
-			forbid()
-			inBubble(t, test.config, store, func(o *Options) { o.Referenced = referenced }, func(t *testing.T, r *rig) {
-				for _, step := range []struct {
-					change           func()
-					failed, restored int
-				}{
-					{change: forbid, failed: 1},
-					{change: allow, failed: 1, restored: 1},
-					{change: forbid, failed: 2, restored: 1},
-					{change: allow, failed: 2, restored: 2},
-				} {
-					step.change()
-					after(5 * time.Minute)
-					failed, restored := strings.Count(r.log.String(), "store cannot be read"), strings.Count(r.log.String(), "store can be read again")
-					if failed != step.failed || restored != step.restored {
-						t.Fatalf("%d failures and %d recoveries are logged, want %d and %d:\n%s", failed, restored, step.failed, step.restored, r.log)
-					}
-				}
-				if remembered := len(r.failures()); remembered != 0 {
-					t.Errorf("%d failures are remembered", remembered)
 				}
 			})
 		})
