@@ -80,8 +80,8 @@ func (p *poller) look(namespace string) {
 	}
 }
 
-// run lists until the context is done and returns nil, or until the API server no longer serves the kind and returns the error that says so. Call it just
-// after the contents of the store were listed. It may be called again: busy namespaces stay busy.
+// run lists until the context is done and returns nil, or until the API server no longer serves the kind and returns that error. Call it just after
+// the contents of the store were listed. It may be called again: busy namespaces stay busy.
 func (p *poller) run(ctx context.Context) error {
 	p.next = p.now().Add(quietInterval)
 	p.accepted()

@@ -17,8 +17,8 @@ import (
 const (
 	// installInterval is how often to look whether the CRD of a kind is installed, while it is not.
 	installInterval = 10 * time.Second
-	// unservedAfter is how long the API server must not have served a kind before no other waits for its workloads. Until then an answer that it knows
-	// no such kind may be that of one of several API servers that has not heard of it yet.
+	// unservedAfter is how long the API server must not have served a kind before no other waits for its workloads. Until then, the answer may be
+	// that of one of several API servers that has not heard of the kind yet.
 	unservedAfter = time.Minute
 	// watchAgain is how often a watch for which permission was missing is tried again.
 	watchAgain = 5 * time.Minute
@@ -113,8 +113,8 @@ func (r *reflectors) isBack(ctx context.Context, s *kindStore, within time.Durat
 	return kube.AwaitInstalled(patience, r.objects(s, s.namespace).List, installInterval, func() {}) || ctx.Err() != nil
 }
 
-// keep keeps a store equal to the API server until the context is done, or the API server no longer serves the kind. While the kind may not be watched,
-// it is listed again and again.
+// keep keeps a store equal to the API server until the context is done, or the API server no longer serves the kind. While the kind may not be
+// watched, it is listed again and again.
 func (r *reflectors) keep(ctx context.Context, s *kindStore) {
 	reflector := kube.Reflector[runtime.Object]{
 		Resource: r.objects(s, s.namespace), Client: r.client(s.kind), Where: s.where(), Example: s.kind.Example, Fields: r.outside,
@@ -160,8 +160,8 @@ func (r *reflectors) client(k workload.Kind) any {
 	return r.Clients.Typed
 }
 
-// check handles the error of a request, which may be nil. It returns the error if no watch is possible: the kind is not served, or with --reloader it may
-// not be watched, because Reloader's own role has no permission for that.
+// check handles the error of a request, which may be nil. It returns the error if no watch is possible: the kind is not served, or with --reloader
+// it may not be watched, because Reloader's own role has no permission for that.
 func (r *reflectors) check(ctx context.Context, s *kindStore, verb string, err error) error {
 	if r.Reloader && verb == "watch" && apierrors.IsForbidden(err) {
 		r.mu.Lock()

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// AnnotationRollNow, on a workload, rolls it for pending changes even if people hold them back. Each value works once.
+	// AnnotationRollNow is the annotation, on a workload, that rolls it for pending changes even if people hold them back. Each value works once.
 	AnnotationRollNow = "keyturn.dev/roll-now"
 	// annotationRolledNow is the value of AnnotationRollNow at the last roll.
 	annotationRolledNow = "keyturn.dev/rolled-now"

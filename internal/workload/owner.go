@@ -131,7 +131,7 @@ func (w *Workload) RunBy(runners ...*Workload) *Workload {
 		joined.Unserved = joined.Unserved || runner.Unserved
 		joined.addOptIn(runner)
 		joined.Aborted = joined.Aborted || runner.Aborted
-		joined.timing = joined.timing.or(runner.timing)
+		joined.timing = joined.or(runner.timing)
 		joined.Wave = cmp.Or(joined.Wave, runner.Wave)
 		if runner.Written.After(joined.asked) {
 			joined.asked = runner.Written

@@ -100,6 +100,6 @@ func (w *Workload) In(n Namespace) *Workload {
 		return w
 	}
 	within := *w
-	within.timing = w.timing.or(n.timing)
+	within.timing = w.or(n.timing)
 	return &within
 }
