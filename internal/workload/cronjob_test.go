@@ -3,7 +3,6 @@ package workload
 import (
 	"context"
 	"errors"
-	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -64,82 +63,11 @@ func TestAJobIsStartedAsByHand(t *testing.T) {
 	}
 }
 
-func TestTheNameOfAJobIsThatOfOneRollOfOneCronJob(t *testing.T) {
-	name := startedName(reportCronJob(), "s")
-	tests := []struct {
-		name    string
-		change  func(*batchv1.CronJob)
-		subject string
-		same    bool
-	}{
-		{"the same changes", func(*batchv1.CronJob) {}, "s", true},
-		{"another record", func(c *batchv1.CronJob) { c.Annotations[annotationRevision] = "r2" }, "s", true},
-		{"other changes", func(*batchv1.CronJob) {}, "t", false},
-		{"a CronJob that was made anew", func(c *batchv1.CronJob) { c.UID = "v" }, "s", false},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			cronJob := reportCronJob()
-			test.change(cronJob)
-			if got := startedName(cronJob, test.subject); (got == name) != test.same {
-				t.Errorf("got %s after %s, want the same: %t", got, name, test.same)
-			}
-		})
-	}
-	longest := reportCronJob()
-	longest.Name = strings.Repeat("n", 52)
-	if got := startedName(longest, "s"); len(got) != 63 {
-		t.Errorf("%s has %d characters, want 63", got, len(got))
-	}
-}
-
-func TestACronJobOfWhichJobsAreStartedKeepsItsTemplate(t *testing.T) {
-	cronJob := reportCronJob()
-	cronJob.Annotations = rollOn("auto")
-	w, ok := Read(StartedCronJob(), cronJob, Reading{})
-	if !ok || w.Suspended || w.Revision != "" {
-		t.Fatalf("read %t, suspended %t, revision %q", ok, w.Suspended, w.Revision)
-	}
-	patch, err := StartedCronJob().Patch(w, Write{
-		Rolls: true, Rolled: map[string]RolledFor{"secret/db": {Fingerprint: fp("a"), Version: "1", UID: "u"}}, Cause: "secret/db",
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	operations := operationsIn(t, patch)
-	set, tested := map[string]any{}, map[string]any{}
-	for _, o := range operations {
-		if o.Op == "add" {
-			set[o.Path] = o.Value
-		} else {
-			tested[o.Path] = o.Value
-		}
-	}
-	const annotations = "/metadata/annotations/keyturn.dev~1"
-	if set[annotations+"revision"] != patch.Revision || set[annotations+"cause"] != "secret/db" || set[annotations+"rolled"] == nil || len(set) != 3 {
-		t.Errorf("it writes %v, want the record, the revision and the cause on the CronJob", set)
-	}
-	if tested["/spec/suspend"] != false {
-		t.Errorf("it tests %v, want that the CronJob is not suspended", tested)
-	}
-}
-
-func TestASuspendedCronJobIsReadAsOne(t *testing.T) {
-	cronJob := reportCronJob()
-	cronJob.Spec.Suspend = new(true)
-	if w, ok := Read(StartedCronJob(), cronJob, Reading{}); !ok || !w.Suspended {
-		t.Errorf("read %t, want it suspended", ok)
-	}
-	if w, ok := Read(cronJobs, cronJob, Reading{}); !ok || w.Suspended {
-		t.Errorf("read %t, want the template of one changed that is suspended", ok)
-	}
-}
-
 func TestNoJobOfACronJobThatIsBeingDeletedIsStarted(t *testing.T) {
-	now := metav1.Now()
-	cronJob := waitingCronJob()
-	if w, ok := Read(StartedCronJob(), cronJob, Reading{}); !ok || w.OptIn.Empty() {
-		t.Fatalf("read %t, want that it asks for something", ok)
+	now, cronJob := metav1.Now(), waitingCronJob()
+	cronJob.Spec.Suspend = new(true)
+	if w, ok := Read(StartedCronJob(), cronJob, Reading{}); !ok || w.OptIn.Empty() || !w.Suspended {
+		t.Fatalf("read %t, want that it asks for something, and is suspended", ok)
 	}
 	cronJob.DeletionTimestamp = &now
 	if w, ok := Read(StartedCronJob(), cronJob, Reading{}); !ok || !w.Deaf || !w.OptIn.Empty() {

@@ -32,9 +32,6 @@ func TestRunningPodsSeeAChangeOfWhatOnlyTheirContainersReadAsFiles(t *testing.T)
 		return corev1.Container{Name: name, VolumeMounts: mounts}
 	}
 	secret := corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "db"}}
-	projected := corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
-		{Secret: &corev1.SecretProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "db"}}},
-	}}}
 	fromEnv := []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "db"}}}}
 	config := func(source corev1.VolumeSource) corev1.Volume {
 		return corev1.Volume{Name: "config", VolumeSource: source}
@@ -47,19 +44,12 @@ func TestRunningPodsSeeAChangeOfWhatOnlyTheirContainersReadAsFiles(t *testing.T)
 		{"a Secret that is mounted", corev1.PodSpec{
 			Containers: []corev1.Container{mounting("app", corev1.VolumeMount{})}, Volumes: []corev1.Volume{config(secret)},
 		}, ""},
-		{"one of a projected volume", corev1.PodSpec{
-			Containers: []corev1.Container{mounting("app", corev1.VolumeMount{})}, Volumes: []corev1.Volume{config(projected)},
-		}, ""},
 		{"one that is also used to pull images", corev1.PodSpec{
 			Containers: []corev1.Container{mounting("app", corev1.VolumeMount{})}, Volumes: []corev1.Volume{config(secret)},
 			ImagePullSecrets: []corev1.LocalObjectReference{{Name: "db"}},
 		}, ""},
 		{"a subPath", corev1.PodSpec{
 			Containers: []corev1.Container{mounting("app", corev1.VolumeMount{SubPath: "password"})}, Volumes: []corev1.Volume{config(secret)},
-		}, "secret/db is mounted with subPath"},
-		{"a subPath of one of two containers", corev1.PodSpec{
-			Containers: []corev1.Container{mounting("app", corev1.VolumeMount{SubPathExpr: "$(X)"}), mounting("sidecar", corev1.VolumeMount{})},
-			Volumes:    []corev1.Volume{config(secret)},
 		}, "secret/db is mounted with subPath"},
 		{"a variable beside the file", corev1.PodSpec{
 			Containers: []corev1.Container{{
@@ -74,16 +64,9 @@ func TestRunningPodsSeeAChangeOfWhatOnlyTheirContainersReadAsFiles(t *testing.T)
 			Containers: []corev1.Container{{Name: "app", VolumeMounts: []corev1.VolumeMount{{Name: "config"}, {Name: "again", SubPath: "password"}}}},
 			Volumes:    []corev1.Volume{config(secret), {Name: "again", VolumeSource: secret}},
 		}, "secret/db is mounted with subPath"},
-		{"the Secret of a volume driver", corev1.PodSpec{
-			Containers: []corev1.Container{mounting("app", corev1.VolumeMount{})},
-			Volumes:    []corev1.Volume{config(corev1.VolumeSource{AzureFile: &corev1.AzureFileVolumeSource{SecretName: "db"}})},
-		}, "secret/db is read by a volume driver"},
 		{"an image pull", corev1.PodSpec{
 			Containers: []corev1.Container{{Name: "app"}}, ImagePullSecrets: []corev1.LocalObjectReference{{Name: "db"}},
 		}, "secret/db is read to pull images"},
-		{"a volume that no container mounts", corev1.PodSpec{
-			Containers: []corev1.Container{{Name: "app"}}, Volumes: []corev1.Volume{config(secret)},
-		}, "secret/db is not mounted"},
 		{"the network of the node", corev1.PodSpec{
 			HostNetwork: true, Containers: []corev1.Container{mounting("app", corev1.VolumeMount{})}, Volumes: []corev1.Volume{config(secret)},
 		}, "the pods have the network of their node, whose address is not theirs"},
@@ -108,12 +91,10 @@ func TestAWorkloadWhosePodsCannotBeToldSaysWhyAndIsRolled(t *testing.T) {
 	cronJob, _ := Read(cronJobs, report, Reading{InPlace: true})
 	off, _ := Read(deployments, selected, Reading{})
 	invalid, _ := Read(deployments, wrong, Reading{InPlace: true})
-	selectorless, _ := Read(deployments, webDeployment("50", reload), Reading{InPlace: true})
 	for want, w := range map[string]*Workload{
 		"keyturn.dev/reload: is for a Deployment, a StatefulSet or a DaemonSet":                  cronJob,
 		"is not allowed with these flags, without --reload-in-place. The workload rolls instead": off,
 		"the host is each pod itself. The workload rolls instead":                                invalid,
-		"keyturn.dev/reload: is for a Deployment, a StatefulSet":                                 selectorless,
 	} {
 		if w.InPlace != nil || len(w.Problems) != 1 || !strings.Contains(w.Problems[0].Error(), want) {
 			t.Errorf("the problems are %v, want %q; it is told: %t", w.Problems, want, w.InPlace != nil)
@@ -129,19 +110,11 @@ func TestAnEndpointIsAPortOfThePodAndAPath(t *testing.T) {
 	}{
 		{"the form of Prometheus", "http://:9090/-/reload", Endpoint{9090, "/-/reload"}, ""},
 		{"no path", "http://:80", Endpoint{80, "/"}, ""},
-		{"a path that is escaped", "http://:8080/a%20b/c", Endpoint{8080, "/a%20b/c"}, ""},
-		{"the last port", "http://:65535/", Endpoint{65535, "/"}, ""},
 		{"a host", "http://169.254.169.254:80/latest", Endpoint{}, "is not a port and a path"},
-		{"a user", "http://:secret@host:80/", Endpoint{}, "has no port of 1 to 65535"},
 		{"TLS", "https://:443/reload", Endpoint{}, "asks for TLS"},
-		{"no port", "http://:/reload", Endpoint{}, "has no port"},
-		{"a port with zeros", "http://:0080/reload", Endpoint{}, "has no port"},
 		{"a port that is too high", "http://:65536/reload", Endpoint{}, "has no port"},
 		{"a query", "http://:80/reload?all=1", Endpoint{}, "has a path with other characters"},
-		{"a line break", "http://:80/reload\r\nX: y", Endpoint{}, "has a path with other characters"},
-		{"half an escape", "http://:80/%2", Endpoint{}, "has a path with other characters"},
 		{"a folder above", "http://:80/a/../b", Endpoint{}, "has a path with a . or .. element"},
-		{"a backslash", `http://:80/a\b`, Endpoint{}, "has a path with other characters"},
 		{"a long path", "http://:80/" + strings.Repeat("a", 600), Endpoint{}, "is longer than 512 bytes"},
 	}
 	for _, tt := range tests {

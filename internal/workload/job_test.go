@@ -61,40 +61,6 @@ func TestAJobIsMadeAnewOfWhatItsAuthorWrote(t *testing.T) {
 	}
 }
 
-func TestASelectorOfTheAuthorIsKept(t *testing.T) {
-	job := importJob(func(j *batchv1.Job) { j.Spec.ManualSelector = new(true) })
-	made := recreatedOf(shadowOf(job))
-	if diff := cmp.Diff(job.Spec.Selector, made.Spec.Selector); diff != "" {
-		t.Errorf("selector (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(job.Spec.Template.Labels, made.Spec.Template.Labels); diff != "" {
-		t.Errorf("labels of the pods (-want +got):\n%s", diff)
-	}
-}
-
-func TestAShadowIsNobodysToStart(t *testing.T) {
-	controller, queue := batchv1.JobControllerName, "kueue.x-k8s.io/multikueue"
-	tests := []struct {
-		name                    string
-		manager, ofShadow, made *string
-	}{
-		{"of the Job controller", nil, new(shadowManager), nil},
-		{"of the Job controller, by name", &controller, new(shadowManager), nil},
-		{"of a queue", &queue, &queue, &queue},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			shadow := shadowOf(importJob(func(j *batchv1.Job) { j.Spec.ManagedBy = test.manager }))
-			if diff := cmp.Diff(test.ofShadow, shadow.Spec.ManagedBy); diff != "" {
-				t.Errorf("of the shadow (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(test.made, recreatedOf(shadow).Spec.ManagedBy); diff != "" {
-				t.Errorf("of the Job (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
 func TestAJobOfSomeoneElseIsNotMadeAnew(t *testing.T) {
 	now := metav1.Now()
 	tests := []struct {

@@ -28,7 +28,6 @@ func TestAMarkSaysWhatBecomesOfItsRoll(t *testing.T) {
 	const at, elsewhere = "2f6e9a530d3c1b0f", "r0"
 	fine, failing := lastRoll(nil), lastRoll(func(l *Last) { l.Was = wasFailing })
 	failed := lastRoll(func(l *Last) { l.Failed, l.Since, l.With = "timed-out", written, Marked{"configmap/app@99/u"} })
-	failedAgain := lastRoll(func(l *Last) { l.Was, l.Failed, l.Since = wasFailing, "timed-out", written })
 	repairing := lastRoll(func(l *Last) { l.With = Marked{"configmap/app@99/u"} })
 	inPlace := lastRoll(func(l *Last) { l.Revision = "" })
 	all := Marked{failed.For[0], failed.With[0]}
@@ -43,15 +42,10 @@ func TestAMarkSaysWhatBecomesOfItsRoll(t *testing.T) {
 		{"it was complete, and pods crash since", afterRoll(fine, at, crashingSince), false, false, true, nil},
 		{"its controller has given up, which nobody has noted", afterRoll(fine, at, givenUp), true, false, false, nil},
 		{"it has failed", afterRoll(failed, at, givenUp), true, true, false, all},
-		{"it has failed without a deadline of its controller", afterRoll(failed, at, rollingOut), true, true, false, all},
-		{"it had failed and is complete, which nobody has noted", afterRoll(failed, at, rolledOut), false, true, false, all},
 		{"it had failed and was undone", afterRoll(failed, elsewhere, rolledOut), false, false, false, all},
 		{"the workload was failing before", afterRoll(failing, at, rollingOut), true, false, true, nil},
-		{"the workload was failing before, and the roll did not help", afterRoll(failedAgain, at, givenUp), true, true, true, failedAgain.For},
 		{"it is to repair one that failed", afterRoll(repairing, at, rollingOut), true, false, false, repairing.With},
-		{"it has repaired one that failed", afterRoll(repairing, at, rolledOut), false, false, false, nil},
 		{"it was to repair one that failed, and was undone", afterRoll(repairing, elsewhere, rollingOut), false, false, false, repairing.With},
-		{"another roll is in progress, whoever began it", afterRoll(fine, elsewhere, rollingOut), false, false, false, nil},
 		{"the pods reloaded in place", afterRoll(inPlace, at, rolledOut), false, false, false, nil},
 		{"there is no mark", afterRoll(Last{}, at, rollingOut), false, false, false, nil},
 	}
@@ -73,26 +67,6 @@ func TestAMarkSaysWhatBecomesOfItsRoll(t *testing.T) {
 	}
 }
 
-func TestARollIsUntoldUntilItsRevisionIsTold(t *testing.T) {
-	last := lastRoll(nil)
-	tests := []struct {
-		name string
-		w    *Workload
-		told string
-		want bool
-	}{
-		{"nothing was told", afterRoll(last, last.Revision, rolledOut), "", true},
-		{"it was told", afterRoll(last, last.Revision, rolledOut), last.Revision, false},
-		{"it is no longer on the pod template", afterRoll(last, "r0", rolledOut), "", true},
-		{"there is no mark", afterRoll(Last{}, "r0", rolledOut), "", false},
-	}
-	for _, test := range tests {
-		if got := test.w.IsUntold(test.told); got != test.want {
-			t.Errorf("%s: got %t, want %t", test.name, got, test.want)
-		}
-	}
-}
-
 func TestAListOfAMarkHasItsChanges(t *testing.T) {
 	this, later := RolledFor{Version: "123", UID: "u"}, RolledFor{Version: "124", UID: "u"}
 	recorded := this
@@ -105,8 +79,6 @@ func TestAListOfAMarkHasItsChanges(t *testing.T) {
 		want map[string]RolledFor
 	}{
 		{"one that is in the record, with its fingerprint", Marked{changeText("secret/db", this)}, map[string]RolledFor{"secret/db": recorded}},
-		{"one that is not in the record", Marked{changeText("secret/db", later)}, map[string]RolledFor{"secret/db": later}},
-		{"one of a source whose name has the same sign", Marked{"secret/db@home@124/u"}, map[string]RolledFor{"secret/db@home": later}},
 		{"what is in the record, if it leaves some out", Marked{"configmap/app@124/u", "+1"}, map[string]RolledFor{"configmap/app": later, "secret/db": recorded}},
 		{"nothing, of another text", Marked{"secret", ""}, nil},
 	}
@@ -125,29 +97,6 @@ func TestNoChangeIsBlamedIfTheWorkloadWasFailingBefore(t *testing.T) {
 	last.Was = wasFailing
 	if got := afterRoll(last, "r1", givenUp).Blamed(); got != nil {
 		t.Errorf("it was failing before: got %v", got)
-	}
-}
-
-func TestARollIsReplacedByAnotherPodTemplate(t *testing.T) {
-	undone := afterRoll(Last{}, "r0", rolledOut)
-	undone.UndoneBy = "kubectl"
-	redone := afterRoll(lastRoll(nil), lastRoll(nil).Revision, rolledOut)
-	redone.UndoneBy = "kubectl"
-	tests := []struct {
-		name string
-		w    *Workload
-		want bool
-	}{
-		{"it is on the pod template", afterRoll(lastRoll(nil), lastRoll(nil).Revision, rolledOut), false},
-		{"another one is", afterRoll(lastRoll(nil), "r0", rolledOut), true},
-		{"a person has put back the mark, too", undone, true},
-		{"a person has undone that again", redone, false},
-		{"there is no mark", afterRoll(Last{}, "r0", rolledOut), false},
-	}
-	for _, test := range tests {
-		if got := test.w.IsReplaced(); got != test.want {
-			t.Errorf("%s: got %t, want %t", test.name, got, test.want)
-		}
 	}
 }
 
@@ -177,17 +126,14 @@ func TestTheMarkOfARollKeepsWhatMayBeWhyTheOneBeforeFailed(t *testing.T) {
 		with Marked
 	}{
 		{"the first roll", afterRoll(Last{}, "", rolledOut), wasFine, nil},
-		{"one after a complete roll", afterRoll(of("secret/other@1/u"), at, rolledOut), wasFine, nil},
 		{"one that replaces a roll in progress", afterRoll(of("secret/other@1/u"), at, rollingOut), wasFine, Marked{"secret/other@1/u"}},
 		{"one that replaces a failed roll", afterRoll(failed(of("secret/other@1/u")), at, givenUp), wasFine, Marked{"secret/other@1/u"}},
-		{"one after a failed roll that was undone", afterRoll(failed(of("secret/other@1/u")), "r0", rolledOut), wasFine, Marked{"secret/other@1/u"}},
 		{
 			"one that replaces a roll that was to repair another", afterRoll(suspected(of("secret/other@1/u"), "secret/more@2/u", "+2"), at, rollingOut),
 			wasFine,
 			Marked{"secret/other@1/u", "secret/more@2/u", "+2"},
 		},
 		{"one for a newer change of what failed", afterRoll(failed(of("secret/db@123/u", "secret/db@home@1/u")), at, givenUp), wasFine, Marked{"secret/db@home@1/u"}},
-		{"one of a workload whose pods crash", afterRoll(of("secret/other@1/u"), at, crashingSince), wasFailing, nil},
 		{"one that replaces a roll of a workload that was failing before", afterRoll(lastRoll(func(l *Last) { l.Was, l.For = wasFailing, nil }), at, rollingOut), wasFailing, nil},
 	}
 	for _, test := range tests {

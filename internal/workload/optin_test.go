@@ -72,20 +72,6 @@ func reads(keys ...string) *Reference { return &Reference{Keys: keys} }
 
 func pulls() *Reference { return &Reference{ByPull: true} }
 
-func TestWantReasonsHaveNames(t *testing.T) {
-	seen := make(map[string]bool)
-	for r := NotWanted; r <= byAll; r++ {
-		name := r.String()
-		if name == "" || seen[name] {
-			t.Errorf("reason %d is called %q", r, name)
-		}
-		seen[name] = true
-		if got, want := (Want{Reason: r}).Wanted(), strings.HasPrefix(name, "by-"); got != want {
-			t.Errorf("Wanted() = %t for %s", got, name)
-		}
-	}
-}
-
 func TestOptInOfBoth(t *testing.T) {
 	runWantTests(t, []wantTest{
 		{name: "a workload that says nothing wants nothing", of: "secret/db", ref: reads(), match: true, want: NotWanted},
@@ -95,19 +81,9 @@ func TestOptInOfBoth(t *testing.T) {
 			of:   "secret/db", want: byName, by: "keyturn.dev/roll-on: secret/db",
 		},
 		{
-			name: "they are joined where one is on the workload and the other on the template", on: rollOn("secret/db"),
-			pods: map[string]string{"reloader.stakater.com/auto": "true"}, of: "configmap/app", ref: reads(), want: byAuto,
-			by: "reloader.stakater.com/auto: true",
-		},
-		{
 			name: "an exclusion of roll-on beats Reloader's names",
 			on:   map[string]string{AnnotationRollOn: "!secret/db", "secret.reloader.stakater.com/reload": "db"}, of: "secret/db",
 			ref: reads(), want: Excluded, by: "keyturn.dev/roll-on: !secret/db",
-		},
-		{
-			name: "an exclusion of Reloader beats the names of roll-on",
-			on:   map[string]string{AnnotationRollOn: "secret/db", "secrets.exclude.reloader.stakater.com/reload": "db"},
-			of:   "secret/db", ref: reads(), want: Excluded, by: "secrets.exclude.reloader.stakater.com/reload: db",
 		},
 		{
 			name: "none beats Reloader's annotations",
@@ -115,38 +91,10 @@ func TestOptInOfBoth(t *testing.T) {
 			of:   "secret/db", ref: reads(), want: NotWanted,
 		},
 		{name: "with roll-all a workload that says nothing wants what it references", all: true, of: "secret/db", ref: reads("user"), want: byAll, keys: "user"},
-		{name: "with roll-all it does not want what it does not reference", all: true, of: "secret/db", want: NotWanted},
 		{name: "with roll-all none opts out", all: true, on: rollOn(" none "), of: "secret/db", ref: reads(), want: NotWanted},
 		{name: "with roll-all a list stands for itself", all: true, on: rollOn("configmap/app"), of: "secret/db", ref: reads(), want: NotWanted},
 		{name: "with roll-all a list of exclusions leaves the rest in", all: true, on: rollOn("!configmap/noisy"), of: "secret/db", ref: reads(), want: byAll},
 	})
-}
-
-func TestOptInIsEmpty(t *testing.T) {
-	tests := []struct {
-		name      string
-		workload  map[string]string
-		all, want bool
-	}{
-		{name: "with no annotations", want: true},
-		{name: "not with roll-all", all: true},
-		{name: "with none, whatever roll-all says", workload: rollOn("none"), all: true, want: true},
-		{name: "with exclusions only", workload: rollOn("!secret/db"), want: true},
-		{name: "not with a list", workload: rollOn("secret/db")},
-		{name: "with Reloader's auto off", workload: map[string]string{"reloader.stakater.com/auto": "false"}, all: true, want: true},
-		{name: "not where Reloader's auto is off for one kind", workload: map[string]string{"secret.reloader.stakater.com/auto": "false"}, all: true},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			optIn, errs := parseOptIn(tt.workload, nil, Reading{All: tt.all})
-			if len(errs) > 0 {
-				t.Fatalf("errors %v", errs)
-			}
-			if got := optIn.Empty(); got != tt.want {
-				t.Errorf("Empty() = %t, want %t", got, tt.want)
-			}
-		})
-	}
 }
 
 func TestOptInNames(t *testing.T) {
@@ -165,34 +113,6 @@ func TestOptInNames(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, optIn.names("shop")); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
-	}
-}
-
-func TestOptInHasPatterns(t *testing.T) {
-	tests := []struct {
-		name              string
-		workload          map[string]string
-		secret, configMap bool
-	}{
-		{name: "auto, kinds, names and exclusions are none", workload: rollOn("auto, secrets, secret/db#a, !configmap/app-*")},
-		{name: "a glob is one, of its kind", workload: rollOn("secret/app-*"), secret: true},
-		{name: "an expression of Reloader is one", workload: map[string]string{"configmap.reloader.stakater.com/reload": "app-.*"}, configMap: true},
-		{name: "a dot of Reloader is one", workload: map[string]string{"secret.reloader.stakater.com/reload": "a.b"}, secret: true},
-		{name: "a name of Reloader is none", workload: map[string]string{"secret.reloader.stakater.com/reload": `a-b, a\.b`}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			optIn, errs := parseOptIn(tt.workload, nil, Reading{All: true})
-			if len(errs) > 0 {
-				t.Fatalf("errors %v", errs)
-			}
-			if got := optIn.HasPatterns(events.KindSecret); got != tt.secret {
-				t.Errorf("HasPatterns(secret) = %t, want %t", got, tt.secret)
-			}
-			if got := optIn.HasPatterns(events.KindConfigMap); got != tt.configMap {
-				t.Errorf("HasPatterns(configmap) = %t, want %t", got, tt.configMap)
-			}
-		})
 	}
 }
 
@@ -248,17 +168,4 @@ func FuzzParseOptIn(f *testing.F) {
 			}
 		}
 	})
-}
-
-func TestManyKeysAreCounted(t *testing.T) {
-	for want, keys := range map[string][]string{
-		"":                      nil,
-		"a":                     {"a"},
-		"a, b, c, d, e":         {"a", "b", "c", "d", "e"},
-		"a, b, c, d, e, 2 more": {"a", "b", "c", "d", "e", "f", "g"},
-	} {
-		if got := JoinKeys(keys); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	}
 }

@@ -46,32 +46,6 @@ func runnerAs(t *testing.T, annotations, status string, reading Reading) *Worklo
 	return w
 }
 
-func TestAWorkloadIsAsFarAsTheRolloutThatRunsItsPods(t *testing.T) {
-	const pods = `"replicas":2,"updatedReplicas":2,"availableReplicas":2}`
-	tests := []struct {
-		name, status string
-		want         State
-		serving      string
-	}{
-		{"all its pods are new", `{"observedGeneration":"1","workloadObservedGeneration":"3","phase":"Healthy",` + pods, Complete, "7"},
-		{"its controller has not seen the new template", `{"observedGeneration":"1","workloadObservedGeneration":"2","phase":"Healthy",` + pods, Progressing, ""},
-		{"its controller has seen none", `{}`, Progressing, ""},
-		{"it is paused", `{"observedGeneration":"1","workloadObservedGeneration":"3","phase":"Paused"}`, Waiting, ""},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			alone := scaledDown(t, nil)
-			w := alone.RunBy(runnerOf(t, `{}`, test.status))
-			if w.Progress.State != test.want || w.Progress.Pods != 2 || w.ServingSince != test.serving {
-				t.Errorf("got %+v, serving since %q, want state %d, 2 pods, %q", w.Progress, w.ServingSince, test.want, test.serving)
-			}
-			if back := w.RunBy(); back.Progress != alone.Progress || back.IsRun() || back.Progress.Pods != 0 {
-				t.Errorf("without the Rollout: got %+v, want %+v", back.Progress, alone.Progress)
-			}
-		})
-	}
-}
-
 func TestAWorkloadIsAsFarAsAllThatRunItsPods(t *testing.T) {
 	const (
 		seen     = `{"observedGeneration":"1","workloadObservedGeneration":"3",`
@@ -143,15 +117,10 @@ func TestTheAnnotationsOfAWorkloadAndOfTheRolloutThatRunsItCountAlike(t *testing
 		// all is what is wanted with --roll-all.
 		all WantReason
 	}{
-		{"neither asks for anything", nil, nil, NotWanted, byAll},
 		{"one asks", rollOn("auto"), nil, byAuto, byAuto},
-		{"both ask", rollOn("auto"), rollOn("secret/db"), byName, byName},
 		{"one excludes it", rollOn("auto"), rollOn("configmaps, !secret/db"), Excluded, Excluded},
-		{"one only excludes something else", rollOn("!secret/other"), nil, NotWanted, byAll},
-		{"one asks for nothing", rollOn("none"), nil, NotWanted, NotWanted},
 		{"one asks for nothing, the other asks", rollOn("none"), rollOn("auto"), NotWanted, NotWanted},
 		{"one lists something else", rollOn("secret/other"), nil, NotWanted, NotWanted},
-		{"one opts out", map[string]string{auto: "false"}, nil, NotWanted, NotWanted},
 		{"one opts out, the other asks", map[string]string{auto: "false"}, map[string]string{auto: "true"}, byAuto, byAuto},
 		{"one opts out of ConfigMaps", map[string]string{"configmap." + auto: "false"}, nil, NotWanted, byAll},
 	}

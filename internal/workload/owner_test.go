@@ -2,15 +2,12 @@ package workload
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
@@ -41,16 +38,11 @@ func TestAWorkloadIsRolledThroughItsController(t *testing.T) {
 		// all says it with --roll-all.
 		all [2]bool
 	}{
-		{"nobody asks", nil, nil, false, false, [2]bool{true, true}},
 		{"the owner asks", map[string]string{rollOn: "auto"}, nil, true, true, [2]bool{true, true}},
 		{"what it owns asks", nil, map[string]string{rollOn: "auto"}, true, true, [2]bool{true, true}},
-		{"what it owns names one", nil, map[string]string{rollOn: "secret/pods"}, false, true, [2]bool{false, true}},
 		{"the owner asks for nothing", map[string]string{rollOn: "none"}, map[string]string{rollOn: "auto"}, false, false, [2]bool{false, false}},
 		{"what it owns asks for nothing", map[string]string{rollOn: "auto"}, map[string]string{rollOn: "none"}, true, false, [2]bool{true, false}},
-		{"the owner excludes one", map[string]string{rollOn: "auto, !secret/pods"}, map[string]string{rollOn: "auto"}, true, false, [2]bool{true, false}},
-		{"the owner names one, what it owns is silent", map[string]string{rollOn: "secret/spec"}, nil, true, false, [2]bool{true, false}},
 		{"what it owns asks for nothing, the owner is silent", nil, map[string]string{rollOn: "none"}, false, false, [2]bool{true, false}},
-		{"the owner opts out", map[string]string{"reloader.stakater.com/auto": "false"}, nil, false, false, [2]bool{false, false}},
 	}
 	for _, tt := range tests {
 		for all, rolls := range map[bool][2]bool{false: {tt.spec, tt.pods}, true: tt.all} {
@@ -77,11 +69,7 @@ func TestAWorkloadIsRolledThroughItsController(t *testing.T) {
 		}
 	}
 	other := ownedSet("pods", nil)
-	other.OwnerReferences[0].Controller = nil
-	if w, _ := Read(statefulSets, other, reading); w.Runs != (Key{}) {
-		t.Errorf("an owner that is not its controller: got that it is rolled through %v", w.Runs)
-	}
-	other.OwnerReferences[0].Controller, other.OwnerReferences[0].APIVersion = new(true), "other.example.org/v1"
+	other.OwnerReferences[0].APIVersion = "other.example.org/v1"
 	if w, _ := Read(statefulSets, other, reading); w.Runs != (Key{}) {
 		t.Errorf("a controller of another group: got that it is rolled through %v", w.Runs)
 	}
@@ -137,60 +125,11 @@ func TestATargetThatWaitsForPeopleDoesSoWithWhatItOwns(t *testing.T) {
 	}
 }
 
-func TestAnOwnerInTheMiddleThatAsksForNothingPassesNothingOn(t *testing.T) {
-	file := widgets(annotates) + strings.NewReplacer("Widget", "Gadget", "widgets", "gadgets").Replace(strings.TrimPrefix(widgets("  reads: [{kind: secret, path: 'spec.secrets[*]'}]\n"+annotates), "targets:\n"))
-	kinds, err := parseTargets([]byte(file), "file", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	reading := Reading{Owners: kinds.Owners()}
-	controlled := func(object *unstructured.Unstructured, kind, name, rollOn string) {
-		object.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "example.org/v1", Kind: kind, Name: name, Controller: new(true)}})
-		object.SetAnnotations(map[string]string{AnnotationRollOn: rollOn})
-	}
-	for rollOn, want := range map[string][2]bool{"auto": {true, true}, "none": {false, false}, "secret/other": {true, true}} {
-		middle := widgetOf("web", map[string]any{"secrets": []any{"own"}}, nil)
-		middle.SetKind("Gadget")
-		controlled(middle, "Widget", "all", rollOn)
-		inner, _ := Read(kinds[1], middle, reading)
-		set := ownedSet("pods", map[string]string{AnnotationRollOn: "auto"})
-		set.OwnerReferences[0].Kind = "Gadget"
-		owned, _ := Read(statefulSets, set, reading)
-		outer, _ := Read(kinds[0], widgetOf("all", nil, nil), reading)
-		joined := outer.RunBy(inner.RunBy(owned))
-		for i, name := range []string{"own", "pods"} {
-			got := joined.wants(events.Source{Kind: events.KindSecret, Namespace: "shop", Name: name})
-			if got.Wanted() != want[i] {
-				t.Errorf("roll-on: %s in the middle: a change of secret/%s: got %s, want %t", rollOn, name, got.Reason, want[i])
-			}
-		}
-	}
-}
-
 func TestWhatIsNoWorkloadOfThePodsOfATargetIsNotRolledThroughIt(t *testing.T) {
 	reading := Reading{Owners: Kinds{targetKind(t, annotates)}.Owners()}
 	meta := ownedSet("db", nil).ObjectMeta
-	for _, object := range []struct {
-		kind Kind
-		of   runtime.Object
-	}{
-		{jobs, &batchv1.Job{ObjectMeta: meta}},
-		{cronJobs, &batchv1.CronJob{ObjectMeta: meta}},
-	} {
-		if w, ok := Read(object.kind, object.of, reading); !ok || w.Owner != (Key{}) || w.Runs != (Key{}) {
-			t.Errorf("a %s whose controller is a target: got that it is rolled through %v", object.kind.Name, w.Runs)
-		}
-	}
-	for _, object := range []struct {
-		kind Kind
-		of   runtime.Object
-	}{
-		{deployments, &appsv1.Deployment{ObjectMeta: meta}},
-		{daemonSets, &appsv1.DaemonSet{ObjectMeta: meta}},
-	} {
-		if w, ok := Read(object.kind, object.of, reading); !ok || w.Runs == (Key{}) {
-			t.Errorf("a %s whose controller is a target: got that it is rolled itself", object.kind.Name)
-		}
+	if w := readAs(t, jobs, &batchv1.Job{ObjectMeta: meta}, reading); w.Owner != (Key{}) || w.Runs != (Key{}) {
+		t.Errorf("a Job whose controller is a target: got that it is rolled through %v", w.Runs)
 	}
 }
 
