@@ -7,8 +7,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/keyturn/keyturn/internal/annotations"
 )
 
 const (
@@ -38,16 +36,9 @@ func TestAPauseEndsAfterItsPeriod(t *testing.T) {
 		want        time.Duration // zero: there is no pause
 		problem     string
 	}{
-		{name: "none is asked for"},
 		{name: "it has just begun", annotations: map[string]string{pausePeriodKey: "30s", pausedAtKey: "2026-03-14T15:09:26Z"}, want: 30 * time.Second},
 		{name: "it is over", annotations: map[string]string{pausePeriodKey: "30s", pausedAtKey: "2026-03-14T15:09:26Z"}, now: 30 * time.Second},
-		{
-			name: "who began it has a clock that is a little ahead", want: 30 * time.Second, now: -clockTolerance,
-			annotations: map[string]string{pausePeriodKey: "30s", pausedAtKey: "2026-03-14T15:09:26Z"},
-		},
 		{name: "it would begin in the future", now: -clockTolerance - 1, annotations: map[string]string{pausePeriodKey: "30s", pausedAtKey: "2026-03-14T15:09:26Z"}},
-		{name: "the beginning is no time", annotations: map[string]string{pausePeriodKey: "30s", pausedAtKey: "soon"}},
-		{name: "it is no longer asked for", annotations: map[string]string{pausedAtKey: "2026-03-14T15:09:26Z"}},
 		{
 			name: "the period is no duration", annotations: map[string]string{pausePeriodKey: "5 minutes"},
 			problem: `deployment.reloader.stakater.com/pause-period: "5 minutes" is not a duration of more than zero, such as 30s or 5m`,
@@ -60,11 +51,7 @@ func TestAPauseEndsAfterItsPeriod(t *testing.T) {
 			if want := test.want > 0; paused != want || want && !end.Equal(pausedAt.Add(test.want)) {
 				t.Errorf("it ends at %s: %t, want %t after %s", end, paused, want, test.want)
 			}
-			problem := ""
-			for _, err := range w.Problems {
-				problem += err.Error()
-			}
-			if problem != test.problem {
+			if problem := strings.Join(lines(w.Problems), ""); problem != test.problem {
 				t.Errorf("problems: got %q, want %q", problem, test.problem)
 			}
 		})
@@ -80,12 +67,9 @@ func TestChangesAreGatheredInThePauseThatTheyCameInOrBegin(t *testing.T) {
 		want       time.Time     // zero: they are not gathered
 		begins     bool
 	}{
-		{name: "no period"},
 		{name: "the first", pause: Pause{Period: time.Minute}, since: time.Second, now: 2 * time.Second, want: at(61 * time.Second), begins: true},
 		{name: "one within the pause", pause: Pause{time.Minute, pausedAt}, since: 30 * time.Second, now: 31 * time.Second, want: at(time.Minute)},
-		{name: "the one that began it, whose time is not rounded", pause: Pause{time.Minute, pausedAt}, since: -time.Second, want: at(time.Minute)},
 		{name: "the first after a pause that is over", pause: Pause{time.Minute, pausedAt}, since: 61 * time.Second, now: 62 * time.Second, want: at(121 * time.Second), begins: true},
-		{name: "with a pause in the future", pause: Pause{time.Minute, at(time.Hour)}, now: time.Second, want: at(time.Minute), begins: true},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -116,7 +100,6 @@ func TestAPauseIsWrittenAndTakenAwayWithoutARoll(t *testing.T) {
 		},
 		{"a roll", during, Write{Rolls: true}, nil, "paused-at"},
 		{"the end", during, Write{EndsPause: true}, []string{`{"op":"remove",` + path}, "/spec/template"},
-		{"a roll of a workload without one", nil, Write{Rolls: true}, nil, "paused-at"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -133,26 +116,6 @@ func TestAPauseIsWrittenAndTakenAwayWithoutARoll(t *testing.T) {
 				t.Errorf("it writes spec.paused: %s", patch.Body)
 			}
 		})
-	}
-}
-
-func TestAPauseIsReadByTheKeysThatAreConfigured(t *testing.T) {
-	reading := Reading{Reloader: true, Keys: annotations.Default()}
-	reading.Keys.PausePeriod, reading.Keys.PausedAt = "example.org/period", "example.org/paused-at"
-	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "shop", Name: "web", UID: "uid", ResourceVersion: "1",
-		Annotations: map[string]string{"example.org/period": "30s", "example.org/paused-at": "2026-03-14T15:09:26Z", pausePeriodKey: "1h"},
-	}}
-	w, _ := Read(deployments, deployment, reading)
-	if want := (Pause{Period: 30 * time.Second, Begun: pausedAt}); w.Pause != want {
-		t.Errorf("got %v, want %v", w.Pause, want)
-	}
-	patch := patchFor(t, deployments, w, Write{EndsPause: true})
-	if want := `{"op":"remove","path":"/metadata/annotations/example.org~1paused-at"`; !strings.Contains(string(patch.Body), want) {
-		t.Errorf("got %s\nwant %s in it", patch.Body, want)
-	}
-	if w, _ := Read(deployments, deployment, Reading{}); w.Pause != (Pause{}) {
-		t.Errorf("without Reloader: got %v, want none", w.Pause)
 	}
 }
 

@@ -61,7 +61,6 @@ func podSpec(t testing.TB, text string) *corev1.PodSpec {
 
 func TestReferences(t *testing.T) {
 	runReferenceTests(t, []referenceTest{
-		{name: "a spec without references has none", spec: `containers: [{name: app, env: [{name: A, value: b}, {name: IP, valueFrom: {fieldRef: {fieldPath: status.podIP}}}]}]`},
 		{
 			name: "env reads the key that it names",
 			spec: `
@@ -71,16 +70,6 @@ containers:
   - {name: A, valueFrom: {secretKeyRef: {name: db, key: password}}}
   - {name: B, valueFrom: {configMapKeyRef: {name: app, key: level}}}`,
 			want: []Reference{configMap("app", "level"), secret("db", "password")},
-		},
-		{
-			name: "envFrom reads all keys, with a prefix and without",
-			spec: `
-containers:
-- name: app
-  envFrom:
-  - {secretRef: {name: db}}
-  - {prefix: APP_, configMapRef: {name: app}}`,
-			want: []Reference{configMap("app"), secret("db")},
 		},
 		{
 			name: "volumes of the Secrets Store CSI driver read all of a SecretProviderClass",
@@ -98,13 +87,6 @@ volumes:
 			want: []Reference{pulled(secret("registry"))},
 		},
 		{
-			name: "a pull adds nothing to another use",
-			spec: `
-containers: [{name: app, env: [{name: A, valueFrom: {secretKeyRef: {name: registry, key: user, optional: true}}}]}]
-imagePullSecrets: [{name: registry}]`,
-			want: []Reference{optional(secret("registry", "user"))},
-		},
-		{
 			name: "keys of several uses are joined, in order and once",
 			spec: `
 initContainers:
@@ -119,15 +101,6 @@ volumes: [{name: s, secret: {secretName: db}}]`,
 			want: []Reference{requires(secret("db", "ca", "password", "user"), "password", "user")},
 		},
 		{
-			name: "one use of all keys is a use of all keys, whether it comes last",
-			spec: `
-containers:
-- name: app
-  env: [{name: A, valueFrom: {secretKeyRef: {name: db, key: user}}}]
-  envFrom: [{secretRef: {name: db}}]`,
-			want: []Reference{requires(secret("db"), "user")},
-		},
-		{
 			name: "one use that needs the source makes it required, whether it comes last",
 			spec: `
 containers:
@@ -136,13 +109,6 @@ containers:
   - {name: A, valueFrom: {secretKeyRef: {name: db, key: a, optional: true}}}
   - {name: B, valueFrom: {secretKeyRef: {name: db, key: b}}}`,
 			want: []Reference{requires(secret("db", "a", "b"), "b")},
-		},
-		{
-			name: "a reference without a name is none",
-			spec: `
-containers: [{name: app, envFrom: [{secretRef: {name: ""}}]}]
-volumes: [{name: s, secret: {optional: true}}]
-imagePullSecrets: [{name: ""}]`,
 		},
 	})
 }

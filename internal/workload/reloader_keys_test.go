@@ -3,8 +3,6 @@ package workload
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/keyturn/keyturn/internal/annotations"
 )
 
@@ -12,19 +10,13 @@ func TestEveryKeyCountsWhereAnItemSaysSo(t *testing.T) {
 	const secretReload = "secret.reloader.stakater.com/reload"
 	runWantTests(t, []wantTest{
 		{name: "a star is every key of a source of which one is read", on: rollOn("secret/db#*"), of: "secret/db", ref: reads("user"), want: byName},
-		{name: "and of a source that is not read", on: rollOn("secret/db#*"), of: "secret/db", want: byName},
 		{
 			name: "a star includes the keys that are named beside it", on: rollOn("secret/db#password, secret/db#*"),
 			of: "secret/db", ref: reads("user"), want: byName, by: "keyturn.dev/roll-on: secret/db#*",
 		},
-		{name: "an exclusion beats it", on: rollOn("secret/db#*, !secret/db"), of: "secret/db", ref: reads("user"), want: Excluded},
 		{
 			name: "with --reloader a name of Reloader is every key", on: map[string]string{secretReload: "db"}, strict: true,
 			of: "secret/db", ref: reads("user"), want: byName, by: secretReload + ": db",
-		},
-		{
-			name: "and where roll-on names it, too", on: map[string]string{secretReload: "db", AnnotationRollOn: "secret/db"},
-			strict: true, of: "secret/db", ref: reads("user"), want: byName, by: secretReload + ": db",
 		},
 		{name: "with --reloader a name in roll-on is the keys that are read", on: rollOn("secret/db"), strict: true, of: "secret/db", ref: reads("user"), want: byName, keys: "user"},
 	})
@@ -36,15 +28,10 @@ func TestWithReloaderNamesAreCompiledAsReloaderDoes(t *testing.T) {
 		ordinary, asInItself bool
 	}{
 		{"foo", "foo", true, true},
-		{"foo", "foobaz", false, false},
-		{"foo|bar", "foo", true, true},
 		{"foo|bar", "bar", true, true},
 		{"foo|bar", "foobaz", false, true},
-		{"foo|bar", "bazbar", false, true},
 		{"foo|bar", "baz", false, false},
-		{"(foo|bar)", "foobaz", false, false},
 		{"app-.*", "app-one", true, true},
-		{"app-.*", "my-app-one", false, false},
 		{"a.b", "a-b", true, true},
 		{`a\.b`, "a-b", false, false},
 	}
@@ -56,21 +43,6 @@ func TestWithReloaderNamesAreCompiledAsReloaderDoes(t *testing.T) {
 			}
 		}
 	}
-	t.Run("what is too large or malformed is reported", func(t *testing.T) {
-		const annotation = "secret.reloader.stakater.com/reload"
-		optIn, errs := parseOptIn(map[string]string{annotation: "a)|(b, (?:xxxxxxxxxxxxxxxxxxxx){999}, db"}, nil, Reading{Reloader: true})
-		want := []string{
-			annotation + `: item "a)|(b": unexpected ): allowed is the name of a secret, or a regular expression for all of it`,
-			annotation + `: item "(?:xxxxxxxxxxxxxxxxxxxx){999}": the expressions have more than 480 steps in all, with repetitions written out: ` +
-				"shorten them, or write names, which do not count, or a pattern such as secret/app-* in keyturn.dev/roll-on",
-		}
-		if diff := cmp.Diff(want, lines(errs)); diff != "" {
-			t.Errorf("errors (-want +got):\n%s", diff)
-		}
-		if got := optIn.names("shop"); len(got) != 1 || got[0].Name != "db" {
-			t.Errorf("names %v", got)
-		}
-	})
 }
 
 func TestTheKeysOfReloadersAnnotationsAreThoseThatAreConfigured(t *testing.T) {
@@ -83,10 +55,8 @@ func TestTheKeysOfReloadersAnnotationsAreThoseThatAreConfigured(t *testing.T) {
 		want               WantReason
 		by                 string
 	}{
-		{"a name", map[string]string{"example.org/secrets": "db"}, nil, "secret/db", byName, "example.org/secrets"},
 		{"auto", map[string]string{"example.org/auto": "true"}, nil, "secret/db", byAuto, "example.org/auto"},
 		{"search", map[string]string{"example.org/search": "true"}, nil, "configmap/app", bySearch, "example.org/search"},
-		{"a key of before", map[string]string{"reloader.stakater.com/auto": "true", "reloader.stakater.com/search": "true"}, nil, "secret/db", NotWanted, ""},
 		{
 			"a key of before does not keep the template from being read",
 			map[string]string{"reloader.stakater.com/auto": "false"},
@@ -114,16 +84,6 @@ func TestTheKeysOfReloadersAnnotationsAreThoseThatAreConfigured(t *testing.T) {
 					t.Errorf("%s: %s: got %s by %q for %s; errors %v", annotation, value, got.Reason, got.Annotation, of, errs)
 				}
 			}
-		}
-	})
-	t.Run("errors name the configured key", func(t *testing.T) {
-		_, errs := parseOptIn(map[string]string{"example.org/auto": "yes", "example.org/secrets": "a("}, nil, Reading{Keys: keys})
-		want := []string{
-			`example.org/secrets: item "a(": missing closing ): allowed is the name of a secret, or a regular expression for all of it`,
-			`example.org/auto: item "yes": read as "false": allowed are "true" and "false"`,
-		}
-		if diff := cmp.Diff(want, lines(errs)); diff != "" {
-			t.Errorf("errors (-want +got):\n%s", diff)
 		}
 	})
 }

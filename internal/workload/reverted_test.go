@@ -1,7 +1,6 @@
 package workload
 
 import (
-	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -49,7 +48,6 @@ func TestRevertsAreCountedForOneChangeAndTemplate(t *testing.T) {
 		want   int
 	}{
 		{"of this change", nil, change, 2},
-		{"not of another", nil, RolledFor{Version: "110", UID: "uid"}, 0},
 		{"with Keyturn's annotations on the template", func(d *appsv1.Deployment) {
 			d.Spec.Template.Annotations = map[string]string{annotationRevision: "r1", events.AnnotationCause: "c", events.AnnotationTraceparent: "t"}
 		}, change, 2},
@@ -78,11 +76,9 @@ func TestTheCountOfRevertsIsKnownAfterItsAnnotationIsRemoved(t *testing.T) {
 		mutate func(*appsv1.Deployment)
 		want   int
 	}{
-		{"with the record", func(*appsv1.Deployment) {}, 2},
 		{"and the record is of before", record("x@90/uid"), 2},
 		{"and the record says that there is none", record(unrolled(RolledFor{Fingerprint: "k1:x"}).String()), 2},
 		{"but not once it was rolled for the change", record("x@100/uid"), 0},
-		{"but not once it was rolled for a later change", record("x@110/uid"), 0},
 		{"but not with another template", func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "app:2" }, 0},
 	}
 	for _, test := range tests {
@@ -106,7 +102,6 @@ func TestARollCountsItsRevertsUntilItIsForAnotherChange(t *testing.T) {
 		want  any
 	}{
 		{"repeated", Write{Rolls: true, Rolled: map[string]RolledFor{"secret/db": entryAt("x", "100", "uid")}}, `{"secret/db":"` + entry + `"}`},
-		{"for another source", Write{Rolls: true, Rolled: map[string]RolledFor{"configmap/app": entryAt("x", "100", "uid")}}, `{"secret/db":"` + entry + `"}`},
 		{"for the next change", Write{Rolls: true, Rolled: map[string]RolledFor{"secret/db": entryAt("x", "110", "uid")}}, nil},
 		{"reverted again", Write{
 			Rolled: w.Unrolled(map[string]RolledFor{"secret/db": entryAt("x", "100", "uid")}, nil), Reverted: w.RevertedAgain(map[string]RolledFor{"secret/db": entryAt("x", "100", "uid")}),
@@ -127,24 +122,6 @@ func TestARollCountsItsRevertsUntilItIsForAnotherChange(t *testing.T) {
 	again := patchFor(t, deployments, w, write)
 	if _, there := writtenBy(t, first, annotationReverted); there || first.Revision == again.Revision {
 		t.Errorf("a first roll has the annotation: %t; a repeated one has the revision %s of the first", there, again.Revision)
-	}
-}
-
-func TestTheCountsOfRevertsOfAPatternStayFew(t *testing.T) {
-	w := workloadThat(t, "secret/db, configmap/app-*")
-	count := func(version int) Reverted {
-		return Reverted{Count: 1, Template: w.TemplateID(), Version: strconv.Itoa(version), UID: "u"}
-	}
-	w.Reverted = map[string]Reverted{"secret/db": count(1), "configmap/other": count(9000)}
-	for i := range 3000 {
-		w.Reverted["configmap/app-"+strconv.Itoa(i)] = count(1000 + i)
-	}
-	p := patchFor(t, deployments, w, Write{Reverted: map[string]Reverted{"configmap/app-5": count(7)}})
-	value, _ := writtenBy(t, p, annotationReverted)
-	text, _ := value.(string)
-	reverted := parseReverted(text)
-	if _, kept := reverted["configmap/app-5"]; !kept || len(reverted) != maxMatched+1 {
-		t.Errorf("it has %d entries, want %d and one that is named", len(reverted), maxMatched)
 	}
 }
 
