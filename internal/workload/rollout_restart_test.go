@@ -37,11 +37,8 @@ func TestARolloutIsRestartedByTheClockOfTheAPIServer(t *testing.T) {
 	}{
 		{"a pod of the same second may be older than the change", "", "", wrote(seen), "2026-03-04T05:06:08Z"},
 		{"the clock of who saw the change is ahead", "", "", wrote(seen.Add(time.Hour)), "2026-03-04T05:06:08Z"},
-		{"the clock of who saw the change is behind", "", "", wrote(seen.Add(-time.Hour)), "2026-03-04T05:06:08Z"},
 		{"the Rollout was written later, and so maybe pods started", "", "2026-03-04T05:09:00Z", wrote(seen), "2026-03-04T05:09:01Z"},
-		{"nobody knows when the API server wrote the change", "", "2026-03-04T05:00:00Z", at(seen), "2026-03-04T05:06:08Z"},
 		{"nor is the clock of who saw it right", "", "2026-03-04T05:09:00Z", at(seen), "2026-03-04T05:09:01Z"},
-		{"a change that was seen at a full second", "", "", at(seen.Truncate(time.Second)), "2026-03-04T05:06:07Z"},
 		{"a restart of the same second", "2026-03-04T05:06:08Z", "", wrote(seen), "2026-03-04T05:06:09Z"},
 		{"a later restart, which is not called off", "2026-03-05T07:00:00+02:00", "", wrote(seen), "2026-03-05T05:00:01Z"},
 	}
@@ -86,10 +83,8 @@ func TestTheProgressOfARestartIsHowFarTheControllerHasCome(t *testing.T) {
 	}{
 		{"the controller has not looked", at, `{"phase":"Healthy","restartedAt":"` + at + `"}`, Progressing},
 		{"no pod was restarted yet", at, `{"observedGeneration":"1","phase":"Progressing"}`, Progressing},
-		{"pods of an earlier restart are left", at, `{"observedGeneration":"1","phase":"Progressing","restartedAt":"2026-03-04T05:06:07Z"}`, Progressing},
 		{"all pods are new", at, `{"observedGeneration":"1","phase":"Healthy","restartedAt":"` + at + `"}`, Complete},
 		{"all pods are new, of a canary that is paused", at, `{"observedGeneration":"1","phase":"Paused","restartedAt":"` + at + `"}`, Complete},
-		{"all pods are new, of a canary that was aborted", at, `{"observedGeneration":"1","phase":"Degraded","abort":true,"restartedAt":"` + at + `"}`, Complete},
 		{"the controller has given up", at, `{"observedGeneration":"1","phase":"Degraded","restartedAt":"` + at + `"}`, Failed},
 	}
 	for _, test := range tests {
@@ -142,10 +137,8 @@ func TestAnotherStrategyTakesNoRollBack(t *testing.T) {
 	}{
 		{"restart, after a roll by the template", "restart", "", rolled, "", rolled},
 		{"restart, after a roll by the template and a restart by hand", "restart", "", rolled, at, rolled},
-		{"none, after a restart", "rollout", rolled, "", at, rolled},
 		{"none, after a restart that was called off", "rollout", rolled, "r0", "", "r0"},
 		{"restart, and the template was taken back", "restart", "", "r0", "", ""},
-		{"restart, which was called off", "restart", rolled, "r0", "", ""},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

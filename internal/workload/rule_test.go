@@ -25,28 +25,10 @@ func TestAnnotationsThatAreTooLong(t *testing.T) {
 			if diff := cmp.Diff(want, lines(errs)); diff != "" {
 				t.Errorf("errors (-want +got):\n%s", diff)
 			}
-			if names := optIn.names(""); len(names) > 0 {
-				t.Errorf("names %v were read", names)
-			}
-			if got := optIn.Wants(source(t, "configmap/db"), reads(), false).Reason; got != byAuto {
-				t.Errorf("the other annotation says %s, want %s", got, byAuto)
+			if names := optIn.names(""); len(names) > 0 || !optIn.Wants(app, reads(), false).Wanted() {
+				t.Errorf("names %v were read, or the other annotation was not", names)
 			}
 		})
-	}
-}
-
-func TestAnnotationsWithTooManyItems(t *testing.T) {
-	const annotation = "configmap.reloader.stakater.com/reload"
-	list := strings.Repeat("db,", maxItems-1)
-	if optIn, errs := parseOptIn(map[string]string{annotation: list + "app"}, nil, Reading{}); len(errs) > 0 || !optIn.Wants(app, nil, false).Wanted() {
-		t.Errorf("of %d items app is not read: %v", maxItems, errs)
-	}
-	optIn, errs := parseOptIn(map[string]string{annotation: list + "db,app", "reloader.stakater.com/auto": "true"}, nil, Reading{})
-	if diff := cmp.Diff([]string{annotation + ": has 1001 items, want at most 1000"}, lines(errs)); diff != "" {
-		t.Errorf("errors (-want +got):\n%s", diff)
-	}
-	if got := optIn.Wants(app, nil, false).Reason; got != NotWanted {
-		t.Errorf("an item counts: %s", got)
 	}
 }
 
@@ -73,14 +55,6 @@ func TestOnlyTheFirstErrorsOfAnAnnotationAreKept(t *testing.T) {
 	paths := strings.Repeat("openbao:kv/db,", 100)
 	if w, _ = Read(deployments, webDeployment("50", rollOn(paths)), Reading{}); len(w.Problems) != maxItemErrors {
 		t.Errorf("of paths that are not granted there are %d problems, want %d", len(w.Problems), maxItemErrors)
-	}
-}
-
-func TestItemErrorsShortenTheItem(t *testing.T) {
-	err := &itemError{annotation: "a/b", item: strings.Repeat("x", 5000), problem: "not understood"}
-	want := `a/b: item "` + strings.Repeat("x", 100) + `": not understood`
-	if err.Error() != want {
-		t.Errorf("error %q, want %q", err, want)
 	}
 }
 

@@ -11,63 +11,38 @@ import (
 )
 
 func TestReferencesToASecretStore(t *testing.T) {
+	const vault = "vault.hashicorp.com/agent-inject"
 	tests := []struct {
 		name        string
 		annotations map[string]string
 		env, want   []string
 	}{
 		{
-			name: "the annotations of OpenBao's injector are read as well",
-			annotations: map[string]string{
-				"openbao.org/agent-inject":           "true",
-				"openbao.org/agent-inject-secret-db": "/database/creds/app/",
-			},
-			want: []string{"database/creds/app"},
-		},
-		{
 			name: "the agent is injected for whatever the injector takes for true",
 			annotations: map[string]string{
-				"vault.hashicorp.com/agent-inject":           "True",
-				"vault.hashicorp.com/agent-inject-secret-db": "secret/data/shop/db",
-				"openbao.org/agent-inject":                   "1",
-				"openbao.org/agent-inject-secret-mail":       "secret/data/shop/mail",
+				vault: "True", vault + "-secret-db": "secret/data/shop/db",
+				"openbao.org/agent-inject": "1", "openbao.org/agent-inject-secret-mail": "/secret/data/shop/mail/",
+				"vault.example.org/agent-inject": "true", "vault.example.org/agent-inject-secret-a": "secret/data/a",
 			},
 			want: []string{"secret/data/shop/db", "secret/data/shop/mail"},
-		},
-		{
-			name: "what is explicitly not to be injected is not read",
-			annotations: map[string]string{
-				"vault.hashicorp.com/agent-inject":           "False",
-				"vault.hashicorp.com/agent-inject-secret-db": "secret/data/shop/db",
-				"openbao.org/agent-inject":                   "yes",
-				"openbao.org/agent-inject-secret-mail":       "secret/data/shop/mail",
-			},
 		},
 		{
 			name: "a template of the agent is read, and what is named twice is one",
 			annotations: map[string]string{
-				"vault.hashicorp.com/agent-inject":             "true",
-				"vault.hashicorp.com/agent-inject-secret-db":   "secret/data/shop/db",
-				"vault.hashicorp.com/agent-inject-template-db": `{{- with secret "secret/data/shop/db" -}}{{ with secret "secret/data/shop/mail" "a=b" }}{{ end }}{{ end }}`,
+				vault: "true", vault + "-secret-db": "secret/data/shop/db",
+				vault + "-template-db": `{{- with secret "secret/data/shop/db" -}}{{ with secret "secret/data/shop/mail" "a=b" }}{{ end }}{{ end }}`,
 			},
 			want: []string{"secret/data/shop/db", "secret/data/shop/mail"},
 		},
 		{
-			name: "the namespace of the agent is put in front",
-			annotations: map[string]string{
-				"vault.hashicorp.com/agent-inject":           "true",
-				"vault.hashicorp.com/namespace":              "team-a/",
-				"vault.hashicorp.com/agent-inject-secret-db": "secret/data/shop/db",
-			},
-			want: []string{"team-a/secret/data/shop/db"},
+			name:        "the namespace of the agent is put in front",
+			annotations: map[string]string{vault: "true", "vault.hashicorp.com/namespace": "team-a/", vault + "-secret-db": "secret/data/shop/db"},
+			want:        []string{"team-a/secret/data/shop/db"},
 		},
 		{
-			name: "a version that is named stays as it is",
-			annotations: map[string]string{
-				"vault.hashicorp.com/agent-inject":           "true",
-				"vault.hashicorp.com/agent-inject-secret-db": "secret/data/shop/db?version=3",
-			},
-			env: []string{"vault:secret/data/shop/mail#password#2"},
+			name:        "a version that is named stays as it is",
+			annotations: map[string]string{vault: "true", vault + "-secret-db": "secret/data/shop/db?version=3"},
+			env:         []string{"vault:secret/data/shop/mail#password#2"},
 		},
 		{
 			name: "variables of Bank-Vaults are read in each of their forms",
@@ -93,16 +68,6 @@ func TestReferencesToASecretStore(t *testing.T) {
 				"vault.security.banzaicloud.io/vault-namespace":           "team-b",
 			},
 			want: []string{"team-a/secret/data/shop/db"},
-		},
-		{
-			name: "Vault and OpenBao have annotations of their own",
-			annotations: map[string]string{
-				"vault.security.banzaicloud.io/vault-namespace":         "team-a",
-				"secrets-webhook.security.bank-vaults.io/bao-from-path": "secret/data/shop/queue",
-				"secrets-webhook.security.bank-vaults.io/bao-namespace": "team-b",
-			},
-			env:  []string{"vault:secret/data/shop/db#password", "${bao:secret/data/shop/mail#user}:${vault:secret/data/shop/user#name}"},
-			want: []string{"team-a/secret/data/shop/db", "team-a/secret/data/shop/user", "team-b/secret/data/shop/mail", "team-b/secret/data/shop/queue"},
 		},
 	}
 	for _, tt := range tests {

@@ -78,33 +78,3 @@ func TestAJobSaysWhatItWasStartedForWhereNothingElseDoes(t *testing.T) {
 		}
 	}
 }
-
-func TestWhatJobsWereStartedForIsKept(t *testing.T) {
-	read := func(k Kind, record string) *Workload {
-		cronJob := waitingCronJob()
-		if record != "" {
-			cronJob.Annotations[annotationRolled] = record
-		}
-		w, _ := Read(k, cronJob, Reading{})
-		return w
-	}
-	starts := Starts{record: record{Rolled: map[string]RolledFor{"secret/db": {Fingerprint: fp("a"), Version: "5", UID: "u"}}, Revision: "r1"}}
-	w, ok := read(StartedCronJob(), "").KeepingStarts(starts)
-	if !ok || w.Revision != "r1" || w.Rolled["secret/db"].Version != "5" {
-		t.Fatalf("got %t, %v", ok, w)
-	}
-	if _, again := w.KeepingStarts(starts); again {
-		t.Error("what is known is kept once more")
-	}
-	later := starts
-	later.Rolled = map[string]RolledFor{"secret/db": {Fingerprint: fp("b"), Version: "6", UID: "u"}}
-	if w, ok := w.KeepingStarts(later); !ok || w.Rolled["secret/db"].Version != "6" {
-		t.Errorf("got %t, want what another leader has started since", ok)
-	}
-	if _, ok := read(StartedCronJob(), `{"secret/db":"`+fp("a")+`@4/u"}`).KeepingStarts(starts); ok {
-		t.Error("it has a record itself, and keeps that of a Job")
-	}
-	if _, ok := read(cronJobs, "").KeepingStarts(starts); ok {
-		t.Error("a CronJob whose template is changed keeps what a Job was started for")
-	}
-}

@@ -11,19 +11,9 @@ func TestVolumesAreReadByTheKeysThatAreMounted(t *testing.T) {
 	}{
 		{"volumes without items read all keys", "{name: s}, {name: c}", db + ", " + app, []Reference{configMap("app"), secret("db")}},
 		{
-			"volumes can be optional", "", "{name: s, secret: {secretName: db, optional: true}}, {name: c, configMap: {name: app, optional: true}}",
-			[]Reference{optional(configMap("app")), optional(secret("db"))},
-		},
-		{
 			"a volume that is not mounted is read like one that is, but pods start without its keys", "",
 			db + ", {name: c, configMap: {name: app, items: [{key: level, path: level}]}}",
 			[]Reference{requires(configMap("app", "level")), secret("db")},
-		},
-		{
-			"a volume that is not mounted requires no keys beside one that is", "{name: tls}",
-			"{name: ca, secret: {secretName: tls, items: [{key: ca.crt, path: ca}]}}, " +
-				"{name: tls, secret: {secretName: tls, items: [{key: tls.crt, path: crt}]}}",
-			[]Reference{requires(secret("tls", "ca.crt", "tls.crt"), "tls.crt")},
 		},
 		{
 			"a projected volume reads each of its sources", "{name: all}",
@@ -35,21 +25,10 @@ func TestVolumesAreReadByTheKeysThatAreMounted(t *testing.T) {
 			"a subPath names the key of a volume without items", "{name: s, subPath: password}, {name: c, subPath: ./app.conf}", db + ", " + app,
 			[]Reference{requires(configMap("app", "app.conf")), requires(secret("db", "password"))},
 		},
-		{"a subPath that is not known reads all keys", "{name: s, subPath: a}, {name: s, subPathExpr: $(POD_NAME)}", db, []Reference{secret("db")}},
 		{"a subPath through the links of the kubelet reads all keys", "{name: s, subPath: ..data/a}", db, []Reference{secret("db")}},
 		{
 			"a subPath is the path of an item where there are items", "{name: s, subPath: crt}", "{name: s, secret: {secretName: tls, items: [" + tls + "]}}",
 			[]Reference{requires(secret("tls", "tls.crt"), "tls.crt", "tls.key")},
-		},
-		{
-			"a subPath that is a folder reads the items in it", "{name: s, subPath: certs/}",
-			"{name: s, secret: {secretName: tls, items: [{key: tls.crt, path: certs/crt}, {key: ca, path: certs-ca}]}}",
-			[]Reference{requires(secret("tls", "tls.crt"), "ca", "tls.crt")},
-		},
-		{
-			"a subPath of a projected volume reads the items that it reaches", "{name: all, subPath: crt}",
-			"{name: all, projected: {sources: [{secret: {name: tls, items: [" + tls + "]}}, {configMap: {name: app}}]}}",
-			[]Reference{requires(configMap("app", "crt")), requires(secret("tls", "tls.crt"), "tls.crt", "tls.key")},
 		},
 	}
 	var rows []referenceTest

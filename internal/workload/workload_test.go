@@ -104,13 +104,6 @@ func TestEveryKindIsReadAlike(t *testing.T) {
 	}
 }
 
-func TestACronJobRollsNothingThatRuns(t *testing.T) {
-	w, _ := Read(cronJobs, everyKind(metav1.ObjectMeta{}, corev1.PodTemplateSpec{})["cronjob"], Reading{})
-	if w.Progress.State != Complete || w.Progress.Pods != 0 {
-		t.Errorf("got state %d with %d pods, want one that is complete at once and takes no place", w.Progress.State, w.Progress.Pods)
-	}
-}
-
 func TestWhatCannotBeReadOfAWorkloadIsAProblem(t *testing.T) {
 	tests := []struct {
 		name        string
@@ -119,8 +112,6 @@ func TestWhatCannotBeReadOfAWorkloadIsAProblem(t *testing.T) {
 		want        []string
 	}{
 		{"a wave that is no number", map[string]string{annotationWave: "first"}, 0, []string{`keyturn.dev/wave: item "first": is not a whole number`}},
-		{"not a wave that is one", map[string]string{annotationWave: "7"}, 7, nil},
-		{"a record is passed over in silence", map[string]string{annotationRolled: "broken"}, 0, nil},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
