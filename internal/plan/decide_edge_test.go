@@ -21,20 +21,12 @@ func TestDecideRollsForADeletionThatIsNews(t *testing.T) {
 			want: Deleted, unnoted: true,
 		},
 		{
-			name: "the leader has seen it go, and there is no record", ref: optionalDB, change: isDeleted, memory: alive, policy: onDelete,
-			want: Deleted, unnoted: true,
-		},
-		{
 			name: "it was gone when the leader began to read, as after --roll-on-delete was set", ref: optionalDB, state: has, change: isDeleted,
 			memory: gone, policy: onDelete, want: SourceDeleted,
 		},
 		{
 			name: "it went while nobody led, and the workload wanted it", ref: optionalDB, state: states(has, editedAt(-time.Minute)), change: isDeleted,
 			memory: goneInTheGap, policy: onDelete, want: Deleted, unnoted: true,
-		},
-		{
-			name: "it went while nobody led, before the workload was last written", ref: optionalDB, state: states(has, editedAt(time.Minute)),
-			change: isDeleted, memory: goneInTheGap, policy: onDelete, want: Deleted, unnoted: true,
 		},
 		{
 			name: "it went while nobody led, before the workload was last written, which has no record", ref: optionalDB, state: editedAt(time.Minute),
@@ -50,25 +42,11 @@ func TestDecideRollsForADeletionThatIsNews(t *testing.T) {
 		},
 		{name: "it is noted", ref: optionalDB, state: owesDeletion, change: isDeleted, memory: gone, policy: onDelete, want: Deleted},
 		{name: "it is noted, and the stream has forgotten it", ref: optionalDB, state: owesDeletion, change: isUnknown, policy: onDelete, want: Deleted},
-		{
-			name: "it is noted, the stream has forgotten it, and nobody wants that any more", ref: optionalDB, state: owesDeletion,
-			change: isUnknown, want: SourceDeleted,
-		},
-		{name: "it is noted, and new pods could not start", state: owesDeletion, change: isUnknown, policy: onDelete, want: SourceDeleted},
-		{
-			name: "the workload waited for its content, which is noted", ref: optionalDB, state: owesTo("uid"), change: isDeleted, memory: alive,
-			policy: onDelete, want: Deleted, unnoted: true,
-		},
-		{name: "nothing is remembered", ref: optionalDB, state: has, change: isDeleted, policy: onDelete, want: Deleted, unnoted: true},
 	})
 }
 
 // So does an appearance.
 func TestDecideRollsForAnAppearanceThatIsNews(t *testing.T) {
-	created := func(c *events.Change) {
-		c.Created, c.CreatedAt, c.Previous = true, "100", ""
-		c.Keys["password"] = events.Key{Fingerprint: fp("2")}
-	}
 	// It was gone, and is back with what it had.
 	returned := func(c *events.Change) {
 		c.Verb, c.UID, c.ResourceVersion, c.ChangedAt, c.CreatedAt = events.VerbObserved, "another", "140", "90", "140"
@@ -79,21 +57,15 @@ func TestDecideRollsForAnAppearanceThatIsNews(t *testing.T) {
 	returnedBefore := Memory{Base: &Base{Version: "140"}, GapFrom: written.Add(time.Hour)}
 	midway := func(w *workload.Workload) { w.TemplateVersion = "120" }
 	testDecide(t, []decideTest{
-		{name: "the leader has seen it appear", ref: optionalDB, change: created, memory: absent, want: Appeared, unnoted: true},
-		{name: "it was there", ref: optionalDB, change: created, memory: wasThere, want: BeforeOptIn, records: "100"},
-		{name: "it is noted", ref: optionalDB, state: owesTo("uid"), change: created, memory: wasThere, want: Appeared},
-		{name: "the pods waited for it", change: created, memory: absent, want: PodsWaited, records: "100"},
+		{name: "the leader has seen it appear", ref: optionalDB, change: isCreated, memory: absent, want: Appeared, unnoted: true},
+		{name: "it is noted", ref: optionalDB, state: owesTo("uid"), change: isCreated, memory: wasThere, want: Appeared},
 		{
-			name: "nobody wants that", ref: optionalDB, change: created, memory: absent, policy: Policy{Create: CreateNever},
+			name: "nobody wants that", ref: optionalDB, change: isCreated, memory: absent, policy: Policy{Create: CreateNever},
 			want: CreationIgnored, records: "100",
 		},
 		{
 			name: "it is back, and the template is from in between", ref: optionalDB, state: midway, change: returned, memory: returnedLive,
 			want: Appeared, unnoted: true,
-		},
-		{
-			name: "it is back, which is noted, and the template is from in between", ref: optionalDB, state: states(owesTo("another"), midway),
-			change: returned, memory: returnedBefore, want: Appeared,
 		},
 		{
 			name: "it is back after the workload was rolled without it", ref: optionalDB, change: returned, memory: returnedBefore, want: Appeared,
@@ -114,7 +86,6 @@ func TestDecideRollsForARecreationThatIsNews(t *testing.T) {
 	has := recordOf("b", "90", "uid")
 	testDecide(t, []decideTest{
 		{name: "the leader has seen it", state: has, change: recreated, memory: live, policy: always, want: Appeared, unnoted: true},
-		{name: "the leader has seen it, and there is no record", change: recreated, memory: live, policy: always, want: Appeared, unnoted: true},
 		{
 			name: "it was there, as after --roll-on-create=always was set", state: has, change: recreated, memory: before, policy: always,
 			want: SameContent, records: "90",
@@ -123,15 +94,9 @@ func TestDecideRollsForARecreationThatIsNews(t *testing.T) {
 			name: "it is noted, and the template is from in between", change: recreated, memory: before, policy: always, want: Appeared,
 			state: states(owesTo("another"), func(w *workload.Workload) { w.TemplateVersion = "120" }),
 		},
-		{name: "nothing is remembered", state: has, change: recreated, policy: always, want: Appeared, unnoted: true},
-		{
-			name: "it is on hold", state: has, change: func(c *events.Change) { recreated(c); c.Hold = "moving" }, memory: live, policy: always,
-			want: SourceOnHold, unnoted: true,
-		},
 		{
 			name: "the workload was rolled for it", state: recordOf("b", "140", "another"), change: recreated, memory: live, policy: always,
 			want: AlreadyRolled,
 		},
-		{name: "the policy is another", state: has, change: recreated, memory: live, want: SameContent, records: "90"},
 	})
 }

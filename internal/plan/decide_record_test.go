@@ -12,7 +12,6 @@ func TestDecideComparesWithTheRecord(t *testing.T) {
 	testDecide(t, []decideTest{
 		{name: "the content differs", state: recordOf("a", "90", "uid"), memory: cameLive, want: Changed},
 		{name: "the content differs, whenever it changed", state: recordOf("a", "90", "uid"), memory: wasThere, want: Changed},
-		{name: "the content differs, and nothing is remembered", state: recordOf("a", "90", "uid"), want: Changed},
 		{name: "the record is of a later change", state: recordOf("c", "101", "uid"), memory: cameLive, want: AlreadyRolled},
 		{name: "the record is of this change", state: recordOf("b", "100", "uid"), memory: cameLive, want: AlreadyRolled},
 		{name: "it is noted, and nobody remembers why", state: owesTo("uid"), memory: wasThere, want: Changed},
@@ -21,25 +20,14 @@ func TestDecideComparesWithTheRecord(t *testing.T) {
 			want: Changed,
 		},
 		{
-			name: "it is noted under another key of the installation", change: isFirstSeen, memory: wasThere,
-			state: entryOf(workload.Owed(workload.RolledFor{Fingerprint: "kffffffff:00", Version: "100", UID: "uid"})), want: Changed,
-		},
-		{name: "a roll for it was reverted", state: entryOf(workload.RolledFor{Fingerprint: "k0a1b2c3d:none", Version: "0", UID: "none"}), want: Changed},
-		{
 			name: "the workload is suspended", state: states(recordOf("a", "90", "uid"), func(w *workload.Workload) { w.Suspended = true }),
 			want: Suspended, records: "100",
 		},
-		{name: "its rollout was aborted", state: states(recordOf("a", "90", "uid"), func(w *workload.Workload) { w.Aborted = true }), want: Aborted},
 		{name: "the source is on hold", state: recordOf("a", "90", "uid"), change: func(c *events.Change) { c.Hold = "moving" }, want: SourceOnHold},
 		{
 			name: "the template changed later", state: states(recordOf("a", "90", "uid"), func(w *workload.Workload) { w.TemplateVersion = "101" }),
 			memory: cameLive, want: PodsNewer, records: "100",
 		},
-		{
-			name: "the template changed later, and its pods are being replaced", memory: cameLive, want: PodsStarting,
-			state: states(recordOf("a", "90", "uid"), func(w *workload.Workload) { w.TemplateVersion, w.Progress.Pods = "101", 3 }),
-		},
-		{name: "a key that the pods need is gone", ref: passwordDB, change: lacksPassword, state: recordOf("a", "90", "uid"), want: KeyMissing},
 	})
 }
 
@@ -56,27 +44,18 @@ func TestDecideRollsForAContentThatCameAndWentUnlessItWasQuick(t *testing.T) {
 	testDecide(t, []decideTest{
 		{name: "it was quick", state: recorded, memory: quick, want: SameContent, records: "100"},
 		{name: "it took long", state: recorded, memory: slow, want: Changed},
-		{name: "this leader has not seen how long it took", state: recorded, memory: wasThere, want: Changed},
 		{
 			name: "it was quick, and a roll for what was there in between was reverted", memory: quick, want: Changed,
 			state: states(recorded, func(w *workload.Workload) {
 				w.Reverted = map[string]workload.Reverted{"secret/db": {Count: 1, Template: w.TemplateID(), Version: "90", UID: "uid"}}
 			}),
 		},
-		{name: "it is decided", state: states(recordOf("b", "100", "uid"), hasPods), memory: wasThere, want: AlreadyRolled},
-		{name: "the workload has no pods", state: recordOf("b", "80", "uid"), memory: wasThere, want: SameContent, records: "100"},
 		{
 			name: "its pods are of a later template", state: states(recorded, func(w *workload.Workload) { w.TemplateVersion = "101" }),
 			memory: slow, want: PodsNewer, records: "100",
 		},
 		{name: "it was quick, and there is no record", state: hasPods, memory: with(quick, &had), want: ChangedBack, records: "100"},
 		{name: "it took long, and there is no record", state: hasPods, memory: with(slow, &had), want: Changed, unnoted: true},
-		{name: "what was there before does not count where there is a record", state: recordOf("a", "80", "uid"), memory: with(quick, &had), want: Changed},
-		{
-			name: "the object is another one, and its content has not changed", state: states(recordOf("b", "100", "earlier"), hasPods),
-			change: func(c *events.Change) { c.Verb, c.ResourceVersion = events.VerbObserved, "140" }, memory: wasThere,
-			want: SameContent, records: "100",
-		},
 		{
 			name: "the object is another one, and has what it was created with", state: states(recordOf("b", "80", "earlier"), hasPods),
 			change: func(c *events.Change) { c.Created, c.CreatedAt, c.Previous = true, "100", "" }, memory: wasThere,
@@ -95,15 +74,10 @@ func TestDecideDoesNotRollForAnObjectThatCameBeforeTheRecord(t *testing.T) {
 	testDecide(t, []decideTest{
 		{name: "the record is of a later object", state: states(recordOf("c", "101", "later"), here), want: AlreadyRolled},
 		{
-			name: "and the policy rolls for what is created again", state: states(recordOf("b", "101", "later"), here),
-			policy: Policy{Create: CreateAlways}, want: AlreadyRolled,
-		},
-		{
 			name: "the record may be of another cluster: nobody has written it here", want: Changed,
 			state: states(recordOf("c", "101", "later"), here, func(w *workload.Workload) { w.Patched = time.Time{} }),
 		},
 		{name: "the record is of another cluster: it is later than the workload", state: states(recordOf("c", "151", "later"), here), want: Changed},
-		{name: "the record is of an earlier object", state: states(recordOf("c", "99", "earlier"), here), want: Changed},
 	})
 }
 
@@ -118,9 +92,5 @@ func TestDecideRollsInDoubtForKeysThatTheRecordIsNotAbout(t *testing.T) {
 	testDecide(t, []decideTest{
 		{name: "which have changed since", ref: userDB, state: ofPassword, change: userAt("95"), memory: wasThere, want: Changed},
 		{name: "but not if they have not", ref: userDB, state: ofPassword, change: userAt("80"), memory: wasThere, want: AlreadyRolled},
-		{
-			name: "and for a source that has too many keys now to tell them apart", ref: passwordDB, state: ofPassword,
-			change: func(c *events.Change) { c.Keys, c.Truncated, c.Changed = nil, true, nil }, memory: wasThere, want: Changed,
-		},
 	})
 }

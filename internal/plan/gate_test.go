@@ -42,13 +42,8 @@ func TestTheGateOfAWorkloadHasTheFirstOfTheReasonsThatPeopleChose(t *testing.T) 
 		// opens says that the gate ends at the workload's own moment in the next window.
 		opens bool
 	}{
-		{name: "nothing is chosen"},
 		{name: "it is on hold", on: map[string]string{hold: "tofu apply"}, want: Gate{Reason: OnHold, Said: "tofu apply"}},
 		{name: "it is to roll whatever holds it", on: map[string]string{hold: "tofu apply", now: "1"}},
-		{
-			name: "the hold comes before the window", on: map[string]string{hold: "tofu apply", window: "at night"},
-			want: Gate{Reason: OnHold, Said: "tofu apply"},
-		},
 		{
 			name: "its window is not valid", on: map[string]string{window: "at night"},
 			want: Gate{Reason: WindowClosed, Said: workload.AnnotationWindow + " is not valid"},
@@ -75,23 +70,14 @@ func TestTheGateOfAWorkloadHasTheFirstOfTheReasonsThatPeopleChose(t *testing.T) 
 			name: "no pause begins while someone has paused the Deployment itself", on: map[string]string{pause: "30s"}, since: written,
 			state: func(w *workload.Workload) { w.Progress.State = workload.Waiting },
 		},
-		{name: "no pause begins while no change is known", on: map[string]string{pause: "30s"}},
-		{
-			name: "its pause has begun", on: map[string]string{pause: "30s", paused: "2026-03-14T15:09:00Z"}, since: written,
-			want: Gate{Reason: Pausing, End: at("15:09:30")},
-		},
 		{
 			name: "its pause has begun, and no change is known", on: map[string]string{pause: "30s", paused: "2026-03-14T15:09:00Z"},
 			want: Gate{Reason: Pausing, End: at("15:09:30")},
 		},
 		{
-			name: "its pause is over", on: map[string]string{pause: "30s", paused: "2026-03-14T15:08:56Z"}, since: at("15:08:57"),
-		},
-		{
 			name: "its window is open, and its own moment has not come", on: map[string]string{window: "9 15 * * * for 3h"},
 			want: Gate{Reason: WindowClosed, Said: "9 15 * * * for 3h", Soon: true}, opens: true,
 		},
-		{name: "its window has long been open", on: map[string]string{window: "0 12 * * * for 12h"}},
 	}
 	deployments, _ := workload.BuiltIn().Named("deployment")
 	for _, tt := range tests {
@@ -141,7 +127,6 @@ func mountsDB(t *testing.T, annotations map[string]string, mutate func(*workload
 }
 
 func TestPodsAreToldInPlaceIfAllThatChangedIsInTheirFiles(t *testing.T) {
-	deleted := func(c *events.Change) { c.Verb = events.VerbDeleted }
 	tests := []struct {
 		name        string
 		annotations map[string]string
@@ -151,7 +136,6 @@ func TestPodsAreToldInPlaceIfAllThatChangedIsInTheirFiles(t *testing.T) {
 		want        string
 	}{
 		{name: "what is mounted has changed"},
-		{name: "it was never rolled", state: func(w *workload.Workload) { w.Rolled = nil }},
 		{name: "so has what is not mounted", other: true, want: "configmap/app is not mounted"},
 		{
 			name: "it is another object", change: func(c *events.Change) { c.UID = "another" },
@@ -161,10 +145,6 @@ func TestPodsAreToldInPlaceIfAllThatChangedIsInTheirFiles(t *testing.T) {
 			name: "it is there for the first time", state: func(w *workload.Workload) { w.Rolled, w.Refs[0].Optional = nil, true },
 			change: func(c *events.Change) { c.Created, c.CreatedAt, c.Previous = true, "100", "" },
 			want:   "secret/db: a source appeared that the pods can start without",
-		},
-		{
-			name: "it is gone", change: deleted, state: func(w *workload.Workload) { w.Refs[0].Optional = true },
-			want: "secret/db: the source was deleted, and the pods can start without it",
 		},
 		{
 			name: "somebody asks for a roll", annotations: map[string]string{workload.AnnotationRollNow: "1"},

@@ -41,17 +41,14 @@ func TestANoteHasEverythingThatARecordLacks(t *testing.T) {
 		want         string // the entry of db
 	}{
 		{name: "what was first seen", change: isFirstSeen, memory: wasThere, want: fp("b") + "@0/uid#*"},
-		{name: "that, while it waits for something else", change: isFirstSeen, memory: wasThere, waits: true, want: fp("b") + "@0/uid#*"},
 		{name: "what it waits for", memory: cameLive, waits: true, want: "k0a1b2c3d:owed@0/uid"},
 		{name: "nothing of what it does not have to wait for", memory: cameLive},
-		{name: "nothing of what the record shows", record: text(had), memory: cameLive, waits: true},
 		{name: "nothing of what it has noted", record: text(workload.Owed(got)), memory: cameLive, waits: true},
 		{name: "a deletion that it waits for", record: text(got), change: isDeleted, waits: true, want: "k0a1b2c3d:owed-for-deletion@0/uid"},
 		{
 			name: "a deletion that it waits for since it waited for a change", record: text(workload.Owed(had)), change: isDeleted, waits: true,
 			want: "k0a1b2c3d:owed-for-deletion@0/uid",
 		},
-		{name: "nothing of a deletion that it has noted", record: text(workload.Owed(workload.DeletedAfter(got))), change: isDeleted, waits: true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
