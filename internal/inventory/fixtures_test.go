@@ -7,6 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
@@ -18,11 +19,7 @@ var (
 	written = time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
 )
 
-// The kinds that tests use.
-var (
-	deployments, _ = workload.BuiltIn().Named("deployment")
-	daemonSets, _  = workload.BuiltIn().Named("daemonset")
-)
+var deployments, _ = workload.BuiltIn().Named("deployment")
 
 // everyStore lets every namespace name every secret in a store.
 var everyStore = workload.StoreAccess{Grants: []workload.StoreGrant{{Namespaces: []string{"*"}, Store: "*", Paths: []string{"*"}}}}
@@ -39,15 +36,22 @@ func webDeployment(version string, annotations map[string]string) *appsv1.Deploy
 	}
 }
 
+// readAs reads an object that is a workload without problems.
+func readAs(t *testing.T, k workload.Kind, object runtime.Object, reading workload.Reading) *workload.Workload {
+	t.Helper()
+	w, ok := workload.Read(k, object, reading)
+	if !ok || len(w.Problems) > 0 {
+		t.Fatalf("it cannot be read: %+v", w)
+	}
+	return w
+}
+
 // workloadOf returns the Deployment web, which rolls on what the annotation says, and has only one reference, if that has a kind.
 func workloadOf(t *testing.T, annotation string, ref workload.Reference, mutate func(*workload.Workload)) *workload.Workload {
 	t.Helper()
 	deployment := webDeployment("50", rollOn(annotation))
 	deployment.Spec.Template.Spec.Containers = nil
-	w, ok := workload.Read(deployments, deployment, workload.Reading{Stores: everyStore})
-	if !ok || len(w.Problems) > 0 {
-		t.Fatal(w.Problems)
-	}
+	w := readAs(t, deployments, deployment, workload.Reading{Stores: everyStore})
 	if ref.Kind != "" {
 		w.Refs = []workload.Reference{ref}
 	}

@@ -29,31 +29,17 @@ func TestIndexFindsWhatReadsASecretStore(t *testing.T) {
 		want     bool
 	}{
 		{name: "a path that roll-on names", workload: rollOn("openbao:secret/shop/db"), path: db, want: true},
-		{name: "a path that roll-on names as the API does", workload: rollOn("openbao:secret/data/shop/db"), path: db, want: true},
-		{name: "a path with a key", workload: rollOn("openbao:secret/shop/db#password"), path: db, want: true},
-		{name: "another path", workload: rollOn("openbao:secret/shop/mail"), path: db},
 		{name: "the path in another namespace", workload: rollOn("openbao:secret/shop/db"), path: inTeam},
 		{name: "a path in a namespace", workload: rollOn("openbao:team-a/secret/shop/db"), path: inTeam, want: true},
 		{name: "a pattern, whose star goes over slashes", workload: rollOn("openbao:secret/*"), path: db, want: true},
-		{name: "a pattern of another mount", workload: rollOn("openbao:kv/*"), path: db},
-		{name: "an exclusion from a pattern", workload: rollOn("openbao:secret/*, !openbao:secret/shop/db"), path: db},
 		{name: "a path in its store", workload: rollOn("openbao:bao:secret/shop/db"), path: db, want: true},
-		{name: "a path in its store, as the API does", workload: rollOn("openbao:bao:secret/data/shop/db"), path: db, want: true},
 		{name: "a path in another store", workload: rollOn("openbao:dev:secret/shop/db"), path: db},
-		{name: "a path in either of two stores", workload: rollOn("openbao:dev:secret/shop/db, openbao:bao:secret/shop/db"), path: db, want: true},
-		{name: "a path in a namespace of its store", workload: rollOn("openbao:bao:team-a/secret/shop/db"), path: inTeam, want: true},
 		{name: "a pattern in its store", workload: rollOn("openbao:bao:secret/*"), path: db, want: true},
-		{name: "everything in its store", workload: rollOn("openbao:bao:*"), path: inTeam, want: true},
-		{name: "a pattern in another store", workload: rollOn("openbao:dev:*"), path: db},
 		{name: "an exclusion of its store", workload: rollOn("openbao:secret/*, !openbao:bao:*"), path: db},
-		{name: "an exclusion of another store", workload: rollOn("openbao:secret/*, !openbao:dev:*"), path: db, want: true},
-		{name: "a path with a colon, in any store", workload: rollOn("openbao:secret/a:b"), path: colon, want: true},
 		{name: "a path with a colon, in its store", workload: rollOn("openbao:bao:secret/a:b"), path: colon, want: true},
 		{name: "a mount with a colon, in its store", workload: rollOn("openbao:bao:kv:2/a:b"), path: colonMount, want: true},
 		{name: "a mount with a colon, whose first part is taken for a store", workload: rollOn("openbao:kv:2/a:b"), path: colonMount},
-		{name: "what an agent injects, excluded in another store", workload: rollOn("auto, !openbao:dev:secret/*"), template: agent("secret/data/shop/db"), path: db, want: true},
 		{name: "what an agent injects, with auto", workload: rollOn("auto"), template: agent("secret/data/shop/db"), path: db, want: true},
-		{name: "what an agent injects, with openbao", workload: rollOn("openbao"), template: agent("secret/data/shop/db"), path: db, want: true},
 		{name: "what an agent injects, with secrets", workload: rollOn("secrets"), template: agent("secret/data/shop/db"), path: db},
 		{name: "what an agent injects, with Reloader's auto", workload: map[string]string{"reloader.stakater.com/auto": "true"}, template: agent("secret/data/shop/db"), path: db},
 		{name: "what an agent injects, with all", rollAll: true, template: agent("secret/data/shop/db"), path: db, want: true},
@@ -65,10 +51,7 @@ func TestIndexFindsWhatReadsASecretStore(t *testing.T) {
 				Namespace: "shop", Name: "web", UID: "u", ResourceVersion: "1", Annotations: tt.workload,
 			}}
 			deployment.Spec.Template.Annotations = tt.template
-			w, _ := workload.Read(deployments, deployment, workload.Reading{All: tt.rollAll, Stores: everyStore})
-			if len(w.Problems) > 0 {
-				t.Fatal(w.Problems)
-			}
+			w := readAs(t, deployments, deployment, workload.Reading{All: tt.rollAll, Stores: everyStore})
 			x.Written(w)
 			change := events.Change{
 				Source: tt.path.Source(), Verb: events.VerbRotated, UID: "bao", ResourceVersion: "1794796013000000000",

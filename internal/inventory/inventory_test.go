@@ -54,12 +54,3 @@ func TestAnInventoryIsReadyWhenEverythingIsListed(t *testing.T) {
 		})
 	}
 }
-
-func TestAnInventoryIsNotWaitedForWhenTheContextEnds(t *testing.T) {
-	i := New(Options{Kinds: workload.Kinds{deployments}})
-	ctx, stop := context.WithCancel(t.Context())
-	stop()
-	if i.Wait(ctx) {
-		t.Error("everything was listed")
-	}
-}

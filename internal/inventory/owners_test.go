@@ -51,11 +51,7 @@ func ownerNamed(t *testing.T, kinds workload.Kinds, reading workload.Reading, ki
 	if owner != "" {
 		object.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "example.org/v1", Kind: ownerKind, Name: owner, Controller: new(true)}})
 	}
-	w, ok := workload.Read(k, object, reading)
-	if !ok {
-		t.Fatal("it cannot be read")
-	}
-	return w
+	return readAs(t, k, object, reading)
 }
 
 func wantDependents(t *testing.T, x *Index, what string, want ...workload.Key) {
@@ -78,10 +74,7 @@ func TestWhatAConfiguredKindOwnsIsRolledThroughTheOutermostOwner(t *testing.T) {
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: "example.org/v1", Kind: "Gadget", Name: "web", Controller: new(true)}},
 	}}
 	statefulSets, _ := kinds.Named("statefulset")
-	owned, ok := workload.Read(statefulSets, set, reading)
-	if !ok {
-		t.Fatal("it cannot be read")
-	}
+	owned := readAs(t, statefulSets, set, reading)
 	x.Written(owned)
 	wantDependents(t, x, "before its controller is known", owned.Key())
 	gadget := ownerNamed(t, kinds, reading, "gadget", "web", "11", "Widget", "all")

@@ -12,23 +12,14 @@ import (
 // runnerOf returns a Rollout that runs the pods of a Deployment, at a resourceVersion.
 func runnerOf(t *testing.T, version, deployment, phase string) *workload.Workload {
 	t.Helper()
-	return runnerNamed(t, "edge", version, deployment, phase)
-}
-
-func runnerNamed(t *testing.T, name, version, deployment, phase string) *workload.Workload {
-	t.Helper()
-	w, ok := workload.Read(workload.ArgoRollout(), &unstructured.Unstructured{Object: map[string]any{
+	return readAs(t, workload.ArgoRollout(), &unstructured.Unstructured{Object: map[string]any{
 		"metadata": map[string]any{
-			"name": name, "namespace": "shop", "uid": "uid-" + name, "resourceVersion": version,
+			"name": "edge", "namespace": "shop", "uid": "uid-edge", "resourceVersion": version,
 			"annotations": map[string]any{workload.AnnotationRollOn: "secret/db"},
 		},
 		"spec":   map[string]any{"workloadRef": map[string]any{"kind": "Deployment", "name": deployment}},
 		"status": map[string]any{"phase": phase, "observedGeneration": "0", "workloadObservedGeneration": "99"},
 	}}, workload.Reading{})
-	if !ok {
-		t.Fatal("it cannot be read")
-	}
-	return w
 }
 
 // scaledDown returns the Deployment web without pods of its own.
@@ -36,11 +27,7 @@ func scaledDown(t *testing.T, version string) *workload.Workload {
 	t.Helper()
 	deployment := webDeployment(version, nil)
 	deployment.Spec.Replicas = new(int32)
-	w, ok := workload.Read(deployments, deployment, workload.Reading{})
-	if !ok {
-		t.Fatal("it cannot be read")
-	}
-	return w
+	return readAs(t, deployments, deployment, workload.Reading{})
 }
 
 func TestADeploymentFollowsTheRolloutThatRunsItsPods(t *testing.T) {
@@ -83,36 +70,6 @@ func TestADeploymentFollowsTheRolloutThatRunsItsPods(t *testing.T) {
 			x.Forget(workload.Key{Kind: "rollout", Namespace: "shop", Name: "edge"}, "uid-edge", "")
 			wantOnly("when it is gone", web.Progress.State, "[]")
 		})
-	}
-}
-
-func TestADeploymentFollowsEachRolloutThatRunsItsPods(t *testing.T) {
-	web := scaledDown(t, "10")
-	x := indexWith(workload.Reading{}, func(workload.Key) {}, unlinked)
-	x.Listed(web, "")
-	steps := []struct {
-		name string
-		do   func()
-		want workload.State
-		pods int32
-	}{
-		{"one that is complete", func() { x.Written(runnerNamed(t, "edge", "20", "web", "Healthy")) }, workload.Complete, 1},
-		{"another that is paused", func() { x.Written(runnerNamed(t, "inner", "21", "web", "Paused")) }, workload.Waiting, 2},
-		{"the first one fails", func() { x.Written(runnerNamed(t, "edge", "22", "web", "Degraded")) }, workload.Failed, 2},
-		{
-			"the first one goes, and the other still runs it",
-			func() { x.Forget(workload.Key{Kind: "rollout", Namespace: "shop", Name: "edge"}, "uid-edge", "") }, workload.Waiting, 1,
-		},
-		{"the other runs another", func() { x.Written(runnerNamed(t, "inner", "23", "other", "Paused")) }, web.Progress.State, 0},
-	}
-	for _, step := range steps {
-		step.do()
-		if p := x.Get(web.Key()).Progress; p.State != step.want || p.Pods != step.pods {
-			t.Errorf("%s: got state %d with %d pods, want %d with %d", step.name, p.State, p.Pods, step.want, step.pods)
-		}
-		if found := x.Dependents(db); step.pods > 0 && (len(found) != 1 || found[0].Key() != web.Key()) {
-			t.Errorf("%s: %d dependents, want the Deployment alone", step.name, len(found))
-		}
 	}
 }
 
