@@ -29,6 +29,17 @@ type Objects interface {
 	Patch(ctx context.Context, name string, p Patch) (runtime.Object, error)
 }
 
+// reader returns what reads the objects of one type, for Kind.read.
+func reader[Object runtime.Object](read func(Object) parts) func(runtime.Object) (parts, bool) {
+	return func(obj runtime.Object) (parts, bool) {
+		object, ok := obj.(Object)
+		if !ok {
+			return parts{}, false
+		}
+		return read(object), true
+	}
+}
+
 // typedClient is what the clients of client-go have in common.
 type typedClient[Object, List runtime.Object] interface {
 	Get(ctx context.Context, name string, options metav1.GetOptions) (Object, error)

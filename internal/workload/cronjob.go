@@ -23,16 +23,12 @@ var cronJobs = Kind{
 	client: func(c Clients, namespace string) Objects {
 		return typed(c.Typed.BatchV1().CronJobs(namespace))
 	},
-	read: func(obj runtime.Object) (parts, bool) {
-		cronJob, ok := obj.(*batchv1.CronJob)
-		if !ok {
-			return parts{}, false
-		}
+	read: reader(func(cronJob *batchv1.CronJob) parts {
 		return parts{
 			meta: &cronJob.ObjectMeta, template: &cronJob.Spec.JobTemplate.Spec.Template,
 			progress: Progress{State: Complete, Message: "the next job starts with the new content"},
-		}, true
-	},
+		}
+	}),
 	template: "/spec/jobTemplate/spec/template", strategy: annotating,
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 )
 
 var daemonSets = Kind{
@@ -13,18 +12,14 @@ var daemonSets = Kind{
 	client: func(c Clients, namespace string) Objects {
 		return typed(c.Typed.AppsV1().DaemonSets(namespace))
 	},
-	read: func(obj runtime.Object) (parts, bool) {
-		set, ok := obj.(*appsv1.DaemonSet)
-		if !ok {
-			return parts{}, false
-		}
+	read: reader(func(set *appsv1.DaemonSet) parts {
 		status := set.Status
 		serving := serves(status.UpdatedNumberScheduled, status.CurrentNumberScheduled, status.NumberAvailable) &&
 			status.ObservedGeneration >= set.Generation
 		return parts{
 			meta: &set.ObjectMeta, template: &set.Spec.Template, progress: daemonSetProgress(set), serving: serving, selector: set.Spec.Selector,
-		}, true
-	},
+		}
+	}),
 	template: specTemplate, strategy: annotating,
 }
 

@@ -5,7 +5,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 )
 
 var deployments = Kind{
@@ -14,18 +13,14 @@ var deployments = Kind{
 	client: func(c Clients, namespace string) Objects {
 		return typed(c.Typed.AppsV1().Deployments(namespace))
 	},
-	read: func(obj runtime.Object) (parts, bool) {
-		deployment, ok := obj.(*appsv1.Deployment)
-		if !ok {
-			return parts{}, false
-		}
+	read: reader(func(deployment *appsv1.Deployment) parts {
 		status := deployment.Status
 		serving := serves(status.UpdatedReplicas, status.Replicas, status.AvailableReplicas) && status.ObservedGeneration >= deployment.Generation
 		return parts{
 			meta: &deployment.ObjectMeta, template: &deployment.Spec.Template, progress: deploymentProgress(deployment), serving: serving,
 			selector: deployment.Spec.Selector,
-		}, true
-	},
+		}
+	}),
 	template: specTemplate, strategy: annotating,
 }
 

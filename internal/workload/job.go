@@ -6,7 +6,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -21,11 +20,7 @@ var jobs = Kind{
 		client := c.Typed.BatchV1().Jobs(namespace)
 		return recreatedJobs{typed(client), patches[batchv1.Job, *batchv1.Job]{client, c.Unrecorded}, client}
 	},
-	read: func(obj runtime.Object) (parts, bool) {
-		job, ok := obj.(*batchv1.Job)
-		if !ok {
-			return parts{}, false
-		}
+	read: reader(func(job *batchv1.Job) parts {
 		p := parts{
 			meta: &job.ObjectMeta, template: &job.Spec.Template,
 			progress: Progress{State: Complete, Message: "the job was recreated with the new content"},
@@ -34,8 +29,8 @@ var jobs = Kind{
 			p.StandsFor = Key{Kind: "job", Namespace: job.Namespace, Name: name}
 		}
 		p.Deaf, p.Suspended = !isRecreatable(&job.ObjectMeta), job.Spec.Suspend != nil && *job.Spec.Suspend
-		return p, true
-	},
+		return p
+	}),
 	template: specTemplate, strategy: starting,
 }
 

@@ -126,22 +126,15 @@ func (o OptIn) matches(source events.Source) bool {
 
 // HasPatterns reports whether a pattern names sources of the kind, so that the workload may want any such source of its namespace.
 func (o OptIn) HasPatterns(kind events.Kind) bool {
-	for i := range o.include {
-		r := &o.include[i]
-		if r.name == nil || r.kind != kind || r.namesNothing() {
-			continue
-		}
-		if _, exact := r.name.(exactly); !exact {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(o.include, func(r rule) bool {
+		_, exact := r.name.(exactly)
+		return r.name != nil && !exact && r.kind == kind && !r.namesNothing()
+	})
 }
 
-// WantReason explains why a workload rolls on a source, or why not.
+// WantReason is why a workload rolls on a source, or why not. The reasons for rolling come last, in the order in which they are tried.
 type WantReason int
 
-// The reasons. Those for rolling come last, in the order in which they are tried.
 const (
 	// NotWanted means that no annotation is about the source.
 	NotWanted WantReason = iota
@@ -161,7 +154,6 @@ const (
 	byAll
 )
 
-// wantReasons has the names in kebab-case.
 var wantReasons = [...]string{
 	NotWanted: "not-wanted", Excluded: "excluded", OnlyPulled: "pulled-only", KeyNotRead: "key-not-read",
 	byName: "by-name", bySearch: "by-search", byAuto: "by-auto", byAll: "by-all",

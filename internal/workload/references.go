@@ -53,21 +53,19 @@ func limited(list []Reference) []Reference {
 // references returns what the pods of a template read, sorted by kind and name, at most maxReferences. It errs on the side of reading: a volume that
 // no container mounts counts as mounted as a whole, although pods start without it. An image pull adds nothing to a source that has another use.
 func references(template *corev1.PodTemplateSpec) []Reference {
-	spec := &template.Spec
-	found := make(uses)
-	mounted := make(mounts)
+	spec, found, mounted := &template.Spec, make(uses), make(mounts)
+	read := func(c *corev1.Container) {
+		found.container(c)
+		mounted.container(c)
+	}
 	for i := range spec.InitContainers {
-		found.container(&spec.InitContainers[i])
-		mounted.container(&spec.InitContainers[i])
+		read(&spec.InitContainers[i])
 	}
 	for i := range spec.Containers {
-		found.container(&spec.Containers[i])
-		mounted.container(&spec.Containers[i])
+		read(&spec.Containers[i])
 	}
 	for i := range spec.EphemeralContainers {
-		container := (*corev1.Container)(&spec.EphemeralContainers[i].EphemeralContainerCommon)
-		found.container(container)
-		mounted.container(container)
+		read((*corev1.Container)(&spec.EphemeralContainers[i].EphemeralContainerCommon))
 	}
 	for _, isMounted := range []bool{true, false} {
 		for i := range spec.Volumes {
@@ -185,9 +183,8 @@ func (u uses) sorted() []Reference {
 	list := make([]Reference, 0, len(u))
 	for _, ref := range u {
 		slices.Sort(ref.Keys)
-		ref.Keys = slices.Compact(ref.Keys)
 		slices.Sort(ref.Required)
-		ref.Required = slices.Compact(ref.Required)
+		ref.Keys, ref.Required = slices.Compact(ref.Keys), slices.Compact(ref.Required)
 		list = append(list, *ref)
 	}
 	slices.SortFunc(list, func(a, b Reference) int {

@@ -3,6 +3,7 @@ package workload
 import (
 	"errors"
 	"regexp/syntax"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -73,12 +74,10 @@ func (p reloaderReader) read(workload, template map[string]string, all bool) {
 
 // mentioned reports whether annotations are about a kind. If those of the workload are not, those of the pod template are read.
 func (p reloaderReader) mentioned(k reloaderKind, metadata map[string]string) bool {
-	for _, key := range []string{k.named, k.auto, p.keys.Auto, p.keys.Search} {
-		if _, ok := metadata[key]; ok {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{k.named, k.auto, p.keys.Auto, p.keys.Search}, func(key string) bool {
+		_, ok := metadata[key]
+		return ok
+	})
 }
 
 const reloaderBool = `read as "false": allowed are "true" and "false"`
@@ -104,9 +103,7 @@ func (p reloaderReader) excluded(k reloaderKind, text string) {
 		switch {
 		case item == "":
 		case validName(item):
-			p.exclude = append(p.exclude, rule{
-				reason: Excluded, annotation: k.exclude, item: item, kind: k.kind, name: exactly(item),
-			})
+			p.exclude = append(p.exclude, rule{reason: Excluded, annotation: k.exclude, item: item, kind: k.kind, name: exactly(item)})
 		default:
 			p.fail(k.exclude, item, "allowed is the exact name of a "+string(k.kind), "")
 		}

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -43,7 +44,7 @@ func containersOf(template *corev1.PodTemplateSpec) *containers {
 	}
 	// Like Reloader, prefer a container that mounts the source to one that has it in a variable.
 	for i := range spec.Volumes {
-		if mounting, ok := mountedBy(spec, spec.Volumes[i].Name); ok {
+		if mounting := mountedBy(spec, spec.Volumes[i].Name); mounting >= 0 {
 			found := make(uses)
 			found.volume(&spec.Volumes[i].VolumeSource, mount{})
 			c.reads(mounting, found)
@@ -84,25 +85,16 @@ func (c *containers) reads(i int, found uses) {
 	}
 }
 
-// mountedBy returns the first container that mounts a volume.
-func mountedBy(spec *corev1.PodSpec, volume string) (int, bool) {
-	for i := range spec.Containers {
-		for _, vm := range spec.Containers[i].VolumeMounts {
-			if vm.Name == volume {
-				return i, true
-			}
-		}
-	}
-	return 0, false
+// mountedBy returns the index of the first container that mounts a volume, or -1 if none does.
+func mountedBy(spec *corev1.PodSpec, volume string) int {
+	isMount := func(vm corev1.VolumeMount) bool { return vm.Name == volume }
+	return slices.IndexFunc(spec.Containers, func(c corev1.Container) bool { return slices.ContainsFunc(c.VolumeMounts, isMount) })
 }
 
 // isReloaderVariable reports whether name has the form of the variables that Reloader writes.
 func isReloaderVariable(name string) bool {
-	if !strings.HasPrefix(name, ReloaderVariablePrefix) {
-		return false
-	}
 	for _, word := range reloaderWords {
-		if strings.HasSuffix(name, "_"+word) {
+		if strings.HasPrefix(name, ReloaderVariablePrefix) && strings.HasSuffix(name, "_"+word) {
 			return true
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 )
 
 var statefulSets = Kind{
@@ -13,17 +12,13 @@ var statefulSets = Kind{
 	client: func(c Clients, namespace string) Objects {
 		return typed(c.Typed.AppsV1().StatefulSets(namespace))
 	},
-	read: func(obj runtime.Object) (parts, bool) {
-		set, ok := obj.(*appsv1.StatefulSet)
-		if !ok {
-			return parts{}, false
-		}
+	read: reader(func(set *appsv1.StatefulSet) parts {
 		status := set.Status
 		serving := serves(status.UpdatedReplicas, status.Replicas, status.AvailableReplicas) && status.ObservedGeneration >= set.Generation
 		return parts{
 			meta: &set.ObjectMeta, template: &set.Spec.Template, progress: statefulSetProgress(set), serving: serving, selector: set.Spec.Selector,
-		}, true
-	},
+		}
+	}),
 	template: specTemplate, strategy: annotating,
 }
 

@@ -91,17 +91,12 @@ func (u *storePaths) webhook(reads *webhookReads, annotations map[string]string,
 	}
 	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
 		for i := range containers {
-			u.environment(reads.scheme, namespace, containers[i].Env)
-		}
-	}
-}
-
-// environment adds the references in variables that the wrapper of a command replaces.
-func (u *storePaths) environment(scheme, namespace string, env []corev1.EnvVar) {
-	for _, variable := range env {
-		u.variable(scheme, namespace, variable.Value)
-		for _, found := range inlineSecret.FindAllStringSubmatch(variable.Value, -1) {
-			u.variable(scheme, namespace, found[1])
+			for _, variable := range containers[i].Env {
+				u.variable(reads.scheme, namespace, variable.Value)
+				for _, found := range inlineSecret.FindAllStringSubmatch(variable.Value, -1) {
+					u.variable(reads.scheme, namespace, found[1])
+				}
+			}
 		}
 	}
 }
