@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/keyturn/keyturn/internal/events"
 )
 
@@ -93,27 +91,7 @@ func TestOptInOfBoth(t *testing.T) {
 		{name: "with roll-all a workload that says nothing wants what it references", all: true, of: "secret/db", ref: reads("user"), want: byAll, keys: "user"},
 		{name: "with roll-all none opts out", all: true, on: rollOn(" none "), of: "secret/db", ref: reads(), want: NotWanted},
 		{name: "with roll-all a list stands for itself", all: true, on: rollOn("configmap/app"), of: "secret/db", ref: reads(), want: NotWanted},
-		{name: "with roll-all a list of exclusions leaves the rest in", all: true, on: rollOn("!configmap/noisy"), of: "secret/db", ref: reads(), want: byAll},
 	})
-}
-
-func TestOptInNames(t *testing.T) {
-	optIn, errs := parseOptIn(map[string]string{
-		AnnotationRollOn:                      "secret/db#user, secret/db, configmap/app, secret/app-*, auto, !secret/noisy",
-		"secret.reloader.stakater.com/reload": `zeta, db, a.b, c\.d, foo|bar`,
-	}, nil, Reading{All: true})
-	if len(errs) > 0 {
-		t.Fatalf("errors %v", errs)
-	}
-	want := []events.Source{
-		{Kind: events.KindConfigMap, Namespace: "shop", Name: "app"},
-		{Kind: events.KindSecret, Namespace: "shop", Name: "c.d"},
-		{Kind: events.KindSecret, Namespace: "shop", Name: "db"},
-		{Kind: events.KindSecret, Namespace: "shop", Name: "zeta"},
-	}
-	if diff := cmp.Diff(want, optIn.names("shop")); diff != "" {
-		t.Errorf("names (-want +got):\n%s", diff)
-	}
 }
 
 func FuzzParseOptIn(f *testing.F) {

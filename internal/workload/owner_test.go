@@ -156,15 +156,4 @@ func TestATargetThatMayOwnWhatIsNotWatchedIsCompleteWithoutIt(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", tt.name, w.Progress, tt.want)
 		}
 	}
-	owned := readAs(t, deployments, ownedDeployment(), Reading{Owners: kinds.Owners(), Unwatched: kinds.Unwatched()})
-	w, _ := Read(widget, rolled, Reading{Owners: kinds.Owners(), Unwatched: kinds.Unwatched()})
-	if joined := w.RunBy(owned); joined.Progress.State != Progressing {
-		t.Errorf("with a Deployment that has not got the change: got %v", joined.Progress)
-	}
-}
-
-// ownedDeployment is a Deployment that the widget web controls.
-func ownedDeployment() *appsv1.Deployment {
-	set := ownedSet("pods", nil)
-	return &appsv1.Deployment{ObjectMeta: set.ObjectMeta, Spec: appsv1.DeploymentSpec{Template: set.Spec.Template}}
 }

@@ -63,11 +63,9 @@ func TestAPatchOfAnEarlierRecordChangesNothing(t *testing.T) {
 		write       Write
 	}{
 		{"that rolls, of none", rollOn("auto"), Write{Rolls: true}},
-		{"that rolls, of an earlier one", map[string]string{AnnotationRollOn: "auto", annotationRolled: "{}"}, Write{Rolls: true}},
 		{"that rolls, of no annotations", nil, Write{Rolls: true}},
 		{"that records, of none", rollOn("auto"), Write{}},
 		{"that records, of an edited one", map[string]string{annotationRolled: "<\"&\\ é\u2028~/>"}, Write{}},
-		{"that records, of no annotations", nil, Write{}},
 	}
 	for _, test := range tests {
 		for _, name := range BuiltIn().Names() {
@@ -136,8 +134,6 @@ func TestTheSubjectOfARollIsItsChanges(t *testing.T) {
 		same bool
 	}{
 		{"the same change under another key", write(db, rolled), write(db, otherKey), true},
-		{"a later change", write(db, rolled), write(db, RolledFor{Fingerprint: "k0000000a:one", Version: "8", UID: "uid"}), false},
-		{"another object of the name", write(db, rolled), write(db, RolledFor{Fingerprint: "k0000000a:one", Version: "7", UID: "other"}), false},
 		{"the deletion after it", write(db, rolled), write(db, DeletedAfter(rolled)), false},
 		{"what changes without a new version", write(class, rolled), write(class, RolledFor{Fingerprint: "k0000000a:two", Version: "7", UID: "uid"}), false},
 	} {

@@ -106,19 +106,6 @@ func TestNoJobIsLostWheneverTheActuatorIsKilled(t *testing.T) {
 	}
 }
 
-func TestTheShadowOfAnEarlierAttemptIsReplaced(t *testing.T) {
-	earlier := shadowOf(importJob(nil))
-	earlier.Annotations[annotationRevision] = "r0"
-	client := fake.NewClientset(importJob(nil), earlier)
-	kept, err := recreatedJobs{jobs: client.BatchV1().Jobs("shop")}.keep(t.Context(), shadowOf(importJob(nil)))
-	if err != nil || kept.Annotations[annotationRevision] != "r1" {
-		t.Fatalf("kept %v, %v, want the manifest of this attempt", kept, err)
-	}
-	if _, err := client.BatchV1().Jobs("shop").Get(t.Context(), earlier.Name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("the earlier one is left: %v", err)
-	}
-}
-
 // interrupted are Jobs with which something happens before one is deleted.
 type interrupted struct {
 	clientbatchv1.JobInterface

@@ -82,11 +82,6 @@ volumes:
 			want: []Reference{secret("vault"), {Kind: events.KindSecretProviderClass, Name: "db"}},
 		},
 		{
-			name: "imagePullSecrets are references by pull",
-			spec: `{containers: [{name: app}], imagePullSecrets: [{name: registry}, {name: registry}]}`,
-			want: []Reference{pulled(secret("registry"))},
-		},
-		{
 			name: "keys of several uses are joined, in order and once",
 			spec: `
 initContainers:

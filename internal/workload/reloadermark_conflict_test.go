@@ -150,27 +150,6 @@ func TestWhatReloaderLeftIsNoPartOfTheTemplate(t *testing.T) {
 	}
 }
 
-func TestARollThatIsTakenBackIsKnownByItsTemplate(t *testing.T) {
-	for name, reading := range map[string]Reading{"with the marker": {Reloader: true}, "with variables": {Reloader: true, Variables: true}} {
-		t.Run(name, func(t *testing.T) {
-			client := fake.NewClientset(reloaded(withPods(nil), "old"))
-			before, _ := Read(deployments, reloaded(withPods(nil), "old"), reading)
-			p := patchFor(t, deployments, before, marked(map[events.Source]string{db: "a", app: "b"}, db, app))
-			obj, err := deployments.Objects(Clients{Typed: client}, "shop").Patch(t.Context(), "web", p)
-			if err != nil {
-				t.Fatal(err)
-			}
-			after, _ := Read(deployments, obj, reading)
-			if after.Revision != p.Revision || after.template == before.template {
-				t.Errorf("it is not rolled: revision %q, want %q", after.Revision, p.Revision)
-			}
-			if !after.SameTemplate(before) || after.TemplateID() != before.TemplateID() {
-				t.Error("what the roll wrote counts as another template")
-			}
-		})
-	}
-}
-
 // The names of containers and variables, and what Reloader wrote, are written by others.
 func FuzzMarks(f *testing.F) {
 	f.Add("app", "STAKATER_DB_SECRET", `{"type":`, true)

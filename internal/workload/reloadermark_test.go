@@ -195,33 +195,6 @@ func TestVariablesAreCalledAsReloaderCallsThem(t *testing.T) {
 	}
 }
 
-func TestAVariableOfTwoSourcesIsADigestOfBoth(t *testing.T) {
-	dash := events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "foo-bar"}
-	dot := events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "foo.bar"}
-	value := func(d *appsv1.Deployment, letters map[events.Source]string, changes ...events.Source) string {
-		w, _ := Read(deployments, d, Reading{Reloader: true, Variables: true})
-		p := patchFor(t, deployments, w, marked(letters, changes...))
-		lines := operationsOf(t, p)
-		if len(lines) != 1 {
-			t.Fatalf("operations %v", lines)
-		}
-		_, text, _ := strings.Cut(lines[0], `"value":"`)
-		return text
-	}
-	both := value(withPods(nil), map[events.Source]string{dash: "a", dot: "b"}, dash, dot)
-	rolled := withPods(nil)
-	rolled.Annotations[annotationRolled] = `{"secret/foo-bar":"` + fp("a") + `@90/u","secret/db":"` + fp("c") + `@90/u"}`
-	if got := value(rolled, map[events.Source]string{dot: "b"}, dot); got != both {
-		t.Errorf("one after the other it is %s, and together %s", got, both)
-	}
-	if got := value(rolled, map[events.Source]string{dot: "c"}, dot); got == both {
-		t.Error("it does not change with the second")
-	}
-	if got := value(withPods(nil), map[events.Source]string{dash: "c", dot: "b"}, dash, dot); got == both {
-		t.Error("it does not change with the first")
-	}
-}
-
 func TestWhatReloaderLeavesTellsWhatItMayHaveRolledFor(t *testing.T) {
 	marker := func(name string, before time.Duration) string {
 		return fmt.Sprintf(`{"type":"SECRET","name":%q,"observedAt":%d}`, name, written.Add(-before).Unix())

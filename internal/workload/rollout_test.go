@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/keyturn/keyturn/internal/events"
 )
 
 // rolloutOf is a Rollout as the API server serves it.
@@ -45,10 +43,6 @@ func TestTheProgressOfARolloutIsWhatItsPhaseSays(t *testing.T) {
 			Progress{State: Failed, Aborted: true, Message: "RolloutAborted: Rollout aborted update to revision 2", Pods: 3},
 		},
 		{
-			"the controller has given up", three, `{"observedGeneration":"2","phase":"Degraded","message":"ProgressDeadlineExceeded: timed out"}`,
-			Progress{State: Failed, Message: "ProgressDeadlineExceeded: timed out", Pods: 3},
-		},
-		{
 			"a step is a pause", steps, `{"observedGeneration":"2","phase":"Paused","message":"CanaryPauseStep","currentStepIndex":1}`,
 			Progress{State: Waiting, Partial: true, Message: "the Rollout is paused: CanaryPauseStep", Pods: 3},
 		},
@@ -81,7 +75,6 @@ func TestARestartThatIsLeftIsNoPartOfTheRolloutOfATemplate(t *testing.T) {
 	}{
 		{"all pods are new", canary, `"stableRS":"b","currentPodHash":"b","replicas":3,"updatedReplicas":3,"availableReplicas":3`, Complete},
 		{"not all steps are taken", canary, `"stableRS":"a","currentPodHash":"b","replicas":3,"updatedReplicas":3,"availableReplicas":3`, Progressing},
-		{"old pods are left", canary, `"stableRS":"b","currentPodHash":"b","replicas":4,"updatedReplicas":3,"availableReplicas":3`, Progressing},
 		{"old pods are kept", blueGreen, `"stableRS":"b","currentPodHash":"b","replicas":6,"updatedReplicas":3,"availableReplicas":3`, Complete},
 	}
 	for _, test := range tests {
@@ -117,17 +110,6 @@ func TestARollFailsIfTheRolloutWasAbortedSince(t *testing.T) {
 				t.Errorf("the patch has not %s:\n%s", test.want, patch.Body)
 			}
 		})
-	}
-}
-
-func TestARolloutIsReadLikeADeployment(t *testing.T) {
-	const text = `{"metadata":{"name":"web","namespace":"shop","uid":"u","resourceVersion":"7","generation":1,"annotations":{"keyturn.dev/roll-on":"auto"}},
-		"spec":{"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"a","envFrom":[{"secretRef":{"name":"db"}}]}]}}},
-		"status":{"observedGeneration":"1","phase":"Healthy","replicas":1,"updatedReplicas":1,"availableReplicas":1}}`
-	w := readAs(t, ArgoRollout(), rolloutOf(t, text), Reading{})
-	db := events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"}
-	if w.ID.String() != "rollout/web" || w.Reference(db) == nil || !w.wants(db).Wanted() || w.ServingSince != "7" {
-		t.Errorf("it is read as %s, with the reference %v, serving since %q", w.ID, w.Reference(db), w.ServingSince)
 	}
 }
 

@@ -59,16 +59,6 @@ func TestReferencesToASecretStore(t *testing.T) {
 			annotations: map[string]string{"vault.security.banzaicloud.io/vault-env-from-path": "secret/data/shop/db, secret/data/shop/mail#3,secret/data/shop/queue#,"},
 			want:        []string{"secret/data/shop/db", "secret/data/shop/queue"},
 		},
-		{
-			name: "of both names of the webhook the newer one counts",
-			annotations: map[string]string{
-				"secrets-webhook.security.bank-vaults.io/vault-from-path": "secret/data/shop/db",
-				"secrets-webhook.security.bank-vaults.io/vault-namespace": "team-a",
-				"vault.security.banzaicloud.io/vault-env-from-path":       "secret/data/shop/mail",
-				"vault.security.banzaicloud.io/vault-namespace":           "team-b",
-			},
-			want: []string{"team-a/secret/data/shop/db"},
-		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -124,7 +124,6 @@ func TestATriggerThatIsTakenBackIsKnown(t *testing.T) {
 		rolled        bool
 	}{
 		{"annotations that are removed", "{annotations: spec.pods}", spec(map[string]any{}), false},
-		{"a time that is removed", "{field: \"" + annotation + "\", value: time}", at(nil), false},
 		{"what is no time, such as the seconds since 1970", "{field: \"" + annotation + "\", value: time}", at("1767300000"), true},
 		{"a fixed text, which the controller removes", "{field: \"" + annotation + "\", text: 'true'}", at(nil), true},
 	}

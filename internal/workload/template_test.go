@@ -2,7 +2,6 @@ package workload
 
 import (
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -81,26 +80,5 @@ func TestATemplateThatReloaderGoesBackToIsNew(t *testing.T) {
 	plain, _ := Read(deployments, webDeployment("9", nil), Reading{Reloader: true})
 	if marked := read("9", "a", ReloaderManager); !marked.Reloaded.Equal(written) || !plain.Reloaded.IsZero() {
 		t.Errorf("rolled by Reloader at %s, want %s, and never if it was not: %s", marked.Reloaded, written, plain.Reloaded)
-	}
-}
-
-func TestATemplateIsWrittenWithItsVersion(t *testing.T) {
-	at := metav1.NewTime(written)
-	status := metav1.NewTime(written.Add(time.Hour))
-	read := func(version string) *Workload {
-		d := webDeployment(version, nil)
-		d.ManagedFields = []metav1.ManagedFieldsEntry{
-			{Manager: "kubectl", Time: &at}, {Manager: "controller", Subresource: "status", Time: &status}, {Manager: "old"},
-		}
-		w, _ := Read(deployments, d, Reading{})
-		return w
-	}
-	first := read("10").After(nil, true)
-	at = metav1.NewTime(written.Add(time.Minute))
-	if second := read("11").After(first, true); !first.TemplateWritten.Equal(written) || !second.TemplateWritten.Equal(written) {
-		t.Errorf("written at %s, and then at %s, want %s", first.TemplateWritten, second.TemplateWritten, written)
-	}
-	if listed := read("10").After(nil, false); !listed.TemplateWritten.IsZero() {
-		t.Errorf("written at %s, although it was seen in a list", listed.TemplateWritten)
 	}
 }

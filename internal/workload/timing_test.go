@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -82,25 +81,6 @@ func TestARollNotesItsTimeAndIsCountedUntilTheHourOfTheFirstIsOver(t *testing.T)
 		if _, written := writtenBy(t, p, annotation); written {
 			t.Errorf("without an interval and a limit %s is written: %s", annotation, p.Body)
 		}
-	}
-}
-
-func TestOnlyPodsThatStayTryTheContent(t *testing.T) {
-	some, _ := Read(deployments, webDeployment("50", nil), Reading{})
-	scaled := webDeployment("50", nil)
-	scaled.Spec.Replicas = new(int32)
-	scaled.Status = appsv1.DeploymentStatus{}
-	none, _ := Read(deployments, scaled, Reading{})
-	run := *some
-	run.starts = true
-	one := int32(1)
-	set := &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Replicas: &one, UpdateStrategy: appsv1.StatefulSetUpdateStrategy{
-		RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{Partition: &one},
-	}}}
-	frozen := *some
-	frozen.Progress = statefulSetProgress(set)
-	if !some.Tries() || none.Tries() || run.Tries() || frozen.Tries() {
-		t.Errorf("with pods: %t, without: %t, of a run: %t, below a partition: %t", some.Tries(), none.Tries(), run.Tries(), frozen.Tries())
 	}
 }
 

@@ -55,26 +55,3 @@ func TestJobsSayWhatTheyWereStartedFor(t *testing.T) {
 		t.Errorf("revision %s, record (-want +got):\n%s", got.Revision, diff)
 	}
 }
-
-func TestAJobSaysWhatItWasStartedForWhereNothingElseDoes(t *testing.T) {
-	for _, forbidden := range []bool{true, false} {
-		client := fake.NewClientset(waitingCronJob())
-		client.PrependReactor("patch", "cronjobs", func(action k8stesting.Action) (bool, runtime.Object, error) {
-			sent, _ := action.(k8stesting.PatchActionImpl)
-			after := &batchv1.CronJob{}
-			return true, after, Patch{Body: sent.Patch}.apply(waitingCronJob(), after)
-		})
-		if forbidden {
-			withoutRight(client, "patch", "cronjobs")
-		}
-		// The error says that the roll is not recorded.
-		_, _ = sendTo(t, StartedCronJob(), waitingCronJob(), Clients{Typed: client, Unrecorded: true}, dbChange("5"))
-		job := jobsOf(t, client)[0]
-		if record := parseRolled(job.Annotations[annotationRolled]); (record["secret/db"].Version == "5") != forbidden {
-			t.Errorf("without permission to patch %t: the Job has the record %v", forbidden, record)
-		}
-		if _, has := job.Spec.Template.Annotations[annotationRolled]; has {
-			t.Error("its pods have the record")
-		}
-	}
-}

@@ -155,35 +155,6 @@ func TestAJobIsMadeAnewWithItsRecordWithoutThePermissionToPatch(t *testing.T) {
 	}
 }
 
-func TestAJobThatWasStartedIsFoundAfterAnotherRecordWasWritten(t *testing.T) {
-	// The record is refused once: someone else has written one between the dry run and the patch.
-	client := fake.NewClientset(waitingCronJob())
-	refuses := true
-	client.PrependReactor("patch", "cronjobs", func(action k8stesting.Action) (bool, runtime.Object, error) {
-		sent, _ := action.(k8stesting.PatchActionImpl)
-		if len(sent.PatchOptions.DryRun) == 0 && refuses {
-			return true, nil, kube.NotApplied()
-		}
-		found, err := client.Tracker().Get(sent.GetResource(), "shop", "report")
-		if err != nil {
-			return true, nil, err
-		}
-		after := &batchv1.CronJob{}
-		return true, after, Patch{Body: sent.Patch}.apply(found, after)
-	})
-	clients := Clients{Typed: client}
-	if _, err := sendTo(t, StartedCronJob(), waitingCronJob(), clients, dbChange("5")); !kube.HasChanged(err) {
-		t.Fatalf("got %v, want that it has changed", err)
-	}
-	refuses = false
-	if _, err := sendTo(t, StartedCronJob(), waitingCronJob(), clients, dbChange("5", "secret/other")); err != nil {
-		t.Fatal(err)
-	}
-	if jobs := jobsOf(t, client); len(jobs) != 1 {
-		t.Errorf("got %d Jobs, want one for one change", len(jobs))
-	}
-}
-
 func TestWhatCannotBeRecordedIsKept(t *testing.T) {
 	read := func(cronJob *batchv1.CronJob) *Workload {
 		return readAs(t, StartedCronJob(), cronJob, Reading{})

@@ -104,25 +104,11 @@ func TestEveryKindIsReadAlike(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeReadOfAWorkloadIsAProblem(t *testing.T) {
-	tests := []struct {
-		name        string
-		annotations map[string]string
-		wave        int
-		want        []string
-	}{
-		{"a wave that is no number", map[string]string{annotationWave: "first"}, 0, []string{`keyturn.dev/wave: item "first": is not a whole number`}},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			w := readAs(t, deployments, webDeployment("50", test.annotations), Reading{})
-			if diff := cmp.Diff(test.want, lines(w.Problems)); diff != "" {
-				t.Errorf("problems (-want +got):\n%s", diff)
-			}
-			if w.Wave != test.wave {
-				t.Errorf("wave %d, want %d", w.Wave, test.wave)
-			}
-		})
+func TestAWaveThatIsNoNumberIsAProblem(t *testing.T) {
+	w := readAs(t, deployments, webDeployment("50", map[string]string{annotationWave: "first"}), Reading{})
+	want := []string{`keyturn.dev/wave: item "first": is not a whole number`}
+	if diff := cmp.Diff(want, lines(w.Problems)); diff != "" || w.Wave != 0 {
+		t.Errorf("wave %d, problems (-want +got):\n%s", w.Wave, diff)
 	}
 }
 
