@@ -16,11 +16,7 @@ func object(t testing.TB) any {
 		"metadata": map[string]any{"annotations": map[string]any{"example.org/a": "b"}},
 		"spec": map[string]any{
 			"replicas": int64(3), "paused": true, "ratio": 0.5, "nothing": nil, "secrets": []any{"db", "tls", int64(1), map[string]any{}},
-			"volumes": []any{
-				map[string]any{"name": "a", "secret": map[string]any{"secretName": "db"}},
-				map[string]any{"name": "b"},
-				"no volume",
-			},
+			"volumes": []any{map[string]any{"name": "a", "secret": map[string]any{"secretName": "db"}}, map[string]any{"name": "b"}, "no volume"},
 		},
 		"status": map[string]any{"conditions": []any{
 			map[string]any{"type": "Ready", "status": "True"},

@@ -16,10 +16,7 @@ func TestDecideRollsForADeletionThatIsNews(t *testing.T) {
 	goneInTheGap := Memory{Base: gone.Base, GapFrom: written.Add(-time.Hour)}
 	has := recordOf("b", "100", "uid")
 	testDecide(t, []decideTest{
-		{
-			name: "the leader has seen it go", ref: optionalDB, state: has, change: isDeleted, memory: alive, policy: onDelete,
-			want: Deleted, unnoted: true,
-		},
+		{name: "the leader has seen it go", ref: optionalDB, state: has, change: isDeleted, memory: alive, policy: onDelete, want: Deleted, unnoted: true},
 		{
 			name: "it was gone when the leader began to read, as after --roll-on-delete was set", ref: optionalDB, state: has, change: isDeleted,
 			memory: gone, policy: onDelete, want: SourceDeleted,

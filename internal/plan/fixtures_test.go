@@ -28,10 +28,7 @@ func changeOf(mutate func(*events.Change)) events.Change {
 	change := events.Change{
 		Cluster: "demo", Source: db, Verb: events.VerbChanged, UID: "uid", ResourceVersion: "100", ChangedAt: "100",
 		Fingerprint: fp("b"), Previous: fp("a"), Changed: []string{"password"}, WrittenAt: written,
-		Keys: map[string]events.Key{
-			"password": {Fingerprint: fp("2"), ChangedAt: "100"},
-			"user":     {Fingerprint: fp("3")},
-		},
+		Keys: map[string]events.Key{"password": {Fingerprint: fp("2"), ChangedAt: "100"}, "user": {Fingerprint: fp("3")}},
 	}
 	if mutate != nil {
 		mutate(&change)

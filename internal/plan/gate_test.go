@@ -62,10 +62,7 @@ func TestTheGateOfAWorkloadHasTheFirstOfTheReasonsThatPeopleChose(t *testing.T) 
 			name: "it was rolled too often", on: map[string]string{most: "2", rolls: "2 since 2026-03-14T15:00:00Z", pause: "30s"}, since: written,
 			want: Gate{Reason: RolledTooOften, Said: "2 since 2026-03-14T15:00:00Z", End: at("16:00:00")},
 		},
-		{
-			name: "its pause begins", on: map[string]string{pause: "30s"}, since: written,
-			want: Gate{Reason: Pausing, End: at("15:09:56"), Begins: true},
-		},
+		{name: "its pause begins", on: map[string]string{pause: "30s"}, since: written, want: Gate{Reason: Pausing, End: at("15:09:56"), Begins: true}},
 		{
 			name: "no pause begins while someone has paused the Deployment itself", on: map[string]string{pause: "30s"}, since: written,
 			state: func(w *workload.Workload) { w.Progress.State = workload.Waiting },
@@ -137,10 +134,7 @@ func TestPodsAreToldInPlaceIfAllThatChangedIsInTheirFiles(t *testing.T) {
 	}{
 		{name: "what is mounted has changed"},
 		{name: "so has what is not mounted", other: true, want: "configmap/app is not mounted"},
-		{
-			name: "it is another object", change: func(c *events.Change) { c.UID = "another" },
-			want: "secret/db is another object than before",
-		},
+		{name: "it is another object", change: func(c *events.Change) { c.UID = "another" }, want: "secret/db is another object than before"},
 		{
 			name: "it is there for the first time", state: func(w *workload.Workload) { w.Rolled, w.Refs[0].Optional = nil, true },
 			change: func(c *events.Change) { c.Created, c.CreatedAt, c.Previous = true, "100", "" },

@@ -106,9 +106,7 @@ func TestARolloutThatReloaderHasRestartedIsNotRestartedAgain(t *testing.T) {
 			at := metav1.NewTime(test.reloaded)
 			rollout.SetName("web")
 			rollout.SetResourceVersion("110")
-			rollout.SetAnnotations(map[string]string{
-				workload.AnnotationRollOn: "secret/db", "reloader.stakater.com/rollout-strategy": test.strategy,
-			})
+			rollout.SetAnnotations(map[string]string{workload.AnnotationRollOn: "secret/db", "reloader.stakater.com/rollout-strategy": test.strategy})
 			rollout.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: workload.ReloaderManager, Time: &at}})
 			w, ok := workload.Read(workload.ArgoRollout(), rollout, workload.Reading{Reloader: true})
 			if !ok {

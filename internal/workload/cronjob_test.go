@@ -3,6 +3,7 @@ package workload
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -46,9 +47,7 @@ func TestAJobIsStartedAsByHand(t *testing.T) {
 	job := jobOf(cronJob, "s")
 	want := metav1.ObjectMeta{
 		Name: job.Name, Namespace: "shop", Labels: map[string]string{"app": "report"},
-		Annotations: map[string]string{
-			"note": "nightly", annotationInstantiate: "manual", annotationRevision: "r1", events.AnnotationCause: "secret/db",
-		},
+		Annotations:     map[string]string{"note": "nightly", annotationInstantiate: "manual", annotationRevision: "r1", events.AnnotationCause: "secret/db"},
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "CronJob", Name: "report", UID: "u", Controller: new(true)}},
 	}
 	if diff := cmp.Diff(want, job.ObjectMeta); diff != "" {
@@ -133,9 +132,7 @@ func TestNoJobIsStartedUnderTheNameOfAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := sendTo(t, StartedCronJob(), waitingCronJob(), clients, dbChange("5"))
-	want := "the name is taken by another job: delete job " + other.Name +
-		", or create it under another name, so that the job of cronjob report for this change is started"
-	if !errors.Is(err, ErrNameTaken) || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
+	if !errors.Is(err, ErrNameTaken) || !strings.Contains(err.Error(), "delete job "+other.Name) {
+		t.Errorf("got %v, want %v", err, ErrNameTaken)
 	}
 }

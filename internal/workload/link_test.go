@@ -65,10 +65,7 @@ func TestALinkIsAsOldAsTheWriteThatMadeIt(t *testing.T) {
 		{"an opt-out ends it", []linkState{{version: "10", rollOn: "auto", reads: user, since: "10"}, {version: "20", rollOn: "none", reads: user, since: "20"}}, false, ""},
 		{
 			"what is recorded ends it",
-			[]linkState{
-				{version: "10", rollOn: "auto", reads: user, since: "10"},
-				{version: "30", rollOn: "auto", reads: user, since: "30", record: "20"},
-			},
+			[]linkState{{version: "10", rollOn: "auto", reads: user, since: "10"}, {version: "30", rollOn: "auto", reads: user, since: "30", record: "20"}},
 			false, "",
 		},
 		{

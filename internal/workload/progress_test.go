@@ -35,10 +35,8 @@ func TestProgressIsWhatTheStatusSays(t *testing.T) {
 	three := int32(3)
 	onDelete := statefulSetProgress(&appsv1.StatefulSet{
 		ObjectMeta: meta,
-		Spec: appsv1.StatefulSetSpec{
-			Replicas: &three, UpdateStrategy: appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType},
-		},
-		Status: appsv1.StatefulSetStatus{ObservedGeneration: 2, UpdatedReplicas: 2, Replicas: 3, ReadyReplicas: 3, AvailableReplicas: 3},
+		Spec:       appsv1.StatefulSetSpec{Replicas: &three, UpdateStrategy: appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType}},
+		Status:     appsv1.StatefulSetStatus{ObservedGeneration: 2, UpdatedReplicas: 2, Replicas: 3, ReadyReplicas: 3, AvailableReplicas: 3},
 	})
 	tests := []struct {
 		name string

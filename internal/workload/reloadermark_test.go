@@ -172,23 +172,16 @@ func TestVariablesAreSetWhereTheSourceIsRead(t *testing.T) {
 }
 
 func TestVariablesAreCalledAsReloaderCallsThem(t *testing.T) {
-	for _, tt := range []struct {
-		kind       events.Kind
-		name, want string
-	}{
-		{events.KindSecret, "db", "STAKATER_DB_SECRET"},
-		{events.KindConfigMap, "db", "STAKATER_DB_CONFIGMAP"},
-		{events.KindSecret, "foo-bar", "STAKATER_FOO_BAR_SECRET"},
-		{events.KindSecret, "foo.bar", "STAKATER_FOO_BAR_SECRET"},
-		{events.KindConfigMap, "a-.b--1", "STAKATER_A_B_1_CONFIGMAP"},
-		{events.KindConfigMap, "0", "STAKATER_0_CONFIGMAP"},
-		{events.KindSecretProviderClass, "vault-roles", "STAKATER_VAULT_ROLES_SECRETPROVIDERCLASS"},
+	for source, want := range map[events.Source]string{
+		{Kind: events.KindSecret, Name: "foo.bar"}:                  "STAKATER_FOO_BAR_SECRET",
+		{Kind: events.KindConfigMap, Name: "a-.b--1"}:               "STAKATER_A_B_1_CONFIGMAP",
+		{Kind: events.KindSecretProviderClass, Name: "vault-roles"}: "STAKATER_VAULT_ROLES_SECRETPROVIDERCLASS",
 	} {
-		if got := ReloaderVariable(events.Source{Kind: tt.kind, Name: tt.name}); got != tt.want || !isReloaderVariable(got) {
-			t.Errorf("%s %s: got %s, want %s", tt.kind, tt.name, got, tt.want)
+		if got := ReloaderVariable(source); got != want || !isReloaderVariable(got) {
+			t.Errorf("%s: got %s, want %s", source, got, want)
 		}
 	}
-	for _, name := range []string{"STAKATER_DB", "STAKATER_SECRETS", "MY_STAKATER_DB_SECRET", "DB_SECRET", ""} {
+	for _, name := range []string{"STAKATER_DB", "STAKATER_SECRETS", "MY_STAKATER_DB_SECRET"} {
 		if isReloaderVariable(name) {
 			t.Errorf("%s is taken for one of Reloader's", name)
 		}

@@ -50,9 +50,7 @@ func TestReferencesToASecretStore(t *testing.T) {
 				"vault:secret/data/shop/db#password", ">>vault:pki/issue/app#certificate", "bao:secret/data/shop/queue#token",
 				"amqp://${vault:secret/data/shop/user#name}:${vault:secret/data/shop/mail#password}@mail", "vault", "plain",
 			},
-			want: []string{
-				"pki/issue/app", "secret/data/shop/db", "secret/data/shop/mail", "secret/data/shop/queue", "secret/data/shop/user",
-			},
+			want: []string{"pki/issue/app", "secret/data/shop/db", "secret/data/shop/mail", "secret/data/shop/queue", "secret/data/shop/user"},
 		},
 		{
 			name:        "paths that are read into the environment as a whole are read",

@@ -93,9 +93,7 @@ func TestATargetReadsWhatItsPathsName(t *testing.T) {
 `+annotates)
 	object := widgetOf("web", map[string]any{
 		"secrets": []any{"db", "tls", "widget-web-made", "", int64(4)},
-		"files": []any{
-			map[string]any{"name": "app", "key": "b"}, map[string]any{"name": "app", "key": "a"}, map[string]any{"name": "all"}, "none",
-		},
+		"files":   []any{map[string]any{"name": "app", "key": "b"}, map[string]any{"name": "app", "key": "a"}, map[string]any{"name": "all"}, "none"},
 		"template": map[string]any{"spec": map[string]any{
 			"imagePullSecrets": []any{map[string]any{"name": "registry"}, map[string]any{"name": "db"}},
 			"containers":       []any{map[string]any{"name": "main", "envFrom": []any{map[string]any{"secretRef": map[string]any{"name": "env"}}}}},

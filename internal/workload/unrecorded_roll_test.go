@@ -30,10 +30,8 @@ func sendKept(t *testing.T, w *Workload, clients Clients, write Write) *Workload
 
 func TestARollNowThatIsNotRecordedIsUsedUpForGood(t *testing.T) {
 	for name, second := range map[string]Write{
-		"after another roll": dbChange("6"),
-		"after a note of what is owed": {Rolled: map[string]RolledFor{
-			"secret/other": Owed(RolledFor{Fingerprint: fp("b"), Version: "7", UID: "u"}),
-		}},
+		"after another roll":           dbChange("6"),
+		"after a note of what is owed": {Rolled: map[string]RolledFor{"secret/other": Owed(RolledFor{Fingerprint: fp("b"), Version: "7", UID: "u"})}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := fake.NewClientset(askedCronJob())
