@@ -14,9 +14,7 @@ import (
 const flag = "reloader-annotations"
 
 // sharing are the names that may have one key. Each of them is read by itself, so one annotation then does what each of them does, as in Reloader.
-var sharing = []string{
-	"auto-annotation", "secret-auto-annotation", "configmap-auto-annotation", "secret-annotation", "configmap-annotation",
-}
+var sharing = []string{"auto-annotation", "secret-auto-annotation", "configmap-auto-annotation", "secret-annotation", "configmap-annotation"}
 
 // named returns the keys by the names of Reloader's flags that set them.
 func (r *Reloader) named() map[string]*string {

@@ -18,13 +18,4 @@
 // Failure: what cannot be listed stays as it was known. When the API server does not serve a kind any more, its workloads stay, too, and
 // Index.IsUnserved says for a day that nobody knows what has become of them. A hold or a window of a namespace does not end because the permission to
 // read the namespace did.
-//
-//	inventory.go     assembles the parts, and says when everything is known
-//	index.go         the workloads, by key
-//	links.go         the workloads by what they read
-//	runners.go       which of them run the pods of others, or control others
-//	store.go         a kind of workloads, which the API server may not serve for a time
-//	reflect.go       fills the index from watches
-//	poller.go        fills it from lists, where there is no permission to watch
-//	namespaces.go    the annotations of namespaces
 package inventory

@@ -10,8 +10,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// Index holds the workloads, and finds those that a source may concern without a request to the API server. One reflector for each kind and
-// namespace fills it. It is safe for concurrent use.
+// Index holds the workloads, and finds those that a source may concern without a request to the API server. It is safe for concurrent use.
 type Index struct {
 	// options has the functions that are called, without the lock, after a workload has changed.
 	options Options
@@ -111,12 +110,10 @@ func (x *Index) HasWaves(namespace string) bool {
 // Written records the state that one write has led to, as an event of a watch shows it. A state that is older than the known one is dropped.
 func (x *Index) Written(w *workload.Workload) { x.observe(w, true, w.Version) }
 
-// Listed is like Written, for a state from a list, which may be the result of many writes since a resourceVersion. That is empty for the first list:
-// then it is not known how old its contents are.
+// Listed is like Written, for a state from a list, the result of writes since a resourceVersion, which is empty for the first list: then unknown.
 func (x *Index) Listed(w *workload.Workload, since string) { x.observe(w, false, since) }
 
-// observe records a state of a workload. Exact means that it is the result of one write. Its differences from the known state were written at
-// the resourceVersion since or later.
+// observe records a state of a workload, which is the result of one write if exact. What differs from the known state was written at since or later.
 func (x *Index) observe(w *workload.Workload, exact bool, since string) {
 	x.mu.Lock()
 	earlier := x.workloads[w.Key()]
@@ -127,8 +124,7 @@ func (x *Index) observe(w *workload.Workload, exact bool, since string) {
 	x.replace(earlier, w, exact, since)
 }
 
-// Answer records the state of a workload in the response to a patch. It does not add a workload again that was deleted meanwhile. Templated means
-// that the patch set the pod template.
+// Answer records the state in the response to a patch, which sets the pod template if templated, unless the workload was deleted meanwhile.
 func (x *Index) Answer(w *workload.Workload, templated bool) {
 	x.mu.Lock()
 	earlier := x.workloads[w.Key()]
@@ -140,8 +136,7 @@ func (x *Index) Answer(w *workload.Workload, templated bool) {
 	x.replace(earlier, w, templated, earlier.Version)
 }
 
-// Keep records the state that a workload would have after a patch for which there is no permission. From then on, what the patch would have written
-// counts as if it were there.
+// Keep records the state that a workload would have after a patch for which there is no permission. What that would have written counts.
 func (x *Index) Keep(patched *workload.Workload) {
 	x.mu.Lock()
 	earlier := x.workloads[patched.Key()]
@@ -152,8 +147,7 @@ func (x *Index) Keep(patched *workload.Workload) {
 	x.replace(earlier, earlier.Keeping(patched), false, earlier.Version)
 }
 
-// KeepStart handles the last outcome of a workload. If it says that a Job was started, and the workload has no record of that, the Job counts as if
-// it were recorded.
+// KeepStart handles the last outcome of a workload: a Job that was started counts as recorded, although the workload has no record of it.
 func (x *Index) KeepStart(last events.Outcome) {
 	x.keepWhat(workload.KeyOf(last.Workload), func(w *workload.Workload) (*workload.Workload, bool) { return w.KeepingStart(last) })
 }

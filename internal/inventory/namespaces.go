@@ -32,8 +32,7 @@ const (
 	namespaceAgain = time.Minute
 )
 
-// Namespaces has what the annotations of namespaces say about when workloads are rolled. Namespaces that may not be read say nothing. The
-// zero value has none. It is safe for concurrent use.
+// Namespaces has what the annotations of namespaces say, nothing for those that may not be read. It is safe for concurrent use.
 type Namespaces struct {
 	client kubernetes.Interface
 	log    *slog.Logger

@@ -113,15 +113,18 @@ func (r *reflectors) isBack(ctx context.Context, s *kindStore, within time.Durat
 	return kube.AwaitInstalled(patience, r.objects(s, s.namespace).List, installInterval, func() {}) || ctx.Err() != nil
 }
 
-// keep keeps a store equal to the API server until the context is done, or the API server no longer serves the kind. While the kind may not be
-// watched, it is listed again and again.
+// keep keeps a store equal to the API server, by lists while it may not watch, until the context is done or the kind is not served any more.
 func (r *reflectors) keep(ctx context.Context, s *kindStore) {
 	reflector := kube.Reflector[runtime.Object]{
 		Resource: r.objects(s, s.namespace), Client: r.client(s.kind), Where: s.where(), Example: s.kind.Example, Fields: r.outside,
 		Store: kube.StoreOf[*workload.Workload](ctx, s),
 	}
 	var p *poller
-	defer func() { r.dismiss(p) }()
+	defer func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.pollers, p)
+	}()
 	for {
 		err := reflector.Run(ctx, func(ctx context.Context, verb string, err error) error { return r.check(ctx, s, verb, err) })
 		if err == nil || s.isRemoved(err) {
@@ -198,13 +201,6 @@ func (r *reflectors) list(ctx context.Context, s *kindStore, namespace string, o
 		return nil, missing
 	}
 	return list, err
-}
-
-// dismiss drops a poller that runs no more, nil if there was none.
-func (r *reflectors) dismiss(p *poller) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.pollers, p)
 }
 
 // look is called when a source has changed: the workloads of its namespace that are not watched may not be known as they are. A secret in a store

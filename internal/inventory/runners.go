@@ -25,8 +25,7 @@ func (x *Index) joined(w *workload.Workload) *workload.Workload {
 	return w.RunBy(runners...)
 }
 
-// rejoin updates the workloads whose pods another one runs, or has run until now, with its new state. A state is nil if there is none.
-// Call it without the lock.
+// rejoin updates the workloads whose pods another one runs or ran until now. A state is nil if there is none. Call it without the lock.
 func (x *Index) rejoin(earlier, w *workload.Workload, since string) {
 	var before, now workload.Key
 	if earlier != nil {

@@ -83,8 +83,7 @@ func (s *kindStore) unserve(now time.Time) {
 	s.synced()
 }
 
-// forget is called when the kind is not expected back. It keeps how far the kind was seen, because later changes were not decided for workloads that
-// come back with the kind nevertheless.
+// forget is called when the kind is not expected back. seen stays: later changes were not decided for workloads that come back nevertheless.
 func (s *kindStore) forget() { s.replaceAll(nil, s.seen) }
 
 // unservedFor is how long what concerns the workloads of a kind waits for the API server to serve that. A CRD that is deleted and made again, or an
@@ -99,8 +98,7 @@ func (p Place) has(w *workload.Workload) bool {
 	return w.ID.Kind == p.Kind && (p.Namespace == "" || w.ID.Namespace == p.Namespace)
 }
 
-// Unserve records that the API server does not serve a kind. Its workloads stay as they were, and are marked. Since is how far the kind was seen,
-// empty if it was not.
+// Unserve records that the API server does not serve a kind, which was seen until since, or never if empty. Its workloads stay, and are marked.
 func (x *Index) Unserve(place Place, since string, now time.Time) {
 	x.mu.Lock()
 	if _, known := x.unserved[place]; !known {

@@ -103,10 +103,8 @@ func (d Decision) Owes() bool {
 	return d.Reason.Action() == Roll || d.Reason == SourceOnHold || d.Reason == Aborted
 }
 
-// Note returns what a patch writes on a workload that is not rolled now, and false if there is nothing to write. It is all that the record lacks, so
-// one patch is enough. The decisions are about sources that the workload wants; waits says that it has to wait with what it is to be rolled for.
-//
-// If someone else has written another record, then the patch also restores the one that counts.
+// Note returns what a patch writes on a workload that is not rolled now: all that the record lacks, or that others have overwritten. It returns false
+// if that is nothing. The decisions are about sources that the workload wants; waits says that it has to wait with what it is to be rolled for.
 func Note(w *workload.Workload, decisions []Decision, waits bool) (workload.Write, bool) {
 	entries := make(map[string]workload.RolledFor)
 	for _, decision := range decisions {

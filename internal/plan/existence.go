@@ -42,8 +42,7 @@ func (q *question) isRecreated() bool {
 	return now.Verb == events.VerbObserved && now.Previous != "" && now.Previous == now.Fingerprint
 }
 
-// isAnew reports whether the source may be a different object from the one that the pods have read. The kubelet does not notice when an
-// immutable object is replaced by another one.
+// isAnew reports whether the source may be another object than the pods have read: the kubelet does not notice that of an immutable one.
 func (q *question) isAnew() bool {
 	if q.recorded {
 		return q.last.UID != q.now.UID || q.isBack()

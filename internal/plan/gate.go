@@ -6,8 +6,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// Gate says whether a workload may be rolled now by the choices of people: its annotations, those of its namespace, and flags. The zero value means
-// that it may.
+// Gate says whether people let a workload roll now, by annotations of it and its namespace, and flags. The zero value means that they do.
 type Gate struct {
 	// Reason is why it may not be rolled now, or None if it may.
 	Reason Reason
@@ -52,8 +51,7 @@ func GateOf(w *workload.Workload, since, now time.Time) Gate {
 	return Gate{}
 }
 
-// pauseOf returns until when the changes of a workload are gathered, and whether a pause begins for that. It returns false if they are not gathered.
-// If someone has paused the Deployment itself, no pause begins.
+// pauseOf returns until when changes are gathered, if pauses, and whether a pause begins for that: none does if someone paused the Deployment itself.
 func pauseOf(w *workload.Workload, since, now time.Time) (end time.Time, begins, pauses bool) {
 	if since.IsZero() {
 		end, pauses = w.Pause.End(now)

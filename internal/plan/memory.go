@@ -20,8 +20,7 @@ type Memory struct {
 	From *events.Change
 	// Base is what was there when the leader began to read. It is nil if that is not known: then every change counts as made since.
 	Base *Base
-	// GapFrom is the time until which leaders have certainly seen each change, before Base was read. A change between the two may not be decided. It
-	// is zero if nobody knows.
+	// GapFrom is the time until which leaders have seen each change. One between that and Base may not be decided. Zero means that nobody knows.
 	GapFrom time.Time
 	// Owed says that this leader has decided to roll the workload for the source, and has not done so yet. Base and GapFrom do not matter any more.
 	Owed bool
@@ -47,14 +46,12 @@ func (q *question) hasWaited() bool {
 	return q.isFlip() && (reverted || !q.memory.isFresh())
 }
 
-// isBeforeOptIn reports whether the content changed before the workload began to want the source. A record does not show that if it is from before
-// the workload was opted out.
+// isBeforeOptIn reports whether the content changed before the workload began to want the source. A record from before an opt-out does not show that.
 func (q *question) isBeforeOptIn() bool {
 	return (q.isLinked() || !q.recorded) && !q.isNoted() && !q.isNews(q.seen.changedAt)
 }
 
-// isNews reports whether a change at a version came after the workload began to want the source, or may have come then while nobody led. Nothing on
-// the workload says so.
+// isNews reports whether a change at a version came after the workload began to want the source, or may have come then while nobody led.
 func (q *question) isNews(version string) bool {
 	base := q.memory.Base
 	if base == nil || q.memory.Owed {

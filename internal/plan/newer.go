@@ -35,8 +35,7 @@ func (q *question) isBornAfter() bool {
 	return !at.IsZero() && q.w.Created.After(at.Add(margin))
 }
 
-// isTemplateNewer reports whether, by the resourceVersions, the pod template was changed after the content that the pods read. A restart by
-// Reloader counts, too.
+// isTemplateNewer reports whether, by the resourceVersions, the pod template, or a restart by Reloader, is newer than what the pods read.
 func (q *question) isTemplateNewer() bool {
 	if q.w.TemplateVersion == "" {
 		return q.isReloaded()
@@ -47,9 +46,8 @@ func (q *question) isTemplateNewer() bool {
 	return events.Newer(q.w.TemplateVersion, q.seen.changedAt) && !q.isContradicted()
 }
 
-// isReloaded reports whether Reloader has rolled the workload after the change, judging by its field manager. Nothing else is known about a
-// restart, or about a template if its write was not observed. The times are precise to a second, and Reloader usually rolls within the same
-// second: a roll in that second counts as after the change, unless it was for another source.
+// isReloaded reports whether Reloader, by its field manager, has rolled the workload after the change. It usually does so within the second to which
+// the times are precise, so a roll in that second counts, unless it was for another source.
 func (q *question) isReloaded() bool {
 	at := q.writtenBy()
 	if at.IsZero() || q.w.Reloaded.Before(at) {
@@ -58,8 +56,7 @@ func (q *question) isReloaded() bool {
 	return q.w.Reloaded.After(at) || q.w.MayBeReloadedFor(q.now.Source)
 }
 
-// isContradicted reports whether the times of the two writes contradict their resourceVersions, as they may if workloads and sources are not in
-// the same etcd. Then the versions cannot be compared.
+// isContradicted reports whether times contradict resourceVersions, as they may if workloads and sources are in two etcds: then no versions compare.
 func (q *question) isContradicted() bool {
 	return events.Newer(q.w.TemplateVersion, q.seen.changedAt) && q.seen.changedAt == q.now.ResourceVersion &&
 		!q.w.TemplateWritten.IsZero() && q.w.TemplateWritten.Add(clockMargin).Before(q.now.WrittenAt)

@@ -10,8 +10,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// clockMargin is how far apart the times of two writes must be before it is certain which one came first. The times are precise to a second,
-// and each API server has its own clock.
+// clockMargin is how far apart two writes must be to know which came first: times are precise to a second, and each API server has its clock.
 const clockMargin = 10 * time.Second
 
 // RevertRetries is how many times a roll for a change is repeated after someone else has reverted it.
@@ -40,8 +39,7 @@ type question struct {
 	recorded bool
 }
 
-// ask returns the question of what a change of a source does to a workload, and the decision so far. If the workload does not want the source, that
-// is the decision, and there is no question.
+// ask returns the question of what a change does to a workload, and the decision so far, which is all there is if the source is not wanted.
 func (p Policy) ask(w *workload.Workload, now events.Change, memory Memory) (*question, Decision) {
 	ref := w.Reference(now.Source)
 	want := w.OptIn.Wants(now.Source, ref, now.Match)
@@ -209,15 +207,13 @@ func (q *question) startedWithout() bool {
 	return written.Before(q.now.Since)
 }
 
-// waited reports whether the pods could not start before the source appeared. If the workload already had pods by then, they run with what they
-// read from an earlier source of this name.
+// waited reports whether the pods could not start before the source appeared. Pods that served by then read an earlier source of this name.
 func (q *question) waited() bool {
 	served := q.now.Source.Kind != events.KindOpenBao && events.Newer(q.now.CreatedAt, q.w.ServingSince)
 	return needs(q.ref) && !served
 }
 
-// hasReadIt reports whether the source is back, and content of it that did not change meanwhile is known to pods that need it: they have read the
-// same before it was gone or after.
+// hasReadIt reports whether the source is back with unchanged content, and the pods, which need it, have read that before it was gone or after.
 func (q *question) hasReadIt() bool {
 	isBack := q.now.Verb == events.VerbObserved || q.now.Created
 	return needs(q.ref) && isBack && q.now.Previous != ""

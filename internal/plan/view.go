@@ -22,13 +22,10 @@ type view struct {
 	changed []string
 }
 
-// viewOf returns what pods read of a source that read the given keys. It covers the whole source if keys is nil, or if the event does not list
-// keys.
+// viewOf returns what pods read of a source that read the given keys: all of it if keys is nil, or if the event does not list keys.
 func viewOf(change events.Change, keys []string) view {
 	if keys == nil || change.Truncated {
-		return view{
-			fingerprint: change.Fingerprint, scope: workload.ScopeOf(nil), changedAt: change.ChangedAt, changed: change.Changed,
-		}
+		return view{fingerprint: change.Fingerprint, scope: workload.ScopeOf(nil), changedAt: change.ChangedAt, changed: change.Changed}
 	}
 	seen := view{scope: workload.ScopeOf(keys)}
 	digest := sha256.New()

@@ -23,8 +23,7 @@ type Kind struct {
 	Resource string
 	// plural is Resource without the group, for a kind that comes from configuration. It is empty for all other kinds.
 	plural string
-	// Component is the folder under deploy/components that grants the permissions on a kind whose CRD may come and go. If it is empty, the API server
-	// always serves the kind, and deploy/base grants them.
+	// Component is the folder under deploy/components for a kind whose CRD may come and go. Empty means that it is always served, as in deploy/base.
 	Component string
 	// Manifest is what under deploy grants the permissions, if neither Component nor deploy/base does.
 	Manifest string
@@ -83,9 +82,8 @@ type kindState struct {
 // Objects returns the client for the workloads of this kind in a namespace.
 func (k Kind) Objects(c Clients, namespace string) Objects { return k.client(c, namespace) }
 
-// Restore returns a patch for a workload that stands for another one (see Workload.StandsFor): it creates the other one, unless that exists. If that
-// exists unchanged, its manifest is abandoned only if abandons is true: the API server may still carry out a deletion that an earlier actuator has
-// sent.
+// Restore returns a patch that creates the workload that w stands for (see Workload.StandsFor), unless that exists. If it exists unchanged, w goes
+// only if abandons is true: the API server may still carry out a deletion that an earlier actuator has sent.
 func (k Kind) Restore(w *Workload, abandons bool) Patch {
 	return Patch{restores: types.UID(w.ID.UID), abandons: abandons}
 }

@@ -29,8 +29,7 @@ const (
 	wasFailing = "failing"
 )
 
-// Last is the mark of the last roll of a workload, or of its last reload in place: it says what was done, and with the pod template what became of
-// that. The zero value stands for no mark.
+// Last is the mark of the last roll or reload in place: what was done, and what became of that. The zero value stands for no mark.
 type Last struct {
 	// Revision is what the roll wrote on the pod template. It is empty for a reload in place.
 	Revision string `json:"rev"`

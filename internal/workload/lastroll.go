@@ -19,8 +19,7 @@ func (w *Workload) IsReplaced() bool {
 	return !w.AtLast() && (w.Last.Revision != "" || w.UndoneBy != "")
 }
 
-// recallUndone takes over from an earlier state who has undone the first roll. The pod template does not show that, and the record only until the
-// actuator has written it again.
+// recallUndone takes over who has undone the first roll: the pod template does not show that, and the record only until it is written again.
 func (w *Workload) recallUndone(earlier *Workload) {
 	if w.UndoneBy == "" && w.Last.At.IsZero() && w.template == earlier.template {
 		w.UndoneBy = earlier.UndoneBy
@@ -39,8 +38,7 @@ func (w *Workload) Blamed() map[string]RolledFor {
 }
 
 // FailsBefore reports whether the workload fails before it is rolled, so that a failure afterwards says nothing about the changes: its controller has
-// given up, or pods are not ready although no rollout is in progress. A DaemonSet does not say whether its rollout is over, so it counts as not
-// failing.
+// given up, or pods are not ready although no rollout is in progress. A DaemonSet, which does not show that, counts as not failing.
 func (w *Workload) FailsBefore() bool {
 	switch {
 	case w.Progress.Unready:
@@ -83,8 +81,7 @@ func (w *Workload) ChangesIn(list Marked) map[string]RolledFor {
 	return changes
 }
 
-// IsUntold reports whether the last roll was never reported, given the revision of the last one that was: the actuator was killed before that, or the
-// answer to its patch was lost.
+// IsUntold reports whether the last roll was never reported, given the revision of the last one that was, as after the actuator was killed.
 func (w *Workload) IsUntold(told string) bool {
 	return w.Last.Revision != "" && w.Last.Revision != told
 }
@@ -142,9 +139,8 @@ type Seen struct {
 	Since time.Time
 }
 
-// Fate returns what has become of the last roll. If a person undoes the first roll of a StatefulSet or a DaemonSet, managedFields do not say who has
-// removed the annotation: that counts as reverted, and the workload is rolled again. For a Deployment, the same write puts back the record, which
-// says who it was.
+// Fate returns what has become of the last roll. If a person undoes the first one of a StatefulSet or a DaemonSet, managedFields do not say who did:
+// that counts as reverted, and the workload is rolled again. For a Deployment, the record, which the same write puts back, says who it was.
 func (w *Workload) Fate(seen Seen) Fate {
 	last := w.Last
 	if seen.Before != nil {

@@ -42,8 +42,7 @@ func (v wishes) areLike(other wishes) bool {
 	return v.OptIn.isLike(other.OptIn) && slices.EqualFunc(v.Refs, other.Refs, Reference.isLike)
 }
 
-// Link returns since when the workload has wanted a source as it does now. It returns false if it did when it was first seen, or if the source is
-// recorded.
+// Link returns since when the workload has wanted a source as now, and false if it did when it was first seen, or if the source is recorded.
 func (w *Workload) Link(source events.Source) (Link, bool) {
 	want, text := w.wants(source), source.String()
 	if !want.Wanted() {

@@ -37,8 +37,7 @@ func newestOf(meta *metav1.ObjectMeta, counts func(*metav1.ManagedFieldsEntry) b
 	return newest
 }
 
-// lastManager returns the field manager of the newest write to an object, but not to a subresource, by others than the actuator. It is empty if not
-// known. isLast reports whether the actuator wrote nothing after that.
+// lastManager returns the field manager of the newest write by others to an object itself, or "". isLast says that the actuator wrote nothing since.
 func lastManager(meta *metav1.ObjectMeta) (manager string, isLast bool) {
 	var newest, own *metav1.ManagedFieldsEntry
 	for i := range meta.ManagedFields {
@@ -90,8 +89,7 @@ func isOurs(meta *metav1.ObjectMeta, annotation string) bool {
 	return false
 }
 
-// mayBeOurs reports whether an entry is about writes of the actuator to an object that was created at a given time. An object from a backup may have
-// earlier entries, about an object that is gone.
+// mayBeOurs reports whether an entry is about writes of the actuator to this object. One from a backup has older entries, about another object.
 func mayBeOurs(entry *metav1.ManagedFieldsEntry, created time.Time) bool {
 	if entry.Manager != FieldManager && entry.Manager != ancientManager {
 		return false
@@ -111,8 +109,7 @@ func updatedFields(entry *metav1.ManagedFieldsEntry) []byte {
 	return fields
 }
 
-// owns reports whether a set of FieldsV1 has the field to which the names lead from the outside in. Each event of a watch has such sets, so they are
-// not decoded.
+// owns reports whether a set of FieldsV1 has the field to which the names lead. Each event of a watch has such sets, so they are not decoded.
 func owns(set []byte, names ...string) bool {
 	depth, found := 0, 0 // found is how many names lead to the last key.
 	for at := 0; at < len(set); at++ {
@@ -162,8 +159,7 @@ func isUndoer(manager string) bool {
 	return slices.Contains(undoers, name) || isProgram && strings.HasPrefix(name, "kubectl-")
 }
 
-// undoneBy returns the field manager of a person who has put back the revision on a pod template or the record since the actuator wrote them, or "".
-// An apply puts nothing back.
+// undoneBy returns the field manager of a person who has put back the revision or the record since the actuator wrote it, or "". No apply does that.
 func undoneBy(meta *metav1.ObjectMeta) string {
 	for i := range meta.ManagedFields {
 		entry := &meta.ManagedFields[i]

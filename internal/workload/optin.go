@@ -30,8 +30,7 @@ func parseOptIn(workload, template map[string]string, reading Reading) (OptIn, [
 	return OptIn{include: r.include, exclude: r.exclude}, r.list()
 }
 
-// Wants returns whether and why the workload rolls on a source. Ref is nil if the pod spec has no reference to it. Match is Reloader's annotation on
-// it.
+// Wants returns whether and why the workload rolls on a source. Ref is nil without a reference to it, and match is Reloader's annotation on it.
 func (o OptIn) Wants(source events.Source, ref *Reference, match bool) Want {
 	for i := range o.exclude {
 		if r := &o.exclude[i]; r.covers(source) {

@@ -13,8 +13,7 @@ import (
 
 // runners is which workload is rolled instead of another one, because it has the pod template or is the controller.
 type runners struct {
-	// Runs is the workload that is rolled instead of this one: the one whose pod template this one's pods have, or its Owner. It is zero if there is
-	// none.
+	// Runs is the workload that is rolled instead of this one: that with the pod template of its pods, or its Owner. It is zero if there is none.
 	Runs Key
 	// Owner is the workload's controller, if that is of a kind that is rolled instead. It is zero otherwise.
 	Owner Key
@@ -41,8 +40,7 @@ func (r Reading) ownerOf(k Kind, meta *metav1.ObjectMeta) (Key, bool) {
 	return Key{Kind: name, Namespace: meta.Namespace, Name: controller.Name}, known
 }
 
-// ownedProgress returns the progress and the ServingSince of a workload that w controls. If w passes on the annotations of its last roll, they are
-// unknown until the owned workload has those.
+// ownedProgress returns the progress and the ServingSince of a workload that w controls: unknown until that has the annotations of the last roll.
 func (w *Workload) ownedProgress(owned *Workload) (Progress, string) {
 	if w.target == nil || !w.target.owned || w.Revision == "" || owned.Revision == w.Revision {
 		return owned.Progress, owned.ServingSince

@@ -32,8 +32,7 @@ type Write struct {
 	PausedAt time.Time
 	// RolledAt is when a roll was decided. It is recorded if an interval applies, and the roll is counted at this time.
 	RolledAt time.Time
-	// Before is the state before a roll that had no effect, from which its AnnotationRollNow, time, count and mark are restored. Nil means that they
-	// stay.
+	// Before is the state before a roll without effect, whose AnnotationRollNow, time, count and mark are restored. Nil means that they stay.
 	Before *Workload
 	// EndsPause removes the time at which a pause began.
 	EndsPause bool

@@ -27,8 +27,7 @@ func (p Pause) End(now time.Time) (time.Time, bool) {
 	return end, true
 }
 
-// Of returns the end of the pause in which changes are gathered of which the first came at since, and whether they begin a new pause. The end is zero
-// if changes are not gathered.
+// Of returns the end of the pause that gathers changes since a time, zero if none does, and whether they begin a new pause.
 func (p Pause) Of(since, now time.Time) (end time.Time, begins bool) {
 	if p.Period == 0 {
 		return time.Time{}, false

@@ -60,8 +60,7 @@ func (p Progress) is(state State, message string) Progress {
 	return p
 }
 
-// with combines the progress of two rollouts of one template: it is the one that is further behind. A failure is furthest behind. Waiting is ahead of
-// progressing, which has a deadline.
+// with returns the progress of two rollouts of one template: the one further behind. Failed comes last, and then Progressing, which has a deadline.
 func (p Progress) with(other Progress) Progress {
 	behind := p
 	if stateOrder[other.State] > stateOrder[p.State] || other.State == p.State && other.Aborted {

@@ -51,8 +51,7 @@ func (w *Workload) newRecord(write map[string]RolledFor) map[string]RolledFor {
 	return rolled
 }
 
-// HasDropped reports whether the record had no room for a source, and the workload is done with it up to a version. An empty version means that the
-// source has not changed since it was first seen.
+// HasDropped reports whether the record had no room for a source, and is done with it up to a version, which is empty if it never changed.
 func (w *Workload) HasDropped(source events.Source, version string) bool {
 	key, _ := lowWaterOf(source.String())
 	mark := w.Rolled[key]
@@ -133,8 +132,7 @@ func rank(text string, rolled, write map[string]RolledFor) int {
 	return 3
 }
 
-// naming returns a function that reports whether the workload references or names a source. Record and workload may both have many sources, so it has
-// an index.
+// naming returns a test of whether the workload references or names a source. It has an index, because the record may have many sources, too.
 func (w *Workload) naming() func(events.Source) bool {
 	named := make(map[events.Source]bool)
 	for _, source := range w.Sources() {

@@ -147,8 +147,7 @@ func (o recreatedJobs) create(ctx context.Context, shadow *batchv1.Job) (*batchv
 	return made, nil
 }
 
-// restore completes the attempt that left a shadow behind, if that still has the UID. If the Job has not been deleted, the shadow stays, unless
-// abandons says that no deletion can still be under way.
+// restore completes the attempt that left a shadow with the UID. If the Job has not been deleted, the shadow stays, unless abandons is true.
 func (o recreatedJobs) restore(ctx context.Context, name string, kept types.UID, abandons bool) (runtime.Object, error) {
 	shadow, err := o.jobs.Get(ctx, name, metav1.GetOptions{})
 	if err != nil {

@@ -14,8 +14,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// AnnotationReloadedFrom is Reloader's marker, on the pod template, of what it last rolled a workload for. It is only compared with its earlier
-// value.
+// AnnotationReloadedFrom is Reloader's marker, on the pod template, of its last roll. It is only compared with its earlier value.
 const AnnotationReloadedFrom = "reloader.stakater.com/last-reloaded-from"
 
 // ReloaderVariablePrefix begins the names of the variables that Reloader writes. They are only compared with their earlier values.
@@ -38,9 +37,8 @@ type reloadedFrom struct {
 	ObservedAt    int64    `json:"observedAt"`
 }
 
-// marks returns what a roll writes on the pod template for tools that look for what Reloader writes: its marker or its variables. The patch fails if
-// Reloader itself has rolled the workload for one of the changes since it was read. Template is the path of the pod template, whose annotations must
-// exist.
+// marks returns what a roll writes on the pod template, at a path with annotations, for tools that look for Reloader's marker or variables. The patch
+// fails if Reloader itself has rolled the workload for one of the changes since it was read.
 func (w *Workload) marks(template string, write Write, record map[string]RolledFor) []operation {
 	known := slices.DeleteFunc(slices.Clone(write.Changes), func(c Change) bool { return reloaderWords[c.Source.Kind] == "" })
 	has := w.containers
@@ -148,8 +146,7 @@ func ReloaderVariable(source events.Source) string {
 	return text.String() + "_" + reloaderWords[source.Kind]
 }
 
-// valueOf returns the value of a variable: a digest of the fingerprints, which are keyed, of all sources that share its name, as foo-bar and foo.bar
-// do.
+// valueOf returns the value of a variable: a digest of the keyed fingerprints of all sources that share its name, as foo-bar and foo.bar do.
 func valueOf(variable string, record map[string]RolledFor) string {
 	sum := sha256.New()
 	for _, text := range slices.Sorted(maps.Keys(record)) {

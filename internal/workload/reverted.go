@@ -18,8 +18,7 @@ func unrolled(change RolledFor) RolledFor {
 	return RolledFor{Fingerprint: change.key() + ":none", Version: NoVersion, UID: "none"}
 }
 
-// Reverted is how often rolls for one change of a source were undone. Its text form is that of RolledFor, with "<count>:<template>" as the
-// fingerprint.
+// Reverted is how often rolls for one change were undone. Its text form is that of RolledFor, with "<count>:<template>" as the fingerprint.
 type Reverted struct {
 	Count int
 	// Template identifies the pod template that was restored.
@@ -69,9 +68,7 @@ func (w *Workload) Unrolled(changes, before map[string]RolledFor) map[string]Rol
 func (w *Workload) RevertedAgain(changes map[string]RolledFor) map[string]Reverted {
 	reverted := make(map[string]Reverted)
 	for source, change := range changes {
-		reverted[source] = Reverted{
-			Count: w.Reverts(source, change) + 1, Template: w.TemplateID(), Version: change.Version, UID: change.UID,
-		}
+		reverted[source] = Reverted{Count: w.Reverts(source, change) + 1, Template: w.TemplateID(), Version: change.Version, UID: change.UID}
 	}
 	return reverted
 }

@@ -24,8 +24,7 @@ type RolledFor struct {
 	Fingerprint string
 	Version     string
 	UID         string
-	// Scope says what the fingerprint covers: two fingerprints with the same scope and key differ only if the content differs. It is empty if not
-	// known.
+	// Scope says what the fingerprint covers: two with the same scope and key differ only if the content does. It is empty if not known.
 	Scope string
 }
 
@@ -67,8 +66,7 @@ func parseRolledFor(text string) (RolledFor, bool) {
 // maxRolled is how many entries a record may have. In an annotation there is no room for many more that a roll has written.
 const maxRolled = 2000
 
-// parseRolled reads the annotation. It skips invalid entries, and returns nil if the annotation is no record, as one with more than maxRolled
-// entries.
+// parseRolled reads the annotation without invalid entries. It returns nil if that is no record, or has more than maxRolled entries.
 func parseRolled(annotation string) map[string]RolledFor {
 	if annotation == "" {
 		return nil
@@ -106,8 +104,7 @@ func formatRolled(rolled map[string]RolledFor) string {
 	return string(text)
 }
 
-// In a record, these replace the content in the fingerprint of a source: if it was deleted, and if the workload is still to be rolled for it, for its
-// content or because it was deleted.
+// These replace the content in a fingerprint: of a deleted source, and of one that is still to be rolled for, for its content or its deletion.
 const (
 	deletedContent = "deleted"
 	owedContent    = "owed"

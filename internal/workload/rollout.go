@@ -220,9 +220,8 @@ var annotatingOrRestarting = strategy{
 // Restarts reports whether a roll restarts the pods and leaves the template as it is.
 func (w *Workload) Restarts() bool { return w.restarts }
 
-// nextRestart returns the spec.restartAt for a change that pods read if they start at readFrom or later. At that time, the controller replaces the
-// pods that were created before it, by the API server's clock and in whole seconds. So it is after the newest write of the Rollout, whose status was
-// written after its pods became available, and later than the current one: otherwise no pod would be replaced.
+// nextRestart returns the spec.restartAt for a change that pods read if they start at readFrom or later: the controller replaces older ones.
+// So it is after the newest write, which may be of a status after pods started, and after the current one: otherwise no pod would be replaced.
 func (w *Workload) nextRestart(readFrom time.Time) string {
 	next := readFrom
 	if after := w.lastWrite.Add(restartDelay); next.Before(after) {

@@ -113,8 +113,7 @@ func (g granted) cover(store, path string) bool {
 	})
 }
 
-// grant limits the items that name secrets in stores to those granted to the namespace and those that the pods are seen to read. It returns a problem
-// for each item that then matches nothing, up to maxItemErrors.
+// grant limits items about stores to what is granted or seen to be read. It returns a problem for each that then matches nothing.
 func (o OptIn) grant(granted granted, refs []Reference) []error {
 	var problems itemErrors
 	for i := range o.include {

@@ -8,9 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// storePaths collects the paths that a pod reads from a secret store without a Secret: through an agent that annotations inject, or through variables
-// that a wrapper of its command replaces. They are as written there, with or without the data/ of a KV v2 engine, and with the store's namespace in
-// front. They may be in any store.
+// storePaths collects the paths that a pod reads from a store through an injected agent or a wrapper of its command. They are as written there, with
+// or without the data/ of a KV v2 engine, and with the store's namespace in front. They may be in any store.
 type storePaths []string
 
 // injectors are the prefixes of the annotations that the agent injectors of Vault and OpenBao read from a pod template.
@@ -110,8 +109,7 @@ func firstOf(annotations map[string]string, keys []string) string {
 	return ""
 }
 
-// variable adds the path of <scheme><path>#<key>, with or without >> before it. A reference with a version, <scheme><path>#<key>#<version>, is
-// skipped.
+// variable adds the path of <scheme><path>#<key>, with or without >> before it, unless a version follows: <scheme><path>#<key>#<version>.
 func (u *storePaths) variable(scheme, namespace, text string) {
 	path, ok := strings.CutPrefix(strings.TrimPrefix(text, ">>"), scheme)
 	if !ok {

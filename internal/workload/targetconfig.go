@@ -65,8 +65,7 @@ type targetStatus struct {
 	ObservedGeneration fieldpath.Path `json:"observedGeneration"`
 	// Observed must all hold before the rest counts. A comparison with a missing field holds, because nobody has asked for anything yet.
 	Observed []targetTest `json:"observed"`
-	// Done must all hold for the rollout to be complete. If one of Failed holds, the controller has given up, and if one of Waiting, it waits for
-	// people.
+	// Done must all hold for a complete rollout. If one of Failed holds, the controller has given up, and if one of Waiting, it waits for people.
 	Done    []targetTest `json:"done"`
 	Failed  []targetTest `json:"failed"`
 	Waiting []targetTest `json:"waiting"`

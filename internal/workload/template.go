@@ -24,8 +24,7 @@ type pastTemplate struct {
 	written time.Time
 }
 
-// After copies to w what is known from an earlier state, which may be nil, and returns w. Exact says that w is the result of a single write after
-// that.
+// After copies to w, the result of a single write if exact, what is known from an earlier state, which may be nil, and returns w.
 func (w *Workload) After(earlier *Workload, exact bool) *Workload {
 	if earlier == nil || earlier.ID.UID != w.ID.UID {
 		if exact {
@@ -82,8 +81,7 @@ func digestOf(template *corev1.PodTemplateSpec) digest {
 	return sha256.Sum256(encoded)
 }
 
-// bare returns a pod template without what rolls write on it: Keyturn's annotations, and Reloader's marker and variables. If there is none of that,
-// it returns the template itself.
+// bare returns a pod template without what rolls write on it: Keyturn's annotations, and Reloader's marker and variables. It may be the same one.
 func bare(template *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
 	isOurs := func(v corev1.EnvVar) bool { return isReloaderVariable(v.Name) }
 	isRolled := slices.ContainsFunc(rollAnnotations, func(name string) bool { _, ok := template.Annotations[name]; return ok })

@@ -217,8 +217,7 @@ func (w *Workload) recallRolls(earlier *Workload) {
 	}
 }
 
-// Uncounting returns the workload without a roll that was none, if that is the last that it knows of. Stripped is the state after that, and before
-// the one before it.
+// Uncounting returns the workload without its last roll, which was none. Stripped is the state after that roll, and before the one before it.
 func (w *Workload) Uncounting(stripped, before *Workload) *Workload {
 	if w.rolls.count != stripped.rolls.count || !w.rolls.since.Equal(stripped.rolls.since) {
 		return w
