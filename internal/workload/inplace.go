@@ -39,15 +39,6 @@ func (p *InPlace) Refuses(source events.Source) string {
 	return source.String() + " " + why
 }
 
-// Why a running pod does not see a change.
-const (
-	readAsEnvironment = "is read as environment"
-	readWithSubPath   = "is mounted with subPath"
-	readByInit        = "is read by an init container"
-	readByDriver      = "is read by a volume driver"
-	readByPull        = "is read to pull images"
-)
-
 // readInPlace reads AnnotationReload.
 func (w *Workload) readInPlace(on map[string]string, p parts, reading Reading) {
 	text, ok := on[AnnotationReload]
@@ -85,7 +76,7 @@ func (w *Workload) readInPlace(on map[string]string, p parts, reading Reading) {
 func filesOf(spec *corev1.PodSpec) map[useKey]string {
 	files, mounted := make(readFiles), make(map[string]string)
 	for i := range spec.InitContainers {
-		files.container(&spec.InitContainers[i], readByInit, mounted)
+		files.container(&spec.InitContainers[i], "is read by an init container", mounted)
 	}
 	for i := range spec.Containers {
 		files.container(&spec.Containers[i], "", mounted)
@@ -98,7 +89,7 @@ func filesOf(spec *corev1.PodSpec) map[useKey]string {
 		why, known := mounted[volume.Name]
 		switch {
 		case volume.Secret == nil && volume.ConfigMap == nil && volume.Projected == nil:
-			files.volume(volume, readByDriver)
+			files.volume(volume, "is read by a volume driver")
 		case known:
 			files.volume(volume, why)
 		}
@@ -106,7 +97,7 @@ func filesOf(spec *corev1.PodSpec) map[useKey]string {
 	for _, pull := range spec.ImagePullSecrets {
 		use := useKey{events.KindSecret, pull.Name}
 		if _, known := files[use]; !known {
-			files[use] = readByPull
+			files[use] = "is read to pull images"
 		}
 	}
 	return files
@@ -120,12 +111,12 @@ func (f readFiles) container(c *corev1.Container, why string, mounted map[string
 	env := make(uses)
 	env.container(c)
 	for use := range env {
-		f[use] = readAsEnvironment
+		f[use] = "is read as environment"
 	}
 	for _, vm := range c.VolumeMounts {
 		switch before := mounted[vm.Name]; {
 		case vm.SubPathExpr != "" || path.Clean(vm.SubPath) != ".":
-			mounted[vm.Name] = readWithSubPath
+			mounted[vm.Name] = "is mounted with subPath"
 		case before == "":
 			mounted[vm.Name] = why
 		}

@@ -67,9 +67,7 @@ func shadowName(name string) string {
 }
 
 // otherShadowName returns the name of the shadow while the shadow of an earlier attempt still has the one that shadowName returns.
-func otherShadowName(name string) string {
-	return "job-" + shortHash(name+"/again", 8) + shadowSuffix
-}
+func otherShadowName(name string) string { return "job-" + shortHash(name+"/again", 8) + shadowSuffix }
 
 // shadowOf returns the Job that keeps the manifest of the given one while that is recreated. It starts no pods.
 func shadowOf(job *batchv1.Job) *batchv1.Job {

@@ -30,9 +30,7 @@ func replace(path string, value any) operation { return operation{"replace", pat
 func remove(path string) operation { return operation{"remove", path, nil} }
 
 // begin adds an empty object, and fails if one exists by now: what others have put into it must not be lost.
-func begin(path string) []operation {
-	return []operation{test(path, nil), add(path, struct{}{})}
-}
+func begin(path string) []operation { return []operation{test(path, nil), add(path, struct{}{})} }
 
 // pointer escapes a name for use in a JSON pointer.
 func pointer(name string) string {

@@ -131,9 +131,7 @@ func (w *Workload) RunBy(runners ...*Workload) *Workload {
 		joined.Aborted = joined.Aborted || runner.Aborted
 		joined.timing = joined.or(runner.timing)
 		joined.Wave = cmp.Or(joined.Wave, runner.Wave)
-		if runner.Written.After(joined.asked) {
-			joined.asked = runner.Written
-		}
+		joined.asked = later(joined.asked, runner.Written)
 		progress, since := alone.progressOf(runner)
 		joined.Progress = joined.Progress.with(progress)
 		serving = append(serving, since)
@@ -187,8 +185,5 @@ func (w *Workload) IsRun() bool { return w.withoutRunners != nil }
 
 // WantedBy returns a time at which the workload already wanted the sources that it wants now. What the actuator writes changes no wish.
 func (w *Workload) WantedBy() time.Time {
-	if w.asked.After(w.Edited) {
-		return w.asked
-	}
-	return w.Edited
+	return later(w.asked, w.Edited)
 }

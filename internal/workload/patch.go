@@ -70,9 +70,7 @@ func (k Kind) Patch(w *Workload, write Write) (Patch, error) {
 		m := mark{revision: p.Revision, cause: write.Cause, traceparent: write.Traceparent}
 		for _, change := range write.Changes {
 			// They are in the order of resourceVersions, which secrets in stores do not have.
-			if at := change.readFrom(); at.After(m.readFrom) {
-				m.readFrom = at
-			}
+			m.readFrom = later(m.readFrom, change.readFrom())
 		}
 		m.others = w.marks(k.template, write, rolled)
 		operations = append(operations, k.strategy.change(w, k.template, m)...)
@@ -100,9 +98,7 @@ func (write Write) subject() string {
 }
 
 // revisionOf returns the revision of a roll that writes a record. When a roll that was undone is repeated, the revision is a new one.
-func revisionOf(record, reverted string) string {
-	return shortHash(record+reverted, 8)
-}
+func revisionOf(record, reverted string) string { return shortHash(record+reverted, 8) }
 
 // readFrom returns the first whole second from which pods start with the change.
 func (c Change) readFrom() time.Time {

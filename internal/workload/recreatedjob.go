@@ -54,9 +54,7 @@ func (o recreatedJobs) Patch(ctx context.Context, name string, p Patch) (runtime
 }
 
 // notOurs says that the Job of that name is not the one that was to be recreated.
-func notOurs(name string) error {
-	return apierrors.NewNotFound(batchv1.Resource("jobs"), name)
-}
+func notOurs(name string) error { return apierrors.NewNotFound(batchv1.Resource("jobs"), name) }
 
 // keep creates a shadow. It replaces that of an earlier attempt, which another actuator may be about to remove. The earlier shadow is removed when
 // the new one exists, under the other name: the Job may already be gone, because the API server may carry out a deletion after it failed to answer.

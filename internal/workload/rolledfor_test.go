@@ -50,9 +50,7 @@ func TestARecordThatCannotBeReadIsNotAnEmptyOne(t *testing.T) {
 }
 
 // entries returns the text of a record with so many entries, and parsed what is read of it.
-func entries(count int) string {
-	return formatRolled(parsed(count))
-}
+func entries(count int) string { return formatRolled(parsed(count)) }
 
 func parsed(count int) map[string]RolledFor {
 	rolled := make(map[string]RolledFor)

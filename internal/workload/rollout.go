@@ -223,10 +223,7 @@ func (w *Workload) Restarts() bool { return w.restarts }
 // nextRestart returns the spec.restartAt for a change that pods read if they start at readFrom or later: the controller replaces older ones.
 // So it is after the newest write, which may be of a status after pods started, and after the current one: otherwise no pod would be replaced.
 func (w *Workload) nextRestart(readFrom time.Time) string {
-	next := readFrom
-	if after := w.lastWrite.Add(restartDelay); next.Before(after) {
-		next = after
-	}
+	next := later(readFrom, w.lastWrite.Add(restartDelay))
 	if held, err := time.Parse(time.RFC3339, w.restartAt); err == nil && !next.After(held) {
 		next = held.Add(time.Second)
 	}

@@ -15,14 +15,6 @@ type storePaths []string
 // injectors are the prefixes of the annotations that the agent injectors of Vault and OpenBao read from a pod template.
 var injectors = []string{"vault.hashicorp.com/", "openbao.org/"}
 
-// Annotations of injectors, after the prefix.
-const (
-	agentInject    = "agent-inject"
-	agentSecret    = "agent-inject-secret-"
-	agentTemplate  = "agent-inject-template-"
-	agentNamespace = "namespace"
-)
-
 // webhookReads is what the webhook of Bank-Vaults reads for one kind of store. Of several annotations the first that is there counts.
 type webhookReads struct {
 	scheme    string   // in variables, before a path
@@ -55,7 +47,7 @@ func storePathsOf(annotations map[string]string, spec *corev1.PodSpec) storePath
 	var u storePaths
 	for _, prefix := range injectors {
 		// The injectors parse the annotation like this, too: "True" and "1" are as good as "true".
-		if inject, err := strconv.ParseBool(annotations[prefix+agentInject]); err == nil && inject {
+		if inject, err := strconv.ParseBool(annotations[prefix+"agent-inject"]); err == nil && inject {
 			u.agent(prefix, annotations)
 		}
 	}
@@ -67,12 +59,12 @@ func storePathsOf(annotations map[string]string, spec *corev1.PodSpec) storePath
 
 // agent adds what an injected agent reads according to its annotations.
 func (u *storePaths) agent(prefix string, annotations map[string]string) {
-	namespace := annotations[prefix+agentNamespace]
+	namespace := annotations[prefix+"namespace"]
 	for key, text := range annotations {
 		switch {
-		case strings.HasPrefix(key, prefix+agentSecret):
+		case strings.HasPrefix(key, prefix+"agent-inject-secret-"):
 			u.path(namespace, text)
-		case strings.HasPrefix(key, prefix+agentTemplate):
+		case strings.HasPrefix(key, prefix+"agent-inject-template-"):
 			for _, found := range templateSecret.FindAllStringSubmatch(text, -1) {
 				u.path(namespace, found[1])
 			}

@@ -83,9 +83,7 @@ func (t targetTrigger) strategy() strategy {
 }
 
 // wrote reports whether a fixed text is there, which the revision does not show.
-func (t targetTrigger) wrote(after *Workload) bool {
-	return t.value != "" || after.target.triggered
-}
+func (t targetTrigger) wrote(after *Workload) bool { return t.value != "" || after.target.triggered }
 
 // IsTriggered reports whether the fixed text that triggered the last roll is still there. Until the operator removes it, no patch rolls.
 func (w *Workload) IsTriggered() bool { return w.target != nil && w.target.triggered }

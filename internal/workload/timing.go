@@ -130,10 +130,7 @@ func (w *Workload) NextRoll(now time.Time) (time.Time, bool) {
 
 // LastRoll returns when the workload was last rolled, as far as that is noted on it, or zero if it is not. A time in the future does not count.
 func (w *Workload) LastRoll(now time.Time) time.Time {
-	last := w.Last.At
-	if w.rolledAt.After(last) {
-		last = w.rolledAt
-	}
+	last := later(w.Last.At, w.rolledAt)
 	if last.After(now.Add(clockTolerance)) {
 		return time.Time{}
 	}
@@ -161,6 +158,14 @@ func (w *Workload) timesAfter(write Write) []operation {
 		operations = append(operations, w.stored.write(annotationRolls, w.rolls.and(write.RolledAt).String())...)
 	}
 	return operations
+}
+
+// later returns the later of two times.
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // roundedUp returns a time to the second, so that nobody who reads it ends a period too early.

@@ -86,9 +86,7 @@ type unwritten struct {
 // with returns the record with what an earlier one has of AnnotationRollNow, of the last roll and of the count, if that is later.
 func (r record) with(earlier record) record {
 	r.rolledNow = cmp.Or(r.rolledNow, earlier.rolledNow)
-	if earlier.rolledAt.After(r.rolledAt) {
-		r.rolledAt = earlier.rolledAt
-	}
+	r.rolledAt = later(r.rolledAt, earlier.rolledAt)
 	if earlier.rolls.isLater(r.rolls) {
 		r.rolls = earlier.rolls
 	}
