@@ -15,7 +15,6 @@ import (
 
 var (
 	db      = events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"}
-	wholeDB = workload.Reference{Kind: events.KindSecret, Name: "db"}
 	written = time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
 )
 

@@ -86,9 +86,8 @@ func TestANameWithDotsIsMatchedAsAnExpression(t *testing.T) {
 func TestReloadersTemplateIsReadWhereTheWorkloadSaysNothing(t *testing.T) {
 	type a = map[string]string
 	const (
-		auto          = "reloader.stakater.com/auto"
-		secretReload  = "secret.reloader.stakater.com/reload"
-		secretExclude = "secrets.exclude.reloader.stakater.com/reload"
+		auto         = "reloader.stakater.com/auto"
+		secretReload = "secret.reloader.stakater.com/reload"
 	)
 	runWantTests(t, []wantTest{
 		{name: "the template's auto is read where the workload says nothing", pods: a{auto: "true"}, of: "secret/db", ref: reads(), want: byAuto},

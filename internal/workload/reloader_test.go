@@ -12,7 +12,6 @@ func TestReloadersAutoAndSearchWantWhatIsReferenced(t *testing.T) {
 		auto         = "reloader.stakater.com/auto"
 		search       = "reloader.stakater.com/search"
 		secretAuto   = "secret.reloader.stakater.com/auto"
-		secretReload = "secret.reloader.stakater.com/reload"
 		classReload  = "secretproviderclass.reloader.stakater.com/reload"
 		classExclude = "secretproviderclasses.exclude.reloader.stakater.com/reload"
 	)
@@ -37,9 +36,8 @@ func TestReloadersAutoAndSearchWantWhatIsReferenced(t *testing.T) {
 func TestReloadersAnnotationsOptOutOfRollAll(t *testing.T) {
 	type a = map[string]string
 	const (
-		auto          = "reloader.stakater.com/auto"
-		secretAuto    = "secret.reloader.stakater.com/auto"
-		secretExclude = "secrets.exclude.reloader.stakater.com/reload"
+		auto       = "reloader.stakater.com/auto"
+		secretAuto = "secret.reloader.stakater.com/auto"
 	)
 	runWantTests(t, []wantTest{
 		{name: "auto that is false opts out of roll-all", on: a{auto: "false"}, all: true, of: "secret/db", ref: reads(), want: NotWanted},
