@@ -223,8 +223,4 @@ func TestWhatReloaderLeavesTellsWhatItMayHaveRolledFor(t *testing.T) {
 			}
 		})
 	}
-	plain, _ := Read(deployments, webDeployment("9", nil), Reading{})
-	if !plain.MayBeReloadedFor(events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"}) {
-		t.Error("without --reloader nothing is known of Reloader, and it may not have been")
-	}
 }

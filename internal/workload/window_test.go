@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"testing"
 	"time"
-
-	"github.com/keyturn/keyturn/internal/events"
 )
 
 func TestEachWorkloadHasItsOwnMomentWhenAWindowOpens(t *testing.T) {
@@ -40,27 +38,5 @@ func TestAWindowThatIsNotValidIsReportedAndStaysClosed(t *testing.T) {
 		`"0 1 * * 1-5 for 3h Europe/Berlin". It is not rolled until that is fixed, or keyturn.dev/roll-now is set`
 	if len(w.Problems) != 1 || w.Problems[0].Error() != want {
 		t.Errorf("the problems are %v, want %s", w.Problems, want)
-	}
-}
-
-func TestNamespacesThatSayTheSameAreTheSame(t *testing.T) {
-	window := func(text string) map[string]string { return map[string]string{AnnotationWindow: text} }
-	tests := []struct {
-		name string
-		a, b map[string]string
-		same bool
-	}{
-		{"nothing and an empty window", nil, window(" "), true},
-		{"a hold", map[string]string{events.AnnotationHold: "moving"}, map[string]string{events.AnnotationHold: "moving"}, true},
-		{"two windows", window("0 1 * * * for 3h"), window("0 2 * * * for 3h"), false},
-		{"two that are not valid", window("at night"), window("at noon"), false},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			a, b := ReadNamespace("shop", tt.a), ReadNamespace("shop", tt.b)
-			if a.Same(b) != tt.same || b.Same(a) != tt.same {
-				t.Errorf("they are the same: %t, want %t", a.Same(b), tt.same)
-			}
-		})
 	}
 }
