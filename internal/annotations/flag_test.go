@@ -24,7 +24,6 @@ func TestParseReturnsTheKeysOrAllThatIsWrong(t *testing.T) {
 		err   string
 	}{
 		{name: "none are given", want: Default()},
-		{name: "one is given", given: map[string]string{"auto-annotation": "example.org/auto"}, want: change(func(r *Reloader) { r.Auto = "example.org/auto" })},
 		{
 			name: "all are given", given: map[string]string{
 				"auto-annotation": "a/1", "secret-auto-annotation": "a/2", "configmap-auto-annotation": "a/3", "secret-annotation": "a/4",
@@ -32,12 +31,6 @@ func TestParseReturnsTheKeysOrAllThatIsWrong(t *testing.T) {
 				"pause-deployment-annotation": "a/9", "pause-deployment-time-annotation": "plain",
 			},
 			want: Reloader{"a/1", "a/2", "a/3", "a/4", "a/5", "a/6", "a/7", "a/8", "a/9", "plain"},
-		},
-		{
-			name: "two are exchanged", given: map[string]string{
-				"auto-annotation": "reloader.stakater.com/search", "auto-search-annotation": "reloader.stakater.com/auto",
-			},
-			want: change(func(r *Reloader) { r.Auto, r.Search = r.Search, r.Auto }),
 		},
 		{name: "a name is unknown", given: map[string]string{"--auto-annotation": "example.org/auto"}, err: `--reloader-annotations: "--auto-annotation", want names of ` + names},
 		{
@@ -72,10 +65,6 @@ func TestParseReturnsTheKeysOrAllThatIsWrong(t *testing.T) {
 				"pause-deployment-time-annotation": "a/b", "secret-annotation": "a/b",
 			},
 			err: `--reloader-annotations: pause-deployment-time-annotation and secret-annotation: both are "a/b", want a key for each`,
-		},
-		{
-			name: "a key is that of another name", given: map[string]string{"auto-annotation": "reloader.stakater.com/search"},
-			err: `--reloader-annotations: auto-annotation and auto-search-annotation: both are "reloader.stakater.com/search", want a key for each`,
 		},
 	}
 	for _, tt := range tests {

@@ -16,13 +16,10 @@ func TestAnExpressionIsParsedUnlessItIsTooLarge(t *testing.T) {
 		err        string
 	}{
 		{name: "a name", text: "shop/db", left: 7},
-		{name: "an expression", text: "^shop/(db|mail)-[0-9]+$", left: MaxSteps},
 		{name: "one that is larger than what is left", text: "shop/db", left: 6, err: ErrTooLarge.Error()},
 		{name: "one that is small on paper", text: "(?:x{100}){10}", left: 999, err: ErrTooLarge.Error()},
 		{name: "one whose repetitions are the most that can be", text: "(?:" + strings.Repeat("x", 330) + "){1000}", left: MaxSteps, err: ErrTooLarge.Error()},
-		{name: "one that Go itself does not take", text: "(?:x{1000}){1000}", left: MaxSteps, err: "invalid repeat count"},
 		{name: "one with a class of very many characters", text: `\pL`, left: MaxSteps, err: ErrTooLarge.Error()},
-		{name: "one that is very long", text: strings.Repeat("x", MaxSteps+1), left: 1 << 30, err: ErrTooLarge.Error()},
 		{name: "one that is malformed", text: "canary(", left: MaxSteps, err: "missing closing )"},
 	}
 	for _, test := range tests {

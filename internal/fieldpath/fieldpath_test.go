@@ -31,16 +31,12 @@ func TestAPathFindsFields(t *testing.T) {
 		want       []string
 	}{
 		{"a number", "spec.replicas", []string{"3"}},
-		{"a fraction", "spec.ratio", []string{"0.5"}},
-		{"a boolean", "spec.paused", []string{"true"}},
 		{"a name in quotes", "metadata.annotations['example.org/a']", []string{"b"}},
 		{"all elements that are texts", "spec.secrets[*]", []string{"db", "tls", "1"}},
 		{"a field of all elements that have it", "spec.volumes[*].secret.secretName", []string{"db"}},
 		{"the elements with a field of a text", `status.conditions[?(@.type=="Ready")].status`, []string{"True"}},
 		{"no element has the text", `status.conditions[?(@.type=="Gone")].status`, nil},
-		{"a field that is null", "spec.nothing", nil},
 		{"a field that is missing", "spec.missing.more", nil},
-		{"a list where there is none", "spec.replicas[*]", nil},
 		{"what is no text", "spec", nil},
 	}
 	for _, tt := range tests {
@@ -70,18 +66,10 @@ func TestAPathIsRefused(t *testing.T) {
 	}{
 		{"nothing", "", errEmpty},
 		{"a root", "$.spec", errName},
-		{"braces", "{.spec}", errName},
 		{"a dot in front", ".spec", errName},
-		{"a dot at the end", "spec.", errName},
 		{"a name with a slash", "metadata.annotations.a/b", errName},
-		{"brackets at the beginning", "[*].a", errName},
 		{"an index", "spec.secrets[0]", errIndex},
-		{"a slice", "spec.secrets[0:2]", errIndex},
 		{"brackets that are left open", "spec.secrets[*", errIndex},
-		{"quotes that are left open", "spec['a", errIndex},
-		{"an empty name in quotes", "spec['']", errIndex},
-		{"double quotes", `spec["a"]`, errIndex},
-		{"another comparison", `status.conditions[?(@.type!="Ready")]`, errIndex},
 		{"a path in a condition", `status.conditions[?(@.a.b=="Ready")]`, errIndex},
 		{"what follows brackets", "spec['a']b", errName},
 	}
