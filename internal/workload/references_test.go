@@ -81,6 +81,7 @@ volumes:
 - {name: c, csi: {driver: csi.example.com, volumeAttributes: {secretProviderClass: other}}}`,
 			want: []Reference{secret("vault"), {Kind: events.KindSecretProviderClass, Name: "db"}},
 		},
+		{name: "a pull is a reference by pull", spec: `{containers: [{name: app}], imagePullSecrets: [{name: a}, {name: a}]}`, want: []Reference{pulled(secret("a"))}},
 		{
 			name: "keys of several uses are joined, in order and once",
 			spec: `
