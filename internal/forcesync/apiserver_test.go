@@ -38,27 +38,25 @@ func (b *bed) parse(text string) *unstructured.Unstructured {
 	return obj
 }
 
-// secret creates a synced ExternalSecret in the namespace shop that reads a path in the mount secret.
+// secret creates a synced ExternalSecret that reads a path in the mount secret. Its name may be preceded by a namespace other than shop.
 func (b *bed) secret(name, path, spec string) {
 	b.Helper()
-	b.secretIn("shop", name, path, spec)
-}
-
-// secretIn creates one like secret in another namespace.
-func (b *bed) secretIn(namespace, name, path, spec string) {
-	b.Helper()
+	namespace, own, isNamespaced := strings.Cut(name, "/")
+	if !isNamespaced {
+		namespace, own = "shop", name
+	}
 	b.add(b.parse(fmt.Sprintf(`
 metadata: {namespace: %s, name: %s, uid: uid-%[2]s}
 spec: {secretStoreRef: {name: bao, kind: ClusterSecretStore}, refreshInterval: 1h, data: [{remoteRef: {key: %s}}]%s}
 status: {syncedResourceVersion: "1-", refreshTime: "2000-01-01T00:00:00Z", conditions: [{type: Ready, status: "True"}]}
-`, namespace, name, path, spec)))
+`, namespace, own, path, spec)))
 }
 
 func (b *bed) add(obj *unstructured.Unstructured) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.write(obj)
-	b.written[nameOf(obj)] = "1"
+	b.with(func() {
+		b.write(obj)
+		b.written[nameOf(obj)] = "1"
+	})
 }
 
 // remove deletes an object.
@@ -93,15 +91,12 @@ func (b *bed) show(obj *unstructured.Unstructured) {
 func (b *bed) patch(action k8stesting.Action) (bool, runtime.Object, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	patch, ok := action.(k8stesting.PatchAction)
-	if !ok || patch.GetPatchType() != types.MergePatchType {
-		return true, nil, apierrors.NewBadRequest("it is no merge patch")
-	}
-	if b.refuse != nil {
+	patch := action.(k8stesting.PatchAction)
+	found := b.objects[types.NamespacedName{Namespace: patch.GetNamespace(), Name: patch.GetName()}]
+	switch {
+	case b.refuse != nil:
 		return true, nil, b.refuse
-	}
-	found, ok := b.objects[types.NamespacedName{Namespace: patch.GetNamespace(), Name: patch.GetName()}]
-	if !ok {
+	case found == nil:
 		return true, nil, apierrors.NewNotFound(schema.GroupResource{Resource: patch.GetResource().Resource}, patch.GetName())
 	}
 	var body struct {

@@ -20,14 +20,11 @@ import (
 	"github.com/keyturn/keyturn/internal/externalsecret"
 )
 
-// maxSyncs is how many ExternalSecrets may be patched and not synced at a time.
-const maxSyncs = 5
-
-// ownSyncs is how many of these may be in one namespace.
-const ownSyncs = 3
-
-// syncTime is how long the operator takes for a sync, unless a test says otherwise.
-const syncTime = 100 * time.Millisecond
+const (
+	maxSyncs = 5                      // how many ExternalSecrets may be patched and not synced at a time
+	ownSyncs = 3                      // how many of these may be in one namespace
+	syncTime = 100 * time.Millisecond // how long the operator takes for a sync, unless a test says otherwise
+)
 
 // bed is a cluster of one test, in the time of testing/synctest: an API server with ExternalSecrets, External Secrets Operator, a watcher of
 // what that writes, and the Syncer of an actuator.
@@ -37,8 +34,6 @@ type bed struct {
 	do chan func()
 	// stop stops the actuator.
 	stop func()
-	// settled has the events that nothing holds any more, and their errors.
-	settled map[*event]error
 	// published and warned are what the Syncer reported since the last call of outcomes or warnings; active counts the slots in use.
 	published []events.Outcome
 	warned    []string
@@ -51,13 +46,10 @@ type bed struct {
 	refuse  error
 
 	// The operator.
-	queue chan types.NamespacedName
-	// took is how long a sync takes.
-	took time.Duration
-	// read returns the content that a sync reads. Nil reads what the last rotation wrote.
-	read func(types.NamespacedName) string
-	// deaf are the ExternalSecrets that the operator ignores, and failing those that it cannot sync.
-	deaf, failing map[string]bool
+	queue         chan types.NamespacedName
+	took          time.Duration                     // for a sync
+	read          func(types.NamespacedName) string // what a sync reads; nil reads what the last rotation wrote
+	deaf, failing map[string]bool                   // the ExternalSecrets that the operator ignores, and those that it cannot sync
 	// synced are the ExternalSecrets that the operator has synced, in order. pending are those that were patched and not synced, and most is
 	// the highest number of them.
 	synced  []string
@@ -114,7 +106,7 @@ func (b *bed) startWith(options Options) {
 	y := New(options, b, index)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.y, b.settled, b.active = y, make(map[*event]error), 0
+	b.y, b.active = y, 0
 	index.put(externalsecret.ReadStore(b.parse("metadata: {name: bao}\nspec: {provider: {vault: {server: 'https://bao', path: secret}}}")), false)
 	index.put(externalsecret.ReadStore(b.parse(
 		"metadata: {name: roles}\nspec: {provider: {vault: {server: 'https://bao', path: database, version: v1}}}")), false)
@@ -180,22 +172,16 @@ func (b *bed) ask(what func()) {
 	<-done
 }
 
-// isSettled reports whether an event is settled, and with which error.
-func (b *bed) isSettled(t *event) (done bool, err error) {
-	b.ask(func() { err, done = b.settled[t] })
+// isSettled reports whether an event was taken and nothing holds it any more, and with which error.
+func (b *bed) isSettled(e *event) (done bool, err error) {
+	b.ask(func() { done, err = e.taken && e.holds == 0, e.err })
 	return done, err
 }
 
-// heldBy returns how often an event is held.
-func (b *bed) heldBy(t *event) (n int) {
-	b.ask(func() { n = t.holds })
-	return n
-}
-
 // mustSettle checks that an event is settled without an error.
-func (b *bed) mustSettle(t *event) {
+func (b *bed) mustSettle(e *event) {
 	b.Helper()
-	if done, err := b.isSettled(t); !done || err != nil {
+	if done, err := b.isSettled(e); !done || err != nil {
 		b.Errorf("settled: %t (%v), want true without an error", done, err)
 	}
 }

@@ -1,6 +1,7 @@
 package forcesync
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"strings"
@@ -11,42 +12,27 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// event is an event that syncs hold. It is settled when none does any more.
+// event is an event that syncs hold. It is settled when it was taken and none holds it any more.
 type event struct {
-	change events.Change
-	bed    *bed
-	holds  int
-	err    error
+	taken bool
+	holds int
+	err   error
 }
 
 func (e *event) Hold() { e.holds++ }
 
 func (e *event) Release(err error) {
 	e.holds--
-	if err != nil {
-		e.err = err
-	}
-	if e.holds == 0 {
-		e.bed.settled[e] = e.err
-	}
-}
-
-func (b *bed) event(change events.Change) *event { return &event{change: change, bed: b} }
-
-// take hands an event to the actuator. It is called on the actuator's goroutine.
-func (b *bed) take(e *event) {
-	if b.y.Take(b.Context(), e.change, trace.SpanFromContext(b.Context()), e); e.holds == 0 {
-		b.settled[e] = nil
-	}
+	e.err = cmp.Or(e.err, err)
 }
 
 // deliver hands an event to the actuator without waiting until it takes it.
 func (b *bed) deliver(ctx context.Context, change events.Change) *event {
-	e := b.event(change)
+	e := &event{}
 	go func() {
 		select {
 		case <-ctx.Done():
-		case b.do <- func() { b.take(e) }:
+		case b.do <- func() { b.y.Take(b.Context(), change, trace.SpanFromContext(b.Context()), e); e.taken = true }:
 		}
 	}()
 	return e

@@ -68,7 +68,7 @@ func TestATenantWhoseSyncsNeverEndHoldsNoOther(t *testing.T) {
 				b.took = 10 * time.Millisecond
 				for i := range many {
 					name := fmt.Sprintf("many-%03d", i)
-					b.secretIn("aaa", name, "shop/db", "")
+					b.secret("aaa/"+name, "shop/db", "")
 					test.quiet(b, name)
 				}
 				b.secret("db", "shop/db", "")
@@ -88,83 +88,4 @@ func TestATenantWhoseSyncsNeverEndHoldsNoOther(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestAStormReachesTheOthersDespiteExternalSecretsThatCannotBeSynced(t *testing.T) {
-	fails := func(b *bed, name string) { b.with(func() { b.failing[name] = true }) }
-	without := storm(t, false, nil)
-	for name, breaks := range map[string]func(b *bed, name string){
-		"they begin to fail": fails,
-		"they have failed before, so that no failure is seen": func(b *bed, name string) {
-			fails(b, name)
-			b.queue <- types.NamespacedName{Namespace: "shop", Name: name}
-		},
-		"they were never synced":    (*bed).fail,
-		"the operator ignores them": func(b *bed, name string) { b.with(func() { b.deaf[name] = true }) },
-	} {
-		for _, first := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s, first: %t", name, first), func(t *testing.T) {
-				if with := storm(t, first, breaks); with > 2*without {
-					t.Errorf("it takes %s, and without them %s", with, without)
-				}
-			})
-		}
-	}
-}
-
-// How slow it is shows with its first sync, so some more are asked before that.
-func TestASlowOperatorIsAskedForFewAtATime(t *testing.T) {
-	inBed(t, func(b *bed) {
-		const many, most = 60, 4 * ownSyncs
-		b.took = 2 * minSlotTime
-		for i := range many {
-			b.secret(fmt.Sprintf("db-%02d", i), "shop/db", "")
-		}
-		b.start()
-		b.rotate("shop/db", 2, nil)
-		b.pass(many*b.took + time.Minute)
-		b.with(func() {
-			if len(b.synced) != many || b.most > most {
-				t.Errorf("%d were synced, want %d; %d were asked at a time, want %d at most", len(b.synced), many, b.most, most)
-			}
-		})
-	})
-}
-
-// storm has 500 paths rotated, and returns how long it takes until all ExternalSecrets are synced that can be: 180, each of which reads one of the
-// paths. If breaks is not nil, there are 20 more, which it makes the operator not sync. They are asked first, or each before nine others.
-func storm(t *testing.T, first bool, breaks func(b *bed, name string)) (took time.Duration) {
-	t.Helper()
-	const paths, secrets, broken = 500, 200, 20
-	pathOf := func(i int) string { return fmt.Sprintf("shop/%03d", i) }
-	inBed(t, func(b *bed) {
-		b.read = func(types.NamespacedName) string { return "2" }
-		for i := range secrets {
-			name, isBroken := fmt.Sprintf("es-%03d", i), i%(secrets/broken) == 0
-			if first {
-				isBroken = i < broken
-			}
-			if isBroken && breaks == nil {
-				continue
-			}
-			b.secret(name, pathOf(i), "")
-			if isBroken {
-				breaks(b, name)
-			}
-		}
-		b.start()
-		b.pass(time.Minute)
-		began, synced := time.Now(), 0
-		b.ask(func() {
-			for i := range paths {
-				b.take(b.event(rotation(pathOf(i), 2, nil)))
-			}
-		})
-		for synced < secrets-broken && time.Since(began) < time.Hour {
-			b.pass(100 * time.Millisecond)
-			b.with(func() { synced = len(b.synced) })
-		}
-		took = time.Since(began)
-	})
-	return took
 }

@@ -1,11 +1,9 @@
 package forcesync
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -48,45 +46,6 @@ func TestASyncThatDoesNotComeIsGivenUpInTheEnd(t *testing.T) {
 	}
 }
 
-func TestASyncThatFailsAtFirstIsWaitedFor(t *testing.T) {
-	inBed(t, func(b *bed) {
-		b.secret("db", "shop/db", "")
-		b.failing["db"] = true
-		b.start()
-		event := b.rotate("shop/db", 2, nil)
-		b.pass(time.Minute)
-		b.with(func() { b.failing["db"] = false })
-		b.queue <- types.NamespacedName{Namespace: "shop", Name: "db"} // as the operator tries again
-		b.pass(time.Second)
-		b.mustSettle(event)
-		b.want("patches", b.taken(), []string{"db " + secondVersion})
-		b.want("outcomes", b.outcomes(), []string{"db completed synced"})
-	})
-}
-
-func TestWhatFailsAnywayIsAskedNoFasterForThat(t *testing.T) {
-	inBed(t, func(b *bed) {
-		const many = 20
-		for i := range many {
-			name := fmt.Sprintf("db-%d", i)
-			b.secret(name, "shop/db", "")
-			b.failing[name] = true
-			b.queue <- types.NamespacedName{Namespace: "shop", Name: name}
-		}
-		b.start()
-		b.pass(many*b.took + time.Second)
-		b.rotate("shop/db", 2, nil)
-		b.pass(minSlotTime - time.Second)
-		if asked, most := len(b.taken()), ownSyncs; asked > most {
-			t.Errorf("%d were asked, want %d at most", asked, most)
-		}
-		b.pass(many * minSlotTime)
-		if asked, most := len(b.taken()), ownSyncs; asked != many-most {
-			t.Errorf("%d more were asked, want %d", asked, many-most)
-		}
-	})
-}
-
 func TestWhatTheOperatorDoesNotGetToHoldsUpTheOthersForAWhileOnly(t *testing.T) {
 	inBed(t, func(b *bed) {
 		for _, name := range []string{"a", "b", "c", "d", "e"} {
@@ -108,26 +67,18 @@ func TestWhatTheOperatorDoesNotGetToHoldsUpTheOthersForAWhileOnly(t *testing.T) 
 }
 
 func TestADeletedSecretIsNotWaitedFor(t *testing.T) {
-	for name, failedBefore := range map[string]bool{"that could be read": false, "that could not be read before": true} {
-		t.Run(name, func(t *testing.T) {
-			inBed(t, func(b *bed) {
-				b.secret("db", "shop/db", "")
-				b.failing["db"] = true // for there is nothing to read
-				if failedBefore {
-					b.queue <- types.NamespacedName{Namespace: "shop", Name: "db"}
-				}
-				b.start()
-				b.pass(time.Second)
-				event := b.rotate("shop/db", 2, func(c *events.Change) {
-					c.Verb, c.Store.Operation, c.Store.Revision = events.VerbDeleted, "delete", "2/deleted"
-				})
-				b.pass(minSlotTime + time.Second)
-				b.mustSettle(event)
-				b.want("patches", b.taken(), []string{"db main/root/secret/shop/db/2/deleted"})
-				b.want("outcomes", b.outcomes(), []string{"db skipped source-deleted"})
-			})
+	inBed(t, func(b *bed) {
+		b.secret("db", "shop/db", "")
+		b.failing["db"] = true // for there is nothing to read
+		b.start()
+		event := b.rotate("shop/db", 2, func(c *events.Change) {
+			c.Verb, c.Store.Operation, c.Store.Revision = events.VerbDeleted, "delete", "2/deleted"
 		})
-	}
+		b.pass(minSlotTime + time.Second)
+		b.mustSettle(event)
+		b.want("patches", b.taken(), []string{"db main/root/secret/shop/db/2/deleted"})
+		b.want("outcomes", b.outcomes(), []string{"db skipped source-deleted"})
+	})
 }
 
 // readsRole makes an ExternalSecret read the password of a static role as well, and roleSource is that role.
@@ -145,8 +96,6 @@ func TestAWrittenVersionThatChangesNothingIsAskedForAgain(t *testing.T) {
 		}
 	}
 	again := []string{"db " + secondVersion, "db " + secondVersion + "-r1", "db " + secondVersion + "-r2"}
-	undeleted := func(c *events.Change) { c.Store.Operation = "undelete" }
-	uncounted := func(c *events.Change) { c.Store.Version = 0 }
 	role := func(c *events.Change) {
 		c.Source, c.Store.Engine, c.Store.Version, c.Store.Operation = roleSource, events.EngineDatabase, 0, ""
 	}
@@ -161,15 +110,9 @@ func TestAWrittenVersionThatChangesNothingIsAskedForAgain(t *testing.T) {
 	}{
 		{name: "not where it changes at once", patches: again[:1], outcome: "db completed synced"},
 		{name: "until it changes", stale: 1, patches: again[:2], outcome: "db completed synced"},
-		{name: "twice", stale: 2, patches: again, outcome: "db completed synced"},
 		{name: "but not more often", stale: 9, patches: again, outcome: "db skipped no-change"},
-		{name: "where polling found it", stale: 9, mutate: func(c *events.Change) { c.Store.Operation = "" }, patches: again, outcome: "db skipped no-change"},
-		{name: "where a version was undeleted", stale: 1, mutate: undeleted, patches: again[:2], outcome: "db completed synced"},
-		{name: "where none are counted", stale: 1, mutate: uncounted, patches: again[:2], outcome: "db completed synced"},
 		{name: "where a role was rotated", stale: 1, target: readsRole, mutate: role, patches: roleAgain, outcome: "db completed synced"},
-		{name: "but not more often where none are counted", stale: 9, mutate: uncounted, patches: again, outcome: "db skipped no-change"},
 		{name: "not where it writes nothing", stale: 9, target: ", target: {creationPolicy: None}", patches: again[:1], outcome: "db completed synced"},
-		{name: "not where nobody watches what it writes", stale: 9, target: ", target: {manifest: {apiVersion: example.org/v1, kind: Thing}}", patches: again[:1], outcome: "db completed synced"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -186,42 +129,4 @@ func TestAWrittenVersionThatChangesNothingIsAskedForAgain(t *testing.T) {
 			})
 		})
 	}
-}
-
-// What an ExternalSecret wrote before changes by the hands of others.
-func TestASyncWhoseTargetChangesWhileItWaitsFinishesOnce(t *testing.T) {
-	inBed(t, func(b *bed) {
-		b.took = 10 * time.Second
-		b.secret("db", "shop/db", ", target: {name: old}")
-		b.start()
-		first := b.rotate("shop/db", 2, nil)
-		b.pass(time.Second)
-		b.with(func() {
-			after := b.objects[types.NamespacedName{Namespace: "shop", Name: "db"}].DeepCopy()
-			if err := unstructured.SetNestedField(after.Object, "new", "spec", "target", "name"); err != nil {
-				b.Fatal(err)
-			}
-			b.write(after)
-		})
-		b.pass(time.Minute)
-		b.mustSettle(first)
-		if left := b.left(); left != "" {
-			b.Errorf("left behind: %s", left)
-		}
-		second := b.rotate("shop/db", 3, nil)
-		b.pass(time.Second)
-		b.deliver(b.Context(), events.Change{
-			Source: events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "old"}, Verb: events.VerbChanged, UID: "s", ResourceVersion: "9", ChangedAt: "9",
-		})
-		b.pass(time.Second)
-		if done, _ := b.isSettled(second); done || b.heldBy(second) != 1 {
-			b.Errorf("a change of the Secret of before settles the next sync: %t, held %d times", done, b.heldBy(second))
-		}
-		b.pass(time.Minute)
-		b.mustSettle(second)
-		b.want("outcomes", b.outcomes(), []string{"db completed synced", "db completed synced"})
-		if n := b.heldBy(first); n != 0 {
-			b.Errorf("the event of the first is held %d times, want 0", n)
-		}
-	})
 }

@@ -120,20 +120,3 @@ func TestTheAnswerToAPatchBringsNothingBack(t *testing.T) {
 		t.Error("the answer is not known")
 	}
 }
-
-func TestAnEventCostsWhatItsReadersCost(t *testing.T) {
-	b := newIndexBed(t)
-	b.put(b.store("secret"), false)
-	for i := range 1000 {
-		b.put(b.secret(fmt.Sprintf("es-%d", i), fmt.Sprintf("path/%d", i)), false)
-	}
-	r, _ := externalsecret.RotationOf(rotation("path/7", 2, nil))
-	looked := 0
-	for _, key := range r.Keys() {
-		looked += len(b.by[key])
-	}
-	if looked != 1 {
-		t.Errorf("%d are looked at, want 1", looked)
-	}
-	b.wantReaders("path/7", "es-7")
-}

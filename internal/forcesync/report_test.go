@@ -47,14 +47,7 @@ func TestAnAddressThatNoStoreHasIsLoggedOnce(t *testing.T) {
 	}{
 		{name: "the address of the store", servers: []string{"https://bao"}, changes: []events.Change{rotation("shop/db", 2, nil)}},
 		{name: "another one", servers: []string{other}, changes: []events.Change{rotation("shop/db", 2, nil), rotation("shop/db", 3, nil)}, want: 1},
-		{name: "two others", servers: []string{other, "https://bao.example.com", other}, changes: []events.Change{rotation("shop/db", 2, nil)}, want: 2},
 		{name: "one at which another path is read", servers: []string{other}, changes: []events.Change{rotation("shop/mail", 2, nil)}},
-		{name: "a store whose addresses are not known", servers: []string{other}, changes: []events.Change{
-			rotation("shop/db", 2, func(c *events.Change) { c.Store.Servers = nil }),
-		}},
-		{name: "two stores that have no such address", servers: []string{other}, want: 2, changes: []events.Change{
-			rotation("shop/db", 2, nil), rotation("shop/db", 2, func(c *events.Change) { c.UID = "second" }),
-		}},
 		{name: "a long one", servers: []string{"https://" + strings.Repeat("x", 10_000)}, changes: []events.Change{rotation("shop/db", 2, nil)}, want: 1},
 	}
 	for _, test := range tests {
@@ -72,17 +65,5 @@ func TestAnAddressThatNoStoreHasIsLoggedOnce(t *testing.T) {
 				t.Errorf("%d lines of %d bytes, want %d lines:\n%.2000s", got, log.Len(), test.want, log.String())
 			}
 		})
-	}
-}
-
-func TestTheAddressesThatAreLoggedAreBounded(t *testing.T) {
-	b := newIndexBed(t)
-	for n := range maxAddresses + 5 {
-		b.readAt(n, fmt.Sprintf("https://bao%d", n))
-	}
-	y := New(Options{Log: slog.New(slog.DiscardHandler)}, nil, b.Index)
-	y.logElsewhere(t.Context(), rotation("shop/db", 2, nil))
-	if len(y.addresses) != maxAddresses {
-		t.Errorf("%d addresses are remembered, want %d", len(y.addresses), maxAddresses)
 	}
 }

@@ -22,11 +22,9 @@ func TestAnActuatorThatTakesOverGoesOnFromThere(t *testing.T) {
 		name    string
 		prepare func(*bed)
 		before  time.Duration // how long the first actuator runs
-		after   time.Duration // how long there is none
 		again   []string      // what the next one patches
 	}{
 		{name: "where all is done", before: time.Second},
-		{name: "where it was asked, and is synced meanwhile", before: 50 * time.Millisecond, after: time.Second},
 		{name: "where it was asked, and is not synced yet", before: 50 * time.Millisecond},
 		{
 			name:    "where it was not even asked",
@@ -37,12 +35,6 @@ func TestAnActuatorThatTakesOverGoesOnFromThere(t *testing.T) {
 			name:    "where it was asked again, and is not synced yet",
 			prepare: func(b *bed) { b.took, b.read = time.Second, func(types.NamespacedName) string { return "1" } },
 			before:  time.Second + changeWait + 500*time.Millisecond, again: []string{"db " + secondVersion + "-r2"},
-		},
-		{
-			// Nobody knows any more what the syncs have written since. Asking for all of them again would cost more than it is worth.
-			name:    "where it was synced, and nobody saw what it wrote",
-			prepare: func(b *bed) { b.read = func(types.NamespacedName) string { return "1" } },
-			before:  time.Second,
 		},
 	}
 	for _, test := range tests {
@@ -58,7 +50,6 @@ func TestAnActuatorThatTakesOverGoesOnFromThere(t *testing.T) {
 				b.stop()
 				b.taken()
 				b.with(func() { b.refuse = nil })
-				<-time.After(test.after)
 				b.start()
 				event := b.rotate("shop/db", 2, nil)
 				b.pass(20 * time.Second)
@@ -98,34 +89,18 @@ func TestWhatAClusterExternalSecretMakesIsAskedThroughIt(t *testing.T) {
 }
 
 func TestAnActuatorThatTakesOverAsksNoClusterExternalSecretAgain(t *testing.T) {
-	for _, before := range []time.Duration{50 * time.Millisecond, 350 * time.Millisecond, 10 * time.Second} {
-		t.Run("after "+before.String(), func(t *testing.T) {
-			inBed(t, func(b *bed) {
-				b.cluster(8)
-				b.start()
-				b.rotate("shop/db", 2, nil)
-				b.pass(before)
-				b.stop()
-				b.start()
-				// The same event, seen at the same time.
-				event := b.deliver(b.Context(), rotation("shop/db", 2, func(c *events.Change) { c.Time = c.Time.Add(-before) }))
-				b.pass(time.Minute)
-				b.mustSettle(event)
-				b.want("patches", b.taken(), []string{"all " + secondVersion})
-			})
-		})
-	}
-}
-
-func TestAClusterExternalSecretThatIsNotKnownIsNotInTheWay(t *testing.T) {
 	inBed(t, func(b *bed) {
-		b.cluster(1)
-		delete(b.objects, types.NamespacedName{Name: "all"})
+		const before = 350 * time.Millisecond
+		b.cluster(8)
 		b.start()
-		event := b.rotate("shop/db", 2, nil)
-		b.pass(time.Second)
+		b.rotate("shop/db", 2, nil)
+		b.pass(before)
+		b.stop()
+		b.start()
+		event := b.deliver(b.Context(), rotation("shop/db", 2, func(c *events.Change) { c.Time = c.Time.Add(-before) })) // the same event
+		b.pass(time.Minute)
 		b.mustSettle(event)
-		b.want("patches", b.taken(), []string{"child-0 " + secondVersion})
+		b.want("patches", b.taken(), []string{"all " + secondVersion})
 	})
 }
 
@@ -164,28 +139,17 @@ func TestAPatchThatIsDeniedIsGivenUp(t *testing.T) {
 }
 
 func TestAnExternalSecretThatGoesAwayEndsItsSync(t *testing.T) {
-	tests := []struct {
-		name    string
-		prepare func(*bed)
-	}{
-		{"after it was asked", func(b *bed) { b.deaf["db"] = true }},
-		{"before it was", func(b *bed) { b.refuse = apierrors.NewTimeoutError("later", 1) }},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			inBed(t, func(b *bed) {
-				b.secret("db", "shop/db", "")
-				test.prepare(b)
-				b.start()
-				event := b.rotate("shop/db", 2, nil)
-				b.pass(500 * time.Millisecond)
-				b.remove("db")
-				b.pass(5 * time.Second)
-				b.mustSettle(event)
-				b.want("outcomes", b.outcomes(), []string{"db skipped externalsecret-gone"})
-			})
-		})
-	}
+	inBed(t, func(b *bed) {
+		b.secret("db", "shop/db", "")
+		b.deaf["db"] = true
+		b.start()
+		event := b.rotate("shop/db", 2, nil)
+		b.pass(500 * time.Millisecond)
+		b.remove("db")
+		b.pass(5 * time.Second)
+		b.mustSettle(event)
+		b.want("outcomes", b.outcomes(), []string{"db skipped externalsecret-gone"})
+	})
 }
 
 func TestASyncerThatStopsReturnsItsSlots(t *testing.T) {
@@ -202,48 +166,5 @@ func TestASyncerThatStopsReturnsItsSlots(t *testing.T) {
 		if b.active != 0 {
 			t.Errorf("%d slots are counted as in use after the Syncer has stopped", b.active)
 		}
-	})
-}
-
-func TestOnlyDenialsOfOneChangeCountTowardsGivingUp(t *testing.T) {
-	inBed(t, func(b *bed) {
-		refuse := func(err error) { b.with(func() { b.refuse = err }) }
-		denial := apierrors.NewForbidden(schema.GroupResource{}, "db", errors.New("denied by a webhook"))
-		b.secret("db", "shop/db", "")
-		b.start()
-		refuse(apierrors.NewTimeoutError("etcdserver: request timed out", 1))
-		first := b.rotate("shop/db", 2, nil)
-		b.pass(10 * time.Minute) // the delay between two tries is a minute by now
-		refuse(denial)
-		b.pass(4 * time.Minute)
-		if done, err := b.isSettled(first); done {
-			t.Errorf("it was given up after 4 denials: %v", err)
-		}
-		second := b.rotate("shop/db", 3, nil)
-		b.pass(4 * time.Minute)
-		if done, err := b.isSettled(second); done {
-			t.Errorf("the denials of an earlier change count: %v", err)
-		}
-		refuse(nil)
-		b.pass(5 * time.Minute)
-		b.mustSettle(first)
-		b.mustSettle(second)
-	})
-}
-
-func TestALaterVersionDoesNotShortenTheDelayAfterAFailure(t *testing.T) {
-	inBed(t, func(b *bed) {
-		b.secret("db", "shop/db", "")
-		b.start()
-		b.with(func() { b.refuse = apierrors.NewTimeoutError("etcdserver: request timed out", 1) })
-		b.rotate("shop/db", 2, nil)
-		b.pass(17 * time.Second) // the delays are 1, 2, 4 and 8 s and up to a tenth more: the sixth try comes after 31 s at the earliest
-		b.with(func() { b.refuse = nil })
-		later := b.rotate("shop/db", 3, nil)
-		b.pass(10 * time.Second)
-		b.want("patches", b.taken(), nil)
-		b.pass(time.Minute)
-		b.mustSettle(later)
-		b.want("patches", b.taken(), []string{"db main/root/secret/shop/db/3"})
 	})
 }

@@ -3,17 +3,12 @@ package forcesync
 import (
 	"testing"
 	"time"
-
-	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/keyturn/keyturn/internal/events"
 )
 
 func TestALaterVersionTakesThePlaceOfTheEarlier(t *testing.T) {
 	tests := []struct {
 		name    string
 		prepare func(*bed)
-		after   time.Duration
 		patches []string
 	}{
 		{
@@ -24,14 +19,10 @@ func TestALaterVersionTakesThePlaceOfTheEarlier(t *testing.T) {
 				}
 				b.rotate("other", 2, nil)
 				b.pass(10 * time.Millisecond)
-			}, time.Second, []string{"db main/root/secret/shop/db/3"},
+			}, []string{"db main/root/secret/shop/db/3"},
 		},
 		{
-			"which was asked for", func(b *bed) { b.took = 10 * time.Second }, time.Second,
-			[]string{"db " + secondVersion, "db main/root/secret/shop/db/3", "db main/root/secret/shop/db/3-r1"},
-		},
-		{
-			"which is looked for in what is written", func(b *bed) { b.read = func(types.NamespacedName) string { return "1" } }, time.Second,
+			"which was asked for", func(b *bed) { b.took = 10 * time.Second },
 			[]string{"db " + secondVersion, "db main/root/secret/shop/db/3", "db main/root/secret/shop/db/3-r1"},
 		},
 	}
@@ -43,10 +34,9 @@ func TestALaterVersionTakesThePlaceOfTheEarlier(t *testing.T) {
 				test.prepare(b)
 				b.taken()
 				first := b.rotate("shop/db", 2, nil)
-				b.pass(test.after)
+				b.pass(time.Second)
 				second := b.rotate("shop/db", 3, nil)
 				b.pass(10 * time.Millisecond)
-				b.with(func() { b.read = nil })
 				b.pass(time.Minute)
 				b.mustSettle(first)
 				b.mustSettle(second)
@@ -57,72 +47,6 @@ func TestALaterVersionTakesThePlaceOfTheEarlier(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestALaterVersionThatComesWhileTheEarlierIsBeingAskedForIsNotLost(t *testing.T) {
-	inBed(t, func(b *bed) {
-		b.secret("db", "shop/db", "")
-		b.start()
-		first, second := b.event(rotation("shop/db", 2, nil)), b.event(rotation("shop/db", 3, nil))
-		b.with(func() { b.content = "3" })
-		b.ask(func() {
-			b.take(first)
-			b.y.Advance(b.Context())
-			b.y.sending.Wait() // the answer is there, and not looked at yet
-			b.take(second)
-		})
-		b.pass(10 * time.Second)
-		b.mustSettle(first)
-		b.mustSettle(second)
-		b.want("patches", b.taken(), []string{"db " + secondVersion, "db main/root/secret/shop/db/3", "db main/root/secret/shop/db/3-r1"})
-	})
-}
-
-func TestAnEarlierVersionThatComesAgainChangesNothing(t *testing.T) {
-	inBed(t, func(b *bed) {
-		b.took = 10 * time.Second
-		b.secret("db", "shop/db", "")
-		b.start()
-		later := b.rotate("shop/db", 3, nil)
-		b.pass(time.Second)
-		earlier := b.deliver(b.Context(), rotation("shop/db", 2, nil))
-		b.pass(time.Minute)
-		b.mustSettle(earlier)
-		b.mustSettle(later)
-		b.want("patches", b.taken(), []string{"db main/root/secret/shop/db/3"})
-	})
-}
-
-func TestASecretThatIsCreatedAgainIsAskedForAgain(t *testing.T) {
-	inBed(t, func(b *bed) {
-		b.secret("db", "shop/db", "")
-		b.start()
-		for _, created := range []string{"1000", "2000"} {
-			b.with(func() { b.content = created })
-			event := b.deliver(b.Context(), rotation("shop/db", 1, func(change *events.Change) {
-				change.ResourceVersion, change.Store.Revision = created, "1/"+created
-			}))
-			b.pass(time.Minute)
-			b.mustSettle(event)
-		}
-		b.want("patches", b.taken(), []string{"db main/root/secret/shop/db/1/1000", "db main/root/secret/shop/db/1/2000"})
-		b.want("outcomes", b.outcomes(), []string{"db completed synced", "db completed synced"})
-	})
-}
-
-func TestTwoPathsOfOneExternalSecretAreBothWaitedFor(t *testing.T) {
-	inBed(t, func(b *bed) {
-		b.took = 10 * time.Second
-		b.secret("db", "shop/db", ", dataFrom: [{extract: {key: shop/mail}}]")
-		b.start()
-		first := b.rotate("shop/db", 2, nil)
-		b.pass(time.Second)
-		second := b.rotate("shop/mail", 2, nil)
-		b.pass(time.Minute)
-		b.mustSettle(first)
-		b.mustSettle(second)
-		b.want("patches", b.taken(), []string{"db " + secondVersion, "db main/root/secret/shop/mail/2", "db main/root/secret/shop/mail/2-r1"})
-	})
 }
 
 // A sync of what differs in each answer rolls those who read it, so that one is not asked for without need.

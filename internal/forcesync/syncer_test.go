@@ -72,8 +72,6 @@ func TestWhatCannotBeForcedIsTold(t *testing.T) {
 		warned     bool
 	}{
 		{name: "a policy by which it is read once", spec: ", refreshPolicy: CreatedOnce", outcome: "db skipped created-once", warned: true},
-		{name: "an interval of zero", spec: ", refreshPolicy: Periodic, refreshInterval: 0s", outcome: "db skipped no-refresh-interval", warned: true},
-		{name: "a generator", spec: ", dataFrom: [{sourceRef: {generatorRef: {kind: Password, name: p}}}]", outcome: "db skipped generator", warned: true},
 		{name: "a dry run", dryRun: true, outcome: "db skipped dry-run"},
 		{name: "a policy, also in a dry run", spec: ", refreshPolicy: CreatedOnce", dryRun: true, outcome: "db skipped created-once", warned: true},
 	}

@@ -87,7 +87,6 @@ func TestANewExternalSecretIsAskedWhenTheOperatorHasTried(t *testing.T) {
 			after:   func(b *bed) { b.fail("db") },
 			patches: []string{"db " + secondVersion}, outcome: "db failed sync-error",
 		},
-		{name: "but not when it is gone", after: func(b *bed) { b.remove("db") }, outcome: "db skipped externalsecret-gone"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

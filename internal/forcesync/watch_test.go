@@ -3,10 +3,8 @@ package forcesync
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	k8stesting "k8s.io/client-go/testing"
 
@@ -126,33 +123,4 @@ func TestAnOperatorThatIsNotInstalledHoldsUpNothing(t *testing.T) {
 		b.Index = w.Index
 		b.wantReaders("shop/db", "db")
 	})
-}
-
-func TestAMissingRightToExternalSecretsIsNamed(t *testing.T) {
-	client := dynamicOf()
-	client.PrependReactor("list", "secretstores", func(action k8stesting.Action) (bool, runtime.Object, error) {
-		return true, nil, apierrors.NewForbidden(action.GetResource().GroupResource(), "", errors.New("no"))
-	})
-	w, _ := watchOf(t, client, io.Discard, "shop")
-	const want = "no permission to list and watch secretstores in namespace shop; grant it as in deploy/components/secret-stores: "
-	testkit.Eventually(t, "it is named", func() bool {
-		err := w.Lists.Ready()
-		return err != nil && strings.HasPrefix(err.Error(), want)
-	})
-}
-
-func TestEachProblemIsLoggedOnce(t *testing.T) {
-	var log bytes.Buffer
-	b := newIndexBed(t)
-	r := &resource{Watch: &Watch{Index: b.Index, Log: slog.New(slog.NewTextHandler(&log, nil))}, seen: make(map[types.NamespacedName]metav1.Object)}
-	for _, problem := range []string{"one", "one", "two", "", "two"} {
-		es := b.secret("db", "shop/db")
-		if problem != "" {
-			es.Problems = slices.Repeat([]error{errors.New(problem)}, 10_000)
-		}
-		r.Put(t.Context(), es)
-	}
-	if got := strings.Count(log.String(), "\n"); got != 3 || log.Len() > 3*2*maxProblems {
-		t.Errorf("%d lines with %d bytes, want 3 short ones: one, two, and two again after it was gone", got, log.Len())
-	}
 }
