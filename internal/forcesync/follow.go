@@ -16,10 +16,9 @@ const (
 	syncTimeout = 5 * time.Minute // how long to wait for the operator to sync an ExternalSecret
 	// An ExternalSecret that is not synced keeps its slot for slotFactor times as long as the last sync took, within these limits.
 	minSlotTime, maxSlotTime, slotFactor = 2 * time.Second, 30 * time.Second, 4
-
-	changeWait = 3 * time.Second // how long to wait after a sync for the event of what it writes, which mostly comes before
-	serverLag  = 3 * time.Second // how long after the first server of a store the others may take to return a change
-	maxRepeats = 2               // of a sync that changed nothing: a standby of the store may have answered with the old version
+	changeWait                           = 3 * time.Second // how long to wait after a sync for the event of what it writes, which mostly comes before
+	serverLag                            = 3 * time.Second // how long after the first server of a store the others may take to return a change
+	maxRepeats                           = 2               // of a sync that changed nothing: a standby of the store may have answered
 )
 
 // HeldEvent is an event that is not finished before each Hold of it is released. The error is the reason for giving up, or nil.
@@ -28,7 +27,6 @@ type HeldEvent interface {
 	Release(err error)
 }
 
-// state is the progress of a pending sync.
 type state int
 
 const (
@@ -39,9 +37,6 @@ const (
 	syncing               // was patched, and waits for the operator
 	checking              // was synced, and waits for a change of what the ExternalSecret writes
 )
-
-// group has the pending syncs of one ExternalSecret by source.
-type group map[events.Source]*pendingSync
 
 // pendingSync is the sync of one ExternalSecret for the changes of one source.
 type pendingSync struct {
@@ -60,48 +55,31 @@ type pendingSync struct {
 	from       string // SyncedVersion before the sync
 	certain    bool   // false if another actuator patched and did not record from
 	hasSlot    bool
-	changed    bool // what the ExternalSecret writes has changed since the patch
-	unclear    bool // it has, but maybe by an earlier change of the store: the sync is repeated once
-	// sent is when this actuator sent the last patch that succeeded, asked when the wait for the operator began, and visible when the store was first
-	// seen to return what the sync is for. They are zero before that.
-	sent, asked, visible time.Time
-	wait                 trace.Span // for the operator; nil if the sync is not waiting for it
+	changed    bool       // what the ExternalSecret writes has changed since the patch
+	unclear    bool       // it has, but maybe by an earlier change of the store: the sync is repeated once
+	sent       time.Time  // when this actuator sent the last patch that succeeded; zero before that, as the next two
+	asked      time.Time  // when the wait for the operator began
+	visible    time.Time  // when the store was first seen to return what the sync is for
+	wait       trace.Span // for the operator; nil if the sync is not waiting for it
 }
 
-// context returns ctx with the span of the event's processing.
 func (s *pendingSync) context(ctx context.Context) context.Context {
 	return trace.ContextWithSpan(ctx, s.process)
 }
 
-// isSynced reports whether the operator has synced the ExternalSecret since it was patched. If the version before the patch is unknown, any
-// refresh after the change counts, because the annotation asks for one in any case.
+// isSynced reports whether the operator has synced the ExternalSecret since the patch, or since the change if the version before is unknown.
 func (s *pendingSync) isSynced() bool {
-	return s.seen.Ready && (s.seen.SyncedVersion != s.from || !s.certain && isRefreshed(s.seen, s.change))
+	return s.seen.Ready && (s.seen.SyncedVersion != s.from || !s.certain && s.isRefreshed())
 }
 
-// isRefreshed reports whether the last sync of an ExternalSecret began after a change.
-func isRefreshed(es *externalsecret.ExternalSecret, change events.Change) bool {
-	return !es.RefreshTime.Before(change.Time.Truncate(time.Second))
+func (s *pendingSync) isRefreshed() bool {
+	return !s.seen.RefreshTime.Before(s.change.Time.Truncate(time.Second))
 }
-
 func (s *pendingSync) isOfTemplate() bool { return s.change.Store == nil }
-
 func (s *pendingSync) isOfKV() bool {
 	return s.change.Store != nil && s.change.Store.Engine == events.EngineKV
 }
 
-// showsContent reports whether a change of what the ExternalSecret writes proves that the store returns what the sync is for, if the ExternalSecret has
-// no other sync. Otherwise, it may be due to an earlier change of the source, or to data that differs in each answer, such as a remaining time.
-func (s *pendingSync) showsContent() bool {
-	return (s.state == syncing || s.state == checking) && !s.joined && s.isOfKV()
-}
-
-// isCurrent reports whether a sync that changed nothing must have read the change that it is for, which the ExternalSecret then does not use.
-func (s *pendingSync) isCurrent() bool {
-	return !s.visible.IsZero() && s.sent.After(s.visible.Add(serverLag))
-}
-
-// endWait ends the span of the wait for the operator, if there is one.
 func (s *pendingSync) endWait(why string) {
 	if s.wait == nil {
 		return
@@ -119,13 +97,11 @@ func (y *Syncer) follow(ctx context.Context, s *pendingSync, since time.Time) {
 	s.asked = y.Now()
 	_, s.wait = y.Tracer.Start(s.context(ctx), "wait for sync",
 		trace.WithTimestamp(since), trace.WithAttributes(identityAttributes(identify(s.seen))...))
-	// Some of those that the operator ignores, and of those that fail again, cannot be told from those that it has not got to. But the last sync shows
-	// how fast it is: if this one takes several times as long, other syncs need not wait.
+	// One that the operator ignores cannot be told from one that it has not got to. If it takes much longer than the last, others need not wait.
 	y.await(s, syncing, s.asked.Add(min(max(slotFactor*y.lastTook, minSlotTime), maxSlotTime)))
 	y.review(ctx, s)
 }
 
-// review looks at the ExternalSecret of a sync, which may have changed.
 func (y *Syncer) review(ctx context.Context, s *pendingSync) {
 	if s.state != syncing && s.state != untried {
 		return
@@ -167,19 +143,12 @@ func (y *Syncer) targetChanged(ctx context.Context, target events.Source) {
 			}
 		}
 	}
-	if len(syncs) == 1 && len(y.pending[nameOf(syncs[0].seen)]) == 1 && syncs[0].showsContent() && syncs[0].visible.IsZero() {
-		y.each(func(s *pendingSync) {
-			if s.change.ID() == syncs[0].change.ID() {
-				s.visible = y.Now() // The store returns the change.
-			}
-		})
+	if len(syncs) == 1 && len(y.pending[nameOf(syncs[0].seen)]) == 1 {
+		y.markVisible(syncs[0])
 	}
 	for _, s := range syncs {
-		if y.isUnclear(s) {
-			s.unclear = true
-		} else {
-			s.changed = true
-		}
+		isUnclear := y.isUnclear(s)
+		s.unclear, s.changed = s.unclear || isUnclear, s.changed || !isUnclear
 	}
 	for _, s := range syncs {
 		if s.changed && s.state == checking {
@@ -188,8 +157,21 @@ func (y *Syncer) targetChanged(ctx context.Context, target events.Source) {
 	}
 }
 
-// isUnclear reports whether what the ExternalSecret of a sync writes may have changed without what the sync is for. A server that lags behind has the
-// changes in their order, so only the newest may be missing. Engines other than KV may return other data each time, and a repeat would change it again.
+// markVisible records that the store returns what a sync is for, because the only sync of an ExternalSecret has changed what that writes. This shows
+// nothing if it may be due to an earlier change of the source, or to data that differs in each answer, such as a remaining time.
+func (y *Syncer) markVisible(s *pendingSync) {
+	if s.state != syncing && s.state != checking || s.joined || !s.isOfKV() || !s.visible.IsZero() {
+		return
+	}
+	y.each(func(other *pendingSync) {
+		if other.change.ID() == s.change.ID() {
+			other.visible = y.Now()
+		}
+	})
+}
+
+// isUnclear reports whether what a sync writes may have changed without what the sync is for. A server that lags behind has the changes in their
+// order, so only the newest may be missing. Engines other than KV may return other data each time, and a repeat would change it again.
 func (y *Syncer) isUnclear(s *pendingSync) bool {
 	if s.state < patching || s.state == retrying || s.repeat > 0 || !s.isOfKV() {
 		return false
@@ -203,8 +185,7 @@ func (y *Syncer) isUnclear(s *pendingSync) bool {
 	return (s.superseded || newest && len(others) > 1) && s.seen.ReadsOnlyKV(y.index.store, rotations)
 }
 
-// giveUpSlot returns the slot of an ExternalSecret that the operator has failed to sync, or has not got to for a while. The operator retries
-// by itself, and other syncs need not wait for that.
+// giveUpSlot returns the slot of an ExternalSecret that the operator has failed to sync, or has not got to: it retries by itself.
 func (y *Syncer) giveUpSlot(ctx context.Context, s *pendingSync) {
 	if s.seen.Failed && s.change.Verb == events.VerbDeleted {
 		y.finish(ctx, s, sourceDeleted, nil)
@@ -214,33 +195,27 @@ func (y *Syncer) giveUpSlot(ctx context.Context, s *pendingSync) {
 	y.await(s, syncing, s.asked.Add(syncTimeout))
 }
 
-// expire handles a sync whose state ends with time.
+// expire handles a sync whose state ends with time. One that changed nothing is repeated, unless it was sent when all servers of the store returned
+// what it is for. One that may have changed what was written is repeated once.
 func (y *Syncer) expire(ctx context.Context, s *pendingSync) {
+	hasRead := !s.visible.IsZero() && s.sent.After(s.visible.Add(serverLag))
 	switch {
 	case s.state == retrying:
 		y.enqueue(ctx, s)
-	case s.state == checking:
-		y.repeat(ctx, s)
 	case s.state == untried:
 		y.finish(ctx, s, neverTried, nil)
+	case s.state == checking && s.unclear && (s.repeat > 0 || hasRead):
+		y.finish(ctx, s, done, nil)
+	case s.state == checking && (s.repeat == maxRepeats || hasRead):
+		y.finish(ctx, s, noChange, nil)
+	case s.state == checking:
+		s.repeat++
+		y.enqueue(ctx, s)
 	case y.Now().Before(s.asked.Add(syncTimeout)):
 		y.giveUpSlot(ctx, s)
 	case s.seen.Failed:
 		y.finish(ctx, s, refused, nil)
 	default:
 		y.finish(ctx, s, timedOut, nil)
-	}
-}
-
-// repeat asks again for a sync that changed nothing, up to maxRepeats times, and once for one that may have changed what was written.
-func (y *Syncer) repeat(ctx context.Context, s *pendingSync) {
-	switch {
-	case s.unclear && (s.repeat > 0 || s.isCurrent()):
-		y.finish(ctx, s, done, nil)
-	case s.repeat == maxRepeats || s.isCurrent():
-		y.finish(ctx, s, noChange, nil)
-	default:
-		s.repeat++
-		y.enqueue(ctx, s)
 	}
 }

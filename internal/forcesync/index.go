@@ -1,9 +1,9 @@
 package forcesync
 
 import (
-	"cmp"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,53 +13,48 @@ import (
 	"github.com/keyturn/keyturn/internal/externalsecret"
 )
 
-// Index has the ExternalSecrets and their stores, and finds the ExternalSecrets that read a path of a secret store. A Watch fills it. It also collects
-// the answers to the patches of a Syncer. It is safe for concurrent use.
+// Index finds the ExternalSecrets that read a path of a secret store. A Watch fills it. It is safe for concurrent use.
 type Index struct {
-	signal   chan struct{} // readable when something has changed
+	signal   chan struct{} // readable when something has changed, or a patch was answered
 	mu       sync.RWMutex
 	secrets  map[types.NamespacedName]*externalsecret.ExternalSecret
 	clusters map[types.NamespacedName]*metav1.ObjectMeta    // ClusterExternalSecrets, which have no namespace
 	stores   map[types.NamespacedName]*externalsecret.Store // also ClusterSecretStores, which have no namespace
 	by       map[any]map[types.NamespacedName]struct{}      // the names of the ExternalSecrets by their keys
-	answers  []*patch
 }
 
-// templateKey is the key of an ExternalSecret whose template names a source, and targetKey that of one that writes it.
 type (
-	templateKey events.Source
-	targetKey   events.Source
+	templateKey events.Source // the key of an ExternalSecret whose template names the source
+	targetKey   events.Source // that of one that writes it
 )
 
 // NewIndex returns an empty Index.
 func NewIndex() *Index {
 	return &Index{
-		signal:   make(chan struct{}, 1),
-		secrets:  make(map[types.NamespacedName]*externalsecret.ExternalSecret),
-		clusters: make(map[types.NamespacedName]*metav1.ObjectMeta),
-		stores:   make(map[types.NamespacedName]*externalsecret.Store),
-		by:       make(map[any]map[types.NamespacedName]struct{}),
+		signal: make(chan struct{}, 1), secrets: make(map[types.NamespacedName]*externalsecret.ExternalSecret),
+		clusters: make(map[types.NamespacedName]*metav1.ObjectMeta), stores: make(map[types.NamespacedName]*externalsecret.Store),
+		by: make(map[any]map[types.NamespacedName]struct{}),
 	}
 }
 
-// get returns an ExternalSecret, or nil if it does not exist.
 func (x *Index) get(name types.NamespacedName) *externalsecret.ExternalSecret {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.secrets[name]
 }
 
-// target returns what to patch to sync an ExternalSecret.
-func (x *Index) target(es *externalsecret.ExternalSecret) target {
+// target returns what to patch to sync an ExternalSecret: itself, or the ClusterExternalSecret that created it, which has no namespace. The operator
+// reverts patches of the ExternalSecrets of that.
+func (x *Index) target(es *externalsecret.ExternalSecret) *metav1.ObjectMeta {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	if owner := x.clusters[types.NamespacedName{Name: es.Owner}]; owner != nil {
-		return target{*owner, externalsecret.ClusterExternalSecrets}
+		return owner
 	}
-	return target{es.ObjectMeta, externalsecret.ExternalSecrets}
+	return &es.ObjectMeta
 }
 
-// find lists the ExternalSecrets that have any of the keys, sorted by namespace and name.
+// find lists the ExternalSecrets that have any of the keys, each once.
 func (x *Index) find(keys ...any) []*externalsecret.ExternalSecret {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -70,14 +65,9 @@ func (x *Index) find(keys ...any) []*externalsecret.ExternalSecret {
 		}
 	}
 	slices.SortFunc(list, func(a, b *externalsecret.ExternalSecret) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+		return strings.Compare(nameOf(a).String(), nameOf(b).String())
 	})
 	return slices.Compact(list)
-}
-
-// dependents lists the ExternalSecrets that read what a rotation wrote.
-func (x *Index) dependents(r externalsecret.Rotation) []*externalsecret.ExternalSecret {
-	return slices.DeleteFunc(x.find(r.Keys()...), func(es *externalsecret.ExternalSecret) bool { return !es.Reads(x.store, r) })
 }
 
 // Templates lists what templates name. Call Resume for the last event of each, and for that of each secret in a store.
@@ -92,7 +82,6 @@ func (y *Syncer) Templates() (list []events.Source) {
 	return list
 }
 
-// store returns a store, or nil if it does not exist.
 func (x *Index) store(name types.NamespacedName) *externalsecret.Store {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -128,28 +117,15 @@ func (x *Index) put(obj metav1.Object, gone bool) {
 	x.alert()
 }
 
-// answer collects the answer to a patch. It does not resurrect an ExternalSecret that has been deleted or replaced since.
-func (x *Index) answer(p *patch) {
+// putPatched stores the state of an ExternalSecret that a patch returned, unless it has been deleted or replaced since.
+func (x *Index) putPatched(es *externalsecret.ExternalSecret) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if es := p.after; es != nil {
-		if earlier := x.secrets[nameOf(es)]; earlier != nil && earlier.UID == es.UID && events.Newer(es.ResourceVersion, earlier.ResourceVersion) {
-			x.replace(es, false)
-		}
+	if earlier := x.secrets[nameOf(es)]; earlier != nil && earlier.UID == es.UID && events.Newer(es.ResourceVersion, earlier.ResourceVersion) {
+		x.replace(es, false)
 	}
-	x.answers = append(x.answers, p)
-	x.alert()
 }
 
-// take returns the answers that were collected, and forgets them.
-func (x *Index) take() (answers []*patch) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	answers, x.answers = x.answers, nil
-	return answers
-}
-
-// alert signals that something has changed.
 func (x *Index) alert() {
 	select {
 	case x.signal <- struct{}{}:
@@ -157,7 +133,6 @@ func (x *Index) alert() {
 	}
 }
 
-// replace replaces an ExternalSecret, or removes it if it is gone.
 func (x *Index) replace(es *externalsecret.ExternalSecret, gone bool) {
 	name := nameOf(es)
 	if earlier := x.secrets[name]; earlier != nil {
@@ -170,8 +145,8 @@ func (x *Index) replace(es *externalsecret.ExternalSecret, gone bool) {
 	x.link(es, true)
 }
 
-// link has an ExternalSecret found by its keys: the paths that it reads, as far as its stores are known, the stores that it names, what its template
-// names, and what it writes. With in = false, it is not found any more.
+// link has an ExternalSecret found by its keys: the paths that it reads in known stores, the stores and what its template names, and what it writes.
+// With in = false, it is not found any more.
 func (x *Index) link(es *externalsecret.ExternalSecret, in bool) {
 	keys := []any{targetKey(es.Target)}
 	for _, source := range es.Templates {
@@ -196,7 +171,6 @@ func (x *Index) link(es *externalsecret.ExternalSecret, in bool) {
 	}
 }
 
-// nameOf returns the name of an object in the index.
 func nameOf(obj metav1.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
 }

@@ -49,8 +49,10 @@ func (b *indexBed) readers(path string) []string {
 		b.Fatal("it is no rotation")
 	}
 	var names []string
-	for _, es := range b.dependents(r) {
-		names = append(names, es.Name)
+	for _, es := range b.find(r.Keys()...) {
+		if es.Reads(b.Index.store, r) {
+			names = append(names, es.Name)
+		}
 	}
 	return names
 }
@@ -105,17 +107,17 @@ func TestAnOlderStateOfAnExternalSecretIsDropped(t *testing.T) {
 func TestTheAnswerToAPatchBringsNothingBack(t *testing.T) {
 	b := newIndexBed(t)
 	before, after, another := b.secret("db", "a"), b.secret("db", "a"), b.secret("db", "a")
-	b.answer(&patch{after: after})
+	b.putPatched(after)
 	if b.get(nameOf(after)) != nil {
 		t.Error("what is gone came back")
 	}
 	another.UID = "another"
 	b.put(before, false)
-	b.answer(&patch{after: another})
+	b.putPatched(another)
 	if b.get(nameOf(before)) != before {
 		t.Error("its predecessor came back")
 	}
-	b.answer(&patch{after: after})
+	b.putPatched(after)
 	if b.get(nameOf(before)) != after {
 		t.Error("the answer is not known")
 	}

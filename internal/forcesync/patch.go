@@ -10,7 +10,6 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/keyturn/keyturn/internal/backoff"
@@ -23,18 +22,9 @@ import (
 // annotationSyncedFrom has the ExternalSecret's status.syncedResourceVersion at the time of the patch. The sync is done when the status has another.
 const annotationSyncedFrom = "keyturn.dev/synced-from"
 
-// target is the object that is patched to sync ExternalSecrets: the ExternalSecret itself or the ClusterExternalSecret that created it, because the
-// operator reverts patches of the ExternalSecrets of that.
-type target struct {
-	metav1.ObjectMeta
-	resource schema.GroupVersionResource
-}
-
-func (t target) isCluster() bool { return t.resource == externalsecret.ClusterExternalSecrets }
-
-// asked returns which repeat of the sync for an event the annotations ask for, or -1 if they ask for none.
-func (t target) asked(event string) (repeat int) {
-	if forced, ok := externalsecret.ParseForceSync(t.Annotations[externalsecret.AnnotationForceSync]); ok && forced.Event == event {
+// repeatAsked returns which repeat of the sync for an event the annotations of an object ask for, or -1 if they ask for none.
+func repeatAsked(of *metav1.ObjectMeta, event string) int {
+	if forced, ok := externalsecret.ParseForceSync(of.Annotations[externalsecret.AnnotationForceSync]); ok && forced.Event == event {
 		return forced.Repeat
 	}
 	return -1
@@ -42,7 +32,7 @@ func (t target) asked(event string) (repeat int) {
 
 // patch is one merge patch, the syncs that it is for, and the answer to it.
 type patch struct {
-	target target
+	target *metav1.ObjectMeta // as Index.target returns it
 	syncs  []*pendingSync
 	event  string // of the change of the syncs
 	body   []byte
@@ -52,7 +42,7 @@ type patch struct {
 }
 
 // newPatch returns the patch of a target. The same event and repeat result in the same annotations, except for annotationSyncedFrom.
-func newPatch(to target, syncs []*pendingSync) *patch {
+func newPatch(to *metav1.ObjectMeta, syncs []*pendingSync, now time.Time) *patch {
 	s := syncs[0]
 	event, parent := s.change.ID(), s.change.Trace.Parent // The context of our own spans would differ with each attempt.
 	annotations := map[string]any{
@@ -63,45 +53,35 @@ func newPatch(to target, syncs []*pendingSync) *patch {
 	if parent != "" {
 		annotations[events.AnnotationTraceparent] = parent
 	}
-	if !to.isCluster() {
+	if to.Namespace != "" {
 		annotations[annotationSyncedFrom] = s.seen.SyncedVersion
 	}
 	body, _ := json.Marshal(map[string]any{"metadata": map[string]any{"uid": to.UID, "annotations": annotations}}) // Texts can always be encoded.
-	return &patch{target: to, syncs: syncs, event: event, body: body}
+	return &patch{target: to, syncs: syncs, event: event, body: body, sent: now}
 }
 
-// send sends a patch and puts the answer into the index.
 func (y *Syncer) send(ctx context.Context, p *patch) {
-	to, id := p.target, identify(p.syncs[0].seen)
-	if to.isCluster() {
-		id = events.Workload{Kind: clusterKind, Name: to.Name}
+	to, id, resource := p.target, identify(p.syncs[0].seen), externalsecret.ExternalSecrets
+	if to.Namespace == "" {
+		id, resource = events.Workload{Kind: clusterKind, Name: to.Name}, externalsecret.ClusterExternalSecrets
 	}
 	ctx, span := y.Tracer.Start(ctx, "force-sync externalsecret", trace.WithSpanKind(trace.SpanKindClient),
 		trace.WithAttributes(append(identityAttributes(id), attribute.Int("keyturn.externalsecrets", len(p.syncs)))...))
 	defer span.End()
 	ctx, cancel := context.WithTimeout(ctx, kube.PatchTimeout)
 	defer cancel()
-	p.sent = y.Now()
-	obj, err := y.Client.Resource(to.resource).Namespace(to.Namespace).Patch(ctx, to.Name,
+	obj, err := y.Client.Resource(resource).Namespace(to.Namespace).Patch(ctx, to.Name,
 		types.MergePatchType, p.body, metav1.PatchOptions{FieldManager: workload.FieldManager})
 	switch {
 	case err != nil:
-		p.err = fmt.Errorf("patching %s %s: %w", to.resource.Resource, to.Name, err)
+		p.err = fmt.Errorf("patching %s %s: %w", resource.Resource, to.Name, err)
 		span.SetStatus(codes.Error, "not patched")
-	case !to.isCluster():
+	case to.Namespace != "":
 		p.after = externalsecret.Read(obj)
+		y.index.putPatched(p.after)
 	}
-	y.index.answer(p)
-}
-
-// next removes and returns the next sync that may be patched, or nil if none may be.
-func (y *Syncer) next() (s *pendingSync) {
-	if y.slots.Free() > 0 { // Many may wait, and this is called with each event.
-		if s = y.turns.Pop(y.slots.MayTake); s == nil {
-			s = y.last.Pop(y.slots.MayTake)
-		}
-	}
-	return s
+	y.answers <- p
+	y.index.alert()
 }
 
 // start sends the patch of a sync whose turn it is, which is also for the siblings of the ExternalSecret. If it was already made, start follows it.
@@ -110,13 +90,22 @@ func (y *Syncer) start(ctx context.Context, s *pendingSync) {
 		return
 	}
 	to := y.index.target(s.seen)
-	if repeat := to.asked(s.change.ID()); repeat >= s.repeat {
+	if repeat := repeatAsked(to, s.change.ID()); repeat >= s.repeat {
 		s.repeat = repeat
-		y.resume(ctx, s, to)
+		// The annotations of a ClusterExternalSecret do not have the version before the sync, because it stands for several ExternalSecrets.
+		if s.from, s.certain = to.Annotations[annotationSyncedFrom]; !s.certain || to.Namespace == "" {
+			s.from, s.certain = s.seen.SyncedVersion, false
+		}
+		if isOurs := !s.sent.IsZero() || s.failures > 0; !isOurs && s.isSynced() {
+			y.finish(ctx, s, done, nil) // It is no longer known what that sync changed.
+			return
+		}
+		y.takeSlot(ctx, s)
+		y.follow(ctx, s, y.Now())
 		return
 	}
 	syncs := []*pendingSync{s}
-	if to.isCluster() {
+	if to.Namespace == "" {
 		syncs = append(syncs, y.siblings(ctx, s)...)
 	}
 	for _, one := range syncs {
@@ -124,8 +113,8 @@ func (y *Syncer) start(ctx context.Context, s *pendingSync) {
 		one.from, one.certain = one.seen.SyncedVersion, true
 		y.takeSlot(ctx, one)
 	}
-	p := newPatch(to, syncs)
-	ctx = s.context(context.WithoutCancel(ctx)) // The request is completed even if the Syncer stops in the meantime.
+	p := newPatch(to, syncs, y.Now())
+	ctx = s.context(context.WithoutCancel(ctx)) // The request is completed even if the Syncer stops.
 	y.sending.Go(func() { y.send(ctx, p) })
 }
 
@@ -145,8 +134,8 @@ func (y *Syncer) siblings(ctx context.Context, s *pendingSync) (syncs []*pending
 	return syncs
 }
 
-// prepare updates a sync to the current state of its ExternalSecret, and reports whether to patch it. If not, it finishes the sync, or makes it wait for
-// the operator to try a new ExternalSecret: its author may have no right to read the secret, and must not learn when it changes.
+// prepare updates a sync to the current state of its ExternalSecret, and reports whether to patch it. If not, it finishes the sync, or makes it wait
+// for the operator to try a new ExternalSecret: its author may have no right to read the secret, and must not learn when it changes.
 func (y *Syncer) prepare(ctx context.Context, s *pendingSync) bool {
 	es := y.index.get(nameOf(s.seen))
 	if es == nil {
@@ -154,36 +143,20 @@ func (y *Syncer) prepare(ctx context.Context, s *pendingSync) bool {
 		return false
 	}
 	s.seen = es
-	if es.Untried() {
+	switch why := reason(es.Obstacle()); {
+	case es.Untried():
 		y.await(s, untried, y.Now().Add(syncTimeout))
-		return false
-	}
-	if why := reason(es.Obstacle()); why != "" {
+	case why != "":
 		y.finish(ctx, s, why, nil)
-		return false
-	}
-	if s.repeat > 0 && s.changed && !s.unclear {
+	case s.repeat > 0 && s.changed && !s.unclear:
 		y.finish(ctx, s, done, nil) // The last patch has turned out to be enough.
-		return false
+	default:
+		return true
 	}
-	return true
+	return false
 }
 
-// resume follows an earlier patch. If another actuator made it and the operator has synced since, the sync is done: what that sync changed is
-// no longer known. The annotations of a ClusterExternalSecret do not have the version before the sync, because it stands for several ExternalSecrets.
-func (y *Syncer) resume(ctx context.Context, s *pendingSync, to target) {
-	if s.from, s.certain = to.Annotations[annotationSyncedFrom]; !s.certain || to.isCluster() {
-		s.from, s.certain = s.seen.SyncedVersion, false
-	}
-	if isForeign := s.sent.IsZero() && s.failures == 0; isForeign && s.isSynced() {
-		y.finish(ctx, s, done, nil)
-		return
-	}
-	y.takeSlot(ctx, s)
-	y.follow(ctx, s, y.Now())
-}
-
-// answered handles the answer to a patch. A denied patch for a change that is stale by now does not count: that for the newer change may be allowed.
+// answered handles the answer to a patch. One for a change that is stale by now does not count as denied: that for the newer change may be allowed.
 func (y *Syncer) answered(ctx context.Context, p *patch) {
 	for _, s := range p.syncs {
 		isStale := p.event != s.change.ID()
@@ -202,7 +175,6 @@ func (y *Syncer) answered(ctx context.Context, p *patch) {
 	}
 }
 
-// retry schedules another attempt after a failed patch, from the state that is known then. After too many denials, it gives up.
 func (y *Syncer) retry(ctx context.Context, s *pendingSync, err error, isDenied bool) {
 	if isDenied {
 		s.denials++

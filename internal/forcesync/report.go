@@ -16,8 +16,7 @@ import (
 // Kind is the kind of an ExternalSecret in outcomes and spans, among the kinds of workloads. Spans also have those of ClusterExternalSecrets.
 const Kind, clusterKind = "externalsecret", "clusterexternalsecret"
 
-// reason is how a sync ended. It is the label of the metric, the attribute of the span and of the log line, and the reason of the outcome and
-// of the Kubernetes Event. Each externalsecret.Obstacle is one, too.
+// reason is how a sync ended. Each externalsecret.Obstacle is one, too.
 type reason string
 
 const (
@@ -42,11 +41,10 @@ type verdict struct {
 }
 
 var verdicts = map[reason]verdict{
-	done:       {events.VerbCompleted, "", "the ExternalSecret was synced"},
-	noChange:   {events.VerbSkipped, "", "the ExternalSecret was synced, and what it writes did not change"},
-	dryRun:     {events.VerbSkipped, "", "the ExternalSecret would be synced, but the actuator runs with --dry-run"},
-	neverTried: {events.VerbSkipped, "", "External Secrets Operator has not tried to sync the ExternalSecret yet, and reads % when it does"},
-
+	done:          {events.VerbCompleted, "", "the ExternalSecret was synced"},
+	noChange:      {events.VerbSkipped, "", "the ExternalSecret was synced, and what it writes did not change"},
+	dryRun:        {events.VerbSkipped, "", "the ExternalSecret would be synced, but the actuator runs with --dry-run"},
+	neverTried:    {events.VerbSkipped, "", "External Secrets Operator has not tried to sync the ExternalSecret yet, and reads % when it does"},
 	sourceDeleted: {events.VerbSkipped, "", "% was deleted and cannot be read"},
 	gone:          {events.VerbSkipped, "", "the ExternalSecret was deleted"},
 	refused:       {events.VerbFailed, eventSyncFailed, "% changed, but External Secrets Operator cannot sync it"},
@@ -60,32 +58,27 @@ var verdicts = map[reason]verdict{
 
 // report reports the end of a sync, also as a span event and a log line.
 func (y *Syncer) report(ctx context.Context, s *pendingSync, why reason) {
-	verdict, now, source := verdicts[why], y.Now(), s.change.Source.String()
+	verdict, now, change, source, event := verdicts[why], y.Now(), s.change, s.change.Source.String(), s.change.ID()
 	what := "the secret in the store"
 	if s.isOfTemplate() {
 		what = "its template"
 	}
-	spanCtx := s.context(ctx)
 	outcome := events.Outcome{
 		Cluster: y.Cluster, Verb: verdict.verb, Workload: identify(s.seen), ResourceVersion: s.seen.ResourceVersion, Time: now.UTC(),
-		Cause: s.change.ID(), Trace: events.TraceFrom(spanCtx), Reason: string(why), Message: strings.Replace(verdict.sentence, "%", what, 1),
-		Sources: []events.OutcomeSource{{
-			Source: source, Fingerprint: s.change.Fingerprint, ResourceVersion: s.change.ResourceVersion, Event: s.change.ID(),
-		}},
+		Cause: event, Trace: events.TraceFrom(s.context(ctx)), Reason: string(why), Message: strings.Replace(verdict.sentence, "%", what, 1),
+		Sources: []events.OutcomeSource{{Source: source, Fingerprint: change.Fingerprint, ResourceVersion: change.ResourceVersion, Event: event}},
 	}
-	y.host.ReportSync(ctx, outcome, verdict.event, now.Sub(s.change.Time))
+	y.host.ReportSync(ctx, outcome, verdict.event, now.Sub(change.Time))
 	s.process.AddEvent(outcome.Reason, trace.WithAttributes(append(identityAttributes(outcome.Workload),
 		attribute.String("keyturn.outcome", string(outcome.Verb)), attribute.String("keyturn.reason", outcome.Reason))...))
-	y.Log.InfoContext(spanCtx, "externalsecret sync finished", "externalsecret", s.seen.Name, "namespace", s.seen.Namespace,
+	y.Log.InfoContext(s.context(ctx), "externalsecret sync finished", "externalsecret", s.seen.Name, "namespace", s.seen.Namespace,
 		"source", source, "verb", string(outcome.Verb), "reason", outcome.Reason, "repeat", s.repeat)
 }
 
-// identify returns an ExternalSecret as the object of an outcome.
 func identify(es *externalsecret.ExternalSecret) events.Workload {
 	return events.Workload{Kind: Kind, Namespace: es.Namespace, Name: es.Name, UID: string(es.UID)}
 }
 
-// identityAttributes returns the span attributes of an ExternalSecret or a ClusterExternalSecret.
 func identityAttributes(id events.Workload) []attribute.KeyValue {
 	return []attribute.KeyValue{
 		semconv.K8SNamespaceName(id.Namespace),
@@ -96,25 +89,20 @@ func identityAttributes(id events.Workload) []attribute.KeyValue {
 // maxAddresses is how many addresses are logged, and maxAddress how much of each, in characters. The authors of SecretStores can invent any.
 const maxAddresses, maxAddress = 256, 200
 
-// storeAddress is an address that is none of those of a store.
-type storeAddress struct{ store, address string }
-
 // logElsewhere logs the addresses at which ExternalSecrets read a path that was changed in a store without such an address: each once for a store.
 // They may be of another store. But if they are of this one, its ExternalSecrets are never synced, and nothing else shows why.
 func (y *Syncer) logElsewhere(ctx context.Context, change events.Change) {
-	rotation, ok := externalsecret.RotationOf(change)
-	if !ok {
-		return
-	}
+	rotation, _ := externalsecret.RotationOf(change)
 	for _, reader := range y.index.find(rotation.Keys()...) {
 		server, ok := reader.ReadsElsewhere(y.index.store, rotation)
-		found := storeAddress{change.UID, fmt.Sprintf("%.*s", maxAddress, server)}
-		if _, logged := y.addresses[found]; !ok || logged || len(y.addresses) >= maxAddresses {
+		address := fmt.Sprintf("%.*s", maxAddress, server)
+		found := change.UID + " " + address
+		if !ok || y.addresses[found] || len(y.addresses) >= maxAddresses {
 			continue
 		}
-		y.addresses[found] = struct{}{}
+		y.addresses[found] = true
 		y.Log.InfoContext(ctx, "externalsecret reads a changed path at another address; it is not synced",
 			"externalsecret", reader.Name, "namespace", reader.Namespace, "source", change.Source.String(),
-			"address", found.address, "addresses", change.Store.Servers)
+			"address", address, "addresses", change.Store.Servers)
 	}
 }

@@ -1,3 +1,10 @@
+// Package forcesync makes External Secrets Operator read a secret again as soon as it changes in OpenBao or Vault.
+//
+// An event asks for a sync of each ExternalSecret that reads the secret in the store, or whose template names the Secret or ConfigMap. A sync patches
+// the force-sync annotation, waits until the operator has synced, and then until what the ExternalSecret writes has changed, or else is repeated.
+//
+// The annotation is derived from the event alone, so an actuator that takes over recognizes an earlier request.
+// A Syncer runs on the goroutine of its host, which has the only timer: see Syncer.Next. Other goroutines only write to the Index.
 package forcesync
 
 import (
@@ -17,9 +24,9 @@ import (
 
 // Options configures a Syncer. Every field except DryRun and Alone is required.
 type Options struct {
-	Cluster  string // its name in outcomes
-	DryRun   bool   // reports the syncs, and patches nothing
-	MaxSyncs int    // how many ExternalSecrets may be patched and not synced yet
+	Cluster  string
+	DryRun   bool // reports the syncs, and patches nothing
+	MaxSyncs int  // how many ExternalSecrets may be patched and not synced yet
 	// Alone means that ExternalSecrets of only one namespace are watched, which then gets all of MaxSyncs. Another gets half of what others leave.
 	Alone  bool
 	Client dynamic.Interface
@@ -36,35 +43,33 @@ type Host interface {
 	CountFailedSync(ctx context.Context)         // a failed patch that will be retried
 }
 
-// Syncer syncs the ExternalSecrets that read a secret in a store, or whose template names a Secret or a ConfigMap, when that changes. Create one with
-// New each time the actuator becomes the leader.
+// Syncer syncs the ExternalSecrets that read a secret in a store, or whose template names a Secret or a ConfigMap, when that changes.
 type Syncer struct {
 	Options
 	host      Host
 	index     *Index
-	addresses map[storeAddress]struct{} // that were logged
-	// pending has every sync until it is finished.
-	pending map[types.NamespacedName]group
-	// turns queues the syncs. Sources take turns, so that one that many ExternalSecrets read does not delay the others, and so do the namespaces of each,
-	// because anyone may create ExternalSecrets that read it. Those that were never synced come last: what they name may not be theirs to read.
-	turns, last *fair.Turns[*pendingSync]
-	slots       *fair.Slots    // of the ExternalSecrets that are patched and not synced yet
-	lastTook    time.Duration  // how long the operator took for the last sync; zero before the first
-	due         time.Time      // when the first state may end; zero if none does
-	sending     sync.WaitGroup // of patches
+	addresses map[string]bool                                         // that were logged, with the stores
+	pending   map[types.NamespacedName]map[events.Source]*pendingSync // until they are finished
+	turns     *fair.Turns[*pendingSync]                               // of the sources, and of the namespaces of each: anyone may read it
+	last      *fair.Turns[*pendingSync]                               // those never synced, after turns: what they name may not be theirs to read
+	slots     *fair.Slots                                             // of the ExternalSecrets that are patched and not synced yet
+	lastTook  time.Duration                                           // how long the operator took for the last sync; zero before the first
+	due       time.Time                                               // when the first state may end; zero if none does
+	sending   sync.WaitGroup                                          // of patches
+	answers   chan *patch                                             // has room for one from each slot
 }
 
-// New returns a Syncer. No other Syncer may use the Index until this one is stopped.
+// New returns a Syncer. Only one Syncer may use an Index at a time.
 func New(options Options, host Host, index *Index) *Syncer {
 	path := func(s *pendingSync) []string { return []string{s.change.Source.String(), s.seen.Namespace} }
 	return &Syncer{
-		Options: options, host: host, index: index, addresses: make(map[storeAddress]struct{}), pending: make(map[types.NamespacedName]group),
+		Options: options, host: host, index: index, addresses: make(map[string]bool), answers: make(chan *patch, options.MaxSyncs),
 		turns: fair.NewTurns(path), last: fair.NewTurns(path), slots: fair.NewSlots(options.MaxSyncs, options.Alone),
+		pending: make(map[types.NamespacedName]map[events.Source]*pendingSync),
 	}
 }
 
-// Take handles an event about a secret in a store, or about an object that ExternalSecrets write or that their templates name. It holds the event
-// once for each sync. span is that of the event's processing.
+// Take handles an event about a source. It holds the event once for each sync. span is that of the event's processing.
 func (y *Syncer) Take(ctx context.Context, change events.Change, span trace.Span, event HeldEvent) {
 	if change.Verb == events.VerbChanged {
 		y.targetChanged(ctx, change.Source)
@@ -78,65 +83,58 @@ func (y *Syncer) Take(ctx context.Context, change events.Change, span trace.Span
 // Resume is Take for a last event when the Syncer begins. It asks only for the syncs that are not finished, as far as the ExternalSecrets show.
 func (y *Syncer) Resume(ctx context.Context, change events.Change, span trace.Span, event HeldEvent) {
 	for _, s := range y.asked(change, span, event) {
-		if y.lacks(s.seen, change) {
+		if y.lacks(s) {
 			y.consider(ctx, s)
 		}
 	}
 }
 
-// asked returns the syncs that an event asks for.
 func (y *Syncer) asked(change events.Change, span trace.Span, event HeldEvent) (syncs []*pendingSync) {
-	var list []*externalsecret.ExternalSecret
 	rotation, isRotation := externalsecret.RotationOf(change)
-	switch {
-	case isRotation:
-		list = y.index.dependents(rotation)
-	case change.Verb == events.VerbChanged:
-		list = y.index.find(templateKey(change.Source))
+	keys := rotation.Keys()
+	if !isRotation && change.Verb == events.VerbChanged {
+		keys = []any{templateKey(change.Source)}
 	}
-	for _, es := range list {
-		syncs = append(syncs, &pendingSync{change: change, rotation: rotation, event: event, process: span, seen: es})
+	for _, es := range y.index.find(keys...) {
+		if !isRotation || es.Reads(y.index.store, rotation) {
+			syncs = append(syncs, &pendingSync{change: change, rotation: rotation, event: event, process: span, seen: es})
+		}
 	}
 	return syncs
 }
 
-// lacks reports whether an ExternalSecret has still to be synced for a change. One that failed, the operator tries again anyway. A sync that was asked
-// for longer ago than it may take has been reported. One that was not asked for, and began in the second of the change, may have read the old version.
-func (y *Syncer) lacks(es *externalsecret.ExternalSecret, change events.Change) bool {
-	if y.obstacle(es) != "" || es.Untried() || es.Failed {
+// lacks reports whether a sync is still needed. The operator tries an ExternalSecret that failed again anyway. A sync that was asked for and took too
+// long has been reported. One that was not asked for, and began in the second of the change, may have read the old version.
+func (y *Syncer) lacks(s *pendingSync) bool {
+	es := s.seen
+	switch {
+	case y.DryRun || es.Obstacle() != "" || es.Untried() || es.Failed:
 		return false
+	case repeatAsked(y.index.target(es), s.change.ID()) < 0:
+		return !es.Ready || !es.RefreshTime.After(s.change.Time)
 	}
-	if y.index.target(es).asked(change.ID()) < 0 {
-		return !es.Ready || !es.RefreshTime.After(change.Time)
-	}
-	return (!es.Ready || !isRefreshed(es, change)) && y.Now().Sub(change.Time) < syncTimeout
-}
-
-// obstacle returns the reason why an ExternalSecret must not be synced, or an empty one if it may be.
-func (y *Syncer) obstacle(es *externalsecret.ExternalSecret) reason {
-	if why := reason(es.Obstacle()); why != "" || !y.DryRun {
-		return why
-	}
-	return dryRun
+	return (!es.Ready || !s.isRefreshed()) && y.Now().Sub(s.change.Time) < syncTimeout
 }
 
 // consider begins a sync, unless one is pending for the same source or the ExternalSecret cannot be synced.
 func (y *Syncer) consider(ctx context.Context, s *pendingSync) {
-	name, source := nameOf(s.seen), s.change.Source
-	if earlier := y.pending[name][source]; earlier != nil {
+	name, source, why := nameOf(s.seen), s.change.Source, reason(s.seen.Obstacle())
+	if why == "" && y.DryRun {
+		why = dryRun
+	}
+	switch earlier := y.pending[name][source]; {
+	case earlier != nil:
 		y.join(ctx, earlier, s)
-		return
-	}
-	if why := y.obstacle(s.seen); why != "" {
+	case why != "":
 		y.report(ctx, s, why)
-		return
+	default:
+		if y.pending[name] == nil {
+			y.pending[name] = make(map[events.Source]*pendingSync)
+		}
+		y.pending[name][source] = s
+		s.event.Hold()
+		y.enqueue(ctx, s)
 	}
-	if y.pending[name] == nil {
-		y.pending[name] = make(group)
-	}
-	y.pending[name][source] = s
-	s.event.Hold()
-	y.enqueue(ctx, s)
 }
 
 // join makes a pending sync one for the event of later, unless that has an older change. If the change is newer, the sync starts over for it.
@@ -165,11 +163,11 @@ func (y *Syncer) enqueue(ctx context.Context, s *pendingSync) {
 	y.returnSlot(ctx, s)
 	s.endWait("superseded")
 	s.state, s.due = queued, time.Time{}
+	queue := y.turns
 	if s.seen.SyncedVersion == "" {
-		y.last.Push(s)
-	} else {
-		y.turns.Push(s)
+		queue = y.last
 	}
+	queue.Push(s)
 }
 
 // await puts a sync into a state that ends at the given time, unless something else ends it before.
@@ -192,7 +190,7 @@ func (y *Syncer) finish(ctx context.Context, s *pendingSync, why reason, err err
 	s.event.Release(err)
 }
 
-// takeSlot counts a sync against MaxSyncs. The ExternalSecrets of one ClusterExternalSecret are patched together, and may exceed that.
+// takeSlot counts a sync against MaxSyncs, which those of one ClusterExternalSecret may exceed together.
 func (y *Syncer) takeSlot(ctx context.Context, s *pendingSync) {
 	s.hasSlot = true
 	y.slots.Take(s.seen.Namespace)
@@ -207,13 +205,13 @@ func (y *Syncer) returnSlot(ctx context.Context, s *pendingSync) {
 	}
 }
 
-// Signal returns a channel that is readable when Collect has something to do.
+// Signal returns a channel that is readable when Collect has something to do: answers to patches, or changes of ExternalSecrets.
 func (y *Syncer) Signal() <-chan struct{} { return y.index.signal }
 
-// Collect handles the answers to patches and the changes of ExternalSecrets.
+// Collect must be called after each signal.
 func (y *Syncer) Collect(ctx context.Context) {
-	for _, p := range y.index.take() {
-		y.answered(ctx, p)
+	for len(y.answers) > 0 {
+		y.answered(ctx, <-y.answers)
 	}
 	y.each(func(s *pendingSync) { y.review(ctx, s) })
 }
@@ -244,15 +242,21 @@ func (y *Syncer) Advance(ctx context.Context) {
 			}
 		})
 	}
-	for s := y.next(); s != nil; s = y.next() {
+	for y.slots.Free() > 0 { // Many may wait, and this is called with each event.
+		s := y.turns.Pop(y.slots.MayTake)
+		if s == nil {
+			s = y.last.Pop(y.slots.MayTake)
+		}
+		if s == nil {
+			return
+		}
 		y.start(ctx, s)
 	}
 }
 
-// Stop waits for the patches that are being sent, drops their answers, and returns all slots. The events stay held.
+// Stop waits for the patches that are being sent, and returns all slots. The events stay held.
 func (y *Syncer) Stop(ctx context.Context) {
 	y.sending.Wait()
-	y.index.take()
 	y.each(func(s *pendingSync) {
 		y.returnSlot(ctx, s)
 		s.endWait("interrupted")

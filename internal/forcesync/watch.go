@@ -20,12 +20,9 @@ import (
 )
 
 const (
-	// apiRetry is how often to check whether External Secrets Operator has been installed.
-	apiRetry = time.Minute
-	// manifest grants the permissions that a Watch needs.
-	manifest = "deploy/components/secret-stores"
-	// maxProblems is how much is logged about one ExternalSecret, in characters. Its author could write any amount.
-	maxProblems = 1000
+	apiRetry    = time.Minute                       // how often to check whether External Secrets Operator has been installed
+	manifest    = "deploy/components/secret-stores" // grants the permissions that a Watch needs
+	maxProblems = 1000                              // how much is logged about one ExternalSecret, in characters: its author could write any amount
 )
 
 // Watch keeps an Index in sync with the API server. External Secrets Operator may be installed at any time. Call Expect before Run.
@@ -39,7 +36,7 @@ type Watch struct {
 	resources  []*resource
 }
 
-// resource is a resource in a namespace, or in all of them.
+// resource is a resource in a namespace, or in all of them. It implements kube.Sink.
 type resource struct {
 	*Watch
 	schema.GroupVersionResource
@@ -73,7 +70,6 @@ func (w *Watch) Run(ctx context.Context) {
 	running.Wait()
 }
 
-// reflect waits until the resource is installed, and watches it.
 func (r *resource) reflect(ctx context.Context) {
 	reflector := kube.Reflector[*unstructured.UnstructuredList]{
 		Resource: r.client, Client: r.Client, Where: r.where, Example: &unstructured.Unstructured{}, Store: kube.StoreOf[metav1.Object](ctx, r),
@@ -93,7 +89,6 @@ func (r *resource) reflect(ctx context.Context) {
 	})
 }
 
-// Reduce implements kube.Sink.
 func (r *resource) Reduce(object runtime.Object) (metav1.Object, bool) {
 	obj, ok := object.(*unstructured.Unstructured)
 	switch {
@@ -107,7 +102,7 @@ func (r *resource) Reduce(object runtime.Object) (metav1.Object, bool) {
 	return externalsecret.ReadStore(obj), true
 }
 
-// Put implements kube.Sink. It logs the parts of an ExternalSecret that are not readable, unless it had the same ones before.
+// Put logs the parts of an ExternalSecret that are not readable, unless it had the same ones before.
 func (r *resource) Put(ctx context.Context, obj metav1.Object) {
 	if text := problemsOf(obj); text != "" && text != problemsOf(r.seen[nameOf(obj)]) {
 		r.Log.WarnContext(ctx, "externalsecret not readable", "externalsecret", obj.GetName(), "namespace", obj.GetNamespace(), "err", text)
@@ -123,13 +118,11 @@ func problemsOf(obj metav1.Object) string {
 	return ""
 }
 
-// Drop implements kube.Sink.
 func (r *resource) Drop(_ context.Context, obj metav1.Object) {
 	delete(r.seen, nameOf(obj))
 	r.Index.put(obj, true)
 }
 
-// Replace implements kube.Sink.
 func (r *resource) Replace(ctx context.Context, objects []metav1.Object, _ string) {
 	listed := make(map[types.NamespacedName]bool, len(objects))
 	for _, obj := range objects {

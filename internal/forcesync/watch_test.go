@@ -73,7 +73,7 @@ func TestWhatIsWatchedIsKnownWhenTheActuatorIsReady(t *testing.T) {
 	<-w.Lists.Done()
 	b.Index = w.Index
 	b.wantReaders("shop/db", "db")
-	if !w.Index.target(&externalsecret.ExternalSecret{Owner: "all"}).isCluster() {
+	if w.Index.target(&externalsecret.ExternalSecret{Owner: "all"}).Name != "all" {
 		t.Error("the ClusterExternalSecret is not known")
 	}
 	ctx := t.Context()
