@@ -75,7 +75,9 @@ func (s *pendingSync) isSynced() bool {
 func (s *pendingSync) isRefreshed() bool {
 	return !s.seen.RefreshTime.Before(s.change.Time.Truncate(time.Second))
 }
+
 func (s *pendingSync) isOfTemplate() bool { return s.change.Store == nil }
+
 func (s *pendingSync) isOfKV() bool {
 	return s.change.Store != nil && s.change.Store.Engine == events.EngineKV
 }
