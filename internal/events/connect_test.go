@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nkeys"
-
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
@@ -57,12 +55,6 @@ func TestConnectRefuses(t *testing.T) {
 	dir := t.TempDir()
 	nonsense := filepath.Join(dir, "nonsense")
 	must(t, os.WriteFile(nonsense, []byte("hunter2"), 0o600))
-	account, err := nkeys.CreateAccount()
-	must(t, err)
-	seed, err := account.Seed()
-	must(t, err)
-	wrongKind := filepath.Join(dir, "account.nk")
-	must(t, os.WriteFile(wrongKind, seed, 0o600))
 	tests := []struct {
 		name string
 		opts ConnectOptions
@@ -70,18 +62,13 @@ func TestConnectRefuses(t *testing.T) {
 	}{
 		{"a cluster name that is not a label", ConnectOptions{Cluster: "a.b"}, `cluster "a.b", want`},
 		{"a URL that is none", ConnectOptions{Cluster: "c", URL: "nats://user:hunter2@a b"}, "nats-url: want URLs like"},
-		{"a URL without a host", ConnectOptions{Cluster: "c", URL: "nats://"}, "nats-url: want URLs like"},
-		{"credentials that are not there", ConnectOptions{Cluster: "c", CredsFile: filepath.Join(dir, "none")}, "nats-creds: open"},
 		{"credentials that are none", ConnectOptions{Cluster: "c", CredsFile: nonsense}, "nats-creds " + nonsense + ": want"},
-		{"the seed of an account", ConnectOptions{Cluster: "c", CredsFile: wrongKind}, "nats-creds " + wrongKind + ": want"},
-		{"certificates that are not there", ConnectOptions{Cluster: "c", CAFile: filepath.Join(dir, "none")}, "none"},
 		{"a certificate without its key", ConnectOptions{Cluster: "c", CertFile: nonsense}, "nats-cert, nats-key: one is empty"},
-		{"a key without its certificate", ConnectOptions{Cluster: "c", KeyFile: nonsense}, "nats-cert, nats-key: one is empty"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := Connect(t.Context(), tt.opts)
-			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), string(seed)) {
+			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "hunter2") {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
 		})
@@ -97,28 +84,5 @@ func TestConnectUsesPrivateInboxes(t *testing.T) {
 			t.Errorf("role %q: got %s, want %s", role, inbox, want)
 		}
 		nc.Close()
-	}
-}
-
-func TestDrain(t *testing.T) {
-	s := sharedServer(t)
-	nc := s.connect()
-	if err := Drain(t.Context(), nc); err != nil || !nc.IsClosed() {
-		t.Errorf("got %v; closed: %t", err, nc.IsClosed())
-	}
-	if err := Drain(t.Context(), nc); err != nil {
-		t.Errorf("a second time: %v", err)
-	}
-}
-
-func TestAConnectionIsAliveUntilItIsClosedForGood(t *testing.T) {
-	s := sharedServer(t)
-	nc := s.connect()
-	if err := errors.Join(Alive(nil), Alive(nc)); err != nil {
-		t.Errorf("before: %v", err)
-	}
-	nc.Close()
-	if err := Alive(nc); err == nil {
-		t.Error("it is closed, and alive")
 	}
 }

@@ -65,40 +65,6 @@ func TestConsumeOutcomesBeginsWithTheNextOneAndMissesNoneThatIsSuperseded(t *tes
 	wantEqual(t, "outcomes", want, got)
 }
 
-func TestConsumeOutcomesGoesOnWhereItStopped(t *testing.T) {
-	b := sharedServer(t).bus()
-	// The client ends its subscription in the background, so that the server may still send to it what is given back, or what comes next. That
-	// arrives again after this time.
-	opts := ConsumeOptions{Durable: "notify", AckWait: 3 * time.Second}
-	c := consumeOutcomes(t, b, opts)
-	mustTell(t, b, outcomeOf(VerbFailed, "r1"), outcomeOf(VerbFailed, "r2"))
-	first := c.next()
-	first.Done(t.Context(), nil)
-	testkit.Await(t, "the first is acked", func(ctx context.Context) bool {
-		consumer, err := b.history.Consumer(ctx, "notify")
-		return err == nil && consumer.CachedInfo().AckFloor.Stream >= first.Seq
-	})
-	second := c.next()
-	for second.Outcome.Revision == "r1" { // The ack came later than the server waits for one.
-		second = c.next()
-	}
-	c.stop()
-	// Not before: while it consumes, it may be handed again what is given back, and nobody takes that here.
-	second.Done(t.Context(), context.Canceled)
-	mustTell(t, b, outcomeOf(VerbFailed, "r3"))
-
-	c = consumeOutcomes(t, b, opts)
-	got := map[string]bool{}
-	for !got["r2"] || !got["r3"] {
-		d := c.next()
-		got[d.Outcome.Revision] = true
-		d.Done(t.Context(), nil)
-	}
-	if got["r1"] {
-		t.Error("what was acked is delivered again")
-	}
-}
-
 func TestConsumeOutcomesPassesOverWhatIsNoOutcomeAndBuriesNothing(t *testing.T) {
 	s := sharedServer(t)
 	b := s.bus()

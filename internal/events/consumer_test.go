@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,25 +36,6 @@ func TestConsumeSurvivesTheDeletionOfItsConsumer(t *testing.T) {
 	drained(t, b)
 }
 
-func TestConsumeChangesAConsumerThatDiffers(t *testing.T) {
-	s := sharedServer(t)
-	b := s.bus()
-	js := s.jetstream()
-	config := jetstream.ConsumerConfig{Durable: "actuator", AckPolicy: jetstream.AckExplicitPolicy, FilterSubject: "orders.>", MaxDeliver: 3}
-	if _, err := js.CreateConsumer(t.Context(), StreamChanges, config); err != nil {
-		t.Fatal(err)
-	}
-	mustPublish(t, b, version("db", "1"), 0)
-	c := consume(t, b, ConsumeOptions{ForgetAfter: time.Hour})
-	mustPublish(t, b, version("web", "1"), 0)
-	c.next().Done(t.Context(), nil)
-	consumer, err := js.Consumer(t.Context(), StreamChanges, "actuator")
-	must(t, err)
-	if info := consumer.CachedInfo().Config; info.MaxDeliver != -1 || info.InactiveThreshold != time.Hour || !slices.Equal(info.FilterSubjects, SourceFilters(testCluster)) {
-		t.Errorf("got %+v", info)
-	}
-}
-
 // Who may create consumers of the stream may change this one, and its reader would not notice.
 func TestAConsumerThatIsChangedWhileItIsReadIsRepaired(t *testing.T) {
 	tests := []struct {
@@ -65,11 +45,7 @@ func TestAConsumerThatIsChangedWhileItIsReadIsRepaired(t *testing.T) {
 		{"paused", func(c *jetstream.ConsumerConfig) { c.PauseUntil = new(time.Now().Add(time.Hour)) }},
 		{"headers alone", func(c *jetstream.ConsumerConfig) { c.HeadersOnly = true }},
 		{"other subjects", func(c *jetstream.ConsumerConfig) { c.FilterSubject, c.FilterSubjects = "keyturn.v1.other.>", nil }},
-		{"a limit of the batch", func(c *jetstream.ConsumerConfig) { c.MaxRequestBatch = 1 }},
-		{"a limit of the bytes", func(c *jetstream.ConsumerConfig) { c.MaxRequestMaxBytes = 1 }},
-		{"a limit of the time", func(c *jetstream.ConsumerConfig) { c.MaxRequestExpires = time.Millisecond }},
 		{"late redeliveries", func(c *jetstream.ConsumerConfig) { c.MaxDeliver, c.BackOff = 3, []time.Duration{time.Hour} }},
-		{"few in flight", func(c *jetstream.ConsumerConfig) { c.MaxAckPending = 1 }},
 	}
 	s := sharedServer(t)
 	b := s.bus()

@@ -1,7 +1,6 @@
 package events
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -25,7 +24,6 @@ func TestDone(t *testing.T) {
 	}{
 		{name: "what is done is not delivered again"},
 		{name: "an unknown error is delivered again", err: errors.New("no route to host"), again: true},
-		{name: "what was interrupted is delivered again", err: fmt.Errorf("patching: %w", context.Canceled), again: true},
 		{name: "what is left to a later delivery is not answered", err: ErrRedelivered, again: true, wait: time.Second},
 		{name: "what is refused is a dead letter", err: fmt.Errorf("resolving: %w", &RejectError{Reason: "not-wanted", Err: errors.New("line 1\nline 2 ü")}), letter: "not-wanted"},
 	}
@@ -81,9 +79,7 @@ func TestDone(t *testing.T) {
 }
 
 func TestDoneIsHarmlessForASupersededDelivery(t *testing.T) {
-	for name, err := range map[string]error{
-		"acknowledged": nil, "refused": rejectf("not-wanted", "no"), "failed": errors.New("no"), "interrupted": context.Canceled,
-	} {
+	for name, err := range map[string]error{"acknowledged": nil, "failed": errors.New("no")} {
 		t.Run(name, func(t *testing.T) {
 			b := sharedServer(t).bus()
 			c := consume(t, b, ConsumeOptions{})

@@ -1,9 +1,7 @@
 package events
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -46,11 +44,8 @@ func TestHistoryHasWhatIsSupersededOnChanges(t *testing.T) {
 	}{
 		{"a query that says nothing leaves nothing out", HistoryQuery{}, []string{line(first), line(second), line(mail), last}},
 		{"one source", HistoryQuery{Clusters: []string{testCluster}, Kind: KindSecret, Namespace: "shop", Name: "db"}, []string{line(first), line(second)}},
-		{"one name in all namespaces", HistoryQuery{Kind: KindSecret, Name: "mail"}, []string{line(mail)}},
 		{"one workload", HistoryQuery{Kind: KindRollout, Name: "deployment-web-front"}, []string{last}},
-		{"another namespace", HistoryQuery{Namespace: "other"}, nil},
 		{"several clusters", HistoryQuery{Clusters: []string{"other", testCluster}, Name: "mail"}, []string{line(mail)}},
-		{"another cluster", HistoryQuery{Clusters: []string{"other"}}, nil},
 		{"a time to come", HistoryQuery{Since: time.Now().Add(time.Hour)}, nil},
 	}
 	for _, tt := range tests {
@@ -82,15 +77,6 @@ func TestHistoryIsFollowedUntilItsContextIsDone(t *testing.T) {
 	wantEqual(t, "events", []string{version("db", "1").ID(), version("db", "2").ID()}, got)
 }
 
-func TestHistoryEndsWithTheErrorOfItsReader(t *testing.T) {
-	b := sharedServer(t).bus()
-	mustPublish(t, b, version("db", "1"), 0)
-	enough := errors.New("enough")
-	if err := b.History(t.Context(), HistoryQuery{Follow: true}, func(Stored) error { return enough }); !errors.Is(err, enough) {
-		t.Errorf("got %v, want the reader's error", err)
-	}
-}
-
 func TestTheLastOutcomeOfEachWorkloadIsOneThatIsNoStateToo(t *testing.T) {
 	b := sharedServer(t).bus()
 	rolled, other := outcome(), outcome()
@@ -114,27 +100,6 @@ func TestTheLastOutcomeOfEachWorkloadIsOneThatIsNoStateToo(t *testing.T) {
 		return err == nil
 	})
 	wantEqual(t, "the last outcomes", map[string]Verb{"web-front": VerbHeld, "api": VerbStarted}, got)
-}
-
-// TestHistoryHasWhatItDropsAsADuplicate shows why the answer of HISTORY that it has an event already is enough: what is stored on CHANGES
-// under the same id is an event about the same state.
-func TestHistoryHasWhatItDropsAsADuplicate(t *testing.T) {
-	s := sharedServer(t)
-	b, js := s.bus(), s.jetstream()
-	c := version("db", "7")
-	mustPublish(t, b, c, 0)
-	// A stream that was declared again remembers no ids, like one whose window is over.
-	must(t, js.DeleteStream(t.Context(), StreamChanges))
-	must(t, Declare(t.Context(), js, 1))
-	c.Time = c.Time.Add(time.Hour)
-	mustPublish(t, b, c, 0)
-	changes, history := messages(t, js, StreamChanges), messages(t, js, StreamHistory)
-	if len(changes) != 1 || len(history) != 1 {
-		t.Fatalf("CHANGES has %d events and HISTORY %d, want one each", len(changes), len(history))
-	}
-	if !bytes.Equal(changes[0].Data, history[0].Data) || changes[0].Header.Get("ce-id") != history[0].Header.Get("ce-id") {
-		t.Errorf("CHANGES has %s, and HISTORY %s", changes[0].Data, history[0].Data)
-	}
 }
 
 // Once the renewal time has passed, the failure of a certificate is published again, of the same object at the same version.

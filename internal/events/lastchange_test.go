@@ -3,7 +3,6 @@ package events
 import (
 	"encoding/json"
 	"reflect"
-	"strings"
 	"testing"
 	"time"
 	"unsafe"
@@ -51,31 +50,6 @@ func TestALastChangeHasWhatTheChangeSays(t *testing.T) {
 				want.Changed = nil // No watcher says that of a deletion.
 			}
 			wantEqual(t, "change", want, got, cmpopts.EquateEmpty())
-		})
-	}
-}
-
-func TestNoLastChangeIsMadeOf(t *testing.T) {
-	for _, tt := range []struct {
-		name      string
-		verb      Verb
-		all, key  string
-		wantError string
-	}{
-		{"a fingerprint that is none", VerbChanged, "md5:abc", sum("1"), `fingerprint "md5:abc" is not k<key id>:<32 hex digits>`},
-		{"a key's fingerprint that is none", VerbChanged, sum("1"), "k0a:11", `fingerprint "k0a:11" is not k<key id>:<32 hex digits>`},
-		{
-			"a key's fingerprint under another key than the whole", VerbChanged, sum("1"), "k0b:" + strings.Repeat("1", 32),
-			`fingerprint "k0b:` + strings.Repeat("1", 32) + `" is not under the key of "` + sum("1") + `"`,
-		},
-		{"a key's fingerprint that means that the key is gone", VerbChanged, sum("1"), sum("0"), `fingerprint "` + sum("0") + `" is that of no value`},
-		{"a verb of outcomes", VerbStarted, sum("1"), sum("1"), `verb "started" is not that of a change`},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			_, err := NewLastChange(1, testTime, Change{Verb: tt.verb, Fingerprint: tt.all, Keys: map[string]Key{"a": {Fingerprint: tt.key}}})
-			if err == nil || err.Error() != tt.wantError {
-				t.Errorf("error %v, want %q", err, tt.wantError)
-			}
 		})
 	}
 }

@@ -1,13 +1,10 @@
 package events
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -53,64 +50,6 @@ func TestLast(t *testing.T) {
 	mustPublish(t, b, version("db", "1"), stored.Seq)
 }
 
-// silent is a stream whose server answers nothing, or no more than what its subjects are.
-type silent struct {
-	jetstream.Stream
-	subjects map[string]uint64
-}
-
-func (silent) CachedInfo() *jetstream.StreamInfo { return &jetstream.StreamInfo{} }
-
-func (s silent) Info(ctx context.Context, _ ...jetstream.StreamInfoOpt) (*jetstream.StreamInfo, error) {
-	if s.subjects == nil {
-		<-ctx.Done()
-		return nil, ctx.Err()
-	}
-	return &jetstream.StreamInfo{State: jetstream.StreamState{Subjects: s.subjects}}, nil
-}
-
-func (silent) OrderedConsumer(ctx context.Context, _ jetstream.OrderedConsumerConfig) (jetstream.Consumer, error) {
-	<-ctx.Done()
-	return nil, ctx.Err()
-}
-
-func (silent) GetLastMsgForSubject(ctx context.Context, _ string) (*jetstream.RawStreamMsg, error) {
-	<-ctx.Done()
-	return nil, ctx.Err()
-}
-
-// A new leader has a minute for what it reads, and servers that elect a leader lose requests.
-func TestARequestWithoutAnAnswerLeavesTimeToRepeatIt(t *testing.T) {
-	subject := Subject(testCluster, change().Source)
-	state := func(ctx context.Context, r *Reader) error {
-		return r.State(ctx, []string{subject}, func(Stored) error { return nil })
-	}
-	for _, tt := range []struct {
-		name   string
-		stream silent
-		read   func(context.Context, *Reader) error
-	}{
-		{"what the subjects are", silent{}, state},
-		{"a consumer of them", silent{subjects: map[string]uint64{subject: 1}}, state},
-		{"the last event on one", silent{}, func(ctx context.Context, r *Reader) error {
-			_, err := r.Last(ctx, subject)
-			return err
-		}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-				defer cancel()
-				began := time.Now()
-				err := tt.read(ctx, &Reader{changes: tt.stream, stall: stall, lostAfter: lostAfter})
-				if took := time.Since(began); !IsSilence(err) || took != requestTimeout {
-					t.Errorf("got %v after %s, want to be told that nobody answers after %s", err, took, requestTimeout)
-				}
-			})
-		})
-	}
-}
-
 // Names are what people write in annotations, and references in pod specs. NATS refuses some subjects, and ends the connection for others.
 func TestNobodyIsAskedAboutANameThatNoObjectCanHave(t *testing.T) {
 	b := sharedServer(t).bus()
@@ -118,11 +57,8 @@ func TestNobodyIsAskedAboutANameThatNoObjectCanHave(t *testing.T) {
 	b.js.Conn().SetDisconnectErrHandler(func(*nats.Conn, error) { lost.Store(true) })
 	origins := Origins{Cluster: testCluster, StoresFrom: []string{"hub"}}
 	for _, source := range []Source{
-		{Kind: KindSecret, Namespace: "shop", Name: "db cache"},
 		{Kind: KindSecret, Namespace: "shop", Name: "db\ncache"},
-		{Kind: KindConfigMap, Namespace: "shop", Name: "*"},
 		{Kind: KindConfigMap, Namespace: "shop", Name: strings.Repeat("a", 5000)},
-		{Kind: KindSecret, Namespace: "shop", Name: "Caché"},
 		{Kind: KindSecret, Name: "db"},
 		{Kind: KindOpenBao, Name: "bao/root/secret/" + strings.Repeat("a", 5000)},
 	} {

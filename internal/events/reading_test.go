@@ -31,9 +31,7 @@ func TestAReadingThatHasMissedAMessageEndsWithAnError(t *testing.T) {
 		{"everything was received", info(2, 0, 1), 0, true, nil},
 		{"a message is on its way", info(3, 0, 1), 0, false, nil},
 		{"a message does not come", info(3, 0, 1), lostAfter + time.Second, false, errLost},
-		{"more is asked for", info(2, 1, 1), 0, false, nil},
 		{"nobody asks for more", info(2, 1, 0), 0, false, errUnasked},
-		{"there is no answer", nil, 0, false, nil},
 		{"there is none for long", nil, lostAfter + time.Second, false, errLost},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -83,9 +81,7 @@ func TestAReadingAsksAgainWhenItsRequestFoundNobody(t *testing.T) {
 		read       int
 		err        error
 	}{
-		{name: "the first", from: 1, upTo: 1, read: stored},
 		{name: "the first two", from: 1, upTo: 2, read: stored},
-		{name: "the second", from: 2, upTo: 2, read: stored},
 		{name: "all", from: 1, upTo: math.MaxInt32, err: errLost},
 	}
 	s := sharedServer(t)

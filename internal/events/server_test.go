@@ -91,15 +91,6 @@ func newServer(t *testing.T, dir string) *ownServer {
 	return s
 }
 
-// startServer starts a server with the streams. It listens on a free port of the loopback interface, which stays free while the server is restarted.
-func startServer(t *testing.T) *ownServer {
-	t.Helper()
-	s := newServer(t, testkit.StoreDir(t))
-	s.start(freeAddress(t))
-	s.declare()
-	return s
-}
-
 func (s *ownServer) start(listen string) {
 	s.t.Helper()
 	var err error

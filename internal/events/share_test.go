@@ -106,53 +106,6 @@ func TestCHANGESKeepsAnOutcomeBeyondTheShareForADayOrAnHour(t *testing.T) {
 	}
 }
 
-// A namespace whose events are published again and again, until NATS is there, has still got its share.
-func TestOnlyWhatIsStoredTakesFromTheShare(t *testing.T) {
-	for name, publish := range map[string]func(*Bus, string) error{
-		"a change": func(b *Bus, version string) error {
-			c := change()
-			c.ResourceVersion = version
-			_, err := b.PublishChange(t.Context(), c, 0)
-			return err
-		},
-		"an outcome": func(b *Bus, version string) error {
-			o := outcome()
-			o.ResourceVersion = version
-			return errors.Join(b.PublishOutcomes(t.Context(), o)...)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			b := smallHistory(t, 1<<20)
-			b.share.half = 0
-			published(t, func() error { return publish(b, "100") })
-			stored, namespace := b.share.stored, change().Source.Namespace
-			hasShare := func() {
-				t.Helper()
-				if b.share.stored != stored {
-					t.Errorf("%d bytes count as stored, want %d", b.share.stored, stored)
-				}
-				taken, ok := b.share.take(t.Context(), namespace, 2<<10)
-				if !ok || taken.ttl != 0 {
-					t.Errorf("the next event is kept for %s, %t, want for as long as any", taken.ttl, ok)
-				}
-				b.share.giveBack(taken)
-			}
-			const attempts = 60
-			for range attempts { // HISTORY has it, and says so
-				published(t, func() error { return publish(b, "100") })
-			}
-			hasShare()
-			b.js.Conn().Close()
-			for range attempts {
-				if publish(b, "200") == nil {
-					t.Fatal("an event is published without a connection")
-				}
-			}
-			hasShare()
-		})
-	}
-}
-
 // sized is a stream of which only the size is known.
 type sized struct {
 	jetstream.Stream

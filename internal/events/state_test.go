@@ -2,12 +2,10 @@ package events
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -84,30 +82,6 @@ func TestStateHasAConsumerForEachFilterOfWhatIsThere(t *testing.T) {
 	wantEqual(t, "filters", want, changes.filters)
 }
 
-func TestTheOldestEventIsTheOneThatIsThereForLongest(t *testing.T) {
-	s := sharedServer(t)
-	b := s.bus()
-	filters := SourceFilters(testCluster)
-	oldest := func() (time.Time, error) { return b.Oldest(t.Context(), filters) }
-	if at, err := answer(t, oldest); !errors.Is(err, ErrNotFound) {
-		t.Errorf("of an empty stream: got %s (%v)", at, err)
-	}
-	mustTell(t, b, outcome())
-	first := mustPublish(t, b, version("db", "1"), 0)
-	mustPublish(t, b, version("web", "1"), 0)
-	want := func(name, resourceVersion string) {
-		t.Helper()
-		stored, err := lastOn(t, b, Subject(testCluster, version(name, resourceVersion).Source))
-		must(t, err)
-		if at, err := answer(t, oldest); err != nil || !at.Equal(stored.Time) {
-			t.Errorf("got %s (%v), want %s, when %s came", at, err, stored.Time, name)
-		}
-	}
-	want("db", "1")
-	mustPublish(t, b, version("db", "2"), first)
-	want("web", "1") // The first event is superseded.
-}
-
 func TestStateEndsWhilePublishing(t *testing.T) {
 	s := sharedServer(t)
 	b := s.bus()
@@ -153,57 +127,5 @@ func TestStateEndsWhilePublishing(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-	}
-}
-
-func TestStateEndsWhenItIsInterrupted(t *testing.T) {
-	const sources = 1500 // More than the iterator fetches at once, so that it has to ask the server again.
-	enough := errors.New("enough")
-	for _, tt := range []struct {
-		name string
-		// interrupt is called at the first event. A nil error reads on. The server may be started again on an empty store.
-		interrupt func(s *ownServer, empty string, cancel func()) error
-		// ends reports whether this is how it is to end, where ended is the error of the context.
-		ends func(err, ended error, count int) bool
-	}{
-		{"by its reader", func(*ownServer, string, func()) error { return enough }, func(err, _ error, count int) bool {
-			return errors.Is(err, enough) && count == 1
-		}},
-		{"when what is awaited vanishes, so that no message is marked as the last", func(s *ownServer, _ string, _ func()) error {
-			purge(s.t, s.jetstream())
-			return nil
-		}, func(err, _ error, count int) bool { return err == nil && count < sources }},
-		{"when the stream is deleted", func(s *ownServer, _ string, _ func()) error {
-			return s.jetstream().DeleteStream(s.t.Context(), StreamChanges)
-		}, func(err, ended error, _ int) bool { return err != nil && ended == nil }},
-		{"with its context while the server is away", func(s *ownServer, _ string, cancel func()) error {
-			s.Shutdown()
-			time.AfterFunc(200*time.Millisecond, cancel)
-			return nil
-		}, func(err, _ error, _ int) bool { return errors.Is(err, context.Canceled) }},
-		{"with its context when the server comes back without the stream: the iterator would retry for longer", func(s *ownServer, empty string, cancel func()) error {
-			s.restart(func() { s.dir = empty })
-			time.AfterFunc(time.Second, cancel)
-			return nil
-		}, func(err, ended error, _ int) bool { return err != nil && !errors.Is(ended, context.DeadlineExceeded) }},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			empty := testkit.StoreDir(t) // It is removed after the server has stopped.
-			s := startServer(t)
-			b := s.bus()
-			fill(t, s.jetstream(), sources)
-			ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
-			defer cancel()
-			count := 0
-			err := b.State(ctx, SourceFilters(testCluster), func(Stored) error {
-				if count++; count == 1 {
-					return tt.interrupt(s, empty, cancel)
-				}
-				return nil
-			})
-			if count == 0 || !tt.ends(err, ctx.Err(), count) {
-				t.Errorf("got %v after %d of %d events", err, count, sources)
-			}
-		})
 	}
 }

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
@@ -74,22 +72,6 @@ func TestAFullStreamSaysSoOnceAndRecovers(t *testing.T) {
 	testkit.Eventually(t, "publishing resumes", func() bool { return publish(20_000) == nil })
 	if strings.Count(log.String(), again) != 1 || strings.Count(log.String(), full) != 1 {
 		t.Errorf("the log does not say once that there is storage again:\n%s", log)
-	}
-}
-
-func TestStreamsThatExistAreDeclaredWithoutStorage(t *testing.T) {
-	dir := testkit.StoreDir(t)
-	large := startSmall(t, dir, "1GB")
-	must(t, Declare(t.Context(), large.jetstream(), 1))
-	large.Shutdown()
-	small := startSmall(t, dir, "100KB")
-	if err := Declare(t.Context(), small.jetstream(), 1); err != nil {
-		t.Errorf("a server that is short of storage does not start: %v", err)
-	}
-	var answer *jetstream.APIError
-	fresh := startSmall(t, testkit.StoreDir(t), "100KB")
-	if err := Declare(t.Context(), fresh.jetstream(), 1); !errors.As(err, &answer) {
-		t.Errorf("got %v, want that the streams do not fit", err)
 	}
 }
 

@@ -45,53 +45,6 @@ func rotation(cluster, path string, number int64) Change {
 	return c
 }
 
-func TestNothingOfOtherClustersIsConsumed(t *testing.T) {
-	s := sharedServer(t)
-	hub, third := busOf(t, hubCluster, s.url()), busOf(t, "third", s.url())
-	own := s.bus()
-	foreign := version("foreign", "1")
-	foreign.Cluster = hubCluster
-	mustPublish(t, hub, foreign, 0)
-	mustPublish(t, third, rotation("third", "shop/db", 1), 0)
-	mustPublish(t, hub, rotation(hubCluster, "shop/db", 1), 0)
-	mustPublish(t, own, rotation(testCluster, "shop/own", 1), 0)
-	mustPublish(t, own, version("db", "1"), 0)
-
-	take := func(t *testing.T, opts ConsumeOptions, want, refused []string) {
-		refusals := make(chan string, 10)
-		opts.OnReject = func(_ context.Context, reason string) { refusals <- reason }
-		c := consume(t, own, opts)
-		var got []string
-		for range want {
-			d := c.next()
-			got = append(got, d.Change.Cluster+" "+d.Change.Source.String())
-			d.Done(t.Context(), nil)
-		}
-		// The server may count what was stored just now only later.
-		var rejects []string
-		testkit.Eventually(t, "what is to be refused was", func() bool { return len(refusals) >= len(refused) })
-		testkit.Await(t, "nothing is left", func(ctx context.Context) bool {
-			return isDrained(ctx, own, opts.Durable)
-		})
-		c.stop()
-		close(refusals)
-		for reason := range refusals {
-			rejects = append(rejects, reason)
-		}
-		wantEqual(t, "taken", want, got)
-		// It is refused again if its dead letter has no answer in time.
-		wantEqual(t, "refused", slices.Compact(refused), slices.Compact(rejects))
-	}
-	const ours, db = "prod-eu openbao/bao/root/secret/shop/own", "prod-eu secret/db"
-	t.Run("by default", func(t *testing.T) {
-		take(t, ConsumeOptions{Durable: "alone"}, []string{ours, db}, nil)
-	})
-	t.Run("whatever the consumer is handed", func(t *testing.T) {
-		refused := []string{ReasonForeignCluster, ReasonForeignCluster, ReasonForeignCluster}
-		take(t, ConsumeOptions{Durable: "handed", FilterSubjects: []string{"keyturn.v1.>"}}, []string{ours, db}, refused)
-	})
-}
-
 func TestAStreamThatGetsNoEventsOfTheStoresIsRefused(t *testing.T) {
 	tests := []struct {
 		name    string

@@ -2,8 +2,6 @@ package events
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 	"testing"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -36,25 +34,6 @@ func TestCarrierWritesLowerCase(t *testing.T) {
 	}
 }
 
-func TestCarrierReadsAnyCase(t *testing.T) {
-	carrier := carrier{"Traceparent": {"a"}, "empty": nil}
-	if got := carrier.Get("traceparent"); got != "a" {
-		t.Errorf("got %q", got)
-	}
-	if got := carrier.Get("empty"); got != "" {
-		t.Errorf("got %q", got)
-	}
-	carrier.Set("TraceParent", "b")
-	if got := carrier.Get("traceparent"); got != "b" {
-		t.Errorf("the sender's own case wins over what was set: %q", got)
-	}
-	keys := carrier.Keys()
-	slices.Sort(keys)
-	if !slices.Equal(keys, []string{"Traceparent", "empty", "traceparent"}) {
-		t.Errorf("got %v", keys)
-	}
-}
-
 func TestTraceContextLeadsToItsTrace(t *testing.T) {
 	const id = "4bf92f3577b34da6a3ce929d0e0e4736"
 	const template = "https://traces.example.com/trace/{traceID}?also={traceID}"
@@ -68,7 +47,6 @@ func TestTraceContextLeadsToItsTrace(t *testing.T) {
 		{"without a template there is the id and no link", "00-" + id + "-00f067aa0ba902b7-01", "", id, ""},
 		{"without a trace there is neither", "", template, "", ""},
 		{"what is broken is no trace", "00-" + id, template, "", ""},
-		{"the id of zeros is none", "00-" + strings.Repeat("0", 32) + "-00f067aa0ba902b7-01", template, "", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			trace := TraceContext{Parent: tt.parent}
@@ -89,12 +67,8 @@ func TestValidateTraceURL(t *testing.T) {
 	}{
 		{"nothing is allowed", "", true},
 		{"a page of Jaeger", "http://jaeger:16686/trace/{traceID}", true},
-		{"the id in the query", "https://grafana.example.com/explore?q={traceID}", true},
 		{"a page that is the same for every trace", "http://jaeger:16686", false},
-		{"no URL", "jaeger:16686/{traceID}", false},
-		{"a URL without a host", "http:///trace/{traceID}", false},
 		{"another scheme", "file:///{traceID}", false},
-		{"what cannot be read", "http://jaeger:port/{traceID}", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			want := ""
@@ -103,21 +77,6 @@ func TestValidateTraceURL(t *testing.T) {
 			}
 			testkit.WantError(t, ValidateTraceURL(tt.template), want)
 		})
-	}
-}
-
-func TestSubjectTemplateHasTheTokensOfASubject(t *testing.T) {
-	for _, kind := range SourceKinds() {
-		subject := Subject("prod", Source{Kind: kind, Namespace: "shop", Name: "db"})
-		template, tokens := strings.Split(SubjectTemplate(kind), "."), strings.Split(subject, ".")
-		if len(template) != len(tokens) {
-			t.Fatalf("%s has other tokens than %s", SubjectTemplate(kind), subject)
-		}
-		for i, token := range template {
-			if !strings.HasPrefix(token, "{") && token != tokens[i] {
-				t.Errorf("token %d of %s: got %s, want %s", i+1, SubjectTemplate(kind), token, tokens[i])
-			}
-		}
 	}
 }
 
