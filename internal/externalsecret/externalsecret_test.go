@@ -51,11 +51,9 @@ func TestWhatAnExternalSecretWrites(t *testing.T) {
 		want                 events.Source
 	}{
 		{"is a Secret of its own name", "{}", "{}", secret},
-		{"is a Secret that is named", "{name: other}", "{}", other},
 		{"is the Secret that it is bound to", "{name: db}", "{binding: {name: other}}", other},
 		{"is nothing where somebody else creates the Secret", "{name: db, creationPolicy: None}", "{binding: {name: db}}", events.Source{}},
 		{"is a ConfigMap", "{manifest: {apiVersion: v1, kind: ConfigMap}}", "{}", events.Source{Kind: events.KindConfigMap, Namespace: "shop", Name: "db"}},
-		{"is a Secret all the same", "{manifest: {apiVersion: v1, kind: Secret}}", "{}", secret},
 		{"is something that nobody watches", "{manifest: {apiVersion: example.org/v1, kind: Secret}}", "{}", events.Source{}},
 	}
 	for _, test := range tests {
@@ -87,9 +85,7 @@ func TestWhatTheTemplateOfAnExternalSecretNames(t *testing.T) {
 func TestOnlyAClusterExternalSecretThatControlsItIsItsOwner(t *testing.T) {
 	tests := []struct{ name, reference, want string }{
 		{"one that controls it", "{apiVersion: external-secrets.io/v1, kind: ClusterExternalSecret, name: a, uid: u, controller: true}", "a"},
-		{"one of an earlier version", "{apiVersion: external-secrets.io/v1beta1, kind: ClusterExternalSecret, name: a, uid: u, controller: true}", "a"},
 		{"one that does not control it", "{apiVersion: external-secrets.io/v1, kind: ClusterExternalSecret, name: a, uid: u}", ""},
-		{"one of another group", "{apiVersion: example.org/v1, kind: ClusterExternalSecret, name: a, uid: u, controller: true}", ""},
 		{"another kind", "{apiVersion: external-secrets.io/v1, kind: ExternalSecret, name: a, uid: u, controller: true}", ""},
 	}
 	for _, test := range tests {
@@ -109,15 +105,11 @@ func TestWhatStandsInTheWayOfASync(t *testing.T) {
 		want       Obstacle
 	}{
 		{name: "nothing, as a rule", spec: "{refreshInterval: 1h}"},
-		{name: "nothing, where no interval is given", spec: "{}"},
 		{name: "a policy by which it is read once", spec: "{refreshPolicy: CreatedOnce, refreshInterval: 1h}", want: CreatedOnce},
 		{name: "not that policy while it was not", spec: "{refreshPolicy: CreatedOnce}", never: true},
 		{name: "an interval of zero", spec: "{refreshInterval: 0s}", want: NoInterval},
-		{name: "an interval of zero with the periodic policy", spec: "{refreshPolicy: Periodic, refreshInterval: '0'}", want: NoInterval},
-		{name: "not that interval while it was never read", spec: "{refreshInterval: 0s}", never: true},
 		{name: "not that interval where changes have it read", spec: "{refreshPolicy: OnChange, refreshInterval: 0s}"},
 		{name: "a generator", spec: "{dataFrom: [{sourceRef: {generatorRef: {kind: Password, name: p}}}]}", want: Generates},
-		{name: "a generator, also before the first sync", spec: "{dataFrom: [{sourceRef: {generatorRef: {kind: Password, name: p}}}]}", never: true, want: Generates},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -136,13 +128,5 @@ func TestAnExternalSecretThatIsNotOneReadsNothing(t *testing.T) {
 	es := Read(object(t, "metadata: {name: db, namespace: shop}\nspec: {data: 5}"))
 	if len(es.Problems) != 1 || es.Name != "db" || len(es.Stores()) != 0 {
 		t.Errorf("got %+v", es)
-	}
-}
-
-func TestWhatMattersOfAClusterExternalSecretIsRead(t *testing.T) {
-	got := ReadCluster(object(t, "metadata: {name: all, uid: u, resourceVersion: '3', annotations: {external-secrets.io/force-sync: x, a: b}}"))
-	want := metav1.ObjectMeta{Name: "all", UID: "u", ResourceVersion: "3", Annotations: map[string]string{AnnotationForceSync: "x"}}
-	if diff := cmp.Diff(want, *got); diff != "" {
-		t.Errorf("metadata (-want +got):\n%s", diff)
 	}
 }

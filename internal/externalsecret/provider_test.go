@@ -16,7 +16,6 @@ const (
 	vaultSecret = "{vault: {server: 'https://bao:8200', path: secret}}"
 	vaultNoPath = "{vault: {server: 'https://bao:8200'}}"
 	vaultV1     = "{vault: {server: 'https://bao:8200', path: secret, version: v1}}"
-	vaultV1None = "{vault: {server: 'https://bao:8200', version: v1}}"
 	openBao     = "{openBao: {server: 'https://bao:8200', path: secret}}"
 )
 
@@ -40,57 +39,30 @@ func TestAPathIsFoundInAnExternalSecret(t *testing.T) {
 		want                 bool
 	}{
 		{name: "by its key", provider: vaultSecret, spec: keyed("shop/db"), path: shopDB, want: true},
-		{name: "by another key", provider: vaultSecret, spec: keyed("shop/db2"), path: shopDB},
 		{name: "by the key with the mount in front", provider: vaultSecret, spec: keyed("secret/shop/db"), path: shopDB, want: true},
 		{name: "by the key as the API has it", provider: vaultSecret, spec: keyed("secret/data/shop/db"), path: shopDB, want: true},
-		{name: "by data/ without the mount, which is a path of that name", provider: vaultSecret, spec: keyed("data/shop/db"), path: shopDB},
-		{name: "by slashes too many", provider: vaultSecret, spec: keyed("/shop//db/"), path: shopDB, want: true},
-		{name: "by a mount with a slash at the end", provider: "{vault: {server: 'https://bao:8200', path: secret/}}", spec: keyed("shop/db"), path: shopDB, want: true},
 		{name: "by a path that begins like the mount", provider: vaultSecret, spec: keyed("secret/shop/db"), path: events.StorePath{Mount: "secret", Path: "secret/shop/db"}},
-		{name: "at the same path of another mount", provider: vaultSecret, spec: keyed("shop/db"), path: events.StorePath{Mount: "kv", Path: "shop/db"}},
 		{name: "in a mount with a slash in it", provider: "{vault: {server: 'https://bao:8200', path: team/kv}}", spec: keyed("shop/db"), path: events.StorePath{Mount: "team/kv", Path: "shop/db"}, want: true},
-
 		{name: "without a mount in the store", provider: vaultNoPath, spec: keyed("secret/shop/db"), path: shopDB, want: true},
-		{name: "without one, as the API has it", provider: vaultNoPath, spec: keyed("secret/data/shop/db"), path: shopDB, want: true},
 		{name: "without one, and the mount has a slash", provider: vaultNoPath, spec: keyed("team/kv/data/shop/db"), path: events.StorePath{Mount: "team/kv", Path: "shop/db"}, want: true},
-		{name: "without one, and no mount in the key either", provider: vaultNoPath, spec: keyed("db"), path: events.StorePath{Mount: "secret", Path: "db"}},
-
 		{name: "in version 1", provider: vaultV1, spec: keyed("shop/db"), path: shopDB, mutate: unversioned, want: true},
-		{name: "in version 1, with the mount in front", provider: vaultV1, spec: keyed("secret/shop/db"), path: shopDB, mutate: unversioned, want: true},
-		{name: "in version 1, without a mount in the store", provider: vaultV1None, spec: keyed("secret/shop/db"), path: shopDB, mutate: unversioned, want: true},
 		{name: "in version 1 of what counts versions", provider: vaultV1, spec: keyed("shop/db"), path: shopDB},
-		{name: "in version 1, by which the data of version 2 is read", provider: vaultV1, spec: keyed("data/shop/db"), path: shopDB, want: true},
 		{name: "in version 2, and nobody told a version", provider: vaultSecret, spec: keyed("shop/db"), path: shopDB, mutate: unversioned, want: true},
-
 		{name: "by the provider openBao", provider: openBao, spec: keyed("shop/db"), path: shopDB, want: true},
 		{name: "by the provider openBao, which strips nothing", provider: openBao, spec: keyed("secret/shop/db"), path: shopDB},
 		{name: "by the provider openBao at its default mount", provider: "{openBao: {server: 'https://bao:8200'}}", spec: keyed("shop/db"), path: events.StorePath{Mount: "kv", Path: "shop/db"}, want: true},
-		{name: "by the provider openBao in version 1", provider: "{openBao: {server: 'https://bao:8200', path: secret, version: v1}}", spec: keyed("shop/db"), path: shopDB, mutate: unversioned, want: true},
-
 		{name: "in its namespace", provider: "{vault: {server: 'https://bao:8200', path: secret, namespace: /team-a/}}", spec: keyed("shop/db"), path: within("team-a"), want: true},
-		{name: "in a namespace within another", provider: "{vault: {server: 'https://bao:8200', path: secret, namespace: a/b}}", spec: keyed("shop/db"), path: within("a/b"), want: true},
 		{name: "in a namespace that stands in the mount", provider: "{vault: {server: 'https://bao:8200', path: team-a/secret}}", spec: keyed("shop/db"), path: within("team-a"), want: true},
-		{name: "in another namespace", provider: "{vault: {server: 'https://bao:8200', path: secret, namespace: team-b}}", spec: keyed("shop/db"), path: within("team-a")},
 		{name: "in the root where a namespace is meant", provider: "{vault: {server: 'https://bao:8200', path: secret, namespace: team-a}}", spec: keyed("shop/db"), path: shopDB},
-		{name: "in the root that is named", provider: "{vault: {server: 'https://bao:8200', path: secret, namespace: root}}", spec: keyed("shop/db"), path: shopDB, want: true},
-
-		{name: "at an address that is written otherwise", provider: "{vault: {server: 'HTTPS://Bao:8200/', path: secret}}", spec: keyed("shop/db"), path: shopDB, want: true},
 		{name: "at another address", provider: "{vault: {server: 'https://bao2:8200', path: secret}}", spec: keyed("shop/db"), path: shopDB},
 		{name: "at an alias", provider: "{vault: {server: 'https://bao.example', path: secret}}", spec: keyed("shop/db"), path: shopDB, mutate: func(c *events.Change) { c.Store.Servers = append(c.Store.Servers, "https://bao.example:443") }, want: true},
-		{name: "at any address where the store has none", provider: "{vault: {server: 'https://elsewhere', path: secret}}", spec: keyed("shop/db"), path: shopDB, mutate: func(c *events.Change) { c.Store.Servers = nil }, want: true},
 		{name: "in a store of another kind", provider: "{aws: {service: SecretsManager, region: eu}}", spec: keyed("shop/db"), path: shopDB},
-
 		{name: "in an extract", provider: vaultSecret, spec: "{secretStoreRef: {name: bao}, dataFrom: [{extract: {key: shop/db}}]}", path: shopDB, want: true},
-		{name: "in one entry of several", provider: vaultSecret, spec: "{secretStoreRef: {name: bao}, data: [{remoteRef: {key: a}}, {remoteRef: {key: shop/db, property: password}}]}", path: shopDB, want: true},
 		{name: "in a ClusterSecretStore", provider: vaultSecret, spec: "{secretStoreRef: {name: bao, kind: ClusterSecretStore}, dataFrom: [{extract: {key: shop/db}}]}", path: shopDB, want: true},
 		{name: "in a store of the entry's own", provider: vaultSecret, spec: "{secretStoreRef: {name: other}, data: [{remoteRef: {key: shop/db}, sourceRef: {storeRef: {name: bao, kind: ClusterSecretStore}}}]}", path: shopDB, want: true},
-		{name: "in an extract with a store of its own", provider: vaultSecret, spec: "{secretStoreRef: {name: other}, dataFrom: [{extract: {key: shop/db}, sourceRef: {storeRef: {name: bao}}}]}", path: shopDB, want: true},
 		{name: "in another store of the entry's own", provider: vaultSecret, spec: "{secretStoreRef: {name: bao}, data: [{remoteRef: {key: shop/db}, sourceRef: {storeRef: {name: other}}}]}", path: shopDB},
-		{name: "in a store that is not known", provider: vaultSecret, spec: "{secretStoreRef: {name: other}, data: [{remoteRef: {key: shop/db}}]}", path: shopDB},
 		{name: "by its metadata", provider: vaultSecret, spec: "{secretStoreRef: {name: bao}, data: [{remoteRef: {key: shop/db, metadataPolicy: Fetch}}]}", path: shopDB, want: true},
-
 		{name: "as the credentials of a static role", provider: "{vault: {server: 'https://bao:8200', path: database, version: v1}}", spec: keyed("static-creds/app"), path: events.StorePath{Mount: "database", Path: "static-creds/app"}, mutate: func(c *events.Change) { unversioned(c); c.Store.Engine = events.EngineDatabase }, want: true},
-		{name: "as the credentials of another role", provider: "{vault: {server: 'https://bao:8200', path: database, version: v1}}", spec: keyed("static-creds/other"), path: events.StorePath{Mount: "database", Path: "static-creds/app"}, mutate: func(c *events.Change) { unversioned(c); c.Store.Engine = events.EngineDatabase }},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -114,25 +86,16 @@ func TestASecretIsFoundByASearch(t *testing.T) {
 		want                 bool
 	}{
 		{name: "by a part of its name", provider: vaultSecret, find: "{name: {regexp: 'p/d'}}", path: shopDB, want: true},
-		{name: "not by another", provider: vaultSecret, find: "{name: {regexp: '^db'}}", path: shopDB},
 		{name: "by its name below a path, with the path in it", provider: vaultSecret, find: "{path: shop, name: {regexp: '^shop/db$'}}", path: shopDB, want: true},
 		{name: "at any depth", provider: vaultSecret, find: "{path: shop, name: {regexp: 'db'}}", path: events.StorePath{Mount: "secret", Path: "shop/eu/west/db"}, want: true},
 		{name: "not outside of the path", provider: vaultSecret, find: "{path: shop, name: {regexp: 'db'}}", path: events.StorePath{Mount: "secret", Path: "shopping/db"}},
 		{name: "not by the path itself", provider: vaultSecret, find: "{path: shop/db, name: {regexp: '.*'}}", path: shopDB},
-		{name: "not in another mount", provider: vaultSecret, find: "{name: {regexp: '.*'}}", path: events.StorePath{Mount: "kv", Path: "shop/db"}},
 		{name: "by its tags, which nobody knows here", provider: vaultSecret, find: "{path: shop, tags: {team: a}}", path: shopDB, want: true},
-		{name: "by its tags, but only below the path", provider: vaultSecret, find: "{path: mail, tags: {team: a}}", path: shopDB},
 		{name: "without a mount in the store, by a path as the API has it", provider: vaultNoPath, find: "{path: secret/data/shop, name: {regexp: '^secret/data/shop/db$'}}", path: shopDB, want: true},
-		{name: "without a mount in the store, in the whole of one", provider: vaultNoPath, find: "{path: secret/data, name: {regexp: 'db'}}", path: shopDB, want: true},
 		{name: "not without any mount, which the operator refuses", provider: vaultNoPath, find: "{path: secret/shop, name: {regexp: '.*'}}", path: shopDB},
-		{name: "not without a mount in version 1", provider: vaultV1None, find: "{path: secret/shop, name: {regexp: '.*'}}", path: shopDB, mutate: unversioned},
 		{name: "in version 1", provider: vaultV1, find: "{path: shop, name: {regexp: 'db'}}", path: shopDB, mutate: unversioned, want: true},
-		{name: "not in version 1 of what counts versions", provider: vaultV1, find: "{path: shop, name: {regexp: 'db'}}", path: shopDB},
 		{name: "by openBao, by its bare name", provider: openBao, find: "{path: shop, name: {regexp: '^db$'}}", path: shopDB, want: true},
-		{name: "by openBao, not by the path", provider: openBao, find: "{path: shop, name: {regexp: 'shop'}}", path: shopDB},
 		{name: "by openBao, not any deeper", provider: openBao, find: "{name: {regexp: 'db'}}", path: shopDB},
-		{name: "in its namespace", provider: "{vault: {server: 'https://bao:8200', path: secret, namespace: a}}", find: "{name: {regexp: 'db'}}", path: events.StorePath{Namespace: "a", Mount: "secret", Path: "shop/db"}, want: true},
-		{name: "not in the root", provider: "{vault: {server: 'https://bao:8200', path: secret, namespace: a}}", find: "{name: {regexp: 'db'}}", path: shopDB},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -165,7 +128,6 @@ func TestAnExpressionThatIsTooLargeFindsAnyName(t *testing.T) {
 		kept        int // how many are compiled
 	}{
 		{name: "one that is large in memory", expressions: []string{"(?:" + strings.Repeat("x", 3300) + "){1000}"}},
-		{name: "one that is very long", expressions: []string{strings.Repeat("x", 1<<20)}},
 		{name: "many that are large together", expressions: slices.Repeat([]string{"x{100}"}, 100), kept: 2},
 	}
 	for _, test := range tests {
@@ -206,12 +168,9 @@ func TestAPinnedVersionStaysAsItIs(t *testing.T) {
 		want   bool
 	}{
 		{name: "when another is written", mutate: as(events.VerbRotated, "update", 4)},
-		{name: "when another was found by polling", mutate: as(events.VerbRotated, "", 4)},
 		{name: "but not when it is written", mutate: as(events.VerbRotated, "create", 3), want: true},
 		{name: "but not when one is deleted", mutate: as(events.VerbDeleted, "delete", 4), want: true},
-		{name: "but not when one is destroyed", mutate: as(events.VerbRotated, "destroy", 4), want: true},
 		{name: "but not when one is undeleted", mutate: as(events.VerbRotated, "undelete", 4), want: true},
-		{name: "but not when all of it is gone, as polling finds it", mutate: as(events.VerbDeleted, "", 0), want: true},
 	}
 	es := externalSecretOf(t, "{secretStoreRef: {name: bao}, data: [{remoteRef: {key: shop/db, version: '3'}}]}")
 	for _, test := range tests {

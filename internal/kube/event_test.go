@@ -3,31 +3,8 @@ package kube
 import (
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
-
-	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
-
-func TestAnEventIsAboutItsObjectAndBesideIt(t *testing.T) {
-	about := corev1.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web", UID: "u"}
-	at := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
-	got := Event{
-		About: about, Controller: "keyturn.dev/actuator", Type: corev1.EventTypeNormal, Reason: "Rolled", Message: "for secret/db",
-		Annotations: map[string]string{"a": "b"}, At: at,
-	}.Object()
-	want := &corev1.Event{
-		ObjectMeta:     metav1.ObjectMeta{GenerateName: "web.", Namespace: "shop", Annotations: map[string]string{"a": "b"}},
-		InvolvedObject: about, Reason: "Rolled", Message: "for secret/db", Type: corev1.EventTypeNormal,
-		Source: corev1.EventSource{Component: "keyturn"}, ReportingController: "keyturn.dev/actuator",
-		FirstTimestamp: metav1.NewTime(at), LastTimestamp: metav1.NewTime(at), Count: 1,
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the event (-want +got):\n%s", diff)
-	}
-}
 
 func TestALongMessageIsCutBetweenCharacters(t *testing.T) {
 	for length := maxEventMessage - 6; length < maxEventMessage+6; length++ {

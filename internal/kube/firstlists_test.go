@@ -37,22 +37,3 @@ func TestAProgramIsReadyOnceEachResourceWasListed(t *testing.T) {
 	l.Deny("secrets in shop", errors.New("the permission has ended"))
 	want("")
 }
-
-func TestAMissingPermissionIsToldBeforeAListThatIsNotComplete(t *testing.T) {
-	l := NewFirstLists()
-	denied := errors.New("secrets in shop: no permission")
-	for _, where := range []string{"configmaps in shop", "namespace shop", "secrets in shop"} {
-		l.Expect(where)
-	}
-	for range 10 {
-		if err := l.Ready(); err == nil || err.Error() != "still listing configmaps in shop for the first time" {
-			t.Fatalf("got %v, want the first by its name", err)
-		}
-	}
-	l.Deny("secrets in shop", denied)
-	for range 10 {
-		if err := l.Ready(); !errors.Is(err, denied) {
-			t.Fatalf("got %v, want %v", err, denied)
-		}
-	}
-}

@@ -14,7 +14,6 @@ func TestOutsideSelectsTheOtherNamespaces(t *testing.T) {
 		ignored []string
 		want    map[string]bool
 	}{
-		{"none are ignored", nil, map[string]bool{"shop": true, "kube-system": true}},
 		{"one is ignored", []string{"kube-system"}, map[string]bool{"shop": true, "kube-system": false}},
 		{"two are ignored", []string{"kube-system", "shop"}, map[string]bool{"shop": false, "kube-system": false, "bank": true}},
 	} {
@@ -35,15 +34,6 @@ func TestOutsideSelectsTheOtherNamespaces(t *testing.T) {
 	}
 }
 
-func TestOnlyNamedNamespacesAreIncludedWhereSomeAreNamed(t *testing.T) {
-	named := []string{"shop", "bank"}
-	for namespace, want := range map[string]bool{"shop": true, "bank": true, "dev": false} {
-		if got := Includes(named, nil, namespace); got != want {
-			t.Errorf("%s: got %t, want %t", namespace, got, want)
-		}
-	}
-}
-
 func TestIgnoredNamespacesAreValidated(t *testing.T) {
 	for _, tt := range []struct {
 		name           string
@@ -51,7 +41,6 @@ func TestIgnoredNamespacesAreValidated(t *testing.T) {
 		want           string
 	}{
 		{"none", nil, []string{"shop"}, ""},
-		{"some of all", []string{"kube-system", "dev"}, nil, ""},
 		{"what is no name", []string{"a,b!=c"}, nil, `--ignore-namespaces: "a,b!=c", want the name of a namespace`},
 		{"some of named ones", []string{"dev"}, []string{"shop"}, `--ignore-namespaces: "dev", want none with --namespaces`},
 	} {

@@ -49,12 +49,10 @@ func TestARefusalIsToldFromAFailure(t *testing.T) {
 		want bool
 	}{
 		{"an admission webhook says no", forbidden(`admission webhook "policy" denied the request: no restarts today`), true},
-		{"a quota is used up", forbidden("exceeded quota: pods"), true},
 		{"the patch makes an object that is not valid", apierrors.NewInvalid(schema.GroupKind{Kind: "Deployment"}, "web", field.ErrorList{}), true},
 		{"an admission policy calls it invalid", policyDenial(), true},
 		{"the object is not as the patch says", notAsTested(), false},
 		{"the patch is not understood", apierrors.NewBadRequest("no"), true},
-		{"the object would be too large", apierrors.NewRequestEntityTooLargeError("no"), true},
 		{"a wrapped refusal is one", fmt.Errorf("patching: %w", apierrors.NewBadRequest("no")), true},
 		{
 			"so can the one to create a job",
@@ -66,10 +64,6 @@ func TestARefusalIsToldFromAFailure(t *testing.T) {
 			false,
 		},
 		{"the workload is gone", apierrors.NewNotFound(deployments, "web"), false},
-		{"another workload has its name", apierrors.NewConflict(deployments, "web", errors.New("uid")), false},
-		{"the API server has too much to do", apierrors.NewTooManyRequests("later", 1), false},
-		{"the API server is not well", apierrors.NewInternalError(errors.New("no")), false},
-		{"an admission webhook does not answer", apierrors.NewInternalError(errors.New("failed calling webhook")), false},
 		{"nobody answers", errors.New("connection refused"), false},
 	}
 	for _, test := range tests {

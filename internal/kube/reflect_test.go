@@ -3,7 +3,6 @@ package kube
 import (
 	"context"
 	"errors"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -59,35 +58,5 @@ func TestAwaitInstalled(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-func TestAwaitInstalledIsFalseWhenTheContextEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
-		defer cancel()
-		if AwaitInstalled(ctx, (&answers{errs: []error{errNotInstalled}}).list, time.Minute, func() {}) {
-			t.Error("got true after the wait was cut off")
-		}
-		if AwaitInstalled(ctx, (&answers{errs: []error{nil}}).list, time.Minute, func() {}) {
-			t.Error("got true though the context had ended before")
-		}
-	})
-}
-
-func TestMissingPermission(t *testing.T) {
-	refusal := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "", errors.New("no role"))
-	err := MissingPermission("secrets", "deploy/base/rbac.yaml", refusal)
-	if !errors.Is(err, error(refusal)) {
-		t.Errorf("got %v, want an error that wraps the refusal", err)
-	}
-	const want = "no permission to list and watch secrets; grant it as in deploy/base/rbac.yaml: secrets is forbidden"
-	if err == nil || !strings.HasPrefix(err.Error(), want) {
-		t.Errorf("got %v\nwant %s", err, want)
-	}
-	for _, other := range []error{nil, errors.New("connection refused"), apierrors.NewUnauthorized("who are you")} {
-		if err := MissingPermission("secrets", "deploy/base/rbac.yaml", other); err != nil {
-			t.Errorf("%v: got %v, want nil", other, err)
-		}
 	}
 }

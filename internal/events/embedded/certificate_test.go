@@ -165,9 +165,6 @@ func TestFilesThatAreNoCertificateLeaveTheOneBefore(t *testing.T) {
 		damage func(e *encrypted) error
 	}{
 		{"no files", func(e *encrypted) error { return os.Remove(e.file("tls.key")) }},
-		{"a certificate that is cut off", func(e *encrypted) error { return os.Truncate(e.file("tls.crt"), 100) }},
-		{"an empty key", func(e *encrypted) error { return os.Truncate(e.file("tls.key"), 0) }},
-		{"a key that is cut off", func(e *encrypted) error { return os.Truncate(e.file("tls.key"), 100) }},
 		{"the key of another certificate", func(e *encrypted) error {
 			key, err := os.ReadFile(e.file("tls.key"))
 			e.ca.Issue(e.t, e.dir, inDays(40))
@@ -199,17 +196,6 @@ func TestFilesThatAreNoCertificateLeaveTheOneBefore(t *testing.T) {
 				t.Errorf("the certificate ends at %s, want the new one", got)
 			}
 		})
-	}
-}
-
-func TestACertificateThatCannotBeFollowedIsPresentedAsItIs(t *testing.T) {
-	e := startEncrypted(t, inDays(30), "tls: { certs: [ { cert_file: $TEST_TLS_CERT, key_file: $TEST_TLS_KEY } ] }")
-	e.ca.Issue(t, e.dir, inDays(40))
-	if got := e.presented(e.connect("127.0.0.1")); got.Sub(inDays(30)).Abs() > time.Hour {
-		t.Errorf("the certificate ends at %s, want the first one", got)
-	}
-	if got := expiry(t, e.Server, "client"); got.Sub(inDays(30)).Abs() > time.Hour {
-		t.Errorf("the metric says %s", got)
 	}
 }
 

@@ -41,24 +41,16 @@ func TestStartRefuses(t *testing.T) {
 		want string
 	}{
 		{"to listen on all addresses without authentication", Options{Listen: "0.0.0.0:4222"}, `listen "0.0.0.0:4222" is not a loopback address`},
-		{"to listen on an address that is not given without authentication", Options{Listen: ":4222"}, "is not a loopback address"},
-		{"to listen on all IPv6 addresses without authentication", Options{Listen: "[::]:4222"}, "is not a loopback address"},
 		{"a config file that has no authentication", Options{Listen: "0.0.0.0:4222", ConfigFile: config("open", "max_payload: 1MB")}, "is not a loopback address"},
-		{"accounts without users", Options{Listen: "0.0.0.0:4222", ConfigFile: config("accounts", "accounts { A { jetstream: enabled } }")}, "is not a loopback address"},
 		{"a user for those who have none", Options{Listen: "0.0.0.0:4222", ConfigFile: config("noauth", `
 			no_auth_user: a
 			authorization { users: [ { user: a, password: b } ] }`)}, "is not a loopback address"},
 		{"a cluster of one", Options{Listen: "127.0.0.1:4222", ConfigFile: config("cluster", "cluster { name: c, port: 6222 }")}, "has a cluster block, want 3 or 5 replicas"},
-		{"replicas without a cluster", Options{Replicas: 3}, "3 replicas: want a config file with a cluster block"},
 		{"an even number of replicas", Options{Replicas: 2}, "2 replicas: want 1, 3 or 5"},
-		{"too many replicas", Options{Replicas: 7}, "7 replicas: want 1, 3 or 5"},
-		{"a cluster without the name of a server", Options{Replicas: 3, ConfigFile: config("nameless", "cluster { name: c, port: 6222 }")}, "want a server_name"},
 		{"a cluster that anybody may join", Options{Replicas: 3, ConfigFile: config("joined", "server_name: a, cluster { name: c, listen: 0.0.0.0:6222 }")}, "want tls with verify"},
 		{"a gateway", Options{ConfigFile: config("gateway", "gateway { name: c, port: 7222 }")}, "has a gateway block"},
 		{"a config file that is none", Options{ConfigFile: config("nonsense", "}{")}, "reading " + filepath.Join(dir, "nonsense")},
 		{"an address without a port", Options{Listen: "127.0.0.1"}, "want host:port"},
-		{"a port that is none", Options{Listen: "127.0.0.1:0"}, "want host:port with a port"},
-		{"a port with a name", Options{Listen: "127.0.0.1:nats"}, "want host:port with a port"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -95,11 +87,8 @@ func TestNoErrorHasASeedOfTheConfiguration(t *testing.T) {
 	whole := seed(user)
 	for name, key := range map[string]string{
 		"the end is missing":       "nkey: " + whole[:len(whole)-1],
-		"the beginning is missing": "nkey: " + whole[1:],
 		"a letter is wrong":        "nkey: " + whole[:30] + "o" + whole[31:],
 		"it is that of an account": "nkey: " + seed(account),
-		"it has no name":           whole,
-		"it has no colon":          "nkey" + whole,
 		"it is twice":              whole + whole,
 	} {
 		path := filepath.Join(t.TempDir(), "nats.conf")
@@ -116,10 +105,8 @@ func TestNoErrorHasASeedOfTheConfiguration(t *testing.T) {
 
 func TestStartTakesAnyAddressWithAuthentication(t *testing.T) {
 	for name, text := range map[string]string{
-		"users":  "authorization { users: [ { user: a, password: b } ] }",
-		"token":  "authorization { token: a }",
-		"nkeys":  "accounts { A { jetstream: enabled, users: [ { nkey: UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4 } ] } }",
-		"client": "authorization { user: a, password: b }",
+		"users": "authorization { users: [ { user: a, password: b } ] }",
+		"nkeys": "accounts { A { jetstream: enabled, users: [ { nkey: UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4 } ] } }",
 	} {
 		path := filepath.Join(t.TempDir(), "nats.conf")
 		must(t, os.WriteFile(path, []byte(text), 0o600))

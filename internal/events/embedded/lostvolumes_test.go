@@ -2,9 +2,7 @@ package embedded
 
 import (
 	"context"
-	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -14,41 +12,6 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
-
-func TestAProgramWaitsUntilMostServersRun(t *testing.T) {
-	testkit.Slow(t)
-	t.Parallel() // most of it is waiting for elections
-	r := newReplicas(t)
-	first := r.servers[0]
-	r.start(first)
-	var why string
-	testkit.Await(t, "the first server says that it is alone", func(ctx context.Context) bool {
-		_, why = first.readiness(ctx)
-		return strings.Contains(why, "[-]jetstream: jetstream: JetStream ")
-	}, func() string { return why })
-	var log testkit.Log
-	opened, connection := make(chan error, 1), r.connect("watcher", first)
-	go func() {
-		var err error
-		for again := true; again; again = err != nil && strings.Contains(err.Error(), "does not exist") {
-			// It ends, and its pod is restarted, when servers that have a leader take longer to create the streams than it waits.
-			_, err = events.Open(t.Context(), connection, "blue", slog.New(slog.NewTextHandler(&log, nil)))
-		}
-		opened <- err
-	}()
-	var declaring sync.WaitGroup
-	declaring.Go(func() { r.declare(first) })
-	testkit.Eventually(t, "the program says that it waits", func() bool { return strings.Contains(log.String(), "streams are not declared yet") })
-	r.start(r.servers[1])
-	r.start(r.servers[2])
-	declaring.Wait()
-	if err := testkit.Receive(t, "the program has opened the streams", opened, log.String); err != nil {
-		t.Error(err)
-	}
-	for _, s := range r.servers {
-		r.awaitReady(s)
-	}
-}
 
 func TestAServerNoticesThatItIsCutOffFromMostOthers(t *testing.T) {
 	testkit.Slow(t)

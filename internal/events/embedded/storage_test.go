@@ -155,25 +155,6 @@ func TestAStoreThatIsFullIsNotReady(t *testing.T) {
 	}
 }
 
-func TestAStreamThatIsBeingCreatedIsNoReasonToRestartJetStream(t *testing.T) {
-	dir := testkit.StoreDir(t)
-	v := startOn(t, dir, 64*mebibyte, "")
-	v.declare()
-	folder := filepath.Join(dir, "jetstream", "$G", "streams", "T")
-	must(t, os.Mkdir(folder, 0o700))
-	v.storage.tend(t.Context())
-	if v.Ready() == nil {
-		t.Error("the server knows the folder")
-	}
-	must(t, os.Remove(folder))
-	for range restartLooks {
-		v.storage.tend(t.Context())
-	}
-	if err := v.Ready(); err != nil || strings.Contains(v.log.String(), "restarting jetstream") {
-		t.Errorf("ready: %v; the log is\n%s", err, &v.log)
-	}
-}
-
 func TestJetStreamIsRestartedAfterAnIOErrorWhenThereIsSpace(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -181,10 +162,6 @@ func TestJetStreamIsRestartedAfterAnIOErrorWhenThereIsSpace(t *testing.T) {
 		fail func(v *volume, dir string) (mend func())
 		want string
 	}{
-		{"it is disabled", func(v *volume, _ string) func() {
-			must(t, v.server.ShutdownJetStream())
-			return func() {}
-		}, "jetstream is disabled"},
 		{"a stream cannot be written", func(v *volume, dir string) func() {
 			files := filepath.Join(dir, "jetstream", "$G", "streams", "S", "msgs")
 			must(t, os.Rename(files, files+".away"))
