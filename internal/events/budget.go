@@ -10,14 +10,12 @@ import (
 // safe for concurrent use.
 type Budget struct {
 	perSecond float64
-	// atOnce is how long it takes to earn the bytes that may be used at once.
-	atOnce time.Duration
+	atOnce    time.Duration // how long it takes to earn the bytes that may be used at once
 
 	mu sync.Mutex
 	// earned is when a namespace will have earned the bytes that it has used. A namespace that is missing owes nothing.
 	earned map[string]time.Time
-	// swept is the length of earned after the last sweep.
-	swept int
+	swept  int // the length of earned after the last sweep
 }
 
 // sweepFrom is the minimum number of namespaces for a sweep.

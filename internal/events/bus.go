@@ -18,14 +18,11 @@ type Bus struct {
 	js      jetstream.JetStream
 	cluster string
 	logger  *slog.Logger
-	// now is time.Now, except in tests.
-	now func() time.Time
+	now     func() time.Time // time.Now, except in tests
 
-	refusals refusals
-	// guardInterval is the constant of that name, except in tests.
-	guardInterval time.Duration
-	// share is how much of StreamHistory a namespace may take.
-	share *historyShare
+	refusals      refusals
+	guardInterval time.Duration // the constant of that name, except in tests
+	share         *historyShare // how much of StreamHistory a namespace may take
 
 	deadLetters jetstream.Stream
 }

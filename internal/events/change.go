@@ -6,29 +6,22 @@ import "time"
 //
 // The fields that are not encoded as JSON are attributes of the CloudEvent. The others are its data. docs/events.md lists both.
 type Change struct {
-	// Cluster is the configured name of the cluster that the source is in.
-	Cluster string `json:"-"`
-	// Source names what changed.
-	Source Source `json:"-"`
+	Cluster string `json:"-"` // the configured name of the cluster that the source is in
+	Source  Source `json:"-"` // names what changed
 	// Verb says what happened. It must be one of the verbs of the source's kind.
 	Verb Verb `json:"-"`
 	// UID and ResourceVersion are those of the object that was read. The event's ID is made of them. For KindOpenBao, UID is the name of the store,
 	// and ResourceVersion is the time of the change in nanoseconds since 1970, so that the later of two events has the higher one, as in Kubernetes.
-	UID             string `json:"-"`
-	ResourceVersion string `json:"-"`
-	// Fingerprint is the keyed fingerprint of all data keys: k<key id>:<hex>.
-	Fingerprint string `json:"-"`
-	// Time is when the watcher saw the change.
-	Time time.Time `json:"-"`
-	// Trace is the context of the span that created the event. It is empty without tracing.
-	Trace TraceContext `json:"-"`
+	UID             string       `json:"-"`
+	ResourceVersion string       `json:"-"`
+	Fingerprint     string       `json:"-"` // the keyed fingerprint of all data keys: k<key id>:<hex>
+	Time            time.Time    `json:"-"` // when the watcher saw the change
+	Trace           TraceContext `json:"-"` // the context of the span that created the event; empty without tracing
 
-	// Keys describes each data key. It is nil if Truncated is set.
-	Keys map[string]Key `json:"keys,omitempty"`
+	Keys map[string]Key `json:"keys,omitempty"` // describes each data key; nil if Truncated is set
 	// Truncated means that the object has too many keys to list, see MaxKeys. All of them count as changed.
-	Truncated bool `json:"truncated,omitempty"`
-	// Changed lists, sorted, the keys that were added, changed or removed since Previous.
-	Changed []string `json:"changed,omitempty"`
+	Truncated bool     `json:"truncated,omitempty"`
+	Changed   []string `json:"changed,omitempty"` // lists, sorted, the keys that were added, changed or removed since Previous
 	// Previous is the fingerprint before this change. It is empty if the source is new, or if the event is published again because
 	// the stream had lost it.
 	Previous string `json:"previous,omitempty"`
@@ -42,24 +35,19 @@ type Change struct {
 	// Since is the creation time, to the second, of a source that a watcher found when it first watched the namespace. It is set only if
 	// the source was created a short time before, and it is carried like ChangedAt: pods of workloads that were written before that time
 	// have started without the source. CreatedAt is then the resourceVersion at which the source was found.
-	Since time.Time `json:"since,omitzero"`
-	// Created means that the source appeared with this event.
-	Created bool `json:"created,omitempty"`
-	// Ignore means that the source is annotated with keyturn.dev/ignore or Reloader's ignore.
-	Ignore bool `json:"ignore,omitempty"`
+	Since   time.Time `json:"since,omitzero"`
+	Created bool      `json:"created,omitempty"` // the source appeared with this event
+	Ignore  bool      `json:"ignore,omitempty"`  // the source is annotated with keyturn.dev/ignore or Reloader's ignore
 	// Hold is why the source is on hold, as HoldText returns it. It is empty if the source is not on hold. Only a Secret or a ConfigMap
 	// that exists can be on hold.
-	Hold string `json:"hold,omitempty"`
-	// Match means that the source is annotated with Reloader's match.
-	Match bool `json:"match,omitempty"`
+	Hold  string `json:"hold,omitempty"`
+	Match bool   `json:"match,omitempty"` // the source is annotated with Reloader's match
 	// WrittenAt is the time of the newest write to the object by the API server's clock, to the second. Zero if unknown.
 	WrittenAt time.Time `json:"writtenAt,omitzero"`
 	// Cause is what made the change, if known. Only Secrets and ExternalSecrets have one.
-	Cause *Cause `json:"cause,omitempty"`
-	// Store is set for KindOpenBao only.
-	Store *StoreState `json:"store,omitempty"`
-	// Status is set for KindExternalSecret and KindCertificate only.
-	Status *Status `json:"status,omitempty"`
+	Cause  *Cause      `json:"cause,omitempty"`
+	Store  *StoreState `json:"store,omitempty"`  // set for KindOpenBao only
+	Status *Status     `json:"status,omitempty"` // set for KindExternalSecret and KindCertificate only
 	// Recent is set for KindSecretProviderClass only. It lists the most recent fingerprints, at most MaxRecent, with the current one last.
 	// Pods get new content one after the other: a pod that gets content that others had before makes no change.
 	Recent []string `json:"recent,omitempty"`
@@ -79,8 +67,7 @@ func (c Change) ID() string {
 
 // Key describes one data key of a source.
 type Key struct {
-	// Fingerprint is the keyed fingerprint of the value. It is empty if the key was removed.
-	Fingerprint string `json:"fingerprint,omitempty"`
+	Fingerprint string `json:"fingerprint,omitempty"` // the keyed fingerprint of the value; empty if the key was removed
 	// ChangedAt is the resourceVersion of the last change of the value. It is carried from event to event, so that a change is not lost when an event
 	// about another key supersedes it on the stream. It is empty if the value has not changed since the source was first observed.
 	ChangedAt string `json:"changedAt,omitempty"`
@@ -100,13 +87,11 @@ const MaxRecent = 16
 type Cause struct {
 	// Source is the writer, in the Secret's namespace: "externalsecret/db" or "certificate/web". It is empty for an ExternalSecret.
 	Source string `json:"source,omitempty"`
-	// Event is the id of the event that triggered this write, a rotation in a secret store. It is empty if unknown.
-	Event string `json:"event,omitempty"`
+	Event  string `json:"event,omitempty"` // the id of the event that triggered this write, a rotation in a secret store; empty if unknown
 	// Earlier is set if this write has no triggering event, or failed. It is the id of the event that triggered the last write that
 	// had one. It is carried from event to event: the object still bears that id, which must not be attributed to a second change.
-	Earlier string `json:"earlier,omitempty"`
-	// Serial and NotAfter are those of a certificate.
-	Serial   string    `json:"serial,omitempty"`
+	Earlier  string    `json:"earlier,omitempty"`
+	Serial   string    `json:"serial,omitempty"` // of a certificate, as NotAfter
 	NotAfter time.Time `json:"notAfter,omitzero"`
 }
 
@@ -120,15 +105,11 @@ func (c Cause) String() string {
 
 // Status is the condition of an ExternalSecret or a Certificate.
 type Status struct {
-	// Secret is the name of the Secret that the object writes, in the same namespace.
-	Secret string `json:"secret,omitempty"`
-	// Reason is the reason of the decisive condition: "SecretSynced", "SecretSyncedError", "Ready", "Failed".
-	Reason string `json:"reason,omitempty"`
+	Secret string `json:"secret,omitempty"` // the name of the Secret that the object writes, in the same namespace
+	Reason string `json:"reason,omitempty"` // the reason of the decisive condition: "SecretSynced", "SecretSyncedError", "Ready", "Failed"
 	// Revision counts the issued certificates. For an ExternalSecret, it is the version that was synced last.
-	Revision string `json:"revision,omitempty"`
-	// NotAfter and RenewalTime are those of the certificate in the Secret.
-	NotAfter    time.Time `json:"notAfter,omitzero"`
+	Revision    string    `json:"revision,omitempty"`
+	NotAfter    time.Time `json:"notAfter,omitzero"` // of the certificate in the Secret, as RenewalTime
 	RenewalTime time.Time `json:"renewalTime,omitzero"`
-	// Expiring means that the renewal time has passed and issuing failed.
-	Expiring bool `json:"expiring,omitempty"`
+	Expiring    bool      `json:"expiring,omitempty"` // the renewal time has passed and issuing failed
 }

@@ -15,14 +15,10 @@ import (
 // Claim is the event by which a cluster claims its configured name. The watcher publishes it, and renews it once a week. Both programs
 // compare it with their own cluster, to detect two clusters that were configured with the same name.
 type Claim struct {
-	// Cluster is the configured name.
-	Cluster string `json:"-"`
-	// UID is the UID of the namespace kube-system, which by convention identifies a cluster.
-	UID string `json:"-"`
-	// Time is when the name was last claimed.
-	Time time.Time `json:"-"`
-	// Replaces is the UID of the cluster that had the name before. It is empty if there was none.
-	Replaces string `json:"replaces,omitempty"`
+	Cluster  string    `json:"-"`                  // the configured name
+	UID      string    `json:"-"`                  // the UID of the namespace kube-system, which by convention identifies a cluster
+	Time     time.Time `json:"-"`                  // when the name was last claimed
+	Replaces string    `json:"replaces,omitempty"` // the UID of the cluster that had the name before; empty if there was none
 }
 
 // claimName is the name token of the subject. It is fixed, because a cluster has one claim.
@@ -84,10 +80,8 @@ func (c Claim) predecessor(uid, replaces string) string {
 // Watched is the event by which a watcher says that every source in its scope that existed at a certain time is on the stream. If the
 // next watcher finds a source in that scope that is not on the stream, it knows that the source was created later, while no watcher ran.
 type Watched struct {
-	// Cluster is the configured name.
-	Cluster string `json:"-"`
-	// Time is until when the sources were watched, by the watcher's clock.
-	Time time.Time `json:"-"`
+	Cluster string    `json:"-"` // the configured name
+	Time    time.Time `json:"-"` // until when the sources were watched, by the watcher's clock
 	// Scope says which sources were watched.
 	Scope
 }
@@ -126,15 +120,11 @@ func parseWatched(e event.Event) (Watched, error) {
 
 // Scope says which sources of a cluster a watcher watches.
 type Scope struct {
-	// Kinds lists the kinds of the sources.
-	Kinds []Kind `json:"kinds"`
-	// Namespaces lists the namespaces of the sources. Empty means all.
-	Namespaces []string `json:"namespaces,omitempty"`
-	// IgnoredNamespaces lists namespaces whose sources are left out.
-	IgnoredNamespaces []string `json:"ignoredNamespaces,omitempty"`
-	// NamespaceSelector and Selector select namespaces and sources by their labels. Empty means all.
-	NamespaceSelector string `json:"namespaceSelector,omitempty"`
-	Selector          string `json:"selector,omitempty"`
+	Kinds             []Kind   `json:"kinds"`                       // lists the kinds of the sources
+	Namespaces        []string `json:"namespaces,omitempty"`        // lists the namespaces of the sources; empty means all
+	IgnoredNamespaces []string `json:"ignoredNamespaces,omitempty"` // lists namespaces whose sources are left out
+	NamespaceSelector string   `json:"namespaceSelector,omitempty"` // select namespaces and sources by their labels; empty means all
+	Selector          string   `json:"selector,omitempty"`
 }
 
 // Covers reports whether a source is in the scope, judging by its name.

@@ -11,10 +11,8 @@ import (
 
 // The limits of a message. Together they are less than the 1 MiB that NATS servers accept by default.
 const (
-	// MaxEventSize is the maximum size of an event's data, in bytes.
-	MaxEventSize = 512 << 10
-	// MaxHeaderSize is the maximum size of the keys and values of a message header together, in bytes.
-	MaxHeaderSize = 16 << 10
+	MaxEventSize  = 512 << 10 // the maximum size of an event's data, in bytes
+	MaxHeaderSize = 16 << 10  // the maximum size of the keys and values of a message header together, in bytes
 )
 
 const (

@@ -136,8 +136,7 @@ func credentials(path string, user *nkeyUser) (nats.Option, error) {
 // only once. After a rotation, it would keep sending the new signature with the old public key.
 type nkeyUser struct {
 	path string
-	// conn is set once nats.Connect has returned.
-	conn atomic.Pointer[nats.Conn]
+	conn atomic.Pointer[nats.Conn] // set once nats.Connect has returned
 }
 
 // read reads the seed. The caller must wipe the key pair.

@@ -22,8 +22,7 @@ const (
 
 // ConnectOptions configure the connection to NATS.
 type ConnectOptions struct {
-	// URL lists server URLs, separated by commas. Empty means nats://127.0.0.1:4222.
-	URL string
+	URL string // lists server URLs, separated by commas; empty means nats://127.0.0.1:4222
 	// CredsFile holds a user's JWT and seed, as `nsc` writes them, or a bare NKey seed. It is read at each connection attempt,
 	// so it may be rotated. Empty means no credentials.
 	CredsFile string
@@ -33,17 +32,13 @@ type ConnectOptions struct {
 	// CertFile and KeyFile hold the client certificate and its private key, in PEM. They are read at each connection attempt.
 	// Either both or neither must be set.
 	CertFile, KeyFile string
-	// Name identifies the connection in the server's monitoring.
-	Name string
-	// Cluster is the configured name of the cluster.
-	Cluster string
-	// Inbox is the prefix of reply subjects, for a user that may subscribe to no other. Empty means the prefix that follows from Role.
-	Inbox string
+	Name              string // identifies the connection in the server's monitoring
+	Cluster           string // the configured name of the cluster
+	Inbox             string // the prefix of reply subjects, for a user that may subscribe to no other; empty means the prefix that follows from Role
 	// Role is "watcher" or "actuator". It makes the inbox _INBOX_<role>.<cluster>, so that NATS permissions can keep it private
 	// to one user. Empty means _INBOX.<cluster>.
-	Role string
-	// Logger logs the events of the connection. Nil discards.
-	Logger *slog.Logger
+	Role   string
+	Logger *slog.Logger // logs the events of the connection; nil discards
 }
 
 // AddFlags adds the flags of the options.

@@ -16,20 +16,17 @@ import (
 
 // ConsumeOptions configures Bus.Consume and Bus.ConsumeOutcomes.
 type ConsumeOptions struct {
-	// Durable is the name of the consumer on the server, which keeps its position across restarts. Required.
-	Durable string
+	Durable string // the name of the consumer on the server, which keeps its position across restarts; required
 	// FilterSubjects restricts what is consumed. If empty, Consume reads the changes of the bus's cluster, and ConsumeOutcomes reads its outcomes.
 	FilterSubjects []string
-	// MaxAckPending limits the events in flight. Zero means 1024.
-	MaxAckPending int
+	MaxAckPending  int // limits the events in flight; zero means 1024
 	// AckWait is how long the events of a process that died stay in flight before another process gets them. A live process
 	// sends a heartbeat for each event in flight three times per AckWait. Zero means 30 seconds.
 	AckWait time.Duration
 	// FromNow makes a consumer that does not exist yet start with the next event. Otherwise, Consume starts with the state of the
 	// stream. ConsumeOutcomes always starts with the next event.
-	FromNow bool
-	// ForgetAfter is how long the server keeps the consumer without a reader. Zero means forever.
-	ForgetAfter time.Duration
+	FromNow     bool
+	ForgetAfter time.Duration // how long the server keeps the consumer without a reader; zero means forever
 	// Backoff returns the delay before the redelivery of an event whose handling failed, given the number of deliveries so far.
 	// Nil means 1 second, doubled up to 1 minute, with a fifth of jitter.
 	Backoff func(deliveries int) time.Duration

@@ -21,18 +21,16 @@ const (
 	// pullExpiry is after how long the server ends a request for messages. A consumer that hears nothing gives up much earlier.
 	pullExpiry = 10 * time.Second
 	// findTimeout bounds an attempt to find the consumer or the stream. While their servers elect a leader, none of them answers.
-	findTimeout = 2 * time.Second
-	// guardInterval is how often the consumer is compared with what is required.
-	guardInterval = time.Minute
+	findTimeout   = 2 * time.Second
+	guardInterval = time.Minute // how often the consumer is compared with what is required
 )
 
 // consumption is one call of Consume or ConsumeOutcomes.
 type consumption struct {
-	bus    *Bus
-	stream jetstream.Stream
-	opts   ConsumeOptions
-	// ofOutcomes is set for a call of ConsumeOutcomes.
-	ofOutcomes bool
+	bus        *Bus
+	stream     jetstream.Stream
+	opts       ConsumeOptions
+	ofOutcomes bool // set for a call of ConsumeOutcomes
 	heartbeat  *heartbeat
 }
 

@@ -19,3 +19,41 @@ func TestADeadLetterHasTheMessageWithoutTheHeadersOfAServer(t *testing.T) {
 	want.Header = map[string][]string{}
 	wantEqual(t, "of a header that is too large", want, parseDeadLetter(letter.headers(), nil))
 }
+
+// deadLetters returns the last dead letters of the cluster.
+func deadLetters(t *testing.T, b *Bus, limit int) ([]DeadLetter, error) {
+	t.Helper()
+	return answer(t, func() ([]DeadLetter, error) { return b.DeadLetters(t.Context(), limit) })
+}
+
+func TestAnEventThatCannotBeReadIsDeadLetteredOnce(t *testing.T) {
+	s := sharedServer(t)
+	b, another := s.bus(), s.bus()
+	db := version("db", "1")
+	at := Address{Cluster: testCluster, Kind: KindSecret, Namespace: db.Source.Namespace, Name: db.Source.Name}
+	reject := func(by *Bus, want string) {
+		t.Helper()
+		if reason, err := answer(t, func() (string, error) { return by.RejectLast(t.Context(), at) }); err != nil || reason != want {
+			t.Errorf("it is rejected as %q (%v), want %q", reason, err, want)
+		}
+	}
+	garble := func() {
+		t.Helper()
+		if _, err := s.jetstream().Publish(t.Context(), at.subject(), []byte("no event")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reject(b, "") // There is none.
+	mustPublish(t, b, db, 0)
+	reject(b, "")
+	garble()
+	reject(b, ReasonMalformed)
+	reject(b, "")
+	reject(another, "")
+	garble()
+	reject(another, ReasonMalformed)
+	letters, err := answer(t, func() ([]DeadLetter, error) { return b.DeadLetters(t.Context(), 10) })
+	if err != nil || len(letters) != 2 || letters[0].Subject != at.subject() || letters[0].Seq >= letters[1].Seq {
+		t.Errorf("the dead letters are %+v (%v), want one of each event", letters, err)
+	}
+}

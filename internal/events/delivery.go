@@ -19,24 +19,19 @@ const deadLetterTimeout = 5 * time.Second
 
 // Delivery is one delivery of an event to a handler. It is in flight until the handler calls Done.
 type Delivery struct {
-	// Change is the event that Consume delivers. It is empty in a delivery of ConsumeOutcomes.
-	Change Change
-	// Outcome is the event that ConsumeOutcomes delivers. It is empty in a delivery of Consume.
-	Outcome Outcome
-	// Seq is the event's sequence on its stream.
-	Seq uint64
+	Change  Change  // the event that Consume delivers; empty in a delivery of ConsumeOutcomes
+	Outcome Outcome // the event that ConsumeOutcomes delivers; empty in a delivery of Consume
+	Seq     uint64  // the event's sequence on its stream
 	// StoredAt is when the stream stored the event. Seq alone does not identify an event: a stream that was lost and created again
 	// starts over at sequence 1.
-	StoredAt time.Time
-	// Deliveries counts the deliveries of this event, including this one.
-	Deliveries int
+	StoredAt   time.Time
+	Deliveries int // counts the deliveries of this event, including this one
 
 	subject string
 	header  nats.Header
 	data    []byte
 
-	// consumption delivers the event in msg. They are nil if no consumer waits for an answer.
-	consumption *consumption
+	consumption *consumption // delivers the event in msg; nil if no consumer waits for an answer
 	msg         jetstream.Msg
 	done        atomic.Bool
 }

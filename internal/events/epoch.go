@@ -14,13 +14,11 @@ import (
 const (
 	// consumerHeartbeat is how often the server of a consumer says that there is nothing new. After two that are missing the consumer is lost.
 	consumerHeartbeat = 15 * time.Second
-	// completePoll is how long an epoch waits for another message before it asks whether there is one.
-	completePoll = 100 * time.Millisecond
+	completePoll      = 100 * time.Millisecond // how long an epoch waits for another message before it asks whether there is one
 	// maxUnasked is how many consumers of a filter may get no request for their messages, one after the other. A request may be lost on its way, but
 	// after that there is no permission to send one.
-	maxUnasked = 4
-	// tombstoneDue is the age from which the stream may have dropped a deletion, whatever the difference of the clocks.
-	tombstoneDue = TombstoneTTL - time.Hour
+	maxUnasked   = 4
+	tombstoneDue = TombstoneTTL - time.Hour // the age from which the stream may have dropped a deletion, whatever the difference of the clocks
 )
 
 // epoch is one reading of the last event of every source, and what follows it.
@@ -34,14 +32,12 @@ type epoch struct {
 	// created is when the stream was created, and first is the sequence of its last message when the epoch began. last is what first is now.
 	created     time.Time
 	first, last uint64
-	// settled is when no server of the stream lacks anything any more that it had when the epoch began.
-	settled time.Time
+	settled     time.Time // when no server of the stream lacks anything any more that it had when the epoch began
 	// complete has a value for each filter of which everything up to first has been put, and failed one for each that is not followed any more.
 	complete chan struct{}
 	failed   chan error
-	// stop ends the epoch, and parts are the goroutines to wait for.
-	stop  context.CancelFunc
-	parts sync.WaitGroup
+	stop     context.CancelFunc // ends the epoch
+	parts    sync.WaitGroup     // the goroutines to wait for
 
 	mu sync.Mutex
 	// newest is the message with the highest sequence that was put.

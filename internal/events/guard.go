@@ -23,8 +23,7 @@ type StreamGuard struct {
 	// does not compare.
 	declared []jetstream.StreamConfig
 	now      func() time.Time
-	// said is when a field that stays wrong was last logged.
-	said map[string]time.Time
+	said     map[string]time.Time // when a field that stays wrong was last logged
 }
 
 // sayAgain is how often a persisting fault is logged.

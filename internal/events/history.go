@@ -10,16 +10,13 @@ import (
 
 // HistoryQuery selects events of the history. An empty field matches everything.
 type HistoryQuery struct {
-	// Clusters are the configured names of clusters.
-	Clusters []string
+	Clusters []string // the configured names of clusters
 	// Kind, Namespace and Name are matched with those of the subject. The name of an outcome is <workload kind>-<name>.
 	Kind      Kind
 	Namespace string
 	Name      string
-	// Since excludes events that were stored earlier. Zero means the oldest that the stream has.
-	Since time.Time
-	// Follow continues with new events as they are published, until the context is done.
-	Follow bool
+	Since     time.Time // excludes events that were stored earlier; zero means the oldest that the stream has
+	Follow    bool      // continues with new events as they are published, until the context is done
 }
 
 // subjects returns the filter subjects, one for each cluster, with a wildcard for each empty field.

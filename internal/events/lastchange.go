@@ -10,30 +10,23 @@ import (
 
 // LastChange is the last event of a source in compact form. Watchers and actuators keep one for each source.
 type LastChange struct {
-	// Seq is the event's sequence on the stream.
-	Seq uint64
-	// UID, ResourceVersion, ChangedAt and CreatedAt are those of the Change.
-	UID, ResourceVersion, ChangedAt, CreatedAt string
-	// All is the fingerprint of all keys, under the key that KeyID names.
-	All Sum
-	// Keys is in no order. It is empty if Truncated is set.
-	Keys []LastKey
+	Seq                                        uint64    // the event's sequence on the stream
+	UID, ResourceVersion, ChangedAt, CreatedAt string    // those of the Change
+	All                                        Sum       // the fingerprint of all keys, under the key that KeyID names
+	Keys                                       []LastKey // in no order; empty if Truncated is set
 	// Rare is nil for most sources, but not for a secret in a store. Copies share it, so it must not be changed.
 	Rare *RareFields
 
 	keyID unique.Handle[string]
 	// These times are in nanoseconds since 1970, or zero if unknown: when the stream stored the event, Change.Time, and Change.WrittenAt.
 	storedAt, seenAt, writtenAt int64
-	// epoch is the epoch of a Follower in which the event has this sequence.
-	epoch uint32
-	trace traceparent
+	epoch                       uint32 // the epoch of a Follower in which the event has this sequence
+	trace                       traceparent
 	// verb is an index of changeVerbs. It is zero if the event could not be read. Then only its place on the stream is known.
 	verb uint8
 
-	// Truncated, Ignore, Match and Created are those of the Change.
-	Truncated, Ignore, Match, Created bool
-	// hasPrevious and previousIsSame are what is kept of Change.Previous.
-	hasPrevious, previousIsSame bool
+	Truncated, Ignore, Match, Created bool // those of the Change
+	hasPrevious, previousIsSame       bool // what is kept of Change.Previous
 	// Lost means that the stream no longer has this event, and that Seq is the sequence of the older event that the stream has, or zero if it has
 	// none. The publisher sets it, and publishes the event again.
 	Lost bool

@@ -22,9 +22,8 @@ type LastChanges struct {
 
 	mu sync.RWMutex
 	// changes has those of each kind and namespace in a cluster, an Address without a name, by the name of the source.
-	changes map[Address]map[string]*LastChange
-	// unreadable has the last event that could not be read, where no later one could.
-	unreadable map[Address]*LastChange
+	changes    map[Address]map[string]*LastChange
+	unreadable map[Address]*LastChange // has the last event that could not be read, where no later one could
 }
 
 // NewLastChanges returns a LastChanges that knows nothing. It is about the sources of the clusters.

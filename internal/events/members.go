@@ -13,9 +13,8 @@ import (
 
 // Member is a cluster whose events a stream has.
 type Member struct {
-	Cluster string `json:"cluster"`
-	// Last is the time of the cluster's last event. It is zero if the stream has none.
-	Last time.Time `json:"last,omitzero"`
+	Cluster string    `json:"cluster"`
+	Last    time.Time `json:"last,omitzero"` // the time of the cluster's last event; zero if the stream has none
 	// UIDs lists the UIDs of the clusters that have claimed the name and have not been replaced, in the order of their first claims. More
 	// than one UID means that several clusters are configured with this name. Only claims that the stream still has are counted. Each
 	// claim is renewed once a week.

@@ -98,10 +98,8 @@ type Extent struct {
 	Created time.Time
 	// FirstSeq is the sequence of the oldest event. If there are no events, it is the sequence of the next one.
 	FirstSeq uint64
-	// LastSeq is the sequence of the newest event that there was.
-	LastSeq uint64
-	// Events is the number of events, which equals the number of subjects.
-	Events uint64
+	LastSeq  uint64 // the sequence of the newest event that there was
+	Events   uint64 // the number of events, which equals the number of subjects
 }
 
 // Extent returns what the stream holds. It is one short request, however large the stream is.
@@ -124,13 +122,11 @@ func (b *Bus) HistorySpan(ctx context.Context) (first, last uint64, err error) {
 
 // Usage is how much of a stream is used.
 type Usage struct {
-	Stream   string `json:"stream"`
-	Messages uint64 `json:"messages"`
-	Bytes    uint64 `json:"bytes"`
-	// Limit is the maximum of Bytes. Zero means that only the volume limits the stream.
-	Limit uint64 `json:"limit,omitempty"`
-	// Last is when the last message was stored. It is zero if there was none.
-	Last time.Time `json:"last,omitzero"`
+	Stream   string    `json:"stream"`
+	Messages uint64    `json:"messages"`
+	Bytes    uint64    `json:"bytes"`
+	Limit    uint64    `json:"limit,omitempty"` // the maximum of Bytes; zero means that only the volume limits the stream
+	Last     time.Time `json:"last,omitzero"`   // when the last message was stored; zero if there was none
 }
 
 // Usage returns how much of the three streams is used.

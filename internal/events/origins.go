@@ -8,8 +8,7 @@ import (
 
 // Origins names the clusters whose changes an actuator acts on.
 type Origins struct {
-	// Cluster is the actuator's own cluster.
-	Cluster string
+	Cluster string // the actuator's own cluster
 	// StoresFrom lists the clusters whose watchers watch secret stores for it. Of their changes, only those in stores are acted on.
 	StoresFrom []string
 }

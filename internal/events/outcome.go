@@ -13,32 +13,22 @@ import (
 //
 // The fields that are not encoded as JSON are attributes of the CloudEvent. The others are its data. docs/events.md lists both.
 type Outcome struct {
-	// Cluster is the configured name of the cluster that the workload is in.
-	Cluster string `json:"-"`
-	// Verb is VerbStarted, VerbCompleted, VerbFailed, VerbSkipped or VerbHeld.
-	Verb Verb `json:"-"`
-	// ResourceVersion is the workload's resourceVersion, as last read.
-	ResourceVersion string `json:"-"`
-	// Time is when the outcome was known.
-	Time time.Time `json:"-"`
+	Cluster         string    `json:"-"` // the configured name of the cluster that the workload is in
+	Verb            Verb      `json:"-"` // VerbStarted, VerbCompleted, VerbFailed, VerbSkipped or VerbHeld
+	ResourceVersion string    `json:"-"` // the workload's resourceVersion, as last read
+	Time            time.Time `json:"-"` // when the outcome was known
 	// Cause is the id of the newest of the changes. It is the extension "causationid".
-	Cause string `json:"-"`
-	// Trace is the context of the span that created the event. It is empty without tracing.
-	Trace TraceContext `json:"-"`
+	Cause string       `json:"-"`
+	Trace TraceContext `json:"-"` // the context of the span that created the event; empty without tracing
 
 	Workload Workload `json:"workload"`
 	// Revision is the value of the annotation keyturn.dev/revision that the workload was rolled to, or would have been.
-	Revision string `json:"revision,omitempty"`
-	// Reason is the reason for the decision or the failure, in kebab-case.
-	Reason string `json:"reason"`
-	// Message explains the reason in one sentence.
-	Message string `json:"message,omitempty"`
-	// Sources lists the changes, one for each source.
-	Sources []OutcomeSource `json:"sources,omitempty"`
-	// Generation is the workload's metadata.generation after the patch. It is zero if nothing was patched.
-	Generation int64 `json:"generation,omitempty"`
-	// StartedAt is when the patch was accepted. It is zero if nothing was patched.
-	StartedAt time.Time `json:"startedAt,omitzero"`
+	Revision   string          `json:"revision,omitempty"`
+	Reason     string          `json:"reason"`               // the reason for the decision or the failure, in kebab-case
+	Message    string          `json:"message,omitempty"`    // explains the reason in one sentence
+	Sources    []OutcomeSource `json:"sources,omitempty"`    // lists the changes, one for each source
+	Generation int64           `json:"generation,omitempty"` // the workload's metadata.generation after the patch; zero if nothing was patched
+	StartedAt  time.Time       `json:"startedAt,omitzero"`   // when the patch was accepted; zero if nothing was patched
 }
 
 // StreamChanges keeps the last outcome of a workload for 30 days. A workload that has none there is not being rolled. It keeps an outcome beyond the
@@ -50,13 +40,11 @@ const (
 
 // OutcomeSource is one change of an Outcome.
 type OutcomeSource struct {
-	// Source has the form of Source.String.
-	Source          string   `json:"source"`
+	Source          string   `json:"source"` // has the form of Source.String
 	Fingerprint     string   `json:"fingerprint,omitempty"`
 	ResourceVersion string   `json:"resourceVersion,omitempty"`
 	Keys            []string `json:"keys,omitempty"`
-	// Event is the id of the change.
-	Event string `json:"event,omitempty"`
+	Event           string   `json:"event,omitempty"` // the id of the change
 }
 
 // ID returns the event's id. The same outcome of the same rollout has the same id, whoever publishes it and however often.

@@ -12,39 +12,29 @@ import (
 //
 // The fields that are not encoded as JSON are attributes of the CloudEvent. The others are its data. docs/events.md lists both.
 type Projection struct {
-	// Cluster is the configured name of the cluster that the resource is in.
-	Cluster string `json:"-"`
-	// Verb is VerbApplied, VerbSkipped or VerbFailed.
-	Verb Verb `json:"-"`
-	// ResourceVersion is the resource's resourceVersion, as last read.
-	ResourceVersion string `json:"-"`
-	// Time is when the result was known.
-	Time time.Time `json:"-"`
+	Cluster         string    `json:"-"` // the configured name of the cluster that the resource is in
+	Verb            Verb      `json:"-"` // VerbApplied, VerbSkipped or VerbFailed
+	ResourceVersion string    `json:"-"` // the resource's resourceVersion, as last read
+	Time            time.Time `json:"-"` // when the result was known
 	// Cause is the id of the change of a Secret that caused the projection. It is the extension "causationid". It is empty if there was no change, as
 	// when the projector starts.
-	Cause string `json:"-"`
-	// Trace is the context of the span that created the event. It is empty without tracing.
-	Trace TraceContext `json:"-"`
+	Cause string       `json:"-"`
+	Trace TraceContext `json:"-"` // the context of the span that created the event; empty without tracing
 
 	// Target is the resource. Its kind comes from configuration.
-	Target Workload `json:"target"`
-	// Reason is the reason in kebab-case.
-	Reason string `json:"reason"`
-	// Message explains the reason in one sentence.
-	Message string `json:"message,omitempty"`
+	Target  Workload `json:"target"`
+	Reason  string   `json:"reason"`            // the reason in kebab-case
+	Message string   `json:"message,omitempty"` // explains the reason in one sentence
 	// Fields lists the fields that the resource wants. It is empty if the annotation cannot be read, or there is none.
 	Fields []ProjectedField `json:"fields,omitempty"`
 }
 
 // ProjectedField is a field that has, or wants, the value of a key.
 type ProjectedField struct {
-	// Path is the path of the field, as in the annotation.
-	Path string `json:"path"`
-	// Source has the form of Source.String.
-	Source string `json:"source"`
-	Key    string `json:"key"`
-	// ResourceVersion is the resourceVersion of the Secret that was read. It is empty if the Secret was not read.
-	ResourceVersion string `json:"resourceVersion,omitempty"`
+	Path            string `json:"path"`   // the path of the field, as in the annotation
+	Source          string `json:"source"` // has the form of Source.String
+	Key             string `json:"key"`
+	ResourceVersion string `json:"resourceVersion,omitempty"` // the resourceVersion of the Secret that was read; empty if the Secret was not read
 }
 
 // ID returns the event's id. The same result has the same id for the same change or, without a change, for the same resourceVersion of the resource.

@@ -11,19 +11,14 @@ import (
 
 // publication is an outcome on its way to the streams.
 type publication struct {
-	outcome Outcome
-	// msg is nil if the outcome cannot be encoded. id is its message id.
-	msg *nats.Msg
-	id  string
-	// state is the publication of the same workload that becomes its state on StreamChanges: this one, a later one, or nil.
-	state  *publication
-	answer jetstream.PubAckFuture
-	// taken is the room that the outcome takes up in StreamHistory.
-	taken room
-	// ttl is how long StreamChanges keeps the outcome.
-	ttl time.Duration
-	// duplicate reports whether the stream already had the outcome.
-	duplicate bool
+	outcome   Outcome
+	msg       *nats.Msg    // nil if the outcome cannot be encoded
+	id        string       // of the message
+	state     *publication // the publication of the same workload that becomes its state on StreamChanges: this one, a later one, or nil
+	answer    jetstream.PubAckFuture
+	taken     room          // the room that the outcome takes up in StreamHistory
+	ttl       time.Duration // how long StreamChanges keeps the outcome
+	duplicate bool          // whether the stream already had the outcome
 	err       error
 }
 

@@ -16,12 +16,9 @@ import (
 type Reader struct {
 	// changes is the stream with the state, which is the last event on each subject. history is the stream with earlier events.
 	changes, history jetstream.Stream
-	// historyRoot is the prefix of the subjects of history.
-	historyRoot string
-	// js reads the intakes from which history sources. It is nil if there are none.
-	js jetstream.JetStream
-	// stall and lostAfter are the constants of the same names, except in tests.
-	stall, lostAfter time.Duration
+	historyRoot      string              // the prefix of the subjects of history
+	js               jetstream.JetStream // reads the intakes from which history sources; nil if there are none
+	stall, lostAfter time.Duration       // the constants of the same names, except in tests
 }
 
 // OpenFleet returns a reader of a stream that sources StreamChanges of many clusters, with unchanged subjects. The stream's

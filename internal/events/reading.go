@@ -11,8 +11,7 @@ import (
 )
 
 const (
-	// stall is how long a reading waits for a message before it asks the server whether there are more.
-	stall = time.Second
+	stall = time.Second // how long a reading waits for a message before it asks the server whether there are more
 	// infoTimeout bounds that request. A request without an answer is repeated.
 	infoTimeout = 2 * time.Second
 	// requestTimeout bounds a request that begins a reading, or reads one event. One that the servers have lost, as they do while they elect a
@@ -27,15 +26,11 @@ type visit = func(jetstream.Msg, *jetstream.MsgMetadata) error
 
 // reading is one call of Reader.read or Reader.follow.
 type reading struct {
-	stream jetstream.Stream
-	// config is the configuration of the next consumer, which starts after the last message.
-	config jetstream.OrderedConsumerConfig
-	// follows is set for a reading that goes on with new messages.
-	follows bool
-	// stall and lostAfter are the constants of the same names, except in tests.
-	stall, lostAfter time.Duration
-	// since is when the last message came, or the reading began.
-	since time.Time
+	stream           jetstream.Stream
+	config           jetstream.OrderedConsumerConfig // the configuration of the next consumer, which starts after the last message
+	follows          bool                            // set for a reading that goes on with new messages
+	stall, lostAfter time.Duration                   // the constants of the same names, except in tests
+	since            time.Time                       // when the last message came, or the reading began
 }
 
 // read calls fn for each message of a stream until it has caught up.

@@ -22,26 +22,22 @@ type historyShare struct {
 	// month is the budget of events that are kept as long as the stream keeps any, and hour that of events that are kept for an hour. They are nil
 	// if the stream has no limit.
 	month, hour *Budget
-	// half is the size of the stream, in bytes, above which shares are enforced.
-	half uint64
+	half        uint64 // the size of the stream, in bytes, above which shares are enforced
 
 	told *Notices
 	// beyond counts the events beyond shares. It is replaced before anything is published.
 	beyond metric.Int64Counter
 
-	mu sync.Mutex
-	// looked is when the stream was last looked at. stored is the number of bytes that it held then, plus what this program has stored since.
-	looked time.Time
-	stored uint64
+	mu     sync.Mutex
+	looked time.Time // when the stream was last looked at
+	stored uint64    // the bytes that it held then, and what this program has stored since
 }
 
 const (
 	// shares is the number of shares into which half of the stream is divided. Both programs publish there, so a namespace has two shares.
-	shares = 16
-	// shortly is how long an event is kept if its namespace has no room for it.
-	shortly = time.Hour
-	// shareLook is how often the stream is looked at.
-	shareLook = time.Minute
+	shares    = 16
+	shortly   = time.Hour   // how long an event is kept if its namespace has no room for it
+	shareLook = time.Minute // how often the stream is looked at
 )
 
 func newHistoryShare(stream jetstream.Stream, now func() time.Time, log *slog.Logger) *historyShare {
@@ -62,12 +58,10 @@ func newHistoryShare(stream jetstream.Stream, now func() time.Time, log *slog.Lo
 
 // room is the room that an event takes up in the stream. The zero value is no room.
 type room struct {
-	// ttl is how long the stream keeps the event. Zero means as long as any other.
-	ttl    time.Duration
+	ttl    time.Duration // how long the stream keeps the event; zero means as long as any other
 	sharer string
 	size   int
-	// budget is the budget that the size was taken from. It is nil if none had room, or none was needed.
-	budget *Budget
+	budget *Budget // the budget that the size was taken from; nil if none had room, or none was needed
 }
 
 // take returns the room for an event of a namespace or mount, and false if the event must not be stored. Events of neither are not limited.

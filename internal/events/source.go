@@ -20,12 +20,9 @@ const (
 	KindCertificate    Kind = "certificate"
 	// KindSecretProviderClass is what the Secrets Store CSI driver mounts into pods. Its content consists of the versions that the driver reports.
 	KindSecretProviderClass Kind = "secretproviderclass"
-	// KindRollout is the kind of an Outcome.
-	KindRollout Kind = "rollout"
-	// KindProjection is the kind of a Projection.
-	KindProjection Kind = "projection"
-	// KindCluster is the kind of a Claim and of a Watched.
-	KindCluster Kind = "cluster"
+	KindRollout             Kind = "rollout"    // the kind of an Outcome
+	KindProjection          Kind = "projection" // the kind of a Projection
+	KindCluster             Kind = "cluster"    // the kind of a Claim and of a Watched
 )
 
 // resources has the path of each source kind in the Kubernetes API, before and after the namespace.
@@ -50,9 +47,8 @@ func SourceKinds() []Kind {
 
 // Source names an object that workloads depend on.
 type Source struct {
-	Kind Kind
-	// Namespace is the namespace of the Kubernetes object. It is empty for KindOpenBao.
-	Namespace string
+	Kind      Kind
+	Namespace string // the namespace of the Kubernetes object; empty for KindOpenBao
 	Name      string
 }
 
@@ -97,31 +93,23 @@ type Verb string
 const (
 	// VerbObserved means that a source exists that the stream did not know. It rolls no workload, unless it has Change.Since.
 	VerbObserved Verb = "observed"
-	// VerbChanged means that the content of a source has changed.
-	VerbChanged Verb = "changed"
+	VerbChanged  Verb = "changed" // the content of a source has changed
 	// VerbDeleted means that a source was deleted. The stream drops this event, a tombstone, after 24 hours.
 	VerbDeleted Verb = "deleted"
-	// VerbRotated is VerbChanged for a secret in a store.
-	VerbRotated Verb = "rotated"
-	// VerbSynced means that an ExternalSecret was written to its Secret.
-	VerbSynced Verb = "synced"
-	// VerbIssued means that a Certificate was issued or renewed.
-	VerbIssued Verb = "issued"
+	VerbRotated Verb = "rotated" // VerbChanged for a secret in a store
+	VerbSynced  Verb = "synced"  // an ExternalSecret was written to its Secret
+	VerbIssued  Verb = "issued"  // a Certificate was issued or renewed
 )
 
 // The verbs of outcomes.
 const (
-	// VerbStarted means that the pod template of a workload was patched and its pods are being replaced.
-	VerbStarted Verb = "started"
-	// VerbCompleted means that the last pod of a rollout is ready.
-	VerbCompleted Verb = "completed"
+	VerbStarted   Verb = "started"   // the pod template of a workload was patched and its pods are being replaced
+	VerbCompleted Verb = "completed" // the last pod of a rollout is ready
 	// VerbFailed means that a rollout, or the patch that should have started it, failed for good. It is also a verb of
 	// changes: an ExternalSecret could not be synced, or a Certificate could not be issued.
-	VerbFailed Verb = "failed"
-	// VerbSkipped means that a change does not affect a workload that depends on its source.
-	VerbSkipped Verb = "skipped"
-	// VerbHeld means that a workload waits before it is rolled.
-	VerbHeld Verb = "held"
+	VerbFailed  Verb = "failed"
+	VerbSkipped Verb = "skipped" // a change does not affect a workload that depends on its source
+	VerbHeld    Verb = "held"    // a workload waits before it is rolled
 )
 
 // VerbApplied is a verb of projections. It means that fields of a resource now have the values of Secrets, or no longer have them. The other verbs of

@@ -13,8 +13,7 @@ type Stored struct {
 	// Seq is the event's sequence on the stream. PublishChange takes it to supersede the event.
 	Seq   uint64
 	Event event.Event
-	// Time is when the stream stored the event.
-	Time time.Time
+	Time  time.Time // when the stream stored the event
 	// Err is the reason why the message is not a readable event, or nil. If it is set, Event has no attributes. The other
 	// fields are valid, so that a publisher can supersede the message.
 	Err error

@@ -15,14 +15,10 @@ const maxStoreName = 1024
 
 // StorePath names a secret in an OpenBao or Vault.
 type StorePath struct {
-	// Store is the configured name of the store, a DNS label.
-	Store string
-	// Namespace is the store's namespace without slashes around it, or RootNamespace if there is none.
-	Namespace string
-	// Mount is the path of the secrets engine without slashes around it: "secret".
-	Mount string
-	// Path is the path of the secret in its mount, without "data/" or "metadata/": "shop/db".
-	Path string
+	Store     string // the configured name of the store, a DNS label
+	Namespace string // the store's namespace without slashes around it, or RootNamespace if there is none
+	Mount     string // the path of the secrets engine without slashes around it: "secret"
+	Path      string // the path of the secret in its mount, without "data/" or "metadata/": "shop/db"
 }
 
 // Source returns the path as the source of a change, with the name <store>/<namespace>/<mount>/<path>. A slash within the
@@ -95,17 +91,13 @@ func (p StorePath) link() string {
 type StoreState struct {
 	// Servers lists the addresses of the store, in the form of StoreAddress. They are used to match a SecretStore to the store.
 	Servers []string `json:"servers,omitempty"`
-	// Engine is the secrets engine: EngineKV, EngineDatabase or EngineLDAP.
-	Engine string `json:"engine"`
-	// Version is the number of the current version. It is zero if the engine has no versions.
-	Version int64 `json:"version,omitempty"`
+	Engine  string   `json:"engine"`            // the secrets engine: EngineKV, EngineDatabase or EngineLDAP
+	Version int64    `json:"version,omitempty"` // the number of the current version; zero if the engine has no versions
 	// Revision is the last part of the event's id. It identifies the state of the secret, and is the same whether the audit
 	// or the poller saw it: the version and its creation time, what happened to the version, or the engine's equivalent.
-	Revision string `json:"revision"`
-	// Operation is the operation in the store's audit. It is empty if the change was not seen there.
-	Operation string `json:"operation,omitempty"`
-	// By is the display name of the token that made the change. It is empty if unknown.
-	By string `json:"by,omitempty"`
+	Revision  string `json:"revision"`
+	Operation string `json:"operation,omitempty"` // the operation in the store's audit; empty if the change was not seen there
+	By        string `json:"by,omitempty"`        // the display name of the token that made the change; empty if unknown
 }
 
 // The supported secrets engines.

@@ -14,11 +14,9 @@ const (
 	retention       = 30 * 24 * time.Hour
 	historyBytes    = 512 << 20
 	deadLetterBytes = 64 << 20
-	// leastBytes is the size of the smallest stream. smaller is the factor between the sizes that are tried.
-	leastBytes = 8 << 20
-	smaller    = 8
-	// maxMessage is the maximum size of a message, including what the publisher and the server add to its header.
-	maxMessage = MaxEventSize + 2*MaxHeaderSize
+	leastBytes      = 8 << 20                        // the size of the smallest stream
+	smaller         = 8                              // the factor between the sizes that are tried
+	maxMessage      = MaxEventSize + 2*MaxHeaderSize // the maximum size of a message, including what the publisher and the server add to its header
 )
 
 // Declared returns the configurations of the three streams, as Declare declares them.

@@ -8,13 +8,11 @@ import (
 
 // The names of the streams.
 const (
-	// StreamChanges keeps the last event on each subject: the state of each source, and for 30 days the last outcome of each workload.
-	StreamChanges = "CHANGES"
+	StreamChanges = "CHANGES" // keeps the last event on each subject: the state of each source, and for 30 days the last outcome of each workload
 	// StreamHistory keeps every event for 30 days, including those that are superseded on StreamChanges. While it is more than half full,
 	// each namespace is limited to a share of it.
-	StreamHistory = "HISTORY"
-	// StreamDeadLetters keeps rejected messages for 30 days, with the reason.
-	StreamDeadLetters = "DEADLETTERS"
+	StreamHistory     = "HISTORY"
+	StreamDeadLetters = "DEADLETTERS" // keeps rejected messages for 30 days, with the reason
 )
 
 // The prefixes of the subjects. The version is a token, so that a new wire format gets new subjects.
@@ -29,10 +27,9 @@ const noNamespace = "_"
 
 // Address identifies what the events on a subject are about.
 type Address struct {
-	Cluster string
-	Kind    Kind
-	// Namespace is empty for an object without one.
-	Namespace string
+	Cluster   string
+	Kind      Kind
+	Namespace string // empty for an object without one
 	// Name is the name of the source. For KindRollout and KindProjection, it is <kind>-<name> of the object that the event is about.
 	Name string
 }

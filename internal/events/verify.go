@@ -37,8 +37,7 @@ func verify(ctx context.Context, js jetstream.JetStream, cluster string) (patien
 }
 
 const (
-	// declaredWait is how long awaitDeclared waits for streams that do not exist: the program that declares them may just be starting.
-	declaredWait = 5 * time.Second
+	declaredWait = 5 * time.Second // how long awaitDeclared waits for streams that do not exist: the program that declares them may just be starting
 	// answeredWait is how long awaitDeclared waits for an answer: several servers elect a leader in seconds, but first most of them must run.
 	answeredWait = time.Minute
 	declaredPoll = 100 * time.Millisecond

@@ -20,8 +20,7 @@ import (
 type ExternalSecret struct {
 	metav1.ObjectMeta // as metaOf keeps it
 	Status
-	// Owner is the name of the ClusterExternalSecret that it was created for, or empty if there is none.
-	Owner string
+	Owner string // the name of the ClusterExternalSecret that it was created for, or empty if there is none
 	// Templates are the Secrets and ConfigMaps that its template names. None are kept if a ClusterExternalSecret created it, because a sync of one is
 	// a sync of all.
 	Templates []events.Source
@@ -219,12 +218,9 @@ type Obstacle string
 
 // The obstacles.
 const (
-	// CreatedOnce is a refreshPolicy with which the operator never syncs again.
-	CreatedOnce Obstacle = "created-once"
-	// NoInterval is a refreshInterval of zero, with which the operator never syncs again either.
-	NoInterval Obstacle = "no-refresh-interval"
-	// Generates is an entry with a new value at every sync, such as a generated password or a lease.
-	Generates Obstacle = "generator"
+	CreatedOnce Obstacle = "created-once"        // a refreshPolicy with which the operator never syncs again
+	NoInterval  Obstacle = "no-refresh-interval" // a refreshInterval of zero, with which the operator never syncs again either
+	Generates   Obstacle = "generator"           // an entry with a new value at every sync, such as a generated password or a lease
 )
 
 // Obstacle returns the reason why the ExternalSecret must not be asked to sync now. The refresh policy is no obstacle before

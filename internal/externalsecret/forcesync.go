@@ -8,12 +8,9 @@ import (
 // ForceSync is a value of AnnotationForceSync that Keyturn has written. One value holds everything, because no other
 // annotation of a ClusterExternalSecret reaches its ExternalSecrets and their Secrets.
 type ForceSync struct {
-	// Event is the id of the event that the sync is for.
-	Event string
-	// Repeat counts the repeated requests.
-	Repeat int
-	// Traceparent is the W3C traceparent of the event. Empty if it has no trace.
-	Traceparent string
+	Event       string // the id of the event that the sync is for
+	Repeat      int    // counts the repeated requests
+	Traceparent string // the W3C traceparent of the event; empty if it has no trace
 }
 
 // forceSync is the form of a value. The part after the last @ distinguishes it from values of other writers, which are mostly times.

@@ -12,8 +12,7 @@ import (
 
 // Place is a path in a store that an ExternalSecret reads.
 type Place struct {
-	// Server is the address of the store, in the form of events.StoreAddress.
-	Server string
+	Server string // the address of the store, in the form of events.StoreAddress
 	// Path is the path. The name of its store is empty: Server identifies it.
 	Path events.StorePath
 	// Below means that secrets below the path are read, not the path itself. The path in the mount is empty for the whole
@@ -21,17 +20,14 @@ type Place struct {
 	Below bool
 
 	// api is the path in the store's API, preceded by the namespace. With Below it is the path of the mount.
-	api string
-	// v1 means that the engine is read as KV version 1.
-	v1 bool
-	// version is the pinned version. Empty means the current one.
-	version string
+	api     string
+	v1      bool   // the engine is read as KV version 1
+	version string // the pinned version; empty means the current one
 
 	// name must match prefix followed by the path of a secret below Path. If it is nil, every secret matches.
 	name   *regexp.Regexp
 	prefix string
-	// flat means that only secrets directly below the path are found.
-	flat bool
+	flat   bool // only secrets directly below the path are found
 }
 
 // Key is the index key of a Place.

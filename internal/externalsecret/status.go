@@ -14,17 +14,14 @@ import (
 
 // Status is what an ExternalSecret writes and how its last sync went.
 type Status struct {
-	// Target is the Secret or ConfigMap that is written. It is zero for any other kind, and if nothing is written.
-	Target events.Source
+	Target events.Source // the Secret or ConfigMap that is written; zero for any other kind, and if nothing is written
 	// SyncedVersion is status.syncedResourceVersion: it changes with each sync that a change of the metadata or the spec has
 	// caused. Empty before the first sync.
 	SyncedVersion string
-	// RefreshTime is when the last sync began, by the operator's clock, in whole seconds.
-	RefreshTime time.Time
+	RefreshTime   time.Time // when the last sync began, by the operator's clock, in whole seconds
 	// Ready and Failed say that the condition Ready is true or false. Neither is set while the condition is unknown or missing.
 	Ready, Failed bool
-	// Reason is the reason of the condition Ready.
-	Reason string
+	Reason        string // the reason of the condition Ready
 }
 
 // Untried reports whether the operator has not yet tried to sync the ExternalSecret: it is about to, or leaves the ExternalSecret alone, for instance

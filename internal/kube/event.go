@@ -13,15 +13,12 @@ const maxEventMessage = 1024
 
 // Event is a Kubernetes Event about an object.
 type Event struct {
-	About corev1.ObjectReference
-	// Controller is the program that reports it, such as keyturn.dev/actuator.
-	Controller string
-	// Type is corev1.EventTypeNormal or corev1.EventTypeWarning.
-	Type, Reason string
-	// Message may have any length: what the API server would not accept is cut off.
-	Message     string
-	Annotations map[string]string
-	At          time.Time
+	About        corev1.ObjectReference
+	Controller   string // the program that reports it, such as keyturn.dev/actuator
+	Type, Reason string // corev1.EventTypeNormal or corev1.EventTypeWarning
+	Message      string // may have any length: what the API server would not accept is cut off
+	Annotations  map[string]string
+	At           time.Time
 }
 
 // Object returns the event in the form in which it is created, in the namespace of the object that it is about.

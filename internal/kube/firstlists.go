@@ -11,9 +11,8 @@ import (
 
 // FirstLists tracks the resources that a program must have listed once before it knows enough to act. It is safe for concurrent use.
 type FirstLists struct {
-	mu sync.Mutex
-	// waiting has an entry for each resource that has not been listed yet: the error, or nil if the list is under way.
-	waiting map[string]error
+	mu      sync.Mutex
+	waiting map[string]error // has an entry for each resource that has not been listed yet: the error, or nil if the list is under way
 	done    chan struct{}
 }
 

@@ -16,10 +16,8 @@ import (
 type Options struct {
 	// Kubeconfig is a file. If it is empty, $KUBECONFIG or ~/.kube/config is used, or the pod's service account if there is neither.
 	Kubeconfig string
-	// UserAgent names the program in the API server's audit log, such as keyturn-watcher/1.2.3. Empty means client-go's default.
-	UserAgent string
-	// Timeout bounds each request. Zero means no limit, as watches need.
-	Timeout time.Duration
+	UserAgent  string        // names the program in the API server's audit log, such as keyturn-watcher/1.2.3; empty means client-go's default
+	Timeout    time.Duration // bounds each request; zero means no limit, as watches need
 	// NoWarnings drops the warnings of the API server, which client-go logs otherwise. Admission may quote in them what a request writes.
 	NoWarnings bool
 }

@@ -13,8 +13,7 @@ import (
 )
 
 const (
-	// PatchTimeout bounds one try of a patch.
-	PatchTimeout = 15 * time.Second
+	PatchTimeout = 15 * time.Second // bounds one try of a patch
 	// MaxDenials is how often a patch is denied before that is told. The delays of PatchBackoff and of DenialBackoff between so many tries are 31
 	// seconds or a little more.
 	MaxDenials = 6

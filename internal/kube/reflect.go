@@ -26,14 +26,11 @@ type Resource[List runtime.Object] interface {
 type Reflector[List runtime.Object] struct {
 	Resource Resource[List]
 	// Client is the client of the resource. Lists are streamed unless it has a method IsWatchListSemanticsUnSupported that returns true.
-	Client any
-	// Where names the resource in messages, as Scope does.
-	Where string
-	// Example has the type of the objects.
-	Example runtime.Object
-	// Fields is the field selector of the objects. Empty selects all.
-	Fields string
-	Store  cache.ReflectorStore
+	Client  any
+	Where   string         // names the resource in messages, as Scope does
+	Example runtime.Object // has the type of the objects
+	Fields  string         // the field selector of the objects; empty selects all
+	Store   cache.ReflectorStore
 }
 
 // Run reflects until ctx is done, and then returns nil. It calls check with the verb and the error of each request, which may be nil. When check returns

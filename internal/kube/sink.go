@@ -22,8 +22,7 @@ type Sink[T any] interface {
 // sinkStore is a Sink as the store of a Reflector.
 type sinkStore[T any] struct {
 	Sink[T]
-	// ctx returns the context of the Reflector, which passes none.
-	ctx func() context.Context
+	ctx func() context.Context // returns the context of the Reflector, which passes none
 }
 
 // StoreOf returns a store that passes everything on to a Sink, with ctx. While a list is streamed, it keeps only the reduced objects.

@@ -21,14 +21,11 @@ import (
 type certificate struct {
 	logger *slog.Logger
 
-	mu sync.Mutex
-	// certFile and keyFile are empty if the server has no certificate, or does not read it from two files.
-	certFile, keyFile string
-	// roots are the CAs of the other servers. Nil means any CA.
-	roots *x509.CertPool
-	// content is the content of the files from which current was read.
-	content [2][]byte
-	current *tls.Certificate
+	mu                sync.Mutex
+	certFile, keyFile string         // empty if the server has no certificate, or does not read it from two files
+	roots             *x509.CertPool // the CAs of the other servers; nil means any CA
+	content           [2][]byte      // the content of the files from which current was read
+	current           *tls.Certificate
 	// refused is the last error that was logged. It is cleared when the files are valid again.
 	refused string
 }

@@ -19,25 +19,19 @@ import (
 )
 
 const (
-	// readyTimeout bounds the recovery of the store.
-	readyTimeout = time.Minute
-	// readyPoll is how often the server's log is checked for a fatal error during the recovery.
-	readyPoll = 100 * time.Millisecond
+	readyTimeout = time.Minute            // bounds the recovery of the store
+	readyPoll    = 100 * time.Millisecond // how often the server's log is checked for a fatal error during the recovery
 )
 
 // Server is a JetStream server in the process.
 type Server struct {
-	server  *server.Server
-	storage *storage
-	// certificate and routes are those of the options.
-	certificate, routes *certificate
-	// isLeaf reports whether the server is configured as a leaf node of a hub.
-	isLeaf bool
-	// cancel ends the goroutine that looks after the storage, tending.
-	cancel  context.CancelFunc
-	tending sync.WaitGroup
-	// measured is the registration of the metrics, or nil.
-	measured metric.Registration
+	server              *server.Server
+	storage             *storage
+	certificate, routes *certificate       // those of the options
+	isLeaf              bool               // whether the server is configured as a leaf node of a hub
+	cancel              context.CancelFunc // ends the goroutine that looks after the storage, tending
+	tending             sync.WaitGroup
+	measured            metric.Registration // the registration of the metrics, or nil
 }
 
 // Start starts a server and returns when it accepts connections. It returns an error for a listen address other than loopback

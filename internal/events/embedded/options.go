@@ -26,9 +26,8 @@ const syncInterval = 2 * time.Second
 type Options struct {
 	// Listen is the address for other programs, host:port. Port -1 selects a free port. Empty means that the server is
 	// reachable in this process only.
-	Listen string
-	// StoreDir is the folder for the streams. Required.
-	StoreDir string
+	Listen   string
+	StoreDir string // the folder for the streams; required
 	// ConfigFile is a configuration file of nats-server, for authorization, accounts, TLS and leaf nodes. Its listen address is
 	// ignored, and an account named STREAMS owns the streams. Empty means no file. Then Listen must be a loopback address.
 	ConfigFile string
@@ -39,8 +38,7 @@ type Options struct {
 	// certificate is what the server presents to its clients, if ConfigFile has a tls block. routes is what it presents to the other servers, if the
 	// cluster block has one.
 	certificate, routes *certificate
-	// free is freeBytes, except in tests.
-	free func(dir string) (int64, error)
+	free                func(dir string) (int64, error) // freeBytes, except in tests
 }
 
 // streamsAccount is the account of a configuration file that owns the streams.

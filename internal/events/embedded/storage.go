@@ -13,18 +13,15 @@ import (
 )
 
 const (
-	// lookInterval is how often the storage is measured, for the readiness check and the gauges.
-	lookInterval = time.Second
-	// tendInterval is how often problems of the storage are acted on.
-	tendInterval = 10 * time.Second
+	lookInterval = time.Second      // how often the storage is measured, for the readiness check and the gauges
+	tendInterval = 10 * time.Second // how often problems of the storage are acted on
 	// restartLooks is the number of failed looks between restarts of JetStream. The first restart is at the second failed look and not at the
 	// first, because the folder of a stream that is being created or deleted is unknown to the server for a moment.
 	restartLooks = 6
 	// worthwhile is the inverse of the smallest relative growth of the limit that is applied. On a volume that others write to, the limit
 	// changes all the time.
 	worthwhile = 16
-	// mostAlone is how long a server may know no leader of its cluster, for example during an election.
-	mostAlone = 5 * time.Second
+	mostAlone  = 5 * time.Second // how long a server may know no leader of its cluster, for example during an election
 	// leastFree is the minimum of free space, in bytes, for restarting JetStream. With less, a restart does not help.
 	leastFree = 16 << 20
 )
@@ -34,22 +31,17 @@ const (
 type storage struct {
 	server  *server.Server
 	options Options
-	// ours means that the limit comes from storeLimit, and not from the configuration file.
-	ours   bool
-	logger *slog.Logger
-	seen   atomic.Pointer[look]
-	// broken counts the looks in a row at which JetStream did not work.
-	broken int
-	// refused is the last limit that the server did not accept.
-	refused int64
+	ours    bool // the limit comes from storeLimit, and not from the configuration file
+	logger  *slog.Logger
+	seen    atomic.Pointer[look]
+	broken  int   // counts the looks in a row at which JetStream did not work
+	refused int64 // the last limit that the server did not accept
 }
 
 // look is one look at the storage.
 type look struct {
-	// used is the size of the messages, limit is the maximum of used, and free is what can be written to the volume, all in bytes.
-	used, limit, free int64
-	// alone is since when the server has known no leader of its cluster, or zero if it knows one.
-	alone time.Time
+	used, limit, free int64     // the size of the messages, its maximum, and what can be written to the volume, in bytes
+	alone             time.Time // since when the server has known no leader of its cluster, or zero if it knows one
 	condition
 }
 
