@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// Budget limits how many bytes each namespace may use. A namespace earns bytes over time, up to the maximum that it may use at once. Budget is
-// safe for concurrent use.
+// Budget limits how many bytes each namespace may use. A namespace earns bytes over time, up to a maximum. It is safe for concurrent use.
 type Budget struct {
 	perSecond float64
 	atOnce    time.Duration // how long it takes to earn the bytes that may be used at once
@@ -28,8 +27,7 @@ func NewBudget(bytes int64, per time.Duration, atOnce int64) *Budget {
 	return b
 }
 
-// Reserve reserves bytes for a namespace, and returns when it may use them. That is now, unless it has used too many before. Later reservations
-// may be used later.
+// Reserve reserves bytes for a namespace, and returns when it may use them: now, unless it has used too many before.
 func (b *Budget) Reserve(namespace string, size int, now time.Time) time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -22,8 +22,7 @@ type Change struct {
 	// Truncated means that the object has too many keys to list, see MaxKeys. All of them count as changed.
 	Truncated bool     `json:"truncated,omitempty"`
 	Changed   []string `json:"changed,omitempty"` // lists, sorted, the keys that were added, changed or removed since Previous
-	// Previous is the fingerprint before this change. It is empty if the source is new, or if the event is published again because
-	// the stream had lost it.
+	// Previous is the fingerprint before. It is empty if the source is new, or if the stream had lost the event, which is published again.
 	Previous string `json:"previous,omitempty"`
 	// ChangedAt is the resourceVersion of the last change of content. Like the ChangedAt of each key, it is carried from event to
 	// event. It is empty if the content has not changed since the source was first observed.
@@ -38,8 +37,7 @@ type Change struct {
 	Since   time.Time `json:"since,omitzero"`
 	Created bool      `json:"created,omitempty"` // the source appeared with this event
 	Ignore  bool      `json:"ignore,omitempty"`  // the source is annotated with keyturn.dev/ignore or Reloader's ignore
-	// Hold is why the source is on hold, as HoldText returns it. It is empty if the source is not on hold. Only a Secret or a ConfigMap
-	// that exists can be on hold.
+	// Hold is why the source is on hold, as HoldText returns it, or empty. Only a Secret or a ConfigMap that exists can be on hold.
 	Hold  string `json:"hold,omitempty"`
 	Match bool   `json:"match,omitempty"` // the source is annotated with Reloader's match
 	// WrittenAt is the time of the newest write to the object by the API server's clock, to the second. Zero if unknown.

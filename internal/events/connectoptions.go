@@ -23,20 +23,16 @@ const (
 // ConnectOptions configure the connection to NATS.
 type ConnectOptions struct {
 	URL string // lists server URLs, separated by commas; empty means nats://127.0.0.1:4222
-	// CredsFile holds a user's JWT and seed, as `nsc` writes them, or a bare NKey seed. It is read at each connection attempt,
-	// so it may be rotated. Empty means no credentials.
+	// CredsFile holds a user's JWT and seed, or a bare NKey seed. It is read at each attempt to connect. Empty means no credentials.
 	CredsFile string
-	// CAFile holds the CA certificates for the server, in PEM, and makes TLS mandatory. It is read at each connection attempt.
-	// Empty means the CAs of the system.
+	// CAFile holds the CAs of the server, in PEM, and makes TLS mandatory. It is read at each attempt. Empty means those of the system.
 	CAFile string
-	// CertFile and KeyFile hold the client certificate and its private key, in PEM. They are read at each connection attempt.
-	// Either both or neither must be set.
+	// CertFile and KeyFile hold the client certificate and its key, in PEM. They are read at each attempt. Either both or neither are set.
 	CertFile, KeyFile string
 	Name              string // identifies the connection in the server's monitoring
 	Cluster           string // the configured name of the cluster
 	Inbox             string // the prefix of reply subjects, for a user that may subscribe to no other; empty means the prefix that follows from Role
-	// Role is "watcher" or "actuator". It makes the inbox _INBOX_<role>.<cluster>, so that NATS permissions can keep it private
-	// to one user. Empty means _INBOX.<cluster>.
+	// Role is "watcher" or "actuator". It makes the inbox _INBOX_<role>.<cluster>, private to one user. Empty means _INBOX.<cluster>.
 	Role   string
 	Logger *slog.Logger // logs the events of the connection; nil discards
 }
@@ -102,8 +98,7 @@ func (o ConnectOptions) options(
 	return options, nil
 }
 
-// inbox returns the prefix of reply subjects. The cluster is a separate token, so that permissions can allow
-// _INBOX_watcher.*.> without naming the cluster.
+// inbox returns the prefix of reply subjects. The cluster is a separate token, so that permissions can allow _INBOX_watcher.*.>.
 func (o ConnectOptions) inbox() string {
 	if o.Inbox != "" {
 		return o.Inbox

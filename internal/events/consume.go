@@ -23,8 +23,7 @@ type ConsumeOptions struct {
 	// AckWait is how long the events of a process that died stay in flight before another process gets them. A live process
 	// sends a heartbeat for each event in flight three times per AckWait. Zero means 30 seconds.
 	AckWait time.Duration
-	// FromNow makes a consumer that does not exist yet start with the next event. Otherwise, Consume starts with the state of the
-	// stream. ConsumeOutcomes always starts with the next event.
+	// FromNow makes a consumer that does not exist yet start with the next event, as ConsumeOutcomes always does, and not with the state.
 	FromNow     bool
 	ForgetAfter time.Duration // how long the server keeps the consumer without a reader; zero means forever
 	// Backoff returns the delay before the redelivery of an event whose handling failed, given the number of deliveries so far.
@@ -79,8 +78,7 @@ func (b *Bus) Consume(ctx context.Context, opts ConsumeOptions, handler func(ctx
 	return c.run(ctx, handler)
 }
 
-// ConsumeOutcomes is Consume for the outcomes of the cluster. It reads StreamHistory, so it delivers superseded outcomes too. It runs beside Consume
-// on the same bus, which reconnects if the server is silent.
+// ConsumeOutcomes is Consume for the outcomes of the cluster. It reads StreamHistory, so it delivers superseded outcomes too.
 //
 // A new consumer starts with the next outcome, not with past ones. The server deletes it after 30 days without a reader.
 func (b *Bus) ConsumeOutcomes(ctx context.Context, opts ConsumeOptions, handler func(ctx context.Context, d *Delivery)) error {
@@ -113,8 +111,7 @@ func (o ConsumeOptions) consumerConfig() jetstream.ConsumerConfig {
 	return config
 }
 
-// ensureConsumer returns the durable consumer of the stream, created or updated to the configuration. The error wraps
-// errConsumer if the server rejects the update.
+// ensureConsumer creates or updates the durable consumer. The error wraps errConsumer if the server rejects the update.
 func ensureConsumer(
 	ctx context.Context, stream jetstream.Stream, want jetstream.ConsumerConfig, logger *slog.Logger,
 ) (jetstream.Consumer, error) {

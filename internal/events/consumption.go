@@ -15,8 +15,7 @@ import (
 )
 
 const (
-	// silences is after how many missing signs of life in a row a consumer reconnects: its server may have vanished, or may be cut
-	// off from the others.
+	// silences is after how many missing signs of life in a row a consumer reconnects, to another server if there is one.
 	silences = 3
 	// pullExpiry is after how long the server ends a request for messages. A consumer that hears nothing gives up much earlier.
 	pullExpiry = 10 * time.Second
@@ -75,9 +74,8 @@ func (c *consumption) run(ctx context.Context, handler func(context.Context, *De
 	}
 }
 
-// afterSilence returns how many times in a row the server has been silent, where before is the previous count and lasted how long the consumer
-// worked in between. If that is too often, it reconnects, to another server if there is one. ConsumeOutcomes leaves that to the other readers
-// of the connection.
+// afterSilence returns how many times in a row the server has been silent, where before is the previous count and lasted how long the consumer worked
+// in between. If that is too often, it reconnects, unless it is of outcomes: other readers of the connection do.
 func (c *consumption) afterSilence(ctx context.Context, before int, lasted time.Duration, err error) int {
 	if !errors.Is(err, jetstream.ErrNoHeartbeat) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, nats.ErrTimeout) {
 		return 0
@@ -102,8 +100,7 @@ func (c *consumption) find(ctx context.Context) (jetstream.Consumer, error) {
 	return ensureConsumer(ctx, c.stream, c.opts.consumerConfig(), c.bus.logger)
 }
 
-// guard compares the consumer periodically with what is required. To its reader, a consumer that is paused or sends only headers looks like
-// one that has no events.
+// guard compares the consumer with what is required: one that is paused or sends only headers looks as if it had no events.
 func (c *consumption) guard(ctx context.Context) {
 	_ = wait.PollUntilContextCancel(ctx, c.bus.guardInterval, false, func(ctx context.Context) (bool, error) {
 		if _, err := c.find(ctx); err != nil && ctx.Err() == nil && !IsSilence(err) {

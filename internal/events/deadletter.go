@@ -107,8 +107,7 @@ func (b *Bus) deadLetter(ctx context.Context, d *Delivery, reject *RejectError) 
 	return nil
 }
 
-// RejectLast dead-letters the last event at an address, unless it can be read, or a dead letter of it is the last one of its subject. It returns the
-// reason, which is empty if it did neither.
+// RejectLast dead-letters the last event at an address, unless it can be read or has been, and returns the reason, or "" if it did not.
 func (b *Bus) RejectLast(ctx context.Context, at Address) (reason string, err error) {
 	raw, err := b.last(ctx, at.subject())
 	switch {
@@ -133,8 +132,7 @@ func (b *Bus) RejectLast(ctx context.Context, at Address) (reason string, err er
 	return reject.Reason, b.deadLetter(ctx, d, reject)
 }
 
-// hasDeadLetter reports whether the last dead letter of a subject is about this message. A stream that was created again uses the same sequences for
-// others.
+// hasDeadLetter reports whether the last dead letter of a subject is about this message, and not about an earlier one of its sequence.
 func (b *Bus) hasDeadLetter(ctx context.Context, raw *jetstream.RawStreamMsg) (found bool, err error) {
 	err = b.read(ctx, b.deadLetters, jetstream.OrderedConsumerConfig{
 		FilterSubjects: []string{deadLetterSubject(b.cluster, raw.Subject)}, DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy,

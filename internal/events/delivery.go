@@ -22,8 +22,7 @@ type Delivery struct {
 	Change  Change  // the event that Consume delivers; empty in a delivery of ConsumeOutcomes
 	Outcome Outcome // the event that ConsumeOutcomes delivers; empty in a delivery of Consume
 	Seq     uint64  // the event's sequence on its stream
-	// StoredAt is when the stream stored the event. Seq alone does not identify an event: a stream that was lost and created again
-	// starts over at sequence 1.
+	// StoredAt is when the stream stored the event. A stream that was lost and created again starts over at sequence 1.
 	StoredAt   time.Time
 	Deliveries int // counts the deliveries of this event, including this one
 
@@ -45,8 +44,7 @@ func (d *Delivery) Expires() time.Time {
 	return d.StoredAt.Add(ttl)
 }
 
-// TraceContext returns a context whose remote parent is the span that published the event or, if the publisher sent none, the
-// span that created the event.
+// TraceContext returns a context whose remote parent is the span that published the event or, if it is unknown, that created it.
 func (d *Delivery) TraceContext(ctx context.Context) context.Context {
 	c := carrier(d.header)
 	if hop := (TraceContext{Parent: c.Get(traceparentKey), State: c.Get(tracestateKey)}).Valid(); hop.Parent != "" {
@@ -76,9 +74,8 @@ func (d *Delivery) StartProcess(ctx context.Context, tracer trace.Tracer, consum
 //	ErrRedelivered    not answered: a later delivery of the event is
 //	any other error   redelivered after a delay that grows with the number of deliveries
 //
-// Done may be called from any goroutine, even after Consume has returned. Only the first call counts. It waits only for a dead letter, for 5 seconds
-// at most. It returns no error: if NATS does not receive the answer, the event is redelivered. Calling it is harmless if the event has been
-// superseded in the meantime.
+// Done may be called from any goroutine, even after Consume has returned. Only the first call counts. It waits for a dead letter, for 5 seconds at
+// most. If NATS does not receive the answer, the event is redelivered. For an event that has been superseded since, the call has no effect.
 func (d *Delivery) Done(ctx context.Context, err error) {
 	if !d.done.CompareAndSwap(false, true) || d.msg == nil {
 		return
@@ -131,8 +128,7 @@ func (d *Delivery) attrs(more ...any) []any {
 	return append([]any{"subject", d.subject, "seq", d.Seq, "deliveries", d.Deliveries}, more...)
 }
 
-// heartbeat keeps in-flight messages from being redelivered: it extends their ack wait until they are finished. One
-// goroutine serves all messages of a consumer.
+// heartbeat extends the ack wait of the in-flight messages of a consumer.
 type heartbeat struct {
 	mu       sync.Mutex
 	inFlight map[jetstream.Msg]struct{}

@@ -83,8 +83,7 @@ type payload interface {
 	subject() string
 }
 
-// encode returns the payload as a CloudEvent. It returns a RejectError for an event that its decoder would reject, so that only events that
-// consumers can read are published.
+// encode returns the payload as a CloudEvent. It returns a RejectError for an event that its decoder would reject.
 func encode(p payload) (event.Event, error) {
 	v := p.envelope()
 	if err := v.check(p); err != nil {
@@ -139,8 +138,7 @@ func decode[T payload](e event.Event, component string, fill func(p *T, v envelo
 	return p, nil
 }
 
-// matchSubject checks that an event is about the object that its subject names. NATS grants publish permissions by subject, so this check keeps one
-// cluster from publishing about another.
+// matchSubject checks that an event is about the object that its subject names. NATS grants permissions by subject.
 func matchSubject(subject string, p payload) error {
 	if _, err := ParseSubject(subject); err != nil {
 		return err

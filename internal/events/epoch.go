@@ -15,8 +15,7 @@ const (
 	// consumerHeartbeat is how often the server of a consumer says that there is nothing new. After two that are missing the consumer is lost.
 	consumerHeartbeat = 15 * time.Second
 	completePoll      = 100 * time.Millisecond // how long an epoch waits for another message before it asks whether there is one
-	// maxUnasked is how many consumers of a filter may get no request for their messages, one after the other. A request may be lost on its way, but
-	// after that there is no permission to send one.
+	// maxUnasked is how many consumers of a filter in a row may get no request: one may be lost, more mean that the permission is missing.
 	maxUnasked   = 4
 	tombstoneDue = TombstoneTTL - time.Hour // the age from which the stream may have dropped a deletion, whatever the difference of the clocks
 )
@@ -122,8 +121,7 @@ func (e *epoch) consume(ctx context.Context, filter string) error {
 // isPut reports whether everything up to first was put of what a consumer looks at. The error wraps errUnasked if nothing will come, and errLost if
 // nothing has come for too long. Other errors are ignored: the next call asks again.
 //
-// A consumer with nothing pending does not look further into the stream, so how far it has come proves nothing. Its server may lack the newest
-// events, but not for long.
+// A consumer with nothing pending looks no further, so how far it has come proves nothing. Its server may lack the newest events for a while.
 func (e *epoch) isPut(ctx context.Context, consumer jetstream.Consumer, received uint64, since time.Time) (bool, error) {
 	bounded, cancel := context.WithTimeout(ctx, infoTimeout)
 	defer cancel()

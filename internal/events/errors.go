@@ -24,8 +24,7 @@ var (
 	errText      = errors.New("not text that a CloudEvents attribute can hold")
 )
 
-// The reasons for which an event is rejected before a handler sees it. They are the values of a metric label and of the
-// Keyturn-Reason header of dead letters.
+// The reasons for which an event is rejected before a handler sees it. They are in a metric label and in dead letters.
 const (
 	ReasonMalformed = "malformed" // the message is not a CloudEvent, or is one that this package cannot have written
 	// ReasonStructured means that the CloudEvent is in structured mode. Only binary mode is accepted.
@@ -79,8 +78,7 @@ var (
 	errStream = errors.New("stream is not declared as required")
 	// errConsumer is wrapped by the errors of Bus.Consume: a field of the durable consumer is wrong, and the server rejects changing it.
 	errConsumer = errors.New("consumer is not declared as required")
-	// errHeadersOnly finishes a delivery without data, which means that someone has configured the consumer to send only headers. The event is
-	// redelivered when the consumer has been repaired.
+	// errHeadersOnly finishes a delivery without data. The event is redelivered when the consumer, which sends headers only, is repaired.
 	errHeadersOnly = errors.New("the consumer sends headers only")
 	// errUnasked means that a consumer has messages but no request for them. A request is lost if it reaches a server of a cluster before that server
 	// has learned of the consumer, which is on another server. The server answers that there are no responders, and the iterator ignores that answer.

@@ -24,8 +24,7 @@ const (
 type Taker interface {
 	// Put is called for each event, from several goroutines. An event that could not be read has no verb.
 	Put(at Address, c *LastChange)
-	// Complete is called each time that everything has been put that the stream had when a reading of it began. Last is the sequence of its last
-	// message then. What came since may have been put, too.
+	// Complete is called when everything has been put that the stream had when a reading of it began, up to the sequence last.
 	Complete(last uint64)
 }
 

@@ -19,8 +19,7 @@ type StreamGuard struct {
 	js      jetstream.JetStream
 	cluster string
 	logger  *slog.Logger
-	// declared has the streams as Declare declares them. If empty, an operator declares them, and is free to choose the fields that differences
-	// does not compare.
+	// declared has the streams as Declare declares them. If empty, an operator does, and is free to choose what differences ignores.
 	declared []jetstream.StreamConfig
 	now      func() time.Time
 	said     map[string]time.Time // when a field that stays wrong was last logged
@@ -33,9 +32,8 @@ const sayAgain = time.Hour
 const remedy = "while the watcher runs, scale the actuator to 0, delete the claims of its volumes and scale it up again: " +
 	"see A stream cannot be repaired in docs/operations.md"
 
-// NewStreamGuard returns a StreamGuard for the streams of a cluster. It restores the streams in declared in every field. If declared is empty, it
-// only warns about streams that do not meet the requirements of the programs, which have no permission to change the streams of an operator. A nil
-// logger discards.
+// NewStreamGuard returns a StreamGuard for the streams of a cluster. It restores those in declared in every field. If declared is empty, it only
+// warns about streams of an operator, which the programs may not change. A nil logger discards.
 func NewStreamGuard(js jetstream.JetStream, cluster string, declared []jetstream.StreamConfig, logger *slog.Logger) *StreamGuard {
 	return &StreamGuard{
 		js: js, cluster: cluster, logger: orDiscard(logger), declared: declared, now: time.Now,
@@ -109,8 +107,7 @@ type streamDifference struct {
 	found, required any
 }
 
-// streamDifferences returns every field in which a stream differs from what Declare declares. It covers all fields of the client's type, so it
-// includes those that later versions of the client add.
+// streamDifferences returns every field in which a stream differs from what Declare declares, of all that the client's type has.
 func streamDifferences(have, want jetstream.StreamConfig) []streamDifference {
 	have, want = normalized(have), normalized(want)
 	var list []streamDifference

@@ -57,9 +57,8 @@ type RareFields struct {
 // changeVerbs lists the verbs of changes. The first means that the event could not be read.
 var changeVerbs = [...]Verb{"", VerbObserved, VerbChanged, VerbDeleted, VerbRotated, VerbSynced, VerbIssued, VerbFailed}
 
-// NewLastChange copies what it keeps of a change, with its sequence on the stream and the time at which it was stored, which may be zero. The
-// attributes of an event that was read share one string, the whole header, so that keeping one of them would keep the whole header in memory. Strings
-// that many sources share are interned.
+// NewLastChange copies what it keeps of a change, with its sequence and the time at which it was stored, which may be zero. The attributes of an
+// event share one string, and keeping one would keep all. Strings that many sources share are interned.
 func NewLastChange(seq uint64, storedAt time.Time, change Change) (LastChange, error) {
 	keyID, all, err := parseSum(change.Fingerprint)
 	if err != nil {

@@ -31,10 +31,9 @@ func NewLastChanges(origins Origins) *LastChanges {
 	return &LastChanges{origins: origins, changes: make(map[Address]map[string]*LastChange), unreadable: make(map[Address]*LastChange)}
 }
 
-// Put takes an event of a source. It reports whether the source has changed by it, or what is said of the source, and returns what was known
-// before. It does not take an earlier event than the one it knows. If it knows the same one at another place of the stream, which has lost it and to
-// which it was published again, nothing is new, unless a later one could not be read. An event that could not be read leaves what was known as it is,
-// see IsUnreadable.
+// Put takes an event of a source. It reports whether the source has changed by it, or what is said of the source, and returns what was known before.
+// It takes no earlier event. The same event at another place of the stream, to which it was published again, is nothing new, unless a later one could
+// not be read. An event that could not be read leaves what was known, see IsUnreadable.
 func (l *LastChanges) Put(at Address, c *LastChange) (before *LastChange, isNew bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -186,9 +185,8 @@ func (l *LastChanges) Forget(now time.Time) {
 	}
 }
 
-// isBefore reports whether an event on a subject is earlier than another one. The resourceVersions of one object tell, except that a deletion has the
-// last one of the object. So do the sequences of one epoch. After that the stream may have been restored or created again, so that only the time is
-// left, by the clock of NATS.
+// isBefore reports whether an event on a subject is earlier than another one. The resourceVersions of one object tell, except for a deletion, and so
+// do the sequences of one epoch. Otherwise the stream may have been restored or created again, and the clock of NATS tells.
 func (c *LastChange) isBefore(other *LastChange) bool {
 	if c.UID == other.UID {
 		if order := CompareVersions(c.ResourceVersion, other.ResourceVersion); order != 0 {

@@ -15,18 +15,16 @@ import (
 type Member struct {
 	Cluster string    `json:"cluster"`
 	Last    time.Time `json:"last,omitzero"` // the time of the cluster's last event; zero if the stream has none
-	// UIDs lists the UIDs of the clusters that have claimed the name and have not been replaced, in the order of their first claims. More
-	// than one UID means that several clusters are configured with this name. Only claims that the stream still has are counted. Each
-	// claim is renewed once a week.
+	// UIDs lists the UIDs of the clusters that have claimed the name and have not been replaced, in the order of their first claims. More than one
+	// means that several clusters have this name. Only claims that the stream still has count; each is renewed once a week.
 	UIDs []string `json:"uids"`
 	// Sourced means that the stream sources the events from the cluster's own stream. Only then do Lag and Reached apply: Lag
 	// is the number of events not sourced yet, as last reported, and Reached means that the cluster is connected.
 	Sourced bool   `json:"sourced"`
 	Lag     uint64 `json:"lag"`
 	Reached bool   `json:"reached"`
-	// Checked means that the server of the stream itself keeps out messages on subjects of other clusters, because the cluster's events
-	// come through an intake, a stream for this cluster only. Foreign counts the messages in the intake on subjects of other clusters, and
-	// ForeignClusters lists these clusters, sorted.
+	// Checked means that the server itself keeps out messages on subjects of other clusters, because the events come through an intake, a stream for
+	// this cluster only. Foreign counts such messages in the intake, and ForeignClusters lists their clusters, sorted.
 	Checked         bool     `json:"checked"`
 	Foreign         uint64   `json:"foreign"`
 	ForeignClusters []string `json:"foreignClusters,omitempty"`
@@ -73,8 +71,7 @@ func (m members) of(cluster string) *Member {
 	return m[cluster]
 }
 
-// claimed adds a claim of the member's name. A cluster that was replaced but claims the name again still exists, and stays in the list even if the
-// other cluster repeats its claim.
+// claimed adds a claim of the name. A cluster that was replaced but claims the name again still exists, and stays in the list.
 func (m *Member) claimed(claim Claim) {
 	if slices.Contains(m.UIDs, claim.UID) {
 		return

@@ -72,8 +72,7 @@ func (b *Bus) Observe(meter metric.Meter) error {
 	return nil
 }
 
-// observeStreams observes the streams. It leaves out a stream that cannot be read, as happens when the program ends: the connection is closed before
-// the last collection.
+// observeStreams observes the streams, except those that cannot be read: the connection is closed before the last collection.
 func (b *Bus) observeStreams(ctx context.Context, observer metric.Observer, m *metrics) {
 	for name, stream := range b.streams() {
 		info, err := (*stream).Info(ctx)

@@ -128,14 +128,12 @@ func (o Outcome) validate() error {
 
 // Workload names an object that a change affects: one whose pods are rolled, or an ExternalSecret that is synced.
 type Workload struct {
-	// Kind is the lower-case singular: "deployment", "statefulset", "daemonset", "cronjob", "job", "rollout", "externalsecret", or the name of a kind
-	// that comes from configuration.
+	// Kind is the lower-case singular, one of workloadPaths: "deployment", or the name of a kind that comes from configuration.
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	UID       string `json:"uid,omitempty"`
-	// APIVersion and Resource are set for a kind that comes from configuration, which readers cannot know: "monitoring.coreos.com/v1" and the
-	// plural "prometheuses". They are empty for the kinds above.
+	// APIVersion and Resource are set for a kind from configuration only: "monitoring.coreos.com/v1" and the plural "prometheuses".
 	APIVersion string `json:"apiVersion,omitempty"`
 	Resource   string `json:"resource,omitempty"`
 }
@@ -190,8 +188,7 @@ func (w Workload) selfLink() string {
 	return "/apis/" + path.group + "/namespaces/" + w.Namespace + "/" + path.plural + "/" + w.Name
 }
 
-// ValidateWorkloadKind checks the names that a kind of workload from the configuration has in outcomes and their subjects. The error begins with
-// the name of the field of Workload, as in JSON.
+// ValidateWorkloadKind checks the names of a kind of workload from configuration. The error begins with the field of Workload, as in JSON.
 func ValidateWorkloadKind(kind, apiVersion, resource string) error {
 	group, version, _ := strings.Cut(apiVersion, "/")
 	_, known := workloadPaths[kind]

@@ -16,8 +16,7 @@ type Projection struct {
 	Verb            Verb      `json:"-"` // VerbApplied, VerbSkipped or VerbFailed
 	ResourceVersion string    `json:"-"` // the resource's resourceVersion, as last read
 	Time            time.Time `json:"-"` // when the result was known
-	// Cause is the id of the change of a Secret that caused the projection. It is the extension "causationid". It is empty if there was no change, as
-	// when the projector starts.
+	// Cause is the id of the change of a Secret that caused the projection, the extension "causationid". It is empty if there was none.
 	Cause string       `json:"-"`
 	Trace TraceContext `json:"-"` // the context of the span that created the event; empty without tracing
 
@@ -46,8 +45,7 @@ func (p Projection) ID() string {
 	return p.Target.UID + "/" + of + "/" + string(p.Verb) + "/" + p.Reason
 }
 
-// ProjectionSubject returns the subject of the projections of a resource: keyturn.v1.<cluster>.projection.<namespace>.<kind>-<name>. Projections
-// are on StreamHistory only.
+// ProjectionSubject returns the subject of the projections of a resource: keyturn.v1.<cluster>.projection.<namespace>.<kind>-<name>.
 func ProjectionSubject(cluster string, target Workload) string {
 	return Address{Cluster: cluster, Kind: KindProjection, Namespace: target.Namespace, Name: target.Kind + "-" + target.Name}.subject()
 }

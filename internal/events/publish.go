@@ -50,8 +50,7 @@ func (b *Bus) PublishProjection(ctx context.Context, p Projection) error {
 	return nil
 }
 
-// message returns the message of an event of the cluster on its subject, and the id by which streams detect duplicates. The id includes the cluster,
-// because a stream may source several clusters.
+// message returns the message of an event of the cluster, and the id by which streams, which may source several clusters, detect duplicates.
 func (b *Bus) message(encode func() (event.Event, error), subject string) (msg *nats.Msg, id string, err error) {
 	if cluster := clusterOf(subject); cluster != b.cluster {
 		return nil, "", rejectf(ReasonForeignCluster, "the event is of cluster %q, want %q", cluster, b.cluster)
@@ -64,8 +63,7 @@ func (b *Bus) message(encode func() (event.Event, error), subject string) (msg *
 	return msg, b.cluster + "/" + e.ID(), err
 }
 
-// ToMsg returns the message of a CloudEvent in the binary mode of the NATS binding. It returns a RejectError for an event that violates the
-// specification or the limits.
+// ToMsg returns the message of a CloudEvent in binary mode. It returns a RejectError for an event that violates the specification or the limits.
 func ToMsg(e event.Event, subject string) (*nats.Msg, error) {
 	header, err := headerOf(e)
 	if err != nil {
@@ -90,8 +88,7 @@ func (b *Bus) supersede(
 		if expected != 0 || !errors.Is(readErr, errNotStored) {
 			return seq, readErr
 		}
-		// The stream remembers this id but has lost the event: a purge keeps the ids. The next id is derived from the lost
-		// sequence, so that a repeated call uses the same one.
+		// The stream has lost the event and remembers its id, as after a purge. A repeated call derives the same next id from its sequence.
 		ack, err = b.publish(ctx, msg, numberedID(id, ack.Sequence), sharer, options...)
 	}
 	switch {

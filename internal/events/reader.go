@@ -58,8 +58,7 @@ func infoOf(ctx context.Context, stream jetstream.Stream, opts ...jetstream.Stre
 	return info, nil
 }
 
-// Last returns the last event on a subject. The error wraps ErrNotFound if there is none. On a replicated stream the answer
-// may be slightly out of date.
+// Last returns the last event on a subject. The error wraps ErrNotFound if there is none. A replicated stream may be slightly out of date.
 func (r *Reader) Last(ctx context.Context, subject string) (Stored, error) {
 	raw, err := r.last(ctx, subject)
 	if err != nil {
@@ -153,8 +152,7 @@ func (r *Reader) stateOf(ctx context.Context, filter string, fn func(Stored) err
 	return nil
 }
 
-// Oldest returns when the oldest event that matches one of the filters was stored, among the events that State would pass to fn. The error wraps
-// ErrNotFound if there is none.
+// Oldest returns when the oldest event that State would pass to fn was stored. The error wraps ErrNotFound if there is none.
 func (r *Reader) Oldest(ctx context.Context, filterSubjects []string) (time.Time, error) {
 	var at time.Time
 	err := r.read(ctx, r.changes, jetstream.OrderedConsumerConfig{FilterSubjects: filterSubjects, DeliverPolicy: jetstream.DeliverAllPolicy},

@@ -12,15 +12,13 @@ import (
 	"go.opentelemetry.io/otel/metric/noop"
 )
 
-// historyShare limits how much of StreamHistory a namespace, or a mount of a secret store, may use while the stream is more than half full. A full
-// stream drops its oldest events, no matter whose they are: a namespace that exceeds its share must not displace the events of others.
-// See docs/adr/0025-a-namespace-has-a-budget.md.
+// historyShare limits how much of StreamHistory a namespace, or a mount of a secret store, may use while it is more than half full, so that none
+// displaces the events of others. See docs/adr/0025-a-namespace-has-a-budget.md.
 type historyShare struct {
 	stream jetstream.Stream
 	now    func() time.Time
 	log    *slog.Logger
-	// month is the budget of events that are kept as long as the stream keeps any, and hour that of events that are kept for an hour. They are nil
-	// if the stream has no limit.
+	// month is the budget of events that are kept as long as any, and hour that of events that are kept for an hour. Nil means no limit.
 	month, hour *Budget
 	half        uint64 // the size of the stream, in bytes, above which shares are enforced
 

@@ -77,8 +77,7 @@ func (s Source) sharer() string {
 	return strings.Join(parts[:min(len(parts), 3)], "/")
 }
 
-// link returns the "subject" attribute of events about the path: openbao://<store>/<mount>/<path>, followed by
-// ?namespace=<namespace> outside the root namespace.
+// link returns the "subject" attribute of events about the path: openbao://<store>/<mount>/<path>, with ?namespace= outside the root.
 func (p StorePath) link() string {
 	link := url.URL{Scheme: "openbao", Host: p.Store, Path: "/" + p.Mount + "/" + p.Path}
 	if p.Namespace != RootNamespace {

@@ -53,8 +53,7 @@ func Declare(ctx context.Context, js jetstream.JetStream, replicas int, sources 
 	return nil
 }
 
-// declare creates or updates a stream. Settings that the server cannot revert stay as they are, so that the program starts. Its StreamGuard
-// reports them.
+// declare creates or updates a stream. Settings that the server cannot revert stay, so that the program starts. Its StreamGuard reports them.
 func declare(ctx context.Context, js jetstream.JetStream, want jetstream.StreamConfig) error {
 	stream, err := js.Stream(ctx, want.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -104,8 +103,7 @@ func repair(ctx context.Context, js jetstream.JetStream, have, want jetstream.St
 	return want, now, err
 }
 
-// sizes returns the sizes of a stream to try, in order. On a single server that is too small for the size that the stream reserves, the stream
-// is smaller and drops its events sooner.
+// sizes returns the sizes of a stream to try, in order. On a single small server, a stream is smaller and drops its events sooner.
 func sizes(want jetstream.StreamConfig) []int64 {
 	list := []int64{want.MaxBytes}
 	for size := want.MaxBytes / smaller; want.Replicas <= 1 && size >= leastBytes; size /= smaller {
@@ -114,8 +112,7 @@ func sizes(want jetstream.StreamConfig) []int64 {
 	return list
 }
 
-// StoreSources returns the sources that StreamChanges needs if the given clusters publish on the StreamChanges of another
-// JetStream domain, over a leaf node.
+// StoreSources returns the sources of StreamChanges for clusters that publish in another JetStream domain, over a leaf node.
 func StoreSources(domain string, clusters []string) []*jetstream.StreamSource {
 	sources := make([]*jetstream.StreamSource, 0, len(clusters))
 	for _, filter := range storeFilters(clusters) {

@@ -9,8 +9,7 @@ import (
 // The names of the streams.
 const (
 	StreamChanges = "CHANGES" // keeps the last event on each subject: the state of each source, and for 30 days the last outcome of each workload
-	// StreamHistory keeps every event for 30 days, including those that are superseded on StreamChanges. While it is more than half full,
-	// each namespace is limited to a share of it.
+	// StreamHistory keeps every event for 30 days. While it is more than half full, each namespace is limited to a share of it.
 	StreamHistory     = "HISTORY"
 	StreamDeadLetters = "DEADLETTERS" // keeps rejected messages for 30 days, with the reason
 )
@@ -41,7 +40,6 @@ func Subject(cluster string, s Source) string {
 }
 
 // OutcomeSubject returns the subject of the outcomes of a workload: keyturn.v1.<cluster>.rollout.<namespace>.<kind>-<name>.
-// Kinds of workloads contain no '-'.
 func OutcomeSubject(cluster string, w Workload) string {
 	return Address{Cluster: cluster, Kind: KindRollout, Namespace: w.Namespace, Name: w.Kind + "-" + w.Name}.subject()
 }
@@ -76,8 +74,7 @@ func HistorySubject(subject string) string {
 	return historyRoot + strings.TrimPrefix(subject, changesRoot)
 }
 
-// deadLetterSubject returns the subject of a dead letter. The cluster in it is always the program's own, because the program has
-// no permission to publish under another.
+// deadLetterSubject returns the subject of a dead letter, under the cluster of the program, which may publish under no other.
 func deadLetterSubject(cluster, subject string) string {
 	rest := strings.TrimPrefix(subject, changesRoot)
 	return deadLetterRoot + cluster + "." + strings.TrimPrefix(rest, cluster+".")
@@ -148,8 +145,7 @@ func ValidateCluster(name string) error {
 	return nil
 }
 
-// encodeToken replaces '.', which separates tokens, with '_', which is legal in a token but not in a Kubernetes name. That makes
-// decodeToken its exact inverse.
+// encodeToken replaces the separator '.' with '_', which is no part of a Kubernetes name. decodeToken is its inverse.
 func encodeToken(name string) string { return strings.ReplaceAll(name, ".", "_") }
 
 func decodeToken(token string) string { return strings.ReplaceAll(token, "_", ".") }

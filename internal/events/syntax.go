@@ -62,8 +62,7 @@ func isOf(text string, isLegal func(byte) bool) bool {
 	return text != ""
 }
 
-// isFingerprint reports whether the text is k<key id>:<hex>, with the 128 bits that are kept of an HMAC. It rejects an
-// unkeyed digest, which would reveal a short value.
+// isFingerprint reports whether the text is k<key id>:<hex> with 128 bits, and no unkeyed digest, which would reveal a short value.
 func isFingerprint(text string) bool {
 	id, digits, ok := strings.Cut(text, ":")
 	return ok && strings.HasPrefix(id, "k") && isWord(id[1:]) && len(digits) == 32 &&
@@ -98,15 +97,13 @@ func parseSum(text string) (keyID string, s Sum, err error) {
 	return id, s, nil
 }
 
-// CompareVersions orders resourceVersions of one cluster, the oldest first. They are decimal numbers without leading zeros (KEP-5504). Any other
-// text, such as an empty one, is older than all of them.
+// CompareVersions orders resourceVersions, the oldest first: decimal numbers without leading zeros (KEP-5504). Any other text is older.
 func CompareVersions(a, b string) int {
 	a, b = ordered(a), ordered(b)
 	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
 }
 
-// Newer reports whether resourceVersion a is known to be later than b. Of a text that is no version, such as an empty one, nothing is known: nothing
-// is newer than it, and it is newer than nothing.
+// Newer reports whether resourceVersion a is known to be later than b. A text that is no version is neither newer nor older.
 func Newer(a, b string) bool { return ordered(b) != "" && CompareVersions(a, b) > 0 }
 
 // ordered returns the text if it is a resourceVersion that can be compared, and otherwise an empty one.

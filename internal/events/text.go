@@ -80,8 +80,7 @@ func isText(text string) bool {
 	return true
 }
 
-// Printable returns untrusted text as a single line that is safe to print. Line breaks, and characters that would control a terminal or reorder
-// the surrounding text, are replaced with spaces.
+// Printable returns untrusted text as one line that is safe to print, with spaces for what controls a terminal or reorders text.
 func Printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) {
@@ -102,12 +101,10 @@ func Shorten(text string, size int) string {
 }
 
 const (
-	// AnnotationCause is the annotation that says what an object was written for. On a pod template, it tells people what the last roll was for.
-	// On an ExternalSecret, it is the id of the event for which a sync is requested, and the operator copies it to the Secret, unless the
-	// ExternalSecret has a template.
+	// AnnotationCause is the annotation that says what an object was written for, in words on a pod template. On an ExternalSecret, it is the id of
+	// the event for which a sync is requested. The operator copies it to the Secret, unless there is a template.
 	AnnotationCause = "keyturn.dev/cause"
-	// AnnotationTraceparent is the annotation with the trace context of what AnnotationCause says. A Kubernetes Event has it alone, with the
-	// context of what it reports.
+	// AnnotationTraceparent is the annotation with the trace context of what AnnotationCause says, or of what a Kubernetes Event reports.
 	AnnotationTraceparent = "keyturn.dev/traceparent"
 )
 

@@ -114,8 +114,7 @@ func (t traceparent) text() string {
 	return fmt.Sprintf("00-%x-%x-%x", t[:16], t[16:24], t[24:])
 }
 
-// SubjectTemplate returns the subject of the changes of a kind, with placeholders for the other tokens. Spans are named after
-// it, because a span name must not depend on the object.
+// SubjectTemplate returns the subject of the changes of a kind with placeholders, for span names, which must not depend on the object.
 func SubjectTemplate(kind Kind) string {
 	return changesRoot + "{cluster}." + string(kind) + ".{namespace}.{name}"
 }
@@ -136,8 +135,7 @@ func (c Change) SpanAttributes() []attribute.KeyValue {
 	)
 }
 
-// ObjectAttributes returns the attributes of a span that say which object has changed and how. The conventions have none for
-// Secrets and the other kinds of sources.
+// ObjectAttributes returns the span attributes that say which object has changed and how. The conventions have none for these.
 func (c Change) ObjectAttributes() []attribute.KeyValue {
 	attributes := make([]attribute.KeyValue, 0, 16)
 	if c.Source.Namespace != "" {
@@ -151,9 +149,8 @@ func (c Change) ObjectAttributes() []attribute.KeyValue {
 	)
 }
 
-// StartProcess starts the span of the processing of a change with a sequence on the stream. Its parent is the span that created the event, so that
-// both are in one trace. It also has a link to that span, as the messaging conventions require. An event that cannot change anything gets no span of
-// its own.
+// StartProcess starts the span of the processing of a change with a sequence on the stream. Its parent, to which it also has a link, is the span that
+// created the event. An event that cannot change anything gets no span of its own.
 func (c Change) StartProcess(ctx context.Context, tracer trace.Tracer, seq uint64) trace.Span {
 	if c.ChangedAt == "" {
 		return trace.SpanFromContext(ctx)

@@ -12,9 +12,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// verify checks that the streams are declared as the programs of the cluster require. The error has a line for each wrong
-// field, which wraps errStream, and for each stream that could not be read. patience is how long it may take until the error
-// goes away by itself, or zero if it will not.
+// verify checks that the streams are declared as required. The error has a line for each wrong field, which wraps errStream, and for each stream that
+// could not be read. patience is how long the error may take to go away by itself, or zero if it will not.
 func verify(ctx context.Context, js jetstream.JetStream, cluster string) (patience time.Duration, err error) {
 	var absent, wrong []error
 	for _, want := range Declared(1) {

@@ -1,10 +1,9 @@
 // Package externalsecret reads the objects of External Secrets Operator: what they read from OpenBao and Vault, what they
 // write, how the last sync went, and whether they can be asked to sync now. Only this package reads these types.
 //
-// It makes no requests: callers pass in objects as the API server returns them, and keep only the parts that matter here.
-// It follows the operator's own rules, odd ones included, because what counts is what the operator will read. Where
-// something cannot be known from the objects, such as the tags of a secret, it assumes a read: a needless sync is cheap, a
-// missed change is not.
+// It makes no requests: callers pass in objects as the API server returns them, and keep only the parts that matter here. It follows the operator's
+// own rules, odd ones included, because what counts is what the operator will read. Where something cannot be known from the objects, such as the
+// tags of a secret, it assumes a read: a needless sync is cheap, a missed change is not.
 package externalsecret
 
 import (
@@ -43,8 +42,7 @@ const AnnotationForceSync = esv1.AnnotationForceSync
 // annotationPrefix is the prefix of Keyturn's own annotations, which metaOf also keeps.
 const annotationPrefix = "keyturn.dev/"
 
-// ReadCluster returns the metadata of a ClusterExternalSecret: the name, UID, resourceVersion, AnnotationForceSync and the keyturn.dev annotations. The
-// ExternalSecrets that the operator creates for it show what it reads.
+// ReadCluster returns the metadata of a ClusterExternalSecret, as metaOf keeps it. Its ExternalSecrets show what it reads.
 func ReadCluster(obj *unstructured.Unstructured) *metav1.ObjectMeta {
 	kept := metaOf(obj)
 	return &kept

@@ -21,8 +21,7 @@ type ExternalSecret struct {
 	metav1.ObjectMeta // as metaOf keeps it
 	Status
 	Owner string // the name of the ClusterExternalSecret that it was created for, or empty if there is none
-	// Templates are the Secrets and ConfigMaps that its template names. None are kept if a ClusterExternalSecret created it, because a sync of one is
-	// a sync of all.
+	// Templates are the Secrets and ConfigMaps that its template names, unless a ClusterExternalSecret created it: a sync of one is a sync of all.
 	Templates []events.Source
 	// Problems lists the parts of the spec that cannot be read. The other parts still count.
 	Problems []error
@@ -137,12 +136,10 @@ func (es *ExternalSecret) Stores() []types.NamespacedName {
 	return names
 }
 
-// Stores returns a SecretStore by its name, or a ClusterSecretStore by its name without a namespace. It returns nil if there
-// is none.
+// Stores returns a SecretStore by its name, or a ClusterSecretStore by its name without a namespace. It returns nil if there is none.
 type Stores func(types.NamespacedName) *Store
 
-// Places returns what the ExternalSecret reads in Vault and OpenBao, as far as its stores are known, in the order of its
-// spec.
+// Places returns what the ExternalSecret reads in Vault and OpenBao, as far as its stores are known, in the order of its spec.
 func (es *ExternalSecret) Places(stores Stores) []Place {
 	var places []Place
 	for i := range es.references {
@@ -191,8 +188,7 @@ func (es *ExternalSecret) ReadsElsewhere(stores Stores, r Rotation) (server stri
 	return "", false
 }
 
-// templates returns the Secrets and ConfigMaps that the template of a target names. What the ExternalSecret writes is left out, because each sync
-// would lead to another one.
+// templates returns the Secrets and ConfigMaps that a template names, without the target: each sync would lead to another one.
 func (es *ExternalSecret) templates(template *esv1.ExternalSecretTemplate) []events.Source {
 	if template == nil {
 		return nil
@@ -223,8 +219,7 @@ const (
 	Generates   Obstacle = "generator"           // an entry with a new value at every sync, such as a generated password or a lease
 )
 
-// Obstacle returns the reason why the ExternalSecret must not be asked to sync now. The refresh policy is no obstacle before
-// the first sync, which is about to happen anyway.
+// Obstacle returns why the ExternalSecret must not be asked to sync now. The policy is no obstacle before the first sync.
 func (es *ExternalSecret) Obstacle() Obstacle {
 	synced := es.SyncedVersion != ""
 	switch {

@@ -15,8 +15,7 @@ type Place struct {
 	Server string // the address of the store, in the form of events.StoreAddress
 	// Path is the path. The name of its store is empty: Server identifies it.
 	Path events.StorePath
-	// Below means that secrets below the path are read, not the path itself. The path in the mount is empty for the whole
-	// mount.
+	// Below means that secrets below the path are read, not the path itself. The path in the mount is empty for the whole mount.
 	Below bool
 
 	// api is the path in the store's API, preceded by the namespace. With Below it is the path of the mount.

@@ -15,8 +15,7 @@ import (
 // Status is what an ExternalSecret writes and how its last sync went.
 type Status struct {
 	Target events.Source // the Secret or ConfigMap that is written; zero for any other kind, and if nothing is written
-	// SyncedVersion is status.syncedResourceVersion: it changes with each sync that a change of the metadata or the spec has
-	// caused. Empty before the first sync.
+	// SyncedVersion is status.syncedResourceVersion. It changes with each sync that a change of the object caused. Empty before the first.
 	SyncedVersion string
 	RefreshTime   time.Time // when the last sync began, by the operator's clock, in whole seconds
 	// Ready and Failed say that the condition Ready is true or false. Neither is set while the condition is unknown or missing.
@@ -24,12 +23,10 @@ type Status struct {
 	Reason        string // the reason of the condition Ready
 }
 
-// Untried reports whether the operator has not yet tried to sync the ExternalSecret: it is about to, or leaves the ExternalSecret alone, for instance
-// because its store is of another controller.
+// Untried reports whether the operator has not tried to sync the ExternalSecret: not yet, or because its store is of another controller.
 func (s *Status) Untried() bool { return s.SyncedVersion == "" && !s.Ready && !s.Failed }
 
-// statusParts are the parts of an ExternalSecret that Status is read from. Nothing else is decoded, so that a field newer
-// than the types does not make decoding fail.
+// statusParts are the parts that Status is read from. Nothing else is decoded: it may have a field newer than the types.
 type statusParts struct {
 	Spec struct {
 		Target esv1.ExternalSecretTarget `json:"target"`

@@ -160,8 +160,7 @@ func (s *simulation) end() {
 	}
 }
 
-// Whatever happens, in whatever order: in the end every ExternalSecret has what is in the store, every event is settled, and nothing is
-// left.
+// Whatever happens, in whatever order: in the end every ExternalSecret has what is in the store, every event is settled, and nothing is left.
 func TestWhateverHappensEveryExternalSecretIsSynced(t *testing.T) {
 	for seed := range uint64(100) {
 		synctest.Test(t, func(t *testing.T) {

@@ -14,13 +14,11 @@ import (
 
 const (
 	PatchTimeout = 15 * time.Second // bounds one try of a patch
-	// MaxDenials is how often a patch is denied before that is told. The delays of PatchBackoff and of DenialBackoff between so many tries are 31
-	// seconds or a little more.
+	// MaxDenials is how often a patch is denied before that is told, after 31 seconds of PatchBackoff or DenialBackoff, or a little more.
 	MaxDenials = 6
 )
 
-// PatchBackoff returns the delays between tries of one patch: a second, doubled up to a minute, each up to a tenth longer so that many
-// patches do not retry in step.
+// PatchBackoff returns the delays between tries of one patch: a second, doubled up to a minute, with a tenth of jitter.
 func PatchBackoff() wait.Backoff {
 	return wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 10, Cap: time.Minute}
 }
@@ -30,8 +28,7 @@ func DenialBackoff(longest time.Duration) wait.Backoff {
 	return wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 20, Cap: longest}
 }
 
-// notApplied is the message of the API server for a JSON patch that it cannot apply, because a test in it fails or a path is missing. No
-// status code or reason identifies this case.
+// notApplied is the message for a JSON patch that cannot be applied. No status code or reason identifies this case.
 const notApplied = "the server rejected our request due to an error in our request"
 
 // HasChanged reports whether a JSON patch was not applied because the object is not as the patch expects.
@@ -52,9 +49,8 @@ func IsMissingRight(err error, verbs ...string) bool {
 	})
 }
 
-// IsDenied reports whether the API server understood a patch and refuses it, so that it would refuse the same patch again. A missing
-// permission is not a denial, because it can be granted at any time. No status code distinguishes the two, only the message of the
-// authorizer.
+// IsDenied reports whether the API server understood a patch and refuses it, so that it would refuse the same patch again. A missing permission is
+// not a denial, because it can be granted at any time. No status code distinguishes the two, only the message of the authorizer.
 func IsDenied(err error) bool {
 	if apierrors.IsForbidden(err) {
 		return !IsMissingRight(err, "patch", "get", "create", "delete") // Sending a patch, and what goes with it, needs these verbs.

@@ -33,8 +33,8 @@ type Reflector[List runtime.Object] struct {
 	Store   cache.ReflectorStore
 }
 
-// Run reflects until ctx is done, and then returns nil. It calls check with the verb and the error of each request, which may be nil. When check returns
-// an error, Run ends and returns that one. Run logs the other errors of requests, with the logger of ctx if it has one.
+// Run reflects until ctx is done, and then returns nil. It calls check with the verb and the error of each request, which may be nil. When check
+// returns an error, Run returns that one. Run logs the other errors, with the logger of ctx if it has one.
 func (r Reflector[List]) Run(ctx context.Context, check func(ctx context.Context, verb string, err error) error) error {
 	running, end := context.WithCancelCause(ctx)
 	defer end(nil)

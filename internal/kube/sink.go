@@ -7,8 +7,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Sink takes the objects that a Reflector sees, reduced to T. Unlike the handlers of an informer, it can tell an event of a watch, which is one write,
-// from the result of a list.
+// Sink takes the objects that a Reflector sees, reduced to T. It can tell a write, from a watch, from the result of a list.
 type Sink[T any] interface {
 	// Reduce returns the part of an object that is kept. ok is false for an object of another type.
 	Reduce(object runtime.Object) (reduced T, ok bool)

@@ -15,9 +15,8 @@ import (
 	"github.com/nats-io/nats-server/v2/conf"
 )
 
-// certificate is a certificate that the server presents to its clients, or to the other servers of its cluster. Each new connection gets the
-// current content of the files, so a renewed certificate needs no restart. While the files have no valid pair, for example because only one of
-// them is new, connections get the previous one.
+// certificate is a certificate that the server presents to its clients, or to the other servers. Each new connection gets the current content of the
+// files. While they have no valid pair, for example because only one of them is new, connections get the previous one.
 type certificate struct {
 	logger *slog.Logger
 
@@ -30,9 +29,8 @@ type certificate struct {
 	refused string
 }
 
-// present makes a TLS configuration, which was read from a block in a configuration file of the server, present the certificate, to those who connect
-// and to those to whom the server connects. The path has the names of the block and of those around it. With roots, only a certificate of these CAs
-// replaces the one before.
+// present makes a TLS configuration from a block of a configuration file present the certificate, to those who connect and to whom the server
+// connects. The path names the block and those around it. With roots, only a certificate of these CAs replaces the one before.
 func (c *certificate) present(config *tls.Config, roots *x509.CertPool, configFile string, path ...string) error {
 	if len(config.Certificates) == 0 || config.Certificates[0].Leaf == nil {
 		return nil

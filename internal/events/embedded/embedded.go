@@ -92,8 +92,7 @@ func ready(s *server.Server, log *serverLog) bool {
 	return false
 }
 
-// ClientOption returns the option that makes nats.Connect connect within the process. This needs no TLS, even if network clients do. It does not
-// replace credentials.
+// ClientOption returns the option that makes nats.Connect connect within the process, without TLS. It does not replace credentials.
 func (s *Server) ClientOption() nats.Option { return nats.InProcessServer(s.server) }
 
 // ClientURL returns the URL for other programs, or "" if the server does not listen.
@@ -104,9 +103,8 @@ func (s *Server) ClientURL() string {
 	return s.server.ClientURL()
 }
 
-// Ready is a readiness check. It returns an error while messages cannot be stored, because JetStream has stopped after an I/O error or
-// the store has reached its limit. It also returns an error while the server is behind the others of its cluster: until it has caught up,
-// the loss of another server may cost the majority.
+// Ready is a readiness check. It returns an error while messages cannot be stored, and while the server is behind the others of its cluster: until it
+// has caught up, the loss of another server may cost the majority.
 func (s *Server) Ready() error { return s.storage.ready() }
 
 // Alone returns an error if the server has had no contact with most servers of its cluster for some seconds. Clients of this server can

@@ -24,19 +24,16 @@ const syncInterval = 2 * time.Second
 
 // Options configures a Server.
 type Options struct {
-	// Listen is the address for other programs, host:port. Port -1 selects a free port. Empty means that the server is
-	// reachable in this process only.
+	// Listen is the address for other programs, host:port. Port -1 selects a free one. Empty means that only this process reaches it.
 	Listen   string
 	StoreDir string // the folder for the streams; required
 	// ConfigFile is a configuration file of nats-server, for authorization, accounts, TLS and leaf nodes. Its listen address is
 	// ignored, and an account named STREAMS owns the streams. Empty means no file. Then Listen must be a loopback address.
 	ConfigFile string
-	// Replicas is how many embedded servers form a cluster and keep each stream together: 1, 3 or 5. More than 1 requires a cluster block
-	// and a server_name in ConfigFile. Zero means 1.
+	// Replicas is how many servers form a cluster: 1, 3 or 5. More than 1 requires a cluster block and a server_name in ConfigFile.
 	Replicas int
 
-	// certificate is what the server presents to its clients, if ConfigFile has a tls block. routes is what it presents to the other servers, if the
-	// cluster block has one.
+	// certificate is what the server presents to its clients, and routes to the other servers, if ConfigFile has tls for them.
 	certificate, routes *certificate
 	free                func(dir string) (int64, error) // freeBytes, except in tests
 }
@@ -44,9 +41,8 @@ type Options struct {
 // streamsAccount is the account of a configuration file that owns the streams.
 const streamsAccount = "STREAMS"
 
-// ownStreams makes the account that a configuration file calls streamsAccount the server's global account, which a file may not name. Without
-// accounts in the file, all users and the streams are in the global account. This way, the streams stay where they are when accounts are added to
-// the file or removed from it.
+// ownStreams makes the account that a configuration file calls streamsAccount the global account, which a file may not name. This way, the streams
+// stay where they are when accounts are added to the file or removed from it.
 func ownStreams(options *server.Options) {
 	for _, account := range options.Accounts {
 		if account.Name == streamsAccount {

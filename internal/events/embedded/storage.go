@@ -18,8 +18,7 @@ const (
 	// restartLooks is the number of failed looks between restarts of JetStream. The first restart is at the second failed look and not at the
 	// first, because the folder of a stream that is being created or deleted is unknown to the server for a moment.
 	restartLooks = 6
-	// worthwhile is the inverse of the smallest relative growth of the limit that is applied. On a volume that others write to, the limit
-	// changes all the time.
+	// worthwhile is the inverse of the smallest relative growth of the limit that is applied: others may write to the volume.
 	worthwhile = 16
 	mostAlone  = 5 * time.Second // how long a server may know no leader of its cluster, for example during an election
 	// leastFree is the minimum of free space, in bytes, for restarting JetStream. With less, a restart does not help.
@@ -180,8 +179,7 @@ func (s *storage) alone() error {
 
 // condition is what a server says about its JetStream.
 type condition struct {
-	// fault is why JetStream does not work, or nil. After an I/O error, such as a full volume, the server disables it, or stops writing a
-	// stream, until it is restarted.
+	// fault is why JetStream does not work, or nil. After an I/O error, the server disables it or stops writing a stream until a restart.
 	fault error
 	// behind says what the server lacks in comparison with its cluster, or is nil. The server catches up by itself. A restart would only delay that.
 	behind error
