@@ -1,7 +1,6 @@
 package events
 
 import (
-	"strconv"
 	"testing"
 	"time"
 )
@@ -47,21 +46,5 @@ func TestWhatIsReservedHasItsTurnInOrder(t *testing.T) {
 	b.Return("unknown", 500)
 	if got := b.Reserve("unknown", 100, now); !got.Equal(now) {
 		t.Errorf("a namespace that has reserved nothing has its turn at %s, want at once", got)
-	}
-}
-
-func TestABudgetForgetsNamespacesThatOweNothing(t *testing.T) {
-	now := time.Unix(1000, 0)
-	b := NewBudget(60, time.Minute, 100)
-	b.Reserve("noisy", 100000, now)
-	for i := range 10 * sweepFrom {
-		now = now.Add(time.Second)
-		b.Take("n"+strconv.Itoa(i), 1, now)
-	}
-	if len(b.earned) > sweepFrom {
-		t.Errorf("%d namespaces are remembered, want %d at most", len(b.earned), sweepFrom)
-	}
-	if b.Take("noisy", 1, now) {
-		t.Error("the debt of one is forgotten")
 	}
 }

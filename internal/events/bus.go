@@ -27,8 +27,7 @@ type Bus struct {
 	deadLetters jetstream.Stream
 }
 
-// answerTimeout bounds the wait for a stream's answer to a message. A server that is lost together with the message never answers. If the
-// message is sent again, it reaches the server that took over.
+// answerTimeout bounds the wait for a stream's answer. A server that is lost with the message never answers, but the next one will.
 const answerTimeout = 3 * time.Second
 
 // Open verifies the streams and returns the bus of a cluster. It waits up to 5 seconds for streams that do not exist yet, and up to a

@@ -119,10 +119,7 @@ func TestTheLastTimeOfEachScopeIsKept(t *testing.T) {
 	}
 	got, err := answer(t, func() ([]Watched, error) { return b.Watched(t.Context()) })
 	must(t, err)
-	want := []Watched{
-		{Cluster: testCluster, Time: testTime, Scope: narrow},
-		{Cluster: testCluster, Time: testTime.Add(time.Hour), Scope: wide},
-	}
+	want := []Watched{{Cluster: testCluster, Time: testTime, Scope: narrow}, {Cluster: testCluster, Time: testTime.Add(time.Hour), Scope: wide}}
 	wantEqual(t, "difference", want, got)
 	if history := messages(t, s.jetstream(), StreamHistory); len(history) != 1 {
 		t.Errorf("HISTORY has %d messages, want the claim alone", len(history))

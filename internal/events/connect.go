@@ -84,9 +84,8 @@ func Connected(nc *nats.Conn) error {
 	return errors.New("nats is not connected: " + nc.Status().String())
 }
 
-// Alive is a liveness check. It returns an error, with the reason, once the connection is closed. The connection re-establishes itself after
-// almost every error. The few exceptions, such as a server's complaint that the client violates the protocol, close it, and then only
-// restarting the process helps. A nil connection means that Connect has not returned yet.
+// Alive is a liveness check. It returns an error when the connection is closed, after one of the few errors after which it does not re-establish
+// itself, such as a violation of the protocol. Then only a restart helps. A nil connection means that Connect has not returned yet.
 func Alive(nc *nats.Conn) error {
 	if nc == nil || !nc.IsClosed() {
 		return nil
@@ -132,8 +131,7 @@ func credentials(path string, user *nkeyUser) (nats.Option, error) {
 	return nats.Nkey(public, user.sign), nil
 }
 
-// nkeyUser authenticates with a bare NKey. The client library reads the seed at each connection attempt, but the public key
-// only once. After a rotation, it would keep sending the new signature with the old public key.
+// nkeyUser authenticates with a bare NKey. The client library reads the public key only once, also if the seed was rotated.
 type nkeyUser struct {
 	path string
 	conn atomic.Pointer[nats.Conn] // set once nats.Connect has returned

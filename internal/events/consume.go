@@ -1,6 +1,7 @@
 package events
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,12 +41,7 @@ func (o ConsumeOptions) withDefaults() (ConsumeOptions, error) {
 	if o.Durable == "" {
 		return o, errors.New("consuming: no durable name")
 	}
-	if o.MaxAckPending == 0 {
-		o.MaxAckPending = 1024
-	}
-	if o.AckWait == 0 {
-		o.AckWait = 30 * time.Second
-	}
+	o.MaxAckPending, o.AckWait = cmp.Or(o.MaxAckPending, 1024), cmp.Or(o.AckWait, 30*time.Second)
 	if o.Backoff == nil {
 		o.Backoff = redeliveryDelay
 	}
@@ -112,9 +108,7 @@ func (o ConsumeOptions) consumerConfig() jetstream.ConsumerConfig {
 }
 
 // ensureConsumer creates or updates the durable consumer. The error wraps errConsumer if the server rejects the update.
-func ensureConsumer(
-	ctx context.Context, stream jetstream.Stream, want jetstream.ConsumerConfig, logger *slog.Logger,
-) (jetstream.Consumer, error) {
+func ensureConsumer(ctx context.Context, stream jetstream.Stream, want jetstream.ConsumerConfig, logger *slog.Logger) (jetstream.Consumer, error) {
 	name := stream.CachedInfo().Config.Name
 	consumer, err := stream.Consumer(ctx, want.Durable)
 	switch {

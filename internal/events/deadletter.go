@@ -92,9 +92,7 @@ func (b *Bus) DeadLetters(ctx context.Context, limit int) ([]DeadLetter, error) 
 
 // deadLetter publishes a copy of a rejected event on StreamDeadLetters. Repeated calls for the same event store one copy.
 func (b *Bus) deadLetter(ctx context.Context, d *Delivery, reject *RejectError) error {
-	letter := DeadLetter{
-		Subject: d.subject, Reason: reject.Reason, Error: reject.Err.Error(), Seq: d.Seq, Time: b.now(), Header: d.header,
-	}
+	letter := DeadLetter{Subject: d.subject, Reason: reject.Reason, Error: reject.Err.Error(), Seq: d.Seq, Time: b.now(), Header: d.header}
 	msg := &nats.Msg{Subject: deadLetterSubject(b.cluster, d.subject), Header: letter.headers()}
 	if len(d.data) <= MaxEventSize {
 		msg.Data = d.data

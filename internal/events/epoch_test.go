@@ -138,33 +138,3 @@ func (l lagging) Info(context.Context) (*jetstream.ConsumerInfo, error) {
 	}
 	return l.info, nil
 }
-
-func TestAnEpochIsCompleteWhenNothingIsLeftThatTheStreamHad(t *testing.T) {
-	info := func(delivered, pending uint64, waiting int) *jetstream.ConsumerInfo {
-		return &jetstream.ConsumerInfo{Delivered: jetstream.SequenceInfo{Consumer: delivered}, NumPending: pending, NumWaiting: waiting}
-	}
-	for _, tt := range []struct {
-		name string
-		info *jetstream.ConsumerInfo
-		// settles is how long a server of the stream may still lack something, and silent since when nothing has come.
-		settles, silent time.Duration
-		want            bool
-		err             error
-	}{
-		{"everything was received", info(3, 0, 1), 0, 0, true, nil},
-		{"something is on its way", info(4, 0, 1), 0, 0, false, nil},
-		{"something is left", info(3, 1, 1), 0, 0, false, nil},
-		{"the server may lag behind", info(3, 0, 1), time.Second, 0, false, nil},
-		{"there is none for long", nil, 0, lostAfter + time.Second, false, errLost},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				e := &epoch{bus: &Bus{Reader: Reader{lostAfter: lostAfter}}, settled: time.Now().Add(tt.settles)}
-				got, err := e.isPut(t.Context(), lagging{info: tt.info}, 3, time.Now().Add(-tt.silent))
-				if got != tt.want || !errors.Is(err, tt.err) {
-					t.Errorf("everything is put: %t, %v; want %t, %v", got, err, tt.want, tt.err)
-				}
-			})
-		})
-	}
-}

@@ -35,10 +35,7 @@ const remedy = "while the watcher runs, scale the actuator to 0, delete the clai
 // NewStreamGuard returns a StreamGuard for the streams of a cluster. It restores those in declared in every field. If declared is empty, it only
 // warns about streams of an operator, which the programs may not change. A nil logger discards.
 func NewStreamGuard(js jetstream.JetStream, cluster string, declared []jetstream.StreamConfig, logger *slog.Logger) *StreamGuard {
-	return &StreamGuard{
-		js: js, cluster: cluster, logger: orDiscard(logger), declared: declared, now: time.Now,
-		said: make(map[string]time.Time),
-	}
+	return &StreamGuard{js: js, cluster: cluster, logger: orDiscard(logger), declared: declared, now: time.Now, said: make(map[string]time.Time)}
 }
 
 // Run compares after each interval, until ctx is done.

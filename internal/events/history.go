@@ -42,9 +42,7 @@ func (q HistoryQuery) subjects(root string) []string {
 // History calls fn for each event that matches the query, oldest first. An event has the subject that it had on StreamChanges, and the sequence that
 // it has on StreamHistory. If fn returns an error, History returns it unchanged. With Follow, History returns nil when the context is done.
 func (r *Reader) History(ctx context.Context, query HistoryQuery, fn func(Stored) error) error {
-	config := jetstream.OrderedConsumerConfig{
-		FilterSubjects: query.subjects(r.historyRoot), DeliverPolicy: jetstream.DeliverAllPolicy,
-	}
+	config := jetstream.OrderedConsumerConfig{FilterSubjects: query.subjects(r.historyRoot), DeliverPolicy: jetstream.DeliverAllPolicy}
 	if !query.Since.IsZero() {
 		config.DeliverPolicy, config.OptStartTime = jetstream.DeliverByStartTimePolicy, &query.Since
 	}

@@ -126,11 +126,8 @@ func (r *Reader) lastTime(ctx context.Context, cluster string) (time.Time, error
 	return stored.Time, nil // the message is not an event
 }
 
-// An intake is the stream between the CHANGES of one cluster and a stream with the events of many clusters: FLEET-<cluster> before FLEET. Whoever
-// runs the cluster's server decides which subjects its messages have, whatever filter was requested. The server of the intake does not trust
-// it: it passes on only messages on subjects of this cluster. The others stay in the intake, as evidence.
-
-// intake reads what an intake says about its cluster. It does not change the member if the source is not an intake: then nobody checks the subjects.
+// intake reads what an intake says about its cluster: FLEET-<cluster>, before FLEET. It passes on only messages on subjects of this cluster, whatever
+// the cluster's server sends. The others stay in it, as evidence. It does not change the member if the source is not an intake.
 func (r *Reader) intake(ctx context.Context, m *Member, source *jetstream.StreamSource) error {
 	if source.External != nil || r.js == nil {
 		return nil

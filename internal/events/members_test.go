@@ -129,9 +129,7 @@ func TestTheMembersOfAFleet(t *testing.T) {
 	}
 	// A reader of a cluster's own streams finds the claims on it.
 	own, err := membersOf(t, &east.Reader)
-	without := []Member{
-		{Cluster: testCluster, Last: testTime, UIDs: []string{"uid-two"}}, {Cluster: "prod-us", UIDs: []string{"uid-three"}},
-	}
+	without := []Member{{Cluster: testCluster, Last: testTime, UIDs: []string{"uid-two"}}, {Cluster: "prod-us", UIDs: []string{"uid-three"}}}
 	if len(own) == 2 && time.Since(own[1].Last) < time.Hour {
 		own[1].Last = time.Time{} // the time of the claim
 	}

@@ -14,11 +14,8 @@ import (
 
 // metrics has the metrics of the bus about its streams. The label stream has three values.
 type metrics struct {
-	used   metric.Int64ObservableGauge
-	limit  metric.Int64ObservableGauge
-	events metric.Int64ObservableGauge
-	oldest metric.Int64ObservableGauge
-	beyond metric.Int64Counter
+	used, limit, events, oldest metric.Int64ObservableGauge
+	beyond                      metric.Int64Counter
 }
 
 func (m *metrics) instruments() []instrument.Instrument {
@@ -49,9 +46,7 @@ func (m *metrics) instruments() []instrument.Instrument {
 }
 
 // Instruments returns the definitions of this package's metrics, for the reference.
-func Instruments() []instrument.Instrument {
-	return new(metrics).instruments()
-}
+func Instruments() []instrument.Instrument { return new(metrics).instruments() }
 
 // Observe measures the streams at each collection, for as long as the program runs. Call it before the bus publishes.
 func (b *Bus) Observe(meter metric.Meter) error {

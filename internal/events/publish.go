@@ -73,9 +73,7 @@ func ToMsg(e event.Event, subject string) (*nats.Msg, error) {
 }
 
 // supersede publishes a message on both streams, in place of the one with the expected sequence. It is as PublishChange describes.
-func (b *Bus) supersede(
-	ctx context.Context, msg *nats.Msg, id, sharer string, expected uint64, options ...jetstream.PublishOpt,
-) (uint64, error) {
+func (b *Bus) supersede(ctx context.Context, msg *nats.Msg, id, sharer string, expected uint64, options ...jetstream.PublishOpt) (uint64, error) {
 	options = append(options, jetstream.WithExpectLastSequencePerSubject(expected))
 	ack, err := b.publish(ctx, msg, id, sharer, options...)
 	if err == nil && ack.Duplicate && ack.Sequence <= expected {
@@ -109,9 +107,7 @@ func numberedID(id string, seq uint64) string { return id + "@" + strconv.Format
 
 // publish stores the message on both streams, HISTORY first: see docs/adr/0002-history-is-written-first.md. The options apply
 // to CHANGES only. A duplicate on HISTORY needs no second try: the id names a state of an object, and HISTORY already has the event about it.
-func (b *Bus) publish(
-	ctx context.Context, msg *nats.Msg, id, sharer string, options ...jetstream.PublishOpt,
-) (*jetstream.PubAck, error) {
+func (b *Bus) publish(ctx context.Context, msg *nats.Msg, id, sharer string, options ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
 	if err := b.record(ctx, msg, id, sharer); err != nil {
 		return nil, err
 	}

@@ -117,9 +117,7 @@ func (r *reading) consumer(ctx context.Context) (jetstream.Consumer, error) {
 }
 
 // iterate returns an iterator over the messages of a consumer, and the function that ends it. It also ends when ctx is done.
-func iterate(
-	ctx context.Context, consumer jetstream.Consumer, opts ...jetstream.PullMessagesOpt,
-) (jetstream.MessagesContext, func(), error) {
+func iterate(ctx context.Context, consumer jetstream.Consumer, opts ...jetstream.PullMessagesOpt) (jetstream.MessagesContext, func(), error) {
 	messages, err := consumer.Messages(opts...)
 	if err != nil {
 		return nil, nil, err

@@ -3,8 +3,6 @@ package events
 import (
 	"context"
 	"fmt"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -80,52 +78,4 @@ func TestStateHasAConsumerForEachFilterOfWhatIsThere(t *testing.T) {
 	}
 	want := [][]string{{secrets}, {configMaps}}
 	wantEqual(t, "filters", want, changes.filters)
-}
-
-func TestStateEndsWhilePublishing(t *testing.T) {
-	s := sharedServer(t)
-	b := s.bus()
-	const sources = 100
-	var last [sources]uint64
-	for i := range sources {
-		last[i] = mustPublish(t, b, version(fmt.Sprintf("s%d", i), "1"), 0)
-	}
-	publishing, stop := context.WithCancel(t.Context())
-	var wg sync.WaitGroup
-	var changed atomic.Int64
-	publisher := s.bus()
-	wg.Go(func() {
-		for v := 2; publishing.Err() == nil; v++ {
-			for i := range sources {
-				c := version(fmt.Sprintf("s%d", i), fmt.Sprint(v))
-				seq, err := publisher.PublishChange(publishing, c, last[i])
-				for IsSilence(err) {
-					seq, err = publisher.PublishChange(publishing, c, last[i])
-				}
-				if publishing.Err() != nil {
-					return
-				}
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				last[i] = seq
-				changed.Add(1)
-			}
-		}
-	})
-	defer wg.Wait()
-	defer stop()
-	testkit.Eventually(t, "the first is published again", func() bool { return changed.Load() > 0 || t.Failed() })
-	for range 20 {
-		state := readState(t, b, SourceFilters(testCluster))
-		if len(state) != sources {
-			t.Fatalf("the state has %d sources, want %d", len(state), sources)
-		}
-		for _, stored := range state {
-			if _, err := stored.Change(); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
 }

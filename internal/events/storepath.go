@@ -24,10 +24,7 @@ type StorePath struct {
 // Source returns the path as the source of a change, with the name <store>/<namespace>/<mount>/<path>. A slash within the
 // namespace or the mount is escaped as %2F, so that different paths have different names.
 func (p StorePath) Source() Source {
-	return Source{
-		Kind: KindOpenBao,
-		Name: p.Store + "/" + segment.Replace(p.Namespace) + "/" + segment.Replace(p.Mount) + "/" + p.Path,
-	}
+	return Source{Kind: KindOpenBao, Name: p.Store + "/" + segment.Replace(p.Namespace) + "/" + segment.Replace(p.Mount) + "/" + p.Path}
 }
 
 // Full returns the path in the form of the store's command line: <namespace>/<mount>/<path>, or <mount>/<path> in the root

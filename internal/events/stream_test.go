@@ -175,22 +175,3 @@ func (s signal) Write(p []byte) (int, error) {
 	s <- struct{}{}
 	return len(p), nil
 }
-
-func TestCovers(t *testing.T) {
-	tests := []struct {
-		pattern, wanted string
-		want            bool
-	}{
-		{"a.>", "a.b.>", true},
-		{"a.*.>", "a.b.>", true},
-		{"a.b.c.>", "a.b.>", false},
-		{"a.b", "a.b.>", false},
-		{"a.b.*.>", "a.b.>", false},
-		{"a.b", "a.b", true},
-	}
-	for _, tt := range tests {
-		if got := covers(tt.pattern, tt.wanted); got != tt.want {
-			t.Errorf("%s covers %s: got %t", tt.pattern, tt.wanted, got)
-		}
-	}
-}

@@ -139,8 +139,7 @@ func parsePathSubject(subject, cluster, namespace, token string) (Address, error
 // ValidateCluster checks the configured name of a cluster, which is a token of each subject and the host of the "source" attribute.
 func ValidateCluster(name string) error {
 	if !isLabel(name) {
-		return fmt.Errorf("%q, want 1 to %d lower-case letters, digits or '-', beginning and ending with a letter or digit",
-			name, maxLabel)
+		return fmt.Errorf("%q, want 1 to %d lower-case letters, digits or '-', beginning and ending with a letter or digit", name, maxLabel)
 	}
 	return nil
 }
@@ -165,10 +164,7 @@ func encodePath(name string) string {
 
 // decodePath returns "" for a token that is not percent-encoded.
 func decodePath(token string) string {
-	name, err := url.PathUnescape(token)
-	if err != nil {
-		return ""
-	}
+	name, _ := url.PathUnescape(token)
 	return name
 }
 
@@ -196,9 +192,7 @@ func OutcomeFilter(cluster string) string {
 	return changesRoot + cluster + "." + string(KindRollout) + ".>"
 }
 
-// A secret store that serves several clusters is watched once, either by the watcher of one of them or by a watcher that watches
-// nothing else. This watcher publishes under its own cluster's name, as NATS permissions require. The other clusters read there.
-
+// storeFilters returns the filters of the secrets in stores that the watchers of the clusters watch, also for other clusters.
 func storeFilters(clusters []string) []string {
 	filters := make([]string, 0, len(clusters))
 	for _, cluster := range clusters {

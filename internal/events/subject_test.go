@@ -105,21 +105,3 @@ func FuzzParseSubject(f *testing.F) {
 		}
 	})
 }
-
-func TestValidateCluster(t *testing.T) {
-	for _, good := range []string{"a", "prod-eu", "0", strings.Repeat("a", 63)} {
-		if err := ValidateCluster(good); err != nil {
-			t.Errorf("%q: %v", good, err)
-		}
-	}
-	for _, bad := range []string{"", "Prod", "a.b", "a_b", "-a", "a-", "a b", "*", ">", strings.Repeat("a", 64)} {
-		err := ValidateCluster(bad)
-		if err == nil {
-			t.Errorf("%q is taken", bad)
-			continue
-		}
-		if text := err.Error(); !strings.HasPrefix(text, "\""+bad+"\", want ") || strings.Contains(text, "\n") {
-			t.Errorf("%q: the error does not begin with the value in one line: %s", bad, text)
-		}
-	}
-}

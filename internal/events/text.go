@@ -127,9 +127,5 @@ func HoldText(value string) string {
 	if len(text) <= maxHold {
 		return text
 	}
-	end := maxHold - len("...")
-	for !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return strings.TrimSpace(text[:end]) + "..."
+	return strings.TrimSpace(strings.ToValidUTF8(text[:maxHold-len("...")], "")) + "..." // The cut may split a character.
 }

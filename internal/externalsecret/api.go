@@ -1,12 +1,13 @@
 // Package externalsecret reads the objects of External Secrets Operator: what they read from OpenBao and Vault, what they
 // write, how the last sync went, and whether they can be asked to sync now. Only this package reads these types.
 //
-// It makes no requests: callers pass in objects as the API server returns them, and keep only the parts that matter here. It follows the operator's
-// own rules, odd ones included, because what counts is what the operator will read. Where something cannot be known from the objects, such as the
-// tags of a secret, it assumes a read: a needless sync is cheap, a missed change is not.
+// Callers pass in objects as the API server returns them. The package follows the operator's own rules, odd ones included. Where something cannot be
+// known from the objects, such as the tags of a secret, it assumes a read: a needless sync is cheap, a missed change is not.
 package externalsecret
 
 import (
+	"regexp"
+	"strconv"
 	"strings"
 
 	esv1 "github.com/external-secrets/external-secrets/apis/externalsecrets/v1"
@@ -59,9 +60,7 @@ func owner(obj *unstructured.Unstructured) string {
 
 // metaOf returns the metadata that is kept of an object.
 func metaOf(obj *unstructured.Unstructured) metav1.ObjectMeta {
-	kept := metav1.ObjectMeta{
-		Namespace: obj.GetNamespace(), Name: obj.GetName(), UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion(),
-	}
+	kept := metav1.ObjectMeta{Namespace: obj.GetNamespace(), Name: obj.GetName(), UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion()}
 	for name, value := range obj.GetAnnotations() {
 		if name != AnnotationForceSync && !strings.HasPrefix(name, annotationPrefix) {
 			continue
@@ -72,4 +71,34 @@ func metaOf(obj *unstructured.Unstructured) metav1.ObjectMeta {
 		kept.Annotations[name] = value
 	}
 	return kept
+}
+
+// ForceSync is a value of AnnotationForceSync that Keyturn has written. One value holds everything, because no other
+// annotation of a ClusterExternalSecret reaches its ExternalSecrets and their Secrets.
+type ForceSync struct {
+	Event       string // the id of the event that the sync is for
+	Repeat      int    // counts the repeated requests
+	Traceparent string // the W3C traceparent of the event; empty if it has no trace
+}
+
+// forceSync is the form of a value. The part after the last @ distinguishes it from values of other writers, which are mostly times.
+var forceSync = regexp.MustCompile(`(?s)^(.+?)(?:-r([1-9][0-9]?))?@([0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2})?$`)
+
+// String returns the value. It is the same for the same event, so that a patch that is sent twice causes one sync.
+func (f ForceSync) String() string {
+	value := f.Event
+	if f.Repeat > 0 {
+		value += "-r" + strconv.Itoa(f.Repeat)
+	}
+	return value + "@" + f.Traceparent
+}
+
+// ParseForceSync reads a value. It returns false for a value that Keyturn has not written.
+func ParseForceSync(value string) (ForceSync, bool) {
+	parts := forceSync.FindStringSubmatch(value)
+	if parts == nil {
+		return ForceSync{}, false
+	}
+	repeat, _ := strconv.Atoi(parts[2]) // at most two digits
+	return ForceSync{Event: parts[1], Repeat: repeat, Traceparent: parts[3]}, true
 }

@@ -64,21 +64,16 @@ func newProvider(typed *storeSpec) *provider {
 		v1: spec.Version == esv1.VaultKVStoreV1, openBao: openBao,
 	}
 	if openBao && p.mount == nil {
-		mount := defaultMount
-		p.mount = &mount
+		p.mount = new(defaultMount)
 	}
 	return p
 }
 
 // named returns the place of a key.
 func (p *provider) named(ref *reference) (Place, bool) {
-	var api string
-	switch {
-	case p.openBao || ref.metadata && p.mount != nil:
-		// Here the key is always relative to the mount.
-		api = *p.mount + p.data() + ref.key
-	default:
-		api = p.vaultPath(ref.key)
+	api := p.vaultPath(ref.key)
+	if p.openBao || ref.metadata && p.mount != nil {
+		api = *p.mount + p.data() + ref.key // Here the key is always relative to the mount.
 	}
 	api = clean(api)
 	mount, rest := p.split(api)
@@ -87,7 +82,7 @@ func (p *provider) named(ref *reference) (Place, bool) {
 	}
 	return Place{
 		Path: events.StorePath{Namespace: p.storeNamespace(), Mount: mount, Path: rest},
-		api:  clean(p.namespaced(api)), v1: p.v1, version: ref.version,
+		api:  clean(qualified(p.storeNamespace(), api)), v1: p.v1, version: ref.version,
 	}, true
 }
 
@@ -149,18 +144,13 @@ func (p *provider) found(ref *reference) (Place, bool) {
 	}
 	place := Place{
 		Path:  events.StorePath{Namespace: p.storeNamespace(), Mount: clean(mount), Path: clean(within)},
-		Below: true, api: clean(p.namespaced(mount)), v1: p.v1, name: ref.find.name, prefix: search,
+		Below: true, api: clean(qualified(p.storeNamespace(), mount)), v1: p.v1, name: ref.find.name, prefix: search,
 	}
 	if p.openBao {
 		// It matches names directly in the folder, without their path.
 		place.prefix, place.flat = "", true
 	}
 	return place, place.api != ""
-}
-
-// namespaced returns a path preceded by the store's namespace.
-func (p *provider) namespaced(text string) string {
-	return qualified(p.storeNamespace(), text)
 }
 
 func (p *provider) storeNamespace() string {

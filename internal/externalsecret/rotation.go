@@ -53,8 +53,7 @@ func RotationOf(change events.Change) (Rotation, bool) {
 // Keys returns the Keys of the places that the rotation may affect.
 func (r Rotation) Keys() []any { return r.keys }
 
-// NewContent reports whether there is something to read that was not there before: a new version, even if the engine counts none, a
-// new password, or a version that had been deleted. It probably differs from what was read last.
+// NewContent reports whether there is something to read that was not there before, and probably differs from what was read last.
 func (r Rotation) NewContent() bool { return !r.gone }
 
 // isAt reports whether the server is an address of the store. If the event names no address, any server may be.

@@ -48,9 +48,7 @@ func watchOf(t *testing.T, client *dynamicfake.FakeDynamicClient, log io.Writer,
 	if len(namespaces) == 0 {
 		namespaces = []string{metav1.NamespaceAll}
 	}
-	w = &Watch{
-		Index: NewIndex(), Client: client, Namespaces: namespaces, Lists: kube.NewFirstLists(), Log: slog.New(slog.NewTextHandler(log, nil)),
-	}
+	w = &Watch{Index: NewIndex(), Client: client, Namespaces: namespaces, Lists: kube.NewFirstLists(), Log: slog.New(slog.NewTextHandler(log, nil))}
 	w.Expect()
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup

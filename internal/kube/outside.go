@@ -34,13 +34,7 @@ func Includes(named, ignored []string, namespace string) bool {
 
 // Fields returns the field selector that matches what all of the selectors match. Empty ones match everything.
 func Fields(selectors ...string) string {
-	var all []string
-	for _, selector := range selectors {
-		if selector != "" {
-			all = append(all, selector)
-		}
-	}
-	return strings.Join(all, ",")
+	return strings.Join(slices.DeleteFunc(selectors, func(selector string) bool { return selector == "" }), ",")
 }
 
 // ValidateIgnored validates the value of --ignore-namespaces: each must be a valid name, and --namespaces must not be set at the same time.

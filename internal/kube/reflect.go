@@ -71,9 +71,7 @@ func (r Reflector[List]) Run(ctx context.Context, check func(ctx context.Context
 // endedWatch returns a watch that ends at once, in a way that reflectors do not log.
 func endedWatch() watch.Interface {
 	ended := watch.NewFakeWithChanSize(1, false)
-	ended.Error(&metav1.Status{
-		Status: metav1.StatusFailure, Code: http.StatusGone, Reason: metav1.StatusReasonExpired, Message: "not watched",
-	})
+	ended.Error(&metav1.Status{Status: metav1.StatusFailure, Code: http.StatusGone, Reason: metav1.StatusReasonExpired, Message: "not watched"})
 	return ended
 }
 

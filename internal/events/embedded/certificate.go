@@ -71,8 +71,7 @@ func (c *certificate) get(ctx context.Context) *tls.Certificate {
 		c.refused = ""
 	case err.Error() != c.refused:
 		c.refused = err.Error()
-		c.logger.ErrorContext(ctx, "nats certificate cannot be read, connections get the one before", "err", err,
-			"until", c.current.Leaf.NotAfter)
+		c.logger.ErrorContext(ctx, "nats certificate cannot be read, connections get the one before", "err", err, "until", c.current.Leaf.NotAfter)
 	}
 	return c.current
 }

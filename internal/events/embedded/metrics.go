@@ -12,27 +12,14 @@ import (
 
 // gauges are the metrics of the storage, of the certificates and of the connection to a hub.
 type gauges struct {
-	used   metric.Int64ObservableGauge
-	limit  metric.Int64ObservableGauge
-	free   metric.Int64ObservableGauge
-	expiry metric.Int64ObservableGauge
-	leaf   metric.Int64ObservableGauge
+	used, limit, free, expiry, leaf metric.Int64ObservableGauge
 }
 
 func (g *gauges) instruments() []instrument.Instrument {
 	return []instrument.Instrument{
-		{
-			Gauge: &g.used, Name: "keyturn.nats.storage.used", Unit: "By",
-			About: "Size of the messages that the embedded NATS stores.",
-		},
-		{
-			Gauge: &g.limit, Name: "keyturn.nats.storage.limit", Unit: "By",
-			About: "Size of the messages beyond which it refuses more.",
-		},
-		{
-			Gauge: &g.free, Name: "keyturn.nats.storage.free", Unit: "By",
-			About: "Free space of the volume on which it stores them.",
-		},
+		{Gauge: &g.used, Name: "keyturn.nats.storage.used", Unit: "By", About: "Size of the messages that the embedded NATS stores."},
+		{Gauge: &g.limit, Name: "keyturn.nats.storage.limit", Unit: "By", About: "Size of the messages beyond which it refuses more."},
+		{Gauge: &g.free, Name: "keyturn.nats.storage.free", Unit: "By", About: "Free space of the volume on which it stores them."},
 		{
 			Gauge: &g.expiry, Name: "keyturn.nats.certificate.expiry.timestamp", Unit: "s", Labels: []string{"peer"},
 			About: "When a certificate of the embedded NATS expires, as Unix time: that for its clients (peer client), and that for the " +

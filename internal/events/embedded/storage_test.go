@@ -42,10 +42,7 @@ func startOn(t *testing.T, dir string, free int64, config string) *volume {
 	path := filepath.Join(t.TempDir(), "nats.conf")
 	config += "\nauthorization { users: [ { nkey: " + public + " } ] }"
 	must(t, os.WriteFile(path, []byte(config), 0o600))
-	options := Options{
-		Listen: "127.0.0.1:-1", StoreDir: dir, ConfigFile: path,
-		free: func(string) (int64, error) { return v.free.Load(), nil },
-	}
+	options := Options{Listen: "127.0.0.1:-1", StoreDir: dir, ConfigFile: path, free: func(string) (int64, error) { return v.free.Load(), nil }}
 	if v.Server, err = Start(options, slog.New(slog.NewTextHandler(&v.log, nil))); err != nil {
 		t.Fatal(err)
 	}
