@@ -26,7 +26,6 @@ func restarting(t *testing.T, annotations, restartAt, status string) *Workload {
 
 func TestARolloutIsRestartedByTheClockOfTheAPIServer(t *testing.T) {
 	seen := time.Date(2026, 3, 4, 5, 6, 7, 800, time.UTC)
-	at := func(at time.Time) Change { return Change{Source: db, At: at} }
 	wrote := func(at time.Time) Change {
 		return Change{Source: db, At: at, Written: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)}
 	}
