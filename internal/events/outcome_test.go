@@ -2,6 +2,7 @@ package events
 
 import (
 	"testing"
+	"time"
 )
 
 func TestOutcomeSurvivesTheWire(t *testing.T) {
