@@ -138,7 +138,7 @@ func TestPodsAreToldInPlaceIfAllThatChangedIsInTheirFiles(t *testing.T) {
 		{
 			name: "it is there for the first time", state: func(w *workload.Workload) { w.Rolled, w.Refs[0].Optional = nil, true },
 			change: func(c *events.Change) { c.Created, c.CreatedAt, c.Previous = true, "100", "" },
-			want:   "secret/db: a source appeared that the pods can start without",
+			want:   "secret/db: " + Appeared.Sentence(),
 		},
 		{
 			name: "somebody asks for a roll", annotations: map[string]string{workload.AnnotationRollNow: "1"},
