@@ -89,13 +89,8 @@ func (a *admission) holds(p *pending, w *workload.Workload, doing []plan.Decisio
 		p.filesSince = time.Time{}
 		return why
 	}
-	if a.rollouts.needsSlot(w) {
-		if why.reason = a.rollouts.full(w.ID.Namespace); why.reason == plan.None && a.debounce.slots.Has(p) {
-			why.reason = p.reported[len(p.reported)-1] // It was woken for another reason, and its turn for a slot has not come yet.
-		}
-	}
-	if why.reason != plan.None {
-		return why
+	if full := a.rollouts.full(w.ID.Namespace); full != plan.None && a.rollouts.needsSlot(w) {
+		return obstacle{reason: full}
 	}
 	return a.notReloadable(p, w)
 }

@@ -47,7 +47,8 @@ func (d *dispatcher) dispatch(ctx context.Context) {
 	}
 }
 
-// next returns the next workload, or nil. Those that wait for a slot are first: when the slots are taken, the others have their turn.
+// next returns the next workload, or nil. Those that wait for a slot are first while there is one. They delay the others by one patch each at most,
+// because only one that was due waits for a slot.
 func (d *dispatcher) next() *pending {
 	hasSlot := func(namespace string) bool {
 		return d.patcher.hasRoom(namespace) && d.rollouts.full(namespace) == plan.None

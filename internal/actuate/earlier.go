@@ -97,7 +97,8 @@ func (o *rollouts) readStarts(ctx context.Context) {
 		found, err := workload.ReadStarts(bounded, o.options.clients(), namespace)
 		cancel()
 		if err != nil && ctx.Err() == nil && !kube.IsMissingRight(err, "list") {
-			o.log.WarnContext(ctx, "jobs not readable; one that another leader has started may be started once more", "namespace", namespace, "err", err)
+			o.log.WarnContext(ctx, "jobs not readable; one that another leader has started may be started once more",
+				"namespace", namespace, "err", err)
 		}
 		for _, w := range o.index.All() {
 			if started, ok := found[w.ID.UID]; ok {

@@ -31,18 +31,12 @@ type gauges struct {
 
 func (g *gauges) instruments() []instrument.Instrument {
 	return []instrument.Instrument{
-		{
-			Gauge: &g.leader, Name: "keyturn.leader", Unit: "{leader}",
-			About: "1 if this actuator is the leader, 0 if it is on standby.",
-		},
+		{Gauge: &g.leader, Name: "keyturn.leader", Unit: "{leader}", About: "1 if this actuator is the leader, 0 if it is on standby."},
 		{
 			Gauge: &g.dryRun, Name: "keyturn.dry.run", Unit: "{actuator}",
 			About: "1 if this actuator runs with --dry-run and patches nothing, 0 otherwise.",
 		},
-		{
-			Gauge: &g.workloads, Name: "keyturn.workloads", Unit: "{workload}", Labels: []string{"kind"},
-			About: "Workloads in the index.",
-		},
+		{Gauge: &g.workloads, Name: "keyturn.workloads", Unit: "{workload}", Labels: []string{"kind"}, About: "Workloads in the index."},
 		{
 			Gauge: &g.behind, Name: "keyturn.sources.behind", Unit: "{source}",
 			About: "Sources with an event that was read and that the leader has not taken yet. Reported by the leader only, like the next gauges.",
@@ -68,10 +62,7 @@ func (g *gauges) instruments() []instrument.Instrument {
 			About: "Age of the oldest change that a held workload waits to be rolled for, 0 if there is none. " +
 				"After a restart of the actuator, a later change of the source has replaced it.",
 		},
-		{
-			Gauge: &g.active, Name: "keyturn.rollouts.active", Unit: "{rollout}", Labels: []string{"kind"},
-			About: "Rollouts in progress.",
-		},
+		{Gauge: &g.active, Name: "keyturn.rollouts.active", Unit: "{rollout}", Labels: []string{"kind"}, About: "Rollouts in progress."},
 		{
 			Gauge: &g.failing, Name: "keyturn.rollouts.failing", Unit: "{rollout}", Labels: []string{"kind"},
 			About: "Workloads whose last rollout failed and that have not recovered.",

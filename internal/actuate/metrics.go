@@ -75,10 +75,7 @@ func (m *metrics) instruments() []instrument.Instrument {
 			Histogram: &m.rolloutTime, Name: "keyturn.rollout.duration", Unit: "s", Labels: []string{"kind", "outcome"}, Buckets: latency,
 			About: "Time from the patch to the end of the rollout.",
 		},
-		{
-			Counter: &m.rejected, Name: "keyturn.events.rejected", Unit: "{event}", Labels: []string{"reason"},
-			About: "Dead-lettered events.",
-		},
+		{Counter: &m.rejected, Name: "keyturn.events.rejected", Unit: "{event}", Labels: []string{"reason"}, About: "Dead-lettered events."},
 		{
 			Counter: &m.eventDropped, Name: "keyturn.kubernetes.events.dropped", Unit: "{event}",
 			About: "Kubernetes Events that were dropped because too many were queued.",

@@ -98,7 +98,7 @@ type Options struct {
 
 	// PrivateStream says that each replica has its own stream, so that outcomes of another leader are not on it. Default false.
 	PrivateStream bool
-	// LeaseName is the name of the Lease, to which a dry run adds "-dry-run". Default keyturn-actuator, the only one that deploy/base/rbac.yaml allows.
+	// LeaseName is the name of the Lease, to which a dry run adds "-dry-run". Default keyturn-actuator, which deploy/base/rbac.yaml allows.
 	LeaseName string
 	// Identity is the holder's name in the Lease, unique among running actuators. Default is the host name and a random number.
 	Identity string

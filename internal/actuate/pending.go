@@ -46,7 +46,7 @@ type tries struct {
 	// attempts counts the failed patches. The next one is not sent before retryAt.
 	attempts int
 	retryAt  time.Time
-	// denied is the content of the record that was last refused, denials how often, and deniedAs the workload at that time, nil if it has changed since.
+	// denied is the content of the record that was last refused, denials how often, and deniedAs the workload then, nil if it has changed since.
 	denied   map[string]workload.RolledFor
 	denials  int
 	deniedAs *workload.Workload

@@ -35,10 +35,7 @@ func (m *reloaderMetrics) instruments() []instrument.Instrument {
 			UpDown: &m.byNamespace, Name: "reloader.reload.executed.total.by.namespace", Labels: []string{"success", "namespace"},
 			About: "The same, by the namespace of the workload.",
 		},
-		{
-			Counter: &m.actions, Name: "reloader.action", Labels: []string{"workload_kind", "result"},
-			About: "The same, by the kind of the workload.",
-		},
+		{Counter: &m.actions, Name: "reloader.action", Labels: []string{"workload_kind", "result"}, About: "The same, by the kind of the workload."},
 	}
 }
 
