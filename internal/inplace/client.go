@@ -57,10 +57,8 @@ func (c *Client) Reload(ctx context.Context, pods Pods) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if pods.Begin != nil {
-		if err := pods.Begin(); err != nil {
-			return 0, err
-		}
+	if err := pods.Begin(); err != nil {
+		return 0, err
 	}
 	// Ask pods that are not ready first: if one of them must be asked later, the ready ones are not asked twice.
 	starting := slices.DeleteFunc(slices.Clone(found), func(p pod) bool { return p.ready })

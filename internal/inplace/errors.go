@@ -8,10 +8,9 @@ var (
 	// ErrNotListed is returned if the pods could not be listed, but another attempt may succeed.
 	ErrNotListed = errors.New("listing pods")
 
-	errOthers      = errors.New("all pods with its labels are of ReplicaSets that are named for another Deployment")
-	errNodeAddress = errors.New("it has the address of its node")
-	errAddress     = errors.New("it has no address that a pod can have")
-	errTimeout     = errors.New("it does not answer in time")
-	errAllTimeout  = errors.New("they do not all answer in time")
-	errNoAnswer    = errors.New("it does not answer as a web server does")
+	errOthers     = errors.New("all pods with its labels are of ReplicaSets that are named for another Deployment")
+	errAddress    = errors.New("it has no address of its own that a pod can have")
+	errTimeout    = errors.New("it does not answer in time")
+	errAllTimeout = errors.New("they do not all answer in time")
+	errNoAnswer   = errors.New("it does not answer as a web server does")
 )

@@ -28,7 +28,7 @@ type Pods struct {
 	name string
 	// Refreshed is when the kubelets have refreshed the files of running pods. Pods created well after that started with the new files.
 	Refreshed time.Time
-	// Begin is called before the first pod is asked. If it returns an error, none is asked. If nil, nothing is called.
+	// Begin is called before the first pod is asked. If it returns an error, none is asked. Required.
 	Begin func() error
 }
 
@@ -60,8 +60,11 @@ func (c *Client) find(ctx context.Context, pods Pods) ([]pod, error) {
 	}
 	for {
 		list, err := c.client.CoreV1().Pods(pods.Namespace).List(ctx, options)
+		if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsBadRequest(err) || apierrors.IsInvalid(err) {
+			return nil, fmt.Errorf("listing pods: %w", err) // Another attempt would fail in the same way.
+		}
 		if err != nil {
-			return nil, notListed(err)
+			return nil, fmt.Errorf("%w: %w", ErrNotListed, err)
 		}
 		for i := range list.Items {
 			p := &list.Items[i]
@@ -102,14 +105,6 @@ func newPod(p *corev1.Pod) (pod, error) {
 	return pod{p.Name, p.UID, address, isReady(p)}, nil
 }
 
-// notListed returns the error for a failed list. It wraps ErrNotListed unless another attempt would fail in the same way.
-func notListed(err error) error {
-	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsBadRequest(err) || apierrors.IsInvalid(err) {
-		return fmt.Errorf("listing pods: %w", err)
-	}
-	return fmt.Errorf("%w: %w", ErrNotListed, err)
-}
-
 // judge returns the error for a pod that did not confirm. It is nil if the pod is gone, and wraps ErrStarting if the pod is not ready.
 func (c *Client) judge(ctx context.Context, p pod, pods Pods, cause error) error {
 	pods.name = p.name
@@ -129,10 +124,8 @@ func (c *Client) judge(ctx context.Context, p pod, pods Pods, cause error) error
 
 // include reports whether a pod may have read the files: it has mounted them, and is not newer.
 func (p Pods) include(of *corev1.Pod) bool {
-	phase := of.Status.Phase
-	hasEnded := phase == corev1.PodSucceeded || phase == corev1.PodFailed || of.DeletionTimestamp != nil
-	hasMounted := phase == corev1.PodRunning || of.Spec.NodeName != ""
-	return !hasEnded && hasMounted && !of.CreationTimestamp.After(p.Refreshed.Add(clockMargin))
+	hasMounted := of.Status.Phase == corev1.PodRunning || of.Spec.NodeName != ""
+	return of.DeletionTimestamp == nil && hasMounted && !of.CreationTimestamp.After(p.Refreshed.Add(clockMargin))
 }
 
 // own reports whether a pod belongs to the workload. The pods of another Deployment may have the same labels, and more.
@@ -173,16 +166,12 @@ func addressOf(p *corev1.Pod) (netip.Addr, error) {
 		return netip.Addr{}, errAddress
 	}
 	address = address.Unmap()
-	switch {
-	case !address.IsGlobalUnicast() || slices.Contains(metadata, address):
+	if !address.IsGlobalUnicast() || slices.Contains(metadata, address) || p.Spec.HostNetwork || isOfNode(address, p) {
 		return netip.Addr{}, errAddress
-	case p.Spec.HostNetwork || isOfNode(address, p):
-		return netip.Addr{}, errNodeAddress
 	}
 	return address, nil
 }
 
-// isOfNode reports whether an address is one of those of the pod's node.
 func isOfNode(address netip.Addr, p *corev1.Pod) bool {
 	is := func(text string) bool {
 		host, err := netip.ParseAddr(text)

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"strconv"
 
 	"go.opentelemetry.io/otel/propagation"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
@@ -17,11 +16,6 @@ import (
 
 // maxHeaders and maxBody are how much of an answer is read, in bytes. Nothing of it is used except the status.
 const maxHeaders, maxBody = 16 << 10, 64 << 10
-
-// statusError is the status of an answer that is not a success.
-type statusError int
-
-func (e statusError) Error() string { return "it answers with the status " + strconv.Itoa(int(e)) }
 
 // post sends one request on its own connection. It does not use http.Client, which would log what a server sends before the request, follow redirects
 // and use the proxies of the environment.
@@ -50,7 +44,7 @@ func (c *Client) post(ctx context.Context, span trace.Span, at, path string) err
 	}
 	switch {
 	case status != 0 && (status < 200 || status > 299):
-		return statusError(status)
+		return fmt.Errorf("it answers with the status %d", status)
 	case err != nil:
 		return reported(ctx, err)
 	}
