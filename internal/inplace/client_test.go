@@ -109,7 +109,9 @@ func TestThePodsThatMayHaveReadTheFilesAreTold(t *testing.T) {
 		}),
 		podOf("without-a-node", "10.0.0.3", func(p *corev1.Pod) { p.Status.Phase = corev1.PodPending }),
 		podOf("not-all-started", "10.0.0.5", func(p *corev1.Pod) { p.Status.Phase, p.Spec.NodeName = corev1.PodPending, "node" }),
-		podOf("ending", "10.0.0.3", func(p *corev1.Pod) { p.DeletionTimestamp, p.Finalizers = new(metav1.NewTime(refreshed)), []string{"x/y"} }),
+		podOf("ending", "10.0.0.3", func(p *corev1.Pod) {
+			p.DeletionTimestamp, p.Finalizers = new(metav1.NewTime(refreshed)), []string{"x/y"}
+		}),
 		podOf("new", "10.0.0.3", func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(refreshed.Add(time.Minute)) }),
 		podOf("of-a-set", "10.0.0.4", owned("StatefulSet", "set")),
 	)
