@@ -43,16 +43,6 @@ func TestLedgerALeaderChangesInTheMiddleOfAWait(t *testing.T) {
 			},
 		},
 		{
-			name: "for another attempt",
-			begins: func(s *scene) {
-				alone(s)
-				s.refuse("web", unavailable())
-				dbChanges(s)
-				s.pass(10 * time.Second)
-			},
-			over: func(s *scene) { s.refuse("web", nil) },
-		},
-		{
 			name: "for a slot",
 			begins: func(s *scene) {
 				s.options.MaxRollouts, s.options.RolloutTimeout = 1, time.Hour
@@ -63,23 +53,6 @@ func TestLedgerALeaderChangesInTheMiddleOfAWait(t *testing.T) {
 			over: otherIsReady,
 		},
 		{name: "for a lower wave", begins: func(s *scene) { behind(s, "secret/db", inWave(1)) }, over: otherIsReady},
-		{
-			name: "for the one that goes first",
-			begins: func(s *scene) {
-				s.options.Canary = true
-				behind(s, "secret/db")
-			},
-			over: otherIsReady,
-		},
-		{
-			name: "for the repair of another one",
-			begins: func(s *scene) {
-				behind(s, "secret/db", inWave(1))
-				s.fail("other")
-				s.pass(10 * time.Second)
-			},
-			over: otherIsReady,
-		},
 		{
 			name: "for the end of a hold",
 			begins: func(s *scene) {
@@ -142,7 +115,6 @@ func TestLedgerAFixDuringABrokenRolloutRollsSoon(t *testing.T) {
 		broken func(*scene)
 	}{
 		{name: "a moment after it has begun", broken: func(s *scene) { s.pass(3 * time.Second) }},
-		{name: "when it has stood still for long", broken: func(s *scene) { s.pass(5 * time.Minute) }},
 		{
 			name: "when its controller has given up",
 			broken: func(s *scene) {
@@ -203,7 +175,6 @@ func TestLedgerWhatDoesNotWaitForTheDistance(t *testing.T) {
 		play    func(*scene)
 		rolls   []string
 	}{
-		{name: "it waits", play: often},
 		{name: "and is rolled after a minute", play: func(s *scene) { often(s); s.pass(time.Minute) }, rolls: []string{"web"}},
 		{
 			name:  "somebody asks for the roll",
@@ -216,9 +187,6 @@ func TestLedgerWhatDoesNotWaitForTheDistance(t *testing.T) {
 			rolls: []string{"web"},
 		},
 		{name: "Reloader's mode", options: func(o *actuate.Options) { o.Reloader = true }, play: often, rolls: []string{"web"}},
-		{
-			name: "a new leader begins anew", play: func(s *scene) { often(s); s.restart(); s.pass(10 * time.Second) }, rolls: []string{"web"},
-		},
 		{
 			name: "a higher wave waits for it",
 			play: func(s *scene) {

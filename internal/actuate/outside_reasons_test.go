@@ -7,11 +7,9 @@ import (
 	"slices"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/keyturn/keyturn/internal/actuate"
 	"github.com/keyturn/keyturn/internal/plan"
@@ -111,12 +109,7 @@ func recordSituations() []situation {
 		{
 			reason: plan.Suspended, about: "cronjob/web", options: func(o *actuate.Options) { o.StartCronJobs = true },
 			given: func(s *scene) {
-				s.workload("cronjob/web", reading("secret/db")...)
-				s.change("cronjob/web", func(object runtime.Object) {
-					if cronJob, ok := object.(*batchv1.CronJob); ok {
-						cronJob.Spec.Suspend = new(true)
-					}
-				})
+				s.cronJob("web", true)
 				s.begin("secret/db")
 			},
 		},

@@ -217,12 +217,7 @@ func TestAManifestIsKeptForAWhileIfItsJobWasNotDeleted(t *testing.T) {
 // startsJobs makes the CronJob report, of which changes start Jobs, and on which nothing may be written: Reloader's own role does not allow that.
 func startsJobs(s *scene) {
 	s.options.Reloader, s.options.StartCronJobs = true, true
-	s.workload("cronjob/report", auto, reads("secret/db"))
-	s.change("cronjob/report", func(object runtime.Object) {
-		if report, ok := object.(*batchv1.CronJob); ok {
-			report.Spec.Suspend = new(false) // The API server sets it.
-		}
-	})
+	s.cronJob("report", false)
 	why := errors.New(`User "u" cannot patch resource "cronjobs" in API group "batch" in the namespace "shop"`)
 	s.refuse("cronjob/report", apierrors.NewForbidden(batchv1.Resource("cronjobs"), "report", why))
 	s.observe("secret/db")

@@ -4,8 +4,6 @@ package actuate_test
 
 import (
 	"maps"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -131,37 +129,4 @@ func (s *scene) remakeStream() {
 	js := s.jetStream()
 	natstest.Publish(s.T, func() error { return js.DeleteStream(s.Context(), events.StreamChanges) })
 	natstest.Publish(s.T, func() error { return events.Declare(s.Context(), js, 1) })
-}
-
-// backup stops NATS for a moment and copies its volume. What it returns does the same and puts the copy back.
-func (s *scene) backup() (restore func()) {
-	s.Helper()
-	// The volume is the only temporary folder of the test with JetStream's files.
-	found, err := filepath.Glob(filepath.Join(filepath.Dir(s.TempDir()), "*", "jetstream"))
-	if err != nil || len(found) != 1 {
-		s.Fatalf("the volume has %q, and the error is %v", found, err)
-	}
-	from, saved := found[0], filepath.Join(s.TempDir(), "saved")
-	whileStopped := func(work func() error) {
-		s.Helper()
-		s.nats.Stop()
-		err := work()
-		s.nats.Start()
-		if err != nil {
-			s.Fatal(err)
-		}
-		s.pass(30 * time.Second)
-	}
-	whileStopped(func() error { return os.CopyFS(saved, os.DirFS(from)) })
-	return func() {
-		s.Helper()
-		whileStopped(func() error {
-			if err := os.RemoveAll(from); err != nil {
-				return err
-			}
-			return os.CopyFS(from, os.DirFS(saved))
-		})
-		s.read = 0 // HISTORY may have gone back, too.
-		s.soFar()
-	}
 }

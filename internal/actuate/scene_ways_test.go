@@ -112,6 +112,17 @@ func (s *scene) job(name string, aspects ...aspect) {
 	s.create(job)
 }
 
+// cronJob makes a CronJob of the scene's namespace that reads all of secret/db, and says whether it is suspended, as the API server does.
+func (s *scene) cronJob(name string, suspended bool) {
+	s.Helper()
+	s.workload("cronjob/"+name, auto, reads("secret/db"))
+	s.change("cronjob/"+name, func(object runtime.Object) {
+		if job, ok := object.(*batchv1.CronJob); ok {
+			job.Spec.Suspend = &suspended
+		}
+	})
+}
+
 // shadow makes a Job that keeps the manifest of another one, "import/uid", as an actuator does that rolls it.
 func (s *scene) shadow(name, of string) {
 	s.Helper()
