@@ -149,14 +149,6 @@ func (c *customs) change(resource schema.GroupVersionResource, name string, how 
 	c.put(resource, object)
 }
 
-// remove deletes a custom resource of the scene's namespace.
-func (c *customs) remove(resource schema.GroupVersionResource, name string) {
-	c.s.Helper()
-	if err := c.Tracker().Delete(resource, namespace, name); err != nil {
-		c.s.Fatal(err)
-	}
-}
-
 // rolloutResource has the Rollouts of Argo Rollouts.
 var rolloutResource = schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "rollouts"}
 
