@@ -27,7 +27,7 @@ func everythingHappens(s *scene) []measurements {
 
 	s.garble("secret/broken")
 	s.refuse("refused", deniedByAdmission())
-	s.set("secret/db", "password", "two", traced("a", ""))
+	s.set("secret/db", "password", "two", traced("a"))
 	s.pass(2 * time.Minute)
 	s.refuse("refused", nil)
 
@@ -92,7 +92,7 @@ func TestAHistogramLeadsToTheTrace(t *testing.T) {
 	play(t, func(s *scene) {
 		seen := s.instrument()
 		s.beginWeb()
-		s.set("secret/db", "password", "two", traced("a", ""))
+		s.set("secret/db", "password", "two", traced("a"))
 		s.pass(10 * time.Second)
 		measured := seen.measurements()
 		if _, ok := measured["reloader.reload.executed"]; ok {

@@ -4,7 +4,6 @@ package actuate_test
 
 import (
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -133,7 +132,6 @@ func TestAWorkloadWaitsForItsWindow(t *testing.T) {
 		{name: "of its annotation", on: nightly, said: nightly},
 		{name: "of the flag", flag: nightly, said: nightly},
 		{name: "an empty annotation is none", flag: nightly, on: " ", said: nightly},
-		{name: "for ever with a typo", on: "30 2 * * * Europe/Berlin for 1h", said: "keyturn.dev/window is not valid"},
 		{name: "for ever with a typo, whatever the flag says", flag: "* * * * * for 1h", on: "nightly", said: "keyturn.dev/window is not valid"},
 	}
 	for _, tt := range tests {
@@ -178,74 +176,6 @@ func TestASourceThatChangesAllTheTimeRollsAWorkloadOnceInEachInterval(t *testing
 		}
 		s.wantRolledForLast("web", "secret/db")
 	})
-}
-
-func TestASourceOnHoldDelaysNoRecordOfAnother(t *testing.T) {
-	play(t, func(s *scene) {
-		s.workload("web", on("secret/db, configmap/app"), reads("secret/db", "configmap/app"))
-		s.begin("secret/db", "configmap/app")
-		s.set("configmap/app", "password", "two")
-		s.edit("web", image("example.com/app:2")) // Its pods are newer than this change.
-		s.settled("secret/db", "password", "two", sourceHeld("migration"))
-		s.wantRolls()
-		s.wantTold("web held on-hold")
-		s.pass(time.Minute)
-		s.wantTold("web skipped up-to-date")
-		if record := s.recordOf("web")["configmap/app"]; !strings.Contains(record, "@"+s.of("configmap/app").published.ResourceVersion+"/") {
-			s.Errorf("the record says of configmap/app %q, want what the pods have", record)
-		}
-		s.restartFor(time.Minute)
-		s.wantRolls()
-		s.wantTold() // It was told last.
-		s.mark("secret/db")
-		s.settle()
-		s.wantRolls("web")
-		s.wantRolledForLast("web", "secret/db")
-	})
-}
-
-func TestTheEndOfARolloutLetsWhatWaitsForItGoAtOnce(t *testing.T) {
-	tests := []struct {
-		name    string
-		options func(*actuate.Options)
-		// wave is that of the workload that waits. fails says that the rollout has failed before it is complete after all.
-		wave  int
-		fails bool
-		waits string
-	}{
-		{name: "for that of a lower wave", wave: 1, waits: "held lower-wave"},
-		{name: "for that of the one that goes first", options: func(o *actuate.Options) { o.Canary, o.Bake = true, 0 }, waits: "held canary-first"},
-		{
-			name: "for its slot", options: func(o *actuate.Options) { o.MaxRollouts, o.Namespaces = 1, []string{namespace} },
-			waits: "held limit-reached",
-		},
-		{name: "for its repair", wave: 1, fails: true, waits: "held peer-failed"},
-	}
-	for _, tt := range tests {
-		playOf(t, tt.name, func(s *scene) {
-			if tt.options != nil {
-				tt.options(&s.options)
-			}
-			s.workload("first", auto, reads("secret/db"))
-			s.workload("web", auto, reads("secret/db"), inWave(tt.wave))
-			s.begin("secret/db")
-			s.stall("first", "web")
-			s.settled("secret/db", "password", "two")
-			began := s.whoRolled()
-			if len(began) != 1 {
-				s.Fatalf("%v have begun, want one of the two", began)
-			}
-			other := map[string]string{"first": "web", "web": "first"}[began[0]]
-			if tt.fails {
-				s.fail(began[0])
-				s.settle()
-			}
-			s.wantLast(other, tt.waits, "")
-			s.finish(began[0])
-			s.pass(100 * time.Millisecond)
-			s.wantRolls(other)
-		})
-	}
 }
 
 func TestAWorkloadThatGetsNoSlotWhileItsWindowIsOpenWaitsForTheNext(t *testing.T) {

@@ -22,21 +22,10 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// traced puts a change into a trace of its own, whose IDs repeat the digit. With a resourceVersion it was written then, and not now.
-func traced(digit, version string) func(*events.Change) {
+// traced puts a change into a trace of its own, whose IDs repeat the digit.
+func traced(digit string) func(*events.Change) {
 	return func(change *events.Change) {
 		change.Trace = events.TraceContext{Parent: "00-" + strings.Repeat(digit, 32) + "-" + strings.Repeat(digit, 16) + "-01"}
-		now := change.ResourceVersion
-		if version == "" {
-			return
-		}
-		change.ResourceVersion, change.ChangedAt = version, version
-		for name, key := range change.Keys {
-			if key.ChangedAt == now {
-				key.ChangedAt = version
-				change.Keys[name] = key
-			}
-		}
 	}
 }
 
@@ -59,56 +48,41 @@ func isLinked(from, to sdktrace.ReadOnlySpan) bool {
 }
 
 func TestAPlanIsAChildOfTheNewestChangeAndLinkedWithAll(t *testing.T) {
-	for _, test := range []struct {
-		name string
-		// digits are those of the traces of the changes, in the order in which they come, and newest is the last in the order of resourceVersions.
-		digits []string
-		newest string
-	}{
-		{"the newest last", []string{"a", "b", "c"}, "c"},
-		{"the newest first", []string{"a", "b"}, "a"},
-	} {
-		playOf(t, test.name, func(s *scene) {
-			seen := s.instrument()
-			s.workload("web", auto, reads("secret/a", "secret/b", "secret/c"))
-			s.begin("secret/a", "secret/b", "secret/c")
-			earlier := len(seen.spansNamed("plan"))
-			before := s.nextVersion()
-			for i, digit := range test.digits {
-				version := ""
-				if i > 0 && test.digits[0] == test.newest {
-					version = before
-				}
-				s.set("secret/"+digit, "password", "two", traced(digit, version))
-			}
-			s.pass(10 * time.Second)
-			s.wantRolls("web")
+	play(t, func(s *scene) {
+		seen, digits, newest := s.instrument(), []string{"a", "b", "c"}, "c"
+		s.workload("web", auto, reads("secret/a", "secret/b", "secret/c"))
+		s.begin("secret/a", "secret/b", "secret/c")
+		earlier := len(seen.spansNamed("plan"))
+		for _, digit := range digits {
+			s.set("secret/"+digit, "password", "two", traced(digit))
+		}
+		s.pass(10 * time.Second)
+		s.wantRolls("web")
 
-			plans, newest := seen.spansNamed("plan")[earlier:], seen.createdIn(test.newest)
-			if len(plans) != 1 || newest == nil {
-				s.Fatalf("there are %d plans, and the newest change has the span %v, want one plan", len(plans), newest)
+		plans := seen.spansNamed("plan")[earlier:]
+		if len(plans) != 1 {
+			s.Fatalf("there are %d plans, want one", len(plans))
+		}
+		plan := plans[0]
+		if got := len(plan.Links()); got != len(digits) {
+			s.Errorf("the plan has %d links, want one to each of %d changes", got, len(digits))
+		}
+		for _, digit := range digits {
+			process := seen.createdIn(digit)
+			if process == nil {
+				s.Fatalf("change %s has no span below what made it", digit)
 			}
-			plan := plans[0]
-			if plan.Parent().SpanID() != newest.SpanContext().SpanID() {
-				s.Errorf("the parent of the plan is not the newest change: %v", plan.Parent())
+			if got := plan.Parent().SpanID() == process.SpanContext().SpanID(); got != (digit == newest) {
+				s.Errorf("change %s is the parent of the plan: %t", digit, got)
 			}
-			if got := len(plan.Links()); got != len(test.digits) {
-				s.Errorf("the plan has %d links, want one to each of %d changes", got, len(test.digits))
+			if !isLinked(plan, process) {
+				s.Errorf("the plan has no link to change %s", digit)
 			}
-			for _, digit := range test.digits {
-				process := seen.createdIn(digit)
-				if process == nil {
-					s.Fatalf("change %s has no span below what made it", digit)
-				}
-				if !isLinked(plan, process) {
-					s.Errorf("the plan has no link to change %s", digit)
-				}
-				if got := isLinked(process, plan); got != (digit != test.newest) {
-					s.Errorf("change %s is linked to the plan: %t", digit, got)
-				}
+			if got := isLinked(process, plan); got != (digit != newest) {
+				s.Errorf("change %s is linked to the plan: %t", digit, got)
 			}
-		})
-	}
+		}
+	})
 }
 
 func TestSpansSayHowAPatchFailedAndNotWhatTheAPIServerSaid(t *testing.T) {
@@ -117,7 +91,7 @@ func TestSpansSayHowAPatchFailedAndNotWhatTheAPIServerSaid(t *testing.T) {
 		seen := s.instrument()
 		s.beginWeb()
 		s.refuse("web", apierrors.NewForbidden(appsv1.Resource("deployments"), "web", errors.New("denied: token "+secret)))
-		s.set("secret/db", "password", "two", traced("a", ""))
+		s.set("secret/db", "password", "two", traced("a"))
 		s.pass(2 * time.Minute)
 		s.wantTold("web failed patch-denied")
 		if !strings.Contains(s.logText(), secret) {
@@ -145,45 +119,33 @@ func TestSpansSayHowAPatchFailedAndNotWhatTheAPIServerSaid(t *testing.T) {
 }
 
 func TestTheSpanOfARolloutIsMadeOnceByWhoeverSeesItsEnd(t *testing.T) {
-	for _, test := range []struct {
-		name                 string
-		end                  func(*scene)
-		outcome, reason, err string
-	}{
-		{"that it is complete", func(s *scene) { s.finish("web") }, "completed", "rolled-out", ""},
-		{"that it has failed", func(s *scene) { s.fail("web") }, "failed", "deadline-exceeded", "deadline-exceeded"},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			play(t, func(s *scene) {
-				before := s.instrument()
-				s.rolling()
-				s.wantTold("web started content-changed")
-				after := s.instrument()
-				s.restart()
-				s.pass(time.Minute)
-				test.end(s)
-				s.pass(time.Minute)
-				s.wantTold("web " + test.outcome + " " + test.reason)
+	play(t, func(s *scene) {
+		before := s.instrument()
+		s.rolling()
+		s.wantTold("web started content-changed")
+		after := s.instrument()
+		s.restartFor(time.Minute)
+		s.fail("web")
+		s.pass(time.Minute)
+		s.wantTold("web failed deadline-exceeded")
 
-				patches, spans := before.spansNamed("patch deployment"), after.spansNamed("rollout deployment")
-				if n := len(before.spansNamed("rollout deployment")); n > 0 || len(patches) == 0 || len(spans) != 1 {
-					s.Fatalf("before there are %d spans of the rollout and %d patches, and then %d of the rollout, want none, some and one",
-						n, len(patches), len(spans))
-				}
-				patch, span := patches[len(patches)-1], spans[0]
-				if span.Parent().SpanID() != patch.Parent().SpanID() || span.StartTime().Before(patch.StartTime()) || span.StartTime().After(patch.EndTime()) {
-					s.Errorf("it begins at %s below %v, want while the patch was made, below its plan", span.StartTime(), span.Parent())
-				}
-				var got []string
-				for _, key := range []string{"keyturn.outcome", "keyturn.reason", "error.type"} {
-					got = append(got, attributeOf(span.Attributes(), key))
-				}
-				if want := []string{test.outcome, test.reason, test.err}; !slices.Equal(got, want) {
-					s.Errorf("it has the attributes %q, want %q", got, want)
-				}
-			})
-		})
-	}
+		patches, spans := before.spansNamed("patch deployment"), after.spansNamed("rollout deployment")
+		if n := len(before.spansNamed("rollout deployment")); n > 0 || len(patches) == 0 || len(spans) != 1 {
+			s.Fatalf("before there are %d spans of the rollout and %d patches, and then %d of the rollout, want none, some and one",
+				n, len(patches), len(spans))
+		}
+		patch, span := patches[len(patches)-1], spans[0]
+		if span.Parent().SpanID() != patch.Parent().SpanID() || span.StartTime().Before(patch.StartTime()) || span.StartTime().After(patch.EndTime()) {
+			s.Errorf("it begins at %s below %v, want while the patch was made, below its plan", span.StartTime(), span.Parent())
+		}
+		for key, want := range map[string]string{
+			"keyturn.outcome": "failed", "keyturn.reason": "deadline-exceeded", "error.type": "deadline-exceeded",
+		} {
+			if got := attributeOf(span.Attributes(), key); got != want {
+				s.Errorf("%s is %q, want %q", key, got, want)
+			}
+		}
+	})
 }
 
 func TestThePatchWritesItsOwnAnnotationsAndNothingElse(t *testing.T) {
@@ -242,36 +204,16 @@ func TestThePatchWritesItsOwnAnnotationsAndNothingElse(t *testing.T) {
 	})
 }
 
-// causeOf returns the cause on the pod template after a roll.
-func causeOf(s *scene) string {
-	s.Helper()
-	s.settle()
-	s.wantRolls("web")
-	return s.podAnnotation("web", events.AnnotationCause)
-}
-
 func TestTheCauseNamesWhatIsBehindASecret(t *testing.T) {
 	play(t, func(s *scene) {
 		s.beginWeb()
-		s.set("secret/db", "password", "two", func(c *events.Change) {
+		s.settled("secret/db", "password", "two", func(c *events.Change) {
 			c.Cause = &events.Cause{Source: "externalsecret/db", Event: "bao/root/secret/shop/db/7"}
 		})
-		if got, want := causeOf(s), "secret/db (password) by externalsecret/db for bao/root/secret/shop/db/7"; got != want {
+		s.wantRolls("web")
+		want := "secret/db (password) by externalsecret/db for bao/root/secret/shop/db/7"
+		if got := s.podAnnotation("web", events.AnnotationCause); got != want {
 			s.Errorf("got %q, want %q", got, want)
 		}
-	})
-}
-
-// The watch is late: the workload is gone, and the actuator does not know.
-func TestAPatchOfAWorkloadThatIsGoneIsNotDenied(t *testing.T) {
-	play(t, func(s *scene) {
-		s.beginWeb()
-		s.refuse("web", apierrors.NewNotFound(appsv1.Resource("deployments"), "web"))
-		s.set("secret/db", "password", "two")
-		s.pass(10 * time.Minute)
-		s.wantTold()
-		s.delete("web")
-		s.pass(2 * time.Minute)
-		s.wantTold("web skipped workload-gone")
 	})
 }
