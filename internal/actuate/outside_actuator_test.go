@@ -43,8 +43,6 @@ func TestAKindThatIsIgnoredIsNeitherListedNorWatched(t *testing.T) {
 func TestAtStartupTheLogSaysWhetherTheAccountIsConfined(t *testing.T) {
 	leases := coordinationv1.Resource("leases")
 	denied := apierrors.NewForbidden(leases, "", errors.New("ValidatingAdmissionPolicy 'a' with binding 'a' denied request: its own only"))
-	invalid := denied.ErrStatus.DeepCopy()
-	invalid.Reason, invalid.Code = metav1.StatusReasonInvalid, 422
 	const (
 		confined = `level=INFO msg="an admission policy confines`
 		free     = `level=WARN msg="no admission policy`
@@ -56,7 +54,6 @@ func TestAtStartupTheLogSaysWhetherTheAccountIsConfined(t *testing.T) {
 		want string
 	}{
 		{"a policy refuses the Lease", denied, confined},
-		{"a policy refuses the Lease as invalid", &apierrors.StatusError{ErrStatus: *invalid}, confined},
 		{"any Lease may be created", nil, free},
 		{"a quota is used up", apierrors.NewForbidden(leases, "", errors.New("exceeded quota")), unknown},
 	} {
@@ -144,7 +141,6 @@ func TestOnlyANamespaceThatTheAPIServerSaysIsBeingDeletedIsTerminating(t *testin
 	}{
 		{"one that takes an Event", nil, []string{"web"}},
 		{"one that is being deleted", terminating, nil},
-		{"one of which it is not known", apierrors.NewInternalError(errors.New("no")), []string{"web"}},
 		{"one without the permission", apierrors.NewForbidden(corev1.Resource("events"), "", errors.New("no")), []string{"web"}},
 	}
 	for _, tt := range tests {

@@ -134,7 +134,6 @@ func TestACanaryThatCannotGoIsNotWaitedFor(t *testing.T) {
 		want          []string
 	}{
 		{"it is on hold", []aspect{inWave(-1), onHold}, nothing, nothing, []string{"b"}},
-		{"its window is closed", []aspect{annotated(workload.AnnotationWindow, "0 0 29 2 * for 1m")}, nothing, nothing, []string{"b"}},
 		{
 			"it was rolled recently",
 			[]aspect{annotated(workload.AnnotationMinInterval, "1h"), annotated("keyturn.dev/rolled-at", midnight.Format(time.RFC3339))},
@@ -143,10 +142,6 @@ func TestACanaryThatCannotGoIsNotWaitedFor(t *testing.T) {
 		},
 		{"somebody has paused it", nil, nothing, func(s *scene) { s.pauseRollout("a") }, []string{"a", "b"}},
 		{"it cannot be patched", nil, func(s *scene) { s.refuse("a", errors.New("connection reset")) }, nothing, []string{"b"}},
-		{"it is scaled to zero", nil, nothing, func(s *scene) {
-			s.loosen("a")
-			s.scale("a", 0)
-		}, []string{"a", "b"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -165,26 +160,6 @@ func TestACanaryThatCannotGoIsNotWaitedFor(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestAnotherRollOfACanaryIsBakedToo(t *testing.T) {
-	trial(t, func(s *scene) {
-		s.workload("a", auto, reads("secret/db", "secret/cache"))
-		s.workload("b", auto, reads("secret/db"))
-		s.begin("secret/db", "secret/cache")
-		s.rotate("two", "a")
-		s.stall("a")
-		s.pass(time.Minute)
-		s.settled("secret/cache", "password", "two")
-		s.wantRolls("a")
-		s.pass(time.Minute)
-		s.finish("a")
-		s.pass(bakeTime - time.Second)
-		s.wantRolls() // The bake has begun again.
-		s.pass(bakeCheck)
-		s.wantRolls("b")
-		s.wantAmongTold("a skipped superseded", "a completed rolled-out")
-	})
 }
 
 func TestABakeBeginsAgainWhenSomebodyChangesThePods(t *testing.T) {
@@ -211,81 +186,47 @@ func TestTheOnlyReaderOfASourceNeedNotBake(t *testing.T) {
 	})
 }
 
-func TestABakeGoesOnWhileACanaryIsScaled(t *testing.T) {
+func TestACanaryWhoseRolloutFailedBakesWhenItIsReadyAfterAll(t *testing.T) {
 	trial(t, func(s *scene) {
-		aGoesFirst(s)
-		s.wantRolls("a")
-		s.pass(bakeTime - time.Minute)
-		s.scale("a", 2)
-		s.pods("a", 2, 1)
-		s.pass(2 * time.Minute)
-		s.wantRolls() // A further pod is not ready.
-		s.pods("a", 2, 2)
-		s.pass(time.Second)
+		s.readers("secret/db", "a", "b")
+		s.begin("secret/db")
+		s.stall("a")
+		s.rotate("two", "a")
+		s.wantTold("a started content-changed", "b held canary-first")
+		s.pass(s.options.RolloutTimeout + 15*time.Second)
+		s.wantTold("a failed timed-out", "b held peer-failed")
+		s.finish("a")
+		s.pass(time.Minute)
+		s.pods("a", 1, 0)
+		s.pass(bakeTime + bakeCheck)
+		s.wantRolls() // The pods did not stay ready.
+		s.pods("a", 1, 1)
+		s.pass(bakeTime - time.Second)
+		s.wantRolls()
+		s.wantTold()
+		s.pass(bakeCheck)
 		s.wantRolls("b")
-		s.wantTold("a started content-changed", "a completed rolled-out", "b held canary-first", "b started content-changed", "b completed rolled-out")
+		s.wantTold("a completed rolled-out", "b started content-changed", "b completed rolled-out")
 	})
 }
 
-// failures are the ways in which the rollout of a canary ends before its pods are ready, and the outcome of each.
-var failures = []struct {
-	name string
-	fail func(s *scene, name string)
-	told string
-}{
-	{"its controller has given up", func(s *scene, name string) {
-		s.fail(name)
-		s.pass(time.Second)
-	}, "a failed deadline-exceeded"},
-	{"it has timed out", func(s *scene, _ string) { s.pass(s.options.RolloutTimeout + 15*time.Second) }, "a failed timed-out"},
-}
-
-func TestACanaryWhoseRolloutFailedBakesWhenItIsReadyAfterAll(t *testing.T) {
-	for _, failure := range failures {
-		playOf(t, failure.name, func(s *scene) {
-			s.options.Canary = true
-			s.readers("secret/db", "a", "b")
-			s.begin("secret/db")
-			s.stall("a")
-			s.rotate("two", "a")
-			s.wantTold("a started content-changed", "b held canary-first")
-			failure.fail(s, "a")
-			s.wantTold(failure.told, "b held peer-failed")
-			s.finish("a")
-			s.pass(time.Minute)
-			s.pods("a", 1, 0)
-			s.pass(bakeTime + bakeCheck)
-			s.wantRolls() // The pods did not stay ready.
-			s.pods("a", 1, 1)
-			s.pass(bakeTime - time.Second)
-			s.wantRolls()
-			s.wantTold()
-			s.pass(bakeCheck)
-			s.wantRolls("b")
-			s.wantTold("a completed rolled-out", "b started content-changed", "b completed rolled-out")
-		})
-	}
-}
-
 func TestACanaryThatFailedGoesFirstWithTheNextChange(t *testing.T) {
-	for _, failure := range failures {
-		playOf(t, failure.name, func(s *scene) {
-			s.options.Canary = true
-			s.workload("a", auto, reads("secret/db"))
-			s.workload("b", auto, inWave(-1), onHold, reads("secret/db"))
-			s.workload("c", auto, reads("secret/db"))
-			s.begin("secret/db")
-			s.stall("a")
-			s.rotate("two", "a")
-			failure.fail(s, "a")
-			s.edit("b", letGo) // Without the failure, it would go first.
-			s.pass(time.Minute)
-			s.rotate("three", "a")
-			s.finish("a")
-			s.pass(bakeTime - time.Second)
-			s.wantRolls()
-			s.pass(bakeCheck)
-			s.wantRolls("b", "c")
-		})
-	}
+	trial(t, func(s *scene) {
+		s.workload("a", auto, reads("secret/db"))
+		s.workload("b", auto, inWave(-1), onHold, reads("secret/db"))
+		s.workload("c", auto, reads("secret/db"))
+		s.begin("secret/db")
+		s.stall("a")
+		s.rotate("two", "a")
+		s.fail("a")
+		s.pass(time.Second)
+		s.edit("b", letGo) // Without the failure, it would go first.
+		s.pass(time.Minute)
+		s.rotate("three", "a")
+		s.finish("a")
+		s.pass(bakeTime - time.Second)
+		s.wantRolls()
+		s.pass(bakeCheck)
+		s.wantRolls("b", "c")
+	})
 }

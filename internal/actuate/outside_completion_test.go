@@ -9,12 +9,8 @@ import (
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	k8stesting "k8s.io/client-go/testing"
-
-	"github.com/keyturn/keyturn/internal/kube"
 )
 
 func TestAPatchThatIsDeniedIsToldOnceAndTriedUntilItIsAccepted(t *testing.T) {
@@ -35,26 +31,6 @@ func TestAPatchThatIsDeniedIsToldOnceAndTriedUntilItIsAccepted(t *testing.T) {
 		s.wantRolls("web")
 		s.wantRecord("web", "secret/db")
 		s.wantTold("web started content-changed", "web completed rolled-out")
-	})
-}
-
-// attempts counts the patches of workloads that the actuator that was started last has sent, the denied ones included.
-func (s *scene) attempts() int { return len(s.requests("patch", "deployments")) }
-
-func TestAPatchThatIsDeniedIsTriedRarelyInTheEnd(t *testing.T) {
-	play(t, func(s *scene) {
-		s.beginWeb()
-		s.refuse("web", deniedByAdmission())
-		s.set("secret/db", "password", "two")
-		s.pass(time.Hour)
-		before := s.attempts()
-		for range 3600 {
-			s.overwrite("web", func(*appsv1.Deployment) {}) // as its controller does that has no news
-			s.pass(time.Second)
-		}
-		if got := s.attempts() - before; got < 5 || got > 6 {
-			s.Errorf("within an hour it is tried %d times, want once in ten minutes", got)
-		}
 	})
 }
 
@@ -79,56 +55,20 @@ func TestAPatchThatIsDeniedIsTriedAtOnceWhenTheWorkloadOrTheContentChanges(t *te
 }
 
 func TestOnlyDenialsCountUntilThatIsTold(t *testing.T) {
-	for _, tt := range []struct {
-		name, workload string
-		prepare, deny  func(s *scene)
-	}{
-		{
-			"by admission", "web", func(s *scene) { s.workload("web", auto, reads("secret/db")) },
-			func(s *scene) { s.refuse("web", deniedByAdmission()) },
-		},
-		{
-			"because another Job has the name that is needed", "job/import",
-			func(s *scene) {
-				s.options.RecreateJobs = true
-				s.job("import", auto, reads("secret/db"))
-				s.job("import-keyturn")
-			},
-			func(*scene) {},
-		},
-	} {
-		playOf(t, tt.name, func(s *scene) {
-			tt.prepare(s)
-			s.begin("secret/db")
-			mend := s.onPatch(func(k8stesting.PatchActionImpl) (bool, runtime.Object, error) { return true, nil, unavailable() })
-			s.set("secret/db", "password", "two")
-			s.pass(10 * time.Minute) // That is twice as many attempts as there may be denials.
-			s.wantTold()
-			tt.deny(s)
-			mend()
-			s.pass(30 * time.Second) // The sixth is 31 seconds after the first, which may come a minute later.
-			s.wantTold()
-			s.pass(80 * time.Second)
-			s.wantTold(tt.workload + " failed patch-denied")
-		})
-	}
-}
-
-// The watch is late for moments after another leader has written the record, but not for half a minute.
-func TestAPatchThatIsNeverAppliedIsAFailedOneInTheEnd(t *testing.T) {
 	play(t, func(s *scene) {
-		s.beginWeb()
-		s.refuse("web", kube.NotApplied())
+		s.options.RecreateJobs = true
+		s.job("import", auto, reads("secret/db"))
+		s.job("import-keyturn") // Another Job has the name that is needed.
+		s.begin("secret/db")
+		mend := s.onPatch(func(k8stesting.PatchActionImpl) (bool, runtime.Object, error) { return true, nil, unavailable() })
 		s.set("secret/db", "password", "two")
-		s.pass(30 * time.Second)
-		if s.logged("deciding again") == 0 || s.logged("patch failed; retrying") != 0 {
-			s.Error("within half a minute, it is not only decided again")
-		}
-		s.pass(10 * time.Minute)
-		if s.logged("patch failed; retrying") == 0 {
-			s.Error("after that, it does not count as failed")
-		}
-		s.wantTold() // It is never given up.
+		s.pass(10 * time.Minute) // That is twice as many attempts as there may be denials.
+		s.wantTold()
+		mend()
+		s.pass(30 * time.Second) // The sixth is 31 seconds after the first, which may come a minute later.
+		s.wantTold()
+		s.pass(80 * time.Second)
+		s.wantTold("job/import failed patch-denied")
 	})
 }
 
@@ -233,44 +173,20 @@ func TestVersionsThatCannotBeComparedAreLoggedOnce(t *testing.T) {
 }
 
 func TestADryRunReportsWhatWouldWait(t *testing.T) {
-	change := func(s *scene) { s.set("secret/db", "password", "two") }
-	tests := []struct {
-		name       string
-		given, act func(*scene)
-		want       string
-	}{
-		{
-			"pods that are being replaced, which will be newer than the change", nil,
-			func(s *scene) {
-				s.stall("web")
-				change(s)
-				s.edit("web", image("example.com/app:2"))
-			},
-			"web skipped up-to-date",
+	for want, act := range map[string]func(*scene){
+		"web skipped pods-newer": func(s *scene) { // The pods that are being replaced will be newer than the change.
+			s.stall("web")
+			dbChanges(s)
+			s.edit("web", image("example.com/app:2"))
 		},
-		{
-			"a rollout that was aborted",
-			func(s *scene) {
-				s.serveRollout(func(object *unstructured.Unstructured) {
-					object.Object["status"] = map[string]any{"abort": true, "phase": "Degraded", "observedGeneration": "1"}
-				})
-			},
-			change, "rollout/web skipped rollout-aborted",
-		},
-		{"a source on hold", nil, func(s *scene) { s.set("secret/db", "password", "two", sourceHeld("tofu apply")) }, "web skipped on-hold"},
-	}
-	for _, tt := range tests {
-		playOf(t, tt.name, func(s *scene) {
+		"web skipped source-on-hold": func(s *scene) { s.set("secret/db", "password", "two", sourceHeld("tofu apply")) },
+	} {
+		playOf(t, want, func(s *scene) {
 			s.options.DryRun = true
-			if tt.given == nil {
-				s.workload("web", auto, reads("secret/db"))
-			} else {
-				tt.given(s)
-			}
-			s.begin("secret/db")
-			tt.act(s)
+			s.beginWeb()
+			act(s)
 			s.settle()
-			s.wantTold(tt.want)
+			s.wantTold(want)
 			s.pass(time.Minute)
 			s.wantNothing()
 		})

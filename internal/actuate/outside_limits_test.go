@@ -156,33 +156,22 @@ func TestANamespaceHasItsShareOfTheLimit(t *testing.T) {
 
 // What has changed meanwhile may repair the rollout.
 func TestAWorkloadThatIsBeingRolledHasItsSlotAlready(t *testing.T) {
-	tests := []struct {
-		name    string
-		options actuate.Options
-		other   string
-	}{
-		{"of the cluster", actuate.Options{MaxRollouts: 1, Namespaces: []string{namespace}}, "held limit-reached"},
-		{"of its namespace", actuate.Options{MaxRollouts: 10, MaxRolloutsPerNamespace: 1}, "held limit-reached"},
-	}
-	for _, tt := range tests {
-		playOf(t, tt.name, func(s *scene) {
-			s.options.MaxRollouts, s.options.MaxRolloutsPerNamespace = tt.options.MaxRollouts, tt.options.MaxRolloutsPerNamespace
-			s.options.Namespaces = tt.options.Namespaces
-			s.workload("web", auto, reads("secret/db"))
-			s.workload("other", auto, reads("secret/other"))
-			s.begin("secret/db", "secret/other")
-			s.stall("web")
-			s.rotate("two", "web")
-			s.pass(time.Second) // The next roll of a workload comes two seconds after the last.
-			s.rotate("three", "web")
-			s.settled("secret/other", "password", "two")
-			s.wantRolls()
-			s.wantLast("other", tt.other, "")
-			s.finish("web")
-			s.settle()
-			s.wantRolls("other")
-		})
-	}
+	play(t, func(s *scene) {
+		s.options.MaxRollouts, s.options.Namespaces = 1, []string{namespace}
+		s.workload("web", auto, reads("secret/db"))
+		s.workload("other", auto, reads("secret/other"))
+		s.begin("secret/db", "secret/other")
+		s.stall("web")
+		s.rotate("two", "web")
+		s.pass(time.Second) // The next roll of a workload comes two seconds after the last.
+		s.rotate("three", "web")
+		s.settled("secret/other", "password", "two")
+		s.wantRolls()
+		s.wantLast("other", "held limit-reached", "")
+		s.finish("web")
+		s.settle()
+		s.wantRolls("other")
+	})
 }
 
 // It changes every twenty seconds for three hours, with a new leader every five minutes, which knows what is on the workload.
@@ -207,33 +196,5 @@ func TestASourceThatChangesWithoutEndRollsAWorkloadNoMoreThanTheLimit(t *testing
 		s.pass(time.Hour)
 		s.wantRolls("web")
 		s.wantRolledForLast("web", "secret/db")
-	})
-}
-
-// The source changes again and again, and somebody undoes each roll and removes everything that was written with it.
-func TestRollsThatAreRevertedCountAlthoughNothingIsLeftOfThem(t *testing.T) {
-	const most = 3
-	play(t, func(s *scene) {
-		s.options.MaxRollsPerHour = most
-		s.beginWeb()
-		s.stall("web")
-		rolls := 0
-		for i := range most + 2 {
-			s.set("secret/db", "password", strconv.Itoa(i))
-			for range 30 {
-				s.pass(time.Second)
-				if rolled := len(s.whoRolled()); rolled > 0 {
-					rolls += rolled
-					s.edit("web", wiped)
-				}
-			}
-		}
-		counts := make(map[string]int)
-		for _, outcome := range s.outcomesOf("web") {
-			counts[string(outcome.Verb)+" "+outcome.Reason]++
-		}
-		if rolls != most || counts["started content-changed"] != most || counts["failed reverted"] != most || counts["held rolled-too-often"] == 0 {
-			s.Errorf("it is rolled %d times, and the outcomes are %v; want %d rolls that are reverted", rolls, counts, most)
-		}
 	})
 }

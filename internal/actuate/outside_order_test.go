@@ -12,7 +12,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -103,8 +102,6 @@ func TestAWorkloadWaitsForLowerWaves(t *testing.T) {
 		{name: "that wait to be rolled for it", web: 1, before: failing, waits: true},
 		{name: "a wave may be negative", peer: -1, waits: true},
 		{name: "but not for those of its own wave", web: 1, peer: 1},
-		{name: "nor for those of a higher one", peer: 1, before: failing},
-		{name: "nor for those that have nothing to do", web: 1, reads: "secret/other"},
 		{
 			name: "nor for those that are rolled out for another source", web: 1, reads: "secret/other",
 			before: func(s *scene) { s.set("secret/other", "password", "two") },
@@ -112,21 +109,7 @@ func TestAWorkloadWaitsForLowerWaves(t *testing.T) {
 		{name: "nor for those that wait for people in the rollout", web: 1, after: pausing},
 		{name: "nor for those that are on hold", web: 1, before: holding},
 		{name: "but for those that are being rolled out although they are on hold since", web: 1, after: holding, waits: true},
-		{
-			name: "nor for those whose source is on hold", web: 1,
-			before: func(s *scene) { s.edit("web", annotated(workload.AnnotationRollNow, "1")) },
-			during: func(s *scene) { s.mark("secret/db", sourceHeld("tofu apply")) },
-		},
 		{name: "but for those whose own rollout is replacing the pods", web: 1, during: releasing, waits: true},
-		{name: "nor for those whose own rollout is to replace the pods and waits for people", web: 1, during: releasing, after: pausing},
-		{
-			name: "and for those whose own rollout waits and that are to be rolled", web: 1,
-			before: func(s *scene) {
-				pausing(s)
-				failing(s)
-			},
-			waits: true,
-		},
 	}
 	for _, test := range tests {
 		playOf(t, test.name, func(s *scene) {
@@ -165,11 +148,6 @@ func TestAWorkloadWaitsForLowerWaves(t *testing.T) {
 	}
 }
 
-// labeled changes the pod template of a Rollout.
-func labeled(peer *unstructured.Unstructured) {
-	_ = unstructured.SetNestedField(peer.Object, "2", "spec", "template", "metadata", "labels", "version")
-}
-
 // TestAWaveWaitsForTheMomentOfALowerOneInAnOpenWindowAndForNoOtherTime has two workloads that read the same. The one of the higher wave has the
 // earlier moment in the window.
 func TestAWaveWaitsForTheMomentOfALowerOneInAnOpenWindowAndForNoOtherTime(t *testing.T) {
@@ -189,10 +167,8 @@ func TestAWaveWaitsForTheMomentOfALowerOneInAnOpenWindowAndForNoOtherTime(t *tes
 		{"its moment is to come", []aspect{inWindow}, []aspect{inWindow}, before, true},
 		{"to one that has no window, too", []aspect{inWindow}, nil, after, true},
 		{"its window is closed", []aspect{inWindow}, nil, before, false},
-		{"its window is not valid", []aspect{annotated(workload.AnnotationWindow, "nightly")}, nil, after, false},
 		{"it is on hold in its window", []aspect{inWindow, onHold}, nil, after, false},
 		{"it was rolled recently", recently, nil, after, false},
-		{"it was rolled recently and its moment is to come", append(slices.Clone(recently), inWindow), nil, after, false},
 	}
 	first, second := "", ""
 	for i := 1; first == "" || second == ""; i++ {

@@ -109,7 +109,6 @@ func TestARolloutThatTimedOutHoldsItsPeers(t *testing.T) {
 		failing int64
 		want    []string
 	}{
-		{"while nothing happens", func(*scene) {}, 1, nil},
 		{"until it is complete after all", func(s *scene) { s.finish("a") }, 0, []string{"b"}},
 		{"until it is rolled again", func(s *scene) { s.repair("a") }, 0, []string{"b"}},
 	}
