@@ -6,14 +6,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
-
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
-	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
@@ -81,33 +75,6 @@ func TestPodsAreNotAskedTooEarlyIfTheClockOfTheWatcherIsBehind(t *testing.T) {
 	})
 }
 
-func TestAListThatFailsIsNoReasonToReplacePods(t *testing.T) {
-	play(t, func(s *scene) {
-		pods := s.askPods()
-		s.options.ReloadDelay = 0
-		pods.of("web")
-		s.observe("secret/db")
-		s.start()
-		var fails atomic.Bool
-		fails.Store(true)
-		s.intercept("list", "pods", func(k8stesting.Action) (bool, runtime.Object, error) {
-			return fails.Load(), nil, apierrors.NewServerTimeout(corev1.Resource("pods"), "list", 1)
-		})
-		s.pass(time.Minute)
-		s.set("secret/db", "password", "two")
-		s.pass(time.Hour)
-		if lists := len(s.requests("list", "pods")); lists < 20 {
-			t.Errorf("the pods were listed %d times within an hour", lists)
-		}
-		s.wantRolls()
-		fails.Store(false)
-		s.pass(2 * time.Minute)
-		pods.wantAsked("web", 1)
-		s.wantRolls()
-		s.wantTold("web completed reloaded-in-place")
-	})
-}
-
 func TestPodsOfWhichOneIsNotReadyAreAskedForAWhileBeforeTheyAreReplaced(t *testing.T) {
 	play(t, func(s *scene) {
 		pods := s.askPods()
@@ -131,28 +98,22 @@ func TestPodsOfWhichOneIsNotReadyAreAskedForAWhileBeforeTheyAreReplaced(t *testi
 }
 
 func TestTheDelayOfAReloadIsNoTimeThatAChangeTook(t *testing.T) {
-	for name, tt := range map[string]struct {
-		answer   int
-		rollouts uint64
-	}{
-		"pods that reload":     {http.StatusOK, 0},
-		"pods that are rolled": {http.StatusInternalServerError, 1},
-	} {
-		playOf(t, name, func(s *scene) {
-			pods, seen := s.askPods(), s.instrument()
-			pods.of("web")
-			pods.answer("web", tt.answer)
-			s.begin("secret/db")
-			s.set("secret/db", "password", "two")
-			s.pass(s.options.ReloadDelay + time.Minute)
-			// The attempts to reach the pods take 15 seconds. Whether pods have reloaded, nobody has seen.
-			for _, histogram := range []string{"keyturn.change.patch.duration", "keyturn.change.ready.duration"} {
-				if count, sum := seen.spent(histogram); count != tt.rollouts || sum > 30 {
-					s.Errorf("%s: %d times took %v s, want %d, of at most 30 s", histogram, count, sum, tt.rollouts)
-				}
+	play(t, func(s *scene) {
+		pods, seen := s.askPods(), s.instrument()
+		pods.of("web")
+		pods.answer("web", http.StatusInternalServerError)
+		pods.of("reloads")
+		s.begin("secret/db")
+		s.set("secret/db", "password", "two")
+		s.pass(s.options.ReloadDelay + time.Minute)
+		s.wantRolls("web")
+		// The attempts to reach the pods take 15 seconds. Whether pods have reloaded, nobody has seen.
+		for _, histogram := range []string{"keyturn.change.patch.duration", "keyturn.change.ready.duration"} {
+			if count, sum := seen.spent(histogram); count != 1 || sum > 30 {
+				s.Errorf("%s: %d times took %v s, want once, at most 30 s", histogram, count, sum)
 			}
-		})
-	}
+		}
+	})
 }
 
 func TestWhoComesAfterAReloadInPlaceGoesOnceThePodsHaveAnswered(t *testing.T) {

@@ -4,7 +4,6 @@ package actuate_test
 
 import (
 	"fmt"
-	"strconv"
 	"testing"
 	"time"
 
@@ -58,17 +57,6 @@ func TestNamesThatComeAndGoWhileAWorkloadWaitsAreForgotten(t *testing.T) {
 		if diff := cmp.Diff([]string{"configmap/stays"}, causes); diff != "" {
 			s.Errorf("it was rolled for (-want +got):\n%s", diff)
 		}
-		// When the last source is gone, it has nothing to wait for.
-		s.edit("web", onHold)
-		s.appear("configmap/last")
-		s.settle()
-		s.wantTold("web held on-hold")
-		s.erase("configmap/last")
-		s.pass(time.Minute)
-		s.wantTold("web skipped source-deleted")
-		s.edit("web", letGo)
-		s.pass(time.Hour)
-		s.wantNothing()
 	})
 }
 
@@ -139,112 +127,21 @@ func TestAChangeIsNotMissedByAWorkloadThatHasJustComeToWantIt(t *testing.T) {
 		before, write func(*scene)
 	}{
 		{"an annotation", func(s *scene) { s.workload("web", reads("secret/db")) }, func(s *scene) { s.edit("web", auto) }},
-		{"a reference", func(s *scene) { s.workload("web", auto) }, func(s *scene) { s.edit("web", reads("secret/db")) }},
 		{"the whole workload", func(*scene) {}, func(s *scene) { s.workload("web", auto, reads("secret/db")) }},
 	}
 	for _, test := range tests {
 		playOf(t, test.name, func(s *scene) {
 			test.before(s)
-			s.workload("other", auto, reads("secret/db"))
 			s.begin("secret/db")
 			moment := s.reserve()
-			s.rotate("two", "other")
+			s.rotate("two")
 			s.at(moment, func() { test.write(s) })
 			s.pass(time.Minute)
 			s.wantRolls("web")
-			s.wantTold(
-				"other started content-changed", "other completed rolled-out", "web started content-changed", "web completed rolled-out",
-			)
+			s.wantTold("web started content-changed", "web completed rolled-out")
 			s.wantRecord("web", "secret/db")
 			s.restartFor(time.Hour)
 			s.wantNothing()
 		})
 	}
-}
-
-func TestALaterEventTakesThePlaceOfTheOneBefore(t *testing.T) {
-	play(t, func(s *scene) {
-		s.options.MaxRollouts = 1
-		s.workload("busy", auto, reads("configmap/app"))
-		s.workload("web", auto, reads("secret/db"))
-		s.begin("configmap/app", "secret/db")
-		s.stall("busy")
-		s.settled("configmap/app", "mode", "fast")
-		s.wantRolls("busy")
-		for i := range 200 {
-			s.set("secret/db", "password", strconv.Itoa(i))
-			s.pass(2 * time.Second)
-		}
-		s.wantWrites()
-		s.wantTold("busy started content-changed", "web held limit-reached")
-		s.finish("busy")
-		s.pass(time.Minute)
-		s.wantWrites("web rolled")
-		s.wantRecord("web", "secret/db")
-		s.wantTold("busy completed rolled-out", "web started content-changed", "web completed rolled-out")
-		s.restartFor(time.Hour)
-		s.wantNothing()
-	})
-}
-
-// A pod that starts while the workload waits has content that the record does not name, and keeps it when the old content is back.
-func TestContentThatComesBackWhileAWorkloadWaitsRollsIt(t *testing.T) {
-	tests := []struct {
-		name string
-		back func(*scene)
-	}{
-		{"by a change", func(s *scene) { s.set("secret/db", "password", "one") }},
-		{
-			"when the source is made anew",
-			func(s *scene) {
-				s.erase("secret/db")
-				s.pass(time.Second)
-				s.appear("secret/db")
-			},
-		},
-	}
-	for _, test := range tests {
-		playOf(t, test.name, func(s *scene) {
-			s.beginWeb()
-			s.wantWrites("web recorded")
-			// Before any pod can have started, it does not.
-			s.set("secret/db", "password", "two")
-			s.pass(100 * time.Millisecond)
-			s.set("secret/db", "password", "one")
-			s.pass(time.Minute)
-			s.wantWrites("web recorded") // that this is decided
-			s.wantTold("web skipped up-to-date")
-			s.edit("web", onHold)
-			s.set("secret/db", "password", "two")
-			s.pass(time.Minute)
-			test.back(s)
-			s.pass(time.Minute)
-			s.wantWrites()
-			s.wantTold("web held on-hold")
-			s.edit("web", letGo)
-			s.settle()
-			s.wantWrites("web rolled")
-			s.wantRecord("web", "secret/db")
-			s.wantTold("web started content-changed", "web completed rolled-out")
-		})
-	}
-}
-
-// Another watcher of the cluster may be behind.
-func TestAnEventOfAnEarlierVersionRollsNothingBack(t *testing.T) {
-	play(t, func(s *scene) {
-		s.beginWeb()
-		earlier := s.nextVersion()
-		s.rotate("two", "web")
-		s.wantTold("web started content-changed", "web completed rolled-out")
-		record := s.recordOf("web")["secret/db"]
-		s.set("secret/db", "password", "between", func(change *events.Change) {
-			change.ResourceVersion, change.ChangedAt = earlier, earlier
-		})
-		s.pass(time.Hour)
-		s.wantNothing()
-		if got := s.recordOf("web")["secret/db"]; got != record {
-			s.Errorf("its record is %q, want %q", got, record)
-		}
-	})
 }

@@ -3,7 +3,6 @@
 package actuate_test
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -29,29 +28,6 @@ func TestAWorkloadWithoutARecordGetsOne(t *testing.T) {
 		s.wantRecord("late", "secret/db")
 		s.pass(time.Hour)
 		s.wantNothing()
-	})
-}
-
-// It has no record yet, and has opted in before the change.
-func TestAChangeThatALeaderHadInItsWindowWhenItDiedIsRolledAndNotRecorded(t *testing.T) {
-	play(t, func(s *scene) {
-		s.options.LeaderElect, s.options.Settle, s.options.SettleMax = true, 30*time.Second, time.Minute
-		s.workload("web", reads("secret/db"))
-		s.observe("secret/db")
-		first := s.start()
-		s.startFor(time.Minute)
-		s.refuse("web", errors.New("it gets no record"))
-		s.edit("web", auto)
-		s.set("secret/db", "password", "two")
-		s.pass(5 * time.Second)
-		first.kill()
-		s.refuse("web", nil)
-		s.pass(25 * time.Second)
-		s.wantNothing()
-		s.pass(time.Minute)
-		s.wantWrites("web rolled")
-		s.wantRecord("web", "secret/db")
-		s.wantTold("web started content-changed", "web completed rolled-out")
 	})
 }
 
@@ -129,19 +105,6 @@ func TestRecordsArePacedAndTakeNoPlaceOfRolls(t *testing.T) {
 		if len(soon) > count/2+10 {
 			s.Errorf("%d patches are sent in a second", len(soon))
 		}
-	})
-}
-
-func TestAWorkloadWhoseSourceIsCreatedLateGetsARecordSoonAfter(t *testing.T) {
-	play(t, func(s *scene) {
-		s.workload("web", auto, reads("secret/db"))
-		s.startFor(5 * time.Hour) // By then, it is looked for every few hours.
-		s.wantNothing()
-		s.observe("secret/db")
-		s.pass(2 * time.Minute)
-		s.wantWrites("web recorded")
-		s.wantRecord("web", "secret/db")
-		s.wantTold()
 	})
 }
 

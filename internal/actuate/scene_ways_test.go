@@ -123,13 +123,6 @@ func (s *scene) cronJob(name string, suspended bool) {
 	})
 }
 
-// shadow makes a Job that keeps the manifest of another one, "import/uid", as an actuator does that rolls it.
-func (s *scene) shadow(name, of string) {
-	s.Helper()
-	s.job(name, auto, reads("secret/db"), annotated("keyturn.dev/recreates", of))
-	s.editJob(name, func(job *batchv1.Job) { job.Spec.Suspend = new(true) })
-}
-
 // jobs returns the Jobs of the scene's namespace by their names.
 func (s *scene) jobs() map[string]*batchv1.Job {
 	s.Helper()
