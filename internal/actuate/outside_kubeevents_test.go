@@ -48,10 +48,8 @@ func TestEachOutcomeIsToldToPeopleOrIsNot(t *testing.T) {
 		s.options.MaxRolloutsPerNamespace = 1
 		s.workload("web", auto, reads("secret/db"))
 		s.workload("keyed", auto, reads("secret/keyed#password"))
-		s.workload("first", auto, reads("secret/ordered"), inWave(-1))
-		s.workload("second", auto, reads("secret/ordered"))
 		s.workload("busy", auto, reads("secret/busy"))
-		s.begin("secret/db", "secret/keyed", "secret/ordered", "secret/busy")
+		s.begin("secret/db", "secret/keyed", "secret/busy")
 		written := s.wantEvents(0)
 		after := func(happens func()) func(texts ...string) {
 			happens()
@@ -73,17 +71,6 @@ func TestEachOutcomeIsToldToPeopleOrIsNot(t *testing.T) {
 		})() // Nothing was to be done.
 		after(func() { s.unset("secret/keyed", "password") })(
 			"keyed Warning NotRolled key-missing: " + plan.KeyMissing.Sentence(),
-		)
-		after(func() {
-			s.stall("first")
-			s.set("secret/ordered", "password", "two")
-		})(
-			"first Normal Rolled content-changed: rolled for secret/ordered (password)",
-			"second Normal RolloutHeld lower-wave: "+plan.LowerWave.Sentence()+": deployment/first",
-		)
-		after(func() { s.fail("first") })(
-			"first Warning RolloutFailed deadline-exceeded",
-			"second Normal RolloutHeld peer-failed: "+plan.PeerFailed.Sentence()+": deployment/first",
 		)
 		after(func() {
 			s.stall("busy")

@@ -170,25 +170,6 @@ func TestFailuresAreCountedFromZero(t *testing.T) {
 	})
 }
 
-func TestReloaderMetricsHaveReloadersNames(t *testing.T) {
-	want := map[string]bool{
-		"reloader_reload_executed_total": true, "reloader_reload_executed_total_by_namespace": true, "reloader_action_total": true,
-	}
-	for _, instrument := range actuate.ReloaderInstruments() {
-		name, err := instrument.Prometheus()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !want[name] {
-			t.Errorf("Reloader has no %s", name)
-		}
-		delete(want, name)
-	}
-	for name := range want {
-		t.Errorf("%s is missing", name)
-	}
-}
-
 func TestReloaderMetricsCountAsReloaderDoes(t *testing.T) {
 	play(t, func(s *scene) {
 		measured := s.instrument()

@@ -3,8 +3,6 @@
 package actuate_test
 
 import (
-	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -110,40 +108,6 @@ func TestNothingIsDecidedWhileTooManyOutcomesWait(t *testing.T) {
 		if sources := behind(); sources > 0 {
 			s.Errorf("%d sources are shown that the actuator has not taken, want none", sources)
 		}
-	})
-}
-
-// More outcomes than are published at a time wait until NATS is there again.
-func TestOutcomesArePublishedUntilNoneIsLeft(t *testing.T) {
-	const many = 300
-	play(t, func(s *scene) {
-		s.options.MaxRollouts = 0
-		var names []string
-		for i := range many {
-			name := fmt.Sprintf("web-%03d", i)
-			names = append(names, name)
-			s.workload(name, auto, reads("secret/db"))
-		}
-		s.begin("secret/db")
-		s.set("secret/db", "password", "two")
-		s.pass(s.options.Settle / 2)
-		s.nats.Stop()
-		s.pass(20 * time.Second)
-		s.wantRolls(names...)
-		s.nats.Start()
-		s.pass(2 * time.Minute)
-		told := make(map[string][]string)
-		for _, outcome := range s.told() {
-			name, what, _ := strings.Cut(outcome, " ")
-			told[name] = append(told[name], what)
-		}
-		want := []string{"started content-changed", "completed rolled-out"}
-		for _, name := range names {
-			if got := told[name]; !slices.Equal(got, want) {
-				s.Errorf("of %s it is told %q, want %q", name, got, want)
-			}
-		}
-		s.wantRolls()
 	})
 }
 

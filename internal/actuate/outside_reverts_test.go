@@ -85,29 +85,6 @@ func TestARevertedRollLeavesTheRecordOfBefore(t *testing.T) {
 	})
 }
 
-func TestTheNextLeaderGoesOnWithWhatWasReverted(t *testing.T) {
-	play(t, func(s *scene) {
-		first := s.rolling()
-		s.wantRolls("web")
-		s.refuse("web", unavailable())
-		s.revert("web")
-		claims := s.annotation("web", annotationRecord)
-		first.kill()
-
-		s.refuse("web", nil)
-		s.startFor(5 * time.Second)
-		s.wantRolls()
-		if s.annotation("web", annotationRecord) == claims {
-			s.Error("the record still says that the pods are new")
-		}
-		s.restartFor(50 * time.Second)
-		s.wantRolls()
-		s.pass(15 * time.Second)
-		s.wantRolls("web")
-		s.wantTold("web started content-changed")
-	})
-}
-
 func TestARollThatAdmissionStripsIsDenied(t *testing.T) {
 	play(t, func(s *scene) {
 		s.beginWeb()

@@ -92,21 +92,6 @@ func TestARolloutThatNobodyHasReportedIsFound(t *testing.T) {
 	}
 }
 
-func TestANewLeaderTellsTheEndOfRolloutsWhoseWorkloadsAreGone(t *testing.T) {
-	play(t, func(s *scene) {
-		s.readers("secret/db", "begun", "done")
-		leader := s.begin("secret/db")
-		s.stall("begun")
-		s.rotate("two", "begun", "done")
-		s.wantTold("begun started content-changed", "done started content-changed", "done completed rolled-out")
-		leader.stop()
-		s.delete("begun")
-		s.delete("done")
-		s.startFor(time.Minute)
-		s.wantTold("begun skipped workload-gone")
-	})
-}
-
 // An operator restores the pod template of before, which the record does not show.
 func TestARollThatIsRevertedBeforeAnybodyIsToldIsRepeated(t *testing.T) {
 	tests := []struct {
@@ -215,20 +200,14 @@ func TestRevertsAreCountedWhenTheCountIsRemovedToo(t *testing.T) {
 	})
 }
 
-// refusedToNote has a roll reverted while admission refuses all patches of the workload, and lets an hour pass.
-func refusedToNote(s *scene) {
-	s.Helper()
-	s.rolling()
-	s.wantRolls("web")
-	s.refuse("web", deniedByAdmission())
-	s.revert("web")
-	s.pass(time.Hour)
-}
-
 // By then the roll is longer ago than a rollout may make no progress.
 func TestTheNextLeaderNotesARevertThatAdmissionLetNobodyNoteForLong(t *testing.T) {
 	play(t, func(s *scene) {
-		refusedToNote(s)
+		s.rolling()
+		s.wantRolls("web")
+		s.refuse("web", deniedByAdmission())
+		s.revert("web")
+		s.pass(time.Hour)
 		s.restart()
 		s.refuse("web", nil)
 		s.pass(13 * time.Minute)

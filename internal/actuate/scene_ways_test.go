@@ -155,18 +155,6 @@ func (s *scene) wantJobs(names ...string) {
 	}
 }
 
-// editJob changes a Job, as a person or its controller does.
-func (s *scene) editJob(name string, how func(*batchv1.Job)) {
-	s.Helper()
-	s.rewrite(jobsResource, namespace, name, "", func(object runtime.Object) {
-		job, ok := object.(*batchv1.Job)
-		if !ok {
-			s.Fatalf("%s is a %T", name, object)
-		}
-		how(job)
-	})
-}
-
 // deleteJob deletes a Job.
 func (s *scene) deleteJob(name string) {
 	s.Helper()
