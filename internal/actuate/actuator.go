@@ -120,17 +120,13 @@ func (a *Actuator) Run(ctx context.Context, bus *events.Bus) error {
 	return e.Run(ctx, a.lead)
 }
 
-const (
-	// gapMargin is how long, beside the longest debounce, a leader may take to note what a workload waits for.
-	gapMargin = overdueCheck + kube.PatchTimeout
-	// writePrecision is that of the times of writes.
-	writePrecision = time.Second
-)
+// gapMargin is how long, beside the longest debounce, a leader may take to note what a workload waits for.
+const gapMargin = overdueCheck + kube.PatchTimeout
 
 // gapFrom returns plan.Memory.GapFrom, given when a leader was last known to lead. That is zero if none ever was, and then there is no gap.
 func gapFrom(o Options, led time.Time) time.Time {
 	if led.IsZero() {
-		return o.Now().Add(-writePrecision)
+		return o.Now().Add(-time.Second) // The times of writes are precise to a second.
 	}
 	return led.Add(-o.SettleMax - gapMargin)
 }
@@ -155,7 +151,6 @@ func (a *Actuator) reportConfinement(ctx context.Context) {
 	}
 }
 
-// lead acts until the context is done.
 func (a *Actuator) lead(ctx context.Context) {
 	a.leading.Store(true)
 	defer a.leading.Store(false)

@@ -89,7 +89,8 @@ func (a *admission) holds(p *pending, w *workload.Workload, doing []plan.Decisio
 		p.filesSince = time.Time{}
 		return why
 	}
-	if full := a.rollouts.full(w.ID.Namespace); full != plan.None && a.rollouts.needsSlot(w) {
+	needsSlot := w.Progress.Pods > 0 && !a.rollouts.hasSlot(w.Key()) // A further change may be what the pods of one that is being rolled need.
+	if full := a.rollouts.full(w.ID.Namespace); full != plan.None && needsSlot {
 		return obstacle{reason: full}
 	}
 	return a.notReloadable(p, w)

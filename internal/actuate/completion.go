@@ -132,7 +132,9 @@ func (d *dispatcher) denied(ctx context.Context, r *task, err error) {
 	case rolls && p.refused && !isTold:
 		log.ErrorContext(rollCtx, "patch denied; retrying until it is accepted")
 		d.report(ctx, d.outcomes.denied(rollCtx, r, err))
-		d.denials.tell(r)
+		for _, c := range r.causes {
+			d.denials.put(r.key(), c.change.Source.String(), c.change.ID())
+		}
 	case rolls && !p.refused || p.denials == 1:
 		log.WarnContext(rollCtx, "patch failed; retrying")
 	default:

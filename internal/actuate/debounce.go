@@ -157,8 +157,13 @@ func (d *debounce) next() (time.Time, bool) {
 	return d.order[0].due, true
 }
 
-// pop returns the next workload that is due and for whose namespace may returns true, or nil. The caller drops it, holds it, or schedules it again.
-func (d *debounce) pop(may func(namespace string) bool) *pending {
+// pop returns the next workload that waits for a slot of its namespace, or else one that is due and may be decided, or nil. Those that are due cannot
+// starve: only they come to wait for a slot, and go once before they are due again. The caller drops it, holds it, or schedules it again.
+func (d *debounce) pop(may, hasSlot func(namespace string) bool) *pending {
+	if p := d.slots.Pop(hasSlot); p != nil {
+		d.take(p)
+		return p
+	}
 	for now := d.now(); len(d.order) > 0 && !d.order[0].due.After(now); {
 		p := d.order[0]
 		d.unschedule(p)
@@ -166,14 +171,6 @@ func (d *debounce) pop(may func(namespace string) bool) *pending {
 		d.due.Push(p)
 	}
 	return d.due.Pop(may)
-}
-
-func (d *debounce) popSlot(may func(namespace string) bool) *pending {
-	p := d.slots.Pop(may)
-	if p != nil {
-		d.take(p)
-	}
-	return p
 }
 
 // take removes a workload from everything that it waits for.

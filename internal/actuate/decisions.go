@@ -118,12 +118,6 @@ func (t toldHolds) has(held events.Outcome) bool {
 // denials has, by workload and source, the last change of which it was told that its patch is refused.
 type denials map[workload.Key]map[string]string
 
-func (d denials) tell(r *task) {
-	for _, c := range r.causes {
-		d.put(r.workload.Key(), c.change.Source.String(), c.change.ID())
-	}
-}
-
 // isTold reports whether all changes that are to roll the workload of a patch were told.
 func (d denials) isTold(r *task) bool {
 	return len(r.causes) > 0 && !slices.ContainsFunc(r.causes, func(c *pendingChange) bool { return !d.has(r.workload.Key(), c.change) })

@@ -45,18 +45,18 @@ func (d *dirtySet) end() {
 // tell takes an event of a source. Before is the last one before it, nil if there was none, and since is when it came.
 func (d *dirtySet) tell(source events.Source, before *events.LastChange, since time.Time) {
 	d.mu.Lock()
-	gathers := d.news != nil
-	if gathers {
-		n, known := d.news[source]
-		if !known {
-			n = news{before: before, since: since}
-		} else if before != nil && before.Trace().SpanContext().IsValid() {
-			n.earlier = newestSpans(n.earlier, before.Trace().SpanContext())
-		}
-		d.news[source] = n
+	defer d.mu.Unlock()
+	if d.news == nil {
+		return
 	}
-	d.mu.Unlock()
-	d.alert(gathers)
+	n, known := d.news[source]
+	if !known {
+		n = news{before: before, since: since}
+	} else if before != nil && before.Trace().SpanContext().IsValid() {
+		n.earlier = newestSpans(n.earlier, before.Trace().SpanContext())
+	}
+	d.news[source] = n
+	d.alert()
 }
 
 func (d *dirtySet) add(key workload.Key) { d.put(&d.changed, key) }
@@ -65,18 +65,14 @@ func (d *dirtySet) relink(key workload.Key) { d.put(&d.relinked, key) }
 
 func (d *dirtySet) put(to *keySet, key workload.Key) {
 	d.mu.Lock()
-	gathers := *to != nil
-	if gathers {
+	defer d.mu.Unlock()
+	if *to != nil {
 		(*to)[key] = struct{}{}
+		d.alert()
 	}
-	d.mu.Unlock()
-	d.alert(gathers)
 }
 
-func (d *dirtySet) alert(isAny bool) {
-	if !isAny {
-		return
-	}
+func (d *dirtySet) alert() {
 	select {
 	case d.signal <- struct{}{}:
 	default: // signaled already

@@ -25,9 +25,12 @@ type dispatcher struct {
 
 // dispatch acts on the workloads that are due, and on those that wait for a slot while there are free ones, until no more patches may be started.
 func (d *dispatcher) dispatch(ctx context.Context) {
+	hasSlot := func(namespace string) bool {
+		return d.patcher.hasRoom(namespace) && d.rollouts.full(namespace) == plan.None
+	}
 	for !d.patcher.full() {
 		d.orders.wake() // What was done last may let others go.
-		p := d.next()
+		p := d.debounce.pop(d.patcher.hasRoom, hasSlot)
 		if p == nil {
 			return
 		}
@@ -45,18 +48,6 @@ func (d *dispatcher) dispatch(ctx context.Context) {
 			d.notes.releaseAll(ctx, p, plan.WorkloadGone)
 		}
 	}
-}
-
-// next returns the next workload, or nil. Those that wait for a slot are first while there is one. They delay the others by one patch each at most,
-// because only one that was due waits for a slot.
-func (d *dispatcher) next() *pending {
-	hasSlot := func(namespace string) bool {
-		return d.patcher.hasRoom(namespace) && d.rollouts.full(namespace) == plan.None
-	}
-	if p := d.debounce.popSlot(hasSlot); p != nil {
-		return p
-	}
-	return d.debounce.pop(d.patcher.hasRoom)
 }
 
 // act decides about the changes of a workload, and then patches it, holds it, or leaves it as it is.

@@ -16,11 +16,8 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-const (
-	// heldPatience is how long a new leader waits to learn which holds were told.
-	heldPatience  = 5 * time.Second
-	startsTimeout = 30 * time.Second
-)
+// heldPatience is how long a new leader waits to learn which holds were told, and startsTimeout which Jobs were started.
+const heldPatience, startsTimeout = 5 * time.Second, 30 * time.Second
 
 // lastOutcomes returns the last outcome of each workload on the stream, and false if the context ended first. It tries until it has all of them:
 // without them, workloads might roll to content with which others have failed.

@@ -1,6 +1,7 @@
 package actuate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -106,7 +107,8 @@ func (o *rollouts) end(ctx context.Context, key workload.Key, verb events.Verb, 
 	r, outcome := o.unfollow(key, verb, reason, message)
 	o.orders.review(key)
 	ctx = r.context(ctx)
-	took := r.rolledOut(o.now()).Sub(r.started.StartedAt)
+	ready := cmp.Or(r.ready, o.now())
+	took := ready.Sub(r.started.StartedAt)
 	if outcome.Reason == reasonReverted {
 		o.notes.revert(ctx, r.span, outcome, r.before)
 	}
@@ -114,7 +116,7 @@ func (o *rollouts) end(ctx context.Context, key workload.Key, verb events.Verb, 
 	o.metrics.rolledOut(ctx, outcome, took)
 	if outcome.Verb == events.VerbCompleted {
 		for _, at := range r.changed {
-			o.metrics.ready(ctx, outcome.Workload.Kind, r.rolledOut(o.now()).Sub(at))
+			o.metrics.ready(ctx, outcome.Workload.Kind, ready.Sub(at))
 		}
 	}
 	o.log.InfoContext(ctx, "rollout ended", "workload", outcome.Workload.String(), "namespace", outcome.Workload.Namespace,

@@ -1,7 +1,6 @@
 package actuate
 
 import (
-	"cmp"
 	"context"
 	"time"
 
@@ -68,11 +67,6 @@ func (o *rollouts) hasSlot(key workload.Key) bool {
 	w := o.index.Get(key)
 	return w != nil && o.followed[key] != nil && w.Progress.Pods > 0 && w.Progress.State != workload.Complete &&
 		!w.Unserved && !w.Progress.Waits(o.now())
-}
-
-// needsSlot reports whether a workload takes a slot when it is rolled. A further change may be what the pods of one that is being rolled need.
-func (o *rollouts) needsSlot(w *workload.Workload) bool {
-	return w.Progress.Pods > 0 && !o.hasSlot(w.Key())
 }
 
 // full returns why a namespace may not begin a rollout, or plan.None if it may. Each limit is none if it is zero.
@@ -163,9 +157,6 @@ func (r *rollout) lostPods(w *workload.Workload) bool {
 	return !r.ready.IsZero() && w.Generation == r.generation && w.Progress.Pods == r.furthest.Pods &&
 		w.Progress.State == workload.Progressing && w.Progress.Done < r.furthest.Done
 }
-
-// rolledOut returns when its pods were ready, by now.
-func (r *rollout) rolledOut(now time.Time) time.Time { return cmp.Or(r.ready, now) }
 
 // isAheadOf reports whether a state is one from before the rollout.
 func (r *rollout) isAheadOf(w *workload.Workload) bool {

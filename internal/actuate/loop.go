@@ -85,7 +85,7 @@ func (l *loop) advance(ctx context.Context) {
 		return
 	}
 	if !l.intake.advance(ctx) {
-		l.dirty.alert(true) // Who waits for others must not go before these are marked, too.
+		l.dirty.alert() // Who waits for others must not go before these are marked, too.
 		return
 	}
 	l.dispatcher.dispatch(ctx)
