@@ -160,12 +160,12 @@ func TestVersionsThatCannotBeComparedAreLoggedOnce(t *testing.T) {
 
 func TestADryRunReportsWhatWouldWait(t *testing.T) {
 	for want, act := range map[string]func(*scene){
-		"web skipped pods-newer": func(s *scene) { // The pods that are being replaced will be newer than the change.
+		"web skipped up-to-date": func(s *scene) { // The pods that are being replaced will be newer than the change.
 			s.stall("web")
 			dbChanges(s)
 			s.edit("web", image("example.com/app:2"))
 		},
-		"web skipped source-on-hold": func(s *scene) { s.set("secret/db", "password", "two", sourceHeld("tofu apply")) },
+		"web skipped on-hold": func(s *scene) { s.set("secret/db", "password", "two", sourceHeld("tofu apply")) },
 	} {
 		playOf(t, want, func(s *scene) {
 			s.options.DryRun = true
