@@ -28,7 +28,7 @@ func ParseChange(e event.Event) (Change, error) {
 	})
 }
 
-func (c Change) subject() string { return Subject(c.Cluster, c.Source) }
+func (c Change) Subject() string { return Subject(c.Cluster, c.Source) }
 
 func (c Change) envelope() envelope {
 	return envelope{

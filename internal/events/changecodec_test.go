@@ -30,7 +30,7 @@ func TestWhatIsNotKnownOfAChangeIsPassedOver(t *testing.T) {
 	header, err := headerOf(sent)
 	must(t, err)
 	header["ce-region"] = []string{"eu"}
-	e, err := FromMsg(want.subject(), header, []byte(strings.Replace(string(sent.Data()), "{", `{"rotation":{"policy":"monthly"},`, 1)))
+	e, err := FromMsg(want.Subject(), header, []byte(strings.Replace(string(sent.Data()), "{", `{"rotation":{"policy":"monthly"},`, 1)))
 	must(t, err)
 	got, err := ParseChange(e)
 	must(t, err)

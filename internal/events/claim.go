@@ -26,10 +26,10 @@ const claimName = "identity"
 
 // ClaimSubject returns the subject of the claim of a cluster: keyturn.v1.<cluster>.cluster._.identity.
 func ClaimSubject(cluster string) string {
-	return Address{Cluster: cluster, Kind: KindCluster, Name: claimName}.subject()
+	return Address{Cluster: cluster, Kind: KindCluster, Name: claimName}.Subject()
 }
 
-func (c Claim) subject() string { return ClaimSubject(c.Cluster) }
+func (c Claim) Subject() string { return ClaimSubject(c.Cluster) }
 
 // id returns the event's id. It includes Replaces, so that a cluster can take a name back.
 func (c Claim) id() string {
@@ -39,7 +39,7 @@ func (c Claim) id() string {
 	return c.UID + "/claimed/" + c.Replaces
 }
 
-func (c Claim) event() (event.Event, error) { return encode(c) }
+func (c Claim) Event() (event.Event, error) { return encode(c) }
 
 func parseClaim(e event.Event) (Claim, error) {
 	return decode(e, watcher, func(c *Claim, v envelope) error {
@@ -92,11 +92,11 @@ const watchedPrefix = "watched-"
 func (w Watched) name() string { return watchedPrefix + w.digest() }
 
 // subject returns keyturn.v1.<cluster>.cluster._.watched-<digest of the scope>.
-func (w Watched) subject() string {
-	return Address{Cluster: w.Cluster, Kind: KindCluster, Name: w.name()}.subject()
+func (w Watched) Subject() string {
+	return Address{Cluster: w.Cluster, Kind: KindCluster, Name: w.name()}.Subject()
 }
 
-func (w Watched) event() (event.Event, error) { return encode(w) }
+func (w Watched) Event() (event.Event, error) { return encode(w) }
 
 func (w Watched) envelope() envelope {
 	return envelope{

@@ -20,7 +20,7 @@ func watched() Watched {
 
 func TestClaimSurvivesTheWire(t *testing.T) {
 	for _, want := range []Claim{claim(), {Cluster: testCluster, UID: testUID, Time: testTime}} {
-		e := throughTheWire(t, mustEvent(t, want.event), ClaimSubject(testCluster))
+		e := throughTheWire(t, mustEvent(t, want.Event), ClaimSubject(testCluster))
 		got, err := parseClaim(e)
 		must(t, err)
 		wantEqual(t, "difference", want, got)
@@ -35,7 +35,7 @@ func TestWatchedSurvivesTheWire(t *testing.T) {
 	everything := Watched{Cluster: testCluster, Time: testTime, Scope: Scope{Kinds: []Kind{KindSecret}, NamespaceSelector: "a in (b, c)"}}
 	ignoring := Watched{Cluster: testCluster, Time: testTime, Scope: Scope{Kinds: []Kind{KindSecret}, IgnoredNamespaces: []string{"dev", "kube-system"}}}
 	for _, want := range []Watched{watched(), everything, ignoring} {
-		e := throughTheWire(t, mustEvent(t, want.event), want.subject())
+		e := throughTheWire(t, mustEvent(t, want.Event), want.Subject())
 		got, err := parseWatched(e)
 		must(t, err)
 		wantEqual(t, "difference", want, got)
@@ -44,7 +44,7 @@ func TestWatchedSurvivesTheWire(t *testing.T) {
 		_, err = parseClaim(e)
 		wantReason(t, err, ReasonUnknownType)
 	}
-	_, err := parseWatched(mustEvent(t, claim().event))
+	_, err := parseWatched(mustEvent(t, claim().Event))
 	wantReason(t, err, ReasonUnknownType)
 }
 
@@ -84,11 +84,11 @@ func FuzzParseClaim(f *testing.F) {
 	f.Add(seed.Cluster, seed.UID, seed.id(), []byte(`{"replaces":"`+otherUID+`"}`))
 	f.Add(seed.Cluster, seed.UID, seed.UID+"/claimed", []byte(`{}`))
 	f.Fuzz(func(t *testing.T, cluster, uid, id string, data []byte) {
-		parsed, err := parseClaim(altered(mustEvent(t, seed.event), cluster, uid, id, data))
+		parsed, err := parseClaim(altered(mustEvent(t, seed.Event), cluster, uid, id, data))
 		if err != nil {
 			return
 		}
-		again, err := parseClaim(mustEvent(t, parsed.event))
+		again, err := parseClaim(mustEvent(t, parsed.Event))
 		must(t, err)
 		wantEqual(t, "difference", parsed, again)
 	})
@@ -99,11 +99,11 @@ func FuzzParseWatched(f *testing.F) {
 	f.Add(seed.Cluster, seed.name(), seed.envelope().id, []byte(`{"kinds":["configmap","secret"],"namespaces":["shop","bank"],"selector":"tier=web"}`))
 	f.Add(seed.Cluster, seed.name(), "", []byte(`{"kinds":[]}`))
 	f.Fuzz(func(t *testing.T, cluster, uid, id string, data []byte) {
-		parsed, err := parseWatched(altered(mustEvent(t, seed.event), cluster, uid, id, data))
+		parsed, err := parseWatched(altered(mustEvent(t, seed.Event), cluster, uid, id, data))
 		if err != nil {
 			return
 		}
-		again, err := parseWatched(mustEvent(t, parsed.event))
+		again, err := parseWatched(mustEvent(t, parsed.Event))
 		must(t, err)
 		wantEqual(t, "difference", parsed, again)
 	})

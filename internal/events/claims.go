@@ -30,7 +30,7 @@ func (b *Bus) Claim(ctx context.Context, uid, replaces string) error {
 		if err := b.contest(found, uid, replaces); err != nil {
 			return err
 		}
-		msg, id, err := b.message(mine.event, mine.subject())
+		msg, id, err := b.message(mine.Event, mine.Subject())
 		if err != nil {
 			return err
 		}
@@ -81,7 +81,7 @@ func (b *Bus) contest(found Claim, uid, replaces string) error {
 // state and not a change, it is on StreamChanges only, where the next one supersedes it, or it expires after 30 days.
 func (b *Bus) PublishWatched(ctx context.Context, scope Scope, at time.Time) error {
 	w := Watched{Cluster: b.cluster, Time: at.UTC(), Scope: scope}
-	msg, id, err := b.message(w.event, w.subject())
+	msg, id, err := b.message(w.Event, w.Subject())
 	if err != nil {
 		return err
 	}

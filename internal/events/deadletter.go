@@ -107,7 +107,7 @@ func (b *Bus) deadLetter(ctx context.Context, d *Delivery, reject *RejectError) 
 
 // RejectLast dead-letters the last event at an address, unless it can be read or has been, and returns the reason, or "" if it did not.
 func (b *Bus) RejectLast(ctx context.Context, at Address) (reason string, err error) {
-	raw, err := b.last(ctx, at.subject())
+	raw, err := b.last(ctx, at.Subject())
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return "", nil

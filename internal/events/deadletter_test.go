@@ -39,7 +39,7 @@ func TestAnEventThatCannotBeReadIsDeadLetteredOnce(t *testing.T) {
 	}
 	garble := func() {
 		t.Helper()
-		if _, err := s.jetstream().Publish(t.Context(), at.subject(), []byte("no event")); err != nil {
+		if _, err := s.jetstream().Publish(t.Context(), at.Subject(), []byte("no event")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -53,7 +53,7 @@ func TestAnEventThatCannotBeReadIsDeadLetteredOnce(t *testing.T) {
 	garble()
 	reject(another, ReasonMalformed)
 	letters, err := answer(t, func() ([]DeadLetter, error) { return b.DeadLetters(t.Context(), 10) })
-	if err != nil || len(letters) != 2 || letters[0].Subject != at.subject() || letters[0].Seq >= letters[1].Seq {
+	if err != nil || len(letters) != 2 || letters[0].Subject != at.Subject() || letters[0].Seq >= letters[1].Seq {
 		t.Errorf("the dead letters are %+v (%v), want one of each event", letters, err)
 	}
 }

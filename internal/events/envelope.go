@@ -79,8 +79,8 @@ type payload interface {
 	envelope() envelope
 	// validate checks the fields that envelope.validate does not check.
 	validate() error
-	// subject returns the subject on StreamChanges.
-	subject() string
+	// Subject returns the subject on StreamChanges.
+	Subject() string
 }
 
 // encode returns the payload as a CloudEvent. It returns a RejectError for an event that its decoder would reject.
@@ -143,7 +143,7 @@ func matchSubject(subject string, p payload) error {
 	if _, err := ParseSubject(subject); err != nil {
 		return err
 	}
-	if p.subject() != subject {
+	if p.Subject() != subject {
 		return rejectf(ReasonSubjectMismatch, "the event on %s is about another object", subject)
 	}
 	return nil

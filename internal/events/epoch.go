@@ -153,9 +153,9 @@ func (e *epoch) put(ctx context.Context, stored Stored) {
 	}
 	if err != nil {
 		e.bus.logger.WarnContext(ctx, "cannot read an event on the stream", "subject", stored.Subject, "err", err)
-		c = LastChange{Seq: stored.Seq, storedAt: nanoseconds(stored.Time)}
+		c = UnreadableChange(stored.Seq, stored.Time)
 	}
-	c.epoch = e.number
+	c.Epoch = e.number
 	e.taker.Put(at, &c)
 }
 

@@ -49,8 +49,8 @@ func TestGoldenWireFormat(t *testing.T) {
 	}
 	of := configuredOutcome()
 	compareWireAs(t, "rollout.completed.configured", mustEvent(t, of.Event), OutcomeSubject(of.Cluster, of.Workload))
-	compareWire(t, mustEvent(t, claim().event), ClaimSubject(testCluster))
-	compareWire(t, mustEvent(t, watched().event), watched().subject())
+	compareWire(t, mustEvent(t, claim().Event), ClaimSubject(testCluster))
+	compareWire(t, mustEvent(t, watched().Event), watched().Subject())
 }
 
 func compareWire(t *testing.T, e event.Event, subject string) {

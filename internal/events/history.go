@@ -28,7 +28,7 @@ func (q HistoryQuery) subjects(root string) []string {
 	filters := make([]string, 0, len(clusters))
 	for _, cluster := range clusters {
 		address := Address{Cluster: cluster, Kind: q.Kind, Namespace: q.Namespace, Name: q.Name}
-		tokens := strings.Split(strings.TrimPrefix(address.subject(), changesRoot), ".")
+		tokens := strings.Split(strings.TrimPrefix(address.Subject(), changesRoot), ".")
 		for i, part := range []string{cluster, string(q.Kind), q.Namespace, q.Name} {
 			if part == "" {
 				tokens[i] = "*"

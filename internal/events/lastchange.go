@@ -20,7 +20,7 @@ type LastChange struct {
 	keyID unique.Handle[string]
 	// These times are in nanoseconds since 1970, or zero if unknown: when the stream stored the event, Change.Time, and Change.WrittenAt.
 	storedAt, seenAt, writtenAt int64
-	epoch                       uint32 // the epoch of a Follower in which the event has this sequence
+	Epoch                       uint32 // the epoch of the reader in which the event has this sequence
 	trace                       traceparent
 	// verb is an index of changeVerbs. It is zero if the event could not be read. Then only its place on the stream is known.
 	verb uint8
@@ -56,6 +56,11 @@ type RareFields struct {
 
 // changeVerbs lists the verbs of changes. The first means that the event could not be read.
 var changeVerbs = [...]Verb{"", VerbObserved, VerbChanged, VerbDeleted, VerbRotated, VerbSynced, VerbIssued, VerbFailed}
+
+// UnreadableChange returns the LastChange of an event that cannot be read, which the stream stored at the given time.
+func UnreadableChange(seq uint64, storedAt time.Time) LastChange {
+	return LastChange{Seq: seq, storedAt: nanoseconds(storedAt)}
+}
 
 // NewLastChange copies what it keeps of a change, with its sequence and the time at which it was stored, which may be zero. The attributes of an
 // event share one string, and keeping one would keep all. Strings that many sources share are interned.

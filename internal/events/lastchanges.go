@@ -56,7 +56,7 @@ func (l *LastChanges) Put(at Address, c *LastChange) (before *LastChange, isNew 
 	isSame := known != nil && known.isSame(c)
 	if isSame {
 		moved := *known
-		moved.Seq, moved.storedAt, moved.epoch = c.Seq, c.storedAt, c.epoch
+		moved.Seq, moved.storedAt, moved.Epoch = c.Seq, c.storedAt, c.Epoch
 		c = &moved
 	}
 	source := at.Source()
@@ -194,10 +194,10 @@ func (c *LastChange) isBefore(other *LastChange) bool {
 		}
 	}
 	switch {
-	case c.epoch == other.epoch:
+	case c.Epoch == other.Epoch:
 		return c.Seq < other.Seq
 	case c.storedAt == other.storedAt:
-		return c.epoch < other.epoch
+		return c.Epoch < other.Epoch
 	}
 	return c.storedAt < other.storedAt
 }

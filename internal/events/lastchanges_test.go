@@ -20,7 +20,7 @@ func at(t testing.TB, p place, alter func(*Change)) *LastChange {
 	alter(&c)
 	last, err := NewLastChange(p.seq, testTime.Add(time.Duration(p.second)*time.Second), c)
 	must(t, err)
-	last.epoch = p.epoch
+	last.Epoch = p.epoch
 	return &last
 }
 
@@ -97,7 +97,7 @@ func TestPut(t *testing.T) {
 func TestAnEventThatCannotBeReadLeavesWhatIsKnown(t *testing.T) {
 	l := NewLastChanges(Origins{Cluster: testCluster})
 	db := Address{Cluster: testCluster, Kind: KindSecret, Namespace: "shop", Name: "db"}
-	unreadable := func(seq uint64) *LastChange { return &LastChange{Seq: seq, epoch: 1} }
+	unreadable := func(seq uint64) *LastChange { return &LastChange{Seq: seq, Epoch: 1} }
 	want := func(version string, isUnreadable bool) {
 		t.Helper()
 		var got string

@@ -127,7 +127,7 @@ func (l *streamLife) known(at Address, c LastChange) {
 
 func (l *streamLife) store(at Address, c LastChange) LastChange {
 	l.stream.seq++
-	c.Seq, c.storedAt, c.epoch = l.stream.seq, int64(l.second), l.epoch
+	c.Seq, c.storedAt, c.Epoch = l.stream.seq, int64(l.second), l.epoch
 	l.stream.events[at] = c
 	l.put = append(l.put, putEvent{at, c})
 	return c
@@ -138,7 +138,7 @@ func (l *streamLife) begin(stream streamState) {
 	l.epoch++
 	l.stream = stream
 	for at, c := range l.stream.events {
-		c.epoch = l.epoch
+		c.Epoch = l.epoch
 		l.stream.events[at] = c
 		l.put = append(l.put, putEvent{at, c})
 		if last := l.last[at]; last.Seq == c.Seq && last.storedAt == c.storedAt {
@@ -193,5 +193,5 @@ func TestTheStateDoesNotDependOnTheOrderOfWhatIsPut(t *testing.T) {
 }
 
 func describeLast(c *LastChange) string {
-	return fmt.Sprintf("%s %s/%s %x at %d of epoch %d, stored at %d", c.Verb(), c.UID, c.ResourceVersion, c.All[0], c.Seq, c.epoch, c.storedAt)
+	return fmt.Sprintf("%s %s/%s %x at %d of epoch %d, stored at %d", c.Verb(), c.UID, c.ResourceVersion, c.All[0], c.Seq, c.Epoch, c.storedAt)
 }

@@ -106,7 +106,7 @@ func TestTheMembersOfAFleet(t *testing.T) {
 	claimed(west, "uid-three", "")
 	// A cluster claims the name of another one, on a stream of its own.
 	forged := Claim{Cluster: "prod-us", UID: "uid-four", Time: testTime}
-	msg, err := ToMsg(mustEvent(t, forged.event), ClaimSubject("prod-us"))
+	msg, err := ToMsg(mustEvent(t, forged.Event), ClaimSubject("prod-us"))
 	must(t, err)
 	if _, err := s.jetstream().PublishMsg(t.Context(), msg); err != nil {
 		t.Fatal(err)

@@ -107,7 +107,7 @@ func ParseOutcome(e event.Event) (Outcome, error) {
 	return o, err
 }
 
-func (o Outcome) subject() string { return OutcomeSubject(o.Cluster, o.Workload) }
+func (o Outcome) Subject() string { return OutcomeSubject(o.Cluster, o.Workload) }
 
 func (o Outcome) envelope() envelope {
 	return envelope{

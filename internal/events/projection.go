@@ -47,7 +47,7 @@ func (p Projection) ID() string {
 
 // ProjectionSubject returns the subject of the projections of a resource: keyturn.v1.<cluster>.projection.<namespace>.<kind>-<name>.
 func ProjectionSubject(cluster string, target Workload) string {
-	return Address{Cluster: cluster, Kind: KindProjection, Namespace: target.Namespace, Name: target.Kind + "-" + target.Name}.subject()
+	return Address{Cluster: cluster, Kind: KindProjection, Namespace: target.Namespace, Name: target.Kind + "-" + target.Name}.Subject()
 }
 
 // Event encodes the projection as a CloudEvent. It returns a RejectError for a projection that parseProjection would reject.
@@ -64,7 +64,7 @@ func parseProjection(e event.Event) (Projection, error) {
 	})
 }
 
-func (p Projection) subject() string { return ProjectionSubject(p.Cluster, p.Target) }
+func (p Projection) Subject() string { return ProjectionSubject(p.Cluster, p.Target) }
 
 func (p Projection) envelope() envelope {
 	return envelope{

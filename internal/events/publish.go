@@ -23,7 +23,7 @@ import (
 // The error wraps ErrConflict if the subject's last event is another one. After any other error, the call may be repeated with
 // the same arguments: an event that was stored is recognized, and not stored twice.
 func (b *Bus) PublishChange(ctx context.Context, c Change, expected uint64) (uint64, error) {
-	msg, id, err := b.message(c.Event, c.subject())
+	msg, id, err := b.message(c.Event, c.Subject())
 	if err != nil {
 		return 0, err
 	}
@@ -40,7 +40,7 @@ func (b *Bus) PublishChange(ctx context.Context, c Change, expected uint64) (uin
 // PublishProjection publishes a projection on StreamHistory. After an error, unless that is a RejectError, it may be called again with the same
 // projection. If it is repeated within minutes, the projection is not stored twice.
 func (b *Bus) PublishProjection(ctx context.Context, p Projection) error {
-	msg, id, err := b.message(p.Event, p.subject())
+	msg, id, err := b.message(p.Event, p.Subject())
 	if err != nil {
 		return err
 	}

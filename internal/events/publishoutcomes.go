@@ -35,7 +35,7 @@ func (b *Bus) PublishOutcomes(ctx context.Context, outcomes ...Outcome) []error 
 	for i, o := range outcomes {
 		p := &batch[i]
 		p.outcome = o
-		if p.msg, p.id, p.err = b.message(o.Event, o.subject()); p.err == nil {
+		if p.msg, p.id, p.err = b.message(o.Event, o.Subject()); p.err == nil {
 			taken, ok := b.share.take(ctx, o.Workload.Namespace, p.msg.Size())
 			if p.ttl = stateTTL(taken, ok); ok {
 				p.taken = taken

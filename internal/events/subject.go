@@ -36,19 +36,19 @@ type Address struct {
 // Subject returns the subject of the changes of a source: keyturn.v1.<cluster>.<kind>.<namespace>.<name>. The verb is not part
 // of it, because the stream keeps the last message of each subject as the state of the source.
 func Subject(cluster string, s Source) string {
-	return Address{Cluster: cluster, Kind: s.Kind, Namespace: s.Namespace, Name: s.Name}.subject()
+	return Address{Cluster: cluster, Kind: s.Kind, Namespace: s.Namespace, Name: s.Name}.Subject()
 }
 
 // OutcomeSubject returns the subject of the outcomes of a workload: keyturn.v1.<cluster>.rollout.<namespace>.<kind>-<name>.
 func OutcomeSubject(cluster string, w Workload) string {
-	return Address{Cluster: cluster, Kind: KindRollout, Namespace: w.Namespace, Name: w.Kind + "-" + w.Name}.subject()
+	return Address{Cluster: cluster, Kind: KindRollout, Namespace: w.Namespace, Name: w.Kind + "-" + w.Name}.Subject()
 }
 
 // Source returns the source that the address identifies.
 func (a Address) Source() Source { return Source{Kind: a.Kind, Namespace: a.Namespace, Name: a.Name} }
 
 // subject encodes the address. ParseSubject is its inverse for the address of any legal object.
-func (a Address) subject() string {
+func (a Address) Subject() string {
 	namespace := encodeToken(a.Namespace)
 	if namespace == "" {
 		namespace = noNamespace

@@ -100,7 +100,7 @@ func FuzzParseSubject(f *testing.F) {
 			}
 			return
 		}
-		if again := address.subject(); again != subject {
+		if again := address.Subject(); again != subject {
 			t.Errorf("%q is read as %+v, which is written %q", subject, address, again)
 		}
 	})
