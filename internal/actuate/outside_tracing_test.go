@@ -33,7 +33,7 @@ func traced(digit string) func(*events.Change) {
 func isProcess(span sdktrace.ReadOnlySpan) bool { return span.SpanKind() == trace.SpanKindConsumer }
 
 // createdIn returns the span of the processing of the event that was made in the trace of a digit, nil if there is none.
-func (m *telemetry) createdIn(digit string) sdktrace.ReadOnlySpan {
+func (m *recordedTelemetry) createdIn(digit string) sdktrace.ReadOnlySpan {
 	for _, span := range m.spans.Ended() {
 		if isProcess(span) && span.Parent().SpanID().String() == strings.Repeat(digit, 16) {
 			return span

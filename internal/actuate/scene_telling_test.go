@@ -20,23 +20,23 @@ import (
 
 // These are the words for what an actuator tells besides outcomes: metrics, spans, log lines and Kubernetes Events.
 
-// telemetry has the spans and metrics of an actuator.
-type telemetry struct {
+// recordedTelemetry has the spans and metrics of an actuator.
+type recordedTelemetry struct {
 	s      *scene
 	spans  *tracetest.SpanRecorder
 	reader *sdkmetric.ManualReader
 }
 
 // instrument has the next actuator trace and measure.
-func (s *scene) instrument() *telemetry {
-	seen := &telemetry{s: s, spans: tracetest.NewSpanRecorder(), reader: sdkmetric.NewManualReader()}
+func (s *scene) instrument() *recordedTelemetry {
+	seen := &recordedTelemetry{s: s, spans: tracetest.NewSpanRecorder(), reader: sdkmetric.NewManualReader()}
 	s.options.Tracer = sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(seen.spans)).Tracer("")
 	s.options.Meter = sdkmetric.NewMeterProvider(sdkmetric.WithReader(seen.reader)).Meter("")
 	return seen
 }
 
 // spansNamed returns the spans with a name that have ended.
-func (m *telemetry) spansNamed(name string) []sdktrace.ReadOnlySpan {
+func (m *recordedTelemetry) spansNamed(name string) []sdktrace.ReadOnlySpan {
 	var named []sdktrace.ReadOnlySpan
 	for _, span := range m.spans.Ended() {
 		if span.Name() == name {
@@ -56,7 +56,7 @@ func attributeOf(attributes []attribute.KeyValue, key string) string {
 // measurements are what was measured, by the names of the instruments.
 type measurements map[string]metricdata.Aggregation
 
-func (m *telemetry) measurements() measurements {
+func (m *recordedTelemetry) measurements() measurements {
 	m.s.Helper()
 	var collected metricdata.ResourceMetrics
 	if err := m.reader.Collect(m.s.Context(), &collected); err != nil {
@@ -107,7 +107,7 @@ func (m measurements) value(name, key, label string) (sum int64, ok bool) {
 }
 
 // spent returns how often a time was measured, and the sum in seconds.
-func (m *telemetry) spent(name string) (count uint64, sum float64) {
+func (m *recordedTelemetry) spent(name string) (count uint64, sum float64) {
 	m.s.Helper()
 	data, _ := m.measurements()[name].(metricdata.Histogram[float64])
 	for _, one := range data.DataPoints {
@@ -117,7 +117,7 @@ func (m *telemetry) spent(name string) (count uint64, sum float64) {
 }
 
 // wantFailing wants so many workloads to be shown as failing.
-func (m *telemetry) wantFailing(want int64) {
+func (m *recordedTelemetry) wantFailing(want int64) {
 	m.s.Helper()
 	if got, ok := m.measurements().value("keyturn.rollouts.failing", "", ""); !ok || got != want {
 		m.s.Errorf("after %s, %d are failing, there: %t, want %d", m.s.elapsed(), got, ok, want)

@@ -39,7 +39,7 @@ type story struct {
 	refused int
 	// quiet is what had been done when everything came to rest.
 	quiet  doings
-	gauges *telemetry
+	gauges *recordedTelemetry
 
 	// tale has a line for all that has happened, and looked counts the patches that were looked at. fresh counts the values that were made up.
 	tale          []string

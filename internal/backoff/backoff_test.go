@@ -2,15 +2,11 @@ package backoff
 
 import (
 	"context"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"go.uber.org/goleak"
-	"k8s.io/apimachinery/pkg/util/wait"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestSleepEndsWithTheContext(t *testing.T) {
 	for _, tt := range []struct {

@@ -3,11 +3,7 @@ package configfile
 import (
 	"strings"
 	"testing"
-
-	"go.uber.org/goleak"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestDecodeSaysWhereAndQuotesNoValue(t *testing.T) {
 	const secret = "s3cret"

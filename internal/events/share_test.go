@@ -76,9 +76,9 @@ func TestEachMountOfAStoreHasAShareOfItsOwn(t *testing.T) {
 		want   string
 	}{
 		{"a Secret has that of its namespace", version("db", "1").Source, "shop"},
-		{"a path that of its mount", StorePath{"bao", RootNamespace, "kv", "shop/db"}.Source(), "bao/root/kv"},
-		{"a mount of several segments is one", StorePath{"bao", RootNamespace, "kv/prod", "db"}.Source(), "bao/root/kv%2Fprod"},
-		{"so is a namespace of the store", StorePath{"bao", "a/b", "kv", "db"}.Source(), "bao/a%2Fb/kv"},
+		{"a path that of its mount", StorePath{Store: "bao", Namespace: RootNamespace, Mount: "kv", Path: "shop/db"}.Source(), "bao/root/kv"},
+		{"a mount of several segments is one", StorePath{Store: "bao", Namespace: RootNamespace, Mount: "kv/prod", Path: "db"}.Source(), "bao/root/kv%2Fprod"},
+		{"so is a namespace of the store", StorePath{Store: "bao", Namespace: "a/b", Mount: "kv", Path: "db"}.Source(), "bao/a%2Fb/kv"},
 	} {
 		if got := tt.source.sharer(); got != tt.want {
 			t.Errorf("%s: got %s, want %s", tt.name, got, tt.want)

@@ -1,6 +1,9 @@
 package events
 
-import "testing"
+import (
+	"errors"
+	"testing"
+)
 
 func TestValidateRefusesAnotherSubject(t *testing.T) {
 	for _, subject := range []string{
@@ -28,7 +31,7 @@ func TestImpersonated(t *testing.T) {
 		{name: "an event of another cluster", subject: "keyturn.v1.prod-ap.secret.shop.db", want: testCluster},
 		{name: "the source attribute of another cluster", alter: func(s *Stored) { s.Event.SetSource("k8s://prod-ap/watcher") }, want: "prod-ap"},
 		{name: "the cluster attribute of another", alter: func(s *Stored) { s.Event.SetExtension(extCluster, "prod-ap") }, want: "prod-ap"},
-		{name: "what cannot be read says nothing", subject: "keyturn.v1.prod-ap.secret.shop.db", alter: func(s *Stored) { s.Err = errStream }},
+		{name: "what cannot be read says nothing", subject: "keyturn.v1.prod-ap.secret.shop.db", alter: func(s *Stored) { s.Err = errors.New("unreadable") }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -38,7 +38,7 @@ func busOf(t *testing.T, cluster, url string) *Bus {
 func rotation(cluster, path string, number int64) Change {
 	c := changeOf(KindOpenBao, VerbRotated)
 	at := testTime.Add(time.Duration(number) * time.Second)
-	c.Cluster, c.Source = cluster, StorePath{"bao", RootNamespace, "secret", path}.Source()
+	c.Cluster, c.Source = cluster, StorePath{Store: "bao", Namespace: RootNamespace, Mount: "secret", Path: path}.Source()
 	c.Store.Version, c.Store.Revision = number, strconv.FormatInt(number, 10)
 	c.UID, c.ResourceVersion, c.WrittenAt = "bao", strconv.FormatInt(at.UnixNano(), 10), at
 	c.ChangedAt = c.ResourceVersion

@@ -82,7 +82,7 @@ func heap() int64 {
 }
 
 // Whoever may write a workload or an ExternalSecret writes its expressions.
-func FuzzParse(f *testing.F) {
+func FuzzParseExpression(f *testing.F) {
 	for _, text := range []string{"db-.*", "((x{100}){10}){10}", `\pL{1000}`, "(?i)" + strings.Repeat("k", 100), "a)|(b", `\Qa`, "(?:[^a]{30}|b{0,1000})+"} {
 		f.Add(text)
 	}

@@ -5,10 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func object(t testing.TB) any {
 	t.Helper()
@@ -114,7 +111,7 @@ func TestAPathOfNamesIsAPointer(t *testing.T) {
 	}
 }
 
-func FuzzParse(f *testing.F) {
+func FuzzParseFieldPath(f *testing.F) {
 	for _, path := range []string{
 		"spec.replicas", "metadata.annotations['example.org/a']", "spec.volumes[*].secret.secretName",
 		`status.conditions[?(@.type=="Ready")].status`, "a[*][*]", "a['b']['c'].d", "[", "a[?(@.b==\"", "\x00",

@@ -14,33 +14,33 @@ import (
 
 // There are two sources, and each has changed once.
 var (
-	db        = events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"}
-	app       = events.Source{Kind: events.KindConfigMap, Namespace: "shop", Name: "app"}
-	dbChange  = workload.RolledFor{Fingerprint: "k:2", Version: "20", UID: "db"}
-	appChange = workload.RolledFor{Fingerprint: "k:2", Version: "30", UID: "app"}
+	orderDB     = events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"}
+	orderApp    = events.Source{Kind: events.KindConfigMap, Namespace: "shop", Name: "app"}
+	changeOfDB  = workload.RolledFor{Fingerprint: "k:2", Version: "20", UID: "db"}
+	changeOfApp = workload.RolledFor{Fingerprint: "k:2", Version: "30", UID: "app"}
 )
 
-// debtor returns a workload that is to be rolled for changes of sources, and goes as soon as others let it.
-func debtor(sources ...events.Source) Member {
+// debtorOf returns a workload that is to be rolled for changes of sources, and goes as soon as others let it.
+func debtorOf(sources ...events.Source) Member {
 	m := Member{Pods: 1, Goes: true, Tries: true, IsReady: true, CanGoFirst: true, Owes: make(map[events.Source]workload.RolledFor)}
 	for _, source := range sources {
-		m.Owes[source] = changeOf(source)
+		m.Owes[source] = orderChange(source)
 	}
 	return m
 }
 
-func changeOf(source events.Source) workload.RolledFor {
-	if source == db {
-		return dbChange
+func orderChange(source events.Source) workload.RolledFor {
+	if source == orderDB {
+		return changeOfDB
 	}
-	return appChange
+	return changeOfApp
 }
 
 // having returns a workload that was rolled for changes of sources, and is ready.
 func having(sources ...events.Source) Member {
 	m := Member{Pods: 1, Tries: true, IsReady: true, Has: make(map[string]workload.RolledFor)}
 	for _, source := range sources {
-		m.Has[source.String()] = changeOf(source)
+		m.Has[source.String()] = orderChange(source)
 	}
 	return m
 }
@@ -53,35 +53,35 @@ func (m Member) but(how func(*Member)) Member {
 
 // conditions are what the workloads of a namespace may be in.
 var conditions = map[string]Member{
-	"owes db":                        debtor(db),
-	"owes app":                       debtor(app),
-	"owes both":                      debtor(db, app),
-	"owes both, and has more pods":   debtor(db, app).but(func(m *Member) { m.Pods = 3 }),
-	"owes both, and has no pods":     debtor(db, app).but(func(m *Member) { m.Pods, m.Tries = 0, false }),
-	"owes both, but was not patched": debtor(db, app).but(func(m *Member) { m.CanGoFirst = false }),
-	"owes both, and is not ready":    debtor(db, app).but(func(m *Member) { m.IsReady = false }),
-	"owes both, and failed before":   debtor(db, app).but(func(m *Member) { m.IsReady, m.FailsBefore = false, true }),
-	"owes both, but is on hold":      debtor(db, app).but(func(m *Member) { m.Goes, m.CanGoFirst = false, false }),
-	"is rolled for db, and owes app": debtor(app).but(func(m *Member) {
-		m.Has, m.IsReady, m.IsRolling, m.IsFollowed, m.RollsFor = having(db).Has, false, true, true, []string{db.String()}
+	"owes db":                        debtorOf(orderDB),
+	"owes app":                       debtorOf(orderApp),
+	"owes both":                      debtorOf(orderDB, orderApp),
+	"owes both, and has more pods":   debtorOf(orderDB, orderApp).but(func(m *Member) { m.Pods = 3 }),
+	"owes both, and has no pods":     debtorOf(orderDB, orderApp).but(func(m *Member) { m.Pods, m.Tries = 0, false }),
+	"owes both, but was not patched": debtorOf(orderDB, orderApp).but(func(m *Member) { m.CanGoFirst = false }),
+	"owes both, and is not ready":    debtorOf(orderDB, orderApp).but(func(m *Member) { m.IsReady = false }),
+	"owes both, and failed before":   debtorOf(orderDB, orderApp).but(func(m *Member) { m.IsReady, m.FailsBefore = false, true }),
+	"owes both, but is on hold":      debtorOf(orderDB, orderApp).but(func(m *Member) { m.Goes, m.CanGoFirst = false, false }),
+	"is rolled for orderDB, and owes app": debtorOf(orderApp).but(func(m *Member) {
+		m.Has, m.IsReady, m.IsRolling, m.IsFollowed, m.RollsFor = having(orderDB).Has, false, true, true, []string{orderDB.String()}
 	}),
-	"is rolled for db and waits for people": having(db).but(func(m *Member) { m.IsReady, m.IsFollowed = false, true }),
-	"has both":                              having(db, app),
-	"has failed for db":                     having(db).but(fails),
-	"has failed for db, and owes app":       debtor(app).but(func(m *Member) { m.Has = having(db).Has }).but(fails),
-	"has failed for db, and was undone":     {Pods: 1, Tries: true, IsReady: true, Suspects: having(db).Has},
+	"is rolled for orderDB and waits for people": having(orderDB).but(func(m *Member) { m.IsReady, m.IsFollowed = false, true }),
+	"has both":                               having(orderDB, orderApp),
+	"has failed for db":                      having(orderDB).but(fails),
+	"has failed for orderDB, and owes app":   debtorOf(orderApp).but(func(m *Member) { m.Has = having(orderDB).Has }).but(fails),
+	"has failed for orderDB, and was undone": {Pods: 1, Tries: true, IsReady: true, Suspects: having(orderDB).Has},
 }
 
-func fails(m *Member) { m.IsReady, m.HasFailed, m.Suspects = false, true, having(db).Has }
+func fails(m *Member) { m.IsReady, m.HasFailed, m.Suspects = false, true, having(orderDB).Has }
 
-// names are those of the workloads.
-var names = []string{"web-0", "web-1", "web-2", "web-3"}
+// placeNames are those of the workloads.
+var placeNames = []string{"web-0", "web-1", "web-2", "web-3"}
 
 // orderOf returns the order of workloads that all read both sources.
 func orderOf(always bool, members []*Member) *Order {
 	o := &Order{Always: always, Readers: func(events.Source) []*Member { return members }}
 	for i, m := range members {
-		m.Key = workload.Key{Kind: "deployment", Namespace: "shop", Name: names[i]}
+		m.Key = workload.Key{Kind: "deployment", Namespace: "shop", Name: placeNames[i]}
 		if m.Suspects != nil {
 			o.Suspecting = append(o.Suspecting, m)
 		}
@@ -97,7 +97,7 @@ type place struct {
 
 // TestInEveryOrderSomebodyMayGo looks at all orders of up to four workloads in three waves, of which one may have failed.
 func TestInEveryOrderSomebodyMayGo(t *testing.T) {
-	most := len(names)
+	most := len(placeNames)
 	var places []place
 	for name := range conditions {
 		for wave := range 3 {
@@ -110,7 +110,7 @@ func TestInEveryOrderSomebodyMayGo(t *testing.T) {
 		if len(chosen) > 0 {
 			for _, always := range []bool{false, true} {
 				checkOrder(t, always, chosen)
-				if len(chosen) < most { // By their names, they may as well be the other way around. Three are enough to show that.
+				if len(chosen) < most { // By their placeNames, they may as well be the other way around. Three are enough to show that.
 					reversed := slices.Clone(chosen)
 					slices.Reverse(reversed)
 					checkOrder(t, always, reversed)
@@ -159,7 +159,7 @@ func checkOrder(t *testing.T, always bool, places []place) {
 			t.Errorf("canary %t, %v: %s waits for %s, which does not go", always, places, m.Key.Name, last.Key.Name)
 		}
 	}
-	for _, source := range []events.Source{db, app} {
+	for _, source := range []events.Source{orderDB, orderApp} {
 		var going []*Member
 		for _, m := range members {
 			if _, owes := m.Owes[source]; owes && waits[m] == nil && !m.HasFailed && !m.FailsBefore {
@@ -176,7 +176,7 @@ func checkOrder(t *testing.T, always bool, places []place) {
 func whatIsWrong(o *Order, members, going []*Member, source events.Source) string {
 	isTried, isProven, first := false, false, 0
 	for _, other := range members {
-		has := other.hasChange(source.String(), changeOf(source)) && !other.HasFailed
+		has := other.hasChange(source.String(), orderChange(source)) && !other.HasFailed
 		_, owes := other.Owes[source]
 		isTried = isTried || has && other.IsRolling || owes && other.HasFailed && other.CanGoFirst
 		isProven = isProven || has && other.IsReady
@@ -184,7 +184,7 @@ func whatIsWrong(o *Order, members, going []*Member, source events.Source) strin
 			if other.Wave < m.Wave && other.isUnfinished(source) {
 				return m.Key.Name + " goes before " + other.Key.Name
 			}
-			if other.HasFailed && source == db {
+			if other.HasFailed && source == orderDB {
 				return m.Key.Name + " goes although " + other.Key.Name + " has failed"
 			}
 		}
@@ -194,7 +194,7 @@ func whatIsWrong(o *Order, members, going []*Member, source events.Source) strin
 			first++
 		}
 	}
-	isSuspect := source == db && len(o.Suspecting) > 0
+	isSuspect := source == orderDB && len(o.Suspecting) > 0
 	if (o.Always || isSuspect) && !isProven && (first > 1 || isTried && first > 0) {
 		return "more than one goes first"
 	}
@@ -208,13 +208,13 @@ func TestFewAreComparedWithAllThatHaveFailed(t *testing.T) {
 	var members []*Member
 	o := &Order{Always: true, Readers: func(events.Source) []*Member { return members }}
 	for i := range many {
-		m, failed := debtor(source), having(db).but(fails)
+		m, failed := debtorOf(source), having(orderDB).but(fails)
 		m.Key = workload.Key{Kind: "deployment", Namespace: "shop", Name: fmt.Sprintf("web-%02d", i)}
 		members, o.Suspecting = append(members, &m), append(o.Suspecting, &failed)
 	}
 	allocations := testing.AllocsPerRun(5, func() {
 		o.standings = make(map[sourceChange]*standing)
-		o.standing(source, changeOf(source))
+		o.standing(source, orderChange(source))
 	})
 	if allocations > 10*many {
 		t.Errorf("%.0f allocations, want no more than for a few of %d workloads", allocations, many)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"runtime"
+	goruntime "runtime"
 	"runtime/debug"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -105,12 +105,12 @@ func (b *build) instruments() []instrument.Instrument {
 // observeBuild registers the metric for the lifetime of the provider.
 func observeBuild(meters metric.MeterProvider, version string) error {
 	b := &build{}
-	meter := meters.Meter(scope)
+	meter := meters.Meter(meterScope)
 	if err := instrument.Make(meter, b.instruments()); err != nil {
 		return err
 	}
 	labels := metric.WithAttributes(
-		attribute.String("version", version), attribute.String("revision", revision()), attribute.String("goversion", runtime.Version()))
+		attribute.String("version", version), attribute.String("revision", revision()), attribute.String("goversion", goruntime.Version()))
 	_, err := meter.RegisterCallback(func(_ context.Context, observer metric.Observer) error {
 		observer.ObserveInt64(b.info, 1, labels)
 		return nil

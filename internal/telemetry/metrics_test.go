@@ -3,7 +3,7 @@ package telemetry
 import (
 	"net/http"
 	"net/http/httptest"
-	"runtime"
+	goruntime "runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -126,7 +126,7 @@ func TestTwoProgramsInOneProcessHaveTheirOwnMetrics(t *testing.T) {
 func TestTheBuildIsAMetric(t *testing.T) {
 	clearEnvironment(t)
 	// There is no commit, because the go command does not stamp test binaries.
-	want := `keyturn_build_info{goversion="` + runtime.Version() + `",revision="",version="1.2.3"} 1`
+	want := `keyturn_build_info{goversion="` + goruntime.Version() + `",revision="",version="1.2.3"} 1`
 	if samples := scrape(t, setup(t, scraped())); !slices.Contains(samples, want) {
 		t.Errorf("no sample %s in %q", want, samples)
 	}

@@ -18,7 +18,7 @@ import (
 // it must be called before the first client is created.
 func CountRequests(meters metric.MeterProvider) error {
 	r := newRequests()
-	if err := instrument.Make(meters.Meter(scope), r.instruments()); err != nil {
+	if err := instrument.Make(meters.Meter(meterScope), r.instruments()); err != nil {
 		return err
 	}
 	// Only the first call of metrics.Register has an effect, and an init function of controller-runtime, which operators' types need, makes

@@ -34,7 +34,7 @@ func TestRequestsToTheAPIServerAreCountedWithoutNamesOfObjects(t *testing.T) {
 	clearEnvironment(t)
 	tel := setup(t, scraped())
 	r := newRequests()
-	must(t, instrument.Make(tel.MeterProvider.Meter(scope), r.instruments()))
+	must(t, instrument.Make(tel.MeterProvider.Meter(meterScope), r.instruments()))
 	r.Increment(t.Context(), "200", "PATCH", "10.0.0.1:443")
 	r.Increment(t.Context(), "200", "PATCH", "10.0.0.2:443")
 	r.Increment(t.Context(), "<error>", "GET", "10.0.0.1:443")

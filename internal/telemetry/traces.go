@@ -73,7 +73,7 @@ func (c *spanCounter) count(ctx context.Context, n int, outcome string) {
 // newSpanQueue returns a processor that queues spans for the exporter.
 func newSpanQueue(exporter sdktrace.SpanExporter, meters metric.MeterProvider) (*spanQueue, error) {
 	counter := &spanCounter{}
-	if err := instrument.Make(meters.Meter(scope), counter.instruments()); err != nil {
+	if err := instrument.Make(meters.Meter(meterScope), counter.instruments()); err != nil {
 		return nil, err
 	}
 	limit := queueLimit()
